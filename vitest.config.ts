@@ -6,32 +6,46 @@ import { CountReporter } from './test/support/count-reporter.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 
 /**
- * The folder of a test decides when it runs (CONTRIBUTING.md, "Add a test"). `npm test` has two projects: `unit` needs no
- * server; `servers` gets a PostgreSQL and a Temporal server of its own, started once per run by
- * test/support/global-setup.ts. `npm run test:system` has the third, with whole stacks, our processes and pages in a
- * browser, and has such servers too.
+ * The folder of a test decides when it runs (CONTRIBUTING.md, "Add a test").
+ * `npm test` has two projects: `unit` needs no server; `servers` gets a
+ * PostgreSQL and a Temporal server of its own, started once per run by
+ * test/support/global-setup.ts. `npm run test:system` has the third, with whole
+ * stacks, our processes and pages in a browser, and has such servers too.
  */
 const common = {
   pool: 'forks',
-  // Files of a worker share a process: importing the same modules anew for each took a fifth of a run.
+  // Files of a worker share a process: importing the same modules anew for each
+  // took a fifth of a run.
   isolate: false,
-  // Tests make much that is soon thrown away: with the default of 16 MB, a tenth of their processor time went into collecting it.
+  // Tests make much that is soon thrown away: with the default of 16 MB, a
+  // tenth of their processor time went into collecting it.
   execArgv: ['--max-semi-space-size=64'],
-  // Far above what a busy machine needs: only a test that hangs meets them. At a load of twenty a test of half a minute took seven minutes.
+  // Far above what a busy machine needs: only a test that hangs meets them. At
+  // a load of twenty a test of half a minute took seven minutes.
   testTimeout: 900_000,
   hookTimeout: 900_000,
   expect: { poll: { timeout: 240_000, interval: 50 } },
 } satisfies ProjectConfig;
-/** For every project: a temporary folder of the run, which is cleared away whatever ends the run. */
+/**
+ * For every project: a temporary folder of the run, which is cleared away
+ * whatever ends the run.
+ */
 const RUN_FOLDER = 'test/support/run-folder.ts';
 const SERVERS = 'test/support/global-setup.ts';
-const SYSTEM = ['test/system/**/*.test.ts', 'test/faults/**/*.test.ts', 'test/pages/**/*.test.ts'];
+const SYSTEM = [
+  'test/system/**/*.test.ts',
+  'test/faults/**/*.test.ts',
+  'test/pages/**/*.test.ts',
+];
 const WITHOUT_SERVERS = ['test/unit/**'];
 /** Software of others, with a config of their own. */
 const FOREIGN = ['test/foreign/**', 'test/conformance/**'];
 
 const lock = readFileSync(new URL('package-lock.json', import.meta.url));
-/** A folder for each state of the dependencies: vitest empties the cache of another state, even while another run is using it. */
+/**
+ * A folder for each state of the dependencies: vitest empties the cache of
+ * another state, even while another run is using it.
+ */
 const CACHE = `node_modules/.cache/vitest/${createHash('sha256').update(lock).digest('hex').slice(0, 12)}`;
 
 /** Somebody else's clone may not be written to; then nothing is kept. */
@@ -46,15 +60,22 @@ function mayKeep(): boolean {
 
 export default defineConfig({
   test: {
-    // Twice the cores of the machine that this is made for: tests wait for half of their time, and those that kill, for timeouts
-    // of the product.
+    // Twice the cores of the machine that this is made for: tests wait for half
+    // of their time, and those that kill, for timeouts of the product.
     maxWorkers: 4,
     // Sources that have not changed since the last run are not compiled again.
     experimental: { fsModuleCache: mayKeep(), fsModuleCachePath: CACHE },
     sequence: { sequencer: LongestFirst },
     reporters: ['default', new CountReporter()],
     projects: [
-      { test: { ...common, name: 'unit', include: ['test/unit/**/*.test.ts'], globalSetup: [RUN_FOLDER] } },
+      {
+        test: {
+          ...common,
+          name: 'unit',
+          include: ['test/unit/**/*.test.ts'],
+          globalSetup: [RUN_FOLDER],
+        },
+      },
       {
         test: {
           ...common,
@@ -70,7 +91,8 @@ export default defineConfig({
           name: 'system',
           include: SYSTEM,
           globalSetup: [RUN_FOLDER, SERVERS],
-          // Stacks compute more than they wait, and kills wait for timeouts of the product. Two numbers need two groups.
+          // Stacks compute more than they wait, and kills wait for timeouts of
+          // the product. Two numbers need two groups.
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
         },

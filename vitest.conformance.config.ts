@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-/** FHIR's validator on the records that we give out (npm run test:conformance): minutes, and two gigabytes of memory. */
+/**
+ * FHIR's validator on the records that we give out (npm run test:conformance):
+ * minutes, and two gigabytes of memory.
+ */
 export default defineConfig({
   test: {
     name: 'conformance',

@@ -1,6 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-/** Tests against software that we did not write (npm run test:foreign): minutes, and a gigabyte of memory. */
+/**
+ * Tests against software that we did not write (npm run test:foreign): minutes,
+ * and a gigabyte of memory.
+ */
 export default defineConfig({
   test: {
     name: 'foreign',

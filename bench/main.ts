@@ -12,7 +12,11 @@ import { matchingCommand } from './matching/command.ts';
 import { mergeCommand } from './merge/command.ts';
 import { peersCommand } from './peers/command.ts';
 import { pureCommand, queryCommand } from './query/command.ts';
-import { firstSummaryCommand, largeRecordCommand, recordsCommand } from './records/command.ts';
+import {
+  firstSummaryCommand,
+  largeRecordCommand,
+  recordsCommand,
+} from './records/command.ts';
 import { webhooksCommand } from './webhooks/command.ts';
 
 /** `npm run bench`: one command for each benchmark. */
@@ -40,5 +44,7 @@ program.addCommand(viewsCommand);
 program.addCommand(matchingCommand);
 // Commander's own code is 1, which says that a benchmark failed.
 for (const command of [program, ...program.commands])
-  command.exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : EXIT_USAGE));
+  command.exitOverride(({ exitCode }) =>
+    process.exit(exitCode === 0 ? 0 : EXIT_USAGE),
+  );
 await program.parseAsync();

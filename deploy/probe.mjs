@@ -1,5 +1,6 @@
-// Health check of a container: `node deploy/probe.mjs http://127.0.0.1:8080/ready` expects a 2xx response,
-// `tcp://127.0.0.1:8083` expects an open port. Plain JavaScript, because it runs every few seconds.
+// Health check of a container: `node deploy/probe.mjs
+// http://127.0.0.1:8080/ready` expects a 2xx response, `tcp://127.0.0.1:8083`
+// expects an open port. Plain JavaScript, because it runs every few seconds.
 import { get } from 'node:http';
 import { connect } from 'node:net';
 
@@ -12,10 +13,9 @@ if (target.protocol === 'tcp:') {
     .on('connect', () => process.exit(0))
     .on('error', (error) => fail(error.message));
 } else {
-  get(target, ({ statusCode = 0 }) => (statusCode < 300 ? process.exit(0) : fail(`status ${statusCode}`))).on(
-    'error',
-    (error) => fail(error.message),
-  );
+  get(target, ({ statusCode = 0 }) =>
+    statusCode < 300 ? process.exit(0) : fail(`status ${statusCode}`),
+  ).on('error', (error) => fail(error.message));
 }
 
 /** @param {string} reason shown by `docker inspect` */

@@ -8,22 +8,35 @@ const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const IMPORT =
   /^(?:import|export) (?:type )?(?:(?:\w+|\*(?: as \w+)?|\{[^}]*\}) from )?'([^']+)';|\bimport\('([^']+)'\)/gm;
 
-/** Checks all imports in `src` and `tools` against scripts/import-rules.ts. Returns one line for each violation. */
+/**
+ * Checks all imports in `src` and `tools` against scripts/import-rules.ts.
+ * Returns one line for each violation.
+ */
 export function refusedImports(folder = ROOT): string[] {
   return filesIn(folder).flatMap((file) =>
     specifiersIn(folder, file).flatMap((specifier) => {
       const isPackage = !specifier.startsWith('.');
       const imported = isPackage ? specifier : resolved(file, specifier);
-      const why = refusal(withoutSrc(file), isPackage ? imported : withoutSrc(imported), isPackage);
+      const why = refusal(
+        withoutSrc(file),
+        isPackage ? imported : withoutSrc(imported),
+        isPackage,
+      );
       return why === undefined ? [] : [`${file} imports ${specifier}. ${why}`];
     }),
   );
 }
 
-/** The files of `src` and `tools` that import each other in a circle, in order; empty if there is none. */
-export const importCircle = (folder = ROOT): string[] => circleIn(importsOf(folder)) ?? [];
+/**
+ * The files of `src` and `tools` that import each other in a circle, in order;
+ * empty if there is none.
+ */
+export const importCircle = (folder = ROOT): string[] =>
+  circleIn(importsOf(folder)) ?? [];
 
-/** File by file of `src` and `tools`, the files that it imports, for types too. */
+/**
+ * File by file of `src` and `tools`, the files that it imports, for types too.
+ */
 export const importsOf = (folder = ROOT): Imports =>
   new Map(
     filesIn(folder).map((file) => [
@@ -49,12 +62,16 @@ const specifiersIn = (folder: string, file: string): string[] =>
 /** Paths below `src` are named without it, as in the rules. */
 const withoutSrc = (path: string): string => path.replace(/^src\//, '');
 
-const resolved = (file: string, specifier: string): string => normalize(join(dirname(file), specifier));
+const resolved = (file: string, specifier: string): string =>
+  normalize(join(dirname(file), specifier));
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const refused = refusedImports();
   for (const line of refused) console.error(line);
   const circle = importCircle();
-  if (circle.length > 0) console.error(`These files import each other in a circle: ${circle.join(' → ')}`);
+  if (circle.length > 0)
+    console.error(
+      `These files import each other in a circle: ${circle.join(' → ')}`,
+    );
   process.exitCode = refused.length + circle.length > 0 ? 1 : 0;
 }

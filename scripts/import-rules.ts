@@ -1,7 +1,9 @@
 /**
- * Which folder of `src` and `tools` may import which. The first rule whose `from` matches a file applies to it: the file may import
- * whatever matches `from` or `may`, and, if `packages` is given, only these packages. Entry points (`src/*.ts`), the starter, and in `tools`
- * the embedded stack and the demo assemble everything and have no rule.
+ * Which folder of `src` and `tools` may import which. The first rule whose
+ * `from` matches a file applies to it: the file may import whatever matches
+ * `from` or `may`, and, if `packages` is given, only these packages. Entry
+ * points (`src/*.ts`), the starter, and in `tools` the embedded stack and the
+ * demo assemble everything and have no rule.
  */
 export interface ImportRule {
   from: RegExp;
@@ -21,8 +23,12 @@ const SEARCH_ATTRIBUTES = /^temporal\/search-attributes\.ts$/;
 const RULES = /^exchange\/(?:[\w-]+\/)+rules\//;
 const EXCHANGE = /^exchange\//;
 const ORCHESTRATOR = /^orchestrator\//;
-const OWN_SERVICE = 'The exchange and the orchestrator know each other only through contract.';
-/** The districts of the exchange, the lowest first: each may import those before it (src/exchange/README.md). */
+const OWN_SERVICE =
+  'The exchange and the orchestrator know each other only through contract.';
+/**
+ * The districts of the exchange, the lowest first: each may import those before
+ * it (src/exchange/README.md).
+ */
 export const DISTRICTS = [
   'platform',
   'access',
@@ -34,7 +40,8 @@ export const DISTRICTS = [
   'messaging',
   'operations',
 ] as const;
-const DETERMINISTIC = 'Workflow code is deterministic: no I/O. Put it into an activity.';
+const DETERMINISTIC =
+  'Workflow code is deterministic: no I/O. Put it into an activity.';
 const WORKFLOW_PACKAGES = [/^@temporalio\/(?:workflow|common)$/];
 
 export const IMPORT_RULES: readonly ImportRule[] = [
@@ -49,7 +56,11 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     may: [LIB],
     why: 'config declares variables; only config.ts reads them, and all others read that.',
   },
-  { from: LIB, may: [CONFIG], why: 'lib contains general helpers; they must not depend on the product.' },
+  {
+    from: LIB,
+    may: [CONFIG],
+    why: 'lib contains general helpers; they must not depend on the product.',
+  },
   {
     from: TEMPORAL,
     may: [CONTRACT, LIB, CONFIG],
@@ -66,8 +77,16 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     packages: [/^node:crypto$/, /^uuid$/, /^fastest-levenshtein$/, /^fhir\/r4/],
     why: 'Rules are pure: no I/O, no database, no clock.',
   },
-  { from: EXCHANGE, may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG], why: OWN_SERVICE },
-  { from: ORCHESTRATOR, may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG], why: OWN_SERVICE },
+  {
+    from: EXCHANGE,
+    may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG],
+    why: OWN_SERVICE,
+  },
+  {
+    from: ORCHESTRATOR,
+    may: [CONTRACT, SHARED, LIB, TEMPORAL, CONFIG],
+    why: OWN_SERVICE,
+  },
   {
     from: /^workflows\/shared\//,
     may: [CONTRACT],
@@ -76,13 +95,24 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   },
   {
     from: /^workflows\/exchange\//,
-    may: [CONTRACT, RULES, /^workflows\/shared\//, /^activities\/exchange\//, SEARCH_ATTRIBUTES],
+    may: [
+      CONTRACT,
+      RULES,
+      /^workflows\/shared\//,
+      /^activities\/exchange\//,
+      SEARCH_ATTRIBUTES,
+    ],
     packages: WORKFLOW_PACKAGES,
     why: DETERMINISTIC,
   },
   {
     from: /^workflows\/orchestrator\//,
-    may: [CONTRACT, /^workflows\/shared\//, /^activities\/orchestrator\//, SEARCH_ATTRIBUTES],
+    may: [
+      CONTRACT,
+      /^workflows\/shared\//,
+      /^activities\/orchestrator\//,
+      SEARCH_ATTRIBUTES,
+    ],
     packages: WORKFLOW_PACKAGES,
     why: DETERMINISTIC,
   },
@@ -106,34 +136,54 @@ export const IMPORT_RULES: readonly ImportRule[] = [
 /**
  * Returns why a file may not import something, or undefined if it may.
  *
- * @param file path below `src`, or one that begins with `tools/`: `exchange/patients/routes.ts`
+ * @param file path below `src`, or one that begins with `tools/`:
+ *   `exchange/patients/routes.ts`
  * @param imported path below `src`, or the name of a package
  */
-export function refusal(file: string, imported: string, isPackage: boolean): string | undefined {
-  const wrongWay = isPackage ? undefined : (againstDirection(file, imported) ?? ofTools(file, imported));
+export function refusal(
+  file: string,
+  imported: string,
+  isPackage: boolean,
+): string | undefined {
+  const wrongWay = isPackage
+    ? undefined
+    : (againstDirection(file, imported) ?? ofTools(file, imported));
   if (wrongWay !== undefined) return wrongWay;
   const rule = IMPORT_RULES.find(({ from }) => from.test(file));
   if (rule === undefined) return undefined;
   const allowed = isPackage ? rule.packages : [rule.from, ...rule.may];
-  return allowed === undefined || allowed.some((pattern) => pattern.test(imported)) ? undefined : rule.why;
+  return allowed === undefined ||
+    allowed.some((pattern) => pattern.test(imported))
+    ? undefined
+    : rule.why;
 }
 
-/** Files in a district import no higher district, and not what assembles the exchange: the files beside the districts. */
+/**
+ * Files in a district import no higher district, and not what assembles the
+ * exchange: the files beside the districts.
+ */
 function againstDirection(file: string, imported: string): string | undefined {
   const from = districtOf(file);
   if (from === undefined || !EXCHANGE.test(imported)) return undefined;
   const to = districtOf(imported);
-  if (to === undefined) return `${from} does not import what assembles the exchange.`;
+  if (to === undefined)
+    return `${from} does not import what assembles the exchange.`;
   return DISTRICTS.indexOf(to) <= DISTRICTS.indexOf(from)
     ? undefined
     : `${from} is below ${to}: let ${to} register what it adds, or move the shared part down.`;
 }
 
-/** Production never runs `tools`; only the starter, which drives the simulator, knows of it. */
+/**
+ * Production never runs `tools`; only the starter, which drives the simulator,
+ * knows of it.
+ */
 function ofTools(file: string, imported: string): string | undefined {
-  if (!imported.startsWith('tools/') || file.startsWith('tools/')) return undefined;
-  if (file.startsWith('starter/') && imported.startsWith('tools/simulator/')) return undefined;
+  if (!imported.startsWith('tools/') || file.startsWith('tools/'))
+    return undefined;
+  if (file.startsWith('starter/') && imported.startsWith('tools/simulator/'))
+    return undefined;
   return 'src does not import tools, which production never runs.';
 }
 
-const districtOf = (path: string) => DISTRICTS.find((district) => path.startsWith(`exchange/${district}/`));
+const districtOf = (path: string) =>
+  DISTRICTS.find((district) => path.startsWith(`exchange/${district}/`));

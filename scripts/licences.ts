@@ -1,7 +1,8 @@
 /**
- * Licences that may be shipped together with code under Apache-2.0: permissive ones, CC-BY-4.0 for data, and OFL-1.1 for
- * fonts, which allows them to be shipped with any software and to be embedded in documents. Ask a lawyer before adding
- * another one.
+ * Licences that may be shipped together with code under Apache-2.0: permissive
+ * ones, CC-BY-4.0 for data, and OFL-1.1 for fonts, which allows them to be
+ * shipped with any software and to be embedded in documents. Ask a lawyer
+ * before adding another one.
  */
 const ALLOWED: ReadonlySet<string> = new Set([
   '0BSD',
@@ -19,8 +20,8 @@ const ALLOWED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Packages whose package.json has no licence, with the licence in the LICENSE file of this version. Check again for every
- * other version.
+ * Packages whose package.json has no licence, with the licence in the LICENSE
+ * file of this version. Check again for every other version.
  */
 const READ_BY_HAND: Readonly<Record<string, string>> = {
   'png-js@2.0.0': 'MIT',
@@ -34,8 +35,13 @@ export interface LockedPackage {
   dev?: boolean;
 }
 
-/** Lists the production dependencies whose licence is missing or not allowed, as `name@version: licence`. */
-export function refusedLicences(packages: Readonly<Record<string, LockedPackage>>): string[] {
+/**
+ * Lists the production dependencies whose licence is missing or not allowed, as
+ * `name@version: licence`.
+ */
+export function refusedLicences(
+  packages: Readonly<Record<string, LockedPackage>>,
+): string[] {
   const refused = Object.entries(packages)
     .filter(([path, { dev }]) => path !== '' && dev !== true)
     .map(([path, { version = '', license }]) => {
@@ -47,8 +53,13 @@ export function refusedLicences(packages: Readonly<Record<string, LockedPackage>
   return [...new Set(refused)].sort();
 }
 
-/** Evaluates an SPDX expression: one allowed side of OR is enough; with AND, all must be allowed. */
+/**
+ * Evaluates an SPDX expression: one allowed side of OR is enough; with AND, all
+ * must be allowed.
+ */
 function isAllowed(expression: string): boolean {
   const choices = expression.replace(/^\((.*)\)$/, '$1').split(/ OR /);
-  return choices.some((choice) => choice.split(/ AND /).every((licence) => ALLOWED.has(licence)));
+  return choices.some((choice) =>
+    choice.split(/ AND /).every((licence) => ALLOWED.has(licence)),
+  );
 }

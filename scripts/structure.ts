@@ -4,43 +4,49 @@ import { fileURLToPath } from 'node:url';
 import { VARIABLES } from '../src/config.ts';
 import { importsOf } from './check-imports.ts';
 import { circlesAmong, type Imports } from './import-circles.ts';
-import { foundTableUse, roomOf as ownerOf, upwardUse } from './table-use.ts';
+import { foundTableUse, upwardUse } from './table-use.ts';
 
 /**
- * Measures what grows unnoticed, and fails above a limit: `npm run structure`, also part of `npm run check`. Lower a limit
- * when its figure has fallen; raise one only with a reason in the commit. `npm run structure -- externalId` also lists the
- * folders that mention a field.
+ * Measures what grows unnoticed, and fails above a limit: `npm run structure`,
+ * also part of `npm run check`. Lower a limit when its figure has fallen; raise
+ * one only with a reason in the commit. `npm run structure -- externalId` also
+ * lists the folders that mention a field.
  */
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
-const LINES_OF_A_FILE_MAX = 400;
-const SMALL_FILE_LINES = 30;
-/** A field of one feature is in at most four of these folders (decision 0068). */
-const FIELD_ROOTS = ['contract/', 'exchange/', 'workflows/', 'activities/', 'orchestrator/', 'shared/'];
+/**
+ * A field of one feature is in at most four of these folders (decision 0068).
+ */
+const FIELD_ROOTS = [
+  'contract/',
+  'exchange/',
+  'workflows/',
+  'activities/',
+  'orchestrator/',
+  'shared/',
+];
 const FIELDS = ['intendedRecipientNpi', 'conversionType', 'dryRun'];
 
 const files = new Map(
-  [...importsOf().keys()].map((file) => [file.replace(/^src\//, ''), readFileSync(join(ROOT, file), 'utf8')]),
+  [...importsOf().keys()].map((file) => [
+    file.replace(/^src\//, ''),
+    readFileSync(join(ROOT, file), 'utf8'),
+  ]),
 );
-const lengths = [...files.values()].map((text) => text.split('\n').length - 1);
 const use = foundTableUse();
-const way = wayOfAQuery();
 const roomsInCircles = circlesAmong(roomImports()).flat();
 
 const FIGURES: readonly [what: string, figure: number, limit: number][] = [
-  ['TypeScript files in src and tools', files.size, 850],
-  ['lines of TypeScript in src and tools', sum(lengths), 99_990],
   [
-    `files of more than ${LINES_OF_A_FILE_MAX} lines`,
-    lengths.filter((n) => n > LINES_OF_A_FILE_MAX).length,
+    'rooms of the exchange that import each other in a circle',
+    roomsInCircles.length,
     0,
   ],
-  [`files of fewer than ${SMALL_FILE_LINES} lines`, lengths.filter((n) => n < SMALL_FILE_LINES).length, 110],
-  ['rooms of the exchange that import each other in a circle', roomsInCircles.length, 0],
-  ['tables named by the SQL of other rooms', sum(Object.values(use).map(countTables)), 98],
+  [
+    'tables named by the SQL of other rooms',
+    sum(Object.values(use).map(countTables)),
+    98,
+  ],
   ['tables named by the SQL of lower districts', upwardUse(use).length, 8],
-  ['files on the way of a query', way.length, 30],
-  ['rooms on the way of a query', new Set(way.map(wayRoom)).size, 7],
-  ['returns on the way of a query', returnsOn(way.map(wayRoom)), 5],
   ['environment variables', Object.keys(VARIABLES).length, 80],
   ['runtime dependencies', Object.keys(packageJson().dependencies).length, 49],
   ...FIELDS.map((field): [string, number, number] => [
@@ -51,53 +57,46 @@ const FIGURES: readonly [what: string, figure: number, limit: number][] = [
 ];
 
 for (const [what, figure, limit] of FIGURES)
-  console.log(`${figure > limit ? 'TOO MANY ' : ''}${what}: ${figure} (limit ${limit})`);
-if (roomsInCircles.length > 0) console.log(`in a circle: ${roomsInCircles.join(', ')}`);
-for (const field of process.argv.slice(2)) console.log(`${field}: ${foldersOf(field).join(', ')}`);
+  console.log(
+    `${figure > limit ? 'TOO MANY ' : ''}${what}: ${figure} (limit ${limit})`,
+  );
+if (roomsInCircles.length > 0)
+  console.log(`in a circle: ${roomsInCircles.join(', ')}`);
+for (const field of process.argv.slice(2))
+  console.log(`${field}: ${foldersOf(field).join(', ')}`);
 if (FIGURES.some(([, figure, limit]) => figure > limit)) process.exitCode = 1;
 
-/** The rooms of the exchange, and the rooms that each imports. A file directly in a district counts as a room. */
+/**
+ * The rooms of the exchange, and the rooms that each imports. A file directly
+ * in a district counts as a room.
+ */
 function roomImports(): Imports {
   const rooms = new Map<string, string[]>();
   for (const [file, imported] of importsOf()) {
     const room = roomOf(file);
     if (room === undefined) continue;
-    const others = imported.map(roomOf).filter((other) => other !== undefined && other !== room);
-    rooms.set(room, [...new Set([...(rooms.get(room) ?? []), ...(others as string[])])]);
+    const others = imported
+      .map(roomOf)
+      .filter((other) => other !== undefined && other !== room);
+    rooms.set(room, [
+      ...new Set([...(rooms.get(room) ?? []), ...(others as string[])]),
+    ]);
   }
   return rooms;
 }
 
 function roomOf(file: string): string | undefined {
   const [src, root, district, room] = file.split('/');
-  if (src !== 'src' || root !== 'exchange' || room === undefined) return undefined;
+  if (src !== 'src' || root !== 'exchange' || room === undefined)
+    return undefined;
   return `${district}/${room}`;
-}
-
-/** The list in the README of queries. Throws when one of its files does not exist. */
-function wayOfAQuery(): string[] {
-  const text = readFileSync(join(ROOT, 'src/exchange/queries/README.md'), 'utf8');
-  const way = [...text.matchAll(/^\d+\. `([^`]+)`/gm)].map(([, file = '']) => file.replace(/^src\//, ''));
-  const gone = way.filter((file) => !files.has(file));
-  if (gone.length > 0)
-    throw new Error(`The way of a query names files that do not exist: ${gone.join(', ')}`);
-  return way;
-}
-
-function wayRoom(file: string): string {
-  return file.startsWith('exchange/') ? ownerOf(file.slice('exchange/'.length)) : dirname(file);
-}
-
-/** How often the rooms go back to one that was left. */
-function returnsOn(rooms: readonly string[]): number {
-  return rooms.filter((room, index) => room !== rooms[index - 1] && rooms.slice(0, index).includes(room))
-    .length;
 }
 
 function foldersOf(field: string): string[] {
   const word = new RegExp(`\\b${field}\\b`);
   const holders = [...files].filter(
-    ([file, text]) => FIELD_ROOTS.some((root) => file.startsWith(root)) && word.test(text),
+    ([file, text]) =>
+      FIELD_ROOTS.some((root) => file.startsWith(root)) && word.test(text),
   );
   return [...new Set(holders.map(([file]) => dirname(file)))].sort();
 }
@@ -111,5 +110,7 @@ function sum(numbers: readonly number[]): number {
 }
 
 function packageJson(): { dependencies: object } {
-  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  return JSON.parse(
+    readFileSync(new URL('../package.json', import.meta.url), 'utf8'),
+  );
 }

@@ -5,35 +5,47 @@ import descriptions from './config/descriptions.json' with { type: 'json' };
 import { PROCESS_VARIABLES, SOURCE_VARIABLES } from './config/variables.ts';
 
 /**
- * The only module that reads the environment. Variables are declared in `config/`; each process names those it needs:
+ * The only module that reads the environment. Variables are declared in
+ * `config/`; each process names those it needs:
  *
  *   const config = readConfig(['DATABASE_URL', 'DATA_KEYS']);
  *
- * Any variable can be read from a file instead: `DATABASE_URL_FILE=/run/secrets/database-url`.
+ * Any variable can be read from a file instead:
+ * `DATABASE_URL_FILE=/run/secrets/database-url`.
  */
-export const VARIABLES = { ...PROCESS_VARIABLES, ...SOURCE_VARIABLES } as const satisfies Record<
-  string,
-  z.ZodType
->;
+export const VARIABLES = {
+  ...PROCESS_VARIABLES,
+  ...SOURCE_VARIABLES,
+} as const satisfies Record<string, z.ZodType>;
 
 export { sourceVariableNames } from './config/variables.ts';
 
 export type VariableName = keyof typeof VARIABLES;
-export type Config<N extends VariableName> = { [K in N]: z.output<(typeof VARIABLES)[K]> };
+export type Config<N extends VariableName> = {
+  [K in N]: z.output<(typeof VARIABLES)[K]>;
+};
 
 /** By name; those of the sources without their prefix. */
 const DESCRIPTIONS: Readonly<Record<string, string>> = descriptions;
 
-/** What a variable is for, as the message about a missing or invalid one says. */
+/**
+ * What a variable is for, as the message about a missing or invalid one says.
+ */
 const descriptionOf = (name: VariableName): string =>
   DESCRIPTIONS[name] ?? DESCRIPTIONS[name.replace(/^[A-Z]+/, '')] ?? '';
 
-/** Invalid configuration. The message lists every variable to correct; it never contains a value. */
+/**
+ * Invalid configuration. The message lists every variable to correct; it never
+ * contains a value.
+ */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
 }
 
-/** Reads and validates the named variables. Throws ConfigError with one line per missing or invalid variable. */
+/**
+ * Reads and validates the named variables. Throws ConfigError with one line per
+ * missing or invalid variable.
+ */
 export function readConfig<const N extends VariableName>(
   names: readonly N[],
   env: Readonly<Record<string, string | undefined>> = process.env,
@@ -55,10 +67,13 @@ export function readConfig<const N extends VariableName>(
 }
 
 /**
- * Variables that look like ours but are none, one line each: a misspelt name would otherwise mean its default. Those of
- * sources are known by their prefix, others by being a typing error away. Kubernetes adds some for its services.
+ * Variables that look like ours but are none, one line each: a misspelt name
+ * would otherwise mean its default. Those of sources are known by their prefix,
+ * others by being a typing error away. Kubernetes adds some for its services.
  */
-function unknownVariables(env: Readonly<Record<string, string | undefined>>): string[] {
+function unknownVariables(
+  env: Readonly<Record<string, string | undefined>>,
+): string[] {
   return Object.keys(env).flatMap((variable) => {
     const name = variable.replace(/_FILE$/, '');
     if (name in VARIABLES || /_SERVICE_|_PORT(_|$)/.test(name)) return [];
@@ -66,33 +81,47 @@ function unknownVariables(env: Readonly<Record<string, string | undefined>>): st
     if (source !== undefined)
       return `${variable}: is not a variable; most settings of a source are members of ${source}_SETTINGS`;
     const near = closest(name, Object.keys(VARIABLES));
-    const isMisspelt = name.length > 8 && distance(name, near) === 1 && rawValue(near, env) === undefined;
+    const isMisspelt =
+      name.length > 8 &&
+      distance(name, near) === 1 &&
+      rawValue(near, env) === undefined;
     return isMisspelt ? `${variable}: is not a variable; ${near} is` : [];
   });
 }
 
-/** Validates those of the named variables that are set, and returns their raw values, to be passed to a child process. */
+/**
+ * Validates those of the named variables that are set, and returns their raw
+ * values, to be passed to a child process.
+ */
 export function givenVariables<const N extends VariableName>(
   names: readonly N[],
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Partial<Record<N, string>> {
   const given = names.filter((name) => rawValue(name, env) !== undefined);
   readConfig(given, env);
-  return Object.fromEntries(given.map((name) => [name, rawValue(name, env)])) as Partial<Record<N, string>>;
+  return Object.fromEntries(
+    given.map((name) => [name, rawValue(name, env)]),
+  ) as Partial<Record<N, string>>;
 }
 
 /**
- * Removes all variables of this module from the environment of this process, once it has read them, so that neither
- * diagnostic reports, threads nor child processes contain secrets.
+ * Removes all variables of this module from the environment of this process,
+ * once it has read them, so that neither diagnostic reports, threads nor child
+ * processes contain secrets.
  */
-export function forgetVariables(env: Record<string, string | undefined> = process.env): void {
+export function forgetVariables(
+  env: Record<string, string | undefined> = process.env,
+): void {
   for (const name of Object.keys(VARIABLES)) {
     delete env[name];
     delete env[`${name}_FILE`];
   }
 }
 
-/** Reads a variable again that comes from a file, because the file may have been replaced; undefined if it comes from none. */
+/**
+ * Reads a variable again that comes from a file, because the file may have been
+ * replaced; undefined if it comes from none.
+ */
 export function readAgain(name: VariableName): string | undefined {
   const file = process.env[`${name}_FILE`];
   if (file === undefined || file === '') return undefined;
@@ -104,20 +133,38 @@ export function readAgain(name: VariableName): string | undefined {
   }
 }
 
-function rawValue(name: string, env: Readonly<Record<string, string | undefined>>): string | undefined {
+function rawValue(
+  name: string,
+  env: Readonly<Record<string, string | undefined>>,
+): string | undefined {
   const file = env[`${name}_FILE`];
-  const value = file === undefined || file === '' ? env[name] : readFileSync(file, 'utf8').trim();
+  const value =
+    file === undefined || file === ''
+      ? env[name]
+      : readFileSync(file, 'utf8').trim();
   return value === '' ? undefined : value;
 }
 
-const describe = (error: z.ZodError): string => error.issues.map(({ message }) => message).join('; ');
+const describe = (error: z.ZodError): string =>
+  error.issues.map(({ message }) => message).join('; ');
 
 const SYSTEM_VARIABLES = [
-  ...['PATH', 'HOME', 'USER', 'LANG', 'TMPDIR'],
-  ...['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY'],
+  'PATH',
+  'HOME',
+  'USER',
+  'LANG',
+  'TMPDIR',
+  'NODE_EXTRA_CA_CERTS',
+  'SSL_CERT_FILE',
+  'HTTP_PROXY',
+  'HTTPS_PROXY',
+  'NO_PROXY',
 ];
 
-/** The width that a shell states for its terminal, for output whose width is unknown: `COLUMNS`. */
+/**
+ * The width that a shell states for its terminal, for output whose width is
+ * unknown: `COLUMNS`.
+ */
 export function columnsOf(
   { COLUMNS = '' }: Readonly<Record<string, string | undefined>> = process.env,
 ): number | undefined {
@@ -125,17 +172,25 @@ export function columnsOf(
 }
 
 /**
- * Keeps the AWS SDK from warning on Node.js 20 that its releases of 2027 will need Node.js 22: the release in use is in the
- * lock file, so the warning is about an upgrade of this repository, not about its use.
+ * Keeps the AWS SDK from warning on Node.js 20 that its releases of 2027 will
+ * need Node.js 22: the release in use is in the lock file, so the warning is
+ * about an upgrade of this repository, not about its use.
  */
-export function silenceAwsSdk(env: Record<string, string | undefined> = process.env): void {
+export function silenceAwsSdk(
+  env: Record<string, string | undefined> = process.env,
+): void {
   env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
 }
 
-/** System variables that every child process gets in addition to the ones passed explicitly. */
+/**
+ * System variables that every child process gets in addition to the ones passed
+ * explicitly.
+ */
 export const systemEnvironment = (
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): Record<string, string> =>
   Object.fromEntries(
-    SYSTEM_VARIABLES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
+    SYSTEM_VARIABLES.flatMap((name) =>
+      env[name] === undefined ? [] : [[name, env[name]]],
+    ),
   );

@@ -1,12 +1,21 @@
 import { readConfig } from './config.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from './exchange/assemble.ts';
 import { createGateway } from './exchange/create-gateway.ts';
-import { MLLP_VARIABLES, openMllp } from './exchange/messaging/notifications/mllp/open-mllp.ts';
+import {
+  MLLP_VARIABLES,
+  openMllp,
+} from './exchange/messaging/notifications/mllp/open-mllp.ts';
 import { openIdentityPartner } from './exchange/people/identity/partner.ts';
-import { checkClock, showClock } from './exchange/platform/database/check-clock.ts';
+import {
+  checkClock,
+  showClock,
+} from './exchange/platform/database/check-clock.ts';
 import { GATEWAY_CONNECTIONS } from './exchange/platform/database/connections.ts';
 import { createResponseSeal } from './exchange/platform/http/idempotency-store.ts';
-import { isUnderPressure, watchPressure } from './exchange/platform/limits/pressure.ts';
+import {
+  isUnderPressure,
+  watchPressure,
+} from './exchange/platform/limits/pressure.ts';
 import { drain } from './lib/draining.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { runProcess } from './lib/process.ts';
@@ -32,10 +41,16 @@ const VARIABLES = [
 ] as const;
 
 const PING_TIMEOUT_MS = 3_000;
-/** Connections to PostgreSQL that one account may use at a time, at most half of the pool; its further requests wait. */
+/**
+ * Connections to PostgreSQL that one account may use at a time, at most half of
+ * the pool; its further requests wait.
+ */
 const ACCOUNT_CONNECTIONS_MAX = 8;
 
-/** Serves the interface. Also starts and responds while Temporal is down; accepted work starts when Temporal is back. */
+/**
+ * Serves the interface. Also starts and responds while Temporal is down;
+ * accepted work starts when Temporal is back.
+ */
 await runProcess('gateway', async (logger) => {
   exitWithParent();
   const config = readConfig(VARIABLES);
@@ -49,7 +64,10 @@ await runProcess('gateway', async (logger) => {
   const hideClock = showClock(exchange.store, 'gateway');
   const app = await createGateway({
     ...exchange,
-    messages: config.MESSAGE_PARTNER_BASE_URL === undefined ? undefined : exchange.messages,
+    messages:
+      config.MESSAGE_PARTNER_BASE_URL === undefined
+        ? undefined
+        : exchange.messages,
     responseSeal: createResponseSeal(exchange.keyRing),
     notificationSenders: config.NOTIFICATION_SENDERS,
     identityPartner: openIdentityPartner(config),
@@ -62,9 +80,12 @@ await runProcess('gateway', async (logger) => {
     trustedWebhookOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
     trustedProxies: config.TRUSTED_PROXIES,
     watchPressure: (report) =>
-      watchPressure(exchange.store.waitingForConnection, (sample) => report(isUnderPressure(sample))),
+      watchPressure(exchange.store.waitingForConnection, (sample) =>
+        report(isUnderPressure(sample)),
+      ),
     readQueues: () => readTaskQueueStats(temporal),
-    // Without a deadline, the calls of many probes would add up while Temporal hangs.
+    // Without a deadline, the calls of many probes would add up while Temporal
+    // hangs.
     pingTemporal: async () => {
       await temporal.withDeadline(Date.now() + PING_TIMEOUT_MS, () =>
         temporal.connection.workflowService.getSystemInfo({}),
@@ -72,7 +93,10 @@ await runProcess('gateway', async (logger) => {
     },
   });
   const mllp = await openMllp(config, exchange);
-  const url = await app.listen({ host: config.LISTEN_HOST, port: config.GATEWAY_PORT });
+  const url = await app.listen({
+    host: config.LISTEN_HOST,
+    port: config.GATEWAY_PORT,
+  });
   logger.info({ url }, 'gateway is ready');
   reportReady({ url });
   return {

@@ -6,12 +6,16 @@ import { generateWebhookKey } from './exchange/platform/outbox/webhook-key.ts';
 import { EXIT_USAGE } from './lib/process.ts';
 
 /**
- * `npm run secrets [-- <folder>]`: creates the secret files that docker-compose.yml mounts, and keeps existing ones. Only
- * the owner may open the folder. The files in it are world-readable, because containers read them as other users.
+ * `npm run secrets [-- <folder>]`: creates the secret files that
+ * docker-compose.yml mounts, and keeps existing ones. Only the owner may open
+ * the folder. The files in it are world-readable, because containers read them
+ * as other users.
  */
 const [folder = 'deploy/secrets', ...further] = process.argv.slice(2);
 if (folder.startsWith('-') || further.length > 0) {
-  process.stderr.write('npm run secrets -- [folder]    (default: deploy/secrets)\n');
+  process.stderr.write(
+    'npm run secrets -- [folder]    (default: deploy/secrets)\n',
+  );
   process.exit(EXIT_USAGE);
 }
 
@@ -25,8 +29,13 @@ function databaseUrl(login: string, passwordFile: string) {
     `postgres://${login}:${earlier.get(passwordFile)}@postgres:5432/exchange`;
 }
 
-/** Generators by file name, in order; a generator may use the values of earlier files. */
-const SECRETS: Readonly<Record<string, (earlier: ReadonlyMap<string, string>) => string>> = {
+/**
+ * Generators by file name, in order; a generator may use the values of earlier
+ * files.
+ */
+const SECRETS: Readonly<
+  Record<string, (earlier: ReadonlyMap<string, string>) => string>
+> = {
   'postgres-password': token,
   'temporal-db-password': token,
   'exchange-db-password': token,
@@ -77,4 +86,6 @@ for (const [name, generate] of Object.entries(SECRETS)) {
   await chmod(path, 0o444);
   made++;
 }
-process.stdout.write(`${folder}: ${made} secrets created, ${values.size - made} already existed.\n`);
+process.stdout.write(
+  `${folder}: ${made} secrets created, ${values.size - made} already existed.\n`,
+);

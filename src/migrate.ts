@@ -3,7 +3,10 @@ import { createStore } from './exchange/platform/database/database.ts';
 import { retryOvertaken } from './exchange/platform/database/retry.ts';
 import { runProcess } from './lib/process.ts';
 
-/** Migrates the database schema to the current version and exits. Safe to run several times in parallel. */
+/**
+ * Migrates the database schema to the current version and exits. Safe to run
+ * several times in parallel.
+ */
 await runProcess('migrate', async (logger) => {
   const { DATABASE_URL } = readConfig(['DATABASE_URL']);
   const store = createStore({ databaseUrl: DATABASE_URL, poolMax: 2 });
@@ -13,7 +16,10 @@ await runProcess('migrate', async (logger) => {
   return { ended: migrated, stop: () => store.close() };
 });
 
-/** What to do, by PostgreSQL's code of the error: insufficient privilege, lock not available. */
+/**
+ * What to do, by PostgreSQL's code of the error: insufficient privilege, lock
+ * not available.
+ */
 const ADVICE: Readonly<Record<string, string>> = {
   '42501':
     'DATABASE_URL: this login may not change the schema. Use the login that owns the database (docs/deployment.md, "Logins of ' +

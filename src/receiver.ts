@@ -23,8 +23,8 @@ const VARIABLES = [
 ] as const;
 
 /**
- * Receives webhooks and intake, and signals or starts workflows. Responds 503 while Temporal is down, so that senders
- * retry.
+ * Receives webhooks and intake, and signals or starts workflows. Responds 503
+ * while Temporal is down, so that senders retry.
  */
 await runProcess('receiver', async (logger) => {
   exitWithParent();
@@ -32,18 +32,24 @@ await runProcess('receiver', async (logger) => {
   const { DATA_DIR: dataDir } = givenVariables(['DATA_DIR']);
   const temporal = await createTemporalClient(config, { lazy: true });
   const webhookKeys = parseKeys(config.WEBHOOK_KEY);
-  if (webhookKeys.length === 0) logger.warn('WEBHOOK_KEY is not set: every webhook is refused');
+  if (webhookKeys.length === 0)
+    logger.warn('WEBHOOK_KEY is not set: every webhook is refused');
   const receiver = createReceiver({
     onboardings: createOnboardings(temporal, {
       exchange: configuredAccess(config),
       idHmacKey: config.ID_HMAC_KEY,
     }),
-    messages: await MessageLog.open(dataDir && join(dataDir, 'logs', 'received-webhooks.jsonl')),
+    messages: await MessageLog.open(
+      dataDir && join(dataDir, 'logs', 'received-webhooks.jsonl'),
+    ),
     webhookKeys,
     intakeKeys: parseKeys(config.INTAKE_KEY),
     logger,
   });
-  const url = await receiver.listen({ host: config.LISTEN_HOST, port: config.RECEIVER_PORT });
+  const url = await receiver.listen({
+    host: config.LISTEN_HOST,
+    port: config.RECEIVER_PORT,
+  });
   logger.info({ url }, 'receiver is ready');
   reportReady({ url });
   return {

@@ -7,11 +7,18 @@ import { parseKeyRing } from './lib/key-ring.ts';
 import { runProcess } from './lib/process.ts';
 
 /**
- * Creates the first account of a deployment, unless it exists, and exits: one facility, all three sources, the given API
- * key. The schema must be up to date. Logs ids, never the key.
+ * Creates the first account of a deployment, unless it exists, and exits: one
+ * facility, all three sources, the given API key. The schema must be up to
+ * date. Logs ids, never the key.
  */
 await runProcess('seed', async (logger) => {
-  const config = readConfig(['DATABASE_URL', 'DATA_KEYS', 'API_KEY', 'SEED_WEBHOOK_URL', 'WEBHOOK_KEY']);
+  const config = readConfig([
+    'DATABASE_URL',
+    'DATA_KEYS',
+    'API_KEY',
+    'SEED_WEBHOOK_URL',
+    'WEBHOOK_KEY',
+  ]);
   const { API_KEY: apiKey } = config;
   if (apiKey === undefined || parseApiKey(apiKey) === undefined)
     throw new ConfigError(

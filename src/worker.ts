@@ -1,7 +1,10 @@
 import { Counter } from 'prom-client';
 import { readConfig } from './config.ts';
 import { TASK_QUEUES } from './contract/temporal.ts';
-import { keepReconcileLoop, startReconcileLoop } from './exchange/platform/recovery/reconcile-loop.ts';
+import {
+  keepReconcileLoop,
+  startReconcileLoop,
+} from './exchange/platform/recovery/reconcile-loop.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { parseKeyRing } from './lib/key-ring.ts';
 import { createMetrics } from './lib/metrics.ts';
@@ -34,7 +37,10 @@ const VARIABLES = [
   'RECONCILE_INTERVAL_SECONDS',
 ] as const;
 
-/** Runs the workflows and activities of the task queues in WORKER_QUEUES. Start as many of these as the load requires. */
+/**
+ * Runs the workflows and activities of the task queues in WORKER_QUEUES. Start
+ * as many of these as the load requires.
+ */
 await runProcess('worker', async (logger) => {
   exitWithParent();
   const config = readConfig(VARIABLES);
@@ -42,9 +48,11 @@ await runProcess('worker', async (logger) => {
   const tooFewConnections = poolWarning(queues, config.DATABASE_POOL_MAX);
   if (tooFewConnections !== undefined) logger.warn(tooFewConnections);
   const keyRing = parseKeyRing(config.DATA_KEYS);
-  if (keyRing.acceptsPlain) logger.warn('DATA_KEYS: payloads that are not encrypted are accepted');
+  if (keyRing.acceptsPlain)
+    logger.warn('DATA_KEYS: payloads that are not encrypted are accepted');
   installTemporalRuntime(logger, config.WORKER_TEMPORAL_METRICS);
-  // Lazy, so that configuration errors of the services are reported first, even without a Temporal server.
+  // Lazy, so that configuration errors of the services are reported first, even
+  // without a Temporal server.
   const temporal = await createTemporalClient(config, { lazy: true });
   const metrics = createMetrics('worker');
   const refused = new Counter({
@@ -54,8 +62,12 @@ await runProcess('worker', async (logger) => {
   });
   const deps = { logger, temporal, metrics };
   const services = [
-    ...(queues.some((queue) => queue !== TASK_QUEUES.orchestrator) ? [await openExchangeService(deps)] : []),
-    ...(queues.includes(TASK_QUEUES.orchestrator) ? [await openOrchestratorService()] : []),
+    ...(queues.some((queue) => queue !== TASK_QUEUES.orchestrator)
+      ? [await openExchangeService(deps)]
+      : []),
+    ...(queues.includes(TASK_QUEUES.orchestrator)
+      ? [await openOrchestratorService()]
+      : []),
   ];
   const versioning = config.WORKER_VERSIONING;
   const [build, connection, workflowBundle] = await Promise.all([
@@ -65,14 +77,18 @@ await runProcess('worker', async (logger) => {
     ensureSearchAttributes(temporal.connection, config.TEMPORAL_NAMESPACE),
   ]);
 
-  const hosted = Object.entries(Object.assign({}, ...services.map(({ activities }) => activities)));
+  const hosted = Object.entries(
+    Object.assign({}, ...services.map(({ activities }) => activities)),
+  );
   const workers = await createWorkers({
     connection,
     namespace: config.TEMPORAL_NAMESPACE,
     dataConverter: createDataConverter(keyRing),
     workflowBundle,
     build: versioning === 'off' ? undefined : build,
-    activities: Object.fromEntries(hosted.filter(([queue]) => queues.some((served) => served === queue))),
+    activities: Object.fromEntries(
+      hosted.filter(([queue]) => queues.some((served) => served === queue)),
+    ),
     onRefused: (what) => {
       refused.inc();
       for (const { recordRefusal } of services) recordRefusal?.(what);
@@ -87,8 +103,14 @@ await runProcess('worker', async (logger) => {
     : undefined;
 
   const stopping = new AbortController();
-  const routed = settleRouting({ versioning, build }, { temporal, logger, signal: stopping.signal }).catch(
-    (err: unknown) => logger.error({ err, build }, 'could not check which build is current in Temporal'),
+  const routed = settleRouting(
+    { versioning, build },
+    { temporal, logger, signal: stopping.signal },
+  ).catch((err: unknown) =>
+    logger.error(
+      { err, build },
+      'could not check which build is current in Temporal',
+    ),
   );
   const probes = await startProbeServer({
     host: config.LISTEN_HOST,
@@ -97,7 +119,10 @@ await runProcess('worker', async (logger) => {
     isReady: () => workers.every((worker) => worker.getState() === 'RUNNING'),
   });
   if (isBackgroundOnly(queues)) yieldToOthers();
-  logger.info({ queues, versioning, build, probes: probes.url }, 'worker is ready');
+  logger.info(
+    { queues, versioning, build, probes: probes.url },
+    'worker is ready',
+  );
   reportReady({ probes: probes.url });
   return {
     ended: Promise.race([ended.then(() => undefined), certificatesReplaced()]),
@@ -105,10 +130,15 @@ await runProcess('worker', async (logger) => {
       stopping.abort();
       await routed;
       stopKeeping?.();
-      for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+      for (const worker of workers)
+        if (worker.getState() === 'RUNNING') worker.shutdown();
       await ended;
       await Promise.all(services.map((service) => service.close()));
-      await Promise.all([temporal.connection.close(), connection.close(), probes.close()]);
+      await Promise.all([
+        temporal.connection.close(),
+        connection.close(),
+        probes.close(),
+      ]);
     },
   };
 });

@@ -26,7 +26,10 @@ try {
   if (lines === undefined) process.exitCode = 2;
   process.stdout.write(lines === undefined ? USAGE : `${lines.join('\n')}\n`);
 } catch (error) {
-  const isAsked = error instanceof BackupError || error instanceof DataFolderInUseError;
-  process.stderr.write(`${error instanceof Error && isAsked ? error.message : String(error)}\n`);
+  const isAsked =
+    error instanceof BackupError || error instanceof DataFolderInUseError;
+  process.stderr.write(
+    `${error instanceof Error && isAsked ? error.message : String(error)}\n`,
+  );
   process.exitCode = 1;
 }

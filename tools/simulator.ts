@@ -30,7 +30,10 @@ const VARIABLES = [
 ] as const;
 type Config = ReturnType<typeof readConfig<(typeof VARIABLES)[number]>>;
 
-/** Runs the simulated source networks. They expect the credentials that the connectors send, so both read the same variables. */
+/**
+ * Runs the simulated source networks. They expect the credentials that the
+ * connectors send, so both read the same variables.
+ */
 await runProcess('simulator', async (logger) => {
   exitWithParent();
   const config = readConfig(VARIABLES);
@@ -39,16 +42,21 @@ await runProcess('simulator', async (logger) => {
     'EXCHANGE_BASE_URL',
   ]);
   const access = accessesIn(config);
-  const adminToken = config.SIMULATOR_ADMIN_TOKEN ?? randomBytes(24).toString('base64url');
+  const adminToken =
+    config.SIMULATOR_ADMIN_TOKEN ?? randomBytes(24).toString('base64url');
   const simulator = await createSimulator({
     adminToken,
     host: config.LISTEN_HOST,
     port: config.SIMULATOR_PORT,
-    requestLogPath: dataDir && join(dataDir, 'logs', 'simulator-requests.jsonl'),
+    requestLogPath:
+      dataDir && join(dataDir, 'logs', 'simulator-requests.jsonl'),
     dataDir: dataDir && join(dataDir, 'simulator'),
     notify: notifyTarget(config, exchangeUrl),
     exchangeUrl,
-    partnerSecrets: { identity: config.IDENTITY_PARTNER_SECRET, messages: config.MESSAGE_PARTNER_SECRET },
+    partnerSecrets: {
+      identity: config.IDENTITY_PARTNER_SECRET,
+      messages: config.MESSAGE_PARTNER_SECRET,
+    },
     access,
     callbackSecrets: {
       hie: config.HIE_CALLBACK_SECRET,
@@ -57,41 +65,67 @@ await runProcess('simulator', async (logger) => {
     },
   });
   logger.info({ url: simulator.url }, 'simulator listens');
-  // Printed here and nowhere else. Not a log line, so that log collectors do not store it.
+  // Printed here and nowhere else. Not a log line, so that log collectors do
+  // not store it.
   if (config.SIMULATOR_ADMIN_TOKEN === undefined)
-    process.stdout.write(`Token of /admin (set SIMULATOR_ADMIN_TOKEN to choose it): ${adminToken}\n`);
+    process.stdout.write(
+      `Token of /admin (set SIMULATOR_ADMIN_TOKEN to choose it): ${adminToken}\n`,
+    );
   reportReady({ url: simulator.url });
   return { stop: () => simulator.close() };
 });
 
-/** Where to send notifications: to the exchange, as the first of its configured senders. */
-function notifyTarget(config: Config, url: string | undefined): NotifyTarget | undefined {
+/**
+ * Where to send notifications: to the exchange, as the first of its configured
+ * senders.
+ */
+function notifyTarget(
+  config: Config,
+  url: string | undefined,
+): NotifyTarget | undefined {
   const [sender] = config.NOTIFICATION_SENDERS;
-  return sender && url ? { url, sender: sender.name, secret: sender.secret } : undefined;
+  return sender && url
+    ? { url, sender: sender.name, secret: sender.secret }
+    : undefined;
 }
 
 /** @throws ConfigError naming every source without credentials */
-function accessesIn(config: Config): Record<'hie' | 'pharmacy' | 'lab', SourceAccess> {
-  const [hie, pharmacy, lab] = [
-    accessTo(config, 'HIE'),
-    accessTo(config, 'PHARMACY'),
-    accessTo(config, 'LAB'),
-  ];
-  if (hie !== undefined && pharmacy !== undefined && lab !== undefined) return { hie, pharmacy, lab };
-  const missing = Object.entries({ HIE: hie, PHARMACY: pharmacy, LAB: lab }).flatMap(([source, access]) =>
+function accessesIn(
+  config: Config,
+): Record<'hie' | 'pharmacy' | 'lab', SourceAccess> {
+  const hie = accessTo(config, 'HIE');
+  const pharmacy = accessTo(config, 'PHARMACY');
+  const lab = accessTo(config, 'LAB');
+  if (hie !== undefined && pharmacy !== undefined && lab !== undefined)
+    return { hie, pharmacy, lab };
+  const missing = Object.entries({
+    HIE: hie,
+    PHARMACY: pharmacy,
+    LAB: lab,
+  }).flatMap(([source, access]) =>
     access === undefined
-      ? [`  ${source}_BEARER_TOKEN, or ${source}_CLIENT_ID and ${source}_CLIENT_SECRET: are missing`]
+      ? [
+          `  ${source}_BEARER_TOKEN, or ${source}_CLIENT_ID and ${source}_CLIENT_SECRET: are missing`,
+        ]
       : [],
   );
   throw new ConfigError(
-    ['The configuration is not valid; set these environment variables:', ...missing].join('\n'),
+    [
+      'The configuration is not valid; set these environment variables:',
+      ...missing,
+    ].join('\n'),
   );
 }
 
-function accessTo(config: Config, source: 'HIE' | 'PHARMACY' | 'LAB'): SourceAccess | undefined {
+function accessTo(
+  config: Config,
+  source: 'HIE' | 'PHARMACY' | 'LAB',
+): SourceAccess | undefined {
   const token = config[`${source}_BEARER_TOKEN`];
   if (token) return { kind: 'bearer', token };
   const clientId = config[`${source}_CLIENT_ID`];
   const clientSecret = config[`${source}_CLIENT_SECRET`];
-  return clientId && clientSecret ? { kind: 'client-credentials', clientId, clientSecret } : undefined;
+  return clientId && clientSecret
+    ? { kind: 'client-credentials', clientId, clientSecret }
+    : undefined;
 }

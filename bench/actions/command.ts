@@ -15,16 +15,27 @@ export const actionsCommand = new Command('actions')
   )
   .option('--monitored <n>', 'patients of the monitored cohort', whole, 100)
   .option('--json', 'print the result as one JSON line')
-  .action(async ({ json, ...options }: { rows: number[]; monitored: number; json?: true }) => {
-    const lines = ({ name, runs, actions, heartbeats }: MeasuredActions) =>
-      [
-        `${name}: ${Object.values(actions).reduce((sum, each) => sum + totalOf(each), heartbeats)} actions`,
-        ...Object.entries(actions).map(([type, each]) => {
-          const kinds = Object.entries(each).filter(([, count]) => count > 0);
-          return `  ${runs[type]} ${type}: ${totalOf(each)} (${kinds.map(([kind, count]) => `${kind} ${count}`).join(', ')})`;
-        }),
-        `  heartbeats: ${heartbeats}`,
-      ].join('\n');
-    const result = await benchActions(options, (measured) => process.stderr.write(`${lines(measured)}\n`));
-    if (json === true) process.stdout.write(`${JSON.stringify(result)}\n`);
-  });
+  .action(
+    async ({
+      json,
+      ...options
+    }: {
+      rows: number[];
+      monitored: number;
+      json?: true;
+    }) => {
+      const lines = ({ name, runs, actions, heartbeats }: MeasuredActions) =>
+        [
+          `${name}: ${Object.values(actions).reduce((sum, each) => sum + totalOf(each), heartbeats)} actions`,
+          ...Object.entries(actions).map(([type, each]) => {
+            const kinds = Object.entries(each).filter(([, count]) => count > 0);
+            return `  ${runs[type]} ${type}: ${totalOf(each)} (${kinds.map(([kind, count]) => `${kind} ${count}`).join(', ')})`;
+          }),
+          `  heartbeats: ${heartbeats}`,
+        ].join('\n');
+      const result = await benchActions(options, (measured) =>
+        process.stderr.write(`${lines(measured)}\n`),
+      );
+      if (json === true) process.stdout.write(`${JSON.stringify(result)}\n`);
+    },
+  );

@@ -14,7 +14,9 @@ export const ACTION_TYPES = [
 export type Actions = Record<(typeof ACTION_TYPES)[number], number>;
 
 export const noActions = (): Actions =>
-  Object.fromEntries(ACTION_TYPES.map((type) => [type, 0])) as unknown as Actions;
+  Object.fromEntries(
+    ACTION_TYPES.map((type) => [type, 0]),
+  ) as unknown as Actions;
 
 /** Set by Temporal on a run that a Schedule started. */
 const STARTED_BY_SCHEDULE = 'TemporalScheduledById';
@@ -22,13 +24,18 @@ const STARTED_BY_SCHEDULE = 'TemporalScheduledById';
 const CHANGE_VERSION = 'TemporalChangeVersion';
 
 /**
- * Billed actions of one run that its history shows, by the rules of https://docs.temporal.io/cloud/actions:
+ * Billed actions of one run that its history shows, by the rules of
+ * https://docs.temporal.io/cloud/actions:
  *
- * - each start of a workflow, also as new and as a child; for a child one more, in its parent;
- * - each start of an activity, and each retry: only the last attempt is in the history, with its number;
- * - timers, also those of `condition` with a time limit; signals; accepted updates; changes of options;
+ * - each start of a workflow, also as new and as a child; for a child one more,
+ *   in its parent;
+ * - each start of an activity, and each retry: only the last attempt is in the
+ *   history, with its number;
+ * - timers, also those of `condition` with a time limit; signals; accepted
+ *   updates; changes of options;
  * - each upsert of search attributes, except for that of a patch alone;
- * - all markers of one workflow task together (local activities; a patch is counted too, which is an upper bound);
+ * - all markers of one workflow task together (local activities; a patch is
+ *   counted too, which is an upper bound);
  * - two for a run that a Schedule started.
  *
  * Not in a history: heartbeats, queries and rejected updates.
@@ -40,20 +47,32 @@ export function countActions(history: History): Actions {
     const started = event.workflowExecutionStartedEventAttributes;
     if (started) {
       actions['workflow starts'] += 1;
-      if (STARTED_BY_SCHEDULE in (started.searchAttributes?.indexedFields ?? {})) actions.schedules += 2;
+      if (
+        STARTED_BY_SCHEDULE in (started.searchAttributes?.indexedFields ?? {})
+      )
+        actions.schedules += 2;
     }
-    if (event.startChildWorkflowExecutionInitiatedEventAttributes) actions['workflow starts'] += 1;
+    if (event.startChildWorkflowExecutionInitiatedEventAttributes)
+      actions['workflow starts'] += 1;
     const activity = event.activityTaskStartedEventAttributes;
     if (activity) actions.activities += activity.attempt ?? 1;
     if (event.timerStartedEventAttributes) actions.timers += 1;
     if (event.workflowExecutionSignaledEventAttributes) actions.signals += 1;
-    if (event.workflowExecutionUpdateAcceptedEventAttributes) actions.updates += 1;
-    if (event.workflowExecutionOptionsUpdatedEventAttributes) actions.options += 1;
-    const upserted = event.upsertWorkflowSearchAttributesEventAttributes?.searchAttributes?.indexedFields;
-    if (upserted && Object.keys(upserted).some((name) => name !== CHANGE_VERSION))
+    if (event.workflowExecutionUpdateAcceptedEventAttributes)
+      actions.updates += 1;
+    if (event.workflowExecutionOptionsUpdatedEventAttributes)
+      actions.options += 1;
+    const upserted =
+      event.upsertWorkflowSearchAttributesEventAttributes?.searchAttributes
+        ?.indexedFields;
+    if (
+      upserted &&
+      Object.keys(upserted).some((name) => name !== CHANGE_VERSION)
+    )
       actions['search attributes'] += 1;
     const marker = event.markerRecordedEventAttributes;
-    if (marker) tasksWithMarkers.add(String(marker.workflowTaskCompletedEventId));
+    if (marker)
+      tasksWithMarkers.add(String(marker.workflowTaskCompletedEventId));
   }
   actions.markers = tasksWithMarkers.size;
   return actions;

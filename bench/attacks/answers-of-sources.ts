@@ -12,7 +12,10 @@ const CODINGS: [string, (text: string) => Buffer | string][] = [
 
 const workerOf = ({ stack }: Target) => stack.stack.pids().worker;
 
-/** One such answer once ended each worker that read it. The capability statement is in Brotli, too. */
+/**
+ * One such answer once ended each worker that read it. The capability statement
+ * is in Brotli, too.
+ */
 export const encodedAnswers: Attack = {
   name: 'A source answers in br, deflate, gzip twice, and in br that is none',
   async run(target) {
@@ -22,13 +25,18 @@ export const encodedAnswers: Attack = {
       target.source.answerWith((request, response) =>
         response
           .writeHead(200, { ...FHIR, 'content-encoding': coding })
-          .end(encode(JSON.stringify(bundle([observation(familyIn(request))])))),
+          .end(
+            encode(JSON.stringify(bundle([observation(familyIn(request))]))),
+          ),
       );
       ends.push(await queryHostile(target));
     }
     const isSame = worker === workerOf(target);
     const holds = isSame && ends[0] === 'completed' && ends[1] === 'completed';
-    return { seen: `${ends.join('; ')}; ${isSame ? 'the same worker' : 'the worker ended'}`, holds };
+    return {
+      seen: `${ends.join('; ')}; ${isSame ? 'the same worker' : 'the worker ended'}`,
+      holds,
+    };
   },
 };
 
@@ -39,10 +47,18 @@ export const deepAnswer: Attack = {
     target.source.answerWith((_request, response) =>
       response
         .writeHead(200, FHIR)
-        .end(`{"resourceType":"Bundle","extension":${'[{"extension":'.repeat(200_000)}`),
+        .end(
+          `{"resourceType":"Bundle","extension":${'[{"extension":'.repeat(200_000)}`,
+        ),
     );
     const end = await queryHostile(target);
-    return { seen: end, holds: end !== 'no answer' && end !== 'completed' && worker === workerOf(target) };
+    return {
+      seen: end,
+      holds:
+        end !== 'no answer' &&
+        end !== 'completed' &&
+        worker === workerOf(target),
+    };
   },
 };
 
@@ -56,11 +72,21 @@ export const strayToken: Attack = {
       id: 'd1',
       status: 'current',
       subject: { reference: `Patient/${family}` },
-      content: [{ attachment: { contentType: 'text/plain', url: `${source.elsewhere}/letter` } }],
+      content: [
+        {
+          attachment: {
+            contentType: 'text/plain',
+            url: `${source.elsewhere}/letter`,
+          },
+        },
+      ],
     });
     source.answerWith((request, response) => {
       const family = familyIn(request);
-      const first = bundle([observation(family), letter(family)], `${source.elsewhere}/next`);
+      const first = bundle(
+        [observation(family), letter(family)],
+        `${source.elsewhere}/next`,
+      );
       response.writeHead(200, FHIR).end(JSON.stringify(first));
     });
     await queryHostile(target);
@@ -69,10 +95,14 @@ export const strayToken: Attack = {
     );
     await queryHostile(target);
     const paths = new Set(source.askedElsewhere.map(({ path }) => path));
-    const withToken = source.askedElsewhere.filter(({ authorization }) => authorization !== undefined);
+    const withToken = source.askedElsewhere.filter(
+      ({ authorization }) => authorization !== undefined,
+    );
     return {
       seen: `asked for ${[...paths].join(', ')}, ${withToken.length} times with the token`,
-      holds: ['/next', '/moved', '/letter'].every((path) => paths.has(path)) && withToken.length === 0,
+      holds:
+        ['/next', '/moved', '/letter'].every((path) => paths.has(path)) &&
+        withToken.length === 0,
     };
   },
 };

@@ -8,7 +8,8 @@ export const floodOfOneAccount: Attack = {
   name: 'One account over 500 connections, 50 slow sockets',
   async run({ stack, account }) {
     const { baseUrl } = stack.connection;
-    const [other, slow] = [await stack.addAccount(), await stack.addAccount()];
+    const other = await stack.addAccount();
+    const slow = await stack.addAccount();
     const watched = AbortSignal.timeout(SECONDS * 1_000);
     const order = {
       target: { baseUrl, ...account },
@@ -26,7 +27,8 @@ export const floodOfOneAccount: Attack = {
       [counts.accepted],
     );
     const lost = counts.accepted.length - Number(stored?.count);
-    const ms = (sorted: readonly number[]) => `${sorted[Math.floor(sorted.length * 0.95)]?.toFixed(0)} ms`;
+    const ms = (sorted: readonly number[]) =>
+      `${sorted[Math.floor(sorted.length * 0.95)]?.toFixed(0)} ms`;
     return {
       seen:
         `${counts.served} served, ${counts.refused} refused, ${JSON.stringify(counts.failed)} otherwise, ${lost} lost; ` +

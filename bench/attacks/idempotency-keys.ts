@@ -1,6 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
 import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
+import {
+  generateApiKey,
+  parseApiKey,
+} from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { callGateway } from '../../test/support/stack.ts';
 import type { Attack } from './attack.ts';
@@ -11,16 +14,37 @@ export const foreignIdempotencyKey: Attack = {
     const apiKey = generateApiKey();
     const parsed = parseApiKey(apiKey);
     if (parsed === undefined) throw new Error('not a key');
-    const store = createStore({ databaseUrl: connection.databaseUrl, poolMax: 1 });
+    const store = createStore({
+      databaseUrl: connection.databaseUrl,
+      poolMax: 1,
+    });
     await store
-      .asSystem((tx) => insertApiKey(tx, { id: uuidv7(), accountId: account.accountId, ...parsed }))
+      .asSystem((tx) =>
+        insertApiKey(tx, {
+          id: uuidv7(),
+          accountId: account.accountId,
+          ...parsed,
+        }),
+      )
       .finally(() => store.close());
     const token = async (key: string) => {
       const options = { idempotencyKey: 'the-same' };
-      return (await callGateway(connection, { apiKey: key }, 'POST', 'token/embed', options)).body.token;
+      return (
+        await callGateway(
+          connection,
+          { apiKey: key },
+          'POST',
+          'token/embed',
+          options,
+        )
+      ).body.token;
     };
-    const [first, other] = [await token(account.apiKey), await token(apiKey)];
+    const first = await token(account.apiKey);
+    const other = await token(apiKey);
     const isOwn = typeof other === 'string' && other !== first;
-    return { seen: isOwn ? 'a token of its own' : 'the token of the first key', holds: isOwn };
+    return {
+      seen: isOwn ? 'a token of its own' : 'the token of the first key',
+      holds: isOwn,
+    };
   },
 };

@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { startTestStack } from '../../test/support/stack.ts';
 import { hostileAgent } from './agents.ts';
-import { deepAnswer, encodedAnswers, strayToken } from './answers-of-sources.ts';
+import {
+  deepAnswer,
+  encodedAnswers,
+  strayToken,
+} from './answers-of-sources.ts';
 import { type Attack, healthMs } from './attack.ts';
 import { removedHead } from './audit-head.ts';
 import { floodOfOneAccount } from './flood-of-one-account.ts';
@@ -16,20 +20,43 @@ import { announcedMessages, slowMessages } from './message-places.ts';
 import { oversizedAnswers } from './oversized-answers.ts';
 import { emptyEntries, growingPatient } from './oversized-requests.ts';
 import { slowConversions } from './slow-conversions.ts';
-import { innerDestinations, oldSignature, putInsteadOfPost, unknownKeys } from './strangers.ts';
+import {
+  innerDestinations,
+  oldSignature,
+  putInsteadOfPost,
+  unknownKeys,
+} from './strangers.ts';
 
-/** What once stopped, starved or read the service. The last one leaves the audit of its account without a head. */
+/**
+ * What once stopped, starved or read the service. The last one leaves the audit
+ * of its account without a head.
+ */
 const ATTACKS: readonly Attack[] = [
-  ...[encodedAnswers, deepAnswer, strayToken],
+  encodedAnswers,
+  deepAnswer,
+  strayToken,
   ...oversizedAnswers,
-  ...[emptyEntries, growingPatient, hl7Messages],
-  ...[slowConversions, announcedMessages, slowMessages, floodOfOneAccount, hostileAgent],
-  ...[localUser, foreignIdempotencyKey, unknownKeys, oldSignature, innerDestinations, putInsteadOfPost],
+  emptyEntries,
+  growingPatient,
+  hl7Messages,
+  slowConversions,
+  announcedMessages,
+  slowMessages,
+  floodOfOneAccount,
+  hostileAgent,
+  localUser,
+  foreignIdempotencyKey,
+  unknownKeys,
+  oldSignature,
+  innerDestinations,
+  putInsteadOfPost,
   removedHead,
 ];
 
 const { only } = new Command('npm run attacks --')
-  .description('Repeats attacks that once stopped, starved or read the service on a stack made for them.')
+  .description(
+    'Repeats attacks that once stopped, starved or read the service on a stack made for them.',
+  )
   .option('--only <words>', 'only attacks whose name contains this')
   .parse()
   .opts<{ only?: string }>();
@@ -39,10 +66,15 @@ const dataDir = await mkdtemp(join(tmpdir(), 'attacks-'));
 const source = await startHostileSource();
 let failed = 0;
 try {
-  const stack = await startTestStack({ dataDir, outside: { sources: source.environment } });
+  const stack = await startTestStack({
+    dataDir,
+    outside: { sources: source.environment },
+  });
   try {
     const target = { stack, source, account: await stack.addAccount() };
-    for (const { name, run } of ATTACKS.filter((each) => only === undefined || each.name.includes(only))) {
+    for (const { name, run } of ATTACKS.filter(
+      (each) => only === undefined || each.name.includes(only),
+    )) {
       const { seen, holds } = await run(target).catch((error: unknown) => ({
         seen: String(error),
         holds: false,
@@ -51,7 +83,9 @@ try {
         () => true,
         () => false,
       );
-      print(`${holds && isAlive ? 'holds ' : 'BROKEN'}  ${name}\n        ${seen}`);
+      print(
+        `${holds && isAlive ? 'holds ' : 'BROKEN'}  ${name}\n        ${seen}`,
+      );
       failed += Number(!holds || !isAlive);
     }
   } finally {

@@ -4,8 +4,14 @@ import type { Attack, Target } from './attack.ts';
 
 const LARGE_BYTES = 20_000_000;
 
-/** A message with invented signature headers, of which so much is sent. Holds the status once there is one. */
-function open({ stack }: Target, sentBytes: number): { request: ClientRequest; status?: number } {
+/**
+ * A message with invented signature headers, of which so much is sent. Holds
+ * the status once there is one.
+ */
+function open(
+  { stack }: Target,
+  sentBytes: number,
+): { request: ClientRequest; status?: number } {
   const request = openRequest(`${stack.connection.baseUrl}/messages/callback`, {
     method: 'POST',
     headers: {
@@ -25,13 +31,19 @@ function open({ stack }: Target, sentBytes: number): { request: ClientRequest; s
   return opened;
 }
 
-/** The partner, at the same address, delivers a message of 2 MB. Returns the statuses until it is taken. */
+/**
+ * The partner, at the same address, delivers a message of 2 MB. Returns the
+ * statuses until it is taken.
+ */
 async function deliver({ stack }: Target): Promise<number[]> {
   const content = Buffer.alloc(2_000_000, 'x').toString('base64');
   const message = {
     messageId: `attack-${Date.now()}`,
-    ...{ destination: 'nobody@direct.example.org', subject: 'A letter' },
-    attachments: [{ fileName: 'letter.txt', contentType: 'text/plain', content }],
+    destination: 'nobody@direct.example.org',
+    subject: 'A letter',
+    attachments: [
+      { fileName: 'letter.txt', contentType: 'text/plain', content },
+    ],
   };
   const statuses: number[] = [];
   const isTaken = async () => {
@@ -48,7 +60,10 @@ const attack = (name: string, sentBytes: number, triesMax: number): Attack => ({
   async run(target) {
     const alone = await deliver(target);
     const opened = Array.from({ length: 4 }, () => open(target, sentBytes));
-    const drip = setInterval(() => opened.map(({ request }) => request.write(' ')), 1_000);
+    const drip = setInterval(
+      () => opened.map(({ request }) => request.write(' ')),
+      1_000,
+    );
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     const startedAt = performance.now();
     const statuses = await deliver(target);
@@ -68,4 +83,8 @@ export const announcedMessages = attack(
   1,
   0,
 );
-export const slowMessages = attack('The same, after 1.5 MB byte by byte', 1_500_000, 30);
+export const slowMessages = attack(
+  'The same, after 1.5 MB byte by byte',
+  1_500_000,
+  30,
+);

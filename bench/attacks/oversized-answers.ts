@@ -6,7 +6,10 @@ import { queryHostile } from './query.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** CPU that the worker's main thread may use for one query, on top of what it uses without an attack. */
+/**
+ * CPU that the worker's main thread may use for one query, on top of what it
+ * uses without an attack.
+ */
 const CPU_MAX_MS = 5_000;
 const MEGABYTE = 1_000_000;
 
@@ -15,14 +18,24 @@ const json =
   (request, response) =>
     response.writeHead(200, FHIR).end(textOf(familyIn(request)));
 
-/** The text of a Bundle with one result, in which this member stands besides the others. */
+/**
+ * The text of a Bundle with one result, in which this member stands besides the
+ * others.
+ */
 const withMember = (family: string, member: string) =>
-  JSON.stringify(bundle([observation(family)])).replace('"status":', `${member},"status":`);
+  JSON.stringify(bundle([observation(family)])).replace(
+    '"status":',
+    `${member},"status":`,
+  );
 
 /** So many megabytes of one letter, compressed a thousandfold. */
-const bomb = (letter: string, megabytes: number) => gzipSync(Buffer.alloc(megabytes * MEGABYTE, letter));
+const bomb = (letter: string, megabytes: number) =>
+  gzipSync(Buffer.alloc(megabytes * MEGABYTE, letter));
 
-/** Accepts the request as a job whose result is one file, and answers for all three. */
+/**
+ * Accepts the request as a job whose result is one file, and answers for all
+ * three.
+ */
 const asFile =
   (file: Answer): Answer =>
   (request, response) => {
@@ -30,9 +43,15 @@ const asFile =
     if (request.url?.endsWith('/file')) return file(request, response);
     if (request.method === 'DELETE') return void response.writeHead(202).end();
     if (!request.url?.endsWith('/job'))
-      return void response.writeHead(202, { 'content-location': `http://${host}/fhir/job` }).end();
+      return void response
+        .writeHead(202, { 'content-location': `http://${host}/fhir/job` })
+        .end();
     const output = [{ type: 'Observation', url: `http://${host}/fhir/file` }];
-    const manifest = { transactionTime: '2026-01-01T00:00:00Z', request: 'x', requiresAccessToken: true };
+    const manifest = {
+      transactionTime: '2026-01-01T00:00:00Z',
+      request: 'x',
+      requiresAccessToken: true,
+    };
     response
       .writeHead(200, { 'content-type': 'application/json' })
       .end(JSON.stringify({ ...manifest, output, error: [] }));
@@ -57,14 +76,19 @@ const CASES: readonly Case[] = [
   {
     name: 'A Bundle in gzip that becomes 500 MB',
     answer: (_request, response) =>
-      response.writeHead(200, { ...FHIR, 'content-encoding': 'gzip' }).end(bomb(' ', 500)),
+      response
+        .writeHead(200, { ...FHIR, 'content-encoding': 'gzip' })
+        .end(bomb(' ', 500)),
     end: /more than 20 MB/,
   },
   {
     name: 'NDJSON in gzip: 500 MB of blank lines',
     answer: asFile((_request, response) =>
       response
-        .writeHead(200, { 'content-type': 'application/fhir+ndjson', 'content-encoding': 'gzip' })
+        .writeHead(200, {
+          'content-type': 'application/fhir+ndjson',
+          'content-encoding': 'gzip',
+        })
         .end(bomb('\n', 500)),
     ),
     end: /^(?!no answer|completed)/,
@@ -72,26 +96,33 @@ const CASES: readonly Case[] = [
   {
     name: 'Headers of 1 MB',
     answer: (_request, response) =>
-      response.writeHead(200, { ...FHIR, 'x-long': 'a'.repeat(MEGABYTE) }).end('{}'),
+      response
+        .writeHead(200, { ...FHIR, 'x-long': 'a'.repeat(MEGABYTE) })
+        .end('{}'),
     end: /refused or dropped|header/i,
   },
   {
     name: 'A redirect to itself, without end',
-    answer: ({ url }, response) => response.writeHead(307, { location: url }).end(),
+    answer: ({ url }, response) =>
+      response.writeHead(307, { location: url }).end(),
     end: /redirected .* more than 5 times/,
   },
   {
     name: 'A next link to the same page, without end',
     answer: (request, response) => {
       const next = `http://${request.headers.host}${request.url}`;
-      response.writeHead(200, FHIR).end(JSON.stringify(bundle([observation(familyIn(request))], next)));
+      response
+        .writeHead(200, FHIR)
+        .end(JSON.stringify(bundle([observation(familyIn(request))], next)));
     },
     end: /^(?!no answer|completed)/,
     timeoutMs: 240_000,
   },
   {
     name: 'A number of a million digits',
-    answer: json((family) => withMember(family, `"valueInteger":${'9'.repeat(MEGABYTE)}`)),
+    answer: json((family) =>
+      withMember(family, `"valueInteger":${'9'.repeat(MEGABYTE)}`),
+    ),
     end: /./,
   },
   {
@@ -106,7 +137,9 @@ const CASES: readonly Case[] = [
   },
   {
     name: 'A result twice the same key, for two patients',
-    answer: json((family) => withMember(family, '"subject":{"reference":"Patient/somebody-else"}')),
+    answer: json((family) =>
+      withMember(family, '"subject":{"reference":"Patient/somebody-else"}'),
+    ),
     end: /./,
   },
   {
@@ -117,20 +150,29 @@ const CASES: readonly Case[] = [
   },
 ];
 
-/** Each ends as that query's failure, or as its result, in the same worker and within a bounded amount of work. */
-export const oversizedAnswers: readonly Attack[] = CASES.map(({ name, answer, end, timeoutMs }) => ({
-  name: `A source answers with: ${name}`,
-  async run(target: Target) {
-    const workerOf = () => target.stack.stack.pids().worker;
-    const worker = workerOf();
-    const before = await mainThreadCpuMs(worker);
-    target.source.answerWith(answer);
-    const seen = await queryHostile(target, timeoutMs);
-    const cpuMs = (await mainThreadCpuMs(worker)) - before;
-    const isSame = worker === workerOf();
-    return {
-      seen: `${seen}; ${isSame ? 'the same worker' : 'the worker ended'}, ${cpuMs.toFixed(0)} ms of CPU in its main thread`,
-      holds: isSame && end.test(seen) && seen !== 'no answer' && !(cpuMs > CPU_MAX_MS),
-    };
-  },
-}));
+/**
+ * Each ends as that query's failure, or as its result, in the same worker and
+ * within a bounded amount of work.
+ */
+export const oversizedAnswers: readonly Attack[] = CASES.map(
+  ({ name, answer, end, timeoutMs }) => ({
+    name: `A source answers with: ${name}`,
+    async run(target: Target) {
+      const workerOf = () => target.stack.stack.pids().worker;
+      const worker = workerOf();
+      const before = await mainThreadCpuMs(worker);
+      target.source.answerWith(answer);
+      const seen = await queryHostile(target, timeoutMs);
+      const cpuMs = (await mainThreadCpuMs(worker)) - before;
+      const isSame = worker === workerOf();
+      return {
+        seen: `${seen}; ${isSame ? 'the same worker' : 'the worker ended'}, ${cpuMs.toFixed(0)} ms of CPU in its main thread`,
+        holds:
+          isSame &&
+          end.test(seen) &&
+          seen !== 'no answer' &&
+          !(cpuMs > CPU_MAX_MS),
+      };
+    },
+  }),
+);

@@ -3,13 +3,18 @@ import { newPerson } from '../../test/faults/models/world.ts';
 import { callGateway } from '../../test/support/stack.ts';
 import type { Target } from './attack.ts';
 
-/** Creates a patient and queries the hostile source about them. Returns how that ends, or where it stands after a while. */
+/**
+ * Creates a patient and queries the hostile source about them. Returns how that
+ * ends, or where it stands after a while.
+ */
 export async function queryHostile(
   { stack: { connection }, account }: Target,
   timeoutMs = 60_000,
 ): Promise<string> {
   const path = `patient?facilityId=${account.facilityId}`;
-  const created = await callGateway(connection, account, 'POST', path, { body: newPerson() });
+  const created = await callGateway(connection, account, 'POST', path, {
+    body: newPerson(),
+  });
   const started = await callGateway(
     connection,
     account,
@@ -22,7 +27,8 @@ export async function queryHostile(
   const query = `network/query/${started.body.requestId}`;
   let end = '';
   const timeline = async (): Promise<{ kind: string; message: string }[]> =>
-    (await callGateway(connection, account, 'GET', `${query}/timeline`)).body.timeline;
+    (await callGateway(connection, account, 'GET', `${query}/timeline`)).body
+      .timeline;
   await until(
     async () => {
       const kinds = (await timeline()).map(({ kind }) => kind);

@@ -18,7 +18,10 @@ function longCcda(mark: string): string {
     .replace('</tbody>', `${rows.join('')}</tbody>`);
 }
 
-/** Has a message with these documents delivered to the account; returns their ids. */
+/**
+ * Has a message with these documents delivered to the account; returns their
+ * ids.
+ */
 async function documentsOf(
   { stack }: Target,
   { accountId }: StackAccount,
@@ -28,12 +31,14 @@ async function documentsOf(
   const settings = { directAddresses: [address] };
   await stack.rows(
     `update account set settings = settings || jsonb_build_object('messages', $2::jsonb) where id = $1`,
-    [...[accountId, JSON.stringify(settings)]],
+    [accountId, JSON.stringify(settings)],
   );
   const ids: string[] = [];
   for (const [index, text] of texts.entries()) {
     const content = Buffer.from(text).toString('base64');
-    const attachments = [{ fileName: 'long.xml', contentType: 'application/xml', content }];
+    const attachments = [
+      { fileName: 'long.xml', contentType: 'application/xml', content },
+    ];
     const message = {
       messageId: `${accountId}-${index}`,
       destination: address,
@@ -41,7 +46,8 @@ async function documentsOf(
       attachments,
     };
     const status = await stack.simulator.deliverMessage(message);
-    if (status !== 200) throw new Error(`The message was answered with ${status}`);
+    if (status !== 200)
+      throw new Error(`The message was answered with ${status}`);
     const rows = await stack.rows<{ id: string }>(
       'select id from document where account_id = $1 order by created_at desc limit 1',
       [accountId],
@@ -51,7 +57,10 @@ async function documentsOf(
   return ids;
 }
 
-/** All conversions were made by one thread, in the order of the requests: a neighbour's took 62.8 s instead of 0.2 s. */
+/**
+ * All conversions were made by one thread, in the order of the requests: a
+ * neighbour's took 62.8 s instead of 0.2 s.
+ */
 export const slowConversions: Attack = {
   name: `${SLOW} slow conversions of one account beside a neighbour's`,
   async run(target) {
@@ -62,24 +71,36 @@ export const slowConversions: Attack = {
       account,
       Array.from({ length: SLOW }, (_, each) => longCcda(`slow ${each}`)),
     );
-    const own = await documentsOf(target, neighbour, [longCcda('own'), longCcda('own, alone')]);
+    const own = await documentsOf(target, neighbour, [
+      longCcda('own'),
+      longCcda('own, alone'),
+    ]);
     let ended = 0;
     const convert = async (by: StackAccount, id: string | undefined) => {
       const startedAt = performance.now();
       const path = `document/download-url?fileName=${id}&conversionType=pdf`;
-      const { status } = await callGateway(stack.connection, by, 'GET', path, { timeoutMs: 240_000 });
+      const { status } = await callGateway(stack.connection, by, 'GET', path, {
+        timeoutMs: 240_000,
+      });
       return { status, seconds: (performance.now() - startedAt) / 1_000 };
     };
     const alone = await convert(neighbour, own[1]);
-    const all = slow.map((id) => convert(account, id).finally(() => (ended += 1)));
+    const all = slow.map((id) =>
+      convert(account, id).finally(() => (ended += 1)),
+    );
     const beside = await convert(neighbour, own[0]);
     const endedBefore = ended;
-    const statuses = new Set((await Promise.all(all)).map(({ status }) => status));
+    const statuses = new Set(
+      (await Promise.all(all)).map(({ status }) => status),
+    );
     return {
       seen:
         `the neighbour's took ${alone.seconds.toFixed(1)} s alone and ${beside.seconds.toFixed(1)} s beside them, ` +
         `when ${endedBefore} of ${SLOW} were done; ${[...statuses].join(', ')}`,
-      holds: beside.status === alone.status && beside.status === 200 && endedBefore < SLOW - 1,
+      holds:
+        beside.status === alone.status &&
+        beside.status === 200 &&
+        endedBefore < SLOW - 1,
     };
   },
 };

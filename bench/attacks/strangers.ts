@@ -21,7 +21,9 @@ export const unknownKeys: Attack = {
     const apiKey = `mdx_${'a'.repeat(43)}`;
     const answers = await Promise.all(
       Array.from({ length: REQUESTS }, () =>
-        callGateway(stack.connection, { apiKey }, 'GET', 'facility', { timeoutMs: 60_000 }),
+        callGateway(stack.connection, { apiKey }, 'GET', 'facility', {
+          timeoutMs: 60_000,
+        }),
       ),
     );
     const seconds = (performance.now() - startedAt) / 1_000;
@@ -42,19 +44,36 @@ export const oldSignature: Attack = {
   name: 'The older signature on a webhook that is five days old, has no time, or is fresh',
   async run({ stack: { connection, secrets } }) {
     const send = async (meta: object): Promise<number> => {
-      const body = JSON.stringify({ meta: { messageId: 'attack', type: 'ping', ...meta }, ping: 'attack' });
-      const signature = createHmac('sha256', secrets.webhookKey).update(body).digest('hex');
+      const body = JSON.stringify({
+        meta: { messageId: 'attack', type: 'ping', ...meta },
+        ping: 'attack',
+      });
+      const signature = createHmac('sha256', secrets.webhookKey)
+        .update(body)
+        .digest('hex');
       const answer = await request(`${connection.receiverUrl}/webhooks`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', 'x-metriport-signature': signature },
+        headers: {
+          'content-type': 'application/json',
+          'x-metriport-signature': signature,
+        },
         body,
       });
       await answer.body.dump();
       return answer.statusCode;
     };
-    const at = (ageMs: number) => ({ when: new Date(Date.now() - ageMs).toISOString() });
-    const statuses = [await send(at(5 * DAY_MS)), await send({}), await send(at(0))];
-    return { seen: statuses.join(', '), holds: String(statuses) === '401,401,200' };
+    const at = (ageMs: number) => ({
+      when: new Date(Date.now() - ageMs).toISOString(),
+    });
+    const statuses = [
+      await send(at(5 * DAY_MS)),
+      await send({}),
+      await send(at(0)),
+    ];
+    return {
+      seen: statuses.join(', '),
+      holds: String(statuses) === '401,401,200',
+    };
   },
 };
 
@@ -73,9 +92,18 @@ export const innerDestinations: Attack = {
     const statuses: number[] = [];
     for (const host of DESTINATIONS) {
       const body = { url: `https://${host}/hook` };
-      statuses.push((await callGateway(stack.connection, account, 'POST', 'webhook', { body })).status);
+      statuses.push(
+        (
+          await callGateway(stack.connection, account, 'POST', 'webhook', {
+            body,
+          })
+        ).status,
+      );
     }
-    return { seen: statuses.join(', '), holds: statuses.every((status) => status === 400) };
+    return {
+      seen: statuses.join(', '),
+      holds: statuses.every((status) => status === 400),
+    };
   },
 };
 
@@ -83,8 +111,12 @@ export const putInsteadOfPost: Attack = {
   name: 'PUT on each path that has only POST',
   async run({ stack: { connection }, account }) {
     const answer = await request(`${connection.baseUrl}/openapi.json`);
-    const { paths } = (await answer.body.json()) as { paths: Record<string, object> };
-    const only = Object.keys(paths).filter((path) => Object.keys(paths[path] ?? {}).join() === 'post');
+    const { paths } = (await answer.body.json()) as {
+      paths: Record<string, object>;
+    };
+    const only = Object.keys(paths).filter(
+      (path) => Object.keys(paths[path] ?? {}).join() === 'post',
+    );
     const seen = await Promise.all(
       only.map(async (path) => {
         const url = `${connection.baseUrl}${path.replace(/\{\w+\}/g, account.facilityId)}`;
@@ -94,7 +126,9 @@ export const putInsteadOfPost: Attack = {
         return `${refused.statusCode} ${refused.headers.allow}`;
       }),
     );
-    const wrong = seen.filter((each) => !each.startsWith('405 ') || /PUT|undefined/.test(each));
+    const wrong = seen.filter(
+      (each) => !each.startsWith('405 ') || /PUT|undefined/.test(each),
+    );
     return {
       seen: `${only.length} paths, ${wrong.join('; ') || 'all 405 with Allow'}`,
       holds: wrong.length === 0,

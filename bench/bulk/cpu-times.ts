@@ -11,8 +11,13 @@ export interface CpuSeconds {
 /** Linux counts in hundredths of a second. */
 const TICKS_PER_SECOND = 100;
 
-/** Reads how much CPU these processes, and the children of `postgres`, have used so far. */
-export function readCpuSeconds(pids: { [name in keyof CpuSeconds]?: number }): CpuSeconds {
+/**
+ * Reads how much CPU these processes, and the children of `postgres`, have used
+ * so far.
+ */
+export function readCpuSeconds(
+  pids: { [name in keyof CpuSeconds]?: number },
+): CpuSeconds {
   return {
     worker: cpuSecondsOf(pids.worker),
     gateway: cpuSecondsOf(pids.gateway),
@@ -35,17 +40,30 @@ export const cpuSecondsOf = (pid: number | undefined): number => {
 export function cpuSecondsWithChildren(pid: number | undefined): number {
   const { endedChildren = 0 } = statOf(pid) ?? {};
   const alive = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name) && statOf(Number(name))?.parent === pid)
+    .filter(
+      (name) => /^\d+$/.test(name) && statOf(Number(name))?.parent === pid,
+    )
     .reduce((sum, name) => sum + cpuSecondsOf(Number(name)), 0);
   return cpuSecondsOf(pid) + endedChildren / TICKS_PER_SECOND + alive;
 }
 
 function statOf(pid: number | undefined) {
   try {
-    // After the name, which may contain spaces: state, parent, …; fields 14 to 17 are the times.
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ').map(Number) ?? [];
+    // After the name, which may contain spaces: state, parent, …; fields 14 to
+    // 17 are the times.
+    const fields =
+      readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .split(') ')
+        .at(-1)
+        ?.split(' ')
+        .map(Number) ?? [];
     const [parent, user = 0, system = 0] = [fields[1], fields[11], fields[12]];
-    return { parent, user, system, endedChildren: (fields[13] ?? 0) + (fields[14] ?? 0) };
+    return {
+      parent,
+      user,
+      system,
+      endedChildren: (fields[13] ?? 0) + (fields[14] ?? 0),
+    };
   } catch {
     return undefined;
   }

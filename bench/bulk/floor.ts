@@ -9,23 +9,39 @@ import { RESULT_COLUMNS } from '../../src/shared/bulk-csv/layout.ts';
 import { GENERATED_COLUMNS } from './generate.ts';
 
 /**
- * The minimum work of any import, in one pass: csv-parse to arrays, COPY of the same fields into one table with a
- * primary key, csv-stringify of the same rows with a status. No rules, no matching, no checkpoints, no encryption.
- * Returns the duration in milliseconds.
+ * The minimum work of any import, in one pass: csv-parse to arrays, COPY of the
+ * same fields into one table with a primary key, csv-stringify of the same rows
+ * with a status. No rules, no matching, no checkpoints, no encryption. Returns
+ * the duration in milliseconds.
  */
-export async function runFloor(client: pg.Client, csvFile: string, resultFile: string): Promise<number> {
-  const columns = GENERATED_COLUMNS.map((_, index) => `c${index} text`).join(', ');
+export async function runFloor(
+  client: pg.Client,
+  csvFile: string,
+  resultFile: string,
+): Promise<number> {
+  const columns = GENERATED_COLUMNS.map((_, index) => `c${index} text`).join(
+    ', ',
+  );
   await client.query('DROP TABLE IF EXISTS bulk_floor');
   await client.query(`CREATE TABLE bulk_floor (${columns}, PRIMARY KEY (c0))`);
   const began = performance.now();
   const stringifier = stringify({ escape_formulas: true });
-  const written = pipeline(stringifier, createWriteStream(resultFile, { flush: true }));
+  const written = pipeline(
+    stringifier,
+    createWriteStream(resultFile, { flush: true }),
+  );
   stringifier.write([...GENERATED_COLUMNS, ...RESULT_COLUMNS]);
   const tee = new Transform({
     writableObjectMode: true,
     transform(cells: string[], _encoding, done) {
       const line = `${cells.map(copyText).join('\t')}\n`;
-      const hasRoom = stringifier.write([...cells, cells[0], cells[0], 'created', '']);
+      const hasRoom = stringifier.write([
+        ...cells,
+        cells[0],
+        cells[0],
+        'created',
+        '',
+      ]);
       if (hasRoom) done(null, line);
       else stringifier.once('drain', () => done(null, line));
     },
@@ -42,4 +58,6 @@ export async function runFloor(client: pg.Client, csvFile: string, resultFile: s
 }
 
 const copyText = (cell: string): string =>
-  cell === '' ? '\\N' : cell.replaceAll(/[\\\t\n\r]/g, (letter) => `\\${letter}`);
+  cell === ''
+    ? '\\N'
+    : cell.replaceAll(/[\\\t\n\r]/g, (letter) => `\\${letter}`);

@@ -1,4 +1,7 @@
-/** A small and fast random generator with the same sequence on every machine (mulberry32). */
+/**
+ * A small and fast random generator with the same sequence on every machine
+ * (mulberry32).
+ */
 function randomNumbers(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {
@@ -10,9 +13,13 @@ function randomNumbers(seed: number): (below: number) => number {
 }
 
 const FIRST =
-  'Ann Bea Carla Dina Emma Fay Gina Hal Ivan José Karl Liam Mia Noah Olga Paul Quinn Rosa Sam Tom'.split(' ');
+  'Ann Bea Carla Dina Emma Fay Gina Hal Ivan José Karl Liam Mia Noah Olga Paul Quinn Rosa Sam Tom'.split(
+    ' ',
+  );
 const LAST =
-  'Adams Brown Clark Davis Evans Foster Garcia Hill Irwin Jones King López Moore Nash Ortiz Price'.split(' ');
+  'Adams Brown Clark Davis Evans Foster Garcia Hill Irwin Jones King López Moore Nash Ortiz Price'.split(
+    ' ',
+  );
 const STREETS = [
   'Main Street',
   'Oak Avenue',
@@ -31,7 +38,9 @@ const CITIES: [city: string, state: string, zip: number][] = [
 
 export interface GenerateOptions {
   rows: number;
-  /** The same seed gives the same file, another seed other patients. Default 1. */
+  /**
+   * The same seed gives the same file, another seed other patients. Default 1.
+   */
   seed?: number;
 }
 
@@ -44,12 +53,17 @@ export const GENERATED_COLUMNS = [
 ]; // biome-ignore format: as they belong together
 
 /**
- * Generates a CSV file of fictitious patients in blocks of some 64 KiB: all rows valid, no patient twice, a few cells quoted.
+ * Generates a CSV file of fictitious patients in blocks of some 64 KiB: all
+ * rows valid, no patient twice, a few cells quoted.
  */
-export function* generateCsv({ rows, seed = 1 }: GenerateOptions): Generator<Buffer> {
+export function* generateCsv({
+  rows,
+  seed = 1,
+}: GenerateOptions): Generator<Buffer> {
   const random = randomNumbers(seed);
   const pick = <T>(list: readonly T[]): T => list[random(list.length)] as T;
-  const digits = (count: number) => String(random(10 ** count)).padStart(count, '0');
+  const digits = (count: number) =>
+    String(random(10 ** count)).padStart(count, '0');
   let block = `${GENERATED_COLUMNS.join(',')}\r\n`;
   for (let row = 1; row <= rows; row += 1) {
     const first = pick(FIRST);
@@ -91,4 +105,5 @@ function letters(value: number): string {
   return text;
 }
 
-const quoted = (cell: string): string => (/[",]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell);
+const quoted = (cell: string): string =>
+  /[",]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;

@@ -43,11 +43,17 @@ export interface BulkRound {
 export interface BulkBenchResult {
   options: BulkBenchOptions;
   rounds: BulkRound[];
-  /** Highest resident memory of this process, which also runs the floor, while the engine worked. */
+  /**
+   * Highest resident memory of this process, which also runs the floor, while
+   * the engine worked.
+   */
   peakMemoryBytes: number;
 }
 
-/** Measures the engine against the floor, alternating on one server; each round imports other patients. */
+/**
+ * Measures the engine against the floor, alternating on one server; each round
+ * imports other patients.
+ */
 export async function benchBulk(
   options: BulkBenchOptions,
   note: (line: string) => void,
@@ -66,15 +72,28 @@ export async function benchBulk(
       join(dataDir, 'blobs'),
       parseKeyRing(`bench:${randomBytes(32).toString('base64')}`),
     );
-    const engine = createBulkEngine({ store, blobs, hmacKey: 'an id hmac key for benchmarks' });
+    const engine = createBulkEngine({
+      store,
+      blobs,
+      hmacKey: 'an id hmac key for benchmarks',
+    });
     const { accountId, facilityId } = await seedDemoAccount(store, {
       apiKey: generateApiKey(),
-      webhookKeys: createWebhookKeys(parseKeyRing(`bench:${randomBytes(32).toString('base64')}`)),
+      webhookKeys: createWebhookKeys(
+        parseKeyRing(`bench:${randomBytes(32).toString('base64')}`),
+      ),
     });
 
-    const importFile = async (csvFile: string, dryRun = false): Promise<ImportTimes> => {
+    const importFile = async (
+      csvFile: string,
+      dryRun = false,
+    ): Promise<ImportTimes> => {
       const clock = stopwatch();
-      const upload = await blobs.put('upload', createReadStream(csvFile), 'text/csv');
+      const upload = await blobs.put(
+        'upload',
+        createReadStream(csvFile),
+        'text/csv',
+      );
       const requestId = uuidv7();
       await store.asAccount(accountId, (tx) =>
         tx.db
@@ -95,12 +114,21 @@ export async function benchBulk(
       if (checked.kind === 'refused') throw new Error(checked.reason);
       const checkMs = clock();
       const { counts, done } = await engine.processChunks(accountId, requestId);
-      if (!done || counts.failed > 0) throw new Error('not every row was imported');
+      if (!done || counts.failed > 0)
+        throw new Error('not every row was imported');
       const rowsMs = clock();
       await engine.join(accountId, requestId);
       const joinMs = clock();
       const totalMs = uploadMs + checkMs + rowsMs + joinMs;
-      return { uploadMs, checkMs, rowsMs, joinMs, totalMs, created: counts.created, updated: counts.updated };
+      return {
+        uploadMs,
+        checkMs,
+        rowsMs,
+        joinMs,
+        totalMs,
+        created: counts.created,
+        updated: counts.updated,
+      };
     };
 
     const memory = watchMemory();
@@ -110,7 +138,11 @@ export async function benchBulk(
       const isWarmUp = round === 0;
       const rows = isWarmUp ? Math.min(3_000, options.rows) : options.rows;
       await writeFile(csvFile, generateCsv({ rows, seed: round + 1 }));
-      const floorMs = await runFloor(client, csvFile, join(dataDir, 'floor.csv'));
+      const floorMs = await runFloor(
+        client,
+        csvFile,
+        join(dataDir, 'floor.csv'),
+      );
       memory.start();
       const first = await importFile(csvFile);
       const again = await importFile(csvFile);
@@ -133,10 +165,19 @@ export async function benchBulk(
 }
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(2)} s`;
-const phases = ({ uploadMs, checkMs, rowsMs, joinMs, totalMs }: ImportTimes): string =>
+const phases = ({
+  uploadMs,
+  checkMs,
+  rowsMs,
+  joinMs,
+  totalMs,
+}: ImportTimes): string =>
   `${seconds(totalMs)} (upload ${seconds(uploadMs)}, check ${seconds(checkMs)}, rows ${seconds(rowsMs)}, join ${seconds(joinMs)})`;
 
-/** Returns a function; each call returns the milliseconds since the previous one. */
+/**
+ * Returns a function; each call returns the milliseconds since the previous
+ * one.
+ */
 function stopwatch(): () => number {
   let last = performance.now();
   return () => {

@@ -10,7 +10,12 @@ import {
   startBulkCreate,
   untilStatus,
 } from '../../test/support/bulk-create.ts';
-import { callGateway, type StackAccount, startTestStack, type TestStack } from '../../test/support/stack.ts';
+import {
+  callGateway,
+  type StackAccount,
+  startTestStack,
+  type TestStack,
+} from '../../test/support/stack.ts';
 import { type CpuSeconds, cpuSince, readCpuSeconds } from './cpu-times.ts';
 import { runFloor } from './floor.ts';
 import { generateCsv } from './generate.ts';
@@ -19,13 +24,19 @@ import { readHistoryTimes } from './history-times.ts';
 export interface PublicBulkOptions {
   rows: number;
   rounds: number;
-  /** Whether each round also imports other patients while its caller asks for the status five times a second. */
+  /**
+   * Whether each round also imports other patients while its caller asks for
+   * the status five times a second.
+   */
   asked?: boolean;
   /** Folder for a CPU profile of the worker (.cpuprofile). */
   profile?: string;
 }
 
-/** Milliseconds by phase, from the first byte of the upload to the last one of the result at the caller. */
+/**
+ * Milliseconds by phase, from the first byte of the upload to the last one of
+ * the result at the caller.
+ */
 export interface PublicImport {
   /** The PUT, until its response. */
   uploadMs: number;
@@ -33,7 +44,10 @@ export interface PublicImport {
   rowsMs: number;
   joinMs: number;
   downloadMs: number;
-  /** The rest of the total: between the steps, and until the client sees the end. */
+  /**
+   * The rest of the total: between the steps, and until the client sees the
+   * end.
+   */
   betweenMs: number;
   totalMs: number;
   historyEvents: number;
@@ -54,7 +68,10 @@ export interface PublicRound {
 export interface PublicBulkResult {
   options: PublicBulkOptions;
   rounds: PublicRound[];
-  /** Highest resident memory of each process after the warm-up began; undefined without /proc. */
+  /**
+   * Highest resident memory of each process after the warm-up began; undefined
+   * without /proc.
+   */
   peakBytes: { worker?: number; gateway?: number };
 }
 
@@ -64,8 +81,9 @@ const END_TIMEOUT_MS = 600_000;
 const ASKED_SEED = 1_000;
 
 /**
- * Bulk creates through the public interface of a whole stack (gateway, worker, PostgreSQL, Temporal as processes),
- * against the floor on the same PostgreSQL, alternating; each round imports other patients, then the same file again.
+ * Bulk creates through the public interface of a whole stack (gateway, worker,
+ * PostgreSQL, Temporal as processes), against the floor on the same PostgreSQL,
+ * alternating; each round imports other patients, then the same file again.
  */
 export async function benchPublicBulk(
   options: PublicBulkOptions,
@@ -73,9 +91,14 @@ export async function benchPublicBulk(
 ): Promise<PublicBulkResult> {
   const dataDir = await mkdtemp(join(tmpdir(), 'bench-bulk-'));
   const { profile } = options;
-  const nodeArgs = profile === undefined ? {} : { worker: ['--cpu-prof', `--cpu-prof-dir=${profile}`] };
+  const nodeArgs =
+    profile === undefined
+      ? {}
+      : { worker: ['--cpu-prof', `--cpu-prof-dir=${profile}`] };
   const stack = await startTestStack({ dataDir, nodeArgs });
-  const client = new pg.Client({ connectionString: stack.connection.databaseUrl });
+  const client = new pg.Client({
+    connectionString: stack.connection.databaseUrl,
+  });
   try {
     await client.connect();
     const account = await stack.addAccount();
@@ -87,20 +110,30 @@ export async function benchPublicBulk(
       const isWarmUp = round === 0;
       const rows = isWarmUp ? Math.min(3_000, options.rows) : options.rows;
       await writeFile(csvFile, generateCsv({ rows, seed: round + 1 }));
-      const floorMs = await runFloor(client, csvFile, join(dataDir, 'floor.csv'));
+      const floorMs = await runFloor(
+        client,
+        csvFile,
+        join(dataDir, 'floor.csv'),
+      );
       const first = await importFile(stack, account, client, csvFile);
       const again = await importFile(stack, account, client, csvFile);
-      if (first.created !== rows || again.updated !== rows) throw new Error('not every row was imported');
+      if (first.created !== rows || again.updated !== rows)
+        throw new Error('not every row was imported');
       if (isWarmUp) continue;
       const measured: PublicRound = { floorMs, first, again };
       result.rounds.push(measured);
-      note(`round ${round}: floor ${seconds(floorMs)}; first ${phases(first)}; again ${phases(again)}`);
+      note(
+        `round ${round}: floor ${seconds(floorMs)}; first ${phases(first)}; again ${phases(again)}`,
+      );
       if (options.asked !== true) continue;
       await writeFile(csvFile, generateCsv({ rows, seed: ASKED_SEED + round }));
       measured.asked = await importFile(stack, account, client, csvFile, true);
       note(`round ${round}: asked for its status ${phases(measured.asked)}`);
     }
-    result.peakBytes = { worker: await peakOf(worker), gateway: await peakOf(gateway) };
+    result.peakBytes = {
+      worker: await peakOf(worker),
+      gateway: await peakOf(gateway),
+    };
     return result;
   } finally {
     await client.end();
@@ -117,7 +150,11 @@ async function importFile(
   isAsked = false,
 ): Promise<PublicImport> {
   const { requestId, uploadUrl } = await startBulkCreate(stack, account);
-  const { 'worker-background': worker, gateway, PostgreSQL: postgres } = stack.stack.pids();
+  const {
+    'worker-background': worker,
+    gateway,
+    PostgreSQL: postgres,
+  } = stack.stack.pids();
   const pids = { worker, gateway, postgres };
   const cpuBefore = readCpuSeconds(pids);
   const began = performance.now();
@@ -142,7 +179,8 @@ async function importFile(
     rowsMs: handleRows,
     joinMs: finishBulkCreate,
     downloadMs: now - endedAt,
-    betweenMs: endedAt - began - uploadMs - checkUpload - handleRows - finishBulkCreate,
+    betweenMs:
+      endedAt - began - uploadMs - checkUpload - handleRows - finishBulkCreate,
     totalMs: now - began,
     historyEvents: events,
     cpu,
@@ -155,27 +193,49 @@ async function importFile(
 async function untilEnded(client: pg.Client, requestId: string): Promise<void> {
   const deadlineAt = Date.now() + END_TIMEOUT_MS;
   while (Date.now() < deadlineAt) {
-    const { rows } = await client.query('select from bulk_request where id = $1 and ended_at is not null', [
-      requestId,
-    ]);
+    const { rows } = await client.query(
+      'select from bulk_request where id = $1 and ended_at is not null',
+      [requestId],
+    );
     if (rows.length > 0) return;
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   throw new Error('The import did not end in time');
 }
 
-/** Cancels the post-import queries: they are not measured, and would slow down the next import. */
-async function stopSweep(stack: TestStack, account: StackAccount, requestId: string): Promise<void> {
+/**
+ * Cancels the post-import queries: they are not measured, and would slow down
+ * the next import.
+ */
+async function stopSweep(
+  stack: TestStack,
+  account: StackAccount,
+  requestId: string,
+): Promise<void> {
   const hasBegun = ({ sweep }: { sweep?: unknown }) => sweep !== undefined;
-  await untilStatus(stack, account, requestId, hasBegun, { timeoutMs: 60_000, everyMs: ASK_EVERY_MS });
-  await callGateway(stack.connection, account, 'POST', `patient/bulk/${requestId}/sweep/cancel`);
+  await untilStatus(stack, account, requestId, hasBegun, {
+    timeoutMs: 60_000,
+    everyMs: ASK_EVERY_MS,
+  });
+  await callGateway(
+    stack.connection,
+    account,
+    'POST',
+    `patient/bulk/${requestId}/sweep/cancel`,
+  );
   const running = `AccountId = "${account.accountId}" and ExecutionStatus = "Running"`;
   const deadlineAt = Date.now() + 60_000;
-  while ((await stack.temporal.workflow.count(running)).count > 0 && Date.now() < deadlineAt)
+  while (
+    (await stack.temporal.workflow.count(running)).count > 0 &&
+    Date.now() < deadlineAt
+  )
     await new Promise((resolve) => setTimeout(resolve, 500));
 }
 
-/** The start may have built the workflow bundle, which takes more memory than the work itself. */
+/**
+ * The start may have built the workflow bundle, which takes more memory than
+ * the work itself.
+ */
 const forgetPeakOf = (pid: number | undefined): Promise<void> =>
   writeFile(`/proc/${pid}/clear_refs`, '5').catch(() => undefined);
 

@@ -3,27 +3,45 @@ import { note, printJson } from '../command-parts.ts';
 import { scoreEntries } from './entries.ts';
 import { scorePairs } from './pairs.ts';
 
-/** Scores the conversion of C-CDA against material that is not part of this repository. */
+/**
+ * Scores the conversion of C-CDA against material that is not part of this
+ * repository.
+ */
 export const ccdaCommand = new Command('ccda')
   .description(
     'Score the conversion of C-CDA: pairs of HL7’s guide, and a second reading of foreign documents.\n' +
       'The folder has clones as <owner>+<name>: HL7+ccda-on-fhir, NurraHealth+ccda-to-fhir, HL7+C-CDA-Examples, jddamore+ccda-samples.',
   )
   .requiredOption('--folder <path>', 'folder with the clones')
-  .option('--converter <path>', 'convert.ts of another checkout, to compare with')
+  .option(
+    '--converter <path>',
+    'convert.ts of another checkout, to compare with',
+  )
   .option('--differences', 'list every fact that is lost or changed', false)
   .option('--pairs-only', 'leave out the foreign documents', false)
   .action(
-    async (options: { folder: string; converter?: string; differences: boolean; pairsOnly: boolean }) => {
-      const path = options.converter ?? '../../src/exchange/records/conversion/ccda/convert.ts';
+    async (options: {
+      folder: string;
+      converter?: string;
+      differences: boolean;
+      pairsOnly: boolean;
+    }) => {
+      const path =
+        options.converter ??
+        '../../src/exchange/records/conversion/ccda/convert.ts';
       const { convertCcda } = (await import(
         path
       )) as typeof import('../../src/exchange/records/conversion/ccda/convert.ts');
-      const convert = (bytes: Uint8Array) => convertCcda(bytes, { unit: 'bench', patientId: 'p' });
+      const convert = (bytes: Uint8Array) =>
+        convertCcda(bytes, { unit: 'bench', patientId: 'p' });
       const pairs = scorePairs(options.folder, convert, options.differences);
       const entries = options.pairsOnly
         ? undefined
-        : scoreEntries(options.folder, convert, (line) => options.differences && note(line));
+        : scoreEntries(
+            options.folder,
+            convert,
+            (line) => options.differences && note(line),
+          );
       printJson({ pairs, entries });
     },
   );

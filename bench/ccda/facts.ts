@@ -1,19 +1,36 @@
 import { isJson, type Json } from '../../src/exchange/records/rules/json.ts';
 
-/** Parts that say nothing of the patient, or that only the converter can name: ids, profiles, narrative, targets of references. */
-const LEFT_OUT = new Set(['id', 'meta', 'text.status', 'text.div', 'language', 'resourceType', 'fullUrl']);
+/**
+ * Parts that say nothing of the patient, or that only the converter can name:
+ * ids, profiles, narrative, targets of references.
+ */
+const LEFT_OUT = new Set([
+  'id',
+  'meta',
+  'text.status',
+  'text.div',
+  'language',
+  'resourceType',
+  'fullUrl',
+]);
 
-/** The leaves of a resource as `path = value`; positions in lists do not count, references only by their being there. */
+/**
+ * The leaves of a resource as `path = value`; positions in lists do not count,
+ * references only by their being there.
+ */
 export function factsOf(resource: Json): string[] {
   const facts: string[] = [];
   const walk = (value: unknown, path: string): void => {
     if (LEFT_OUT.has(path)) return;
     if (Array.isArray(value)) for (const item of value) walk(item, path);
     else if (isJson(value)) {
-      if (typeof value.reference === 'string') facts.push(`${path} = reference`);
+      if (typeof value.reference === 'string')
+        facts.push(`${path} = reference`);
       else
-        for (const [name, part] of Object.entries(value)) walk(part, path === '' ? name : `${path}.${name}`);
-    } else if (value !== undefined && value !== null) facts.push(`${path} = ${plain(value)}`);
+        for (const [name, part] of Object.entries(value))
+          walk(part, path === '' ? name : `${path}.${name}`);
+    } else if (value !== undefined && value !== null)
+      facts.push(`${path} = ${plain(value)}`);
   };
   walk(resource, '');
   return facts;
@@ -35,7 +52,11 @@ export interface Score {
 }
 
 /** @param note takes each fact that is not right */
-export function compare(expected: Json, found: Json | undefined, note: (line: string) => void): Score {
+export function compare(
+  expected: Json,
+  found: Json | undefined,
+  note: (line: string) => void,
+): Score {
   const ours = found === undefined ? [] : factsOf(found);
   const left = new Set(ours);
   const score = { facts: 0, right: 0, changed: 0, lost: 0 };
@@ -45,7 +66,9 @@ export function compare(expected: Json, found: Json | undefined, note: (line: st
     if (left.has(fact)) score.right += 1;
     else if (ours.some((own) => own.startsWith(`${path} = `))) {
       score.changed += 1;
-      note(`changed ${fact}; ours: ${ours.filter((own) => own.startsWith(`${path} = `)).join(' | ')}`);
+      note(
+        `changed ${fact}; ours: ${ours.filter((own) => own.startsWith(`${path} = `)).join(' | ')}`,
+      );
     } else {
       score.lost += 1;
       note(`lost ${fact}`);

@@ -29,12 +29,19 @@ const SECTIONS: readonly (readonly [pattern: RegExp, loinc: string])[] = [
   [/^DocumentReference/, '34109-9'],
 ];
 
-/** A document around a snippet, which is a recordTarget, an entry or a statement. */
+/**
+ * A document around a snippet, which is a recordTarget, an entry or a
+ * statement.
+ */
 export function documentOf(snippet: string, kind: string): Buffer {
   const xml = snippet.replace(/^\uFEFF?<\?xml[^>]*\?>/, '').trim();
   const target = /<recordTarget[\s>][\s\S]*<\/recordTarget>/.exec(xml)?.[0];
-  const loinc = SECTIONS.find(([pattern]) => pattern.test(kind))?.[1] ?? '34109-9';
-  const entry = xml.includes('<entry') && !/^<(?!entry)/.test(xml) ? xml : `<entry>${xml}</entry>`;
+  const loinc =
+    SECTIONS.find(([pattern]) => pattern.test(kind))?.[1] ?? '34109-9';
+  const entry =
+    xml.includes('<entry') && !/^<(?!entry)/.test(xml)
+      ? xml
+      : `<entry>${xml}</entry>`;
   const body =
     target !== undefined
       ? ''
@@ -42,7 +49,9 @@ export function documentOf(snippet: string, kind: string): Buffer {
   const header =
     target ??
     '<recordTarget><patientRole><id root="1.2.3" extension="1"/><patient><name><given>A</given><family>B</family></name></patient></patientRole></recordTarget>';
-  return Buffer.from(`<ClinicalDocument ${NAMESPACES}><id root="1.2.3"/>${header}${body}</ClinicalDocument>`);
+  return Buffer.from(
+    `<ClinicalDocument ${NAMESPACES}><id root="1.2.3"/>${header}${body}</ClinicalDocument>`,
+  );
 }
 
 const readJson = (path: string): Json =>
@@ -63,18 +72,27 @@ function guidePairs(root: string): Pair[] {
         const expected = readJson(join(folder, type, file));
         const kind = String(expected.resourceType);
         return [
-          { name: `guide ${file}`, document: documentOf(readFileSync(source, 'utf8'), kind), expected },
+          {
+            name: `guide ${file}`,
+            document: documentOf(readFileSync(source, 'utf8'), kind),
+            expected,
+          },
         ];
       }),
   );
 }
 
 function recommendedPairs(root: string): Pair[] {
-  const folder = join(root, 'HL7+ccda-on-fhir/mappings/examples/CDAtoFHIRExamples');
+  const folder = join(
+    root,
+    'HL7+ccda-on-fhir/mappings/examples/CDAtoFHIRExamples',
+  );
   const document = readFileSync(join(folder, 'Input/Myra Jones v2.xml'));
   return readdirSync(join(folder, 'Rec_Output')).flatMap((file) => {
     try {
-      const { resource } = readJson(join(folder, 'Rec_Output', file)) as { resource: Json };
+      const { resource } = readJson(join(folder, 'Rec_Output', file)) as {
+        resource: Json;
+      };
       return [{ name: `recommended ${file}`, document, expected: resource }];
     } catch {
       note(`${file} is no JSON`);
@@ -84,26 +102,45 @@ function recommendedPairs(root: string): Pair[] {
 }
 
 function fixturePairs(root: string): Pair[] {
-  const folder = join(root, 'NurraHealth+ccda-to-fhir/tests/integration/fixtures');
+  const folder = join(
+    root,
+    'NurraHealth+ccda-to-fhir/tests/integration/fixtures',
+  );
   return readdirSync(join(folder, 'fhir')).flatMap((file) => {
     const source = join(folder, 'ccda', file.replace('.json', '.xml'));
     if (!existsSync(source)) return [];
     const expected = readJson(join(folder, 'fhir', file));
     const kind = `${String(expected.resourceType)} ${file}`;
-    return [{ name: `fixture ${file}`, document: documentOf(readFileSync(source, 'utf8'), kind), expected }];
+    return [
+      {
+        name: `fixture ${file}`,
+        document: documentOf(readFileSync(source, 'utf8'), kind),
+        expected,
+      },
+    ];
   });
 }
 
-/** MedicationStatement and MedicationRequest name the same elements differently. */
+/**
+ * MedicationStatement and MedicationRequest name the same elements differently.
+ */
 const asRequest = (resource: Json): Json =>
   resource.resourceType === 'MedicationStatement'
-    ? { ...resource, resourceType: 'MedicationRequest', dosageInstruction: resource.dosage }
+    ? {
+        ...resource,
+        resourceType: 'MedicationRequest',
+        dosageInstruction: resource.dosage,
+      }
     : resource;
 
 /** The resource with most of the expected facts. */
-function counterpart(expected: Json, resources: readonly Json[]): Json | undefined {
+function counterpart(
+  expected: Json,
+  resources: readonly Json[],
+): Json | undefined {
   const wanted = new Set(factsOf(expected));
-  const shared = (own: Json): number => factsOf(own).filter((fact) => wanted.has(fact)).length;
+  const shared = (own: Json): number =>
+    factsOf(own).filter((fact) => wanted.has(fact)).length;
   return resources
     .map(asRequest)
     .filter(({ resourceType }) => resourceType === expected.resourceType)
@@ -124,7 +161,10 @@ export function scorePairs(
     const conversion = convert(document);
     const resources =
       conversion.kind === 'converted'
-        ? [{ ...conversion.patient, resourceType: 'Patient' }, ...conversion.resources]
+        ? [
+            { ...conversion.patient, resourceType: 'Patient' },
+            ...conversion.resources,
+          ]
         : [];
     byPair[name] = compare(
       expected,

@@ -11,4 +11,6 @@ export const CLUSTER_PORT_NAMES = [
   ...TEMPORAL_PORTS,
   ...SEAWEEDFS_PORTS,
 ] as const;
-export type ClusterPorts = Readonly<Record<(typeof CLUSTER_PORT_NAMES)[number], number>>;
+export type ClusterPorts = Readonly<
+  Record<(typeof CLUSTER_PORT_NAMES)[number], number>
+>;

@@ -1,10 +1,25 @@
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
-import { ensureSecrets, type StackConnection } from '../../src/starter/local-stack/connection-file.ts';
-import { pinnedRuns, setCurrentBuild, unpinRun } from '../../src/temporal/builds.ts';
-import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
+import {
+  ensureSecrets,
+  type StackConnection,
+} from '../../src/starter/local-stack/connection-file.ts';
+import {
+  pinnedRuns,
+  setCurrentBuild,
+  unpinRun,
+} from '../../src/temporal/builds.ts';
+import {
+  createTemporalClient,
+  type TemporalClient,
+} from '../../src/temporal/client.ts';
 import { BACKGROUND_QUEUES } from '../../src/temporal/task-queues.ts';
-import { allOrThrow, openStack, type StackSite, type StartedParts } from '../../tools/embedded/open-stack.ts';
+import {
+  allOrThrow,
+  openStack,
+  type StackSite,
+  type StartedParts,
+} from '../../tools/embedded/open-stack.ts';
 import { WORKER_NODE_ARGS } from '../../tools/embedded/stack.ts';
 import {
   type Environment,
@@ -13,22 +28,39 @@ import {
   simulatorEnvironment,
   workerEnvironment,
 } from '../../tools/embedded/stack-environment.ts';
-import { connectionOf, prepareStack } from '../../tools/embedded/stack-facts.ts';
+import {
+  connectionOf,
+  prepareStack,
+} from '../../tools/embedded/stack-facts.ts';
 import type { StackOptions } from '../../tools/embedded/stack-options.ts';
 import { ensurePorts } from '../../tools/embedded/stack-ports.ts';
-import { reachable, startDatabase } from '../../tools/embedded/stack-servers.ts';
+import {
+  reachable,
+  startDatabase,
+} from '../../tools/embedded/stack-servers.ts';
 import { waitUntil } from '../../tools/embedded/wait-until.ts';
 import { CLUSTER_PORT_NAMES, GATEWAYS } from './cluster-ports.ts';
-import { type GatewayProxy, type ProxyCounts, startProxy } from './proxy/proxy.ts';
+import {
+  type GatewayProxy,
+  type ProxyCounts,
+  startProxy,
+} from './proxy/proxy.ts';
 import type { Refusal } from './proxy/refusals.ts';
-import { getSeaweedFs, s3Storage, startSeaweedFs } from './seaweedfs/seaweedfs.ts';
+import {
+  getSeaweedFs,
+  s3Storage,
+  startSeaweedFs,
+} from './seaweedfs/seaweedfs.ts';
 import { startTemporalCluster } from './temporal/start-temporal.ts';
 
 export type ClusterOptions = Pick<
   StackOptions,
   'dataDir' | 'log' | 'logLevel' | 'onStart' | 'ports' | 'outside' | 'signal'
 > & {
-  /** Learns of each request that the proxy could not answer as it should; logs/proxy.log has them too. */
+  /**
+   * Learns of each request that the proxy could not answer as it should;
+   * logs/proxy.log has them too.
+   */
   onRefusal?: (refusal: Refusal) => void;
 };
 
@@ -37,7 +69,10 @@ export interface Cluster {
   pids(): Record<string, number>;
   /** What the proxy has seen. */
   readonly requests: Readonly<ProxyCounts>;
-  /** Replaces workers, gateways and receiver by those of a new build, one after the other. */
+  /**
+   * Replaces workers, gateways and receiver by those of a new build, one after
+   * the other.
+   */
   roll(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -46,18 +81,22 @@ export interface Cluster {
 const DRAIN_SECONDS = '2';
 
 /**
- * Starts the system on one machine as it runs on many: two gateways behind a proxy, four worker processes with the task
- * queues apart, the receiver, PostgreSQL, an S3 server for blobs, and a Temporal server with its services apart. Behaves like
- * startStack otherwise.
+ * Starts the system on one machine as it runs on many: two gateways behind a
+ * proxy, four worker processes with the task queues apart, the receiver,
+ * PostgreSQL, an S3 server for blobs, and a Temporal server with its services
+ * apart. Behaves like startStack otherwise.
  */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const hasPostgres = options.outside?.databaseUrl === undefined;
   let parts: RunningParts | undefined;
-  const { connection, group, stop } = await openStack({ ...options, hasPostgres }, async (site) => {
-    const { started, running } = await startParts(options, site);
-    parts = running;
-    return started;
-  });
+  const { connection, group, stop } = await openStack(
+    { ...options, hasPostgres },
+    async (site) => {
+      const { started, running } = await startParts(options, site);
+      parts = running;
+      return started;
+    },
+  );
   if (parts === undefined) throw new Error('The cluster has no parts.');
   const running = parts;
   return {
@@ -87,7 +126,8 @@ async function startParts(
       'SeaweedFS',
       group.start({
         name: 'seaweedfs',
-        start: (signal) => startSeaweedFs({ program, dataDir, ports, secretKey, signal }),
+        start: (signal) =>
+          startSeaweedFs({ program, dataDir, ports, secretKey, signal }),
       }),
     ),
     site.startNode('simulator', () => ({
@@ -96,12 +136,25 @@ async function startParts(
     })),
   ]);
   const temporal = await startTemporalCluster(site, context, databaseUrl);
-  const servers = { databaseUrl, temporal, logLevel, storage: s3Storage(ports, secretKey) };
-  const prepared = await step('database schema', prepareStack(context, servers));
+  const servers = {
+    databaseUrl,
+    temporal,
+    logLevel,
+    storage: s3Storage(ports, secretKey),
+  };
+  const prepared = await step(
+    'database schema',
+    prepareStack(context, servers),
+  );
   const { facts } = prepared;
 
-  const gateways = GATEWAYS.map((name) => ({ name, url: `http://127.0.0.1:${ports[name]}` }));
-  const refusals = createWriteStream(join(dataDir, 'logs', 'proxy.log'), { flags: 'a' });
+  const gateways = GATEWAYS.map((name) => ({
+    name,
+    url: `http://127.0.0.1:${ports[name]}`,
+  }));
+  const refusals = createWriteStream(join(dataDir, 'logs', 'proxy.log'), {
+    flags: 'a',
+  });
   const proxy = await startProxy({
     port: ports.gateway,
     backends: gateways.map(({ url }) => url),
@@ -127,12 +180,17 @@ async function startParts(
         },
       })),
     ),
-    site.startNode('receiver', () => ({ entry: 'src/receiver.ts', environment: receiverEnvironment(facts) })),
-    // Last, so that they stop first: the work that they finish needs all the other parts.
+    site.startNode('receiver', () => ({
+      entry: 'src/receiver.ts',
+      environment: receiverEnvironment(facts),
+    })),
+    // Last, so that they stop first: the work that they finish needs all the
+    // other parts.
     startWorkers(site, environment, { build: 1, alone: true }),
   ]);
   for (const { name, url } of gateways)
-    if (!(await proxy.waitUntilReady(url, Date.now() + 30_000))) throw new Error(`${name} is not ready`);
+    if (!(await proxy.waitUntilReady(url, Date.now() + 30_000)))
+      throw new Error(`${name} is not ready`);
   site.log(`Workers of ${buildName(1)} serve the task queues`);
   return {
     started: { connection: connectionOf(prepared, servers), ui: temporal.ui },
@@ -143,9 +201,10 @@ async function startParts(
 const TIMEOUT_MS = 120_000;
 
 /**
- * Replaces all our processes by those of a new build while the others serve. Workers of both builds stand side by side until
- * Temporal sends everything to the new ones; then gateways and receiver follow one by one. Rejects when Temporal or a new
- * process does not follow; what serves then goes on serving.
+ * Replaces all our processes by those of a new build while the others serve.
+ * Workers of both builds stand side by side until Temporal sends everything to
+ * the new ones; then gateways and receiver follow one by one. Rejects when
+ * Temporal or a new process does not follow; what serves then goes on serving.
  */
 async function rollCluster(
   { site, proxy, gateways, workerEnvironment }: RunningParts,
@@ -163,9 +222,14 @@ async function rollCluster(
     DATA_KEYS: dataKeys,
   });
   try {
-    const makeCurrent = async () => (await setCurrentBuild(temporal, buildName(build))) || undefined;
-    await waitUntil(`${buildName(build)} becomes current`, makeCurrent, { timeoutMs: TIMEOUT_MS });
-    log(`${buildName(build)} is current; ${await unpin(temporal, build - 1)} open workflows moved to it`);
+    const makeCurrent = async () =>
+      (await setCurrentBuild(temporal, buildName(build))) || undefined;
+    await waitUntil(`${buildName(build)} becomes current`, makeCurrent, {
+      timeoutMs: TIMEOUT_MS,
+    });
+    log(
+      `${buildName(build)} is current; ${await unpin(temporal, build - 1)} open workflows moved to it`,
+    );
     for (const name of workerNames(build - 1)) await group.remove(name);
     // Of those that began while the list was read.
     await unpin(temporal, build - 1);
@@ -174,7 +238,8 @@ async function rollCluster(
   }
   for (const { name, url } of gateways) {
     await restart(name);
-    if (!(await proxy.waitUntilReady(url, Date.now() + TIMEOUT_MS))) throw new Error(`${name} is not ready`);
+    if (!(await proxy.waitUntilReady(url, Date.now() + TIMEOUT_MS)))
+      throw new Error(`${name} is not ready`);
     log(`${name} is replaced`);
   }
   await restart('receiver');
@@ -183,13 +248,19 @@ async function rollCluster(
   async function restart(name: string): Promise<void> {
     const before = group.pids()[name];
     await group.restart(name);
-    const isNew = async () => (group.pids()[name] !== before ? true : undefined);
+    const isNew = async () =>
+      group.pids()[name] !== before ? true : undefined;
     await waitUntil(`${name} starts again`, isNew, { timeoutMs: TIMEOUT_MS });
   }
 }
 
-/** Returns what rolls to the next build each time, one after the other; a roll that failed does not prevent the next. */
-export function rollInTurn(roll: (build: number) => Promise<void>): () => Promise<void> {
+/**
+ * Returns what rolls to the next build each time, one after the other; a roll
+ * that failed does not prevent the next.
+ */
+export function rollInTurn(
+  roll: (build: number) => Promise<void>,
+): () => Promise<void> {
   let build = 1;
   let last: Promise<void> = Promise.resolve();
   return () => {
@@ -203,7 +274,10 @@ export function rollInTurn(roll: (build: number) => Promise<void>): () => Promis
   };
 }
 
-/** Both builds have the same code here, so workflows that are pinned to the old build may continue on the new one. */
+/**
+ * Both builds have the same code here, so workflows that are pinned to the old
+ * build may continue on the new one.
+ */
 async function unpin(temporal: TemporalClient, build: number): Promise<number> {
   let moved = 0;
   for await (const run of pinnedRuns(temporal, buildName(build))) {
@@ -235,8 +309,10 @@ const workerNames = (build: number): string[] =>
   Object.keys(WORKER_GROUPS).map((group) => `${group}-${build}`);
 
 /**
- * Starts the workers of a build: beside those of others, or alone. Alone they take over from whatever build is current in
- * Temporal, because an earlier run of the cluster may have been rolled. A worker that is started again does not take over.
+ * Starts the workers of a build: beside those of others, or alone. Alone they
+ * take over from whatever build is current in Temporal, because an earlier run
+ * of the cluster may have been rolled. A worker that is started again does not
+ * take over.
  */
 export async function startWorkers(
   site: StackSite,

@@ -2,21 +2,32 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { givenVariables, readConfig } from '../../src/config.ts';
 import { lockHolder } from '../../src/starter/local-stack/stack-lock.ts';
-import { describeStack, givenWords, outsideParts, runForeground } from '../../tools/embedded/foreground.ts';
+import {
+  describeStack,
+  givenWords,
+  outsideParts,
+  runForeground,
+} from '../../tools/embedded/foreground.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 
 /** Asks a running cluster to replace its processes by those of a new build. */
 const ROLL_SIGNAL = 'SIGUSR2';
 
 const { DATA_DIR, LOG_LEVEL } = readConfig(['DATA_DIR', 'LOG_LEVEL']);
-/** Apart from that of `npm start`, whose blobs and workflows are kept otherwise. */
+/**
+ * Apart from that of `npm start`, whose blobs and workflows are kept otherwise.
+ */
 const dataDir = join(DATA_DIR, 'cluster');
 
 if (givenWords('npm run cluster', ['roll']).has('roll')) await askToRoll();
 else
   await runForeground({
     start({ print, onStart, signal }) {
-      const ports = readConfig(['GATEWAY_PORT', 'RECEIVER_PORT', 'TEMPORAL_UI_PORT']);
+      const ports = readConfig([
+        'GATEWAY_PORT',
+        'RECEIVER_PORT',
+        'TEMPORAL_UI_PORT',
+      ]);
       return startCluster({
         dataDir,
         logLevel: LOG_LEVEL,
@@ -35,9 +46,19 @@ else
       process.on(ROLL_SIGNAL, () => {
         cluster
           .roll()
-          .catch((error: unknown) => print(`Not rolled: ${error instanceof Error ? error.message : error}`));
+          .catch((error: unknown) =>
+            print(
+              `Not rolled: ${error instanceof Error ? error.message : error}`,
+            ),
+          );
       });
-      print(describeStack(cluster.connection, dataDir, `DATA_DIR=${dataDir} npm run starter --`));
+      print(
+        describeStack(
+          cluster.connection,
+          dataDir,
+          `DATA_DIR=${dataDir} npm run starter --`,
+        ),
+      );
       print(describeProcesses(cluster));
       if (!signal.aborted) await once(signal, 'abort');
     },
@@ -54,10 +75,14 @@ async function askToRoll(): Promise<void> {
     return;
   }
   process.kill(pid, ROLL_SIGNAL);
-  process.stdout.write('The cluster replaces its processes now; its terminal shows how far it is.\n');
+  process.stdout.write(
+    'The cluster replaces its processes now; its terminal shows how far it is.\n',
+  );
 }
 
 function describeProcesses(cluster: Cluster): string {
-  const names = Object.entries(cluster.pids()).map(([name, pid]) => `${name} ${pid}`);
+  const names = Object.entries(cluster.pids()).map(
+    ([name, pid]) => `${name} ${pid}`,
+  );
   return `\nProcesses: ${names.join(', ')}\nKill any of them (each is started again), or roll: npm run cluster -- roll`;
 }

@@ -12,7 +12,10 @@ export interface DocumentTimes {
   pdf: { oursMs: number; bareMs: number };
 }
 
-/** The samples' C-CDA documents, converted in this thread; the bare calls omit all formatting. */
+/**
+ * The samples' C-CDA documents, converted in this thread; the bare calls omit
+ * all formatting.
+ */
 export async function benchDocuments(
   { rounds }: { rounds: number },
   say: (line: string) => void,
@@ -26,7 +29,12 @@ export async function benchDocuments(
       pdf: () => converted(bytes, 'pdf'),
       barePdf: () => barePdf(parsed(bytes)),
     };
-    const times: Record<keyof typeof ways, number[]> = { html: [], bareHtml: [], pdf: [], barePdf: [] };
+    const times: Record<keyof typeof ways, number[]> = {
+      html: [],
+      bareHtml: [],
+      pdf: [],
+      barePdf: [],
+    };
     // The first round is a warm-up.
     for (let round = 0; round <= rounds; round += 1) {
       for (const name of Object.keys(ways) as (keyof typeof ways)[]) {
@@ -42,27 +50,41 @@ export async function benchDocuments(
       html: { oursMs: ms('html'), bareMs: ms('bareHtml') },
       pdf: { oursMs: ms('pdf'), bareMs: ms('barePdf') },
     });
-    say(`${sample.key}: html ${ms('html').toFixed(0)} ms, pdf ${ms('pdf').toFixed(0)} ms`);
+    say(
+      `${sample.key}: html ${ms('html').toFixed(0)} ms, pdf ${ms('pdf').toFixed(0)} ms`,
+    );
   }
   return results;
 }
 
-async function converted(bytes: Uint8Array, format: 'html' | 'pdf'): Promise<void> {
+async function converted(
+  bytes: Uint8Array,
+  format: 'html' | 'pdf',
+): Promise<void> {
   const rendering = await renderDocument(bytes, format);
-  if (rendering.kind !== 'rendered') throw new Error(`not converted: ${rendering.kind}`);
+  if (rendering.kind !== 'rendered')
+    throw new Error(`not converted: ${rendering.kind}`);
 }
 
 /** The library's two calls on the whole document. */
 function parsed(bytes: Buffer): unknown {
   const text = bytes.toString('utf8');
   if (XMLValidator.validate(text) !== true) throw new Error('not well-formed');
-  return new XMLParser({ preserveOrder: true, ignoreAttributes: false, trimValues: false }).parse(text);
+  return new XMLParser({
+    preserveOrder: true,
+    ignoreAttributes: false,
+    trimValues: false,
+  }).parse(text);
 }
 
-/** All text that is not white space as one flow, without tables, heads or tags. */
+/**
+ * All text that is not white space as one flow, without tables, heads or tags.
+ */
 async function barePdf(nodes: unknown): Promise<void> {
   const document = new PDFDocument({ size: 'LETTER', margin: 40 });
-  const ended = new Promise<void>((resolve) => void document.on('data', () => undefined).on('end', resolve));
+  const ended = new Promise<void>(
+    (resolve) => void document.on('data', () => undefined).on('end', resolve),
+  );
   document.fontSize(8).text(textsOf(nodes).join(' '));
   document.end();
   await ended;

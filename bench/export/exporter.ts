@@ -1,5 +1,8 @@
 import { createExportRunner } from '../../src/exchange/delivery/bulk-export/run-export.ts';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import {
+  createStore,
+  type Store,
+} from '../../src/exchange/platform/database/database.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import {
@@ -16,7 +19,10 @@ export interface ExporterOrder {
   blobFolder: string;
   dataKeys: string;
   accountId: string;
-  /** The export to write, or to go on with; without one, the records are only read. */
+  /**
+   * The export to write, or to go on with; without one, the records are only
+   * read.
+   */
   exportId?: string;
 }
 
@@ -42,13 +48,16 @@ async function work(order: ExporterOrder): Promise<void> {
   const progress = { done: 0, count: 0 };
   const report = (isEnd: boolean) =>
     process.send?.({
-      ...{ ...progress, rssMegabytes: process.memoryUsage.rss() / MEGABYTE, isEnd },
+      ...progress,
+      rssMegabytes: process.memoryUsage.rss() / MEGABYTE,
+      isEnd,
       cpuSeconds: (process.cpuUsage().user + process.cpuUsage().system) / 1e6,
     });
   report(false);
   const reporting = setInterval(report, REPORT_MS, false);
   const store = createStore({ databaseUrl: order.databaseUrl, poolMax: 4 });
-  if (order.exportId === undefined) await readAll(store, order.accountId, progress);
+  if (order.exportId === undefined)
+    await readAll(store, order.accountId, progress);
   else await exportAll(store, order, order.exportId, progress);
   clearInterval(reporting);
   await store.close();
@@ -65,7 +74,12 @@ async function exportAll(
 ): Promise<void> {
   const of = { accountId, exportId };
   const blobs = await openFileBlobStore(blobFolder, parseKeyRing(dataKeys));
-  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete });
+  const records = createRecordKeeper({
+    store,
+    blobs,
+    converter: createCcdaConverter(),
+    noteIncomplete,
+  });
   const runner = createExportRunner({
     store,
     blobs,
@@ -83,12 +97,20 @@ async function exportAll(
 }
 
 /** Reads the records page by page, as the export does, and writes nothing. */
-async function readAll(store: Store, accountId: string, progress: Progress): Promise<void> {
-  const ids = await store.asAccount(accountId, (tx) => tx.db.selectFrom('patient').select('id').execute());
+async function readAll(
+  store: Store,
+  accountId: string,
+  progress: Progress,
+): Promise<void> {
+  const ids = await store.asAccount(accountId, (tx) =>
+    tx.db.selectFrom('patient').select('id').execute(),
+  );
   for (const { id } of ids) {
     let after: ConsolidatedPlace | undefined;
     do {
-      const page = await store.asAccount(accountId, (tx) => readConsolidated(tx, id, {}, after, 200));
+      const page = await store.asAccount(accountId, (tx) =>
+        readConsolidated(tx, id, {}, after, 200),
+      );
       progress.count += page.resources.length;
       after = page.next;
     } while (after !== undefined);

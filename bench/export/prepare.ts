@@ -10,7 +10,10 @@ import { addPatient, deliver } from '../merge/run.ts';
 /** Copies of each sample patient that one statement makes. */
 const COPIES_AT_ONCE = 50;
 
-/** Merges the sample patients, and copies them into an account of its own. Returns that account. */
+/**
+ * Merges the sample patients, and copies them into an account of its own.
+ * Returns that account.
+ */
 export async function prepareRecords(
   store: Store,
   databaseUrl: string,
@@ -18,9 +21,12 @@ export async function prepareRecords(
   merge: (accountId: string, patientId: string) => Promise<unknown>,
   note: (line: string) => void,
 ): Promise<string> {
-  const [from, to] = [uuidv7(), uuidv7()];
+  const from = uuidv7();
+  const to = uuidv7();
   for (const id of [from, to])
-    await store.asSystem((tx) => insertAccount(tx, { id, name: id, settings: {} }));
+    await store.asSystem((tx) =>
+      insertAccount(tx, { id, name: id, settings: {} }),
+    );
   const samples = loadSamplePatients();
   for (const sample of samples) {
     const patientId = await addPatient(store, from, sample);
@@ -29,8 +35,10 @@ export async function prepareRecords(
   }
   const pool = new Pool({ connectionString: databaseUrl, max: 1 });
   try {
-    const rows = async (statement: string, values?: unknown[]) => (await pool.query(statement, values)).rows;
-    // The copies refer to each other as the originals do; checking that again would take most of the time.
+    const rows = async (statement: string, values?: unknown[]) =>
+      (await pool.query(statement, values)).rows;
+    // The copies refer to each other as the originals do; checking that again
+    // would take most of the time.
     await rows('set session_replication_role = replica');
     await rows('set synchronous_commit = off');
     const copies = Math.ceil(patients / samples.length);

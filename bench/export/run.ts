@@ -19,7 +19,9 @@ import { prepareRecords } from './prepare.ts';
 
 export interface ExportBenchOptions {
   patients: number;
-  /** Kills the exporting process with SIGKILL half-way, and starts another one. */
+  /**
+   * Kills the exporting process with SIGKILL half-way, and starts another one.
+   */
   kill?: boolean;
   /** Writes these ready-made views as Parquet instead of the resources. */
   views?: readonly string[];
@@ -30,19 +32,31 @@ export interface ExportBenchResult {
   /** Lines of the output, Provenance included. */
   lines: number;
   exportSeconds: number;
-  /** Resources of the same records that plain reading read, without Provenance, and its time. */
+  /**
+   * Resources of the same records that plain reading read, without Provenance,
+   * and its time.
+   */
   read: { resources: number; seconds: number };
-  /** Resident memory of the exporting process in MB: when it begins, and mean and maximum of each quarter of the export. */
+  /**
+   * Resident memory of the exporting process in MB: when it begins, and mean
+   * and maximum of each quarter of the export.
+   */
   memory: { before: number; quarters: { mean: number; highest: number }[] };
   kills: number;
-  /** Processor time of the exporting and of the reading process, all threads, in seconds. */
+  /**
+   * Processor time of the exporting and of the reading process, all threads, in
+   * seconds.
+   */
   cpuSeconds: { exported: number; read: number };
   load: [number, number];
 }
 
 const NOTE_MS = 10_000;
 
-/** Exports merged records of copied sample patients in a process of its own; another one only reads them. */
+/**
+ * Exports merged records of copied sample patients in a process of its own;
+ * another one only reads them.
+ */
 export async function benchExport(
   { patients, kill = false, views }: ExportBenchOptions,
   note: (line: string) => void,
@@ -59,12 +73,26 @@ export async function benchExport(
     const dataKeys = `bench:${randomBytes(32).toString('base64')}`;
     const blobFolder = join(dataDir, 'blobs');
     const blobs = await openFileBlobStore(blobFolder, parseKeyRing(dataKeys));
-    const { merge } = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete });
-    const accountId = await prepareRecords(store, databaseUrl, patients, merge, note);
+    const { merge } = createRecordKeeper({
+      store,
+      blobs,
+      converter: createCcdaConverter(),
+      noteIncomplete,
+    });
+    const accountId = await prepareRecords(
+      store,
+      databaseUrl,
+      patients,
+      merge,
+      note,
+    );
     const exportId = uuidv7();
     await store.asAccount(accountId, (tx) =>
       insertExport(tx, {
-        ...{ id: exportId, actor: 'key:bench', request: '', typeFilters: {} },
+        id: exportId,
+        actor: 'key:bench',
+        request: '',
+        typeFilters: {},
         ...(views && viewsOf(views)),
       }),
     );
@@ -74,11 +102,16 @@ export async function benchExport(
     const exported = await watch({ ...order, exportId }, { killAt, note });
     const read = await watch(order, { note });
     return {
-      ...{ patients: exported.end.done, lines: exported.end.count, exportSeconds: exported.seconds },
+      patients: exported.end.done,
+      lines: exported.end.count,
+      exportSeconds: exported.seconds,
       read: { resources: read.end.count, seconds: read.seconds },
       memory: memoryOf(exported.reports),
       kills: exported.kills,
-      cpuSeconds: { exported: exported.end.cpuSeconds, read: read.end.cpuSeconds },
+      cpuSeconds: {
+        exported: exported.end.cpuSeconds,
+        read: read.end.cpuSeconds,
+      },
       load: [load, loadavg()[0] ?? 0],
     };
   } finally {
@@ -91,16 +124,32 @@ export async function benchExport(
 function viewsOf(ids: readonly string[]) {
   const parameter = ids.map((id) => ({
     name: 'view',
-    part: [{ name: 'viewReference', valueReference: { reference: `ViewDefinition/${id}` } }],
+    part: [
+      {
+        name: 'viewReference',
+        valueReference: { reference: `ViewDefinition/${id}` },
+      },
+    ],
   }));
-  const { plan } = parseViewRequest({ parameter: [...parameter, { name: '_format', valueCode: 'parquet' }] });
-  return { types: [...new Set(plan.views.map(({ resource }) => resource))], view: { plan, key: 'bench' } };
+  const { plan } = parseViewRequest({
+    parameter: [...parameter, { name: '_format', valueCode: 'parquet' }],
+  });
+  return {
+    types: [...new Set(plan.views.map(({ resource }) => resource))],
+    view: { plan, key: 'bench' },
+  };
 }
 
-/** Runs the order in a process of its own, and again if it was killed. Its reports show how it went. */
+/**
+ * Runs the order in a process of its own, and again if it was killed. Its
+ * reports show how it went.
+ */
 async function watch(
   order: ExporterOrder,
-  { killAt, note }: { killAt?: number | undefined; note: (line: string) => void },
+  {
+    killAt,
+    note,
+  }: { killAt?: number | undefined; note: (line: string) => void },
 ) {
   const startedMs = performance.now();
   const reports: ExporterReport[] = [];
@@ -127,8 +176,15 @@ async function watch(
     child.send(order);
     await new Promise((resolve) => child.once('exit', resolve));
     const end = reports.at(-1);
-    if (end?.isEnd) return { end, reports, kills, seconds: (performance.now() - startedMs) / 1_000 };
-    if (child.signalCode !== 'SIGKILL') throw new Error(`The exporter ended with code ${child.exitCode}`);
+    if (end?.isEnd)
+      return {
+        end,
+        reports,
+        kills,
+        seconds: (performance.now() - startedMs) / 1_000,
+      };
+    if (child.signalCode !== 'SIGKILL')
+      throw new Error(`The exporter ended with code ${child.exitCode}`);
     note('the exporter was killed; another one goes on');
   }
 }
@@ -138,12 +194,20 @@ const startExporter = (): ChildProcess =>
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
 
-function memoryOf(reports: readonly ExporterReport[]): ExportBenchResult['memory'] {
+function memoryOf(
+  reports: readonly ExporterReport[],
+): ExportBenchResult['memory'] {
   const sizes = reports.map(({ rssMegabytes }) => Math.round(rssMegabytes));
   const quarters = [0, 1, 2, 3].map((quarter) => {
-    const own = sizes.slice((quarter * sizes.length) / 4, ((quarter + 1) * sizes.length) / 4);
+    const own = sizes.slice(
+      (quarter * sizes.length) / 4,
+      ((quarter + 1) * sizes.length) / 4,
+    );
     const sum = own.reduce((total, size) => total + size, 0);
-    return { mean: Math.round(sum / Math.max(1, own.length)), highest: Math.max(0, ...own) };
+    return {
+      mean: Math.round(sum / Math.max(1, own.length)),
+      highest: Math.max(0, ...own),
+    };
   });
   return { before: sizes[0] ?? 0, quarters };
 }

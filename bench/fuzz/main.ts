@@ -5,7 +5,8 @@ import { fuzzReaders, READER_NAMES, type ReaderOptions } from './readers.ts';
 
 const number = (text: string): number => {
   const value = Number(text);
-  if (!(value >= 0)) throw new InvalidArgumentError('Expected a number of 0 or more.');
+  if (!(value >= 0))
+    throw new InvalidArgumentError('Expected a number of 0 or more.');
   return value;
 };
 const print = (line: string) => void process.stdout.write(`${line}\n`);
@@ -21,8 +22,15 @@ program
   )
   .option('--minutes <n>', 'duration, shared by all readers', number, 5)
   .option('--seed <n>', 'the same seed gives the same inputs', number, anySeed)
-  .option('--path <path>', 'repeats one counterexample of a seed; with --reader')
-  .option('--reader <text>', `only readers whose name contains this: ${READER_NAMES.join(', ')}`, '')
+  .option(
+    '--path <path>',
+    'repeats one counterexample of a seed; with --reader',
+  )
+  .option(
+    '--reader <text>',
+    `only readers whose name contains this: ${READER_NAMES.join(', ')}`,
+    '',
+  )
   .action(async (options: ReaderOptions) => {
     print(`seed ${options.seed}`);
     await fuzzReaders(options, print);
@@ -33,8 +41,17 @@ program
     'Carries out random commands on a whole stack, kills included: its callers must see what a model expects.',
   )
   .option('--minutes <n>', 'duration, shared by all models', number, 5)
-  .option('--seed <n>', 'seed of the first run of each model; each further run has the next', number, anySeed)
-  .option('--model <text>', `only models whose name contains this: ${MODEL_NAMES.join(', ')}`, '')
+  .option(
+    '--seed <n>',
+    'seed of the first run of each model; each further run has the next',
+    number,
+    anySeed,
+  )
+  .option(
+    '--model <text>',
+    `only models whose name contains this: ${MODEL_NAMES.join(', ')}`,
+    '',
+  )
   .option('--commands <n>', 'at most so many commands in a run', number, 40)
   .action(async (options: ModelOptions) => {
     print(`seed ${options.seed}`);

@@ -3,7 +3,10 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { serializerCompiler } from 'fastify-type-provider-zod';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { createKeyCheck, type KeyCheck } from '../../src/exchange/access/accounts/key-check.ts';
+import {
+  createKeyCheck,
+  type KeyCheck,
+} from '../../src/exchange/access/accounts/key-check.ts';
 import { addAuthentication } from '../../src/exchange/access/authentication/authenticate.ts';
 import { addScopeCheck } from '../../src/exchange/access/authentication/scope-check.ts';
 import type { GatewayDeps } from '../../src/exchange/features.ts';
@@ -27,15 +30,25 @@ export interface Without {
   readAudit?: boolean;
 }
 
-/** Assembles a gateway; only here can either of the two measured parts be left out. */
+/**
+ * Assembles a gateway; only here can either of the two measured parts be left
+ * out.
+ */
 export async function createBenchGateway(
   store: Store,
   dataKeys: string,
   without: Without,
 ): Promise<FastifyInstance> {
   // As in production, except for the destination of the log.
-  const logger = pino({ level: 'info' }, pino.destination({ dest: '/dev/null', sync: false }));
-  const app = Fastify({ requestTimeout: 0, routerOptions: { ignoreTrailingSlash: true }, logger: false });
+  const logger = pino(
+    { level: 'info' },
+    pino.destination({ dest: '/dev/null', sync: false }),
+  );
+  const app = Fastify({
+    requestTimeout: 0,
+    routerOptions: { ignoreTrailingSlash: true },
+    logger: false,
+  });
   app.decorateRequest('caller', null);
   app.decorateRequest('refusalNotes', null);
   app.setValidatorCompiler(zodValidator);
@@ -61,19 +74,26 @@ export async function createBenchGateway(
     });
     addFacilityRoutes(operations);
     // Creating and reading a patient use nothing else.
-    addPatientRoutes(operations, { store, idHmacKey: ID_HMAC_KEY } as GatewayDeps);
+    addPatientRoutes(operations, {
+      store,
+      idHmacKey: ID_HMAC_KEY,
+    } as GatewayDeps);
   });
   return app;
 }
 
 /** As before decision 35: a key is looked up once in five seconds. */
 function remembering(keys: KeyCheck): KeyCheck {
-  const known = new Map<string, { holder: ReturnType<KeyCheck['byHash']>; untilMs: number }>();
+  const known = new Map<
+    string,
+    { holder: ReturnType<KeyCheck['byHash']>; untilMs: number }
+  >();
   return {
     byId: keys.byId,
     byHash(hash) {
       const found = known.get(hash.toString('hex'));
-      if (found !== undefined && found.untilMs > Date.now()) return found.holder;
+      if (found !== undefined && found.untilMs > Date.now())
+        return found.holder;
       const holder = keys.byHash(hash);
       known.set(hash.toString('hex'), { holder, untilMs: Date.now() + 5_000 });
       return holder;

@@ -8,7 +8,10 @@ import { fileURLToPath } from 'node:url';
 import { Pool, request } from 'undici';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import {
+  createStore,
+  type Store,
+} from '../../src/exchange/platform/database/database.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { startPostgres } from '../../tools/embedded/postgres.ts';
@@ -31,7 +34,10 @@ export interface Measured {
   requestsPerSecond: number;
   /** CPU time of the gateway's process, in milliseconds per request. */
   gatewayCpuMs: number;
-  /** CPU time of all PostgreSQL processes, in milliseconds per request; NaN without /proc. */
+  /**
+   * CPU time of all PostgreSQL processes, in milliseconds per request; NaN
+   * without /proc.
+   */
   postgresCpuMs: number;
 }
 
@@ -48,7 +54,10 @@ export const VARIANTS: Record<string, Without> = {
   neither: { keyLookUp: true, readAudit: true },
 };
 
-/** Measures a cheap GET and a GET of a patient at gateways with and without key look-up and read audit. */
+/**
+ * Measures a cheap GET and a GET of a patient at gateways with and without key
+ * look-up and read audit.
+ */
 export async function benchGateway(
   { rounds, seconds, inFlight }: GatewayBenchOptions,
   note: (line: string) => void,
@@ -59,9 +68,13 @@ export async function benchGateway(
     logFile: join(dataDir, 'postgres.log'),
   });
   const store = createStore({ databaseUrl: postgres.databaseUrl, poolMax: 2 });
-  const child = fork('run.mjs', [fileURLToPath(new URL('./serve.ts', import.meta.url))], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  });
+  const child = fork(
+    'run.mjs',
+    [fileURLToPath(new URL('./serve.ts', import.meta.url))],
+    {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    },
+  );
   try {
     await store.migrate();
     const apiKey = generateApiKey();
@@ -72,7 +85,11 @@ export async function benchGateway(
       variants: VARIANTS,
     };
     const urls = await ask<Record<string, string>>(child, order);
-    const patientId = await addPatient(urls['as it is'] ?? '', apiKey, facilityId);
+    const patientId = await addPatient(
+      urls['as it is'] ?? '',
+      apiKey,
+      facilityId,
+    );
     const paths = {
       'a facility list': '/medical/v1/facility',
       'a patient': `/medical/v1/patient/${patientId}`,
@@ -100,14 +117,21 @@ export async function benchGateway(
           const after = await cpu();
           if (round === 0) continue;
           const gatewayUs =
-            after.gateway.user + after.gateway.system - before.gateway.user - before.gateway.system;
+            after.gateway.user +
+            after.gateway.system -
+            before.gateway.user -
+            before.gateway.system;
           measured.push({
-            ...{ request: name, gateway: variant, round },
+            request: name,
+            gateway: variant,
+            round,
             requestsPerSecond: requests / passed,
             gatewayCpuMs: gatewayUs / 1_000 / requests,
             postgresCpuMs: (after.postgresMs - before.postgresMs) / requests,
           });
-          note(`${round}/${rounds} ${name}, ${variant}: ${Math.round(requests / passed)}/s`);
+          note(
+            `${round}/${rounds} ${name}, ${variant}: ${Math.round(requests / passed)}/s`,
+          );
         }
     load[1] = loadavg()[0] ?? 0;
     return { measured, load };
@@ -120,39 +144,63 @@ export async function benchGateway(
 }
 
 /** Creates the client's account, with limits that it cannot reach. */
-async function prepare(store: Store, apiKey: string): Promise<{ facilityId: string }> {
+async function prepare(
+  store: Store,
+  apiKey: string,
+): Promise<{ facilityId: string }> {
   const { accountId, facilityId } = await seedDemoAccount(store, {
     apiKey,
-    webhookKeys: createWebhookKeys(parseKeyRing(`bench:${randomBytes(32).toString('base64')}`)),
+    webhookKeys: createWebhookKeys(
+      parseKeyRing(`bench:${randomBytes(32).toString('base64')}`),
+    ),
   });
-  const settings = JSON.stringify({ limits: { requestsPerMinute: 10_000_000 } });
+  const settings = JSON.stringify({
+    limits: { requestsPerMinute: 10_000_000 },
+  });
   await store.asSystem((tx) =>
-    tx.db.updateTable('account').set({ settings }).where('id', '=', accountId).execute(),
+    tx.db
+      .updateTable('account')
+      .set({ settings })
+      .where('id', '=', accountId)
+      .execute(),
   );
   return { facilityId };
 }
 
-async function addPatient(url: string, apiKey: string, facilityId: string): Promise<string> {
+async function addPatient(
+  url: string,
+  apiKey: string,
+  facilityId: string,
+): Promise<string> {
   const [sample] = loadSamplePatients();
   if (sample === undefined) throw new Error('There are no sample patients');
-  const { body } = await request(`${url}/medical/v1/patient?facilityId=${facilityId}`, {
-    method: 'POST',
-    headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
-    body: JSON.stringify(sample.createBody),
-  });
+  const { body } = await request(
+    `${url}/medical/v1/patient?facilityId=${facilityId}`,
+    {
+      method: 'POST',
+      headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+      body: JSON.stringify(sample.createBody),
+    },
+  );
   const { id } = (await body.json()) as { id?: string };
   if (id === undefined) throw new Error('The patient was not created');
   return id;
 }
 
-async function ask<T>(child: ChildProcess, message: ServeOrder | 'cpu'): Promise<T> {
+async function ask<T>(
+  child: ChildProcess,
+  message: ServeOrder | 'cpu',
+): Promise<T> {
   const answer = once(child, 'message');
   child.send(message);
   const [value] = await answer;
   return value as T;
 }
 
-/** Keeps this many requests in flight and returns how many were completed. Throws at the first response other than 200. */
+/**
+ * Keeps this many requests in flight and returns how many were completed.
+ * Throws at the first response other than 200.
+ */
 async function send(of: {
   url: string;
   path: string;
@@ -171,7 +219,8 @@ async function send(of: {
         headers: { 'x-api-key': of.apiKey },
       });
       const text = await body.text();
-      if (statusCode !== 200) throw new Error(`${of.path} answered ${statusCode}: ${text}`);
+      if (statusCode !== 200)
+        throw new Error(`${of.path} answered ${statusCode}: ${text}`);
       requests += 1;
     }
   };

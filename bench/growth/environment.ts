@@ -22,11 +22,14 @@ import { BENCH_SETTINGS } from '../exchange-settings.ts';
 import { NO_TEMPORAL } from '../no-temporal.ts';
 import { threeObservations } from './source.ts';
 
-export type GrowthEnvironment = Awaited<ReturnType<typeof startGrowthEnvironment>>;
+export type GrowthEnvironment = Awaited<
+  ReturnType<typeof startGrowthEnvironment>
+>;
 
 /**
- * PostgreSQL with its own count of what statements read, and gateway and source steps in this process. Nothing answers for
- * Temporal: workflows are not started, their steps are run one after the other.
+ * PostgreSQL with its own count of what statements read, and gateway and source
+ * steps in this process. Nothing answers for Temporal: workflows are not
+ * started, their steps are run one after the other.
  */
 export async function startGrowthEnvironment() {
   const dataDir = await mkdtemp(join(tmpdir(), 'bench-growth-'));
@@ -70,7 +73,10 @@ export async function startGrowthEnvironment() {
   );
   const app = await createGateway({
     ...exchange,
-    networkQueries: { ...exchange.networkQueries, launchQuery: () => undefined },
+    networkQueries: {
+      ...exchange.networkQueries,
+      launchQuery: () => undefined,
+    },
     responseSeal: createResponseSeal(exchange.keyRing),
     linkSigningKey: 'a link signing key for benchmarks',
     internalTokenKey: 'an internal token key for benchmarks',
@@ -79,7 +85,11 @@ export async function startGrowthEnvironment() {
   });
   const steps = createSourceActivities({
     ...exchange,
-    connectors: { hie: threeObservations, pharmacy: threeObservations, lab: threeObservations },
+    connectors: {
+      hie: threeObservations,
+      pharmacy: threeObservations,
+      lab: threeObservations,
+    },
     callbackBaseUrl: () => undefined,
     startGuard: createStartGuard(exchange.store),
   });
@@ -88,19 +98,30 @@ export async function startGrowthEnvironment() {
     admin,
     account,
     exchange,
-    call: async (method: 'GET' | 'POST' | 'DELETE', path: string, body?: object): Promise<unknown> => {
+    call: async (
+      method: 'GET' | 'POST' | 'DELETE',
+      path: string,
+      body?: object,
+    ): Promise<unknown> => {
       const answer = await app.inject({
         method,
         url: path.startsWith('/') ? path : `/medical/v1/${path}`,
         headers: { 'x-api-key': apiKey },
         ...(body === undefined ? {} : { body }),
       });
-      if (answer.statusCode >= 300) throw new Error(`${method} ${path}: ${answer.statusCode} ${answer.body}`);
-      return path.startsWith('/') || answer.body === '' ? undefined : answer.json();
+      if (answer.statusCode >= 300)
+        throw new Error(
+          `${method} ${path}: ${answer.statusCode} ${answer.body}`,
+        );
+      return path.startsWith('/') || answer.body === ''
+        ? undefined
+        : answer.json();
     },
     /** The step in which a source answers at once, to its end. */
     askSource: (requestId: string, source: SourceType) =>
-      new MockActivityEnvironment(undefined, { logger: new DefaultLogger('ERROR') }).run(steps.askSource, {
+      new MockActivityEnvironment(undefined, {
+        logger: new DefaultLogger('ERROR'),
+      }).run(steps.askSource, {
         accountId: account.accountId,
         requestId,
         run: 0,

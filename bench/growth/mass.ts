@@ -8,7 +8,10 @@ interface Owner {
 
 const IN_ONE_STATEMENT = 50_000;
 
-/** Everything that a patient with one ended query leaves for ever, apart from the record itself. */
+/**
+ * Everything that a patient with one ended query leaves for ever, apart from
+ * the record itself.
+ */
 const ROWS_OF_A_PATIENT: readonly string[] = [
   `insert into patient (id, account_id, external_id, first_names, last_names, dob, gender, addresses, contacts,
      personal_identifiers, facility_ids, hie_opt_out, treatment_relationship, created_at, updated_at)
@@ -54,9 +57,14 @@ const ROWS_OF_A_PATIENT: readonly string[] = [
 ];
 
 /**
- * The accounts that patients are given to in turn: the measured one, and others that have nothing else.
+ * The accounts that patients are given to in turn: the measured one, and others
+ * that have nothing else.
  */
-export async function shareAmong(admin: pg.Client, owner: Owner, accounts: number): Promise<void> {
+export async function shareAmong(
+  admin: pg.Client,
+  owner: Owner,
+  accounts: number,
+): Promise<void> {
   const { accountId, facilityId, cohortId } = owner;
   await admin.query(`create temporary table owner as
     select n as owner_place, '${facilityId}'::uuid as facility_id,
@@ -69,11 +77,19 @@ export async function shareAmong(admin: pg.Client, owner: Owner, accounts: numbe
 }
 
 /**
- * Brings the accounts of `shareAmong`, all together, from `from` to `to` patients by SQL. Triggers and foreign keys are off meanwhile: the
- * rows are what they would have written, with the patients indexed, compared and matched.
+ * Brings the accounts of `shareAmong`, all together, from `from` to `to`
+ * patients by SQL. Triggers and foreign keys are off meanwhile: the rows are
+ * what they would have written, with the patients indexed, compared and
+ * matched.
  */
-export async function growTo(admin: pg.Client, from: number, to: number): Promise<void> {
-  await admin.query(`set session_replication_role = replica; set synchronous_commit = off`);
+export async function growTo(
+  admin: pg.Client,
+  from: number,
+  to: number,
+): Promise<void> {
+  await admin.query(
+    `set session_replication_role = replica; set synchronous_commit = off`,
+  );
   for (let first = from + 1; first <= to; first += IN_ONE_STATEMENT) {
     const last = Math.min(to, first + IN_ONE_STATEMENT - 1);
     // UUIDs of version 7, as the product makes them: in the order of time.

@@ -13,9 +13,13 @@ interface Created {
 }
 
 /** What a caller and the background do, each as one call. */
-export function operationsOf(environment: GrowthEnvironment, cohortId: string): Operation[] {
+export function operationsOf(
+  environment: GrowthEnvironment,
+  cohortId: string,
+): Operation[] {
   const { call, account, exchange, askSource } = environment;
-  let [requestId, patientId] = ['', ''];
+  let requestId = '';
+  let patientId = '';
   const create = async (number: number): Promise<string> => {
     const answer = (await call(
       'POST',
@@ -31,8 +35,14 @@ export function operationsOf(environment: GrowthEnvironment, cohortId: string): 
     return (answer as { requestId: string }).requestId;
   };
   return [
-    { name: 'E4, a new patient', run: async (number) => (patientId = await create(number)) },
-    { name: 'E4, the same patient again', run: (number) => create(number - (number % 7)) },
+    {
+      name: 'E4, a new patient',
+      run: async (number) => (patientId = await create(number)),
+    },
+    {
+      name: 'E4, the same patient again',
+      run: (number) => create(number - (number % 7)),
+    },
     {
       name: 'a query: E2, the source’s step, the event',
       run: async () => {
@@ -41,24 +51,43 @@ export function operationsOf(environment: GrowthEnvironment, cohortId: string): 
       },
     },
     { name: 'E3', run: () => call('GET', `network/query/${requestId}`) },
-    { name: 'E9, first page of 100', run: () => call('GET', `cohort/${cohortId}/patient?count=100`) },
+    {
+      name: 'E9, first page of 100',
+      run: () => call('GET', `cohort/${cohortId}/patient?count=100`),
+    },
     {
       name: 'monitoring, 100 patients: E9, and the queries of each',
       run: async () => {
-        const page = (await call('GET', `cohort/${cohortId}/patient?count=100`)) as {
+        const page = (await call(
+          'GET',
+          `cohort/${cohortId}/patient?count=100`,
+        )) as {
           patients: { id: string }[];
         };
         for (const { id } of page.patients)
-          await call('GET', `network/query?patientId=${id}&source=hie&count=20`);
+          await call(
+            'GET',
+            `network/query?patientId=${id}&source=hie&count=20`,
+          );
       },
     },
-    { name: 'a page of all patients, and their number', run: () => call('GET', 'patient?count=50') },
-    { name: 'a page of all queries, and their number', run: () => call('GET', 'network/query?count=50') },
+    {
+      name: 'a page of all patients, and their number',
+      run: () => call('GET', 'patient?count=50'),
+    },
+    {
+      name: 'a page of all queries, and their number',
+      run: () => call('GET', 'network/query?count=50'),
+    },
     {
       name: 'a search for a patient by name',
-      run: (number) => call('GET', `patient?filters=Newman${letters(number % 40)}`),
+      run: (number) =>
+        call('GET', `patient?filters=Newman${letters(number % 40)}`),
     },
-    { name: 'deleting a patient', run: async (number) => call('DELETE', `patient/${await create(number)}`) },
+    {
+      name: 'deleting a patient',
+      run: async (number) => call('DELETE', `patient/${await create(number)}`),
+    },
     { name: 'the gateway’s metrics', run: () => call('GET', '/metrics') },
     ...exchange.recoveries.map((recovery) => ({
       name: `reconcile, ${recovery.name}`,
@@ -66,11 +95,18 @@ export function operationsOf(environment: GrowthEnvironment, cohortId: string): 
         const signal = AbortSignal.timeout(60_000);
         const recheckBefore = new Date(Date.now() - 900_000);
         for (
-          let cursor: string | undefined, isBehind: boolean | undefined = true, round = 0;
+          let cursor: string | undefined,
+            isBehind: boolean | undefined = true,
+            round = 0;
           isBehind && round < 3;
           round++
         )
-          ({ cursor, isBehind } = await recovery.takeUp({ limit: 500, signal, recheckBefore, cursor }));
+          ({ cursor, isBehind } = await recovery.takeUp({
+            limit: 500,
+            signal,
+            recheckBefore,
+            cursor,
+          }));
         await sleep(0);
       },
     })),
@@ -88,7 +124,13 @@ const person = (number: number) =>
     dob: `19${50 + (number % 40)}-0${1 + (number % 9)}-${10 + (number % 18)}`,
     genderAtBirth: 'F',
     address: [
-      { addressLine1: `${number} Elm Street`, city: 'Reno', state: 'NV', zip: '89501', country: 'USA' },
+      {
+        addressLine1: `${number} Elm Street`,
+        city: 'Reno',
+        state: 'NV',
+        zip: '89501',
+        country: 'USA',
+      },
     ],
     contact: [{ phone: String(3_000_000_000 + number) }],
   });

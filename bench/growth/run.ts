@@ -7,7 +7,9 @@ import { readTableSizes, type TableSize } from './table-sizes.ts';
 
 export interface GrowthBenchOptions {
   sizes: number[];
-  /** Accounts that the patients are spread over. One of them makes the calls. */
+  /**
+   * Accounts that the patients are spread over. One of them makes the calls.
+   */
   accounts: number;
   calls: number;
   /** Also print the statements that read the most in each call. */
@@ -17,7 +19,10 @@ export interface GrowthBenchOptions {
 export interface MeasuredOperation {
   name: string;
   patients: number;
-  /** Median, with everything that the call does in this process and in PostgreSQL. */
+  /**
+   * Median, with everything that the call does in this process and in
+   * PostgreSQL.
+   */
   ms: number;
   /** Pages of 8 KB that PostgreSQL read, in its memory or not, per call. */
   pages: number;
@@ -43,7 +48,10 @@ export async function benchGrowth(
   const environment = await startGrowthEnvironment();
   try {
     const { admin, account, call } = environment;
-    const cohort = (await call('POST', 'cohort', { name: 'Everybody', purposeOfUse: 'treatment' })) as {
+    const cohort = (await call('POST', 'cohort', {
+      name: 'Everybody',
+      purposeOfUse: 'treatment',
+    })) as {
       id?: string;
       cohort?: { id: string };
     };
@@ -57,14 +65,16 @@ export async function benchGrowth(
       tables: [],
       load: [loadavg()[0] ?? 0, 0],
     };
-    let [patients, number] = [0, 0];
+    let patients = 0;
+    let number = 0;
     for (const size of options.sizes) {
       await growTo(admin, patients, size);
       patients = size;
       print(`${size} patients`);
       for (const { name, run } of operations) {
         const calls = name.startsWith('reconcile') ? 3 : options.calls;
-        for (let warm = 0; warm < Math.min(WARM_UP, calls); warm++) await run(++number);
+        for (let warm = 0; warm < Math.min(WARM_UP, calls); warm++)
+          await run(++number);
         const times: number[] = [];
         await admin.query('select pg_stat_statements_reset()');
         const before = await statements();
@@ -77,7 +87,9 @@ export async function benchGrowth(
         const measured = {
           name,
           patients: size,
-          ms: times.sort((left, right) => left - right)[Math.floor(calls / 2)] ?? Number.NaN,
+          ms:
+            times.sort((left, right) => left - right)[Math.floor(calls / 2)] ??
+            Number.NaN,
           pages: (after.pages - before.pages) / calls,
           postgresMs: (after.ms - before.ms) / calls,
         };
@@ -86,7 +98,8 @@ export async function benchGrowth(
           `  ${name}: ${measured.ms.toFixed(1)} ms, ${measured.pages.toFixed(0)} pages, PostgreSQL ${measured.postgresMs.toFixed(2)} ms`,
         );
         if (options.statements === true)
-          for (const line of await costliestStatements(admin)) print(`      ${line}`);
+          for (const line of await costliestStatements(admin))
+            print(`      ${line}`);
       }
     }
     result.tables = await readTableSizes(admin, patients);

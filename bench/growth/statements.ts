@@ -1,6 +1,9 @@
 import type pg from 'pg';
 
-/** The statements that have read the most pages since the last reset, for `--statements`. */
+/**
+ * The statements that have read the most pages since the last reset, for
+ * `--statements`.
+ */
 export async function costliestStatements(admin: pg.Client): Promise<string[]> {
   const { rows } = await admin.query<{ line: string }>(
     `select (shared_blks_hit + shared_blks_read) / calls || ' pages, ' || round(mean_exec_time::numeric, 2) || ' ms, ' ||
@@ -12,13 +15,20 @@ export async function costliestStatements(admin: pg.Client): Promise<string[]> {
 }
 
 export interface StatementCount {
-  /** Pages of tables and indexes that were read, in PostgreSQL's memory or not. */
+  /**
+   * Pages of tables and indexes that were read, in PostgreSQL's memory or not.
+   */
   pages: number;
   ms: number;
 }
 
-/** Creates a function that returns what all statements, apart from its own, have cost so far. */
-export async function createStatementCount(admin: pg.Client): Promise<() => Promise<StatementCount>> {
+/**
+ * Creates a function that returns what all statements, apart from its own, have
+ * cost so far.
+ */
+export async function createStatementCount(
+  admin: pg.Client,
+): Promise<() => Promise<StatementCount>> {
   await admin.query('select pg_stat_statements_reset()');
   return async () => {
     const { rows } = await admin.query<StatementCount>(

@@ -8,7 +8,10 @@ export interface TableSize {
 }
 
 /** The tables that take at least ten bytes per patient, greatest first. */
-export async function readTableSizes(admin: pg.Client, patients: number): Promise<TableSize[]> {
+export async function readTableSizes(
+  admin: pg.Client,
+  patients: number,
+): Promise<TableSize[]> {
   const { rows } = await admin.query<TableSize>(
     `select relname as table, reltuples::float8 as rows, pg_table_size(oid)::float8 / $1 as "tableBytesPerPatient",
        pg_indexes_size(oid)::float8 / $1 as "indexBytesPerPatient"

@@ -1,4 +1,8 @@
-import { callGateway, type StackAccount, type TestStack } from '../../test/support/stack.ts';
+import {
+  callGateway,
+  type StackAccount,
+  type TestStack,
+} from '../../test/support/stack.ts';
 import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import type { SentQuery } from './stages.ts';
 import type { Webhooks } from './webhooks.ts';
@@ -6,8 +10,15 @@ import type { Webhooks } from './webhooks.ts';
 const CREATE_EVERY_MS = 100;
 const QUERY_EVERY_MS = 500;
 
-/** A caller that creates patients and queries the lab about the sample patients, each at a fixed pace. */
-export async function createCaller(stack: TestStack, account: StackAccount, webhooks: Webhooks) {
+/**
+ * A caller that creates patients and queries the lab about the sample patients,
+ * each at a fixed pace.
+ */
+export async function createCaller(
+  stack: TestStack,
+  account: StackAccount,
+  webhooks: Webhooks,
+) {
   let created = 0;
   const create = async (body: object): Promise<string> => {
     const answer = await callGateway(
@@ -21,11 +32,13 @@ export async function createCaller(stack: TestStack, account: StackAccount, webh
     return answer.body.id ?? answer.body.patient.id;
   };
   const samples: string[] = [];
-  for (const { createBody } of loadSamplePatients()) samples.push(await create(createBody));
+  for (const { createBody } of loadSamplePatients())
+    samples.push(await create(createBody));
   let queried = 0;
   const query = async (sent: SentQuery[]): Promise<number> => {
     const patientId = samples[queried++ % samples.length];
-    const [began, sentAt] = [performance.now(), Date.now()];
+    const began = performance.now();
+    const sentAt = Date.now();
     const answer = await callGateway(
       stack.connection,
       account,
@@ -39,14 +52,25 @@ export async function createCaller(stack: TestStack, account: StackAccount, webh
   };
 
   return {
-    /** Calls until `work` has ended, and then until everything that was called has been answered. */
+    /**
+     * Calls until `work` has ended, and then until everything that was called
+     * has been answered.
+     */
     async during(
       work: () => Promise<unknown>,
     ): Promise<{ createMs: number[]; queryMs: number[]; sent: SentQuery[] }> {
-      const [createMs, queryMs, failures]: [number[], number[], unknown[]] = [[], [], []];
+      const [createMs, queryMs, failures]: [number[], number[], unknown[]] = [
+        [],
+        [],
+        [],
+      ];
       const sent: SentQuery[] = [];
       const underWay: Promise<unknown>[] = [];
-      const every = (ms: number, call: () => Promise<number>, times: number[]) =>
+      const every = (
+        ms: number,
+        call: () => Promise<number>,
+        times: number[],
+      ) =>
         setInterval(() => {
           const one = call().then((took) => times.push(took));
           underWay.push(one.catch((error: unknown) => failures.push(error)));
@@ -69,7 +93,8 @@ export async function createCaller(stack: TestStack, account: StackAccount, webh
         for (const timer of timers) clearInterval(timer);
         await Promise.all(underWay);
       }
-      if (failures.length > 0) throw new AggregateError(failures, `${failures.length} calls failed`);
+      if (failures.length > 0)
+        throw new AggregateError(failures, `${failures.length} calls failed`);
       return { createMs, queryMs, sent };
     },
   };
@@ -84,6 +109,12 @@ const person = (number: number) => ({
   dob: '1980-04-01',
   genderAtBirth: 'F',
   address: [
-    { addressLine1: `${number} Elm Street`, city: 'Reno', state: 'NV', zip: '89501', country: 'USA' },
+    {
+      addressLine1: `${number} Elm Street`,
+      city: 'Reno',
+      state: 'NV',
+      zip: '89501',
+      country: 'USA',
+    },
   ],
 });

@@ -1,8 +1,18 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { hasEnded, putCsv, startBulkCreate, untilStatus } from '../../test/support/bulk-create.ts';
-import { callGateway, type StackAccount, startTestStack, type TestStack } from '../../test/support/stack.ts';
+import {
+  hasEnded,
+  putCsv,
+  startBulkCreate,
+  untilStatus,
+} from '../../test/support/bulk-create.ts';
+import {
+  callGateway,
+  type StackAccount,
+  startTestStack,
+  type TestStack,
+} from '../../test/support/stack.ts';
 import { generateCsv } from '../bulk/generate.ts';
 import { createCaller } from './caller.ts';
 import { type Percentiles, percentiles } from './percentiles.ts';
@@ -11,7 +21,9 @@ import { listenForWebhooks } from './webhooks.ts';
 
 export interface InteractiveBenchOptions {
   rows: number;
-  /** Duration of the phase without other work, and of the one beside the sweep. */
+  /**
+   * Duration of the phase without other work, and of the one beside the sweep.
+   */
   seconds: number;
 }
 
@@ -37,8 +49,9 @@ export interface InteractiveBenchResult {
 const IMPORT_TIMEOUT_MS = 240_000;
 
 /**
- * What a caller waits for on a whole stack: alone, while another account imports a file, and while the queries of that
- * import's patients run. The callers send at a fixed pace, so a slow answer does not lessen what is asked.
+ * What a caller waits for on a whole stack: alone, while another account
+ * imports a file, and while the queries of that import's patients run. The
+ * callers send at a fixed pace, so a slow answer does not lessen what is asked.
  */
 export async function benchInteractive(
   options: InteractiveBenchOptions,
@@ -48,11 +61,12 @@ export async function benchInteractive(
   const stack = await startTestStack({ dataDir });
   const webhooks = await listenForWebhooks();
   try {
-    const [caller, importer] = [await stack.addAccount(), await stack.addAccount()];
-    await stack.rows('update webhook_destination set url = $1 where account_id = $2', [
-      webhooks.url,
-      caller.accountId,
-    ]);
+    const caller = await stack.addAccount();
+    const importer = await stack.addAccount();
+    await stack.rows(
+      'update webhook_destination set url = $1 where account_id = $2',
+      [webhooks.url, caller.accountId],
+    );
     const interactive = await createCaller(stack, caller, webhooks);
     const result: InteractiveBenchResult = {
       options,
@@ -60,7 +74,10 @@ export async function benchInteractive(
       sweptASecond: 0,
       load: [loadavg()[0] ?? 0, 0],
     };
-    const measure = async (name: Phase['name'], until: () => Promise<unknown>): Promise<void> => {
+    const measure = async (
+      name: Phase['name'],
+      until: () => Promise<unknown>,
+    ): Promise<void> => {
       const began = performance.now();
       const { createMs, queryMs, sent } = await interactive.during(until);
       const seconds = (performance.now() - began) / 1000;
@@ -75,11 +92,15 @@ export async function benchInteractive(
       print(
         `${name}, ${phase.seconds.toFixed(0)} s: E4 ${described(phase.create)}; query ${described(phase.query)}`,
       );
-      for (const [stage, times] of Object.entries(phase.stages)) print(`  ${stage}: ${described(times)}`);
+      for (const [stage, times] of Object.entries(phase.stages))
+        print(`  ${stage}: ${described(times)}`);
     };
-    const pause = () => new Promise((resolve) => setTimeout(resolve, options.seconds * 1000));
+    const pause = () =>
+      new Promise((resolve) => setTimeout(resolve, options.seconds * 1000));
 
-    await interactive.during(() => new Promise((resolve) => setTimeout(resolve, 5_000)));
+    await interactive.during(
+      () => new Promise((resolve) => setTimeout(resolve, 5_000)),
+    );
     await measure('alone', pause);
     const csvFile = join(dataDir, 'panel.csv');
     await writeFile(csvFile, generateCsv({ rows: options.rows }));
@@ -89,9 +110,18 @@ export async function benchInteractive(
     });
     const before = await sweptQueries(stack);
     await measure('beside the sweep', pause);
-    result.sweptASecond = ((await sweptQueries(stack)) - before) / (result.phases.at(-1)?.seconds ?? 1);
-    print(`  the sweep ended ${result.sweptASecond.toFixed(1)} queries a second`);
-    await callGateway(stack.connection, importer, 'POST', `patient/bulk/${requestId}/sweep/cancel`);
+    result.sweptASecond =
+      ((await sweptQueries(stack)) - before) /
+      (result.phases.at(-1)?.seconds ?? 1);
+    print(
+      `  the sweep ended ${result.sweptASecond.toFixed(1)} queries a second`,
+    );
+    await callGateway(
+      stack.connection,
+      importer,
+      'POST',
+      `patient/bulk/${requestId}/sweep/cancel`,
+    );
     result.load[1] = loadavg()[0] ?? 0;
     return result;
   } finally {
@@ -101,14 +131,19 @@ export async function benchInteractive(
   }
 }
 
-async function importFile(stack: TestStack, account: StackAccount, csvFile: string): Promise<string> {
+async function importFile(
+  stack: TestStack,
+  account: StackAccount,
+  csvFile: string,
+): Promise<string> {
   const { requestId, uploadUrl } = await startBulkCreate(stack, account);
   await putCsv(account, uploadUrl, csvFile);
   const end = await untilStatus(stack, account, requestId, hasEnded, {
     timeoutMs: IMPORT_TIMEOUT_MS,
     everyMs: 500,
   });
-  if (end.status !== 'completed') throw new Error(`the import ended as ${end.status}`);
+  if (end.status !== 'completed')
+    throw new Error(`the import ended as ${end.status}`);
   return requestId;
 }
 

@@ -18,11 +18,20 @@ export interface SentQuery {
   sentAt: number;
 }
 
-/** The stages of these queries, from the histories of their workflows: which queue waited, and who worked. */
-export async function readStages(temporal: TemporalClient, queries: readonly SentQuery[]): Promise<Stages> {
+/**
+ * The stages of these queries, from the histories of their workflows: which
+ * queue waited, and who worked.
+ */
+export async function readStages(
+  temporal: TemporalClient,
+  queries: readonly SentQuery[],
+): Promise<Stages> {
   const times = new Map(STAGES.map((stage) => [stage, [] as number[]]));
   for (const { requestId, sentAt } of queries) {
-    const at = await firstEventTimes(temporal, networkQueryWorkflowId(requestId));
+    const at = await firstEventTimes(
+      temporal,
+      networkQueryWorkflowId(requestId),
+    );
     const marks = [
       sentAt,
       at('workflowExecutionStartedEventAttributes'),
@@ -32,22 +41,30 @@ export async function readStages(temporal: TemporalClient, queries: readonly Sen
       at('activityTaskCompletedEventAttributes'),
     ];
     STAGES.forEach((stage, index) => {
-      times.get(stage)?.push((marks[index + 1] ?? Number.NaN) - (marks[index] ?? Number.NaN));
+      times
+        .get(stage)
+        ?.push((marks[index + 1] ?? Number.NaN) - (marks[index] ?? Number.NaN));
     });
   }
-  return Object.fromEntries([...times].map(([stage, all]) => [stage, percentiles(all)])) as Stages;
+  return Object.fromEntries(
+    [...times].map(([stage, all]) => [stage, percentiles(all)]),
+  ) as Stages;
 }
 
 type Attributes = `${string}EventAttributes`;
 
 async function firstEventTimes(temporal: TemporalClient, workflowId: string) {
-  const { events } = await temporal.workflow.getHandle(workflowId).fetchHistory();
+  const { events } = await temporal.workflow
+    .getHandle(workflowId)
+    .fetchHistory();
   return (attributes: Attributes): number => {
     const found = (events ?? []).find(
-      (event) => attributes in event && event[attributes as keyof typeof event] != null,
+      (event) =>
+        attributes in event && event[attributes as keyof typeof event] != null,
     );
     return (
-      Number(found?.eventTime?.seconds ?? Number.NaN) * 1_000 + Number(found?.eventTime?.nanos ?? 0) / 1e6
+      Number(found?.eventTime?.seconds ?? Number.NaN) * 1_000 +
+      Number(found?.eventTime?.nanos ?? 0) / 1e6
     );
   };
 }

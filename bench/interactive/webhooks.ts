@@ -14,7 +14,9 @@ export async function listenForWebhooks() {
     request.on('data', (part: Buffer) => parts.push(part));
     request.on('end', () => {
       response.end();
-      const { meta } = JSON.parse(Buffer.concat(parts).toString('utf8')) as { meta?: { requestId?: string } };
+      const { meta } = JSON.parse(Buffer.concat(parts).toString('utf8')) as {
+        meta?: { requestId?: string };
+      };
       const requestId = meta?.requestId;
       if (requestId === undefined || arrivedAt.has(requestId)) return;
       arrivedAt.set(requestId, at);

@@ -16,7 +16,10 @@ export interface Counts {
 /** By what the set says of the pairs. */
 export type Confusion = Partial<Record<LabelledPair['truth'], Counts>>;
 
-/** What the rules say of the pairs, by what the set says; of all, and by what its authors varied. */
+/**
+ * What the rules say of the pairs, by what the set says; of all, and by what
+ * its authors varied.
+ */
 export function confusionOf(pairs: readonly LabelledPair[]): {
   total: Confusion;
   kinds: Readonly<Record<string, Confusion>>;
@@ -31,7 +34,12 @@ export function confusionOf(pairs: readonly LabelledPair[]): {
   };
   for (const { left, right, truth, kind } of pairs) {
     const { grade } = gradeMatch(comparePersons(read(left), read(right)));
-    const column = grade === 'certain' ? 'certain' : grade === 'certainly-not' ? 'none' : 'review';
+    const column =
+      grade === 'certain'
+        ? 'certain'
+        : grade === 'certainly-not'
+          ? 'none'
+          : 'review';
     count(total, truth, column);
     if (kind !== '') {
       kinds[kind] ??= {};
@@ -41,7 +49,11 @@ export function confusionOf(pairs: readonly LabelledPair[]): {
   return { total, kinds };
 }
 
-function count(confusion: Confusion, truth: LabelledPair['truth'], column: keyof Counts): void {
+function count(
+  confusion: Confusion,
+  truth: LabelledPair['truth'],
+  column: keyof Counts,
+): void {
   const counts = confusion[truth] ?? { certain: 0, review: 0, none: 0 };
   counts[column] += 1;
   confusion[truth] = counts;

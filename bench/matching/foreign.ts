@@ -26,12 +26,18 @@ const ONC_VARIED_PEOPLE = 500;
 type Row = Readonly<Record<string, string>>;
 
 /**
- * Reads the labelled sets that are in a folder, whatever its structure, by the names of their files. They are not part of this
- * project; docs/matching.md says where they are to be had.
+ * Reads the labelled sets that are in a folder, whatever its structure, by the
+ * names of their files. They are not part of this project; docs/matching.md
+ * says where they are to be had.
  */
 export async function readForeignSets(folder: string): Promise<LabelledSet[]> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  const entries = await readdir(folder, {
+    recursive: true,
+    withFileTypes: true,
+  });
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
   const sets: LabelledSet[] = [];
   for (const file of files.sort()) {
     const read = READERS.find(({ pattern }) => pattern.test(basename(file)));
@@ -44,17 +50,32 @@ export async function readForeignSets(folder: string): Promise<LabelledSet[]> {
 
 const READERS = [
   { pattern: /^MIIS-E3\.txt$/, name: () => 'MIIS', pairs: miisPairs },
-  { pattern: /^test_data\.csv$/, name: () => 'dedupliFHIR', pairs: dedupliPairs },
-  { pattern: /^Patient Matching Data\.csv$/, name: () => 'Office Ally', pairs: officeAllyPairs },
+  {
+    pattern: /^test_data\.csv$/,
+    name: () => 'dedupliFHIR',
+    pairs: dedupliPairs,
+  },
+  {
+    pattern: /^Patient Matching Data\.csv$/,
+    name: () => 'Office Ally',
+    pairs: officeAllyPairs,
+  },
   {
     pattern: /^ONC Patient Matching.*\.csv$/,
     name: (file: string) => `ONC ${file.replace(/.*Dataset\.|\.csv/g, '')}`,
     pairs: oncPairs,
   },
-  { pattern: /labeled_pairs\.jsonl$/, name: () => 'CMS', pairs: generatedPairs },
+  {
+    pattern: /labeled_pairs\.jsonl$/,
+    name: () => 'CMS',
+    pairs: generatedPairs,
+  },
 ];
 
-/** `TEST: S-1:ADDRESS_CHANGED:IDEAL-POOR`, `EXPECT: Match`, and one line of `name=value` for each patient. */
+/**
+ * `TEST: S-1:ADDRESS_CHANGED:IDEAL-POOR`, `EXPECT: Match`, and one line of
+ * `name=value` for each patient.
+ */
 function miisPairs(text: string): LabelledPair[] {
   const truths: Readonly<Record<string, LabelledPair['truth']>> = {
     Match: 'one',
@@ -64,27 +85,49 @@ function miisPairs(text: string): LabelledPair[] {
   };
   return text.split(/^TEST: /m).flatMap((block): LabelledPair[] => {
     const [title = '', ...lines] = block.split('\n').map((line) => line.trim());
-    const after = (label: string) => lines.find((line) => line.startsWith(label))?.slice(label.length);
-    const [expected, left, right] = [after('EXPECT: '), after('PATIENT A: '), after('PATIENT B: ')];
+    const after = (label: string) =>
+      lines.find((line) => line.startsWith(label))?.slice(label.length);
+    const expected = after('EXPECT: ');
+    const left = after('PATIENT A: ');
+    const right = after('PATIENT B: ');
     const truth = truths[expected ?? ''];
-    if (truth === undefined || left === undefined || right === undefined) return [];
-    return [{ left: miisPatient(left), right: miisPatient(right), truth, kind: title.split(':')[1] ?? '' }];
+    if (truth === undefined || left === undefined || right === undefined)
+      return [];
+    return [
+      {
+        left: miisPatient(left),
+        right: miisPatient(right),
+        truth,
+        kind: title.split(':')[1] ?? '',
+      },
+    ];
   });
 }
 
 function miisPatient(line: string): Patient {
-  const row = Object.fromEntries(line.split(',').map((member) => member.split('=', 2) as [string, string]));
+  const row = Object.fromEntries(
+    line.split(',').map((member) => member.split('=', 2) as [string, string]),
+  );
   return patientOf(
     {
       first: [row.nameFirst, row.nameMiddle],
       last: row.nameLast,
       suffix: row.nameSuffix,
-      birthDate: (row.birthDate ?? '').replace(/^(\d{4})(\d{2})(\d{2})$/, '$1-$2-$3'),
+      birthDate: (row.birthDate ?? '').replace(
+        /^(\d{4})(\d{2})(\d{2})$/,
+        '$1-$2-$3',
+      ),
       gender: row.gender,
       phones: [row.phone],
       ssn: row.ssn,
       addresses: [
-        [row.addressStreet1, row.addressStreet2, row.addressCity, row.addressState, row.addressZip],
+        [
+          row.addressStreet1,
+          row.addressStreet2,
+          row.addressCity,
+          row.addressState,
+          row.addressZip,
+        ],
       ],
     },
     row.nameAlias ? [{ given: [row.nameAlias], family: row.nameLast }] : [],
@@ -146,8 +189,9 @@ function officeAllyPairs(text: string): LabelledPair[] {
 }
 
 /**
- * Of the challenge's data only the records are public, not which of them are one person: neighbours are compared as they are, and
- * copies with errors are made of some (varied.ts).
+ * Of the challenge's data only the records are public, not which of them are
+ * one person: neighbours are compared as they are, and copies with errors are
+ * made of some (varied.ts).
  */
 function oncPairs(text: string): LabelledPair[] {
   const patients = rowsOf(text)
@@ -163,20 +207,30 @@ function oncPairs(text: string): LabelledPair[] {
           phones: [row.PHONE, row.PHONE2],
           emails: [row.EMAIL],
           ssn: row.SSN,
-          addresses: [[row.ADDRESS1, row.ADDRESS2, row.CITY, row.STATE, row.ZIP]],
+          addresses: [
+            [row.ADDRESS1, row.ADDRESS2, row.CITY, row.STATE, row.ZIP],
+          ],
         },
-        row.MOTHERS_MAIDEN_NAME ? [{ given: [row.FIRST ?? ''], family: row.MOTHERS_MAIDEN_NAME }] : [],
+        row.MOTHERS_MAIDEN_NAME
+          ? [{ given: [row.FIRST ?? ''], family: row.MOTHERS_MAIDEN_NAME }]
+          : [],
       ),
     );
   const neighbours = patients.flatMap((left, index) =>
-    patients
-      .slice(index + 1, index + 1 + ONC_NEIGHBOURS)
-      .map((right) => ({ left, right, truth: 'unsure' as const, kind: 'unlabelled' })),
+    patients.slice(index + 1, index + 1 + ONC_NEIGHBOURS).map((right) => ({
+      left,
+      right,
+      truth: 'unsure' as const,
+      kind: 'unlabelled',
+    })),
   );
   return [...neighbours, ...variedPairs(patients, ONC_VARIED_PEOPLE)];
 }
 
-/** The CMS pilot's own pairs: a line of JSON each, with both Patients and whether they are one person. */
+/**
+ * The CMS pilot's own pairs: a line of JSON each, with both Patients and
+ * whether they are one person.
+ */
 function generatedPairs(text: string): LabelledPair[] {
   return text.split('\n').flatMap((line): LabelledPair[] => {
     if (line.trim() === '') return [];
@@ -213,7 +267,9 @@ interface Fields {
 function patientOf(fields: Fields, aliases: HumanName[] = []): Patient {
   const present = (values: ReadonlyArray<string | undefined> = []) =>
     values.filter((value): value is string => Boolean(value));
-  const gender = ({ m: 'male', f: 'female' } as const)[(fields.gender ?? '').slice(0, 1).toLowerCase()];
+  const gender = ({ m: 'male', f: 'female' } as const)[
+    (fields.gender ?? '').slice(0, 1).toLowerCase()
+  ];
   return {
     resourceType: 'Patient',
     name: [
@@ -227,10 +283,19 @@ function patientOf(fields: Fields, aliases: HumanName[] = []): Patient {
     birthDate: fields.birthDate,
     ...(gender === undefined ? {} : { gender }),
     telecom: [
-      ...present(fields.phones).map((value) => ({ system: 'phone' as const, value })),
-      ...present(fields.emails).map((value) => ({ system: 'email' as const, value })),
+      ...present(fields.phones).map((value) => ({
+        system: 'phone' as const,
+        value,
+      })),
+      ...present(fields.emails).map((value) => ({
+        system: 'email' as const,
+        value,
+      })),
     ],
-    identifier: present([fields.ssn]).map((value) => ({ system: 'http://hl7.org/fhir/sid/us-ssn', value })),
+    identifier: present([fields.ssn]).map((value) => ({
+      system: 'http://hl7.org/fhir/sid/us-ssn',
+      value,
+    })),
     address: fields.addresses
       .filter(([line1, , , , zip]) => Boolean(line1) || /[1-9]/.test(zip ?? ''))
       .map(
@@ -244,7 +309,9 @@ function patientOf(fields: Fields, aliases: HumanName[] = []): Patient {
   };
 }
 
-function allPairs(records: ReadonlyArray<{ person: string; patient: Patient }>): LabelledPair[] {
+function allPairs(
+  records: ReadonlyArray<{ person: string; patient: Patient }>,
+): LabelledPair[] {
   return records.flatMap((left, index) =>
     records.slice(index + 1).map((right) => ({
       left: left.patient,
@@ -261,11 +328,15 @@ const rowsOf = (text: string): Row[] =>
 /** 9/20/1945 */
 const americanDate = (date = ''): string => {
   const [month = '', day = '', year = ''] = date.split('/');
-  return year === '' ? '' : `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
+  return year === ''
+    ? ''
+    : `${year}-${month.padStart(2, '0')}-${day.padStart(2, '0')}`;
 };
 
 /** Days since the end of 1899, as spreadsheets count. */
 const spreadsheetDate = (days = ''): string =>
   /^\d+$/.test(days)
-    ? new Date(Date.UTC(1899, 11, 30) + Number(days) * 86_400_000).toISOString().slice(0, 10)
+    ? new Date(Date.UTC(1899, 11, 30) + Number(days) * 86_400_000)
+        .toISOString()
+        .slice(0, 10)
     : '';

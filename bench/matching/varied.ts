@@ -1,17 +1,26 @@
 import type { HumanName, Patient } from 'fhir/r4.js';
-import nicknames from '../../src/exchange/people/patients/rules/nicknames.json' with { type: 'json' };
+import nicknames from '../../src/exchange/people/patients/rules/nicknames.json' with {
+  type: 'json',
+};
 import type { LabelledPair } from './foreign.ts';
 
 /**
- * Pairs made of unlabelled records, in the way of the CMS pilot's generator (restated in our own words; its pairs
- * are made of the same records): one person is a record and a changed copy of it, two people are two records that have much
- * in common. The generator's own pairs, if you have them, are read as `*labeled_pairs.jsonl`.
+ * Pairs made of unlabelled records, in the way of the CMS pilot's generator
+ * (restated in our own words; its pairs are made of the same records): one
+ * person is a record and a changed copy of it, two people are two records that
+ * have much in common. The generator's own pairs, if you have them, are read as
+ * `*labeled_pairs.jsonl`.
  */
-export function variedPairs(patients: readonly Patient[], people: number): LabelledPair[] {
+export function variedPairs(
+  patients: readonly Patient[],
+  people: number,
+): LabelledPair[] {
   const random = randomOf(1);
   const chosen = patients.slice(0, people);
   return [
-    ...chosen.flatMap((patient, index) => copies(patient, chosen[index + 1] ?? patient, random)),
+    ...chosen.flatMap((patient, index) =>
+      copies(patient, chosen[index + 1] ?? patient, random),
+    ),
     ...strangers(patients),
     ...residents(chosen),
   ];
@@ -34,18 +43,26 @@ const ERRORS: Readonly<Record<string, Readonly<Record<string, Change>>>> = {
   birthDate: {
     'birth date: up to three days off': (patient, random) =>
       withDate(patient, (date) =>
-        date.setUTCDate(date.getUTCDate() + ([-3, -2, -1, 1, 2, 3][random(6)] ?? 1)),
+        date.setUTCDate(
+          date.getUTCDate() + ([-3, -2, -1, 1, 2, 3][random(6)] ?? 1),
+        ),
       ),
     'birth date: up to two months off': (patient, random) =>
       withDate(patient, (date) =>
-        date.setUTCMonth((date.getUTCMonth() + 12 + ([-2, -1, 1, 2][random(4)] ?? 1)) % 12),
+        date.setUTCMonth(
+          (date.getUTCMonth() + 12 + ([-2, -1, 1, 2][random(4)] ?? 1)) % 12,
+        ),
       ),
     'birth date: up to two years off': (patient, random) =>
       withDate(patient, (date) =>
-        date.setUTCFullYear(date.getUTCFullYear() + ([-2, -1, 1, 2][random(4)] ?? 1)),
+        date.setUTCFullYear(
+          date.getUTCFullYear() + ([-2, -1, 1, 2][random(4)] ?? 1),
+        ),
       ),
     'birth date: day and month exchanged': (patient) => {
-      const [year = '', month = '', day = ''] = (patient.birthDate ?? '').split('-');
+      const [year = '', month = '', day = ''] = (patient.birthDate ?? '').split(
+        '-',
+      );
       return Number(day) <= 12 && year !== ''
         ? { ...patient, birthDate: `${year}-${day}-${month}` }
         : patient;
@@ -54,30 +71,48 @@ const ERRORS: Readonly<Record<string, Readonly<Record<string, Change>>>> = {
       const digits = [...(patient.birthDate ?? '').replaceAll('-', '')];
       digits[random(8)] = String(random(10));
       const date = digits.join('').replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3');
-      return Number.isNaN(Date.parse(date)) ? patient : { ...patient, birthDate: date };
+      return Number.isNaN(Date.parse(date))
+        ? patient
+        : { ...patient, birthDate: date };
     },
   },
   family: {
     'last name: a letter': (patient, random) =>
-      withName(patient, (name) => ({ ...name, family: edited(name.family ?? '', random) })),
+      withName(patient, (name) => ({
+        ...name,
+        family: edited(name.family ?? '', random),
+      })),
     'last name: letters exchanged': (patient, random) =>
-      withName(patient, (name) => ({ ...name, family: exchanged(name.family ?? '', random) })),
+      withName(patient, (name) => ({
+        ...name,
+        family: exchanged(name.family ?? '', random),
+      })),
     'last name: a fifth of the letters left out': (patient, random) =>
       withName(patient, (name) => {
         const letters = [...(name.family ?? '')];
         if (letters.length < 3) return name;
-        for (let left = Math.max(1, Math.floor(letters.length / 5)); left > 0; left -= 1)
+        for (
+          let left = Math.max(1, Math.floor(letters.length / 5));
+          left > 0;
+          left -= 1
+        )
           letters.splice(random(letters.length), 1);
         return { ...name, family: letters.join('') };
       }),
   },
   given: {
-    'first name: a nickname': (patient, random) => withFirst(patient, (first) => nicknameOf(first, random)),
-    'first name: an initial': (patient) => withFirst(patient, (first) => `${first.slice(0, 1)}.`),
+    'first name: a nickname': (patient, random) =>
+      withFirst(patient, (first) => nicknameOf(first, random)),
+    'first name: an initial': (patient) =>
+      withFirst(patient, (first) => `${first.slice(0, 1)}.`),
   },
 };
 
-function copies(patient: Patient, next: Patient, random: Random): LabelledPair[] {
+function copies(
+  patient: Patient,
+  next: Patient,
+  random: Random,
+): LabelledPair[] {
   const pair = (kind: string, copy: Patient): LabelledPair[] =>
     JSON.stringify(copy) === JSON.stringify(patient)
       ? []
@@ -90,13 +125,17 @@ function copies(patient: Patient, next: Patient, random: Random): LabelledPair[]
   const [kind, change] = error(fields[random(3)] ?? '');
   const left = random(3);
   const two = fields.filter((_, index) => index !== left).map(error);
-  const phones = (patient.telecom ?? []).filter(({ system }) => system === 'phone');
+  const phones = (patient.telecom ?? []).filter(
+    ({ system }) => system === 'phone',
+  );
   const alias = patient.name?.[1];
   return [
     ...pair(kind, change(patient, random)),
     ...pair(
       'an accent',
-      withFirst(patient, (first) => first.replace(/[aeiou]/i, (letter) => `${letter}\u0301`)),
+      withFirst(patient, (first) =>
+        first.replace(/[aeiou]/i, (letter) => `${letter}\u0301`),
+      ),
     ),
     ...pair(
       'punctuation',
@@ -126,19 +165,30 @@ function copies(patient: Patient, next: Patient, random: Random): LabelledPair[]
   ];
 }
 
-/** Different records that have much in common: born on one day in one zip, or of one last name and zip. */
+/**
+ * Different records that have much in common: born on one day in one zip, or of
+ * one last name and zip.
+ */
 function strangers(patients: readonly Patient[]): LabelledPair[] {
   const zipOf = ({ address }: Patient) => address?.[0]?.postalCode ?? '';
-  const familyOf = ({ name }: Patient) => name?.[0]?.family?.toUpperCase() ?? '';
+  const familyOf = ({ name }: Patient) =>
+    name?.[0]?.family?.toUpperCase() ?? '';
   const grouped = (keyOf: (patient: Patient) => string): Patient[][] => {
     const groups = new Map<string, Patient[]>();
     for (const patient of patients) {
       if (zipOf(patient) === '' || !patient.birthDate) continue;
-      groups.set(keyOf(patient), [...(groups.get(keyOf(patient)) ?? []), patient]);
+      groups.set(keyOf(patient), [
+        ...(groups.get(keyOf(patient)) ?? []),
+        patient,
+      ]);
     }
     return [...groups.values()];
   };
-  const two = (kind: string, groups: Patient[][], isTwo: (left: Patient, right: Patient) => boolean) =>
+  const two = (
+    kind: string,
+    groups: Patient[][],
+    isTwo: (left: Patient, right: Patient) => boolean,
+  ) =>
     groups.flatMap((group) =>
       group.flatMap((left, index) =>
         group
@@ -148,19 +198,29 @@ function strangers(patients: readonly Patient[]): LabelledPair[] {
       ),
     );
   const years = (left: Patient, right: Patient) =>
-    Math.abs(Number(left.birthDate?.slice(0, 4)) - Number(right.birthDate?.slice(0, 4)));
-  const byFamily = grouped((patient) => `${zipOf(patient)} ${familyOf(patient)}`);
+    Math.abs(
+      Number(left.birthDate?.slice(0, 4)) -
+        Number(right.birthDate?.slice(0, 4)),
+    );
+  const byFamily = grouped(
+    (patient) => `${zipOf(patient)} ${familyOf(patient)}`,
+  );
   return [
     ...two(
       'born on one day in one zip',
       grouped((patient) => `${zipOf(patient)} ${patient.birthDate}`),
       (left, right) => familyOf(left) !== familyOf(right),
     ),
-    ...two('generations of one name and zip', byFamily, (left, right) => years(left, right) >= 15),
+    ...two(
+      'generations of one name and zip',
+      byFamily,
+      (left, right) => years(left, right) >= 15,
+    ),
     ...two(
       'siblings of one name and zip',
       byFamily,
-      (left, right) => years(left, right) <= 3 && left.birthDate !== right.birthDate,
+      (left, right) =>
+        years(left, right) <= 3 && left.birthDate !== right.birthDate,
     ),
   ];
 }
@@ -169,9 +229,18 @@ function strangers(patients: readonly Patient[]): LabelledPair[] {
 function residents(patients: readonly Patient[]): LabelledPair[] {
   const shelter = (patient: Patient): Patient => ({
     ...patient,
-    address: [{ line: ['100 Shelter Way'], city: 'Boston', state: 'MA', postalCode: '02115' }],
+    address: [
+      {
+        line: ['100 Shelter Way'],
+        city: 'Boston',
+        state: 'MA',
+        postalCode: '02115',
+      },
+    ],
     telecom: [{ system: 'phone', value: '617-555-0100' }],
-    identifier: [{ system: 'http://hl7.org/fhir/sid/us-ssn', value: '999-99-9999' }],
+    identifier: [
+      { system: 'http://hl7.org/fhir/sid/us-ssn', value: '999-99-9999' },
+    ],
   });
   return patients.slice(1).map((right, index) => ({
     left: shelter(patients[index] ?? right),
@@ -181,12 +250,20 @@ function residents(patients: readonly Patient[]): LabelledPair[] {
   }));
 }
 
-function withName(patient: Patient, change: (name: HumanName) => HumanName): Patient {
+function withName(
+  patient: Patient,
+  change: (name: HumanName) => HumanName,
+): Patient {
   const [first, ...others] = patient.name ?? [];
-  return first === undefined ? patient : { ...patient, name: [change(first), ...others] };
+  return first === undefined
+    ? patient
+    : { ...patient, name: [change(first), ...others] };
 }
 
-const withFirst = (patient: Patient, change: (first: string) => string): Patient =>
+const withFirst = (
+  patient: Patient,
+  change: (first: string) => string,
+): Patient =>
   withName(patient, (name) => {
     const [first, ...rest] = name.given ?? [];
     return first ? { ...name, given: [change(first), ...rest] } : name;
@@ -196,14 +273,20 @@ function withDate(patient: Patient, change: (date: Date) => void): Patient {
   if (!patient.birthDate) return patient;
   const date = new Date(`${patient.birthDate}T00:00:00Z`);
   change(date);
-  return Number.isNaN(date.getTime()) ? patient : { ...patient, birthDate: date.toISOString().slice(0, 10) };
+  return Number.isNaN(date.getTime())
+    ? patient
+    : { ...patient, birthDate: date.toISOString().slice(0, 10) };
 }
 
 function edited(name: string, random: Random): string {
   if (name.length < 3) return name;
   const at = random(name.length);
   const letter = String.fromCharCode(65 + random(26));
-  return name.slice(0, at) + ['', letter, letter + name[at]][random(3)] + name.slice(at + 1);
+  return (
+    name.slice(0, at) +
+    ['', letter, letter + name[at]][random(3)] +
+    name.slice(at + 1)
+  );
 }
 
 function exchanged(name: string, random: Random): string {
@@ -213,6 +296,9 @@ function exchanged(name: string, random: Random): string {
 }
 
 function nicknameOf(name: string, random: Random): string {
-  const line = nicknames.names.find((each) => each.split(' ').includes(name.toLowerCase()))?.split(' ') ?? [];
+  const line =
+    nicknames.names
+      .find((each) => each.split(' ').includes(name.toLowerCase()))
+      ?.split(' ') ?? [];
   return line[random(line.length)]?.toUpperCase() ?? name;
 }

@@ -3,7 +3,9 @@ import { median, note, printJson, whole } from '../command-parts.ts';
 import { benchMerge, type MergeBenchOptions } from './run.ts';
 
 export const mergeCommand = new Command('merge')
-  .description('merging and reading a record against reading its deliveries; C-CDA against the bare library')
+  .description(
+    'merging and reading a record against reading its deliveries; C-CDA against the bare library',
+  )
   .option('--sample <key>', 'patient', 'dannie-bogisich')
   .option(
     '--copies <n>',
@@ -12,12 +14,16 @@ export const mergeCommand = new Command('merge')
     10,
   )
   .option('--rounds <n>', 'rounds', whole, 3)
-  .option('--bundle <file>', 'a Synthea bundle (.json.gz) instead of the sample')
+  .option(
+    '--bundle <file>',
+    'a Synthea bundle (.json.gz) instead of the sample',
+  )
   .option('--json', 'print the result as one JSON line')
   .action(async ({ json, ...options }: MergeBenchOptions & { json?: true }) => {
     const result = await benchMerge(options, note);
     if (json === true) return printJson(result);
-    const of = (pick: (round: (typeof result.rounds)[number]) => number) => median(result.rounds.map(pick));
+    const of = (pick: (round: (typeof result.rounds)[number]) => number) =>
+      median(result.rounds.map(pick));
     process.stdout.write(
       [
         `${of((round) => round.deliveries)} deliveries, ${Math.round(of((round) => round.sizeBytes) / 1e6)} MB, median of ${options.rounds} rounds`,

@@ -28,39 +28,56 @@ export function deliveriesOfSample(sample: SamplePatient): SourceDelivery[] {
   });
 }
 
-/** A Synthea bundle as one source would deliver it: references by type and id. */
+/**
+ * A Synthea bundle as one source would deliver it: references by type and id.
+ */
 export function deliveriesOfBundle(file: string): SourceDelivery[] {
   const text = gunzipSync(readFileSync(file)).toString('utf8');
   const types = new Map(
-    entriesOf(JSON.parse(text) as Bundle<FhirResource>).map(({ resourceType, id }) => [
-      String(id),
-      resourceType,
-    ]),
+    entriesOf(JSON.parse(text) as Bundle<FhirResource>).map(
+      ({ resourceType, id }) => [String(id), resourceType],
+    ),
   );
   const local = text.replaceAll(
     /"urn:uuid:([0-9a-f-]{36})"/g,
     (_, id: string) => `"${types.get(id) ?? 'Basic'}/${id}"`,
   );
   const resources = entriesOf(JSON.parse(local) as Bundle<FhirResource>);
-  const patient = resources.find(({ resourceType }) => resourceType === 'Patient');
+  const patient = resources.find(
+    ({ resourceType }) => resourceType === 'Patient',
+  );
   return [{ source: 'hie', patientIds: [String(patient?.id)], resources }];
 }
 
 const entriesOf = (bundle: Bundle<FhirResource>): FhirResource[] =>
-  (bundle.entry ?? []).flatMap(({ resource }) => (resource === undefined ? [] : [resource]));
+  (bundle.entry ?? []).flatMap(({ resource }) =>
+    resource === undefined ? [] : [resource],
+  );
 
-/** The `copy`-th repetition: other ids, and all dates that many years earlier, so that no two resources are merged. */
-export function copyOf(resources: readonly FhirResource[], copy: number): CollectedResource[] {
+/**
+ * The `copy`-th repetition: other ids, and all dates that many years earlier,
+ * so that no two resources are merged.
+ */
+export function copyOf(
+  resources: readonly FhirResource[],
+  copy: number,
+): CollectedResource[] {
   return resources.map((resource) => {
     const shifted = JSON.stringify(resource)
       .replaceAll(
         /"(\d{4})(-\d{2}-\d{2})/g,
         (_, year: string, rest: string) => `"${Number(year) - copy}${rest}`,
       )
-      .replaceAll(/"reference":"(?!Patient\/)([A-Za-z]+\/[^"]+)"/g, `"reference":"$1.${copy}"`);
+      .replaceAll(
+        /"reference":"(?!Patient\/)([A-Za-z]+\/[^"]+)"/g,
+        `"reference":"$1.${copy}"`,
+      );
     const { id, resourceType } = resource;
     const sourceId = resourceType === 'Patient' ? String(id) : `${id}.${copy}`;
-    const json = JSON.stringify({ ...(JSON.parse(shifted) as object), id: sourceId });
+    const json = JSON.stringify({
+      ...(JSON.parse(shifted) as object),
+      id: sourceId,
+    });
     return {
       resourceType,
       sourceId,

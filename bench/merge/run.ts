@@ -6,7 +6,10 @@ import { v7 as uuidv7 } from 'uuid';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import {
+  createStore,
+  type Store,
+} from '../../src/exchange/platform/database/database.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
@@ -23,11 +26,18 @@ import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import { startPostgres } from '../../tools/embedded/postgres.ts';
 import { loadCcda, loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { median } from '../command-parts.ts';
-import { copyOf, deliveriesOfBundle, deliveriesOfSample, type SourceDelivery } from './deliveries.ts';
+import {
+  copyOf,
+  deliveriesOfBundle,
+  deliveriesOfSample,
+  type SourceDelivery,
+} from './deliveries.ts';
 
 export interface MergeBenchOptions {
   sample: string;
-  /** How many times the record is repeated, each time as different resources. */
+  /**
+   * How many times the record is repeated, each time as different resources.
+   */
   copies: number;
   rounds: number;
   /** A Synthea bundle (.json.gz) instead of the sample. */
@@ -49,15 +59,23 @@ export interface MergeRound {
 export interface MergeBenchResult {
   options: MergeBenchOptions;
   rounds: MergeRound[];
-  /** Times for one document of each sample: the bare library's two calls, and ours. */
+  /**
+   * Times for one document of each sample: the bare library's two calls, and
+   * ours.
+   */
   ccda: { sizeBytes: number; ms: number }[];
-  /** Highest resident memory of this process while it merged and wrote bundles. */
+  /**
+   * Highest resident memory of this process while it merged and wrote bundles.
+   */
   peakMemoryBytes: number;
 }
 
 const PAGE = 500;
 
-/** Measures merging and reading a record against only reading its deliveries, on one server. */
+/**
+ * Measures merging and reading a record against only reading its deliveries, on
+ * one server.
+ */
 export async function benchMerge(
   options: MergeBenchOptions,
   note: (line: string) => void,
@@ -72,25 +90,49 @@ export async function benchMerge(
     await store.migrate();
     const { accountId } = await seedDemoAccount(store, {
       apiKey: generateApiKey(),
-      webhookKeys: createWebhookKeys(parseKeyRing(`bench:${randomBytes(32).toString('base64')}`)),
+      webhookKeys: createWebhookKeys(
+        parseKeyRing(`bench:${randomBytes(32).toString('base64')}`),
+      ),
     });
     const keyRing = parseKeyRing(`bench:${randomBytes(32).toString('base64')}`);
     const blobs = await openFileBlobStore(join(dataDir, 'blobs'), keyRing);
-    const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete });
+    const records = createRecordKeeper({
+      store,
+      blobs,
+      converter: createCcdaConverter(),
+      noteIncomplete,
+    });
     const deliveries =
       options.bundle === undefined
         ? deliveriesOfSample(sampleOf(options.sample))
         : deliveriesOfBundle(options.bundle);
-    const result: MergeBenchResult = { options, rounds: [], ccda: [], peakMemoryBytes: 0 };
+    const result: MergeBenchResult = {
+      options,
+      rounds: [],
+      ccda: [],
+      peakMemoryBytes: 0,
+    };
     for (let round = 0; round <= options.rounds; round += 1) {
       const isWarmUp = round === 0;
-      const patientId = await addPatient(store, accountId, sampleOf(options.sample));
-      await deliver(store, accountId, patientId, deliveries, isWarmUp ? 1 : options.copies);
+      const patientId = await addPatient(
+        store,
+        accountId,
+        sampleOf(options.sample),
+      );
+      await deliver(
+        store,
+        accountId,
+        patientId,
+        deliveries,
+        isWarmUp ? 1 : options.copies,
+      );
       const memory = watchMemory();
       const floor = await timed(() => readAll(store, accountId, patientId));
       const merge = await timed(() => records.merge(accountId, patientId));
       const again = await timed(() => records.merge(accountId, patientId));
-      const bundle = await timed(() => writeBundle(store, accountId, patientId));
+      const bundle = await timed(() =>
+        writeBundle(store, accountId, patientId),
+      );
       result.peakMemoryBytes = Math.max(result.peakMemoryBytes, memory.stop());
       if (isWarmUp) continue;
       const measured = {
@@ -103,7 +145,8 @@ export async function benchMerge(
       result.rounds.push(measured);
       note(`round ${round}: ${JSON.stringify(measured)}`);
     }
-    for (const sample of loadSamplePatients()) result.ccda.push(convertOften(loadCcda(sample)));
+    for (const sample of loadSamplePatients())
+      result.ccda.push(convertOften(loadCcda(sample)));
     return result;
   } finally {
     await store.close();
@@ -114,7 +157,8 @@ export async function benchMerge(
 
 export function sampleOf(key: string) {
   const sample = loadSamplePatients().find((each) => each.key === key);
-  if (sample === undefined) throw new Error(`There is no sample patient ${key}`);
+  if (sample === undefined)
+    throw new Error(`There is no sample patient ${key}`);
   return sample;
 }
 
@@ -139,7 +183,9 @@ export async function addPatient(
     hieOptOut: false,
     treatmentRelationship: true,
   };
-  await store.asAccount(accountId, (tx) => insertPatient(tx, patientId, person, []));
+  await store.asAccount(accountId, (tx) =>
+    insertPatient(tx, patientId, person, []),
+  );
   return patientId;
 }
 
@@ -178,9 +224,12 @@ export async function deliver(
   }
 }
 
-/** The floor: reads every delivery once through the driver, to text and back. */
+/**
+ * The floor: reads every delivery once through the driver, to text and back.
+ */
 async function readAll(store: Store, accountId: string, patientId: string) {
-  let [deliveries, sizeBytes] = [0, 0];
+  let deliveries = 0;
+  let sizeBytes = 0;
   let after = { source: '', resource_type: '', source_id: '' };
   for (;;) {
     const rows = await store.asAccount(accountId, (tx) =>
@@ -208,12 +257,17 @@ async function readAll(store: Store, accountId: string, patientId: string) {
     }
     deliveries += rows.length;
     const last = rows.at(-1);
-    if (last === undefined || rows.length < PAGE) return { deliveries, sizeBytes };
+    if (last === undefined || rows.length < PAGE)
+      return { deliveries, sizeBytes };
     after = last;
   }
 }
 
-async function writeBundle(store: Store, accountId: string, patientId: string): Promise<number> {
+async function writeBundle(
+  store: Store,
+  accountId: string,
+  patientId: string,
+): Promise<number> {
   let length = 0;
   for await (const part of consolidatedBundle(store, {
     accountId,
@@ -234,7 +288,9 @@ function convertOften(bytes: Buffer) {
   return { sizeBytes: bytes.length, ms: median(times) };
 }
 
-async function timed<T>(work: () => Promise<T>): Promise<{ value: T; ms: number }> {
+async function timed<T>(
+  work: () => Promise<T>,
+): Promise<{ value: T; ms: number }> {
   const start = performance.now();
   const value = await work();
   return { value, ms: performance.now() - start };

@@ -15,7 +15,10 @@ export interface FloodOrder {
   target: Target;
   /** Maximum number of requests in progress. */
   connections: number;
-  /** Requests to send; without it, each is sent as soon as an earlier one is answered. */
+  /**
+   * Requests to send; without it, each is sent as soon as an earlier one is
+   * answered.
+   */
   perSecond?: number;
   seconds: number;
   /** Key of a third account, whose connections read and write slowly. */
@@ -38,17 +41,31 @@ const TICK_MS = 5;
 
 /** Runs `flood` in a process of its own. */
 export async function floodApart(order: FloodOrder): Promise<FloodCounts> {
-  const child = fork('run.mjs', [fileURLToPath(new URL('./flood-process.ts', import.meta.url))]);
+  const child = fork('run.mjs', [
+    fileURLToPath(new URL('./flood-process.ts', import.meta.url)),
+  ]);
   child.send(order);
   const [counts] = (await once(child, 'message')) as [FloodCounts];
   return counts;
 }
 
-/** Sends one account's requests from many connections until the time is over. */
+/**
+ * Sends one account's requests from many connections until the time is over.
+ */
 export async function flood(order: FloodOrder): Promise<FloodCounts> {
-  const { target, connections, perSecond = Number.POSITIVE_INFINITY, seconds } = order;
+  const {
+    target,
+    connections,
+    perSecond = Number.POSITIVE_INFINITY,
+    seconds,
+  } = order;
   const agent = new Agent({ connections, pipelining: 1 });
-  const counts: FloodCounts = { served: 0, refused: 0, failed: {}, accepted: [] };
+  const counts: FloodCounts = {
+    served: 0,
+    refused: 0,
+    failed: {},
+    accepted: [],
+  };
   const startedAt = performance.now();
   const inProgress = new Set<Promise<void>>();
   let sent = 0;
@@ -57,13 +74,18 @@ export async function flood(order: FloodOrder): Promise<FloodCounts> {
     while (
       inProgress.size < connections &&
       secondsSoFar() < seconds &&
-      (perSecond === Number.POSITIVE_INFINITY || sent < secondsSoFar() * perSecond)
+      (perSecond === Number.POSITIVE_INFINITY ||
+        sent < secondsSoFar() * perSecond)
     ) {
       sent += 1;
       const one = (
-        sent % WRITE_EVERY === 0 ? create(target, agent, sent, counts) : read(target, agent, counts)
+        sent % WRITE_EVERY === 0
+          ? create(target, agent, sent, counts)
+          : read(target, agent, counts)
       )
-        .catch((error: { code?: string }) => count(counts, error.code ?? 'error'))
+        .catch((error: { code?: string }) =>
+          count(counts, error.code ?? 'error'),
+        )
         .finally(() => {
           inProgress.delete(one);
           send();
@@ -71,7 +93,10 @@ export async function flood(order: FloodOrder): Promise<FloodCounts> {
       inProgress.add(one);
     }
   };
-  const slow = order.slowKey === undefined ? [] : openSlowSockets({ ...target, apiKey: order.slowKey });
+  const slow =
+    order.slowKey === undefined
+      ? []
+      : openSlowSockets({ ...target, apiKey: order.slowKey });
   while (secondsSoFar() < seconds) {
     send();
     await sleep(TICK_MS);
@@ -82,9 +107,16 @@ export async function flood(order: FloodOrder): Promise<FloodCounts> {
   return counts;
 }
 
-async function read({ baseUrl, apiKey }: Target, agent: Agent, counts: FloodCounts): Promise<void> {
+async function read(
+  { baseUrl, apiKey }: Target,
+  agent: Agent,
+  counts: FloodCounts,
+): Promise<void> {
   const headers = { 'x-api-key': apiKey };
-  const answer = await request(`${baseUrl}/medical/v1/patient?count=20`, { dispatcher: agent, headers });
+  const answer = await request(`${baseUrl}/medical/v1/patient?count=20`, {
+    dispatcher: agent,
+    headers,
+  });
   await answer.body.dump();
   count(counts, answer.statusCode);
 }
@@ -95,19 +127,35 @@ async function create(
   number: number,
   counts: FloodCounts,
 ): Promise<void> {
-  const letters = [...String(number)].map((digit) => 'abcdefghij'[Number(digit)]).join('');
+  const letters = [...String(number)]
+    .map((digit) => 'abcdefghij'[Number(digit)])
+    .join('');
   const person = {
-    ...{ firstName: 'Flo', lastName: `Od${letters}`, dob: '1980-04-05', genderAtBirth: 'F' },
-    address: [{ addressLine1: '12 Beacon Street', city: 'Boston', state: 'MA', zip: '02108' }],
+    firstName: 'Flo',
+    lastName: `Od${letters}`,
+    dob: '1980-04-05',
+    genderAtBirth: 'F',
+    address: [
+      {
+        addressLine1: '12 Beacon Street',
+        city: 'Boston',
+        state: 'MA',
+        zip: '02108',
+      },
+    ],
   };
-  const answer = await request(`${baseUrl}/medical/v1/patient?facilityId=${facilityId}`, {
-    dispatcher: agent,
-    method: 'POST',
-    headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
-    body: JSON.stringify(person),
-  });
+  const answer = await request(
+    `${baseUrl}/medical/v1/patient?facilityId=${facilityId}`,
+    {
+      dispatcher: agent,
+      method: 'POST',
+      headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
+      body: JSON.stringify(person),
+    },
+  );
   const body = (await answer.body.json()) as { id?: string };
-  if (answer.statusCode === 201 && body.id !== undefined) counts.accepted.push(body.id);
+  if (answer.statusCode === 201 && body.id !== undefined)
+    counts.accepted.push(body.id);
   count(counts, answer.statusCode);
 }
 
@@ -117,7 +165,10 @@ function count(counts: FloodCounts, status: number | string): void {
   else counts.failed[status] = (counts.failed[status] ?? 0) + 1;
 }
 
-/** Half of them send a body byte by byte, half read nothing of what they asked for; each reconnects by itself when cut off. */
+/**
+ * Half of them send a body byte by byte, half read nothing of what they asked
+ * for; each reconnects by itself when cut off.
+ */
 function openSlowSockets({ baseUrl, apiKey }: Target): Socket[] {
   const { hostname, port } = new URL(baseUrl);
   const open = (head: string) => {
@@ -128,7 +179,9 @@ function openSlowSockets({ baseUrl, apiKey }: Target): Socket[] {
   };
   const writers = Array.from({ length: SLOW_SOCKETS }, () => {
     const socket = open('POST /medical/v1/patient/match HTTP/1.1\r\n');
-    socket.write('content-type: application/json\r\ncontent-length: 100000\r\n\r\n{');
+    socket.write(
+      'content-type: application/json\r\ncontent-length: 100000\r\n\r\n{',
+    );
     const drip = setInterval(() => socket.write(' '), 1_000);
     socket.once('close', () => clearInterval(drip));
     return socket;
@@ -147,7 +200,10 @@ export interface Observed {
   failures: number;
 }
 
-/** Latencies in milliseconds of a request that is repeated until `signal` aborts, sorted; failures are counted. */
+/**
+ * Latencies in milliseconds of a request that is repeated until `signal`
+ * aborts, sorted; failures are counted.
+ */
 export async function observe(
   url: string,
   apiKey: string | undefined,
@@ -158,7 +214,9 @@ export async function observe(
   const seen = { ms: [] as number[], failures: 0 };
   while (!signal.aborted) {
     const start = performance.now();
-    const answer = await request(url, { dispatcher: agent, headers }).catch(() => undefined);
+    const answer = await request(url, { dispatcher: agent, headers }).catch(
+      () => undefined,
+    );
     await answer?.body.dump();
     if (answer?.statusCode === 200) seen.ms.push(performance.now() - start);
     else seen.failures += 1;

@@ -11,9 +11,16 @@ const program = new Command('npm run overload --')
     'One account sends several times what the gateway can serve; /health, another account and the memory of the gateway are watched meanwhile.',
   )
   .option('--seconds <n>', 'duration of each flood', '30')
-  .option('--times <list>', 'requests to send, in multiples of what is served', '2,5,10')
+  .option(
+    '--times <list>',
+    'requests to send, in multiples of what is served',
+    '2,5,10',
+  )
   .option('--connections <n>', 'connections of the flood at most', '1000')
-  .option('--shared-connections-max <n>', 'SHARED_CONNECTIONS_MAX of the gateway')
+  .option(
+    '--shared-connections-max <n>',
+    'SHARED_CONNECTIONS_MAX of the gateway',
+  )
   .parse();
 const options = program.opts<{
   seconds: string;
@@ -32,16 +39,16 @@ const limits = {
   SHARED_CONNECTIONS_MAX: options.sharedConnectionsMax,
 };
 const gateway = Object.fromEntries(
-  Object.entries(limits).filter((each): each is [string, string] => each[1] !== undefined),
+  Object.entries(limits).filter(
+    (each): each is [string, string] => each[1] !== undefined,
+  ),
 );
 const stack = await startTestStack({ dataDir, environment: { gateway } });
 try {
   const { baseUrl } = stack.connection;
-  const [greedy, other, slow] = [
-    await stack.addAccount(),
-    await stack.addAccount(),
-    await stack.addAccount(),
-  ];
+  const greedy = await stack.addAccount();
+  const other = await stack.addAccount();
+  const slow = await stack.addAccount();
   const gatewayPid = stack.stack.pids().gateway;
   const watched = async (signal: AbortSignal): Promise<Watched> => {
     const cpuBefore = await cpuTimesOf(gatewayPid);
@@ -57,13 +64,23 @@ try {
   const quiet = await watched(AbortSignal.timeout(QUIET_SECONDS * 1_000));
   print(`load of the machine ${load()}\nwithout a flood: ${described(quiet)}`);
   const target = { baseUrl, ...greedy };
-  const alone = { target, connections: CAPACITY_CONNECTIONS, seconds: CAPACITY_SECONDS };
+  const alone = {
+    target,
+    connections: CAPACITY_CONNECTIONS,
+    seconds: CAPACITY_SECONDS,
+  };
   const capacity = (await floodApart(alone)).served / CAPACITY_SECONDS;
-  print(`served over ${CAPACITY_CONNECTIONS} connections: ${capacity.toFixed(0)} a second`);
+  print(
+    `served over ${CAPACITY_CONNECTIONS} connections: ${capacity.toFixed(0)} a second`,
+  );
 
   let isGood = true;
   for (const times of options.times.split(',').map(Number)) {
-    const order = { target, connections: Number(options.connections), slowKey: slow.apiKey };
+    const order = {
+      target,
+      connections: Number(options.connections),
+      slowKey: slow.apiKey,
+    };
     const seconds = Number(options.seconds);
     const [counts, busy] = await Promise.all([
       floodApart({ ...order, seconds, perSecond: times * capacity }),
@@ -74,8 +91,10 @@ try {
       [counts.accepted],
     );
     const lost = counts.accepted.length - Number(stored?.count);
-    isGood &&= lost === 0 && busy.account.failures === 0 && busy.health.failures === 0;
-    const slower = Number(at(busy.account.ms, 0.95)) / Number(at(quiet.account.ms, 0.95));
+    isGood &&=
+      lost === 0 && busy.account.failures === 0 && busy.health.failures === 0;
+    const slower =
+      Number(at(busy.account.ms, 0.95)) / Number(at(quiet.account.ms, 0.95));
     print(
       `${times} times what is served, load ${load()}: other account ${slower.toFixed(1)} times as slow (p95); ${described(busy)}; ` +
         `flood: ${(counts.served / seconds).toFixed(0)} a second served, ${(counts.refused / seconds).toFixed(0)} refused, ` +
@@ -110,22 +129,33 @@ function at(sorted: readonly number[], share: number): string {
 }
 
 /** Resident memory of a process, each second. */
-async function memoryOf(pid: number | undefined, signal: AbortSignal): Promise<number[]> {
+async function memoryOf(
+  pid: number | undefined,
+  signal: AbortSignal,
+): Promise<number[]> {
   const seen: number[] = [];
   while (!signal.aborted) {
-    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+    const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(
+      () => '',
+    );
     seen.push(Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024));
     await sleep(1_000);
   }
   return seen;
 }
 
-/** What the main thread of a process has run, and waited for a CPU that other processes used, until now. */
+/**
+ * What the main thread of a process has run, and waited for a CPU that other
+ * processes used, until now.
+ */
 async function cpuTimesOf(
   pid: number | undefined,
 ): Promise<{ atMs: number; ranMs: number; waitedMs: number }> {
   // Linux; fields in nanoseconds. Elsewhere NaN.
-  const text = await readFile(`/proc/${pid}/task/${pid}/schedstat`, 'utf8').catch(() => '');
+  const text = await readFile(
+    `/proc/${pid}/task/${pid}/schedstat`,
+    'utf8',
+  ).catch(() => '');
   const [ranNs, waitedNs] = text.split(' ').map(Number);
   return {
     atMs: performance.now(),

@@ -10,17 +10,23 @@ export interface LoadedBundle {
   entry: { resource: FhirResource; request: { method: 'PUT'; url: string } }[];
 }
 
-/** What the three simulated sources have of a sample patient, documents as Binary: one text a source. */
+/**
+ * What the three simulated sources have of a sample patient, documents as
+ * Binary: one text a source.
+ */
 export function recordsOfSample(key: string): string[] {
   const sample = loadSamplePatients().find((patient) => patient.key === key);
-  if (sample === undefined) throw new Error(`There is no sample patient ${key}`);
+  if (sample === undefined)
+    throw new Error(`There is no sample patient ${key}`);
   const data = createSourceData();
   return (['hie', 'pharmacy', 'lab'] as const).map((source) => {
     const view = data[source].view(idAtSource(source, sample.patientId));
     if (view === undefined) throw new Error(`${source} does not know ${key}`);
     const binaries = [...view.binaries].map(
       ([id, { contentType, bytes }]): FhirResource => ({
-        ...{ resourceType: 'Binary', id, contentType },
+        resourceType: 'Binary',
+        id,
+        contentType,
         data: bytes.toString('base64'),
       }),
     );
@@ -28,14 +34,21 @@ export function recordsOfSample(key: string): string[] {
   });
 }
 
-/** The same record for another patient: all ids and the references to them have a number. */
+/**
+ * The same record for another patient: all ids and the references to them have
+ * a number.
+ */
 export function bundleOf(record: string, copy: number): LoadedBundle {
-  const names = new Set(resourcesOf(record).map(({ resourceType, id }) => `${resourceType}/${id}`));
-  const numbered = record.replaceAll(/"([A-Z]\w+\/[\w.-]+)"/g, (text, name: string) =>
-    names.has(name) ? `"${name}-${copy}"` : text,
+  const names = new Set(
+    resourcesOf(record).map(({ resourceType, id }) => `${resourceType}/${id}`),
+  );
+  const numbered = record.replaceAll(
+    /"([A-Z]\w+\/[\w.-]+)"/g,
+    (text, name: string) => (names.has(name) ? `"${name}-${copy}"` : text),
   );
   return {
-    ...{ resourceType: 'Bundle', type: 'transaction' },
+    resourceType: 'Bundle',
+    type: 'transaction',
     entry: resourcesOf(numbered).map((resource) => {
       const id = `${resource.id}-${copy}`;
       return {
@@ -48,5 +61,7 @@ export function bundleOf(record: string, copy: number): LoadedBundle {
 
 const resourcesOf = (record: string) => JSON.parse(record) as FhirResource[];
 
-export const isDocument = ({ resource }: LoadedBundle['entry'][number]): boolean =>
+export const isDocument = ({
+  resource,
+}: LoadedBundle['entry'][number]): boolean =>
   resource.resourceType === 'Binary';

@@ -1,6 +1,10 @@
 import { Command } from 'commander';
 import { median, note, printJson, whole } from '../command-parts.ts';
-import { benchPeers, type PeerMeasured, type PeersBenchOptions } from './run.ts';
+import {
+  benchPeers,
+  type PeerMeasured,
+  type PeersBenchOptions,
+} from './run.ts';
 
 export const peersCommand = new Command('peers')
   .description(
@@ -15,7 +19,8 @@ export const peersCommand = new Command('peers')
     const result = await benchPeers(options, note);
     if (json === true) return printJson(result);
     const line = (name: string, measured: readonly PeerMeasured[]) => {
-      const of = (pick: (each: PeerMeasured) => number) => median(measured.map(pick));
+      const of = (pick: (each: PeerMeasured) => number) =>
+        median(measured.map(pick));
       const temporal = of(({ cpuMs }) => cpuMs.temporal ?? 0);
       return `${name}: ${Math.round(of((each) => each.resourcesPerSecond))} resources/s; CPU in ms per resource: server ${of(({ cpuMs }) => cpuMs.server).toFixed(2)}, PostgreSQL ${of(({ cpuMs }) => cpuMs.postgres).toFixed(2)}${temporal === 0 ? '' : `, Temporal ${temporal.toFixed(2)}`}`;
     };

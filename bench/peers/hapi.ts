@@ -15,7 +15,9 @@ export interface Hapi {
   stop(): Promise<void>;
 }
 
-/** HAPI's JPA server on a PostgreSQL of its own, which has the settings of ours. */
+/**
+ * HAPI's JPA server on a PostgreSQL of its own, which has the settings of ours.
+ */
 export async function startHapi(sample: string): Promise<Hapi> {
   const dataDir = await mkdtemp(join(tmpdir(), 'bench-hapi-'));
   const postgres = await startPostgres({
@@ -49,15 +51,26 @@ export async function startHapi(sample: string): Promise<Hapi> {
       });
       const resources = waiting
         .flat()
-        .flatMap(({ entry }) => entry.filter((each) => !isDocument(each))).length;
-      const [cpuBefore, begunAt] = [cpuSeconds(), performance.now()];
+        .flatMap(({ entry }) =>
+          entry.filter((each) => !isDocument(each)),
+        ).length;
+      const cpuBefore = cpuSeconds();
+      const begunAt = performance.now();
       const lane = async () => {
-        // The bundles of a patient side by side, as our query asks its sources, each in one transaction of HAPI.
-        for (let bundles = waiting.shift(); bundles !== undefined; bundles = waiting.shift())
-          await Promise.all(bundles.map((bundle) => server.call('POST', '', bundle)));
+        // The bundles of a patient side by side, as our query asks its sources,
+        // each in one transaction of HAPI.
+        for (
+          let bundles = waiting.shift();
+          bundles !== undefined;
+          bundles = waiting.shift()
+        )
+          await Promise.all(
+            bundles.map((bundle) => server.call('POST', '', bundle)),
+          );
       };
       await Promise.all(Array.from({ length: inFlight }, lane));
-      const [cpu, seconds] = [cpuSeconds(), (performance.now() - begunAt) / 1000];
+      const cpu = cpuSeconds();
+      const seconds = (performance.now() - begunAt) / 1000;
       return {
         resourcesPerSecond: resources / seconds,
         cpuMs: {
@@ -69,7 +82,9 @@ export async function startHapi(sample: string): Promise<Hapi> {
     async check() {
       const { total } = await server.call('GET', 'Patient?_summary=count');
       if (total !== loaded * records.length)
-        throw new Error(`HAPI has ${String(total)} Patients of ${loaded * records.length}`);
+        throw new Error(
+          `HAPI has ${String(total)} Patients of ${loaded * records.length}`,
+        );
     },
     stop,
   };

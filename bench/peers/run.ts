@@ -15,7 +15,10 @@ export interface PeersBenchOptions {
 }
 
 export interface PeerMeasured {
-  /** As the sources have them: without documents, and before any are made of these. */
+  /**
+   * As the sources have them: without documents, and before any are made of
+   * these.
+   */
   resourcesPerSecond: number;
   /** Per resource. */
   cpuMs: { server: number; postgres: number; temporal?: number };
@@ -35,7 +38,10 @@ export interface PeersBenchResult {
 /** HAPI grows faster for longer: the JVM compiles what runs often. */
 const WARM_UP = { ours: 20, hapi: 50 };
 
-/** Brings the same records into ours, by queries, and into HAPI's JPA server, by transactions, in turns on one machine. */
+/**
+ * Brings the same records into ours, by queries, and into HAPI's JPA server, by
+ * transactions, in turns on one machine.
+ */
 export async function benchPeers(
   options: PeersBenchOptions,
   note: (line: string) => void,
@@ -54,7 +60,13 @@ export async function benchPeers(
     await ours(env, await preparePatients(env, sample, WARM_UP.ours), inFlight);
     await hapi?.load(WARM_UP.hapi, inFlight);
 
-    const result: PeersBenchResult = { options, resources, ours: [], hapi: [], load };
+    const result: PeersBenchResult = {
+      options,
+      resources,
+      ours: [],
+      hapi: [],
+      load,
+    };
     for (let round = 1; round <= rounds; round++) {
       const own = await measureOurs(env, options, resources);
       result.ours.push(own);
@@ -93,6 +105,8 @@ async function measureOurs(
 }
 
 function describe({ resourcesPerSecond, cpuMs }: PeerMeasured): string {
-  const parts = Object.entries(cpuMs).map(([part, ms]) => `${part} ${ms.toFixed(2)}`);
+  const parts = Object.entries(cpuMs).map(
+    ([part, ms]) => `${part} ${ms.toFixed(2)}`,
+  );
   return `${Math.round(resourcesPerSecond)} resources/s; CPU in ms per resource: ${parts.join(', ')}`;
 }

@@ -2,7 +2,9 @@ import { proxyActivities } from '@temporalio/workflow';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import type { BareActivities, BareInput } from './bare.ts';
 
-const { askBare } = proxyActivities<BareActivities>({ startToCloseTimeout: '1 minute' });
+const { askBare } = proxyActivities<BareActivities>({
+  startToCloseTimeout: '1 minute',
+});
 
 const SOURCES: SourceType[] = ['hie', 'pharmacy', 'lab'];
 

@@ -19,14 +19,19 @@ export interface SampleRecording {
 
 export type BareActivities = ReturnType<typeof createBareActivities>;
 
-/** The same source calls and SQL statements as our source steps, without anything else. */
+/**
+ * The same source calls and SQL statements as our source steps, without
+ * anything else.
+ */
 export function createBareActivities(deps: {
   pool: pg.Pool;
   recordings: ReadonlyMap<string, SampleRecording>;
   ends: Ends;
 }) {
   const dispatcher = new Agent();
-  const askBare = async (input: BareInput & { source: SourceType }): Promise<void> => {
+  const askBare = async (
+    input: BareInput & { source: SourceType },
+  ): Promise<void> => {
     const recorded = deps.recordings.get(input.sample);
     if (recorded === undefined) throw new Error('Nothing was recorded');
     const { calls, statements } = recorded.bySource[input.source];

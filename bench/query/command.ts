@@ -6,7 +6,9 @@ import type { RecordBytes } from './record-bytes.ts';
 import { benchQueries } from './run.ts';
 
 export const queryCommand = new Command('query')
-  .description('our three-source query against a bare workflow with the same source calls and the same SQL')
+  .description(
+    'our three-source query against a bare workflow with the same source calls and the same SQL',
+  )
   .option('--queries <n>', 'queries of each variant per round', whole, 200)
   .option('--rounds <n>', 'rounds', whole, 3)
   .option('--in-flight <n>', 'queries in flight', whole, 40)
@@ -17,8 +19,14 @@ export const queryCommand = new Command('query')
       .join(', ')}`,
     'keith-kiehn',
   )
-  .option('--profile <folder>', 'write CPU profiles of our last round: first queries, and the same again')
-  .option('--job-queue', 'run our source steps as jobs of pg-boss, without Temporal, too')
+  .option(
+    '--profile <folder>',
+    'write CPU profiles of our last round: first queries, and the same again',
+  )
+  .option(
+    '--job-queue',
+    'run our source steps as jobs of pg-boss, without Temporal, too',
+  )
   .option('--json', 'print the result as one JSON line')
   .action(
     async ({
@@ -34,15 +42,29 @@ export const queryCommand = new Command('query')
       json?: true;
     }) => {
       const result = await benchQueries(options, note);
-      type Figure = 'queriesPerSecond' | 'cpuSecondsPerQuery' | 'postgresCpuSecondsPerQuery';
+      type Figure =
+        | 'queriesPerSecond'
+        | 'cpuSecondsPerQuery'
+        | 'postgresCpuSecondsPerQuery';
       const ratioTo = (floor: typeof result.bare, of: Figure) =>
-        median(result.ours.map((ours, round) => ours[of] / (floor[round]?.[of] ?? Number.NaN)));
+        median(
+          result.ours.map(
+            (ours, round) => ours[of] / (floor[round]?.[of] ?? Number.NaN),
+          ),
+        );
       const againRatio = (of: Figure) =>
-        median(result.again.map((again, round) => again[of] / (result.ours[round]?.[of] ?? Number.NaN)));
+        median(
+          result.again.map(
+            (again, round) =>
+              again[of] / (result.ours[round]?.[of] ?? Number.NaN),
+          ),
+        );
       const perQuery = (of: keyof RecordBytes) =>
         median(result.bytes.map((bytes) => bytes[of])) / options.queries;
-      const kilobytes = (of: keyof RecordBytes) => `${(perQuery(of) / 1000).toFixed(0)} kB`;
-      const timesSource = (perQuery('blobs') + perQuery('tables')) / perQuery('source');
+      const kilobytes = (of: keyof RecordBytes) =>
+        `${(perQuery(of) / 1000).toFixed(0)} kB`;
+      const timesSource =
+        (perQuery('blobs') + perQuery('tables')) / perQuery('source');
       const ratio = (of: Figure) => ratioTo(result.bare, of);
       const summary = {
         ...result,
@@ -78,17 +100,39 @@ export const pureCommand = new Command('pure')
     'the work of a first query without Temporal, PostgreSQL, network and disk, against parsing its pages and writing them again',
   )
   .option('--sample <key>', 'patient', 'keith-kiehn')
-  .option('--passes <n>', 'passes that are measured, after as many that are not', whole, 30)
+  .option(
+    '--passes <n>',
+    'passes that are measured, after as many that are not',
+    whole,
+    30,
+  )
   .option('--json', 'print the result as one JSON line')
-  .action(({ sample: key, passes, json }: { sample: string; passes: number; json?: true }) => {
-    const sample = loadSamplePatients().find((each) => each.key === key);
-    if (sample === undefined) throw new Error(`There is no sample patient ${key}`);
-    const result = measurePureWork(sample, passes);
-    if (json === true) return printJson(result);
-    const { pages, ccda, merging, floor, deliveries } = result;
-    const [all, ...parts] = [pages + ccda + merging, pages, ccda, merging, floor].map((ms) => ms.toFixed(1));
-    process.stdout.write(
-      `${deliveries} deliveries: ${all} ms of CPU (pages ${parts[0]}, C-CDA ${parts[1]}, merging ${parts[2]}), ` +
-        `${((pages + ccda + merging) / floor).toFixed(1)} times the ${parts[3]} ms of parsing and writing the pages\n`,
-    );
-  });
+  .action(
+    ({
+      sample: key,
+      passes,
+      json,
+    }: {
+      sample: string;
+      passes: number;
+      json?: true;
+    }) => {
+      const sample = loadSamplePatients().find((each) => each.key === key);
+      if (sample === undefined)
+        throw new Error(`There is no sample patient ${key}`);
+      const result = measurePureWork(sample, passes);
+      if (json === true) return printJson(result);
+      const { pages, ccda, merging, floor, deliveries } = result;
+      const [all, ...parts] = [
+        pages + ccda + merging,
+        pages,
+        ccda,
+        merging,
+        floor,
+      ].map((ms) => ms.toFixed(1));
+      process.stdout.write(
+        `${deliveries} deliveries: ${all} ms of CPU (pages ${parts[0]}, C-CDA ${parts[1]}, merging ${parts[2]}), ` +
+          `${((pages + ccda + merging) / floor).toFixed(1)} times the ${parts[3]} ms of parsing and writing the pages\n`,
+      );
+    },
+  );

@@ -1,17 +1,26 @@
-import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import {
+  SOURCE_TYPES,
+  type SourceType,
+} from '../../src/contract/primitives.ts';
 
 /** Resolves when a query has ended. */
 export type Ends = ReturnType<typeof createEnds>;
 
 /**
- * Notes in this process when the steps of all sources of a query have completed. Queries and bare workflows are waited for like this,
- * as jobs are, so that none of them pays for a caller who waits: no application asks Temporal for a result. A step that fails, or
- * whose source does not answer at once, ends the benchmark.
+ * Notes in this process when the steps of all sources of a query have
+ * completed. Queries and bare workflows are waited for like this, as jobs are,
+ * so that none of them pays for a caller who waits: no application asks
+ * Temporal for a result. A step that fails, or whose source does not answer at
+ * once, ends the benchmark.
  */
 export function createEnds() {
   const waiting = new Map<
     string,
-    { open: Set<SourceType>; resolve: () => void; reject: (error: unknown) => void }
+    {
+      open: Set<SourceType>;
+      resolve: () => void;
+      reject: (error: unknown) => void;
+    }
   >();
   return {
     /** The same step, noted where it completes its source. */
@@ -26,7 +35,8 @@ export function createEnds() {
           query?.reject(error);
           throw error;
         });
-        if (!isComplete(end)) query?.reject(new Error(`${step.source} did not answer at once`));
+        if (!isComplete(end))
+          query?.reject(new Error(`${step.source} did not answer at once`));
         query?.open.delete(step.source);
         if (query?.open.size === 0) {
           waiting.delete(step.requestId);
@@ -37,7 +47,11 @@ export function createEnds() {
 
     of: (requestId: string): Promise<void> =>
       new Promise((resolve, reject) =>
-        waiting.set(requestId, { open: new Set(SOURCE_TYPES), resolve, reject }),
+        waiting.set(requestId, {
+          open: new Set(SOURCE_TYPES),
+          resolve,
+          reject,
+        }),
       ),
   };
 }

@@ -31,14 +31,21 @@ import { startPostgres } from '../../tools/embedded/postgres.ts';
 import { startTemporalServer } from '../../tools/embedded/temporal-server.ts';
 import { createSimulatorAdmin } from '../../tools/simulator/admin-client.ts';
 import { BENCH_SETTINGS } from '../exchange-settings.ts';
-import { createBareActivities, createBarePool, type SampleRecording } from './bare.ts';
+import {
+  createBareActivities,
+  createBarePool,
+  type SampleRecording,
+} from './bare.ts';
 import { createEnds } from './ends.ts';
 import { callRecorder } from './recording.ts';
 
 const BARE_QUEUE = 'bench-bare';
 const TOKEN = 'bench-token-of-this-run';
 
-/** PostgreSQL, Temporal and the simulator as processes; client and both kinds of worker in this one. */
+/**
+ * PostgreSQL, Temporal and the simulator as processes; client and both kinds of
+ * worker in this one.
+ */
 export async function startEnvironment() {
   const started: (() => Promise<unknown>)[] = [];
   const stop = async (): Promise<void> => {
@@ -52,7 +59,10 @@ export async function startEnvironment() {
   }
 }
 
-/** Everything that must end is given to `atEnd`, which ends it in the opposite order. */
+/**
+ * Everything that must end is given to `atEnd`, which ends it in the opposite
+ * order.
+ */
 async function start(atEnd: (end: () => Promise<unknown>) => void) {
   const dataDir = await mkdtemp(join(tmpdir(), 'bench-query-'));
   atEnd(() => rm(dataDir, { recursive: true, force: true }));
@@ -84,7 +94,9 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
   atEnd(() => simulator.stop());
   const simulatorUrl = `http://127.0.0.1:${port}`;
   // The sources respond synchronously.
-  await createSimulatorAdmin(simulatorUrl, TOKEN).changeSettings({ hie: { async: false, callback: false } });
+  await createSimulatorAdmin(simulatorUrl, TOKEN).changeSettings({
+    hie: { async: false, callback: false },
+  });
 
   const dataKeys = `bench:${randomBytes(32).toString('base64')}`;
   const temporalConfig = {
@@ -138,7 +150,10 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
   });
   const sourceActivities = {
     ...activities,
-    askSource: ends.noting(activities.askSource, ({ state }) => state === 'completed'),
+    askSource: ends.noting(
+      activities.askSource,
+      ({ state }) => state === 'completed',
+    ),
   };
   const workers = await createWorkers({
     connection,
@@ -146,7 +161,10 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
     dataConverter: createDataConverter(keyRing),
     workflowBundle: await loadWorkflowBundle(),
     activities: {
-      [TASK_QUEUES.exchange]: createRecordActivities({ ...exchange, connectors }),
+      [TASK_QUEUES.exchange]: createRecordActivities({
+        ...exchange,
+        connectors,
+      }),
       'source-hie': sourceActivities,
       'source-pharmacy': sourceActivities,
       'source-lab': sourceActivities,
@@ -159,13 +177,17 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
     connection,
     namespace: temporalServer.namespace,
     taskQueue: BARE_QUEUE,
-    workflowBundle: await loadWorkflowBundle(join(import.meta.dirname, 'bare-workflow.ts')),
+    workflowBundle: await loadWorkflowBundle(
+      join(import.meta.dirname, 'bare-workflow.ts'),
+    ),
     activities: createBareActivities({ pool: barePool, recordings, ends }),
     maxConcurrentActivityTaskExecutions: 60,
     maxConcurrentWorkflowTaskExecutions: 20,
     maxCachedWorkflows: 200,
   });
-  const running = Promise.all([...workers, bareWorker].map((worker) => worker.run()));
+  const running = Promise.all(
+    [...workers, bareWorker].map((worker) => worker.run()),
+  );
   atEnd(async () => {
     for (const worker of [...workers, bareWorker]) worker.shutdown();
     await running;
@@ -183,7 +205,10 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
     temporal,
     bare: {
       queue: BARE_QUEUE,
-      client: new Client({ connection: temporal.connection, namespace: temporalServer.namespace }),
+      client: new Client({
+        connection: temporal.connection,
+        namespace: temporalServer.namespace,
+      }),
     },
   };
 }

@@ -3,7 +3,9 @@ import { Session } from 'node:inspector/promises';
 import { dirname } from 'node:path';
 
 /** Samples what the main thread does, from now until the profile is written. */
-export async function startProfile(): Promise<{ write(file: string): Promise<void> }> {
+export async function startProfile(): Promise<{
+  write(file: string): Promise<void>;
+}> {
   const session = new Session();
   session.connect();
   await session.post('Profiler.enable');

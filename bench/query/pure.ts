@@ -1,7 +1,10 @@
 import { hash } from 'node:crypto';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { convertCcda } from '../../src/exchange/records/conversion/ccda/convert.ts';
-import { type Delivery, deliveryFacts } from '../../src/exchange/records/rules/delivery-facts.ts';
+import {
+  type Delivery,
+  deliveryFacts,
+} from '../../src/exchange/records/rules/delivery-facts.ts';
 import { groupByKeys } from '../../src/exchange/records/rules/grouping.ts';
 import type { Json } from '../../src/exchange/records/rules/json.ts';
 import { contentOf } from '../../src/exchange/sources/connectors/collect/page-content.ts';
@@ -28,8 +31,14 @@ export interface PureWork {
 const PAGE = 100;
 const BASE_URL = 'https://source.example.org/fhir';
 
-/** The work of a first query without Temporal, PostgreSQL, network and disk, as the median of as many passes after as many others. */
-export function measurePureWork(sample: SamplePatient, passes: number): PureWork {
+/**
+ * The work of a first query without Temporal, PostgreSQL, network and disk, as
+ * the median of as many passes after as many others.
+ */
+export function measurePureWork(
+  sample: SamplePatient,
+  passes: number,
+): PureWork {
   const pages = pagesOf(sample);
   const document = loadCcda(sample);
   const [patientId = ''] = pages[0]?.patientIds ?? [];
@@ -48,13 +57,25 @@ export function measurePureWork(sample: SamplePatient, passes: number): PureWork
       if (pass >= passes) times[part].push((user + system) / 1_000);
       return made;
     };
-    timed('floor', () => pages.map(({ bytes }) => JSON.stringify(JSON.parse(bytes.toString())).length));
+    timed('floor', () =>
+      pages.map(
+        ({ bytes }) => JSON.stringify(JSON.parse(bytes.toString())).length,
+      ),
+    );
     const native = timed('pages', () => pages.flatMap(deliveriesOfPage));
-    const conversion = timed('ccda', () => convertCcda(document, { unit: 'bench', patientId }));
-    const converted = conversion.kind === 'converted' ? conversion.resources : [];
-    const ofDocument = converted.map((content) => ({ ...deliveryOf('hie', content), isConverted: true }));
+    const conversion = timed('ccda', () =>
+      convertCcda(document, { unit: 'bench', patientId }),
+    );
+    const converted =
+      conversion.kind === 'converted' ? conversion.resources : [];
+    const ofDocument = converted.map((content) => ({
+      ...deliveryOf('hie', content),
+      isConverted: true,
+    }));
     const deliveries = [...native, ...ofDocument];
-    const ids = new Map(pages.map(({ source, patientIds }) => [source, new Set(patientIds)]));
+    const ids = new Map(
+      pages.map(({ source, patientIds }) => [source, new Set(patientIds)]),
+    );
     timed('merging', () => {
       const facts = deliveries.map((each) =>
         deliveryFacts(each, { patientIds: ids.get(each.source as SourceType) }),
@@ -65,7 +86,10 @@ export function measurePureWork(sample: SamplePatient, passes: number): PureWork
   }
   const { pages: reading, ccda, merging, floor } = times;
   return {
-    ...{ pages: median(reading), ccda: median(ccda), merging: median(merging), floor: median(floor) },
+    pages: median(reading),
+    ccda: median(ccda),
+    merging: median(merging),
+    floor: median(floor),
     deliveries: count,
   };
 }
@@ -77,24 +101,41 @@ interface Page {
 }
 
 function pagesOf(sample: SamplePatient): Page[] {
-  return deliveriesOfSample(sample).flatMap(({ source, patientIds, resources }) =>
-    Array.from({ length: Math.ceil(resources.length / PAGE) }, (_, index) => {
-      const entry = resources.slice(index * PAGE, (index + 1) * PAGE).map((resource) => ({
-        fullUrl: `${BASE_URL}/${resource.resourceType}/${resource.id}`,
-        resource,
-      }));
-      const bundle = { resourceType: 'Bundle', type: 'searchset', entry };
-      return { source, patientIds, bytes: Buffer.from(JSON.stringify(bundle)) };
-    }),
+  return deliveriesOfSample(sample).flatMap(
+    ({ source, patientIds, resources }) =>
+      Array.from({ length: Math.ceil(resources.length / PAGE) }, (_, index) => {
+        const entry = resources
+          .slice(index * PAGE, (index + 1) * PAGE)
+          .map((resource) => ({
+            fullUrl: `${BASE_URL}/${resource.resourceType}/${resource.id}`,
+            resource,
+          }));
+        const bundle = { resourceType: 'Bundle', type: 'searchset', entry };
+        return {
+          source,
+          patientIds,
+          bytes: Buffer.from(JSON.stringify(bundle)),
+        };
+      }),
   );
 }
 
 function deliveriesOfPage({ source, patientIds, bytes }: Page): Delivery[] {
   const read = readSourceJson(bytes);
   if (!read.isRead) throw new Error(read.fault);
-  const config = resolveSourceConfig({ source, baseUrl: BASE_URL, auth: { kind: 'bearer', token: 'none' } });
-  const { resources } = contentOf(config, patientIds, (read.json as { entry: ResponseEntry[] }).entry);
-  return resources.map((resource) => deliveryOf(source, resource as unknown as Json));
+  const config = resolveSourceConfig({
+    source,
+    baseUrl: BASE_URL,
+    auth: { kind: 'bearer', token: 'none' },
+  });
+  const { resources } = contentOf(
+    config,
+    patientIds,
+    (read.json as { entry: ResponseEntry[] }).entry,
+  );
+  return resources.map((resource) =>
+    deliveryOf(source, resource as unknown as Json),
+  );
 }
 
 const deliveryOf = (source: SourceType, content: Json): Delivery => ({

@@ -3,8 +3,15 @@ import type { Environment } from './environment.ts';
 
 /** What a record consists of: as delivered, and as merged. */
 const TABLES = [
-  ...['document', 'document_conversion', 'patient_at_source', 'patient_resource', 'retired_resource'],
-  ...['record_key', 'record_origin', 'record_resource', 'record_split'],
+  'document',
+  'document_conversion',
+  'patient_at_source',
+  'patient_resource',
+  'retired_resource',
+  'record_key',
+  'record_origin',
+  'record_resource',
+  'record_split',
 ];
 const PARTS = 256;
 
@@ -16,11 +23,19 @@ export interface RecordBytes {
   tables: number;
 }
 
-/** The bytes of all records together. The growth of it is that of the records between, whatever the tables took before. */
-export async function recordBytes({ databaseUrl, exchange }: Environment): Promise<RecordBytes> {
+/**
+ * The bytes of all records together. The growth of it is that of the records
+ * between, whatever the tables took before.
+ */
+export async function recordBytes({
+  databaseUrl,
+  exchange,
+}: Environment): Promise<RecordBytes> {
   let blobs = 0;
   for (let part = 0; part < PARTS; part++)
-    for await (const { sizeBytes } of exchange.blobs.list(part.toString(16).padStart(2, '0')))
+    for await (const { sizeBytes } of exchange.blobs.list(
+      part.toString(16).padStart(2, '0'),
+    ))
       blobs += sizeBytes;
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
@@ -30,13 +45,20 @@ export async function recordBytes({ databaseUrl, exchange }: Environment): Promi
        from unnest($1::text[]) as name`,
       [TABLES],
     );
-    return { source: Number(rows[0]?.source), blobs, tables: Number(rows[0]?.tables) };
+    return {
+      source: Number(rows[0]?.source),
+      blobs,
+      tables: Number(rows[0]?.tables),
+    };
   } finally {
     await client.end();
   }
 }
 
-export function bytesBetween(before: RecordBytes, after: RecordBytes): RecordBytes {
+export function bytesBetween(
+  before: RecordBytes,
+  after: RecordBytes,
+): RecordBytes {
   return {
     source: after.source - before.source,
     blobs: after.blobs - before.blobs,

@@ -16,11 +16,16 @@ export interface RecordedStatement {
   values: unknown[];
 }
 
-/** A value that names rows: the text between the ids (even places) and the ids (odd places), split once. */
+/**
+ * A value that names rows: the text between the ids (even places) and the ids
+ * (odd places), split once.
+ */
 class TextWithIds {
   constructor(private readonly parts: readonly string[]) {}
   with(idFor: (recorded: string) => string): string {
-    return this.parts.map((part, place) => (place % 2 === 0 ? part : idFor(part))).join('');
+    return this.parts
+      .map((part, place) => (place % 2 === 0 ? part : idFor(part)))
+      .join('');
   }
 }
 
@@ -36,38 +41,62 @@ const current = new AsyncLocalStorage<Recording>();
 export async function record(work: () => Promise<unknown>): Promise<Recording> {
   const recording: Recording = { calls: [], statements: [] };
   await current.run(recording, work);
-  for (const statement of recording.statements) statement.values = statement.values.map(withIdsSplit);
+  for (const statement of recording.statements)
+    statement.values = statement.values.map(withIdsSplit);
   return recording;
 }
 
 /** For an undici dispatcher: records each request. */
-export const callRecorder: Dispatcher.DispatcherComposeInterceptor = (dispatch) => (options, handler) => {
-  const { origin, path, method, headers, body } = options;
-  const text = typeof body === 'string' || Buffer.isBuffer(body) ? body.toString() : undefined;
-  current.getStore()?.calls.push({ origin: String(origin), path, method, headers, body: text });
-  return dispatch(options, handler);
-};
+export const callRecorder: Dispatcher.DispatcherComposeInterceptor =
+  (dispatch) => (options, handler) => {
+    const { origin, path, method, headers, body } = options;
+    const text =
+      typeof body === 'string' || Buffer.isBuffer(body)
+        ? body.toString()
+        : undefined;
+    current.getStore()?.calls.push({
+      origin: String(origin),
+      path,
+      method,
+      headers,
+      body: text,
+    });
+    return dispatch(options, handler);
+  };
 
 let counted = 0;
 
-/** How many statements the pg clients of this process have sent since `recordStatements`. */
+/**
+ * How many statements the pg clients of this process have sent since
+ * `recordStatements`.
+ */
 export const countStatements = (): number => counted;
 
-/** From now on, counts each statement of every pg client of this process, and records those of `record`. */
+/**
+ * From now on, counts each statement of every pg client of this process, and
+ * records those of `record`.
+ */
 export function recordStatements(): void {
-  const prototype = pg.Client.prototype as unknown as { query: (...args: unknown[]) => unknown };
+  const prototype = pg.Client.prototype as unknown as {
+    query: (...args: unknown[]) => unknown;
+  };
   const { query } = prototype;
   prototype.query = function (this: unknown, ...args: unknown[]) {
     const [sql, values] = args;
     counted += 1;
     if (typeof sql === 'string')
-      current.getStore()?.statements.push({ sql, values: Array.isArray(values) ? values : [] });
+      current
+        .getStore()
+        ?.statements.push({ sql, values: Array.isArray(values) ? values : [] });
     return query.apply(this, args);
   };
 }
 
 /** Repeats the recorded source calls and parses the responses. */
-export async function replayCalls(calls: readonly RecordedCall[], dispatcher: Dispatcher): Promise<void> {
+export async function replayCalls(
+  calls: readonly RecordedCall[],
+  dispatcher: Dispatcher,
+): Promise<void> {
   for (const { origin, path, method, headers, body } of calls) {
     const answer = await request(new URL(path, origin), {
       method,
@@ -75,13 +104,16 @@ export async function replayCalls(calls: readonly RecordedCall[], dispatcher: Di
       body,
       dispatcher,
     });
-    if (answer.statusCode >= 300) throw new Error(`The source answered ${answer.statusCode}`);
+    if (answer.statusCode >= 300)
+      throw new Error(`The source answered ${answer.statusCode}`);
     JSON.parse(await answer.body.text());
   }
 }
 
-// Version 7: rows; version 5: the ids of webhook events, which follow from the patient and the query.
-const UUID = /([0-9a-f]{8}-[0-9a-f]{4}-[57][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})/;
+// Version 7: rows; version 5: the ids of webhook events, which follow from the
+// patient and the query.
+const UUID =
+  /([0-9a-f]{8}-[0-9a-f]{4}-[57][0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12})/;
 
 function withIdsSplit(value: unknown): unknown {
   if (typeof value !== 'string') return value;
@@ -89,7 +121,10 @@ function withIdsSplit(value: unknown): unknown {
   return parts.length === 1 ? value : new TextWithIds(parts);
 }
 
-/** Repeats the recorded statements with other ids: the given ones, and new ones for rows that the statements created. */
+/**
+ * Repeats the recorded statements with other ids: the given ones, and new ones
+ * for rows that the statements created.
+ */
 export async function replayStatements(
   statements: readonly RecordedStatement[],
   pool: pg.Pool,
@@ -107,7 +142,9 @@ export async function replayStatements(
     for (const { sql, values } of statements)
       await client.query(
         sql,
-        values.map((value) => (value instanceof TextWithIds ? value.with(idFor) : value)),
+        values.map((value) =>
+          value instanceof TextWithIds ? value.with(idFor) : value,
+        ),
       );
   } catch (error) {
     failure = error instanceof Error ? error : new Error(String(error));

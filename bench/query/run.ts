@@ -5,7 +5,10 @@ import { MockActivityEnvironment } from '@temporalio/testing';
 import { v7 as uuidv7 } from 'uuid';
 import type { SourceStep } from '../../src/contract/network-query-workflow.ts';
 import { patientDemographicsSchema } from '../../src/contract/patients.ts';
-import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import {
+  SOURCE_TYPES,
+  type SourceType,
+} from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
 import { normaliseDemographics } from '../../src/exchange/people/patients/rules/patient-normalisation.ts';
@@ -17,7 +20,12 @@ import { type Environment, startEnvironment } from './environment.ts';
 import { startJobQueue } from './job-queue.ts';
 import { startProfile } from './profile.ts';
 import { bytesBetween, type RecordBytes, recordBytes } from './record-bytes.ts';
-import { countStatements, type Recording, record, recordStatements } from './recording.ts';
+import {
+  countStatements,
+  type Recording,
+  record,
+  recordStatements,
+} from './recording.ts';
 
 export interface QueryBenchOptions {
   /** Queries of each variant per round. */
@@ -25,7 +33,10 @@ export interface QueryBenchOptions {
   rounds: number;
   inFlight: number;
   sample: string;
-  /** Folder for CPU profiles of our last round, its first queries and the same again: the main thread of client and worker. */
+  /**
+   * Folder for CPU profiles of our last round, its first queries and the same
+   * again: the main thread of client and worker.
+   */
   profile?: string;
   /** Whether to run our steps as jobs of pg-boss too. */
   jobQueue?: boolean;
@@ -33,7 +44,9 @@ export interface QueryBenchOptions {
 
 export interface Measured {
   queriesPerSecond: number;
-  /** User and system CPU time per query, of the process with client and worker. */
+  /**
+   * User and system CPU time per query, of the process with client and worker.
+   */
   cpuSecondsPerQuery: number;
   /** The same of PostgreSQL with all its processes. */
   postgresCpuSecondsPerQuery: number;
@@ -44,7 +57,10 @@ export interface Measured {
 export interface QueryBenchResult {
   options: QueryBenchOptions;
   ours: Measured[];
-  /** A second query of each of our patients, in which nothing has changed at the sources. */
+  /**
+   * A second query of each of our patients, in which nothing has changed at the
+   * sources.
+   */
   again: Measured[];
   bare: Measured[];
   /** Our steps as jobs of pg-boss; empty without `jobQueue`. */
@@ -56,7 +72,10 @@ export interface QueryBenchResult {
   bytes: RecordBytes[];
 }
 
-/** Measures our query against a bare workflow with the same source calls and SQL, alternating on one server. */
+/**
+ * Measures our query against a bare workflow with the same source calls and
+ * SQL, alternating on one server.
+ */
 export async function benchQueries(
   options: QueryBenchOptions,
   note: (line: string) => void,
@@ -67,24 +86,46 @@ export async function benchQueries(
     // Twice: the first query fetches what is cached later (capabilities).
     await recordSample(env, options.sample);
     const resources = await recordSample(env, options.sample);
-    await ours(env, await preparePatients(env, options.sample, 20), options.inFlight);
+    await ours(
+      env,
+      await preparePatients(env, options.sample, 20),
+      options.inFlight,
+    );
     await bare(env, options.sample, 20, options.inFlight);
     const result: QueryBenchResult = {
-      ...{ options, ours: [], again: [], bare: [], jobQueue: [] },
-      ...{ events: { ours: 0, bare: 0 }, resources, bytes: [] },
+      options,
+      ours: [],
+      again: [],
+      bare: [],
+      jobQueue: [],
+      events: { ours: 0, bare: 0 },
+      resources,
+      bytes: [],
     };
     for (let round = 1; round <= options.rounds; round++) {
-      const isProfiled = options.profile !== undefined && round === options.rounds;
+      const isProfiled =
+        options.profile !== undefined && round === options.rounds;
       const profiler = isProfiled ? await startProfile() : undefined;
-      const patients = await preparePatients(env, options.sample, options.queries);
+      const patients = await preparePatients(
+        env,
+        options.sample,
+        options.queries,
+      );
       const bytesBefore = await recordBytes(env);
       const one = await ours(env, patients, options.inFlight);
       result.bytes.push(bytesBetween(bytesBefore, await recordBytes(env)));
       await profiler?.write(join(options.profile ?? '', 'query.cpuprofile'));
-      const other = await bare(env, options.sample, options.queries, options.inFlight);
+      const other = await bare(
+        env,
+        options.sample,
+        options.queries,
+        options.inFlight,
+      );
       const profilerAgain = isProfiled ? await startProfile() : undefined;
       const again = await ours(env, patients, options.inFlight);
-      await profilerAgain?.write(join(options.profile ?? '', 'query-again.cpuprofile'));
+      await profilerAgain?.write(
+        join(options.profile ?? '', 'query-again.cpuprofile'),
+      );
       result.ours.push(one.measured);
       result.again.push(again.measured);
       result.bare.push(other.measured);
@@ -93,7 +134,12 @@ export async function benchQueries(
         `round ${round}: ours ${describe(one.measured)}; the same again ${describe(again.measured)}; bare ${describe(other.measured)}`,
       );
       if (options.jobQueue !== true) continue;
-      const queued = await asJobs(env, options.sample, options.queries, options.inFlight);
+      const queued = await asJobs(
+        env,
+        options.sample,
+        options.queries,
+        options.inFlight,
+      );
       result.jobQueue.push(queued);
       note(`round ${round}: pg-boss ${describe(queued)}`);
     }
@@ -104,14 +150,18 @@ export async function benchQueries(
 }
 
 const describe = (measured: Measured): string => {
-  const [own, postgres] = [measured.cpuSecondsPerQuery, measured.postgresCpuSecondsPerQuery].map((seconds) =>
-    (seconds * 1000).toFixed(0),
-  );
+  const [own, postgres] = [
+    measured.cpuSecondsPerQuery,
+    measured.postgresCpuSecondsPerQuery,
+  ].map((seconds) => (seconds * 1000).toFixed(0));
   const { queriesPerSecond, statementsPerQuery } = measured;
   return `${queriesPerSecond.toFixed(1)} queries/s, ${own} ms CPU, PostgreSQL ${postgres} ms CPU, ${Math.round(statementsPerQuery)} statements`;
 };
 
-/** Creates patients without matching keys, so that one sample can be used for all of them. */
+/**
+ * Creates patients without matching keys, so that one sample can be used for
+ * all of them.
+ */
 export async function preparePatients(
   {
     exchange: { store },
@@ -124,9 +174,12 @@ export async function preparePatients(
   count: number,
 ): Promise<string[]> {
   const sample = loadSamplePatients().find((patient) => patient.key === key);
-  if (sample === undefined) throw new Error(`There is no sample patient ${key}`);
+  if (sample === undefined)
+    throw new Error(`There is no sample patient ${key}`);
   const content = {
-    ...normaliseDemographics(patientDemographicsSchema.parse(sample.createBody)),
+    ...normaliseDemographics(
+      patientDemographicsSchema.parse(sample.createBody),
+    ),
     externalId: null,
     formerExternalIds: [],
     additionalIdentifiers: {},
@@ -165,18 +218,34 @@ async function prepareQuery(env: Environment, patientId: string) {
   );
 }
 
-/** Runs the three source steps of one query outside Temporal and records their calls and SQL. */
-export async function recordSample(env: Environment, sample: string): Promise<number> {
+/**
+ * Runs the three source steps of one query outside Temporal and records their
+ * calls and SQL.
+ */
+export async function recordSample(
+  env: Environment,
+  sample: string,
+): Promise<number> {
   const [patientId] = await preparePatients(env, sample, 1);
   if (patientId === undefined) throw new Error('No patient was created');
   const { requestId } = await prepareQuery(env, patientId);
   const bySource = {} as Record<SourceType, Recording>;
   let resources = 0;
   for (const source of SOURCE_TYPES) {
-    const step = { accountId: env.account.accountId, requestId, run: 0, source, attempt: 1 };
+    const step = {
+      accountId: env.account.accountId,
+      requestId,
+      run: 0,
+      source,
+      attempt: 1,
+    };
     bySource[source] = await record(async () => {
-      const end: SourceStep = await new MockActivityEnvironment().run(env.sourceActivities.askSource, step);
-      if (end.state !== 'completed') throw new Error(`${source} did not answer at once`);
+      const end: SourceStep = await new MockActivityEnvironment().run(
+        env.sourceActivities.askSource,
+        step,
+      );
+      if (end.state !== 'completed')
+        throw new Error(`${source} did not answer at once`);
       resources += end.resources;
     });
   }
@@ -184,20 +253,38 @@ export async function recordSample(env: Environment, sample: string): Promise<nu
   return resources;
 }
 
-export async function ours(env: Environment, patients: readonly string[], inFlight: number) {
+export async function ours(
+  env: Environment,
+  patients: readonly string[],
+  inFlight: number,
+) {
   let last = '';
   const work = async (patientId: string) => {
     const { requestId } = await prepareQuery(env, patientId);
     const ended = env.ends.of(requestId);
-    await env.exchange.networkQueries.launcher.start(env.account.accountId, requestId, 0);
+    await env.exchange.networkQueries.launcher.start(
+      env.account.accountId,
+      requestId,
+      0,
+    );
     await ended;
     last = networkQueryWorkflowId(requestId);
   };
-  const measured = await measure(env, patients, inFlight, work, () => closed(env.temporal));
-  return { measured, events: await countEvents(env.temporal.workflow.getHandle(last)) };
+  const measured = await measure(env, patients, inFlight, work, () =>
+    closed(env.temporal),
+  );
+  return {
+    measured,
+    events: await countEvents(env.temporal.workflow.getHandle(last)),
+  };
 }
 
-async function bare(env: Environment, sample: string, count: number, inFlight: number) {
+async function bare(
+  env: Environment,
+  sample: string,
+  count: number,
+  inFlight: number,
+) {
   const patients = await preparePatients(env, sample, count);
   const { client, queue } = env.bare;
   let last = '';
@@ -212,11 +299,21 @@ async function bare(env: Environment, sample: string, count: number, inFlight: n
     });
     await ended;
   };
-  const measured = await measure(env, patients, inFlight, work, () => closed(client));
-  return { measured, events: await countEvents(client.workflow.getHandle(last)) };
+  const measured = await measure(env, patients, inFlight, work, () =>
+    closed(client),
+  );
+  return {
+    measured,
+    events: await countEvents(client.workflow.getHandle(last)),
+  };
 }
 
-async function asJobs(env: Environment, sample: string, count: number, inFlight: number): Promise<Measured> {
+async function asJobs(
+  env: Environment,
+  sample: string,
+  count: number,
+  inFlight: number,
+): Promise<Measured> {
   const patients = await preparePatients(env, sample, count);
   const queue = await startJobQueue(env, inFlight);
   try {
@@ -240,10 +337,14 @@ const POLL_MS = 250;
 
 /** Waits for the last tasks of the workflows, which count too. */
 async function closed(client: Client): Promise<void> {
-  while ((await client.workflow.count("ExecutionStatus = 'Running'")).count > 0) await sleep(POLL_MS);
+  while ((await client.workflow.count("ExecutionStatus = 'Running'")).count > 0)
+    await sleep(POLL_MS);
 }
 
-/** Keeps `inFlight` calls of the work running until all are done, and then waits for what they leave behind. */
+/**
+ * Keeps `inFlight` calls of the work running until all are done, and then waits
+ * for what they leave behind.
+ */
 async function measure<T>(
   { postgresPid }: Environment,
   items: readonly T[],
@@ -257,7 +358,8 @@ async function measure<T>(
   const statementsBefore = countStatements();
   const begunAt = performance.now();
   const lane = async () => {
-    for (let item = queue.shift(); item !== undefined; item = queue.shift()) await work(item);
+    for (let item = queue.shift(); item !== undefined; item = queue.shift())
+      await work(item);
   };
   await Promise.all(Array.from({ length: inFlight }, lane));
   await rest();
@@ -267,7 +369,8 @@ async function measure<T>(
     queriesPerSecond: items.length / seconds,
     cpuSecondsPerQuery: (user + system) / 1_000_000 / items.length,
     postgresCpuSecondsPerQuery:
-      (readCpuSeconds({ postgres: postgresPid }).postgres - postgresBefore) / items.length,
+      (readCpuSeconds({ postgres: postgresPid }).postgres - postgresBefore) /
+      items.length,
     statementsPerQuery: (countStatements() - statementsBefore) / items.length,
   };
 }

@@ -26,16 +26,23 @@ export interface LargeRecordResult {
 
 const MEGABYTE = 1024 * 1024;
 
-/** Renders the record of one patient with very many resources, which are made while they are read, as from a database. */
+/**
+ * Renders the record of one patient with very many resources, which are made
+ * while they are read, as from a database.
+ */
 export async function benchLargeRecord({
   megabytes,
   format,
 }: LargeRecordOptions): Promise<LargeRecordResult> {
   const record = recordOf(megabytes * MEGABYTE);
   const startedMs = performance.now();
-  const summary = fittedTables(summarise(record.reader, { filter: {}, madeAt: new Date() }));
+  const summary = fittedTables(
+    summarise(record.reader, { filter: {}, madeAt: new Date() }),
+  );
   let bytes = 0;
-  for await (const piece of format === 'html' ? renderHtml(summary) : renderPdf(summary))
+  for await (const piece of format === 'html'
+    ? renderHtml(summary)
+    : renderPdf(summary))
     bytes += piece.length;
   return {
     resources: record.resources,
@@ -46,8 +53,15 @@ export async function benchLargeRecord({
   };
 }
 
-/** The samples' resources again and again, each time with other ids, until the size is reached. */
-function recordOf(size: number): { reader: RecordReader; resources: number; bytes: number } {
+/**
+ * The samples' resources again and again, each time with other ids, until the
+ * size is reached.
+ */
+function recordOf(size: number): {
+  reader: RecordReader;
+  resources: number;
+  bytes: number;
+} {
   const samples = loadSamplePatients().flatMap((sample) =>
     deliveriesOfSample(sample).flatMap(({ resources }) =>
       resources.map((content) => JSON.stringify(content)),
@@ -55,7 +69,11 @@ function recordOf(size: number): { reader: RecordReader; resources: number; byte
   );
   const parsed = samples.map((text) => {
     const content = JSON.parse(text) as Json;
-    return { text, type: String(content.resourceType), sortDate: clinicalTime(content).sortDate };
+    return {
+      text,
+      type: String(content.resourceType),
+      sortDate: clinicalTime(content).sortDate,
+    };
   });
   const ordered = parsed
     .filter(({ type }) => type !== 'Patient')
@@ -72,12 +90,14 @@ function recordOf(size: number): { reader: RecordReader; resources: number; byte
       standing: { readAt: new Date(), sources: [], unread: [] },
       counts,
       async *read(types) {
-        if (types.includes('Patient') && patient !== undefined) yield resourceOf(patient.text, 0);
+        if (types.includes('Patient') && patient !== undefined)
+          yield resourceOf(patient.text, 0);
         for (const each of ordered) {
           if (!types.includes(each.type)) continue;
           // As between two pages of the database.
           await setImmediate();
-          for (let number = 0; number < rounds; number += 1) yield resourceOf(each.text, number);
+          for (let number = 0; number < rounds; number += 1)
+            yield resourceOf(each.text, number);
         }
       },
     },
@@ -91,6 +111,14 @@ function resourceOf(text: string, number: number): ConsolidatedResource {
     id,
     resourceType: content.resourceType,
     content: { ...content, id },
-    origins: [{ source: 'hie', sourceId: id, fileName: '', collectedAt: new Date(0), isConverted: false }],
+    origins: [
+      {
+        source: 'hie',
+        sourceId: id,
+        fileName: '',
+        collectedAt: new Date(0),
+        isConverted: false,
+      },
+    ],
   } as unknown as ConsolidatedResource;
 }

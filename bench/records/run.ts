@@ -7,7 +7,10 @@ import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../src/exchange/records/summary/render-pdf.ts';
 import type { RecordReader } from '../../src/exchange/records/summary/section.ts';
 import { summarise } from '../../src/exchange/records/summary/summarise.ts';
-import { loadSamplePatients, type SamplePatient } from '../../tools/simulator/samples.ts';
+import {
+  loadSamplePatients,
+  type SamplePatient,
+} from '../../tools/simulator/samples.ts';
 import { deliveriesOfSample } from '../merge/deliveries.ts';
 
 export interface RecordsBenchOptions {
@@ -19,16 +22,24 @@ export interface RecordsBenchResult {
   sample: string;
   resources: number;
   rows: number;
-  /** Building the parts from the resources; floor: the same resources to text. */
+  /**
+   * Building the parts from the resources; floor: the same resources to text.
+   */
   partsMs: number;
   partsFloorMs: number;
   htmlMs: number;
   pdfMs: number;
-  /** The bare library: the same texts one below the other, without tables, tags or headings. */
+  /**
+   * The bare library: the same texts one below the other, without tables, tags
+   * or headings.
+   */
   pdfFloorMs: number;
 }
 
-/** Measures each sample's record as html and pdf against the bare calls that any conversion needs. */
+/**
+ * Measures each sample's record as html and pdf against the bare calls that any
+ * conversion needs.
+ */
 export async function benchRecords(
   { rounds }: RecordsBenchOptions,
   note: (line: string) => void,
@@ -45,7 +56,11 @@ export async function benchRecords(
         await work();
         if (round > 0) times.push(performance.now() - startedMs);
       }
-      return times.sort((left, right) => left - right)[Math.floor(times.length / 2)] ?? Number.NaN;
+      return (
+        times.sort((left, right) => left - right)[
+          Math.floor(times.length / 2)
+        ] ?? Number.NaN
+      );
     };
     results.push({
       sample: sample.key,
@@ -62,7 +77,9 @@ export async function benchRecords(
   return results;
 }
 
-const partsOf = (resources: readonly ConsolidatedResource[]): AsyncIterable<SummaryPart> =>
+const partsOf = (
+  resources: readonly ConsolidatedResource[],
+): AsyncIterable<SummaryPart> =>
   summarise(readerOf(resources), { filter: {}, madeAt: new Date() });
 
 /** The resources of the sources in the form of the record, unmerged. */
@@ -72,7 +89,15 @@ function resourcesOf(sample: SamplePatient): ConsolidatedResource[] {
       id: String(content.id),
       resourceType: content.resourceType,
       content,
-      origins: [{ source, sourceId: '', fileName: '', collectedAt: new Date(), isConverted: false }],
+      origins: [
+        {
+          source,
+          sourceId: '',
+          fileName: '',
+          collectedAt: new Date(),
+          isConverted: false,
+        },
+      ],
       sortDate: clinicalTime(content as unknown as Json).sortDate,
     })),
   );
@@ -84,7 +109,9 @@ function readerOf(resources: readonly ConsolidatedResource[]): RecordReader {
     standing: { readAt: new Date(), sources: [], unread: [] },
     counts: {},
     async *read(types) {
-      yield* resources.filter(({ resourceType }) => types.includes(resourceType));
+      yield* resources.filter(({ resourceType }) =>
+        types.includes(resourceType),
+      );
     },
   };
 }
@@ -95,8 +122,10 @@ async function barePdf(parts: readonly SummaryPart[]): Promise<void> {
   document.on('data', () => undefined);
   document.fontSize(8);
   for (const part of parts) {
-    if (part.kind === 'row') for (const { text } of part.cells) document.text(text);
-    else if (part.kind === 'group' || part.kind === 'section') document.text(part.title);
+    if (part.kind === 'row')
+      for (const { text } of part.cells) document.text(text);
+    else if (part.kind === 'group' || part.kind === 'section')
+      document.text(part.title);
   }
   document.end();
   await ended;

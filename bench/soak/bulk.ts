@@ -12,7 +12,10 @@ export interface BulkSoakOptions {
   keep?: true;
 }
 
-/** `npm run soak -- bulk`: imports one file undisturbed, then with the worker and PostgreSQL killed, and prints the outcome. */
+/**
+ * `npm run soak -- bulk`: imports one file undisturbed, then with the worker
+ * and PostgreSQL killed, and prints the outcome.
+ */
 export async function soakBulk(options: BulkSoakOptions): Promise<void> {
   const print = (line: string): void => void process.stdout.write(`${line}\n`);
   const rows = Number(options.rows);
@@ -33,10 +36,15 @@ export async function soakBulk(options: BulkSoakOptions): Promise<void> {
     );
     for (const fault of faults) print(color.red(`✗ ${fault}`));
     if (faults.length === 0)
-      print(color.green('✓ Same result and same patients, and each patient was queried once.'));
+      print(
+        color.green(
+          '✓ Same result and same patients, and each patient was queried once.',
+        ),
+      );
     process.exitCode = faults.length === 0 ? 0 : 1;
   } finally {
     await stack.stop();
-    if (options.keep !== true) await rm(dataDir, { recursive: true, force: true });
+    if (options.keep !== true)
+      await rm(dataDir, { recursive: true, force: true });
   }
 }

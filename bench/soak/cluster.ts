@@ -25,11 +25,15 @@ const WAVES_AT_ONCE = 2;
 const IMPORT_TIMEOUT_MS = 30 * 60_000;
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
-/** `npm run soak -- cluster`: mixed load and a large import while one of each kind of process is killed and all are rolled. */
+/**
+ * `npm run soak -- cluster`: mixed load and a large import while one of each
+ * kind of process is killed and all are rolled.
+ */
 export async function soakCluster(options: ClusterSoakOptions): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'exchange-cluster-'));
   const interrupted = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => interrupted.abort());
   print(color.bold(`Starting the cluster in ${dataDir} …`));
   const refusals: Refusal[] = [];
   const faults: FaultTime[] = [];
@@ -40,10 +44,15 @@ export async function soakCluster(options: ClusterSoakOptions): Promise<void> {
   });
   try {
     const stack = await attachToStack(dataDir, cluster.connection);
-    const run = await runFaults(cluster, stack, faults, options, interrupted.signal).finally(() =>
-      stack.detach(),
-    );
-    const { requests, repeated, postponed, failed, abandoned } = cluster.requests;
+    const run = await runFaults(
+      cluster,
+      stack,
+      faults,
+      options,
+      interrupted.signal,
+    ).finally(() => stack.detach());
+    const { requests, repeated, postponed, failed, abandoned } =
+      cluster.requests;
     const judged = judgeRequests(refusals, faults);
     for (const line of judged.lines) print(`Requests refused ${line}`);
     run.losses.push(...judged.losses);
@@ -57,18 +66,26 @@ export async function soakCluster(options: ClusterSoakOptions): Promise<void> {
       ['rows imported meanwhile', options.rows],
     ] as const;
     print(
-      renderRun(`npm run soak -- cluster --minutes ${options.minutes} --seed ${options.seed}`, run, rows),
+      renderRun(
+        `npm run soak -- cluster --minutes ${options.minutes} --seed ${options.seed}`,
+        run,
+        rows,
+      ),
     );
     if (options.json !== undefined)
       await writeFile(
         options.json,
         `${JSON.stringify({ ...run, requests: cluster.requests, faultTimes: faults, refusals }, undefined, 2)}\n`,
       );
-    if (run.losses.length === 0) print(color.green('✓ No request failed; nothing lost, doubled or stuck.'));
+    if (run.losses.length === 0)
+      print(
+        color.green('✓ No request failed; nothing lost, doubled or stuck.'),
+      );
     process.exitCode = run.losses.length === 0 ? 0 : 1;
   } finally {
     await cluster.stop();
-    if (options.keep !== true) await rm(dataDir, { recursive: true, force: true });
+    if (options.keep !== true)
+      await rm(dataDir, { recursive: true, force: true });
   }
 }
 
@@ -80,13 +97,22 @@ async function runFaults(
   signal: AbortSignal,
 ): Promise<Omit<MixedRun, 'seed' | 'minutes'>> {
   const { facts } = await runUndisturbed(stack);
-  if (facts.faults.length > 0) throw new Error(`the undisturbed wave failed: ${facts.faults.join('\n')}`);
-  print(`An undisturbed wave: ${facts.queries} queries, ${facts.webhooks} webhooks`);
-  const importing = importLargePanel(stack, { rows: Number(options.rows), timeoutMs: IMPORT_TIMEOUT_MS });
+  if (facts.faults.length > 0)
+    throw new Error(`the undisturbed wave failed: ${facts.faults.join('\n')}`);
+  print(
+    `An undisturbed wave: ${facts.queries} queries, ${facts.webhooks} webhooks`,
+  );
+  const importing = importLargePanel(stack, {
+    rows: Number(options.rows),
+    timeoutMs: IMPORT_TIMEOUT_MS,
+  });
   const run = await runDisturbed(stack, {
     faults: planClusterFaults(seededRandom(Number(options.seed))),
     async cause(fault) {
-      const time: FaultTime = { what: `${fault.kind} (${fault.target})`, beganAt: Date.now() };
+      const time: FaultTime = {
+        what: `${fault.kind} (${fault.target})`,
+        beganAt: Date.now(),
+      };
       times.push(time);
       await cause(cluster, fault);
       time.endedAt = Date.now();

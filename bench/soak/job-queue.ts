@@ -4,11 +4,21 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { killPart } from '../../test/faults/kill/kill-part.ts';
 import { settle } from '../../test/faults/kill/settle.ts';
-import { type SeededRandom, seededRandom } from '../../test/support/seeded-random.ts';
+import {
+  type SeededRandom,
+  seededRandom,
+} from '../../test/support/seeded-random.ts';
 import { startTestStack, type TestStack } from '../../test/support/stack.ts';
 import { preparePatients } from '../query/run.ts';
-import { type QueriesOutcome, readQueriesOutcome } from './job-queue/outcome.ts';
-import { jobsOfPgBoss, ourWorkflow, type Variant } from './job-queue/variants.ts';
+import {
+  type QueriesOutcome,
+  readQueriesOutcome,
+} from './job-queue/outcome.ts';
+import {
+  jobsOfPgBoss,
+  ourWorkflow,
+  type Variant,
+} from './job-queue/variants.ts';
 
 export interface JobQueueSoakOptions {
   queries: string;
@@ -22,7 +32,10 @@ export interface JobQueueSoakOptions {
 export const KILLED = ['process', 'PostgreSQL'] as const;
 type Killed = (typeof KILLED)[number];
 
-/** Slow sources with small pages, so that most kills hit a step. Jobs have no waits, so all sources answer at once. */
+/**
+ * Slow sources with small pages, so that most kills hit a step. Jobs have no
+ * waits, so all sources answer at once.
+ */
 const SOURCES = {
   hie: { async: false, callback: false, latencyMs: 150, pageSize: 40 },
   pharmacy: { latencyMs: 150, pageSize: 15 },
@@ -41,10 +54,18 @@ interface Run extends QueriesOutcome {
   stuck: string[];
 }
 
-/** `npm run soak -- job-queue`: the same queries by our workflow and as jobs of pg-boss, undisturbed and killed. */
-export async function soakJobQueue(options: JobQueueSoakOptions): Promise<void> {
-  const [queries, kills] = [Number(options.queries), Number(options.kills)];
-  const parts = KILLED.filter((part) => options.part === 'all' || options.part === part);
+/**
+ * `npm run soak -- job-queue`: the same queries by our workflow and as jobs of
+ * pg-boss, undisturbed and killed.
+ */
+export async function soakJobQueue(
+  options: JobQueueSoakOptions,
+): Promise<void> {
+  const queries = Number(options.queries);
+  const kills = Number(options.kills);
+  const parts = KILLED.filter(
+    (part) => options.part === 'all' || options.part === part,
+  );
   const timeoutMs = Number(options.minutes) * 60_000;
   const dataDir = await mkdtemp(join(tmpdir(), 'exchange-soak-'));
   const stack = await startTestStack({ dataDir });
@@ -58,7 +79,12 @@ export async function soakJobQueue(options: JobQueueSoakOptions): Promise<void> 
         // The same kills at the same times for both.
         const random = seededRandom(Number(options.seed));
         const planned = Array.from({ length: count }, () => random.pick(parts));
-        const run = await runOnce(stack, variant, { queries, planned, random, timeoutMs });
+        const run = await runOnce(stack, variant, {
+          queries,
+          planned,
+          random,
+          timeoutMs,
+        });
         runs.push(run);
         process.stderr.write(`${describe(run)}\n`);
       }
@@ -67,11 +93,18 @@ export async function soakJobQueue(options: JobQueueSoakOptions): Promise<void> 
     await stack.stop();
     await rm(dataDir, { recursive: true, force: true });
   }
-  if (options.json === true) process.stdout.write(`${JSON.stringify({ options, runs })}\n`);
+  if (options.json === true)
+    process.stdout.write(`${JSON.stringify({ options, runs })}\n`);
   const isFaulty = (run: Run) =>
-    run.stuck.length > 0 || run.statuses.completed !== queries || run.webhooks.lost > 0;
+    run.stuck.length > 0 ||
+    run.statuses.completed !== queries ||
+    run.webhooks.lost > 0;
   // Only ours is ours to mend.
-  process.exitCode = runs.some((run) => run.variant === variants[0]?.name && isFaulty(run)) ? 1 : 0;
+  process.exitCode = runs.some(
+    (run) => run.variant === variants[0]?.name && isFaulty(run),
+  )
+    ? 1
+    : 0;
 }
 
 async function runOnce(
@@ -82,15 +115,26 @@ async function runOnce(
     planned,
     random,
     timeoutMs,
-  }: { queries: number; planned: readonly Killed[]; random: SeededRandom; timeoutMs: number },
+  }: {
+    queries: number;
+    planned: readonly Killed[];
+    random: SeededRandom;
+    timeoutMs: number;
+  },
 ): Promise<Run> {
   const { access, store } = variant;
   const account = await access.addAccount();
-  const patients = await preparePatients({ exchange: { store }, account }, SAMPLE, queries);
+  const patients = await preparePatients(
+    { exchange: { store }, account },
+    SAMPLE,
+    queries,
+  );
   const seenBefore = (await stack.simulator.requests()).at(-1)?.seq ?? 0;
   const begunAt = Date.now();
   const started = Promise.all(
-    patients.map((patientId) => variant.startQuery({ ...account, patientId }, begunAt + timeoutMs)),
+    patients.map((patientId) =>
+      variant.startQuery({ ...account, patientId }, begunAt + timeoutMs),
+    ),
   );
   // Judged below; until then its failure is not unhandled.
   started.catch(() => undefined);
@@ -103,12 +147,27 @@ async function runOnce(
   const stuck = await settle(access, account, timeoutMs);
   const seconds = (Date.now() - begunAt) / 1000;
   const outcome = await readQueriesOutcome(access, account, seenBefore);
-  return { ...outcome, variant: variant.name, seconds, kills: [...planned], stuck };
+  return {
+    ...outcome,
+    variant: variant.name,
+    seconds,
+    kills: [...planned],
+    stuck,
+  };
 }
 
-function describe({ variant, seconds, kills, stuck, statuses, ...run }: Run): string {
+function describe({
+  variant,
+  seconds,
+  kills,
+  stuck,
+  statuses,
+  ...run
+}: Run): string {
   const { patients, webhooks, sources } = run;
-  const ended = Object.entries(statuses).map(([status, count]) => `${count} ${status}`);
+  const ended = Object.entries(statuses).map(
+    ([status, count]) => `${count} ${status}`,
+  );
   return [
     `${variant}, ${kills.length} kills (${kills.join(', ')}): ${seconds.toFixed(0)} s`,
     `  ${ended.join(', ')}; patients without a query ${patients.without}, with several ${patients.several}; different records ${run.differentRecords}`,

@@ -3,7 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import color from 'picocolors';
 import { KILLABLE, type Killable } from '../../test/faults/kill/holds.ts';
-import { type RoundReport, runRound, runUndisturbed } from '../../test/faults/kill/round.ts';
+import {
+  type RoundReport,
+  runRound,
+  runUndisturbed,
+} from '../../test/faults/kill/round.ts';
 import { KILL_WINDOWS, planKills } from '../../test/faults/kill/windows.ts';
 import { seededRandom } from '../../test/support/seeded-random.ts';
 import { startTestStack } from '../../test/support/stack.ts';
@@ -17,11 +21,22 @@ export interface KillSoakOptions {
   keep?: true;
 }
 
-/** `npm run soak -- kills`: kills parts of a working stack at seeded moments and checks the outcome of the work. */
-export async function soakKills(options: KillSoakOptions, refuse: (why: string) => never): Promise<void> {
-  const parts = KILLABLE.filter((part) => options.part === 'all' || options.part === part);
-  const windows = KILL_WINDOWS.filter(({ name }) => name.includes(options.window ?? ''));
-  if (parts.length === 0 || windows.length === 0) refuse('no such part, or no such moment');
+/**
+ * `npm run soak -- kills`: kills parts of a working stack at seeded moments and
+ * checks the outcome of the work.
+ */
+export async function soakKills(
+  options: KillSoakOptions,
+  refuse: (why: string) => never,
+): Promise<void> {
+  const parts = KILLABLE.filter(
+    (part) => options.part === 'all' || options.part === part,
+  );
+  const windows = KILL_WINDOWS.filter(({ name }) =>
+    name.includes(options.window ?? ''),
+  );
+  if (parts.length === 0 || windows.length === 0)
+    refuse('no such part, or no such moment');
   const kills = planKills(seededRandom(Number(options.seed)), {
     parts,
     windows,
@@ -31,7 +46,8 @@ export async function soakKills(options: KillSoakOptions, refuse: (why: string) 
   const print = (line = ''): void => void process.stdout.write(`${line}\n`);
   const dataDir = await mkdtemp(join(tmpdir(), 'exchange-soak-'));
   const interrupted = new AbortController();
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort());
+  for (const signal of ['SIGINT', 'SIGTERM'] as const)
+    process.once(signal, () => interrupted.abort());
 
   print(color.bold(`Starting the stack in ${dataDir} …`));
   const stack = await startTestStack({ dataDir });
@@ -48,11 +64,14 @@ export async function soakKills(options: KillSoakOptions, refuse: (why: string) 
     }
   } finally {
     await stack.stop();
-    if (options.keep !== true) await rm(dataDir, { recursive: true, force: true });
+    if (options.keep !== true)
+      await rm(dataDir, { recursive: true, force: true });
   }
 
   const faulty = reports.filter(({ faults }) => faults.length > 0).length;
-  print(`\n${renderCoverage(reports, parts as readonly Killable[], windows)}\n`);
+  print(
+    `\n${renderCoverage(reports, parts as readonly Killable[], windows)}\n`,
+  );
   print(renderSummary(reports));
   process.exitCode = faulty === 0 && reports.length === kills.length ? 0 : 1;
 }

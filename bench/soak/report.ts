@@ -4,8 +4,17 @@ import type { RoundReport } from '../../test/faults/kill/round.ts';
 import type { KillWindow } from '../../test/faults/kill/windows.ts';
 
 /** Renders one kill as a line. */
-export function renderRound(number: number, of: number, report: RoundReport): string {
-  const mark = report.faults.length > 0 ? color.red('✗') : report.hit ? color.green('✓') : color.yellow('–');
+export function renderRound(
+  number: number,
+  of: number,
+  report: RoundReport,
+): string {
+  const mark =
+    report.faults.length > 0
+      ? color.red('✗')
+      : report.hit
+        ? color.green('✓')
+        : color.yellow('–');
   const { part = '', window = '', seconds, unanswered, repeats } = report;
   return [
     `${String(number).padStart(3)}/${of} ${mark} ${part.padEnd(10)} ${window.padEnd(58)}`,
@@ -21,7 +30,10 @@ export function renderCoverage(
   windows: readonly KillWindow[],
 ): string {
   const hits = (part: Killable, window: string) =>
-    reports.filter((report) => report.part === part && report.window === window && report.hit).length;
+    reports.filter(
+      (report) =>
+        report.part === part && report.window === window && report.hit,
+    ).length;
   const header = `${'Killed at this moment'.padEnd(60)}${parts.map((part) => part.padStart(11)).join('')}`;
   const lines = windows.map(
     ({ name }) =>
@@ -34,7 +46,9 @@ export function renderSummary(reports: readonly RoundReport[]): string {
   const sum = (of: (report: RoundReport) => number) =>
     reports.reduce((total, report) => total + of(report), 0);
   const faulty = sum(({ faults }) => (faults.length > 0 ? 1 : 0));
-  const seconds = reports.map((report) => report.seconds).sort((left, right) => left - right);
+  const seconds = reports
+    .map((report) => report.seconds)
+    .sort((left, right) => left - right);
   const median = seconds[Math.floor(seconds.length / 2)] ?? 0;
   const text =
     `${reports.length} kills, ${sum(({ hit }) => (hit ? 1 : 0))} of them at the planned moment; ` +

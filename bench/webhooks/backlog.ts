@@ -5,7 +5,10 @@ import { createWebhookDelivery } from '../../src/exchange/platform/outbox/delive
 import { drainDestination } from '../../src/exchange/platform/outbox/destination-drain.ts';
 import type { WebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
 
-/** Runs `measure` while the waiting events of an account are sent, as its destination's workflow does. */
+/**
+ * Runs `measure` while the waiting events of an account are sent, as its
+ * destination's workflow does.
+ */
 export async function besideBacklog<T>(
   deps: { store: Store; sender: WebhookSender },
   accountId: string,
@@ -13,7 +16,8 @@ export async function besideBacklog<T>(
   measure: () => Promise<T>,
 ): Promise<T> {
   const destination = await deps.store.asAccount(accountId, findDestination);
-  if (destination === undefined) throw new Error('the account has no destination');
+  if (destination === undefined)
+    throw new Error('the account has no destination');
   const destinationId = destination.id;
   await deps.store.asAccount(accountId, (tx) =>
     sql`
@@ -37,6 +41,8 @@ export async function besideBacklog<T>(
   } finally {
     stop.abort();
     await draining;
-    await deps.store.asAccount(accountId, (tx) => tx.db.deleteFrom('event').execute());
+    await deps.store.asAccount(accountId, (tx) =>
+      tx.db.deleteFrom('event').execute(),
+    );
   }
 }

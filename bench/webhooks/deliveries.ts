@@ -26,20 +26,29 @@ export interface Phase {
   };
 }
 
-/** A destination that is held needs a workflow; the benchmark has no Temporal server, and counts only what is delivered at once. */
+/**
+ * A destination that is held needs a workflow; the benchmark has no Temporal
+ * server, and counts only what is delivered at once.
+ */
 const NO_TEMPORAL = {
   withDeadline: (_deadline: number, call: () => Promise<unknown>) => call(),
   workflow: { signalWithStart: async () => undefined },
 } as unknown as Client;
 
 /**
- * Commits events for the accounts in turn, each in a transaction of its own, with `inFlight` of those that can be delivered
- * between commit and 200, and measures for `seconds` after a warm-up.
+ * Commits events for the accounts in turn, each in a transaction of its own,
+ * with `inFlight` of those that can be delivered between commit and 200, and
+ * measures for `seconds` after a warm-up.
  */
 export async function measureDeliveries(
   deps: { store: Store; sender: WebhookSender },
   accountIds: readonly string[],
-  options: { seconds: number; inFlight: number; deadAccountId?: string; pids: Pids },
+  options: {
+    seconds: number;
+    inFlight: number;
+    deadAccountId?: string;
+    pids: Pids;
+  },
 ): Promise<Phase> {
   const { store, sender } = deps;
   const committedAt = new Map<string, number>();
@@ -52,14 +61,20 @@ export async function measureDeliveries(
       async send(accountId, event) {
         const result = await sender.send(accountId, event);
         const at = committedAt.get(event.id);
-        if (result.kind === 'delivered' && at !== undefined) latencies.push(performance.now() - at);
+        if (result.kind === 'delivered' && at !== undefined)
+          latencies.push(performance.now() - at);
         endings.get(event.id)?.();
         return result;
       },
     },
   });
   const logger = pino({ level: 'silent' });
-  const dispatcher = createWebhookDispatcher({ store, delivery, temporal: NO_TEMPORAL, logger });
+  const dispatcher = createWebhookDispatcher({
+    store,
+    delivery,
+    temporal: NO_TEMPORAL,
+    logger,
+  });
 
   let stopped = false;
   let turn = 0;
@@ -68,14 +83,18 @@ export async function measureDeliveries(
       const accountId = accountIds[turn++ % accountIds.length] ?? '';
       const id = await commitEvent(store, accountId);
       committedAt.set(id, performance.now());
-      const delivered = new Promise<void>((resolve) => endings.set(id, resolve));
+      const delivered = new Promise<void>((resolve) =>
+        endings.set(id, resolve),
+      );
       dispatcher.send(accountId, [id]);
       if (accountId !== options.deadAccountId) await delivered;
       committedAt.delete(id);
       endings.delete(id);
     }
   }
-  const running = Promise.all(Array.from({ length: options.inFlight }, commitOn));
+  const running = Promise.all(
+    Array.from({ length: options.inFlight }, commitOn),
+  );
   await delay(WARM_UP_MS);
   latencies = [];
   const startedAt = performance.now();
@@ -88,7 +107,8 @@ export async function measureDeliveries(
   await running;
   const sorted = [...measured].sort((a, b) => a - b);
   const at = (share: number) =>
-    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
+    sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ??
+    Number.NaN;
   return {
     deliveriesPerSecond: measured.length / seconds,
     p50Ms: at(0.5),
@@ -113,7 +133,8 @@ async function cpuOf({ postgres, receivers }: Pids): Promise<Phase['cpuMs']> {
 const WARM_UP_MS = 2_000;
 
 async function commitEvent(store: Store, accountId: string): Promise<string> {
-  const [requestId, patientId] = [uuidv7(), uuidv7()];
+  const requestId = uuidv7();
+  const patientId = uuidv7();
   const type = 'network-query.hie';
   const when = new Date();
   const id = await store.asAccount(accountId, (tx) =>
@@ -124,8 +145,20 @@ async function commitEvent(store: Store, accountId: string): Promise<string> {
       requestId,
       occurredAt: when,
       body: {
-        meta: { requestId, when: when.toISOString(), type, data: { jobId: 'bench' } },
-        payload: { patientId, source: { type: 'hie', status: 'completed', completedAt: when.toISOString() } },
+        meta: {
+          requestId,
+          when: when.toISOString(),
+          type,
+          data: { jobId: 'bench' },
+        },
+        payload: {
+          patientId,
+          source: {
+            type: 'hie',
+            status: 'completed',
+            completedAt: when.toISOString(),
+          },
+        },
       },
     }),
   );

@@ -9,16 +9,25 @@ import { v7 as uuidv7 } from 'uuid';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { linkedBody } from '../../src/exchange/event-links.ts';
 import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import {
+  createStore,
+  type Store,
+} from '../../src/exchange/platform/database/database.ts';
 import type { LinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
 import { createWebhookSender } from '../../src/exchange/platform/outbox/sender.ts';
-import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import {
+  createWebhookKeys,
+  generateWebhookKey,
+} from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { startPostgres } from '../../tools/embedded/postgres.ts';
 import { besideBacklog } from './backlog.ts';
 import { measureDeliveries, type Phase } from './deliveries.ts';
 
-const LINKS: LinkMaker = { url: (_kind, { targetId }) => `https://exchange.example.org/links/${targetId}` };
+const LINKS: LinkMaker = {
+  url: (_kind, { targetId }) =>
+    `https://exchange.example.org/links/${targetId}`,
+};
 
 export interface WebhookBenchOptions {
   rounds: number;
@@ -32,18 +41,25 @@ export interface WebhookBenchResult {
   healthy: Phase[];
   /** The same with one destination that accepts requests and never answers. */
   oneDead: Phase[];
-  /** Nine accounts, while the waiting events of a tenth are sent by its destination's workflow. */
+  /**
+   * Nine accounts, while the waiting events of a tenth are sent by its
+   * destination's workflow.
+   */
   backlog: Phase[];
   /** Load average of the machine at the beginning and the end. */
   load: [number, number];
 }
 
-const NAMES = { healthy: 'all healthy', oneDead: 'one dead', backlog: 'beside a backlog' } as const;
+const NAMES = {
+  healthy: 'all healthy',
+  oneDead: 'one dead',
+  backlog: 'beside a backlog',
+} as const;
 const BACKLOG = 100_000;
 
 /**
- * Measures signed deliveries from commit to 200 in turns: to healthy destinations, with one of them dead, and beside an
- * account with a backlog.
+ * Measures signed deliveries from commit to 200 in turns: to healthy
+ * destinations, with one of them dead, and beside an account with a backlog.
  */
 export async function benchWebhooks(
   options: WebhookBenchOptions,
@@ -55,14 +71,20 @@ export async function benchWebhooks(
     logFile: join(dataDir, 'postgres.log'),
   });
   const store = createStore({ databaseUrl: postgres.databaseUrl });
-  const receivers = fork('run.mjs', [fileURLToPath(new URL('./receivers.ts', import.meta.url))], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  });
+  const receivers = fork(
+    'run.mjs',
+    [fileURLToPath(new URL('./receivers.ts', import.meta.url))],
+    {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    },
+  );
   try {
     await store.migrate();
     receivers.send(options.destinations);
     const [urls] = (await once(receivers, 'message')) as [string[]];
-    const webhookKeys = createWebhookKeys(parseKeyRing(`bench:${randomBytes(32).toString('base64')}`));
+    const webhookKeys = createWebhookKeys(
+      parseKeyRing(`bench:${randomBytes(32).toString('base64')}`),
+    );
     const sender = createWebhookSender({
       destinations: { allowLoopback: true },
       withLinks: (accountId, event) => linkedBody(LINKS, accountId, event),
@@ -71,20 +93,34 @@ export async function benchWebhooks(
     });
     const pids = { postgres: postgres.pid, receivers: receivers.pid ?? 0 };
     const result: WebhookBenchResult = {
-      ...{ healthy: [], oneDead: [], backlog: [] },
+      healthy: [],
+      oneDead: [],
+      backlog: [],
       load: [loadavg()[0] ?? 0, 0],
     };
     for (let round = 1; round <= options.rounds; round++) {
       for (const kind of ['healthy', 'oneDead', 'backlog'] as const) {
         const accountIds: string[] = [];
         for (const [index, url] of urls.entries()) {
-          const path = kind === 'oneDead' && index === 0 ? '/dead' : '/webhooks';
-          accountIds.push(await addAccount(store, `${url}${path}`, webhookKeys.seal(generateWebhookKey())));
+          const path =
+            kind === 'oneDead' && index === 0 ? '/dead' : '/webhooks';
+          accountIds.push(
+            await addAccount(
+              store,
+              `${url}${path}`,
+              webhookKeys.seal(generateWebhookKey()),
+            ),
+          );
         }
         const deadAccountId = kind === 'oneDead' ? accountIds[0] : undefined;
-        const busyAccountId = kind === 'backlog' ? accountIds.shift() : undefined;
+        const busyAccountId =
+          kind === 'backlog' ? accountIds.shift() : undefined;
         const measure = () =>
-          measureDeliveries({ store, sender }, accountIds, { ...options, deadAccountId, pids });
+          measureDeliveries({ store, sender }, accountIds, {
+            ...options,
+            deadAccountId,
+            pids,
+          });
         const phase = await (busyAccountId === undefined
           ? measure()
           : besideBacklog({ store, sender }, busyAccountId, BACKLOG, measure));
@@ -105,9 +141,17 @@ export async function benchWebhooks(
   }
 }
 
-async function addAccount(store: Store, url: string, key: string): Promise<string> {
+async function addAccount(
+  store: Store,
+  url: string,
+  key: string,
+): Promise<string> {
   const id = uuidv7();
-  await store.asSystem((tx) => insertAccount(tx, { id, name: 'Bench', settings: {} }));
-  await store.asAccount(id, (tx) => setDestination(tx, { id: uuidv7(), url, key }));
+  await store.asSystem((tx) =>
+    insertAccount(tx, { id, name: 'Bench', settings: {} }),
+  );
+  await store.asAccount(id, (tx) =>
+    setDestination(tx, { id: uuidv7(), url, key }),
+  );
   return id;
 }

@@ -5,31 +5,53 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
 
-/** A form of your own: what it is sent becomes a signed intake at the receiver, which starts an onboarding. */
-const dataDir = process.env.DATA_DIR ?? fileURLToPath(new URL('../../.data', import.meta.url));
+/**
+ * A form of your own: what it is sent becomes a signed intake at the receiver,
+ * which starts an onboarding.
+ */
+const dataDir =
+  process.env.DATA_DIR ??
+  fileURLToPath(new URL('../../.data', import.meta.url));
 const PORT = Number(process.env.FORM_PORT ?? 8090);
 const BODY_BYTES_MAX = 10_000;
 
 const server = createServer(async (request, response) => {
   const send = (status: number, type: string, text: string) =>
-    response.writeHead(status, { 'content-type': `${type}; charset=utf-8` }).end(text);
+    response
+      .writeHead(status, { 'content-type': `${type}; charset=utf-8` })
+      .end(text);
   try {
-    if (request.url !== '/') return send(404, 'text/plain', 'The form is at /\n');
+    if (request.url !== '/')
+      return send(404, 'text/plain', 'The form is at /\n');
     if (request.method !== 'POST')
-      return send(200, 'text/html', await readFile(new URL('form.html', import.meta.url), 'utf8'));
-    const { status, text } = await postIntake(intakeOf(new URLSearchParams(await bodyOf(request))));
+      return send(
+        200,
+        'text/html',
+        await readFile(new URL('form.html', import.meta.url), 'utf8'),
+      );
+    const { status, text } = await postIntake(
+      intakeOf(new URLSearchParams(await bodyOf(request))),
+    );
     send(status, 'text/plain', text);
   } catch (error) {
     console.error(error);
-    send(502, 'text/plain', 'The request could not be passed on. Is "npm start" running?\n');
+    send(
+      502,
+      'text/plain',
+      'The request could not be passed on. Is "npm start" running?\n',
+    );
   }
 });
 server.listen(PORT, '127.0.0.1', () => {
   const address = server.address();
-  if (typeof address === 'object') console.log(`The form: http://127.0.0.1:${address?.port}`);
+  if (typeof address === 'object')
+    console.log(`The form: http://127.0.0.1:${address?.port}`);
 });
 
-/** The job id is made of the patient's id, so that a form that is sent twice starts one onboarding. */
+/**
+ * The job id is made of the patient's id, so that a form that is sent twice
+ * starts one onboarding.
+ */
 function intakeOf(form: URLSearchParams) {
   const field = (name: string) => form.get(name) ?? '';
   const externalId = field('externalId');
@@ -55,7 +77,9 @@ function intakeOf(form: URLSearchParams) {
   };
 }
 
-async function postIntake(intake: ReturnType<typeof intakeOf>): Promise<{ status: number; text: string }> {
+async function postIntake(
+  intake: ReturnType<typeof intakeOf>,
+): Promise<{ status: number; text: string }> {
   const { receiverUrl, facilityId } = await readJson('connection.json');
   const { intakeKey = '' } = await readJson('secrets.json');
   const body = JSON.stringify({ ...intake, facilityId });
@@ -82,7 +106,9 @@ async function postIntake(intake: ReturnType<typeof intakeOf>): Promise<{ status
   };
 }
 
-const readJson = async (file: string): Promise<Record<string, string | undefined>> =>
+const readJson = async (
+  file: string,
+): Promise<Record<string, string | undefined>> =>
   JSON.parse(await readFile(join(dataDir, file), 'utf8'));
 
 async function bodyOf(request: IncomingMessage): Promise<string> {

@@ -9,7 +9,9 @@ const ports = z
   .transform((words) => words.map(Number))
   .pipe(z.array(z.int().min(1).max(65_535)));
 const flag = z.enum(['true', 'false']).transform((value) => value === 'true');
-const httpUrl = z.url({ protocol: /^https?$/ }).transform((value) => value.replace(/\/+$/, ''));
+const httpUrl = z
+  .url({ protocol: /^https?$/ })
+  .transform((value) => value.replace(/\/+$/, ''));
 const wordsOf = (value: string): string[] => value.split(/\s+/).filter(Boolean);
 /** Values separated by spaces. */
 const listOf = <T extends z.ZodType<unknown, string>>(item: T) =>
@@ -18,7 +20,8 @@ const listOf = <T extends z.ZodType<unknown, string>>(item: T) =>
 const jsonObject = z.string().transform((text, context): object => {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      return value;
   } catch {
     // Said below.
   }
@@ -26,28 +29,46 @@ const jsonObject = z.string().transform((text, context): object => {
   return z.NEVER;
 });
 const origins = listOf(httpUrl.transform((url) => new URL(url).origin));
-const secret = z.string().min(16, { error: 'must have at least 16 characters' });
+const secret = z
+  .string()
+  .min(16, { error: 'must have at least 16 characters' });
 
-/** The driver reads the modes in between differently from libpq, and some of them accept any certificate. */
+/**
+ * The driver reads the modes in between differently from libpq, and some of
+ * them accept any certificate.
+ */
 const TLS_MODES = ['verify-full', 'disable'];
 const databaseUrl = z
   .string()
   .min(1)
-  .refine((value) => !/[?&](uselibpqcompat|ssl)=/.test(value) && hasTlsMode(value), {
-    error: `sslmode must be ${TLS_MODES.join(' or ')}; other modes, ssl= and uselibpqcompat= are not accepted`,
-  });
+  .refine(
+    (value) => !/[?&](uselibpqcompat|ssl)=/.test(value) && hasTlsMode(value),
+    {
+      error: `sslmode must be ${TLS_MODES.join(' or ')}; other modes, ssl= and uselibpqcompat= are not accepted`,
+    },
+  );
 
 function hasTlsMode(url: string): boolean {
-  const modes = [...url.matchAll(/[?&]sslmode=([^&]*)/g)].map(([, mode = '']) => mode);
-  return modes.length === 0 || (modes.length === 1 && TLS_MODES.includes(modes[0] ?? ''));
+  const modes = [...url.matchAll(/[?&]sslmode=([^&]*)/g)].map(
+    ([, mode = '']) => mode,
+  );
+  return (
+    modes.length === 0 ||
+    (modes.length === 1 && TLS_MODES.includes(modes[0] ?? ''))
+  );
 }
 
-const timeZone = z.string().refine(isTimeZone, { error: 'is not an IANA time zone name' });
+const timeZone = z
+  .string()
+  .refine(isTimeZone, { error: 'is not an IANA time zone name' });
 const sender = z
   .string()
-  .regex(/^[\w.-]+=[^@\s]+(@\S+)?$/, { error: 'each must have the form name=secret or name=secret@zone' })
+  .regex(/^[\w.-]+=[^@\s]+(@\S+)?$/, {
+    error: 'each must have the form name=secret or name=secret@zone',
+  })
   .transform((text) => {
-    const [, name = '', key = '', zone = 'UTC'] = /^([^=]+)=([^@]+)(?:@(.+))?$/.exec(text) ?? [];
+    const [, name = '', key = '', zone = 'UTC'] =
+      /^([^=]+)=([^@]+)(?:@(.+))?$/.exec(text) ?? [];
     return { name, secret: key, timeZone: zone };
   })
   .pipe(z.object({ name: z.string(), secret, timeZone }));
@@ -61,31 +82,45 @@ const proxies = z
 
 function isProxy(text: string): boolean {
   if (PROXY_RANGES.includes(text)) return true;
-  const [, address = '', bits] = /^([\da-f:.]+?)(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
-  return isIP(address) !== 0 && Number(bits ?? 0) <= (isIP(address) === 4 ? 32 : 128);
+  const [, address = '', bits] =
+    /^([\da-f:.]+?)(?:\/(\d{1,3}))?$/i.exec(text) ?? [];
+  return (
+    isIP(address) !== 0 && Number(bits ?? 0) <= (isIP(address) === 4 ? 32 : 128)
+  );
 }
 
-export const secrets = z.string().transform(wordsOf).pipe(z.array(secret).min(1));
+export const secrets = z
+  .string()
+  .transform(wordsOf)
+  .pipe(z.array(secret).min(1));
 const senders = listOf(sender);
 
 const mllpSenders = listOf(
   z
     .string()
     .regex(/^[\w.-]+=(certificate:[\w.-]+|[^|]+\|[^|]+)$/, {
-      error: 'each must have the form name=certificate:name-in-the-certificate or name=MSH-3|MSH-4',
+      error:
+        'each must have the form name=certificate:name-in-the-certificate or name=MSH-3|MSH-4',
     })
     .transform((text) => {
       const [, sender = '', certificate, application, facility] =
         /^([^=]+)=(?:certificate:(.+)|([^|]+)\|(.+))$/.exec(text) ?? [];
       return certificate === undefined
-        ? { sender, application: spaced(application), facility: spaced(facility) }
+        ? {
+            sender,
+            application: spaced(application),
+            facility: spaced(facility),
+          }
         : { sender, certificate };
     }),
 );
 /** `+` stands for a space, because spaces separate the senders. */
 const spaced = (text = ''): string => text.replaceAll('+', ' ');
 
-/** All variables but those of the sources. `descriptions.json` says what each is for. */
+/**
+ * All variables but those of the sources. `descriptions.json` says what each is
+ * for.
+ */
 export const PROCESS_VARIABLES = {
   // Of every process that listens.
   LISTEN_HOST: z.string().default('127.0.0.1'),
@@ -127,7 +162,9 @@ export const PROCESS_VARIABLES = {
   WORKER_VERSIONING: z.enum(['off', 'on', 'alone']).default('off'),
   BUILD_ID: z
     .string()
-    .regex(/^[\w.-]{1,64}$/, { error: 'may have 64 letters, digits, dots, dashes and underscores' })
+    .regex(/^[\w.-]{1,64}$/, {
+      error: 'may have 64 letters, digits, dots, dashes and underscores',
+    })
     .optional(),
   WORKER_PORT: port.default(0),
   WORKER_TEMPORAL_METRICS: z
@@ -144,8 +181,11 @@ export const PROCESS_VARIABLES = {
   SIMULATOR_PORT: port.default(0),
   SIMULATOR_ADMIN_TOKEN: secret.optional(),
 
-  // What several processes need: logs, traces, PostgreSQL, Temporal, blobs and keys; and the embedded stack.
-  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  // What several processes need: logs, traces, PostgreSQL, Temporal, blobs and
+  // keys; and the embedded stack.
+  LOG_LEVEL: z
+    .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
+    .default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional(),
   OTEL_EXPORTER_OTLP_HEADERS: z.string().optional(),
   OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
@@ -177,8 +217,9 @@ export const PROCESS_VARIABLES = {
 type Prefix = 'HIE' | 'PHARMACY' | 'LAB';
 
 /**
- * What of a source's connection the environment names: address, login and secrets each by itself, and everything else in one
- * JSON object, whose members are those of src/exchange/sources/connectors/source-settings.ts.
+ * What of a source's connection the environment names: address, login and
+ * secrets each by itself, and everything else in one JSON object, whose members
+ * are those of src/exchange/sources/connectors/source-settings.ts.
  */
 const OF_SOURCE = {
   BASE_URL: httpUrl,
@@ -191,12 +232,17 @@ const OF_SOURCE = {
 };
 
 type OfSource = typeof OF_SOURCE;
-type Prefixed<P extends Prefix> = { [K in keyof OfSource as `${P}_${K}`]: OfSource[K] };
+type Prefixed<P extends Prefix> = {
+  [K in keyof OfSource as `${P}_${K}`]: OfSource[K];
+};
 
 /** The variables of one source, each named after the source: `HIE_BASE_URL`. */
 const variablesOf = <const P extends Prefix>(prefix: P): Prefixed<P> =>
   Object.fromEntries(
-    Object.entries(OF_SOURCE).map(([name, type]) => [`${prefix}_${name}`, type]),
+    Object.entries(OF_SOURCE).map(([name, type]) => [
+      `${prefix}_${name}`,
+      type,
+    ]),
   ) as Prefixed<P>;
 
 export const SOURCE_VARIABLES = {
@@ -206,5 +252,7 @@ export const SOURCE_VARIABLES = {
 };
 
 /** The names of all variables of one source. */
-export const sourceVariableNames = <const P extends Prefix>(prefix: P): (keyof Prefixed<P>)[] =>
+export const sourceVariableNames = <const P extends Prefix>(
+  prefix: P,
+): (keyof Prefixed<P>)[] =>
   Object.keys(variablesOf(prefix)) as (keyof Prefixed<P>)[];

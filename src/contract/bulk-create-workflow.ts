@@ -1,6 +1,9 @@
 import type { BulkCounts } from './bulk-create.ts';
 
-/** Input of the workflow `bulkPatientCreate`. It carries ids only; everything else is read from PostgreSQL. */
+/**
+ * Input of the workflow `bulkPatientCreate`. It carries ids only; everything
+ * else is read from PostgreSQL.
+ */
 export interface BulkPatientCreateInput {
   accountId: string;
   requestId: string;
@@ -10,7 +13,10 @@ export interface BulkPatientCreateInput {
 
 /** Names of the signals, queries and updates of `bulkPatientCreate`. */
 export const BULK_CREATE_MESSAGES = {
-  /** Signal: the file has been uploaded. Only a hint; the request's row is authoritative. */
+  /**
+   * Signal: the file has been uploaded. Only a hint; the request's row is
+   * authoritative.
+   */
   uploaded: 'uploaded',
   /** Query: `BulkCreateProgress`. */
   status: 'status',
@@ -38,18 +44,29 @@ export interface BulkCreateProgress {
   reason?: string;
 }
 
-/** Input of the workflow `querySweep`, which starts the post-import queries of a bulk create. */
+/**
+ * Input of the workflow `querySweep`, which starts the post-import queries of a
+ * bulk create.
+ */
 export interface QuerySweepInput {
   accountId: string;
   requestId: string;
   pace: SweepPace;
 }
 
-/** Page and window sizes of a sweep; `DEFAULT_SWEEP_PACE` is written into each new input. */
+/**
+ * Page and window sizes of a sweep; `DEFAULT_SWEEP_PACE` is written into each
+ * new input.
+ */
 export interface SweepPace {
-  /** Maximum number of patients whose queries are started in one transaction. */
+  /**
+   * Maximum number of patients whose queries are started in one transaction.
+   */
   pageSize: number;
-  /** Maximum number of the sweep's queries in progress, not counting those that are waiting for a source's response. */
+  /**
+   * Maximum number of the sweep's queries in progress, not counting those that
+   * are waiting for a source's response.
+   */
   windowSize: number;
   /** Maximum number of the sweep's open queries, including waiting ones. */
   openMax: number;
@@ -79,7 +96,10 @@ export interface QuerySweepProgress {
   state: 'running' | 'paused' | 'completed' | 'cancelled';
   patients: number;
   started: number;
-  /** Patients without a query: opted out of every source of the sweep, or deleted since. */
+  /**
+   * Patients without a query: opted out of every source of the sweep, or
+   * deleted since.
+   */
   skipped: number;
   failed: number;
   /** Queries started by this sweep that have not ended. */
@@ -95,14 +115,20 @@ export interface BulkStepInput {
 /** State of a request's upload, read from the request's row. */
 export type UploadState =
   | { state: 'uploaded' }
-  /** No file yet; check again after `waitMs`, or when the `uploaded` signal arrives. */
+  /**
+   * No file yet; check again after `waitMs`, or when the `uploaded` signal
+   * arrives.
+   */
   | { state: 'waiting'; waitMs: number }
   | { state: 'expired' }
   | { state: 'ended' };
 
 export type UploadCheck =
   | { kind: 'ok'; rows: number }
-  /** The file is not in the expected format; the request has been ended as failed. */
+  /**
+   * The file is not in the expected format; the request has been ended as
+   * failed.
+   */
   | { kind: 'refused'; reason: string }
   /** The request had already ended. */
   | { kind: 'ended' };
@@ -113,7 +139,10 @@ export interface RowsHandled {
   counts: BulkCounts;
   rowsPerSecond?: number;
   secondsLeft?: number;
-  /** Why processing stopped early: the request's row says it was paused or has ended. */
+  /**
+   * Why processing stopped early: the request's row says it was paused or has
+   * ended.
+   */
   stopped?: 'paused' | 'ended';
 }
 
@@ -126,8 +155,13 @@ export type BulkFinish =
     }
   | { kind: 'ended' };
 
-/** Types of non-retryable failures; their messages are shown to the caller as the reason. */
-export const BULK_FAILURE_TYPES = { unreadableUpload: 'UnreadableUpload' } as const;
+/**
+ * Types of non-retryable failures; their messages are shown to the caller as
+ * the reason.
+ */
+export const BULK_FAILURE_TYPES = {
+  unreadableUpload: 'UnreadableUpload',
+} as const;
 
 /** Status of a request after it was ended, by this step or earlier. */
 export interface BulkEnd {
@@ -135,10 +169,16 @@ export interface BulkEnd {
   reason?: string;
 }
 
-/** Why a bulk create failed for reasons other than its file; shown to the caller. */
+/**
+ * Why a bulk create failed for reasons other than its file; shown to the
+ * caller.
+ */
 export const BULK_END_REASONS = {
   cancelled: 'cancelled',
-  byOperator: 'An operator cancelled the request; start a new bulk create and upload the file again',
-  workflowGone: 'The workflow was terminated; start a new bulk create and upload the file again',
-  ourFault: 'The exchange could not process the file; start a new bulk create and upload the file again',
+  byOperator:
+    'An operator cancelled the request; start a new bulk create and upload the file again',
+  workflowGone:
+    'The workflow was terminated; start a new bulk create and upload the file again',
+  ourFault:
+    'The exchange could not process the file; start a new bulk create and upload the file again',
 } as const;

@@ -1,4 +1,7 @@
-/** Input of the workflow `bulkExport`. It carries ids only; everything else is read from PostgreSQL. */
+/**
+ * Input of the workflow `bulkExport`. It carries ids only; everything else is
+ * read from PostgreSQL.
+ */
 export interface BulkExportInput {
   accountId: string;
   exportId: string;
@@ -9,7 +12,10 @@ export const BULK_EXPORT_MESSAGES = {
   status: 'status',
   /** Signal: stop before the next step. */
   pause: 'pause',
-  /** Signal: continue. Also sent when the export was cancelled, so that a paused workflow ends. */
+  /**
+   * Signal: continue. Also sent when the export was cancelled, so that a paused
+   * workflow ends.
+   */
   resume: 'resume',
 } as const;
 

@@ -38,24 +38,40 @@ const monitoringOf = (members: Members) =>
         frequency: frequencySchema.default('monthly'),
       }).prefault({}),
     }).prefault({}),
-    laboratory: members({ notifications: z.boolean().default(false) }).prefault({}),
+    laboratory: members({ notifications: z.boolean().default(false) }).prefault(
+      {},
+    ),
   });
 export const monitoringSchema = monitoringOf(z.object);
-/** settings.monitoring in an update: only the members to change, without defaults. */
+/**
+ * settings.monitoring in an update: only the members to change, without
+ * defaults.
+ */
 const monitoringChangeSchema = strictMembers({
-  hie: strictMembers({ enabled: z.boolean(), frequency: frequencySchema }).partial(),
+  hie: strictMembers({
+    enabled: z.boolean(),
+    frequency: frequencySchema,
+  }).partial(),
   adt: strictMembers({ enabled: z.boolean() }).partial(),
   pharmacy: strictMembers({
     notifications: z.boolean(),
-    schedule: strictMembers({ enabled: z.boolean(), frequency: frequencySchema }).partial(),
+    schedule: strictMembers({
+      enabled: z.boolean(),
+      frequency: frequencySchema,
+    }).partial(),
   }).partial(),
   laboratory: strictMembers({ notifications: z.boolean() }).partial(),
 }).partial();
 export const cohortSettingsSchema = z
   .object({ monitoring: monitoringSchema.prefault({}) })
   .meta({ id: 'CohortSettings' });
-/** In requests, a misspelt member would leave the monitoring off without a word, so it is refused. */
-const newCohortSettingsSchema = strictMembers({ monitoring: monitoringOf(strictMembers).prefault({}) }).meta({
+/**
+ * In requests, a misspelt member would leave the monitoring off without a word,
+ * so it is refused.
+ */
+const newCohortSettingsSchema = strictMembers({
+  monitoring: monitoringOf(strictMembers).prefault({}),
+}).meta({
   id: 'NewCohortSettings',
 });
 export type CohortSettings = z.output<typeof cohortSettingsSchema>;
@@ -84,7 +100,9 @@ export const createCohortBodySchema = membersWithoutTypos({
   name: nameSchema,
   description: z.string().trim().max(2000).default(''),
   color: z
-    .enum(COHORT_COLORS, { error: `color must be one of ${COHORT_COLORS.join(', ')}` })
+    .enum(COHORT_COLORS, {
+      error: `color must be one of ${COHORT_COLORS.join(', ')}`,
+    })
     .default('white'),
   purposeOfUse: z.enum(['treatment', 'operations']).default('treatment'),
   settings: newCohortSettingsSchema.prefault({}),
@@ -92,15 +110,22 @@ export const createCohortBodySchema = membersWithoutTypos({
 export type CreateCohortBody = z.output<typeof createCohortBodySchema>;
 
 /**
- * Body of "update cohort": absent members stay as they are, `settings` are merged recursively. The `eTag` here, or the one in
- * `If-Match`, must be current.
+ * Body of "update cohort": absent members stay as they are, `settings` are
+ * merged recursively. The `eTag` here, or the one in `If-Match`, must be
+ * current.
  */
 export const updateCohortBodySchema = membersWithoutTypos({
   name: nameSchema.optional(),
   description: z.string().trim().max(2000).optional(),
-  color: z.enum(COHORT_COLORS, { error: `color must be one of ${COHORT_COLORS.join(', ')}` }).optional(),
+  color: z
+    .enum(COHORT_COLORS, {
+      error: `color must be one of ${COHORT_COLORS.join(', ')}`,
+    })
+    .optional(),
   purposeOfUse: z.enum(['treatment', 'operations']).optional(),
-  settings: strictMembers({ monitoring: monitoringChangeSchema.optional() }).optional(),
+  settings: strictMembers({
+    monitoring: monitoringChangeSchema.optional(),
+  }).optional(),
   eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
 }).meta({ id: 'UpdateCohort' });
 export type UpdateCohortBody = z.output<typeof updateCohortBodySchema>;
@@ -108,13 +133,18 @@ export type UpdateCohortBody = z.output<typeof updateCohortBodySchema>;
 export const addPatientToCohortsBodySchema = component('AddPatientToCohorts', {
   cohortIds: boundedList(
     z
-      .array(idSchema, { error: 'cohortIds is required and must be a list of cohort ids' })
+      .array(idSchema, {
+        error: 'cohortIds is required and must be a list of cohort ids',
+      })
       .min(1, { error: 'cohortIds must contain at least one id' }),
     1000,
   ),
 });
 
-/** Maximum number of ids per request; for more, send several requests or use `allPatients`. */
+/**
+ * Maximum number of ids per request; for more, send several requests or use
+ * `allPatients`.
+ */
 const PATIENT_IDS_MAX = 5000;
 
 /** Body of E10 and "add patients to cohort": exactly one of the two members. */
@@ -128,16 +158,28 @@ export const cohortPatientsBodySchema = z
       `patientIds must contain at most ${PATIENT_IDS_MAX} ids`,
     ).optional(),
     allPatients: z
-      .literal(true, { error: 'allPatients must be true; leave it out to name patients by id' })
+      .literal(true, {
+        error: 'allPatients must be true; leave it out to name patients by id',
+      })
       .optional(),
   })
-  .refine(({ patientIds, allPatients }) => (patientIds === undefined) !== (allPatients === undefined), {
-    error: 'exactly one of patientIds and allPatients is required',
-  })
-  .meta({ id: 'CohortPatients', oneOf: [required('patientIds'), required('allPatients')] });
+  .refine(
+    ({ patientIds, allPatients }) =>
+      (patientIds === undefined) !== (allPatients === undefined),
+    {
+      error: 'exactly one of patientIds and allPatients is required',
+    },
+  )
+  .meta({
+    id: 'CohortPatients',
+    oneOf: [required('patientIds'), required('allPatients')],
+  });
 export type CohortPatientsBody = z.output<typeof cohortPatientsBodySchema>;
 
-/** Response of "add patients to cohort"; `skipped` is present only with `allPatients`. */
+/**
+ * Response of "add patients to cohort"; `skipped` is present only with
+ * `allPatients`.
+ */
 export const addedPatientsSchema = described('addPatientsToCohort', {
   message: z.string(),
   cohort: cohortSchema,
@@ -147,7 +189,9 @@ export const addedPatientsSchema = described('addPatientsToCohort', {
   }).optional(),
 });
 
-/** Columns by which the patients of a cohort can be sorted; the default is `id`. */
+/**
+ * Columns by which the patients of a cohort can be sorted; the default is `id`.
+ */
 export const COHORT_PATIENT_SORT = ['id', 'createdAt'] as const;
 
 export const cohortEndpoints = {
@@ -155,7 +199,10 @@ export const cohortEndpoints = {
     body: addPatientToCohortsBodySchema,
     responses: { 200: z.object({ cohorts: z.array(cohortSchema) }) },
   }),
-  listCohorts: endpoint('GET /medical/v1/cohort', z.object({ cohorts: z.array(cohortSchema) })),
+  listCohorts: endpoint(
+    'GET /medical/v1/cohort',
+    z.object({ cohorts: z.array(cohortSchema) }),
+  ),
   createCohort: endpoint('POST /medical/v1/cohort', {
     body: createCohortBodySchema,
     ignoresUnknownWhenPublished: true,
@@ -167,14 +214,23 @@ export const cohortEndpoints = {
     body: updateCohortBodySchema,
     ignoresUnknownWhenPublished: true,
   }),
-  deleteCohort: endpoint('DELETE /medical/v1/cohort/:id', null, { headers: ifMatch, body: eTagBody }),
+  deleteCohort: endpoint('DELETE /medical/v1/cohort/:id', null, {
+    headers: ifMatch,
+    body: eTagBody,
+  }),
   listCohortPatients: endpoint('GET /medical/v1/cohort/:id/patient', {
     query: pageQuery(COHORT_PATIENT_SORT, {}, 100),
-    responses: { 200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }) },
+    responses: {
+      200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }),
+    },
   }),
-  addPatientsToCohort: endpoint('POST /medical/v1/cohort/:id/patient', addedPatientsSchema, {
-    body: cohortPatientsBodySchema,
-  }),
+  addPatientsToCohort: endpoint(
+    'POST /medical/v1/cohort/:id/patient',
+    addedPatientsSchema,
+    {
+      body: cohortPatientsBodySchema,
+    },
+  ),
   removePatientsFromCohort: endpoint('DELETE /medical/v1/cohort/:id/patient', {
     body: cohortPatientsBodySchema,
     responses: { 200: z.object({ message: z.string(), cohort: cohortSchema }) },

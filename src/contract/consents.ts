@@ -4,41 +4,68 @@ import { endpoint } from './endpoint.ts';
 import { described, idSchema, withTexts } from './primitives.ts';
 import { SOURCE_TYPES } from './source-types.ts';
 
-/** Consents as FHIR R4 resources, as far as IHE's "Basic Consent" (PCF) and our sources need them. */
+/**
+ * Consents as FHIR R4 resources, as far as IHE's "Basic Consent" (PCF) and our
+ * sources need them.
+ */
 const CONSENT_SCOPE = 'http://terminology.hl7.org/CodeSystem/consentscope';
 /** JSON Schema fragment for the OpenAPI document. */
 const PRIVACY_CODING = {
   required: ['code'],
-  properties: { system: { const: CONSENT_SCOPE }, code: { const: 'patient-privacy' } },
+  properties: {
+    system: { const: CONSENT_SCOPE },
+    code: { const: 'patient-privacy' },
+  },
 };
 const text = (max: number) => z.string().trim().min(1).max(max).meta(NOT_BLANK);
 
 /** FHIR's dateTime with at least a day; a day begins at midnight UTC. */
 const dateTimeSchema = z
   .union([z.iso.datetime({ offset: true }).max(40), z.iso.date()], {
-    error: 'expected a day (2026-11-22), or a time with its offset (2026-11-22T10:00:00Z)',
+    error:
+      'expected a day (2026-11-22), or a time with its offset (2026-11-22T10:00:00Z)',
   })
-  .meta({ description: 'A day, or a time with its offset. A day begins at midnight UTC.' });
+  .meta({
+    description:
+      'A day, or a time with its offset. A day begins at midnight UTC.',
+  });
 
 const reference = z
   .object({ reference: text(300).optional(), display: text(300).optional() })
-  .refine((value) => value.reference !== undefined || value.display !== undefined, {
-    error: 'needs a reference or a display',
-  })
+  .refine(
+    (value) => value.reference !== undefined || value.display !== undefined,
+    {
+      error: 'needs a reference or a display',
+    },
+  )
   .meta({ anyOf: [required('reference'), required('display')] });
 const references = boundedList(z.array(reference).min(1), 5);
-const coding = z.object({ system: text(300).optional(), code: text(100), display: text(300).optional() });
-const concept = z.object({ coding: boundedList(z.array(coding).min(1), 10), text: text(300).optional() });
+const coding = z.object({
+  system: text(300).optional(),
+  code: text(100),
+  display: text(300).optional(),
+});
+const concept = z.object({
+  coding: boundedList(z.array(coding).min(1), 10),
+  text: text(300).optional(),
+});
 
 const unsupported = z
-  .never({ error: 'is not supported, so the consent cannot be applied as it is meant' })
+  .never({
+    error: 'is not supported, so the consent cannot be applied as it is meant',
+  })
   .optional();
 
 const custodianSchema = z.strictObject({
   role: z.object({
     coding: boundedList(
       z
-        .array(z.object({ system: text(300).optional(), code: z.literal('CST', { error: 'expected CST' }) }))
+        .array(
+          z.object({
+            system: text(300).optional(),
+            code: z.literal('CST', { error: 'expected CST' }),
+          }),
+        )
         .min(1),
       5,
     ),
@@ -46,7 +73,9 @@ const custodianSchema = z.strictObject({
   reference: z.object({
     identifier: z.object({
       system: text(300).optional(),
-      value: z.enum(SOURCE_TYPES, { error: `expected a source: ${SOURCE_TYPES.join(', ')}` }),
+      value: z.enum(SOURCE_TYPES, {
+        error: `expected a source: ${SOURCE_TYPES.join(', ')}`,
+      }),
     }),
   }),
 });
@@ -55,19 +84,31 @@ const provisionSchema = z
   .strictObject(
     withTexts('RecordConsent.provision', {
       type: z.enum(['permit', 'deny'], { error: 'expected permit or deny' }),
-      period: z.object({ start: dateTimeSchema.optional(), end: dateTimeSchema.optional() }).optional(),
+      period: z
+        .object({
+          start: dateTimeSchema.optional(),
+          end: dateTimeSchema.optional(),
+        })
+        .optional(),
       purpose: boundedList(
         z.array(
           z.object({
             system: text(300).optional(),
-            code: z.enum(['TREAT', 'PATRQT'], { error: 'expected TREAT or PATRQT' }),
+            code: z.enum(['TREAT', 'PATRQT'], {
+              error: 'expected TREAT or PATRQT',
+            }),
           }),
         ),
         2,
       ).optional(),
-      actor: boundedList(z.array(custodianSchema), SOURCE_TYPES.length).optional(),
+      actor: boundedList(
+        z.array(custodianSchema),
+        SOURCE_TYPES.length,
+      ).optional(),
       securityLabel: boundedList(
-        z.array(z.object({ system: text(300).optional(), code: text(100) })).min(1),
+        z
+          .array(z.object({ system: text(300).optional(), code: text(100) }))
+          .min(1),
         20,
       ).optional(),
     }),
@@ -78,19 +119,31 @@ const provisionSchema = z
           : undefined,
     },
   )
-  .refine(({ securityLabel, purpose, actor }) => (securityLabel && (purpose ?? actor)) === undefined, {
-    path: ['securityLabel'],
-    error: 'cannot be combined with purpose or actor; record one consent for each',
-  });
+  .refine(
+    ({ securityLabel, purpose, actor }) =>
+      (securityLabel && (purpose ?? actor)) === undefined,
+    {
+      path: ['securityLabel'],
+      error:
+        'cannot be combined with purpose or actor; record one consent for each',
+    },
+  );
 
 const evidence = {
   sourceReference: reference.optional(),
   sourceAttachment: z
-    .object({ url: z.url().max(2_000), title: text(300).optional(), contentType: text(100).optional() })
+    .object({
+      url: z.url().max(2_000),
+      title: text(300).optional(),
+      contentType: text(100).optional(),
+    })
     .optional(),
 };
 
-/** A FHIR Consent to record. Members that do not change its meaning, such as `text`, are ignored. */
+/**
+ * A FHIR Consent to record. Members that do not change its meaning, such as
+ * `text`, are ignored.
+ */
 export const recordConsentBodySchema = described('RecordConsent', {
   resourceType: z.literal('Consent', { error: 'expected a FHIR Consent' }),
   status: z.literal('active', {
@@ -100,11 +153,15 @@ export const recordConsentBodySchema = described('RecordConsent', {
     .refine(
       ({ coding }) =>
         coding.some(
-          ({ system, code }) => code === 'patient-privacy' && (system ?? CONSENT_SCOPE) === CONSENT_SCOPE,
+          ({ system, code }) =>
+            code === 'patient-privacy' &&
+            (system ?? CONSENT_SCOPE) === CONSENT_SCOPE,
         ),
       { error: 'expected patient-privacy' },
     )
-    .meta({ allOf: [{ properties: { coding: { contains: PRIVACY_CODING } } }] }),
+    .meta({
+      allOf: [{ properties: { coding: { contains: PRIVACY_CODING } } }],
+    }),
   category: boundedList(z.array(concept).min(1), 10),
   patient: reference.optional(),
   dateTime: dateTimeSchema,
@@ -115,11 +172,18 @@ export const recordConsentBodySchema = described('RecordConsent', {
   provision: provisionSchema,
   modifierExtension: unsupported,
 })
-  .refine((body) => body.sourceReference !== undefined || body.sourceAttachment !== undefined, {
-    path: ['sourceReference'],
-    error: 'the evidence is required: sourceReference or sourceAttachment',
-  })
-  .meta({ id: 'RecordConsent', anyOf: [required('sourceReference'), required('sourceAttachment')] });
+  .refine(
+    (body) =>
+      body.sourceReference !== undefined || body.sourceAttachment !== undefined,
+    {
+      path: ['sourceReference'],
+      error: 'the evidence is required: sourceReference or sourceAttachment',
+    },
+  )
+  .meta({
+    id: 'RecordConsent',
+    anyOf: [required('sourceReference'), required('sourceAttachment')],
+  });
 export type RecordConsentBody = z.output<typeof recordConsentBodySchema>;
 
 /** A recorded FHIR Consent. */
@@ -127,7 +191,9 @@ export const consentSchema = z
   .looseObject({
     resourceType: z.literal('Consent'),
     id: idSchema,
-    status: z.enum(['active', 'inactive']).meta({ description: '`inactive`: it was ended.' }),
+    status: z
+      .enum(['active', 'inactive'])
+      .meta({ description: '`inactive`: it was ended.' }),
     meta: z.object({ lastUpdated: z.string() }),
   })
   .meta({ id: 'Consent' });
@@ -143,5 +209,8 @@ export const consentEndpoints = {
     'GET /medical/v1/patient/:id/consent',
     z.object({ consents: z.array(consentSchema) }),
   ),
-  endConsent: endpoint('POST /medical/v1/patient/:id/consent/:consentId/end', consentSchema),
+  endConsent: endpoint(
+    'POST /medical/v1/patient/:id/consent/:consentId/end',
+    consentSchema,
+  ),
 } as const;

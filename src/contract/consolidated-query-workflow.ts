@@ -1,4 +1,7 @@
-/** Input of the workflow `consolidatedQuery`. It carries ids only; everything else is read from PostgreSQL. */
+/**
+ * Input of the workflow `consolidatedQuery`. It carries ids only; everything
+ * else is read from PostgreSQL.
+ */
 export interface ConsolidatedQueryInput {
   accountId: string;
   requestId: string;

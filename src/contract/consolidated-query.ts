@@ -11,7 +11,11 @@ import { recordOriginsSchema, splitDeliverySchema } from './record-origins.ts';
 export const CONVERSION_TYPES = ['json', 'html', 'pdf'] as const;
 export type ConversionType = (typeof CONVERSION_TYPES)[number];
 
-export const CONSOLIDATED_STATUSES = ['processing', 'completed', 'failed'] as const;
+export const CONSOLIDATED_STATUSES = [
+  'processing',
+  'completed',
+  'failed',
+] as const;
 export type ConsolidatedStatus = (typeof CONSOLIDATED_STATUSES)[number];
 
 /** FHIR R4 resource types that a consolidated record may contain. */
@@ -32,15 +36,24 @@ const RESOURCES_MAX = 200;
 
 const resourcesSchema = z
   .union([resourcesText, boundedList(z.array(resourcesText), 100)])
-  .transform((value) => [value].flat().flatMap((text) => text.split(',').map((name) => name.trim())))
+  .transform((value) =>
+    [value]
+      .flat()
+      .flatMap((text) => text.split(',').map((name) => name.trim())),
+  )
   .superRefine((names, context) => {
-    const refuse = (message: string) => context.addIssue({ code: 'custom', message });
-    if (names.length > RESOURCES_MAX) return refuse(`must name at most ${RESOURCES_MAX} types`);
-    // Only the first unknown type is reported, because the message lists all valid types.
+    const refuse = (message: string) =>
+      context.addIssue({ code: 'custom', message });
+    if (names.length > RESOURCES_MAX)
+      return refuse(`must name at most ${RESOURCES_MAX} types`);
+    // Only the first unknown type is reported, because the message lists all
+    // valid types.
     const unknown = names.find((name) => !recordTypes.has(name));
     if (unknown === undefined) return;
     const what =
-      unknown === '' ? 'contains an empty name' : `${quoted(unknown)} is not a supported resource type`;
+      unknown === ''
+        ? 'contains an empty name'
+        : `${quoted(unknown)} is not a supported resource type`;
     refuse(`${what}; supported types are ${RECORD_TYPES.join(', ')}`);
   })
   .transform((names) => [...new Set(names)].sort())
@@ -51,26 +64,41 @@ const resourcesSchema = z
 
 const dateSchema = (description: string) =>
   z.iso
-    .date({ error: ({ input }) => `${quoted(input ?? '')} is not a date in the format YYYY-MM-DD` })
+    .date({
+      error: ({ input }) =>
+        `${quoted(input ?? '')} is not a date in the format YYYY-MM-DD`,
+    })
     .refine((date) => date >= '0001-01-01', { error: 'is before the year 1' })
     .optional()
     .meta({ description });
 
-/** Query parameters that select a part of a record; shared by all operations on it. */
+/**
+ * Query parameters that select a part of a record; shared by all operations on
+ * it.
+ */
 export const recordFilter = {
   resources: resourcesSchema.optional(),
-  dateFrom: dateSchema('First day to include. Resources without a date are always included.'),
+  dateFrom: dateSchema(
+    'First day to include. Resources without a date are always included.',
+  ),
   dateTo: dateSchema('Last day to include.'),
 };
 
-/** Query parameters: `recordFilter` and the given members, with `checkDateOrder`. */
+/**
+ * Query parameters: `recordFilter` and the given members, with
+ * `checkDateOrder`.
+ */
 export const recordQuery = <S extends z.ZodRawShape>(shape: S) =>
   z.object({ ...recordFilter, ...shape }).superRefine(checkDateOrder);
 
-/** Refinement of a schema with `dateFrom` and `dateTo`: adds an issue if `dateTo` is before `dateFrom`. */
+/**
+ * Refinement of a schema with `dateFrom` and `dateTo`: adds an issue if
+ * `dateTo` is before `dateFrom`.
+ */
 export function checkDateOrder(query: object, context: z.RefinementCtx): void {
   const { dateFrom, dateTo } = query as { dateFrom?: string; dateTo?: string };
-  if (dateFrom === undefined || dateTo === undefined || dateFrom <= dateTo) return;
+  if (dateFrom === undefined || dateTo === undefined || dateFrom <= dateTo)
+    return;
   context.addIssue({
     code: 'custom',
     path: ['dateTo'],
@@ -90,7 +118,10 @@ export const consolidatedQuerySchema = component('ConsolidatedQuery', {
 });
 export type ConsolidatedQuery = z.output<typeof consolidatedQuerySchema>;
 
-/** Response of "get one consolidated query": includes the link, so that a caller can do without the webhook (decision 31). */
+/**
+ * Response of "get one consolidated query": includes the link, so that a caller
+ * can do without the webhook (decision 31).
+ */
 export const oneConsolidatedQuerySchema = consolidatedQuerySchema
   .extend(
     withTexts('OneConsolidatedQuery', {
@@ -116,7 +147,10 @@ export const fhirBundleSchema = z
 
 export const CONSOLIDATED_DATA_EVENT_TYPE = 'medical.consolidated-data';
 
-/** Sent when a consolidated query has completed or failed (docs/interface.md, Events). */
+/**
+ * Sent when a consolidated query has completed or failed (docs/interface.md,
+ * Events).
+ */
 export const consolidatedDataEventSchema = component('ConsolidatedDataEvent', {
   meta: eventMetaOf(z.literal(CONSOLIDATED_DATA_EVENT_TYPE)),
   patients: z.array(
@@ -130,14 +164,18 @@ export const consolidatedDataEventSchema = component('ConsolidatedDataEvent', {
     }),
   ),
 });
-export type ConsolidatedDataEvent = z.output<typeof consolidatedDataEventSchema>;
+export type ConsolidatedDataEvent = z.output<
+  typeof consolidatedDataEventSchema
+>;
 
 export const consolidatedEndpoints = {
   startConsolidatedQuery: endpoint(
     'POST /medical/v1/patient/:id/consolidated/query',
     consolidatedQuerySchema,
     {
-      query: recordQuery({ conversionType: z.enum(CONVERSION_TYPES).default('json') }),
+      query: recordQuery({
+        conversionType: z.enum(CONVERSION_TYPES).default('json'),
+      }),
       body: startConsolidatedBodySchema,
     },
   ),
@@ -153,30 +191,46 @@ export const consolidatedEndpoints = {
     'GET /medical/v1/patient/:id/consolidated/query/:requestId',
     oneConsolidatedQuerySchema,
   ),
-  getConsolidated: endpoint('GET /medical/v1/patient/:id/consolidated', fhirBundleSchema, {
-    query: recordQuery({}),
-    mediaType: 'application/fhir+json',
-  }),
-  countConsolidated: endpoint('GET /medical/v1/patient/:id/consolidated/count', {
-    query: recordQuery({}),
-    responses: {
-      200: z.object({
-        total: z.number().int(),
-        resources: z.record(z.string(), z.number().int()),
-        filter: described('countConsolidated.filter', {
-          resources: z.string(),
-          dateFrom: z.string().optional(),
-          dateTo: z.string().optional(),
-        }),
-      }),
+  getConsolidated: endpoint(
+    'GET /medical/v1/patient/:id/consolidated',
+    fhirBundleSchema,
+    {
+      query: recordQuery({}),
+      mediaType: 'application/fhir+json',
     },
-  }),
-  getRecordOrigins: endpoint('GET /medical/v1/patient/:id/record/:resourceId/origins', recordOriginsSchema),
-  getRecordConformance: endpoint('GET /medical/v1/patient/:id/record/conformance', recordConformanceSchema),
+  ),
+  countConsolidated: endpoint(
+    'GET /medical/v1/patient/:id/consolidated/count',
+    {
+      query: recordQuery({}),
+      responses: {
+        200: z.object({
+          total: z.number().int(),
+          resources: z.record(z.string(), z.number().int()),
+          filter: described('countConsolidated.filter', {
+            resources: z.string(),
+            dateFrom: z.string().optional(),
+            dateTo: z.string().optional(),
+          }),
+        }),
+      },
+    },
+  ),
+  getRecordOrigins: endpoint(
+    'GET /medical/v1/patient/:id/record/:resourceId/origins',
+    recordOriginsSchema,
+  ),
+  getRecordConformance: endpoint(
+    'GET /medical/v1/patient/:id/record/conformance',
+    recordConformanceSchema,
+  ),
   splitRecordResource: endpoint(
     'POST /medical/v1/patient/:id/record/:resourceId/split',
     recordOriginsSchema,
     { body: splitDeliverySchema },
   ),
-  joinRecordResource: endpoint('POST /medical/v1/patient/:id/record/:resourceId/join', recordOriginsSchema),
+  joinRecordResource: endpoint(
+    'POST /medical/v1/patient/:id/record/:resourceId/join',
+    recordOriginsSchema,
+  ),
 } as const;

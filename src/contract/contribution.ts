@@ -18,18 +18,25 @@ const resourceSchema = z
     }),
     id: z
       .string()
-      .regex(/^[A-Za-z0-9.-]{1,64}$/, { error: 'must have 1 to 64 letters, digits, "-" or "."' })
+      .regex(/^[A-Za-z0-9.-]{1,64}$/, {
+        error: 'must have 1 to 64 letters, digits, "-" or "."',
+      })
       .optional(),
   })
   .meta({ id: 'ContributedResource' });
 
-const entrySchema = z.looseObject({ fullUrl: z.string().max(500).optional(), resource: resourceSchema });
+const entrySchema = z.looseObject({
+  fullUrl: z.string().max(500).optional(),
+  resource: resourceSchema,
+});
 export type ContributedEntry = z.output<typeof entrySchema>;
 
 const bundleSchema = z
   .looseObject({
     resourceType: z.literal('Bundle', { error: 'must be Bundle' }),
-    type: z.enum(['collection', 'searchset'], { error: 'must be collection or searchset' }),
+    type: z.enum(['collection', 'searchset'], {
+      error: 'must be collection or searchset',
+    }),
     entry: boundedList(
       z.array(entrySchema).min(1, { error: 'must have at least one resource' }),
       CONTRIBUTED_RESOURCES_MAX,
@@ -54,8 +61,16 @@ export const CONTRIBUTED_DOCUMENT_BYTES_MAX = 50_000_000;
 const documentReferenceBodySchema = z
   .looseObject({
     description: z.string().trim().min(1).max(1_000),
-    type: z.looseObject({}, { error: 'type is required: what kind of document it is, {text, coding}' }),
-    context: z.looseObject({}, { error: 'context is required, with the period of the care' }),
+    type: z.looseObject(
+      {},
+      {
+        error: 'type is required: what kind of document it is, {text, coding}',
+      },
+    ),
+    context: z.looseObject(
+      {},
+      { error: 'context is required, with the period of the care' },
+    ),
   })
   .meta({ id: 'ContributedDocument' });
 
@@ -67,20 +82,30 @@ export const contributionEndpoints = {
     responses: {
       200: z.object({
         documentReferenceId: idSchema,
-        uploadUrl: z.string().meta({ description: 'Where to PUT the file; valid for an hour.' }),
+        uploadUrl: z
+          .string()
+          .meta({ description: 'Where to PUT the file; valid for an hour.' }),
       }),
     },
     errors: [404],
   }),
-  contributeData: endpoint('PUT /medical/v1/patient/:id/consolidated', fhirBundleSchema, {
-    body: bundleSchema,
-    fhirBytesMax: CONTRIBUTION_BYTES_MAX,
-  }),
+  contributeData: endpoint(
+    'PUT /medical/v1/patient/:id/consolidated',
+    fhirBundleSchema,
+    {
+      body: bundleSchema,
+      fhirBytesMax: CONTRIBUTION_BYTES_MAX,
+    },
+  ),
   listContributions: endpoint(
     'GET /medical/v1/patient/:id/contribution',
     z.object({ contributions: z.array(contributionSchema) }),
   ),
-  removeContribution: endpoint('DELETE /medical/v1/patient/:id/contribution/:contributionId', null, {
-    errors: [409],
-  }),
+  removeContribution: endpoint(
+    'DELETE /medical/v1/patient/:id/contribution/:contributionId',
+    null,
+    {
+      errors: [409],
+    },
+  ),
 } as const;

@@ -3,23 +3,42 @@ export interface DischargeFollowUpInput {
   accountId: string;
   /** The notification of the discharge. */
   notificationId: string;
-  /** ISO 8601. The rounds are scheduled from this time, however late the workflow starts. */
+  /**
+   * ISO 8601. The rounds are scheduled from this time, however late the
+   * workflow starts.
+   */
   startedAt: string;
   plan: FollowUpPlan;
 }
 
-/** When the source is queried again, in milliseconds since the discharge became known. */
+/**
+ * When the source is queried again, in milliseconds since the discharge became
+ * known.
+ */
 export interface FollowUpPlan {
   roundsMs: readonly number[];
-  /** How long to wait for the query of the last round: longer than all attempts of an hie source together. */
+  /**
+   * How long to wait for the query of the last round: longer than all attempts
+   * of an hie source together.
+   */
   lastQueryMs: number;
 }
 
 const HOUR_MS = 3_600_000;
 
-/** Written into the input of each new follow-up, so that a change applies to new ones only. */
+/**
+ * Written into the input of each new follow-up, so that a change applies to new
+ * ones only.
+ */
 export const FOLLOW_UP_PLAN: FollowUpPlan = {
-  roundsMs: [HOUR_MS / 12, HOUR_MS / 2, 4 * HOUR_MS, 24 * HOUR_MS, 48 * HOUR_MS, 96 * HOUR_MS],
+  roundsMs: [
+    HOUR_MS / 12,
+    HOUR_MS / 2,
+    4 * HOUR_MS,
+    24 * HOUR_MS,
+    48 * HOUR_MS,
+    96 * HOUR_MS,
+  ],
   lastQueryMs: 7 * 24 * HOUR_MS,
 };
 
@@ -27,7 +46,10 @@ export const FOLLOW_UP_PLAN: FollowUpPlan = {
 export const DISCHARGE_FOLLOW_UP_MESSAGES = {
   /** Query: `DischargeFollowUpProgress`. */
   status: 'status',
-  /** Signal: the follow-up's row has changed (the discharge was withdrawn). Only a hint; the row is authoritative. */
+  /**
+   * Signal: the follow-up's row has changed (the discharge was withdrawn). Only
+   * a hint; the row is authoritative.
+   */
   look: 'look',
   /** Update with a validator: ends the follow-up. */
   cancel: 'cancel',

@@ -3,9 +3,16 @@ import { checkDateOrder, recordFilter } from './consolidated-query.ts';
 import { endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { itemCount } from './paging.ts';
-import { component, described, idSchema, recordSourceSchema } from './primitives.ts';
+import {
+  component,
+  described,
+  idSchema,
+  recordSourceSchema,
+} from './primitives.ts';
 
-/** Formats that a C-CDA document can be converted to (E14, `conversionType`). */
+/**
+ * Formats that a C-CDA document can be converted to (E14, `conversionType`).
+ */
 export const DOCUMENT_FORMATS = ['html', 'pdf'] as const;
 export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number];
 
@@ -69,7 +76,11 @@ export const documentEndpoints = {
       output: z.enum(DOCUMENT_OUTPUTS).default('fhir'),
     }).superRefine(checkDateOrder),
     responses: {
-      200: z.object({ documents: z.array(z.union([documentReferenceSchema, documentDtoSchema])) }),
+      200: z.object({
+        documents: z.array(
+          z.union([documentReferenceSchema, documentDtoSchema]),
+        ),
+      }),
     },
     errors: [404],
   }),
@@ -85,11 +96,14 @@ export const documentEndpoints = {
     responses: { 200: z.object({ url: z.string() }) },
     errors: [404, 410, 422],
   }),
-  startBulkDocumentUrls: endpoint('POST /medical/v1/document/download-url/bulk', {
-    query: z.object({ patientId: idSchema }),
-    responses: {
-      200: z.object({ status: z.literal('processing'), requestId: idSchema }),
+  startBulkDocumentUrls: endpoint(
+    'POST /medical/v1/document/download-url/bulk',
+    {
+      query: z.object({ patientId: idSchema }),
+      responses: {
+        200: z.object({ status: z.literal('processing'), requestId: idSchema }),
+      },
+      errors: [404],
     },
-    errors: [404],
-  }),
+  ),
 } as const;

@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { endpoint } from './endpoint.ts';
 import { component } from './primitives.ts';
 
-/** Maximum and default lifetime of an embed token: 10 hours (docs/interface.md, E1). */
+/**
+ * Maximum and default lifetime of an embed token: 10 hours (docs/interface.md,
+ * E1).
+ */
 export const EMBED_TOKEN_SECONDS_MAX = 36_000;
 
 /** The body of E1 is optional. */
@@ -18,7 +21,9 @@ export const createEmbedTokenBodySchema = z
       .default(EMBED_TOKEN_SECONDS_MAX),
   })
   .nullish()
-  .transform((body) => body ?? { expirationInSeconds: EMBED_TOKEN_SECONDS_MAX });
+  .transform(
+    (body) => body ?? { expirationInSeconds: EMBED_TOKEN_SECONDS_MAX },
+  );
 
 export const embedTokenSchema = component('EmbedToken', {
   token: z.string(),

@@ -6,14 +6,20 @@ import type { Scope } from './scope.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
-/** One operation of the interface. Routes, validation, types, the OpenAPI document and the client are derived from it. */
+/**
+ * One operation of the interface. Routes, validation, types, the OpenAPI
+ * document and the client are derived from it.
+ */
 export interface Endpoint {
   method: HttpMethod;
   /** With `:name` for path parameters. */
   path: string;
   /** Section of docs/interface.md that defines the operation. */
   reference: string;
-  /** Scope that the API key needs; without it, `scopeOf` derives the scope from the method. */
+  /**
+   * Scope that the API key needs; without it, `scopeOf` derives the scope from
+   * the method.
+   */
   scope?: Scope;
   tag:
     | 'patient'
@@ -37,22 +43,37 @@ export interface Endpoint {
   /** Every write also accepts `Idempotency-Key`. */
   headers?: z.ZodObject;
   body?: z.ZodType;
-  /** The body is FHIR, whose decimals stay as written, and may be as large as this, in bytes. */
+  /**
+   * The body is FHIR, whose decimals stay as written, and may be as large as
+   * this, in bytes.
+   */
   fhirBytesMax?: number;
-  /** Whether accounts of the dialect "published" may send members that the body's schema refuses; they are ignored. */
+  /**
+   * Whether accounts of the dialect "published" may send members that the
+   * body's schema refuses; they are ignored.
+   */
   ignoresUnknownWhenPublished?: boolean;
   /** Media type of success responses; default `application/json`. */
   mediaType?: string;
-  /** Schema of the response body by success status; `null` for a response without a body. */
+  /**
+   * Schema of the response body by success status; `null` for a response
+   * without a body.
+   */
   responses: Readonly<Record<number, z.ZodType | null>>;
   /** Error statuses in addition to those that `errorStatusesOf` derives. */
   errors?: readonly ErrorStatus[];
 }
 
-/** Error statuses of every operation: invalid key, missing scope, limit reached, internal error, unavailable dependency. */
+/**
+ * Error statuses of every operation: invalid key, missing scope, limit reached,
+ * internal error, unavailable dependency.
+ */
 const COMMON_ERRORS = [401, 403, 429, 500, 503] as const;
 
-/** All error statuses of an operation in ascending order: common ones, its own, and those implied by its method and input. */
+/**
+ * All error statuses of an operation in ascending order: common ones, its own,
+ * and those implied by its method and input.
+ */
 export function errorStatusesOf({
   method,
   params,
@@ -61,19 +82,34 @@ export function errorStatusesOf({
   body,
   errors = [],
 }: Endpoint): ErrorStatus[] {
-  const ofInput: readonly ErrorStatus[] = (params ?? query ?? headers ?? body) ? [400] : [];
+  const ofInput: readonly ErrorStatus[] =
+    (params ?? query ?? headers ?? body) ? [400] : [];
   const ofPath: readonly ErrorStatus[] = params === undefined ? [] : [404];
-  const ofMatch: readonly ErrorStatus[] = headers !== undefined && 'if-match' in headers.shape ? [412] : [];
-  // With an Idempotency-Key: 409 while the first request is in progress, 422 if the key was used for a different request.
+  const ofMatch: readonly ErrorStatus[] =
+    headers !== undefined && 'if-match' in headers.shape ? [412] : [];
+  // With an Idempotency-Key: 409 while the first request is in progress, 422 if
+  // the key was used for a different request.
   const ofKey: readonly ErrorStatus[] = method === 'GET' ? [] : [409, 422];
   const ofBody: readonly ErrorStatus[] = body === undefined ? [] : [413, 415];
   // The address counts as part of the headers.
   const ofAddress: readonly ErrorStatus[] = query === undefined ? [] : [431];
-  const all = [COMMON_ERRORS, ofInput, ofPath, ofMatch, ofKey, ofBody, ofAddress, errors].flat();
+  const all = [
+    COMMON_ERRORS,
+    ofInput,
+    ofPath,
+    ofMatch,
+    ofKey,
+    ofBody,
+    ofAddress,
+    errors,
+  ].flat();
   return [...new Set(all)].sort((a, b) => a - b);
 }
 
-/** Method and path of an operation, under which `operations.json` has its texts: `GET /medical/v1/facility`. */
+/**
+ * Method and path of an operation, under which `operations.json` has its texts:
+ * `GET /medical/v1/facility`.
+ */
 type Route = `${HttpMethod} /${string}`;
 type Texts = Pick<Endpoint, 'tag' | 'reference' | 'summary' | 'description'>;
 type Addressed<R> = R extends `${infer M extends HttpMethod} ${infer P}`
@@ -97,28 +133,50 @@ type Answered<A> = A extends z.ZodType
     : A;
 
 /**
- * An operation from its route, what it answers, its other shapes and errors, and the texts of the route. Keeps the literal types. Throws
- * when the module is loaded if `operations.json` has no texts of the route.
+ * An operation from its route, what it answers, its other shapes and errors,
+ * and the texts of the route. Keeps the literal types. Throws when the module
+ * is loaded if `operations.json` has no texts of the route.
  *
- * @param answer the body of a 200; null: a 204; or all shapes, where there is more to say of it
+ * @param answer the body of a 200; null: a 204; or all shapes, where there is
+ *   more to say of it
  */
 export function endpoint<
   R extends Route,
   const A extends Shapes | z.ZodType | null,
   const S extends Omit<Shapes, 'responses'> = Record<never, never>,
->(route: R, answer: A, others?: S): Answered<A> & S & Omit<Addressed<R>, keyof (Answered<A> & S)> & Texts {
-  const ok = answer === null ? { responses: { 204: null } } : { responses: { 200: answer } };
+>(
+  route: R,
+  answer: A,
+  others?: S,
+): Answered<A> & S & Omit<Addressed<R>, keyof (Answered<A> & S)> & Texts {
+  const ok =
+    answer === null
+      ? { responses: { 204: null } }
+      : { responses: { 200: answer } };
   const isBody = answer === null || answer instanceof z.ZodType;
   const shapes = { ...(isBody ? ok : answer), ...others } as Answered<A> & S;
   const [method, path = ''] = route.split(' ');
-  // Not the type of the file: declarations of the library cannot name a JSON file.
-  const said = (texts as Partial<Record<string, object>>)[route] as Texts | undefined;
-  if (said === undefined) throw new Error(`operations.json has no texts of ${route}`);
+  // Not the type of the file: declarations of the library cannot name a JSON
+  // file.
+  const said = (texts as Partial<Record<string, object>>)[route] as
+    | Texts
+    | undefined;
+  if (said === undefined)
+    throw new Error(`operations.json has no texts of ${route}`);
   const { headers } = shapes as Shapes;
-  const ofWrite = method === 'GET' ? {} : { headers: idempotency.extend(headers?.shape ?? {}) };
+  const ofWrite =
+    method === 'GET'
+      ? {}
+      : { headers: idempotency.extend(headers?.shape ?? {}) };
   const ids = [...path.matchAll(/:(\w+)/g)].map(([, name]) => [name, idSchema]);
-  const ofPath = ids.length === 0 ? {} : { params: z.object(Object.fromEntries(ids)) };
-  return { ...({ method, path, ...ofPath } as Addressed<R>), ...said, ...shapes, ...ofWrite };
+  const ofPath =
+    ids.length === 0 ? {} : { params: z.object(Object.fromEntries(ids)) };
+  return {
+    ...({ method, path, ...ofPath } as Addressed<R>),
+    ...said,
+    ...shapes,
+    ...ofWrite,
+  };
 }
 
 const idempotency = described('Idempotency-Key', {
@@ -129,10 +187,14 @@ type Input<T> = T extends z.ZodType ? z.input<T> : undefined;
 type Output<T> = T extends z.ZodType ? z.output<T> : undefined;
 
 /** Input types of an operation, as a client passes them. */
-export type EndpointRequest<E extends Endpoint> = (E extends { params: z.ZodType }
+export type EndpointRequest<E extends Endpoint> = (E extends {
+  params: z.ZodType;
+}
   ? { params: Input<E['params']> }
   : { params?: undefined }) &
-  (E extends { query: z.ZodType } ? { query: Input<E['query']> } : { query?: undefined }) &
+  (E extends { query: z.ZodType }
+    ? { query: Input<E['query']> }
+    : { query?: undefined }) &
   (E extends { body: z.ZodType }
     ? undefined extends Input<E['body']>
       ? { body?: Input<E['body']> }
@@ -140,4 +202,6 @@ export type EndpointRequest<E extends Endpoint> = (E extends { params: z.ZodType
     : { body?: undefined });
 
 /** Type of an operation's success response body. */
-export type EndpointResponse<E extends Endpoint> = Output<E['responses'][keyof E['responses']]>;
+export type EndpointResponse<E extends Endpoint> = Output<
+  E['responses'][keyof E['responses']]
+>;

@@ -18,7 +18,10 @@ import { querySweepEndpoints } from './query-sweep.ts';
 import { settingsEndpoints } from './settings.ts';
 import { webhookEndpoints } from './webhooks.ts';
 
-/** Every operation of the interface. To add one, add a row to the endpoints of its feature's file. */
+/**
+ * Every operation of the interface. To add one, add a row to the endpoints of
+ * its feature's file.
+ */
 export const endpoints = {
   ...patientEndpoints,
   ...possibleDuplicateEndpoints,

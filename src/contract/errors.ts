@@ -24,7 +24,10 @@ export const ERROR_NAMES = {
 } as const;
 export type ErrorStatus = keyof typeof ERROR_NAMES;
 
-/** Error body: RFC 9457 problem details, plus `name` and `errors` (docs/interface.md, Errors). */
+/**
+ * Error body: RFC 9457 problem details, plus `name` and `errors`
+ * (docs/interface.md, Errors).
+ */
 export const errorBodySchema = z
   .object({
     type: z.string(),
@@ -33,7 +36,9 @@ export const errorBodySchema = z
     title: z.string(),
     detail: z.string(),
     instance: z.string(),
-    errors: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+    errors: z
+      .array(z.object({ path: z.string(), message: z.string() }))
+      .optional(),
   })
   .meta({
     id: 'Error',

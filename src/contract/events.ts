@@ -5,7 +5,11 @@ import { documentUrlsEventSchema } from './documents.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { identityVerifiedEventSchema } from './identity.ts';
 import { messageEventSchema } from './messages.ts';
-import { encounterEventSchema, laboratoryEventSchema, pharmacyEventSchema } from './notifications.ts';
+import {
+  encounterEventSchema,
+  laboratoryEventSchema,
+  pharmacyEventSchema,
+} from './notifications.ts';
 import {
   component,
   idSchema,
@@ -16,9 +20,18 @@ import {
 } from './primitives.ts';
 import { testEventSchema } from './webhook-test.ts';
 
-/** Sent when one source of a query has completed or failed (docs/interface.md, Events). */
+/**
+ * Sent when one source of a query has completed or failed (docs/interface.md,
+ * Events).
+ */
 export const networkQueryEventSchema = component('NetworkQueryEvent', {
-  meta: eventMetaOf(z.enum(['network-query.hie', 'network-query.pharmacy', 'network-query.lab'])),
+  meta: eventMetaOf(
+    z.enum([
+      'network-query.hie',
+      'network-query.pharmacy',
+      'network-query.lab',
+    ]),
+  ),
   payload: z.object({
     patientId: idSchema,
     externalId: z.string().optional(),
@@ -27,7 +40,10 @@ export const networkQueryEventSchema = component('NetworkQueryEvent', {
       type: sourceTypeSchema,
       status: z.enum(['completed', 'failed']),
       completedAt: instantSchema,
-      /** Number of resources removed from the record because the source deleted them or moved them to another person. */
+      /**
+       * Number of resources removed from the record because the source deleted
+       * them or moved them to another person.
+       */
       retired: z.number().int().positive().optional(),
     }),
   }),
@@ -72,6 +88,9 @@ export const webhookEventSchema = z
   .meta({ id: 'WebhookEvent' });
 export type WebhookEvent = z.output<typeof webhookEventSchema>;
 
-export const networkQueryEventType = (source: SourceType): `network-query.${SourceType}` =>
-  `network-query.${source}`;
-export const NETWORK_QUERY_EVENT_TYPES = SOURCE_TYPES.map(networkQueryEventType);
+export const networkQueryEventType = (
+  source: SourceType,
+): `network-query.${SourceType}` => `network-query.${source}`;
+export const NETWORK_QUERY_EVENT_TYPES = SOURCE_TYPES.map(
+  networkQueryEventType,
+);

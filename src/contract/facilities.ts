@@ -56,9 +56,15 @@ export const createFacilityBodySchema = component('CreateFacility', {
 });
 export type CreateFacilityBody = z.output<typeof createFacilityBodySchema>;
 
-/** Body of "update facility" (PUT), which replaces. If `npi` is present, it must be the current one. */
+/**
+ * Body of "update facility" (PUT), which replaces. If `npi` is present, it must
+ * be the current one.
+ */
 export const updateFacilityBodySchema = createFacilityBodySchema
-  .extend({ npi: npiSchema.optional(), eTag: z.string().max(ETAG_LENGTH_MAX).optional() })
+  .extend({
+    npi: npiSchema.optional(),
+    eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
+  })
   .meta({ id: 'UpdateFacility' });
 export type UpdateFacilityBody = z.output<typeof updateFacilityBodySchema>;
 
@@ -66,7 +72,9 @@ export type UpdateFacilityBody = z.output<typeof updateFacilityBodySchema>;
 export const patientFacilitiesBodySchema = component('PatientFacilities', {
   facilityIds: boundedList(
     z
-      .array(idSchema, { error: 'facilityIds is required and must be a list of ids' })
+      .array(idSchema, {
+        error: 'facilityIds is required and must be a list of ids',
+      })
       .min(1, { error: 'at least one facility is required' }),
     PATIENT_LISTS_MAX.facilityIds,
     `at most ${PATIENT_LISTS_MAX.facilityIds} facilities are allowed`,
@@ -92,9 +100,16 @@ export const facilityEndpoints = {
     body: eTagBody,
     errors: [423],
   }),
-  getPatientFacilities: endpoint('GET /medical/v1/patient/:id/facility', facilities),
-  setPatientFacilities: endpoint('POST /medical/v1/patient/:id/facility', facilities, {
-    headers: ifMatch,
-    body: patientFacilitiesBodySchema,
-  }),
+  getPatientFacilities: endpoint(
+    'GET /medical/v1/patient/:id/facility',
+    facilities,
+  ),
+  setPatientFacilities: endpoint(
+    'POST /medical/v1/patient/:id/facility',
+    facilities,
+    {
+      headers: ifMatch,
+      body: patientFacilitiesBodySchema,
+    },
+  ),
 } as const;

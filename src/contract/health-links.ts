@@ -13,12 +13,21 @@ const bodySchema = described('createHealthLink body', {
   expirationInSeconds: z
     .int({ error: 'must be a whole number of seconds' })
     .min(1, { error: 'must be at least 1' })
-    .max(SECONDS.max, { error: `must be at most ${SECONDS.max}, which is a year` })
+    .max(SECONDS.max, {
+      error: `must be at most ${SECONDS.max}, which is a year`,
+    })
     .default(SECONDS.default),
-  passcode: z.string().min(6, { error: 'must have at least 6 characters' }).max(TEXT_LENGTH_MAX).optional(),
+  passcode: z
+    .string()
+    .min(6, { error: 'must have at least 6 characters' })
+    .max(TEXT_LENGTH_MAX)
+    .optional(),
   isOneTime: z.boolean().default(false),
   label: label
-    .meta({ ...NOT_BLANK, description: 'Anyone who sees the link can read it: no name.' })
+    .meta({
+      ...NOT_BLANK,
+      description: 'Anyone who sees the link can read it: no name.',
+    })
     .optional(),
 });
 
@@ -31,7 +40,9 @@ const healthLinkSchema = component('HealthLink', {
   createdAt: instantSchema,
   createdBy: z.string(),
   expiresAt: instantSchema,
-  openings: z.array(z.object({ openedAt: instantSchema, recipient: z.string() })),
+  openings: z.array(
+    z.object({ openedAt: instantSchema, recipient: z.string() }),
+  ),
 });
 export type HealthLink = z.output<typeof healthLinkSchema>;
 
@@ -46,7 +57,9 @@ const newHealthLinkSchema = healthLinkSchema.extend({
 export const healthLinkEndpoints = {
   createHealthLink: endpoint('POST /medical/v1/patient/:id/health-link', {
     // Optional.
-    body: bodySchema.nullish().transform((body) => body ?? bodySchema.parse({})),
+    body: bodySchema
+      .nullish()
+      .transform((body) => body ?? bodySchema.parse({})),
     responses: { 201: newHealthLinkSchema.meta({ id: 'NewHealthLink' }) },
   }),
   listHealthLinks: endpoint(

@@ -5,17 +5,27 @@ import { eventMetaOf } from './event-meta.ts';
 import { metadataSchema } from './network-query.ts';
 import { component, idSchema, instantSchema } from './primitives.ts';
 
-/** Individual access services (IAS): identity verification and AAL2 challenges (docs/interface.md, Individual access). */
+/**
+ * Individual access services (IAS): identity verification and AAL2 challenges
+ * (docs/interface.md, Individual access).
+ */
 const redirectUrlSchema = z
   .string()
-  .max(URL_LENGTH_MAX, { error: 'redirectUrl must have at most 2,000 characters' })
+  .max(URL_LENGTH_MAX, {
+    error: 'redirectUrl must have at most 2,000 characters',
+  })
   .meta({
     format: 'uri',
-    description: 'https URL to which the person’s browser is redirected afterwards.',
+    description:
+      'https URL to which the person’s browser is redirected afterwards.',
   });
 
 export const identitySessionRequestSchema = z
-  .object({ patientId: idSchema, redirectUrl: redirectUrlSchema, metadata: metadataSchema.optional() })
+  .object({
+    patientId: idSchema,
+    redirectUrl: redirectUrlSchema,
+    metadata: metadataSchema.optional(),
+  })
   .meta({ id: 'IdentitySessionRequest' });
 
 export const identitySessionSchema = component('IdentitySession', {
@@ -25,8 +35,16 @@ export const identitySessionSchema = component('IdentitySession', {
   status: z.enum(['pending', 'verified', 'failed']),
 });
 
-/** States of a verification or challenge; a pending one becomes expired when its time is over. */
-export const VERIFICATION_STATES = ['pending', 'verified', 'failed', 'expired'] as const;
+/**
+ * States of a verification or challenge; a pending one becomes expired when its
+ * time is over.
+ */
+export const VERIFICATION_STATES = [
+  'pending',
+  'verified',
+  'failed',
+  'expired',
+] as const;
 
 export const identitySessionStateSchema = component('IdentitySessionState', {
   sessionId: idSchema,
@@ -60,7 +78,9 @@ export const aal2ChallengeStateSchema = component('Aal2ChallengeState', {
 
 export const IDENTITY_VERIFIED_EVENT_TYPE = 'ias.identity.verified';
 
-/** Sent when a patient's identity has been verified (docs/interface.md, Events). */
+/**
+ * Sent when a patient's identity has been verified (docs/interface.md, Events).
+ */
 export const identityVerifiedEventSchema = component('IdentityVerifiedEvent', {
   meta: eventMetaOf(z.literal(IDENTITY_VERIFIED_EVENT_TYPE)),
   payload: z.object({
@@ -72,22 +92,42 @@ export const identityVerifiedEventSchema = component('IdentityVerifiedEvent', {
     verifiedAt: instantSchema,
   }),
 });
-export type IdentityVerifiedEvent = z.output<typeof identityVerifiedEventSchema>;
+export type IdentityVerifiedEvent = z.output<
+  typeof identityVerifiedEventSchema
+>;
 
-/** Request header with the id of the active AAL2 session, for queries with purpose ias (docs/interface.md, Requests). */
+/**
+ * Request header with the id of the active AAL2 session, for queries with
+ * purpose ias (docs/interface.md, Requests).
+ */
 export const AAL2_SESSION_HEADER = 'x-aal2-session';
 
 export const identityEndpoints = {
-  createIdentitySession: endpoint('POST /medical/v1/identity/session', identitySessionSchema, {
-    body: identitySessionRequestSchema,
-    errors: [404],
-  }),
-  getIdentitySession: endpoint('GET /medical/v1/identity/session/:id', identitySessionStateSchema),
-  createAal2Challenge: endpoint('POST /medical/v1/identity/aal2/challenge', aal2ChallengeSchema, {
-    body: aal2ChallengeRequestSchema,
-    errors: [404],
-  }),
-  getAal2Challenge: endpoint('GET /medical/v1/identity/aal2/challenge/:id', aal2ChallengeStateSchema, {
-    scope: 'write',
-  }),
+  createIdentitySession: endpoint(
+    'POST /medical/v1/identity/session',
+    identitySessionSchema,
+    {
+      body: identitySessionRequestSchema,
+      errors: [404],
+    },
+  ),
+  getIdentitySession: endpoint(
+    'GET /medical/v1/identity/session/:id',
+    identitySessionStateSchema,
+  ),
+  createAal2Challenge: endpoint(
+    'POST /medical/v1/identity/aal2/challenge',
+    aal2ChallengeSchema,
+    {
+      body: aal2ChallengeRequestSchema,
+      errors: [404],
+    },
+  ),
+  getAal2Challenge: endpoint(
+    'GET /medical/v1/identity/aal2/challenge/:id',
+    aal2ChallengeStateSchema,
+    {
+      scope: 'write',
+    },
+  ),
 } as const;

@@ -3,26 +3,38 @@ export interface MessageKey {
   messageId: string;
 }
 
-/** Input of the workflow `messageTransmission`. It carries ids only; everything else is read from PostgreSQL. */
+/**
+ * Input of the workflow `messageTransmission`. It carries ids only; everything
+ * else is read from PostgreSQL.
+ */
 export interface MessageTransmissionInput extends MessageKey {
   /** How long to wait for the network's receipt. */
   receiptWithinMs: number;
 }
 
-/** Written into the input of each new transmission, so that a change applies to new ones only. */
+/**
+ * Written into the input of each new transmission, so that a change applies to
+ * new ones only.
+ */
 export const RECEIPT_WITHIN_MS = 3 * 24 * 3_600_000;
 
 export const MESSAGE_TRANSMISSION_MESSAGES = {
   /** Query: `MessageTransmissionProgress`. */
   status: 'status',
-  /** Signal: the network has reported on the message. Only a hint; the message's row is authoritative. */
+  /**
+   * Signal: the network has reported on the message. Only a hint; the message's
+   * row is authoritative.
+   */
   receipt: 'receipt',
 } as const;
 
 /** Result of the query `status`: a snapshot of the transmission. */
 export interface MessageTransmissionProgress {
   messageId: string;
-  /** `waiting`: handed over to the network, not confirmed yet. `gone`: deleted with its patient. */
+  /**
+   * `waiting`: handed over to the network, not confirmed yet. `gone`: deleted
+   * with its patient.
+   */
   state: 'sending' | 'waiting' | 'completed' | 'failed' | 'gone';
   reason?: string;
 }
@@ -32,13 +44,18 @@ export type TransmissionStep =
   | { state: 'waiting' | 'completed' | 'gone' }
   | { state: 'failed'; reason: string };
 
-/** Why a message failed; shown to the caller. The network's own error text is not shown. */
+/**
+ * Why a message failed; shown to the caller. The network's own error text is
+ * not shown.
+ */
 export const MESSAGE_END_REASONS = {
-  refused: 'The network rejected the message; check the destination and the recipients',
+  refused:
+    'The network rejected the message; check the destination and the recipients',
   'unknown-recipient': 'The destination does not know the recipient',
   rejected: 'The recipient rejected the message',
   undelivered: 'The network could not deliver the message',
-  notHandedOver: 'The message could not be handed over to the network within 24 hours',
+  notHandedOver:
+    'The message could not be handed over to the network within 24 hours',
   noReceipt: 'The network did not confirm the delivery within 3 days',
   attachmentGone: 'An attached document no longer exists',
   byOperator: 'An operator cancelled the transmission; send the message again',

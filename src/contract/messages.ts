@@ -3,7 +3,14 @@ import { boundedList, NOT_BLANK, quoted, required } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
-import { component, described, idSchema, instantSchema, isNpi, withTexts } from './primitives.ts';
+import {
+  component,
+  described,
+  idSchema,
+  instantSchema,
+  isNpi,
+  withTexts,
+} from './primitives.ts';
 
 /** docs/interface.md, Message. */
 export const MESSAGE_DIRECTIONS = ['outbound', 'inbound'] as const;
@@ -15,14 +22,23 @@ export type TransportMethod = (typeof TRANSPORT_METHODS)[number];
 export const MESSAGE_NETWORKS = ['EHEX', 'CAREQUALITY', 'COMMONWELL'] as const;
 export type MessageNetwork = (typeof MESSAGE_NETWORKS)[number];
 
-/** Maximum number of messages that an account may send per minute (docs/interface.md, Limits). */
+/**
+ * Maximum number of messages that an account may send per minute
+ * (docs/interface.md, Limits).
+ */
 export const MESSAGES_PER_MINUTE = 60;
 export const MESSAGE_BODY_LENGTH_MAX = 100_000;
 export const MESSAGE_ATTACHMENTS_MAX = 50;
-/** Maximum total size of the attachments of one message; they are sent in one request. */
+/**
+ * Maximum total size of the attachments of one message; they are sent in one
+ * request.
+ */
 export const MESSAGE_ATTACHMENT_BYTES_MAX = 20_000_000;
 
-/** Columns by which the list of messages can be sorted; without `sort`, newest first. */
+/**
+ * Columns by which the list of messages can be sorted; without `sort`, newest
+ * first.
+ */
 export const MESSAGE_SORT = ['sentAt', 'id'] as const;
 
 export const messageSchema = component('Message', {
@@ -47,7 +63,10 @@ export type Message = z.output<typeof messageSchema>;
 const OID = /^[0-2](\.(0|[1-9]\d*))+$/;
 const DIRECT_ADDRESS = /^[^\s@<>"(),:;]+@([a-z0-9](-*[a-z0-9])*\.)+[a-z]{2,}$/i;
 
-/** The transport for a destination; undefined if it is neither an OID nor a Direct address. */
+/**
+ * The transport for a destination; undefined if it is neither an OID nor a
+ * Direct address.
+ */
 export function transportOf(destination: string): TransportMethod | undefined {
   if (OID.test(destination)) return 'xdr';
   return DIRECT_ADDRESS.test(destination) ? 'direct' : undefined;
@@ -69,14 +88,19 @@ export const messageRequestSchema = described('SendMessage', {
     .trim()
     .transform((value) => value.replace(/^urn:oid:/i, ''))
     .refine((value) => transportOf(value) !== undefined, {
-      error: 'is neither an OID (2.16.840…) nor a Direct address (name@direct.example.org)',
+      error:
+        'is neither an OID (2.16.840…) nor a Direct address (name@direct.example.org)',
     })
     .meta({
       description: 'An OID (sent by XDR), or a Direct address.',
       anyOf: [
-        { pattern: '^\\s*([Uu][Rr][Nn]:[Oo][Ii][Dd]:)?[0-2](\\.(0|[1-9][0-9]*))+\\s*$' },
         {
-          pattern: '^\\s*[^\\s@<>"(),:;]+@([A-Za-z0-9](-*[A-Za-z0-9])*\\.)+[A-Za-z]{2,}\\s*$',
+          pattern:
+            '^\\s*([Uu][Rr][Nn]:[Oo][Ii][Dd]:)?[0-2](\\.(0|[1-9][0-9]*))+\\s*$',
+        },
+        {
+          pattern:
+            '^\\s*[^\\s@<>"(),:;]+@([A-Za-z0-9](-*[A-Za-z0-9])*\\.)+[A-Za-z]{2,}\\s*$',
         },
       ],
     }),
@@ -89,7 +113,9 @@ export const messageRequestSchema = described('SendMessage', {
     .meta(NOT_BLANK),
   body: z
     .string()
-    .max(MESSAGE_BODY_LENGTH_MAX, { error: `must have at most ${MESSAGE_BODY_LENGTH_MAX} characters` })
+    .max(MESSAGE_BODY_LENGTH_MAX, {
+      error: `must have at most ${MESSAGE_BODY_LENGTH_MAX} characters`,
+    })
     .optional(),
   attachments: boundedList(
     z.array(idSchema),
@@ -98,7 +124,11 @@ export const messageRequestSchema = described('SendMessage', {
   )
     .transform((ids) => [...new Set(ids.map((id) => id.toLowerCase()))])
     .optional(),
-  intendedRecipientNpi: boundedList(z.array(npiSchema), 20, 'at most 20 recipients are allowed').optional(),
+  intendedRecipientNpi: boundedList(
+    z.array(npiSchema),
+    20,
+    'at most 20 recipients are allowed',
+  ).optional(),
 })
   .superRefine(({ destination, network, body, attachments }, context) => {
     if ((body ?? '').trim() === '' && (attachments ?? []).length === 0)
@@ -118,18 +148,25 @@ export const messageRequestSchema = described('SendMessage', {
     id: 'SendMessage',
     anyOf: [
       { ...required('body'), properties: { body: NOT_BLANK } },
-      { ...required('attachments'), properties: { attachments: { minItems: 1 } } },
+      {
+        ...required('attachments'),
+        properties: { attachments: { minItems: 1 } },
+      },
     ],
   });
 export type MessageRequest = z.output<typeof messageRequestSchema>;
 
-export const MESSAGE_EVENT_TYPES = ['message.received', 'message.status'] as const;
+export const MESSAGE_EVENT_TYPES = [
+  'message.received',
+  'message.status',
+] as const;
 export type MessageEventType = (typeof MESSAGE_EVENT_TYPES)[number];
 
 /**
- * Sent when a message is received, and when a sent message has completed or failed (docs/interface.md, Events). Published
- * consumers of `message.status` require `completedAt`, which a Message does not have: the time at which the message
- * completed or failed.
+ * Sent when a message is received, and when a sent message has completed or
+ * failed (docs/interface.md, Events). Published consumers of `message.status`
+ * require `completedAt`, which a Message does not have: the time at which the
+ * message completed or failed.
  */
 export const messageEventSchema = component('MessageEvent', {
   meta: eventMetaOf(z.enum(MESSAGE_EVENT_TYPES)),
@@ -152,7 +189,9 @@ export const messageEndpoints = {
         .describe('Exact match with the `destination` of the message.'),
       status: z.enum(MESSAGE_STATUSES).optional(),
     }),
-    responses: { 200: z.object({ messages: z.array(messageSchema), meta: pageMetaSchema }) },
+    responses: {
+      200: z.object({ messages: z.array(messageSchema), meta: pageMetaSchema }),
+    },
   }),
   getMessage: endpoint('GET /medical/v1/message/:id', messageSchema),
   sendMessage: endpoint('POST /medical/v1/message', messageSchema, {

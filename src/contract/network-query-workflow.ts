@@ -4,7 +4,10 @@ import type { SourceType } from './primitives.ts';
 export interface NetworkQueryInput {
   accountId: string;
   requestId: string;
-  /** 0 for the query itself; n ≥ 1 for the nth redrive, which queries single sources again after the query's end. */
+  /**
+   * 0 for the query itself; n ≥ 1 for the nth redrive, which queries single
+   * sources again after the query's end.
+   */
   run: number;
   sources: { source: SourceType; attempt: number }[];
   steering: Record<SourceType, SourceSteering>;
@@ -15,15 +18,26 @@ export interface NetworkQueryInput {
 /** Far below the 51,200 events at which Temporal ends a workflow. */
 export const HISTORY_EVENTS_MAX = 4_000;
 
-/** What decides about the course of a query; the values are in the exchange's `rules/retries.ts`. */
+/**
+ * What decides about the course of a query; the values are in the exchange's
+ * `rules/retries.ts`.
+ */
 export interface SourceSteering {
-  /** A source that has not answered an attempt after this long ends as failed. */
+  /**
+   * A source that has not answered an attempt after this long ends as failed.
+   */
   deadlineMs: number;
-  /** Waits before further attempts, for a source that accepted the request and then failed. */
+  /**
+   * Waits before further attempts, for a source that accepted the request and
+   * then failed.
+   */
   nextAttemptAfterMs: readonly number[];
 }
 
-/** Signal: a source reports that its data is ready. Only a hint; the data is always fetched. */
+/**
+ * Signal: a source reports that its data is ready. Only a hint; the data is
+ * always fetched.
+ */
 export interface SourceCallback {
   source: SourceType;
   attempt: number;
@@ -43,7 +57,9 @@ export const NETWORK_QUERY_MESSAGES = {
   cancelQuery: 'cancelQuery',
 } as const;
 
-/** Reasons of attempts that a caller or an operator ended: they have not failed. */
+/**
+ * Reasons of attempts that a caller or an operator ended: they have not failed.
+ */
 export const CANCELLED = {
   source: 'Given up on request',
   query: 'Cancelled on request',
@@ -54,16 +70,31 @@ export const CANCEL_REASONS: readonly string[] = Object.values(CANCELLED);
 export interface SourceProgress {
   source: SourceType;
   attempt: number;
-  state: 'asking' | 'waiting' | 'collecting' | 'backing-off' | 'completed' | 'failed';
+  state:
+    | 'asking'
+    | 'waiting'
+    | 'collecting'
+    | 'backing-off'
+    | 'completed'
+    | 'failed';
   resources: number;
   reason?: string;
-  /** Set while the source is not called because it failed or refused the last calls, for the given `reason`. */
+  /**
+   * Set while the source is not called because it failed or refused the last
+   * calls, for the given `reason`.
+   */
   nextTryAt?: string;
 }
 
-/** A source's wait for its data, which goes on when the workflow continues as new. */
+/**
+ * A source's wait for its data, which goes on when the workflow continues as
+ * new.
+ */
 export interface SourceWait {
-  /** The first attempt of this run of the query, which decides the next back-off. */
+  /**
+   * The first attempt of this run of the query, which decides the next
+   * back-off.
+   */
   firstAttempt: number;
   /** Milliseconds since the epoch. */
   deadlineAt: number;
@@ -89,7 +120,10 @@ export interface NetworkQueryProgress {
   sources: SourceProgress[];
 }
 
-/** Input of the source activities. It carries ids only; everything else is read from PostgreSQL. */
+/**
+ * Input of the source activities. It carries ids only; everything else is read
+ * from PostgreSQL.
+ */
 export interface SourceStepInput {
   accountId: string;
   requestId: string;
@@ -103,22 +137,37 @@ export type SourceStep =
   | {
       state: 'waiting';
       retryAfterMs?: number;
-      /** The source failed or refused the last calls; it is called again after `retryAfterMs`. */
+      /**
+       * The source failed or refused the last calls; it is called again after
+       * `retryAfterMs`.
+       */
       held?: { reason: string; nextTryAt: string };
-      /** For how long operators have kept the attempt from calling its source so far. */
+      /**
+       * For how long operators have kept the attempt from calling its source so
+       * far.
+       */
       pausedMs?: number;
     }
   | { state: 'completed'; resources: number; note?: string };
 
-/** An attempt that ended without data. `retryAfterMs`: time until the next attempt, if there is to be one. */
+/**
+ * An attempt that ended without data. `retryAfterMs`: time until the next
+ * attempt, if there is to be one.
+ */
 export interface FailedAttempt extends SourceStepInput {
   reason: string;
   retryAfterMs?: number;
-  /** True if the source may still be processing the request; its job is to be cancelled. */
+  /**
+   * True if the source may still be processing the request; its job is to be
+   * cancelled.
+   */
   abandoned: boolean;
 }
 
-/** Failure types of the source activities. Workflow code compares these and no other strings. */
+/**
+ * Failure types of the source activities. Workflow code compares these and no
+ * other strings.
+ */
 export const SOURCE_FAILURE_TYPES = {
   /** Retried within the attempt, until its deadline. */
   transport: 'SourceTransport',
@@ -133,8 +182,17 @@ export const SOURCE_FAILURE_TYPES = {
   superseded: 'SourceAttemptSuperseded',
 } as const;
 
-/** Failure types of a step that could not work because a part of the exchange was away. Detail: since when, ISO 8601. */
-export const OUR_OUTAGE_TYPES = { database: 'OurDatabaseAway', 'file store': 'OurFileStoreAway' } as const;
+/**
+ * Failure types of a step that could not work because a part of the exchange
+ * was away. Detail: since when, ISO 8601.
+ */
+export const OUR_OUTAGE_TYPES = {
+  database: 'OurDatabaseAway',
+  'file store': 'OurFileStoreAway',
+} as const;
 
-/** Failure type of a step whose answer is stored but could not be merged into the record, by a fault of ours. */
+/**
+ * Failure type of a step whose answer is stored but could not be merged into
+ * the record, by a fault of ours.
+ */
 export const MERGE_FAILED = 'OurMergeFailed';

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { boundedList, boundedRecord, required, TEXT_LENGTH_MAX, unknownOf } from './bounds.ts';
+import {
+  boundedList,
+  boundedRecord,
+  required,
+  TEXT_LENGTH_MAX,
+  unknownOf,
+} from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
 import {
@@ -17,7 +23,10 @@ export const METADATA_KEYS_MAX = 50;
 export const METADATA_KEY_LENGTH_MAX = 40;
 export const METADATA_VALUE_LENGTH_MAX = 500;
 
-/** The caller's own key-value pairs, returned in webhooks (docs/interface.md, Limits). */
+/**
+ * The caller's own key-value pairs, returned in webhooks (docs/interface.md,
+ * Limits).
+ */
 export const metadataSchema = boundedRecord(
   z.record(
     z
@@ -26,9 +35,11 @@ export const metadataSchema = boundedRecord(
       .max(METADATA_KEY_LENGTH_MAX, {
         error: `a metadata key must have at most ${METADATA_KEY_LENGTH_MAX} characters`,
       }),
-    z.string({ error: 'a metadata value must be a string' }).max(METADATA_VALUE_LENGTH_MAX, {
-      error: `a metadata value must have at most ${METADATA_VALUE_LENGTH_MAX} characters`,
-    }),
+    z
+      .string({ error: 'a metadata value must be a string' })
+      .max(METADATA_VALUE_LENGTH_MAX, {
+        error: `a metadata value must have at most ${METADATA_VALUE_LENGTH_MAX} characters`,
+      }),
   ),
   METADATA_KEYS_MAX,
   `metadata must have at most ${METADATA_KEYS_MAX} entries`,
@@ -36,12 +47,17 @@ export const metadataSchema = boundedRecord(
 export type Metadata = z.output<typeof metadataSchema>;
 
 /** Metadata in responses and webhooks, without the limits of requests. */
-export const responseMetadataSchema = z.record(z.string(), z.string()).meta({ id: 'AnsweredMetadata' });
+export const responseMetadataSchema = z
+  .record(z.string(), z.string())
+  .meta({ id: 'AnsweredMetadata' });
 
 const sourcesObjectSchema = z.strictObject(
   {
     hie: strictMembers({ enabled: z.boolean() }).optional(),
-    pharmacy: strictMembers({ enabled: z.boolean().optional(), realtime: z.boolean().optional() }).optional(),
+    pharmacy: strictMembers({
+      enabled: z.boolean().optional(),
+      realtime: z.boolean().optional(),
+    }).optional(),
     lab: strictMembers({ enabled: z.boolean().optional() }).optional(),
   },
   { error: unknownOf('source', SOURCE_TYPES) },
@@ -50,7 +66,12 @@ const sourcesObjectSchema = z.strictObject(
 const oneEnabled = {
   anyOf: SOURCE_TYPES.map((source) => ({
     ...required(source),
-    properties: { [source]: { ...required('enabled'), properties: { enabled: { const: true } } } },
+    properties: {
+      [source]: {
+        ...required('enabled'),
+        properties: { enabled: { const: true } },
+      },
+    },
   })),
 };
 
@@ -60,27 +81,40 @@ export interface RequestedSource {
   realtime: boolean;
 }
 
-/** Converts both forms of `sources` (object, and legacy array) into one list in the order hie, pharmacy, lab. */
+/**
+ * Converts both forms of `sources` (object, and legacy array) into one list in
+ * the order hie, pharmacy, lab.
+ */
 export const sourcesSchema = z
   .union(
-    [sourcesObjectSchema.meta(oneEnabled), boundedList(z.array(sourceTypeSchema).meta({ minItems: 1 }), 20)],
+    [
+      sourcesObjectSchema.meta(oneEnabled),
+      boundedList(z.array(sourceTypeSchema).meta({ minItems: 1 }), 20),
+    ],
     {
-      error: (issue) => (issue.input === undefined ? 'sources is required' : undefined),
+      error: (issue) =>
+        issue.input === undefined ? 'sources is required' : undefined,
     },
   )
   .transform((value): RequestedSource[] => {
     if (Array.isArray(value)) {
-      return SOURCE_TYPES.filter((source) => value.includes(source)).map((source) => ({
-        source,
-        realtime: false,
-      }));
+      return SOURCE_TYPES.filter((source) => value.includes(source)).map(
+        (source) => ({
+          source,
+          realtime: false,
+        }),
+      );
     }
-    return SOURCE_TYPES.filter((source) => value[source]?.enabled === true).map((source) => ({
-      source,
-      realtime: source === 'pharmacy' && value.pharmacy?.realtime === true,
-    }));
+    return SOURCE_TYPES.filter((source) => value[source]?.enabled === true).map(
+      (source) => ({
+        source,
+        realtime: source === 'pharmacy' && value.pharmacy?.realtime === true,
+      }),
+    );
   })
-  .refine((sources) => sources.length > 0, { error: 'at least one source must be enabled' });
+  .refine((sources) => sources.length > 0, {
+    error: 'at least one source must be enabled',
+  });
 
 /** NetworkQuerySources: the body of E2, and the member `networkQuery` of E4. */
 export const networkQueryRequestSchema = component('NetworkQuerySources', {
@@ -89,17 +123,40 @@ export const networkQueryRequestSchema = component('NetworkQuerySources', {
   metadata: metadataSchema.optional(),
 });
 export type NetworkQueryRequest = z.output<typeof networkQueryRequestSchema>;
-export type NetworkQueryRequestInput = z.input<typeof networkQueryRequestSchema>;
+export type NetworkQueryRequestInput = z.input<
+  typeof networkQueryRequestSchema
+>;
 
 export const purposeOfUseSchema = z.enum(['treatment', 'ias']);
 
-/** A running query is `processing` in E2 and E4, and `in-progress` in E3 (docs/interface.md, Network query overall status). */
-export const queryStatusSchema = z.enum(['processing', 'in-progress', 'completed', 'partial', 'failed']);
-export const sourceStatusSchema = z.enum(['processing', 'in-progress', 'completed', 'failed']);
+/**
+ * A running query is `processing` in E2 and E4, and `in-progress` in E3
+ * (docs/interface.md, Network query overall status).
+ */
+export const queryStatusSchema = z.enum([
+  'processing',
+  'in-progress',
+  'completed',
+  'partial',
+  'failed',
+]);
+export const sourceStatusSchema = z.enum([
+  'processing',
+  'in-progress',
+  'completed',
+  'failed',
+]);
 
-/** Why a source is not called at the moment: it failed or refused the last calls, and is called again at `nextTryAt`. */
+/**
+ * Why a source is not called at the moment: it failed or refused the last
+ * calls, and is called again at `nextTryAt`.
+ */
 export const sourceWaitSchema = z
-  .object({ reason: z.string(), since: instantSchema, nextTryAt: instantSchema })
+  .object({
+    reason: z.string(),
+    since: instantSchema,
+    nextTryAt: instantSchema,
+  })
   .meta({ id: 'SourceWait' });
 
 export const sourceEntrySchema = component('Source', {
@@ -135,7 +192,10 @@ export const listedNetworkQuerySchema = networkQueryStatusSchema
   .extend({ metadata: responseMetadataSchema.optional() })
   .meta({ id: 'ListedNetworkQuery' });
 
-/** One entry of a query's timeline: time, source and attempt, and what happened. No personal data. */
+/**
+ * One entry of a query's timeline: time, source and attempt, and what happened.
+ * No personal data.
+ */
 export const timelineEntrySchema = component('TimelineEntry', {
   at: instantSchema,
   source: sourceTypeSchema.optional(),
@@ -149,34 +209,61 @@ const count = z.int().nonnegative();
 const share = z.number().min(0).max(1).nullable();
 const figure = z.number().nonnegative().nullable();
 
-/** How a source, or a connection of the account, did in a period; docs/source-scorecard.md defines each figure. */
+/**
+ * How a source, or a connection of the account, did in a period;
+ * docs/source-scorecard.md defines each figure.
+ */
 export const sourceScoreSchema = component('SourceScore', {
   source: sourceTypeSchema,
   connectionId: idSchema.nullable(),
   connection: z.string().nullable(),
-  ...{ queries: count, ended: count, answered: count, responseRate: share },
-  ...{ patientsAnswered: count, patientsFound: count, foundShare: share },
-  ...{ firstDataSecondsMedian: figure, firstDataSecondsP95: figure },
-  ...{ resources: count, documents: count },
-  ...{ resourcesPerFoundPatient: figure, documentsPerFoundPatient: figure },
-  ...{ results: count, codedShare: share, measured: count, unitShare: share },
+  queries: count,
+  ended: count,
+  answered: count,
+  responseRate: share,
+  patientsAnswered: count,
+  patientsFound: count,
+  foundShare: share,
+  firstDataSecondsMedian: figure,
+  firstDataSecondsP95: figure,
+  resources: count,
+  documents: count,
+  resourcesPerFoundPatient: figure,
+  documentsPerFoundPatient: figure,
+  results: count,
+  codedShare: share,
+  measured: count,
+  unitShare: share,
 });
 export type SourceScore = z.output<typeof sourceScoreSchema>;
 
-/** Columns by which the list of queries can be sorted; without `sort`, newest first. */
+/**
+ * Columns by which the list of queries can be sorted; without `sort`, newest
+ * first.
+ */
 export const NETWORK_QUERY_SORT = ['startedAt', 'requestId'] as const;
 
 export const networkQueryEndpoints = {
-  startNetworkQuery: endpoint('POST /medical/v1/network/query', networkQueryStatusSchema, {
-    query: z.object({ patientId: idSchema, purposeOfUse: purposeOfUseSchema.default('treatment') }),
-    headers: described('startNetworkQuery headers', {
-      'x-aal2-session': z.string().max(500).optional(),
-      priority: z.string().max(TEXT_LENGTH_MAX).optional(),
-    }),
-    body: networkQueryRequestSchema,
-    errors: [404],
-  }),
-  getNetworkQuery: endpoint('GET /medical/v1/network/query/:requestId', networkQueryStatusSchema),
+  startNetworkQuery: endpoint(
+    'POST /medical/v1/network/query',
+    networkQueryStatusSchema,
+    {
+      query: z.object({
+        patientId: idSchema,
+        purposeOfUse: purposeOfUseSchema.default('treatment'),
+      }),
+      headers: described('startNetworkQuery headers', {
+        'x-aal2-session': z.string().max(500).optional(),
+        priority: z.string().max(TEXT_LENGTH_MAX).optional(),
+      }),
+      body: networkQueryRequestSchema,
+      errors: [404],
+    },
+  ),
+  getNetworkQuery: endpoint(
+    'GET /medical/v1/network/query/:requestId',
+    networkQueryStatusSchema,
+  ),
   listNetworkQueries: endpoint('GET /medical/v1/network/query', {
     query: pageQuery(NETWORK_QUERY_SORT, {
       patientId: idSchema.optional(),
@@ -184,7 +271,12 @@ export const networkQueryEndpoints = {
       source: sourceTypeSchema.optional(),
       startedAfter: instantSchema.optional(),
     }),
-    responses: { 200: z.object({ queries: z.array(listedNetworkQuerySchema), meta: pageMetaSchema }) },
+    responses: {
+      200: z.object({
+        queries: z.array(listedNetworkQuerySchema),
+        meta: pageMetaSchema,
+      }),
+    },
   }),
   getNetworkQueryTimeline: endpoint(
     'GET /medical/v1/network/query/:requestId/timeline',
@@ -193,11 +285,19 @@ export const networkQueryEndpoints = {
   getSourceScorecard: endpoint('GET /medical/v1/source/scorecard', {
     query: z
       .object({ from: instantSchema, to: instantSchema.optional() })
-      .refine(({ from, to }) => to === undefined || Date.parse(from) < Date.parse(to), {
-        ...{ path: ['to'], error: 'must be after from' },
-      }),
+      .refine(
+        ({ from, to }) => to === undefined || Date.parse(from) < Date.parse(to),
+        {
+          path: ['to'],
+          error: 'must be after from',
+        },
+      ),
     responses: {
-      200: z.object({ from: instantSchema, to: instantSchema, sources: z.array(sourceScoreSchema) }),
+      200: z.object({
+        from: instantSchema,
+        to: instantSchema,
+        sources: z.array(sourceScoreSchema),
+      }),
     },
   }),
   retrySource: endpoint(
@@ -210,5 +310,8 @@ export const networkQueryEndpoints = {
     networkQueryStatusSchema,
     { params: z.object({ requestId: idSchema, type: sourceTypeSchema }) },
   ),
-  cancelNetworkQuery: endpoint('POST /medical/v1/network/query/:requestId/cancel', networkQueryStatusSchema),
+  cancelNetworkQuery: endpoint(
+    'POST /medical/v1/network/query/:requestId/cancel',
+    networkQueryStatusSchema,
+  ),
 } as const;

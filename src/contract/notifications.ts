@@ -4,7 +4,10 @@ import { eventMetaOf } from './event-meta.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
 import { component, idSchema, instantSchema } from './primitives.ts';
 
-/** Notifications that an account receives about its patients (docs/interface.md, Notifications). */
+/**
+ * Notifications that an account receives about its patients (docs/interface.md,
+ * Notifications).
+ */
 export const NOTIFICATION_TYPES = [
   'patient.admit',
   'patient.transfer',
@@ -14,7 +17,10 @@ export const NOTIFICATION_TYPES = [
 ] as const;
 export type NotificationType = (typeof NOTIFICATION_TYPES)[number];
 
-/** Published consumers require name and type of both locations; what the source did not report is `unknown`. */
+/**
+ * Published consumers require name and type of both locations; what the source
+ * did not report is `unknown`.
+ */
 const placeSchema = z.object({ name: z.string(), type: z.string() });
 export const transferSchema = component('Transfer', {
   timestamp: instantSchema,
@@ -23,7 +29,10 @@ export const transferSchema = component('Transfer', {
 });
 
 const payloadMembers = {
-  /** Link to a FHIR Bundle of the Patient and the reported resources; valid for ten minutes from when the webhook was sent. */
+  /**
+   * Link to a FHIR Bundle of the Patient and the reported resources; valid for
+   * ten minutes from when the webhook was sent.
+   */
   url: z.string(),
   patientId: idSchema,
   externalId: z.string().optional(),
@@ -31,7 +40,9 @@ const payloadMembers = {
 };
 
 export const encounterEventSchema = component('EncounterEvent', {
-  meta: eventMetaOf(z.enum(['patient.admit', 'patient.transfer', 'patient.discharge'])),
+  meta: eventMetaOf(
+    z.enum(['patient.admit', 'patient.transfer', 'patient.discharge']),
+  ),
   payload: z.object({
     ...payloadMembers,
     admitTimestamp: instantSchema,
@@ -42,12 +53,18 @@ export const encounterEventSchema = component('EncounterEvent', {
 
 export const pharmacyEventSchema = component('PharmacyEvent', {
   meta: eventMetaOf(z.literal('patient.pharmacy')),
-  payload: z.object({ ...payloadMembers, medicationDispensedDate: instantSchema.optional() }),
+  payload: z.object({
+    ...payloadMembers,
+    medicationDispensedDate: instantSchema.optional(),
+  }),
 });
 
 export const laboratoryEventSchema = component('LaboratoryEvent', {
   meta: eventMetaOf(z.literal('patient.laboratory')),
-  payload: z.object({ ...payloadMembers, specimenCollectedDate: instantSchema.optional() }),
+  payload: z.object({
+    ...payloadMembers,
+    specimenCollectedDate: instantSchema.optional(),
+  }),
 });
 
 /** State of the repeated hie queries after a discharge. */
@@ -88,8 +105,19 @@ export const notificationEndpoints = {
       type: z.enum(NOTIFICATION_TYPES).optional(),
       status: z.enum(['current', 'withdrawn']).optional(),
     }),
-    responses: { 200: z.object({ notifications: z.array(notificationSchema), meta: pageMetaSchema }) },
+    responses: {
+      200: z.object({
+        notifications: z.array(notificationSchema),
+        meta: pageMetaSchema,
+      }),
+    },
   }),
-  getNotification: endpoint('GET /medical/v1/notification/:id', notificationSchema),
-  cancelFollowUp: endpoint('POST /medical/v1/notification/:id/follow-up/cancel', notificationSchema),
+  getNotification: endpoint(
+    'GET /medical/v1/notification/:id',
+    notificationSchema,
+  ),
+  cancelFollowUp: endpoint(
+    'POST /medical/v1/notification/:id/follow-up/cancel',
+    notificationSchema,
+  ),
 } as const;

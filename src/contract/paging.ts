@@ -5,7 +5,10 @@ import { component, described } from './primitives.ts';
 export const ifMatch = described('If-Match', {
   'if-match': z.string().max(ETAG_LENGTH_MAX).optional(),
 });
-/** Optional body of operations whose other parameters are all in the path and query. */
+/**
+ * Optional body of operations whose other parameters are all in the path and
+ * query.
+ */
 export const eTagBody = described('eTag', {
   eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
 })
@@ -24,7 +27,9 @@ export interface SortBy<C extends string = string> {
   direction: 'asc' | 'desc';
 }
 
-/** Default and maximum number of items per page; E9 has its own maximum of 100. */
+/**
+ * Default and maximum number of items per page; E9 has its own maximum of 100.
+ */
 const PAGE_COUNT = { default: 50, max: 500 } as const;
 
 /** Query parameter `count`: the number of items to return. */
@@ -34,8 +39,9 @@ export const itemCount = z.coerce
   .min(1, { error: 'count must be at least 1' });
 
 /**
- * Query parameters of a list: its own filters and the common paging parameters (docs/interface.md, Pagination). Cursors are
- * taken from `meta` of an earlier page.
+ * Query parameters of a list: its own filters and the common paging parameters
+ * (docs/interface.md, Pagination). Cursors are taken from `meta` of an earlier
+ * page.
  *
  * @param sort the columns by which the list can be sorted
  */
@@ -44,14 +50,20 @@ export function pageQuery<F extends z.ZodRawShape = Record<never, never>>(
   filters: F = {} as F,
   countMax: number = PAGE_COUNT.max,
 ) {
-  const cursor = z.string().min(1, { error: 'is not a cursor of this list' }).max(1000).optional();
+  const cursor = z
+    .string()
+    .min(1, { error: 'is not a cursor of this list' })
+    .max(1000)
+    .optional();
   return z
     .object({
       ...filters,
       fromItem: cursor.describe(
         'Cursor of the first item of the page, from `meta.nextPage` of another page.',
       ),
-      toItem: cursor.describe('Cursor of the last item of the page, from `meta.prevPage` of another page.'),
+      toItem: cursor.describe(
+        'Cursor of the last item of the page, from `meta.prevPage` of another page.',
+      ),
       count: itemCount
         .max(countMax, { error: `count must be at most ${countMax}` })
         .default(PAGE_COUNT.default),
@@ -60,21 +72,30 @@ export function pageQuery<F extends z.ZodRawShape = Record<never, never>>(
         .max(200, { abort: true })
         .optional()
         .superRefine((text, context) => {
-          const message = text === undefined ? undefined : sortProblem(text, sort);
-          if (message !== undefined) context.addIssue({ code: 'custom', message });
+          const message =
+            text === undefined ? undefined : sortProblem(text, sort);
+          if (message !== undefined)
+            context.addIssue({ code: 'custom', message });
         })
         .meta({
           pattern: sortPattern(sort),
           description: `Columns with their directions, such as \`${sort.map((column) => `${column}=desc`).join(',')}\`. Columns: ${sort.join(', ')}.`,
         }),
     })
-    .refine((query: { fromItem?: unknown; toItem?: unknown }) => !(query.fromItem && query.toItem), {
-      path: ['toItem'],
-      error: 'fromItem and toItem cannot be used together',
-    });
+    .refine(
+      (query: { fromItem?: unknown; toItem?: unknown }) =>
+        !(query.fromItem && query.toItem),
+      {
+        path: ['toItem'],
+        error: 'fromItem and toItem cannot be used together',
+      },
+    );
 }
 
-/** Pattern of `sort` for the OpenAPI document. It does not express that a column may occur only once. */
+/**
+ * Pattern of `sort` for the OpenAPI document. It does not express that a column
+ * may occur only once.
+ */
 function sortPattern(columns: readonly string[]): string {
   const part = `\\s*(${columns.join('|')})\\s*=\\s*(asc|desc)\\s*`;
   return `^${part}(,${part}){0,${columns.length - 1}}$`;
@@ -88,12 +109,20 @@ export function parseSort(text: string): SortBy[] {
   });
 }
 
-/** Returns the error message for an invalid `sort`, undefined for a valid one. */
-function sortProblem(text: string, columns: readonly string[]): string | undefined {
+/**
+ * Returns the error message for an invalid `sort`, undefined for a valid one.
+ */
+function sortProblem(
+  text: string,
+  columns: readonly string[],
+): string | undefined {
   const seen = new Set<string>();
   for (const part of text.split(',')) {
-    const [column = '', direction, ...rest] = part.split('=').map((side) => side.trim());
-    if (!columns.includes(column)) return `cannot sort by ${quoted(column)}; use ${columns.join(', ')}`;
+    const [column = '', direction, ...rest] = part
+      .split('=')
+      .map((side) => side.trim());
+    if (!columns.includes(column))
+      return `cannot sort by ${quoted(column)}; use ${columns.join(', ')}`;
     if (seen.has(column)) return `names ${column} twice`;
     seen.add(column);
     if (!(direction === 'asc' || direction === 'desc') || rest.length > 0) {

@@ -11,7 +11,10 @@ import {
   unknownOf,
 } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { networkQueryRequestSchema, networkQueryStatusSchema } from './network-query.ts';
+import {
+  networkQueryRequestSchema,
+  networkQueryStatusSchema,
+} from './network-query.ts';
 import { eTagBody, ifMatch, pageMetaSchema, pageQuery } from './paging.ts';
 import {
   component,
@@ -48,13 +51,18 @@ export const addressSchema = component('Address', {
     .trim()
     .optional()
     .transform((value) => (value ? value.toUpperCase() : 'USA'))
-    .refine((value) => value === 'USA' || value === 'US', { error: 'only USA is supported' })
+    .refine((value) => value === 'USA' || value === 'US', {
+      error: 'only USA is supported',
+    })
     .transform(() => 'USA')
     .meta({ pattern: '^\\s*([Uu][Ss][Aa]?)?\\s*$' }),
 });
 export type Address = z.output<typeof addressSchema>;
 
-/** Address as stored. It is not validated again, because the rules may have become stricter since. */
+/**
+ * Address as stored. It is not validated again, because the rules may have
+ * become stricter since.
+ */
 export const storedAddressSchema = component('StoredAddress', {
   addressLine1: z.string(),
   addressLine2: z.string().optional(),
@@ -73,15 +81,22 @@ export const phoneSchema = z
   .meta({ pattern: '^[0-9]{10}$' });
 
 /**
- * Whether the local part of an e-mail address is a phone number: it begins with `tel:` or a plus, or has ten digits, with or
- * without separators. Shorter and longer numbers may be mailbox names.
+ * Whether the local part of an e-mail address is a phone number: it begins with
+ * `tel:` or a plus, or has ten digits, with or without separators. Shorter and
+ * longer numbers may be mailbox names.
  */
 function isPhoneNumber(localPart: string): boolean {
   if (/^(tel:|\+[\d.-]+$)/i.test(localPart)) return true;
-  return /^[\d.-]+$/.test(localPart) && /^1?\d{10}$/.test(localPart.replaceAll(/[.-]/g, ''));
+  return (
+    /^[\d.-]+$/.test(localPart) &&
+    /^1?\d{10}$/.test(localPart.replaceAll(/[.-]/g, ''))
+  );
 }
 
-/** A permissive e-mail address: rejects a phone number before the @, and `mailto:` (docs/interface.md, Contact). */
+/**
+ * A permissive e-mail address: rejects a phone number before the @, and
+ * `mailto:` (docs/interface.md, Contact).
+ */
 export const emailSchema = z
   .string()
   .max(254, { abort: true })
@@ -89,12 +104,18 @@ export const emailSchema = z
   .refine((value) => /^[^\s@,;<>()[\]\\"]+@[^\s@,;<>()[\]\\"]+$/u.test(value), {
     error: 'expected an e-mail address with one @, a local part and a domain',
   })
-  .refine((value) => !/^mailto:/i.test(value), { error: 'expected an e-mail address without "mailto:"' })
+  .refine((value) => !/^mailto:/i.test(value), {
+    error: 'expected an e-mail address without "mailto:"',
+  })
   .refine((value) => !isPhoneNumber(value.slice(0, value.indexOf('@'))), {
-    error: 'the part of an e-mail address before the @ must not be a phone number',
+    error:
+      'the part of an e-mail address before the @ must not be a phone number',
   })
   .refine(
-    (value) => /^[\p{L}\p{N}]([\p{L}\p{N}.-]*[\p{L}\p{N}])?$/u.test(value.slice(value.indexOf('@') + 1)),
+    (value) =>
+      /^[\p{L}\p{N}]([\p{L}\p{N}.-]*[\p{L}\p{N}])?$/u.test(
+        value.slice(value.indexOf('@') + 1),
+      ),
     {
       error: 'the domain of the e-mail address is not valid',
     },
@@ -102,7 +123,8 @@ export const emailSchema = z
   .meta({
     pattern: '^\\s*[^\\s@,;<>()\\[\\]\\\\"]+@[^\\s@,;<>()\\[\\]\\\\"]+\\s*$',
     not: {
-      pattern: '^\\s*([Mm][Aa][Ii][Ll][Tt][Oo]:|[Tt][Ee][Ll]:|\\+[0-9.-]+@|(1[.-]*)?([0-9][.-]*){10}@)',
+      pattern:
+        '^\\s*([Mm][Aa][Ii][Ll][Tt][Oo]:|[Tt][Ee][Ll]:|\\+[0-9.-]+@|(1[.-]*)?([0-9][.-]*){10}@)',
     },
   });
 
@@ -155,7 +177,10 @@ const storedPersonalIdentifierSchema = z.object({
   assigner: z.string().optional(),
 });
 
-/** Allowed keys of additionalIdentifiers (docs/interface.md, Patient (response)). */
+/**
+ * Allowed keys of additionalIdentifiers (docs/interface.md, Patient
+ * (response)).
+ */
 export const EXTERNAL_SYSTEMS = [
   'athenahealth',
   'elation',
@@ -168,11 +193,19 @@ export const EXTERNAL_SYSTEMS = [
   'healthix',
 ] as const;
 type ExternalSystem = (typeof EXTERNAL_SYSTEMS)[number];
-const storedAdditionalIdentifiersSchema = z.partialRecord(z.enum(EXTERNAL_SYSTEMS), z.array(z.string()));
+const storedAdditionalIdentifiersSchema = z.partialRecord(
+  z.enum(EXTERNAL_SYSTEMS),
+  z.array(z.string()),
+);
 
 const idsAtSystem = boundedList(
   z.array(
-    z.string().trim().min(1, { error: 'an id must not be empty' }).max(TEXT_LENGTH_MAX).meta(NOT_BLANK),
+    z
+      .string()
+      .trim()
+      .min(1, { error: 'an id must not be empty' })
+      .max(TEXT_LENGTH_MAX)
+      .meta(NOT_BLANK),
   ),
   PATIENT_LISTS_MAX.additionalIdentifiers,
 ).optional();
@@ -180,33 +213,45 @@ const idsAtSystem = boundedList(
 /** The ids that other systems have for the patient. */
 export const additionalIdentifiersSchema = z
   .strictObject(
-    Object.fromEntries(EXTERNAL_SYSTEMS.map((system) => [system, idsAtSystem])) as Record<
-      ExternalSystem,
-      typeof idsAtSystem
-    >,
+    Object.fromEntries(
+      EXTERNAL_SYSTEMS.map((system) => [system, idsAtSystem]),
+    ) as Record<ExternalSystem, typeof idsAtSystem>,
     { error: unknownOf('system', EXTERNAL_SYSTEMS) },
   )
   .meta({ id: 'AdditionalIdentifiers' });
 
 /** A list of at least `minimum` entries; a single object is accepted too. */
-const oneOrMore = <T extends z.ZodType>(item: T, minimum: number, name: 'address' | 'contact') =>
+const oneOrMore = <T extends z.ZodType>(
+  item: T,
+  minimum: number,
+  name: 'address' | 'contact',
+) =>
   preprocessRequired(
     (value: unknown) =>
-      value !== null && typeof value === 'object' && !Array.isArray(value) ? [value] : value,
+      value !== null && typeof value === 'object' && !Array.isArray(value)
+        ? [value]
+        : value,
     boundedList(
       z
         .array(item, {
           error: ({ input }) =>
-            input === undefined ? `${name} is required` : `${name} must be a list or a single object`,
+            input === undefined
+              ? `${name} is required`
+              : `${name} must be a list or a single object`,
         })
         .min(minimum, { error: `at least ${minimum} ${name} is required` }),
       PATIENT_LISTS_MAX[name],
     ),
-  ).meta({ description: 'A list. A single object is accepted as a list of one.' });
+  ).meta({
+    description: 'A list. A single object is accepted as a list of one.',
+  });
 
 const externalIdSchema = z.string().trim().min(1).max(200).meta(NOT_BLANK);
 
-/** The body of E4 without `networkQuery` and `cohorts`; also the basis of the body of "update patient". */
+/**
+ * The body of E4 without `networkQuery` and `cohorts`; also the basis of the
+ * body of "update patient".
+ */
 export const patientDemographicsSchema = z.object({
   firstName: namesSchema,
   lastName: namesSchema,
@@ -221,7 +266,10 @@ export const patientDemographicsSchema = z.object({
   externalId: externalIdSchema.optional(),
   additionalIdentifiers: additionalIdentifiersSchema.optional(),
   status: z
-    .object({ hieOptOut: z.boolean().optional(), treatmentRelationship: z.boolean().optional() })
+    .object({
+      hieOptOut: z.boolean().optional(),
+      treatmentRelationship: z.boolean().optional(),
+    })
     .optional(),
 });
 export type PatientDemographics = z.output<typeof patientDemographicsSchema>;
@@ -236,25 +284,42 @@ export const createPatientBodySchema = patientDemographicsSchema
 export type CreatePatientBody = z.output<typeof createPatientBodySchema>;
 export type CreatePatientInput = z.input<typeof createPatientBodySchema>;
 
-/** Body of "match patient": the body of "create patient". Members that do not identify a person are ignored. */
-export const matchPatientBodySchema = patientDemographicsSchema.meta({ id: 'MatchPatient' });
+/**
+ * Body of "match patient": the body of "create patient". Members that do not
+ * identify a person are ignored.
+ */
+export const matchPatientBodySchema = patientDemographicsSchema.meta({
+  id: 'MatchPatient',
+});
 
-/** Body of "update patient" (PUT), which replaces. The `eTag` here, or the one in `If-Match`, must be current. */
+/**
+ * Body of "update patient" (PUT), which replaces. The `eTag` here, or the one
+ * in `If-Match`, must be current.
+ */
 export const updatePatientBodySchema = patientDemographicsSchema
   .extend(
     withTexts('UpdatePatient', {
       eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
-      externalIds: boundedList(z.array(externalIdSchema), PATIENT_LISTS_MAX.externalIds).optional(),
-      // If ignored, the caller would believe it had been applied. `networkQuery` is ignored because responses contain it.
-      cohorts: z.never({ error: 'cannot be set here; use POST /medical/v1/patient/{id}/cohort' }).optional(),
+      externalIds: boundedList(
+        z.array(externalIdSchema),
+        PATIENT_LISTS_MAX.externalIds,
+      ).optional(),
+      // If ignored, the caller would believe it had been applied.
+      // `networkQuery` is ignored because responses contain it.
+      cohorts: z
+        .never({
+          error: 'cannot be set here; use POST /medical/v1/patient/{id}/cohort',
+        })
+        .optional(),
     }),
   )
   .meta({ id: 'UpdatePatient' });
 export type UpdatePatientBody = z.output<typeof updatePatientBodySchema>;
 
-const responseNames = z
-  .union([z.array(z.string()), z.string()])
-  .meta({ description: 'A list of names; in the dialect "published", one string separated by spaces.' });
+const responseNames = z.union([z.array(z.string()), z.string()]).meta({
+  description:
+    'A list of names; in the dialect "published", one string separated by spaces.',
+});
 
 /** Patient (response). */
 export const patientSchema = component('Patient', {
@@ -270,9 +335,14 @@ export const patientSchema = component('Patient', {
   genderAtBirth: genderSchema,
   personalIdentifiers: z.array(storedPersonalIdentifierSchema),
   address: z.array(storedAddressSchema),
-  contact: z.array(z.object({ phone: z.string().optional(), email: z.string().optional() })),
+  contact: z.array(
+    z.object({ phone: z.string().optional(), email: z.string().optional() }),
+  ),
   facilityIds: z.array(z.string()),
-  status: z.object({ hieOptOut: z.boolean(), treatmentRelationship: z.boolean() }),
+  status: z.object({
+    hieOptOut: z.boolean(),
+    treatmentRelationship: z.boolean(),
+  }),
   createdAt: z.string().optional(),
   networkQuery: networkQueryStatusSchema.optional(),
   replaced: z
@@ -297,7 +367,10 @@ export const patientSchema = component('Patient', {
 });
 export type PatientResponse = z.output<typeof patientSchema>;
 
-/** Columns by which the list of patients can be sorted; without `sort`, newest first. */
+/**
+ * Columns by which the list of patients can be sorted; without `sort`, newest
+ * first.
+ */
 export const PATIENT_SORT = ['createdAt', 'id'] as const;
 
 const flag = (name: string) =>
@@ -306,7 +379,10 @@ const flag = (name: string) =>
     .meta({ type: 'boolean', enum: undefined })
     .transform((value) => value === 'true');
 
-/** Each word becomes a regular expression; PostgreSQL caches only a limited number of compiled ones. */
+/**
+ * Each word becomes a regular expression; PostgreSQL caches only a limited
+ * number of compiled ones.
+ */
 const WORDS_MAX = 10;
 const searchWords = z
   .string()
@@ -344,29 +420,55 @@ export const patientEndpoints = {
         example: 'sample 02108',
       }),
     }),
-    responses: { 200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }) },
+    responses: {
+      200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }),
+    },
   }),
   matchPatient: endpoint('POST /medical/v1/patient/match', patientSchema, {
     scope: 'read',
     body: matchPatientBodySchema,
     errors: [404],
   }),
-  getPatientByExternalId: endpoint('GET /medical/v1/patient/external-id', patientSchema, {
-    query: z.object({
-      externalId: z.string().trim().min(1, { error: 'externalId is required' }).max(200).meta(NOT_BLANK),
-    }),
-    errors: [404],
-  }),
+  getPatientByExternalId: endpoint(
+    'GET /medical/v1/patient/external-id',
+    patientSchema,
+    {
+      query: z.object({
+        externalId: z
+          .string()
+          .trim()
+          .min(1, { error: 'externalId is required' })
+          .max(200)
+          .meta(NOT_BLANK),
+      }),
+      errors: [404],
+    },
+  ),
   setHieOptOut: endpoint('PUT /medical/v1/patient/:id/hie-opt-out', {
     query: z.object({ hieOptOut: flag('hieOptOut') }),
     headers: ifMatch,
     body: eTagBody,
-    responses: { 200: z.object({ id: idSchema, hieOptOut: z.boolean(), message: z.string() }) },
+    responses: {
+      200: z.object({
+        id: idSchema,
+        hieOptOut: z.boolean(),
+        message: z.string(),
+      }),
+    },
   }),
-  setTreatmentRelationship: endpoint('PUT /medical/v1/patient/:id/treatment-relationship', {
-    query: z.object({ treatmentRelationship: flag('treatmentRelationship') }),
-    headers: ifMatch,
-    body: eTagBody,
-    responses: { 200: z.object({ id: idSchema, treatmentRelationship: z.boolean(), message: z.string() }) },
-  }),
+  setTreatmentRelationship: endpoint(
+    'PUT /medical/v1/patient/:id/treatment-relationship',
+    {
+      query: z.object({ treatmentRelationship: flag('treatmentRelationship') }),
+      headers: ifMatch,
+      body: eTagBody,
+      responses: {
+        200: z.object({
+          id: idSchema,
+          treatmentRelationship: z.boolean(),
+          message: z.string(),
+        }),
+      },
+    },
+  ),
 } as const;

@@ -21,7 +21,9 @@ export const possibleDuplicateSchema = component('PossibleDuplicate', {
   foundAt: instantSchema,
   decidedAt: instantSchema.optional(),
 });
-export type PossibleDuplicateResponse = z.output<typeof possibleDuplicateSchema>;
+export type PossibleDuplicateResponse = z.output<
+  typeof possibleDuplicateSchema
+>;
 
 export const comparedPatientsSchema = possibleDuplicateSchema
   .extend({ patients: z.tuple([patientSchema, patientSchema]) })
@@ -39,10 +41,22 @@ export const possibleDuplicateEndpoints = {
       patientId: idSchema.optional(),
     }),
     responses: {
-      200: z.object({ possibleDuplicates: z.array(possibleDuplicateSchema), meta: pageMetaSchema }),
+      200: z.object({
+        possibleDuplicates: z.array(possibleDuplicateSchema),
+        meta: pageMetaSchema,
+      }),
     },
   }),
-  getPossibleDuplicate: endpoint('GET /medical/v1/possible-duplicate/:id', comparedPatientsSchema),
-  acceptPossibleDuplicate: endpoint('POST /medical/v1/possible-duplicate/:id/accept', decidedDuplicateSchema),
-  refusePossibleDuplicate: endpoint('POST /medical/v1/possible-duplicate/:id/refuse', decidedDuplicateSchema),
+  getPossibleDuplicate: endpoint(
+    'GET /medical/v1/possible-duplicate/:id',
+    comparedPatientsSchema,
+  ),
+  acceptPossibleDuplicate: endpoint(
+    'POST /medical/v1/possible-duplicate/:id/accept',
+    decidedDuplicateSchema,
+  ),
+  refusePossibleDuplicate: endpoint(
+    'POST /medical/v1/possible-duplicate/:id/refuse',
+    decidedDuplicateSchema,
+  ),
 } as const;

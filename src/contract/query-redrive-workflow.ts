@@ -1,4 +1,7 @@
-/** Input of the workflow `queryRedrive`. PostgreSQL holds the filter, the place and the counts. */
+/**
+ * Input of the workflow `queryRedrive`. PostgreSQL holds the filter, the place
+ * and the counts.
+ */
 export interface QueryRedriveInput {
   accountId: string;
   redriveId: string;

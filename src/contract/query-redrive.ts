@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { TEXT_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { component, idSchema, instantSchema, sourceTypeSchema, withTexts } from './primitives.ts';
+import {
+  component,
+  idSchema,
+  instantSchema,
+  sourceTypeSchema,
+  withTexts,
+} from './primitives.ts';
 
 const count = z.number().int();
 
@@ -38,9 +44,19 @@ export type QueryRedrive = z.output<typeof queryRedriveSchema>;
 
 /** Redrives: one source of many queries that failed is retried. */
 export const queryRedriveEndpoints = {
-  redriveQueries: endpoint('POST /medical/v1/network/redrive', queryRedriveSchema, {
-    body: queryRedriveRequestSchema,
-  }),
-  getQueryRedrive: endpoint('GET /medical/v1/network/redrive/:requestId', queryRedriveSchema),
-  cancelQueryRedrive: endpoint('POST /medical/v1/network/redrive/:requestId/cancel', queryRedriveSchema),
+  redriveQueries: endpoint(
+    'POST /medical/v1/network/redrive',
+    queryRedriveSchema,
+    {
+      body: queryRedriveRequestSchema,
+    },
+  ),
+  getQueryRedrive: endpoint(
+    'GET /medical/v1/network/redrive/:requestId',
+    queryRedriveSchema,
+  ),
+  cancelQueryRedrive: endpoint(
+    'POST /medical/v1/network/redrive/:requestId/cancel',
+    queryRedriveSchema,
+  ),
 } as const;

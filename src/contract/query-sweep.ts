@@ -15,9 +15,21 @@ export const querySweepSchema = component('QuerySweep', {
   open: count,
 });
 
-/** Control of the post-import queries of a bulk create; "bulk create status" reports their progress. */
+/**
+ * Control of the post-import queries of a bulk create; "bulk create status"
+ * reports their progress.
+ */
 export const querySweepEndpoints = {
-  pauseQuerySweep: endpoint('POST /medical/v1/patient/bulk/:requestId/sweep/pause', querySweepSchema),
-  resumeQuerySweep: endpoint('POST /medical/v1/patient/bulk/:requestId/sweep/resume', querySweepSchema),
-  cancelQuerySweep: endpoint('POST /medical/v1/patient/bulk/:requestId/sweep/cancel', querySweepSchema),
+  pauseQuerySweep: endpoint(
+    'POST /medical/v1/patient/bulk/:requestId/sweep/pause',
+    querySweepSchema,
+  ),
+  resumeQuerySweep: endpoint(
+    'POST /medical/v1/patient/bulk/:requestId/sweep/resume',
+    querySweepSchema,
+  ),
+  cancelQuerySweep: endpoint(
+    'POST /medical/v1/patient/bulk/:requestId/sweep/cancel',
+    querySweepSchema,
+  ),
 } as const;

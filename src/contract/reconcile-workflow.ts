@@ -1,4 +1,7 @@
-/** What reconcile does: it deletes what is past its time or belongs to nothing, and heals (everything else). */
+/**
+ * What reconcile does: it deletes what is past its time or belongs to nothing,
+ * and heals (everything else).
+ */
 export const RECONCILE_PARTS = ['deleting', 'healing'] as const;
 export type ReconcilePart = (typeof RECONCILE_PARTS)[number];
 
@@ -20,14 +23,23 @@ export type RestoreSuspicion = 'postgresql-is-older' | 'temporal-is-older';
 export interface ReconcilePosition {
   /** Number of rounds so far. */
   rounds: number;
-  /** By kind, where the round continues, for kinds that examine all rows slice by slice. */
+  /**
+   * By kind, where the round continues, for kinds that examine all rows slice
+   * by slice.
+   */
   cursors: Record<string, string>;
 }
 
 export interface Reconciled extends ReconcilePosition {
-  /** By the name of the kind; kinds for which there was nothing to do are left out. */
+  /**
+   * By the name of the kind; kinds for which there was nothing to do are left
+   * out.
+   */
   kinds: Record<string, KindReconciled>;
-  /** Set if the rounds known to PostgreSQL and to the workflow differ; then all open work is looked at again. */
+  /**
+   * Set if the rounds known to PostgreSQL and to the workflow differ; then all
+   * open work is looked at again.
+   */
   suspicion?: RestoreSuspicion;
   /** Parts that an operator has paused. Absent: none. */
   paused?: ReconcilePart[];
@@ -49,7 +61,10 @@ export interface ReconcileLoopStatus {
   /** ISO 8601. */
   lastRoundAt?: string;
   last?: Reconciled;
-  /** Why the last round failed as a whole, for example because the worker was killed. */
+  /**
+   * Why the last round failed as a whole, for example because the worker was
+   * killed.
+   */
   failure?: string;
 }
 
@@ -57,7 +72,9 @@ export const RECONCILE_LOOP_MESSAGES = {
   status: 'status',
   /** Makes a round now, and sets the interval in milliseconds. */
   roundDue: 'roundDue',
-  /** Pauses all parts; to pause one of them: `npm run admin -- reconcile pause`. */
+  /**
+   * Pauses all parts; to pause one of them: `npm run admin -- reconcile pause`.
+   */
   pause: 'pause',
   resume: 'resume',
 } as const;

@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { component, described, idSchema, recordSourceSchema } from './primitives.ts';
+import {
+  component,
+  described,
+  idSchema,
+  recordSourceSchema,
+} from './primitives.ts';
 
 const DEFECT_HANDLINGS = ['stated-as-unknown', 'profile-not-claimed'] as const;
 
@@ -27,6 +32,8 @@ export const recordConformanceSchema = component('RecordConformance', {
       text: z.string(),
     }),
   ),
-  withoutProfile: z.array(z.object({ resourceType: z.string(), resources: count })),
+  withoutProfile: z.array(
+    z.object({ resourceType: z.string(), resources: count }),
+  ),
 });
 export type RecordConformance = z.output<typeof recordConformanceSchema>;

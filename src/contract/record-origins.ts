@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { component, described, idSchema, recordSourceSchema } from './primitives.ts';
+import {
+  component,
+  described,
+  idSchema,
+  recordSourceSchema,
+} from './primitives.ts';
 
 export const UNITING_KEYS = ['content', 'identifier', 'statement'] as const;
 export type UnitingKey = (typeof UNITING_KEYS)[number];
@@ -20,7 +25,9 @@ export const recordOriginsSchema = component('RecordOrigins', {
       leads: z.boolean(),
       superseded: z.boolean(),
       split: z.boolean(),
-      unitedBy: z.array(z.object({ key: z.enum(UNITING_KEYS), reason: z.string() })),
+      unitedBy: z.array(
+        z.object({ key: z.enum(UNITING_KEYS), reason: z.string() }),
+      ),
     }),
   ),
 });

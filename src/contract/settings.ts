@@ -11,14 +11,21 @@ import {
 
 export const settingsBodySchema = component('UpdateSettings', {
   webhookUrl: z
-    .url({ protocol: /^https?$/, error: 'webhookUrl must be an http or https URL' })
+    .url({
+      protocol: /^https?$/,
+      error: 'webhookUrl must be an http or https URL',
+    })
     .max(URL_LENGTH_MAX)
     .nullish(),
 });
 
 /** `webhookKey` is null while no destination is set. */
 export const settingsSchema = z
-  .object({ id: idSchema, webhookUrl: z.string().nullable(), webhookKey: z.string().nullable() })
+  .object({
+    id: idSchema,
+    webhookUrl: z.string().nullable(),
+    webhookKey: z.string().nullable(),
+  })
   .meta({ id: 'Settings' });
 export type SettingsResponse = z.output<typeof settingsSchema>;
 
@@ -32,18 +39,26 @@ export const webhookStatusSchema = component('WebhookHealth', {
 });
 
 export const settingsEndpoints = {
-  getSettings: endpoint('GET /medical/v1/settings', settingsSchema, { scope: 'webhooks-admin' }),
+  getSettings: endpoint('GET /medical/v1/settings', settingsSchema, {
+    scope: 'webhooks-admin',
+  }),
   updateSettings: endpoint('POST /medical/v1/settings', settingsSchema, {
     scope: 'webhooks-admin',
     body: settingsBodySchema,
   }),
-  getWebhookStatus: endpoint('GET /medical/v1/settings/webhook', webhookStatusSchema, {
-    scope: 'webhooks-admin',
-  }),
+  getWebhookStatus: endpoint(
+    'GET /medical/v1/settings/webhook',
+    webhookStatusSchema,
+    {
+      scope: 'webhooks-admin',
+    },
+  ),
   retryWebhooks: endpoint('POST /medical/v1/settings/webhook/retry', {
     scope: 'webhooks-admin',
     body: retryWebhooksBodySchema,
-    responses: { 200: z.object({ message: z.string(), events: z.number().int() }) },
+    responses: {
+      200: z.object({ message: z.string(), events: z.number().int() }),
+    },
     errors: [404],
   }),
   testWebhook: endpoint('POST /medical/v1/settings/webhook/test', {
@@ -52,8 +67,12 @@ export const settingsEndpoints = {
     responses: { 200: z.object({ message: z.string(), eventId: idSchema }) },
     errors: [404],
   }),
-  rotateSettingsKey: endpoint('POST /medical/v1/settings/webhook/key', rotatedKeySchema, {
-    scope: 'webhooks-admin',
-    body: rotateKeyBodySchema,
-  }),
+  rotateSettingsKey: endpoint(
+    'POST /medical/v1/settings/webhook/key',
+    rotatedKeySchema,
+    {
+      scope: 'webhooks-admin',
+      body: rotateKeyBodySchema,
+    },
+  ),
 } as const;

@@ -6,18 +6,26 @@ import { component, described, idSchema, instantSchema } from './primitives.ts';
 import { TEST_EVENT_TYPE } from './webhook-test.ts';
 
 /** The values of `meta.type` that events of this schema have. */
-export function eventTypesOf({ shape }: (typeof webhookEventSchema.options)[number]): string[] {
+export function eventTypesOf({
+  shape,
+}: (typeof webhookEventSchema.options)[number]): string[] {
   const { type } = shape.meta.shape;
   return 'options' in type ? [...type.options] : [...type.values];
 }
 
-/** Event types that a destination can subscribe to. Pings and test events always go to the destination they test. */
+/**
+ * Event types that a destination can subscribe to. Pings and test events always
+ * go to the destination they test.
+ */
 export const WEBHOOK_EVENT_TYPES: readonly string[] = webhookEventSchema.options
   .flatMap(eventTypesOf)
   .filter((type) => type !== 'ping' && type !== TEST_EVENT_TYPE)
   .sort();
 
-/** Whether a filter matches an event type: exactly, or as a prefix if the filter ends with `*`. */
+/**
+ * Whether a filter matches an event type: exactly, or as a prefix if the filter
+ * ends with `*`.
+ */
 export const passesFilter = (filter: string, type: string): boolean =>
   filter.endsWith('*') ? type.startsWith(filter.slice(0, -1)) : type === filter;
 
@@ -26,20 +34,29 @@ const filterSchema = z
   .max(100, { abort: true })
   .trim()
   .refine(
-    (filter) => /^[^*]*\*?$/.test(filter) && WEBHOOK_EVENT_TYPES.some((type) => passesFilter(filter, type)),
+    (filter) =>
+      /^[^*]*\*?$/.test(filter) &&
+      WEBHOOK_EVENT_TYPES.some((type) => passesFilter(filter, type)),
     {
       error: ({ input }) =>
         `${quoted(input)} is neither an event type nor a prefix of one followed by *; event types are ${WEBHOOK_EVENT_TYPES.join(', ')}`,
     },
   )
-  .meta({ anyOf: [{ enum: [...WEBHOOK_EVENT_TYPES] }, { pattern: '^\\s*[a-z.-]*\\*\\s*$' }] });
+  .meta({
+    anyOf: [
+      { enum: [...WEBHOOK_EVENT_TYPES] },
+      { pattern: '^\\s*[a-z.-]*\\*\\s*$' },
+    ],
+  });
 
 const urlSchema = z
   .url({ protocol: /^https?$/, error: 'url must be an http or https URL' })
   .max(URL_LENGTH_MAX);
 const typesSchema = boundedList(
   z
-    .array(filterSchema, { error: 'types is required and must be a list of event types' })
+    .array(filterSchema, {
+      error: 'types is required and must be a list of event types',
+    })
     .min(1, { error: 'at least one type is required; use "*" for all events' }),
   50,
 );
@@ -84,8 +101,13 @@ export const rotateKeyBodySchema = z
       .optional(),
   })
   .nullish()
-  .transform((body) => ({ overlapHours: body?.overlapHours ?? KEY_OVERLAP_HOURS.default }));
-export const rotatedKeySchema = z.object({ webhookKey: z.string(), previousKeyUntil: instantSchema });
+  .transform((body) => ({
+    overlapHours: body?.overlapHours ?? KEY_OVERLAP_HOURS.default,
+  }));
+export const rotatedKeySchema = z.object({
+  webhookKey: z.string(),
+  previousKeyUntil: instantSchema,
+});
 
 /** Selects the events to resend; without a member, all undelivered events. */
 export const retryWebhooksBodySchema = described('RetryWebhooks', {
@@ -110,7 +132,8 @@ export const retryWebhooksBodySchema = described('RetryWebhooks', {
       context.addIssue({ code: 'custom', path: [path], message });
     if (eventId !== undefined && (from ?? to) !== undefined)
       refuse('eventId', 'cannot be used together with from or to');
-    if (to !== undefined && from === undefined) refuse('from', 'is required if to is given');
+    if (to !== undefined && from === undefined)
+      refuse('from', 'is required if to is given');
     if (from !== undefined && to !== undefined && new Date(from) > new Date(to))
       refuse('to', 'is before from; use a later time');
     if (webhookId !== undefined && (eventId ?? from) === undefined)
@@ -132,14 +155,22 @@ export const webhookEndpoints = {
     scope: 'webhooks-admin',
     body: createWebhookBodySchema,
   }),
-  getWebhook: endpoint('GET /medical/v1/webhook/:id', webhookSchema, { scope: 'webhooks-admin' }),
+  getWebhook: endpoint('GET /medical/v1/webhook/:id', webhookSchema, {
+    scope: 'webhooks-admin',
+  }),
   updateWebhook: endpoint('PATCH /medical/v1/webhook/:id', webhookSchema, {
     scope: 'webhooks-admin',
     body: updateWebhookBodySchema,
   }),
-  deleteWebhook: endpoint('DELETE /medical/v1/webhook/:id', null, { scope: 'webhooks-admin' }),
-  rotateWebhookKey: endpoint('POST /medical/v1/webhook/:id/key', rotatedKeySchema, {
+  deleteWebhook: endpoint('DELETE /medical/v1/webhook/:id', null, {
     scope: 'webhooks-admin',
-    body: rotateKeyBodySchema,
   }),
+  rotateWebhookKey: endpoint(
+    'POST /medical/v1/webhook/:id/key',
+    rotatedKeySchema,
+    {
+      scope: 'webhooks-admin',
+      body: rotateKeyBodySchema,
+    },
+  ),
 } as const;

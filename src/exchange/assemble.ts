@@ -8,7 +8,10 @@ import { linkedBody } from './event-links.ts';
 import { openFeatures, servicesOf } from './features.ts';
 import { orphanSweep } from './platform/blobs/orphan-sweep.ts';
 import { missingBlobs } from './platform/blobs/verify-blobs.ts';
-import { createStore, type StoreOptions } from './platform/database/database.ts';
+import {
+  createStore,
+  type StoreOptions,
+} from './platform/database/database.ts';
 import { deleteOldIdempotencyKeys } from './platform/http/idempotency-store.ts';
 import { createLinkMaker } from './platform/links/signed-link.ts';
 import { createWebhookDelivery } from './platform/outbox/delivery.ts';
@@ -17,7 +20,10 @@ import { createWebhookSender, EventCauses } from './platform/outbox/sender.ts';
 import { createWebhookDispatcher } from './platform/outbox/webhook-dispatcher.ts';
 import { createWebhookKeys } from './platform/outbox/webhook-key.ts';
 import type { Platform } from './platform/platform.ts';
-import { type Recovery, removalRecovery } from './platform/recovery/recovery.ts';
+import {
+  type Recovery,
+  removalRecovery,
+} from './platform/recovery/recovery.ts';
 import { activityStartRecovery } from './platform/recovery/start-guard.ts';
 
 /** Environment variables that both the gateway and the workers read. */
@@ -42,7 +48,10 @@ export async function assembleExchange(
   config: ExchangeConfig,
   temporal: Client,
   logger: Logger,
-  /** The name of the connections to the database, and how accounts share them; without it, each may use all. */
+  /**
+   * The name of the connections to the database, and how accounts share them;
+   * without it, each may use all.
+   */
   connections: Pick<StoreOptions, 'name' | 'accountMax' | 'sharedMax'> = {},
 ) {
   const platform = await openPlatform(config, temporal, logger, connections);
@@ -52,7 +61,10 @@ export async function assembleExchange(
   return {
     ...platform,
     ...servicesOf(features),
-    /** Recoveries that `reconcile` runs, besides the sealing of the audit, which only workers can do. */
+    /**
+     * Recoveries that `reconcile` runs, besides the sealing of the audit, which
+     * only workers can do.
+     */
     recoveries: [
       ...opened.flatMap(({ recoveries }) => recoveries),
       eventRecovery(platform),
@@ -79,7 +91,10 @@ async function openPlatform(
 ): Promise<Platform> {
   const keyRing = parseKeyRing(config.DATA_KEYS);
   const blobs = await openBlobStore(config.BLOB_STORE, keyRing);
-  const links = createLinkMaker(config.PUBLIC_BASE_URL, config.LINK_SIGNING_KEY);
+  const links = createLinkMaker(
+    config.PUBLIC_BASE_URL,
+    config.LINK_SIGNING_KEY,
+  );
   const store = createStore({
     databaseUrl: config.DATABASE_URL,
     poolMax: config.DATABASE_POOL_MAX,
@@ -97,10 +112,19 @@ async function openPlatform(
       trustedOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
     },
     withLinks: (accountId, event) => linkedBody(links, accountId, event),
-    notificationOf: createNotifier({ store, webhookKeys, publicBaseUrl: config.PUBLIC_BASE_URL }),
+    notificationOf: createNotifier({
+      store,
+      webhookKeys,
+      publicBaseUrl: config.PUBLIC_BASE_URL,
+    }),
   });
   const delivery = createWebhookDelivery({ store, sender });
-  const webhookDispatcher = createWebhookDispatcher({ store, delivery, temporal, logger });
+  const webhookDispatcher = createWebhookDispatcher({
+    store,
+    delivery,
+    temporal,
+    logger,
+  });
   store.onEventsCommitted((accountId, messageIds) => {
     causes.note(messageIds);
     webhookDispatcher.send(accountId, messageIds);

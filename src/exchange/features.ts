@@ -22,7 +22,11 @@ import { identityFeature } from './people/identity/feature.ts';
 import { monitoringFeature } from './people/monitoring/feature.ts';
 import { possibleDuplicatesFeature } from './people/possible-duplicates/feature.ts';
 import { patientsFeature } from './people/registration/feature.ts';
-import type { Feature, GatewayScopes, OpenFeature } from './platform/feature.ts';
+import type {
+  Feature,
+  GatewayScopes,
+  OpenFeature,
+} from './platform/feature.ts';
 import type { GatewayPlatform } from './platform/http/deps.ts';
 import type { Platform } from './platform/platform.ts';
 import { networkQueryFeature } from './queries/network-query/feature.ts';
@@ -33,7 +37,10 @@ import { recordsFeature } from './records/feature.ts';
 import { sourceConnectionsFeature } from './sources/connections/feature.ts';
 import { sourceHealthFeature } from './sources/health/feature.ts';
 
-/** Every feature of the exchange, in the order of the API reference. To add a feature, add a line here and in `openFeatures`. */
+/**
+ * Every feature of the exchange, in the order of the API reference. To add a
+ * feature, add a line here and in `openFeatures`.
+ */
 const FEATURES = {
   patients: patientsFeature,
   erasure: erasureFeature,
@@ -68,7 +75,10 @@ const FEATURES = {
 
 type FeatureName = keyof typeof FEATURES;
 
-/** Opens every feature in one process. A feature that uses another one is opened after it. */
+/**
+ * Opens every feature in one process. A feature that uses another one is opened
+ * after it.
+ */
 export function openFeatures(platform: Platform) {
   const opened = {
     patients: patientsFeature.open(platform),
@@ -107,27 +117,50 @@ export function openFeatures(platform: Platform) {
 }
 
 type Opened = ReturnType<typeof openFeatures>;
-type AllOf<Union> = (Union extends unknown ? (member: Union) => void : never) extends (all: infer All) => void
+type AllOf<Union> = (
+  Union extends unknown
+    ? (member: Union) => void
+    : never
+) extends (all: infer All) => void
   ? All
   : never;
-/** The services of all features, by name; available to all routes and activities. */
+/**
+ * The services of all features, by name; available to all routes and
+ * activities.
+ */
 export type Services = AllOf<Opened[FeatureName]['services']>;
 
 export const servicesOf = (opened: Opened): Services =>
   Object.assign({}, ...Object.values(opened).map(({ services }) => services));
 
 /** The dependencies of a feature's routes. */
-type RouteDepsOf<Routes> = Routes extends (scopes: never, deps: infer Deps) => void
+type RouteDepsOf<Routes> = Routes extends (
+  scopes: never,
+  deps: infer Deps,
+) => void
   ? unknown extends Deps
     ? object
     : Deps
   : never;
-/** The dependencies of the gateway: those of the platform, and those of all features' routes. */
+/**
+ * The dependencies of the gateway: those of the platform, and those of all
+ * features' routes.
+ */
 export type GatewayDeps = GatewayPlatform & {
-  /** Reads what waits in the task queues, for the metrics. Default: these metrics have no values. */
+  /**
+   * Reads what waits in the task queues, for the metrics. Default: these
+   * metrics have no values.
+   */
   readQueues?: () => Promise<TaskQueueStats[]>;
-} & AllOf<{ [Name in FeatureName]: RouteDepsOf<(typeof FEATURES)[Name]['routes']> }[FeatureName]>;
+} & AllOf<
+    {
+      [Name in FeatureName]: RouteDepsOf<(typeof FEATURES)[Name]['routes']>;
+    }[FeatureName]
+  >;
 
-export function addFeatureRoutes(scopes: GatewayScopes, deps: GatewayDeps): void {
+export function addFeatureRoutes(
+  scopes: GatewayScopes,
+  deps: GatewayDeps,
+): void {
   for (const feature of Object.values(FEATURES)) feature.routes(scopes, deps);
 }

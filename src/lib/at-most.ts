@@ -1,6 +1,7 @@
 /**
- * Runs `work` on each item, at most `atOnceMax` at a time, and returns the results in the order of the items. When one
- * call rejects, no further item is started; the running ones are awaited, and the first error is thrown.
+ * Runs `work` on each item, at most `atOnceMax` at a time, and returns the
+ * results in the order of the items. When one call rejects, no further item is
+ * started; the running ones are awaited, and the first error is thrown.
  */
 export async function mapAtMost<T, R>(
   items: readonly T[],
@@ -21,7 +22,9 @@ export async function mapAtMost<T, R>(
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(atOnceMax, items.length) }, lane));
+  await Promise.all(
+    Array.from({ length: Math.min(atOnceMax, items.length) }, lane),
+  );
   if (errors.length > 0) throw errors[0];
   return items.map((_, index) => results.get(index) as R);
 }

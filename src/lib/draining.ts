@@ -10,22 +10,31 @@ declare module 'fastify' {
 }
 
 interface Draining {
-  /** Whether the server is about to end. It still answers every request that reaches it. */
+  /**
+   * Whether the server is about to end. It still answers every request that
+   * reaches it.
+   */
   hasBegun: boolean;
   /** Requests whose response has not been handed over completely. */
   inProgress: number;
 }
 
-/** For Fastify: a request on a connection that is still open while the server closes is served, not refused. */
+/**
+ * For Fastify: a request on a connection that is still open while the server
+ * closes is served, not refused.
+ */
 export const SERVES_WHILE_CLOSING = { return503OnClosing: false } as const;
 
 const POLL_MS = 20;
-/** With the longest wait before it, shorter than the time in which runProcess must have stopped. */
+/**
+ * With the longest wait before it, shorter than the time in which runProcess
+ * must have stopped.
+ */
 const FINISH_TIMEOUT_MS = 12_000;
 
 /**
- * Prepares a server for `drain`: once draining has begun, each response closes its connection, so that the client or proxy
- * opens the next one elsewhere.
+ * Prepares a server for `drain`: once draining has begun, each response closes
+ * its connection, so that the client or proxy opens the next one elsewhere.
  */
 export function prepareDraining(app: FastifyInstance): void {
   const draining: Draining = { hasBegun: false, inProgress: 0 };
@@ -33,22 +42,30 @@ export function prepareDraining(app: FastifyInstance): void {
   app.addHook('onSend', async (_request, reply) => {
     if (draining.hasBegun) reply.header('connection', 'close');
   });
-  app.server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    draining.inProgress += 1;
-    response.once('close', () => {
-      draining.inProgress -= 1;
-      // The headers of a long response may have kept the connection alive.
-      if (draining.hasBegun) socket.destroySoon();
-    });
-  });
+  app.server.on(
+    'request',
+    ({ socket }: IncomingMessage, response: ServerResponse) => {
+      draining.inProgress += 1;
+      response.once('close', () => {
+        draining.inProgress -= 1;
+        // The headers of a long response may have kept the connection alive.
+        if (draining.hasBegun) socket.destroySoon();
+      });
+    },
+  );
 }
 
 /**
- * Ends a server: for `seconds` it is not ready but takes requests, so that every proxy has time to notice. Then it waits for
- * the requests in progress, because Node.js cuts responses that a slow client has not read yet when a server closes. At
- * last it closes, together with all connections that are still open.
+ * Ends a server: for `seconds` it is not ready but takes requests, so that
+ * every proxy has time to notice. Then it waits for the requests in progress,
+ * because Node.js cuts responses that a slow client has not read yet when a
+ * server closes. At last it closes, together with all connections that are
+ * still open.
  */
-export async function drain(app: FastifyInstance, seconds: number): Promise<void> {
+export async function drain(
+  app: FastifyInstance,
+  seconds: number,
+): Promise<void> {
   const { draining } = app;
   draining.hasBegun = true;
   await sleep(seconds * 1_000);

@@ -6,7 +6,10 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Escapes text for elements and quoted attributes; removes control characters that HTML does not allow. */
+/**
+ * Escapes text for elements and quoted attributes; removes control characters
+ * that HTML does not allow.
+ */
 export const escapeHtml = (text: string): string =>
   text
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are removed
@@ -15,7 +18,10 @@ export const escapeHtml = (text: string): string =>
 
 const LENGTH_MAX = 200;
 
-/** Text of a caller as Markdown that shows it as it is: one line, set as code, at most 200 characters. */
+/**
+ * Text of a caller as Markdown that shows it as it is: one line, set as code,
+ * at most 200 characters.
+ */
 export function asCode(text: string): string {
   const oneLine = text
     .replaceAll(/[\p{C}\s]+/gu, ' ')

@@ -23,7 +23,12 @@ export const EXIT_CODES_HELP = [
   ),
 ].join('\n');
 
-export type OverallState = 'running' | 'completed' | 'partial' | 'failed' | 'cancelled';
+export type OverallState =
+  | 'running'
+  | 'completed'
+  | 'partial'
+  | 'failed'
+  | 'cancelled';
 
 export function exitCodeOf(state: OverallState): ExitCode {
   switch (state) {
@@ -39,11 +44,16 @@ export function exitCodeOf(state: OverallState): ExitCode {
   }
 }
 
-/** The state of several onboardings together: their common state; else running if any runs; else partial or failed. */
+/**
+ * The state of several onboardings together: their common state; else running
+ * if any runs; else partial or failed.
+ */
 export function combinedState(states: readonly OverallState[]): OverallState {
   const [first = 'failed'] = states;
   if (states.every((state) => state === first)) return first;
   if (states.includes('running')) return 'running';
-  const someData = states.some((state) => state === 'completed' || state === 'partial');
+  const someData = states.some(
+    (state) => state === 'completed' || state === 'partial',
+  );
   return someData ? 'partial' : 'failed';
 }

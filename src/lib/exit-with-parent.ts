@@ -1,4 +1,7 @@
-/** The message a child sends to its parent process once it is ready; `info` contains, for example, its address. */
+/**
+ * The message a child sends to its parent process once it is ready; `info`
+ * contains, for example, its address.
+ */
 export interface ReadyMessage {
   type: 'ready';
   info: Record<string, unknown>;
@@ -8,10 +11,16 @@ export interface ReadyMessage {
 const LAST_MOMENT_MS = 20_000;
 
 /**
- * Ends this process when its parent process has ended, even by kill -9: when the IPC channel closes, raises SIGTERM here,
- * so that the graceful shutdown of the entry point runs. Does nothing without an IPC channel, for example in a container.
+ * Ends this process when its parent process has ended, even by kill -9: when
+ * the IPC channel closes, raises SIGTERM here, so that the graceful shutdown of
+ * the entry point runs. Does nothing without an IPC channel, for example in a
+ * container.
  */
-export function exitWithParent({ withinMs = LAST_MOMENT_MS }: { withinMs?: number } = {}): void {
+export function exitWithParent({
+  withinMs = LAST_MOMENT_MS,
+}: {
+  withinMs?: number;
+} = {}): void {
   if (process.send === undefined) return;
   const end = () => {
     setTimeout(() => process.exit(1), withinMs).unref();
@@ -24,9 +33,14 @@ export function exitWithParent({ withinMs = LAST_MOMENT_MS }: { withinMs?: numbe
   process.channel?.unref();
 }
 
-/** Notifies the parent process that this process is ready. Does nothing without a parent. */
+/**
+ * Notifies the parent process that this process is ready. Does nothing without
+ * a parent.
+ */
 export function reportReady(info: Record<string, unknown> = {}): void {
   const message: ReadyMessage = { type: 'ready', info };
-  // With a callback, a channel whose other end has just gone fails here only; `disconnect` then ends this process.
-  if (process.connected) process.send?.(message, undefined, undefined, () => undefined);
+  // With a callback, a channel whose other end has just gone fails here only;
+  // `disconnect` then ends this process.
+  if (process.connected)
+    process.send?.(message, undefined, undefined, () => undefined);
 }

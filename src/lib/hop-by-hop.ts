@@ -1,6 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Headers that belong to one connection, not to the message (RFC 9110, 7.6.1). */
+/**
+ * Headers that belong to one connection, not to the message (RFC 9110, 7.6.1).
+ */
 const HOP_BY_HOP = [
   'connection',
   'keep-alive',
@@ -12,5 +14,9 @@ const HOP_BY_HOP = [
 ];
 
 /** The headers that a proxy forwards. */
-export const withoutHops = (headers: IncomingHttpHeaders): IncomingHttpHeaders =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name)));
+export const withoutHops = (
+  headers: IncomingHttpHeaders,
+): IncomingHttpHeaders =>
+  Object.fromEntries(
+    Object.entries(headers).filter(([name]) => !HOP_BY_HOP.includes(name)),
+  );

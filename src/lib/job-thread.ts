@@ -13,19 +13,25 @@ export interface JobThreadLimits {
 }
 
 /**
- * `broken`: the job crashed its thread or exceeded a limit; the next job gets a new thread. `isStarved`: it exceeded its time
- * because the machine was busy, so it may well succeed later.
+ * `broken`: the job crashed its thread or exceeded a limit; the next job gets a
+ * new thread. `isStarved`: it exceeded its time because the machine was busy,
+ * so it may well succeed later.
  */
 export type JobEnd<Answer> =
   | { kind: 'answered'; answer: Answer }
   | { kind: 'broken'; reason: string; isStarved?: boolean };
 
 /**
- * A thread with limited heap and time that runs one job after another. It starts with the first job.
+ * A thread with limited heap and time that runs one job after another. It
+ * starts with the first job.
  *
- * @param file code of the thread; it must post one response for each message it receives
+ * @param file code of the thread; it must post one response for each message it
+ *   receives
  */
-export function createJobThread<Job, Answer>(file: URL, limits: JobThreadLimits) {
+export function createJobThread<Job, Answer>(
+  file: URL,
+  limits: JobThreadLimits,
+) {
   let thread: Worker | undefined;
   let idle: NodeJS.Timeout | undefined;
 
@@ -59,12 +65,18 @@ export function createJobThread<Job, Answer>(file: URL, limits: JobThreadLimits)
 /** In a shorter time, what the process does besides is too large a part. */
 const TELLING_MS = 1_000;
 
-function endOf<Answer>(thread: Worker, job: unknown, timeoutMs: number): Promise<JobEnd<Answer>> {
+function endOf<Answer>(
+  thread: Worker,
+  job: unknown,
+  timeoutMs: number,
+): Promise<JobEnd<Answer>> {
   return new Promise((resolve) => {
     const end = (how: JobEnd<Answer>) => {
       clearTimeout(timer);
-      for (const event of ['message', 'error', 'exit']) thread.removeAllListeners(event);
-      // Ignore errors after the response; without a listener they would end the process.
+      for (const event of ['message', 'error', 'exit'])
+        thread.removeAllListeners(event);
+      // Ignore errors after the response; without a listener they would end the
+      // process.
       thread.on('error', () => undefined);
       resolve(how);
     };
@@ -72,14 +84,22 @@ function endOf<Answer>(thread: Worker, job: unknown, timeoutMs: number): Promise
       end({ kind: 'broken', reason, ...(isStarved && { isStarved }) });
     const before = process.cpuUsage();
     const timer = setTimeout(() => {
-      // A job that works all the time has at least the processor time of its whole process, unless others have the processors.
+      // A job that works all the time has at least the processor time of its
+      // whole process, unless others have the processors.
       const { user, system } = process.cpuUsage(before);
-      broken('it took too long', timeoutMs >= TELLING_MS && user + system < (timeoutMs * 1_000) / 2);
+      broken(
+        'it took too long',
+        timeoutMs >= TELLING_MS && user + system < (timeoutMs * 1_000) / 2,
+      );
     }, timeoutMs);
-    thread.once('message', (answer: Answer) => end({ kind: 'answered', answer }));
+    thread.once('message', (answer: Answer) =>
+      end({ kind: 'answered', answer }),
+    );
     thread.once('error', (error: NodeJS.ErrnoException) =>
       broken(
-        error.code === 'ERR_WORKER_OUT_OF_MEMORY' ? 'it needs too much memory' : 'its conversion ended early',
+        error.code === 'ERR_WORKER_OUT_OF_MEMORY'
+          ? 'it needs too much memory'
+          : 'its conversion ended early',
       ),
     );
     thread.once('exit', () => broken('its conversion ended early'));
@@ -90,15 +110,20 @@ function endOf<Answer>(thread: Worker, job: unknown, timeoutMs: number): Promise
 const RUN = new URL('../../run.mjs', import.meta.url);
 
 /**
- * Starts a thread that runs one of our own source files, with a limited JavaScript heap: exceeding it ends the thread with
- * ERR_WORKER_OUT_OF_MEMORY, not the process.
+ * Starts a thread that runs one of our own source files, with a limited
+ * JavaScript heap: exceeding it ends the thread with ERR_WORKER_OUT_OF_MEMORY,
+ * not the process.
  */
-export const startSourceThread = (file: URL, options: { heapMb: number; workerData?: unknown }): Worker =>
+export const startSourceThread = (
+  file: URL,
+  options: { heapMb: number; workerData?: unknown },
+): Worker =>
   new Worker(RUN, {
     argv: [fileURLToPath(file)],
     workerData: options.workerData,
     execArgv: [],
-    // A thread reads foreign documents: it gets none of the secrets that its process was started with.
+    // A thread reads foreign documents: it gets none of the secrets that its
+    // process was started with.
     env: systemEnvironment(),
     resourceLimits: { maxOldGenerationSizeMb: options.heapMb },
   });
@@ -106,18 +131,29 @@ export const startSourceThread = (file: URL, options: { heapMb: number; workerDa
 /**
  * A few job threads that their owners use in turns.
  *
- * @param queue `atOnce` is the number of threads; each starts with its first job
+ * @param queue `atOnce` is the number of threads; each starts with its first
+ *   job
  */
-export function createFairThreads<Job, Answer>(file: URL, limits: JobThreadLimits, queue: FairQueueLimits) {
+export function createFairThreads<Job, Answer>(
+  file: URL,
+  limits: JobThreadLimits,
+  queue: FairQueueLimits,
+) {
   const turns = new FairQueue(queue);
-  const threads = Array.from({ length: queue.atOnce }, () => createJobThread<Job, Answer>(file, limits));
+  const threads = Array.from({ length: queue.atOnce }, () =>
+    createJobThread<Job, Answer>(file, limits),
+  );
   const free = [...threads];
   return {
-    /** Reads the job when it is the turn of owner `of`, and runs it. Throws QueueFullError and any error of `read`. */
+    /**
+     * Reads the job when it is the turn of owner `of`, and runs it. Throws
+     * QueueFullError and any error of `read`.
+     */
     run: (of: string, read: () => Promise<Job>) =>
       turns.run(of, async () => {
         const thread = free.shift();
-        if (thread === undefined) throw new Error('more jobs are running than there are threads');
+        if (thread === undefined)
+          throw new Error('more jobs are running than there are threads');
         try {
           return await thread.run(await read());
         } finally {

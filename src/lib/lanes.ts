@@ -4,7 +4,10 @@ export interface LanesOptions<Item> {
   perLaneMax: number;
   /** Maximum number of items that one piece of work takes. */
   batchMax: number;
-  /** Maximum number of items that wait in one lane, and in all lanes together, besides those that begin at once. */
+  /**
+   * Maximum number of items that wait in one lane, and in all lanes together,
+   * besides those that begin at once.
+   */
   waitingMax: number;
   waitingInAllMax?: number;
   /** Must not throw. */
@@ -20,8 +23,8 @@ interface Lane<Item> {
 }
 
 /**
- * Runs work in lanes that take turns, so that a slow lane delays no other. The items of a lane are taken in their order; what
- * waits is in memory only.
+ * Runs work in lanes that take turns, so that a slow lane delays no other. The
+ * items of a lane are taken in their order; what waits is in memory only.
  */
 export class Lanes<Item> {
   readonly #lanes = new Map<string, Lane<Item>>();
@@ -32,12 +35,22 @@ export class Lanes<Item> {
 
   constructor(private readonly options: LanesOptions<Item>) {}
 
-  /** Adds items to a lane. Returns false, and adds none, if they would exceed what may wait there. */
+  /**
+   * Adds items to a lane. Returns false, and adds none, if they would exceed
+   * what may wait there.
+   */
   add(name: string, items: readonly Item[]): boolean {
-    const lane = this.#lanes.get(name) ?? { name, waiting: [], inProgress: 0, isReady: false };
-    const { waitingMax, waitingInAllMax = Number.POSITIVE_INFINITY } = this.options;
+    const lane = this.#lanes.get(name) ?? {
+      name,
+      waiting: [],
+      inProgress: 0,
+      isReady: false,
+    };
+    const { waitingMax, waitingInAllMax = Number.POSITIVE_INFINITY } =
+      this.options;
     if (lane.waiting.length + items.length > waitingMax) return false;
-    if (this.#waiting + items.length > waitingInAllMax && !this.#mayBegin(lane)) return false;
+    if (this.#waiting + items.length > waitingInAllMax && !this.#mayBegin(lane))
+      return false;
     this.#lanes.set(name, lane);
     lane.waiting.push(...items);
     this.#waiting += items.length;
@@ -48,7 +61,8 @@ export class Lanes<Item> {
 
   /** Resolves when nothing waits and nothing is in progress. */
   async drain(): Promise<void> {
-    if (this.#inProgress > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+    if (this.#inProgress > 0)
+      await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
   get isIdle(): boolean {
@@ -56,13 +70,21 @@ export class Lanes<Item> {
   }
 
   #queue(lane: Lane<Item>): void {
-    if (lane.isReady || lane.waiting.length === 0 || lane.inProgress >= this.options.perLaneMax) return;
+    if (
+      lane.isReady ||
+      lane.waiting.length === 0 ||
+      lane.inProgress >= this.options.perLaneMax
+    )
+      return;
     lane.isReady = true;
     this.#ready.push(lane);
   }
 
   #mayBegin(lane: Lane<Item>): boolean {
-    return this.#inProgress < this.options.inProgressMax && lane.inProgress < this.options.perLaneMax;
+    return (
+      this.#inProgress < this.options.inProgressMax &&
+      lane.inProgress < this.options.perLaneMax
+    );
   }
 
   #start(): void {
@@ -83,7 +105,8 @@ export class Lanes<Item> {
     lane.inProgress -= 1;
     this.#inProgress -= 1;
     this.#queue(lane);
-    if (lane.waiting.length === 0 && lane.inProgress === 0) this.#lanes.delete(lane.name);
+    if (lane.waiting.length === 0 && lane.inProgress === 0)
+      this.#lanes.delete(lane.name);
     this.#start();
     if (this.#inProgress > 0) return;
     for (const resolve of this.#idle.splice(0)) resolve();
@@ -105,21 +128,27 @@ export class QueueFullError extends Error {
 }
 
 /**
- * Runs a limited number of tasks at a time and lets their owners take turns, so that one owner's backlog does not delay the
- * others.
+ * Runs a limited number of tasks at a time and lets their owners take turns, so
+ * that one owner's backlog does not delay the others.
  */
 export class FairQueue {
   readonly #owners: Lanes<() => Promise<void>>;
 
   constructor({ atOnce, ofOneAtOnce, waiting, ofOneWaiting }: FairQueueLimits) {
     this.#owners = new Lanes({
-      ...{ inProgressMax: atOnce, perLaneMax: ofOneAtOnce, batchMax: 1 },
-      ...{ waitingMax: ofOneWaiting, waitingInAllMax: waiting },
+      inProgressMax: atOnce,
+      perLaneMax: ofOneAtOnce,
+      batchMax: 1,
+      waitingMax: ofOneWaiting,
+      waitingInAllMax: waiting,
       work: async (_owner, [task]) => task?.(),
     });
   }
 
-  /** Runs `work` in the turn of owner `of`. Throws QueueFullError when too many tasks wait, of this owner or in total. */
+  /**
+   * Runs `work` in the turn of owner `of`. Throws QueueFullError when too many
+   * tasks wait, of this owner or in total.
+   */
   run<T>(of: string, work: () => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const task = () => Promise.resolve().then(work).then(resolve, reject);

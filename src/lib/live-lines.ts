@@ -10,7 +10,9 @@ export interface LineStream {
   rows?: number | undefined;
 }
 
-/** Something that a subject waits for, and when that is given up at the latest. */
+/**
+ * Something that a subject waits for, and when that is given up at the latest.
+ */
 export interface Awaited {
   what: string;
   until?: Date;
@@ -21,10 +23,12 @@ const FRAME_MS = 120;
 const LINE_MS = 10_000;
 
 /**
- * Progress of several subjects, a few rows of text each. On a terminal the rows are redrawn in place; elsewhere (a file,
- * CI) each changed row is printed with its subject in front. Rows may be coloured. They should contain nothing that
- * changes by itself: as long as there is a subject, a spinner below the rows shows the elapsed time and what is awaited;
- * elsewhere a line does so every 10 seconds.
+ * Progress of several subjects, a few rows of text each. On a terminal the rows
+ * are redrawn in place; elsewhere (a file, CI) each changed row is printed with
+ * its subject in front. Rows may be coloured. They should contain nothing that
+ * changes by itself: as long as there is a subject, a spinner below the rows
+ * shows the elapsed time and what is awaited; elsewhere a line does so every 10
+ * seconds.
  */
 export class LiveLines {
   readonly colors: ReturnType<typeof pc.createColors>;
@@ -49,7 +53,11 @@ export class LiveLines {
   }
 
   /** Shows the current rows of a subject, and what it waits for. */
-  set(subject: string, rows: readonly string[], awaited: readonly Awaited[] = []): void {
+  set(
+    subject: string,
+    rows: readonly string[],
+    awaited: readonly Awaited[] = [],
+  ): void {
     const before = this.#subjects.get(subject);
     this.#subjects.set(subject, rows);
     this.#awaited.set(subject, awaited);
@@ -59,7 +67,8 @@ export class LiveLines {
       return;
     }
     for (const [index, row] of rows.entries())
-      if (row !== before?.[index]) this.stream.write(`${subject}: ${row.trim()}\n`);
+      if (row !== before?.[index])
+        this.stream.write(`${subject}: ${row.trim()}\n`);
   }
 
   /** Prints a permanent line above the rows that are redrawn. */
@@ -94,14 +103,22 @@ export class LiveLines {
 
   #redraw(): void {
     if (this.stream.isTTY !== true) return;
-    const all = [...this.#subjects].flatMap(([subject, rows]) => this.#block(subject, rows));
-    // Lines that have scrolled off the screen cannot be redrawn. There is one more below: the footer.
+    const all = [...this.#subjects].flatMap(([subject, rows]) =>
+      this.#block(subject, rows),
+    );
+    // Lines that have scrolled off the screen cannot be redrawn. There is one
+    // more below: the footer.
     const visible = Math.max(3, (this.stream.rows ?? 24) - 3);
     const lines =
       all.length <= visible
         ? all
-        : [...all.slice(0, visible), this.colors.dim(`… and ${all.length - visible} more lines`)];
-    this.#replace(this.#ticking === undefined ? lines : [...lines, this.#footer()]);
+        : [
+            ...all.slice(0, visible),
+            this.colors.dim(`… and ${all.length - visible} more lines`),
+          ];
+    this.#replace(
+      this.#ticking === undefined ? lines : [...lines, this.#footer()],
+    );
   }
 
   #startTicking(): void {
@@ -125,28 +142,43 @@ export class LiveLines {
   }
 
   #footer(): string {
-    return this.colors.dim(`${FRAMES[this.#frame % FRAMES.length]} ${this.#elapsed()}`);
+    return this.colors.dim(
+      `${FRAMES[this.#frame % FRAMES.length]} ${this.#elapsed()}`,
+    );
   }
 
-  /** Such as `1 min 20 s, waiting for hie (until 2026-11-24 09:52 UTC at the latest), lab`. */
+  /**
+   * Such as `1 min 20 s, waiting for hie (until 2026-11-24 09:52 UTC at the
+   * latest), lab`.
+   */
   #elapsed(): string {
     const awaited = new Map<string, Date | undefined>();
     for (const { what, until } of [...this.#awaited.values()].flat())
       awaited.set(what, latest(awaited.get(what), until));
     const texts = [...awaited].map(([what, until]) =>
-      until === undefined ? what : `${what} (until ${minuteOf(until)} at the latest)`,
+      until === undefined
+        ? what
+        : `${what} (until ${minuteOf(until)} at the latest)`,
     );
     const time = duration((this.now() - this.#begunAtMs) / 1_000);
-    return texts.length === 0 ? time : `${time}, waiting for ${texts.join(', ')}`;
+    return texts.length === 0
+      ? time
+      : `${time}, waiting for ${texts.join(', ')}`;
   }
 
   #block(subject: string, rows: readonly string[]): string[] {
     const [first, ...others] = rows;
     if (first === undefined) return [];
-    return [`${this.colors.bold(subject)}  ${first}`, ...others.map((row) => `  ${row}`)];
+    return [
+      `${this.colors.bold(subject)}  ${first}`,
+      ...others.map((row) => `  ${row}`),
+    ];
   }
 
-  /** Replaces the block drawn last. One write, so that the screen does not flicker. */
+  /**
+   * Replaces the block drawn last. One write, so that the screen does not
+   * flicker.
+   */
   #replace(lines: readonly string[]): void {
     const back = this.#drawn > 0 ? `${ESCAPE}[${this.#drawn}A${ESCAPE}[0J` : '';
     const columns = (widthOf(this.stream) ?? 80) - 1;
@@ -156,18 +188,26 @@ export class LiveLines {
   }
 }
 
-const latest = (one: Date | undefined, other: Date | undefined): Date | undefined =>
+const latest = (
+  one: Date | undefined,
+  other: Date | undefined,
+): Date | undefined =>
   one === undefined || (other !== undefined && other > one) ? other : one;
 
 function duration(seconds: number): string {
   const whole = Math.floor(seconds);
-  return whole < 60 ? `${whole} s` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  return whole < 60
+    ? `${whole} s`
+    : `${Math.floor(whole / 60)} min ${whole % 60} s`;
 }
 
 const ESCAPE = String.fromCharCode(27);
 const COLOR = new RegExp(`(${ESCAPE}\\[[0-9;]*m)`);
 
-/** Cuts a line to a visible width, because a wrapped line could not be redrawn. Colour codes stay complete. */
+/**
+ * Cuts a line to a visible width, because a wrapped line could not be redrawn.
+ * Colour codes stay complete.
+ */
 export function fitted(line: string, columns: number): string {
   let room = columns;
   return line
@@ -176,7 +216,11 @@ export function fitted(line: string, columns: number): string {
       if (COLOR.test(part)) return part;
       const characters = [...part];
       const kept =
-        characters.length > room ? (room > 0 ? [...characters.slice(0, room - 1), '…'] : []) : characters;
+        characters.length > room
+          ? room > 0
+            ? [...characters.slice(0, room - 1), '…']
+            : []
+          : characters;
       room -= Math.min(room, characters.length);
       return kept.join('');
     })

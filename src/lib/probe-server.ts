@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
 
 /**
- * Serves probes for a process without an HTTP interface: `/health` (the process is alive), `/ready` (503 while it does not
- * accept work) and `/metrics`.
+ * Serves probes for a process without an HTTP interface: `/health` (the process
+ * is alive), `/ready` (503 while it does not accept work) and `/metrics`.
  */
 export async function startProbeServer(options: {
   host: string;
@@ -15,10 +15,13 @@ export async function startProbeServer(options: {
   const { host, port, metrics, isReady } = options;
   const server = createServer((request, response) => {
     const path = request.url?.split('?')[0];
-    if (request.method !== 'GET') return answer(response, 405, 'only GET is allowed\n');
+    if (request.method !== 'GET')
+      return answer(response, 405, 'only GET is allowed\n');
     if (path === '/health') return answer(response, 200, 'ok\n');
     if (path === '/ready')
-      return isReady() ? answer(response, 200, 'ready\n') : answer(response, 503, 'not ready\n');
+      return isReady()
+        ? answer(response, 200, 'ready\n')
+        : answer(response, 503, 'not ready\n');
     if (path === '/metrics')
       return void metrics.metrics().then(
         (text) => answer(response, 200, text, metrics.contentType),
@@ -41,6 +44,11 @@ export async function startProbeServer(options: {
   };
 }
 
-function answer(response: ServerResponse, status: number, text: string, contentType = 'text/plain'): void {
+function answer(
+  response: ServerResponse,
+  status: number,
+  text: string,
+  contentType = 'text/plain',
+): void {
   response.writeHead(status, { 'content-type': contentType }).end(text);
 }

@@ -6,28 +6,47 @@ type Row = readonly string[];
 const GAP = 2;
 
 /**
- * Renders a table as lines: head, rule, rows. Cells may contain colour codes, which do not count for the width. A table that is
- * wider than the terminal gets cells of several lines; if its words (such as ids, which must stay whole) are too wide even
- * then, each row becomes a list of its own. Output that is no terminal has no width, unless COLUMNS states one.
+ * Renders a table as lines: head, rule, rows. Cells may contain colour codes,
+ * which do not count for the width. A table that is wider than the terminal
+ * gets cells of several lines; if its words (such as ids, which must stay
+ * whole) are too wide even then, each row becomes a list of its own. Output
+ * that is no terminal has no width, unless COLUMNS states one.
  */
-export function renderTable(head: Row, rows: readonly Row[], columns = columnsOfOutput()): string[] {
+export function renderTable(
+  head: Row,
+  rows: readonly Row[],
+  columns = columnsOfOutput(),
+): string[] {
   const widths = fittedWidths([head, ...rows], columns);
   if (widths === undefined) return asLists(head, rows, columns);
   const rule = widths.map((width) => '─'.repeat(width));
   return [head, rule, ...rows].flatMap((cells) => linesOf(cells, widths));
 }
 
-const columnsOfOutput = (): number => widthOf(process.stdout) ?? Number.POSITIVE_INFINITY;
+const columnsOfOutput = (): number =>
+  widthOf(process.stdout) ?? Number.POSITIVE_INFINITY;
 
-/** Narrows the widest columns until the table fits; undefined when single words are too wide for that. */
-function fittedWidths(rows: readonly Row[], columns: number): number[] | undefined {
+/**
+ * Narrows the widest columns until the table fits; undefined when single words
+ * are too wide for that.
+ */
+function fittedWidths(
+  rows: readonly Row[],
+  columns: number,
+): number[] | undefined {
   const widestOf = (measure: (cell: string) => number) =>
-    (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => measure(row[column] ?? ''))));
+    (rows[0] ?? []).map((_, column) =>
+      Math.max(...rows.map((row) => measure(row[column] ?? ''))),
+    );
   const widths = widestOf(visibleLength);
-  const words = widestOf((cell) => Math.max(...cell.split(' ').map(visibleLength)));
+  const words = widestOf((cell) =>
+    Math.max(...cell.split(' ').map(visibleLength)),
+  );
   let excess = widths.reduce((sum, width) => sum + width + GAP, -GAP) - columns;
   for (; excess > 0; excess--) {
-    const rooms = widths.map((width, column) => (width > (words[column] ?? 0) ? width : 0));
+    const rooms = widths.map((width, column) =>
+      width > (words[column] ?? 0) ? width : 0,
+    );
     const widest = rooms.indexOf(Math.max(...rooms));
     if (!rooms[widest]) return undefined;
     widths[widest] = rooms[widest] - 1;
@@ -36,7 +55,9 @@ function fittedWidths(rows: readonly Row[], columns: number): number[] | undefin
 }
 
 function linesOf(cells: Row, widths: readonly number[]): string[] {
-  const wrapped = widths.map((width, column) => wrap(cells[column] ?? '', width));
+  const wrapped = widths.map((width, column) =>
+    wrap(cells[column] ?? '', width),
+  );
   const height = Math.max(...wrapped.map((lines) => lines.length));
   return Array.from({ length: height }, (_, line) =>
     widths
@@ -54,7 +75,9 @@ function asLists(head: Row, rows: readonly Row[], columns: number): string[] {
   const widths = [nameWidth, Math.max(1, columns - nameWidth - GAP)];
   return rows.flatMap((row, index) => [
     ...(index === 0 ? [] : ['']),
-    ...head.flatMap((name, column) => linesOf([name, row[column] ?? ''], widths)),
+    ...head.flatMap((name, column) =>
+      linesOf([name, row[column] ?? ''], widths),
+    ),
   ]);
 }
 
@@ -74,4 +97,5 @@ function wrap(text: string, width: number): string[] {
   return [...lines, line ?? ''];
 }
 
-const visibleLength = (text: string): number => [...stripVTControlCharacters(text)].length;
+const visibleLength = (text: string): number =>
+  [...stripVTControlCharacters(text)].length;

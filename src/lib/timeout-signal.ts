@@ -1,18 +1,21 @@
 /**
- * Replaces AbortSignal.timeout where the signal is combined with others: Node.js 20 may garbage-collect a timeout signal
- * that only AbortSignal.any refers to, and then it never aborts.
+ * Replaces AbortSignal.timeout where the signal is combined with others:
+ * Node.js 20 may garbage-collect a timeout signal that only AbortSignal.any
+ * refers to, and then it never aborts.
  */
 export function timeoutSignal(ms: number): AbortSignal {
   const controller = new AbortController();
-  const raise = () => controller.abort(new DOMException('The time is over', 'TimeoutError'));
+  const raise = () =>
+    controller.abort(new DOMException('The time is over', 'TimeoutError'));
   // The timer keeps the signal alive, but not the process.
   setTimeout(raise, ms).unref();
   return controller.signal;
 }
 
 /**
- * Combines signals: aborts with the first of them, with its reason. Replaces AbortSignal.any, which holds its signals only
- * weakly: on Node.js 24, an abort is sometimes lost after a garbage collection.
+ * Combines signals: aborts with the first of them, with its reason. Replaces
+ * AbortSignal.any, which holds its signals only weakly: on Node.js 24, an abort
+ * is sometimes lost after a garbage collection.
  */
 export function anySignal(signals: readonly AbortSignal[]): AbortSignal {
   const controller = new AbortController();
@@ -21,7 +24,8 @@ export function anySignal(signals: readonly AbortSignal[]): AbortSignal {
       controller.abort(signal.reason);
       break;
     }
-    // After the first abort, remove the listeners from the other signals, which may live long.
+    // After the first abort, remove the listeners from the other signals, which
+    // may live long.
     signal.addEventListener('abort', () => controller.abort(signal.reason), {
       once: true,
       signal: controller.signal,
@@ -31,12 +35,17 @@ export function anySignal(signals: readonly AbortSignal[]): AbortSignal {
 }
 
 /**
- * Waits for work that may go on after `signal` has aborted, but no longer than `graceMs` after that; then it rejects with the
- * reason of the abort, and a result that comes later is handed to `late`.
+ * Waits for work that may go on after `signal` has aborted, but no longer than
+ * `graceMs` after that; then it rejects with the reason of the abort, and a
+ * result that comes later is handed to `late`.
  */
 export async function withinGrace<T>(
   work: Promise<T>,
-  { signal, graceMs, late }: { signal: AbortSignal; graceMs: number; late: (result: T) => void },
+  {
+    signal,
+    graceMs,
+    late,
+  }: { signal: AbortSignal; graceMs: number; late: (result: T) => void },
 ): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   let startTimer = (): void => undefined;

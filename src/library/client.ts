@@ -1,4 +1,7 @@
-/** The HTTP client of the interface, typed by the contract. It validates responses and does not retry. */
+/**
+ * The HTTP client of the interface, typed by the contract. It validates
+ * responses and does not retry.
+ */
 
 export type { FileStore } from '../orchestrator/bulk-onboarding/file-store.ts';
 export type { AnswerOf } from '../orchestrator/client/answers.ts';
@@ -11,6 +14,12 @@ export {
   type ExchangeClientOptions,
   type RequestOf,
 } from '../orchestrator/client/exchange-client.ts';
-export { ExchangeCallError as ExchangeError, type FailureKind } from '../orchestrator/client/failures.ts';
-/** Where the files of `bulkOnboarding` are put: the address and keys of its workers. */
+export {
+  ExchangeCallError as ExchangeError,
+  type FailureKind,
+} from '../orchestrator/client/failures.ts';
+/**
+ * Where the files of `bulkOnboarding` are put: the address and keys of its
+ * workers.
+ */
 export { openBlobStore as openFileStore } from '../shared/blobs/open-blob-store.ts';

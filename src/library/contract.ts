@@ -1,6 +1,7 @@
 /**
- * The interface: all operations with their schemas, types and errors, and the events that webhooks carry. Contains no I/O,
- * so clients, servers and workflows may import it.
+ * The interface: all operations with their schemas, types and errors, and the
+ * events that webhooks carry. Contains no I/O, so clients, servers and
+ * workflows may import it.
  */
 
 export * from '../contract/bulk-create.ts';

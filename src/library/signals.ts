@@ -1,6 +1,7 @@
 /**
- * Names and types of the orchestrator's workflows: workflow types, ids, task queues, signals, queries, updates, search
- * attributes, inputs and results. Safe to import in workflow code.
+ * Names and types of the orchestrator's workflows: workflow types, ids, task
+ * queues, signals, queries, updates, search attributes, inputs and results.
+ * Safe to import in workflow code.
  */
 
 export * from '../contract/bulk-onboarding.ts';

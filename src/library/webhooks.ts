@@ -1,4 +1,7 @@
 /** Inbound webhooks: verifies signatures and parses messages. */
 
 export { isSigned, parseKeys } from '../orchestrator/receiver/signatures.ts';
-export { readWebhookMessage, type WebhookMessage } from '../orchestrator/receiver/webhook-message.ts';
+export {
+  readWebhookMessage,
+  type WebhookMessage,
+} from '../orchestrator/receiver/webhook-message.ts';

@@ -1,7 +1,8 @@
 /**
- * For workflow code: calls of the interface (`proxyEndpoints`), the reason of a failed call (`callFailure`), and our own
- * workflows: re-export them from your workflows file to run them on your worker. Their signals, queries and updates are
- * objects, for workflows and clients.
+ * For workflow code: calls of the interface (`proxyEndpoints`), the reason of a
+ * failed call (`callFailure`), and our own workflows: re-export them from your
+ * workflows file to run them on your worker. Their signals, queries and updates
+ * are objects, for workflows and clients.
  */
 
 export {

@@ -1,6 +1,9 @@
 import { ConfigError } from '../config.ts';
 import { EXIT, type ExitCode } from '../lib/exit-codes.ts';
-import { ExchangeCallError, type FailureKind } from '../orchestrator/client/failures.ts';
+import {
+  ExchangeCallError,
+  type FailureKind,
+} from '../orchestrator/client/failures.ts';
 import reasons from './file-reasons.json' with { type: 'json' };
 import { plainText } from './progress/plain-text.ts';
 
@@ -19,17 +22,27 @@ export interface DescribedError {
   message: string;
 }
 
-/** The message that is printed for an error, and the exit code of the process. */
+/**
+ * The message that is printed for an error, and the exit code of the process.
+ */
 export function describeError(error: unknown): DescribedError {
   if (error instanceof UsageError || error instanceof ConfigError)
     return { exitCode: EXIT.usage, message: error.message };
-  if (error instanceof RefusedError) return { exitCode: EXIT.refused, message: error.message };
+  if (error instanceof RefusedError)
+    return { exitCode: EXIT.refused, message: error.message };
   if (error instanceof ExchangeCallError) {
     const { exitCode, hint } = EXCHANGE_FAILURES[error.kind];
     const wait =
-      error.retryAfterMs === undefined ? '' : ` Try again in ${Math.ceil(error.retryAfterMs / 1000)} s.`;
-    const explanation = EXPLAINED.has(error.kind) ? error.explanation() : undefined;
-    const why = explanation === undefined ? ` (${error.message}).` : `: ${sentence(explanation)}`;
+      error.retryAfterMs === undefined
+        ? ''
+        : ` Try again in ${Math.ceil(error.retryAfterMs / 1000)} s.`;
+    const explanation = EXPLAINED.has(error.kind)
+      ? error.explanation()
+      : undefined;
+    const why =
+      explanation === undefined
+        ? ` (${error.message}).`
+        : `: ${sentence(explanation)}`;
     return { exitCode, message: `${hint}${why}${wait}` };
   }
   if (isFileError(error))
@@ -37,11 +50,18 @@ export function describeError(error: unknown): DescribedError {
       exitCode: EXIT.error,
       message: `Cannot ${error.path === undefined ? 'write the file' : `access ${error.path}`}: ${fileReason(error)}.`,
     };
-  return { exitCode: EXIT.error, message: error instanceof Error ? error.message : 'Something went wrong' };
+  return {
+    exitCode: EXIT.error,
+    message: error instanceof Error ? error.message : 'Something went wrong',
+  };
 }
 
 /** Where the exchange's own words say what to change. */
-const EXPLAINED: ReadonlySet<FailureKind> = new Set(['rejected', 'not-found', 'conflict']);
+const EXPLAINED: ReadonlySet<FailureKind> = new Set([
+  'rejected',
+  'not-found',
+  'conflict',
+]);
 
 /** Foreign text must not steer the terminal. */
 const sentence = (text: string): string => {
@@ -49,12 +69,29 @@ const sentence = (text: string): string => {
   return /[.!?]$/.test(safe) ? safe : `${safe}.`;
 };
 
-const EXCHANGE_FAILURES: Readonly<Record<FailureKind, { exitCode: ExitCode; hint: string }>> = {
-  rejected: { exitCode: EXIT.refused, hint: 'The exchange rejected the request' },
-  'not-found': { exitCode: EXIT.refused, hint: 'The exchange has nothing with this id' },
-  conflict: { exitCode: EXIT.refused, hint: 'The current state does not allow this' },
-  unauthorized: { exitCode: EXIT.refused, hint: 'The API key is not valid for this request' },
-  'rate-limited': { exitCode: EXIT.error, hint: 'The rate limit of the exchange has been reached' },
+const EXCHANGE_FAILURES: Readonly<
+  Record<FailureKind, { exitCode: ExitCode; hint: string }>
+> = {
+  rejected: {
+    exitCode: EXIT.refused,
+    hint: 'The exchange rejected the request',
+  },
+  'not-found': {
+    exitCode: EXIT.refused,
+    hint: 'The exchange has nothing with this id',
+  },
+  conflict: {
+    exitCode: EXIT.refused,
+    hint: 'The current state does not allow this',
+  },
+  unauthorized: {
+    exitCode: EXIT.refused,
+    hint: 'The API key is not valid for this request',
+  },
+  'rate-limited': {
+    exitCode: EXIT.error,
+    hint: 'The rate limit of the exchange has been reached',
+  },
   unavailable: { exitCode: EXIT.error, hint: 'The exchange cannot be reached' },
   ambiguous: {
     exitCode: EXIT.error,
@@ -66,15 +103,22 @@ const EXCHANGE_FAILURES: Readonly<Record<FailureKind, { exitCode: ExitCode; hint
   },
 };
 
-/** Why the operating system refused to read or write, by the code of the error. */
+/**
+ * Why the operating system refused to read or write, by the code of the error.
+ */
 const REASONS: Readonly<Record<string, string>> = reasons;
 
-/** An error of the file system. It names the path that it is about, unless it happened while a file was written. */
+/**
+ * An error of the file system. It names the path that it is about, unless it
+ * happened while a file was written.
+ */
 const isFileError = (error: unknown): error is NodeJS.ErrnoException =>
   error instanceof Error &&
   'code' in error &&
   (('path' in error && typeof error.path === 'string') ||
-    ('syscall' in error && error.syscall === 'write' && String(error.code) in REASONS));
+    ('syscall' in error &&
+      error.syscall === 'write' &&
+      String(error.code) in REASONS));
 
 /** The reason in words, such as `no such file or folder`. */
 export const fileReason = ({ code = '' }: NodeJS.ErrnoException): string =>

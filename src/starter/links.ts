@@ -4,7 +4,10 @@ export interface TemporalUi {
   namespace: string;
 }
 
-/** Address of the page of a workflow, or of a schedule, in the Temporal UI; undefined where no UI is known. */
+/**
+ * Address of the page of a workflow, or of a schedule, in the Temporal UI;
+ * undefined where no UI is known.
+ */
 export const workflowLink = (
   ui: TemporalUi | undefined,
   id: string,

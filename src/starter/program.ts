@@ -1,5 +1,8 @@
 import { InvalidArgumentError } from 'commander';
-import { MONITORING_FREQUENCIES, MONITORING_KINDS } from '../contract/cohort-monitoring.ts';
+import {
+  MONITORING_FREQUENCIES,
+  MONITORING_KINDS,
+} from '../contract/cohort-monitoring.ts';
 import { COHORT_COLORS } from '../contract/cohorts.ts';
 import { CONVERSION_TYPES } from '../contract/consolidated-query.ts';
 import { DOCUMENT_FORMATS } from '../contract/documents.ts';
@@ -11,20 +14,42 @@ import {
 } from '../contract/messages.ts';
 import { SOURCE_TYPES } from '../contract/primitives.ts';
 import { runCommandLine } from '../lib/command-line.ts';
-import { addCommands, type CommandAction, type CommandWords } from '../lib/command-table.ts';
+import {
+  addCommands,
+  type CommandAction,
+  type CommandWords,
+} from '../lib/command-table.ts';
 import { EXIT_CODES_HELP, type ExitCode } from '../lib/exit-codes.ts';
 import { LiveLines } from '../lib/live-lines.ts';
 import { jobIdSchema } from '../orchestrator/patient-onboarding/onboarding-request.ts';
 import { bulk } from './commands/bulk.ts';
 import { bulkCancel, bulkStatus, bulkSteer } from './commands/bulk-control.ts';
-import { cohortsAdd, cohortsCreate, cohortsList, cohortsRemove, cohortsShow } from './commands/cohorts.ts';
+import {
+  cohortsAdd,
+  cohortsCreate,
+  cohortsList,
+  cohortsRemove,
+  cohortsShow,
+} from './commands/cohorts.ts';
 import { type CommandContext, withTarget } from './commands/command.ts';
 import { documents } from './commands/documents.ts';
-import { duplicatesDecide, duplicatesList, duplicatesShow } from './commands/duplicates.ts';
+import {
+  duplicatesDecide,
+  duplicatesList,
+  duplicatesShow,
+} from './commands/duplicates.ts';
 import { embed } from './commands/embed.ts';
 import { exportCancel, exportRecords } from './commands/export.ts';
-import { healthLinkCreate, healthLinkList, healthLinkRevoke } from './commands/health-links.ts';
-import { messagesList, messagesSend, messagesShow } from './commands/messages.ts';
+import {
+  healthLinkCreate,
+  healthLinkList,
+  healthLinkRevoke,
+} from './commands/health-links.ts';
+import {
+  messagesList,
+  messagesSend,
+  messagesShow,
+} from './commands/messages.ts';
 import {
   monitorBackfill,
   monitorCreate,
@@ -34,17 +59,30 @@ import {
   monitorTrigger,
 } from './commands/monitor.ts';
 import { monitorList } from './commands/monitor-report.ts';
-import { notificationsList, notificationsSimulate } from './commands/notifications.ts';
+import {
+  notificationsList,
+  notificationsSimulate,
+} from './commands/notifications.ts';
 import { onboard } from './commands/onboard.ts';
 import { patientsList, patientsShow } from './commands/patients.ts';
 import { cancel, query, retry, status } from './commands/query.ts';
 import { records } from './commands/records.ts';
 import { redrive } from './commands/redrive.ts';
-import { messagesSimulate, simulateClear, simulateList, simulateSet, TROUBLES } from './commands/simulate.ts';
+import {
+  messagesSimulate,
+  simulateClear,
+  simulateList,
+  simulateSet,
+  TROUBLES,
+} from './commands/simulate.ts';
 import { viewsList, viewsRun, viewsShow } from './commands/views.ts';
 import table from './commands.json' with { type: 'json' };
 import { describeError } from './errors.ts';
-import { parseSources, SIMULATED_EVENTS, SUBJECT_KINDS } from './input/arguments.ts';
+import {
+  parseSources,
+  SIMULATED_EVENTS,
+  SUBJECT_KINDS,
+} from './input/arguments.ts';
 import { PERSON_OUTCOMES } from './target/simulated-person.ts';
 import type { Env } from './target/target.ts';
 import type { CommandResult, Streams } from './terminal.ts';
@@ -55,7 +93,10 @@ export interface StarterOptions extends Streams {
   env?: Env;
 }
 
-/** A command of `commands.json`: gets its arguments, its options and the context. */
+/**
+ * A command of `commands.json`: gets its arguments, its options and the
+ * context.
+ */
 type Starter = (...given: Parameters<CommandAction>) => Promise<CommandResult>;
 
 /** Gives a command about one monitoring its two arguments as one. */
@@ -87,8 +128,10 @@ const COMMANDS: Readonly<Record<keyof typeof table.commands, Starter>> = {
   'patients show': patientsShow,
   'duplicates list': duplicatesList,
   'duplicates show': duplicatesShow,
-  'duplicates accept': (id, _, context) => duplicatesDecide(id, 'accept', context),
-  'duplicates refuse': (id, _, context) => duplicatesDecide(id, 'refuse', context),
+  'duplicates accept': (id, _, context) =>
+    duplicatesDecide(id, 'accept', context),
+  'duplicates refuse': (id, _, context) =>
+    duplicatesDecide(id, 'refuse', context),
   'cohorts list': cohortsList,
   'cohorts create': cohortsCreate,
   'cohorts show': cohortsShow,
@@ -96,8 +139,10 @@ const COMMANDS: Readonly<Record<keyof typeof table.commands, Starter>> = {
   'cohorts remove': cohortsRemove,
   bulk,
   'bulk status': bulkStatus,
-  'bulk pause': (job, options, context) => bulkSteer('pause', job, options, context),
-  'bulk resume': (job, options, context) => bulkSteer('resume', job, options, context),
+  'bulk pause': (job, options, context) =>
+    bulkSteer('pause', job, options, context),
+  'bulk resume': (job, options, context) =>
+    bulkSteer('resume', job, options, context),
   'bulk cancel': bulkCancel,
   records,
   export: exportRecords,
@@ -124,7 +169,10 @@ const COMMANDS: Readonly<Record<keyof typeof table.commands, Starter>> = {
 };
 
 /** Runs one command line (without `node` and the script). Never rejects. */
-export function runStarter(argv: readonly string[], options: StarterOptions): Promise<ExitCode> {
+export function runStarter(
+  argv: readonly string[],
+  options: StarterOptions,
+): Promise<ExitCode> {
   const json = argv.includes('--json');
   return runCommandLine(argv, {
     name: 'starter',
@@ -135,10 +183,14 @@ export function runStarter(argv: readonly string[], options: StarterOptions): Pr
       program
         .description(table.description)
         .showHelpAfterError('(run with --help to see the options)')
-        .addHelpText('after', `\n${table.about.join('\n')}\n\n${EXIT_CODES_HELP}`);
+        .addHelpText(
+          'after',
+          `\n${table.about.join('\n')}\n\n${EXIT_CODES_HELP}`,
+        );
       addCommands(program, table, WORDS, (name) => async (...given) => {
         // Commander adds itself after the arguments and the options.
-        const [args, common] = [given.slice(0, -2), given.at(-2)];
+        const args = given.slice(0, -2);
+        const common = given.at(-2);
         // Stdout carries only the document.
         const live = new LiveLines(json ? options.stderr : options.stdout);
         const terminal = { live, interrupted: options.interrupted };
@@ -163,7 +215,10 @@ const WORDS: CommandWords = {
     MESSAGE_DIRECTIONS,
     MESSAGE_NETWORKS,
     MESSAGE_STATUSES,
-    MESSAGE_SORTS: MESSAGE_SORT.flatMap((column) => [`${column}=asc`, `${column}=desc`]),
+    MESSAGE_SORTS: MESSAGE_SORT.flatMap((column) => [
+      `${column}=asc`,
+      `${column}=desc`,
+    ]),
     MONITORING_FREQUENCIES,
     MONITORING_KINDS,
     SIMULATED_EVENTS,
@@ -177,11 +232,15 @@ const WORDS: CommandWords = {
     seconds(text) {
       const value = Number(text);
       if (value > 0 && value <= TIMEOUT_MAX_SECONDS) return value;
-      throw new InvalidArgumentError('Expected a number of seconds greater than 0.');
+      throw new InvalidArgumentError(
+        'Expected a number of seconds greater than 0.',
+      );
     },
     job(text) {
       if (jobIdSchema.safeParse(text).success) return text;
-      throw new InvalidArgumentError('Expected 1 to 255 characters, not only blanks.');
+      throw new InvalidArgumentError(
+        'Expected 1 to 255 characters, not only blanks.',
+      );
     },
   },
   footer: EXIT_CODES_HELP,

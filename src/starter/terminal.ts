@@ -16,7 +16,10 @@ export interface Terminal {
   interrupted: AbortSignal;
 }
 
-/** Exit code when following ended before the work did: by Ctrl-C, or by `--timeout`. */
+/**
+ * Exit code when following ended before the work did: by Ctrl-C, or by
+ * `--timeout`.
+ */
 export const unfinishedExit = (interrupted: AbortSignal): ExitCode =>
   interrupted.aborted ? EXIT.interrupted : EXIT.running;
 

@@ -2,12 +2,18 @@ import type { Client } from '@temporalio/client';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import type { TemporalClient } from './client.ts';
 
-/** All our workers are one Temporal Worker Deployment; its versions are builds of this repository. */
+/**
+ * All our workers are one Temporal Worker Deployment; its versions are builds
+ * of this repository.
+ */
 export const DEPLOYMENT_NAME = 'medical-data-exchange';
 
 export interface Build {
   id: string;
-  /** `drained`: no open run is pinned to it any more, so its workers may be stopped. */
+  /**
+   * `drained`: no open run is pinned to it any more, so its workers may be
+   * stopped.
+   */
   status: 'current' | 'ramping' | 'draining' | 'drained' | 'inactive';
   /** When it last became current, in seconds since the epoch. */
   lastCurrentAt?: number;
@@ -38,26 +44,45 @@ const STATUSES: readonly Build['status'][] = [
 const TASK_QUEUE_TYPE_WORKFLOW = 1;
 const GRPC_NOT_FOUND = 5;
 const GRPC_FAILED_PRECONDITION = 9;
-/** Longer than a long poll (1 minute), after which a living worker shows itself again. */
+/**
+ * Longer than a long poll (1 minute), after which a living worker shows itself
+ * again.
+ */
 const POLLED_WITHIN_MS = 75_000;
 
-/** Returns the builds that Temporal knows; none before the first worker with versioning has polled. */
-export async function readBuilds({ connection, options: { namespace } }: TemporalClient): Promise<Builds> {
+/**
+ * Returns the builds that Temporal knows; none before the first worker with
+ * versioning has polled.
+ */
+export async function readBuilds({
+  connection,
+  options: { namespace },
+}: TemporalClient): Promise<Builds> {
   try {
-    const { workerDeploymentInfo } = await connection.workflowService.describeWorkerDeployment({
-      namespace,
-      deploymentName: DEPLOYMENT_NAME,
-    });
+    const { workerDeploymentInfo } =
+      await connection.workflowService.describeWorkerDeployment({
+        namespace,
+        deploymentName: DEPLOYMENT_NAME,
+      });
     const { routingConfig, versionSummaries } = workerDeploymentInfo ?? {};
     const ramping = routingConfig?.rampingDeploymentVersion?.buildId;
     return {
       ...optional('current', routingConfig?.currentDeploymentVersion?.buildId),
-      ...(ramping ? { ramping: { id: ramping, percent: routingConfig?.rampingVersionPercentage ?? 0 } } : {}),
-      all: (versionSummaries ?? []).map(({ deploymentVersion, status, lastCurrentTime }) => ({
-        id: deploymentVersion?.buildId ?? '',
-        status: STATUSES[status ?? 0] ?? 'inactive',
-        ...optional('lastCurrentAt', Number(lastCurrentTime?.seconds ?? 0)),
-      })),
+      ...(ramping
+        ? {
+            ramping: {
+              id: ramping,
+              percent: routingConfig?.rampingVersionPercentage ?? 0,
+            },
+          }
+        : {}),
+      all: (versionSummaries ?? []).map(
+        ({ deploymentVersion, status, lastCurrentTime }) => ({
+          id: deploymentVersion?.buildId ?? '',
+          status: STATUSES[status ?? 0] ?? 'inactive',
+          ...optional('lastCurrentAt', Number(lastCurrentTime?.seconds ?? 0)),
+        }),
+      ),
     };
   } catch (error) {
     if (codeOf(error) === GRPC_NOT_FOUND) return { all: [] };
@@ -66,13 +91,24 @@ export async function readBuilds({ connection, options: { namespace } }: Tempora
 }
 
 /**
- * Sends new runs, and open ones that are not pinned, to a build; undefined: to workers without versioning. Returns false if
- * Temporal refuses, because no worker of the build has polled all the task queues yet.
+ * Sends new runs, and open ones that are not pinned, to a build; undefined: to
+ * workers without versioning. Returns false if Temporal refuses, because no
+ * worker of the build has polled all the task queues yet.
  */
-export const setCurrentBuild = (client: TemporalClient, id: string | undefined): Promise<boolean> =>
-  accepted(client.connection.workflowService.setWorkerDeploymentCurrentVersion(target(client, id)));
+export const setCurrentBuild = (
+  client: TemporalClient,
+  id: string | undefined,
+): Promise<boolean> =>
+  accepted(
+    client.connection.workflowService.setWorkerDeploymentCurrentVersion(
+      target(client, id),
+    ),
+  );
 
-/** Sends this share of new runs, and of open ones that are not pinned, to a build; undefined ends the ramp. */
+/**
+ * Sends this share of new runs, and of open ones that are not pinned, to a
+ * build; undefined ends the ramp.
+ */
 export const setRampingBuild = (
   client: TemporalClient,
   id: string | undefined,
@@ -85,7 +121,10 @@ export const setRampingBuild = (
     }),
   );
 
-/** The builds whose workers poll now; `unversioned` for workers without versioning. */
+/**
+ * The builds whose workers poll now; `unversioned` for workers without
+ * versioning.
+ */
 export async function pollingBuilds({
   connection,
   options: { namespace },
@@ -96,9 +135,13 @@ export async function pollingBuilds({
     taskQueueType: TASK_QUEUE_TYPE_WORKFLOW,
   });
   const alive = (pollers ?? []).filter(
-    ({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000 > Date.now() - POLLED_WITHIN_MS,
+    ({ lastAccessTime }) =>
+      Number(lastAccessTime?.seconds ?? 0) * 1_000 >
+      Date.now() - POLLED_WITHIN_MS,
   );
-  const ids = alive.map(({ deploymentOptions }) => versionedBuild(deploymentOptions));
+  const ids = alive.map(({ deploymentOptions }) =>
+    versionedBuild(deploymentOptions),
+  );
   return {
     ids: new Set(ids.filter((id) => id !== undefined)),
     unversioned: ids.includes(undefined),
@@ -106,17 +149,27 @@ export async function pollingBuilds({
 }
 
 /** The open runs that are pinned to a build. */
-export async function* pinnedRuns(client: Client, build: string): AsyncGenerator<PinnedRun> {
+export async function* pinnedRuns(
+  client: Client,
+  build: string,
+): AsyncGenerator<PinnedRun> {
   const query = [
     "ExecutionStatus = 'Running'",
     "TemporalWorkflowVersioningBehavior = 'Pinned'",
     `TemporalWorkerDeploymentVersion = '${DEPLOYMENT_NAME}:${build}'`,
   ].join(' AND ');
-  for await (const { workflowId, runId } of client.workflow.list({ query })) yield { workflowId, runId };
+  for await (const { workflowId, runId } of client.workflow.list({ query }))
+    yield { workflowId, runId };
 }
 
-/** Unpins a run: it goes on with the current build. A run that has ended meanwhile is fine. */
-export async function unpinRun(client: TemporalClient, run: PinnedRun): Promise<void> {
+/**
+ * Unpins a run: it goes on with the current build. A run that has ended
+ * meanwhile is fine.
+ */
+export async function unpinRun(
+  client: TemporalClient,
+  run: PinnedRun,
+): Promise<void> {
   try {
     await client.connection.workflowService.updateWorkflowExecutionOptions({
       namespace: client.options.namespace,
@@ -129,7 +182,10 @@ export async function unpinRun(client: TemporalClient, run: PinnedRun): Promise<
   }
 }
 
-const target = ({ options: { namespace, identity } }: TemporalClient, id: string | undefined) => ({
+const target = (
+  { options: { namespace, identity } }: TemporalClient,
+  id: string | undefined,
+) => ({
   namespace,
   deploymentName: DEPLOYMENT_NAME,
   buildId: id ?? '',
@@ -142,7 +198,8 @@ async function accepted(request: Promise<unknown>): Promise<boolean> {
     return true;
   } catch (error) {
     const code = codeOf(error);
-    if (code === GRPC_NOT_FOUND || code === GRPC_FAILED_PRECONDITION) return false;
+    if (code === GRPC_NOT_FOUND || code === GRPC_FAILED_PRECONDITION)
+      return false;
     throw error;
   }
 }
@@ -152,11 +209,20 @@ interface DeploymentOptions {
   workerVersioningMode?: number | null;
 }
 const VERSIONED = 2;
-const versionedBuild = (options: DeploymentOptions | null | undefined): string | undefined =>
-  options?.workerVersioningMode === VERSIONED ? (options.buildId ?? undefined) : undefined;
+const versionedBuild = (
+  options: DeploymentOptions | null | undefined,
+): string | undefined =>
+  options?.workerVersioningMode === VERSIONED
+    ? (options.buildId ?? undefined)
+    : undefined;
 
-const optional = <K extends string, V>(key: K, value: V | null | undefined): { [P in K]?: V } =>
-  (value === undefined || value === null || value === '' || value === 0 ? {} : { [key]: value }) as {
+const optional = <K extends string, V>(
+  key: K,
+  value: V | null | undefined,
+): { [P in K]?: V } =>
+  (value === undefined || value === null || value === '' || value === 0
+    ? {}
+    : { [key]: value }) as {
     [P in K]?: V;
   };
 

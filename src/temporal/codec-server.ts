@@ -7,9 +7,15 @@ import { createEncryptionCodec } from './codec.ts';
 
 export interface CodecServerOptions {
   keyRing: KeyRing;
-  /** Origins of the Temporal UI. Read for each request, because the UI may get its port after this server has started. */
+  /**
+   * Origins of the Temporal UI. Read for each request, because the UI may get
+   * its port after this server has started.
+   */
   allowedOrigins: () => readonly string[];
-  /** Unguessable first segment of the path; anyone who knows the address can decode payloads. */
+  /**
+   * Unguessable first segment of the path; anyone who knows the address can
+   * decode payloads.
+   */
   pathSecret: string;
   host: string;
   /** 0 selects a free port. */
@@ -18,8 +24,12 @@ export interface CodecServerOptions {
 
 export type CodecServer = Awaited<ReturnType<typeof createCodecServer>>;
 
-/** Headers that UI 2.54 sends. Authorization-Extras contains the id token if the UI is configured to pass its login on. */
-const UI_HEADERS = 'content-type, x-namespace, authorization, authorization-extras';
+/**
+ * Headers that UI 2.54 sends. Authorization-Extras contains the id token if the
+ * UI is configured to pass its login on.
+ */
+const UI_HEADERS =
+  'content-type, x-namespace, authorization, authorization-extras';
 /** Temporal's largest message is 4 MB; base64 makes it a third larger. */
 export const CODEC_BODY_BYTES_MAX = 6 * 1024 * 1024;
 
@@ -27,18 +37,26 @@ export const NO_PAYLOADS = { error: 'The body is not {"payloads": [...]}' };
 
 const payloadsSchema = z.object({
   payloads: z.array(
-    z.object({ metadata: z.record(z.string(), z.string()).optional(), data: z.string().optional() }),
+    z.object({
+      metadata: z.record(z.string(), z.string()).optional(),
+      data: z.string().optional(),
+    }),
   ),
 });
 
 /**
- * Decodes payloads for the Temporal UI: `POST /<secret>/decode`. (The UI appends `?preserveStorageRefs=true`; we have no
- * such references.) There is no `/encode`, because input to workflows is never entered by hand. A payload that cannot be
- * decrypted is returned unchanged. Nothing is logged.
+ * Decodes payloads for the Temporal UI: `POST /<secret>/decode`. (The UI
+ * appends `?preserveStorageRefs=true`; we have no such references.) There is no
+ * `/encode`, because input to workflows is never entered by hand. A payload
+ * that cannot be decrypted is returned unchanged. Nothing is logged.
  */
 export async function createCodecServer(options: CodecServerOptions) {
   const decode = createDecoder(options.keyRing);
-  const app = fastify({ logger: false, bodyLimit: CODEC_BODY_BYTES_MAX, exposeHeadRoutes: false });
+  const app = fastify({
+    logger: false,
+    bodyLimit: CODEC_BODY_BYTES_MAX,
+    exposeHeadRoutes: false,
+  });
 
   app.addHook('onRequest', async (request, reply) => {
     const { secret } = request.params as { secret?: string };
@@ -47,10 +65,14 @@ export async function createCodecServer(options: CodecServerOptions) {
     reply.headers({ 'cache-control': 'no-store', vary: 'Origin' });
     if (origin === undefined) return; // not a browser
     if (!options.allowedOrigins().includes(origin))
-      return reply
-        .code(403)
-        .send({ error: 'This origin is not allowed to decode payloads; see TEMPORAL_UI_URL' });
-    reply.headers({ 'access-control-allow-origin': origin, 'access-control-allow-credentials': 'true' });
+      return reply.code(403).send({
+        error:
+          'This origin is not allowed to decode payloads; see TEMPORAL_UI_URL',
+      });
+    reply.headers({
+      'access-control-allow-origin': origin,
+      'access-control-allow-credentials': 'true',
+    });
   });
 
   app.options('/:secret/decode', (_request, reply) =>
@@ -71,22 +93,30 @@ export async function createCodecServer(options: CodecServerOptions) {
 
   app.setErrorHandler((error: { statusCode?: number }, _request, reply) => {
     const status = error.statusCode ?? 500;
-    return reply.code(status).send({ error: status < 500 ? 'The request cannot be read' : 'Internal error' });
+    return reply.code(status).send({
+      error: status < 500 ? 'The request cannot be read' : 'Internal error',
+    });
   });
 
   const address = await app.listen({ host: options.host, port: options.port });
   return {
-    /** Value for the UI's `--ui-codec-endpoint` and the CLI's `--codec-endpoint`. Contains the secret, so never log it. */
+    /**
+     * Value for the UI's `--ui-codec-endpoint` and the CLI's
+     * `--codec-endpoint`. Contains the secret, so never log it.
+     */
     endpoint: `${address}/${options.pathSecret}`,
     close: (): Promise<void> => app.close(),
   };
 }
 
 /**
- * Creates a function that decodes the body of a decode request. It returns undefined for any other body, and leaves
- * payloads unchanged that cannot be decrypted.
+ * Creates a function that decodes the body of a decode request. It returns
+ * undefined for any other body, and leaves payloads unchanged that cannot be
+ * decrypted.
  */
-export function createDecoder(keyRing: KeyRing): (body: unknown) => Promise<unknown> {
+export function createDecoder(
+  keyRing: KeyRing,
+): (body: unknown) => Promise<unknown> {
   const codec = createEncryptionCodec(keyRing, { acceptsPlain: true });
   return async (body) => {
     const parsed = payloadsSchema.safeParse(body);
@@ -110,13 +140,18 @@ type PayloadJson = z.infer<typeof payloadsSchema>['payloads'][number];
 /** Converts from Protobuf's JSON form, in which bytes are base64. */
 const fromJson = ({ metadata, data }: PayloadJson): Payload => ({
   metadata: Object.fromEntries(
-    Object.entries(metadata ?? {}).map(([key, value]) => [key, Buffer.from(value, 'base64')]),
+    Object.entries(metadata ?? {}).map(([key, value]) => [
+      key,
+      Buffer.from(value, 'base64'),
+    ]),
   ),
   data: Buffer.from(data ?? '', 'base64'),
 });
 
 const toJson = ({ metadata, data }: Payload): PayloadJson => ({
-  metadata: Object.fromEntries(Object.entries(metadata ?? {}).map(([key, value]) => [key, base64(value)])),
+  metadata: Object.fromEntries(
+    Object.entries(metadata ?? {}).map(([key, value]) => [key, base64(value)]),
+  ),
   data: base64(data),
 });
 

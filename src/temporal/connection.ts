@@ -7,12 +7,16 @@ import {
 
 type Interceptor = NonNullable<ConnectionOptions['interceptors']>[number];
 type Call = NonNullable<ReturnType<Parameters<Interceptor>[1]>>;
-type CallStatus = Parameters<ReturnType<typeof defaultGrpcRetryOptions>['retryableDecider']>[1];
+type CallStatus = Parameters<
+  ReturnType<typeof defaultGrpcRetryOptions>['retryableDecider']
+>[1];
 
 /**
- * A connection that may be closed while a call waits for its retry; the call then fails with its last error. (The SDK alone would
- * make that call on the closed connection, which throws in a timer, where nothing can catch it.) With `lazy`, it connects at the
- * first call; otherwise this throws when the server cannot be reached.
+ * A connection that may be closed while a call waits for its retry; the call
+ * then fails with its last error. (The SDK alone would make that call on the
+ * closed connection, which throws in a timer, where nothing can catch it.) With
+ * `lazy`, it connects at the first call; otherwise this throws when the server
+ * cannot be reached.
  */
 export async function openConnection(
   options: ConnectionOptions,
@@ -34,7 +38,9 @@ export async function openConnection(
     );
   };
   const withRetries = { ...options, interceptors: [retries] };
-  const connection = lazy ? Connection.lazy(withRetries) : await Connection.connect(withRetries);
+  const connection = lazy
+    ? Connection.lazy(withRetries)
+    : await Connection.connect(withRetries);
   const close = connection.close.bind(connection);
   connection.close = () => {
     isClosed = true;
@@ -43,25 +49,41 @@ export async function openConnection(
   return connection;
 }
 
-/** Stands for a call on a connection that is closed: it ends at once, as the call before it did. */
+/**
+ * Stands for a call on a connection that is closed: it ends at once, as the
+ * call before it did.
+ */
 function failedCall(status: CallStatus): Call {
   const nothing = () => undefined;
   return {
     start: (_metadata, listener) => listener?.onReceiveStatus?.(status),
-    ...{ sendMessage: nothing, sendMessageWithContext: nothing, halfClose: nothing, startRead: nothing },
-    ...{ cancelWithStatus: nothing, getPeer: () => '', getAuthContext: () => null },
+    sendMessage: nothing,
+    sendMessageWithContext: nothing,
+    halfClose: nothing,
+    startRead: nothing,
+    cancelWithStatus: nothing,
+    getPeer: () => '',
+    getAuthContext: () => null,
   };
 }
 
-/** Does this work on a connection of its own; the connecting and the work may each take so long. */
+/**
+ * Does this work on a connection of its own; the connecting and the work may
+ * each take so long.
+ */
 export async function withConnection<T>(
   address: string,
   timeoutMs: number,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  const connection = await openConnection({ address, connectTimeout: timeoutMs });
+  const connection = await openConnection({
+    address,
+    connectTimeout: timeoutMs,
+  });
   try {
-    return await connection.withDeadline(Date.now() + timeoutMs, () => work(connection));
+    return await connection.withDeadline(Date.now() + timeoutMs, () =>
+      work(connection),
+    );
   } finally {
     await connection.close();
   }

@@ -4,4 +4,6 @@
  */
 const { DefaultFailureConverter } = require('@temporalio/common');
 
-exports.failureConverter = new DefaultFailureConverter({ encodeCommonAttributes: true });
+exports.failureConverter = new DefaultFailureConverter({
+  encodeCommonAttributes: true,
+});

@@ -4,9 +4,13 @@
  * costs nothing where nothing was refused: the order of a workflow's steps stays as it is in histories.
  * CommonJS, because the SDK loads this file with `require`, both in the process and in the workflow bundle.
  */
-const { ApplicationFailure, defaultPayloadConverter } = require('@temporalio/common');
+const {
+  ApplicationFailure,
+  defaultPayloadConverter,
+} = require('@temporalio/common');
 
-const message = 'Temporal holds a payload here that is not encrypted with DATA_KEYS; it is not accepted';
+const message =
+  'Temporal holds a payload here that is not encrypted with DATA_KEYS; it is not accepted';
 const decoder = new TextDecoder();
 
 class RefusedPayload {

@@ -9,12 +9,17 @@ const INDEXED_TYPES = {
 } as const;
 
 /**
- * Registers the missing search attributes in the namespace. Run it before workers and gateways start, because starting a
- * workflow with an unregistered attribute fails. Throws when an attribute exists with another type, which means that
- * another application uses the namespace.
+ * Registers the missing search attributes in the namespace. Run it before
+ * workers and gateways start, because starting a workflow with an unregistered
+ * attribute fails. Throws when an attribute exists with another type, which
+ * means that another application uses the namespace.
  */
-export async function registerSearchAttributes(connection: Connection, namespace: string): Promise<void> {
-  const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
+export async function registerSearchAttributes(
+  connection: Connection,
+  namespace: string,
+): Promise<void> {
+  const { customAttributes } =
+    await connection.operatorService.listSearchAttributes({ namespace });
   const missing: Record<string, temporal.api.enums.v1.IndexedValueType> = {};
   for (const [name, type] of Object.entries(SEARCH_ATTRIBUTES)) {
     const found = customAttributes[name];
@@ -25,7 +30,10 @@ export async function registerSearchAttributes(connection: Connection, namespace
       );
   }
   if (Object.keys(missing).length === 0) return;
-  await connection.operatorService.addSearchAttributes({ namespace, searchAttributes: missing });
+  await connection.operatorService.addSearchAttributes({
+    namespace,
+    searchAttributes: missing,
+  });
 }
 
 const GRPC_INVALID_ARGUMENT = 3;
@@ -33,16 +41,23 @@ const GRPC_INVALID_ARGUMENT = 3;
 const GRPC_NOT_FOR_US = [7, 12, 16];
 
 /**
- * For workers: registers the search attributes if their account may; otherwise, as in Temporal Cloud, checks that they are
- * there. Throws an Error that says what to do when they are not.
+ * For workers: registers the search attributes if their account may; otherwise,
+ * as in Temporal Cloud, checks that they are there. Throws an Error that says
+ * what to do when they are not.
  */
-export async function ensureSearchAttributes(connection: Connection, namespace: string): Promise<void> {
+export async function ensureSearchAttributes(
+  connection: Connection,
+  namespace: string,
+): Promise<void> {
   try {
     await registerSearchAttributes(connection, namespace);
   } catch (error) {
-    if (!GRPC_NOT_FOR_US.includes((error as { code?: number }).code ?? 0)) throw error;
+    if (!GRPC_NOT_FOR_US.includes((error as { code?: number }).code ?? 0))
+      throw error;
     if (await knowsSearchAttributes(connection, namespace)) return;
-    const wanted = Object.entries(SEARCH_ATTRIBUTES).map(([name, type]) => `${name} (${type})`);
+    const wanted = Object.entries(SEARCH_ATTRIBUTES).map(
+      ([name, type]) => `${name} (${type})`,
+    );
     throw new Error(
       `Temporal namespace "${namespace}" lacks search attributes, and this account may not create them. Run "npm run temporal-setup" once with an account that may, or create them in Temporal Cloud: ${wanted.join(', ')}`,
       { cause: error },
@@ -50,15 +65,23 @@ export async function ensureSearchAttributes(connection: Connection, namespace: 
   }
 }
 
-async function knowsSearchAttributes(connection: Connection, namespace: string): Promise<boolean> {
+async function knowsSearchAttributes(
+  connection: Connection,
+  namespace: string,
+): Promise<boolean> {
   const query = Object.keys(SEARCH_ATTRIBUTES)
     .map((name) => `${name} = 'none'`)
     .join(' AND ');
   try {
-    await connection.workflowService.listWorkflowExecutions({ namespace, query, pageSize: 1 });
+    await connection.workflowService.listWorkflowExecutions({
+      namespace,
+      query,
+      pageSize: 1,
+    });
     return true;
   } catch (error) {
-    if ((error as { code?: number }).code === GRPC_INVALID_ARGUMENT) return false;
+    if ((error as { code?: number }).code === GRPC_INVALID_ARGUMENT)
+      return false;
     throw error;
   }
 }

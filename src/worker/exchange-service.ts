@@ -2,7 +2,12 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { exchangeActivities } from '../activities/exchange/index.ts';
 import { createReconcileActivities } from '../activities/exchange/reconcile.ts';
-import { type Config, ConfigError, readConfig, sourceVariableNames } from '../config.ts';
+import {
+  type Config,
+  ConfigError,
+  readConfig,
+  sourceVariableNames,
+} from '../config.ts';
 import { SOURCE_TYPES, type SourceType } from '../contract/primitives.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from '../exchange/assemble.ts';
 import { openMessagePartner } from '../exchange/messaging/messages/partner.ts';
@@ -10,10 +15,16 @@ import { isImporting } from '../exchange/people/bulk-create/request-store.ts';
 import { createAuditChain } from '../exchange/platform/audit/chain.ts';
 import { openAuditHeads } from '../exchange/platform/audit/open-heads.ts';
 import { auditSealing } from '../exchange/platform/audit/sealer.ts';
-import { checkClock, showClock } from '../exchange/platform/database/check-clock.ts';
+import {
+  checkClock,
+  showClock,
+} from '../exchange/platform/database/check-clock.ts';
 import { measureConnections } from '../exchange/platform/database/connections.ts';
 import { createRoundCount } from '../exchange/platform/recovery/reconcile-state-store.ts';
-import { createReconcileMetrics, createReconciler } from '../exchange/platform/recovery/reconciler.ts';
+import {
+  createReconcileMetrics,
+  createReconciler,
+} from '../exchange/platform/recovery/reconciler.ts';
 import { createStartGuard } from '../exchange/platform/recovery/start-guard.ts';
 import { recordRefusal } from '../exchange/platform/workflows/refusal-store.ts';
 import { abandonedJobCancellation } from '../exchange/queries/network-query/abandoned-jobs.ts';
@@ -35,10 +46,16 @@ import { connectionSettingsSchema } from '../exchange/sources/connectors/source-
 import { inBothLanes } from '../temporal/task-queues.ts';
 import type { HostedService, HostedServiceDeps } from './hosted-service.ts';
 
-/** Only workers have these: an attacker who controls a gateway must not be able to seal audit entries. */
+/**
+ * Only workers have these: an attacker who controls a gateway must not be able
+ * to seal audit entries.
+ */
 const AUDIT_VARIABLES = ['AUDIT_KEY', 'AUDIT_HEADS'] as const;
 
-/** Builds the activities of the exchange's own task queue and of the sources' queues. Throws ConfigError. */
+/**
+ * Builds the activities of the exchange's own task queue and of the sources'
+ * queues. Throws ConfigError.
+ */
 export async function openExchangeService({
   logger,
   temporal,
@@ -64,11 +81,17 @@ export async function openExchangeService({
     callBudgets: createCallBudgets(store),
   };
   const connectors = createConnectors(sources, connectorDeps);
-  const connections = createSourceConnections({ store, keyRing }, connectorDeps);
+  const connections = createSourceConnections(
+    { store, keyRing },
+    connectorDeps,
+  );
   const sealing = auditSealing({
     store,
     chain: createAuditChain(config.AUDIT_KEY),
-    heads: config.AUDIT_HEADS === undefined ? undefined : await openAuditHeads(config.AUDIT_HEADS),
+    heads:
+      config.AUDIT_HEADS === undefined
+        ? undefined
+        : await openAuditHeads(config.AUDIT_HEADS),
     logger,
   });
   const reconcile = createReconcileActivities({
@@ -99,7 +122,9 @@ export async function openExchangeService({
     recordRefusal: (what) =>
       void store
         .asSystem((tx) => recordRefusal(tx, what))
-        .catch((err: unknown) => logger.error({ err }, 'could not record what was refused')),
+        .catch((err: unknown) =>
+          logger.error({ err }, 'could not record what was refused'),
+        ),
     close: () => {
       hideClock();
       return exchange.close();
@@ -107,10 +132,11 @@ export async function openExchangeService({
   };
 }
 
-const PREFIXES = { hie: 'HIE', pharmacy: 'PHARMACY', lab: 'LAB' } as const satisfies Record<
-  SourceType,
-  string
->;
+const PREFIXES = {
+  hie: 'HIE',
+  pharmacy: 'PHARMACY',
+  lab: 'LAB',
+} as const satisfies Record<SourceType, string>;
 type Prefix = (typeof PREFIXES)[SourceType];
 
 export const SOURCE_VARIABLES = [
@@ -120,7 +146,10 @@ export const SOURCE_VARIABLES = [
 ] as const;
 type SourcesConfig = Config<(typeof SOURCE_VARIABLES)[number]>;
 
-/** `LAB_SETTINGS`: the settings of a connection, and what of its login is not a variable of its own. */
+/**
+ * `LAB_SETTINGS`: the settings of a connection, and what of its login is not a
+ * variable of its own.
+ */
 const settingsSchema = z.strictObject({
   ...connectionSettingsSchema.omit({ facilityIds: true }).shape,
   auth: z.enum(CONNECTION_AUTH).exclude(['udap']).optional(),
@@ -133,25 +162,46 @@ const settingsSchema = z.strictObject({
   tlsPins: z.array(z.string()).optional(),
 });
 
-/** The default connection of each source, for accounts that have none of their own. Throws ConfigError. */
-export async function sourceConfigs(config: SourcesConfig): Promise<Record<SourceType, SourceConfig>> {
-  const configs = SOURCE_TYPES.map(async (source) => [source, await sourceConfig(source, config)]);
-  return Object.fromEntries(await Promise.all(configs)) as Record<SourceType, SourceConfig>;
+/**
+ * The default connection of each source, for accounts that have none of their
+ * own. Throws ConfigError.
+ */
+export async function sourceConfigs(
+  config: SourcesConfig,
+): Promise<Record<SourceType, SourceConfig>> {
+  const configs = SOURCE_TYPES.map(async (source) => [
+    source,
+    await sourceConfig(source, config),
+  ]);
+  return Object.fromEntries(await Promise.all(configs)) as Record<
+    SourceType,
+    SourceConfig
+  >;
 }
 
-async function sourceConfig(source: SourceType, config: SourcesConfig): Promise<SourceConfig> {
+async function sourceConfig(
+  source: SourceType,
+  config: SourcesConfig,
+): Promise<SourceConfig> {
   const prefix = PREFIXES[source];
   try {
-    const { auth, scope, algorithm, tlsCa, tlsCert, tlsKey, tlsPins, ...settings } = checked(
-      settingsSchema,
-      config[`${prefix}_SETTINGS`],
-    );
+    const {
+      auth,
+      scope,
+      algorithm,
+      tlsCa,
+      tlsCert,
+      tlsKey,
+      tlsPins,
+      ...settings
+    } = checked(settingsSchema, config[`${prefix}_SETTINGS`]);
     const login = auth ?? suggested(prefix, config);
     const [secretName, callbackName] = [
       `${prefix}_${login === 'bearer' ? 'BEARER_TOKEN' : 'CLIENT_SECRET'}`,
       `${prefix}_CALLBACK_SECRET`,
     ] as const;
-    const [secret, callbackSecret] = [config[secretName], config[callbackName]];
+    const secret = config[secretName];
+    const callbackSecret = config[callbackName];
     const names: Partial<Record<keyof CredentialOptions, string>> = {
       auth: 'the login',
       clientId: `${prefix}_CLIENT_ID`,
@@ -165,26 +215,41 @@ async function sourceConfig(source: SourceType, config: SourcesConfig): Promise<
         tokenUrl: config[`${prefix}_TOKEN_URL`],
         secretFile: secret && secretName,
         callbackSecretFile: callbackSecret && callbackName,
-        ...{ scope, algorithm, tlsCa, tlsCert, tlsKey, tlsPins },
+        scope,
+        algorithm,
+        tlsCa,
+        tlsCert,
+        tlsKey,
+        tlsPins,
       },
       {
         nameOf: (option) => names[option] ?? option,
         // Variables take a secret, or the name of its file, before this.
         read: (option, path) =>
-          ({ [secretName]: secret, [callbackName]: callbackSecret })[path] ?? contentOf(option, path),
+          ({ [secretName]: secret, [callbackName]: callbackSecret })[path] ??
+          contentOf(option, path),
       },
     );
-    return configOf({ source, baseUrl: config[`${prefix}_BASE_URL`], settings }, credentials);
+    return configOf(
+      { source, baseUrl: config[`${prefix}_BASE_URL`], settings },
+      credentials,
+    );
   } catch (error) {
     if (!(error instanceof InvalidConnection)) throw error;
-    throw new ConfigError(`${prefix}_SETTINGS and the other variables of ${source}: ${error.message}`);
+    throw new ConfigError(
+      `${prefix}_SETTINGS and the other variables of ${source}: ${error.message}`,
+    );
   }
 }
 
-/** Without `auth` in the settings: client credentials if any of theirs is given, or else a bearer token, or else none. */
+/**
+ * Without `auth` in the settings: client credentials if any of theirs is given,
+ * or else a bearer token, or else none.
+ */
 function suggested(prefix: Prefix, config: SourcesConfig) {
   const names = ['TOKEN_URL', 'CLIENT_ID', 'CLIENT_SECRET'] as const;
-  if (names.some((name) => config[`${prefix}_${name}`] !== undefined)) return 'client-secret-basic';
+  if (names.some((name) => config[`${prefix}_${name}`] !== undefined))
+    return 'client-secret-basic';
   return config[`${prefix}_BEARER_TOKEN`] === undefined ? 'none' : 'bearer';
 }
 
@@ -192,6 +257,8 @@ function contentOf(option: string, path: string): string {
   try {
     return readFileSync(path, 'utf8').trim();
   } catch {
-    throw new InvalidConnection(`${option}: ${path} cannot be read; give the path of a PEM file`);
+    throw new InvalidConnection(
+      `${option}: ${path} cannot be read; give the path of a PEM file`,
+    );
   }
 }

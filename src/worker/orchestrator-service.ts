@@ -15,22 +15,43 @@ import { openBlobStore } from '../shared/blobs/open-blob-store.ts';
 import type { HostedService } from './hosted-service.ts';
 
 /**
- * Builds the activities of the orchestrator's task queue. With EXCHANGE_API_KEY, INTERNAL_TOKEN_KEY is not needed. Throws
- * ConfigError.
+ * Builds the activities of the orchestrator's task queue. With
+ * EXCHANGE_API_KEY, INTERNAL_TOKEN_KEY is not needed. Throws ConfigError.
  */
 export async function openOrchestratorService(): Promise<HostedService> {
-  const config = readConfig([...EXCHANGE_ACCESS_VARIABLES, 'ID_HMAC_KEY', 'ORCHESTRATOR_FILES', 'DATA_KEYS']);
-  const own = config.EXCHANGE_API_KEY === undefined ? readConfig(['INTERNAL_TOKEN_KEY']) : {};
+  const config = readConfig([
+    ...EXCHANGE_ACCESS_VARIABLES,
+    'ID_HMAC_KEY',
+    'ORCHESTRATOR_FILES',
+    'DATA_KEYS',
+  ]);
+  const own =
+    config.EXCHANGE_API_KEY === undefined
+      ? readConfig(['INTERNAL_TOKEN_KEY'])
+      : {};
   const keyRing = parseKeyRing(config.DATA_KEYS);
-  const files = await openBlobStore(config.ORCHESTRATOR_FILES, keyRing, 'ORCHESTRATOR_FILES');
+  const files = await openBlobStore(
+    config.ORCHESTRATOR_FILES,
+    keyRing,
+    'ORCHESTRATOR_FILES',
+  );
   const exchange = openExchange({ ...config, ...own });
   return {
-    activities: { [TASK_QUEUES.orchestrator]: orchestratorActivities(exchange, config.ID_HMAC_KEY, files) },
+    activities: {
+      [TASK_QUEUES.orchestrator]: orchestratorActivities(
+        exchange,
+        config.ID_HMAC_KEY,
+        files,
+      ),
+    },
     close: () => exchange.close(),
   };
 }
 
-/** The activities of our workflows and of all operations. Without `files`, none for the files of `bulkOnboarding`. */
+/**
+ * The activities of our workflows and of all operations. Without `files`, none
+ * for the files of `bulkOnboarding`.
+ */
 export const orchestratorActivities = (
   { clientFor, transferFor }: ExchangeConnection,
   idHmacKey: string,
@@ -39,5 +60,7 @@ export const orchestratorActivities = (
   ...createEndpointActivities({ clientFor, idHmacKey }),
   ...createMonitoringActivities({ clientFor, idHmacKey }),
   ...patientOnboardingActivities,
-  ...(files === undefined ? {} : createBulkFileActivities({ clientFor, transferFor, files })),
+  ...(files === undefined
+    ? {}
+    : createBulkFileActivities({ clientFor, transferFor, files })),
 });

@@ -3,13 +3,20 @@ import type { WorkerQueue } from '../temporal/task-queues.ts';
 import { activitySlots } from '../temporal/workers.ts';
 
 /**
- * Activities hold a connection only during their short transactions, so several share one. A transaction that gets none within
- * 10 s fails and is tried again; with ten slots per connection that takes transactions of a second on average.
+ * Activities hold a connection only during their short transactions, so several
+ * share one. A transaction that gets none within 10 s fails and is tried again;
+ * with ten slots per connection that takes transactions of a second on average.
  */
 const SLOTS_PER_CONNECTION = 10;
 
-/** A warning if a worker with these queues has too few connections; undefined if it has enough. */
-export function poolWarning(queues: readonly WorkerQueue[], poolMax: number): string | undefined {
+/**
+ * A warning if a worker with these queues has too few connections; undefined if
+ * it has enough.
+ */
+export function poolWarning(
+  queues: readonly WorkerQueue[],
+  poolMax: number,
+): string | undefined {
   // Activities of the orchestrator call the interface and use no database.
   const slots = queues
     .filter((queue) => queue !== TASK_QUEUES.orchestrator)

@@ -1,6 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../lib/logger.ts';
-import { pinnedRuns, pollingBuilds, readBuilds, setCurrentBuild, unpinRun } from '../temporal/builds.ts';
+import {
+  pinnedRuns,
+  pollingBuilds,
+  readBuilds,
+  setCurrentBuild,
+  unpinRun,
+} from '../temporal/builds.ts';
 import type { TemporalClient } from '../temporal/client.ts';
 
 export type Versioning = 'off' | 'on' | 'alone';
@@ -8,32 +14,49 @@ export type Versioning = 'off' | 'on' | 'alone';
 const PAUSE_MS = 1_000;
 
 /**
- * Makes sure that Temporal sends tasks to workers that exist, when a worker starts:
+ * Makes sure that Temporal sends tasks to workers that exist, when a worker
+ * starts:
  *
- * - `on`: another build stays current until an operator decides (`npm run deployment`). Only if none is current and no
- *   worker without versioning polls, this build becomes current, because otherwise nothing would run.
- * - `alone`: all workers of the system are of this build, so it becomes current, and what is pinned to others moves to it.
- * - `off`: only logs if a build is current, because Temporal then sends nothing to this worker.
+ * - `on`: another build stays current until an operator decides (`npm run
+ *   deployment`). Only if none is current and no worker without versioning
+ *   polls, this build becomes current, because otherwise nothing would run.
+ * - `alone`: all workers of the system are of this build, so it becomes
+ *   current, and what is pinned to others moves to it.
+ * - `off`: only logs if a build is current, because Temporal then sends nothing
+ *   to this worker.
  */
 export async function settleRouting(
   { versioning, build }: { versioning: Versioning; build: string },
-  { temporal, logger, signal }: { temporal: TemporalClient; logger: Logger; signal: AbortSignal },
+  {
+    temporal,
+    logger,
+    signal,
+  }: { temporal: TemporalClient; logger: Logger; signal: AbortSignal },
 ): Promise<void> {
   if (versioning === 'off') return warnIfRoutedElsewhere(temporal, logger);
   while (!signal.aborted) {
     try {
       if (await isSettled(versioning, build, temporal, logger)) return;
     } catch (err) {
-      logger.warn({ err, build }, 'could not check which build is current in Temporal; trying again');
+      logger.warn(
+        { err, build },
+        'could not check which build is current in Temporal; trying again',
+      );
     }
     await delay(PAUSE_MS, undefined, { signal }).catch(() => undefined);
   }
 }
 
-async function isSettled(versioning: Versioning, build: string, temporal: TemporalClient, logger: Logger) {
+async function isSettled(
+  versioning: Versioning,
+  build: string,
+  temporal: TemporalClient,
+  logger: Logger,
+) {
   const { current, all } = await readBuilds(temporal);
   if (current === undefined || (versioning === 'alone' && current !== build)) {
-    const mayTake = versioning === 'alone' || !(await pollingBuilds(temporal)).unversioned;
+    const mayTake =
+      versioning === 'alone' || !(await pollingBuilds(temporal)).unversioned;
     // Not accepted while other queues have no worker of this build yet.
     if (!mayTake || !(await setCurrentBuild(temporal, build))) return false;
     logger.info({ build }, 'this build is current now');
@@ -60,11 +83,18 @@ async function unpinOthers(
       await unpinRun(temporal, run);
       moved += 1;
     }
-    if (moved > 0) logger.info({ from: other, to: build, moved }, 'open workflows moved to this build');
+    if (moved > 0)
+      logger.info(
+        { from: other, to: build, moved },
+        'open workflows moved to this build',
+      );
   }
 }
 
-async function warnIfRoutedElsewhere(temporal: TemporalClient, logger: Logger): Promise<void> {
+async function warnIfRoutedElsewhere(
+  temporal: TemporalClient,
+  logger: Logger,
+): Promise<void> {
   const { current } = await readBuilds(temporal);
   if (current !== undefined)
     logger.error(

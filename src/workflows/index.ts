@@ -7,7 +7,10 @@ import { queryRedrive } from './exchange/query-redrive/workflow.ts';
 import { querySweep } from './exchange/query-sweep/workflow.ts';
 import { isVersioned } from './shared/own-run.ts';
 
-/** Every function exported here is a workflow type. Its name must match `WORKFLOW_TYPES` in contract/temporal.ts. */
+/**
+ * Every function exported here is a workflow type. Its name must match
+ * `WORKFLOW_TYPES` in contract/temporal.ts.
+ */
 export { bulkExport } from './exchange/bulk-export/workflow.ts';
 export { bulkPatientCreate } from './exchange/bulk-patient-create/workflow.ts';
 export { consolidatedQuery } from './exchange/consolidated-query/workflow.ts';
@@ -23,9 +26,10 @@ export { cohortMonitoring } from './orchestrator/cohort-monitoring/workflow.ts';
 export { patientOnboarding } from './orchestrator/patient-onboarding/workflow.ts';
 
 /**
- * With Worker Versioning, a run of these types stays with the build that it began with, until it ends or continues as new:
- * long ones do that soon after another build has become current (shared/own-run.ts). The others go on with the current
- * build, so their changes need `patched`. Decision 71.
+ * With Worker Versioning, a run of these types stays with the build that it
+ * began with, until it ends or continues as new: long ones do that soon after
+ * another build has become current (shared/own-run.ts). The others go on with
+ * the current build, so their changes need `patched`. Decision 71.
  */
 for (const workflow of [
   networkQuery,

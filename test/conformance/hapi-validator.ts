@@ -3,12 +3,18 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { buildJava, classPathOf, javaMissing } from '../support/java-project.ts';
+import {
+  buildJava,
+  classPathOf,
+  javaMissing,
+} from '../support/java-project.ts';
 
 const PROJECT = fileURLToPath(new URL('./validator', import.meta.url));
 const GUIDES = fileURLToPath(new URL('./guides', import.meta.url));
 /** Some 145 MB from Maven Central, fetched once. */
-const CACHE = fileURLToPath(new URL('../../.cache/hapi-validator-8.8.0', import.meta.url));
+const CACHE = fileURLToPath(
+  new URL('../../.cache/hapi-validator-8.8.0', import.meta.url),
+);
 const OUTPUT_BYTES_MAX = 200_000_000;
 const run = promisify(execFile);
 
@@ -23,14 +29,18 @@ export interface Issue {
   severity: 'fatal' | 'error' | 'warning' | 'information';
   /** `MedicationRequest/<id>`; empty for the Bundle itself. */
   resource: string;
-  /** The element, without indexes: `MedicationRequest.dispenseRequest.validityPeriod`. */
+  /**
+   * The element, without indexes:
+   * `MedicationRequest.dispenseRequest.validityPeriod`.
+   */
   element: string;
   id: string;
   message: string;
 }
 
 /**
- * Validates Bundles with HAPI's validator against FHIR R4 and the profiles that they claim of one guide.
+ * Validates Bundles with HAPI's validator against FHIR R4 and the profiles that
+ * they claim of one guide.
  *
  * @param guide the name of its package in `guides`, without `.tgz`
  */
@@ -42,10 +52,19 @@ export async function validate(
   buildJava({ project: PROJECT, mainClass: 'Validator', cache: CACHE });
   const input = join(folder, guide, `${(await readdir(folder)).length}`);
   await mkdir(input, { recursive: true });
-  for (const [name, bundle] of bundles) await writeFile(join(input, `${name}.json`), JSON.stringify(bundle));
+  for (const [name, bundle] of bundles)
+    await writeFile(join(input, `${name}.json`), JSON.stringify(bundle));
   const valueSets = join(PROJECT, 'value-sets.json');
   const classPath = [classPathOf(CACHE), GUIDES].join(delimiter);
-  const args = ['-Xmx2g', '-cp', classPath, 'Validator', input, `${guide}.tgz`, valueSets];
+  const args = [
+    '-Xmx2g',
+    '-cp',
+    classPath,
+    'Validator',
+    input,
+    `${guide}.tgz`,
+    valueSets,
+  ];
   const { stdout } = await run('java', args, { maxBuffer: OUTPUT_BYTES_MAX });
   return stdout
     .split('\n')
@@ -60,13 +79,15 @@ function issueOf({
   id = '',
   message = '',
 }: Record<string, string>): Issue {
-  const [, resource = '', rest = ''] = /\/\*([A-Za-z]+\/[^*]+)\*\/(.*)$/.exec(location) ?? [];
+  const [, resource = '', rest = ''] =
+    /\/\*([A-Za-z]+\/[^*]+)\*\/(.*)$/.exec(location) ?? [];
   const type = resource.split('/')[0] ?? '';
   return {
     bundle: file.replace(/\.json$/, ''),
     severity: severity as Issue['severity'],
     resource,
-    element: resource === '' ? location : `${type}${rest.replaceAll(/\[\d+\]/g, '')}`,
+    element:
+      resource === '' ? location : `${type}${rest.replaceAll(/\[\d+\]/g, '')}`,
     id,
     message,
   };

@@ -1,14 +1,28 @@
 import type { Bundle } from 'fhir/r4.js';
 import { newPerson } from '../support/gateway.ts';
-import { adtMessage, createSenderEnvironment, mshOf, type Person, pidOf } from '../support/senders.ts';
+import {
+  adtMessage,
+  createSenderEnvironment,
+  mshOf,
+  type Person,
+  pidOf,
+} from '../support/senders.ts';
 
 const PDF = Buffer.from('%PDF-1.4 of a report').toString('base64');
 
-/** What a hospital, a laboratory and a pharmacy report of a person in HL7 v2, with values of every kind. */
+/**
+ * What a hospital, a laboratory and a pharmacy report of a person in HL7 v2,
+ * with values of every kind.
+ */
 const messagesOf = (person: Person): string[] => [
   adtMessage(person, { event: 'A01', hour: '08', visit: 'stay' }),
   adtMessage(person, { event: 'A03', hour: '12', visit: 'stay' }),
-  adtMessage(person, { event: 'A04', hour: '14', visit: 'emergency', pv1: { 2: 'E' } }),
+  adtMessage(person, {
+    event: 'A04',
+    hour: '14',
+    visit: 'emergency',
+    pv1: { 2: 'E' },
+  }),
   result(person, 'chemistry', '24323-8^Comprehensive panel^LN', [
     'NM|2951-2^Sodium^LN^NA^Natrium^L||150.5|mmol/L^^UCUM|136-145|H|||F|||202611200755+0000||^Dr Ada',
     'NM|2345-7^Glucose^LN||<5|mg/dL|70-99|LL~A|||P',
@@ -39,12 +53,20 @@ const messagesOf = (person: Person): string[] => [
     'RXD|2|308182^Amoxicillin 500 mg^RXNORM|20261120|30|EA^capsule||RX-1||Take with food',
     'RXR|PO^Oral^HL70162',
   ].join('\r'),
-  [mshOf('RDS^O13', '16'), pidOf(person), 'ORC|RE||RX-2', 'RXD|1|X1^House mixture^L|20261120|1|||RX-2'].join(
-    '\r',
-  ),
+  [
+    mshOf('RDS^O13', '16'),
+    pidOf(person),
+    'ORC|RE||RX-2',
+    'RXD|1|X1^House mixture^L|20261120|1|||RX-2',
+  ].join('\r'),
 ];
 
-const result = (person: Person, number: string, code: string, observations: readonly string[]): string =>
+const result = (
+  person: Person,
+  number: string,
+  code: string,
+  observations: readonly string[],
+): string =>
   [
     mshOf('ORU^R01', '09'),
     pidOf(person),

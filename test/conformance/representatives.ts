@@ -2,14 +2,20 @@ import { isJson, type Json } from '../../src/exchange/records/rules/json.ts';
 import { referencesIn } from '../../src/exchange/records/rules/references.ts';
 
 /**
- * A part of these Bundles that has each resource of another shape once, with everything that it refers to. Resources have the
- * same shape if they differ only in what a validator does not compare: ids, digits of times and numbers, and free text.
+ * A part of these Bundles that has each resource of another shape once, with
+ * everything that it refers to. Resources have the same shape if they differ
+ * only in what a validator does not compare: ids, digits of times and numbers,
+ * and free text.
  */
-export function representatives(bundles: ReadonlyMap<string, Bundle>): Map<string, Bundle> {
+export function representatives(
+  bundles: ReadonlyMap<string, Bundle>,
+): Map<string, Bundle> {
   const known = new Set<string>();
   const chosen = new Map<string, Bundle>();
   for (const [name, bundle] of bundles) {
-    const byName = new Map(bundle.entry.map((entry) => [nameOf(entry.resource), entry]));
+    const byName = new Map(
+      bundle.entry.map((entry) => [nameOf(entry.resource), entry]),
+    );
     const wanted = new Set<string>();
     const add = (of: string) => {
       const entry = byName.get(of);
@@ -23,7 +29,9 @@ export function representatives(bundles: ReadonlyMap<string, Bundle>): Map<strin
       known.add(shape);
       add(nameOf(resource));
     }
-    const entry = bundle.entry.filter(({ resource }) => wanted.has(nameOf(resource)));
+    const entry = bundle.entry.filter(({ resource }) =>
+      wanted.has(nameOf(resource)),
+    );
     if (entry.length > 0) chosen.set(name, { ...bundle, entry });
   }
   return chosen;
@@ -33,22 +41,40 @@ export interface Bundle {
   entry: { fullUrl?: string; resource: Json }[];
 }
 
-const nameOf = ({ resourceType, id }: Json): string => `${String(resourceType)}/${String(id)}`;
+const nameOf = ({ resourceType, id }: Json): string =>
+  `${String(resourceType)}/${String(id)}`;
 
-/** Elements whose texts a validator compares with a value set, a profile or each other. */
+/**
+ * Elements whose texts a validator compares with a value set, a profile or each
+ * other.
+ */
 const COMPARED = new Set([
-  ...['system', 'code', 'unit', 'url', 'status', 'intent', 'use', 'mode', 'gender', 'comparator', 'priority'],
-  ...[
-    'type',
-    'resourceType',
-    'profile',
-    'contentType',
-    'language',
-    'clinicalStatus',
-    'category',
-    'criticality',
-  ],
-  ...['docStatus', 'kind', 'outcome', 'lifecycleStatus', 'valueCode', 'valueUri', 'valueUrl'],
+  'system',
+  'code',
+  'unit',
+  'url',
+  'status',
+  'intent',
+  'use',
+  'mode',
+  'gender',
+  'comparator',
+  'priority',
+  'type',
+  'resourceType',
+  'profile',
+  'contentType',
+  'language',
+  'clinicalStatus',
+  'category',
+  'criticality',
+  'docStatus',
+  'kind',
+  'outcome',
+  'lifecycleStatus',
+  'valueCode',
+  'valueUri',
+  'valueUrl',
 ]);
 const NPI = 'http://hl7.org/fhir/sid/us-npi';
 
@@ -59,7 +85,8 @@ function shapeOf(value: unknown, name: string): unknown {
     return [...new Set(shapes)].sort();
   }
   if (isJson(value)) return shapeOfObject(value);
-  if (typeof value === 'number') return Number.isInteger(value) ? 'integer' : 'decimal';
+  if (typeof value === 'number')
+    return Number.isInteger(value) ? 'integer' : 'decimal';
   if (typeof value !== 'string') return value;
   if (name === 'reference') return value.replace(/\/.*/, '');
   if (name === 'id') return 'id';
@@ -73,7 +100,8 @@ function shapeOfObject(object: Json): unknown {
     .sort()
     .map((key) => [key, shapeOf(object[key], key)]);
   const { start, end, system, value } = object;
-  if (typeof start === 'string' && typeof end === 'string') entries.push(['isInOrder', start <= end]);
+  if (typeof start === 'string' && typeof end === 'string')
+    entries.push(['isInOrder', start <= end]);
   if (system === NPI) entries.push(['value', value]);
   return Object.fromEntries(entries);
 }

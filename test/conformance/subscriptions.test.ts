@@ -2,7 +2,11 @@ import { rm } from 'node:fs/promises';
 import type { Bundle, FhirResource } from 'fhir/r4.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
-import { createSubscriptionDoor, ENCOUNTERS, type SubscriptionDoor } from '../support/subscriptions.ts';
+import {
+  createSubscriptionDoor,
+  ENCOUNTERS,
+  type SubscriptionDoor,
+} from '../support/subscriptions.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
 import { validate, validatorMissing } from './hapi-validator.ts';
 
@@ -15,7 +19,10 @@ const collection = (resource: FhirResource): Bundle => ({
   resourceType: 'Bundle',
   type: 'collection',
   entry: [
-    { fullUrl: `https://exchange.example.org/fhir/R4/${resource.resourceType}/${resource.id}`, resource },
+    {
+      fullUrl: `https://exchange.example.org/fhir/R4/${resource.resourceType}/${resource.id}`,
+      resource,
+    },
   ],
 });
 
@@ -35,13 +42,19 @@ beforeAll(async () => {
       filters,
       end: '2100-01-01T00:00:00Z',
     });
-    bundles.set(`${content}.subscription`, collection((await door.call('GET', `Subscription/${id}`)).json()));
+    bundles.set(
+      `${content}.subscription`,
+      collection((await door.call('GET', `Subscription/${id}`)).json()),
+    );
   }
   await door.subscribe({ topic: ENCOUNTERS, content: 'full-resource' });
   await door.deliverObservation(patientId);
   await door.store.asAccount(door.accountId, (tx) =>
     insertEvent(tx, {
-      ...{ type: 'patient.admit', factKey: 'a', patientId, occurredAt: new Date() },
+      type: 'patient.admit',
+      factKey: 'a',
+      patientId,
+      occurredAt: new Date(),
       body: { meta: { type: 'patient.admit' }, payload: {} },
     }),
   );
@@ -49,33 +62,58 @@ beforeAll(async () => {
     bundles.set(`notification.${index}`, bundle);
   const search: Bundle = (await door.call('GET', 'Subscription')).json();
   bundles.set('search', search);
-  bundles.set('status', (await door.call('GET', 'Subscription/$status')).json());
+  bundles.set(
+    'status',
+    (await door.call('GET', 'Subscription/$status')).json(),
+  );
   for (const { resource } of search.entry ?? [])
     bundles.set(
       `events.${resource?.id}`,
       (await door.call('GET', `Subscription/${resource?.id}/$events`)).json(),
     );
   bundles.set('topics', (await door.call('GET', 'Basic')).json());
-  bundles.set('metadata', collection({ ...(await door.call('GET', 'metadata')).json(), id: 'metadata' }));
+  bundles.set(
+    'metadata',
+    collection({
+      ...(await door.call('GET', 'metadata')).json(),
+      id: 'metadata',
+    }),
+  );
 });
 afterAll(async () => {
   await door?.close();
   if (folder !== undefined) await rm(folder, { recursive: true, force: true });
 });
 
-/** The guide is on no registry, so that its profiles and extensions are unknown here; US Core is known in one version. */
+/**
+ * The guide is on no registry, so that its profiles and extensions are unknown
+ * here; US Core is known in one version.
+ */
 const isUnknown = (message: string): boolean =>
-  /subscriptions-backport|hl7\.org\/fhir\/5\.0\/|us\/core\/.*\|6\.1\.0/.test(message);
+  /subscriptions-backport|hl7\.org\/fhir\/5\.0\/|us\/core\/.*\|6\.1\.0/.test(
+    message,
+  );
 
-describe.skipIf(missing !== undefined)("HAPI's validator on subscriptions", () => {
-  test('finds no error in any notification, status, Subscription or topic: FHIR R4', async () => {
-    const issues = await validate(folder, 'us-core-8.0.0', bundles);
-    const errors = issues.filter(
-      ({ severity, message }) => (severity === 'error' || severity === 'fatal') && !isUnknown(message),
-    );
-    process.stdout.write(`${bundles.size} Bundles, ${issues.length} issues, ${errors.length} errors\n`);
-    expect(
-      errors.map(({ bundle, resource, element, message }) => ({ bundle, resource, element, message })),
-    ).toEqual([]);
-  });
-});
+describe.skipIf(missing !== undefined)(
+  "HAPI's validator on subscriptions",
+  () => {
+    test('finds no error in any notification, status, Subscription or topic: FHIR R4', async () => {
+      const issues = await validate(folder, 'us-core-8.0.0', bundles);
+      const errors = issues.filter(
+        ({ severity, message }) =>
+          (severity === 'error' || severity === 'fatal') && !isUnknown(message),
+      );
+      process.stdout.write(
+        `${bundles.size} Bundles, ${issues.length} issues, ${errors.length} errors\n`,
+      );
+      expect(
+        errors.map(({ bundle, resource, element, message }) => ({
+          bundle,
+          resource,
+          element,
+          message,
+        })),
+      ).toEqual([]);
+    });
+  },
+);

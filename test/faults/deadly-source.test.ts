@@ -39,18 +39,34 @@ test('a source whose answer ends the process each time fails its attempt after s
   const { code, output } = await askInAProcess(step);
   expect(code).toBe(0);
   const message = `hie is not queried again: The exchange stopped unexpectedly ${STARTS_MAX} times at this point`;
-  expect(JSON.parse(output)).toEqual({ type: 'SourceRefused', nonRetryable: true, message });
+  expect(JSON.parse(output)).toEqual({
+    type: 'SourceRefused',
+    nonRetryable: true,
+    message,
+  });
   expect(await startsOf(`source/${requestId}/hie/1`)).toBe(0);
-  const told = (await environment.timeline(accountId, requestId)).map(({ message }) => message);
+  const told = (await environment.timeline(accountId, requestId)).map(
+    ({ message }) => message,
+  );
   expect(told).toContain(`Call 1: ${message}`);
 });
 
-async function askInAProcess(step: SourceStepInput): Promise<{ code: number; output: string }> {
+async function askInAProcess(
+  step: SourceStepInput,
+): Promise<{ code: number; output: string }> {
   const child = spawn(
     process.execPath,
-    ['run.mjs', 'test/faults/dying-step.ts', environment.databaseUrl, JSON.stringify(step)],
+    [
+      'run.mjs',
+      'test/faults/dying-step.ts',
+      environment.databaseUrl,
+      JSON.stringify(step),
+    ],
     { stdio: ['ignore', 'pipe', 'ignore'] },
   );
-  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  const [output, [code]] = await Promise.all([
+    text(child.stdout),
+    once(child, 'exit'),
+  ]);
   return { code: Number(code), output };
 }

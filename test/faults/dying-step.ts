@@ -8,12 +8,17 @@ import type { SourceConnector } from '../../src/exchange/sources/connectors/conn
 import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { runActivity } from '../support/network-query-environment.ts';
 
-/** A process that asks a source whose answer ends it, as an error event without a listener does. */
+/**
+ * A process that asks a source whose answer ends it, as an error event without
+ * a listener does.
+ */
 const [databaseUrl = '', step = ''] = process.argv.slice(2);
 const store = createStore({ databaseUrl, poolMax: 2 });
 const deadly = {
   begin: () => {
-    setImmediate(() => new EventEmitter().emit('error', new Error('not listened to')));
+    setImmediate(() =>
+      new EventEmitter().emit('error', new Error('not listened to')),
+    );
     return new Promise(() => undefined);
   },
 } as unknown as SourceConnector;
@@ -27,8 +32,16 @@ const { askSource } = createSourceActivities({
   startGuard: createStartGuard(store),
   sourceHealth: createSourceHealth(store),
 });
-await runActivity(askSource, JSON.parse(step) as SourceStepInput).catch((error: unknown) => {
-  if (!(error instanceof ApplicationFailure)) throw error;
-  console.log(JSON.stringify({ type: error.type, nonRetryable: error.nonRetryable, message: error.message }));
-});
+await runActivity(askSource, JSON.parse(step) as SourceStepInput).catch(
+  (error: unknown) => {
+    if (!(error instanceof ApplicationFailure)) throw error;
+    console.log(
+      JSON.stringify({
+        type: error.type,
+        nonRetryable: error.nonRetryable,
+        message: error.message,
+      }),
+    );
+  },
+);
 await store.close();

@@ -4,7 +4,10 @@ import { join } from 'node:path';
 import { test as base } from 'vitest';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 
-/** Far above what a busy machine needs: each test may kill several parts, and wait for work that they had begun. */
+/**
+ * Far above what a busy machine needs: each test may kill several parts, and
+ * wait for work that they had begun.
+ */
 export const FAULT_TEST = { timeout: 900_000 };
 
 /** Tests of a file that have one stack among them, whose parts they kill. */

@@ -10,19 +10,29 @@ const call = (
   status: number,
   body?: unknown,
 ): RecordedCall => ({
-  ...{ method, path, status, body },
-  ...{ fromMs, toMs: fromMs + 10 },
+  method,
+  path,
+  status,
+  body,
+  fromMs,
+  toMs: fromMs + 10,
 });
 const start = (fromMs: number) =>
-  call(fromMs, 'POST', `network/query?patientId=${PATIENT}`, 200, { requestId: ID });
+  call(fromMs, 'POST', `network/query?patientId=${PATIENT}`, 200, {
+    requestId: ID,
+  });
 const reading = (fromMs: number, ...statuses: string[]) =>
   call(fromMs, 'GET', `network/query/${ID}`, 200, {
     sources: statuses.map((status) => ({ type: 'lab', status })),
   });
-const steer = (fromMs: number, what: string) => call(fromMs, 'POST', `network/query/${ID}/${what}`, 200);
+const steer = (fromMs: number, what: string) =>
+  call(fromMs, 'POST', `network/query/${ID}/${what}`, 200);
 const webhook = (atMs: number, seq = 1) => ({
-  ...{ at: new Date(atMs).toISOString(), messageId: `message ${seq}`, seq },
-  ...{ type: 'network-query.lab', requestId: ID },
+  at: new Date(atMs).toISOString(),
+  messageId: `message ${seq}`,
+  seq,
+  type: 'network-query.lab',
+  requestId: ID,
 });
 
 describe('the judge of what a client has seen', () => {
@@ -41,7 +51,9 @@ describe('the judge of what a client has seen', () => {
       call(280, 'GET', `patient/${PATIENT}`, 404),
       call(280, 'GET', `network/query/${ID}`, 404),
     ];
-    expect(judgeHistory(calls, [webhook(35), webhook(38), webhook(230, 2)])).toEqual([]);
+    expect(
+      judgeHistory(calls, [webhook(35), webhook(38), webhook(230, 2)]),
+    ).toEqual([]);
   });
 
   test.each([
@@ -55,11 +67,22 @@ describe('the judge of what a client has seen', () => {
       [reading(0, 'failed', 'in-progress'), reading(20, 'failed')],
       'and later lab failed',
     ],
-    ['a start that is forgotten', [start(0), call(20, 'GET', `network/query/${ID}`, 404)], 'later not found'],
-    ['a cancelling without effect', [steer(0, 'cancel'), reading(20, 'in-progress')], 'was cancelled'],
+    [
+      'a start that is forgotten',
+      [start(0), call(20, 'GET', `network/query/${ID}`, 404)],
+      'later not found',
+    ],
+    [
+      'a cancelling without effect',
+      [steer(0, 'cancel'), reading(20, 'in-progress')],
+      'was cancelled',
+    ],
     [
       'a deleted patient who is back',
-      [call(0, 'DELETE', `patient/${PATIENT}`, 204), call(20, 'GET', `patient/${PATIENT}`, 200)],
+      [
+        call(0, 'DELETE', `patient/${PATIENT}`, 204),
+        call(20, 'GET', `patient/${PATIENT}`, 200),
+      ],
       'was deleted',
     ],
   ])('finds %s', (_, calls, fault) => {

@@ -14,7 +14,12 @@ test(
   'asks about each patient of two monitored cohorts once when the worker is killed',
   FAULT_TEST,
   async ({ stack }) => {
-    const round = { patients: 60, queriesPerMinute: 12_000, kills: 1, timeoutMs: TIMEOUT_MS };
+    const round = {
+      patients: 60,
+      queriesPerMinute: 12_000,
+      kills: 1,
+      timeoutMs: TIMEOUT_MS,
+    };
     const { faults, queries } = await runMonitoringRound(stack, round);
     expect(faults).toEqual([]);
     expect(queries).toBe(60);
@@ -33,8 +38,16 @@ test(
   'gives the same result for a CSV, row by row, when the worker and PostgreSQL are killed in the middle of a chunk',
   FAULT_TEST,
   async ({ stack }) => {
-    const round = { rows: 2_300, toQuery: 30, workerAfterRows: 0, postgresAfterRows: 2_000 };
-    const { faults, killedAt } = await runBulkRound(stack, { ...round, timeoutMs: TIMEOUT_MS });
+    const round = {
+      rows: 2_300,
+      toQuery: 30,
+      workerAfterRows: 0,
+      postgresAfterRows: 2_000,
+    };
+    const { faults, killedAt } = await runBulkRound(stack, {
+      ...round,
+      timeoutMs: TIMEOUT_MS,
+    });
     expect(faults).toEqual([]);
     expect(killedAt).toEqual({ worker: 0, postgres: expect.any(Number) });
     expect(killedAt.postgres).toBeLessThan(2_300);
@@ -49,11 +62,20 @@ test(
     await runWorkload(stack, from, { timeoutMs: TIMEOUT_MS });
     expect(await settle(stack, from, TIMEOUT_MS)).toEqual([]);
     const round = { from, copies: 2, timeoutMs: TIMEOUT_MS };
-    const { account, exportId, faults, killedAt, slices } = await runExportRound(stack, round);
+    const { account, exportId, faults, killedAt, slices } =
+      await runExportRound(stack, round);
     expect(faults).toEqual([]);
     expect(killedAt.writing).toBeGreaterThanOrEqual(killedAt.merging);
     expect(slices).toBeGreaterThan(killedAt.writing);
-    expect(await runExportCancelRound(stack, { account, timeoutMs: TIMEOUT_MS })).toEqual([]);
-    expect(await runExportExpiryRound(stack, { account, exportId, timeoutMs: TIMEOUT_MS })).toEqual([]);
+    expect(
+      await runExportCancelRound(stack, { account, timeoutMs: TIMEOUT_MS }),
+    ).toEqual([]);
+    expect(
+      await runExportExpiryRound(stack, {
+        account,
+        exportId,
+        timeoutMs: TIMEOUT_MS,
+      }),
+    ).toEqual([]);
   },
 );

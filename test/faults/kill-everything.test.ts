@@ -11,21 +11,26 @@ import { readOutcome } from './kill/outcome.ts';
 import { settle } from './kill/settle.ts';
 import { runWorkload, SLOW_SOURCES } from './kill/workload.ts';
 
-const MAIN = fileURLToPath(new URL('../../tools/embedded/main.ts', import.meta.url));
+const MAIN = fileURLToPath(
+  new URL('../../tools/embedded/main.ts', import.meta.url),
+);
 const IS_COLLECTING =
   "select from network_query_attempt where account_id = $1 and pages > 0 and status = 'running'";
 const START_TIMEOUT_MS = 240_000;
 const END_TIMEOUT_MS = 150_000;
 
 /** `npm start` on a folder, until it can be reached. */
-async function startMain(dataDir: string): Promise<{ main: ChildProcess; access: StackAccess }> {
+async function startMain(
+  dataDir: string,
+): Promise<{ main: ChildProcess; access: StackAccess }> {
   const main = spawn(process.execPath, ['run.mjs', MAIN], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
   let output = '';
-  for (const stream of [main.stdout, main.stderr]) stream?.on('data', (data) => (output += data));
+  for (const stream of [main.stdout, main.stderr])
+    stream?.on('data', (data) => (output += data));
   onTestFinished(async () => {
     if (main.exitCode !== null || main.signalCode !== null) return;
     main.kill('SIGTERM');
@@ -34,7 +39,10 @@ async function startMain(dataDir: string): Promise<{ main: ChildProcess; access:
   const ended = once(main, 'exit').then(() => {
     throw new Error(`npm start ended: ${output}`);
   });
-  const ready = vi.waitFor(() => readConnection(dataDir), { timeout: START_TIMEOUT_MS, interval: 100 });
+  const ready = vi.waitFor(() => readConnection(dataDir), {
+    timeout: START_TIMEOUT_MS,
+    interval: 100,
+  });
   const connection = await Promise.race([ready, ended]);
   // It is killed on purpose.
   ended.catch(() => undefined);
@@ -43,14 +51,23 @@ async function startMain(dataDir: string): Promise<{ main: ChildProcess; access:
   return { main, access };
 }
 
-/** Pids of all processes of a stack, by the data folder in their command lines. */
+/**
+ * Pids of all processes of a stack, by the data folder in their command lines.
+ */
 async function processesOf(dataDir: string): Promise<number[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
-  const lines = await Promise.all(pids.map(async (pid) => [pid, await commandLineOf(pid)] as const));
-  return lines.filter(([, line]) => line?.includes(dataDir)).map(([pid]) => pid);
+  const pids = (await readdir('/proc'))
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+  const lines = await Promise.all(
+    pids.map(async (pid) => [pid, await commandLineOf(pid)] as const),
+  );
+  return lines
+    .filter(([, line]) => line?.includes(dataDir))
+    .map(([pid]) => pid);
 }
 
-const title = 'carries work in progress on to its end after kill -9 of itself, then of every process at once';
+const title =
+  'carries work in progress on to its end after kill -9 of itself, then of every process at once';
 
 // The processes are found in /proc.
 describe.runIf(process.platform === 'linux')('npm start', () => {
@@ -59,12 +76,18 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
     const { main, access } = await startMain(dataDir);
     const account = await access.addAccount();
     await access.simulator.changeSettings(SLOW_SOURCES);
-    // Its callers try on while nobody answers, and get their answers from the next stack.
-    const workload = runWorkload(access, account, { timeoutMs: END_TIMEOUT_MS });
+    // Its callers try on while nobody answers, and get their answers from the
+    // next stack.
+    const workload = runWorkload(access, account, {
+      timeoutMs: END_TIMEOUT_MS,
+    });
     workload.catch(() => undefined);
     const untilCollecting = ({ rows }: StackAccess) =>
       vi.waitFor(
-        async () => expect((await rows(IS_COLLECTING, [account.accountId])).length).toBeGreaterThan(0),
+        async () =>
+          expect(
+            (await rows(IS_COLLECTING, [account.accountId])).length,
+          ).toBeGreaterThan(0),
         { timeout: 240_000, interval: 20 },
       );
     await untilCollecting(access);
@@ -86,7 +109,9 @@ describe.runIf(process.platform === 'linux')('npm start', () => {
       expect(queries).toHaveLength(1);
       expect(queries[0]).toMatchObject({ status: 'completed', openRuns: 0 });
       expect(queries[0]?.attempts).toHaveLength(3);
-      expect(queries[0]?.events.filter((event) => /\/1 delivered$/.test(event))).toHaveLength(3);
+      expect(
+        queries[0]?.events.filter((event) => /\/1 delivered$/.test(event)),
+      ).toHaveLength(3);
       expect(resources).toHaveLength(3);
     }
   });

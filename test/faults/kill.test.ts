@@ -7,8 +7,9 @@ import { readOutcome } from './kill/outcome.ts';
 import { type RoundReport, runRound, runUndisturbed } from './kill/round.ts';
 import { KILL_WINDOWS, planKills } from './kill/windows.ts';
 
-// The short form of `npm run soak -- kills`: one moment for each part, chosen so that all four kinds that issue 3 names are
-// there. The soak takes every moment with every part.
+// The short form of `npm run soak -- kills`: one moment for each part, chosen
+// so that all four kinds that issue 3 names are there. The soak takes every
+// moment with every part.
 const MOMENTS = {
   worker: 'collect: page before its commit',
   gateway: 'query: between commit and start',
@@ -17,7 +18,10 @@ const MOMENTS = {
 };
 
 const test = withStack.extend<{ undisturbed: RoundReport }>({
-  undisturbed: [async ({ stack }, use) => use(await runUndisturbed(stack)), { scope: 'file' }],
+  undisturbed: [
+    async ({ stack }, use) => use(await runUndisturbed(stack)),
+    { scope: 'file' },
+  ],
 });
 
 describe('work in progress', FAULT_TEST, () => {
@@ -25,14 +29,21 @@ describe('work in progress', FAULT_TEST, () => {
     'ends with the same result as undisturbed, each step once, when the %s is killed',
     async (part, { stack, undisturbed }) => {
       const windows = KILL_WINDOWS.filter(({ name }) => name === MOMENTS[part]);
-      const [kill] = planKills(seededRandom(1), { parts: [part], rounds: 1, windows });
+      const [kill] = planKills(seededRandom(1), {
+        parts: [part],
+        rounds: 1,
+        windows,
+      });
       const { hit, faults } = await runRound(stack, kill, undisturbed);
       expect(faults).toEqual([]);
       expect(hit).toBe(true);
     },
   );
 
-  test('the checks of these tests find planted faults', async ({ stack, undisturbed }) => {
+  test('the checks of these tests find planted faults', async ({
+    stack,
+    undisturbed,
+  }) => {
     const { account, outcome } = undisturbed;
     const values = [account.accountId];
     await stack.rows(

@@ -2,15 +2,22 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { checkWave, type WaveFacts } from '../../bench/soak/mixed/check-wave.ts';
+import {
+  checkWave,
+  type WaveFacts,
+} from '../../bench/soak/mixed/check-wave.ts';
 import { cause } from '../../bench/soak/mixed/faults.ts';
-import { type MixedStack, startMixedStack } from '../../bench/soak/mixed/mixed-stack.ts';
+import {
+  type MixedStack,
+  startMixedStack,
+} from '../../bench/soak/mixed/mixed-stack.ts';
 import { FAULT_KINDS, planBriefly } from '../../bench/soak/mixed/plan.ts';
 import { runDisturbed, runUndisturbed } from '../../bench/soak/mixed/run.ts';
 import type { Wave } from '../../bench/soak/mixed/wave.ts';
 import { seededRandom } from '../support/seeded-random.ts';
 
-// The short form of `npm run soak -- --minutes <n>`. The seed gives the faults, not the moments of the work that they meet.
+// The short form of `npm run soak -- --minutes <n>`. The seed gives the faults,
+// not the moments of the work that they meet.
 const SEED = 5;
 /** Far above what a busy machine needs: only what is stuck meets it. */
 const TIMEOUT_MS = 25 * 60_000;
@@ -43,21 +50,27 @@ test(
       log: (line) => log.push(line),
     });
     expect(run.losses, log.join('\n')).toEqual([]);
-    expect(run.faults.filter(({ times }) => times === 1)).toHaveLength(FAULT_KINDS.length);
+    expect(run.faults.filter(({ times }) => times === 1)).toHaveLength(
+      FAULT_KINDS.length,
+    );
     expect(run.queries).toBeGreaterThan(0);
   },
   TIMEOUT_MS,
 );
 
 test('the check finds planted losses and doubles', async () => {
-  for (const size of Object.values(undisturbed.records)) expect(size).toBeGreaterThan(20);
+  for (const size of Object.values(undisturbed.records))
+    expect(size).toBeGreaterThan(20);
 
   const { accountId } = wave.caller.account;
   const received = await stack.received();
   const [lost, ...rest] = received.filter(
-    ({ type, requestId }) => type === 'message.status' && wave.messages.includes(requestId ?? ''),
+    ({ type, requestId }) =>
+      type === 'message.status' && wave.messages.includes(requestId ?? ''),
   );
-  await stack.rows(`update network_query set status = 'failed' where id = $1`, [wave.steered]);
+  await stack.rows(`update network_query set status = 'failed' where id = $1`, [
+    wave.steered,
+  ]);
   await stack.rows(
     `insert into patient (id, account_id, external_id, first_names, last_names, dob, gender, addresses, facility_ids)
      select gen_random_uuid(), account_id, external_id, '{Pat}', '{Second}', dob, gender, addresses, facility_ids
@@ -65,10 +78,15 @@ test('the check finds planted losses and doubles', async () => {
     [accountId],
   );
   const doubled = rest.map((line) => ({ ...line, messageId: 'another' }));
-  const { faults } = await checkWave(stack, wave, [...received.filter((line) => line !== lost), ...doubled], {
-    ...undisturbed.records,
-    'keith-kiehn': 1,
-  });
+  const { faults } = await checkWave(
+    stack,
+    wave,
+    [...received.filter((line) => line !== lost), ...doubled],
+    {
+      ...undisturbed.records,
+      'keith-kiehn': 1,
+    },
+  );
   // Which of the two messages arrived first is left to the webhooks.
   const planted = [
     `wave 0: query ${wave.steered} is failed`,

@@ -6,8 +6,9 @@ import { MODELS } from './models/models.ts';
 import { type ModelStack, startModelStack } from './models/world.ts';
 
 /**
- * The short form of `npm run fuzz -- models`: always the same commands, and no kills, each of which takes seconds. A test that
- * failed is repeated by its name: `npx vitest run test/faults/models.test.ts -t 'query, seed 2'`.
+ * The short form of `npm run fuzz -- models`: always the same commands, and no
+ * kills, each of which takes seconds. A test that failed is repeated by its
+ * name: `npx vitest run test/faults/models.test.ts -t 'query, seed 2'`.
  */
 const SEEDS = [1, 2, 3];
 const COMMANDS_MAX = 20;
@@ -25,7 +26,11 @@ afterAll(async () => {
   await rm(dataDir, { recursive: true, force: true });
 });
 
-test.each(Object.keys(MODELS).flatMap((name) => SEEDS.map((seed): [string, number] => [name, seed])))(
+test.each(
+  Object.keys(MODELS).flatMap((name) =>
+    SEEDS.map((seed): [string, number] => [name, seed]),
+  ),
+)(
   '%s, seed %i: after each of random commands its caller sees what a model expects',
   async (name, seed) => {
     const run = await MODELS[name]?.(stack, {

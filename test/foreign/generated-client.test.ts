@@ -5,7 +5,8 @@ import { expect, test } from 'vitest';
 import { createTestGateway } from '../support/gateway.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
 
-const GENERATOR = 'github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2';
+const GENERATOR =
+  'github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2';
 const MAIN = `package main
 
 import "example.org/exchange/client"
@@ -28,27 +29,34 @@ const goMissing = () => {
   }
 };
 
-test.skipIf(goMissing())('a Go client generated from /openapi.json compiles, webhooks included', async () => {
-  const folder = await makeTestFolder();
-  const gateway = await createTestGateway();
-  await writeFile(join(folder, 'openapi.json'), (await gateway.app.inject('/openapi.json')).body);
-  await gateway.close();
-  const go = (...args: string[]) => execFileSync('go', args, { cwd: folder, encoding: 'utf8' });
-  go('mod', 'init', 'example.org/exchange');
-  const client = join(folder, 'client');
-  execFileSync('mkdir', [client]);
-  go(
-    'run',
-    GENERATOR,
-    '-generate',
-    'types,client',
-    '-package',
-    'client',
-    '-o',
-    join(client, 'client.go'),
-    'openapi.json',
-  );
-  await writeFile(join(folder, 'main.go'), MAIN);
-  go('mod', 'tidy');
-  expect(go('vet', './...')).toBe('');
-});
+test.skipIf(goMissing())(
+  'a Go client generated from /openapi.json compiles, webhooks included',
+  async () => {
+    const folder = await makeTestFolder();
+    const gateway = await createTestGateway();
+    await writeFile(
+      join(folder, 'openapi.json'),
+      (await gateway.app.inject('/openapi.json')).body,
+    );
+    await gateway.close();
+    const go = (...args: string[]) =>
+      execFileSync('go', args, { cwd: folder, encoding: 'utf8' });
+    go('mod', 'init', 'example.org/exchange');
+    const client = join(folder, 'client');
+    execFileSync('mkdir', [client]);
+    go(
+      'run',
+      GENERATOR,
+      '-generate',
+      'types,client',
+      '-package',
+      'client',
+      '-o',
+      join(client, 'client.go'),
+      'openapi.json',
+    );
+    await writeFile(join(folder, 'main.go'), MAIN);
+    go('mod', 'tidy');
+    expect(go('vet', './...')).toBe('');
+  },
+);

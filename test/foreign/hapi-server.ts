@@ -3,12 +3,21 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { buildJava, classPathOf, javaMissing } from '../support/java-project.ts';
+import {
+  buildJava,
+  classPathOf,
+  javaMissing,
+} from '../support/java-project.ts';
 
 const PROJECT = fileURLToPath(new URL('hapi', import.meta.url));
 /** Some 290 MB from Maven Central, fetched once. */
-const CACHE = fileURLToPath(new URL('../../.cache/hapi-8.8.0', import.meta.url));
-/** Half a minute on an idle machine; a busy one with two cores has needed more than three. */
+const CACHE = fileURLToPath(
+  new URL('../../.cache/hapi-8.8.0', import.meta.url),
+);
+/**
+ * Half a minute on an idle machine; a busy one with two cores has needed more
+ * than three.
+ */
 const STARTS_WITHIN_MS = 600_000;
 
 /** Why HAPI cannot run here; undefined if it can. */
@@ -21,19 +30,34 @@ export interface HapiServer {
   pid(): number | undefined;
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Sends a request and returns the parsed answer; fails for an error status. */
-  call(method: string, path: string, body?: unknown): Promise<Record<string, unknown>>;
+  /**
+   * Sends a request and returns the parsed answer; fails for an error status.
+   */
+  call(
+    method: string,
+    path: string,
+    body?: unknown,
+  ): Promise<Record<string, unknown>>;
 }
 
 export interface HapiOptions {
-  /** Whether it has `Patient/$match`, by HAPI's MDM module, or `Patient/$summary`, by its IPS module. */
+  /**
+   * Whether it has `Patient/$match`, by HAPI's MDM module, or
+   * `Patient/$summary`, by its IPS module.
+   */
   has?: 'match' | 'summary';
-  /** JDBC address of a PostgreSQL database. Default: an H2 database in the folder. */
+  /**
+   * JDBC address of a PostgreSQL database. Default: an H2 database in the
+   * folder.
+   */
   jdbcUrl?: string;
   heap?: string;
 }
 
-/** HAPI FHIR's JPA server, its database in the given folder. It can be stopped and started again. */
+/**
+ * HAPI FHIR's JPA server, its database in the given folder. It can be stopped
+ * and started again.
+ */
 export async function createHapi(
   folder: string,
   { has, jdbcUrl, heap = '1g' }: HapiOptions = {},
@@ -74,7 +98,10 @@ export async function createHapi(
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       });
       const text = await response.text();
-      if (!response.ok) throw new Error(`HAPI answered ${response.status} to ${method} ${path}: ${text}`);
+      if (!response.ok)
+        throw new Error(
+          `HAPI answered ${response.status} to ${method} ${path}: ${text}`,
+        );
       return text === '' ? {} : (JSON.parse(text) as Record<string, unknown>);
     },
   };
@@ -105,7 +132,11 @@ function freePort(): Promise<number> {
     server.once('error', reject);
     server.listen(0, '127.0.0.1', () => {
       const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+      server.close(() =>
+        resolve(
+          typeof address === 'object' && address !== null ? address.port : 0,
+        ),
+      );
     });
   });
 }

@@ -3,7 +3,11 @@ import { statSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { buildJava, classPathOf, javaMissing } from '../support/java-project.ts';
+import {
+  buildJava,
+  classPathOf,
+  javaMissing,
+} from '../support/java-project.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
 
 const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
@@ -18,7 +22,9 @@ test.skipIf(javaMissing('absent') !== undefined)(
       const source = `public class Words { public static void main(String[] a) { System.out.print("${word}"); } }`;
       await writeFile(join(project, 'Words.java'), source);
       buildJava({ project, mainClass: 'Words', cache });
-      return execFileSync('java', ['-cp', classPathOf(cache), 'Words'], { encoding: 'utf8' });
+      return execFileSync('java', ['-cp', classPathOf(cache), 'Words'], {
+        encoding: 'utf8',
+      });
     };
     await writeFile(join(project, 'pom.xml'), POM);
     expect(await says('first')).toBe('first');

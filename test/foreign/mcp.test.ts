@@ -2,7 +2,9 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import tools from '../../src/exchange/delivery/agents/tools.json' with { type: 'json' };
+import tools from '../../src/exchange/delivery/agents/tools.json' with {
+  type: 'json',
+};
 import { freePort } from '../../src/lib/free-port.ts';
 import { samples } from '../support/deliveries.ts';
 import { createFhirDoor, type FhirDoor } from '../support/fhir-door.ts';
@@ -40,7 +42,13 @@ test.runIf(hasPython).each(['auto', 'legacy'])(
     if (sample === undefined) throw new Error('there are no samples');
     const patientId = await door.addSample(sample);
     const key = await door.addKey(door.accountId, ['read']);
-    const { stdout } = await run(join(programs, 'python'), [PROGRAM, `${base}/mcp`, key, patientId, mode]);
+    const { stdout } = await run(join(programs, 'python'), [
+      PROGRAM,
+      `${base}/mcp`,
+      key,
+      patientId,
+      mode,
+    ]);
     const seen = JSON.parse(stdout);
     expect(seen.tools).toEqual(Object.keys(tools.tools).sort());
     expect(JSON.stringify(seen.summary)).toContain('origins');

@@ -7,7 +7,10 @@ export interface Fault {
   headers?: Record<string, string>;
 }
 
-/** Stands in front of a server: counts its requests, answers some of them itself, and may give it another host name. */
+/**
+ * Stands in front of a server: counts its requests, answers some of them
+ * itself, and may give it another host name.
+ */
 export async function startProxy(targetPort: number) {
   const asked: string[] = [];
   let faultOf: (path: string) => Fault | undefined = () => undefined;
@@ -19,13 +22,23 @@ export async function startProxy(targetPort: number) {
     if (fault !== undefined) {
       incoming.resume();
       const issue = [
-        { severity: 'error', code: fault.code ?? 'processing', diagnostics: 'Patient Ada Lovelace' },
+        {
+          severity: 'error',
+          code: fault.code ?? 'processing',
+          diagnostics: 'Patient Ada Lovelace',
+        },
       ];
-      outgoing.writeHead(fault.status, { 'content-type': 'application/fhir+json', ...fault.headers });
+      outgoing.writeHead(fault.status, {
+        'content-type': 'application/fhir+json',
+        ...fault.headers,
+      });
       outgoing.end(JSON.stringify({ resourceType: 'OperationOutcome', issue }));
       return;
     }
-    const headers = { ...incoming.headers, ...(hostName === undefined ? {} : { host: hostName }) };
+    const headers = {
+      ...incoming.headers,
+      ...(hostName === undefined ? {} : { host: hostName }),
+    };
     const forwarded = request({
       port: targetPort,
       host: '127.0.0.1',

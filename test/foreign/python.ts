@@ -11,13 +11,21 @@ export const hasPython = (() => {
     execFileSync('python3', ['-c', check], { stdio: 'ignore' });
     return true;
   } catch {
-    process.stdout.write('Python clients are not tried: python3 (3.11 or newer) with venv is not here.\n');
+    process.stdout.write(
+      'Python clients are not tried: python3 (3.11 or newer) with venv is not here.\n',
+    );
     return false;
   }
 })();
 
-/** Installs a package of PyPI into a folder of the test. Returns the folder of its programs. */
-export async function installPython(folder: string, pinned: string): Promise<string> {
+/**
+ * Installs a package of PyPI into a folder of the test. Returns the folder of
+ * its programs.
+ */
+export async function installPython(
+  folder: string,
+  pinned: string,
+): Promise<string> {
   await run('python3', ['-m', 'venv', join(folder, 'venv')]);
   await run(join(folder, 'venv/bin/pip'), ['install', '--quiet', pinned]);
   return join(folder, 'venv/bin');

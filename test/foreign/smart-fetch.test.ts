@@ -23,18 +23,37 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function fetchAll(command: 'bulk' | 'crawl'): Promise<Record<string, string[]>> {
+async function fetchAll(
+  command: 'bulk' | 'crawl',
+): Promise<Record<string, string[]>> {
   const out = join(folder, command);
   const { base, clientId, privateKeys } = started;
-  const access = ['--fhir-url', base, '--smart-client-id', clientId, '--smart-key', privateKeys];
+  const access = [
+    '--fhir-url',
+    base,
+    '--smart-client-id',
+    clientId,
+    '--smart-key',
+    privateKeys,
+  ];
   const options = ['--no-compression', '--no-default-filters'];
-  await run(join(folder, 'venv/bin/smart-fetch'), [command, ...access, ...options, out]);
+  await run(join(folder, 'venv/bin/smart-fetch'), [
+    command,
+    ...access,
+    ...options,
+    out,
+  ]);
   const ids: Record<string, string[]> = {};
   for (const file of await readdir(out)) {
     const type = /^([A-Z]\w+)\..*ndjson$/.exec(file)?.[1];
     if (type === undefined) continue;
-    const lines = (await readFile(join(out, file), 'utf8')).split('\n').filter((line) => line !== '');
-    ids[type] = [...(ids[type] ?? []), ...lines.map((line) => String(JSON.parse(line).id))].sort();
+    const lines = (await readFile(join(out, file), 'utf8'))
+      .split('\n')
+      .filter((line) => line !== '');
+    ids[type] = [
+      ...(ids[type] ?? []),
+      ...lines.map((line) => String(JSON.parse(line).id)),
+    ].sort();
   }
   return ids;
 }

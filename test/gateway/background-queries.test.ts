@@ -1,7 +1,19 @@
 import { sql } from 'kysely';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  test,
+} from 'vitest';
 import { BACKGROUND_PRIORITY } from '../../src/contract/query-limits.ts';
-import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import {
+  createTestGateway,
+  newPerson,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
 
 const LIMIT = 10;
 let gateway: TestGateway;
@@ -12,17 +24,28 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 beforeEach(async () => {
-  account = await gateway.addAccount({ settings: { limits: { networkQueriesPerMinute: LIMIT } } });
-  const answer = await account.call('POST', `patient?facilityId=${account.facilityId}`, newPerson());
+  account = await gateway.addAccount({
+    settings: { limits: { networkQueriesPerMinute: LIMIT } },
+  });
+  const answer = await account.call(
+    'POST',
+    `patient?facilityId=${account.facilityId}`,
+    newPerson(),
+  );
   patientId = answer.json().id;
   await untilEarlyInMinute();
 });
 
-/** Limits are counted by the minute of the database; a test that begins at its end would see two of them. */
+/**
+ * Limits are counted by the minute of the database; a test that begins at its
+ * end would see two of them.
+ */
 const untilEarlyInMinute = () =>
   gateway.store.asSystem((tx) =>
     sql`select pg_sleep(case when extract(second from clock_timestamp()) > 55
-        then 60.1 - extract(second from clock_timestamp()) else 0 end)`.execute(tx.db),
+        then 60.1 - extract(second from clock_timestamp()) else 0 end)`.execute(
+      tx.db,
+    ),
   );
 
 const start = async (priority: string | undefined, sources = ['hie']) =>
@@ -34,16 +57,21 @@ const start = async (priority: string | undefined, sources = ['hie']) =>
   );
 const startMany = async (count: number, priority: string | undefined) => {
   const answers = [];
-  for (let query = 0; query < count; query += 1) answers.push(await start(priority));
+  for (let query = 0; query < count; query += 1)
+    answers.push(await start(priority));
   return answers;
 };
 const kept = async (): Promise<number> =>
   (await account.call('GET', 'network/query')).json().meta.itemsInTotal;
 const origins = () =>
   gateway.store.asAccount(account.accountId, async (tx) =>
-    (await tx.db.selectFrom('network_query').select('origin').orderBy('origin').execute()).map(
-      ({ origin }) => origin,
-    ),
+    (
+      await tx.db
+        .selectFrom('network_query')
+        .select('origin')
+        .orderBy('origin')
+        .execute()
+    ).map(({ origin }) => origin),
   );
 
 describe('a background query', () => {
@@ -51,17 +79,26 @@ describe('a background query', () => {
     await startMany(1, undefined);
     await gateway.store.asAccount(account.accountId, (tx) =>
       sql`update rate_window set used = 8, window_start = window_start + interval '1 minute'
-          where account_id = ${account.accountId} and name = 'network-query/hie'`.execute(tx.db),
+          where account_id = ${account.accountId} and name = 'network-query/hie'`.execute(
+        tx.db,
+      ),
     );
-    expect((await start(BACKGROUND_PRIORITY)).json().errors).toMatchObject([{ httpStatus: 429 }]);
+    expect((await start(BACKGROUND_PRIORITY)).json().errors).toMatchObject([
+      { httpStatus: 429 },
+    ]);
   });
 
   test('starts while less than 80 % of the minute is used, by any kind of query', async () => {
     await startMany(3, undefined);
     const answers = await startMany(6, BACKGROUND_PRIORITY);
-    const started = answers.filter((answer) => answer.json().status === 'processing');
+    const started = answers.filter(
+      (answer) => answer.json().status === 'processing',
+    );
     expect(started).toHaveLength(8 - 3);
-    expect(await origins()).toEqual([...Array(3).fill('interactive'), ...Array(5).fill('monitoring')]);
+    expect(await origins()).toEqual([
+      ...Array(3).fill('interactive'),
+      ...Array(5).fill('monitoring'),
+    ]);
   });
 
   test('above that share is 2XX with a 429 among the errors, says when to retry, and stores nothing', async () => {
@@ -76,13 +113,20 @@ describe('a background query', () => {
     expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1);
     expect(Number(answer.headers['retry-after'])).toBeLessThanOrEqual(60);
     expect(await kept()).toBe(8);
-    expect((await account.call('GET', `network/query/${answer.json().requestId}`)).statusCode).toBe(404);
+    expect(
+      (await account.call('GET', `network/query/${answer.json().requestId}`))
+        .statusCode,
+    ).toBe(404);
   });
 
   test('never takes the last fifth from people: they get it to the last query, however often background asks', async () => {
     await startMany(20, BACKGROUND_PRIORITY);
     const answers = await startMany(3, undefined);
-    expect(answers.map((answer) => answer.json().status)).toEqual(['processing', 'processing', 'failed']);
+    expect(answers.map((answer) => answer.json().status)).toEqual([
+      'processing',
+      'processing',
+      'failed',
+    ]);
   });
 
   test('starts those of its sources that have room', async () => {
@@ -105,8 +149,13 @@ describe('a background query', () => {
 
   test('shows its metadata in the list, where later runs look for it', async () => {
     const metadata = { 'monitoring.due': '2026-11-21T02:00:00Z' };
-    await account.call('POST', `network/query?patientId=${patientId}`, { sources: ['lab'], metadata });
-    const { queries } = (await account.call('GET', 'network/query?source=lab')).json();
+    await account.call('POST', `network/query?patientId=${patientId}`, {
+      sources: ['lab'],
+      metadata,
+    });
+    const { queries } = (
+      await account.call('GET', 'network/query?source=lab')
+    ).json();
     expect(queries).toMatchObject([{ patientId, metadata }]);
   });
 });
@@ -114,11 +163,14 @@ describe('a background query', () => {
 describe('the sweep after a bulk create', () => {
   test('is shown with the bulk create once it has begun; of others there is none', async () => {
     const { requestId } = (await account.call('POST', 'patient/bulk')).json();
-    const shown = async () => (await account.call('GET', `patient/bulk/${requestId}`)).json();
+    const shown = async () =>
+      (await account.call('GET', `patient/bulk/${requestId}`)).json();
     expect(await shown()).not.toHaveProperty('sweep');
     await gateway.store.asAccount(account.accountId, (tx) =>
       sql`insert into bulk_sweep (request_id, account_id, state, patients, started, skipped)
-          values (${requestId}, ${account.accountId}, 'paused', 9, 4, 1)`.execute(tx.db),
+          values (${requestId}, ${account.accountId}, 'paused', 9, 4, 1)`.execute(
+        tx.db,
+      ),
     );
     expect((await shown()).sweep).toEqual({
       requestId,
@@ -130,7 +182,12 @@ describe('the sweep after a bulk create', () => {
       open: 0,
     });
     const other = await gateway.addAccount();
-    expect((await other.call('GET', `patient/bulk/${requestId}`)).statusCode).toBe(404);
-    expect((await account.call('POST', `patient/bulk/${requestId}/sweep/cancel`)).statusCode).toBe(409);
+    expect(
+      (await other.call('GET', `patient/bulk/${requestId}`)).statusCode,
+    ).toBe(404);
+    expect(
+      (await account.call('POST', `patient/bulk/${requestId}/sweep/cancel`))
+        .statusCode,
+    ).toBe(409);
   });
 });

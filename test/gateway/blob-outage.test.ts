@@ -34,24 +34,42 @@ beforeAll(async () => {
     },
     messages: { launch: () => undefined, receiptArrived: () => undefined },
     messageSecret: SECRET,
-    notificationSenders: [{ name: 'mercy', secret: 'secret-of-mercy', timeZone: 'UTC' }],
+    notificationSenders: [
+      { name: 'mercy', secret: 'secret-of-mercy', timeZone: 'UTC' },
+    ],
   });
-  account = await gateway.addAccount({ settings: { messages: { directAddresses: [HERE] } } });
-  patientId = (await account.call('POST', `patient?facilityId=${account.facilityId}`, newPerson())).json().id;
+  account = await gateway.addAccount({
+    settings: { messages: { directAddresses: [HERE] } },
+  });
+  patientId = (
+    await account.call(
+      'POST',
+      `patient?facilityId=${account.facilityId}`,
+      newPerson(),
+    )
+  ).json().id;
 });
 afterAll(() => gateway.close());
 
-const put = (content: string | Buffer, contentType = 'text/plain'): Promise<BlobRef> =>
+const put = (
+  content: string | Buffer,
+  contentType = 'text/plain',
+): Promise<BlobRef> =>
   outage.blobs.put('document', Buffer.from(content), contentType);
 const inAccount = (statement: (accountId: string) => ReturnType<typeof sql>) =>
-  gateway.store.asAccount(account.accountId, (tx) => statement(account.accountId).execute(tx.db));
+  gateway.store.asAccount(account.accountId, (tx) =>
+    statement(account.accountId).execute(tx.db),
+  );
 const as = (id: string) => ({ accountId: account.accountId, targetId: id });
 const soon = 60_000;
 
 async function addDocument(): Promise<string> {
   const [sample] = loadSamplePatients();
   if (sample === undefined) throw new Error('no samples');
-  const { ref, sizeBytes, sha256 } = await put(loadCcda(sample), 'application/xml');
+  const { ref, sizeBytes, sha256 } = await put(
+    loadCcda(sample),
+    'application/xml',
+  );
   const id = uuidv7();
   await inAccount(
     (
@@ -76,8 +94,13 @@ async function addConsolidatedResult(): Promise<string> {
   return id;
 }
 
-async function startBulkCreate(): Promise<{ requestId: string; uploadUrl: string }> {
-  return (await account.call('POST', `patient/bulk?facilityId=${account.facilityId}`)).json();
+async function startBulkCreate(): Promise<{
+  requestId: string;
+  uploadUrl: string;
+}> {
+  return (
+    await account.call('POST', `patient/bulk?facilityId=${account.facilityId}`)
+  ).json();
 }
 
 async function addBulkResult(): Promise<string> {
@@ -92,7 +115,9 @@ async function addBulkResult(): Promise<string> {
 
 async function addExport(): Promise<string> {
   const id = uuidv7();
-  const content = JSON.stringify(await put('{"resourceType":"Patient"}\n', 'application/fhir+ndjson'));
+  const content = JSON.stringify(
+    await put('{"resourceType":"Patient"}\n', 'application/fhir+ndjson'),
+  );
   await inAccount(
     (
       of,
@@ -120,18 +145,27 @@ const HL7 = [
   'PV1|1|I|||||||||||||||||V1',
 ].join('\r');
 
-/** Each kind of request that needs the store of files. Made anew for each call. */
+/**
+ * Each kind of request that needs the store of files. Made anew for each call.
+ */
 const REQUESTS: Record<string, () => Promise<InjectOptions>> = {
   'the download of a document': async () => ({
     method: 'GET',
     url: links.url('document', as(await addDocument()), soon),
   }),
   'the conversion of a document': async () =>
-    withKey(`/medical/v1/document/download-url?fileName=${await addDocument()}&conversionType=html`),
-  'a document over FHIR': async () => withKey(`/fhir/R4/Binary/${await addDocument()}`),
+    withKey(
+      `/medical/v1/document/download-url?fileName=${await addDocument()}&conversionType=html`,
+    ),
+  'a document over FHIR': async () =>
+    withKey(`/fhir/R4/Binary/${await addDocument()}`),
   'the result of a consolidated query': async () => ({
     method: 'GET',
-    url: links.url('consolidated-result', as(await addConsolidatedResult()), soon),
+    url: links.url(
+      'consolidated-result',
+      as(await addConsolidatedResult()),
+      soon,
+    ),
   }),
   'the result of a bulk create': async () => ({
     method: 'GET',
@@ -145,7 +179,10 @@ const REQUESTS: Record<string, () => Promise<InjectOptions>> = {
       method: 'PUT',
       url: new URL(uploadUrl).pathname,
       headers: { 'x-api-key': account.apiKey, 'content-type': 'text/csv' },
-      payload: Buffer.concat([Buffer.from('firstName,lastName\n'), randomBytes(200_000)]),
+      payload: Buffer.concat([
+        Buffer.from('firstName,lastName\n'),
+        randomBytes(200_000),
+      ]),
     };
   },
   'a message with an attachment': async () => {
@@ -155,7 +192,10 @@ const REQUESTS: Record<string, () => Promise<InjectOptions>> = {
       content: Buffer.from('a').toString('base64'),
     };
     const payload = JSON.stringify({
-      ...{ type: 'message', messageId: uuidv7(), destination: HERE, subject: 'Letter' },
+      type: 'message',
+      messageId: uuidv7(),
+      destination: HERE,
+      subject: 'Letter',
       attachments: [attachment],
     });
     const now = new Date();
@@ -174,7 +214,10 @@ const REQUESTS: Record<string, () => Promise<InjectOptions>> = {
   'a notification': async () => ({
     method: 'POST',
     url: '/notifications/hl7v2/mercy',
-    headers: { 'content-type': 'application/hl7-v2', authorization: 'Bearer secret-of-mercy' },
+    headers: {
+      'content-type': 'application/hl7-v2',
+      authorization: 'Bearer secret-of-mercy',
+    },
     payload: HL7.replace('|m1|', `|${uuidv7()}|`),
   }),
 };
@@ -186,26 +229,35 @@ describe.each(Object.entries(REQUESTS))('%s', (_, prepare) => {
     const refused = await gateway.app.inject(request).finally(() => {
       outage.isAway = false;
     });
-    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([503, '5']);
-    expect(refused.body).toContain('The store of files is temporarily unavailable');
+    expect([refused.statusCode, refused.headers['retry-after']]).toEqual([
+      503,
+      '5',
+    ]);
+    expect(refused.body).toContain(
+      'The store of files is temporarily unavailable',
+    );
     expect(refused.body).not.toContain('10.1.2.3');
     // The same request again, as its client repeats it.
     const answer = await gateway.app.inject(request);
     expect(answer.statusCode, answer.body).toBe(200);
-    expect(answer.headers['content-length'] ?? String(answer.rawPayload.length)).toBe(
-      String(answer.rawPayload.length),
-    );
+    expect(
+      answer.headers['content-length'] ?? String(answer.rawPayload.length),
+    ).toBe(String(answer.rawPayload.length));
   });
 });
 
 test('the log says which part was away, once for each refused request', async () => {
-  const request = await (REQUESTS['the download of a document'] as () => Promise<InjectOptions>)();
+  const request = await (
+    REQUESTS['the download of a document'] as () => Promise<InjectOptions>
+  )();
   gateway.logLines.length = 0;
   outage.isAway = true;
   await gateway.app.inject(request).finally(() => {
     outage.isAway = false;
   });
-  const failed = gateway.logLines.filter((line) => line.includes('request failed'));
+  const failed = gateway.logLines.filter((line) =>
+    line.includes('request failed'),
+  );
   expect(failed).toHaveLength(1);
   expect(failed[0]).toContain('BlobStoreUnavailableError');
 });

@@ -6,17 +6,36 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { UPLOAD_BYTES_MAX, uploadConflictSchema } from '../../src/contract/bulk-create.ts';
+import {
+  afterAll,
+  beforeAll,
+  describe,
+  expect,
+  onTestFinished,
+  test,
+} from 'vitest';
+import {
+  UPLOAD_BYTES_MAX,
+  uploadConflictSchema,
+} from '../../src/contract/bulk-create.ts';
 import { expireUpload } from '../../src/exchange/people/bulk-create/upload-store.ts';
 import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
-import { areCallersServed, GATEWAY_CONNECTIONS } from '../../src/exchange/platform/database/connections.ts';
+import {
+  areCallersServed,
+  GATEWAY_CONNECTIONS,
+} from '../../src/exchange/platform/database/connections.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
-import { createTestGateway, TEST_BASE_URL, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import {
+  createTestGateway,
+  TEST_BASE_URL,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
 import { createTestStore } from '../support/postgres.ts';
 
 const CSV = 'firstName,lastName\nPat,Sample\n';
-const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+const sha256 = (text: string) =>
+  createHash('sha256').update(text).digest('hex');
 
 let gateway: TestGateway;
 let account: TestAccount;
@@ -34,22 +53,38 @@ interface Started {
 }
 
 async function start(by: TestAccount = account): Promise<Started> {
-  const { requestId, uploadUrl } = (await by.call('POST', 'patient/bulk')).json();
+  const { requestId, uploadUrl } = (
+    await by.call('POST', 'patient/bulk')
+  ).json();
   return { requestId, path: new URL(uploadUrl).pathname };
 }
 
 /** Over a real connection. */
-async function put(path: string, body: string | Readable, headers: Record<string, string | undefined> = {}) {
-  const sent = Object.entries({ 'x-api-key': account.apiKey, 'content-type': 'text/csv', ...headers });
+async function put(
+  path: string,
+  body: string | Readable,
+  headers: Record<string, string | undefined> = {},
+) {
+  const sent = Object.entries({
+    'x-api-key': account.apiKey,
+    'content-type': 'text/csv',
+    ...headers,
+  });
   const answer = await request(new URL(path, address), {
     method: 'PUT',
-    headers: Object.fromEntries(sent.filter((entry): entry is [string, string] => entry[1] !== undefined)),
+    headers: Object.fromEntries(
+      sent.filter((entry): entry is [string, string] => entry[1] !== undefined),
+    ),
     body,
   });
-  return { status: answer.statusCode, body: (await answer.body.json()) as Record<string, unknown> };
+  return {
+    status: answer.statusCode,
+    body: (await answer.body.json()) as Record<string, unknown>,
+  };
 }
 
-const statusOf = async (requestId: string) => (await account.call('GET', `patient/bulk/${requestId}`)).json();
+const statusOf = async (requestId: string) =>
+  (await account.call('GET', `patient/bulk/${requestId}`)).json();
 
 /** Moves the end of the request's ten minutes into the past. */
 const letTimePass = (requestId: string, seenSecondsAgo: number | null = null) =>
@@ -60,17 +95,26 @@ const letTimePass = (requestId: string, seenSecondsAgo: number | null = null) =>
     ),
   );
 const expire = (requestId: string) =>
-  gateway.store.asAccount(account.accountId, (tx) => expireUpload(tx, requestId));
+  gateway.store.asAccount(account.accountId, (tx) =>
+    expireUpload(tx, requestId),
+  );
 
 const eventsOf = (requestId: string) =>
   gateway.store.asAccount(account.accountId, async (tx) => {
-    const rows = await tx.db.selectFrom('event').select('body').where('request_id', '=', requestId).execute();
+    const rows = await tx.db
+      .selectFrom('event')
+      .select('body')
+      .where('request_id', '=', requestId)
+      .execute();
     return rows.map(({ body }) => body.bulkPatientCreate);
   });
 
 /** Writes the head of a PUT by hand and leaves the rest to the test. */
 async function openPut(path: string, length: number): Promise<Socket> {
-  const socket = openSocket({ host: address.hostname, port: Number(address.port) });
+  const socket = openSocket({
+    host: address.hostname,
+    port: Number(address.port),
+  });
   await once(socket, 'connect');
   socket.on('error', () => undefined);
   socket.write(
@@ -95,11 +139,19 @@ const hasBegun = async (requestId: string) => {
 
 describe('the start of a bulk create', () => {
   test('takes the only facility, ignores any body, and gives the upload URL of this service', async () => {
-    const answer = await account.call('POST', 'patient/bulk', undefined, { 'content-type': 'text/csv' });
+    const answer = await account.call('POST', 'patient/bulk', undefined, {
+      'content-type': 'text/csv',
+    });
     expect(answer.statusCode).toBe(200);
     const { requestId, uploadUrl, createdAt, ...rest } = answer.json();
-    expect(rest).toEqual({ status: 'waiting', facilityId: account.facilityId, params: { dryRun: false } });
-    expect(uploadUrl.startsWith(`${TEST_BASE_URL}/links/bulk-upload/`)).toBe(true);
+    expect(rest).toEqual({
+      status: 'waiting',
+      facilityId: account.facilityId,
+      params: { dryRun: false },
+    });
+    expect(uploadUrl.startsWith(`${TEST_BASE_URL}/links/bulk-upload/`)).toBe(
+      true,
+    );
     expect(gateway.launched).toContain(requestId);
     expect(await statusOf(requestId)).toEqual({
       requestId,
@@ -115,7 +167,9 @@ describe('the start of a bulk create', () => {
     ['an empty facility', 'facilityId=', 400],
     ['a dryRun that is neither', 'dryRun=maybe', 400],
   ])('refuses %s', async (_what, query, status) => {
-    expect((await account.call('POST', `patient/bulk?${query}`)).statusCode).toBe(status);
+    expect(
+      (await account.call('POST', `patient/bulk?${query}`)).statusCode,
+    ).toBe(status);
   });
 
   test('needs a facility when the account has several, and knows another account’s as none', async () => {
@@ -128,7 +182,13 @@ describe('the start of a bulk create', () => {
         name: 'Second clinic',
         npi: '1245319599',
         tin: null,
-        address: { addressLine1: '2 Main St', city: 'Boston', state: 'MA', zip: '02108', country: 'USA' },
+        address: {
+          addressLine1: '2 Main St',
+          city: 'Boston',
+          state: 'MA',
+          zip: '02108',
+          country: 'USA',
+        },
       }),
     );
     const none = await other.call('POST', 'patient/bulk');
@@ -136,39 +196,73 @@ describe('the start of a bulk create', () => {
       400,
       'facilityId: is required: the account has 2 facilities',
     ]);
-    const chosen = await other.call('POST', `patient/bulk?facilityId=${second}&dryRun=true`);
-    expect(chosen.json()).toMatchObject({ facilityId: second, params: { dryRun: true } });
-    expect((await account.call('POST', `patient/bulk?facilityId=${second}`)).statusCode).toBe(404);
+    const chosen = await other.call(
+      'POST',
+      `patient/bulk?facilityId=${second}&dryRun=true`,
+    );
+    expect(chosen.json()).toMatchObject({
+      facilityId: second,
+      params: { dryRun: true },
+    });
+    expect(
+      (await account.call('POST', `patient/bulk?facilityId=${second}`))
+        .statusCode,
+    ).toBe(404);
   });
 
   test('repeated under its Idempotency-Key gives the same request and URL', async () => {
     const headers = { 'idempotency-key': 'panel-1' };
-    const first = await account.call('POST', 'patient/bulk', undefined, headers);
-    const again = await account.call('POST', 'patient/bulk', undefined, headers);
+    const first = await account.call(
+      'POST',
+      'patient/bulk',
+      undefined,
+      headers,
+    );
+    const again = await account.call(
+      'POST',
+      'patient/bulk',
+      undefined,
+      headers,
+    );
     expect(again.json()).toEqual(first.json());
   });
 
   test('can be found in the list, newest first, and is nothing of another account', async () => {
     const { requestId } = await start();
     const page = (await account.call('GET', 'patient/bulk?count=1')).json();
-    expect(page.bulkCreates.map((one: Started) => one.requestId)).toEqual([requestId]);
-    const next = (await account.call('GET', page.meta.nextPage.slice(TEST_BASE_URL.length))).json();
+    expect(page.bulkCreates.map((one: Started) => one.requestId)).toEqual([
+      requestId,
+    ]);
+    const next = (
+      await account.call('GET', page.meta.nextPage.slice(TEST_BASE_URL.length))
+    ).json();
     expect(next.bulkCreates[0].requestId).not.toBe(requestId);
     const other = await gateway.addAccount();
-    expect((await other.call('GET', `patient/bulk/${requestId}`)).statusCode).toBe(404);
+    expect(
+      (await other.call('GET', `patient/bulk/${requestId}`)).statusCode,
+    ).toBe(404);
   });
 });
 
 describe('an upload', () => {
   test('moves the request to processing, returns the hash, and records the webhook in the same transaction', async () => {
     const { requestId, path } = await start();
-    const answer = await put(path, CSV, { 'content-type': 'Text/CSV; charset=utf-8' });
+    const answer = await put(path, CSV, {
+      'content-type': 'Text/CSV; charset=utf-8',
+    });
     expect(answer).toEqual({
       status: 200,
-      body: { requestId, status: 'processing', sha256: sha256(CSV), sizeBytes: CSV.length },
+      body: {
+        requestId,
+        status: 'processing',
+        sha256: sha256(CSV),
+        sizeBytes: CSV.length,
+      },
     });
     expect((await statusOf(requestId)).status).toBe('processing');
-    expect(await eventsOf(requestId)).toEqual([{ requestId, status: 'processing' }]);
+    expect(await eventsOf(requestId)).toEqual([
+      { requestId, status: 'processing' },
+    ]);
     expect(gateway.launched.filter((id) => id === requestId)).toHaveLength(2);
   });
 
@@ -190,23 +284,33 @@ describe('an upload', () => {
   });
 
   const refused: [string, Parameters<typeof put>[2], string, number][] = [
-    ['of another content type', { 'content-type': 'application/json' }, CSV, 415],
+    [
+      'of another content type',
+      { 'content-type': 'application/json' },
+      CSV,
+      415,
+    ],
     ['without a content type', { 'content-type': undefined }, CSV, 415],
     ['that is compressed', { 'content-encoding': 'gzip' }, CSV, 415],
     ['without a key', { 'x-api-key': undefined }, CSV, 401],
     ['that is empty', {}, '', 400],
   ];
-  test.each(refused)('%s is refused, and the right one may follow', async (_what, headers, body, status) => {
-    const { requestId, path } = await start();
-    expect((await put(path, body, headers)).status).toBe(status);
-    expect((await statusOf(requestId)).status).toBe('waiting');
-    expect((await put(path, CSV)).status).toBe(200);
-  });
+  test.each(refused)(
+    '%s is refused, and the right one may follow',
+    async (_what, headers, body, status) => {
+      const { requestId, path } = await start();
+      expect((await put(path, body, headers)).status).toBe(status);
+      expect((await statusOf(requestId)).status).toBe('waiting');
+      expect((await put(path, CSV)).status).toBe(200);
+    },
+  );
 
   test('with another account’s key finds nothing, nor does a changed link', async () => {
     const stranger = await gateway.addAccount();
     const { path } = await start();
-    expect((await put(path, CSV, { 'x-api-key': stranger.apiKey })).status).toBe(404);
+    expect(
+      (await put(path, CSV, { 'x-api-key': stranger.apiKey })).status,
+    ).toBe(404);
     expect((await put(`${path.slice(0, -1)}_`, CSV)).status).toBe(404);
   });
 
@@ -221,7 +325,9 @@ describe('an upload', () => {
   test('is read to its end when it is refused, so that the sender gets the response', async () => {
     const { path } = await start();
     await put(path, CSV);
-    const large = Readable.from(Array.from({ length: 200 }, () => 'x'.repeat(64 * 1024)));
+    const large = Readable.from(
+      Array.from({ length: 200 }, () => 'x'.repeat(64 * 1024)),
+    );
     expect((await put(path, large)).status).toBe(409);
   });
 
@@ -240,7 +346,9 @@ describe('an upload', () => {
     const { requestId, path } = await start();
     const before = await gateway.blobCount();
     const bodies = ['first,file\n', 'other,file\n'];
-    const sockets = await Promise.all(bodies.map((body) => openPut(path, body.length)));
+    const sockets = await Promise.all(
+      bodies.map((body) => openPut(path, body.length)),
+    );
     await hasBegun(requestId);
     const answers = await Promise.all(
       sockets.map(async (socket, index) => {
@@ -250,9 +358,14 @@ describe('an upload', () => {
         return String(answer);
       }),
     );
-    expect(answers.map((answer) => answer.split(' ')[1]).sort()).toEqual(['200', '409']);
+    expect(answers.map((answer) => answer.split(' ')[1]).sort()).toEqual([
+      '200',
+      '409',
+    ]);
     const hash = /"sha256":"(\w+)"/;
-    expect(hash.exec(answers[0] ?? '')?.[1]).toBe(hash.exec(answers[1] ?? '')?.[1]);
+    expect(hash.exec(answers[0] ?? '')?.[1]).toBe(
+      hash.exec(answers[1] ?? '')?.[1],
+    );
     expect(await eventsOf(requestId)).toHaveLength(1);
     await expect.poll(() => gateway.blobCount()).toBe(before + 1);
   });
@@ -305,7 +418,11 @@ describe('an upload', () => {
         .orderBy('id')
         .execute(),
     );
-    expect(outcomes.map(({ outcome }) => outcome)).toEqual(['400', '200', '409']);
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual([
+      '400',
+      '200',
+      '409',
+    ]);
   });
 });
 
@@ -314,10 +431,16 @@ describe('the result', () => {
 
   async function completed(): Promise<string> {
     const { requestId } = await start();
-    const blob = await gateway.blobs.put('result', Buffer.from(RESULT), 'text/csv');
+    const blob = await gateway.blobs.put(
+      'result',
+      Buffer.from(RESULT),
+      'text/csv',
+    );
     await gateway.store.asAccount(account.accountId, (tx) =>
       sql`update bulk_request set status = 'completed', rows = 4, handled = 4, created = 3, failed = 1, active_ms = 2000,
-            result = ${JSON.stringify(blob)}, ended_at = now() where id = ${requestId}`.execute(tx.db),
+            result = ${JSON.stringify(blob)}, ended_at = now() where id = ${requestId}`.execute(
+        tx.db,
+      ),
     );
     return requestId;
   }
@@ -341,7 +464,11 @@ describe('the result', () => {
       'x-content-type-options': 'nosniff',
     });
     const audit = await gateway.store.asAccount(account.accountId, (tx) =>
-      tx.db.selectFrom('audit_entry').select('actor').where('target_id', '=', requestId).execute(),
+      tx.db
+        .selectFrom('audit_entry')
+        .select('actor')
+        .where('target_id', '=', requestId)
+        .execute(),
     );
     expect(audit).toContainEqual({ actor: 'link' });
   });
@@ -354,7 +481,10 @@ describe('the result', () => {
 });
 
 test('a caller who only asks how an import stands is not one for whom the import leaves a processor free', async () => {
-  const { store, databaseUrl, close } = await createTestStore({ name: GATEWAY_CONNECTIONS, poolMax: 1 });
+  const { store, databaseUrl, close } = await createTestStore({
+    name: GATEWAY_CONNECTIONS,
+    poolMax: 1,
+  });
   onTestFinished(close);
   const watching = createStore({ databaseUrl, poolMax: 1 });
   onTestFinished(() => watching.close());
@@ -364,7 +494,9 @@ test('a caller who only asks how an import stands is not one for whom the import
   const { requestId } = await start(caller);
   const isServed = () => areCallersServed(watching, 3_600_000);
   expect(await isServed()).toBe(true);
-  expect((await caller.call('GET', `patient/bulk/${requestId}`)).statusCode).toBe(200);
+  expect(
+    (await caller.call('GET', `patient/bulk/${requestId}`)).statusCode,
+  ).toBe(200);
   expect(await isServed()).toBe(false);
   await caller.call('GET', 'patient/bulk');
   expect(await isServed()).toBe(true);

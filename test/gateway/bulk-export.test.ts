@@ -31,7 +31,8 @@ let cohortId: string;
 beforeAll(async () => {
   door = await createFhirDoor();
   patientIds = [];
-  for (const sample of smallSamples) patientIds.push(await door.addSample(sample));
+  for (const sample of smallSamples)
+    patientIds.push(await door.addSample(sample));
   cohortId = await addCohort(patientIds);
 });
 afterAll(() => door.close());
@@ -41,7 +42,9 @@ async function addCohort(members: readonly string[]): Promise<string> {
   await door.store.asAccount(door.accountId, async (tx) => {
     // The row alone: what else belongs to a cohort does not matter here.
     await sql`insert into cohort (id, account_id, name, description, color, purpose_of_use, settings)
-      values (${id}, ${door.accountId}, ${id}, '', 'blue', 'treatment', '{}')`.execute(tx.db);
+      values (${id}, ${door.accountId}, ${id}, '', 'blue', 'treatment', '{}')`.execute(
+      tx.db,
+    );
     await addPatients(tx, id, members);
   });
   return id;
@@ -60,14 +63,12 @@ const DAY_MS = 24 * 60 * 60_000;
 const SMALL = { bytes: 60_000, patients: 1 };
 const runnerOf = (blobs = door.blobs, slice = SMALL) =>
   createExportRunner({
-    ...{
-      store: door.store,
-      blobs,
-      records: door.records,
-      idHmacKey: door.idHmacKey,
-      publicBaseUrl: TEST_BASE_URL,
-      slice,
-    },
+    store: door.store,
+    blobs,
+    records: door.records,
+    idHmacKey: door.idHmacKey,
+    publicBaseUrl: TEST_BASE_URL,
+    slice,
   });
 
 async function kickOff(path: string): Promise<string> {
@@ -85,11 +86,15 @@ async function run(url: string, runner = runnerOf()): Promise<Manifest> {
 }
 const exported = async (path: string) => run(await kickOff(path));
 
-async function linesOf<T = FhirResource>(files: Manifest['output']): Promise<T[]> {
+async function linesOf<T = FhirResource>(
+  files: Manifest['output'],
+): Promise<T[]> {
   const lines: T[] = [];
   for (const { url, count } of files) {
     const response = await door.get(url);
-    expect(response.headers['content-type']).toContain('application/fhir+ndjson');
+    expect(response.headers['content-type']).toContain(
+      'application/fhir+ndjson',
+    );
     const own = response.body.split('\n').slice(0, -1);
     expect(own).toHaveLength(count);
     lines.push(...own.map((line) => JSON.parse(line) as T));
@@ -99,11 +104,15 @@ async function linesOf<T = FhirResource>(files: Manifest['output']): Promise<T[]
 
 async function settle(): Promise<void> {
   await door.store.asAccount(door.accountId, async (tx) => {
-    await sql`update record_resource set changed_at = changed_at - interval '1 hour'`.execute(tx.db);
+    await sql`update record_resource set changed_at = changed_at - interval '1 hour'`.execute(
+      tx.db,
+    );
     await sql`update patient set created_at = created_at - interval '1 hour', updated_at = updated_at - interval '1 hour'`.execute(
       tx.db,
     );
-    await sql`update cohort_member set added_at = added_at - interval '1 hour'`.execute(tx.db);
+    await sql`update cohort_member set added_at = added_at - interval '1 hour'`.execute(
+      tx.db,
+    );
   });
 }
 
@@ -114,14 +123,20 @@ describe('an export', () => {
     expect(manifest.request).toBe(`${FHIR_BASE}/Group/${cohortId}/$export`);
     const wanted: FhirResource[] = [];
     for (const patientId of patientIds)
-      wanted.push(...resourcesIn(await door.bundle(`Patient/${patientId}/$everything`)));
+      wanted.push(
+        ...resourcesIn(await door.bundle(`Patient/${patientId}/$everything`)),
+      );
     const lines = await linesOf(manifest.output);
     const keyed = (resources: readonly FhirResource[]) =>
-      Object.fromEntries(resources.map((each) => [`${each.resourceType}/${each.id}`, each]));
+      Object.fromEntries(
+        resources.map((each) => [`${each.resourceType}/${each.id}`, each]),
+      );
     expect(lines).toHaveLength(wanted.length);
     expect(keyed(lines)).toEqual(keyed(wanted));
-    // What we add (claims, statements of absence) is in the same order as the rest, so that equal resources are equal texts.
-    for (const line of lines) expect(JSON.stringify(line)).toBe(canonicalJson(line));
+    // What we add (claims, statements of absence) is in the same order as the
+    // rest, so that equal resources are equal texts.
+    for (const line of lines)
+      expect(JSON.stringify(line)).toBe(canonicalJson(line));
     for (const { type, url } of manifest.output)
       for (const each of await linesOf([
         { type, url, count: (await door.get(url)).body.split('\n').length - 1 },
@@ -129,17 +144,27 @@ describe('an export', () => {
         expect(each.resourceType).toBe(type);
     expect(fhirIssues(lines[0] ?? {})).toEqual([]);
     const notes = await linesOf<OperationOutcome>(manifest.error);
-    expect(notes.map(diagnosticsIn).join()).toContain('This record is incomplete');
+    expect(notes.map(diagnosticsIn).join()).toContain(
+      'This record is incomplete',
+    );
   });
 
   test('of Provenance contains what $everything with the type Provenance contains', async () => {
     const keysOf = (found: readonly FhirResource[]) =>
       found.map(({ resourceType, id }) => `${resourceType}/${id}`).sort();
     for (const types of ['Provenance', 'Condition,Provenance']) {
-      const lines = await linesOf((await exported(`Group/${cohortId}/$export?_type=${types}`)).output);
+      const lines = await linesOf(
+        (await exported(`Group/${cohortId}/$export?_type=${types}`)).output,
+      );
       const read: FhirResource[] = [];
       for (const patientId of patientIds)
-        read.push(...resourcesIn(await door.bundle(`Patient/${patientId}/$everything?_type=${types}`)));
+        read.push(
+          ...resourcesIn(
+            await door.bundle(
+              `Patient/${patientId}/$everything?_type=${types}`,
+            ),
+          ),
+        );
       expect(lines.length).toBeGreaterThan(0);
       expect(keysOf(read)).toEqual(keysOf(lines));
     }
@@ -150,7 +175,10 @@ describe('an export', () => {
       resourceType: 'Parameters',
       parameter: [
         { name: '_type', valueString: 'Condition,Observation' },
-        { name: '_typeFilter', valueString: 'Observation?category=laboratory&date=ge2015' },
+        {
+          name: '_typeFilter',
+          valueString: 'Observation?category=laboratory&date=ge2015',
+        },
         { name: '_outputFormat', valueString: 'ndjson' },
       ],
     };
@@ -162,10 +190,14 @@ describe('an export', () => {
     );
     expect(response.statusCode).toBe(202);
     const manifest = await run(String(response.headers['content-location']));
-    expect(new Set(manifest.output.map(({ type }) => type))).toEqual(new Set(['Condition', 'Observation']));
+    expect(new Set(manifest.output.map(({ type }) => type))).toEqual(
+      new Set(['Condition', 'Observation']),
+    );
     const ids: string[] = [];
     for (const patientId of patientIds)
-      for (const page of await door.pages(`Observation?patient=${patientId}&category=laboratory&date=ge2015`))
+      for (const page of await door.pages(
+        `Observation?patient=${patientId}&category=laboratory&date=ge2015`,
+      ))
         for (const { resource, search } of page.entry ?? [])
           if (search?.mode === 'match') ids.push(String(resource?.id));
     const observations = (await linesOf(manifest.output)).filter(
@@ -176,7 +208,9 @@ describe('an export', () => {
 
   test('by a search for one patient, or for ids, has only these of that type', async () => {
     const [patientId] = patientIds;
-    const own = idsIn(await door.pages(`Observation?patient=${patientId}`)).sort();
+    const own = idsIn(
+      await door.pages(`Observation?patient=${patientId}`),
+    ).sort();
     expect(own.length).toBeGreaterThan(1);
     for (const [filter, wanted] of [
       [`patient=${patientId}`, own],
@@ -184,14 +218,19 @@ describe('an export', () => {
       [`_id=${own[0]},${own[1]}`, own.slice(0, 2)],
     ] as const) {
       const query = `_type=Observation&_typeFilter=${encodeURIComponent(`Observation?${filter}`)}`;
-      const lines = await linesOf((await exported(`Patient/$export?${query}`)).output);
+      const lines = await linesOf(
+        (await exported(`Patient/$export?${query}`)).output,
+      );
       expect(lines.map(({ id }) => String(id)).sort()).toEqual(wanted);
     }
   });
 
   test('refuses a body that is not Parameters, instead of exporting what it meant to leave out', async () => {
     const headers = { ...ASYNC, 'content-type': 'application/fhir+json' };
-    const body = JSON.stringify({ resourceType: 'Patient', _type: 'Condition' });
+    const body = JSON.stringify({
+      resourceType: 'Patient',
+      _type: 'Condition',
+    });
     const response = await door.call('POST', 'Patient/$export', headers, body);
     expect(response.statusCode).toBe(400);
     expect(diagnosticsIn(response.json())).toContain('Parameters');
@@ -202,10 +241,22 @@ describe('an export', () => {
     ['Patient/$export?_type=Colour', ASYNC, '_type'],
     ['Patient/$export?_since=yesterday', ASYNC, '_since'],
     ['Patient/$export?_outputFormat=csv', ASYNC, '_outputFormat'],
-    ['Patient/$export?_typeFilter=Observation%3Fcolour%3Dblue', ASYNC, 'colour'],
-    ['Patient/$export?_typeFilter=Observation%3F_elements%3Dcode', ASYNC, '_elements'],
+    [
+      'Patient/$export?_typeFilter=Observation%3Fcolour%3Dblue',
+      ASYNC,
+      'colour',
+    ],
+    [
+      'Patient/$export?_typeFilter=Observation%3F_elements%3Dcode',
+      ASYNC,
+      '_elements',
+    ],
     ['Patient/$export?_typeFilter=Observation%3F_count%3D5', ASYNC, '_count'],
-    ['Patient/$export?_type=Condition&_typeFilter=Observation%3Fstatus%3Dfinal', ASYNC, '_typeFilter'],
+    [
+      'Patient/$export?_type=Condition&_typeFilter=Observation%3Fstatus%3Dfinal',
+      ASYNC,
+      '_typeFilter',
+    ],
     ['Patient/$export?includeAssociatedData=x', ASYNC, 'includeAssociatedData'],
     ['Patient/$export?organizeOutputBy=Patient', ASYNC, 'organizeOutputBy'],
   ])('of %s is refused', async (path, headers, named) => {
@@ -230,7 +281,8 @@ describe('an export', () => {
     await runnerOf().listPatients(of);
     let deaths = 0;
     for (;;) {
-      // Each new execution survives a little longer than it takes to write one slice.
+      // Each new execution survives a little longer than it takes to write one
+      // slice.
       const survivor = puts > 60 ? runnerOf() : runnerOf(failing);
       const progress = await survivor.writeSlices(of).catch(() => undefined);
       if (progress?.state === 'completed') break;
@@ -243,7 +295,9 @@ describe('an export', () => {
       [...output, ...error].map(({ type, count }) => [type, count]);
     expect(shapeOf(again)).toEqual(shapeOf(whole));
     for (const [index, { url: file }] of again.output.entries())
-      expect((await door.get(file)).body).toBe((await door.get(whole.output[index]?.url ?? '')).body);
+      expect((await door.get(file)).body).toBe(
+        (await door.get(whole.output[index]?.url ?? '')).body,
+      );
   });
 
   test('of which one file cannot be written leaves no other file of the slice behind', async () => {
@@ -259,7 +313,9 @@ describe('an export', () => {
       refs.push(ref.ref);
       return ref;
     });
-    await expect(runnerOf(failing).writeSlices(of)).rejects.toThrow('the disk is full');
+    await expect(runnerOf(failing).writeSlices(of)).rejects.toThrow(
+      'the disk is full',
+    );
     expect(refs.length).toBeGreaterThan(1);
     for (const ref of refs) await expect(door.blobs.get(ref)).rejects.toThrow();
     await run(url);
@@ -288,10 +344,19 @@ describe('an export', () => {
     const sweep = (ageMs: number) => {
       const list = async function* (part: string) {
         for await (const blob of door.blobs.list(part))
-          yield { ...blob, writtenAt: new Date(blob.writtenAt.getTime() - ageMs) };
+          yield {
+            ...blob,
+            writtenAt: new Date(blob.writtenAt.getTime() - ageMs),
+          };
       };
       const blobs = { list, delete: (ref: string) => door.blobs.delete(ref) };
-      return takeUpAll(orphanSweep({ store: door.store, blobs, logger: pino({ level: 'silent' }) }));
+      return takeUpAll(
+        orphanSweep({
+          store: door.store,
+          blobs,
+          logger: pino({ level: 'silent' }),
+        }),
+      );
     };
     expect(await sweep(DAY_MS / 2)).toBe(0);
     const left = await sweep(DAY_MS + 60_000);
@@ -299,7 +364,9 @@ describe('an export', () => {
     expect(await listBlobs()).toHaveLength(files.length - left);
     const manifest: Manifest = (await door.get(url)).json();
     for (const [index, { url: file }] of manifest.output.entries())
-      expect((await door.get(file)).body).toBe((await door.get(whole.output[index]?.url ?? '')).body);
+      expect((await door.get(file)).body).toBe(
+        (await door.get(whole.output[index]?.url ?? '')).body,
+      );
   });
 
   test('written by two executions at once has each slice once', async () => {
@@ -308,7 +375,9 @@ describe('an export', () => {
     await runnerOf().listPatients(of);
     await Promise.all([runnerOf().writeSlices(of), runnerOf().writeSlices(of)]);
     const manifest: Manifest = (await door.get(url)).json();
-    const ids = (await linesOf(manifest.output)).map(({ resourceType, id }) => `${resourceType}/${id}`);
+    const ids = (await linesOf(manifest.output)).map(
+      ({ resourceType, id }) => `${resourceType}/${id}`,
+    );
     expect(new Set(ids).size).toBe(ids.length);
   });
 
@@ -324,7 +393,9 @@ describe('an export', () => {
         .where('patient_id', 'is not', null)
         .execute(),
     );
-    expect(new Set(rows.map((row) => row.patient_id))).toEqual(new Set(patientIds));
+    expect(new Set(rows.map((row) => row.patient_id))).toEqual(
+      new Set(patientIds),
+    );
     expect(rows[0]?.actor).toMatch(/^key:/);
   });
 });
@@ -345,12 +416,18 @@ describe('an export since a time', () => {
     await door.deliver(added, 'hie', [condition('three')], ['p']);
     await door.records.merge(door.accountId, added);
     const cohort = await addCohort([old]);
-    const first = await exported(`Group/${cohort}/$export?_type=Condition,Patient`);
+    const first = await exported(
+      `Group/${cohort}/$export?_type=Condition,Patient`,
+    );
     expect((await linesOf(first.output)).length).toBe(3);
     await settle();
     const since = encodeURIComponent(first.transactionTime);
     const texts = async (manifest: Manifest) =>
-      (await linesOf<{ code?: { text: string } }>(manifest.output.filter(({ type }) => type === 'Condition')))
+      (
+        await linesOf<{ code?: { text: string } }>(
+          manifest.output.filter(({ type }) => type === 'Condition'),
+        )
+      )
         .map(({ code }) => code?.text)
         .sort();
 
@@ -358,18 +435,29 @@ describe('an export since a time', () => {
     expect(nothing.output).toEqual([]);
 
     await door.deliver(old, 'hie', [condition('four')], ['p']);
-    expect(await texts(await exported(`Group/${cohort}/$export?_since=${since}`))).toEqual(['four']);
+    expect(
+      await texts(await exported(`Group/${cohort}/$export?_since=${since}`)),
+    ).toEqual(['four']);
 
-    await door.store.asAccount(door.accountId, (tx) => addPatients(tx, cohort, [added]));
-    expect(await texts(await exported(`Group/${cohort}/$export?_since=${since}`))).toEqual(['four', 'three']);
+    await door.store.asAccount(door.accountId, (tx) =>
+      addPatients(tx, cohort, [added]),
+    );
+    expect(
+      await texts(await exported(`Group/${cohort}/$export?_since=${since}`)),
+    ).toEqual(['four', 'three']);
 
-    // The source moves a resource to another person; what refers to it comes again.
+    // The source moves a resource to another person; what refers to it comes
+    // again.
     await door.deliver(old, 'hie', [condition('one', 'another')], ['p']);
     const moved = await exported(`Group/${cohort}/$export?_since=${since}`);
     expect(await texts(moved)).toEqual(['four', 'three', 'two']);
     const [bundle] = await linesOf<Bundle>(moved.deleted);
-    expect(bundle?.entry?.map(({ request }) => request?.method)).toEqual(['DELETE']);
-    expect(bundle?.entry?.[0]?.request?.url).toMatch(/^Condition\/[0-9a-f-]{36}$/);
+    expect(bundle?.entry?.map(({ request }) => request?.method)).toEqual([
+      'DELETE',
+    ]);
+    expect(bundle?.entry?.[0]?.request?.url).toMatch(
+      /^Condition\/[0-9a-f-]{36}$/,
+    );
     expect(fhirIssues(bundle ?? {})).toEqual([]);
   });
 });
@@ -380,13 +468,23 @@ describe('the status', () => {
     expect(door.gateway.launched).toContain(idOf(url));
     const first = await door.get(url);
     expect(first.statusCode).toBe(202);
-    expect(first.headers).toMatchObject({ 'x-progress': 'starting', 'retry-after': '5' });
-    await runnerOf().listPatients({ accountId: door.accountId, exportId: idOf(url) });
-    expect((await door.get(url)).headers['x-progress']).toBe('0 of 2 patients, 0 resources');
+    expect(first.headers).toMatchObject({
+      'x-progress': 'starting',
+      'retry-after': '5',
+    });
+    await runnerOf().listPatients({
+      accountId: door.accountId,
+      exportId: idOf(url),
+    });
+    expect((await door.get(url)).headers['x-progress']).toBe(
+      '0 of 2 patients, 0 resources',
+    );
     await run(url);
     const last = await door.get(url);
     expect(last.statusCode).toBe(200);
-    expect(Date.parse(String(last.headers.expires))).toBeGreaterThan(Date.now());
+    expect(Date.parse(String(last.headers.expires))).toBeGreaterThan(
+      Date.now(),
+    );
   });
 
   test('of a cancelled export is 404, it goes no further, and no blob remains', async () => {
@@ -397,10 +495,13 @@ describe('the status', () => {
     const noting = withPut(async (...args) => {
       const ref = await door.blobs.put(...args);
       refs.push(ref.ref);
-      if (refs.length === 8) expect((await door.call('DELETE', url)).statusCode).toBe(202);
+      if (refs.length === 8)
+        expect((await door.call('DELETE', url)).statusCode).toBe(202);
       return ref;
     });
-    expect(await runnerOf(noting).writeSlices(of)).toMatchObject({ state: 'cancelled' });
+    expect(await runnerOf(noting).writeSlices(of)).toMatchObject({
+      state: 'cancelled',
+    });
     expect((await door.get(url)).statusCode).toBe(404);
     expect(door.gateway.stopped).toContain(of.exportId);
     await clearFiles();
@@ -408,13 +509,18 @@ describe('the status', () => {
   });
 
   test('of an export whose patient was deleted is 410, and its files are deleted', async () => {
-    const patientId = await door.addPatient(personOf(smallSamples[0] ?? fail()));
+    const patientId = await door.addPatient(
+      personOf(smallSamples[0] ?? fail()),
+    );
     const url = await kickOff(`Group/${await addCohort([patientId])}/$export`);
     const manifest = await run(url);
     const file = manifest.output[0]?.url ?? '';
     expect((await door.get(file)).statusCode).toBe(200);
     await door.store.asAccount(door.accountId, async (tx) => {
-      await tx.db.deleteFrom('cohort_member').where('patient_id', '=', patientId).execute();
+      await tx.db
+        .deleteFrom('cohort_member')
+        .where('patient_id', '=', patientId)
+        .execute();
       await tx.db.deleteFrom('patient').where('id', '=', patientId).execute();
     });
     expect((await door.get(url)).statusCode).toBe(410);
@@ -440,13 +546,21 @@ describe('the status', () => {
     const url = await kickOff(`Group/${cohortId}/$export`);
     const manifest = await run(url);
     const other = uuidv7();
-    await door.store.asSystem((tx) => insertAccount(tx, { id: other, name: 'Other', settings: {} }));
+    await door.store.asSystem((tx) =>
+      insertAccount(tx, { id: other, name: 'Other', settings: {} }),
+    );
     const headers = { 'x-api-key': await door.addKey(other) };
     for (const path of [url, manifest.output[0]?.url ?? '']) {
       expect((await door.get(path, headers)).statusCode).toBe(404);
-      expect((await door.gateway.app.inject({ url: new URL(path).pathname })).statusCode).toBe(401);
+      expect(
+        (await door.gateway.app.inject({ url: new URL(path).pathname }))
+          .statusCode,
+      ).toBe(401);
     }
-    expect((await door.get(`Group/${cohortId}/$export`, { ...ASYNC, ...headers })).statusCode).toBe(404);
+    expect(
+      (await door.get(`Group/${cohortId}/$export`, { ...ASYNC, ...headers }))
+        .statusCode,
+    ).toBe(404);
     expect((await door.get(`${url}/Patient.9.ndjson`)).statusCode).toBe(404);
   });
 
@@ -464,7 +578,10 @@ describe('the status', () => {
 async function listBlobs(): Promise<string[]> {
   const refs: string[] = [];
   for (let part = 0; part < 256; part++)
-    for await (const { ref } of door.blobs.list(part.toString(16).padStart(2, '0'))) refs.push(ref);
+    for await (const { ref } of door.blobs.list(
+      part.toString(16).padStart(2, '0'),
+    ))
+      refs.push(ref);
   return refs;
 }
 const withPut = (put: BlobStore['put']): BlobStore => ({ ...door.blobs, put });
@@ -472,14 +589,29 @@ const withPut = (put: BlobStore['put']): BlobStore => ({ ...door.blobs, put });
 async function clearFiles(): Promise<void> {
   const { store, blobs } = door;
   const silent = { warn: () => undefined } as never;
-  const { recoveries } = createExportLauncher({ store, blobs, temporal: undefined as never, logger: silent });
-  const round = { limit: 100, signal: new AbortController().signal, recheckBefore: new Date() };
-  await recoveries.find(({ name }) => name === 'files of bulk exports')?.takeUp(round);
+  const { recoveries } = createExportLauncher({
+    store,
+    blobs,
+    temporal: undefined as never,
+    logger: silent,
+  });
+  const round = {
+    limit: 100,
+    signal: new AbortController().signal,
+    recheckBefore: new Date(),
+  };
+  await recoveries
+    .find(({ name }) => name === 'files of bulk exports')
+    ?.takeUp(round);
 }
 const rowsOf = async (exportId: string): Promise<number> =>
   (
     await door.store.asAccount(door.accountId, (tx) =>
-      tx.db.selectFrom('bulk_export_part').select('slice').where('export_id', '=', exportId).execute(),
+      tx.db
+        .selectFrom('bulk_export_part')
+        .select('slice')
+        .where('export_id', '=', exportId)
+        .execute(),
     )
   ).length;
 

@@ -19,15 +19,31 @@ import {
 } from '../../src/exchange/delivery/consolidated-query/query-store.ts';
 import { createSummaryLines } from '../../src/exchange/delivery/embed/data-routes.ts';
 import { linkedBody } from '../../src/exchange/event-links.ts';
-import { createLinkMaker, signLink } from '../../src/exchange/platform/links/signed-link.ts';
+import {
+  createLinkMaker,
+  signLink,
+} from '../../src/exchange/platform/links/signed-link.ts';
 import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
 import { openRecordReader } from '../../src/exchange/records/summary/section.ts';
 import { summarise } from '../../src/exchange/records/summary/summarise.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
-import { deliveriesOf, patientIdsOf, personOf, samples } from '../support/deliveries.ts';
+import {
+  deliveriesOf,
+  patientIdsOf,
+  personOf,
+  samples,
+} from '../support/deliveries.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
-import { createTestGateway, TEST_BASE_URL, TEST_LINK_KEY, type TestGateway } from '../support/gateway.ts';
-import { createRecordEnvironment, type RecordEnvironment } from '../support/record-environment.ts';
+import {
+  createTestGateway,
+  TEST_BASE_URL,
+  TEST_LINK_KEY,
+  type TestGateway,
+} from '../support/gateway.ts';
+import {
+  createRecordEnvironment,
+  type RecordEnvironment,
+} from '../support/record-environment.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 
 const [sample] = samples.filter(({ key }) => key === 'keith-kiehn');
@@ -47,7 +63,9 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'consolidated-'));
   const blobs = await openFileBlobStore(folder, testKeyRing());
   gateway = await createTestGateway({ store: environment.store, blobs });
-  environment.store.onEventsCommitted((_accountId, eventIds) => void sent.push(...eventIds));
+  environment.store.onEventsCommitted(
+    (_accountId, eventIds) => void sent.push(...eventIds),
+  );
   builder = createConsolidatedBuilder({
     store: environment.store,
     blobs,
@@ -69,7 +87,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-async function open(parameters: ConsolidatedParameters, metadata?: Record<string, string>): Promise<string> {
+async function open(
+  parameters: ConsolidatedParameters,
+  metadata?: Record<string, string>,
+): Promise<string> {
   const { query } = await environment.store.asAccount(accountId, (tx) =>
     openConsolidatedQuery(tx, uuidv7(), patientId, { ...parameters, metadata }),
   );
@@ -78,14 +99,17 @@ async function open(parameters: ConsolidatedParameters, metadata?: Record<string
 
 /** The one event of a query, as its webhook carries it. */
 async function eventOf(requestId: string): Promise<ConsolidatedDataEvent> {
-  const [event, ...others] = await environment.store.asAccount(accountId, (tx) =>
-    tx.db
-      .selectFrom('event')
-      .select(['id', 'type', 'body', 'patient_id as patientId'])
-      .where('request_id', '=', requestId)
-      .execute(),
+  const [event, ...others] = await environment.store.asAccount(
+    accountId,
+    (tx) =>
+      tx.db
+        .selectFrom('event')
+        .select(['id', 'type', 'body', 'patient_id as patientId'])
+        .where('request_id', '=', requestId)
+        .execute(),
   );
-  if (event === undefined || others.length > 0) throw new Error('there is not exactly one event');
+  if (event === undefined || others.length > 0)
+    throw new Error('there is not exactly one event');
   expect(sent).toContain(event.id);
   expect(JSON.stringify(event.body)).not.toContain('/links/');
   const links = createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY);
@@ -97,17 +121,24 @@ interface Attachment {
   contentType: string;
   size: number;
 }
-function attachmentOf({ patients: [patient] }: ConsolidatedDataEvent): Attachment {
-  const resource = patient?.bundle?.entry?.[0]?.resource as { content: { attachment: Attachment }[] };
+function attachmentOf({
+  patients: [patient],
+}: ConsolidatedDataEvent): Attachment {
+  const resource = patient?.bundle?.entry?.[0]?.resource as {
+    content: { attachment: Attachment }[];
+  };
   const attachment = resource.content[0]?.attachment;
   if (attachment === undefined) throw new Error('there is no attachment');
   return attachment;
 }
-const follow = (url: string) => gateway.app.inject({ url: url.replace(TEST_BASE_URL, '') });
+const follow = (url: string) =>
+  gateway.app.inject({ url: url.replace(TEST_BASE_URL, '') });
 
 async function build(parameters: ConsolidatedParameters) {
   const requestId = await open(parameters, { visit: '7' });
-  expect(await builder.build({ accountId, requestId })).toMatchObject({ state: 'completed' });
+  expect(await builder.build({ accountId, requestId })).toMatchObject({
+    state: 'completed',
+  });
   const event = await eventOf(requestId);
   const attachment = attachmentOf(event);
   const answer = await follow(attachment.url);
@@ -116,7 +147,9 @@ async function build(parameters: ConsolidatedParameters) {
   expect(answer.headers).toMatchObject({
     'content-type': attachment.contentType,
     'cache-control': 'no-store',
-    'content-disposition': expect.stringMatching(/^inline; filename="medical-record-[\da-f-]{36}\.\w+"$/),
+    'content-disposition': expect.stringMatching(
+      /^inline; filename="medical-record-[\da-f-]{36}\.\w+"$/,
+    ),
   });
   return { requestId, event, attachment, answer };
 }
@@ -129,17 +162,25 @@ test('a summary is the same whether its record is kept, in part or not at all, a
       return environment.store.asAccount(account, work);
     }) as typeof environment.store.asAccount;
     const kept = { left };
-    const reader = await openRecordReader({ asAccount }, { accountId, patientId, filter: {} }, kept);
+    const reader = await openRecordReader(
+      { asAccount },
+      { accountId, patientId, filter: {} },
+      kept,
+    );
     let html = '';
     const madeAt = new Date('2026-11-20T08:00:00Z');
-    for await (const piece of renderHtml(summarise(reader, { filter: {}, madeAt }))) html += piece;
+    for await (const piece of renderHtml(
+      summarise(reader, { filter: {}, madeAt }),
+    ))
+      html += piece;
     const taken = left - kept.left;
     reader.close();
     expect(kept.left).toBe(left);
     return { html, transactions, taken };
   };
   await environment.records.merge(accountId, patientId);
-  const [once, inPages] = [await summaryOf(), await summaryOf(0)];
+  const once = await summaryOf();
+  const inPages = await summaryOf(0);
   expect(once.html).toBe(inPages.html);
   expect(once.transactions).toBe(2);
   expect(once.taken).toBeGreaterThan(100_000);
@@ -159,7 +200,10 @@ test('the embedded page’s summaries keep so much of records together; others a
     const before = transactions;
     let text = '';
     for await (const line of lines) text += line;
-    return { text: text.replaceAll(/\["Created","[^"]*"\]/g, ''), transactions: transactions - before };
+    return {
+      text: text.replaceAll(/\["Created","[^"]*"\]/g, ''),
+      transactions: transactions - before,
+    };
   };
   const slow = summaryLines({ accountId, patientId });
   await slow.next();
@@ -173,21 +217,34 @@ test('the embedded page’s summaries keep so much of records together; others a
 
 describe('a completed consolidated query', () => {
   test('leads by its webhook to the whole record as valid FHIR', async () => {
-    const { event, answer, requestId } = await build({ conversionType: 'json' });
+    const { event, answer, requestId } = await build({
+      conversionType: 'json',
+    });
     expect(event).toMatchObject({
       meta: { requestId, data: { visit: '7' } },
-      patients: [{ patientId, status: 'completed', filters: { conversionType: 'json' } }],
+      patients: [
+        { patientId, status: 'completed', filters: { conversionType: 'json' } },
+      ],
     });
     const bundle = answer.json();
-    expect(bundle).toMatchObject({ resourceType: 'Bundle', type: 'collection' });
+    expect(bundle).toMatchObject({
+      resourceType: 'Bundle',
+      type: 'collection',
+    });
     const whole: { resource: { resourceType: string } }[] = bundle.entry;
     expect(whole[0]?.resource.resourceType).toBe('Patient');
     expect(whole.length).toBeGreaterThan(300);
-    const delivered = new Set(deliveriesOf(sample).flatMap(({ content }) => fhirIssues(content)));
-    const issues = new Set(whole.flatMap(({ resource }) => fhirIssues(resource)));
+    const delivered = new Set(
+      deliveriesOf(sample).flatMap(({ content }) => fhirIssues(content)),
+    );
+    const issues = new Set(
+      whole.flatMap(({ resource }) => fhirIssues(resource)),
+    );
     expect([...issues].filter((issue) => !delivered.has(issue))).toEqual([]);
     expect(fhirIssues({ ...bundle, entry: undefined })).toEqual([]);
-    expect(fhirIssues(event.patients[0]?.bundle?.entry?.[0]?.resource as object)).toEqual([]);
+    expect(
+      fhirIssues(event.patients[0]?.bundle?.entry?.[0]?.resource as object),
+    ).toEqual([]);
   });
 
   test('gives only the types and days that were asked for', async () => {
@@ -203,9 +260,9 @@ describe('a completed consolidated query', () => {
       dateFrom: '2020-01-01',
       dateTo: '2021-12-31',
     });
-    const resources = (answer.json().entry as { resource: Record<string, string> }[]).map(
-      (each) => each.resource,
-    );
+    const resources = (
+      answer.json().entry as { resource: Record<string, string> }[]
+    ).map((each) => each.resource);
     const days = resources.map((each) =>
       (each.effectiveDateTime ?? each.occurrenceDateTime ?? '').slice(0, 4),
     );
@@ -234,30 +291,52 @@ describe('a completed consolidated query', () => {
   });
 
   test('is built and announced once, however often its step runs', async () => {
-    const requestId = await open({ conversionType: 'json', resources: ['Goal'] });
-    const ends = await Promise.all([1, 2].map(() => builder.build({ accountId, requestId })));
+    const requestId = await open({
+      conversionType: 'json',
+      resources: ['Goal'],
+    });
+    const ends = await Promise.all(
+      [1, 2].map(() => builder.build({ accountId, requestId })),
+    );
     expect(await builder.build({ accountId, requestId })).toEqual(ends[0]);
     expect(ends[1]).toEqual(ends[0]);
-    expect(await builder.fail({ accountId, requestId }, 'too late')).toEqual(ends[0]);
+    expect(await builder.fail({ accountId, requestId }, 'too late')).toEqual(
+      ends[0],
+    );
     await eventOf(requestId);
   });
 });
 
 describe('a link to a result', () => {
   test('is refused when it is expired, of another kind, of another account, or its result is past its time', async () => {
-    const { attachment, requestId } = await build({ conversionType: 'json', resources: ['Device'] });
+    const { attachment, requestId } = await build({
+      conversionType: 'json',
+      resources: ['Device'],
+    });
     const target = { accountId, targetId: requestId };
     const path = (token: string) => `/links/consolidated-result/${token}`;
     const soon = Date.now() + 60_000;
-    const sign = (kind: 'document' | 'consolidated-result', of: typeof target, atMs = soon) =>
-      path(signLink(TEST_LINK_KEY, kind, of, atMs));
-    expect((await follow(sign('consolidated-result', target, Date.now() - 1))).statusCode).toBe(410);
+    const sign = (
+      kind: 'document' | 'consolidated-result',
+      of: typeof target,
+      atMs = soon,
+    ) => path(signLink(TEST_LINK_KEY, kind, of, atMs));
+    expect(
+      (await follow(sign('consolidated-result', target, Date.now() - 1)))
+        .statusCode,
+    ).toBe(410);
     expect((await follow(sign('document', target))).statusCode).toBe(404);
-    expect((await follow(sign('consolidated-result', { ...target, accountId: uuidv7() }))).statusCode).toBe(
-      404,
-    );
+    expect(
+      (
+        await follow(
+          sign('consolidated-result', { ...target, accountId: uuidv7() }),
+        )
+      ).statusCode,
+    ).toBe(404);
     await environment.store.asAccount(accountId, (tx) =>
-      sql`update consolidated_query set result_deleted_at = now() where id = ${requestId}`.execute(tx.db),
+      sql`update consolidated_query set result_deleted_at = now() where id = ${requestId}`.execute(
+        tx.db,
+      ),
     );
     expect((await follow(attachment.url)).statusCode).toBe(404);
   });
@@ -265,21 +344,32 @@ describe('a link to a result', () => {
 
 describe('a consolidated query that fails', () => {
   test('says so by its webhook, without a bundle', async () => {
-    const requestId = await open({ conversionType: 'pdf', resources: ['Goal'] });
+    const requestId = await open({
+      conversionType: 'pdf',
+      resources: ['Goal'],
+    });
     expect(await builder.fail({ accountId, requestId }, 'cannot be')).toEqual({
       state: 'failed',
       reason: 'cannot be',
     });
     const event = await eventOf(requestId);
     expect(event.patients).toEqual([
-      expect.objectContaining({ patientId, status: 'failed', filters: expect.anything() }),
+      expect.objectContaining({
+        patientId,
+        status: 'failed',
+        filters: expect.anything(),
+      }),
     ]);
     expect(event.patients[0]).not.toHaveProperty('bundle');
-    const query = await environment.store.asAccount(accountId, (tx) => readConsolidatedQuery(tx, requestId));
+    const query = await environment.store.asAccount(accountId, (tx) =>
+      readConsolidatedQuery(tx, requestId),
+    );
     expect(query).toMatchObject({ status: 'failed', reason: 'cannot be' });
   });
 
   test('is gone with its patient', async () => {
-    expect(await builder.build({ accountId, requestId: uuidv7() })).toEqual({ state: 'gone' });
+    expect(await builder.build({ accountId, requestId: uuidv7() })).toEqual({
+      state: 'gone',
+    });
   });
 });

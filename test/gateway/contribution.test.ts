@@ -8,7 +8,12 @@ import { noteIncomplete } from '../../src/exchange/queries/network-query/timelin
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { ccdaOf, SNOMED, section, TEMPLATE } from '../support/ccda-sections.ts';
-import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import {
+  createTestGateway,
+  newPerson,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
 import { takeUp } from '../support/take-up.ts';
 import { withholdLabels } from '../support/withhold.ts';
 
@@ -25,7 +30,8 @@ const call = async (method: string, path: string, body?: unknown) => {
   return response.body === '' ? {} : response.json();
 };
 const newPatient = async (): Promise<string> =>
-  (await call('POST', `patient?facilityId=${account.facilityId}`, newPerson())).id;
+  (await call('POST', `patient?facilityId=${account.facilityId}`, newPerson()))
+    .id;
 const condition = (text: string, change: object = {}) => ({
   resourceType: 'Condition',
   id: 'c-1',
@@ -43,8 +49,14 @@ const contribute = (id: string, ...resources: object[]) =>
 interface Entry {
   resource: { resourceType: string; id: string; [member: string]: unknown };
 }
-const recordOf = async (id: string, type: string): Promise<Entry['resource'][]> => {
-  const { entry = [] } = await call('GET', `patient/${id}/consolidated?resources=${type}`);
+const recordOf = async (
+  id: string,
+  type: string,
+): Promise<Entry['resource'][]> => {
+  const { entry = [] } = await call(
+    'GET',
+    `patient/${id}/consolidated?resources=${type}`,
+  );
   return (entry as Entry[]).map(({ resource }) => resource);
 };
 
@@ -54,11 +66,20 @@ test('what is contributed is in the record at once, about its patient and marked
     id,
     condition('Gout'),
     { resourceType: 'Practitioner', id: 'p-1', name: [{ family: 'Lee' }] },
-    { ...condition('Asthma'), id: 'c-2', asserter: { reference: 'Practitioner/p-1' } },
+    {
+      ...condition('Asthma'),
+      id: 'c-2',
+      asserter: { reference: 'Practitioner/p-1' },
+    },
   );
 
-  expect(answer).toMatchObject({ resourceType: 'Bundle', type: 'transaction-response' });
-  expect(answer.entry.map(({ response }: { response: object }) => response)).toMatchObject([
+  expect(answer).toMatchObject({
+    resourceType: 'Bundle',
+    type: 'transaction-response',
+  });
+  expect(
+    answer.entry.map(({ response }: { response: object }) => response),
+  ).toMatchObject([
     {
       status: '201 Created',
       location: 'Condition/c-1/_history/1',
@@ -75,9 +96,15 @@ test('what is contributed is in the record at once, about its patient and marked
   expect(conditions.map(({ asserter }) => asserter)).toContainEqual({
     reference: `Practitioner/${practitioner?.id}`,
   });
-  const { origins } = await call('GET', `patient/${id}/record/${conditions[0]?.id}/origins`);
+  const { origins } = await call(
+    'GET',
+    `patient/${id}/record/${conditions[0]?.id}/origins`,
+  );
   expect(origins).toMatchObject([
-    { source: 'contribution', fileName: expect.stringMatching(/^contribution-/) },
+    {
+      source: 'contribution',
+      fileName: expect.stringMatching(/^contribution-/),
+    },
   ]);
 });
 
@@ -87,9 +114,13 @@ test('a contribution is no source that answered', async () => {
 
   const { meta } = await call('GET', `patient/${id}/consolidated`);
 
-  expect(meta.tag[0]).toMatchObject({ code: 'incomplete', display: expect.stringContaining('no source') });
+  expect(meta.tag[0]).toMatchObject({
+    code: 'incomplete',
+    display: expect.stringContaining('no source'),
+  });
   const contributed = meta.extension.find(
-    ({ extension }: { extension: { valueCode?: string }[] }) => extension[0]?.valueCode === 'contribution',
+    ({ extension }: { extension: { valueCode?: string }[] }) =>
+      extension[0]?.valueCode === 'contribution',
   );
   expect(contributed.extension.map(({ url }: { url: string }) => url)).toEqual([
     'source',
@@ -111,13 +142,20 @@ test('contributed twice, it is there once; changed, it is its newest version', a
   const changed = await contribute(id, condition('Gout of the left foot'));
 
   const locations = ({ entry }: typeof first) =>
-    entry.map(({ response }: { response: { location: string } }) => response.location);
+    entry.map(
+      ({ response }: { response: { location: string } }) => response.location,
+    );
   expect(locations(again)).toEqual(locations(first));
   expect(again.entry[0].response.status).toBe('200 OK');
   expect(locations(changed)).toEqual(['Condition/c-1/_history/2']);
   const { contributions } = await call('GET', `patient/${id}/contribution`);
-  expect(contributions.map(({ id: each }: { id: string }) => each)).toEqual([changed.id, first.id]);
-  const texts = (await recordOf(id, 'Condition')).map(({ code }) => (code as { text: string }).text);
+  expect(contributions.map(({ id: each }: { id: string }) => each)).toEqual([
+    changed.id,
+    first.id,
+  ]);
+  const texts = (await recordOf(id, 'Condition')).map(
+    ({ code }) => (code as { text: string }).text,
+  );
   expect(texts.sort()).toEqual(['Gout of the left foot', 'Mumps']);
 });
 
@@ -131,10 +169,14 @@ test('removed, a contribution is gone, and what it had replaced counts again', a
   await recordOf(id, 'Condition');
 
   await call('DELETE', `patient/${id}/contribution/${second.id}`);
-  expect((await recordOf(id, 'Condition')).map(({ code }) => code)).toEqual([{ text: 'Gout' }]);
+  expect((await recordOf(id, 'Condition')).map(({ code }) => code)).toEqual([
+    { text: 'Gout' },
+  ]);
   await call('DELETE', `patient/${id}/contribution/${first.id}`);
   expect(await recordOf(id, 'Condition')).toEqual([]);
-  expect((await call('GET', `patient/${id}/contribution`)).contributions).toEqual([]);
+  expect(
+    (await call('GET', `patient/${id}/contribution`)).contributions,
+  ).toEqual([]);
 });
 
 test('what two contributions state stays when one of them is removed', async () => {
@@ -159,11 +201,17 @@ test('decimals stay as they were written', async () => {
   await gateway.app.inject({
     method: 'PUT',
     url: `/medical/v1/patient/${id}/consolidated`,
-    headers: { 'x-api-key': account.apiKey, 'content-type': 'application/fhir+json' },
+    headers: {
+      'x-api-key': account.apiKey,
+      'content-type': 'application/fhir+json',
+    },
     payload: `{"resourceType":"Bundle","type":"collection","entry":[{"resource":${text}}]}`,
   });
 
-  const { body } = await account.call('GET', `patient/${id}/consolidated?resources=Observation`);
+  const { body } = await account.call(
+    'GET',
+    `patient/${id}/consolidated?resources=Observation`,
+  );
 
   expect(body).toContain('"value":5.00');
 });
@@ -173,12 +221,19 @@ test('nothing of a contribution with one mistake is stored', async () => {
   const response = await account.call(
     'PUT',
     `patient/${id}/consolidated`,
-    bundleOf(condition('Gout'), { ...condition('Mumps'), id: 'c-2', subject: { reference: 'Patient/1' } }),
+    bundleOf(condition('Gout'), {
+      ...condition('Mumps'),
+      id: 'c-2',
+      subject: { reference: 'Patient/1' },
+    }),
   );
 
   expect(response.statusCode).toBe(400);
   expect(response.json().errors).toEqual([
-    { path: 'entry[1].resource', message: `names another patient: it must refer to Patient/${id}` },
+    {
+      path: 'entry[1].resource',
+      message: `names another patient: it must refer to Patient/${id}`,
+    },
   ]);
   expect(await recordOf(id, 'Condition')).toEqual([]);
 });
@@ -190,7 +245,10 @@ test('references to entries of the Bundle by fullUrl are followed', async () => 
     resourceType: 'Bundle',
     type: 'collection',
     entry: [
-      { fullUrl: organization, resource: { resourceType: 'Organization', name: 'Lakeside' } },
+      {
+        fullUrl: organization,
+        resource: { resourceType: 'Organization', name: 'Lakeside' },
+      },
       {
         resource: {
           resourceType: 'Encounter',
@@ -204,7 +262,9 @@ test('references to entries of the Bundle by fullUrl are followed', async () => 
 
   const [place] = await recordOf(id, 'Organization');
   const [encounter] = await recordOf(id, 'Encounter');
-  expect(encounter?.serviceProvider).toMatchObject({ reference: `Organization/${place?.id}` });
+  expect(encounter?.serviceProvider).toMatchObject({
+    reference: `Organization/${place?.id}`,
+  });
 });
 
 test('a file within a DocumentReference becomes a document, and goes with its contribution', async () => {
@@ -215,14 +275,30 @@ test('a file within a DocumentReference becomes a document, and goes with its co
     status: 'current',
     description: 'Letter',
     content: [
-      { attachment: { contentType: 'text/plain', data: Buffer.from('Dear all').toString('base64') } },
+      {
+        attachment: {
+          contentType: 'text/plain',
+          data: Buffer.from('Dear all').toString('base64'),
+        },
+      },
     ],
   });
 
-  const { documents } = await call('GET', `document?patientId=${id}&output=dto`);
-  expect(documents).toMatchObject([{ source: 'contribution', size: 8, mimeType: 'text/plain' }]);
-  const { url } = await call('GET', `document/download-url?fileName=${documents[0].fileName}`);
-  const file = await gateway.app.inject({ method: 'GET', url: new URL(url).pathname });
+  const { documents } = await call(
+    'GET',
+    `document?patientId=${id}&output=dto`,
+  );
+  expect(documents).toMatchObject([
+    { source: 'contribution', size: 8, mimeType: 'text/plain' },
+  ]);
+  const { url } = await call(
+    'GET',
+    `document/download-url?fileName=${documents[0].fileName}`,
+  );
+  const file = await gateway.app.inject({
+    method: 'GET',
+    url: new URL(url).pathname,
+  });
   expect(file.body).toBe('Dear all');
 
   await call('DELETE', `patient/${id}/contribution/${contributionId}`);
@@ -244,7 +320,11 @@ const LETTER = {
   type: { text: 'Letter' },
   context: { period: { start: '2026-11-20' } },
 };
-const upload = (uploadUrl: string, payload: string | Buffer, type = 'text/plain') =>
+const upload = (
+  uploadUrl: string,
+  payload: string | Buffer,
+  type = 'text/plain',
+) =>
   gateway.app.inject({
     method: 'PUT',
     url: new URL(uploadUrl).pathname,
@@ -255,13 +335,19 @@ const upload = (uploadUrl: string, payload: string | Buffer, type = 'text/plain'
 test('a contributed document is in the record with its file, not before', async () => {
   const id = await newPatient();
   // As the published client writes the address.
-  const response = await account.call('POST', `document/upload/?patientId=${id}`, {
-    ...LETTER,
-    subject: { reference: 'Patient/another' },
-  });
+  const response = await account.call(
+    'POST',
+    `document/upload/?patientId=${id}`,
+    {
+      ...LETTER,
+      subject: { reference: 'Patient/another' },
+    },
+  );
   const { documentReferenceId, uploadUrl } = response.json();
   expect(await recordOf(id, 'DocumentReference')).toEqual([]);
-  expect((await call('GET', `patient/${id}/contribution`)).contributions).toMatchObject([
+  expect(
+    (await call('GET', `patient/${id}/contribution`)).contributions,
+  ).toMatchObject([
     { kind: 'document', status: 'awaiting-upload', resources: 0 },
   ]);
 
@@ -272,31 +358,57 @@ test('a contributed document is in the record with its file, not before', async 
     description: 'Letter',
     subject: { reference: `Patient/${id}` },
     content: [
-      { attachment: { contentType: 'text/plain', size: 8, url: expect.stringContaining('Binary/') } },
+      {
+        attachment: {
+          contentType: 'text/plain',
+          size: 8,
+          url: expect.stringContaining('Binary/'),
+        },
+      },
     ],
   });
-  const { documents } = await call('GET', `document?patientId=${id}&output=dto`);
-  expect(documents).toMatchObject([{ source: 'contribution', description: 'Letter' }]);
-  const { origins } = await call('GET', `patient/${id}/record/${reference?.id}/origins`);
-  expect(origins).toMatchObject([{ source: 'contribution', sourceId: documentReferenceId }]);
+  const { documents } = await call(
+    'GET',
+    `document?patientId=${id}&output=dto`,
+  );
+  expect(documents).toMatchObject([
+    { source: 'contribution', description: 'Letter' },
+  ]);
+  const { origins } = await call(
+    'GET',
+    `patient/${id}/record/${reference?.id}/origins`,
+  );
+  expect(origins).toMatchObject([
+    { source: 'contribution', sourceId: documentReferenceId },
+  ]);
 });
 
 test('a document has one file: sent again it is known, and another one is refused', async () => {
   const id = await newPatient();
-  const { uploadUrl } = await call('POST', `document/upload?patientId=${id}`, LETTER);
+  const { uploadUrl } = await call(
+    'POST',
+    `document/upload?patientId=${id}`,
+    LETTER,
+  );
   await upload(uploadUrl, 'Dear all');
   const blobs = await gateway.blobCount();
 
   expect((await upload(uploadUrl, 'Dear all')).statusCode).toBe(200);
   expect((await upload(uploadUrl, 'Dear others')).statusCode).toBe(409);
 
-  expect((await call('GET', `document?patientId=${id}`)).documents).toHaveLength(1);
+  expect(
+    (await call('GET', `document?patientId=${id}`)).documents,
+  ).toHaveLength(1);
   expect(await gateway.blobCount()).toBe(blobs);
 });
 
 test('a contributed document is removed with its file, and its link leads nowhere', async () => {
   const id = await newPatient();
-  const { uploadUrl } = await call('POST', `document/upload?patientId=${id}`, LETTER);
+  const { uploadUrl } = await call(
+    'POST',
+    `document/upload?patientId=${id}`,
+    LETTER,
+  );
   await upload(uploadUrl, 'Dear all');
   const { contributions } = await call('GET', `patient/${id}/contribution`);
 
@@ -308,11 +420,21 @@ test('a contributed document is removed with its file, and its link leads nowher
 
 test('a file that is too large is refused with 413, and a forged link with 404', async () => {
   const id = await newPatient();
-  const { uploadUrl } = await call('POST', `document/upload?patientId=${id}`, LETTER);
+  const { uploadUrl } = await call(
+    'POST',
+    `document/upload?patientId=${id}`,
+    LETTER,
+  );
 
-  expect((await upload(uploadUrl, Buffer.alloc(50_000_001))).statusCode).toBe(413);
-  expect((await upload(`${uploadUrl.slice(0, -2)}xx`, 'Dear all')).statusCode).toBe(404);
-  expect((await call('GET', `patient/${id}/contribution`)).contributions[0].status).toBe('awaiting-upload');
+  expect((await upload(uploadUrl, Buffer.alloc(50_000_001))).statusCode).toBe(
+    413,
+  );
+  expect(
+    (await upload(`${uploadUrl.slice(0, -2)}xx`, 'Dear all')).statusCode,
+  ).toBe(404);
+  expect(
+    (await call('GET', `patient/${id}/contribution`)).contributions[0].status,
+  ).toBe('awaiting-upload');
 });
 
 test('what was contributed is erased with its patient', async () => {
@@ -320,7 +442,11 @@ test('what was contributed is erased with its patient', async () => {
   const blobs = await gateway.blobCount();
   const id = await newPatient();
   await contribute(id, condition('Gout'));
-  const { uploadUrl } = await call('POST', `document/upload?patientId=${id}`, LETTER);
+  const { uploadUrl } = await call(
+    'POST',
+    `document/upload?patientId=${id}`,
+    LETTER,
+  );
   await upload(uploadUrl, 'Dear all');
 
   await call('DELETE', `patient/${id}`);
@@ -328,7 +454,9 @@ test('what was contributed is erased with its patient', async () => {
 
   expect(await gateway.blobCount()).toBe(blobs);
   const { rows } = await gateway.store.asSystem((tx) =>
-    sql<{ left: number }>`select count(*)::int as left from contribution where patient_id = ${id}`.execute(
+    sql<{
+      left: number;
+    }>`select count(*)::int as left from contribution where patient_id = ${id}`.execute(
       tx.db,
     ),
   );
@@ -338,21 +466,35 @@ test('what was contributed is erased with its patient', async () => {
 /** What a worker does afterwards, each once. */
 async function recover(): Promise<number[]> {
   const { store, blobs } = gateway;
-  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete });
-  const { recoveries } = contributionFeature.open({ store } as Platform, { records });
+  const records = createRecordKeeper({
+    store,
+    blobs,
+    converter: createCcdaConverter(),
+    noteIncomplete,
+  });
+  const { recoveries } = contributionFeature.open({ store } as Platform, {
+    records,
+  });
   const healed: number[] = [];
   for (const recovery of recoveries) healed.push(await takeUp(recovery));
   return healed;
 }
 
-const PROBLEM = (code: string, text: string) => `<entry><act classCode="ACT" moodCode="EVN">
+const PROBLEM = (
+  code: string,
+  text: string,
+) => `<entry><act classCode="ACT" moodCode="EVN">
   <templateId root="${TEMPLATE}4.3"/><code code="CONC" codeSystem="2.16.840.1.113883.5.6"/><statusCode code="active"/>
   <effectiveTime><low value="20240101"/></effectiveTime><entryRelationship typeCode="SUBJ"><observation classCode="OBS" moodCode="EVN">
   <templateId root="${TEMPLATE}4.4"/><code code="55607006" ${SNOMED}/><statusCode code="completed"/>
   <effectiveTime><low value="20240101"/></effectiveTime>
   <value xsi:type="CD" code="${code}" ${SNOMED} displayName="${text}"/></observation></entryRelationship></act></entry>`;
 const problems = (level: string, code: string, text: string) =>
-  section(`${TEMPLATE}2.5.1`, '11450-4', `<confidentialityCode code="${level}"/>${PROBLEM(code, text)}`);
+  section(
+    `${TEMPLATE}2.5.1`,
+    '11450-4',
+    `<confidentialityCode code="${level}"/>${PROBLEM(code, text)}`,
+  );
 
 /** The id of the person whom the documents of `ccdaOf` are about. */
 async function createAnn(): Promise<string> {
@@ -363,15 +505,23 @@ async function createAnn(): Promise<string> {
     dob: '1970-01-02',
     genderAtBirth: 'F',
   };
-  return (await call('POST', `patient?facilityId=${account.facilityId}`, ann)).id;
+  return (await call('POST', `patient?facilityId=${account.facilityId}`, ann))
+    .id;
 }
 
 test('a contributed C-CDA document is read into the record afterwards, and its confidentiality is obeyed', async () => {
   const id = await createAnn();
-  const { uploadUrl } = await call('POST', `document/upload?patientId=${id}`, LETTER);
+  const { uploadUrl } = await call(
+    'POST',
+    `document/upload?patientId=${id}`,
+    LETTER,
+  );
   await upload(
     uploadUrl,
-    ccdaOf(problems('N', '90560007', 'Gout'), problems('R', '66590003', 'Alcoholism')),
+    ccdaOf(
+      problems('N', '90560007', 'Gout'),
+      problems('R', '66590003', 'Alcoholism'),
+    ),
     'application/xml',
   );
   expect(await recordOf(id, 'Condition')).toEqual([]);
@@ -399,7 +549,11 @@ test('a contributed file that may be a C-CDA document of any media type is withh
     [ccda, 'application/octet-stream'],
     ['Dear colleague', 'text/plain'],
   ] as const) {
-    const { uploadUrl } = await call('POST', `document/upload?patientId=${id}`, LETTER);
+    const { uploadUrl } = await call(
+      'POST',
+      `document/upload?patientId=${id}`,
+      LETTER,
+    );
     await upload(uploadUrl, content, type);
   }
   const types = async () =>
@@ -407,7 +561,10 @@ test('a contributed file that may be a C-CDA document of any media type is withh
       ({ content }: { content: { attachment: { contentType: string } }[] }) =>
         content[0]?.attachment.contentType,
     );
-  expect((await types()).sort()).toEqual(['application/octet-stream', 'text/plain']);
+  expect((await types()).sort()).toEqual([
+    'application/octet-stream',
+    'text/plain',
+  ]);
   await withholdLabels(gateway.store, account.accountId, ['R']);
   expect(await types()).toEqual([]);
   await recover();
@@ -417,8 +574,14 @@ test('a contributed file that may be a C-CDA document of any media type is withh
 
 test('what is contributed with a withheld label is shown to no reader of the record until the policy is lifted', async () => {
   const id = await newPatient();
-  const security = [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode', code: 'ETH' }];
-  await contribute(id, condition('Gout'), { ...condition('Alcoholism'), id: 'c-2', meta: { security } });
+  const security = [
+    { system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode', code: 'ETH' },
+  ];
+  await contribute(id, condition('Gout'), {
+    ...condition('Alcoholism'),
+    id: 'c-2',
+    meta: { security },
+  });
 
   await withholdLabels(gateway.store, account.accountId, ['ETH']);
   const { body } = await account.call('GET', `patient/${id}/consolidated`);
@@ -426,12 +589,18 @@ test('what is contributed with a withheld label is shown to no reader of the rec
   expect(body).not.toContain('Alcoholism');
   expect(body).toContain('REDACTED');
   await withholdLabels(gateway.store, account.accountId, []);
-  expect((await account.call('GET', `patient/${id}/consolidated`)).body).toContain('Alcoholism');
+  expect(
+    (await account.call('GET', `patient/${id}/consolidated`)).body,
+  ).toContain('Alcoholism');
 });
 
 test('a document that never arrives is shown as such, and forgotten after a week', async () => {
   const id = await newPatient();
-  const { uploadUrl } = await call('POST', `document/upload?patientId=${id}`, LETTER);
+  const { uploadUrl } = await call(
+    'POST',
+    `document/upload?patientId=${id}`,
+    LETTER,
+  );
   const age = (text: string) =>
     gateway.store.asAccount(account.accountId, (tx) =>
       sql`update contribution set created_at = now() - ${text}::interval where patient_id = ${id}`.execute(
@@ -457,7 +626,11 @@ test('a document that never arrives is shown as such, and forgotten after a week
 
 test('what arrived is never forgotten by its age', async () => {
   const id = await newPatient();
-  const { uploadUrl } = await call('POST', `document/upload?patientId=${id}`, LETTER);
+  const { uploadUrl } = await call(
+    'POST',
+    `document/upload?patientId=${id}`,
+    LETTER,
+  );
   await upload(uploadUrl, 'Dear all');
   await gateway.store.asAccount(account.accountId, (tx) =>
     sql`update contribution set created_at = now() - interval '1 year' where patient_id = ${id}`.execute(
@@ -465,17 +638,27 @@ test('what arrived is never forgotten by its age', async () => {
     ),
   );
   await recover();
-  expect((await call('GET', `document?patientId=${id}`)).documents).toHaveLength(1);
+  expect(
+    (await call('GET', `document?patientId=${id}`)).documents,
+  ).toHaveLength(1);
 });
 
 test('under legal hold nothing is removed', async () => {
   const id = await newPatient();
   const { id: contributionId } = await contribute(id, condition('Gout'));
   await gateway.store.asSystem((tx) =>
-    placeLegalHold(tx, { accountId: account.accountId, patientId: id, by: 'test', reason: uuidv7() }),
+    placeLegalHold(tx, {
+      accountId: account.accountId,
+      patientId: id,
+      by: 'test',
+      reason: uuidv7(),
+    }),
   );
 
-  const response = await account.call('DELETE', `patient/${id}/contribution/${contributionId}`);
+  const response = await account.call(
+    'DELETE',
+    `patient/${id}/contribution/${contributionId}`,
+  );
 
   expect(response.statusCode).toBe(409);
   expect(response.json().detail).toContain('legal hold');
@@ -488,7 +671,10 @@ test('an object with a member twice is refused, instead of losing the first', as
     gateway.app.inject({
       method: 'PUT',
       url: `/medical/v1/patient/${id}/consolidated`,
-      headers: { 'x-api-key': account.apiKey, 'content-type': 'application/fhir+json' },
+      headers: {
+        'x-api-key': account.apiKey,
+        'content-type': 'application/fhir+json',
+      },
       payload: `{"resourceType":"Bundle","type":"collection","entry":[{"resource":${resource}}]}`,
     });
   const twice = await send(
@@ -500,21 +686,33 @@ test('an object with a member twice is refused, instead of losing the first', as
     '{"resourceType":"Condition","id":"a","code":{"text":"\\"a\\": \\\\: {\\"code\\":1}"}}',
   );
   expect(once.statusCode, once.body).toBe(200);
-  expect(await recordOf(id, 'Condition')).toMatchObject([{ code: { text: '"a": \\: {"code":1}' } }]);
+  expect(await recordOf(id, 'Condition')).toMatchObject([
+    { code: { text: '"a": \\: {"code":1}' } },
+  ]);
 });
 
 test('an empty file is refused, and its address stays', async () => {
   const id = await newPatient();
-  const { uploadUrl } = await call('POST', `document/upload?patientId=${id}`, LETTER);
+  const { uploadUrl } = await call(
+    'POST',
+    `document/upload?patientId=${id}`,
+    LETTER,
+  );
   expect((await upload(uploadUrl, '')).statusCode).toBe(400);
   expect((await upload(uploadUrl, 'Dear all')).statusCode).toBe(200);
 });
 
 test('a description that is not FHIR is refused with what is wrong', async () => {
   const id = await newPatient();
-  const response = await account.call('POST', `document/upload?patientId=${id}`, {
-    ...LETTER,
-    type: { txt: 'Letter' },
-  });
-  expect(response.json().detail).toMatch(/^DocumentReference\.type\.txt is missing or not as FHIR R4/);
+  const response = await account.call(
+    'POST',
+    `document/upload?patientId=${id}`,
+    {
+      ...LETTER,
+      type: { txt: 'Letter' },
+    },
+  );
+  expect(response.json().detail).toMatch(
+    /^DocumentReference\.type\.txt is missing or not as FHIR R4/,
+  );
 });

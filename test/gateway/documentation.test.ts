@@ -7,13 +7,23 @@ import { webhookEventSchema } from '../../src/contract/events.ts';
 import { WEBHOOK_EVENT_TYPES } from '../../src/contract/webhooks.ts';
 import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples.ts';
 import { pauseConnection } from '../../src/exchange/sources/health/source-health.ts';
-import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';
+import {
+  createTestGateway,
+  newPerson,
+  type TestGateway,
+} from '../support/gateway.ts';
 
 interface OpenApi {
   openapi: string;
   paths: Record<string, Record<string, OpenApiOperation>>;
-  webhooks: Record<string, { post: { requestBody: { content: Record<string, WebhookContent> } } }>;
-  components: { schemas: Record<string, OpenApiSchema>; securitySchemes: object };
+  webhooks: Record<
+    string,
+    { post: { requestBody: { content: Record<string, WebhookContent> } } }
+  >;
+  components: {
+    schemas: Record<string, OpenApiSchema>;
+    securitySchemes: object;
+  };
 }
 
 interface WebhookContent {
@@ -30,7 +40,10 @@ interface OpenApiOperation {
   operationId: string;
   'x-codeSamples': [{ source: string }];
   security: unknown;
-  responses: Record<string, { content?: Record<string, { example?: unknown }> }>;
+  responses: Record<
+    string,
+    { content?: Record<string, { example?: unknown }> }
+  >;
 }
 
 let gateway: TestGateway;
@@ -44,13 +57,21 @@ afterAll(() => gateway.close());
 describe('the OpenAPI document', () => {
   test('lists every operation of the contract at its address, with its answers and errors', () => {
     expect(document.openapi).toBe('3.1.0');
-    for (const [name, endpoint] of Object.entries(endpoints) as [EndpointName, Endpoint][]) {
+    for (const [name, endpoint] of Object.entries(endpoints) as [
+      EndpointName,
+      Endpoint,
+    ][]) {
       const path = endpoint.path.replaceAll(/:(\w+)/g, '{$1}');
       const operation = document.paths[path]?.[endpoint.method.toLowerCase()];
       expect(operation?.operationId, path).toBe(name);
       expect(operation?.security).toEqual([{ apiKey: [] }]);
-      const statuses = [...Object.keys(endpoint.responses), ...errorStatusesOf(endpoint).map(String)];
-      expect(Object.keys(operation?.responses ?? {}).sort()).toEqual(statuses.sort());
+      const statuses = [
+        ...Object.keys(endpoint.responses),
+        ...errorStatusesOf(endpoint).map(String),
+      ];
+      expect(Object.keys(operation?.responses ?? {}).sort()).toEqual(
+        statuses.sort(),
+      );
     }
   });
 
@@ -58,79 +79,131 @@ describe('the OpenAPI document', () => {
     for (const [path, operations] of Object.entries(document.paths)) {
       for (const method of Object.keys(operations)) {
         const url = path.replaceAll(/\{(\w+)\}/g, ':$1');
-        expect(gateway.app.hasRoute({ method: method.toUpperCase(), url }), `${method} ${path}`).toBe(true);
+        expect(
+          gateway.app.hasRoute({ method: method.toUpperCase(), url }),
+          `${method} ${path}`,
+        ).toBe(true);
       }
     }
   });
 
   test('has no reference that leads nowhere, and no schema that nothing refers to', () => {
     const text = JSON.stringify(document);
-    const references = new Set([...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map((match) => match[1]));
-    expect([...references].sort()).toEqual(Object.keys(document.components.schemas).sort());
-  });
-
-  test.each(Object.keys(endpoints) as EndpointName[])('shows a valid request and answer for %s', (name) => {
-    const { params, query, body, method, path, responses }: Endpoint = endpoints[name];
-    const example = EXAMPLES[name];
-    expect(params?.parse(example.params ?? {}) ?? {}).toEqual(example.params ?? {});
-    const sent = Object.entries(example.query ?? {}).map(([key, value]) => [key, String(value)]);
-    query?.parse(Object.fromEntries(sent));
-    body?.parse(example.body);
-    expect(example.body === undefined || body !== undefined).toBe(true);
-    const [[status, answerSchema] = []] = Object.entries(responses);
-    if (answerSchema === null) expect(example.answer).toBeUndefined();
-    else expect(answerSchema?.parse(example.answer)).toEqual(example.answer);
-
-    const shown = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
-    expect(shown?.['x-codeSamples'][0].source).toContain(
-      `curl -X ${method} 'https://exchange.test.example.org/medical/v1/`,
+    const references = new Set(
+      [...text.matchAll(/#\/components\/schemas\/(\w+)/g)].map(
+        (match) => match[1],
+      ),
     );
-    const [answer] = Object.values(shown?.responses[status ?? '']?.content ?? {});
-    expect(answer?.example).toEqual(example.answer);
+    expect([...references].sort()).toEqual(
+      Object.keys(document.components.schemas).sort(),
+    );
   });
+
+  test.each(Object.keys(endpoints) as EndpointName[])(
+    'shows a valid request and answer for %s',
+    (name) => {
+      const { params, query, body, method, path, responses }: Endpoint =
+        endpoints[name];
+      const example = EXAMPLES[name];
+      expect(params?.parse(example.params ?? {}) ?? {}).toEqual(
+        example.params ?? {},
+      );
+      const sent = Object.entries(example.query ?? {}).map(([key, value]) => [
+        key,
+        String(value),
+      ]);
+      query?.parse(Object.fromEntries(sent));
+      body?.parse(example.body);
+      expect(example.body === undefined || body !== undefined).toBe(true);
+      const [[status, answerSchema] = []] = Object.entries(responses);
+      if (answerSchema === null) expect(example.answer).toBeUndefined();
+      else expect(answerSchema?.parse(example.answer)).toEqual(example.answer);
+
+      const shown =
+        document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]?.[
+          method.toLowerCase()
+        ];
+      expect(shown?.['x-codeSamples'][0].source).toContain(
+        `curl -X ${method} 'https://exchange.test.example.org/medical/v1/`,
+      );
+      const [answer] = Object.values(
+        shown?.responses[status ?? '']?.content ?? {},
+      );
+      expect(answer?.example).toEqual(example.answer);
+    },
+  );
 
   test('describes every webhook with its schema and an event that fits it', () => {
     const types = [...WEBHOOK_EVENT_TYPES, 'ping', 'webhook.test'];
     expect(Object.keys(document.webhooks).sort()).toEqual(types.sort());
     for (const [type, { post }] of Object.entries(document.webhooks)) {
-      const { schema, example } = post.requestBody.content['application/json'] ?? expect.fail(type);
+      const { schema, example } =
+        post.requestBody.content['application/json'] ?? expect.fail(type);
       expect(webhookEventSchema.parse(example)).toEqual(example);
       expect(example).toMatchObject({ meta: { type } });
       const name = schema.$ref.replace('#/components/schemas/', '');
-      expect(JSON.stringify(document.components.schemas[name]), type).toContain(`"${type}"`);
+      expect(JSON.stringify(document.components.schemas[name]), type).toContain(
+        `"${type}"`,
+      );
     }
   });
 
   test('shows both forms where a list or one value is accepted', () => {
     const { CreatePatient, NetworkQuerySources } = document.components.schemas;
-    const typesOf = (schema?: { anyOf: { type: string }[] }) => schema?.anyOf.map(({ type }) => type);
-    expect(typesOf(CreatePatient?.properties.firstName)).toEqual(['string', 'array']);
-    expect(typesOf(NetworkQuerySources?.properties.sources)).toEqual(['object', 'array']);
+    const typesOf = (schema?: { anyOf: { type: string }[] }) =>
+      schema?.anyOf.map(({ type }) => type);
+    expect(typesOf(CreatePatient?.properties.firstName)).toEqual([
+      'string',
+      'array',
+    ]);
+    expect(typesOf(NetworkQuerySources?.properties.sources)).toEqual([
+      'object',
+      'array',
+    ]);
   });
 
   test("passes the recommended rules of Redocly's linter, so that no example has a wrong type", async () => {
-    // The paths of bulk creates are the published ones: only a patient called "bulk" would be ambiguous.
+    // The paths of bulk creates are the published ones: only a patient called
+    // "bulk" would be ambiguous.
     const rules = { 'no-ambiguous-paths': 'off' } as const;
     const config = await createConfig({ extends: ['recommended'], rules });
-    const problems = await lintFromString({ source: JSON.stringify(document), config });
-    expect(problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer])).toEqual(
-      [],
-    );
+    const problems = await lintFromString({
+      source: JSON.stringify(document),
+      config,
+    });
+    expect(
+      problems.map(({ ruleId, message, location }) => [
+        ruleId,
+        message,
+        location[0]?.pointer,
+      ]),
+    ).toEqual([]);
   });
 
   test('shows an error as a caller would get it', async () => {
     const account = await gateway.addAccount();
     const [example] = document.components.schemas.Error?.examples ?? [];
-    const body = newPerson({ address: [{ ...newPerson().address[0], zip: '2110' }] });
-    const answer = await account.call('POST', `patient?facilityId=${account.facilityId}`, body);
-    expect(answer.json()).toEqual({ ...example, instance: expect.stringMatching(/^urn:uuid:/) });
+    const body = newPerson({
+      address: [{ ...newPerson().address[0], zip: '2110' }],
+    });
+    const answer = await account.call(
+      'POST',
+      `patient?facilityId=${account.facilityId}`,
+      body,
+    );
+    expect(answer.json()).toEqual({
+      ...example,
+      instance: expect.stringMatching(/^urn:uuid:/),
+    });
   });
 
   test('is also served as a file of requests for editors', async () => {
     const { body, headers } = await gateway.app.inject('/requests.http');
     expect(headers['content-disposition']).toContain('requests.http');
     expect(body.match(/^### /gm)).toHaveLength(Object.keys(endpoints).length);
-    expect(body).toContain('POST {{baseUrl}}/medical/v1/cohort\nx-api-key: {{apiKey}}\ncontent-type');
+    expect(body).toContain(
+      'POST {{baseUrl}}/medical/v1/cohort\nx-api-key: {{apiKey}}\ncontent-type',
+    );
   });
 });
 
@@ -148,7 +221,12 @@ describe('health', () => {
     const ready = await halfUp.app.inject('/ready');
     expect([ready.statusCode, ready.json()]).toEqual([
       200,
-      { status: 'ready', database: 'up', temporal: 'down', sources: expect.any(Array) },
+      {
+        status: 'ready',
+        database: 'up',
+        temporal: 'down',
+        sources: expect.any(Array),
+      },
     ]);
     await halfUp.close();
   });
@@ -177,13 +255,22 @@ describe('health', () => {
     const store = {
       ...cut.store,
       ping: () => Promise.reject(new Error('down')),
-      asSystem: () => Promise.reject(Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })),
+      asSystem: () =>
+        Promise.reject(
+          Object.assign(new Error('connect'), { code: 'ECONNREFUSED' }),
+        ),
     };
     const down = await createTestGateway({ store });
     expect((await down.app.inject('/ready')).statusCode).toBe(503);
     const headers = { 'x-api-key': account.apiKey };
-    const answer = await down.app.inject({ url: '/medical/v1/facility', headers });
-    expect([answer.statusCode, answer.json().name]).toEqual([503, 'SERVICE_UNAVAILABLE']);
+    const answer = await down.app.inject({
+      url: '/medical/v1/facility',
+      headers,
+    });
+    expect([answer.statusCode, answer.json().name]).toEqual([
+      503,
+      'SERVICE_UNAVAILABLE',
+    ]);
     expect(answer.headers['retry-after']).toBeDefined();
     await Promise.all([cut.close(), down.close()]);
   });
@@ -191,9 +278,13 @@ describe('health', () => {
 
 describe('metrics', () => {
   test('measure by operation and never by address', async () => {
-    await gateway.app.inject('/medical/v1/patient/0198a000-0000-7000-8000-000000000000');
+    await gateway.app.inject(
+      '/medical/v1/patient/0198a000-0000-7000-8000-000000000000',
+    );
     const metrics = (await gateway.app.inject('/metrics')).body;
-    expect(metrics).toContain('http_request_duration_seconds_count{process="gateway",operation="getPatient"');
+    expect(metrics).toContain(
+      'http_request_duration_seconds_count{process="gateway",operation="getPatient"',
+    );
     expect(metrics).not.toContain('0198a000');
   });
 });

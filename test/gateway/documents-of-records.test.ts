@@ -3,13 +3,20 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { resourceFilter } from '../../src/exchange/delivery/bulk-export/rules/export-request.ts';
 import { readPatient } from '../../src/exchange/delivery/bulk-export/run-export.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
-import { createFhirDoor, FHIR_BASE, type FhirDoor, resourcesIn } from '../support/fhir-door.ts';
+import {
+  createFhirDoor,
+  FHIR_BASE,
+  type FhirDoor,
+  resourcesIn,
+} from '../support/fhir-door.ts';
 import { TEST_BASE_URL } from '../support/gateway.ts';
 
 const [sample] = samples;
 if (sample === undefined) throw new Error('there are no samples');
 const person = personOf(sample);
-const LETTER = Buffer.from([...Array(100_001).keys()].map((each) => each % 251));
+const LETTER = Buffer.from(
+  [...Array(100_001).keys()].map((each) => each % 251),
+);
 
 let door: FhirDoor;
 let patientId: string;
@@ -19,7 +26,9 @@ beforeAll(async () => {
   patientId = await door.addPatient(person);
   await deliver('held', 'not-held');
   documentId = await door.deliverDocument(patientId, 'hie', {
-    ...{ bytes: LETTER, contentType: 'application/pdf', documentReferenceId: 'held' },
+    bytes: LETTER,
+    contentType: 'application/pdf',
+    documentReferenceId: 'held',
   });
 });
 afterAll(() => door.close());
@@ -29,12 +38,23 @@ const deliver = (...references: (string | { id: string; status: string })[]) =>
     patientId,
     'hie',
     references.map((reference) => {
-      const { id, status } = typeof reference === 'string' ? { id: reference, status: 'current' } : reference;
+      const { id, status } =
+        typeof reference === 'string'
+          ? { id: reference, status: 'current' }
+          : reference;
       return delivery('hie', {
-        ...{ resourceType: 'DocumentReference', id, status, description: id },
+        resourceType: 'DocumentReference',
+        id,
+        status,
+        description: id,
         subject: { reference: 'Patient/p' },
         content: [
-          { attachment: { contentType: 'application/pdf', url: `https://hospital.example.org/${id}` } },
+          {
+            attachment: {
+              contentType: 'application/pdf',
+              url: `https://hospital.example.org/${id}`,
+            },
+          },
         ],
       });
     }),
@@ -60,25 +80,35 @@ describe('the address of a document', () => {
     const found = await door.bundle(`DocumentReference?patient=${patientId}`);
     expectOurs(resourcesIn(found));
     const read = await Promise.all(
-      resourcesIn(found).map(async ({ id }) => (await door.get(`DocumentReference/${id}`)).json()),
+      resourcesIn(found).map(async ({ id }) =>
+        (await door.get(`DocumentReference/${id}`)).json(),
+      ),
     );
     expectOurs(read);
-    expectOurs(resourcesIn(await door.bundle(`Patient/${patientId}/$everything`)));
+    expectOurs(
+      resourcesIn(await door.bundle(`Patient/${patientId}/$everything`)),
+    );
   });
 
   test('leads to our copy in the consolidated Bundle and in exports', async () => {
     const bundle: Bundle = (
-      await door.get(`${TEST_BASE_URL}/medical/v1/patient/${patientId}/consolidated`)
+      await door.get(
+        `${TEST_BASE_URL}/medical/v1/patient/${patientId}/consolidated`,
+      )
     ).json();
     expectOurs(resourcesIn(bundle));
     const lines: unknown[] = [];
-    const of = { member: { patientId, ordinal: 1, isWhole: true }, filter: resourceFilter(null, {}) };
+    const of = {
+      member: { patientId, ordinal: 1, isWhole: true },
+      filter: resourceFilter(null, {}),
+    };
     const pages = readPatient(
       { ...door, publicBaseUrl: TEST_BASE_URL },
       { accountId: door.accountId, since: null, ...of },
       undefined,
     );
-    for await (const page of pages) lines.push(...page.lines.map(({ json }) => json));
+    for await (const page of pages)
+      lines.push(...page.lines.map(({ json }) => json));
     expectOurs(lines);
   });
 
@@ -87,13 +117,23 @@ describe('the address of a document', () => {
     expect(response.statusCode).toBe(200);
     expect(response.headers['content-type']).toBe('application/pdf');
     expect(response.rawPayload.equals(LETTER)).toBe(true);
-    const binary: Binary = (await door.get(address(), { accept: 'application/fhir+json' })).json();
-    expect(binary).toMatchObject({ resourceType: 'Binary', id: documentId, contentType: 'application/pdf' });
-    expect(Buffer.from(String(binary.data), 'base64').equals(LETTER)).toBe(true);
+    const binary: Binary = (
+      await door.get(address(), { accept: 'application/fhir+json' })
+    ).json();
+    expect(binary).toMatchObject({
+      resourceType: 'Binary',
+      id: documentId,
+      contentType: 'application/pdf',
+    });
+    expect(Buffer.from(String(binary.data), 'base64').equals(LETTER)).toBe(
+      true,
+    );
   });
 
   test('needs a key of the account, and each read is in its audit', async () => {
-    expect((await door.get(address(), { 'x-api-key': '' })).statusCode).toBe(401);
+    expect((await door.get(address(), { 'x-api-key': '' })).statusCode).toBe(
+      401,
+    );
     expect((await door.get(`Binary/${patientId}`)).statusCode).toBe(404);
     expect((await door.get('Binary/1')).statusCode).toBe(404);
     await door.get(address());
@@ -105,12 +145,22 @@ describe('the address of a document', () => {
         .where('outcome', '=', '200')
         .execute(),
     );
-    expect(audited.at(-1)).toEqual({ patient_id: patientId, target_id: documentId, outcome: '200' });
+    expect(audited.at(-1)).toEqual({
+      patient_id: patientId,
+      target_id: documentId,
+      outcome: '200',
+    });
   });
 
   test('answers 410 once the source has withdrawn the document', async () => {
-    const of = { bytes: Buffer.from('about another person'), contentType: 'text/plain' };
-    const id = await door.deliverDocument(patientId, 'hie', { ...of, documentReferenceId: 'withdrawn' });
+    const of = {
+      bytes: Buffer.from('about another person'),
+      contentType: 'text/plain',
+    };
+    const id = await door.deliverDocument(patientId, 'hie', {
+      ...of,
+      documentReferenceId: 'withdrawn',
+    });
     await deliver('withdrawn');
     expect((await door.get(`Binary/${id}`)).statusCode).toBe(200);
     await deliver({ id: 'withdrawn', status: 'entered-in-error' });

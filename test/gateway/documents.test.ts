@@ -7,7 +7,10 @@ import { findDocumentByName } from '../../src/exchange/delivery/documents/docume
 import type { Rendering } from '../../src/exchange/delivery/documents/render.ts';
 import { createDocumentRenditions } from '../../src/exchange/delivery/documents/renditions.ts';
 import { linkedBody } from '../../src/exchange/event-links.ts';
-import { createLinkMaker, signLink } from '../../src/exchange/platform/links/signed-link.ts';
+import {
+  createLinkMaker,
+  signLink,
+} from '../../src/exchange/platform/links/signed-link.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import {
@@ -43,7 +46,13 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const addPatient = async (): Promise<string> =>
-  (await account.call('POST', `patient?facilityId=${account.facilityId}`, newPerson())).json().id;
+  (
+    await account.call(
+      'POST',
+      `patient?facilityId=${account.facilityId}`,
+      newPerson(),
+    )
+  ).json().id;
 
 interface Delivery {
   bytes: string | Buffer;
@@ -55,13 +64,26 @@ interface Delivery {
   reference?: { id: string } & Record<string, unknown>;
   of?: string;
   /** What came in it. */
-  resources?: readonly ({ resourceType: string; id: string } & Record<string, unknown>)[];
+  resources?: readonly ({ resourceType: string; id: string } & Record<
+    string,
+    unknown
+  >)[];
 }
 
 /** Keeps a file as the collection does; returns its name. */
 async function deliver(delivery: Delivery): Promise<string> {
-  const { bytes, contentType = 'application/xml', kind = 'attachment', source = 'hie', reference } = delivery;
-  const blob = await gateway.blobs.put('document', Buffer.from(bytes), contentType);
+  const {
+    bytes,
+    contentType = 'application/xml',
+    kind = 'attachment',
+    source = 'hie',
+    reference,
+  } = delivery;
+  const blob = await gateway.blobs.put(
+    'document',
+    Buffer.from(bytes),
+    contentType,
+  );
   const id = uuidv7();
   const fileName = `${source}-${id}.xml`;
   await gateway.store.asAccount(account.accountId, async (tx) => {
@@ -80,33 +102,48 @@ async function deliver(delivery: Delivery): Promise<string> {
         blobRef: blob.ref,
       },
     ]);
-    const named = reference && { resourceType: 'DocumentReference', status: 'current', ...reference };
+    const named = reference && {
+      resourceType: 'DocumentReference',
+      status: 'current',
+      ...reference,
+    };
     await upsertResources(
       tx,
       { patientId: delivery.of ?? patientId, source, documentId: id },
-      [...(delivery.resources ?? []), ...(named ? [named] : [])].map((resource) => ({
-        resourceType: resource.resourceType,
-        sourceId: resource.id,
-        sha256: blob.sha256,
-        json: JSON.stringify(resource),
-        revision: '',
-      })),
+      [...(delivery.resources ?? []), ...(named ? [named] : [])].map(
+        (resource) => ({
+          resourceType: resource.resourceType,
+          sourceId: resource.id,
+          sha256: blob.sha256,
+          json: JSON.stringify(resource),
+          revision: '',
+        }),
+      ),
     );
   });
   return fileName;
 }
 
-const urlOf = (fileName: string, conversionType?: string, path = 'document/download-url') =>
+const urlOf = (
+  fileName: string,
+  conversionType?: string,
+  path = 'document/download-url',
+) =>
   account.call(
     'GET',
     `${path}?fileName=${encodeURIComponent(fileName)}${conversionType ? `&conversionType=${conversionType}` : ''}`,
   );
-const open = (url: string) => gateway.app.inject({ method: 'GET', url: new URL(url).pathname });
+const open = (url: string) =>
+  gateway.app.inject({ method: 'GET', url: new URL(url).pathname });
 const list = async (of: string, query = '') =>
-  (await account.call('GET', `document?patientId=${of}${query}`)).json().documents;
+  (await account.call('GET', `document?patientId=${of}${query}`)).json()
+    .documents;
 
 describe('a conversion', () => {
-  /** Renditions whose renderer answers once the gate is open, and notes what it was asked. */
+  /**
+   * Renditions whose renderer answers once the gate is open, and notes what it
+   * was asked.
+   */
   const counted = (answer: Rendering | { kind: 'busy' }) => {
     const gate = closedGate();
     const asked: string[] = [];
@@ -134,15 +171,22 @@ describe('a conversion', () => {
 
   test('that failed is not tried again at each request, but for its other format', async () => {
     const document = await stored(await deliver({ bytes: CCDA }));
-    const { renditions, gate, asked } = counted({ kind: 'refused', reason: 'it took too long' });
+    const { renditions, gate, asked } = counted({
+      kind: 'refused',
+      reason: 'it took too long',
+    });
     gate.open();
     for (let times = 0; times < 3; times++)
-      await expect(renditions.render(account.accountId, document, 'html')).rejects.toMatchObject({
+      await expect(
+        renditions.render(account.accountId, document, 'html'),
+      ).rejects.toMatchObject({
         status: 422,
         message: expect.stringContaining('it took too long'),
       });
     expect(asked).toEqual([`${account.accountId} ${CCDA.length}`]);
-    await expect(renditions.render(account.accountId, document, 'pdf')).rejects.toMatchObject({
+    await expect(
+      renditions.render(account.accountId, document, 'pdf'),
+    ).rejects.toMatchObject({
       status: 422,
     });
     expect(asked).toHaveLength(2);
@@ -150,15 +194,24 @@ describe('a conversion', () => {
 
   test('that is under way is joined by equal ones, and kept once', async () => {
     const document = await stored(await deliver({ bytes: CCDA }));
-    const { renditions, gate, asked } = counted({ kind: 'rendered', bytes: Buffer.from('<p>') });
+    const { renditions, gate, asked } = counted({
+      kind: 'rendered',
+      bytes: Buffer.from('<p>'),
+    });
     const blobsBefore = await gateway.blobCount();
-    const asking = [1, 2, 3].map(() => renditions.render(account.accountId, document, 'html'));
+    const asking = [1, 2, 3].map(() =>
+      renditions.render(account.accountId, document, 'html'),
+    );
     await expect.poll(() => asked.length).toBe(1);
     gate.open();
     const ids = await Promise.all(asking);
     expect(new Set(ids).size).toBe(1);
-    expect([asked.length, (await gateway.blobCount()) - blobsBefore]).toEqual([1, 1]);
-    expect(await renditions.render(account.accountId, document, 'html')).toBe(ids[0]);
+    expect([asked.length, (await gateway.blobCount()) - blobsBefore]).toEqual([
+      1, 1,
+    ]);
+    expect(await renditions.render(account.accountId, document, 'html')).toBe(
+      ids[0],
+    );
   });
 
   test('for which there is no room now is a 503 with Retry-After, and may be asked for again', async () => {
@@ -166,7 +219,9 @@ describe('a conversion', () => {
     const { renditions, gate, asked } = counted({ kind: 'busy' });
     gate.open();
     for (let times = 0; times < 2; times++)
-      await expect(renditions.render(account.accountId, document, 'html')).rejects.toMatchObject({
+      await expect(
+        renditions.render(account.accountId, document, 'html'),
+      ).rejects.toMatchObject({
         status: 503,
         options: { headers: { 'retry-after': '5' } },
       });
@@ -190,7 +245,9 @@ describe('E14', () => {
       'cache-control': 'no-store',
       'x-content-type-options': 'nosniff',
     });
-    expect(file.headers['content-security-policy']).toMatch(/default-src 'none'.*sandbox$/);
+    expect(file.headers['content-security-policy']).toMatch(
+      /default-src 'none'.*sandbox$/,
+    );
     const token = answer.json().url.split('/').at(-1);
     const expiresAt = Buffer.from(token, 'base64url').readUIntBE(32, 6);
     expect(expiresAt - Date.now()).toBeGreaterThan(50_000);
@@ -198,32 +255,41 @@ describe('E14', () => {
   });
 
   test('gives the source’s answer that meta.source of a resource names, at the published address too', async () => {
-    const fileName = await deliver({ bytes: '{}', contentType: 'application/fhir+json', kind: 'page' });
+    const fileName = await deliver({
+      bytes: '{}',
+      contentType: 'application/fhir+json',
+      kind: 'page',
+    });
     const answer = await urlOf(fileName, undefined, 'document/downloadUrl');
     expect((await open(answer.json().url)).body).toBe('{}');
   });
 
-  test.each(['html', 'pdf'])('converts a C-CDA document to %s, once', async (format) => {
-    const fileName = await deliver({ bytes: CCDA });
-    const before = await gateway.blobCount();
-    const first = await urlOf(fileName, format);
-    expect(first.statusCode, first.body).toBe(200);
-    expect((await urlOf(fileName, format)).statusCode).toBe(200);
-    expect(await gateway.blobCount()).toBe(before + 1);
-    const file = await open(first.json().url);
-    expect(file.statusCode).toBe(200);
-    expect(file.headers['content-disposition']).toBe(
-      `inline; filename="${fileName.replace('.xml', `.${format}`)}"`,
-    );
-    expect(file.headers['content-security-policy']).toMatch(/default-src 'none'/);
-    if (format === 'html') {
-      expect(file.headers['content-type']).toBe('text/html; charset=utf-8');
-      expect(file.body).toContain('<h2>Immunizations</h2>');
-    } else {
-      expect(file.headers['content-type']).toBe('application/pdf');
-      expect(file.rawPayload.subarray(0, 5).toString()).toBe('%PDF-');
-    }
-  });
+  test.each(['html', 'pdf'])(
+    'converts a C-CDA document to %s, once',
+    async (format) => {
+      const fileName = await deliver({ bytes: CCDA });
+      const before = await gateway.blobCount();
+      const first = await urlOf(fileName, format);
+      expect(first.statusCode, first.body).toBe(200);
+      expect((await urlOf(fileName, format)).statusCode).toBe(200);
+      expect(await gateway.blobCount()).toBe(before + 1);
+      const file = await open(first.json().url);
+      expect(file.statusCode).toBe(200);
+      expect(file.headers['content-disposition']).toBe(
+        `inline; filename="${fileName.replace('.xml', `.${format}`)}"`,
+      );
+      expect(file.headers['content-security-policy']).toMatch(
+        /default-src 'none'/,
+      );
+      if (format === 'html') {
+        expect(file.headers['content-type']).toBe('text/html; charset=utf-8');
+        expect(file.body).toContain('<h2>Immunizations</h2>');
+      } else {
+        expect(file.headers['content-type']).toBe('application/pdf');
+        expect(file.rawPayload.subarray(0, 5).toString()).toBe('%PDF-');
+      }
+    },
+  );
 
   test('keeps a conversion for a day', async () => {
     const fileName = await deliver({ bytes: CCDA });
@@ -240,15 +306,24 @@ describe('E14', () => {
     );
     expect(await takeUp(recovery, 100)).toBe(1);
     expect((await open(url)).statusCode).toBe(404);
-    const noted = await store.asSystem((tx) => tx.db.selectFrom('erasure').selectAll().execute());
-    expect(noted).toMatchObject([{ kind: 'blob', ref: expect.stringMatching(/^document\//) }]);
+    const noted = await store.asSystem((tx) =>
+      tx.db.selectFrom('erasure').selectAll().execute(),
+    );
+    expect(noted).toMatchObject([
+      { kind: 'blob', ref: expect.stringMatching(/^document\//) },
+    ]);
   });
 
   test('says why a document cannot be converted, and that it can be had as it is', async () => {
-    const pdf = await deliver({ bytes: '%PDF-1.7', contentType: 'application/pdf' });
+    const pdf = await deliver({
+      bytes: '%PDF-1.7',
+      contentType: 'application/pdf',
+    });
     expect((await urlOf(pdf, 'html')).json()).toMatchObject({
       status: 400,
-      detail: expect.stringContaining('is for XML/CDA files only, and this file is application/pdf'),
+      detail: expect.stringContaining(
+        'is for XML/CDA files only, and this file is application/pdf',
+      ),
     });
     const other = await deliver({ bytes: '<note/>' });
     expect((await urlOf(other, 'pdf')).json()).toMatchObject({
@@ -264,15 +339,24 @@ describe('E14', () => {
     const query = `document/download-url?fileName=${fileName}`;
     expect((await other.call('GET', query)).statusCode).toBe(404);
     expect((await urlOf('hie-none.xml')).statusCode).toBe(404);
-    expect((await other.call('GET', `document?patientId=${patientId}`)).statusCode).toBe(404);
-    expect((await other.call('POST', `document/download-url/bulk?patientId=${patientId}`)).statusCode).toBe(
-      404,
-    );
+    expect(
+      (await other.call('GET', `document?patientId=${patientId}`)).statusCode,
+    ).toBe(404);
+    expect(
+      (
+        await other.call(
+          'POST',
+          `document/download-url/bulk?patientId=${patientId}`,
+        )
+      ).statusCode,
+    ).toBe(404);
   });
 
   test('hands out nothing of a document that its source has taken back, not by an older link either', async () => {
     const names = await Promise.all(
-      ['back-1', 'back-2', 'stays'].map((id) => deliver({ bytes: CCDA, reference: { id } })),
+      ['back-1', 'back-2', 'stays'].map((id) =>
+        deliver({ bytes: CCDA, reference: { id } }),
+      ),
     );
     const [retired = '', mistaken = '', other = ''] = names;
     const link: string = (await urlOf(retired)).json().url;
@@ -284,7 +368,9 @@ describe('E14', () => {
         select account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, revision,
           collected_at, 'moved', ${uuidv7()}::uuid, 1 from gone`.execute(tx.db);
       await sql`update patient_resource set content = content || '{"docStatus":"entered-in-error"}'
-        where patient_id = ${patientId} and source_id = 'back-2'`.execute(tx.db);
+        where patient_id = ${patientId} and source_id = 'back-2'`.execute(
+        tx.db,
+      );
     });
     const answers = [
       await urlOf(retired),
@@ -293,8 +379,12 @@ describe('E14', () => {
       await open(link),
       await open(converted),
     ];
-    expect(answers.map(({ statusCode }) => statusCode)).toEqual([410, 410, 410, 410, 410]);
-    expect(answers[0]?.json()).toMatchObject({ detail: 'The source has withdrawn this document' });
+    expect(answers.map(({ statusCode }) => statusCode)).toEqual([
+      410, 410, 410, 410, 410,
+    ]);
+    expect(answers[0]?.json()).toMatchObject({
+      detail: 'The source has withdrawn this document',
+    });
     expect((await urlOf(other)).statusCode).toBe(200);
     const listed: { fileName: string }[] = await list(patientId, '&output=dto');
     const titles = listed.map(({ fileName }) => fileName);
@@ -304,29 +394,53 @@ describe('E14', () => {
   });
 
   test('refuses links that are expired, changed, of another kind or of another account', async () => {
-    const url: string = (await urlOf(await deliver({ bytes: CCDA }))).json().url;
+    const url: string = (await urlOf(await deliver({ bytes: CCDA }))).json()
+      .url;
     const token = url.split('/').at(-1) ?? '';
     const targetId = uuidOf(token);
-    const sign = (kind: 'document' | 'encounter', accountId: string, expiresAtMs: number) =>
-      open(`http://x/links/document/${signLink(TEST_LINK_KEY, kind, { accountId, targetId }, expiresAtMs)}`);
+    const sign = (
+      kind: 'document' | 'encounter',
+      accountId: string,
+      expiresAtMs: number,
+    ) =>
+      open(
+        `http://x/links/document/${signLink(TEST_LINK_KEY, kind, { accountId, targetId }, expiresAtMs)}`,
+      );
     const soon = Date.now() + 60_000;
-    expect((await sign('document', account.accountId, Date.now() - 1)).statusCode).toBe(410);
-    expect((await sign('encounter', account.accountId, soon)).statusCode).toBe(404);
-    expect((await sign('document', (await gateway.addAccount()).accountId, soon)).statusCode).toBe(404);
+    expect(
+      (await sign('document', account.accountId, Date.now() - 1)).statusCode,
+    ).toBe(410);
+    expect((await sign('encounter', account.accountId, soon)).statusCode).toBe(
+      404,
+    );
+    expect(
+      (await sign('document', (await gateway.addAccount()).accountId, soon))
+        .statusCode,
+    ).toBe(404);
     const changed = `${token.slice(0, 10)}${token[10] === 'A' ? 'B' : 'A'}${token.slice(11)}`;
-    expect((await open(`http://x/links/document/${changed}`)).statusCode).toBe(404);
-    expect((await sign('document', account.accountId, soon)).statusCode).toBe(200);
+    expect((await open(`http://x/links/document/${changed}`)).statusCode).toBe(
+      404,
+    );
+    expect((await sign('document', account.accountId, soon)).statusCode).toBe(
+      200,
+    );
   });
 
   test('lets nothing of a source’s content type into the answer’s headers or run', async () => {
-    const html = await deliver({ bytes: '<script>alert(1)</script>', contentType: 'text/html' });
+    const html = await deliver({
+      bytes: '<script>alert(1)</script>',
+      contentType: 'text/html',
+    });
     const file = await open((await urlOf(html)).json().url);
     expect(file.headers['content-disposition']).toMatch(/^attachment; /);
     expect(file.headers['content-security-policy']).toMatch(/sandbox$/);
-    const odd = await deliver({ bytes: 'x', contentType: 'text/html; charset="x"; boundary=<y>' });
-    expect((await open((await urlOf(odd)).json().url)).headers['content-type']).toBe(
-      'application/octet-stream',
-    );
+    const odd = await deliver({
+      bytes: 'x',
+      contentType: 'text/html; charset="x"; boundary=<y>',
+    });
+    expect(
+      (await open((await urlOf(odd)).json().url)).headers['content-type'],
+    ).toBe('application/octet-stream');
   });
 
   test('audits who asked and who read', async () => {
@@ -342,7 +456,11 @@ describe('E14', () => {
     );
     expect(entries).toEqual(
       expect.arrayContaining([
-        { operation: 'getDocumentUrl', actor: expect.stringMatching(/^key:/), outcome: '200' },
+        {
+          operation: 'getDocumentUrl',
+          actor: expect.stringMatching(/^key:/),
+          outcome: '200',
+        },
         { operation: 'readDocument', actor: 'link', outcome: '200' },
       ]),
     );
@@ -359,11 +477,25 @@ const CCD = {
   id: 'd1',
   meta: { source: 'hie-page.json' },
   type: {
-    coding: [{ system: 'http://loinc.org', code: '34133-9', display: 'Summarization of episode note' }],
+    coding: [
+      {
+        system: 'http://loinc.org',
+        code: '34133-9',
+        display: 'Summarization of episode note',
+      },
+    ],
   },
   date: '2024-05-06T07:08:09Z',
   author: [{ reference: 'Practitioner/9', display: 'Dr. Ada Ray' }],
-  content: [{ attachment: { contentType: 'application/xml', url: 'Binary/1', title: 'Continuity of care' } }],
+  content: [
+    {
+      attachment: {
+        contentType: 'application/xml',
+        url: 'Binary/1',
+        title: 'Continuity of care',
+      },
+    },
+  ],
 };
 
 describe('the list of documents', () => {
@@ -373,7 +505,12 @@ describe('the list of documents', () => {
     const queryId = uuidv7();
     await deliver({ of, bytes: 'part one', reference: CCD, queryId });
     await deliver({ of, bytes: 'part two', reference: CCD, queryId });
-    const again = await deliver({ of, bytes: 'part two', reference: CCD, queryId });
+    const again = await deliver({
+      of,
+      bytes: 'part two',
+      reference: CCD,
+      queryId,
+    });
     await deliver({ of, bytes: '{}', kind: 'page' });
     const documents = await list(of, '&output=dto');
     expect(documents).toHaveLength(2);
@@ -402,10 +539,20 @@ describe('the list of documents', () => {
       subject: { reference: `Patient/${of}` },
       meta: { source: 'hie-page.json' },
       author: [{ display: 'Dr. Ada Ray' }],
-      content: [{ attachment: { title: fileName, contentType: 'application/xml', size: CCDA.length } }],
+      content: [
+        {
+          attachment: {
+            title: fileName,
+            contentType: 'application/xml',
+            size: CCDA.length,
+          },
+        },
+      ],
     });
     expect(JSON.stringify(documents)).not.toMatch(/Binary|Practitioner/);
-    expect((await urlOf(documents[0].content[0].attachment.title)).statusCode).toBe(200);
+    expect(
+      (await urlOf(documents[0].content[0].attachment.title)).statusCode,
+    ).toBe(200);
   });
 
   test('is filtered by the documents’ own dates and by words, newest first, undated kept', async () => {
@@ -414,13 +561,20 @@ describe('the list of documents', () => {
       deliver({
         of,
         bytes: id,
-        reference: { id, date, content: [{ attachment: { title } }], type: { text: 'Note' } },
+        reference: {
+          id,
+          date,
+          content: [{ attachment: { title } }],
+          type: { text: 'Note' },
+        },
       });
     const old = await named('a', '2020-01-05', 'Discharge summary');
     const recent = await named('b', '2024-02-03T10:00:00Z', 'Radiology report');
     const undated = await named('c', undefined, 'Letter');
     const names = async (query: string) =>
-      (await list(of, `&output=dto${query}`)).map(({ fileName }: { fileName: string }) => fileName);
+      (await list(of, `&output=dto${query}`)).map(
+        ({ fileName }: { fileName: string }) => fileName,
+      );
     expect(await names('')).toEqual([recent, old, undated]);
     expect(await names('&dateFrom=2021-01-01')).toEqual([recent, undated]);
     expect(await names('&dateTo=2020-01-05')).toEqual([old, undated]);
@@ -429,14 +583,21 @@ describe('the list of documents', () => {
     expect(await names('&content=%25')).toEqual([]);
     expect(await names('&count=1')).toEqual([recent]);
     expect(await names('&count=1&dateTo=2020-01-05')).toEqual([old]);
-    const wrong = await account.call('GET', `document?patientId=${of}&dateFrom=2024-01-02&dateTo=2024-01-01`);
+    const wrong = await account.call(
+      'GET',
+      `document?patientId=${of}&dateFrom=2024-01-02&dateTo=2024-01-01`,
+    );
     expect(wrong.statusCode).toBe(400);
   });
 });
 
 describe('meta.source', () => {
   test('of every resource of a record names a file that E14 gives, pages and C-CDA documents alike', async () => {
-    const created = await account.call('POST', `patient?facilityId=${account.facilityId}`, sample.createBody);
+    const created = await account.call(
+      'POST',
+      `patient?facilityId=${account.facilityId}`,
+      sample.createBody,
+    );
     const of: string = created.json().id;
     const queryId = uuidv7();
     const page = await deliver({
@@ -456,29 +617,46 @@ describe('meta.source', () => {
       ],
     });
     const subject = { reference: 'Patient/p1' };
-    const ccda = await deliver({ of, queryId, bytes: CCDA, reference: { ...CCD, subject } });
-    await gateway.store.asAccount(account.accountId, (tx) => insertSourcePatientIds(tx, of, 'hie', ['p1']));
-    const { store, blobs } = gateway;
-    await createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete }).merge(
-      account.accountId,
+    const ccda = await deliver({
       of,
-      {
-        documentsOf: 'hie',
-      },
+      queryId,
+      bytes: CCDA,
+      reference: { ...CCD, subject },
+    });
+    await gateway.store.asAccount(account.accountId, (tx) =>
+      insertSourcePatientIds(tx, of, 'hie', ['p1']),
     );
-    const { entry } = (await account.call('GET', `patient/${of}/consolidated`)).json();
-    const resources: { resourceType: string; meta?: { source?: string } }[] = entry.map(
-      ({ resource }: { resource: object }) => resource,
-    );
-    const ownOf = (type: string) => resources.filter(({ resourceType }) => resourceType === type);
+    const { store, blobs } = gateway;
+    await createRecordKeeper({
+      store,
+      blobs,
+      converter: createCcdaConverter(),
+      noteIncomplete,
+    }).merge(account.accountId, of, {
+      documentsOf: 'hie',
+    });
+    const { entry } = (
+      await account.call('GET', `patient/${of}/consolidated`)
+    ).json();
+    const resources: { resourceType: string; meta?: { source?: string } }[] =
+      entry.map(({ resource }: { resource: object }) => resource);
+    const ownOf = (type: string) =>
+      resources.filter(({ resourceType }) => resourceType === type);
     expect(ownOf('Condition').map(({ meta }) => meta?.source)).toContain(page);
-    expect(ownOf('Immunization').map(({ meta }) => meta?.source)).toContain(ccda);
+    expect(ownOf('Immunization').map(({ meta }) => meta?.source)).toContain(
+      ccda,
+    );
     const collected = resources.filter(
       ({ resourceType }) => !['Patient', 'Provenance'].includes(resourceType),
     );
-    for (const { meta } of collected) expect(meta?.source).toEqual(expect.any(String));
+    for (const { meta } of collected)
+      expect(meta?.source).toEqual(expect.any(String));
     const names = new Set(collected.map(({ meta }) => meta?.source ?? ''));
-    for (const name of names) expect((await open((await urlOf(name)).json().url)).statusCode, name).toBe(200);
+    for (const name of names)
+      expect(
+        (await open((await urlOf(name)).json().url)).statusCode,
+        name,
+      ).toBe(200);
   });
 });
 
@@ -486,8 +664,14 @@ describe('bulk document URLs', () => {
   test('go out by a webhook, with links made when it is sent', async () => {
     const of = await addPatient();
     const fileName = await deliver({ of, bytes: 'content', reference: CCD });
-    const answer = await account.call('POST', `document/download-url/bulk?patientId=${of}`);
-    expect(answer.json()).toEqual({ status: 'processing', requestId: expect.any(String) });
+    const answer = await account.call(
+      'POST',
+      `document/download-url/bulk?patientId=${of}`,
+    );
+    expect(answer.json()).toEqual({
+      status: 'processing',
+      requestId: expect.any(String),
+    });
     const event = await gateway.store.asAccount(account.accountId, (tx) =>
       tx.db
         .selectFrom('event')
@@ -496,23 +680,45 @@ describe('bulk document URLs', () => {
         .executeTakeFirstOrThrow(),
     );
     expect(JSON.stringify(event.body)).not.toContain('/links/');
-    const sent = linkedBody(createLinkMaker('http://x', TEST_LINK_KEY), account.accountId, event);
+    const sent = linkedBody(
+      createLinkMaker('http://x', TEST_LINK_KEY),
+      account.accountId,
+      event,
+    );
     expect(webhookEventSchema.parse(sent)).toEqual(sent);
-    const [patient] = sent.patients as { status: string; documents: { fileName: string; url: string }[] }[];
-    expect(patient).toMatchObject({ patientId: of, status: 'completed', documents: [{ fileName, size: 7 }] });
+    const [patient] = sent.patients as {
+      status: string;
+      documents: { fileName: string; url: string }[];
+    }[];
+    expect(patient).toMatchObject({
+      patientId: of,
+      status: 'completed',
+      documents: [{ fileName, size: 7 }],
+    });
     expect((await open(patient?.documents[0]?.url ?? '')).body).toBe('content');
   });
 
   test('are asked for once under an Idempotency-Key, and tell of no documents too', async () => {
     const of = await addPatient();
     const ask = () =>
-      account.call('POST', `document/download-url/bulk?patientId=${of}`, undefined, {
-        'idempotency-key': 'k1',
-      });
+      account.call(
+        'POST',
+        `document/download-url/bulk?patientId=${of}`,
+        undefined,
+        {
+          'idempotency-key': 'k1',
+        },
+      );
     expect((await ask()).json()).toEqual((await ask()).json());
     const events = await gateway.store.asAccount(account.accountId, (tx) =>
-      tx.db.selectFrom('event').select('body').where('patient_id', '=', of).execute(),
+      tx.db
+        .selectFrom('event')
+        .select('body')
+        .where('patient_id', '=', of)
+        .execute(),
     );
-    expect(events).toMatchObject([{ body: { patients: [{ status: 'completed', documents: [] }] } }]);
+    expect(events).toMatchObject([
+      { body: { patients: [{ status: 'completed', documents: [] }] } },
+    ]);
   });
 });

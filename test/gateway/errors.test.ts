@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ERROR_NAMES } from '../../src/contract/errors.ts';
 import type { GatewayDeps } from '../../src/exchange/features.ts';
-import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import {
+  createTestGateway,
+  newPerson,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
 
 let gateway: TestGateway;
 let account: TestAccount;
@@ -11,13 +16,19 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const create = (body: unknown) => account.call('POST', `patient?facilityId=${account.facilityId}`, body);
+const create = (body: unknown) =>
+  account.call('POST', `patient?facilityId=${account.facilityId}`, body);
 
 describe('an error', () => {
   test('is a problem document with the published members, and names the request', async () => {
-    const answer = await account.call('GET', 'patient/0198a000-0000-7000-8000-000000000000');
+    const answer = await account.call(
+      'GET',
+      'patient/0198a000-0000-7000-8000-000000000000',
+    );
     expect(answer.statusCode).toBe(404);
-    expect(answer.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+    expect(answer.headers['content-type']).toBe(
+      'application/problem+json; charset=utf-8',
+    );
     expect(answer.json()).toEqual({
       type: 'about:blank',
       status: 404,
@@ -33,7 +44,12 @@ describe('an error', () => {
       newPerson({
         firstName: undefined,
         dob: '1980-02-30',
-        address: { addressLine1: '1 Main', city: 'Boston', state: 'XX', zip: '2110' },
+        address: {
+          addressLine1: '1 Main',
+          city: 'Boston',
+          state: 'XX',
+          zip: '2110',
+        },
         contact: [{ phone: '617-555-0100' }, {}],
       }),
     );
@@ -41,7 +57,10 @@ describe('an error', () => {
     const { title, detail, errors } = answer.json();
     expect(title).toBe('Missing or invalid parameters');
     const messages = Object.fromEntries(
-      errors.map(({ path, message }: { path: string; message: string }) => [path, message]),
+      errors.map(({ path, message }: { path: string; message: string }) => [
+        path,
+        message,
+      ]),
     );
     expect(Object.keys(messages).sort()).toEqual([
       'address[0].state',
@@ -51,7 +70,9 @@ describe('an error', () => {
       'dob',
       'firstName',
     ]);
-    expect(messages['address[0].zip']).toContain('4 digits; expected 5 digits or ZIP+4');
+    expect(messages['address[0].zip']).toContain(
+      '4 digits; expected 5 digits or ZIP+4',
+    );
     expect(detail).toContain(`address[0].zip: ${messages['address[0].zip']}`);
   });
 
@@ -62,13 +83,20 @@ describe('an error', () => {
     ];
     for (const body of texts) {
       const { statusCode, json } = await create(body);
-      expect([statusCode, json().detail]).toEqual([400, 'A text in the request contains a NUL character']);
+      expect([statusCode, json().detail]).toEqual([
+        400,
+        'A text in the request contains a NUL character',
+      ]);
     }
-    expect((await account.call('GET', 'patient?externalId=a%00b')).statusCode).toBe(400);
+    expect(
+      (await account.call('GET', 'patient?externalId=a%00b')).statusCode,
+    ).toBe(400);
   });
 
   test('reports a wrong source by the form that the caller meant', async () => {
-    const answer = await create(newPerson({ networkQuery: { sources: { hie: { enabled: 'yes' } } } }));
+    const answer = await create(
+      newPerson({ networkQuery: { sources: { hie: { enabled: 'yes' } } } }),
+    );
     expect(answer.statusCode).toBe(400);
     expect(answer.json().errors[0]).toEqual({
       path: 'networkQuery.sources.hie.enabled',
@@ -83,35 +111,68 @@ describe('an error', () => {
       400,
       'facilityId is required',
     ],
-    ['an id that is none', () => account.call('GET', 'patient/42'), 400, 'expected a UUID'],
+    [
+      'an id that is none',
+      () => account.call('GET', 'patient/42'),
+      400,
+      'expected a UUID',
+    ],
     ['broken JSON', () => create('{"firstName":'), 400, 'not valid JSON'],
-    ['no body where one is needed', () => create(undefined), 400, 'a JSON body is required'],
-    ['an address without an operation', () => account.call('GET', 'unknown'), 404, 'no operation'],
-    ['a method that the address does not know', () => account.call('PUT', 'facility', {}), 405, 'GET'],
+    [
+      'no body where one is needed',
+      () => create(undefined),
+      400,
+      'a JSON body is required',
+    ],
+    [
+      'an address without an operation',
+      () => account.call('GET', 'unknown'),
+      404,
+      'no operation',
+    ],
+    [
+      'a method that the address does not know',
+      () => account.call('PUT', 'facility', {}),
+      405,
+      'GET',
+    ],
   ])('tells %s', async (_what, send, status, part) => {
     const answer = await (send as () => ReturnType<typeof create>)();
     expect(answer.statusCode).toBe(status);
     expect(answer.json().detail).toContain(part);
   });
 
-  test.each(['03/09/1984', '1984', 'zzzz'])('reports %s as a date of birth once', async (dob) => {
-    const answer = await create(newPerson({ dob }));
-    expect(answer.json().errors).toEqual([
-      { path: 'dob', message: `"${dob}" is not a date in the format YYYY-MM-DD` },
-    ]);
-  });
+  test.each(['03/09/1984', '1984', 'zzzz'])(
+    'reports %s as a date of birth once',
+    async (dob) => {
+      const answer = await create(newPerson({ dob }));
+      expect(answer.json().errors).toEqual([
+        {
+          path: 'dob',
+          message: `"${dob}" is not a date in the format YYYY-MM-DD`,
+        },
+      ]);
+    },
+  );
 
   test('says of a text that is too long that it is, and of a missing one that it is required', async () => {
     const messageOf = async (addressLine1: unknown) => {
       const address = { ...newPerson().address[0], addressLine1 };
       return (await create(newPerson({ address }))).json().errors[0].message;
     };
-    expect(await messageOf('x'.repeat(201))).toBe('must have at most 200 characters');
+    expect(await messageOf('x'.repeat(201))).toBe(
+      'must have at most 200 characters',
+    );
     for (const missing of [undefined, '', ' '])
       expect(await messageOf(missing)).toBe('addressLine1 is required');
   });
 
-  test.each(['patient?facilityId=', 'patient/match', 'facility', '/fhir/R4/Patient/$match'])(
+  test.each([
+    'patient?facilityId=',
+    'patient/match',
+    'facility',
+    '/fhir/R4/Patient/$match',
+  ])(
     'refuses text that is not UTF-8, of which no letter would be kept, at %s',
     async (path) => {
       const json = JSON.stringify({
@@ -119,25 +180,41 @@ describe('an error', () => {
         resourceType: 'Patient',
         name: 'Año',
       });
-      for (const contentType of ['application/json', 'application/json; charset=iso-8859-1']) {
+      for (const contentType of [
+        'application/json',
+        'application/json; charset=iso-8859-1',
+      ]) {
         const answer = await gateway.app.inject({
           method: 'POST',
-          url: path.startsWith('/') ? path : `/medical/v1/${path.replace(/=$/, `=${account.facilityId}`)}`,
+          url: path.startsWith('/')
+            ? path
+            : `/medical/v1/${path.replace(/=$/, `=${account.facilityId}`)}`,
           headers: { 'x-api-key': account.apiKey, 'content-type': contentType },
           payload: Buffer.from(json, 'latin1'),
         });
         expect(answer.statusCode).toBe(400);
-        expect(answer.body).toContain('The body is not UTF-8; send JSON in UTF-8');
+        expect(answer.body).toContain(
+          'The body is not UTF-8; send JSON in UTF-8',
+        );
       }
-      expect((await create(newPerson({ lastName: 'Núñez' }))).json().lastName).toEqual(['Núñez']);
+      expect(
+        (await create(newPerson({ lastName: 'Núñez' }))).json().lastName,
+      ).toEqual(['Núñez']);
     },
   );
 
   test('refuses a body that is too large, and one that is not JSON', async () => {
-    expect((await create(newPerson({ externalId: 'x'.repeat(300_000) }))).statusCode).toBe(413);
+    expect(
+      (await create(newPerson({ externalId: 'x'.repeat(300_000) }))).statusCode,
+    ).toBe(413);
     const url = `/medical/v1/patient?facilityId=${account.facilityId}`;
     const headers = { 'x-api-key': account.apiKey, 'content-type': 'text/csv' };
-    const csv = await gateway.app.inject({ method: 'POST', url, headers, payload: 'a,b' });
+    const csv = await gateway.app.inject({
+      method: 'POST',
+      url,
+      headers,
+      payload: 'a,b',
+    });
     expect(csv.statusCode).toBe(415);
   });
 
@@ -150,10 +227,14 @@ describe('an error', () => {
       } as unknown as GatewayDeps['networkQueries'],
     });
     const owner = await broken.addAccount();
-    const answer = await owner.call('GET', 'network/query/0198a000-0000-7000-8000-000000000000');
+    const answer = await owner.call(
+      'GET',
+      'network/query/0198a000-0000-7000-8000-000000000000',
+    );
     expect(answer.statusCode).toBe(500);
     expect(answer.body).not.toContain('secret');
-    const line = broken.logLines.find((text) => text.includes('request failed')) ?? '';
+    const line =
+      broken.logLines.find((text) => text.includes('request failed')) ?? '';
     expect(line).toContain('secret inside');
     expect(line).toContain(String(answer.headers['x-request-id']));
     await broken.close();
@@ -161,14 +242,20 @@ describe('an error', () => {
 });
 
 describe('an empty body', () => {
-  test.each(['application/json', 'application/x-www-form-urlencoded', 'text/plain; charset=utf-8'])(
-    'is accepted where none is needed, also as %s',
-    async (type) => {
-      const headers = { 'content-type': type };
-      const answer = await account.call('POST', 'settings/webhook/retry', undefined, headers);
-      expect(answer.statusCode).toBe(200);
-    },
-  );
+  test.each([
+    'application/json',
+    'application/x-www-form-urlencoded',
+    'text/plain; charset=utf-8',
+  ])('is accepted where none is needed, also as %s', async (type) => {
+    const headers = { 'content-type': type };
+    const answer = await account.call(
+      'POST',
+      'settings/webhook/retry',
+      undefined,
+      headers,
+    );
+    expect(answer.statusCode).toBe(200);
+  });
 });
 
 describe('the log', () => {
@@ -178,7 +265,12 @@ describe('the log', () => {
     await create({ ...person, dob: 'mrn-778899' });
     const log = gateway.logLines.join('');
     expect(log).toContain('createPatient');
-    for (const secret of ['mrn-778899', person.lastName, 'facilityId=', account.apiKey]) {
+    for (const secret of [
+      'mrn-778899',
+      person.lastName,
+      'facilityId=',
+      account.apiKey,
+    ]) {
       expect(log).not.toContain(secret);
     }
   });

@@ -1,13 +1,31 @@
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  test,
+  vi,
+} from 'vitest';
 import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
+import {
+  generateApiKey,
+  parseApiKey,
+} from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { linkedBody } from '../../src/exchange/event-links.ts';
-import { consolidatedDataUrl, createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
+import {
+  consolidatedDataUrl,
+  createLinkMaker,
+} from '../../src/exchange/platform/links/signed-link.ts';
 import { claimEvents } from '../../src/exchange/platform/outbox/claim-store.ts';
-import { createWebhookKeys, generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import {
+  createWebhookKeys,
+  generateWebhookKey,
+} from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { isSigned } from '../../src/orchestrator/receiver/signatures.ts';
 import { TEST_BASE_URL, TEST_LINK_KEY } from '../support/gateway.ts';
 import { testKeyRing } from '../support/test-keys.ts';
@@ -18,11 +36,14 @@ import { notification } from './every-operation/cases/notifications.ts';
 import { createWorld, type World } from './every-operation/world.ts';
 
 /**
- * Everything that ends with time, right before its end and right after. Times that only one place knows are tested there:
- * AAL2 session (identity.test.ts), upload URL (bulk-create.test.ts), renditions (documents.test.ts), results
+ * Everything that ends with time, right before its end and right after. Times
+ * that only one place knows are tested there: AAL2 session (identity.test.ts),
+ * upload URL (bulk-create.test.ts), renditions (documents.test.ts), results
  * (consolidated-results.test.ts).
  */
-const [SECOND, MINUTE, HOUR] = [1_000, 60_000, 3_600_000];
+const SECOND = 1_000;
+const MINUTE = 60_000;
+const HOUR = 3_600_000;
 
 let world: World;
 let admin: pg.Client;
@@ -36,25 +57,36 @@ afterAll(async () => {
   await world.close();
 });
 
-/** The gateway's clock stands where a test puts it; timers, and the database's clock, go on. */
+/**
+ * The gateway's clock stands where a test puts it; timers, and the database's
+ * clock, go on.
+ */
 beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
 afterEach(() => void vi.useRealTimers());
 const pass = (ms: number): void => void vi.setSystemTime(Date.now() + ms);
-/** Where the database's clock decides: what it compares becomes that much older. */
+/**
+ * Where the database's clock decides: what it compares becomes that much older.
+ */
 const age = (table: string, column: string, ms: number) =>
-  admin.query(`update ${table} set ${column} = ${column} - make_interval(secs => $1)`, [ms / SECOND]);
+  admin.query(
+    `update ${table} set ${column} = ${column} - make_interval(secs => $1)`,
+    [ms / SECOND],
+  );
 
 const links = createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY);
 const get = (url: string, headers: Record<string, string> = {}) =>
   world.app.inject({ url: url.replace(TEST_BASE_URL, ''), headers });
-const read = async (path: string) => (await world.account.call('GET', path)).json();
+const read = async (path: string) =>
+  (await world.account.call('GET', path)).json();
 
 async function addKey(expiresAt?: Date): Promise<{ 'x-api-key': string }> {
   const apiKey = generateApiKey();
   const key = parseApiKey(apiKey);
   if (key === undefined) throw new Error('not a key');
   const { accountId } = world.account;
-  await world.inSystem((tx) => insertApiKey(tx, { id: uuidv7(), accountId, ...key, expiresAt }));
+  await world.inSystem((tx) =>
+    insertApiKey(tx, { id: uuidv7(), accountId, ...key, expiresAt }),
+  );
   return { 'x-api-key': apiKey };
 }
 const embedToken = async (
@@ -70,7 +102,12 @@ describe('a link', () => {
     [
       'to a document (E14) lasts a minute',
       MINUTE,
-      async () => (await read(`document/download-url?fileName=${(await documentOf(world)).fileName}`)).url,
+      async () =>
+        (
+          await read(
+            `document/download-url?fileName=${(await documentOf(world)).fileName}`,
+          )
+        ).url,
     ],
     [
       'to documents in bulk lasts an hour from its sending',
@@ -89,7 +126,9 @@ describe('a link', () => {
             .executeTakeFirstOrThrow(),
         );
         return (
-          JSON.stringify(linkedBody(links, world.account.accountId, event)).match(/https:[^"]+/)?.[0] ?? ''
+          JSON.stringify(
+            linkedBody(links, world.account.accountId, event),
+          ).match(/https:[^"]+/)?.[0] ?? ''
         );
       },
     ],
@@ -107,9 +146,16 @@ describe('a link', () => {
       72 * HOUR,
       async () => {
         const id = await world.make.patient();
-        const { requestId } = await world.make.call('POST', `patient/${id}/consolidated/query`);
+        const { requestId } = await world.make.call(
+          'POST',
+          `patient/${id}/consolidated/query`,
+        );
         const result = JSON.stringify(
-          await world.blobs.put('consolidated', Buffer.from('{}'), 'application/json'),
+          await world.blobs.put(
+            'consolidated',
+            Buffer.from('{}'),
+            'application/json',
+          ),
         );
         await world.inAccount(({ db }) =>
           db
@@ -118,13 +164,19 @@ describe('a link', () => {
             .where('id', '=', requestId)
             .execute(),
         );
-        return (await read(`patient/${id}/consolidated/query/${requestId}`)).result;
+        return (await read(`patient/${id}/consolidated/query/${requestId}`))
+          .result;
       },
     ],
     [
       'to the result of a bulk create lasts an hour',
       HOUR,
-      async () => (await read(`patient/bulk/${(await bulkIn(world, 'completed')).params?.requestId}`)).result,
+      async () =>
+        (
+          await read(
+            `patient/bulk/${(await bulkIn(world, 'completed')).params?.requestId}`,
+          )
+        ).result,
     ],
   ])('%s', async (_what, lifetimeMs, make) => {
     const url = await make();
@@ -132,7 +184,10 @@ describe('a link', () => {
     expect((await get(url)).statusCode).toBe(200);
     pass(SECOND);
     const late = await get(url);
-    expect([late.statusCode, late.json().detail]).toEqual([410, 'This link has expired; request a new one']);
+    expect([late.statusCode, late.json().detail]).toEqual([
+      410,
+      'This link has expired; request a new one',
+    ]);
   });
 
   test('of a notification lasts ten minutes', async () => {
@@ -151,7 +206,10 @@ describe('an API key', () => {
     const key = await addKey(new Date(Date.now() + HOUR));
     const token = await embedToken(key);
     const patient = `/medical/v1/patient/${await world.make.patient()}`;
-    const both = async () => [(await get(patient, key)).statusCode, (await get(patient, token)).statusCode];
+    const both = async () => [
+      (await get(patient, key)).statusCode,
+      (await get(patient, token)).statusCode,
+    ];
     await age('api_key', 'expires_at', 59 * MINUTE);
     expect(await both()).toEqual([200, 200]);
     await age('api_key', 'expires_at', MINUTE);
@@ -179,31 +237,48 @@ describe('a verification', () => {
 
   test('of an identity waits for seven days', async () => {
     const asked = { patientId: await world.make.patient(), redirectUrl };
-    const { sessionId, expiresAt } = await world.make.call('POST', 'identity/session', asked);
+    const { sessionId, expiresAt } = await world.make.call(
+      'POST',
+      'identity/session',
+      asked,
+    );
     expect(new Date(expiresAt).getTime()).toBe(Date.now() + 7 * 24 * HOUR);
     pass(7 * 24 * HOUR - SECOND);
-    expect((await read(`identity/session/${sessionId}`)).status).toBe('pending');
+    expect((await read(`identity/session/${sessionId}`)).status).toBe(
+      'pending',
+    );
     pass(SECOND);
-    expect((await read(`identity/session/${sessionId}`)).status).toBe('expired');
+    expect((await read(`identity/session/${sessionId}`)).status).toBe(
+      'expired',
+    );
   });
 
   test('by two factors waits for an hour', async () => {
     const proofedIdentityId = await verifiedIdentity(world);
-    const { challengeId } = await world.make.call('POST', 'identity/aal2/challenge', {
-      proofedIdentityId,
-      redirectUrl,
-    });
+    const { challengeId } = await world.make.call(
+      'POST',
+      'identity/aal2/challenge',
+      {
+        proofedIdentityId,
+        redirectUrl,
+      },
+    );
     pass(HOUR - SECOND);
-    expect((await read(`identity/aal2/challenge/${challengeId}`)).status).toBe('pending');
+    expect((await read(`identity/aal2/challenge/${challengeId}`)).status).toBe(
+      'pending',
+    );
     pass(SECOND);
-    expect((await read(`identity/aal2/challenge/${challengeId}`)).status).toBe('expired');
+    expect((await read(`identity/aal2/challenge/${challengeId}`)).status).toBe(
+      'expired',
+    );
   });
 });
 
 describe('an idempotency key', () => {
   test('gives its answer for 24 hours, and then is another request', async () => {
     const key = { 'idempotency-key': 'for a day' };
-    const ask = async () => (await world.account.call('POST', 'token/embed', {}, key)).json().token;
+    const ask = async () =>
+      (await world.account.call('POST', 'token/embed', {}, key)).json().token;
     const first = await ask();
     await age('idempotency_key', 'created_at', 24 * HOUR - 5 * SECOND);
     expect(await ask()).toBe(first);
@@ -214,10 +289,19 @@ describe('an idempotency key', () => {
 
 describe('a limit', () => {
   test('of requests begins anew with the minute that Retry-After names', async () => {
-    const account = await world.addAccount({ settings: { limits: { requestsPerMinute: 2 } } });
+    const account = await world.addAccount({
+      settings: { limits: { requestsPerMinute: 2 } },
+    });
     const ask = () => account.call('GET', 'facility');
-    // The third may fall into the next minute, the fifth cannot be allowed with the first.
-    const answers = [await ask(), await ask(), await ask(), await ask(), await ask()];
+    // The third may fall into the next minute, the fifth cannot be allowed with
+    // the first.
+    const answers = [
+      await ask(),
+      await ask(),
+      await ask(),
+      await ask(),
+      await ask(),
+    ];
     const refused = answers.filter(({ statusCode }) => statusCode === 429);
     expect(refused.length).toBeGreaterThan(0);
     const waitMs = Number(refused.at(-1)?.headers['retry-after']) * SECOND;
@@ -230,12 +314,24 @@ describe('a limit', () => {
 
 describe('the key of a webhook destination', () => {
   test('that was replaced signs as long as the overlap lasts', async () => {
-    await world.account.call('POST', 'settings', { webhookUrl: 'https://hooks.example.org/medical' });
+    await world.account.call('POST', 'settings', {
+      webhookUrl: 'https://hooks.example.org/medical',
+    });
     const before = (await read('settings')).webhookKey;
-    const { webhookKey } = await world.make.call('POST', 'settings/webhook/key', { overlapHours: 2 });
+    const { webhookKey } = await world.make.call(
+      'POST',
+      'settings/webhook/key',
+      { overlapHours: 2 },
+    );
     const keysOfTest = async () => {
-      const { eventId } = await world.make.call('POST', 'settings/webhook/test', {});
-      const [claim] = await world.inAccount((tx) => claimEvents(tx, [{ accountId: tx.accountId, eventId }]));
+      const { eventId } = await world.make.call(
+        'POST',
+        'settings/webhook/test',
+        {},
+      );
+      const [claim] = await world.inAccount((tx) =>
+        claimEvents(tx, [{ accountId: tx.accountId, eventId }]),
+      );
       const sealed = claim?.kind === 'claimed' ? claim.event.keys : [];
       return sealed.map((key) => createWebhookKeys(testKeyRing()).open(key));
     };
@@ -248,7 +344,9 @@ describe('the key of a webhook destination', () => {
 
 describe('a webhook', () => {
   test('is taken by the receiver five minutes before and after it was signed', () => {
-    const [key, body, at] = [generateWebhookKey(), Buffer.from('{}'), new Date()];
+    const key = generateWebhookKey();
+    const body = Buffer.from('{}');
+    const at = new Date();
     const headers = {
       'webhook-id': 'msg_1',
       'webhook-timestamp': String(Math.floor(at.getTime() / SECOND)),
@@ -258,12 +356,8 @@ describe('a webhook', () => {
       vi.setSystemTime(Math.floor(at.getTime() / SECOND) * SECOND + afterMs);
       return isSigned(body, headers, [key]);
     };
-    expect([-301, -300, 0, 300, 301].map((seconds) => isTaken(seconds * SECOND))).toEqual([
-      false,
-      true,
-      true,
-      true,
-      false,
-    ]);
+    expect(
+      [-301, -300, 0, 300, 301].map((seconds) => isTaken(seconds * SECOND)),
+    ).toEqual([false, true, true, true, false]);
   });
 });

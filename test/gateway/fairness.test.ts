@@ -1,17 +1,33 @@
 import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { Agent, request } from 'undici';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  describe,
+  expect,
+  test,
+  vi,
+} from 'vitest';
 import { createKeyCheck } from '../../src/exchange/access/accounts/key-check.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { closedGate } from '../support/gate.ts';
-import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import {
+  createTestGateway,
+  newPerson,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
 
 const CONNECTIONS = 120;
 const UNDER_WAY_MAX = 40;
 /** Longer than anything here takes. */
 const WAIT_MS = 100_000;
-/** So many transactions of a flood may begin while one of another account waits for its own to begin. */
+/**
+ * So many transactions of a flood may begin while one of another account waits
+ * for its own to begin.
+ */
 const TURNS_MAX = 10;
 
 let gateway: TestGateway;
@@ -24,8 +40,10 @@ const agent = new Agent({ connections: CONNECTIONS + 50 });
 
 beforeAll(async () => {
   gateway = await createTestGateway({
-    // The requests of these tests wait behind a locked row for as long as the test takes, which on a busy machine may be longer than
-    // a gateway lets them wait; what is refused then would be missing from what the tests count.
+    // The requests of these tests wait behind a locked row for as long as the
+    // test takes, which on a busy machine may be longer than a gateway lets
+    // them wait; what is refused then would be missing from what the tests
+    // count.
     connectionWaitMs: WAIT_MS,
     accountRequestsMax: UNDER_WAY_MAX,
     watchPressure: (report) => {
@@ -36,7 +54,9 @@ beforeAll(async () => {
     },
   });
   baseUrl = await gateway.app.listen({ host: '127.0.0.1', port: 0 });
-  greedy = await gateway.addAccount({ settings: { limits: { requestsPerMinute: 1_000_000 } } });
+  greedy = await gateway.addAccount({
+    settings: { limits: { requestsPerMinute: 1_000_000 } },
+  });
   other = await gateway.addAccount();
   locker = new pg.Client({ connectionString: gateway.databaseUrl });
   await locker.connect();
@@ -93,9 +113,15 @@ async function send(
 }
 
 const create = (account: TestAccount) =>
-  send(account, 'POST', `/medical/v1/patient?facilityId=${account.facilityId}`, newPerson());
+  send(
+    account,
+    'POST',
+    `/medical/v1/patient?facilityId=${account.facilityId}`,
+    newPerson(),
+  );
 const listed = async (account: TestAccount): Promise<number> => {
-  const { meta } = (await send(account, 'GET', '/medical/v1/patient?count=1')).body;
+  const { meta } = (await send(account, 'GET', '/medical/v1/patient?count=1'))
+    .body;
   return (meta as { itemsInTotal: number }).itemsInTotal;
 };
 
@@ -125,10 +151,16 @@ describe('an account that sends more than can be served', () => {
 
     const flood = Array.from({ length: CONNECTIONS }, (_, index) =>
       index % 3 === 0
-        ? send(greedy, 'PUT', `/medical/v1/patient/${id}?facilityId=${greedy.facilityId}`, person)
+        ? send(
+            greedy,
+            'PUT',
+            `/medical/v1/patient/${id}?facilityId=${greedy.facilityId}`,
+            person,
+          )
         : create(greedy),
     );
-    // Those that are refused come at once; all others wait behind the locked row.
+    // Those that are refused come at once; all others wait behind the locked
+    // row.
     await Promise.race(flood);
 
     const others = await Promise.all([
@@ -136,7 +168,11 @@ describe('an account that sends more than can be served', () => {
       send(undefined, 'GET', '/ready'),
       send(undefined, 'GET', '/health'),
     ]);
-    expect(others.map(({ status }) => status)).toEqual([...Array.from({ length: 20 }, () => 201), 200, 200]);
+    expect(others.map(({ status }) => status)).toEqual([
+      ...Array.from({ length: 20 }, () => 201),
+      200,
+      200,
+    ]);
 
     await release();
     const answers = await Promise.all(flood);
@@ -146,8 +182,12 @@ describe('an account that sends more than can be served', () => {
       expect(retryAfter).toBe('1');
       expect(body).toMatchObject({ status: 503, name: 'SERVICE_UNAVAILABLE' });
     }
-    expect([...new Set(answers.map(({ status }) => status))].sort()).toEqual([200, 201, 503]);
-    expect(await metric('requests_shed_total{reason="account"}')).toBe(shedBefore + refused.length);
+    expect([...new Set(answers.map(({ status }) => status))].sort()).toEqual([
+      200, 201, 503,
+    ]);
+    expect(await metric('requests_shed_total{reason="account"}')).toBe(
+      shedBefore + refused.length,
+    );
     expect(await metric('requests_shed_total{reason="gateway"}')).toBe(0);
     const created = answers.filter(({ status }) => status === 201).length;
     expect(await listed(greedy)).toBe(created + 1);
@@ -158,14 +198,17 @@ describe('an account that sends more than can be served', () => {
     const inTurn = gateway.store.asAccount;
     let begun = 0;
     const begunMeanwhile: number[] = [];
-    const watched = vi.spyOn(gateway.store, 'asAccount').mockImplementation((accountId, work) => {
-      const before = begun;
-      return inTurn(accountId, (tx) => {
-        if (accountId === greedy.accountId) begun += 1;
-        if (accountId === other.accountId) begunMeanwhile.push(begun - before);
-        return work(tx);
+    const watched = vi
+      .spyOn(gateway.store, 'asAccount')
+      .mockImplementation((accountId, work) => {
+        const before = begun;
+        return inTurn(accountId, (tx) => {
+          if (accountId === greedy.accountId) begun += 1;
+          if (accountId === other.accountId)
+            begunMeanwhile.push(begun - before);
+          return work(tx);
+        });
       });
-    });
     const before = { greedy: await listed(greedy), other: await listed(other) };
     let isOver = false;
     const accepted = { greedy: 0, other: 0 };
@@ -177,7 +220,9 @@ describe('an account that sends more than can be served', () => {
         else refused.add(status);
       }
     });
-    await expect.poll(() => accepted.greedy, { timeout: WAIT_MS }).toBeGreaterThan(10);
+    await expect
+      .poll(() => accepted.greedy, { timeout: WAIT_MS })
+      .toBeGreaterThan(10);
     begunMeanwhile.length = 0;
     for (; accepted.other < 5; accepted.other += 1)
       expect(await create(other)).toMatchObject({ status: 201 });
@@ -198,9 +243,15 @@ describe('an account that sends more than can be served', () => {
     const impatient = new AbortController();
     const path = `/medical/v1/patient/${id}?facilityId=${greedy.facilityId}`;
     const hungUp = Array.from({ length: 5 }, () =>
-      send(greedy, 'PUT', path, newPerson(), impatient.signal).catch(() => 'hung up'),
+      send(greedy, 'PUT', path, newPerson(), impatient.signal).catch(
+        () => 'hung up',
+      ),
     );
-    await expect.poll(() => requestShares.underWay(greedy.accountId), { timeout: WAIT_MS }).toBe(5);
+    await expect
+      .poll(() => requestShares.underWay(greedy.accountId), {
+        timeout: WAIT_MS,
+      })
+      .toBe(5);
     await expect.poll(waitingForLocks, { timeout: WAIT_MS }).toBe(5);
     impatient.abort();
     expect(new Set(await Promise.all(hungUp))).toEqual(new Set(['hung up']));
@@ -208,9 +259,17 @@ describe('an account that sends more than can be served', () => {
     expect((await send(undefined, 'GET', '/health')).status).toBe(200);
     expect(requestShares.underWay(greedy.accountId)).toBe(5);
     await release();
-    await expect.poll(() => requestShares.underWay(greedy.accountId), { timeout: WAIT_MS }).toBe(0);
-    const further = await Promise.all(Array.from({ length: UNDER_WAY_MAX }, () => create(greedy)));
-    expect(new Set(further.map(({ status }) => status))).toEqual(new Set([201]));
+    await expect
+      .poll(() => requestShares.underWay(greedy.accountId), {
+        timeout: WAIT_MS,
+      })
+      .toBe(0);
+    const further = await Promise.all(
+      Array.from({ length: UNDER_WAY_MAX }, () => create(greedy)),
+    );
+    expect(new Set(further.map(({ status }) => status))).toEqual(
+      new Set([201]),
+    );
     expect(requestShares.underWay(greedy.accountId)).toBe(0);
   });
 });
@@ -221,13 +280,23 @@ describe('a gateway that cannot keep up', () => {
     const { id } = (await create(greedy)).body;
     const release = await lockPatient(id);
     const path = `/medical/v1/patient/${id}?facilityId=${greedy.facilityId}`;
-    const waiting = Array.from({ length: 30 }, () => send(greedy, 'PUT', path, newPerson()));
-    await expect.poll(() => requestShares.underWay(greedy.accountId), { timeout: WAIT_MS }).toBe(30);
+    const waiting = Array.from({ length: 30 }, () =>
+      send(greedy, 'PUT', path, newPerson()),
+    );
+    await expect
+      .poll(() => requestShares.underWay(greedy.accountId), {
+        timeout: WAIT_MS,
+      })
+      .toBe(30);
     reportPressure(true, 50);
 
     const lookUps = vi.spyOn(gateway.store, 'call');
     const refused = await create(greedy);
-    expect(refused).toMatchObject({ status: 503, retryAfter: '1', body: { name: 'SERVICE_UNAVAILABLE' } });
+    expect(refused).toMatchObject({
+      status: 503,
+      retryAfter: '1',
+      body: { name: 'SERVICE_UNAVAILABLE' },
+    });
     expect(String(refused.body.detail)).toContain('The gateway is overloaded');
     expect(await metric('requests_shed_total{reason="gateway"}')).toBe(1);
     expect(await metric('requests_in_progress')).toBe(30);
@@ -244,7 +313,9 @@ describe('a gateway that cannot keep up', () => {
     reportPressure(false, 300);
     expect(requestShares.refusal(greedy.accountId)).toBeUndefined();
     await release();
-    expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([200]));
+    expect(
+      new Set((await Promise.all(waiting)).map(({ status }) => status)),
+    ).toEqual(new Set([200]));
   });
 });
 
@@ -265,7 +336,9 @@ describe('strangers that try keys', () => {
     const keys = createKeyCheck(slowForStrangers);
     expect((await keys.byHash(good))?.state).toBe('good');
     isFlooded = true;
-    const tried = Array.from({ length: 1_500 }, () => keys.byHash(randomBytes(32)));
+    const tried = Array.from({ length: 1_500 }, () =>
+      keys.byHash(randomBytes(32)),
+    );
     const ends = Promise.allSettled(tried);
     expect((await keys.byHash(good))?.state).toBe('good');
     gate.open();

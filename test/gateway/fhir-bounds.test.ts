@@ -2,7 +2,13 @@ import type { Bundle, OperationOutcome } from 'fhir/r4.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { INCLUDED_MAX } from '../../src/exchange/delivery/fhir-api/search-record.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
-import { createFhirDoor, diagnosticsIn, type FhirDoor, idsIn, inMode } from '../support/fhir-door.ts';
+import {
+  createFhirDoor,
+  diagnosticsIn,
+  type FhirDoor,
+  idsIn,
+  inMode,
+} from '../support/fhir-door.ts';
 
 const [sample] = samples;
 if (sample === undefined) throw new Error('the samples are gone');
@@ -40,7 +46,10 @@ const outcomesOf = (bundle: Bundle) =>
     .join('\n');
 
 test('an answer includes a bounded number of resources, and says how many it left out', async () => {
-  const ids = Array.from({ length: INCLUDED_MAX + 7 }, (_, index) => `o${index}`);
+  const ids = Array.from(
+    { length: INCLUDED_MAX + 7 },
+    (_, index) => `o${index}`,
+  );
   const report = {
     resourceType: 'DiagnosticReport',
     id: 'r',
@@ -49,25 +58,39 @@ test('an answer includes a bounded number of resources, and says how many it lef
     subject,
     result: ids.map((id) => ({ reference: `Observation/${id}` })),
   };
-  const patientId = await deliver([...ids.map((id) => observation(id)), report]);
-  const bundle = await door.bundle(`DiagnosticReport?patient=${patientId}&_include=DiagnosticReport:result`);
+  const patientId = await deliver([
+    ...ids.map((id) => observation(id)),
+    report,
+  ]);
+  const bundle = await door.bundle(
+    `DiagnosticReport?patient=${patientId}&_include=DiagnosticReport:result`,
+  );
   expect(inMode(bundle, 'include')).toHaveLength(INCLUDED_MAX);
-  expect(outcomesOf(bundle)).toContain('7 of the resources to be included are left out');
+  expect(outcomesOf(bundle)).toContain(
+    '7 of the resources to be included are left out',
+  );
   const [reportId] = idsIn([bundle]);
-  const byId = await door.bundle(`DiagnosticReport?_id=${reportId}&_include=DiagnosticReport:result`);
+  const byId = await door.bundle(
+    `DiagnosticReport?_id=${reportId}&_include=DiagnosticReport:result`,
+  );
   expect(inMode(byId, 'include')).toHaveLength(INCLUDED_MAX);
   expect(outcomesOf(byId)).toContain('7 of the resources');
 });
 
 test('a search by ids for more than an answer may hold is refused with what to do; fewer ids are answered', async () => {
-  const large = (id: string) => observation(id, { note: [{ text: id.repeat(3_500_000) }] });
+  const large = (id: string) =>
+    observation(id, { note: [{ text: id.repeat(3_500_000) }] });
   const patientId = await deliver([large('aa'), large('bb'), large('cc')]);
-  const ids = idsIn(await door.pages(`Observation?patient=${patientId}&_elements=code`));
+  const ids = idsIn(
+    await door.pages(`Observation?patient=${patientId}&_elements=code`),
+  );
   expect(ids).toHaveLength(3);
   const refused = await door.get(`Observation?_id=${ids.join(',')}`);
   expect(refused.statusCode).toBe(400);
   expect(refused.body).toContain('ask for fewer ids at a time');
-  expect(idsIn([await door.bundle(`Observation?_id=${ids[0]},${ids[1]}`)])).toHaveLength(2);
+  expect(
+    idsIn([await door.bundle(`Observation?_id=${ids[0]},${ids[1]}`)]),
+  ).toHaveLength(2);
 });
 
 test('large Patients make a short page that has a next one', async () => {
@@ -91,12 +114,18 @@ test('large Patients make a short page that has a next one', async () => {
 
 test('a search takes at most 100 different values of a parameter, and equal ones once', async () => {
   const patientId = await deliver([observation('a')]);
-  const codes = (count: number) => Array.from({ length: count }, (_, index) => `c${index}`);
-  const asking = (values: string[]) => door.get(`Observation?patient=${patientId}&code=${values.join(',')}`);
+  const codes = (count: number) =>
+    Array.from({ length: count }, (_, index) => `c${index}`);
+  const asking = (values: string[]) =>
+    door.get(`Observation?patient=${patientId}&code=${values.join(',')}`);
   expect((await asking([...codes(99), '718-7'])).json().total ?? 1).toBe(1);
-  expect((await asking(Array.from({ length: 500 }, () => '718-7'))).statusCode).toBe(200);
+  expect(
+    (await asking(Array.from({ length: 500 }, () => '718-7'))).statusCode,
+  ).toBe(200);
   const refused = await asking(codes(101));
   expect(refused.statusCode).toBe(400);
   expect(diagnosticsIn(refused.json())).toContain('at most 100 values');
-  expect((await door.get(`Patient?family=${codes(101).join(',')}`)).statusCode).toBe(400);
+  expect(
+    (await door.get(`Patient?family=${codes(101).join(',')}`)).statusCode,
+  ).toBe(400);
 });

@@ -8,7 +8,10 @@ import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
-import { findClient, insertClient } from '../../src/exchange/access/fhir-clients/client-store.ts';
+import {
+  findClient,
+  insertClient,
+} from '../../src/exchange/access/fhir-clients/client-store.ts';
 import { createAssertionCheck } from '../../src/exchange/delivery/fhir-tokens/feature.ts';
 import {
   listClientsCommand,
@@ -17,7 +20,13 @@ import {
 } from '../../src/exchange/operations/admin/clients.ts';
 import type { AdminTarget } from '../../src/exchange/operations/admin/command.ts';
 import { samples } from '../support/deliveries.ts';
-import { createFhirDoor, diagnosticsIn, FHIR_BASE, type FhirDoor, inMode } from '../support/fhir-door.ts';
+import {
+  createFhirDoor,
+  diagnosticsIn,
+  FHIR_BASE,
+  type FhirDoor,
+  inMode,
+} from '../support/fhir-door.ts';
 
 const [sample] = samples;
 if (sample === undefined) throw new Error('there is no sample');
@@ -38,7 +47,12 @@ beforeAll(async () => {
   for (const alg of ALGORITHMS) {
     const pair = await generateKeyPair(alg, { extractable: true });
     pairs.set(alg, pair);
-    keys.push({ ...(await exportJWK(pair.publicKey)), alg, kid: alg, key_ops: ['verify'] });
+    keys.push({
+      ...(await exportJWK(pair.publicKey)),
+      alg,
+      kid: alg,
+      key_ops: ['verify'],
+    });
   }
   jwksFile = join(tmpdir(), `jwks-${uuidv7()}.json`);
   await writeFile(jwksFile, JSON.stringify({ keys }));
@@ -46,7 +60,11 @@ beforeAll(async () => {
 afterAll(() => door.close());
 
 async function register(scopes: string): Promise<string> {
-  const { document } = await registerClientCommand(target, { account: door.accountId, jwksFile, scopes });
+  const { document } = await registerClientCommand(target, {
+    account: door.accountId,
+    jwksFile,
+    scopes,
+  });
   return String(document.clientId);
 }
 
@@ -71,14 +89,19 @@ async function assertion(
     .sign(key);
 }
 
-const ask = (client_assertion: string, scope = 'system/*.rs', changes: Record<string, string> = {}) =>
+const ask = (
+  client_assertion: string,
+  scope = 'system/*.rs',
+  changes: Record<string, string> = {},
+) =>
   door.call(
     'POST',
     'auth/token',
     { 'content-type': 'application/x-www-form-urlencoded', 'x-api-key': '' },
     new URLSearchParams({
       grant_type: 'client_credentials',
-      client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+      client_assertion_type:
+        'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
       client_assertion,
       scope,
       ...changes,
@@ -90,10 +113,15 @@ async function tokenOf(clientId: string, scope?: string): Promise<string> {
   return response.json().access_token;
 }
 const by = (token: string, url: string, headers = {}) =>
-  door.gateway.app.inject({ url, headers: { authorization: `Bearer ${token}`, ...headers } });
+  door.gateway.app.inject({
+    url,
+    headers: { authorization: `Bearer ${token}`, ...headers },
+  });
 
 test('the discovery document names the token endpoint', async () => {
-  const response = await door.gateway.app.inject({ url: '/fhir/R4/.well-known/smart-configuration' });
+  const response = await door.gateway.app.inject({
+    url: '/fhir/R4/.well-known/smart-configuration',
+  });
   expect(response.json()).toMatchObject({
     token_endpoint: TOKEN_URL,
     token_endpoint_auth_methods_supported: ['private_key_jwt'],
@@ -106,18 +134,33 @@ test.each(ALGORITHMS)(
   async (alg) => {
     const clientId = await register('system/*.rs');
     const response = await ask(await assertion(clientId, alg));
-    expect(response.json()).toMatchObject({ token_type: 'bearer', expires_in: 300, scope: 'system/*.rs' });
+    expect(response.json()).toMatchObject({
+      token_type: 'bearer',
+      expires_in: 300,
+      scope: 'system/*.rs',
+    });
     expect(response.headers['cache-control']).toBe('no-store');
-    const read = await by(response.json().access_token, `/fhir/R4/Patient/${patientId}`);
-    expect(read.json()).toMatchObject({ resourceType: 'Patient', id: patientId });
+    const read = await by(
+      response.json().access_token,
+      `/fhir/R4/Patient/${patientId}`,
+    );
+    expect(read.json()).toMatchObject({
+      resourceType: 'Patient',
+      id: patientId,
+    });
   },
 );
 
 test('a token without a scope for reading reads no record, whole or exported, nor how complete it is', async () => {
   for (const scope of ['network-query.start', 'system/Subscription.cruds']) {
     const token = await tokenOf(await register(scope), scope);
-    for (const path of [`Patient/${patientId}/$everything`, 'Patient/$export']) {
-      const refused = await by(token, `/fhir/R4/${path}`, { prefer: 'respond-async' });
+    for (const path of [
+      `Patient/${patientId}/$everything`,
+      'Patient/$export',
+    ]) {
+      const refused = await by(token, `/fhir/R4/${path}`, {
+        prefer: 'respond-async',
+      });
       expect([scope, path, refused.statusCode]).toEqual([scope, path, 403]);
       expect(refused.body).not.toContain('incomplete');
     }
@@ -133,22 +176,42 @@ test('a token permits the types of its scopes only, and the FHIR API only', asyn
   const refused = await by(token, `/fhir/R4/Observation?patient=${patientId}`);
   expect(refused.statusCode).toBe(403);
   expect(diagnosticsIn(refused.json())).toContain('system/Observation.rs');
-  expect(await status(`Patient/${patientId}/$everything?_type=Observation`)).toBe(403);
+  expect(
+    await status(`Patient/${patientId}/$everything?_type=Observation`),
+  ).toBe(403);
   // It would say that what the token may not read was not delivered.
   expect(await status(`Patient/${patientId}/$summary`)).toBe(403);
   expect(await status(`Binary/${patientId}`)).toBe(403);
-  expect(await status('Patient/$export?_type=Observation', { prefer: 'respond-async' })).toBe(403);
-  const everything = (await by(token, `/fhir/R4/Patient/${patientId}/$everything`)).json();
+  expect(
+    await status('Patient/$export?_type=Observation', {
+      prefer: 'respond-async',
+    }),
+  ).toBe(403);
+  const everything = (
+    await by(token, `/fhir/R4/Patient/${patientId}/$everything`)
+  ).json();
   expect(
     new Set(
-      everything.entry.map(({ resource }: { resource: { resourceType: string } }) => resource.resourceType),
+      everything.entry.map(
+        ({ resource }: { resource: { resourceType: string } }) =>
+          resource.resourceType,
+      ),
     ),
   ).toEqual(new Set(['Condition', 'Patient']));
   const including = (
-    await by(token, `/fhir/R4/Condition?patient=${patientId}&_include=*&_revinclude=Provenance:target`)
+    await by(
+      token,
+      `/fhir/R4/Condition?patient=${patientId}&_include=*&_revinclude=Provenance:target`,
+    )
   ).json();
-  expect(inMode(including, 'include').filter(({ resourceType }) => resourceType !== 'Patient')).toEqual([]);
-  const started = await by(token, '/fhir/R4/Patient/$export', { prefer: 'respond-async' });
+  expect(
+    inMode(including, 'include').filter(
+      ({ resourceType }) => resourceType !== 'Patient',
+    ),
+  ).toEqual([]);
+  const started = await by(token, '/fhir/R4/Patient/$export', {
+    prefer: 'respond-async',
+  });
   expect(started.statusCode).toBe(202);
   const row = await door.store.asAccount(door.accountId, (tx) =>
     tx.db.selectFrom('bulk_export').select('types').executeTakeFirst(),
@@ -159,24 +222,34 @@ test('a token permits the types of its scopes only, and the FHIR API only', asyn
   const path = new URL(String(started.headers['content-location'])).pathname;
   expect((await by(token, path)).statusCode).toBe(202);
   expect((await by(other, path)).statusCode).toBe(404);
-  expect((await by(token, `/medical/v1/patient/${patientId}`)).statusCode).toBe(403);
+  expect((await by(token, `/medical/v1/patient/${patientId}`)).statusCode).toBe(
+    403,
+  );
 });
 
 test('a token can be restricted to some of the registered scopes, and not extended', async () => {
   const all = await register('system/*.rs');
-  expect((await ask(await assertion(all), 'system/Condition.read system/Colour.rs')).json().scope).toBe(
+  expect(
+    (
+      await ask(await assertion(all), 'system/Condition.read system/Colour.rs')
+    ).json().scope,
+  ).toBe('system/Condition.rs');
+  const some = await register('system/Condition.rs');
+  expect((await ask(await assertion(some), 'system/*.rs')).json().scope).toBe(
     'system/Condition.rs',
   );
-  const some = await register('system/Condition.rs');
-  expect((await ask(await assertion(some), 'system/*.rs')).json().scope).toBe('system/Condition.rs');
-  expect((await ask(await assertion(some), 'system/Patient.rs')).json().error).toBe('invalid_scope');
+  expect(
+    (await ask(await assertion(some), 'system/Patient.rs')).json().error,
+  ).toBe('invalid_scope');
 });
 
 test('an assertion is accepted once', async () => {
   const clientId = await register('system/*.rs');
   const used = await assertion(clientId);
   const answers = await Promise.all([ask(used), ask(used), ask(used)]);
-  expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 401, 401]);
+  expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([
+    200, 401, 401,
+  ]);
   expect((await ask(used)).json()).toMatchObject({ error: 'invalid_client' });
 });
 
@@ -184,11 +257,16 @@ test.each([
   ['of another audience', { aud: 'https://elsewhere.example.org/token' }],
   ['of another issuer', { iss: 'someone' }],
   ['that has expired', { exp: Math.floor(Date.now() / 1_000) - 120 }],
-  ['that is valid for too long', { exp: Math.floor(Date.now() / 1_000) + 3_600 }],
+  [
+    'that is valid for too long',
+    { exp: Math.floor(Date.now() / 1_000) + 3_600 },
+  ],
   ['without an id', { jti: undefined }],
 ])('an assertion %s is refused', async (_, claims) => {
   const clientId = await register('system/*.rs');
-  const response = await ask(await assertion(clientId, 'ES384', claims as JWTPayload));
+  const response = await ask(
+    await assertion(clientId, 'ES384', claims as JWTPayload),
+  );
   expect(response.statusCode).toBe(401);
   expect(response.json().error).toBe('invalid_client');
 });
@@ -202,9 +280,13 @@ test('an assertion with a key that is not registered, or of no client, is refuse
   expect((await ask(forged)).statusCode).toBe(401);
   expect((await ask(await assertion(uuidv7()))).statusCode).toBe(401);
   expect((await ask('nonsense')).statusCode).toBe(401);
-  expect((await ask(await assertion(clientId), 'system/*.rs', { grant_type: 'password' })).json().error).toBe(
-    'unsupported_grant_type',
-  );
+  expect(
+    (
+      await ask(await assertion(clientId), 'system/*.rs', {
+        grant_type: 'password',
+      })
+    ).json().error,
+  ).toBe('unsupported_grant_type');
 });
 
 test('refused assertions are in the audit of the account, and a used one is as well', async () => {
@@ -212,7 +294,11 @@ test('refused assertions are in the audit of the account, and a used one is as w
   const used = await assertion(clientId);
   await ask(used);
   await ask(used);
-  await ask(await assertion(clientId, 'ES384', { aud: 'https://elsewhere.example.org/token' }));
+  await ask(
+    await assertion(clientId, 'ES384', {
+      aud: 'https://elsewhere.example.org/token',
+    }),
+  );
   await ask(await assertion(clientId), 'system/Colour.rs');
   const entries = await door.store.asAccount(door.accountId, (tx) =>
     tx.db
@@ -223,25 +309,39 @@ test('refused assertions are in the audit of the account, and a used one is as w
       .execute(),
   );
   expect(entries).toEqual(
-    ['200', '401', '401', '400'].map((outcome) => ({ operation: 'fhirToken', outcome })),
+    ['200', '401', '401', '400'].map((outcome) => ({
+      operation: 'fhirToken',
+      outcome,
+    })),
   );
 });
 
 test('tokens count towards the limit of requests of the account; refused assertions do not', async () => {
   const other = uuidv7();
   const limits = { requestsPerMinute: 2 };
-  await door.store.asSystem((tx) => insertAccount(tx, { id: other, name: 'Limited', settings: { limits } }));
+  await door.store.asSystem((tx) =>
+    insertAccount(tx, { id: other, name: 'Limited', settings: { limits } }),
+  );
   const { document } = await registerClientCommand(target, {
-    ...{ account: other, jwksFile, scopes: 'system/*.rs' },
+    account: other,
+    jwksFile,
+    scopes: 'system/*.rs',
   });
   const clientId = String(document.clientId);
   for (let times = 0; times < 3; times += 1)
     expect(
-      (await ask(await assertion(clientId, 'ES384', { aud: 'https://elsewhere.example.org' }))).statusCode,
+      (
+        await ask(
+          await assertion(clientId, 'ES384', {
+            aud: 'https://elsewhere.example.org',
+          }),
+        )
+      ).statusCode,
     ).toBe(401);
   const statuses: number[] = [];
   // Five exceed the limit even if a new minute begins in between.
-  for (let times = 0; times < 5; times += 1) statuses.push((await ask(await assertion(clientId))).statusCode);
+  for (let times = 0; times < 5; times += 1)
+    statuses.push((await ask(await assertion(clientId))).statusCode);
   expect(statuses[0]).toBe(200);
   expect(statuses).toContain(429);
 });
@@ -249,12 +349,18 @@ test('tokens count towards the limit of requests of the account; refused asserti
 test('revoking a client ends its tokens at once', async () => {
   const clientId = await register('system/*.rs');
   const token = await tokenOf(clientId);
-  expect((await by(token, `/fhir/R4/Patient/${patientId}`)).statusCode).toBe(200);
+  expect((await by(token, `/fhir/R4/Patient/${patientId}`)).statusCode).toBe(
+    200,
+  );
   await revokeClientCommand(target, clientId);
-  expect((await by(token, `/fhir/R4/Patient/${patientId}`)).statusCode).toBe(401);
+  expect((await by(token, `/fhir/R4/Patient/${patientId}`)).statusCode).toBe(
+    401,
+  );
   expect((await ask(await assertion(clientId))).statusCode).toBe(401);
   const { document } = await listClientsCommand(target, door.accountId);
-  expect(document.clients).toContainEqual(expect.objectContaining({ clientId, revokedAt: expect.any(Date) }));
+  expect(document.clients).toContainEqual(
+    expect.objectContaining({ clientId, revokedAt: expect.any(Date) }),
+  );
 });
 
 describe('keys at an address', () => {
@@ -265,21 +371,34 @@ describe('keys at an address', () => {
     asked += 1;
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(served());
   });
-  beforeAll(() => new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)));
+  beforeAll(
+    () =>
+      new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve)),
+  );
   afterAll(() => void server.close());
 
   async function registerAt(path: string): Promise<string> {
-    const [id, jwksUrl] = [uuidv7(), `http://127.0.0.1:${(server.address() as AddressInfo).port}/${path}`];
-    const client = { id, accountId: door.accountId, keys: { jwksUrl }, scopes: ['system/*.rs'] };
+    const id = uuidv7();
+    const jwksUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}/${path}`;
+    const client = {
+      id,
+      accountId: door.accountId,
+      keys: { jwksUrl },
+      scopes: ['system/*.rs'],
+    };
     await door.store.asSystem((tx) => insertClient(tx, client));
     return id;
   }
-  /** The gateway of the embedded stack, whose clients may be on this machine. */
+  /**
+   * The gateway of the embedded stack, whose clients may be on this machine.
+   */
   const onThisMachine = async (clientId: string) => {
     const check = createAssertionCheck(TOKEN_URL, { allowLoopback: true });
     const client = await door.store.asSystem((tx) => findClient(tx, clientId));
     if (client === undefined) throw new Error('no such client');
-    return { verify: async () => check.verify(await assertion(clientId), client) };
+    return {
+      verify: async () => check.verify(await assertion(clientId), client),
+    };
   };
 
   test('are read up to a bound after decompression, and a failed address rests', async () => {
@@ -302,7 +421,9 @@ describe('keys at an address', () => {
     asked = 0;
     const response = await ask(await assertion(await registerAt('private')));
     expect(response.statusCode).toBe(401);
-    expect(response.json().error_description).toContain('the keys cannot be fetched');
+    expect(response.json().error_description).toContain(
+      'the keys cannot be fetched',
+    );
     expect(asked).toBe(0);
   });
 });
@@ -310,7 +431,9 @@ describe('keys at an address', () => {
 test.each([[['a', 'b']], [{ a: 1 }], [7], [true]])(
   'an assertion with %j as its subject is refused like one of an unknown client',
   async (sub) => {
-    const response = await ask(await assertion(uuidv7(), 'ES384', { sub } as unknown as JWTPayload));
+    const response = await ask(
+      await assertion(uuidv7(), 'ES384', { sub } as unknown as JWTPayload),
+    );
     expect(response.statusCode).toBe(401);
     expect(response.json().error).toBe('invalid_client');
   },
@@ -320,15 +443,26 @@ test('the public keys are registered, never a private one, and the address of ke
   const options = { account: door.accountId, scopes: 'system/*.rs' };
   const file = join(tmpdir(), `jwks-${uuidv7()}.json`);
   const key = pairs.get('ES384')?.privateKey;
-  await writeFile(file, JSON.stringify({ keys: [key && (await exportJWK(key))] }));
-  await expect(registerClientCommand(target, { ...options, jwksFile: file })).rejects.toThrow('private key');
-  await expect(registerClientCommand(target, { ...options, jwksUrl: 'http://a.example' })).rejects.toThrow(
-    'https',
+  await writeFile(
+    file,
+    JSON.stringify({ keys: [key && (await exportJWK(key))] }),
   );
-  await expect(registerClientCommand(target, options)).rejects.toThrow('either');
-  await expect(registerClientCommand(target, { ...options, jwksFile, scopes: 'user/*.rs' })).rejects.toThrow(
-    'system/',
+  await expect(
+    registerClientCommand(target, { ...options, jwksFile: file }),
+  ).rejects.toThrow('private key');
+  await expect(
+    registerClientCommand(target, { ...options, jwksUrl: 'http://a.example' }),
+  ).rejects.toThrow('https');
+  await expect(registerClientCommand(target, options)).rejects.toThrow(
+    'either',
   );
+  await expect(
+    registerClientCommand(target, {
+      ...options,
+      jwksFile,
+      scopes: 'user/*.rs',
+    }),
+  ).rejects.toThrow('system/');
 });
 
 test('what a client reads is in the audit under its name', async () => {

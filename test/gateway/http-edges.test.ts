@@ -1,7 +1,12 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { errorBodySchema } from '../../src/contract/errors.ts';
-import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import {
+  createTestGateway,
+  newPerson,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
 
 let gateway: TestGateway;
 let account: TestAccount;
@@ -10,13 +15,23 @@ let port: number;
 beforeAll(async () => {
   gateway = await createTestGateway();
   account = await gateway.addAccount();
-  const made = await account.call('POST', `patient?facilityId=${account.facilityId}`, newPerson());
+  const made = await account.call(
+    'POST',
+    `patient?facilityId=${account.facilityId}`,
+    newPerson(),
+  );
   patientId = made.json().id;
-  port = Number(new URL(await gateway.app.listen({ host: '127.0.0.1', port: 0 })).port);
+  port = Number(
+    new URL(await gateway.app.listen({ host: '127.0.0.1', port: 0 })).port,
+  );
 });
 afterAll(() => gateway.close());
 
-const call = (method: string, url: string, headers: Record<string, string> = {}) =>
+const call = (
+  method: string,
+  url: string,
+  headers: Record<string, string> = {},
+) =>
   gateway.app.inject({
     method: method as 'GET',
     url: url.replace('{patient}', patientId),
@@ -33,7 +48,11 @@ test.each([
   ['GET', '/fhir/R4/Observation?patient=x'],
 ])('no cache keeps what a caller is answered: %s %s', async (method, url) => {
   expect((await call(method, url)).headers['cache-control']).toBe('no-store');
-  expect((await call(method, url, { 'x-api-key': 'wrong' })).headers['cache-control']).toBe('no-store');
+  expect(
+    (await call(method, url, { 'x-api-key': 'wrong' })).headers[
+      'cache-control'
+    ],
+  ).toBe('no-store');
 });
 
 describe('a method', () => {
@@ -52,25 +71,42 @@ describe('a method', () => {
     ['DELETE', '/medical/v1/patient/bulk', 'GET, HEAD, POST'],
     ['PUT', '/medical/v1/patient/external-id', 'GET, HEAD'],
     ['PATCH', '/medical/v1/patient/bulk', 'GET, HEAD, POST'],
-  ])('%s that %s does not know is told which it knows', async (method, url, allow) => {
-    const answer = await call(method, url);
-    expect([answer.statusCode, answer.headers.allow]).toEqual([405, allow]);
-    expect(errorBodySchema.parse(answer.json()).detail).toBe(`This path supports only ${allow}`);
-  });
+  ])(
+    '%s that %s does not know is told which it knows',
+    async (method, url, allow) => {
+      const answer = await call(method, url);
+      expect([answer.statusCode, answer.headers.allow]).toEqual([405, allow]);
+      expect(errorBodySchema.parse(answer.json()).detail).toBe(
+        `This path supports only ${allow}`,
+      );
+    },
+  );
 
   test('a method that the path does not know is a 405 whatever the body is', async () => {
     for (const url of ['/medical/v1/patient/bulk', '/fhir/R4/metadata']) {
-      const headers = { 'x-api-key': account.apiKey, 'content-type': 'application/xml' };
-      const answer = await gateway.app.inject({ method: 'PUT', url, headers, payload: '<x/>' });
+      const headers = {
+        'x-api-key': account.apiKey,
+        'content-type': 'application/xml',
+      };
+      const answer = await gateway.app.inject({
+        method: 'PUT',
+        url,
+        headers,
+        payload: '<x/>',
+      });
       expect([url, answer.statusCode]).toEqual([url, 405]);
     }
   });
 
   test('HEAD is answered as GET, without a body, and needs a key too', async () => {
-    const [get, head] = [await call('GET', '/medical/v1/cohort'), await call('HEAD', '/medical/v1/cohort')];
+    const get = await call('GET', '/medical/v1/cohort');
+    const head = await call('HEAD', '/medical/v1/cohort');
     expect([head.statusCode, head.body]).toEqual([200, '']);
     expect(head.headers['content-length']).toBe(get.headers['content-length']);
-    expect((await call('HEAD', '/medical/v1/cohort', { 'x-api-key': 'wrong' })).statusCode).toBe(401);
+    expect(
+      (await call('HEAD', '/medical/v1/cohort', { 'x-api-key': 'wrong' }))
+        .statusCode,
+    ).toBe(401);
   });
 });
 
@@ -85,14 +121,30 @@ describe('an address', () => {
 
   test.each([
     ['/medical/v1/unknown', 404, 'There is no operation at this path'],
-    ['/medical/v1//patient/{patient}', 404, 'There is no operation at this path'],
+    [
+      '/medical/v1//patient/{patient}',
+      404,
+      'There is no operation at this path',
+    ],
     ['/Medical/v1/cohort', 404, 'There is no operation at this path'],
     ['/medical/v2/cohort', 404, 'There is no operation at this path'],
     ['/medical/v1/patient/%zz', 400, 'The URL is not valid'],
     ['/medical/v1/patient/..%2Fcohort', 400, 'expected a UUID'],
-    [`/medical/v1/patient/${'a'.repeat(300)}`, 400, 'A path segment of the URL is too long'],
-    ['/medical/v1/patient?count=1&count=2', 400, 'count: is given 2 times; give it once'],
-    ['/medical/v1/document?patientId={patient}&patientId=x', 400, 'patientId: is given 2 times'],
+    [
+      `/medical/v1/patient/${'a'.repeat(300)}`,
+      400,
+      'A path segment of the URL is too long',
+    ],
+    [
+      '/medical/v1/patient?count=1&count=2',
+      400,
+      'count: is given 2 times; give it once',
+    ],
+    [
+      '/medical/v1/document?patientId={patient}&patientId=x',
+      400,
+      'patientId: is given 2 times',
+    ],
     [
       `/medical/v1/patient?externalId=${'x'.repeat(201)}`,
       400,
@@ -101,9 +153,14 @@ describe('an address', () => {
     ['/medical/v1/patient?externalId=a%00b', 400, 'a NUL character'],
   ])('%s is %d', async (url, status, detail) => {
     const answer = await call('GET', url.replace('{patient}', patientId));
-    expect([answer.statusCode, errorBodySchema.parse(answer.json()).status]).toEqual([status, status]);
+    expect([
+      answer.statusCode,
+      errorBodySchema.parse(answer.json()).status,
+    ]).toEqual([status, status]);
     expect(answer.json().detail).toContain(detail);
-    expect(answer.headers['x-request-id']).toBe(answer.json().instance.replace('urn:uuid:', ''));
+    expect(answer.headers['x-request-id']).toBe(
+      answer.json().instance.replace('urn:uuid:', ''),
+    );
   });
 });
 
@@ -125,9 +182,17 @@ describe('what is no request', () => {
       `GET /medical/v1/patient?filters=${'a'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`,
       431,
     ],
-    ['headers of 20 kB', `GET /health HTTP/1.1\r\nhost: x\r\nx-large: ${'a'.repeat(20_000)}\r\n\r\n`, 431],
+    [
+      'headers of 20 kB',
+      `GET /health HTTP/1.1\r\nhost: x\r\nx-large: ${'a'.repeat(20_000)}\r\n\r\n`,
+      431,
+    ],
     ['a line that is no HTTP', 'HELLO\r\n\r\n', 400],
-    ['two lengths', 'GET /health HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n', 400],
+    [
+      'two lengths',
+      'GET /health HTTP/1.1\r\nhost: x\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n',
+      400,
+    ],
   ])('%s is answered by a problem document', async (_what, text, status) => {
     const [head = '', body = ''] = (await raw(text)).split('\r\n\r\n');
     expect(head).toContain(`HTTP/1.1 ${status} `);

@@ -21,14 +21,18 @@ test('our public keys are readable without an API key, and may be cached for fiv
   expect(headers['cache-control']).toBe('public, max-age=300');
   const { keys } = JSON.parse(body) as { keys: Record<string, string>[] };
   expect(keys).toHaveLength(2);
-  for (const key of keys) expect(key).toMatchObject({ use: 'sig', kid: expect.any(String) });
+  for (const key of keys)
+    expect(key).toMatchObject({ use: 'sig', kid: expect.any(String) });
   expect(body).not.toContain('"d"');
 });
 
 test('a rotation of our keys is in the audit of every account, with the ids of the new keys', async () => {
   const { store } = gateway;
   const accounts = [await gateway.addAccount(), await gateway.addAccount()];
-  const target = { store, openKeyRing: async () => testKeyRing() } as unknown as AdminTarget;
+  const target = {
+    store,
+    openKeyRing: async () => testKeyRing(),
+  } as unknown as AdminTarget;
   const entriesOf = ({ accountId }: { accountId: string }) =>
     store.asSystem((tx) =>
       tx.db
@@ -43,10 +47,17 @@ test('a rotation of our keys is in the audit of every account, with the ids of t
   for (const account of accounts) {
     const entries = await entriesOf(account);
     expect(entries.map(({ operation }) => operation).sort()).toEqual(
-      ['rotateSigningKey', 'rotateSigningKeyAtOnce'].flatMap((operation) => [operation, operation]),
+      ['rotateSigningKey', 'rotateSigningKeyAtOnce'].flatMap((operation) => [
+        operation,
+        operation,
+      ]),
     );
-    const published = (document.keys as { kid: string }[]).map(({ kid }) => kid);
-    expect(entries.map(({ kid }) => kid)).toEqual(expect.arrayContaining(published));
+    const published = (document.keys as { kid: string }[]).map(
+      ({ kid }) => kid,
+    );
+    expect(entries.map(({ kid }) => kid)).toEqual(
+      expect.arrayContaining(published),
+    );
   }
 });
 
@@ -59,9 +70,12 @@ test('a flood of readers costs the database one read, and a read that fails is r
   };
   const app = Fastify();
   addJwksRoute(app, { store: { asSystem } as never });
-  const read = async () => (await app.inject('/.well-known/jwks.json')).statusCode;
+  const read = async () =>
+    (await app.inject('/.well-known/jwks.json')).statusCode;
   expect(await read()).toBe(500);
-  expect(await Promise.all(Array.from({ length: 50 }, read))).toEqual(Array(50).fill(200));
+  expect(await Promise.all(Array.from({ length: 50 }, read))).toEqual(
+    Array(50).fill(200),
+  );
   expect(reads).toBe(2);
   await app.close();
 });

@@ -1,6 +1,11 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestGateway, TEST_BASE_URL, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import {
+  createTestGateway,
+  TEST_BASE_URL,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
 
 const PATIENTS = 100_000;
 let gateway: TestGateway;
@@ -19,9 +24,16 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 test('100,000 patients are added by one call, listed page by page, and removed by one call', async () => {
-  const { id } = (await account.call('POST', 'cohort', { name: 'Everybody' })).json();
-  const added = await account.call('POST', `cohort/${id}/patient`, { allPatients: true });
-  expect(added.json()).toMatchObject({ cohort: { size: PATIENTS }, skipped: { total: 3 } });
+  const { id } = (
+    await account.call('POST', 'cohort', { name: 'Everybody' })
+  ).json();
+  const added = await account.call('POST', `cohort/${id}/patient`, {
+    allPatients: true,
+  });
+  expect(added.json()).toMatchObject({
+    cohort: { size: PATIENTS },
+    skipped: { total: 3 },
+  });
 
   for (const sort of ['id=asc', 'createdAt=desc']) {
     const seen = new Set<string>();
@@ -35,7 +47,9 @@ test('100,000 patients are added by one call, listed page by page, and removed b
     expect(seen.size).toBe(200);
   }
 
-  const removed = await account.call('DELETE', `cohort/${id}/patient`, { allPatients: true });
+  const removed = await account.call('DELETE', `cohort/${id}/patient`, {
+    allPatients: true,
+  });
   expect(removed.json()).toMatchObject({
     message: '100000 patients removed from the cohort',
     cohort: { size: 0 },

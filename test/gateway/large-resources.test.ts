@@ -7,12 +7,19 @@ import {
 } from '../../src/exchange/records/reading/read-consolidated.ts';
 import { openRecordReader } from '../../src/exchange/records/summary/section.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
-import { createFhirDoor, type FhirDoor, idsIn, resourcesIn } from '../support/fhir-door.ts';
+import {
+  createFhirDoor,
+  type FhirDoor,
+  idsIn,
+  resourcesIn,
+} from '../support/fhir-door.ts';
 import { TEST_BASE_URL } from '../support/gateway.ts';
 
 const RESOURCE_BYTES = 1_000_000;
 const RESOURCES = 12;
-/** What is held at once: 8 MB, the resource that exceeds them, and what we add. */
+/**
+ * What is held at once: 8 MB, the resource that exceeds them, and what we add.
+ */
 const HELD_BYTES_MAX = 8_000_000 + 1.1 * RESOURCE_BYTES;
 
 let door: FhirDoor;
@@ -40,10 +47,15 @@ beforeAll(async () => {
 afterAll(() => door?.close());
 
 const sizeOf = (value: unknown) => Buffer.byteLength(JSON.stringify(value));
-const all = Array.from({ length: RESOURCES }, (_, index) => `value ${index}`).sort();
+const all = Array.from(
+  { length: RESOURCES },
+  (_, index) => `value ${index}`,
+).sort();
 const codesOf = (resources: readonly object[]) =>
   resources
-    .filter((each) => 'resourceType' in each && each.resourceType === 'Observation')
+    .filter(
+      (each) => 'resourceType' in each && each.resourceType === 'Observation',
+    )
     .map((each) => ('code' in each ? (each.code as { text: string }).text : ''))
     .sort();
 
@@ -62,7 +74,9 @@ test('a record of large resources is read in pages that fit in memory, each reso
   const everything = await door.bundle(`Patient/${patientId}/$everything`);
   expect(codesOf(resourcesIn(everything))).toEqual(all);
   const pages = await door.pages(`Patient/${patientId}/$everything?_count=9`);
-  expect(pages.map((page) => codesOf(resourcesIn(page)).length)).toEqual([9, 3]);
+  expect(pages.map((page) => codesOf(resourcesIn(page)).length)).toEqual([
+    9, 3,
+  ]);
   expect(codesOf(pages.flatMap(resourcesIn))).toEqual(all);
 });
 
@@ -70,23 +84,32 @@ test.each([
   ['all', 32_000_000],
   ['the types that come before there is no more room', 10_000_000],
   ['nothing', 0],
-])('a summary that keeps %s of such a record reads each resource once for each table', async (_, left) => {
-  const kept = { left };
-  const of = { accountId: door.accountId, patientId, filter: {} };
-  const reader = await openRecordReader(door.store, of, kept);
-  for (const types of [['Observation', 'Patient'], ['Observation'], ['Condition']]) {
-    const read: { id: string; resourceType: string; content: object }[] = [];
-    for await (const each of reader.read(types)) read.push(each);
-    expect(read.filter(({ resourceType }) => resourceType === 'Patient')).toHaveLength(
-      Number(types.length > 1),
-    );
-    expect(codesOf(read.map(({ content }) => content))).toEqual(types.includes('Observation') ? all : []);
-  }
-  // At most a page more than there was room for.
-  expect(kept.left).toBeGreaterThan(-HELD_BYTES_MAX);
-  reader.close();
-  expect(kept.left).toBe(left);
-});
+])(
+  'a summary that keeps %s of such a record reads each resource once for each table',
+  async (_, left) => {
+    const kept = { left };
+    const of = { accountId: door.accountId, patientId, filter: {} };
+    const reader = await openRecordReader(door.store, of, kept);
+    for (const types of [
+      ['Observation', 'Patient'],
+      ['Observation'],
+      ['Condition'],
+    ]) {
+      const read: { id: string; resourceType: string; content: object }[] = [];
+      for await (const each of reader.read(types)) read.push(each);
+      expect(
+        read.filter(({ resourceType }) => resourceType === 'Patient'),
+      ).toHaveLength(Number(types.length > 1));
+      expect(codesOf(read.map(({ content }) => content))).toEqual(
+        types.includes('Observation') ? all : [],
+      );
+    }
+    // At most a page more than there was room for.
+    expect(kept.left).toBeGreaterThan(-HELD_BYTES_MAX);
+    reader.close();
+    expect(kept.left).toBe(left);
+  },
+);
 
 test.each([
   ['everything', null],
@@ -96,7 +119,11 @@ test.each([
   const member = { ordinal: 1, patientId, isWhole: false };
   const lines: object[] = [];
   const of = { accountId: door.accountId, member, filter, since };
-  for await (const page of readPatient({ ...door, publicBaseUrl: TEST_BASE_URL }, of, undefined)) {
+  for await (const page of readPatient(
+    { ...door, publicBaseUrl: TEST_BASE_URL },
+    of,
+    undefined,
+  )) {
     expect(sizeOf(page.lines)).toBeLessThan(HELD_BYTES_MAX);
     lines.push(...page.lines.map(({ json }) => json));
   }
@@ -113,6 +140,8 @@ test('a page of a search is shorter when its resources are large, and its pages 
   const some = ids.slice(0, 11);
   const byId = await door.bundle(`Observation?_id=${some.join(',')}`);
   expect(idsIn([byId]).sort()).toEqual(some.toSorted());
-  const count = await door.bundle(`Observation?patient=${patientId}&status=final&_summary=count`);
+  const count = await door.bundle(
+    `Observation?patient=${patientId}&status=final&_summary=count`,
+  );
   expect(count.total).toBe(RESOURCES);
 });

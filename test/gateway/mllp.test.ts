@@ -8,8 +8,19 @@ import { Hl7Message } from '@medplum/core';
 import { Hl7Client, Hl7Connection } from '@medplum/hl7';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { createIntake, type Intake } from '../../src/exchange/messaging/notifications/intake.ts';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  describe,
+  expect,
+  onTestFinished,
+  test,
+} from 'vitest';
+import {
+  createIntake,
+  type Intake,
+} from '../../src/exchange/messaging/notifications/intake.ts';
 import { createMllpAnswer } from '../../src/exchange/messaging/notifications/mllp/answer.ts';
 import { framed } from '../../src/exchange/messaging/notifications/mllp/frames.ts';
 import {
@@ -19,11 +30,24 @@ import {
 } from '../../src/exchange/messaging/notifications/mllp/open-mllp.ts';
 import { createAuthority } from '../support/authority.ts';
 import { closedGate } from '../support/gate.ts';
-import { createTestGateway, newPerson, type TestGateway } from '../support/gateway.ts';
+import {
+  createTestGateway,
+  newPerson,
+  type TestGateway,
+} from '../support/gateway.ts';
 import { TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
 
-const SENDERS = ['mercy', 'general'].map((name) => ({ name, secret: `secret-of-${name}`, timeZone: 'UTC' }));
-const LIMITS = { messageBytes: 10_000, idleMs: 60_000, connections: 10, connectionsOfAddress: 3 };
+const SENDERS = ['mercy', 'general'].map((name) => ({
+  name,
+  secret: `secret-of-${name}`,
+  timeZone: 'UTC',
+}));
+const LIMITS = {
+  messageBytes: 10_000,
+  idleMs: 60_000,
+  connections: 10,
+  connectionsOfAddress: 3,
+};
 const PATIENT = { firstMessageMs: 60_000, frameMs: 60_000 };
 const NO_FOLLOW_UPS = { launch: () => undefined, wake: () => undefined };
 const NO_RECORDINGS = { launch: () => undefined };
@@ -47,14 +71,21 @@ afterEach(async () => {
 });
 
 async function listen(
-  options: { limits?: object; tls?: { cert: string; key: string; clientAuthorities?: string } } = {},
+  options: {
+    limits?: object;
+    tls?: { cert: string; key: string; clientAuthorities?: string };
+  } = {},
   accept?: (usual: Intake) => Intake['accept'],
 ): Promise<{ port: number; listener: MllpListener }> {
   const logger = pino({ level: 'silent' });
   const { store, blobs } = gateway;
   const usual = createIntake({
-    ...{ store, blobs, logger, idHmacKey: TEST_ID_HMAC_KEY },
-    ...{ followUps: NO_FOLLOW_UPS, recordings: NO_RECORDINGS },
+    store,
+    blobs,
+    logger,
+    idHmacKey: TEST_ID_HMAC_KEY,
+    followUps: NO_FOLLOW_UPS,
+    recordings: NO_RECORDINGS,
   });
   const listener = createMllpListener({
     answer: createMllpAnswer({
@@ -77,7 +108,12 @@ async function listen(
 }
 
 let count = 0;
-function adt({ event = 'A01', facility = 'MERCY', visit = 'V1', id = `mllp-${++count}` } = {}): string {
+function adt({
+  event = 'A01',
+  facility = 'MERCY',
+  visit = 'V1',
+  id = `mllp-${++count}`,
+} = {}): string {
   const person = newPerson();
   const now = `${new Date().toISOString().slice(0, 19).replaceAll(/\D/g, '')}+0000`;
   return [
@@ -88,11 +124,20 @@ function adt({ event = 'A01', facility = 'MERCY', visit = 'V1', id = `mllp-${++c
   ].join('\r');
 }
 const messages = async (): Promise<number> =>
-  (await gateway.store.asSystem((tx) => sql`select from inbound_message`.execute(tx.db))).rows.length;
+  (
+    await gateway.store.asSystem((tx) =>
+      sql`select from inbound_message`.execute(tx.db),
+    )
+  ).rows.length;
 const codeOf = (ack: Hl7Message) =>
-  [ack.getSegment('MSA')?.getField(1), ack.getSegment('MSA')?.getField(2)].join(' ');
+  [ack.getSegment('MSA')?.getField(1), ack.getSegment('MSA')?.getField(2)].join(
+    ' ',
+  );
 
-/** A plain connection, and the acknowledgement codes and control ids that arrive on it. */
+/**
+ * A plain connection, and the acknowledgement codes and control ids that arrive
+ * on it.
+ */
 async function open(port: number) {
   const socket = connect(port, '127.0.0.1');
   sockets.push(socket);
@@ -102,9 +147,13 @@ async function open(port: number) {
   });
   socket.on('error', () => undefined);
   await once(socket, 'connect');
-  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
+  const closed = new Promise<void>((resolve) =>
+    socket.once('close', () => resolve()),
+  );
   const answers = () =>
-    [...received.matchAll(/MSA\|(\w\w)\|([^\r|]*)/g)].map(([, code, id]) => `${code} ${id}`);
+    [...received.matchAll(/MSA\|(\w\w)\|([^\r|]*)/g)].map(
+      ([, code, id]) => `${code} ${id}`,
+    );
   return {
     socket,
     closed,
@@ -120,7 +169,8 @@ describe('the MLLP listener', () => {
   test('answers a sender that we did not write: AA, AE, AR, and a repetition like the first time', async () => {
     const { port } = await listen();
     const client = new Hl7Client({ host: '127.0.0.1', port, keepAlive: true });
-    const send = async (text: string) => codeOf(await client.sendAndWait(Hl7Message.parse(text)));
+    const send = async (text: string) =>
+      codeOf(await client.sendAndWait(Hl7Message.parse(text)));
     const first = adt({ id: 'first' });
     const stored = await messages();
     expect(await send(first)).toBe('AA first');
@@ -129,7 +179,9 @@ describe('the MLLP listener', () => {
     expect(await messages()).toBe(stored + 1);
     expect(await send(adt({ id: 'lacking', visit: '' }))).toBe('AE lacking');
     expect(await send(adt({ id: 'other', event: 'A99' }))).toBe('AR other');
-    expect(await send(adt({ id: 'stranger', facility: 'ELSEWHERE' }))).toBe('AR stranger');
+    expect(await send(adt({ id: 'stranger', facility: 'ELSEWHERE' }))).toBe(
+      'AR stranger',
+    );
     expect(await messages()).toBe(stored + 1);
     await client.close();
   });
@@ -138,7 +190,9 @@ describe('the MLLP listener', () => {
     const { port } = await listen();
     const { socket, answered } = await open(port);
     const ids = ['one', 'two', 'three', 'four'];
-    const bytes = Buffer.concat(ids.map((id) => framed(adt({ id, visit: id }))));
+    const bytes = Buffer.concat(
+      ids.map((id) => framed(adt({ id, visit: id }))),
+    );
     for (let at = 0; at < bytes.length; at += 97) {
       socket.write(bytes.subarray(at, at + 97));
       if (at % 3 === 0) await new Promise(setImmediate);
@@ -147,13 +201,15 @@ describe('the MLLP listener', () => {
   });
 
   test('answers only after the commit; what is cut off before the answer is sent again and stored once', async () => {
-    const [isWorking, mayCommit] = [closedGate(), closedGate()];
+    const isWorking = closedGate();
+    const mayCommit = closedGate();
     const { port } = await listen({}, (usual) => async (...message) => {
       isWorking.open();
       await mayCommit.passed;
       await usual.accept(...message);
     });
-    const [first, stored] = [await open(port), await messages()];
+    const first = await open(port);
+    const stored = await messages();
     const message = framed(adt({ id: 'cut' }));
     first.socket.write(message);
     await isWorking.passed;
@@ -208,12 +264,15 @@ describe('the MLLP listener', () => {
   });
 
   test('gives the place of the longest silent stranger to who comes, and never that of a sender', async () => {
-    const { port } = await listen({ limits: { connections: 3, connectionsOfAddress: 3 } });
+    const { port } = await listen({
+      limits: { connections: 3, connectionsOfAddress: 3 },
+    });
     const sender = await open(port);
     sender.socket.write(framed(adt({ id: 'genuine' })));
     expect(await sender.answered(1)).toEqual(['AA genuine']);
     const silent = [await open(port), await open(port)];
-    const [next, another] = [await open(port), await open(port)];
+    const next = await open(port);
+    const another = await open(port);
     await Promise.all(silent.map(({ closed }) => closed));
     next.socket.write(framed(adt({ id: 'next' })));
     expect(await next.answered(1)).toEqual(['AA next']);
@@ -227,7 +286,11 @@ describe('the MLLP listener', () => {
 
   test('closes a stranger that sends no message, and anyone whose message does not end', async () => {
     const { port } = await listen({
-      limits: { firstMessageMs: 1_000, frameMs: 1_000, connectionsOfAddress: 9 },
+      limits: {
+        firstMessageMs: 1_000,
+        frameMs: 1_000,
+        connectionsOfAddress: 9,
+      },
     });
     await (await open(port)).closed;
     const slow = await open(port);
@@ -238,7 +301,8 @@ describe('the MLLP listener', () => {
     const sender = await open(port);
     sender.socket.write(framed(adt({ id: 'first' })));
     expect(await sender.answered(1)).toEqual(['AA first']);
-    // The address is known now: an engine may connect long before it has something to send.
+    // The address is known now: an engine may connect long before it has
+    // something to send.
     const waiting = await open(port);
     await new Promise((resolve) => setTimeout(resolve, 1_500));
     waiting.socket.write(framed(adt({ id: 'later' })));
@@ -265,17 +329,25 @@ describe('the MLLP listener', () => {
     sockets.push(socket);
     await once(socket, 'secureConnect');
     const message = Hl7Message.parse(adt({ id: 'let-in', facility: 'ANY' }));
-    expect(codeOf(await new Hl7Connection(socket).sendAndWait(message))).toBe('AA let-in');
+    expect(codeOf(await new Hl7Connection(socket).sendAndWait(message))).toBe(
+      'AA let-in',
+    );
   });
 
   test('finishes the message it is working on when the process ends', async () => {
-    const [isWorking, mayCommit] = [closedGate(), closedGate()];
-    const { port, listener } = await listen({}, (usual) => async (...message) => {
-      isWorking.open();
-      await mayCommit.passed;
-      await usual.accept(...message);
-    });
-    const [busy, idle] = [await open(port), await open(port)];
+    const isWorking = closedGate();
+    const mayCommit = closedGate();
+    const { port, listener } = await listen(
+      {},
+      (usual) =>
+        async (...message) => {
+          isWorking.open();
+          await mayCommit.passed;
+          await usual.accept(...message);
+        },
+    );
+    const busy = await open(port);
+    const idle = await open(port);
     busy.socket.write(framed(adt({ id: 'last' })));
     await isWorking.passed;
     const closed = listener.close();
@@ -293,22 +365,34 @@ describe('the MLLP listener', () => {
     const opened = () =>
       openMllp(
         {
-          ...{ LISTEN_HOST: '127.0.0.1', MLLP_PORT: 0, MLLP_TLS: folder, NOTIFICATION_SENDERS: SENDERS },
-          MLLP_SENDERS: [{ sender: 'general', certificate: 'feed.general.example.org' }],
+          LISTEN_HOST: '127.0.0.1',
+          MLLP_PORT: 0,
+          MLLP_TLS: folder,
+          NOTIFICATION_SENDERS: SENDERS,
+          MLLP_SENDERS: [
+            { sender: 'general', certificate: 'feed.general.example.org' },
+          ],
         },
         {
-          ...{ store, blobs, logger: pino({ level: 'silent' }), idHmacKey: TEST_ID_HMAC_KEY },
-          ...{ followUps: NO_FOLLOW_UPS, recordings: NO_RECORDINGS },
+          store,
+          blobs,
+          logger: pino({ level: 'silent' }),
+          idHmacKey: TEST_ID_HMAC_KEY,
+          followUps: NO_FOLLOW_UPS,
+          recordings: NO_RECORDINGS,
         },
       );
-    await expect(opened()).rejects.toThrow(`MLLP_TLS: tls.crt and tls.key cannot both be read in ${folder}`);
+    await expect(opened()).rejects.toThrow(
+      `MLLP_TLS: tls.crt and tls.key cannot both be read in ${folder}`,
+    );
     const server = await authority.issue('DNS:localhost');
     await writeFile(join(folder, 'tls.crt'), server.cert);
     await writeFile(join(folder, 'tls.key'), server.key);
     await expect(opened()).rejects.toThrow('ca.crt in the folder MLLP_TLS');
     await writeFile(join(folder, 'ca.crt'), authority.cert);
     const listener = await opened();
-    if (listener === undefined) throw new Error('MLLP_PORT is set, but nothing listens');
+    if (listener === undefined)
+      throw new Error('MLLP_PORT is set, but nothing listens');
     listeners.push(listener);
     const { port } = listener.server.address() as AddressInfo;
     const general = await authority.issue('DNS:feed.general.example.org');
@@ -322,12 +406,16 @@ describe('the MLLP listener', () => {
     sockets.push(socket);
     await once(socket, 'secureConnect');
     const message = Hl7Message.parse(adt({ id: 'by-folder', facility: 'ANY' }));
-    expect(codeOf(await new Hl7Connection(socket).sendAndWait(message))).toBe('AA by-folder');
+    expect(codeOf(await new Hl7Connection(socket).sendAndWait(message))).toBe(
+      'AA by-folder',
+    );
   });
 
   test('recognises a sender by its client certificate, and lets in no one without', async () => {
     const server = await authority.issue('DNS:localhost');
-    const { port } = await listen({ tls: { ...server, clientAuthorities: authority.cert } });
+    const { port } = await listen({
+      tls: { ...server, clientAuthorities: authority.cert },
+    });
     const connectAs = (identity: object) => {
       const socket = connectTls({
         port,
@@ -342,12 +430,18 @@ describe('the MLLP listener', () => {
     const send = async (identity: object, message: string) => {
       const socket = connectAs(identity);
       await once(socket, 'secureConnect');
-      return codeOf(await new Hl7Connection(socket).sendAndWait(Hl7Message.parse(message)));
+      return codeOf(
+        await new Hl7Connection(socket).sendAndWait(Hl7Message.parse(message)),
+      );
     };
     const general = await authority.issue('DNS:feed.general.example.org');
-    expect(await send(general, adt({ id: 'by-certificate', facility: 'ANY' }))).toBe('AA by-certificate');
+    expect(
+      await send(general, adt({ id: 'by-certificate', facility: 'ANY' })),
+    ).toBe('AA by-certificate');
     const unknown = await authority.issue('DNS:unknown.example.org');
-    expect(await send(unknown, adt({ id: 'unknown', facility: 'ANY' }))).toBe('AR unknown');
+    expect(await send(unknown, adt({ id: 'unknown', facility: 'ANY' }))).toBe(
+      'AR unknown',
+    );
     const without = connectAs({});
     const [error] = await once(
       without.on('secureConnect', () => without.write(framed(adt()))),

@@ -7,7 +7,12 @@ import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { recordRefusal } from '../../src/exchange/platform/workflows/refusal-store.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
-import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import {
+  createTestGateway,
+  newPerson,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
 import { TEST_DATA_KEYS } from '../support/test-keys.ts';
 
 interface Finding {
@@ -18,7 +23,13 @@ interface Finding {
 }
 
 const QUEUES = [
-  { queue: 'source-lab' as const, type: 'activity' as const, backlog: 7, backlogSeconds: 300, pollers: 2 },
+  {
+    queue: 'source-lab' as const,
+    type: 'activity' as const,
+    backlog: 7,
+    backlogSeconds: 300,
+    pollers: 2,
+  },
 ];
 /** A key whose breaker is of one account's connection. */
 const CONNECTION_ID = uuidv7();
@@ -29,22 +40,35 @@ let patientId: string;
 beforeAll(async () => {
   gateway = await createTestGateway({ readQueues: async () => QUEUES });
   account = await gateway.addAccount();
-  patientId = (await account.call('POST', `patient?facilityId=${account.facilityId}`, newPerson())).json().id;
+  patientId = (
+    await account.call(
+      'POST',
+      `patient?facilityId=${account.facilityId}`,
+      newPerson(),
+    )
+  ).json().id;
 });
 afterAll(() => gateway.close());
 
-/** Nothing listens there: the command must work without Temporal, which it waits for some seconds. */
+/**
+ * Nothing listens there: the command must work without Temporal, which it waits
+ * for some seconds.
+ */
 const absentTemporal = () =>
   createTemporalClient(
     {
-      ...{ TEMPORAL_ADDRESS: '127.0.0.1:1', TEMPORAL_NAMESPACE: 'default' },
-      ...{ TEMPORAL_API_KEY: undefined, DATA_KEYS: TEST_DATA_KEYS },
+      TEMPORAL_ADDRESS: '127.0.0.1:1',
+      TEMPORAL_NAMESPACE: 'default',
+      TEMPORAL_API_KEY: undefined,
+      DATA_KEYS: TEST_DATA_KEYS,
     },
     { lazy: true },
   );
 /** The same without the wait. */
 const refusingTemporal = async () =>
-  Object.assign(await absentTemporal(), { withDeadline: () => Promise.reject(new Error('away')) });
+  Object.assign(await absentTemporal(), {
+    withDeadline: () => Promise.reject(new Error('away')),
+  });
 
 /** `admin ops` with these parts; what it does not use is refused. */
 async function run(argv: string[], parts: Partial<AdminTarget> = {}) {
@@ -52,50 +76,73 @@ async function run(argv: string[], parts: Partial<AdminTarget> = {}) {
   const write = (text: string) => void out.push(text);
   const unused = () => Promise.reject(new Error('not needed here'));
   const exitCode = await runAdmin(['ops', ...argv], {
-    ...{ write, writeError: write },
+    write,
+    writeError: write,
     open: async () => ({
       store: { ...gateway.store, close: async () => undefined },
-      ...{ openKeyRing: unused, openAudit: unused, openBlobs: unused, openTemporal: refusingTemporal },
+      openKeyRing: unused,
+      openAudit: unused,
+      openBlobs: unused,
+      openTemporal: refusingTemporal,
       ...parts,
     }),
   });
   return { exitCode, stdout: out.join('') };
 }
 const findings = async (parts?: Partial<AdminTarget>) =>
-  (JSON.parse((await run(['--json'], parts)).stdout) as { findings: Finding[] }).findings;
+  (JSON.parse((await run(['--json'], parts)).stdout) as { findings: Finding[] })
+    .findings;
 const execute = (statement: ReturnType<typeof sql>) =>
   gateway.store.asSystem((tx) => statement.execute(tx.db));
-const metrics = async () => (await gateway.app.inject({ method: 'GET', url: '/metrics' })).body;
+const metrics = async () =>
+  (await gateway.app.inject({ method: 'GET', url: '/metrics' })).body;
 
 async function addQuery(): Promise<string> {
-  const answer = await account.call('POST', `network/query?patientId=${patientId}`, { sources: ['lab'] });
+  const answer = await account.call(
+    'POST',
+    `network/query?patientId=${patientId}`,
+    { sources: ['lab'] },
+  );
   return answer.json().requestId;
 }
 
 test('admin ops reports Temporal as the only trouble of a quiet system that cannot reach it', async () => {
   expect(await findings({ openTemporal: absentTemporal })).toEqual([
-    expect.objectContaining({ kind: 'stuck', what: expect.stringMatching(/Temporal/) }),
+    expect.objectContaining({
+      kind: 'stuck',
+      what: expect.stringMatching(/Temporal/),
+    }),
   ]);
 });
 
 test('admin ops names each service that does not answer with its remedy, and reports what the others say', async () => {
   const { exitCode, stdout } = await run([], {
-    store: createStore({ databaseUrl: 'postgres://nobody@127.0.0.1:1/none', poolMax: 1 }),
+    store: createStore({
+      databaseUrl: 'postgres://nobody@127.0.0.1:1/none',
+      poolMax: 1,
+    }),
     gatewayUrl: 'http://127.0.0.1:1',
     openTemporal: absentTemporal,
   });
   expect(exitCode).toBe(3);
-  for (const entry of ['PostgreSQL is down', 'Temporal is down', 'The gateway is down'])
+  for (const entry of [
+    'PostgreSQL is down',
+    'Temporal is down',
+    'The gateway is down',
+  ])
     expect(stdout).toContain(`→ docs/operations.md, "${entry}"`);
   expect(stdout).toContain('http://127.0.0.1:1');
 });
 
 test('admin ops lists what is stuck, late, dead-lettered or refused, each with the command that helps', async () => {
-  const [unstarted, failed] = [await addQuery(), await addQuery()];
+  const unstarted = await addQuery();
+  const failed = await addQuery();
   await execute(
     sql`update network_query_run set requested_at = now() - interval '9 days' where query_id = ${unstarted}`,
   );
-  await execute(sql`update network_query_run set ended_at = now() where query_id = ${failed}`);
+  await execute(
+    sql`update network_query_run set ended_at = now() where query_id = ${failed}`,
+  );
   await execute(sql`update network_query_attempt set status = 'failed', completed_at = now(), reason = 'lab answered 401'
     where query_id = ${failed}`);
   await execute(sql`insert into source_connection (connection, reason, opened_at) values
@@ -112,9 +159,14 @@ test('admin ops lists what is stuck, late, dead-lettered or refused, each with t
   await execute(sql`update event set status = 'dead'`);
 
   const found = await findings();
-  const of = (what: RegExp) => found.filter((finding) => what.test(finding.what));
-  expect(of(/network queries without a workflow: 1 of 1/)).toMatchObject([{ kind: 'stuck' }]);
-  expect(of(/network queries: 1 open, the oldest for 9 days/)).toMatchObject([{ kind: 'late' }]);
+  const of = (what: RegExp) =>
+    found.filter((finding) => what.test(finding.what));
+  expect(of(/network queries without a workflow: 1 of 1/)).toMatchObject([
+    { kind: 'stuck' },
+  ]);
+  expect(of(/network queries: 1 open, the oldest for 9 days/)).toMatchObject([
+    { kind: 'late' },
+  ]);
   expect(of(/^source lab refuses all calls/)).toMatchObject([
     { kind: 'refused', help: expect.stringContaining('admin -- sources list') },
   ]);
@@ -137,14 +189,24 @@ test('admin ops lists what is stuck, late, dead-lettered or refused, each with t
 });
 
 test('it lists what was refused because it was not encrypted, for a week, with the entry that helps', async () => {
-  for (const what of ['signal uploaded of bulkPatientCreate', 'signal uploaded of bulkPatientCreate', 'old'])
+  for (const what of [
+    'signal uploaded of bulkPatientCreate',
+    'signal uploaded of bulkPatientCreate',
+    'old',
+  ])
     await gateway.store.asSystem((tx) => recordRefusal(tx, what));
-  await execute(sql`update refused_payload set last_at = now() - interval '8 days' where what = 'old'`);
-  expect((await findings()).filter(({ what }) => /not encrypted/.test(what))).toEqual([
+  await execute(
+    sql`update refused_payload set last_at = now() - interval '8 days' where what = 'old'`,
+  );
+  expect(
+    (await findings()).filter(({ what }) => /not encrypted/.test(what)),
+  ).toEqual([
     expect.objectContaining({
       kind: 'refused',
       count: 2,
-      what: expect.stringMatching(/refused: signal uploaded of bulkPatientCreate; 2 times, last at 2/),
+      what: expect.stringMatching(
+        /refused: signal uploaded of bulkPatientCreate; 2 times, last at 2/,
+      ),
       help: expect.stringContaining('Input that is not encrypted'),
     }),
   ]);
@@ -174,27 +236,49 @@ test('its text fits the terminal and names no person', async () => {
 
 test('what was cancelled on purpose is no failure', async () => {
   const reason = (text: string) =>
-    execute(sql`update network_query_attempt set reason = ${text} where status = 'failed'`);
+    execute(
+      sql`update network_query_attempt set reason = ${text} where status = 'failed'`,
+    );
   await reason('Cancelled on request');
-  expect((await findings()).filter(({ what }) => /failed at lab/.test(what))).toEqual([]);
+  expect(
+    (await findings()).filter(({ what }) => /failed at lab/.test(what)),
+  ).toEqual([]);
   await reason('lab answered 401');
-  expect((await findings()).filter(({ what }) => /failed at lab/.test(what))).toHaveLength(1);
+  expect(
+    (await findings()).filter(({ what }) => /failed at lab/.test(what)),
+  ).toHaveLength(1);
 });
 
 test('a failure that was retried since is no longer listed', async () => {
   await execute(sql`insert into network_query_attempt (query_id, source, attempt, run, account_id, status)
     select query_id, source, attempt + 1, run, account_id, 'running' from network_query_attempt where status = 'failed'`);
-  expect((await findings()).filter(({ what }) => /failed at lab/.test(what))).toEqual([]);
+  expect(
+    (await findings()).filter(({ what }) => /failed at lab/.test(what)),
+  ).toEqual([]);
 });
 
 test('the metrics of a gateway are the same report, without ids in their labels', async () => {
   const text = await metrics();
-  expect(text).toMatch(/^open_work\{kind="network-query",process="gateway"\} \d/m);
-  expect(text).toMatch(/^open_work_not_started\{kind="network-query",process="gateway"\} 1$/m);
-  expect(text).toMatch(/^webhooks_undeliverable\{state="dead",process="gateway"\} 1$/m);
-  expect(text).toMatch(/^account_connections_not_called\{state="open",process="gateway"\} 1$/m);
-  expect(text).toMatch(/^source_state\{source="lab",state="open",process="gateway"\} 1$/m);
-  expect(text).toMatch(/^query_sources_last_hour\{source="lab",outcome="running",process="gateway"\} \d/m);
-  expect(text).toMatch(/^task_queue_backlog\{queue="source-lab",type="activity",process="gateway"\} 7$/m);
+  expect(text).toMatch(
+    /^open_work\{kind="network-query",process="gateway"\} \d/m,
+  );
+  expect(text).toMatch(
+    /^open_work_not_started\{kind="network-query",process="gateway"\} 1$/m,
+  );
+  expect(text).toMatch(
+    /^webhooks_undeliverable\{state="dead",process="gateway"\} 1$/m,
+  );
+  expect(text).toMatch(
+    /^account_connections_not_called\{state="open",process="gateway"\} 1$/m,
+  );
+  expect(text).toMatch(
+    /^source_state\{source="lab",state="open",process="gateway"\} 1$/m,
+  );
+  expect(text).toMatch(
+    /^query_sources_last_hour\{source="lab",outcome="running",process="gateway"\} \d/m,
+  );
+  expect(text).toMatch(
+    /^task_queue_backlog\{queue="source-lab",type="activity",process="gateway"\} 7$/m,
+  );
   expect(text).not.toMatch(/[0-9a-f]{8}-[0-9a-f]{4}-/);
 });

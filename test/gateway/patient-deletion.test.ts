@@ -7,7 +7,10 @@ import {
   createSourceActivities,
 } from '../../src/activities/exchange/network-query.ts';
 import { SOURCE_FAILURE_TYPES } from '../../src/contract/network-query-workflow.ts';
-import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import {
+  SOURCE_TYPES,
+  type SourceType,
+} from '../../src/contract/primitives.ts';
 import {
   consolidatedQueryWorkflowId,
   messageTransmissionWorkflowId,
@@ -21,9 +24,17 @@ import { noteIncomplete } from '../../src/exchange/queries/network-query/timelin
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { SourceConnections } from '../../src/exchange/sources/connections/connections.ts';
-import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connectors/connector.ts';
+import type {
+  SourceConnector,
+  SourcePage,
+} from '../../src/exchange/sources/connectors/connector.ts';
 import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
-import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import {
+  createTestGateway,
+  newPerson,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
 import { runActivity, stepOf } from '../support/network-query-environment.ts';
 import { observation, page } from '../support/source-pages.ts';
 import { takeUp } from '../support/take-up.ts';
@@ -36,18 +47,28 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-/** Steps of workers on the gateway's own database; the source's pages are the test's. */
+/**
+ * Steps of workers on the gateway's own database; the source's pages are the
+ * test's.
+ */
 function workerOf(pages: () => AsyncGenerator<SourcePage>) {
   return workerWith({ begin: async () => ({ kind: 'ready', pages: pages() }) });
 }
 
-function workerWith(connector: Partial<SourceConnector>, connections?: SourceConnections) {
+function workerWith(
+  connector: Partial<SourceConnector>,
+  connections?: SourceConnections,
+) {
   const { store, blobs } = gateway;
-  const connectors = Object.fromEntries(SOURCE_TYPES.map((source) => [source, connector])) as Record<
-    SourceType,
-    SourceConnector
-  >;
-  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete });
+  const connectors = Object.fromEntries(
+    SOURCE_TYPES.map((source) => [source, connector]),
+  ) as Record<SourceType, SourceConnector>;
+  const records = createRecordKeeper({
+    store,
+    blobs,
+    converter: createCcdaConverter(),
+    noteIncomplete,
+  });
   const webhookDispatcher = { send: () => undefined };
   const deps = {
     store,
@@ -65,14 +86,20 @@ function workerWith(connector: Partial<SourceConnector>, connections?: SourceCon
 }
 
 async function newPatient(): Promise<{ id: string; eTag: string }> {
-  const cohort = (await account.call('POST', 'cohort', { name: uuidv7() })).json();
+  const cohort = (
+    await account.call('POST', 'cohort', { name: uuidv7() })
+  ).json();
   const person = newPerson({ externalId: uuidv7(), cohorts: [cohort.id] });
   const url = `patient?facilityId=${account.facilityId}`;
-  return (await account.call('POST', url, person, { 'idempotency-key': uuidv7() })).json();
+  return (
+    await account.call('POST', url, person, { 'idempotency-key': uuidv7() })
+  ).json();
 }
 const startQuery = async (patientId: string): Promise<string> => {
   const body = { sources: { hie: { enabled: true } } };
-  return (await account.call('POST', `network/query?patientId=${patientId}`, body)).json().requestId;
+  return (
+    await account.call('POST', `network/query?patientId=${patientId}`, body)
+  ).json().requestId;
 };
 /** One that is being sent. */
 async function newMessage(patientId: string): Promise<string> {
@@ -93,12 +120,16 @@ async function tablesWith(text: string): Promise<string[]> {
   return gateway.store.asSystem(async (tx) => {
     const { rows: tables } = await sql<{ name: string }>`
       select distinct table_name as name from information_schema.columns
-      where table_schema = 'public' and column_name = 'account_id' order by 1`.execute(tx.db);
+      where table_schema = 'public' and column_name = 'account_id' order by 1`.execute(
+      tx.db,
+    );
     const found: string[] = [];
     for (const { name } of tables) {
       const like = `%${text}%`;
       const { rows } =
-        await sql`select from ${sql.table(name)} as t where t::text like ${like} limit 1`.execute(tx.db);
+        await sql`select from ${sql.table(name)} as t where t::text like ${like} limit 1`.execute(
+          tx.db,
+        );
       if (rows.length > 0) found.push(name);
     }
     return found;
@@ -113,9 +144,14 @@ describe('a patient that is deleted', () => {
     const worker = workerOf(async function* () {
       yield page([observation('one')], { attachments: [attachment] });
     });
-    await runActivity(worker.askSource, stepOf(account.accountId, requestId, 'hie'));
+    await runActivity(
+      worker.askSource,
+      stepOf(account.accountId, requestId, 'hie'),
+    );
     const running = await startQuery(patient.id);
-    const consolidated = (await account.call('POST', `patient/${patient.id}/consolidated/query`)).json();
+    const consolidated = (
+      await account.call('POST', `patient/${patient.id}/consolidated/query`)
+    ).json();
     await gateway.store.asAccount(account.accountId, (tx) =>
       insertEvent(tx, {
         type: 'patient.admit',
@@ -148,19 +184,33 @@ describe('a patient that is deleted', () => {
     );
     expect(rows).toEqual([{ operation: 'deletePatient', outcome: '204' }]);
 
-    for (const url of [`patient/${patient.id}`, `network/query/${running}`, `patient/${patient.id}/cohort`])
+    for (const url of [
+      `patient/${patient.id}`,
+      `network/query/${running}`,
+      `patient/${patient.id}/cohort`,
+    ])
       expect((await account.call('GET', url)).statusCode).toBe(404);
     expect((await remove(patient.id)).statusCode).toBe(404);
   });
 
   test('is refused when it has changed, and not found when it is another account’s', async () => {
     const patient = await newPatient();
-    await account.call('PUT', `patient/${patient.id}/hie-opt-out?hieOptOut=true`);
-    expect((await remove(patient.id, { 'if-match': patient.eTag })).statusCode).toBe(412);
+    await account.call(
+      'PUT',
+      `patient/${patient.id}/hie-opt-out?hieOptOut=true`,
+    );
+    expect(
+      (await remove(patient.id, { 'if-match': patient.eTag })).statusCode,
+    ).toBe(412);
     const other = await gateway.addAccount();
     const answer = await other.call('DELETE', `patient/${patient.id}`);
-    expect([answer.statusCode, answer.json().detail]).toEqual([404, 'Patient not found']);
-    expect((await account.call('GET', `patient/${patient.id}`)).statusCode).toBe(200);
+    expect([answer.statusCode, answer.json().detail]).toEqual([
+      404,
+      'Patient not found',
+    ]);
+    expect(
+      (await account.call('GET', `patient/${patient.id}`)).statusCode,
+    ).toBe(200);
     expect((await account.call('DELETE', 'patient/none')).statusCode).toBe(400);
   });
 
@@ -191,7 +241,9 @@ describe('a patient that is deleted', () => {
       reason: 'The patient was deleted',
       abandoned: true,
     });
-    expect(await runActivity(worker.openNextAttempt, { ...step, attempt: 2 })).toEqual({ attempt: 2 });
+    expect(
+      await runActivity(worker.openNextAttempt, { ...step, attempt: 2 }),
+    ).toEqual({ attempt: 2 });
     expect(await tablesWith(patient.id)).toEqual(['audit_entry']);
     expect(await tablesWith(requestId)).toEqual(['audit_entry']);
   });
@@ -213,18 +265,30 @@ describe('a patient that is deleted', () => {
     });
 
     // Whether the workflow is stopped or first notices that its query is gone.
-    test.each([true, false])('the job is cancelled there (abandoned: %s)', async (abandoned) => {
-      const patient = await newPatient();
-      const requestId = await startQuery(patient.id);
-      const { cancelled, connector } = cancelling();
-      const worker = workerWith(connector);
-      await runActivity(worker.askSource, stepOf(account.accountId, requestId, 'hie'));
-      expect((await remove(patient.id)).statusCode).toBe(204);
-      await runActivity(worker.recordFailedAttempt, ended(requestId, abandoned));
-      await runActivity(worker.recordFailedAttempt, ended(requestId, abandoned));
-      expect(cancelled).toEqual([job]);
-      expect(await tablesWith(requestId)).toEqual(['audit_entry']);
-    });
+    test.each([true, false])(
+      'the job is cancelled there (abandoned: %s)',
+      async (abandoned) => {
+        const patient = await newPatient();
+        const requestId = await startQuery(patient.id);
+        const { cancelled, connector } = cancelling();
+        const worker = workerWith(connector);
+        await runActivity(
+          worker.askSource,
+          stepOf(account.accountId, requestId, 'hie'),
+        );
+        expect((await remove(patient.id)).statusCode).toBe(204);
+        await runActivity(
+          worker.recordFailedAttempt,
+          ended(requestId, abandoned),
+        );
+        await runActivity(
+          worker.recordFailedAttempt,
+          ended(requestId, abandoned),
+        );
+        expect(cancelled).toEqual([job]);
+        expect(await tablesWith(requestId)).toEqual(['audit_entry']);
+      },
+    );
 
     test('the job of each connection is cancelled there', async () => {
       const patient = await newPatient();
@@ -244,7 +308,10 @@ describe('a patient that is deleted', () => {
           },
         },
       );
-      await runActivity(worker.askSource, stepOf(account.accountId, requestId, 'hie'));
+      await runActivity(
+        worker.askSource,
+        stepOf(account.accountId, requestId, 'hie'),
+      );
       await remove(patient.id);
       await runActivity(worker.recordFailedAttempt, ended(requestId));
       expect(cancelled).toEqual([job]);
@@ -262,7 +329,10 @@ describe('a patient that is deleted', () => {
           return { kind: 'accepted', job };
         },
       });
-      await runActivity(worker.askSource, stepOf(account.accountId, requestId, 'hie'));
+      await runActivity(
+        worker.askSource,
+        stepOf(account.accountId, requestId, 'hie'),
+      );
       expect(cancelled).toEqual([job]);
     });
 
@@ -270,13 +340,18 @@ describe('a patient that is deleted', () => {
       const patient = await newPatient();
       const requestId = await startQuery(patient.id);
       const worker = workerWith(cancelling().connector);
-      await runActivity(worker.askSource, stepOf(account.accountId, requestId, 'hie'));
+      await runActivity(
+        worker.askSource,
+        stepOf(account.accountId, requestId, 'hie'),
+      );
       await remove(patient.id);
       const recovery = abandonedJobRecovery(gateway);
       await takeUp(recovery);
       expect(await tablesWith(requestId)).toContain('abandoned_job');
       await gateway.store.asSystem((tx) =>
-        sql`update abandoned_job set noted_at = noted_at - interval '25 hours'`.execute(tx.db),
+        sql`update abandoned_job set noted_at = noted_at - interval '25 hours'`.execute(
+          tx.db,
+        ),
       );
       await takeUp(recovery);
       expect(await tablesWith(requestId)).not.toContain('abandoned_job');
@@ -284,18 +359,33 @@ describe('a patient that is deleted', () => {
   });
 
   test('at the same time as it is changed, asked about and put into a cohort makes no fault', async () => {
-    const cohort = (await account.call('POST', 'cohort', { name: uuidv7() })).json();
+    const cohort = (
+      await account.call('POST', 'cohort', { name: uuidv7() })
+    ).json();
     for (let round = 0; round < 3; round++) {
       const { id } = await newPatient();
       const answers = await Promise.all([
-        account.call('PUT', `patient/${id}/treatment-relationship?treatmentRelationship=false`),
-        account.call('POST', `network/query?patientId=${id}`, { sources: { lab: { enabled: true } } }),
+        account.call(
+          'PUT',
+          `patient/${id}/treatment-relationship?treatmentRelationship=false`,
+        ),
+        account.call('POST', `network/query?patientId=${id}`, {
+          sources: { lab: { enabled: true } },
+        }),
         remove(id),
-        account.call('POST', `cohort/${cohort.id}/patient`, { allPatients: true }),
+        account.call('POST', `cohort/${cohort.id}/patient`, {
+          allPatients: true,
+        }),
         account.call('POST', `patient/${id}/consolidated/query`),
-        account.call('DELETE', `cohort/${cohort.id}/patient`, { patientIds: [id] }),
+        account.call('DELETE', `cohort/${cohort.id}/patient`, {
+          patientIds: [id],
+        }),
       ]);
-      expect(answers.map(({ statusCode }) => statusCode).filter((status) => status >= 500)).toEqual([]);
+      expect(
+        answers
+          .map(({ statusCode }) => statusCode)
+          .filter((status) => status >= 500),
+      ).toEqual([]);
       expect(answers[2]?.statusCode).toBe(204);
       expect(await tablesWith(id)).toEqual(['audit_entry']);
     }
@@ -308,13 +398,21 @@ describe('a patient that is deleted', () => {
     const worker = workerOf(async function* () {
       yield page([observation('one')], { attachments: [attachment] });
     });
-    await runActivity(worker.askSource, stepOf(account.accountId, requestId, 'hie'));
+    await runActivity(
+      worker.askSource,
+      stepOf(account.accountId, requestId, 'hie'),
+    );
     const running = await startQuery(patient.id);
     const { store, blobs } = gateway;
     const parts = { store, logger: pino({ level: 'silent' }) };
     const failing = async () => Promise.reject(new Error('down'));
-    // The request's own background work comes to nothing, as when its process dies.
-    const cut = createErasures({ ...parts, blobs: { delete: failing }, stopWorkflow: failing });
+    // The request's own background work comes to nothing, as when its process
+    // dies.
+    const cut = createErasures({
+      ...parts,
+      blobs: { delete: failing },
+      stopWorkflow: failing,
+    });
     const dying = await createTestGateway({ store, erasures: cut });
     await dying.app.inject({
       method: 'DELETE',
@@ -327,12 +425,19 @@ describe('a patient that is deleted', () => {
 
     const stopped: string[] = [];
     const stopWorkflow = async (id: string) => void stopped.push(id);
-    const half = createErasures({ ...parts, blobs: { delete: failing }, stopWorkflow });
+    const half = createErasures({
+      ...parts,
+      blobs: { delete: failing },
+      stopWorkflow,
+    });
     await expect(takeUp(half.recovery, 10)).rejects.toThrow('down');
     expect(stopped).toEqual([networkQueryWorkflowId(running)]);
     const whole = createErasures({ ...parts, blobs, stopWorkflow });
     expect(await takeUp(whole.recovery, 10)).toBe(2);
-    expect([await gateway.blobCount(), await takeUp(whole.recovery, 10)]).toEqual([before, 0]);
+    expect([
+      await gateway.blobCount(),
+      await takeUp(whole.recovery, 10),
+    ]).toEqual([before, 0]);
   });
 });
 

@@ -1,6 +1,11 @@
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import {
+  createTestGateway,
+  newPerson,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
 
 let gateway: TestGateway;
 let account: TestAccount;
@@ -10,13 +15,21 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const create = (body: unknown) => account.call('POST', `patient?facilityId=${account.facilityId}`, body);
-const addressIn = (zip: string) => ({ addressLine1: '7 Elm Street', city: 'Springfield', state: 'MA', zip });
+const create = (body: unknown) =>
+  account.call('POST', `patient?facilityId=${account.facilityId}`, body);
+const addressIn = (zip: string) => ({
+  addressLine1: '7 Elm Street',
+  city: 'Springfield',
+  state: 'MA',
+  zip,
+});
 const newCohort = async (name: string, purposeOfUse = 'treatment') =>
   (await account.call('POST', 'cohort', { name, purposeOfUse })).json();
 const cohortsOf = async (patientId: string) => {
   const { rows } = await gateway.store.asAccount(account.accountId, (tx) =>
-    sql<{ cohort_id: string }>`select cohort_id from cohort_member where patient_id = ${patientId}`.execute(
+    sql<{
+      cohort_id: string;
+    }>`select cohort_id from cohort_member where patient_id = ${patientId}`.execute(
       tx.db,
     ),
   );
@@ -45,7 +58,9 @@ describe('create patient', () => {
       status: { hieOptOut: false, treatmentRelationship: true },
     });
     expect(answer.headers.etag).toBe(`"${patient.eTag}"`);
-    expect((await account.call('GET', `patient/${patient.id}`)).json()).toEqual(patient);
+    expect((await account.call('GET', `patient/${patient.id}`)).json()).toEqual(
+      patient,
+    );
   });
 
   test('answers 200 for a person with the same names, birth date, gender and one zip, and adds what is new', async () => {
@@ -60,9 +75,14 @@ describe('create patient', () => {
       ...person,
       firstName: [person.firstName.toUpperCase()],
       lastName: `  ${person.lastName.toLowerCase()} `,
-      address: [addressIn('01103'), { ...addressIn('01102-1234'), addressLine1: 'Other Street' }],
+      address: [
+        addressIn('01103'),
+        { ...addressIn('01102-1234'), addressLine1: 'Other Street' },
+      ],
       contact: [{ email: 'new@example.org' }, { phone: '4135550100' }],
-      personalIdentifiers: [{ type: 'driversLicense', state: 'ma', value: 'S1' }],
+      personalIdentifiers: [
+        { type: 'driversLicense', state: 'ma', value: 'S1' },
+      ],
       externalId: undefined,
     });
     expect(again.statusCode).toBe(200);
@@ -75,48 +95,78 @@ describe('create patient', () => {
       '01101',
       '01102',
     ]);
-    expect(merged.contact).toEqual([{ email: 'new@example.org' }, { phone: '4135550100' }]);
-    expect(merged.personalIdentifiers.map(({ type }: { type: string }) => type)).toEqual([
-      'ssn',
-      'driversLicense',
+    expect(merged.contact).toEqual([
+      { email: 'new@example.org' },
+      { phone: '4135550100' },
     ]);
+    expect(
+      merged.personalIdentifiers.map(({ type }: { type: string }) => type),
+    ).toEqual(['ssn', 'driversLicense']);
     expect(merged.externalId).toBe('first');
     expect(merged.eTag).not.toBe(first.eTag);
     // The new zip finds the person from now on.
-    expect((await create({ ...person, address: [addressIn('01103')] })).json().id).toBe(first.id);
+    expect(
+      (await create({ ...person, address: [addressIn('01103')] })).json().id,
+    ).toBe(first.id);
   });
 
   test('keeps every external id findable, names the one that it replaced, and what else it replaced', async () => {
     const person = newPerson({ externalId: 'ehr "7\\7"' });
     const { id } = (await create(person)).json();
     const [panel, form] = [
-      await create({ ...person, externalId: 'panel-7', status: { hieOptOut: true } }),
+      await create({
+        ...person,
+        externalId: 'panel-7',
+        status: { hieOptOut: true },
+      }),
       await create({
         ...person,
         externalId: 'form-7',
-        address: [{ ...addressIn(person.address[0]?.zip ?? ''), addressLine1: '8 Elm Street' }],
+        address: [
+          {
+            ...addressIn(person.address[0]?.zip ?? ''),
+            addressLine1: '8 Elm Street',
+          },
+        ],
       }),
     ].map((answer) => answer.json());
-    expect(panel).toMatchObject({ id, externalId: 'panel-7', externalIds: ['panel-7', 'ehr "7\\7"'] });
-    expect(panel.replaced).toEqual({ externalId: 'ehr "7\\7"', hieOptOut: false });
+    expect(panel).toMatchObject({
+      id,
+      externalId: 'panel-7',
+      externalIds: ['panel-7', 'ehr "7\\7"'],
+    });
+    expect(panel.replaced).toEqual({
+      externalId: 'ehr "7\\7"',
+      hieOptOut: false,
+    });
     expect(form.externalIds).toEqual(['form-7', 'panel-7', 'ehr "7\\7"']);
-    expect(form.replaced).toEqual({ externalId: 'panel-7', primaryAddress: panel.address[0] });
+    expect(form.replaced).toEqual({
+      externalId: 'panel-7',
+      primaryAddress: panel.address[0],
+    });
     for (const externalId of form.externalIds) {
       const asked = new URLSearchParams({ externalId });
-      const found = (await account.call('GET', `patient/external-id?${asked}`)).json();
+      const found = (
+        await account.call('GET', `patient/external-id?${asked}`)
+      ).json();
       expect([externalId, found.id]).toEqual([externalId, id]);
       const listed = (await account.call('GET', `patient?${asked}`)).json();
-      expect(listed.patients.map((each: { id: string }) => each.id)).toEqual([id]);
+      expect(listed.patients.map((each: { id: string }) => each.id)).toEqual([
+        id,
+      ]);
     }
     const words = (await account.call('GET', 'patient?filters=PANEL-7')).json();
     expect(words.patients.map((each: { id: string }) => each.id)).toEqual([id]);
 
-    // A former id that comes back is the current one again, and no id is kept twice.
+    // A former id that comes back is the current one again, and no id is kept
+    // twice.
     const back = (await create({ ...person, externalId: 'panel-7' })).json();
     expect(back.externalIds).toEqual(['panel-7', 'form-7', 'ehr "7\\7"']);
     // Who has an id now is found before who had it.
     const other = (await create(newPerson({ externalId: 'form-7' }))).json();
-    const holder = (await account.call('GET', 'patient/external-id?externalId=form-7')).json();
+    const holder = (
+      await account.call('GET', 'patient/external-id?externalId=form-7')
+    ).json();
     expect(holder.id).toBe(other.id);
   });
 
@@ -125,17 +175,28 @@ describe('create patient', () => {
     const { id } = (await create(person)).json();
     await create({ ...person, externalId: 'two' });
     const put = async (change: object) =>
-      (await account.call('PUT', `patient/${id}`, { ...person, ...change })).json().externalIds;
+      (
+        await account.call('PUT', `patient/${id}`, { ...person, ...change })
+      ).json().externalIds;
     expect(await put({ externalId: 'three' })).toEqual(['three', 'two', 'one']);
-    expect(await put({ externalId: 'three', externalIds: ['one', 'three'] })).toEqual(['three', 'one']);
-    expect((await account.call('GET', 'patient/external-id?externalId=two')).statusCode).toBe(404);
+    expect(
+      await put({ externalId: 'three', externalIds: ['one', 'three'] }),
+    ).toEqual(['three', 'one']);
+    expect(
+      (await account.call('GET', 'patient/external-id?externalId=two'))
+        .statusCode,
+    ).toBe(404);
     expect(await put({ externalId: undefined })).toEqual([]);
-    expect((await account.call('GET', 'patient/external-id?externalId=one')).statusCode).toBe(404);
+    expect(
+      (await account.call('GET', 'patient/external-id?externalId=one'))
+        .statusCode,
+    ).toBe(404);
   });
 
   test('keeps the eTag when the same is sent again', async () => {
     const person = newPerson();
-    const [first, again] = [await create(person), await create(person)];
+    const first = await create(person);
+    const again = await create(person);
     expect(again.json()).toEqual(first.json());
   });
 
@@ -154,45 +215,72 @@ describe('create patient', () => {
 
   test('takes the oldest patient when the zips point to several', async () => {
     const person = newPerson();
-    const older = (await create({ ...person, address: [addressIn('01201')] })).json();
+    const older = (
+      await create({ ...person, address: [addressIn('01201')] })
+    ).json();
     await create({ ...person, address: [addressIn('01202')] });
-    const both = await create({ ...person, address: [addressIn('01202'), addressIn('01201')] });
+    const both = await create({
+      ...person,
+      address: [addressIn('01202'), addressIn('01201')],
+    });
     expect([both.statusCode, both.json().id]).toEqual([200, older.id]);
   });
 
   test('makes one patient of 50 simultaneous requests for one person', async () => {
     const person = newPerson();
     const zips = ['01301', '01302', '01303'];
-    /** A starved gateway may refuse with 503 and Retry-After: nothing was done, and the request is sent again. */
-    const createOnceServed = async (body: object): ReturnType<typeof create> => {
+    /**
+     * A starved gateway may refuse with 503 and Retry-After: nothing was done,
+     * and the request is sent again.
+     */
+    const createOnceServed = async (
+      body: object,
+    ): ReturnType<typeof create> => {
       const answer = await create(body);
       return answer.statusCode === 503 ? createOnceServed(body) : answer;
     };
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, index) =>
-        createOnceServed({ ...person, address: [addressIn(zips[index % 3] ?? ''), addressIn('01300')] }),
+        createOnceServed({
+          ...person,
+          address: [addressIn(zips[index % 3] ?? ''), addressIn('01300')],
+        }),
       ),
     );
-    expect(answers.map((a) => a.statusCode).sort()).toEqual([...Array(49).fill(200), 201]);
+    expect(answers.map((a) => a.statusCode).sort()).toEqual([
+      ...Array(49).fill(200),
+      201,
+    ]);
     expect(new Set(answers.map((a) => a.json().id)).size).toBe(1);
     const { id } = answers[0]?.json() ?? {};
     const patient = (await account.call('GET', `patient/${id}`)).json();
-    expect(patient.address.map(({ zip }: { zip: string }) => zip).sort()).toEqual(['01300', ...zips]);
+    expect(
+      patient.address.map(({ zip }: { zip: string }) => zip).sort(),
+    ).toEqual(['01300', ...zips]);
   });
 
   test('answers 404 for an unknown facility and creates nothing', async () => {
     const unknown = '0198a000-0000-7000-8000-000000000000';
     const person = newPerson();
-    expect((await account.call('POST', `patient?facilityId=${unknown}`, person)).statusCode).toBe(404);
+    expect(
+      (await account.call('POST', `patient?facilityId=${unknown}`, person))
+        .statusCode,
+    ).toBe(404);
     expect((await create(person)).statusCode).toBe(201);
   });
 
   test('starts a network query and reports which sources could not start', async () => {
-    const limited = await gateway.addAccount({ settings: { sources: { hie: { enabled: true } } } });
+    const limited = await gateway.addAccount({
+      settings: { sources: { hie: { enabled: true } } },
+    });
     const answer = await limited.call(
       'POST',
       `patient?facilityId=${limited.facilityId}`,
-      newPerson({ networkQuery: { sources: { hie: { enabled: true }, lab: { enabled: true } } } }),
+      newPerson({
+        networkQuery: {
+          sources: { hie: { enabled: true }, lab: { enabled: true } },
+        },
+      }),
     );
     expect(answer.statusCode).toBe(201);
     const { networkQuery, id } = answer.json();
@@ -206,37 +294,56 @@ describe('create patient', () => {
   });
 
   test('does not query hie for a patient who opted out', async () => {
-    const body = newPerson({ status: { hieOptOut: true }, networkQuery: { sources: ['hie', 'pharmacy'] } });
+    const body = newPerson({
+      status: { hieOptOut: true },
+      networkQuery: { sources: ['hie', 'pharmacy'] },
+    });
     const { networkQuery } = (await create(body)).json();
-    expect(networkQuery.sources.map(({ type }: { type: string }) => type)).toEqual(['pharmacy']);
-    expect(networkQuery.errors).toMatchObject([{ source: 'hie', httpStatus: 400 }]);
+    expect(
+      networkQuery.sources.map(({ type }: { type: string }) => type),
+    ).toEqual(['pharmacy']);
+    expect(networkQuery.errors).toMatchObject([
+      { source: 'hie', httpStatus: 400 },
+    ]);
   });
 });
 
 describe('consent', () => {
   test('bars from treatment cohorts: 400 naming the cohort, and nothing is done', async () => {
-    const [treatment, operations] = [await newCohort('T1'), await newCohort('O1', 'operations')];
+    const treatment = await newCohort('T1');
+    const operations = await newCohort('O1', 'operations');
     const person = newPerson({ status: { treatmentRelationship: false } });
-    const refused = await create({ ...person, cohorts: [operations.id, treatment.id] });
+    const refused = await create({
+      ...person,
+      cohorts: [operations.id, treatment.id],
+    });
     expect(refused.statusCode).toBe(400);
-    expect(refused.json().errors.map(({ path }: { path: string }) => path)).toEqual(['cohorts[1]']);
+    expect(
+      refused.json().errors.map(({ path }: { path: string }) => path),
+    ).toEqual(['cohorts[1]']);
     const accepted = await create({ ...person, cohorts: [operations.id] });
     expect(accepted.statusCode).toBe(201);
     const { id } = accepted.json();
-    const later = await account.call('POST', `patient/${id}/cohort`, { cohortIds: [treatment.id] });
+    const later = await account.call('POST', `patient/${id}/cohort`, {
+      cohortIds: [treatment.id],
+    });
     expect(later.statusCode).toBe(400);
     expect(await cohortsOf(id)).toEqual([operations.id]);
   });
 
   test('withdrawn, by PUT or by a matching create, ends treatment cohorts at once', async () => {
-    const [treatment, operations] = [await newCohort('T2'), await newCohort('O2', 'operations')];
+    const treatment = await newCohort('T2');
+    const operations = await newCohort('O2', 'operations');
     const withdraw = { status: { treatmentRelationship: false } };
     for (const change of [
-      (id: string, person: object) => account.call('PUT', `patient/${id}`, { ...person, ...withdraw }),
+      (id: string, person: object) =>
+        account.call('PUT', `patient/${id}`, { ...person, ...withdraw }),
       (_id: string, person: object) => create({ ...person, ...withdraw }),
     ]) {
       const person = newPerson();
-      const { id } = (await create({ ...person, cohorts: [treatment.id, operations.id] })).json();
+      const { id } = (
+        await create({ ...person, cohorts: [treatment.id, operations.id] })
+      ).json();
       expect(await cohortsOf(id)).toHaveLength(2);
       const answer = await change(id, person);
       expect(answer.json().status.treatmentRelationship).toBe(false);
@@ -250,8 +357,13 @@ describe('consent', () => {
       const person = newPerson();
       const { id } = (await create(person)).json();
       await Promise.all([
-        account.call('POST', `patient/${id}/cohort`, { cohortIds: [cohort.id] }),
-        account.call('PUT', `patient/${id}`, { ...person, status: { treatmentRelationship: false } }),
+        account.call('POST', `patient/${id}/cohort`, {
+          cohortIds: [cohort.id],
+        }),
+        account.call('PUT', `patient/${id}`, {
+          ...person,
+          status: { treatmentRelationship: false },
+        }),
       ]);
       expect(await cohortsOf(id)).toEqual([]);
     }
@@ -260,23 +372,40 @@ describe('consent', () => {
   test('names an unknown cohort', async () => {
     const unknown = '0198a000-0000-7000-8000-000000000000';
     const answer = await create(newPerson({ cohorts: [unknown] }));
-    expect([answer.statusCode, answer.json().errors[0].path]).toEqual([400, 'cohorts[0]']);
+    expect([answer.statusCode, answer.json().errors[0].path]).toEqual([
+      400,
+      'cohorts[0]',
+    ]);
     expect(answer.json().detail).toContain(unknown);
   });
 });
 
 describe('additional identifiers', () => {
-  const read = async (id: string) => (await account.call('GET', `patient/${id}`)).json();
+  const read = async (id: string) =>
+    (await account.call('GET', `patient/${id}`)).json();
 
   test('are united on a match; what is known already changes nothing', async () => {
     // Nobody else is born on this day, so no answer names a possible duplicate.
-    const person = newPerson({ dob: '1961-02-28', additionalIdentifiers: { quest: ['q-1'] } });
+    const person = newPerson({
+      dob: '1961-02-28',
+      additionalIdentifiers: { quest: ['q-1'] },
+    });
     const first = (await create(person)).json();
-    expect((await create({ ...person, additionalIdentifiers: undefined })).json()).toEqual(first);
-    expect((await create({ ...person, additionalIdentifiers: { quest: [' q-1 '] } })).json()).toEqual(first);
+    expect(
+      (await create({ ...person, additionalIdentifiers: undefined })).json(),
+    ).toEqual(first);
+    expect(
+      (
+        await create({ ...person, additionalIdentifiers: { quest: [' q-1 '] } })
+      ).json(),
+    ).toEqual(first);
     const merged = await create({
       ...person,
-      additionalIdentifiers: { quest: ['Q-1', 'q-1'], elation: ['7'], canvas: [] },
+      additionalIdentifiers: {
+        quest: ['Q-1', 'q-1'],
+        elation: ['7'],
+        canvas: [],
+      },
     });
     expect(merged.statusCode).toBe(200);
     expect(merged.json()).toMatchObject({
@@ -289,11 +418,20 @@ describe('additional identifiers', () => {
   });
 
   test('are replaced by an update, removed by an update without them, and kept when a flag changes', async () => {
-    const person = newPerson({ additionalIdentifiers: { quest: ['q-1'], elation: ['7'] } });
+    const person = newPerson({
+      additionalIdentifiers: { quest: ['q-1'], elation: ['7'] },
+    });
     const { id, eTag } = (await create(person)).json();
     const put = async (additionalIdentifiers?: unknown) =>
-      (await account.call('PUT', `patient/${id}`, { ...person, additionalIdentifiers })).json();
-    expect((await put({ elation: ['7', '7'], quest: ['q-1'] })).eTag).toBe(eTag);
+      (
+        await account.call('PUT', `patient/${id}`, {
+          ...person,
+          additionalIdentifiers,
+        })
+      ).json();
+    expect((await put({ elation: ['7', '7'], quest: ['q-1'] })).eTag).toBe(
+      eTag,
+    );
     const replaced = await put({ quest: ['q-2'] });
     expect(replaced).toMatchObject({
       additionalIdentifiers: { quest: ['q-2'] },
@@ -308,20 +446,36 @@ describe('additional identifiers', () => {
 
 describe('list patients with filters', () => {
   const found = async (filters: string, more = '') => {
-    const answer = await account.call('GET', `patient?filters=${encodeURIComponent(filters)}${more}`);
+    const answer = await account.call(
+      'GET',
+      `patient?filters=${encodeURIComponent(filters)}${more}`,
+    );
     expect(answer.statusCode).toBe(200);
     return answer.json();
   };
 
   test('finds the patients in whose data all words occur, anywhere and in any case', async () => {
     const make = async (changes: object) =>
-      (await create(newPerson({ firstName: 'Élodie', lastName: 'Searched', ...changes }))).json().id;
-    const address = [{ addressLine1: '7 Maple_Court', city: 'Worcester', state: 'MA', zip: '01608' }];
+      (
+        await create(
+          newPerson({ firstName: 'Élodie', lastName: 'Searched', ...changes }),
+        )
+      ).json().id;
+    const address = [
+      {
+        addressLine1: '7 Maple_Court',
+        city: 'Worcester',
+        state: 'MA',
+        zip: '01608',
+      },
+    ];
     const known = await make({
       externalId: 'chart-("7\\7")',
       address,
       contact: [{ phone: '5085550188', email: 'elodie@example.org' }],
-      personalIdentifiers: [{ type: 'driversLicense', state: 'MA', value: 'S7654321' }],
+      personalIdentifiers: [
+        { type: 'driversLicense', state: 'MA', value: 'S7654321' },
+      ],
       additionalIdentifiers: { athenahealth: ['a-1959.E-10447'] },
       dob: '1977-07-07',
     });
@@ -355,7 +509,9 @@ describe('list patients with filters', () => {
   test('counts what they let through, and keeps them from page to page', async () => {
     const page = await found('searched', '&count=1');
     expect(page.meta.itemsInTotal).toBe(2);
-    expect(new URL(page.meta.nextPage).searchParams.get('filters')).toBe('searched');
+    expect(new URL(page.meta.nextPage).searchParams.get('filters')).toBe(
+      'searched',
+    );
     expect((await found(' ')).meta.itemsInTotal).toBeGreaterThan(2);
   });
 });
@@ -370,14 +526,25 @@ describe('update patient', () => {
     const answer = await account.call(
       'PUT',
       `patient/${id}`,
-      { ...person, lastName: 'Newname', address: [addressIn('01402'), addressIn('01401')], contact: [] },
+      {
+        ...person,
+        lastName: 'Newname',
+        address: [addressIn('01402'), addressIn('01401')],
+        contact: [],
+      },
       { 'if-match': `W/"${eTag}"` },
     );
     expect(answer.statusCode).toBe(200);
-    expect(answer.json()).toMatchObject({ id, lastName: ['Newname'], contact: [] });
+    expect(answer.json()).toMatchObject({
+      id,
+      lastName: ['Newname'],
+      contact: [],
+    });
     expect(answer.json().address[0].zip).toBe('01402');
     // Found by the new name, no longer by the old one.
-    expect((await create({ ...person, lastName: 'Newname' })).json().id).toBe(id);
+    expect((await create({ ...person, lastName: 'Newname' })).json().id).toBe(
+      id,
+    );
     expect((await create(person)).statusCode).toBe(201);
   });
 
@@ -385,26 +552,43 @@ describe('update patient', () => {
     const person = newPerson();
     const { id, eTag } = (await create(person)).json();
     const change = { ...person, externalId: 'x' };
-    expect((await account.call('PUT', `patient/${id}`, { ...change, eTag })).statusCode).toBe(200);
-    const stale = await account.call('PUT', `patient/${id}`, { ...person, eTag });
-    expect([stale.statusCode, stale.json().name]).toEqual([412, 'PRECONDITION_FAILED']);
-    const header = await account.call('PUT', `patient/${id}`, person, { 'if-match': `"${eTag}"` });
+    expect(
+      (await account.call('PUT', `patient/${id}`, { ...change, eTag }))
+        .statusCode,
+    ).toBe(200);
+    const stale = await account.call('PUT', `patient/${id}`, {
+      ...person,
+      eTag,
+    });
+    expect([stale.statusCode, stale.json().name]).toEqual([
+      412,
+      'PRECONDITION_FAILED',
+    ]);
+    const header = await account.call('PUT', `patient/${id}`, person, {
+      'if-match': `"${eTag}"`,
+    });
     expect(header.statusCode).toBe(412);
-    const any = await account.call('PUT', `patient/${id}`, person, { 'if-match': '*' });
+    const any = await account.call('PUT', `patient/${id}`, person, {
+      'if-match': '*',
+    });
     expect(any.statusCode).toBe(200);
   });
 
   test('answers 409 when another patient has these demographics, and changes nothing', async () => {
-    const [one, other] = [newPerson(), newPerson()];
+    const one = newPerson();
+    const other = newPerson();
     await create(one);
     const { id, eTag } = (await create(other)).json();
-    expect((await account.call('PUT', `patient/${id}`, one)).statusCode).toBe(409);
+    expect((await account.call('PUT', `patient/${id}`, one)).statusCode).toBe(
+      409,
+    );
     expect((await account.call('GET', `patient/${id}`)).json().eTag).toBe(eTag);
   });
 
   test('and simultaneous creates of the same person end with one patient for that person', async () => {
     for (let round = 0; round < 10; round += 1) {
-      const [before, after] = [newPerson(), newPerson()];
+      const before = newPerson();
+      const after = newPerson();
       const { id } = (await create(before)).json();
       const answers = await Promise.all([
         account.call('PUT', `patient/${id}`, after),
@@ -412,9 +596,13 @@ describe('update patient', () => {
         account.call('PUT', `patient/${id}`, after),
         create(after),
       ]);
-      expect(answers.every(({ statusCode }) => [200, 201, 409].includes(statusCode))).toBe(true);
+      expect(
+        answers.every(({ statusCode }) => [200, 201, 409].includes(statusCode)),
+      ).toBe(true);
       const { rows } = await gateway.store.asAccount(account.accountId, (tx) =>
-        sql`select id from patient where last_names = ${[after.lastName]}`.execute(tx.db),
+        sql`select id from patient where last_names = ${[after.lastName]}`.execute(
+          tx.db,
+        ),
       );
       expect(rows).toHaveLength(1);
     }
@@ -428,21 +616,30 @@ describe('the dialect "published"', () => {
       await published.call(
         'POST',
         `patient?facilityId=${published.facilityId}`,
-        newPerson({ firstName: 'Mary Ann', networkQuery: { sources: ['lab'] } }),
+        newPerson({
+          firstName: 'Mary Ann',
+          networkQuery: { sources: ['lab'] },
+        }),
       )
     ).json();
     expect(patient.firstName).toBe('Mary Ann');
     const { requestId } = patient.networkQuery;
     await gateway.store.asAccount(published.accountId, async (tx) => {
-      await sql`update network_query_attempt set status = 'failed', completed_at = now()`.execute(tx.db);
+      await sql`update network_query_attempt set status = 'failed', completed_at = now()`.execute(
+        tx.db,
+      );
       await sql`insert into network_query_attempt (query_id, source, attempt, run, account_id, status)
-                values (${requestId}, 'lab', 2, 0, ${published.accountId}, 'running')`.execute(tx.db);
+                values (${requestId}, 'lab', 2, 0, ${published.accountId}, 'running')`.execute(
+        tx.db,
+      );
     });
-    const query = (await published.call('GET', `network/query/${requestId}`)).json();
-    expect([query.status, query.sources.length, query.sources[0].status]).toEqual([
-      'processing',
-      1,
-      'processing',
-    ]);
+    const query = (
+      await published.call('GET', `network/query/${requestId}`)
+    ).json();
+    expect([
+      query.status,
+      query.sources.length,
+      query.sources[0].status,
+    ]).toEqual(['processing', 1, 'processing']);
   });
 });

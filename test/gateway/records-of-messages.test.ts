@@ -5,7 +5,10 @@ import {
   completenessLines,
   readRecordCompleteness,
 } from '../../src/exchange/records/reading/completeness.ts';
-import { fillMessage, resultMessage } from '../../tools/simulator/notifications/hl7v2.ts';
+import {
+  fillMessage,
+  resultMessage,
+} from '../../tools/simulator/notifications/hl7v2.ts';
 import { samples } from '../support/deliveries.ts';
 import { newPerson, TEST_BASE_URL } from '../support/gateway.ts';
 import {
@@ -35,7 +38,12 @@ const sodium = (value: number, changes: object = {}) => ({
   subject,
   code: { coding: [{ system: LOINC, code: '2951-2', display: 'Sodium' }] },
   effectiveDateTime: '2026-11-20T08:00:00Z',
-  valueQuantity: { value, unit: 'mmol/L', system: 'http://unitsofmeasure.org', code: 'mmol/L' },
+  valueQuantity: {
+    value,
+    unit: 'mmol/L',
+    system: 'http://unitsofmeasure.org',
+    code: 'mmol/L',
+  },
   ...changes,
 });
 const report = (changes: object = {}) => ({
@@ -43,24 +51,37 @@ const report = (changes: object = {}) => ({
   id: 'panel-1',
   status: 'final',
   subject,
-  code: { coding: [{ system: LOINC, code: '51990-0', display: 'Basic metabolic panel' }] },
+  code: {
+    coding: [
+      { system: LOINC, code: '51990-0', display: 'Basic metabolic panel' },
+    ],
+  },
   effectiveDateTime: '2026-11-20T08:00:00Z',
   result: [{ reference: 'Observation/na' }],
   ...changes,
 });
 const valuesOf = async (patientId: string) =>
-  (await environment.resources('Observation', patientId)).map(({ valueQuantity }) => valueQuantity?.value);
+  (await environment.resources('Observation', patientId)).map(
+    ({ valueQuantity }) => valueQuantity?.value,
+  );
 
 describe('a result that a lab reports', () => {
   test('is in the record, with its report and where it came from', async () => {
     const person = newPerson();
     const patientId = await environment.addPatient(person);
     await environment.sendFhir(senderPatient(person), report(), sodium(140));
-    expect(await environment.resources('Observation', patientId)).toMatchObject([
-      { subject: { reference: `Patient/${patientId}` }, valueQuantity: { value: 140 } },
-    ]);
+    expect(await environment.resources('Observation', patientId)).toMatchObject(
+      [
+        {
+          subject: { reference: `Patient/${patientId}` },
+          valueQuantity: { value: 140 },
+        },
+      ],
+    );
     const [observation] = await environment.resources('Observation', patientId);
-    expect(await environment.resources('DiagnosticReport', patientId)).toMatchObject([
+    expect(
+      await environment.resources('DiagnosticReport', patientId),
+    ).toMatchObject([
       { result: [{ reference: `Observation/${observation.id}` }] },
     ]);
     expect(observation.meta.source).toMatch(/^lab-message-of-mercy-/);
@@ -71,27 +92,45 @@ describe('a result that a lab reports', () => {
     const patientId = await environment.addPatient(person);
     const patient = senderPatient(person);
     const bundle = JSON.stringify({
-      ...{ resourceType: 'Bundle', id: `decimals-of-${patientId}`, type: 'collection' },
-      entry: [patient, report({ id: 'panel-d' }), sodium(77)].map((resource) => ({ resource })),
+      resourceType: 'Bundle',
+      id: `decimals-of-${patientId}`,
+      type: 'collection',
+      entry: [patient, report({ id: 'panel-d' }), sodium(77)].map(
+        (resource) => ({ resource }),
+      ),
     }).replace('"value":77', '"value":77.00');
     expect((await environment.post('fhir', bundle)).statusCode).toBe(200);
-    const oru = lab(person, '09', '0.1234567890123456789|g/dL|0.10-5.00').replace('||0.12', '||.12');
+    const oru = lab(
+      person,
+      '09',
+      '0.1234567890123456789|g/dL|0.10-5.00',
+    ).replace('||0.12', '||.12');
     await environment.send(oru);
-    for (const path of ['Observation?patient=', `Patient/${patientId}/$everything?_=`]) {
-      const { body } = await environment.account.call('GET', `/fhir/R4/${path}${patientId}`);
+    for (const path of [
+      'Observation?patient=',
+      `Patient/${patientId}/$everything?_=`,
+    ]) {
+      const { body } = await environment.account.call(
+        'GET',
+        `/fhir/R4/${path}${patientId}`,
+      );
       expect(body).toContain('"value":77.00');
       expect(body).toContain('"value":0.1234567890123456789');
       expect(body).toContain('"low":{"value":0.10}');
       expect(body).not.toContain('urn:medical-exchange:written');
     }
-    const consolidated = await environment.account.call('GET', `patient/${patientId}/consolidated`);
+    const consolidated = await environment.account.call(
+      'GET',
+      `patient/${patientId}/consolidated`,
+    );
     expect(consolidated.body).toContain('"value":77.00');
-    const [{ id }] = (await environment.resources('Observation', patientId)).filter(
-      ({ valueQuantity }) => valueQuantity.value === 77,
-    );
-    expect((await environment.account.call('GET', `/fhir/R4/Observation/${id}`)).body).toContain(
-      '"value":77.00',
-    );
+    const [{ id }] = (
+      await environment.resources('Observation', patientId)
+    ).filter(({ valueQuantity }) => valueQuantity.value === 77);
+    expect(
+      (await environment.account.call('GET', `/fhir/R4/Observation/${id}`))
+        .body,
+    ).toContain('"value":77.00');
   });
 
   test('is corrected in place, and marked when it was a mistake', async () => {
@@ -109,27 +148,35 @@ describe('a result that a lab reports', () => {
       report({ status: 'entered-in-error' }),
       sodium(130, { status: 'entered-in-error' }),
     );
-    const statuses = (await environment.resources('Observation', patientId)).map(({ status }) => status);
+    const statuses = (
+      await environment.resources('Observation', patientId)
+    ).map(({ status }) => status);
     expect(statuses).toEqual(['entered-in-error']);
   });
 
   test('leaves the record of a person whom the sender named by mistake', async () => {
-    const [wrong, right] = [newPerson(), newPerson()];
-    const [wrongId, rightId] = [await environment.addPatient(wrong), await environment.addPatient(right)];
+    const wrong = newPerson();
+    const right = newPerson();
+    const wrongId = await environment.addPatient(wrong);
+    const rightId = await environment.addPatient(right);
     const named = { id: 'panel-2', result: [{ reference: 'Observation/k' }] };
     const file = {
       contentType: 'application/pdf',
       data: Buffer.from('%PDF-1.4 of a result').toString('base64'),
     };
     const letter = {
-      ...{ resourceType: 'DocumentReference', id: 'letter', status: 'current', subject },
+      resourceType: 'DocumentReference',
+      id: 'letter',
+      status: 'current',
+      subject,
       content: [{ attachment: file }],
     };
     const content = [report(named), sodium(139, { id: 'k' }), letter];
     await environment.sendFhir(senderPatient(wrong), ...content);
     expect(await valuesOf(wrongId)).toEqual([139]);
     const documentsOf = async (id: string) =>
-      (await environment.account.call('GET', `document?patientId=${id}`)).json().documents;
+      (await environment.account.call('GET', `document?patientId=${id}`)).json()
+        .documents;
     const [document] = await documentsOf(wrongId);
     expect(document).toMatchObject({
       content: [{ attachment: { contentType: 'application/pdf', size: 20 } }],
@@ -137,50 +184,85 @@ describe('a result that a lab reports', () => {
     const [{ meta }] = await environment.resources('Observation', wrongId);
 
     await environment.sendFhir(senderPatient(right), ...content);
-    expect([await valuesOf(wrongId), await valuesOf(rightId)]).toEqual([[], [139]]);
-    expect([(await documentsOf(wrongId)).length, (await documentsOf(rightId)).length]).toEqual([0, 1]);
+    expect([await valuesOf(wrongId), await valuesOf(rightId)]).toEqual([
+      [],
+      [139],
+    ]);
+    expect([
+      (await documentsOf(wrongId)).length,
+      (await documentsOf(rightId)).length,
+    ]).toEqual([0, 1]);
     for (const name of [document.content[0].attachment.title, meta.source]) {
-      const answer = await environment.account.call('GET', `document/download-url?fileName=${name}`);
+      const answer = await environment.account.call(
+        'GET',
+        `document/download-url?fileName=${name}`,
+      );
       expect(answer.statusCode, answer.body).toBe(410);
     }
   });
 
   test('follows the sender when that correction is corrected', async () => {
-    const [first, second] = [newPerson(), newPerson()];
-    const [firstId, secondId] = [await environment.addPatient(first), await environment.addPatient(second)];
+    const first = newPerson();
+    const second = newPerson();
+    const firstId = await environment.addPatient(first);
+    const secondId = await environment.addPatient(second);
     const content = [
       report({ id: 'panel-3', result: [{ reference: 'Observation/cl' }] }),
       sodium(101, { id: 'cl' }),
     ];
     for (const person of [first, second, first])
       await environment.sendFhir(senderPatient(person), ...content);
-    expect([await valuesOf(firstId), await valuesOf(secondId)]).toEqual([[101], []]);
+    expect([await valuesOf(firstId), await valuesOf(secondId)]).toEqual([
+      [101],
+      [],
+    ]);
   });
 
   test('is one with what the lab’s network delivers, although both call it by the same id', async () => {
     const person = newPerson();
     const patientId = await environment.addPatient(person);
-    await environment.sendFhir(senderPatient(person), report({ id: 'panel-4' }), sodium(144));
-    await environment.deliver(patientId, sodium(144, { subject: { reference: 'Patient/net' } }));
+    await environment.sendFhir(
+      senderPatient(person),
+      report({ id: 'panel-4' }),
+      sodium(144),
+    );
+    await environment.deliver(
+      patientId,
+      sodium(144, { subject: { reference: 'Patient/net' } }),
+    );
     expect(await valuesOf(patientId)).toEqual([144]);
   });
 
   test('is recorded in no account whose cohorts did not ask for results', async () => {
     const person = newPerson();
     const other = await environment.gateway.addAccount();
-    const created = await other.call('POST', `patient?facilityId=${other.facilityId}`, person);
+    const created = await other.call(
+      'POST',
+      `patient?facilityId=${other.facilityId}`,
+      person,
+    );
     const theirs = created.json().id;
     const ours = await environment.addPatient(person);
-    await environment.sendFhir(senderPatient(person), report({ id: 'panel-5' }), sodium(150));
+    await environment.sendFhir(
+      senderPatient(person),
+      report({ id: 'panel-5' }),
+      sodium(150),
+    );
     expect(await valuesOf(ours)).toEqual([150]);
-    expect(await environment.resources('Observation', theirs, other)).toEqual([]);
+    expect(await environment.resources('Observation', theirs, other)).toEqual(
+      [],
+    );
   });
 
   test('is recorded by reconcile when the process that took it in died', async () => {
     const person = newPerson();
     const patientId = await environment.addPatient(person);
     environment.stopRecording();
-    await environment.sendFhir(senderPatient(person), report({ id: 'panel-6' }), sodium(151));
+    await environment.sendFhir(
+      senderPatient(person),
+      report({ id: 'panel-6' }),
+      sodium(151),
+    );
     await environment.sendFhir(
       senderPatient(person),
       report({ id: 'panel-6', status: 'corrected' }),
@@ -200,12 +282,20 @@ describe('a result that a lab reports', () => {
     const versions = [1, 2, 3, 4, 5, 6].map((minute) => {
       const meta = { lastUpdated: `2026-11-20T09:0${minute}:00Z` };
       return [
-        report({ id: 'panel-7', meta, result: [{ reference: 'Observation/na' }] }),
+        report({
+          id: 'panel-7',
+          meta,
+          result: [{ reference: 'Observation/na' }],
+        }),
         sodium(160 + minute, { meta, status: 'corrected' }),
       ];
     });
     await Promise.all(
-      [...versions].reverse().map((content) => environment.sendFhir(senderPatient(person), ...content)),
+      [...versions]
+        .reverse()
+        .map((content) =>
+          environment.sendFhir(senderPatient(person), ...content),
+        ),
     );
     await environment.age();
     await takeUp(environment.recordings.recovery);
@@ -215,35 +305,66 @@ describe('a result that a lab reports', () => {
   test('is named in the completeness of the record: by message, and when', async () => {
     const person = newPerson();
     const patientId = await environment.addPatient(person);
-    await environment.sendFhir(senderPatient(person), report({ id: 'panel-8' }), sodium(145));
-    const standing = await environment.gateway.store.asAccount(environment.account.accountId, (tx) =>
-      readRecordCompleteness(tx, patientId),
+    await environment.sendFhir(
+      senderPatient(person),
+      report({ id: 'panel-8' }),
+      sodium(145),
+    );
+    const standing = await environment.gateway.store.asAccount(
+      environment.account.accountId,
+      (tx) => readRecordCompleteness(tx, patientId),
     );
     const lab = standing.sources.find(({ source }) => source === 'lab');
-    expect(lab).toMatchObject({ resources: 2, messages: { resources: 2, last: expect.any(Date) } });
-    expect(completenessLines(standing).join()).toContain('of these 2 resources by message, last ');
-    const everything = await environment.account.call('GET', `/fhir/R4/Patient/${patientId}/$everything`);
+    expect(lab).toMatchObject({
+      resources: 2,
+      messages: { resources: 2, last: expect.any(Date) },
+    });
+    expect(completenessLines(standing).join()).toContain(
+      'of these 2 resources by message, last ',
+    );
+    const everything = await environment.account.call(
+      'GET',
+      `/fhir/R4/Patient/${patientId}/$everything`,
+    );
     expect(everything.body).toContain('Observation of lab, by message');
   });
 
   test('has its C-CDA document read into the record by reconcile', async () => {
     const [sample] = samples;
     if (sample === undefined) throw new Error('There are no samples');
-    const person = { ...newPerson(), ...sample.createBody, contact: [], personalIdentifiers: [] } as Person;
+    const person = {
+      ...newPerson(),
+      ...sample.createBody,
+      contact: [],
+      personalIdentifiers: [],
+    } as Person;
     const patientId = await environment.addPatient(person);
-    const data = gunzipSync(readFileSync(`samples/${sample.ccdaFile}`)).toString('base64');
+    const data = gunzipSync(
+      readFileSync(`samples/${sample.ccdaFile}`),
+    ).toString('base64');
     const patient = { ...senderPatient(person), gender: 'male' };
-    await environment.sendFhir(patient, report({ id: 'panel-9' }), sodium(146), {
-      ...{ resourceType: 'DocumentReference', id: 'summary', status: 'current', subject },
-      content: [{ attachment: { contentType: 'application/xml', data } }],
-    });
+    await environment.sendFhir(
+      patient,
+      report({ id: 'panel-9' }),
+      sodium(146),
+      {
+        resourceType: 'DocumentReference',
+        id: 'summary',
+        status: 'current',
+        subject,
+        content: [{ attachment: { contentType: 'application/xml', data } }],
+      },
+    );
     expect(await environment.resources('Immunization', patientId)).toEqual([]);
     await environment.age();
     expect(await takeUp(environment.recordings.recovery)).toBe(1);
-    expect((await environment.resources('Immunization', patientId)).length).toBeGreaterThan(0);
+    expect(
+      (await environment.resources('Immunization', patientId)).length,
+    ).toBeGreaterThan(0);
     // What was read from a document of a message came by message.
-    const standing = await environment.gateway.store.asAccount(environment.account.accountId, (tx) =>
-      readRecordCompleteness(tx, patientId),
+    const standing = await environment.gateway.store.asAccount(
+      environment.account.accountId,
+      (tx) => readRecordCompleteness(tx, patientId),
     );
     const lab = standing.sources.find(({ source }) => source === 'lab');
     expect(lab?.fromDocuments).toBe(0);
@@ -263,13 +384,18 @@ const lab = (person: Person, hour: string, result: string, record?: string) =>
   ].join('\r');
 
 describe('a stay that a hospital reports', () => {
-  const adt = (person: Person, event: string, hour: string, pv1: Record<number, string> = {}) =>
-    adtMessage(person, { event, hour, visit: `v-${person.lastName}`, pv1 });
+  const adt = (
+    person: Person,
+    event: string,
+    hour: string,
+    pv1: Record<number, string> = {},
+  ) => adtMessage(person, { event, hour, visit: `v-${person.lastName}`, pv1 });
 
   test('is an Encounter of the record, ended by its discharge and opened again when that is cancelled', async () => {
     const person = newPerson();
     const patientId = await environment.addPatient(person);
-    const encounter = async () => (await environment.resources('Encounter', patientId))[0];
+    const encounter = async () =>
+      (await environment.resources('Encounter', patientId))[0];
     await environment.send(adt(person, 'A01', '08'));
     expect(await encounter()).toMatchObject({
       status: 'in-progress',
@@ -285,14 +411,24 @@ describe('a stay that a hospital reports', () => {
     const open = await encounter();
     expect([open.status, open.period.end]).toEqual(['in-progress', undefined]);
     await environment.send(adt(person, 'A11', '14'));
-    expect(await environment.resources('Encounter', patientId)).toMatchObject([{ status: 'cancelled' }]);
+    expect(await environment.resources('Encounter', patientId)).toMatchObject([
+      { status: 'cancelled' },
+    ]);
   });
 
   test('moves to the right person when the sender merges two records', async () => {
-    const [wrong, right] = [newPerson(), newPerson()];
-    const [wrongId, rightId] = [await environment.addPatient(wrong), await environment.addPatient(right)];
+    const wrong = newPerson();
+    const right = newPerson();
+    const wrongId = await environment.addPatient(wrong);
+    const rightId = await environment.addPatient(right);
     await environment.send(adt(wrong, 'A01', '08'));
-    await environment.send(adtMessage(right, { event: 'A40', hour: '09', prior: `R-${wrong.lastName}` }));
+    await environment.send(
+      adtMessage(right, {
+        event: 'A40',
+        hour: '09',
+        prior: `R-${wrong.lastName}`,
+      }),
+    );
     const counts = [wrongId, rightId].map(
       async (id) => (await environment.resources('Encounter', id)).length,
     );
@@ -300,7 +436,8 @@ describe('a stay that a hospital reports', () => {
   });
 
   test('begins with a registration where nobody is admitted, and once where somebody is', async () => {
-    const [emergency, outpatient] = [newPerson(), newPerson()];
+    const emergency = newPerson();
+    const outpatient = newPerson();
     const emergencyId = await environment.addPatient(emergency);
     const outpatientId = await environment.addPatient(outpatient);
     await environment.send(
@@ -309,38 +446,53 @@ describe('a stay that a hospital reports', () => {
       adt(emergency, 'A01', '10'),
       adt(outpatient, 'A04', '08', { 2: 'O' }),
     );
-    expect(await environment.resources('Encounter', emergencyId)).toMatchObject([
-      { status: 'in-progress', period: { start: '2026-11-20T08:00:00.000Z' } },
-    ]);
+    expect(await environment.resources('Encounter', emergencyId)).toMatchObject(
+      [
+        {
+          status: 'in-progress',
+          period: { start: '2026-11-20T08:00:00.000Z' },
+        },
+      ],
+    );
     const notified = async (id: string) =>
       (await environment.account.call('GET', `notification?patientId=${id}`))
         .json()
         .notifications.map(({ type }: { type: string }) => type);
     expect(await notified(emergencyId)).toEqual(['patient.admit']);
-    expect([await notified(outpatientId), await environment.resources('Encounter', outpatientId)]).toEqual([
-      [],
-      [],
-    ]);
+    expect([
+      await notified(outpatientId),
+      await environment.resources('Encounter', outpatientId),
+    ]).toEqual([[], []]);
   });
 
   test('and its results go to the right person when the sender corrects the person of the record', async () => {
-    const [wrong, right] = [newPerson(), newPerson()];
-    const [wrongId, rightId] = [await environment.addPatient(wrong), await environment.addPatient(right)];
+    const wrong = newPerson();
+    const right = newPerson();
+    const wrongId = await environment.addPatient(wrong);
+    const rightId = await environment.addPatient(right);
     const corrected = [
       mshOf('ADT^A31', '12'),
       'EVN||20261120120000+0000',
       pidOf(right, `R-${wrong.lastName}`),
     ];
-    await environment.send(adt(wrong, 'A01', '08'), lab(wrong, '0900', '7.7|g/dL|12-16||||F'));
+    await environment.send(
+      adt(wrong, 'A01', '08'),
+      lab(wrong, '0900', '7.7|g/dL|12-16||||F'),
+    );
     expect(await valuesOf(wrongId)).toEqual([7.7]);
     await environment.send(corrected.join('\r'));
     const counts = [wrongId, rightId].map(
       async (id) => (await environment.resources('Encounter', id)).length,
     );
     expect(await Promise.all(counts)).toEqual([0, 1]);
-    expect([await valuesOf(wrongId), await valuesOf(rightId)]).toEqual([[], [7.7]]);
+    expect([await valuesOf(wrongId), await valuesOf(rightId)]).toEqual([
+      [],
+      [7.7],
+    ]);
     // One about a record of which nothing is known is taken, too.
-    await environment.send(adtMessage(newPerson(), { event: 'A31', hour: '13' }));
+    await environment.send(
+      adtMessage(newPerson(), { event: 'A31', hour: '13' }),
+    );
   });
 
   test('keeps what the sender’s own Encounter says besides', async () => {
@@ -385,13 +537,13 @@ test('a fill that a pharmacy reports is in the record, also as cancelled', async
     whenHandedOver: '2026-11-20T10:00:00Z',
   });
   await environment.sendFhir(senderPatient(person), dispense('completed'));
-  expect(await environment.resources('MedicationDispense', patientId)).toMatchObject([
-    { status: 'completed' },
-  ]);
+  expect(
+    await environment.resources('MedicationDispense', patientId),
+  ).toMatchObject([{ status: 'completed' }]);
   await environment.sendFhir(senderPatient(person), dispense('cancelled'));
-  expect(await environment.resources('MedicationDispense', patientId)).toMatchObject([
-    { status: 'cancelled' },
-  ]);
+  expect(
+    await environment.resources('MedicationDispense', patientId),
+  ).toMatchObject([{ status: 'cancelled' }]);
 });
 
 describe('HL7 v2 messages', () => {
@@ -400,31 +552,50 @@ describe('HL7 v2 messages', () => {
     const patientId = await environment.addPatient(person);
     await environment.send(lab(person, '0900', '13.5|g/dL^^UCUM|12-16||||F'));
     await environment.send(lab(person, '1000', '15.3|g/dL^^UCUM|12-16||||C'));
-    expect(await environment.resources('Observation', patientId)).toMatchObject([
-      { status: 'corrected', valueQuantity: { value: 15.3 }, subject: { reference: `Patient/${patientId}` } },
-    ]);
-    expect(await environment.resources('DiagnosticReport', patientId)).toMatchObject([
+    expect(await environment.resources('Observation', patientId)).toMatchObject(
+      [
+        {
+          status: 'corrected',
+          valueQuantity: { value: 15.3 },
+          subject: { reference: `Patient/${patientId}` },
+        },
+      ],
+    );
+    expect(
+      await environment.resources('DiagnosticReport', patientId),
+    ).toMatchObject([
       { result: [{ reference: expect.stringMatching(/^Observation\//) }] },
     ]);
-    const { documents } = (await environment.account.call('GET', `document?patientId=${patientId}`)).json();
+    const { documents } = (
+      await environment.account.call('GET', `document?patientId=${patientId}`)
+    ).json();
     expect(documents).toMatchObject([
-      { content: [{ attachment: { contentType: 'application/pdf', size: 25 } }] },
+      {
+        content: [{ attachment: { contentType: 'application/pdf', size: 25 } }],
+      },
     ]);
     await environment.send(lab(person, '1100', '15.3|g/dL^^UCUM|12-16||||W'));
-    expect(await environment.resources('Observation', patientId)).toMatchObject([
-      { status: 'entered-in-error' },
-    ]);
+    expect(await environment.resources('Observation', patientId)).toMatchObject(
+      [{ status: 'entered-in-error' }],
+    );
   });
 
   test('of a lab that named the wrong patient leave the record with the correction', async () => {
-    const [wrong, right] = [newPerson(), newPerson()];
-    const [wrongId, rightId] = [await environment.addPatient(wrong), await environment.addPatient(right)];
+    const wrong = newPerson();
+    const right = newPerson();
+    const wrongId = await environment.addPatient(wrong);
+    const rightId = await environment.addPatient(right);
     const first = lab(wrong, '0900', '9.9|g/dL|12-16||||F');
     await environment.send(first);
     expect(await valuesOf(wrongId)).toEqual([9.9]);
     const [, pid = ''] = first.split('\r');
-    await environment.send(lab(wrong, '1000', '9.9|g/dL|12-16||||C').replace(pid, pidOf(right)));
-    expect([await valuesOf(wrongId), await valuesOf(rightId)]).toEqual([[], [9.9]]);
+    await environment.send(
+      lab(wrong, '1000', '9.9|g/dL|12-16||||C').replace(pid, pidOf(right)),
+    );
+    expect([await valuesOf(wrongId), await valuesOf(rightId)]).toEqual([
+      [],
+      [9.9],
+    ]);
   });
 
   test('of a pharmacy become fills, also behind the link of the webhook', async () => {
@@ -438,32 +609,67 @@ describe('HL7 v2 messages', () => {
         'RXD|1|308182^Amoxicillin 500 mg^RXNORM|202611200830+0000|30|EA^capsule||RX-7',
       ].join('\r'),
     );
-    const fill = { medicationCodeableConcept: { text: 'Amoxicillin 500 mg' }, quantity: { value: 30 } };
-    expect(await environment.resources('MedicationDispense', patientId)).toMatchObject([fill]);
-    const listed = await environment.account.call('GET', `notification?patientId=${patientId}`);
+    const fill = {
+      medicationCodeableConcept: { text: 'Amoxicillin 500 mg' },
+      quantity: { value: 30 },
+    };
+    expect(
+      await environment.resources('MedicationDispense', patientId),
+    ).toMatchObject([fill]);
+    const listed = await environment.account.call(
+      'GET',
+      `notification?patientId=${patientId}`,
+    );
     const [notification] = listed.json().notifications;
-    expect(notification).toMatchObject({ type: 'patient.pharmacy', occurredAt: '2026-11-20T08:30:00.000Z' });
+    expect(notification).toMatchObject({
+      type: 'patient.pharmacy',
+      occurredAt: '2026-11-20T08:30:00.000Z',
+    });
     const { pathname, search } = new URL(notification.url);
-    const { entry } = (await environment.gateway.app.inject({ url: `${pathname}${search}` })).json();
-    expect(entry[1].resource).toMatchObject({ ...fill, subject: { reference: `Patient/${patientId}` } });
+    const { entry } = (
+      await environment.gateway.app.inject({ url: `${pathname}${search}` })
+    ).json();
+    expect(entry[1].resource).toMatchObject({
+      ...fill,
+      subject: { reference: `Patient/${patientId}` },
+    });
   });
 
   test('of the simulated laboratory and pharmacy fill a record', async () => {
     const sample = samples[1];
     if (sample === undefined) throw new Error('There are too few samples');
-    const person = { ...newPerson(), ...sample.createBody, contact: [], personalIdentifiers: [] } as Person;
+    const person = {
+      ...newPerson(),
+      ...sample.createBody,
+      contact: [],
+      personalIdentifiers: [],
+    } as Person;
     const patientId = await environment.addPatient(person);
     const facts = { id: 'of-the-simulator', sample, record: 'R-1' };
     await environment.send(
-      resultMessage({ ...facts, event: { event: 'result', at: '2026-11-20T08:00:00Z' } }),
-      fillMessage({ ...facts, id: 'fill', event: { event: 'fill', at: '2026-11-20T09:00:00Z' } }),
+      resultMessage({
+        ...facts,
+        event: { event: 'result', at: '2026-11-20T08:00:00Z' },
+      }),
+      fillMessage({
+        ...facts,
+        id: 'fill',
+        event: { event: 'fill', at: '2026-11-20T09:00:00Z' },
+      }),
     );
     expect((await valuesOf(patientId)).sort()).toEqual([139, 5.4, 92]);
-    expect(await environment.resources('MedicationDispense', patientId)).toMatchObject([
-      { quantity: { value: 30, unit: 'tablet' }, whenHandedOver: '2026-11-20T09:00:00.000Z' },
+    expect(
+      await environment.resources('MedicationDispense', patientId),
+    ).toMatchObject([
+      {
+        quantity: { value: 30, unit: 'tablet' },
+        whenHandedOver: '2026-11-20T09:00:00.000Z',
+      },
     ]);
     expect(
-      (await environment.account.call('GET', `document?patientId=${patientId}`)).json().documents,
+      (
+        await environment.account.call('GET', `document?patientId=${patientId}`)
+      ).json().documents,
     ).toHaveLength(1);
   });
 });
@@ -478,15 +684,21 @@ describe('what a sender marks as confidential', () => {
     const person = newPerson();
     const patientId = await environment.addPatient(person);
     const oru = lab(person, '09', '5|g/dL|');
-    await environment.send(oru.replace('\rOBR', `\r${hl7Segment('ORC', { 1: 'RE', 28: 'R' })}\rOBR`));
+    await environment.send(
+      oru.replace('\rOBR', `\r${hl7Segment('ORC', { 1: 'RE', 28: 'R' })}\rOBR`),
+    );
     expect(await labelled('Observation', patientId)).toEqual([['R']]);
     expect(await labelled('DiagnosticReport', patientId)).toEqual([['R']]);
     const stay = (more: Record<string, Record<number, string>>) =>
       [
         adtMessage(person, { event: 'A01', hour: '10', visit: 'V-R' }),
-        ...Object.entries(more).map(([name, fields]) => hl7Segment(name, fields)),
+        ...Object.entries(more).map(([name, fields]) =>
+          hl7Segment(name, fields),
+        ),
       ].join('\r');
-    await environment.send(stay({ DG1: { 3: 'F11.20^Opioid dependence^I10', 18: 'Y' } }));
+    await environment.send(
+      stay({ DG1: { 3: 'F11.20^Opioid dependence^I10', 18: 'Y' } }),
+    );
     expect(await labelled('Condition', patientId)).toEqual([['R']]);
     expect(await labelled('Encounter', patientId)).toEqual([[]]);
     await environment.send(stay({ PD1: { 12: 'Y' } }));
@@ -499,7 +711,10 @@ describe('what a sender marks as confidential', () => {
     const { accountId } = environment.account;
     await withholdLabels(environment.gateway.store, accountId, ['R']);
     try {
-      const plain = { id: `free-${patientId}`, code: { text: 'A free result' } };
+      const plain = {
+        id: `free-${patientId}`,
+        code: { text: 'A free result' },
+      };
       const secret = {
         id: `held-${patientId}`,
         code: { text: 'A zebra' },
@@ -509,19 +724,30 @@ describe('what a sender marks as confidential', () => {
         senderPatient(person),
         report({
           id: `panel-${patientId}`,
-          result: [plain, secret].map(({ id }) => ({ reference: `Observation/${id}` })),
+          result: [plain, secret].map(({ id }) => ({
+            reference: `Observation/${id}`,
+          })),
           conclusion: 'A zebra',
         }),
         sodium(140, plain),
         sodium(140, secret),
       );
       const { notifications } = (
-        await environment.account.call('GET', `notification?patientId=${patientId}`)
+        await environment.account.call(
+          'GET',
+          `notification?patientId=${patientId}`,
+        )
       ).json();
-      const link = await environment.account.call('GET', notifications[0].url.replace(TEST_BASE_URL, ''));
+      const link = await environment.account.call(
+        'GET',
+        notifications[0].url.replace(TEST_BASE_URL, ''),
+      );
       expect(link.body).toContain('A free result');
       expect(link.body).not.toContain('zebra');
-      const record = await environment.account.call('GET', `patient/${patientId}/consolidated`);
+      const record = await environment.account.call(
+        'GET',
+        `patient/${patientId}/consolidated`,
+      );
       expect(record.body).toContain('A free result');
       expect(record.body).not.toContain('zebra');
     } finally {

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PATIENT_LISTS_MAX } from '../../src/contract/bounds.ts';
-import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import {
+  createTestGateway,
+  newPerson,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
 
 let gateway: TestGateway;
 let account: TestAccount;
@@ -10,7 +15,8 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const create = (body: unknown) => account.call('POST', `patient?facilityId=${account.facilityId}`, body);
+const create = (body: unknown) =>
+  account.call('POST', `patient?facilityId=${account.facilityId}`, body);
 const match = (body: unknown) => account.call('POST', 'patient/match', body);
 const address = (number: number) => ({
   addressLine1: `${number} Beacon Street`,
@@ -25,10 +31,15 @@ describe('a request that is wrong many times', () => {
   test.each(['address', 'contact', 'personalIdentifiers'])(
     'with tens of thousands of entries in %s is one mistake',
     async (member) => {
-      const answer = await match(newPerson({ [member]: Array.from({ length: 80_000 }, () => ({})) }));
+      const answer = await match(
+        newPerson({ [member]: Array.from({ length: 80_000 }, () => ({})) }),
+      );
       expect(answer.statusCode).toBe(400);
       expect(answer.json().errors).toEqual([
-        { path: member, message: expect.stringMatching(/^must have at most \d+ entries$/) },
+        {
+          path: member,
+          message: expect.stringMatching(/^must have at most \d+ entries$/),
+        },
       ]);
     },
   );
@@ -38,29 +49,45 @@ describe('a request that is wrong many times', () => {
     const unknown = Object.fromEntries(many.map((key) => [key, ['1']]));
     for (const additionalIdentifiers of [unknown, { quest: many }]) {
       const answer = await match(newPerson({ additionalIdentifiers }));
-      expect([answer.statusCode, answer.json().errors.length]).toEqual([400, 1]);
+      expect([answer.statusCode, answer.json().errors.length]).toEqual([
+        400, 1,
+      ]);
     }
   });
 
   test('with too many keys of metadata is one mistake', async () => {
-    const metadata = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 1]));
-    const answer = await create(newPerson({ networkQuery: { sources: ['hie'], metadata } }));
+    const metadata = Object.fromEntries(
+      Array.from({ length: 20_000 }, (_, index) => [`k${index}`, 1]),
+    );
+    const answer = await create(
+      newPerson({ networkQuery: { sources: ['hie'], metadata } }),
+    );
     expect(answer.json().errors).toEqual([
-      { path: 'networkQuery.metadata', message: 'metadata must have at most 50 entries' },
+      {
+        path: 'networkQuery.metadata',
+        message: 'metadata must have at most 50 entries',
+      },
     ]);
   });
 
   test('is answered with the first hundred mistakes and the number of the others', async () => {
-    const answer = await match(newPerson({ address: Array.from({ length: 100 }, () => ({})) }));
+    const answer = await match(
+      newPerson({ address: Array.from({ length: 100 }, () => ({})) }),
+    );
     expect(answer.json().errors).toHaveLength(100);
     expect(answer.json().detail).toMatch(/, and 300 more$/);
     const unknown = Array.from(
       { length: 500 },
-      (_, index) => `0198a000-0000-7000-8000-${String(index).padStart(12, '0')}`,
+      (_, index) =>
+        `0198a000-0000-7000-8000-${String(index).padStart(12, '0')}`,
     );
     const { id } = (await create(newPerson())).json();
-    const facilities = await account.call('POST', `patient/${id}/facility`, { facilityIds: unknown });
-    expect([facilities.statusCode, facilities.json().errors.length]).toEqual([400, 100]);
+    const facilities = await account.call('POST', `patient/${id}/facility`, {
+      facilityIds: unknown,
+    });
+    expect([facilities.statusCode, facilities.json().errors.length]).toEqual([
+      400, 100,
+    ]);
   });
 
   test.each([
@@ -71,7 +98,10 @@ describe('a request that is wrong many times', () => {
     ['additionalIdentifiers', { ['x'.repeat(200_000)]: [] }],
     ['additionalIdentifiers', { quest: ['x'.repeat(200_000)] }],
     ['networkQuery', { sources: { ['x'.repeat(200_000)]: true } }],
-    ['networkQuery', { sources: ['hie'], metadata: { ['x'.repeat(200_000)]: '' } }],
+    [
+      'networkQuery',
+      { sources: ['hie'], metadata: { ['x'.repeat(200_000)]: '' } },
+    ],
   ])('does not get a long %s back', async (member, value) => {
     const answer = await create(newPerson({ [member]: value }));
     expect(answer.statusCode).toBe(400);
@@ -85,7 +115,10 @@ describe('a key that may not use an operation', () => {
     const answer = await gateway.app.inject({
       method: 'POST',
       url: '/medical/v1/patient/match',
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      headers: {
+        authorization: `Bearer ${token}`,
+        'content-type': 'application/json',
+      },
       payload: '{"not": JSON',
     });
     expect(answer.statusCode).toBe(403);
@@ -99,48 +132,84 @@ describe('a match', () => {
     const person = newPerson();
     const first = await create({ ...person, address: addresses(0, most - 1) });
     expect(first.statusCode).toBe(201);
-    expect((await create({ ...person, address: addresses(most, 1) })).statusCode).toBe(200);
-    const refused = await create({ ...person, address: addresses(most + 1, 2) });
+    expect(
+      (await create({ ...person, address: addresses(most, 1) })).statusCode,
+    ).toBe(200);
+    const refused = await create({
+      ...person,
+      address: addresses(most + 1, 2),
+    });
     const { id } = first.json();
     const message = `patient ${id} would have ${most + 2} addresses, but at most ${most} are allowed; update the patient with those that are still valid`;
-    expect([refused.statusCode, refused.json().errors]).toEqual([400, [{ path: 'address', message }]]);
-    expect((await account.call('GET', `patient/${id}`)).json().address).toHaveLength(most);
+    expect([refused.statusCode, refused.json().errors]).toEqual([
+      400,
+      [{ path: 'address', message }],
+    ]);
+    expect(
+      (await account.call('GET', `patient/${id}`)).json().address,
+    ).toHaveLength(most);
     // What is known already needs no room.
-    expect((await create({ ...person, address: addresses(0, 1) })).statusCode).toBe(200);
-    const updated = await account.call('PUT', `patient/${id}`, { ...person, address: addresses(most, 1) });
+    expect(
+      (await create({ ...person, address: addresses(0, 1) })).statusCode,
+    ).toBe(200);
+    const updated = await account.call('PUT', `patient/${id}`, {
+      ...person,
+      address: addresses(most, 1),
+    });
     expect(updated.json().address).toHaveLength(1);
-    expect((await create({ ...person, address: addresses(most + 1, 2) })).json().address).toHaveLength(3);
+    expect(
+      (await create({ ...person, address: addresses(most + 1, 2) })).json()
+        .address,
+    ).toHaveLength(3);
   });
 
   test('unites contacts and identifiers up to theirs', async () => {
     const person = newPerson();
     const licences = (from: number, count: number) =>
       Array.from({ length: count }, (_, index) => ({
-        ...{ type: 'driversLicense', state: 'MA', value: `S${from + index}` },
+        type: 'driversLicense',
+        state: 'MA',
+        value: `S${from + index}`,
       }));
     const contacts = (from: number, count: number) =>
-      Array.from({ length: count }, (_, index) => ({ email: `p${from + index}@example.org` }));
-    await create({ ...person, contact: contacts(0, 100), personalIdentifiers: licences(0, 50) });
+      Array.from({ length: count }, (_, index) => ({
+        email: `p${from + index}@example.org`,
+      }));
+    await create({
+      ...person,
+      contact: contacts(0, 100),
+      personalIdentifiers: licences(0, 50),
+    });
     const refused = [
       await create({ ...person, contact: contacts(100, 1) }),
       await create({ ...person, personalIdentifiers: licences(50, 1) }),
     ];
-    expect(refused.map((answer) => answer.json().errors[0].path)).toEqual(['contact', 'personalIdentifiers']);
+    expect(refused.map((answer) => answer.json().errors[0].path)).toEqual([
+      'contact',
+      'personalIdentifiers',
+    ]);
   });
 
   test('unites additional identifiers up to the bound of each system', async () => {
     const person = newPerson();
     const ids = (from: number, count: number) =>
       Array.from({ length: count }, (_, index) => `i${from + index}`);
-    const { id } = (await create({ ...person, additionalIdentifiers: { quest: ids(0, 50) } })).json();
+    const { id } = (
+      await create({ ...person, additionalIdentifiers: { quest: ids(0, 50) } })
+    ).json();
     const other = await create({
       ...person,
       additionalIdentifiers: { quest: ids(0, 50), canvas: ids(0, 50) },
     });
     expect(other.statusCode).toBe(200);
-    const refused = await create({ ...person, additionalIdentifiers: { quest: ids(50, 1) } });
+    const refused = await create({
+      ...person,
+      additionalIdentifiers: { quest: ids(50, 1) },
+    });
     const message = `patient ${id} would have 51 additional identifiers of one system, but at most 50 are allowed; update the patient with those that are still valid`;
-    expect(refused.json().errors).toEqual([{ path: 'additionalIdentifiers', message }]);
+    expect(refused.json().errors).toEqual([
+      { path: 'additionalIdentifiers', message },
+    ]);
     const { possibleDuplicates: _found, ...united } = other.json();
     expect((await account.call('GET', `patient/${id}`)).json()).toEqual(united);
   });

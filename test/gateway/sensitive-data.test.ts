@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import type { Bundle } from 'fhir/r4.js';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  test,
+} from 'vitest';
 import { resourceFilter } from '../../src/exchange/delivery/bulk-export/rules/export-request.ts';
 import { readPatient } from '../../src/exchange/delivery/bulk-export/run-export.ts';
 import { createConsolidatedBuilder } from '../../src/exchange/delivery/consolidated-query/build.ts';
@@ -9,7 +16,12 @@ import { openConsolidatedQuery } from '../../src/exchange/delivery/consolidated-
 import { documentsOfPatient } from '../../src/exchange/messaging/messages/message-store.ts';
 import { labelCodes } from '../../src/exchange/records/reading/record-store.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
-import { createFhirDoor, type FhirDoor, idsIn, resourcesIn } from '../support/fhir-door.ts';
+import {
+  createFhirDoor,
+  type FhirDoor,
+  idsIn,
+  resourcesIn,
+} from '../support/fhir-door.ts';
 import { TEST_BASE_URL } from '../support/gateway.ts';
 import { withholdLabels } from '../support/withhold.ts';
 import { consentBody } from './every-operation/cases/consents.ts';
@@ -17,7 +29,8 @@ import { consentBody } from './every-operation/cases/consents.ts';
 const [sample] = samples;
 if (sample === undefined) throw new Error('there are no samples');
 const person = personOf(sample);
-const CONFIDENTIALITY = 'http://terminology.hl7.org/CodeSystem/v3-Confidentiality';
+const CONFIDENTIALITY =
+  'http://terminology.hl7.org/CodeSystem/v3-Confidentiality';
 const LOINC = 'http://loinc.org';
 
 let door: FhirDoor;
@@ -29,16 +42,25 @@ beforeAll(async () => {
 afterAll(() => door.close());
 beforeEach(() => withhold());
 
-const withhold = (...labels: string[]) => withholdLabels(door.store, door.accountId, labels);
-const medical = (path: string) => door.get(`${TEST_BASE_URL}/medical/v1/${path}`);
+const withhold = (...labels: string[]) =>
+  withholdLabels(door.store, door.accountId, labels);
+const medical = (path: string) =>
+  door.get(`${TEST_BASE_URL}/medical/v1/${path}`);
 const labelled = (label: string | undefined) =>
-  label === undefined ? {} : { meta: { security: [{ system: CONFIDENTIALITY, code: label }] } };
+  label === undefined
+    ? {}
+    : { meta: { security: [{ system: CONFIDENTIALITY, code: label }] } };
 
 /** A word that no door may show when its resource is withheld. */
 const secret = (index: number) => `zebra${index}x`;
 const LABELS = ['N', 'R', 'V', 'ETH', 'ETHUD'] as const;
 interface Given {
-  type: 'Condition' | 'Observation' | 'AllergyIntolerance' | 'DiagnosticReport' | 'MedicationRequest';
+  type:
+    | 'Condition'
+    | 'Observation'
+    | 'AllergyIntolerance'
+    | 'DiagnosticReport'
+    | 'MedicationRequest';
   label?: string;
   /** Another one of the record that it refers to, by its place. */
   refersTo: number;
@@ -51,13 +73,18 @@ function resourceOf(
 ): object {
   const code = {
     text: secret(index),
-    coding: [{ system: LOINC, code: `${1000 + index}-1`, display: secret(index) }],
+    coding: [
+      { system: LOINC, code: `${1000 + index}-1`, display: secret(index) },
+    ],
   };
   const own = {
     resourceType: type,
     id: `r${index}`,
     ...labelled(label),
-    text: { status: 'generated', div: `<div xmlns="http://www.w3.org/1999/xhtml">${secret(index)}</div>` },
+    text: {
+      status: 'generated',
+      div: `<div xmlns="http://www.w3.org/1999/xhtml">${secret(index)}</div>`,
+    },
   };
   const subject = { reference: 'Patient/p' };
   switch (type) {
@@ -70,9 +97,22 @@ function resourceOf(
         onsetDateTime: `2020-01-0${(index % 9) + 1}`,
       };
     case 'Observation':
-      return { ...own, subject, status: 'final', code, hasMember: [target], effectiveDateTime: '2021-02-03' };
+      return {
+        ...own,
+        subject,
+        status: 'final',
+        code,
+        hasMember: [target],
+        effectiveDateTime: '2021-02-03',
+      };
     case 'AllergyIntolerance':
-      return { ...own, patient: subject, code, note: [{ text: secret(index) }], encounter: target };
+      return {
+        ...own,
+        patient: subject,
+        code,
+        note: [{ text: secret(index) }],
+        encounter: target,
+      };
     case 'DiagnosticReport':
       return {
         ...own,
@@ -100,7 +140,10 @@ async function recordOf(given: readonly Given[]): Promise<string> {
   const patientId = await door.addPatient(person);
   const resources = given.map((each, index) => {
     const to = each.refersTo % given.length;
-    return resourceOf(each, index, { reference: `${given[to]?.type}/r${to}`, display: secret(to) });
+    return resourceOf(each, index, {
+      reference: `${given[to]?.type}/r${to}`,
+      display: secret(to),
+    });
   });
   await door.deliver(
     patientId,
@@ -112,18 +155,29 @@ async function recordOf(given: readonly Given[]): Promise<string> {
   return patientId;
 }
 
-async function built(patientId: string, conversionType: 'json' | 'html' | 'pdf') {
+async function built(
+  patientId: string,
+  conversionType: 'json' | 'html' | 'pdf',
+) {
   const requestId = uuidv7();
   await door.store.asAccount(door.accountId, (tx) =>
     openConsolidatedQuery(tx, requestId, patientId, { conversionType }),
   );
-  const builder = createConsolidatedBuilder({ ...door, publicBaseUrl: TEST_BASE_URL });
+  const builder = createConsolidatedBuilder({
+    ...door,
+    publicBaseUrl: TEST_BASE_URL,
+  });
   await builder.build({ accountId: door.accountId, requestId });
-  const { result } = (await medical(`patient/${patientId}/consolidated/query/${requestId}`)).json();
+  const { result } = (
+    await medical(`patient/${patientId}/consolidated/query/${requestId}`)
+  ).json();
   return { result: String(result), text: (await door.get(result)).body };
 }
 
-/** Everything that a caller can get of a record, by door; `ids` are those of the resources as they are without a policy. */
+/**
+ * Everything that a caller can get of a record, by door; `ids` are those of the
+ * resources as they are without a policy.
+ */
 async function allDoors(
   patientId: string,
   ids: ReadonlyMap<number, { type: string; id: string }>,
@@ -132,7 +186,12 @@ async function allDoors(
   const member = { patientId, ordinal: 1, isWhole: true };
   for await (const page of readPatient(
     { ...door, publicBaseUrl: TEST_BASE_URL },
-    { accountId: door.accountId, member, filter: resourceFilter(null, {}), since: null },
+    {
+      accountId: door.accountId,
+      member,
+      filter: resourceFilter(null, {}),
+      since: null,
+    },
     undefined,
   ))
     exported.push(JSON.stringify(page.lines));
@@ -148,11 +207,15 @@ async function allDoors(
     types.map((type) =>
       type === 'Provenance'
         ? undefined
-        : door.get(`${type}?patient=${patientId}&_include=*&_revinclude=Provenance:target`),
+        : door.get(
+            `${type}?patient=${patientId}&_include=*&_revinclude=Provenance:target`,
+          ),
     ),
   );
   const byCode = await Promise.all(
-    [...ids].map(([index, { type }]) => door.get(`${type}?patient=${patientId}&code=${1000 + index}-1`)),
+    [...ids].map(([index, { type }]) =>
+      door.get(`${type}?patient=${patientId}&code=${1000 + index}-1`),
+    ),
   );
   const reads = await Promise.all(
     [...ids.values()].flatMap(({ type, id }) => [
@@ -173,7 +236,11 @@ async function allDoors(
     read: bodies(reads),
     export: exported.join('\n'),
     documents: (await medical(`document?patientId=${patientId}`)).body,
-    embed: (await door.get(`${TEST_BASE_URL}/embed/${door.accountId}/patient/${patientId}/summary`)).body,
+    embed: (
+      await door.get(
+        `${TEST_BASE_URL}/embed/${door.accountId}/patient/${patientId}/summary`,
+      )
+    ).body,
   };
 }
 
@@ -189,14 +256,21 @@ const arbitraryGiven = fc.record({
   refersTo: fc.nat(20),
 });
 
-async function idsOf(patientId: string): Promise<Map<number, { type: string; id: string }>> {
+async function idsOf(
+  patientId: string,
+): Promise<Map<number, { type: string; id: string }>> {
   const everything = await door.bundle(`Patient/${patientId}/$everything`);
   return new Map(
     resourcesIn(everything).flatMap((resource) => {
       const index = /"code":"1(\d\d\d)-1"/.exec(JSON.stringify(resource))?.[1];
       return index === undefined
         ? []
-        : [[Number(index), { type: resource.resourceType, id: String(resource.id) }] as const];
+        : [
+            [
+              Number(index),
+              { type: resource.resourceType, id: String(resource.id) },
+            ] as const,
+          ];
     }),
   );
 }
@@ -206,7 +280,10 @@ describe('what carries a withheld label', () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(arbitraryGiven, { minLength: 2, maxLength: 6 }),
-        fc.uniqueArray(fc.constantFrom('R', 'V', 'ETH', 'ETHUD', 'SUD'), { minLength: 1, maxLength: 2 }),
+        fc.uniqueArray(fc.constantFrom('R', 'V', 'ETH', 'ETHUD', 'SUD'), {
+          minLength: 1,
+          maxLength: 2,
+        }),
         async (given, policy) => {
           await withhold();
           const patientId = await recordOf(given);
@@ -223,13 +300,31 @@ describe('what carries a withheld label', () => {
           for (const [name, text] of Object.entries(texts))
             for (const [index, each] of given.entries())
               if (isDenied(each))
-                expect(text.includes(secret(index)), `${name}: ${each.type} ${each.label}`).toBe(false);
+                expect(
+                  text.includes(secret(index)),
+                  `${name}: ${each.type} ${each.label}`,
+                ).toBe(false);
           for (const [index, each] of given.entries())
             if (!isDenied(each) && each.type !== 'DiagnosticReport')
-              for (const name of ['consolidated', 'json', 'everything', 'search', 'read', 'export'])
-                expect(texts[name]?.includes(secret(index)), `${name}: ${each.type}`).toBe(true);
+              for (const name of [
+                'consolidated',
+                'json',
+                'everything',
+                'search',
+                'read',
+                'export',
+              ])
+                expect(
+                  texts[name]?.includes(secret(index)),
+                  `${name}: ${each.type}`,
+                ).toBe(true);
           const isRedacted = given.some(isDenied);
-          for (const name of ['consolidated', 'json', 'everything', 'patient summary'])
+          for (const name of [
+            'consolidated',
+            'json',
+            'everything',
+            'patient summary',
+          ])
             expect(texts[name]?.includes('"REDACTED"'), name).toBe(isRedacted);
         },
       ),
@@ -243,41 +338,64 @@ describe('what carries a withheld label', () => {
       { type: 'Condition', refersTo: 0 },
     ]);
     const count = async () =>
-      (await medical(`patient/${patientId}/consolidated/count`)).json().resources.Condition;
+      (await medical(`patient/${patientId}/consolidated/count`)).json()
+        .resources.Condition;
     expect(await count()).toBe(2);
     await withhold('R');
     expect(await count()).toBe(1);
-    expect((await door.bundle(`Condition?patient=${patientId}&_summary=count`)).total).toBe(1);
+    expect(
+      (await door.bundle(`Condition?patient=${patientId}&_summary=count`))
+        .total,
+    ).toBe(1);
     const html = (await built(patientId, 'html')).text;
     expect(html).toContain('withholds 1 resource');
-    expect(html).toContain('Apart from what is withheld: The sources have delivered no allergies');
+    expect(html).toContain(
+      'Apart from what is withheld: The sources have delivered no allergies',
+    );
     expect((await built(patientId, 'pdf')).text).toContain('%PDF');
   });
 
   test('leaves no section that says that there is none, though a source says so', async () => {
     const patientId = await door.addPatient(person);
     const none = {
-      ...{ resourceType: 'List', id: 'n', status: 'current', mode: 'snapshot' },
+      resourceType: 'List',
+      id: 'n',
+      status: 'current',
+      mode: 'snapshot',
       code: { coding: [{ system: LOINC, code: '48765-2' }] },
       subject: { reference: 'Patient/p' },
       emptyReason: {
-        coding: [{ system: 'http://terminology.hl7.org/CodeSystem/list-empty-reason', code: 'nilknown' }],
+        coding: [
+          {
+            system: 'http://terminology.hl7.org/CodeSystem/list-empty-reason',
+            code: 'nilknown',
+          },
+        ],
       },
     };
     const hidden = {
-      ...{ resourceType: 'AllergyIntolerance', id: 'h', patient: { reference: 'Patient/p' } },
-      ...{ ...labelled('ETH'), code: { text: 'methadone' } },
+      resourceType: 'AllergyIntolerance',
+      id: 'h',
+      patient: { reference: 'Patient/p' },
+      ...labelled('ETH'),
+      code: { text: 'methadone' },
     };
     await door.deliver(patientId, 'lab', [delivery('lab', none)], ['p']);
     const reasons = async () => {
-      const text = JSON.stringify(await door.bundle(`Patient/${patientId}/$summary`));
-      return [...text.matchAll(/list-empty-reason","code":"(nilknown|withheld)"/g)].map(([, code]) => code);
+      const text = JSON.stringify(
+        await door.bundle(`Patient/${patientId}/$summary`),
+      );
+      return [
+        ...text.matchAll(/list-empty-reason","code":"(nilknown|withheld)"/g),
+      ].map(([, code]) => code);
     };
     expect(await reasons()).toEqual(['nilknown']);
     await door.deliver(patientId, 'hie', [delivery('hie', hidden)], ['p']);
     await withhold('ETH');
     expect(await reasons()).toEqual(['withheld']);
-    expect((await built(patientId, 'html')).text).toContain('Apart from what is withheld: ');
+    expect((await built(patientId, 'html')).text).toContain(
+      'Apart from what is withheld: ',
+    );
   });
 
   test('is found by a code that an operator loaded, and in a resource contained in another', async () => {
@@ -291,13 +409,20 @@ describe('what carries a withheld label', () => {
         'HIV',
         JSON.stringify({
           resourceType: 'ValueSet',
-          compose: { include: [{ system: LOINC, concept: [{ code: '1001-1' }] }] },
+          compose: {
+            include: [{ system: LOINC, concept: [{ code: '1001-1' }] }],
+          },
         }),
       ),
     );
     await withhold('STD');
-    const left = JSON.stringify(await door.bundle(`Patient/${patientId}/$everything`));
-    expect([left.includes(secret(0)), left.includes(secret(1))]).toEqual([true, false]);
+    const left = JSON.stringify(
+      await door.bundle(`Patient/${patientId}/$everything`),
+    );
+    expect([left.includes(secret(0)), left.includes(secret(1))]).toEqual([
+      true,
+      false,
+    ]);
   });
 
   test('takes with it the MedicationRequest that names a withheld Medication, and the report that names a withheld result', async () => {
@@ -309,14 +434,15 @@ describe('what carries a withheld label', () => {
       code: { text: 'buprenorphine' },
     };
     const request = {
-      ...{
-        resourceType: 'MedicationRequest',
-        id: 'o',
-        status: 'active',
-        intent: 'order',
-        subject: { reference: 'Patient/p' },
+      resourceType: 'MedicationRequest',
+      id: 'o',
+      status: 'active',
+      intent: 'order',
+      subject: { reference: 'Patient/p' },
+      medicationReference: {
+        reference: 'Medication/m',
+        display: 'buprenorphine',
       },
-      medicationReference: { reference: 'Medication/m', display: 'buprenorphine' },
     };
     await door.deliver(
       patientId,
@@ -326,7 +452,9 @@ describe('what carries a withheld label', () => {
     );
     await withhold('ETH');
     const bundle = await door.bundle(`Patient/${patientId}/$everything`);
-    expect(resourcesIn(bundle).map(({ resourceType }) => resourceType)).toEqual(['Patient']);
+    expect(resourcesIn(bundle).map(({ resourceType }) => resourceType)).toEqual(
+      ['Patient'],
+    );
   });
 });
 
@@ -335,30 +463,57 @@ describe('a document', () => {
   async function letter(label?: string) {
     const patientId = await door.addPatient(person);
     const reference = {
-      ...{
-        resourceType: 'DocumentReference',
-        id: 'd',
-        status: 'current',
-        subject: { reference: 'Patient/p' },
-      },
-      ...(label !== undefined && { securityLabel: [{ coding: [{ system: CONFIDENTIALITY, code: label }] }] }),
-      content: [{ attachment: { contentType: 'application/pdf', url: 'Binary/b', title: 'zebra' } }],
+      resourceType: 'DocumentReference',
+      id: 'd',
+      status: 'current',
+      subject: { reference: 'Patient/p' },
+      ...(label !== undefined && {
+        securityLabel: [{ coding: [{ system: CONFIDENTIALITY, code: label }] }],
+      }),
+      content: [
+        {
+          attachment: {
+            contentType: 'application/pdf',
+            url: 'Binary/b',
+            title: 'zebra',
+          },
+        },
+      ],
     };
-    const page = await door.deliver(patientId, 'hie', [delivery('hie', reference)], ['p']);
+    const page = await door.deliver(
+      patientId,
+      'hie',
+      [delivery('hie', reference)],
+      ['p'],
+    );
     const documentId = await door.deliverDocument(patientId, 'hie', {
-      ...{ bytes: LETTER, contentType: 'application/pdf', documentReferenceId: 'd' },
+      bytes: LETTER,
+      contentType: 'application/pdf',
+      documentReferenceId: 'd',
     });
     await door.records.merge(door.accountId, patientId);
-    const { documents } = (await medical(`document?patientId=${patientId}&output=dto`)).json();
-    const { url } = (await medical(`document/download-url?fileName=${documents[0].fileName}`)).json();
-    return { patientId, documentId, url, fileName: documents[0].fileName, page };
+    const { documents } = (
+      await medical(`document?patientId=${patientId}&output=dto`)
+    ).json();
+    const { url } = (
+      await medical(`document/download-url?fileName=${documents[0].fileName}`)
+    ).json();
+    return {
+      patientId,
+      documentId,
+      url,
+      fileName: documents[0].fileName,
+      page,
+    };
   }
 
   test('that is labelled is neither listed nor handed out, by a link from before either, nor sent with a message', async () => {
     const { patientId, documentId, url, fileName, page } = await letter('R');
     expect((await door.get(url)).statusCode).toBe(200);
     await withhold('R');
-    expect((await medical(`document?patientId=${patientId}`)).json().documents).toEqual([]);
+    expect(
+      (await medical(`document?patientId=${patientId}`)).json().documents,
+    ).toEqual([]);
     for (const path of [
       url,
       `Binary/${documentId}`,
@@ -370,15 +525,21 @@ describe('a document', () => {
       documentsOfPatient(tx, patientId, [documentId]),
     );
     expect(sent).toEqual([]);
-    expect(JSON.stringify(await door.bundle(`Patient/${patientId}/$everything`))).not.toContain('zebra');
+    expect(
+      JSON.stringify(await door.bundle(`Patient/${patientId}/$everything`)),
+    ).not.toContain('zebra');
   });
 
   test('without a label is handed out; the stored response that brought it is not, while a policy is in force', async () => {
     const { patientId, documentId, page } = await letter();
     await withhold('R');
     expect((await door.get(`Binary/${documentId}`)).statusCode).toBe(200);
-    expect((await medical(`document?patientId=${patientId}`)).json().documents).toHaveLength(1);
-    expect((await medical(`document/download-url?fileName=${page}`)).statusCode).toBe(403);
+    expect(
+      (await medical(`document?patientId=${patientId}`)).json().documents,
+    ).toHaveLength(1);
+    expect(
+      (await medical(`document/download-url?fileName=${page}`)).statusCode,
+    ).toBe(403);
   });
 });
 
@@ -399,14 +560,19 @@ describe('a consent', () => {
   const securityLabel = [{ code: 'ETH' }];
 
   test('that denies a label withholds it from this patient alone, until it ends, and stops no source', async () => {
-    const [denied, other] = [await recordOf(GIVEN), await recordOf(GIVEN)];
+    const denied = await recordOf(GIVEN);
+    const other = await recordOf(GIVEN);
     const id = await consent(denied, { type: 'deny', securityLabel });
     expect([await seen(denied), await seen(other)]).toEqual([0, 1]);
     const consents: Bundle = await door.bundle(`Consent?patient=${denied}`);
     expect(idsIn([consents])).toEqual([id]);
-    const ended = await door.call('POST', `${TEST_BASE_URL}/medical/v1/patient/${denied}/consent/${id}/end`, {
-      'x-api-key': apiKey,
-    });
+    const ended = await door.call(
+      'POST',
+      `${TEST_BASE_URL}/medical/v1/patient/${denied}/consent/${id}/end`,
+      {
+        'x-api-key': apiKey,
+      },
+    );
     expect(ended.statusCode).toBe(200);
     expect(await seen(denied)).toBe(1);
   });
@@ -416,7 +582,11 @@ describe('a consent', () => {
     const patientId = await recordOf(GIVEN);
     expect(await seen(patientId)).toBe(0);
     const past = new Date(Date.now() - 86_400_000).toISOString();
-    await consent(patientId, { type: 'permit', securityLabel, period: { end: past } });
+    await consent(patientId, {
+      type: 'permit',
+      securityLabel,
+      period: { end: past },
+    });
     expect(await seen(patientId)).toBe(0);
     await consent(patientId, { type: 'permit', securityLabel });
     expect(await seen(patientId)).toBe(1);

@@ -1,13 +1,19 @@
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
-import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import {
+  createTestGateway,
+  newPerson,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
 
 let gateway: TestGateway;
 let account: TestAccount;
 const sent: string[] = [];
 beforeAll(async () => {
-  const note = (_account: string, ids: readonly string[]) => void sent.push(...ids);
+  const note = (_account: string, ids: readonly string[]) =>
+    void sent.push(...ids);
   gateway = await createTestGateway({ webhookDispatcher: { resume: note } });
   account = await gateway.addAccount();
 });
@@ -16,16 +22,35 @@ afterAll(() => gateway.close());
 describe('settings', () => {
   test('show no key before a destination is set, keep its key when the address changes, and clear it', async () => {
     const before = (await account.call('GET', 'settings')).json();
-    expect(before).toEqual({ id: account.accountId, webhookUrl: null, webhookKey: null });
-    const set = await account.call('POST', 'settings', { webhookUrl: 'https://hooks.example.org/a' });
+    expect(before).toEqual({
+      id: account.accountId,
+      webhookUrl: null,
+      webhookKey: null,
+    });
+    const set = await account.call('POST', 'settings', {
+      webhookUrl: 'https://hooks.example.org/a',
+    });
     const { webhookKey } = set.json();
-    expect(Buffer.from(webhookKey.replace(/^whsec_/, ''), 'base64')).toHaveLength(32);
-    const moved = await account.call('POST', 'settings', { webhookUrl: 'https://hooks.example.org/b' });
-    expect(moved.json()).toEqual({ ...set.json(), webhookUrl: 'https://hooks.example.org/b' });
-    expect((await account.call('POST', 'settings', {})).json()).toEqual(moved.json());
-    const cleared = await account.call('POST', 'settings', { webhookUrl: null });
+    expect(
+      Buffer.from(webhookKey.replace(/^whsec_/, ''), 'base64'),
+    ).toHaveLength(32);
+    const moved = await account.call('POST', 'settings', {
+      webhookUrl: 'https://hooks.example.org/b',
+    });
+    expect(moved.json()).toEqual({
+      ...set.json(),
+      webhookUrl: 'https://hooks.example.org/b',
+    });
+    expect((await account.call('POST', 'settings', {})).json()).toEqual(
+      moved.json(),
+    );
+    const cleared = await account.call('POST', 'settings', {
+      webhookUrl: null,
+    });
     expect(cleared.json()).toEqual(before);
-    const again = await account.call('POST', 'settings', { webhookUrl: 'https://hooks.example.org/c' });
+    const again = await account.call('POST', 'settings', {
+      webhookUrl: 'https://hooks.example.org/c',
+    });
     expect(again.json().webhookKey).toBe(webhookKey);
   });
 
@@ -48,7 +73,10 @@ describe('settings', () => {
     'nowhere',
   ])('refuse the destination %s', async (webhookUrl) => {
     const answer = await account.call('POST', 'settings', { webhookUrl });
-    expect([answer.statusCode, answer.json().errors[0].path]).toEqual([400, 'webhookUrl']);
+    expect([answer.statusCode, answer.json().errors[0].path]).toEqual([
+      400,
+      'webhookUrl',
+    ]);
   });
 
   test('show what is undelivered, and send it again on request', async () => {
@@ -63,7 +91,9 @@ describe('settings', () => {
         body: { meta: {} },
       }),
     );
-    await owner.call('POST', 'settings', { webhookUrl: 'https://hooks.example.org/late' });
+    await owner.call('POST', 'settings', {
+      webhookUrl: 'https://hooks.example.org/late',
+    });
     const answer = await owner.call('POST', 'settings/webhook/retry');
     expect(answer.json().events).toBe(1);
     expect(sent).toEqual([eventId]);
@@ -82,7 +112,12 @@ describe('cohorts', () => {
   test('have unique names in the account, defaults in depth, and count their patients', async () => {
     const answer = await account.call('POST', 'cohort', {
       name: '  Diabetes ',
-      settings: { monitoring: { hie: { enabled: true }, pharmacy: { schedule: { frequency: 'weekly' } } } },
+      settings: {
+        monitoring: {
+          hie: { enabled: true },
+          pharmacy: { schedule: { frequency: 'weekly' } },
+        },
+      },
     });
     expect(answer.statusCode).toBe(201);
     const cohort = answer.json();
@@ -96,23 +131,40 @@ describe('cohorts', () => {
         monitoring: {
           hie: { enabled: true, frequency: 'monthly' },
           adt: { enabled: false },
-          pharmacy: { notifications: false, schedule: { enabled: false, frequency: 'weekly' } },
+          pharmacy: {
+            notifications: false,
+            schedule: { enabled: false, frequency: 'weekly' },
+          },
           laboratory: { notifications: false },
         },
       },
     });
     const again = await account.call('POST', 'cohort', { name: 'Diabetes' });
-    expect([again.statusCode, again.json().errors[0].path]).toEqual([400, 'name']);
-    expect((await account.call('POST', 'cohort', { name: 'X', color: 'mauve' })).statusCode).toBe(400);
+    expect([again.statusCode, again.json().errors[0].path]).toEqual([
+      400,
+      'name',
+    ]);
+    expect(
+      (await account.call('POST', 'cohort', { name: 'X', color: 'mauve' }))
+        .statusCode,
+    ).toBe(400);
 
     const url = `patient?facilityId=${account.facilityId}`;
-    const patient = (await account.call('POST', url, newPerson({ cohorts: [cohort.id] }))).json();
-    const other = (await account.call('POST', 'cohort', { name: 'Asthma' })).json();
+    const patient = (
+      await account.call('POST', url, newPerson({ cohorts: [cohort.id] }))
+    ).json();
+    const other = (
+      await account.call('POST', 'cohort', { name: 'Asthma' })
+    ).json();
     const joined = await account.call('POST', `patient/${patient.id}/cohort`, {
       cohortIds: [cohort.id, other.id, other.id],
     });
     expect(joined.statusCode).toBe(200);
-    expect(joined.json().cohorts.map(({ name, size }: Record<string, unknown>) => [name, size])).toEqual([
+    expect(
+      joined
+        .json()
+        .cohorts.map(({ name, size }: Record<string, unknown>) => [name, size]),
+    ).toEqual([
       ['Asthma', 1],
       ['Diabetes', 1],
     ]);
@@ -121,22 +173,39 @@ describe('cohorts', () => {
 
   test('answer 404 to an unknown patient and an unknown cohort, and assign nothing then', async () => {
     const unknown = '0198a000-0000-7000-8000-000000000000';
-    const cohort = (await account.call('POST', 'cohort', { name: 'Third' })).json();
+    const cohort = (
+      await account.call('POST', 'cohort', { name: 'Third' })
+    ).json();
     const body = { cohortIds: [cohort.id, unknown] };
-    expect((await account.call('POST', `patient/${unknown}/cohort`, body)).statusCode).toBe(404);
+    expect(
+      (await account.call('POST', `patient/${unknown}/cohort`, body))
+        .statusCode,
+    ).toBe(404);
     const url = `patient?facilityId=${account.facilityId}`;
     const { id } = (await account.call('POST', url, newPerson())).json();
     const answer = await account.call('POST', `patient/${id}/cohort`, body);
-    expect([answer.statusCode, answer.json().detail]).toEqual([404, `Cohort ${unknown} not found`]);
+    expect([answer.statusCode, answer.json().detail]).toEqual([
+      404,
+      `Cohort ${unknown} not found`,
+    ]);
     const cohorts = (await account.call('GET', 'cohort')).json().cohorts;
-    expect(cohorts.find(({ name }: { name: string }) => name === 'Third').size).toBe(0);
+    expect(
+      cohorts.find(({ name }: { name: string }) => name === 'Third').size,
+    ).toBe(0);
   });
 });
 
 describe('facilities', () => {
   test('are listed with their identifiers and address', async () => {
-    expect((await account.call('GET', 'facility')).json().facilities).toMatchObject([
-      { id: account.facilityId, npi: '1234567893', active: true, address: { zip: '02108' } },
+    expect(
+      (await account.call('GET', 'facility')).json().facilities,
+    ).toMatchObject([
+      {
+        id: account.facilityId,
+        npi: '1234567893',
+        active: true,
+        address: { zip: '02108' },
+      },
     ]);
   });
 });

@@ -1,5 +1,12 @@
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  test,
+} from 'vitest';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { revokeClient } from '../../src/exchange/access/fhir-clients/client-store.ts';
@@ -32,7 +39,10 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await door.store.asSystem((tx) =>
-    tx.db.deleteFrom('webhook_destination').where('is_subscription', '=', true).execute(),
+    tx.db
+      .deleteFrom('webhook_destination')
+      .where('is_subscription', '=', true)
+      .execute(),
   );
   await door.received();
   door.state.status = 200;
@@ -42,22 +52,39 @@ afterAll(() => door.close());
 const statusOf = async (id: string) =>
   statusIn((await door.call('GET', `Subscription/${id}/$status`)).json());
 const told = async (id: string, query = '') =>
-  statusIn((await door.call('GET', `Subscription/${id}/$events${query}`)).json()).told;
+  statusIn(
+    (await door.call('GET', `Subscription/${id}/$events${query}`)).json(),
+  ).told;
 const drop = (id: string) => door.call('DELETE', `Subscription/${id}`);
-const byTriggers = (left: ReturnType<typeof statusIn>['told'], right: ReturnType<typeof statusIn>['told']) =>
-  String(left[0]?.triggers).localeCompare(String(right[0]?.triggers));
-/** Commits a message as the end of a source's answer, or a sender's notification, does. */
+const byTriggers = (
+  left: ReturnType<typeof statusIn>['told'],
+  right: ReturnType<typeof statusIn>['told'],
+) => String(left[0]?.triggers).localeCompare(String(right[0]?.triggers));
+/**
+ * Commits a message as the end of a source's answer, or a sender's
+ * notification, does.
+ */
 const announce = (type: string, about = patientId, payload: object = {}) =>
   door.store.asAccount(door.accountId, (tx) =>
     insertEvent(tx, {
-      ...{ type, factKey: uuidv7(), patientId: about, occurredAt: new Date() },
+      type,
+      factKey: uuidv7(),
+      patientId: about,
+      occurredAt: new Date(),
       body: { meta: { type }, payload },
     }),
   );
 /** What the workflow of the destination does when something is due. */
 async function deliverDue(destinationId: string): Promise<void> {
-  const { deliverDue: deliver } = createWebhookActivities({ store: door.store, delivery: door.deliveries });
-  await runActivity(deliver, { accountId: door.accountId, destinationId, dueNow: true });
+  const { deliverDue: deliver } = createWebhookActivities({
+    store: door.store,
+    delivery: door.deliveries,
+  });
+  await runActivity(deliver, {
+    accountId: door.accountId,
+    destinationId,
+    dueNow: true,
+  });
 }
 
 describe('a subscription to what changes about patients', () => {
@@ -71,9 +98,18 @@ describe('a subscription to what changes about patients', () => {
     );
     expect(made.statusCode, made.body).toBe(201);
     const subscription = made.json();
-    expect(subscription).toMatchObject({ status: 'requested', criteria: FEED, meta: { versionId: '1' } });
-    expect(subscription.channel.header).toEqual(['Authorization: ********', 'X-Tag: ********']);
-    expect(made.headers.location).toMatch(new RegExp(`/fhir/R4/Subscription/${subscription.id}$`));
+    expect(subscription).toMatchObject({
+      status: 'requested',
+      criteria: FEED,
+      meta: { versionId: '1' },
+    });
+    expect(subscription.channel.header).toEqual([
+      'Authorization: ********',
+      'X-Tag: ********',
+    ]);
+    expect(made.headers.location).toMatch(
+      new RegExp(`/fhir/R4/Subscription/${subscription.id}$`),
+    );
     expect(made.headers.etag).toBe('"v1"');
 
     await door.webhookDispatcher.drain();
@@ -90,7 +126,10 @@ describe('a subscription to what changes about patients', () => {
       type: 'history',
       entry: [
         {
-          request: { method: 'GET', url: expect.stringMatching(/\/Subscription\/[\w-]+\/\$status$/) },
+          request: {
+            method: 'GET',
+            url: expect.stringMatching(/\/Subscription\/[\w-]+\/\$status$/),
+          },
           response: { status: '200' },
         },
       ],
@@ -112,20 +151,39 @@ describe('a subscription to what changes about patients', () => {
     await door.deliverObservation(patientId);
     const bundles = await door.received();
     const events = bundles.map((bundle) => statusIn(bundle));
-    expect(events.flatMap((each) => each.told.map(({ number }) => number))).toEqual([1, 2]);
-    expect(events[1]).toMatchObject({ type: 'event-notification', status: 'active', events: 2, topic: FEED });
+    expect(
+      events.flatMap((each) => each.told.map(({ number }) => number)),
+    ).toEqual([1, 2]);
+    expect(events[1]).toMatchObject({
+      type: 'event-notification',
+      status: 'active',
+      events: 2,
+      topic: FEED,
+    });
     const [{ focus = '', triggers } = {}] = events[0]?.told ?? [];
     expect(focus).toMatch(/^Observation\/[\w-]+$/);
     expect(triggers).toEqual(['feed-event', 'create']);
     expect(bundles[0]?.entry).toHaveLength(1);
     expect((await door.call('GET', focus)).statusCode).toBe(200);
-    expect(await told(subscription.id)).toEqual(events.flatMap((each) => each.told));
-    expect((await told(subscription.id, '?eventsSinceNumber=2')).map(({ number }) => number)).toEqual([2]);
-    expect((await told(subscription.id, '?eventsUntilNumber=1')).map(({ number }) => number)).toEqual([1]);
+    expect(await told(subscription.id)).toEqual(
+      events.flatMap((each) => each.told),
+    );
+    expect(
+      (await told(subscription.id, '?eventsSinceNumber=2')).map(
+        ({ number }) => number,
+      ),
+    ).toEqual([2]);
+    expect(
+      (await told(subscription.id, '?eventsUntilNumber=1')).map(
+        ({ number }) => number,
+      ),
+    ).toEqual([1]);
     expect((await drop(subscription.id)).statusCode).toBe(204);
     await door.deliverObservation(patientId);
     expect(await door.received()).toEqual([]);
-    expect((await door.call('GET', `Subscription/${subscription.id}`)).statusCode).toBe(404);
+    expect(
+      (await door.call('GET', `Subscription/${subscription.id}`)).statusCode,
+    ).toBe(404);
   });
 
   test('gets a full resource, or nothing but the number, as it asked', async () => {
@@ -137,11 +195,15 @@ describe('a subscription to what changes about patients', () => {
     const [ofFull, ofEmpty] = [full, empty].map(({ id }) =>
       bundles.find((bundle) => statusIn(bundle).subscription?.endsWith(id)),
     );
-    if (ofFull === undefined || ofEmpty === undefined) throw new Error('a notification is missing');
+    if (ofFull === undefined || ofEmpty === undefined)
+      throw new Error('a notification is missing');
     const { focus } = statusIn(ofFull).told[0] ?? {};
     expect(ofFull.entry?.[1]).toMatchObject({
       fullUrl: expect.stringMatching(new RegExp(`/fhir/R4/${focus}$`)),
-      resource: { resourceType: 'Observation', subject: { reference: `Patient/${patientId}` } },
+      resource: {
+        resourceType: 'Observation',
+        subject: { reference: `Patient/${patientId}` },
+      },
       request: { method: 'POST', url: 'Observation' },
       response: { status: '201' },
     });
@@ -152,10 +214,17 @@ describe('a subscription to what changes about patients', () => {
     });
     expect(JSON.stringify(ofEmpty)).not.toContain(patientId);
     // The content of $events is at most that of the subscription.
-    expect((await told(empty.id, '?content=full-resource'))[0]?.focus).toBeUndefined();
+    expect(
+      (await told(empty.id, '?content=full-resource'))[0]?.focus,
+    ).toBeUndefined();
     expect((await told(full.id, '?content=id-only'))[0]?.focus).toBe(focus);
-    const other = await door.call('POST', `Subscription/${full.id}/$events`, { resourceType: 'Patient' });
-    expect([other.statusCode, other.body]).toEqual([400, expect.stringContaining('must be Parameters')]);
+    const other = await door.call('POST', `Subscription/${full.id}/$events`, {
+      resourceType: 'Patient',
+    });
+    expect([other.statusCode, other.body]).toEqual([
+      400,
+      expect.stringContaining('must be Parameters'),
+    ]);
   });
 
   test('is told of what passes its filters only, several changes in one notification', async () => {
@@ -173,15 +242,26 @@ describe('a subscription to what changes about patients', () => {
     await door.deliverObservation(other);
     await door.deliverObservation(patientId, { category: 'survey' });
     await door.deliverObservation(patientId, { code: '2160-0' });
-    await door.deliverObservation(patientId, { id: observation, category: 'vital-signs' });
-    await door.deliverObservation(patientId, { id: observation, category: 'vital-signs', status: 'amended' });
+    await door.deliverObservation(patientId, {
+      id: observation,
+      category: 'vital-signs',
+    });
+    await door.deliverObservation(patientId, {
+      id: observation,
+      category: 'vital-signs',
+      status: 'amended',
+    });
     const events = (await door.received()).map((bundle) => statusIn(bundle));
-    const of = (subscription: string) => events.filter((each) => each.subscription?.endsWith(subscription));
-    expect(of(id).flatMap((each) => each.told.map(({ triggers }) => triggers[1]))).toEqual([
-      'create',
-      'update',
-    ]);
-    expect(of(few.id).flatMap((each) => each.told.map(({ triggers }) => triggers[1]))).toEqual(['update']);
+    const of = (subscription: string) =>
+      events.filter((each) => each.subscription?.endsWith(subscription));
+    expect(
+      of(id).flatMap((each) => each.told.map(({ triggers }) => triggers[1])),
+    ).toEqual(['create', 'update']);
+    expect(
+      of(few.id).flatMap((each) =>
+        each.told.map(({ triggers }) => triggers[1]),
+      ),
+    ).toEqual(['update']);
   });
 
   test('gets as many events in one notification as max-count permits, and one that goes', async () => {
@@ -202,19 +282,29 @@ describe('a subscription to what changes about patients', () => {
     );
     expect(numbers.sort()).toEqual([[1, 2], [3]]);
     await door.store.asAccount(door.accountId, (tx) =>
-      tx.db.deleteFrom('patient_resource').where('source_id', '=', String(conditions[0]?.sourceId)).execute(),
+      tx.db
+        .deleteFrom('patient_resource')
+        .where('source_id', '=', String(conditions[0]?.sourceId))
+        .execute(),
     );
     await door.records.merge(door.accountId, patientId);
     const [gone] = (await door.received()).map((bundle) => statusIn(bundle));
     expect(gone?.told).toMatchObject([
-      { number: 4, focus: expect.stringMatching(/^Condition\//), triggers: ['feed-event', 'delete'] },
+      {
+        number: 4,
+        focus: expect.stringMatching(/^Condition\//),
+        triggers: ['feed-event', 'delete'],
+      },
     ]);
   });
 });
 
 describe('subscriptions to other topics', () => {
   test('encounters and completed queries are told with the Patient as focus, by their triggers', async () => {
-    const admitted = await door.subscribe({ topic: ENCOUNTERS, filters: [`Patient?trigger=A01`] });
+    const admitted = await door.subscribe({
+      topic: ENCOUNTERS,
+      filters: [`Patient?trigger=A01`],
+    });
     const queries = await door.subscribe({
       topic: QUERIES,
       content: 'full-resource',
@@ -223,16 +313,33 @@ describe('subscriptions to other topics', () => {
     await door.received();
     await announce('patient.admit');
     await announce('patient.discharge');
-    await announce('network-query.hie', patientId, { source: { status: 'completed' } });
-    await announce('network-query.hie', patientId, { source: { status: 'failed' } });
+    await announce('network-query.hie', patientId, {
+      source: { status: 'completed' },
+    });
+    await announce('network-query.hie', patientId, {
+      source: { status: 'failed' },
+    });
     const bundles = await door.received();
-    const ofQueries = bundles.find((bundle) => statusIn(bundle).subscription?.endsWith(queries.id));
+    const ofQueries = bundles.find((bundle) =>
+      statusIn(bundle).subscription?.endsWith(queries.id),
+    );
     expect(bundles).toHaveLength(2);
-    expect(bundles.map((bundle) => statusIn(bundle).told).sort(byTriggers)).toEqual([
+    expect(
+      bundles.map((bundle) => statusIn(bundle).told).sort(byTriggers),
+    ).toEqual([
       [{ number: 1, focus: `Patient/${patientId}`, triggers: ['A01'] }],
-      [{ number: 1, focus: `Patient/${patientId}`, triggers: ['hie', 'failed'] }],
+      [
+        {
+          number: 1,
+          focus: `Patient/${patientId}`,
+          triggers: ['hie', 'failed'],
+        },
+      ],
     ]);
-    expect(ofQueries?.entry?.[1]?.resource).toMatchObject({ resourceType: 'Patient', id: patientId });
+    expect(ofQueries?.entry?.[1]?.resource).toMatchObject({
+      resourceType: 'Patient',
+      id: patientId,
+    });
     expect(await told(admitted.id)).toEqual([
       { number: 1, focus: `Patient/${patientId}`, triggers: ['A01'] },
     ]);
@@ -240,8 +347,12 @@ describe('subscriptions to other topics', () => {
 
   test('each topic is named by the CapabilityStatement and described by a Basic resource', async () => {
     const statement = (await door.call('GET', 'metadata')).json();
-    const rest = statement.rest[0].resource.find(({ type }: { type: string }) => type === 'Subscription');
-    const topics = rest.extension.map(({ valueCanonical }: { valueCanonical: string }) => valueCanonical);
+    const rest = statement.rest[0].resource.find(
+      ({ type }: { type: string }) => type === 'Subscription',
+    );
+    const topics = rest.extension.map(
+      ({ valueCanonical }: { valueCanonical: string }) => valueCanonical,
+    );
     expect(topics).toEqual([FEED, ENCOUNTERS, QUERIES]);
     expect(rest.supportedProfile).toEqual([
       'http://hl7.org/fhir/uv/subscriptions-backport/StructureDefinition/backport-subscription',
@@ -249,7 +360,9 @@ describe('subscriptions to other topics', () => {
     const { entry } = (await door.call('GET', 'Basic')).json();
     for (const [index, { resource }] of entry.entries()) {
       expect(JSON.stringify(resource)).toContain(topics[index]);
-      expect((await door.call('GET', `Basic/${resource.id}`)).json()).toEqual(resource);
+      expect((await door.call('GET', `Basic/${resource.id}`)).json()).toEqual(
+        resource,
+      );
     }
   });
 });
@@ -259,43 +372,64 @@ describe('an endpoint that does not accept notifications', () => {
     door.state.status = 500;
     const { id } = await door.subscribe();
     await door.deliverObservation(patientId);
-    const before = (await door.received()).map((bundle) => statusIn(bundle).type);
+    const before = (await door.received()).map(
+      (bundle) => statusIn(bundle).type,
+    );
     expect(new Set(before)).toEqual(new Set(['handshake']));
     expect(await statusOf(id)).toMatchObject({
       status: 'error',
       events: 1,
       error: expect.stringContaining('500'),
     });
-    expect((await door.call('GET', `Subscription/${id}`)).json()).toMatchObject({
-      status: 'error',
-      error: expect.stringContaining('500'),
-    });
+    expect((await door.call('GET', `Subscription/${id}`)).json()).toMatchObject(
+      {
+        status: 'error',
+        error: expect.stringContaining('500'),
+      },
+    );
     door.state.status = 200;
     await deliverDue(id);
     const after = (await door.received()).map((bundle) => statusIn(bundle));
     expect(after[0]?.type).toBe('handshake');
-    expect(after.find(({ type }) => type === 'event-notification')?.told).toMatchObject([{ number: 1 }]);
-    expect(await statusOf(id)).toMatchObject({ status: 'active', error: undefined });
+    expect(
+      after.find(({ type }) => type === 'event-notification')?.told,
+    ).toMatchObject([{ number: 1 }]);
+    expect(await statusOf(id)).toMatchObject({
+      status: 'active',
+      error: undefined,
+    });
   });
 
   test('is held while it fails, and gets what it missed in the end; $events has it meanwhile', async () => {
     const { id } = await door.subscribe();
     await door.received();
     door.state.status = 503;
-    for (let index = 0; index < 6; index++) await door.deliverObservation(await door.addPerson(index));
+    for (let index = 0; index < 6; index++)
+      await door.deliverObservation(await door.addPerson(index));
     await door.received();
     const held = await door.store.asAccount(door.accountId, (tx) =>
-      tx.db.selectFrom('webhook_destination').select('held_since').where('id', '=', id).executeTakeFirst(),
+      tx.db
+        .selectFrom('webhook_destination')
+        .select('held_since')
+        .where('id', '=', id)
+        .executeTakeFirst(),
     );
     expect(held?.held_since).not.toBeNull();
     const { troubledDestinations } = await readOperationsReport(door.store);
     expect(troubledDestinations).toContainEqual(
-      expect.objectContaining({ destinationId: id, state: 'held', lastError: '503' }),
+      expect.objectContaining({
+        destinationId: id,
+        state: 'held',
+        lastError: '503',
+      }),
     );
     expect(await statusOf(id)).toMatchObject({ status: 'error', events: 6 });
-    expect((await told(id)).map(({ number, focus }) => [number, focus !== undefined])).toEqual(
-      [1, 2, 3, 4, 5, 6].map((number) => [number, true]),
-    );
+    expect(
+      (await told(id)).map(({ number, focus }) => [
+        number,
+        focus !== undefined,
+      ]),
+    ).toEqual([1, 2, 3, 4, 5, 6].map((number) => [number, true]));
     door.state.status = 200;
     await deliverDue(id);
     const numbers = (await door.received()).flatMap((bundle) =>
@@ -306,7 +440,9 @@ describe('an endpoint that does not accept notifications', () => {
   });
 
   test('that answers 410 switches the subscription off, until the client requests it again', async () => {
-    const { id, channel } = await door.subscribe({ channel: { header: ['Authorization: Bearer kept'] } });
+    const { id, channel } = await door.subscribe({
+      channel: { header: ['Authorization: Bearer kept'] },
+    });
     await door.received();
     door.state.status = 410;
     await door.deliverObservation(patientId);
@@ -315,7 +451,9 @@ describe('an endpoint that does not accept notifications', () => {
     await door.deliverObservation(patientId);
     expect(await statusOf(id)).toMatchObject({ status: 'off', events: 1 });
     // Nothing that an operator can repair.
-    expect((await readOperationsReport(door.store)).troubledDestinations).toEqual([]);
+    expect(
+      (await readOperationsReport(door.store)).troubledDestinations,
+    ).toEqual([]);
     door.state.status = 200;
     const body = { ...subscriptionTo(door.receiver.url), id, channel };
     const stale = await door.call('PUT', `Subscription/${id}`, body, {
@@ -324,17 +462,26 @@ describe('an endpoint that does not accept notifications', () => {
     });
     expect(stale.statusCode).toBe(412);
     const again = await door.call('PUT', `Subscription/${id}`, body);
-    expect(again.json(), again.body).toMatchObject({ status: 'requested', meta: { versionId: '2' } });
+    expect(again.json(), again.body).toMatchObject({
+      status: 'requested',
+      meta: { versionId: '2' },
+    });
     await door.webhookDispatcher.drain();
-    expect(door.receiver.received.at(-1)?.headers.authorization).toBe('Bearer kept');
+    expect(door.receiver.received.at(-1)?.headers.authorization).toBe(
+      'Bearer kept',
+    );
     await door.received();
     await door.deliverObservation(patientId);
-    expect((await door.received()).flatMap((bundle) => statusIn(bundle).told)).toMatchObject([{ number: 2 }]);
+    expect(
+      (await door.received()).flatMap((bundle) => statusIn(bundle).told),
+    ).toMatchObject([{ number: 2 }]);
   });
 });
 
 test('heartbeats are sent at the period that was asked for, and are no events', async () => {
-  const { id } = await door.subscribe({ extension: { 'heartbeat-period': 60 } });
+  const { id } = await door.subscribe({
+    extension: { 'heartbeat-period': 60 },
+  });
   const { recoveries } = subscriptionsFeature.open(door as unknown as Platform);
   const [heartbeats] = recoveries;
   if (heartbeats === undefined) throw new Error('no recovery');
@@ -349,7 +496,9 @@ test('heartbeats are sent at the period that was asked for, and are no events', 
   );
   await takeUp(heartbeats);
   await takeUp(heartbeats);
-  expect((await door.received()).map((bundle) => statusIn(bundle))).toMatchObject([
+  expect(
+    (await door.received()).map((bundle) => statusIn(bundle)),
+  ).toMatchObject([
     { type: 'heartbeat', status: 'active', events: 0, told: [] },
   ]);
 });
@@ -367,11 +516,16 @@ describe('what a subscription may see', () => {
       403,
       expect.stringContaining('system/Subscription.cruds'),
     ]);
-    const some = await door.client(['system/Subscription.cruds', 'system/Condition.rs']);
+    const some = await door.client([
+      'system/Subscription.cruds',
+      'system/Condition.rs',
+    ]);
     const beyond = await door.call(
       'POST',
       'Subscription',
-      subscriptionTo(door.receiver.url, { filters: ['Observation?trigger=create'] }),
+      subscriptionTo(door.receiver.url, {
+        filters: ['Observation?trigger=create'],
+      }),
       some.headers,
     );
     expect([beyond.statusCode, diagnosticsIn(beyond.json())]).toEqual([
@@ -383,20 +537,38 @@ describe('what a subscription may see', () => {
     await door.deliverObservation(patientId);
     expect(await door.received()).toEqual([]);
     expect(
-      statusIn((await door.call('GET', `Subscription/${id}/$status`, undefined, some.headers)).json()).events,
+      statusIn(
+        (
+          await door.call(
+            'GET',
+            `Subscription/${id}/$status`,
+            undefined,
+            some.headers,
+          )
+        ).json(),
+      ).events,
     ).toBe(0);
     // Another client does not see it, nor does another account.
     for (const headers of [
       reader.headers,
       (await door.client(['system/Subscription.cruds', 'system/*.rs'])).headers,
     ])
-      expect((await door.call('GET', `Subscription/${id}`, undefined, headers)).statusCode).toBe(404);
+      expect(
+        (await door.call('GET', `Subscription/${id}`, undefined, headers))
+          .statusCode,
+      ).toBe(404);
     const readOnly = { 'x-api-key': door.apiKey };
-    expect((await door.call('DELETE', `Subscription/${id}`, undefined, readOnly)).statusCode).toBe(403);
+    expect(
+      (await door.call('DELETE', `Subscription/${id}`, undefined, readOnly))
+        .statusCode,
+    ).toBe(403);
   });
 
   test('ends with the client: a revoked one gets nothing more', async () => {
-    const client = await door.client(['system/Subscription.cruds', 'system/*.rs']);
+    const client = await door.client([
+      'system/Subscription.cruds',
+      'system/*.rs',
+    ]);
     const { id } = await door.subscribe({}, client.headers);
     await door.received();
     await door.store.asSystem((tx) => revokeClient(tx, client.clientId));
@@ -409,12 +581,20 @@ describe('what a subscription may see', () => {
   });
 
   test('changes with the policy on sensitive data and with the deletion of a patient: the number remains, nothing else', async () => {
-    const [sensitive, gone] = [await door.addPerson(2), await door.addPerson(3)];
+    const sensitive = await door.addPerson(2);
+    const gone = await door.addPerson(3);
     const { id } = await door.subscribe({ content: 'full-resource' });
-    const ofGone = await door.subscribe({ filters: [`Observation?patient=${gone.toUpperCase()}`] });
+    const ofGone = await door.subscribe({
+      filters: [`Observation?patient=${gone.toUpperCase()}`],
+    });
     await door.received();
     door.state.status = 503;
-    const security = [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode', code: 'PSY' }];
+    const security = [
+      {
+        system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode',
+        code: 'PSY',
+      },
+    ];
     const observation = {
       resourceType: 'Observation',
       id: uuidv7(),
@@ -423,28 +603,53 @@ describe('what a subscription may see', () => {
       code: { text: 'hidden' },
       subject: { reference: 'Patient/at-lab' },
     };
-    await door.deliver(sensitive, 'lab', [delivery('lab', observation)], ['at-lab']);
+    await door.deliver(
+      sensitive,
+      'lab',
+      [delivery('lab', observation)],
+      ['at-lab'],
+    );
     await door.records.merge(door.accountId, sensitive);
     await door.deliverObservation(gone);
     await door.deliverObservation(patientId);
     await door.received();
-    expect((await told(id)).map(({ focus }) => focus !== undefined)).toEqual([true, true, true]);
+    expect((await told(id)).map(({ focus }) => focus !== undefined)).toEqual([
+      true,
+      true,
+      true,
+    ]);
     await withholdLabels(door.store, door.accountId, ['PSY']);
-    await door.store.asAccount(door.accountId, (tx) => deletePatient(tx, gone, () => undefined));
-    const filtering = (await door.call('GET', `Subscription/${ofGone.id}`)).body;
+    await door.store.asAccount(door.accountId, (tx) =>
+      deletePatient(tx, gone, () => undefined),
+    );
+    const filtering = (await door.call('GET', `Subscription/${ofGone.id}`))
+      .body;
     expect(filtering.toLowerCase()).not.toContain(gone);
-    expect(filtering).toContain('Observation?patient=00000000-0000-0000-0000-000000000000');
-    const events = (await door.call('GET', `Subscription/${id}/$events`)).json();
-    expect(statusIn(events).told.map(({ number, focus }) => [number, focus !== undefined])).toEqual([
+    expect(filtering).toContain(
+      'Observation?patient=00000000-0000-0000-0000-000000000000',
+    );
+    const events = (
+      await door.call('GET', `Subscription/${id}/$events`)
+    ).json();
+    expect(
+      statusIn(events).told.map(({ number, focus }) => [
+        number,
+        focus !== undefined,
+      ]),
+    ).toEqual([
       [1, false],
       [2, false],
       [3, true],
     ]);
-    expect(JSON.stringify(events)).not.toMatch(new RegExp(`hidden|${gone}|${sensitive}`));
+    expect(JSON.stringify(events)).not.toMatch(
+      new RegExp(`hidden|${gone}|${sensitive}`),
+    );
     door.state.status = 200;
     await deliverDue(id);
     const sent = await door.received();
-    expect(JSON.stringify(sent)).not.toMatch(new RegExp(`hidden|${gone}|${sensitive}`));
+    expect(JSON.stringify(sent)).not.toMatch(
+      new RegExp(`hidden|${gone}|${sensitive}`),
+    );
     expect(
       sent
         .flatMap((bundle) => statusIn(bundle).told)
@@ -467,21 +672,27 @@ describe('what a subscription may see', () => {
         .execute(),
     );
     expect(audited).toEqual(
-      expect.arrayContaining([{ operation: 'fhirNotification', patient_id: patientId }]),
+      expect.arrayContaining([
+        { operation: 'fhirNotification', patient_id: patientId },
+      ]),
     );
   });
 
   test('is the account alone: another one is told nothing, and cannot read, change or list', async () => {
     const other = uuidv7();
-    await door.store.asSystem((tx) => insertAccount(tx, { id: other, name: 'Other', settings: {} }));
-    const headers = { 'x-api-key': await door.addKey(other, ['read', 'write']) };
+    await door.store.asSystem((tx) =>
+      insertAccount(tx, { id: other, name: 'Other', settings: {} }),
+    );
+    const headers = {
+      'x-api-key': await door.addKey(other, ['read', 'write']),
+    };
     const { id } = await door.subscribe();
     const theirs = await door.subscribe({}, headers);
     await door.received();
     await door.deliverObservation(patientId);
-    expect((await door.received()).map((bundle) => statusIn(bundle).subscription)).toEqual([
-      expect.stringContaining(id),
-    ]);
+    expect(
+      (await door.received()).map((bundle) => statusIn(bundle).subscription),
+    ).toEqual([expect.stringContaining(id)]);
     for (const [method, path] of [
       ['GET', ''],
       ['PUT', ''],
@@ -489,41 +700,63 @@ describe('what a subscription may see', () => {
       ['GET', '/$status'],
       ['GET', '/$events'],
     ] as const) {
-      const body = method === 'PUT' ? subscriptionTo(door.receiver.url) : undefined;
-      expect((await door.call(method, `Subscription/${id}${path}`, body, headers)).statusCode).toBe(404);
+      const body =
+        method === 'PUT' ? subscriptionTo(door.receiver.url) : undefined;
+      expect(
+        (await door.call(method, `Subscription/${id}${path}`, body, headers))
+          .statusCode,
+      ).toBe(404);
     }
     const foreignPatient = await door.call(
       'POST',
       'Subscription',
-      subscriptionTo(door.receiver.url, { filters: [`Observation?patient=${patientId}`] }),
+      subscriptionTo(door.receiver.url, {
+        filters: [`Observation?patient=${patientId}`],
+      }),
       headers,
     );
-    expect(diagnosticsIn(foreignPatient.json())).toContain('names a Patient that does not exist here');
-    const search = (await door.call('GET', 'Subscription', undefined, headers)).json();
-    expect(search).toMatchObject({ total: 1, entry: [{ resource: { id: theirs.id } }] });
+    expect(diagnosticsIn(foreignPatient.json())).toContain(
+      'names a Patient that does not exist here',
+    );
+    const search = (
+      await door.call('GET', 'Subscription', undefined, headers)
+    ).json();
+    expect(search).toMatchObject({
+      total: 1,
+      entry: [{ resource: { id: theirs.id } }],
+    });
   });
 });
 
 describe('subscriptions are listed', () => {
   test('by url, status and criteria, and their status for several ids', async () => {
-    const [first, second] = [await door.subscribe(), await door.subscribe({ topic: QUERIES })];
+    const first = await door.subscribe();
+    const second = await door.subscribe({ topic: QUERIES });
     const idsOf = async (query: string) =>
-      ((await door.call('GET', `Subscription?${query}`)).json().entry ?? []).map(
-        ({ resource }: { resource: { id: string } }) => resource.id,
-      );
-    expect(await idsOf(`url=${encodeURIComponent(door.receiver.url)}&status=active`)).toEqual([
-      first.id,
+      (
+        (await door.call('GET', `Subscription?${query}`)).json().entry ?? []
+      ).map(({ resource }: { resource: { id: string } }) => resource.id);
+    expect(
+      await idsOf(`url=${encodeURIComponent(door.receiver.url)}&status=active`),
+    ).toEqual([first.id, second.id]);
+    expect(await idsOf(`criteria=${encodeURIComponent(QUERIES)}`)).toEqual([
       second.id,
     ]);
-    expect(await idsOf(`criteria=${encodeURIComponent(QUERIES)}`)).toEqual([second.id]);
     expect(await idsOf('status=off')).toEqual([]);
     const { entry } = (
-      await door.call('GET', `Subscription/$status?id=${first.id}&id=${second.id}&status=error&status=active`)
+      await door.call(
+        'GET',
+        `Subscription/$status?id=${first.id}&id=${second.id}&status=error&status=active`,
+      )
     ).json();
     expect(entry).toHaveLength(2);
-    const searched = await door.call('POST', 'Subscription/_search?status=active', {
-      resourceType: 'Parameters',
-    });
+    const searched = await door.call(
+      'POST',
+      'Subscription/_search?status=active',
+      {
+        resourceType: 'Parameters',
+      },
+    );
     expect(searched.json()).toMatchObject({ total: 2 });
     const modified = await door.call('GET', 'Subscription?status:not=active');
     expect([modified.statusCode, diagnosticsIn(modified.json())]).toEqual([
@@ -531,7 +764,9 @@ describe('subscriptions are listed', () => {
       expect.stringContaining('modifier'),
     ]);
     const unknown = await door.call('GET', 'Subscription?toString=x');
-    expect(unknown.body).toContain('The parameter toString is not supported and was ignored');
+    expect(unknown.body).toContain(
+      'The parameter toString is not supported and was ignored',
+    );
     const posted = await door.call('POST', 'Subscription/$status', {
       resourceType: 'Parameters',
       parameter: [{ name: 'id', valueId: second.id }],
@@ -561,10 +796,17 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
       subscriptionTo(url, { filters: ['Observation?value-quantity=5'] }),
       'value-quantity is no filter for Observation',
     ],
-    ['a modifier', subscriptionTo(url, { filters: ['Observation?code:in=x'] }), 'code:in is no filter'],
+    [
+      'a modifier',
+      subscriptionTo(url, { filters: ['Observation?code:in=x'] }),
+      'code:in is no filter',
+    ],
     [
       'a filter of another type',
-      subscriptionTo(url, { topic: QUERIES, filters: ['Observation?patient=x'] }),
+      subscriptionTo(url, {
+        topic: QUERIES,
+        filters: ['Observation?patient=x'],
+      }),
       'the topic has Patient only',
     ],
     [
@@ -582,8 +824,16 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
       subscriptionTo(url, { filters: ['Observation?patient=1'] }),
       'is not the id of a Patient',
     ],
-    ['a channel', subscriptionTo(url, { channel: { type: 'websocket' } }), 'expected "rest-hook"'],
-    ['a custom channel', subscriptionTo(url, { channel: { _type: custom } }), '_type'],
+    [
+      'a channel',
+      subscriptionTo(url, { channel: { type: 'websocket' } }),
+      'expected "rest-hook"',
+    ],
+    [
+      'a custom channel',
+      subscriptionTo(url, { channel: { _type: custom } }),
+      '_type',
+    ],
     [
       'a payload',
       subscriptionTo(url, { channel: { payload: 'application/fhir+xml' } }),
@@ -591,21 +841,41 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
     ],
     [
       'another version of FHIR',
-      subscriptionTo(url, { channel: { payload: 'application/fhir+json; fhirVersion=5.0' } }),
+      subscriptionTo(url, {
+        channel: { payload: 'application/fhir+json; fhirVersion=5.0' },
+      }),
       'fhirVersion=4.0',
     ],
-    ['a content', subscriptionTo(url, { content: 'some' }), '"empty"|"id-only"|"full-resource"'],
-    ['no content', subscriptionTo(url, { channel: { _payload: undefined } }), '_payload is required'],
-    ['plain http', subscriptionTo('http://receiver.example.org/hook'), 'must be an https URL'],
+    [
+      'a content',
+      subscriptionTo(url, { content: 'some' }),
+      '"empty"|"id-only"|"full-resource"',
+    ],
+    [
+      'no content',
+      subscriptionTo(url, { channel: { _payload: undefined } }),
+      '_payload is required',
+    ],
+    [
+      'plain http',
+      subscriptionTo('http://receiver.example.org/hook'),
+      'must be an https URL',
+    ],
     [
       'a private address',
       subscriptionTo('https://10.0.0.1/hook'),
       'must not be an address in a private network',
     ],
-    ['an end in the past', subscriptionTo(url, { end: '2020-12-31T12:00:00Z' }), 'is in the past'],
+    [
+      'an end in the past',
+      subscriptionTo(url, { end: '2020-12-31T12:00:00Z' }),
+      'is in the past',
+    ],
     [
       'a header of ours',
-      subscriptionTo(url, { channel: { header: ['Content-Type: text/plain'] } }),
+      subscriptionTo(url, {
+        channel: { header: ['Content-Type: text/plain'] },
+      }),
       'is set by this server',
     ],
     [
@@ -650,7 +920,11 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
       'topic, channelType, endpoint: is of R5',
     ],
     ['another resource', { resourceType: 'Patient' }, 'Subscription'],
-    ['half of a surrogate pair', subscriptionTo(url, { reason: 'a\ud800' }), 'half of a surrogate pair'],
+    [
+      'half of a surrogate pair',
+      subscriptionTo(url, { reason: 'a\ud800' }),
+      'half of a surrogate pair',
+    ],
     [
       'a period given twice',
       subscriptionTo(url, {
@@ -666,7 +940,11 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
     [
       'a period of another type',
       subscriptionTo(url, {
-        channel: { extension: [{ url: `${GUIDE}backport-heartbeat-period`, valuePositiveInt: 60 }] },
+        channel: {
+          extension: [
+            { url: `${GUIDE}backport-heartbeat-period`, valuePositiveInt: 60 },
+          ],
+        },
       }),
       'heartbeat-period needs one number of its type',
     ],
@@ -680,17 +958,29 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
     const header = ['Authorization: Bearer its-secret'];
     const { id } = await door.subscribe({ channel: { header } });
     const hidden = { channel: { header: ['Authorization: ********'] } };
-    const put = async (to: string, of: Parameters<typeof subscriptionTo>[1] = hidden) =>
-      (await door.call('PUT', `Subscription/${id}`, subscriptionTo(to, of))).statusCode;
+    const put = async (
+      to: string,
+      of: Parameters<typeof subscriptionTo>[1] = hidden,
+    ) =>
+      (await door.call('PUT', `Subscription/${id}`, subscriptionTo(to, of)))
+        .statusCode;
     expect(await put(`${door.receiver.url}/other-path`)).toBe(200);
     expect(await put('https://elsewhere.example.org/hook')).toBe(400);
-    expect(await put('https://elsewhere.example.org/hook', { channel: { header } })).toBe(200);
+    expect(
+      await put('https://elsewhere.example.org/hook', { channel: { header } }),
+    ).toBe(200);
   });
 
   test('a PUT whose body has the id of another one', async () => {
     const { id } = await door.subscribe();
     const put = async (of: Parameters<typeof subscriptionTo>[1]) =>
-      (await door.call('PUT', `Subscription/${id}`, subscriptionTo(door.receiver.url, of))).statusCode;
+      (
+        await door.call(
+          'PUT',
+          `Subscription/${id}`,
+          subscriptionTo(door.receiver.url, of),
+        )
+      ).statusCode;
     expect(await put({ id: uuidv7() })).toBe(400);
     expect(await put({ id: id.toUpperCase() })).toBe(200);
   });
@@ -705,15 +995,25 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
       },
       payload: '{"resourceType":',
     });
-    expect([response.statusCode, response.json().resourceType]).toEqual([400, 'OperationOutcome']);
+    expect([response.statusCode, response.json().resourceType]).toEqual([
+      400,
+      'OperationOutcome',
+    ]);
     const many = [await door.subscribe()];
-    const odd = await door.call('GET', `Subscription/${many[0]?.id}/$events?eventsSinceNumber=first`);
+    const odd = await door.call(
+      'GET',
+      `Subscription/${many[0]?.id}/$events?eventsSinceNumber=first`,
+    );
     expect([odd.statusCode, diagnosticsIn(odd.json())]).toEqual([
       400,
       'eventsSinceNumber: is not the number of an event',
     ]);
     for (let left = 49; left > 0; left--) many.push(await door.subscribe());
-    const refused = await door.call('POST', 'Subscription', subscriptionTo(door.receiver.url));
+    const refused = await door.call(
+      'POST',
+      'Subscription',
+      subscriptionTo(door.receiver.url),
+    );
     expect([refused.statusCode, diagnosticsIn(refused.json())]).toEqual([
       409,
       expect.stringContaining('maximum of 50'),

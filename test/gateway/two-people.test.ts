@@ -1,5 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createTestGateway, newPerson, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  test,
+} from 'vitest';
+import {
+  createTestGateway,
+  newPerson,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
 
 let gateway: TestGateway;
 let account: TestAccount;
@@ -12,8 +24,11 @@ beforeEach(async () => {
 });
 afterAll(() => gateway.close());
 
-const create = (body: unknown) => account.call('POST', `patient?facilityId=${account.facilityId}`, body);
-const ssn = (value: string) => ({ personalIdentifiers: [{ type: 'ssn', value }] });
+const create = (body: unknown) =>
+  account.call('POST', `patient?facilityId=${account.facilityId}`, body);
+const ssn = (value: string) => ({
+  personalIdentifiers: [{ type: 'ssn', value }],
+});
 const licence = (value: string, state = 'MA') => ({
   personalIdentifiers: [{ type: 'driversLicense', state, value }],
 });
@@ -21,7 +36,12 @@ const licence = (value: string, state = 'MA') => ({
 describe('two people with the same names, birth date, gender and zip', () => {
   test.each([
     ['SSN', ssn('512345671'), ssn('623456782'), ['ssn']],
-    ['licence of the same state', licence('S1234987'), licence('T7154328'), ['driversLicense']],
+    [
+      'licence of the same state',
+      licence('S1234987'),
+      licence('T7154328'),
+      ['driversLicense'],
+    ],
   ])(
     'and another %s stay two, the answer says so, and each is found again',
     async (_, his, hers, contradicts) => {
@@ -47,36 +67,69 @@ describe('two people with the same names, birth date, gender and zip', () => {
         const again = await create({ ...person, ...identifier });
         expect([again.statusCode, again.json().id]).toEqual([200, id]);
         expect(again.json().personalIdentifiers).toHaveLength(1);
-        expect((await account.call('POST', 'patient/match', { ...person, ...identifier })).json().id).toBe(
-          id,
-        );
+        expect(
+          (
+            await account.call('POST', 'patient/match', {
+              ...person,
+              ...identifier,
+            })
+          ).json().id,
+        ).toBe(id);
         const change = { ...person, ...identifier, externalId: `of ${id}` };
-        expect((await account.call('PUT', `patient/${id}`, change)).statusCode).toBe(200);
+        expect(
+          (await account.call('PUT', `patient/${id}`, change)).statusCode,
+        ).toBe(200);
       }
-      // Without an identifier the oldest one is meant, and the answer names the other one.
+      // Without an identifier the oldest one is meant, and the answer names the
+      // other one.
       const either = await create(person);
       expect([either.statusCode, either.json().id]).toEqual([200, first.id]);
-      expect(either.json().possibleDuplicates).toMatchObject([{ patientId: second.id }]);
+      expect(either.json().possibleDuplicates).toMatchObject([
+        { patientId: second.id },
+      ]);
     },
   );
 
   const both = (one: string, no: string) => ({
-    personalIdentifiers: [...ssn(one).personalIdentifiers, ...licence(no).personalIdentifiers],
+    personalIdentifiers: [
+      ...ssn(one).personalIdentifiers,
+      ...licence(no).personalIdentifiers,
+    ],
   });
   test.each([
-    ['the licence, if the older has none', ssn('512345671'), licence('T7154328')],
+    [
+      'the licence, if the older has none',
+      ssn('512345671'),
+      licence('T7154328'),
+    ],
     ['the SSN, if the older has none', licence('S1234987'), ssn('623456782')],
-    ['the licence, if the older has both', both('512345671', 'S1234987'), licence('T7154328')],
-    ['the SSN, if the older has both', both('512345671', 'S1234987'), ssn('623456782')],
+    [
+      'the licence, if the older has both',
+      both('512345671', 'S1234987'),
+      licence('T7154328'),
+    ],
+    [
+      'the SSN, if the older has both',
+      both('512345671', 'S1234987'),
+      ssn('623456782'),
+    ],
   ])('are each found by %s', async (_, his, known) => {
     const person = newPerson({ firstName: 'Robin' });
     const first = (await create({ ...person, ...his })).json();
-    const second = (await create({ ...person, ...both('623456782', 'T7154328') })).json();
+    const second = (
+      await create({ ...person, ...both('623456782', 'T7154328') })
+    ).json();
     expect(second.id).not.toBe(first.id);
     const again = await create({ ...person, ...known });
     expect([again.statusCode, again.json().id]).toEqual([200, second.id]);
-    expect((await account.call('POST', 'patient/match', { ...person, ...known })).json().id).toBe(second.id);
-    expect((await account.call('GET', `patient/${first.id}`)).json().eTag).toBe(first.eTag);
+    expect(
+      (
+        await account.call('POST', 'patient/match', { ...person, ...known })
+      ).json().id,
+    ).toBe(second.id);
+    expect((await account.call('GET', `patient/${first.id}`)).json().eTag).toBe(
+      first.eTag,
+    );
   });
 
   test('and one SSN stay one for each licence, however many there are', async () => {
@@ -97,19 +150,31 @@ describe('two people with the same names, birth date, gender and zip', () => {
   test('who are created at the same time become one for each SSN', async () => {
     const person = newPerson({ firstName: 'Robin' });
     const answers = await Promise.all(
-      ['512345671', '623456782', '512345671', '734567893', '623456782'].map((value) =>
-        create({ ...person, ...ssn(value) }),
+      ['512345671', '623456782', '512345671', '734567893', '623456782'].map(
+        (value) => create({ ...person, ...ssn(value) }),
       ),
     );
     const ids = answers.map((answer) => answer.json().id);
-    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([200, 200, 201, 201, 201]);
-    expect([ids[0] === ids[2], ids[1] === ids[4], new Set(ids).size]).toEqual([true, true, 3]);
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([
+      200, 200, 201, 201, 201,
+    ]);
+    expect([ids[0] === ids[2], ids[1] === ids[4], new Set(ids).size]).toEqual([
+      true,
+      true,
+      3,
+    ]);
   });
 
   test('are one with a licence of another state, or an SSN that stands for none', async () => {
     const person = newPerson({ firstName: 'Robin' });
-    const first = (await create({ ...person, ...licence('S1234987', 'MA') })).json();
-    for (const same of [licence('X998877', 'NY'), ssn('512345671'), ssn('999999999')]) {
+    const first = (
+      await create({ ...person, ...licence('S1234987', 'MA') })
+    ).json();
+    for (const same of [
+      licence('X998877', 'NY'),
+      ssn('512345671'),
+      ssn('999999999'),
+    ]) {
       const again = await create({ ...person, ...same });
       expect([again.statusCode, again.json().id]).toEqual([200, first.id]);
     }
@@ -118,9 +183,16 @@ describe('two people with the same names, birth date, gender and zip', () => {
   test('cannot be made one by an update without a word', async () => {
     const person = newPerson({ firstName: 'Robin', ...ssn('512345671') });
     await create(person);
-    const other = (await create({ ...person, firstName: 'Toby', ...ssn('512345671') })).json();
-    expect((await account.call('PUT', `patient/${other.id}`, person)).statusCode).toBe(409);
-    const apart = await account.call('PUT', `patient/${other.id}`, { ...person, ...ssn('623456782') });
+    const other = (
+      await create({ ...person, firstName: 'Toby', ...ssn('512345671') })
+    ).json();
+    expect(
+      (await account.call('PUT', `patient/${other.id}`, person)).statusCode,
+    ).toBe(409);
+    const apart = await account.call('PUT', `patient/${other.id}`, {
+      ...person,
+      ...ssn('623456782'),
+    });
     expect(apart.statusCode).toBe(200);
   });
 });
@@ -131,39 +203,53 @@ describe('a name that stands for many people', () => {
     ['BabyGirl', 'Smith'],
     ['John', 'Doe'],
     ['Unknown', 'Unknown'],
-  ])('%s %s is never matched, and the answer names the others', async (firstName, lastName) => {
-    const person = newPerson({ firstName, lastName });
-    const first = await create(person);
-    const second = await create(person);
-    expect([first.statusCode, second.statusCode]).toEqual([201, 201]);
-    expect(second.json().id).not.toBe(first.json().id);
-    const match = await account.call('POST', 'patient/match', person);
-    expect(match.statusCode).toBe(404);
-  });
+  ])(
+    '%s %s is never matched, and the answer names the others',
+    async (firstName, lastName) => {
+      const person = newPerson({ firstName, lastName });
+      const first = await create(person);
+      const second = await create(person);
+      expect([first.statusCode, second.statusCode]).toEqual([201, 201]);
+      expect(second.json().id).not.toBe(first.json().id);
+      const match = await account.call('POST', 'patient/match', person);
+      expect(match.statusCode).toBe(404);
+    },
+  );
 
   test('is matched under the same external id, and no longer stands for many once it is a name', async () => {
-    const person = newPerson({ firstName: 'Baby Girl', externalId: 'newborn-17' });
+    const person = newPerson({
+      firstName: 'Baby Girl',
+      externalId: 'newborn-17',
+    });
     const first = (await create(person)).json();
     const again = await create(person);
     expect([again.statusCode, again.json().id]).toEqual([200, first.id]);
     const other = await create({ ...person, externalId: 'newborn-18' });
     expect(other.statusCode).toBe(201);
-    expect(other.json().possibleDuplicates).toMatchObject([{ patientId: first.id, grade: 'possible' }]);
+    expect(other.json().possibleDuplicates).toMatchObject([
+      { patientId: first.id, grade: 'possible' },
+    ]);
 
     const named = { ...person, firstName: 'Camila' };
-    expect((await account.call('PUT', `patient/${first.id}`, named)).statusCode).toBe(200);
+    expect(
+      (await account.call('PUT', `patient/${first.id}`, named)).statusCode,
+    ).toBe(200);
     const found = await create({ ...named, externalId: undefined });
     expect([found.statusCode, found.json().id]).toEqual([200, first.id]);
   });
 
-  test.each(['00000', '99999'])('so does the zip %s, which is nobody’s', async (zip) => {
-    const person = newPerson({
-      firstName: 'Omar',
-      address: [{ addressLine1: 'none', city: 'Boston', state: 'MA', zip }],
-    });
-    const [first, second] = [await create(person), await create(person)];
-    expect([first.statusCode, second.statusCode]).toEqual([201, 201]);
-  });
+  test.each(['00000', '99999'])(
+    'so does the zip %s, which is nobody’s',
+    async (zip) => {
+      const person = newPerson({
+        firstName: 'Omar',
+        address: [{ addressLine1: 'none', city: 'Boston', state: 'MA', zip }],
+      });
+      const first = await create(person);
+      const second = await create(person);
+      expect([first.statusCode, second.statusCode]).toEqual([201, 201]);
+    },
+  );
 });
 
 test('the answer to a create names who may be this person, and the answer to a read does not', async () => {
@@ -174,5 +260,7 @@ test('the answer to a create names who may be this person, and the answer to a r
   expect(second.possibleDuplicates).toMatchObject([
     { patientId: first.id, grade: 'possible', contradicts: [] },
   ]);
-  expect((await account.call('GET', `patient/${second.id}`)).json()).not.toHaveProperty('possibleDuplicates');
+  expect(
+    (await account.call('GET', `patient/${second.id}`)).json(),
+  ).not.toHaveProperty('possibleDuplicates');
 });

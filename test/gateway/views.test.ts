@@ -7,8 +7,18 @@ import { createTableMaker } from '../../src/exchange/delivery/bulk-export/views/
 import { READY_VIEWS } from '../../src/exchange/delivery/bulk-export/views/view-plan.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import { delivery, personOf, smallSamples } from '../support/deliveries.ts';
-import { createFhirDoor, diagnosticsIn, type FhirDoor, inMode } from '../support/fhir-door.ts';
-import { type CompletedRun, type Row, readByDuckDb, viewRunsOf } from '../support/view-runs.ts';
+import {
+  createFhirDoor,
+  diagnosticsIn,
+  type FhirDoor,
+  inMode,
+} from '../support/fhir-door.ts';
+import {
+  type CompletedRun,
+  type Row,
+  readByDuckDb,
+  viewRunsOf,
+} from '../support/view-runs.ts';
 import { withholdLabels } from '../support/withhold.ts';
 
 let door: FhirDoor;
@@ -18,31 +28,48 @@ beforeAll(async () => {
   door = await createFhirDoor();
   runs = viewRunsOf(door);
   patientIds = [];
-  for (const sample of smallSamples) patientIds.push(await door.addSample(sample));
+  for (const sample of smallSamples)
+    patientIds.push(await door.addSample(sample));
 });
 afterAll(() => door.close());
 
 const ALL = [...READY_VIEWS.keys()];
 const tableOf = (id: string) => id.replaceAll('-', '_');
 const textOf = (cell: unknown) =>
-  cell === null || cell === undefined ? '' : typeof cell === 'object' ? JSON.stringify(cell) : String(cell);
+  cell === null || cell === undefined
+    ? ''
+    : typeof cell === 'object'
+      ? JSON.stringify(cell)
+      : String(cell);
 /** The rows as texts, to compare formats. */
 const texts = (rows: readonly Row[]) =>
   rows
-    .map((row) => Object.entries(row).map(([name, cell]) => `${name}: ${textOf(cell)}`))
+    .map((row) =>
+      Object.entries(row).map(([name, cell]) => `${name}: ${textOf(cell)}`),
+    )
     .map((cells) => cells.join(' | '))
     .sort();
-const view = (resource: string, ...columns: { name: string; path: string; [more: string]: unknown }[]) => ({
-  ...{ resourceType: 'ViewDefinition', name: 'own', status: 'active', resource },
+const view = (
+  resource: string,
+  ...columns: { name: string; path: string; [more: string]: unknown }[]
+) => ({
+  resourceType: 'ViewDefinition',
+  name: 'own',
+  status: 'active',
+  resource,
   select: [{ column: columns }],
 });
 const key = { name: 'id', path: 'getResourceKey()' };
 const rowsOf = async ({ files }: CompletedRun, name: string) =>
-  files.some((file) => file.name === name) ? readByDuckDb(files, name, 'ndjson') : [];
+  files.some((file) => file.name === name)
+    ? readByDuckDb(files, name, 'ndjson')
+    : [];
 
 describe('a run', () => {
   test('of all ready-made views gives the same rows in Parquet, CSV and NDJSON, which DuckDB reads', async () => {
-    const rows: Record<string, string[][]> = Object.fromEntries(ALL.map((id) => [id, []]));
+    const rows: Record<string, string[][]> = Object.fromEntries(
+      ALL.map((id) => [id, []]),
+    );
     for (const format of ['parquet', 'ndjson', 'csv']) {
       const { files, manifest } = await runs.run(ALL, { _format: format });
       for (const { content, sha256 } of files)
@@ -54,8 +81,13 @@ describe('a run', () => {
           own.reduce((sum, file) => sum + file.rows, 0),
           id,
         ).toBe(table.length);
-        const columns = manifest.views.find(({ name }) => name === tableOf(id))?.columns;
-        if (table[0] !== undefined) expect(Object.keys(table[0])).toEqual(columns?.map(({ name }) => name));
+        const columns = manifest.views.find(
+          ({ name }) => name === tableOf(id),
+        )?.columns;
+        if (table[0] !== undefined)
+          expect(Object.keys(table[0])).toEqual(
+            columns?.map(({ name }) => name),
+          );
         rows[id]?.push(texts(table));
       }
     }
@@ -68,7 +100,9 @@ describe('a run', () => {
   });
 
   test('says what is in the records: a row for each resource, with the key that others refer to', async () => {
-    const run = await runs.run(['patients', 'conditions'], { _format: 'parquet' });
+    const run = await runs.run(['patients', 'conditions'], {
+      _format: 'parquet',
+    });
     const people = await readByDuckDb(
       run.files,
       'patients',
@@ -76,21 +110,25 @@ describe('a run', () => {
       'select id, family_name from t order by id',
     );
     expect(people.map(({ id }) => id)).toEqual([...patientIds].sort());
-    expect(people.map(({ family_name }) => family_name)).toContain(smallSamples[0]?.createBody.lastName);
+    expect(people.map(({ family_name }) => family_name)).toContain(
+      smallSamples[0]?.createBody.lastName,
+    );
     const conditions = await readByDuckDb(run.files, 'conditions', 'parquet');
     const served = [];
     for (const id of patientIds)
       for (const page of await door.pages(`Condition?patient=${id}`))
         served.push(...inMode(page, 'match').map(({ id: own }) => own));
     expect(conditions.map(({ id }) => id).sort()).toEqual(served.sort());
-    for (const { patient_id } of conditions) expect(patientIds).toContain(patient_id);
+    for (const { patient_id } of conditions)
+      expect(patientIds).toContain(patient_id);
   });
 
   test('killed at any point gives the same rows, and leaves no double', async () => {
     const whole = await runs.run(['results'], { _format: 'ndjson' });
     const exportId = await runs.started(['results'], { _format: 'ndjson' });
     const of = { accountId: door.accountId, exportId };
-    let [puts, deaths] = [0, 0];
+    let puts = 0;
+    let deaths = 0;
     const dying: BlobStore = {
       ...door.blobs,
       async put(...args) {
@@ -124,23 +162,33 @@ describe('a run', () => {
   test('shows nothing that a policy on sensitive data withholds; a run from before is withdrawn, and the next is whole', async () => {
     const patientId = await door.addPatient(personOf(aSample()));
     const secret = {
-      ...{
-        resourceType: 'Condition',
-        id: 'secret',
-        subject: { reference: 'Patient/p' },
-        code: { text: 'zebra' },
+      resourceType: 'Condition',
+      id: 'secret',
+      subject: { reference: 'Patient/p' },
+      code: { text: 'zebra' },
+      meta: {
+        security: [
+          {
+            system: 'http://terminology.hl7.org/CodeSystem/v3-Confidentiality',
+            code: 'R',
+          },
+        ],
       },
-      meta: { security: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-Confidentiality', code: 'R' }] },
     };
     await door.deliver(patientId, 'hie', [delivery('hie', secret)], ['p']);
     await door.records.merge(door.accountId, patientId);
-    const run = () => runs.run(['conditions'], { _format: 'ndjson', incremental: true });
+    const run = () =>
+      runs.run(['conditions'], { _format: 'ndjson', incremental: true });
     const codes = async (of: CompletedRun) =>
-      (await rowsOf(of, 'conditions')).map(({ condition_text }) => condition_text);
+      (await rowsOf(of, 'conditions')).map(
+        ({ condition_text }) => condition_text,
+      );
     const before = await run();
     expect(await codes(before)).toContain('zebra');
     await withholdLabels(door.store, door.accountId, ['R']);
-    expect((await door.get(`bulk-export/${before.exportId}`)).statusCode).toBe(410);
+    expect((await door.get(`bulk-export/${before.exportId}`)).statusCode).toBe(
+      410,
+    );
     const after = await run();
     expect(after.manifest.since).toBeUndefined();
     expect(await codes(after)).not.toContain('zebra');
@@ -148,7 +196,9 @@ describe('a run', () => {
     for (const id of [...patientIds, patientId])
       for (const page of await door.pages(`Condition?patient=${id}`))
         served.push(...inMode(page, 'match').map(({ id: own }) => own));
-    expect((await rowsOf(after, 'conditions')).map(({ id }) => id).sort()).toEqual(served.sort());
+    expect(
+      (await rowsOf(after, 'conditions')).map(({ id }) => id).sort(),
+    ).toEqual(served.sort());
     await withholdLabels(door.store, door.accountId, []);
     await door.store.asAccount(door.accountId, (tx) =>
       tx.db.deleteFrom('patient').where('id', '=', patientId).execute(),
@@ -157,30 +207,49 @@ describe('a run', () => {
 
   test('has nothing of a patient who opted out: the next incremental run says that she has left, and all of her comes again when she is back', async () => {
     const patientId = await door.addPatient(personOf(aSample()));
-    const condition = { resourceType: 'Condition', id: 'own', subject: { reference: 'Patient/p' } };
-    await door.deliver(patientId, 'hie', [delivery('hie', { ...condition, code: { text: 'okapi' } })], ['p']);
+    const condition = {
+      resourceType: 'Condition',
+      id: 'own',
+      subject: { reference: 'Patient/p' },
+    };
+    await door.deliver(
+      patientId,
+      'hie',
+      [delivery('hie', { ...condition, code: { text: 'okapi' } })],
+      ['p'],
+    );
     await door.records.merge(door.accountId, patientId);
     const optOut = (isOut: boolean) =>
       door.store.asAccount(door.accountId, (tx) =>
-        tx.db.updateTable('patient').set({ hie_opt_out: isOut }).where('id', '=', patientId).execute(),
+        tx.db
+          .updateTable('patient')
+          .set({ hie_opt_out: isOut })
+          .where('id', '=', patientId)
+          .execute(),
       );
     const run = () =>
       runs.run(['patients', 'conditions', 'completeness', 'query-outcomes'], {
-        ...{ _format: 'ndjson', incremental: true },
+        _format: 'ndjson',
+        incremental: true,
       });
     const textsOf = async (of: CompletedRun) =>
-      (await rowsOf(of, 'conditions')).map(({ condition_text }) => condition_text);
+      (await rowsOf(of, 'conditions')).map(
+        ({ condition_text }) => condition_text,
+      );
     expect(await textsOf(await run())).toContain('okapi');
     await settle();
     await optOut(true);
     const without = await run();
     expect(await rowsOf(without, 'deleted')).toContainEqual({
-      ...{ resource_type: 'Patient', resource_key: patientId, change: 'gone' },
+      resource_type: 'Patient',
+      resource_key: patientId,
+      change: 'gone',
     });
     for (const { kind, content } of without.files)
       if (kind !== 'deleted') expect(String(content)).not.toContain(patientId);
     const whole = await runs.run(ALL, { _format: 'ndjson' });
-    for (const { content } of whole.files) expect(String(content)).not.toContain(patientId);
+    for (const { content } of whole.files)
+      expect(String(content)).not.toContain(patientId);
     await optOut(false);
     expect(await textsOf(await run())).toEqual(['okapi']);
     await door.store.asAccount(door.accountId, (tx) =>
@@ -214,10 +283,13 @@ describe('a run', () => {
     };
     const lateWorker = runs.runnerOf(paused).writeSlices(of);
     await reached;
-    expect(await runs.runnerOf().writeSlices(of)).toMatchObject({ state: 'completed' });
+    expect(await runs.runnerOf().writeSlices(of)).toMatchObject({
+      state: 'completed',
+    });
     resume();
     expect(await lateWorker).toMatchObject({ state: 'completed' });
-    const contents = ({ files }: CompletedRun) => files.map(({ content }) => String(content));
+    const contents = ({ files }: CompletedRun) =>
+      files.map(({ content }) => String(content));
     expect(contents(await runs.completed(exportId))).toEqual(contents(whole));
     expect(late.length).toBeGreaterThan(0);
     for (const ref of late) await expect(door.blobs.get(ref)).rejects.toThrow();
@@ -234,13 +306,23 @@ describe('a run', () => {
         .where('patient_id', 'is not', null)
         .execute(),
     );
-    expect(rows.map(({ patient_id }) => patient_id).sort()).toEqual([...patientIds].sort());
+    expect(rows.map(({ patient_id }) => patient_id).sort()).toEqual(
+      [...patientIds].sort(),
+    );
   });
 
   test.each([
-    ['an unknown resource', view('Colour', key), 'there are no resources of the type Colour'],
+    [
+      'an unknown resource',
+      view('Colour', key),
+      'there are no resources of the type Colour',
+    ],
     ['no columns', view('Patient'), 'select must have 1 to 200 columns'],
-    ['the same column twice', view('Patient', key, key), 'The column id appears twice'],
+    [
+      'the same column twice',
+      view('Patient', key, key),
+      'The column id appears twice',
+    ],
     [
       'an expression that is none',
       view('Patient', { name: 'a', path: 'name.(' }),
@@ -286,23 +368,42 @@ describe('a run', () => {
       view('Patient', { name: 'a', path: `id${'.first()'.repeat(200)}` }),
       'more than 1000 characters',
     ],
-    ['a large definition', { ...view('Patient', key), title: 'x'.repeat(70_000) }, 'at most 64000 bytes'],
+    [
+      'a large definition',
+      { ...view('Patient', key), title: 'x'.repeat(70_000) },
+      'at most 64000 bytes',
+    ],
     [
       'unions of different columns',
       {
         ...view('Patient'),
-        select: [{ unionAll: [{ column: [key] }, { column: [{ name: 'b', path: 'id' }] }] }],
+        select: [
+          {
+            unionAll: [
+              { column: [key] },
+              { column: [{ name: 'b', path: 'id' }] },
+            ],
+          },
+        ],
       },
       'different columns: id and b',
     ],
     [
       'two iterations in a select',
-      { ...view('Patient'), select: [{ forEach: 'name', repeat: ['a'], column: [key] }] },
+      {
+        ...view('Patient'),
+        select: [{ forEach: 'name', repeat: ['a'], column: [key] }],
+      },
       'has both forEach and repeat',
     ],
     [
       'selects in selects without end',
-      { ...view('Patient'), select: JSON.parse(`${'[{"select":'.repeat(1_500)}[]${'}]'.repeat(1_500)}`) },
+      {
+        ...view('Patient'),
+        select: JSON.parse(
+          `${'[{"select":'.repeat(1_500)}[]${'}]'.repeat(1_500)}`,
+        ),
+      },
       'nested too deep',
     ],
     [
@@ -320,9 +421,15 @@ describe('a run', () => {
     [{ _format: 'xlsx' }, '_format: '],
     [{ colour: 'blue' }, 'colour'],
     [{ _since: 'yesterday' }, '_since: '],
-    [{ deidentified: true, incremental: true }, 'A de-identified run is always whole'],
+    [
+      { deidentified: true, incremental: true },
+      'A de-identified run is always whole',
+    ],
     [{ incremental: 'yes' }, 'incremental: '],
-    [{ group: { reference: 'Patient/1' } }, 'group.reference: must refer to a Group'],
+    [
+      { group: { reference: 'Patient/1' } },
+      'group.reference: must refer to a Group',
+    ],
   ])('with %s is refused', async (options, message) => {
     const response = await runs.start(['patients'], options);
     expect(response.statusCode).toBe(400);
@@ -331,18 +438,33 @@ describe('a run', () => {
 
   test('refuses what no single view says', async () => {
     const twice = await runs.start(['patients', 'patients']);
-    expect(diagnosticsIn(twice.json())).toContain('Give each view a name of its own');
-    const keyless = await runs.start([view('Condition', { name: 'a', path: 'code.text' })], {
-      incremental: true,
+    expect(diagnosticsIn(twice.json())).toContain(
+      'Give each view a name of its own',
+    );
+    const keyless = await runs.start(
+      [view('Condition', { name: 'a', path: 'code.text' })],
+      {
+        incremental: true,
+      },
+    );
+    expect(diagnosticsIn(keyless.json())).toContain(
+      'needs a column with the path getResourceKey()',
+    );
+    const hidden = await runs.start([view('DocumentReference', key)], {
+      deidentified: true,
     });
-    expect(diagnosticsIn(keyless.json())).toContain('needs a column with the path getResourceKey()');
-    const hidden = await runs.start([view('DocumentReference', key)], { deidentified: true });
-    expect(diagnosticsIn(hidden.json())).toContain('DocumentReference has no de-identified form');
+    expect(diagnosticsIn(hidden.json())).toContain(
+      'DocumentReference has no de-identified form',
+    );
     const sync = await runs.start(['patients'], {}, { prefer: '' });
     expect(diagnosticsIn(sync.json())).toContain('respond-async');
-    expect((await runs.start(['patients'], { group: { reference: `Group/${uuidv7()}` } })).statusCode).toBe(
-      404,
-    );
+    expect(
+      (
+        await runs.start(['patients'], {
+          group: { reference: `Group/${uuidv7()}` },
+        })
+      ).statusCode,
+    ).toBe(404);
   });
 
   test.each([
@@ -377,41 +499,61 @@ describe('a run', () => {
       },
       /more than 10000 rows/,
     ],
-  ])('that meets %s fails with a reason, and leaves no files', async (_, definition, reason) => {
-    const exportId = await runs.started([definition]);
-    const of = { accountId: door.accountId, exportId };
-    await runs.runnerOf().listPatients(of);
-    expect(await runs.runnerOf().writeSlices(of)).toMatchObject({ state: 'failed' });
-    const status = await door.get(`bulk-export/${exportId}`);
-    expect(status.statusCode).toBe(500);
-    expect(diagnosticsIn(status.json())).toMatch(reason);
-  });
+  ])(
+    'that meets %s fails with a reason, and leaves no files',
+    async (_, definition, reason) => {
+      const exportId = await runs.started([definition]);
+      const of = { accountId: door.accountId, exportId };
+      await runs.runnerOf().listPatients(of);
+      expect(await runs.runnerOf().writeSlices(of)).toMatchObject({
+        state: 'failed',
+      });
+      const status = await door.get(`bulk-export/${exportId}`);
+      expect(status.statusCode).toBe(500);
+      expect(diagnosticsIn(status.json())).toMatch(reason);
+    },
+  );
 
   test('of a definition that needs any amount of memory ends with a reason, and harms nothing else', async () => {
     const text = '.select(%resource.identifier)'.repeat(20);
-    const hungry = view('Patient', { name: 'a', path: `identifier${text}.count()` });
+    const hungry = view('Patient', {
+      name: 'a',
+      path: `identifier${text}.count()`,
+    });
     const exportId = await runs.started([hungry]);
     const of = { accountId: door.accountId, exportId };
-    const tables = createTableMaker(door, { heapMb: 64, timeoutMs: 240_000, idleMs: 1_000 });
+    const tables = createTableMaker(door, {
+      heapMb: 64,
+      timeoutMs: 240_000,
+      idleMs: 1_000,
+    });
     const runner = runs.runnerOf(door.blobs, undefined, tables);
     await runner.listPatients(of);
     expect(await runner.writeSlices(of)).toMatchObject({ state: 'failed' });
-    expect(diagnosticsIn((await door.get(`bulk-export/${exportId}`)).json())).toContain(
-      'too expensive for the records (it needs too much memory)',
-    );
-    expect((await runs.run(['patients'], {}, runner)).files.length).toBeGreaterThan(0);
+    expect(
+      diagnosticsIn((await door.get(`bulk-export/${exportId}`)).json()),
+    ).toContain('too expensive for the records (it needs too much memory)');
+    expect(
+      (await runs.run(['patients'], {}, runner)).files.length,
+    ).toBeGreaterThan(0);
   });
 
   test('and its files are for the account alone, and need a key', async () => {
     const run = await runs.run(['patients']);
     const other = uuidv7();
-    await door.store.asSystem((tx) => insertAccount(tx, { id: other, name: 'Other', settings: {} }));
+    await door.store.asSystem((tx) =>
+      insertAccount(tx, { id: other, name: 'Other', settings: {} }),
+    );
     const headers = { 'x-api-key': await door.addKey(other) };
     const status = `bulk-export/${run.exportId}`;
     for (const path of [status, run.files[0]?.url ?? '']) {
       expect((await door.get(path, headers)).statusCode).toBe(404);
       expect(
-        (await door.gateway.app.inject({ url: new URL(path, 'http://x/fhir/R4/').pathname })).statusCode,
+        (
+          await door.gateway.app.inject({
+            url: new URL(path, 'http://x/fhir/R4/').pathname,
+          })
+        ).statusCode,
       ).toBe(401);
     }
     expect((await door.call('DELETE', status, headers)).statusCode).toBe(404);
@@ -420,7 +562,10 @@ describe('a run', () => {
   });
 
   test('counts among the exports of the account that may run at a time', async () => {
-    const ids = [await runs.started(['patients']), await runs.started(['patients'])];
+    const ids = [
+      await runs.started(['patients']),
+      await runs.started(['patients']),
+    ];
     expect((await runs.start(['patients'])).statusCode).toBe(429);
     for (const id of ids) await door.call('DELETE', `bulk-export/${id}`);
   });
@@ -430,51 +575,84 @@ describe('the ready-made views', () => {
   test('are listed and read as ViewDefinitions', async () => {
     const bundle = await door.bundle('ViewDefinition');
     expect(bundle.total).toBe(ALL.length);
-    for (const { resource } of bundle.entry ?? []) expect(resource?.resourceType).toBe('ViewDefinition');
+    for (const { resource } of bundle.entry ?? [])
+      expect(resource?.resourceType).toBe('ViewDefinition');
   });
 });
 
 describe('an incremental run', () => {
   test('gives what changed since the last one, and names what must go: changed, retired, and patients who left', async () => {
-    const condition = (id: string, text: string, subject = 'p', severity = 'mild') =>
+    const condition = (
+      id: string,
+      text: string,
+      subject = 'p',
+      severity = 'mild',
+    ) =>
       delivery('hie', {
-        ...{ resourceType: 'Condition', id, subject: { reference: `Patient/${subject}` } },
-        ...{ code: { text }, severity: { text: severity } },
+        resourceType: 'Condition',
+        id,
+        subject: { reference: `Patient/${subject}` },
+        code: { text },
+        severity: { text: severity },
       });
-    const [old, leaving] = [
-      await door.addPatient(personOf(aSample())),
-      await door.addPatient(personOf(aSample())),
-    ];
+    const old = await door.addPatient(personOf(aSample()));
+    const leaving = await door.addPatient(personOf(aSample()));
     await door.deliver(
       old,
       'hie',
-      [condition('one', 'one'), condition('two', 'two'), condition('three', 'three')],
+      [
+        condition('one', 'one'),
+        condition('two', 'two'),
+        condition('three', 'three'),
+      ],
       ['p'],
     );
     await door.deliver(leaving, 'hie', [condition('four', 'four')], ['p']);
-    for (const id of [old, leaving]) await door.records.merge(door.accountId, id);
+    for (const id of [old, leaving])
+      await door.records.merge(door.accountId, id);
     const severity = { name: 'severity', path: 'severity.text' };
     const definition = {
       ...view('Condition', key, { name: 'text', path: 'code.text' }, severity),
       name: 'mine',
     };
-    const run = () => runs.run([definition], { _format: 'ndjson', incremental: true });
+    const run = () =>
+      runs.run([definition], { _format: 'ndjson', incremental: true });
     const first = await run();
     expect(first.manifest.since).toBeUndefined();
-    const rows = new Map((await rowsOf(first, 'mine')).map(({ id, text }) => [String(text), String(id)]));
-    expect([...rows.keys()]).toEqual(expect.arrayContaining(['one', 'two', 'three', 'four']));
+    const rows = new Map(
+      (await rowsOf(first, 'mine')).map(({ id, text }) => [
+        String(text),
+        String(id),
+      ]),
+    );
+    expect([...rows.keys()]).toEqual(
+      expect.arrayContaining(['one', 'two', 'three', 'four']),
+    );
     await settle();
 
     const nothing = await run();
-    expect(nothing.files.filter(({ kind, rows: count }) => kind !== 'error' && count > 0)).toEqual([]);
+    expect(
+      nothing.files.filter(
+        ({ kind, rows: count }) => kind !== 'error' && count > 0,
+      ),
+    ).toEqual([]);
     expect(nothing.manifest.since).toBe(first.manifest.transactionTime);
 
     await settle();
-    await door.deliver(old, 'hie', [condition('two', 'two', 'p', 'severe')], ['p']);
+    await door.deliver(
+      old,
+      'hie',
+      [condition('two', 'two', 'p', 'severe')],
+      ['p'],
+    );
     const changed = await run();
-    expect((await rowsOf(changed, 'mine')).map(({ severity }) => severity)).toEqual(['severe']);
+    expect(
+      (await rowsOf(changed, 'mine')).map(({ severity }) => severity),
+    ).toEqual(['severe']);
     expect(await rowsOf(changed, 'deleted')).toContainEqual({
-      ...{ resource_type: 'Condition', resource_key: rows.get('two'), change: 'changed' },
+      resource_type: 'Condition',
+      resource_key: rows.get('two'),
+      change: 'changed',
     });
 
     await settle();
@@ -488,19 +666,31 @@ describe('an incremental run', () => {
       resource_key: rows.get('one'),
       change: 'gone',
     });
-    expect(gone).toContainEqual({ resource_type: 'Patient', resource_key: leaving, change: 'gone' });
+    expect(gone).toContainEqual({
+      resource_type: 'Patient',
+      resource_key: leaving,
+      change: 'gone',
+    });
   });
 
   test('since a time that no known run precedes is refused, because nobody could say who has left', async () => {
-    const response = await runs.start(['conditions'], { _since: '2020-01-01T00:00:00Z' });
+    const response = await runs.start(['conditions'], {
+      _since: '2020-01-01T00:00:00Z',
+    });
     expect(response.statusCode).toBe(422);
     expect(diagnosticsIn(response.json())).toContain('run them whole');
   });
 
   test('follows only a run of the same definition', async () => {
-    const of = (text: string) => ({ ...view('Condition', key, { name: 'text', path: text }), name: 'same' });
+    const of = (text: string) => ({
+      ...view('Condition', key, { name: 'text', path: text }),
+      name: 'same',
+    });
     await runs.run([of('code.text')], { _format: 'ndjson' });
-    const other = await runs.run([of('code.coding.first().code')], { _format: 'ndjson', incremental: true });
+    const other = await runs.run([of('code.coding.first().code')], {
+      _format: 'ndjson',
+      incremental: true,
+    });
     expect(other.manifest.since).toBeUndefined();
   });
 });

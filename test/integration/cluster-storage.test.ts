@@ -1,4 +1,7 @@
-import { DeleteObjectCommand, ListObjectVersionsCommand } from '@aws-sdk/client-s3';
+import {
+  DeleteObjectCommand,
+  ListObjectVersionsCommand,
+} from '@aws-sdk/client-s3';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -12,9 +15,15 @@ import { openAuditHeads } from '../../src/exchange/platform/audit/open-heads.ts'
 import { freePort } from '../../src/lib/free-port.ts';
 import { openBlobStore } from '../../src/shared/blobs/open-blob-store.ts';
 import { openS3Bucket } from '../../src/shared/blobs/s3-bucket.ts';
-import { ensureSecrets, type StackStorage } from '../../src/starter/local-stack/connection-file.ts';
+import {
+  ensureSecrets,
+  type StackStorage,
+} from '../../src/starter/local-stack/connection-file.ts';
 import type { RunningPart } from '../../tools/embedded/child-process.ts';
-import { gatewayEnvironment, workerEnvironment } from '../../tools/embedded/stack-environment.ts';
+import {
+  gatewayEnvironment,
+  workerEnvironment,
+} from '../../tools/embedded/stack-environment.ts';
 import { findSeaweedFs } from '../support/seaweedfs.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
 import { testKeyRing } from '../support/test-keys.ts';
@@ -36,17 +45,30 @@ describe.skipIf('missing' in found)(title, () => {
     const ports = Object.fromEntries(free) as SeaweedFsPorts;
     const login = { ports, secretKey: 'only-in-tests' };
     const program = 'path' in found ? found.path : '';
-    server = await startSeaweedFs({ ...login, program, dataDir, signal: new AbortController().signal });
+    server = await startSeaweedFs({
+      ...login,
+      program,
+      dataDir,
+      signal: new AbortController().signal,
+    });
     storage = s3Storage(ports, login.secretKey);
   });
   afterAll(() => server?.stop());
 
-  /** As another process of the cluster, which has nothing but the addresses and the login. */
-  const open = (address: string) => openBlobStore(address, testKeyRing(), 'BLOB_STORE', storage.s3);
+  /**
+   * As another process of the cluster, which has nothing but the addresses and
+   * the login.
+   */
+  const open = (address: string) =>
+    openBlobStore(address, testKeyRing(), 'BLOB_STORE', storage.s3);
 
   test('are read by any process that knows their address, whichever wrote them', async () => {
     for (const address of [storage.blobs, storage.orchestratorFiles]) {
-      const { ref } = await (await open(address)).put('upload', Buffer.from('a,b\n'), 'text/csv');
+      const { ref } = await (await open(address)).put(
+        'upload',
+        Buffer.from('a,b\n'),
+        'text/csv',
+      );
       expect((await (await open(address)).read(ref)).toString()).toBe('a,b\n');
     }
   });
@@ -54,7 +76,10 @@ describe.skipIf('missing' in found)(title, () => {
   test('are apart: what deletes old blobs does not reach the files of the orchestrator', async () => {
     const files = await open(storage.orchestratorFiles);
     const { ref } = await files.put('upload', Buffer.from('a'), 'text/csv');
-    await (await open(storage.blobs)).deleteWrittenBefore('upload', new Date(Date.now() + 60_000));
+    await (await open(storage.blobs)).deleteWrittenBefore(
+      'upload',
+      new Date(Date.now() + 60_000),
+    );
     expect((await files.read(ref)).toString()).toBe('a');
   });
 
@@ -68,11 +93,19 @@ describe.skipIf('missing' in found)(title, () => {
       sealedAt,
     });
     await heads.write(head);
-    const { client, bucket } = await openS3Bucket(new URL(storage.auditHeads), 'AUDIT_HEADS', storage.s3);
-    const { Versions: versions = [] } = await client.send(new ListObjectVersionsCommand({ Bucket: bucket }));
+    const { client, bucket } = await openS3Bucket(
+      new URL(storage.auditHeads),
+      'AUDIT_HEADS',
+      storage.s3,
+    );
+    const { Versions: versions = [] } = await client.send(
+      new ListObjectVersionsCommand({ Bucket: bucket }),
+    );
     for (const { Key, VersionId } of versions)
       await expect(
-        client.send(new DeleteObjectCommand({ Bucket: bucket, Key, VersionId })),
+        client.send(
+          new DeleteObjectCommand({ Bucket: bucket, Key, VersionId }),
+        ),
       ).rejects.toThrow();
     const again = await openAuditHeads(storage.auditHeads, storage.s3);
     expect(await again.read(head.accountId)).toEqual(head);
@@ -91,11 +124,32 @@ describe.skipIf('missing' in found)(title, () => {
       'temporalWeb',
       'postgres',
     ];
-    const ports = Object.fromEntries(names.map((name, index) => [name, 20_000 + index])) as never;
-    const facts = { dataDir, secrets, ports, storage, logLevel: 'info', databaseUrl: '', sources: {} };
-    const known = { ...facts, webhookKey: '', accountId: uuidv7(), temporal: {} };
-    for (const environment of [gatewayEnvironment(known), workerEnvironment(known)])
+    const ports = Object.fromEntries(
+      names.map((name, index) => [name, 20_000 + index]),
+    ) as never;
+    const facts = {
+      dataDir,
+      secrets,
+      ports,
+      storage,
+      logLevel: 'info',
+      databaseUrl: '',
+      sources: {},
+    };
+    const known = {
+      ...facts,
+      webhookKey: '',
+      accountId: uuidv7(),
+      temporal: {},
+    };
+    for (const environment of [
+      gatewayEnvironment(known),
+      workerEnvironment(known),
+    ])
       for (const [name, value] of Object.entries(environment))
-        expect(value.includes(dataDir) || value.startsWith('file:'), `${name} is a folder`).toBe(false);
+        expect(
+          value.includes(dataDir) || value.startsWith('file:'),
+          `${name} is a folder`,
+        ).toBe(false);
   });
 });

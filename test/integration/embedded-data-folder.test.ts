@@ -4,13 +4,26 @@ import { readdir, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { ensureSecrets, readConnection } from '../../src/starter/local-stack/connection-file.ts';
-import { lockDataFolder, lockHolder } from '../../src/starter/local-stack/stack-lock.ts';
+import {
+  ensureSecrets,
+  readConnection,
+} from '../../src/starter/local-stack/connection-file.ts';
+import {
+  lockDataFolder,
+  lockHolder,
+} from '../../src/starter/local-stack/stack-lock.ts';
 import { ensurePorts } from '../../tools/embedded/stack-ports.ts';
 import { testFolder } from '../support/postgres-tools.ts';
 
-async function leaveLock(dataDir: string, pid: number, commandLine: string): Promise<void> {
-  await writeFile(join(dataDir, 'stack.lock'), JSON.stringify({ pid, commandLine }));
+async function leaveLock(
+  dataDir: string,
+  pid: number,
+  commandLine: string,
+): Promise<void> {
+  await writeFile(
+    join(dataDir, 'stack.lock'),
+    JSON.stringify({ pid, commandLine }),
+  );
 }
 
 /** Pid of a process that is gone. */
@@ -21,14 +34,19 @@ async function deadPid(): Promise<number> {
 }
 
 describe('the data folder', () => {
-  // Of 16 starters, two had the folder in four of ten rounds when a stale lock was removed before it was replaced.
+  // Of 16 starters, two had the folder in four of ten rounds when a stale lock
+  // was removed before it was replaced.
   test.each(Array.from({ length: 20 }, (_, round) => round + 1))(
     'goes to one of several starters, and to the next when that one lets go (round %i)',
     async () => {
       const dataDir = await testFolder();
       await leaveLock(dataDir, await deadPid(), 'npm start');
-      const results = await Promise.allSettled(Array.from({ length: 16 }, () => lockDataFolder(dataDir)));
-      const locks = results.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : []));
+      const results = await Promise.allSettled(
+        Array.from({ length: 16 }, () => lockDataFolder(dataDir)),
+      );
+      const locks = results.flatMap((result) =>
+        result.status === 'fulfilled' ? [result.value] : [],
+      );
       expect(locks).toHaveLength(1);
       for (const result of results)
         if (result.status === 'rejected')
@@ -79,12 +97,16 @@ describe('the data folder', () => {
     const second = await ensurePorts(dataDir);
     expect(second).toEqual({ ...first, gateway: second.gateway });
     expect(second.gateway).not.toBe(first.gateway);
-    await expect(ensurePorts(dataDir, { gateway: first.gateway })).rejects.toThrow(
+    await expect(
+      ensurePorts(dataDir, { gateway: first.gateway }),
+    ).rejects.toThrow(
       `Port ${first.gateway} for gateway is in use by another process.`,
     );
   });
 
   test('of no stack tells how to start one', async () => {
-    await expect(readConnection(await testFolder())).rejects.toThrow(/Start one with "npm start"/);
+    await expect(readConnection(await testFolder())).rejects.toThrow(
+      /Start one with "npm start"/,
+    );
   });
 });

@@ -3,7 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Demographics } from '../../src/exchange/people/patients/rules/demographics.ts';
 import { readConsolidated } from '../../src/exchange/records/reading/read-consolidated.ts';
 import { createFhirConnector } from '../../src/exchange/sources/connectors/fhir-connector.ts';
-import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import {
+  createTestGateway,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
 import {
   createQueryEnvironment,
   type QueryEnvironment,
@@ -11,7 +15,8 @@ import {
   stepOf,
 } from '../support/network-query-environment.ts';
 
-// Two exchanges: one asks the other, by the connector that asks any FHIR server, at the responder for networks.
+// Two exchanges: one asks the other, by the connector that asks any FHIR
+// server, at the responder for networks.
 
 let theirs: TestGateway;
 let account: TestAccount;
@@ -35,12 +40,26 @@ const freePort = () =>
   new Promise<number>((resolve) => {
     const server = createServer().listen(0, '127.0.0.1', () => {
       const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
+      server.close(() =>
+        resolve(
+          typeof address === 'object' && address !== null ? address.port : 0,
+        ),
+      );
     });
   });
 
-const PERSON = { firstName: 'Tamica', lastName: 'Murazik', dob: '1980-04-01', genderAtBirth: 'F' };
-const ADDRESS = { addressLine1: '1 Main St', city: 'Boston', state: 'MA', zip: '02116' };
+const PERSON = {
+  firstName: 'Tamica',
+  lastName: 'Murazik',
+  dob: '1980-04-01',
+  genderAtBirth: 'F',
+};
+const ADDRESS = {
+  addressLine1: '1 Main St',
+  city: 'Boston',
+  state: 'MA',
+  zip: '02116',
+};
 
 async function query(demographics: Partial<Demographics> = {}) {
   const { accountId } = await ours.addAccount();
@@ -53,10 +72,10 @@ async function query(demographics: Partial<Demographics> = {}) {
   });
   const { askSource } = ours.activities(connector);
   await runActivity(askSource, stepOf(accountId, requestId, 'hie'));
-  const [page, told] = [
-    await ours.store.asAccount(accountId, (tx) => readConsolidated(tx, patientId, {}, undefined, 100)),
-    await ours.timeline(accountId, requestId),
-  ];
+  const page = await ours.store.asAccount(accountId, (tx) =>
+    readConsolidated(tx, patientId, {}, undefined, 100),
+  );
+  const told = await ours.timeline(accountId, requestId);
   return {
     resources: page.resources,
     told: told.map(({ kind, message }) => `${kind}: ${message}`).join('\n'),
@@ -65,7 +84,10 @@ async function query(demographics: Partial<Demographics> = {}) {
 
 test('our connector collects from our responder what the other exchange contributed, file included', async () => {
   const { id } = (
-    await account.call('POST', `patient?facilityId=${account.facilityId}`, { ...PERSON, address: [ADDRESS] })
+    await account.call('POST', `patient?facilityId=${account.facilityId}`, {
+      ...PERSON,
+      address: [ADDRESS],
+    })
   ).json();
   const file = Buffer.from('Dear all').toString('base64');
   const resources = [
@@ -77,7 +99,10 @@ test('our connector collects from our responder what the other exchange contribu
     },
     { resourceType: 'Practitioner', id: 'p-1', name: [{ family: 'Lee' }] },
     {
-      ...{ resourceType: 'DocumentReference', id: 'd-1', status: 'current', description: 'Letter' },
+      resourceType: 'DocumentReference',
+      id: 'd-1',
+      status: 'current',
+      description: 'Letter',
       content: [{ attachment: { contentType: 'text/plain', data: file } }],
     },
   ];
@@ -90,25 +115,36 @@ test('our connector collects from our responder what the other exchange contribu
 
   const { resources: record, told } = await query();
 
-  const clinical = record.filter(({ resourceType }) => !['Patient', 'Provenance'].includes(resourceType));
+  const clinical = record.filter(
+    ({ resourceType }) => !['Patient', 'Provenance'].includes(resourceType),
+  );
   expect(
-    clinical.map(({ resourceType, origins }) => [resourceType, origins.map(({ source }) => source)]),
+    clinical.map(({ resourceType, origins }) => [
+      resourceType,
+      origins.map(({ source }) => source),
+    ]),
   ).toEqual([
     ['Condition', ['hie']],
     ['DocumentReference', ['hie']],
     ['Practitioner', ['hie']],
   ]);
-  const [condition, reference, practitioner] = clinical.map(({ content }) => content);
+  const [condition, reference, practitioner] = clinical.map(
+    ({ content }) => content,
+  );
   expect(condition).toMatchObject({
     code: { text: 'Gout' },
     recorder: { reference: `Practitioner/${practitioner?.id}` },
   });
-  expect(reference).toMatchObject({ content: [{ attachment: { url: expect.stringContaining('Binary/') } }] });
+  expect(reference).toMatchObject({
+    content: [{ attachment: { url: expect.stringContaining('Binary/') } }],
+  });
   expect(told).not.toMatch(/failed|incomplete/);
 });
 
 test('and completes with nothing for a person whom the other exchange does not know', async () => {
   const { resources, told } = await query({ firstNames: ['Elsewhere'] });
-  expect(resources.map(({ resourceType }) => resourceType)).toEqual(['Patient']);
+  expect(resources.map(({ resourceType }) => resourceType)).toEqual([
+    'Patient',
+  ]);
   expect(told).not.toMatch(/failed/);
 });

@@ -9,7 +9,9 @@ import {
 
 let simulator: TestSimulator;
 beforeAll(async () => {
-  simulator = await startTestSimulator({ adminToken: 'admin-token-of-the-test' });
+  simulator = await startTestSimulator({
+    adminToken: 'admin-token-of-the-test',
+  });
 });
 afterAll(() => simulator.close());
 
@@ -21,7 +23,9 @@ describe('access to a source', () => {
     '%s refuses a caller without a valid token, with an OperationOutcome',
     async (source) => {
       for (const token of [null, 'wrong', '9999999999999.nonce.signature']) {
-        const answer = await simulator.ask(source, '/Observation?patient=1', { token });
+        const answer = await simulator.ask(source, '/Observation?patient=1', {
+          token,
+        });
         expect(answer.status).toBe(401);
         expect(answer.json.resourceType).toBe('OperationOutcome');
         expect(answer.headers['www-authenticate']).toBe('Bearer');
@@ -37,8 +41,13 @@ describe('access to a source', () => {
       headers: { authorization },
       form: grant,
     });
-    expect(answer.json).toMatchObject({ token_type: 'bearer', expires_in: 300 });
-    const used = await simulator.ask('hie', '/Observation?patient=1', { token: answer.json.access_token });
+    expect(answer.json).toMatchObject({
+      token_type: 'bearer',
+      expires_in: 300,
+    });
+    const used = await simulator.ask('hie', '/Observation?patient=1', {
+      token: answer.json.access_token,
+    });
     expect(used.status).toBe(200);
   });
 
@@ -49,7 +58,9 @@ describe('access to a source', () => {
       status: 401,
       json: { error: 'invalid_client' },
     });
-    expect(await askUrl(url, { method: 'POST', form: { grant_type: 'password' } })).toMatchObject({
+    expect(
+      await askUrl(url, { method: 'POST', form: { grant_type: 'password' } }),
+    ).toMatchObject({
       status: 400,
       json: { error: 'unsupported_grant_type' },
     });
@@ -58,9 +69,13 @@ describe('access to a source', () => {
   test('keeps a token valid over a restart of the simulator', async () => {
     const before = await startTestSimulator();
     const form = { ...grant, client_id: clientId, client_secret: clientSecret };
-    const token = (await askUrl(`${before.url}/hie/oauth/token`, { method: 'POST', form })).json.access_token;
+    const token = (
+      await askUrl(`${before.url}/hie/oauth/token`, { method: 'POST', form })
+    ).json.access_token;
     await before.close();
-    expect((await simulator.ask('hie', '/Observation?patient=1', { token })).status).toBe(200);
+    expect(
+      (await simulator.ask('hie', '/Observation?patient=1', { token })).status,
+    ).toBe(200);
   });
 
   test('asks for the admin token where one is set', async () => {
@@ -72,21 +87,41 @@ describe('access to a source', () => {
 describe('what a source says about itself', () => {
   test('lists the operations it serves and where tokens are issued, to anyone', async () => {
     const { json } = await simulator.ask('hie', '/metadata', { token: null });
-    expect(json).toMatchObject({ resourceType: 'CapabilityStatement', fhirVersion: '4.0.1' });
+    expect(json).toMatchObject({
+      resourceType: 'CapabilityStatement',
+      fhirVersion: '4.0.1',
+    });
     const [rest] = json.rest;
-    const patient = rest.resource.find(({ type }: { type: string }) => type === 'Patient');
-    expect(patient.operation.map(({ name }: { name: string }) => name)).toEqual(['match', 'everything']);
+    const patient = rest.resource.find(
+      ({ type }: { type: string }) => type === 'Patient',
+    );
+    expect(patient.operation.map(({ name }: { name: string }) => name)).toEqual(
+      ['match', 'everything'],
+    );
     const tokenUrl = rest.security.extension[0].extension[0].valueUri;
     expect(tokenUrl).toBe(`${simulator.url}/hie/oauth/token`);
-    const smart = await simulator.ask('hie', '/.well-known/smart-configuration', { token: null });
+    const smart = await simulator.ask(
+      'hie',
+      '/.well-known/smart-configuration',
+      { token: null },
+    );
     expect(smart.json.token_endpoint).toBe(tokenUrl);
   });
 
   test('does not name, nor serve, what a setting turned off', async () => {
     const { json } = await simulator.ask('lab', '/metadata');
     expect(json.rest[0].resource[0].operation).toEqual([]);
-    expect((await simulator.ask('lab', '/Patient/1/$everything')).status).toBe(404);
-    expect((await simulator.ask('lab', '/Patient/$match', { method: 'POST', json: {} })).status).toBe(404);
+    expect((await simulator.ask('lab', '/Patient/1/$everything')).status).toBe(
+      404,
+    );
+    expect(
+      (
+        await simulator.ask('lab', '/Patient/$match', {
+          method: 'POST',
+          json: {},
+        })
+      ).status,
+    ).toBe(404);
     await simulator.admin.changeSettings({ lab: { metadata: false } });
     expect((await simulator.ask('lab', '/metadata')).status).toBe(404);
   });

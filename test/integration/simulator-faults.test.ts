@@ -2,7 +2,14 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  test,
+} from 'vitest';
 import type { FaultRuleInput } from '../../tools/simulator/faults/rules.ts';
 import {
   askUrl,
@@ -31,13 +38,17 @@ beforeEach(async () => {
 
 const rules = (...list: FaultRuleInput[]) => simulator.admin.setRules(list);
 const match = (key?: string) =>
-  simulator.ask('hie', '/Patient/$match', { method: 'POST', json: matchParameters(sample(key)) });
+  simulator.ask('hie', '/Patient/$match', {
+    method: 'POST',
+    json: matchParameters(sample(key)),
+  });
 const everything = async (key?: string) => {
   const id = await simulator.patientId('hie', sample(key));
   return simulator.ask('hie', `/Patient/${id}/$everything`);
 };
-const nextLink = (answer: { json: { link: { relation: string; url: string }[] } }) =>
-  answer.json.link.find(({ relation }) => relation === 'next')?.url;
+const nextLink = (answer: {
+  json: { link: { relation: string; url: string }[] };
+}) => answer.json.link.find(({ relation }) => relation === 'next')?.url;
 
 describe('a rule', () => {
   test('is applied as often as it says, to what it names, and then no more', async () => {
@@ -49,7 +60,11 @@ describe('a rule', () => {
       fault: { type: 'status', status: 503 },
     });
     expect((await everything('tamica-murazik')).status).toBe(200);
-    const answers = [await everything(), await everything(), await everything()];
+    const answers = [
+      await everything(),
+      await everything(),
+      await everything(),
+    ];
     expect(answers.map(({ status }) => status)).toEqual([503, 503, 200]);
     expect(answers[0]?.json.resourceType).toBe('OperationOutcome');
     const { json } = await askUrl(`${simulator.url}/admin/rules`);
@@ -57,30 +72,55 @@ describe('a rule', () => {
   });
 
   test('is refused, with the reason, where the fault cannot happen', async () => {
-    await expect(rules({ operation: 'token', fault: { type: 'wrong-patient' } })).rejects.toThrow(
-      'this fault cannot happen at this operation',
-    );
-    await expect(simulator.admin.changeSettings({ hie: { pageSize: 0 } })).rejects.toThrow('pageSize');
+    await expect(
+      rules({ operation: 'token', fault: { type: 'wrong-patient' } }),
+    ).rejects.toThrow('this fault cannot happen at this operation');
+    await expect(
+      simulator.admin.changeSettings({ hie: { pageSize: 0 } }),
+    ).rejects.toThrow('pageSize');
   });
 
   test('can fail the token endpoint too', async () => {
-    await rules({ operation: 'token', times: 1, fault: { type: 'status', status: 500 } });
-    expect((await askUrl(`${simulator.url}/hie/oauth/token`, { method: 'POST', form: {} })).status).toBe(500);
+    await rules({
+      operation: 'token',
+      times: 1,
+      fault: { type: 'status', status: 500 },
+    });
+    expect(
+      (
+        await askUrl(`${simulator.url}/hie/oauth/token`, {
+          method: 'POST',
+          form: {},
+        })
+      ).status,
+    ).toBe(500);
   });
 });
 
 describe('faults of a request', () => {
   test('rate-limit responds 429 with Retry-After', async () => {
-    await rules({ operation: 'match', fault: { type: 'rate-limit', retryAfterSeconds: 3 } });
-    expect(await match()).toMatchObject({ status: 429, headers: { 'retry-after': '3' } });
+    await rules({
+      operation: 'match',
+      fault: { type: 'rate-limit', retryAfterSeconds: 3 },
+    });
+    expect(await match()).toMatchObject({
+      status: 429,
+      headers: { 'retry-after': '3' },
+    });
   });
 
   test('a limit of a source lets no more through in a second', async () => {
-    await simulator.admin.changeSettings({ pharmacy: { requestsPerSecond: 2 } });
+    await simulator.admin.changeSettings({
+      pharmacy: { requestsPerSecond: 2 },
+    });
     const answers = await Promise.all(
-      [1, 2, 3, 4].map(() => simulator.ask('pharmacy', '/MedicationRequest?patient=unknown')),
+      [1, 2, 3, 4].map(() =>
+        simulator.ask('pharmacy', '/MedicationRequest?patient=unknown'),
+      ),
     );
-    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 429, 429]);
+    expect(answers.map(({ status }) => status).sort()).toEqual([
+      200, 200, 429, 429,
+    ]);
   });
 
   test('reset cuts the connection', async () => {
@@ -91,9 +131,13 @@ describe('faults of a request', () => {
   test('hang gives no answer while the caller waits', async () => {
     const { url, admin } = simulator;
     await rules({ operation: 'metadata', fault: { type: 'hang' } });
-    const never = request(`${url}/hie/fhir/metadata`, { signal: AbortSignal.timeout(100) });
+    const never = request(`${url}/hie/fhir/metadata`, {
+      signal: AbortSignal.timeout(100),
+    });
     await expect(never).rejects.toThrow();
-    expect((await admin.requests({ operation: 'metadata' })).at(-1)).toMatchObject({
+    expect(
+      (await admin.requests({ operation: 'metadata' })).at(-1),
+    ).toMatchObject({
       status: 0,
       fault: 'hang',
     });
@@ -105,7 +149,9 @@ describe('faults of a request', () => {
       { operation: 'match', fault: { type: 'status', status: 502 } },
     );
     expect((await match()).status).toBe(502);
-    const entry = (await simulator.admin.requests({ operation: 'match' })).at(-1);
+    const entry = (await simulator.admin.requests({ operation: 'match' })).at(
+      -1,
+    );
     expect(entry?.fault).toBe('latency,status');
   });
 });
@@ -148,7 +194,10 @@ describe('faults of an answer', () => {
   });
 
   test('foreign-link leads elsewhere, endless-pages round in a circle', async () => {
-    await rules({ times: 1, fault: { type: 'foreign-link', url: 'https://elsewhere.example/page' } });
+    await rules({
+      times: 1,
+      fault: { type: 'foreign-link', url: 'https://elsewhere.example/page' },
+    });
     expect(nextLink(await everything())).toBe('https://elsewhere.example/page');
     await rules({ times: 1, fault: { type: 'endless-pages' } });
     const first = await everything();
@@ -162,7 +211,9 @@ describe('faults of a match', () => {
     await rules({ fault: { type: 'wrong-patient' } });
     const { json } = await match();
     expect(json.entry[0].search.score).toBe(1);
-    expect(json.entry[0].resource.name[0].family).not.toBe(sample().createBody.lastName);
+    expect(json.entry[0].resource.name[0].family).not.toBe(
+      sample().createBody.lastName,
+    );
   });
 
   test('unknown-patient hits only the sample it names, in $match and in a search', async () => {
@@ -170,16 +221,26 @@ describe('faults of a match', () => {
     expect((await match()).json.total).toBe(0);
     expect((await match('tamica-murazik')).json.total).toBe(1);
     const form = { family: sample().createBody.lastName };
-    const search = await simulator.ask('lab', '/Patient/_search', { method: 'POST', form });
+    const search = await simulator.ask('lab', '/Patient/_search', {
+      method: 'POST',
+      form,
+    });
     expect(search.json.total).toBe(0);
   });
 
   test('is not used up by an operation that the source does not know', async () => {
-    await rules({ source: 'lab', times: 1, fault: { type: 'unknown-patient' } });
+    await rules({
+      source: 'lab',
+      times: 1,
+      fault: { type: 'unknown-patient' },
+    });
     const probe = { method: 'POST', json: matchParameters(sample()) } as const;
-    expect((await simulator.ask('lab', '/Patient/$match', probe)).status).toBe(404);
+    expect((await simulator.ask('lab', '/Patient/$match', probe)).status).toBe(
+      404,
+    );
     const form = { family: sample().createBody.lastName };
-    const search = () => simulator.ask('lab', '/Patient/_search', { method: 'POST', form });
+    const search = () =>
+      simulator.ask('lab', '/Patient/_search', { method: 'POST', form });
     expect((await search()).json.total).toBe(0);
     expect((await search()).json.total).toBe(1);
   });
@@ -188,16 +249,22 @@ describe('faults of a match', () => {
     'linked-patient (%s) spreads the record over two Patients',
     async (link) => {
       const whole = await simulator.patientId('hie', sample());
-      const total = (await simulator.ask('hie', `/Patient/${whole}/$everything`)).json.total;
+      const total = (
+        await simulator.ask('hie', `/Patient/${whole}/$everything`)
+      ).json.total;
       await rules({ fault: { type: 'linked-patient', link } });
       const [{ resource: first }] = (await match()).json.entry;
       expect(first.link).toMatchObject([{ type: link }]);
       const secondId = first.link[0].other.reference.replace('Patient/', '');
       const parts = await Promise.all(
-        [first.id, secondId].map((id) => simulator.allPages('hie', `/Patient/${id}/$everything`)),
+        [first.id, secondId].map((id) =>
+          simulator.allPages('hie', `/Patient/${id}/$everything`),
+        ),
       );
       expect(parts.flat()).toHaveLength(total + 1);
-      expect(JSON.stringify(parts[1])).toContain(`"subject":{"reference":"Patient/${secondId}"`);
+      expect(JSON.stringify(parts[1])).toContain(
+        `"subject":{"reference":"Patient/${secondId}"`,
+      );
       expect(JSON.stringify(parts)).not.toContain(`Patient/${whole}`);
     },
   );
@@ -213,7 +280,11 @@ describe('the request log', () => {
     );
     const log = await readFile(logPath, 'utf8');
     expect(log).toContain('"sample":"keith-kiehn"');
-    for (const secret of [person.createBody.firstName, person.createBody.lastName, person.createBody.dob]) {
+    for (const secret of [
+      person.createBody.firstName,
+      person.createBody.lastName,
+      person.createBody.dob,
+    ]) {
       expect(log).not.toContain(secret);
     }
     const entries = await simulator.admin.requests({
@@ -221,6 +292,10 @@ describe('the request log', () => {
       sample: 'keith-kiehn',
       operation: 'match',
     });
-    expect(entries.at(-1)).toMatchObject({ method: 'GET', path: '/hie/fhir/Patient', status: 200 });
+    expect(entries.at(-1)).toMatchObject({
+      method: 'GET',
+      path: '/hie/fhir/Patient',
+      status: 200,
+    });
   });
 });

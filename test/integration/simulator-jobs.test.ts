@@ -4,7 +4,15 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  test,
+  vi,
+} from 'vitest';
 import type { SettingsChange } from '../../tools/simulator/settings.ts';
 import {
   SIMULATOR_CREDENTIALS,
@@ -14,10 +22,17 @@ import {
   type TestSimulator,
 } from '../support/simulator.ts';
 
-const quick: SettingsChange = { hie: { jobLatencyMs: { min: 20, max: 60 }, retryAfterSeconds: 7 } };
-/** How long a test waits for what must come; long, for it costs nothing when it comes. */
+const quick: SettingsChange = {
+  hie: { jobLatencyMs: { min: 20, max: 60 }, retryAfterSeconds: 7 },
+};
+/**
+ * How long a test waits for what must come; long, for it costs nothing when it
+ * comes.
+ */
 const WAIT = { timeout: 240_000, interval: 20 };
-const never: SettingsChange = { hie: { jobLatencyMs: { min: 600_000, max: 600_000 } } };
+const never: SettingsChange = {
+  hie: { jobLatencyMs: { min: 600_000, max: 600_000 } },
+};
 
 let simulator: TestSimulator;
 let receiver: Awaited<ReturnType<typeof startReceiver>>;
@@ -38,14 +53,21 @@ beforeEach(async () => {
 });
 
 async function kickOff(at: TestSimulator, query = ''): Promise<string> {
-  const answer = await at.ask('hie', `/Patient/${patientId}/$everything${query}`, {
-    headers: { prefer: 'respond-async', 'x-callback-url': receiver.url },
-  });
+  const answer = await at.ask(
+    'hie',
+    `/Patient/${patientId}/$everything${query}`,
+    {
+      headers: { prefer: 'respond-async', 'x-callback-url': receiver.url },
+    },
+  );
   expect(answer.status).toBe(202);
   return String(answer.headers['content-location']);
 }
 
-async function finished(at: TestSimulator, statusUrl: string): Promise<TestAnswer> {
+async function finished(
+  at: TestSimulator,
+  statusUrl: string,
+): Promise<TestAnswer> {
   return vi.waitFor(async () => {
     const answer = await at.ask('hie', statusUrl);
     expect(answer.status).not.toBe(202);
@@ -59,66 +81,112 @@ describe('an asynchronous request', () => {
     const statusUrl = await kickOff(simulator);
     const answer = await simulator.ask('hie', statusUrl);
     expect(answer.status).toBe(202);
-    expect(answer.headers).toMatchObject({ 'retry-after': '7', 'x-progress': '0% collected' });
+    expect(answer.headers).toMatchObject({
+      'retry-after': '7',
+      'x-progress': '0% collected',
+    });
   });
 
   test('ends with the same pages that a synchronous request gives', async () => {
     const statusUrl = await kickOff(simulator);
     await finished(simulator, statusUrl);
     const entries = await simulator.allPages('hie', statusUrl);
-    expect(entries).toEqual(await simulator.allPages('hie', `/Patient/${patientId}/$everything`));
+    expect(entries).toEqual(
+      await simulator.allPages('hie', `/Patient/${patientId}/$everything`),
+    );
   });
 
   test('wraps its answer in a batch-response when it is set to', async () => {
-    await simulator.admin.changeSettings({ hie: { asyncResult: 'batch-response' } });
+    await simulator.admin.changeSettings({
+      hie: { asyncResult: 'batch-response' },
+    });
     const { json } = await finished(simulator, await kickOff(simulator));
-    expect(json).toMatchObject({ type: 'batch-response', entry: [{ resource: { type: 'searchset' } }] });
+    expect(json).toMatchObject({
+      type: 'batch-response',
+      entry: [{ resource: { type: 'searchset' } }],
+    });
   });
 
   test('ends with a manifest of files that together hold the whole record', async () => {
-    await simulator.admin.changeSettings({ hie: { asyncResult: 'manifest', manifestWithErrors: true } });
-    const { json: manifest } = await finished(simulator, await kickOff(simulator));
-    expect(manifest).toMatchObject({ requiresAccessToken: true, error: [{ type: 'OperationOutcome' }] });
+    await simulator.admin.changeSettings({
+      hie: { asyncResult: 'manifest', manifestWithErrors: true },
+    });
+    const { json: manifest } = await finished(
+      simulator,
+      await kickOff(simulator),
+    );
+    expect(manifest).toMatchObject({
+      requiresAccessToken: true,
+      error: [{ type: 'OperationOutcome' }],
+    });
     expect(manifest.request).toContain(`/Patient/${patientId}/$everything`);
     const files = await Promise.all(
-      manifest.output.map((file: { url: string }) => simulator.ask('hie', file.url)),
+      manifest.output.map((file: { url: string }) =>
+        simulator.ask('hie', file.url),
+      ),
     );
     const lines = files.flatMap(({ text }) => text.trim().split('\n'));
-    const all = await simulator.allPages('hie', `/Patient/${patientId}/$everything`);
+    const all = await simulator.allPages(
+      'hie',
+      `/Patient/${patientId}/$everything`,
+    );
     expect(lines.map((line) => JSON.parse(line).id).sort()).toEqual(
       all.map(({ resource }) => resource.id).sort(),
     );
-    expect((await simulator.ask('hie', manifest.output[0].url, { token: null })).status).toBe(401);
+    expect(
+      (await simulator.ask('hie', manifest.output[0].url, { token: null }))
+        .status,
+    ).toBe(401);
   });
 
   test('gives its files without a token when the manifest says that none is needed', async () => {
     await simulator.admin.changeSettings({
       hie: { asyncResult: 'manifest', manifestRequiresAccessToken: false },
     });
-    const { json: manifest } = await finished(simulator, await kickOff(simulator, '?_type=Condition'));
-    expect(manifest).toMatchObject({ requiresAccessToken: false, output: [{ type: 'Condition' }] });
-    expect((await simulator.ask('hie', manifest.output[0].url, { token: null })).status).toBe(200);
+    const { json: manifest } = await finished(
+      simulator,
+      await kickOff(simulator, '?_type=Condition'),
+    );
+    expect(manifest).toMatchObject({
+      requiresAccessToken: false,
+      output: [{ type: 'Condition' }],
+    });
+    expect(
+      (await simulator.ask('hie', manifest.output[0].url, { token: null }))
+        .status,
+    ).toBe(200);
   });
 
   test('is forgotten once it is cancelled', async () => {
     const statusUrl = await kickOff(simulator);
-    expect((await simulator.ask('hie', statusUrl, { method: 'DELETE' })).status).toBe(202);
+    expect(
+      (await simulator.ask('hie', statusUrl, { method: 'DELETE' })).status,
+    ).toBe(202);
     expect((await simulator.ask('hie', statusUrl)).status).toBe(404);
-    expect((await simulator.ask('hie', statusUrl, { method: 'DELETE' })).status).toBe(404);
+    expect(
+      (await simulator.ask('hie', statusUrl, { method: 'DELETE' })).status,
+    ).toBe(404);
   });
 
   test('is answered at once where the source does not work asynchronously', async () => {
     await simulator.admin.changeSettings({ hie: { async: false } });
-    const answer = await simulator.ask('hie', `/Patient/${patientId}/$everything`, {
-      headers: { prefer: 'respond-async' },
-    });
+    const answer = await simulator.ask(
+      'hie',
+      `/Patient/${patientId}/$everything`,
+      {
+        headers: { prefer: 'respond-async' },
+      },
+    );
     expect(answer.json.type).toBe('searchset');
   });
 
   test('fails as often as a rule says, then succeeds', async () => {
-    await simulator.admin.setRules([{ source: 'hie', times: 2, fault: { type: 'job-fails' } }]);
+    await simulator.admin.setRules([
+      { source: 'hie', times: 2, fault: { type: 'job-fails' } },
+    ]);
     const ends = [];
-    for (let round = 0; round < 3; round += 1) ends.push(await finished(simulator, await kickOff(simulator)));
+    for (let round = 0; round < 3; round += 1)
+      ends.push(await finished(simulator, await kickOff(simulator)));
     expect(ends.map(({ status }) => status)).toEqual([500, 500, 200]);
     expect(ends[0]?.json.resourceType).toBe('OperationOutcome');
   });
@@ -138,11 +206,18 @@ describe('the callback of a finished job', () => {
     const [call] = receiver.calls;
     expect(call?.body).toBe('{"status":"completed"}');
     const webhook = new Webhook(SIMULATOR_CREDENTIALS.callbackSecret);
-    expect(() => webhook.verify(call?.body ?? '', call?.headers ?? {})).not.toThrow();
+    expect(() =>
+      webhook.verify(call?.body ?? '', call?.headers ?? {}),
+    ).not.toThrow();
     const entries = await vi.waitFor(
       async () => {
         const log = await simulator.admin.requests({ operation: 'callback' });
-        expect(log.at(-1)).toMatchObject({ source: 'hie', sample: sample().key, status: 204, path: '' });
+        expect(log.at(-1)).toMatchObject({
+          source: 'hie',
+          sample: sample().key,
+          status: 204,
+          path: '',
+        });
         return log;
       },
       { timeout: 240_000 },
@@ -154,7 +229,9 @@ describe('the callback of a finished job', () => {
     await simulator.admin.setRules([{ fault: { type: 'doubled-callback' } }]);
     await kickOff(simulator);
     await vi.waitFor(() => expect(receiver.calls).toHaveLength(2), WAIT);
-    expect(new Set(receiver.calls.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    expect(
+      new Set(receiver.calls.map(({ headers }) => headers['webhook-id'])).size,
+    ).toBe(1);
   });
 
   test('is left out, or late, when a rule says so; the job is done all the same', async () => {
@@ -162,8 +239,12 @@ describe('the callback of a finished job', () => {
       { times: 1, fault: { type: 'no-callback' } },
       { times: 1, fault: { type: 'late-callback', delayMs: 800 } },
     ]);
-    expect((await finished(simulator, await kickOff(simulator))).status).toBe(200);
-    expect((await finished(simulator, await kickOff(simulator))).status).toBe(200);
+    expect((await finished(simulator, await kickOff(simulator))).status).toBe(
+      200,
+    );
+    expect((await finished(simulator, await kickOff(simulator))).status).toBe(
+      200,
+    );
     expect(receiver.calls).toHaveLength(0);
     await vi.waitFor(() => expect(receiver.calls).toHaveLength(1), WAIT);
   });
@@ -172,15 +253,22 @@ describe('the callback of a finished job', () => {
 describe('a restart of the simulator', () => {
   test('keeps jobs, their callbacks and the request log', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'simulator-'));
-    const options = { dataDir, requestLogPath: join(dataDir, 'requests.jsonl') };
-    const slow: SettingsChange = { hie: { jobLatencyMs: { min: 800, max: 800 } } };
+    const options = {
+      dataDir,
+      requestLogPath: join(dataDir, 'requests.jsonl'),
+    };
+    const slow: SettingsChange = {
+      hie: { jobLatencyMs: { min: 800, max: 800 } },
+    };
     const before = await startTestSimulator({ ...options, settings: slow });
     const statusPath = new URL(await kickOff(before)).pathname;
     await before.close();
     expect(receiver.calls).toHaveLength(0);
 
     const after = await startTestSimulator(options);
-    expect((await finished(after, `${after.url}${statusPath}`)).status).toBe(200);
+    expect((await finished(after, `${after.url}${statusPath}`)).status).toBe(
+      200,
+    );
     await vi.waitFor(() => expect(receiver.calls).toHaveLength(1), WAIT);
     const log = await after.admin.requests();
     expect(log.map(({ seq }) => seq)).toEqual(log.map((_, index) => index + 1));
@@ -188,7 +276,9 @@ describe('a restart of the simulator', () => {
     await after.close();
 
     const again = await startTestSimulator(options);
-    expect((await again.ask('hie', `${again.url}${statusPath}`)).status).toBe(200);
+    expect((await again.ask('hie', `${again.url}${statusPath}`)).status).toBe(
+      200,
+    );
     expect(receiver.calls).toHaveLength(1);
     await again.close();
     await rm(dataDir, { recursive: true });
@@ -197,7 +287,9 @@ describe('a restart of the simulator', () => {
   test('answers 404 for a job it no longer knows', async () => {
     const statusPath = new URL(await kickOff(simulator)).pathname;
     const other = await startTestSimulator();
-    expect((await other.ask('hie', `${other.url}${statusPath}`)).status).toBe(404);
+    expect((await other.ask('hie', `${other.url}${statusPath}`)).status).toBe(
+      404,
+    );
     await other.close();
   });
 });

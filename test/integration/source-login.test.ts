@@ -3,8 +3,19 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { sql } from 'kysely';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  test,
+} from 'vitest';
+import {
+  createStore,
+  type Store,
+} from '../../src/exchange/platform/database/database.ts';
 import { createSharedTokens } from '../../src/exchange/sources/connections/shared-tokens.ts';
 import {
   createAssertionSigner,
@@ -38,10 +49,14 @@ beforeAll(async () => {
   site = await authority.issue('DNS:localhost');
   jwksServer = createServer((_request, response) => {
     void store.asSystem(readJwks).then((jwks) => {
-      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(jwks));
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify(jwks));
     });
   });
-  await new Promise<void>((resolve) => jwksServer.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) =>
+    jwksServer.listen(0, '127.0.0.1', resolve),
+  );
 });
 afterAll(async () => {
   await new Promise((resolve) => jwksServer.close(resolve));
@@ -52,12 +67,17 @@ beforeEach(async () => {
   database = await createTestDatabase();
   store = createStore({ databaseUrl: database.databaseUrl, poolMax: 4 });
   const jwks_uri = `http://127.0.0.1:${(jwksServer.address() as AddressInfo).port}/jwks.json`;
-  const byKey = { token_endpoint_auth_method: 'private_key_jwt' as const, jwks_uri, scope: SCOPE };
+  const byKey = {
+    token_endpoint_auth_method: 'private_key_jwt' as const,
+    jwks_uri,
+    scope: SCOPE,
+  };
   login = await startAuthorizationServer(site, {
     scopes: [SCOPE, 'system/*.cruds'],
     clients: [
       { client_id: 'rsa', ...byKey, token_endpoint_auth_signing_alg: 'RS384' },
-      // The server caches the JWKS of each client for a minute: the later ones stand for later times.
+      // The server caches the JWKS of each client for a minute: the later ones
+      // stand for later times.
       ...['curve', 'curve-a-day-later', 'curve-at-once'].map((client_id) => ({
         client_id,
         ...byKey,
@@ -89,13 +109,24 @@ const startFhir = (smart: Record<string, unknown> = {}, clientCa?: string) =>
   startFhirServer(site, {
     isActive: login.isActive,
     smartConfiguration: { token_endpoint: login.tokenUrl, ...smart },
-    resources: { 'Patient/$match': searchset(adaAtSource), 'Patient/p1/$everything': searchset() },
+    resources: {
+      'Patient/$match': searchset(adaAtSource),
+      'Patient/p1/$everything': searchset(),
+    },
     clientCa,
   });
 
-function connector(auth: SourceConfig['auth'], { now = Date.now, tls = {} } = {}) {
+function connector(
+  auth: SourceConfig['auth'],
+  { now = Date.now, tls = {} } = {},
+) {
   return createFhirConnector(
-    { source: 'hie', baseUrl: fhir.baseUrl, auth, tls: { ca: authority.cert, ...tls } },
+    {
+      source: 'hie',
+      baseUrl: fhir.baseUrl,
+      auth,
+      tls: { ca: authority.cert, ...tls },
+    },
     {
       signer: createAssertionSigner(store, keyRing),
       sharedTokens: createSharedTokens(store, keyRing),
@@ -105,24 +136,40 @@ function connector(auth: SourceConfig['auth'], { now = Date.now, tls = {} } = {}
 }
 const ask = (each: ReturnType<typeof connector>) =>
   each.begin(ada, {}, new AbortController().signal).then(({ kind }) => kind);
-const lastAssertion = () => new URLSearchParams(login.calls.at(-1)?.body ?? '').get('client_assertion') ?? '';
+const lastAssertion = () =>
+  new URLSearchParams(login.calls.at(-1)?.body ?? '').get('client_assertion') ??
+  '';
 
 describe('a source that knows us by our key (SMART Backend Services)', () => {
   test.each([
     ['RS384', 'rsa'],
     ['ES384', 'curve'],
-  ] as const)('is asked with a token for an assertion signed with %s', async (algorithm, clientId) => {
-    await fhir.stop();
-    fhir = await startFhir({ token_endpoint_auth_signing_alg_values_supported: [algorithm] });
-    expect(await ask(connector({ kind: 'smart-backend', clientId, scope: SCOPE }))).toBe('ready');
-    const assertion = lastAssertion();
-    expect(decodeProtectedHeader(assertion)).toMatchObject({ alg: algorithm, typ: 'JWT' });
-    const { iss, sub, aud, exp = 0, iat = 0, jti } = decodeJwt(assertion);
-    expect({ iss, sub, aud }).toEqual({ iss: clientId, sub: clientId, aud: login.tokenUrl });
-    expect(exp - iat).toBeLessThanOrEqual(300);
-    expect(jti).toMatch(/^[0-9a-f-]{36}$/);
-    expect(await login.scopeOf(fhir.tokens[0] ?? '')).toBe(SCOPE);
-  });
+  ] as const)(
+    'is asked with a token for an assertion signed with %s',
+    async (algorithm, clientId) => {
+      await fhir.stop();
+      fhir = await startFhir({
+        token_endpoint_auth_signing_alg_values_supported: [algorithm],
+      });
+      expect(
+        await ask(connector({ kind: 'smart-backend', clientId, scope: SCOPE })),
+      ).toBe('ready');
+      const assertion = lastAssertion();
+      expect(decodeProtectedHeader(assertion)).toMatchObject({
+        alg: algorithm,
+        typ: 'JWT',
+      });
+      const { iss, sub, aud, exp = 0, iat = 0, jti } = decodeJwt(assertion);
+      expect({ iss, sub, aud }).toEqual({
+        iss: clientId,
+        sub: clientId,
+        aud: login.tokenUrl,
+      });
+      expect(exp - iat).toBeLessThanOrEqual(300);
+      expect(jti).toMatch(/^[0-9a-f-]{36}$/);
+      expect(await login.scopeOf(fhir.tokens[0] ?? '')).toBe(SCOPE);
+    },
+  );
 
   test('is asked though our clock is ten minutes wrong, in either direction', async () => {
     for (const minutes of [-10, 10]) {
@@ -130,7 +177,9 @@ describe('a source that knows us by our key (SMART Backend Services)', () => {
         { kind: 'smart-backend', clientId: 'curve', scope: SCOPE },
         { now: () => Date.now() + minutes * 60_000 },
       );
-      await store.asSystem((tx) => sql`delete from source_token`.execute(tx.db));
+      await store.asSystem((tx) =>
+        sql`delete from source_token`.execute(tx.db),
+      );
       expect(await ask(wrong)).toBe('ready');
     }
     // The first assertion had expired by the server's clock.
@@ -138,7 +187,11 @@ describe('a source that knows us by our key (SMART Backend Services)', () => {
   });
 
   test('needs no change when our keys are rotated, and no longer accepts a key that was replaced at once', async () => {
-    const auth = { kind: 'smart-backend' as const, clientId: 'curve', scope: SCOPE };
+    const auth = {
+      kind: 'smart-backend' as const,
+      clientId: 'curve',
+      scope: SCOPE,
+    };
     expect(await ask(connector(auth))).toBe('ready');
     const old = decodeProtectedHeader(lastAssertion()).kid;
     await store.asSystem((tx) => rotateSigningKeys(tx, keyRing, false));
@@ -154,42 +207,60 @@ describe('a source that knows us by our key (SMART Backend Services)', () => {
         published_until = published_until - interval '25 hours'`.execute(tx.db),
     );
     await renewed();
-    expect(await ask(connector({ ...auth, clientId: 'curve-a-day-later' }))).toBe('ready');
+    expect(
+      await ask(connector({ ...auth, clientId: 'curve-a-day-later' })),
+    ).toBe('ready');
     const next = decodeProtectedHeader(lastAssertion()).kid;
     expect(next).not.toBe(old);
-    expect(kids(await store.asSystem(readJwks))).toEqual(expect.arrayContaining([old, next]));
+    expect(kids(await store.asSystem(readJwks))).toEqual(
+      expect.arrayContaining([old, next]),
+    );
 
     await store.asSystem((tx) => rotateSigningKeys(tx, keyRing, true));
     const published = kids(await store.asSystem(readJwks));
     expect(published).toHaveLength(2);
     expect(published).not.toContain(next);
-    expect(await ask(connector({ ...auth, clientId: 'curve-at-once' }))).toBe('ready');
+    expect(await ask(connector({ ...auth, clientId: 'curve-at-once' }))).toBe(
+      'ready',
+    );
   });
 
   test('gets a JWKS of public keys only, and the private ones are not readable in the database', async () => {
     await store.asSystem((tx) => ensureSigningKeys(tx, keyRing));
     const { keys } = await store.asSystem(readJwks);
     expect(keys.map(({ alg }) => alg).sort()).toEqual(['ES384', 'RS384']);
-    for (const key of keys) expect(Object.keys(key)).not.toEqual(expect.arrayContaining(['d']));
+    for (const key of keys)
+      expect(Object.keys(key)).not.toEqual(expect.arrayContaining(['d']));
     const { rows } = await store.asSystem((tx) =>
-      sql<{ key: Buffer }>`select private_key as key from source_signing_key`.execute(tx.db),
+      sql<{
+        key: Buffer;
+      }>`select private_key as key from source_signing_key`.execute(tx.db),
     );
-    for (const { key } of rows) expect(key.toString('latin1')).not.toMatch(/"d":|"kty"/);
+    for (const { key } of rows)
+      expect(key.toString('latin1')).not.toMatch(/"d":|"kty"/);
   });
 
   test('without discovery, or without private_key_jwt, says what to do', async () => {
-    const auth = { kind: 'smart-backend' as const, clientId: 'curve', scope: SCOPE };
+    const auth = {
+      kind: 'smart-backend' as const,
+      clientId: 'curve',
+      scope: SCOPE,
+    };
     await fhir.stop();
-    fhir = await startFhir({ token_endpoint_auth_methods_supported: ['client_secret_basic'] });
+    fhir = await startFhir({
+      token_endpoint_auth_methods_supported: ['client_secret_basic'],
+    });
     await expect(ask(connector(auth))).rejects.toMatchObject({
       kind: 'denied',
-      message: 'hie does not offer private_key_jwt (.well-known/smart-configuration)',
+      message:
+        'hie does not offer private_key_jwt (.well-known/smart-configuration)',
     });
     await fhir.stop();
     fhir = await startFhirServer(site, { isActive: login.isActive });
     await expect(ask(connector(auth))).rejects.toMatchObject({
       kind: 'denied',
-      message: 'hie has no .well-known/smart-configuration; configure its token endpoint',
+      message:
+        'hie has no .well-known/smart-configuration; configure its token endpoint',
     });
   });
 });
@@ -198,21 +269,51 @@ describe('a source that knows us by a secret', () => {
   test.each([
     ['basic', 'header'],
     ['post', 'form'],
-  ] as const)('%s: is asked with a token for the secret in the %s', async (clientId, secretIn) => {
-    const auth = { kind: 'client-credentials' as const, tokenUrl: login.tokenUrl, clientId, secretIn };
-    expect(await ask(connector({ ...auth, clientSecret: SECRET, scope: SCOPE }))).toBe('ready');
-    expect(await login.scopeOf(fhir.tokens[0] ?? '')).toBe(SCOPE);
-  });
+  ] as const)(
+    '%s: is asked with a token for the secret in the %s',
+    async (clientId, secretIn) => {
+      const auth = {
+        kind: 'client-credentials' as const,
+        tokenUrl: login.tokenUrl,
+        clientId,
+        secretIn,
+      };
+      expect(
+        await ask(connector({ ...auth, clientSecret: SECRET, scope: SCOPE })),
+      ).toBe('ready');
+      expect(await login.scopeOf(fhir.tokens[0] ?? '')).toBe(SCOPE);
+    },
+  );
 
   test.each([
-    [{ clientSecret: 'wrong-secret-wrong-secret' }, /^hie answered 401 \(invalid_client: check/],
-    [{ scope: 'system/*.cruds' }, /^hie answered 400 \(invalid_scope: check the scope\)/],
-  ])('that rejects %j gives the OAuth error code, and nothing secret', async (changes, message) => {
-    const auth = { kind: 'client-credentials' as const, tokenUrl: login.tokenUrl, clientId: 'basic' };
-    const failed = ask(connector({ ...auth, clientSecret: SECRET, scope: SCOPE, ...changes }));
-    await expect(failed).rejects.toMatchObject({ kind: 'denied', message: expect.stringMatching(message) });
-    await failed.catch((error: Error) => expect(JSON.stringify([error, error.stack])).not.toMatch(/secret-/));
-  });
+    [
+      { clientSecret: 'wrong-secret-wrong-secret' },
+      /^hie answered 401 \(invalid_client: check/,
+    ],
+    [
+      { scope: 'system/*.cruds' },
+      /^hie answered 400 \(invalid_scope: check the scope\)/,
+    ],
+  ])(
+    'that rejects %j gives the OAuth error code, and nothing secret',
+    async (changes, message) => {
+      const auth = {
+        kind: 'client-credentials' as const,
+        tokenUrl: login.tokenUrl,
+        clientId: 'basic',
+      };
+      const failed = ask(
+        connector({ ...auth, clientSecret: SECRET, scope: SCOPE, ...changes }),
+      );
+      await expect(failed).rejects.toMatchObject({
+        kind: 'denied',
+        message: expect.stringMatching(message),
+      });
+      await failed.catch((error: Error) =>
+        expect(JSON.stringify([error, error.stack])).not.toMatch(/secret-/),
+      );
+    },
+  );
 });
 
 describe('the token of a source', () => {
@@ -228,7 +329,9 @@ describe('the token of a source', () => {
     const workers = Array.from({ length: 5 }, () => connector(auth()));
     expect(await Promise.all(workers.map(ask))).toEqual(Array(5).fill('ready'));
     expect(login.calls).toHaveLength(1);
-    const { rows } = await store.asSystem((tx) => sql`select * from source_token`.execute(tx.db));
+    const { rows } = await store.asSystem((tx) =>
+      sql`select * from source_token`.execute(tx.db),
+    );
     expect(rows).toHaveLength(1);
     expect(JSON.stringify(rows)).not.toContain(fhir.tokens[0]);
   });
@@ -249,7 +352,8 @@ describe('the token of a source', () => {
   });
 
   test('is replaced for all workers when the source rejects it', async () => {
-    const [one, other] = [connector(auth()), connector(auth())];
+    const one = connector(auth());
+    const other = connector(auth());
     await Promise.all([ask(one), ask(other)]);
     await login.revoke(fhir.tokens[0] ?? '');
     expect(await ask(one)).toBe('ready');
@@ -259,10 +363,20 @@ describe('the token of a source', () => {
 
   test('does not outlive a change of the credentials, or of the key ring', async () => {
     await ask(connector(auth()));
-    expect(await ask(connector({ ...auth(), clientId: 'post', secretIn: 'form' as const }))).toBe('ready');
+    expect(
+      await ask(
+        connector({ ...auth(), clientId: 'post', secretIn: 'form' as const }),
+      ),
+    ).toBe('ready');
     expect(login.calls).toHaveLength(2);
-    await store.asSystem((tx) => sql`update source_token set sealed = 'another key'`.execute(tx.db));
-    expect(await ask(connector({ ...auth(), clientId: 'post', secretIn: 'form' as const }))).toBe('ready');
+    await store.asSystem((tx) =>
+      sql`update source_token set sealed = 'another key'`.execute(tx.db),
+    );
+    expect(
+      await ask(
+        connector({ ...auth(), clientId: 'post', secretIn: 'form' as const }),
+      ),
+    ).toBe('ready');
     expect(login.calls).toHaveLength(3);
   });
 
@@ -277,13 +391,21 @@ describe('the token of a source', () => {
 });
 
 describe('a source over TLS', () => {
-  const auth = () => ({ kind: 'smart-backend' as const, clientId: 'curve', scope: SCOPE });
+  const auth = () => ({
+    kind: 'smart-backend' as const,
+    clientId: 'curve',
+    scope: SCOPE,
+  });
 
   test('is not trusted on the word of an authority that is not its own, and is not asked again', async () => {
     const stranger = await createAuthority('another');
-    await expect(ask(connector(auth(), { tls: { ca: stranger.cert } }))).rejects.toMatchObject({
+    await expect(
+      ask(connector(auth(), { tls: { ca: stranger.cert } })),
+    ).rejects.toMatchObject({
       kind: 'denied',
-      message: expect.stringMatching(/^hie is not trusted: its certificate is not valid \(\w+\)$/),
+      message: expect.stringMatching(
+        /^hie is not trusted: its certificate is not valid \(\w+\)$/,
+      ),
     });
     await stranger.remove();
   });
@@ -291,7 +413,9 @@ describe('a source over TLS', () => {
   test('is verified even where NODE_TLS_REJECT_UNAUTHORIZED says not to', async () => {
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
     try {
-      await expect(ask(connector(auth(), { tls: { ca: undefined } }))).rejects.toMatchObject({
+      await expect(
+        ask(connector(auth(), { tls: { ca: undefined } })),
+      ).rejects.toMatchObject({
         kind: 'denied',
       });
     } finally {
@@ -306,7 +430,8 @@ describe('a source over TLS', () => {
     const wrong = { pins: [pinOf(new X509Certificate(other.cert).raw)] };
     await expect(ask(connector(auth(), { tls: wrong }))).rejects.toMatchObject({
       kind: 'denied',
-      message: 'hie is not trusted: its certificate is not valid (CERT_NOT_PINNED)',
+      message:
+        'hie is not trusted: its certificate is not valid (CERT_NOT_PINNED)',
     });
   });
 
@@ -321,8 +446,13 @@ describe('a source over TLS', () => {
   });
 });
 
-const kids = ({ keys }: { keys: { kid?: string }[] }) => keys.map(({ kid }) => kid);
+const kids = ({ keys }: { keys: { kid?: string }[] }) =>
+  keys.map(({ kid }) => kid);
 
 /** Makes the stored token due for renewal. */
 const renewed = () =>
-  store.asSystem((tx) => sql`update source_token set renew_at = now() - interval '1 second'`.execute(tx.db));
+  store.asSystem((tx) =>
+    sql`update source_token set renew_at = now() - interval '1 second'`.execute(
+      tx.db,
+    ),
+  );

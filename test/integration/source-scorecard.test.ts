@@ -10,9 +10,14 @@ import {
   runActivity,
   stepOf,
 } from '../support/network-query-environment.ts';
-import { SIMULATOR_CREDENTIALS, startTestSimulator, type TestSimulator } from '../support/simulator.ts';
+import {
+  SIMULATOR_CREDENTIALS,
+  startTestSimulator,
+  type TestSimulator,
+} from '../support/simulator.ts';
 
-// What the scorecard says of a source, against what the source itself noted of each request.
+// What the scorecard says of a source, against what the source itself noted of
+// each request.
 
 const SOURCES = ['pharmacy', 'lab'] as const;
 let env: QueryEnvironment;
@@ -27,17 +32,32 @@ beforeAll(async () => {
   const { pharmacyToken, labToken, hie } = SIMULATOR_CREDENTIALS;
   const connectors = createConnectors({
     hie: {
-      ...{ source: 'hie', baseUrl: `${url}/hie/fhir` },
-      auth: { kind: 'client-credentials', tokenUrl: `${url}/hie/oauth/token`, ...hie },
+      source: 'hie',
+      baseUrl: `${url}/hie/fhir`,
+      auth: {
+        kind: 'client-credentials',
+        tokenUrl: `${url}/hie/oauth/token`,
+        ...hie,
+      },
     },
     pharmacy: {
-      ...{ source: 'pharmacy', baseUrl: `${url}/pharmacy/fhir` },
+      source: 'pharmacy',
+      baseUrl: `${url}/pharmacy/fhir`,
       auth: { kind: 'bearer', token: pharmacyToken },
     },
-    lab: { source: 'lab', baseUrl: `${url}/lab/fhir`, auth: { kind: 'bearer', token: labToken } },
+    lab: {
+      source: 'lab',
+      baseUrl: `${url}/lab/fhir`,
+      auth: { kind: 'bearer', token: labToken },
+    },
   });
   const known = (await loadSamplePatients()).slice(0, 4).map(personOf);
-  const stranger = { ...known[0], firstNames: ['Nobody'], lastNames: ['Atall'], personalIdentifiers: [] };
+  const stranger = {
+    ...known[0],
+    firstNames: ['Nobody'],
+    lastNames: ['Atall'],
+    personalIdentifiers: [],
+  };
   for (const person of [...known, { ...stranger, dob: '1931-02-03' }]) {
     const patientId = await env.addPatient(accountId, {}, person);
     const requestId = await env.addQuery(accountId, patientId, SOURCES);
@@ -52,50 +72,74 @@ afterAll(async () => {
   await env.close();
 });
 
-const scores = (of: string, to = new Date(Date.now() + 60_000)): Promise<SourceScore[]> =>
+const scores = (
+  of: string,
+  to = new Date(Date.now() + 60_000),
+): Promise<SourceScore[]> =>
   env.store.asAccount(of, (tx) => readScorecard(tx, [of], { from, to }));
 
-test.each(SOURCES)('the scorecard of %s agrees with what the source noted', async (source) => {
-  const score = (await scores(accountId)).find((each) => each.source === source);
-  const log = await simulator.admin.requests({ source });
-  const asked = log.filter(({ operation }) => operation === 'match');
-  // Whoever it knows is asked for data of; `sample` is set only for whom the source knows.
-  const found = new Set(
-    log.flatMap(({ operation, status, sample }) =>
-      ['everything', 'search', 'page', 'job'].includes(operation) && status === 200 ? (sample ?? []) : [],
-    ),
-  );
-  expect(new Set(asked.map(({ status }) => status))).toEqual(new Set([200]));
-  expect(score).toMatchObject({
-    ...{ connectionId: null, queries: 5, ended: 5, answered: 5, responseRate: 1, patientsAnswered: 5 },
-    ...{ patientsFound: found.size, foundShare: found.size / 5 },
-  });
-  expect(found.size).toBeGreaterThan(0);
-  // What it delivered, counted resource by resource.
-  const { rows } = await env.store.asAccount(accountId, async (tx) => ({
-    rows: await tx.db
-      .selectFrom('patient_resource')
-      .select(['resource_type', 'content'])
-      .where('source', '=', source)
-      .execute(),
-  }));
-  const results = rows
-    .filter((each) => each.resource_type === 'Observation')
-    .map(({ content }) => JSON.stringify(content));
-  const measured = results.filter((each) => each.includes('"valueQuantity"'));
-  expect(score).toMatchObject({ resources: rows.length, results: results.length });
-  if (results.length > 0)
-    expect(score?.codedShare).toBeCloseTo(
-      results.filter((each) => each.includes('http://loinc.org')).length / results.length,
-      3,
+test.each(SOURCES)(
+  'the scorecard of %s agrees with what the source noted',
+  async (source) => {
+    const score = (await scores(accountId)).find(
+      (each) => each.source === source,
     );
-  expect(score?.measured).toBeLessThanOrEqual(results.length);
-  expect(measured.length === 0 ? score?.unitShare : typeof score?.unitShare).toBe(
-    measured.length === 0 ? null : 'number',
-  );
-  expect(score?.firstDataSecondsMedian).toBeGreaterThanOrEqual(0);
-  expect(score?.firstDataSecondsP95).toBeGreaterThanOrEqual(score?.firstDataSecondsMedian ?? 0);
-});
+    const log = await simulator.admin.requests({ source });
+    const asked = log.filter(({ operation }) => operation === 'match');
+    // Whoever it knows is asked for data of; `sample` is set only for whom the
+    // source knows.
+    const found = new Set(
+      log.flatMap(({ operation, status, sample }) =>
+        ['everything', 'search', 'page', 'job'].includes(operation) &&
+        status === 200
+          ? (sample ?? [])
+          : [],
+      ),
+    );
+    expect(new Set(asked.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(score).toMatchObject({
+      connectionId: null,
+      queries: 5,
+      ended: 5,
+      answered: 5,
+      responseRate: 1,
+      patientsAnswered: 5,
+      patientsFound: found.size,
+      foundShare: found.size / 5,
+    });
+    expect(found.size).toBeGreaterThan(0);
+    // What it delivered, counted resource by resource.
+    const { rows } = await env.store.asAccount(accountId, async (tx) => ({
+      rows: await tx.db
+        .selectFrom('patient_resource')
+        .select(['resource_type', 'content'])
+        .where('source', '=', source)
+        .execute(),
+    }));
+    const results = rows
+      .filter((each) => each.resource_type === 'Observation')
+      .map(({ content }) => JSON.stringify(content));
+    const measured = results.filter((each) => each.includes('"valueQuantity"'));
+    expect(score).toMatchObject({
+      resources: rows.length,
+      results: results.length,
+    });
+    if (results.length > 0)
+      expect(score?.codedShare).toBeCloseTo(
+        results.filter((each) => each.includes('http://loinc.org')).length /
+          results.length,
+        3,
+      );
+    expect(score?.measured).toBeLessThanOrEqual(results.length);
+    expect(
+      measured.length === 0 ? score?.unitShare : typeof score?.unitShare,
+    ).toBe(measured.length === 0 ? null : 'number');
+    expect(score?.firstDataSecondsMedian).toBeGreaterThanOrEqual(0);
+    expect(score?.firstDataSecondsP95).toBeGreaterThanOrEqual(
+      score?.firstDataSecondsMedian ?? 0,
+    );
+  },
+);
 
 test('a source that refuses lowers the response rate, and another account sees nothing', async () => {
   const { accountId: other } = await env.addAccount();
@@ -111,18 +155,22 @@ test('a source that refuses lowers the response rate, and another account sees n
   );
   expect(await scores(other)).toMatchObject([
     {
-      ...{
-        source: 'lab',
-        queries: 1,
-        ended: 1,
-        answered: 0,
-        responseRate: 0,
-        patientsFound: 0,
-        foundShare: null,
-      },
-      ...{ firstDataSecondsMedian: null, resourcesPerFoundPatient: null, codedShare: null, unitShare: null },
+      source: 'lab',
+      queries: 1,
+      ended: 1,
+      answered: 0,
+      responseRate: 0,
+      patientsFound: 0,
+      foundShare: null,
+      firstDataSecondsMedian: null,
+      resourcesPerFoundPatient: null,
+      codedShare: null,
+      unitShare: null,
     },
   ]);
   expect(await scores(other, from)).toEqual([]);
-  expect((await scores(accountId)).map(({ source }) => source)).toEqual(['lab', 'pharmacy']);
+  expect((await scores(accountId)).map(({ source }) => source)).toEqual([
+    'lab',
+    'pharmacy',
+  ]);
 });

@@ -1,4 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  test,
+  vi,
+} from 'vitest';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import type { Demographics } from '../../src/exchange/people/patients/rules/demographics.ts';
 import type {
@@ -19,7 +27,9 @@ import {
   type TestSimulator,
 } from '../support/simulator.ts';
 
-const quickJobs: SettingsChange = { hie: { jobLatencyMs: { min: 20, max: 60 }, retryAfterSeconds: 0 } };
+const quickJobs: SettingsChange = {
+  hie: { jobLatencyMs: { min: 20, max: 60 }, retryAfterSeconds: 0 },
+};
 const never = new AbortController().signal;
 const person = demographicsOf(sample());
 
@@ -36,18 +46,32 @@ beforeEach(async () => {
 describe('each source, as it comes', () => {
   test('the HIE makes a job, announces it, and brings the record with its documents', async () => {
     const hie = connectors().hie;
-    const begin = await hie.begin(person, { callbackUrl: 'http://127.0.0.1:9/callback' }, never);
+    const begin = await hie.begin(
+      person,
+      { callbackUrl: 'http://127.0.0.1:9/callback' },
+      never,
+    );
     expect(begin.kind).toBe('accepted');
     const pages = await finish(hie, begin);
     expect(typesOf(pages)).toEqual(
-      expect.arrayContaining(['Patient', 'Condition', 'Encounter', 'DocumentReference']),
+      expect.arrayContaining([
+        'Patient',
+        'Condition',
+        'Encounter',
+        'DocumentReference',
+      ]),
     );
-    expect(sum(pages, 'misattributedCount') + sum(pages, 'skippedAttachments')).toBe(0);
+    expect(
+      sum(pages, 'misattributedCount') + sum(pages, 'skippedAttachments'),
+    ).toBe(0);
     const attachments = pages.flatMap((page) => page.attachments);
     expect(attachments.length).toBeGreaterThan(0);
     expect(attachments.every(({ bytes }) => bytes.length > 0)).toBe(true);
     await vi.waitFor(
-      async () => expect(await simulator.admin.requests({ operation: 'callback' })).not.toEqual([]),
+      async () =>
+        expect(
+          await simulator.admin.requests({ operation: 'callback' }),
+        ).not.toEqual([]),
       { timeout: 240_000 },
     );
   });
@@ -56,32 +80,49 @@ describe('each source, as it comes', () => {
     const pages = await collect('pharmacy');
     const types = typesOf(pages);
     expect(types).toContain('MedicationRequest');
-    expect(types.filter((type) => !/^Medication|^Practitioner|^Organization|^Location/.test(type))).toEqual(
-      [],
-    );
+    expect(
+      types.filter(
+        (type) =>
+          !/^Medication|^Practitioner|^Organization|^Location/.test(type),
+      ),
+    ).toEqual([]);
     expect(sum(pages, 'misattributedCount')).toBe(0);
   });
 
   test('the lab knows neither $match nor $everything and is searched', async () => {
     const pages = await collect('lab');
     expect(typesOf(pages)).toEqual(
-      expect.arrayContaining(['DiagnosticReport', 'Observation', 'Organization']),
+      expect.arrayContaining([
+        'DiagnosticReport',
+        'Observation',
+        'Organization',
+      ]),
     );
     expect(pages.at(-1)?.next).toBeNull();
     expect(sum(pages, 'misattributedCount')).toBe(0);
   });
 
-  test.each(['hie', 'pharmacy', 'lab'] as const)('%s does not know a stranger', async (source) => {
-    const stranger = { ...person, lastNames: ['Nobody'], dob: '1901-02-03' };
-    expect(await connectors()[source].begin(stranger, {}, never)).toEqual({ kind: 'unknown-patient' });
-  });
+  test.each(['hie', 'pharmacy', 'lab'] as const)(
+    '%s does not know a stranger',
+    async (source) => {
+      const stranger = { ...person, lastNames: ['Nobody'], dob: '1901-02-03' };
+      expect(await connectors()[source].begin(stranger, {}, never)).toEqual({
+        kind: 'unknown-patient',
+      });
+    },
+  );
 
   test('a lost page is fetched again from the recorded cursor, and nothing else', async () => {
-    await simulator.admin.changeSettings({ hie: { async: false, pageSize: 20 } });
+    await simulator.admin.changeSettings({
+      hie: { async: false, pageSize: 20 },
+    });
     const hie = connectors().hie;
     const whole = await collect('hie');
     expect(whole.length).toBeGreaterThan(3);
-    const cursor = JSON.parse(JSON.stringify(whole[1]?.next)) as Record<string, unknown>;
+    const cursor = JSON.parse(JSON.stringify(whole[1]?.next)) as Record<
+      string,
+      unknown
+    >;
     const rest = await allOf(connectors().hie.resume(cursor, never));
     expect(idsOf(rest)).toEqual(idsOf(whole.slice(2)));
     expect(await collectAll(hie)).toEqual(idsOf(whole));
@@ -90,7 +131,8 @@ describe('each source, as it comes', () => {
 
 describe('a document network by IHE PDQm and MHD', () => {
   const network: SettingsChange = { hie: { documentNetwork: true } };
-  const documents = (pages: SourcePage[]) => idsOf(pages).filter((id) => id.startsWith('DocumentReference/'));
+  const documents = (pages: SourcePage[]) =>
+    idsOf(pages).filter((id) => id.startsWith('DocumentReference/'));
 
   test('finds the person by $match and brings the same documents as the HIE, and nothing else', async () => {
     const usual = await collect('hie');
@@ -102,22 +144,40 @@ describe('a document network by IHE PDQm and MHD', () => {
     );
     expect(documents(pages)).toEqual(documents(usual));
     const bytesOf = (all: SourcePage[]) =>
-      all.flatMap(({ attachments }) => attachments.map(({ bytes }) => bytes.length)).sort();
+      all
+        .flatMap(({ attachments }) =>
+          attachments.map(({ bytes }) => bytes.length),
+        )
+        .sort();
     expect(bytesOf(pages)).toEqual(bytesOf(usual));
-    expect(sum(pages, 'misattributedCount') + sum(pages, 'skippedAttachments')).toBe(0);
-    const asked = (await simulator.admin.requests({ source: 'hie' })).slice(before);
-    expect(asked.some(({ path, status }) => path.endsWith('$match') && status === 200)).toBe(true);
+    expect(
+      sum(pages, 'misattributedCount') + sum(pages, 'skippedAttachments'),
+    ).toBe(0);
+    const asked = (await simulator.admin.requests({ source: 'hie' })).slice(
+      before,
+    );
+    expect(
+      asked.some(
+        ({ path, status }) => path.endsWith('$match') && status === 200,
+      ),
+    ).toBe(true);
   });
 
   test('whose $match fails is searched, and says so', async () => {
     await simulator.admin.changeSettings(network);
     await simulator.admin.setRules([
-      { source: 'hie', operation: 'match', times: 1, fault: { type: 'status', status: 500 } },
+      {
+        source: 'hie',
+        operation: 'match',
+        times: 1,
+        fault: { type: 'status', status: 500 },
+      },
     ]);
     const begun = await connectors().hie.begin(person, {}, never);
     expect(begun).toMatchObject({
       kind: 'ready',
-      notice: 'hie answered 500 (exception) to Patient/$match; the patient was searched for instead',
+      notice:
+        'hie answered 500 (exception) to Patient/$match; the patient was searched for instead',
     });
   });
 
@@ -125,14 +185,21 @@ describe('a document network by IHE PDQm and MHD', () => {
     ['refuses', { type: 'status', status: 403 }, 'denied'],
     ['fails', { type: 'status', status: 503 }, 'transport'],
     ['limits', { type: 'rate-limit', retryAfterSeconds: 1 }, 'rate-limited'],
-  ])('that %s the search of documents is not taken for one without documents', async (_, fault, kind) => {
-    await simulator.admin.changeSettings(network);
-    await simulator.admin.setRules([{ source: 'hie', operation: 'document', fault }]);
-    await expect(collect('hie')).rejects.toMatchObject({ kind });
-  });
+  ])(
+    'that %s the search of documents is not taken for one without documents',
+    async (_, fault, kind) => {
+      await simulator.admin.changeSettings(network);
+      await simulator.admin.setRules([
+        { source: 'hie', operation: 'document', fault },
+      ]);
+      await expect(collect('hie')).rejects.toMatchObject({ kind });
+    },
+  );
 
   test('brings each document once, over pages of one', async () => {
-    await simulator.admin.changeSettings({ hie: { documentNetwork: true, pageSize: 1 } });
+    await simulator.admin.changeSettings({
+      hie: { documentNetwork: true, pageSize: 1 },
+    });
     const pages = await collect('hie');
     expect(new Set(documents(pages)).size).toBe(documents(pages).length);
     expect(documents(pages).length).toBeGreaterThan(0);
@@ -144,11 +211,20 @@ describe('every way to answer brings the same record', () => {
     ['at once', { hie: { async: false } }],
     ['as a batch-response', { hie: { asyncResult: 'batch-response' } }],
     ['as NDJSON files', { hie: { asyncResult: 'manifest' } }],
-    ['as files without a token', { hie: { asyncResult: 'manifest', manifestRequiresAccessToken: false } }],
+    [
+      'as files without a token',
+      { hie: { asyncResult: 'manifest', manifestRequiresAccessToken: false } },
+    ],
     ['without a CapabilityStatement', { hie: { metadata: false } }],
     ['without $match', { hie: { match: false } }],
-    ['to a search that answers everybody', { hie: { match: false, searchAnswersEverybody: true } }],
-    ['to searches by type', { hie: { metadata: false, match: false, everything: false } }],
+    [
+      'to a search that answers everybody',
+      { hie: { match: false, searchAnswersEverybody: true } },
+    ],
+    [
+      'to searches by type',
+      { hie: { metadata: false, match: false, everything: false } },
+    ],
     ['on small pages', { hie: { pageSize: 7 } }],
   ];
 
@@ -156,16 +232,21 @@ describe('every way to answer brings the same record', () => {
     const usual = await collect('hie');
     await simulator.admin.changeSettings(settings);
     const pages = await collect('hie');
-    // Whom a record refers to (practitioners, places) comes along with $everything only.
+    // Whom a record refers to (practitioners, places) comes along with
+    // $everything only.
     const clinical = (all: SourcePage[]) =>
-      idsOf(all).filter((id) => !/^(Practitioner|Organization|Location)/.test(id));
+      idsOf(all).filter(
+        (id) => !/^(Practitioner|Organization|Location)/.test(id),
+      );
     expect(clinical(pages)).toEqual(clinical(usual));
     expect(sum(pages, 'misattributedCount')).toBe(0);
     expect(sum(pages, 'skippedAttachments')).toBe(0);
   });
 
   test('a manifest with errors says how many', async () => {
-    await simulator.admin.changeSettings({ hie: { asyncResult: 'manifest', manifestWithErrors: true } });
+    await simulator.admin.changeSettings({
+      hie: { asyncResult: 'manifest', manifestWithErrors: true },
+    });
     expect(sum(await collect('hie'), 'reportedErrors')).toBe(1);
   });
 
@@ -193,19 +274,36 @@ describe('faults become failures of a kind, with a reason', () => {
     ],
     [
       'pharmacy',
-      { operation: 'everything', fault: { type: 'rate-limit', retryAfterSeconds: 3 } },
+      {
+        operation: 'everything',
+        fault: { type: 'rate-limit', retryAfterSeconds: 3 },
+      },
       {
         kind: 'rate-limited',
         options: { retryAfterMs: 3_000, httpStatus: 429 },
       },
     ],
-    ['lab', { operation: 'match', fault: { type: 'status', status: 403 } }, { kind: 'denied' }],
     [
       'lab',
-      { operation: 'match', fault: { type: 'status', status: 403, code: 'suppressed' } },
-      { kind: 'refused', message: expect.stringContaining('lab answered 403 (suppressed)') },
+      { operation: 'match', fault: { type: 'status', status: 403 } },
+      { kind: 'denied' },
     ],
-    ['hie', { operation: 'match', fault: { type: 'reset' } }, { kind: 'transport' }],
+    [
+      'lab',
+      {
+        operation: 'match',
+        fault: { type: 'status', status: 403, code: 'suppressed' },
+      },
+      {
+        kind: 'refused',
+        message: expect.stringContaining('lab answered 403 (suppressed)'),
+      },
+    ],
+    [
+      'hie',
+      { operation: 'match', fault: { type: 'reset' } },
+      { kind: 'transport' },
+    ],
     [
       'hie',
       { operation: 'match', fault: { type: 'hang' } },
@@ -214,7 +312,11 @@ describe('faults become failures of a kind, with a reason', () => {
         message: 'hie did not answer Patient/$match within 1 s',
       },
     ],
-    ['hie', { operation: 'token', fault: { type: 'status', status: 500 } }, { kind: 'transport' }],
+    [
+      'hie',
+      { operation: 'token', fault: { type: 'status', status: 500 } },
+      { kind: 'transport' },
+    ],
     [
       'hie',
       { fault: { type: 'wrong-patient' } },
@@ -238,7 +340,8 @@ describe('faults become failures of a kind, with a reason', () => {
       { fault: { type: 'wrong-content-type' } },
       {
         kind: 'bad-answer',
-        message: 'pharmacy answered Patient/$everything with text/html instead of FHIR JSON',
+        message:
+          'pharmacy answered Patient/$everything with text/html instead of FHIR JSON',
       },
     ],
     [
@@ -253,7 +356,9 @@ describe('faults become failures of a kind, with a reason', () => {
     ],
     [
       'hie',
-      { fault: { type: 'foreign-link', url: 'https://elsewhere.example/page' } },
+      {
+        fault: { type: 'foreign-link', url: 'https://elsewhere.example/page' },
+      },
       {
         kind: 'refused',
         message: expect.stringContaining(
@@ -283,7 +388,9 @@ describe('faults become failures of a kind, with a reason', () => {
     await simulator.admin.changeSettings({ hie: { pageSize: 20 } });
     await rules({ ...rule, source });
     const timeoutSeconds = rule.fault.type === 'hang' ? 1 : undefined;
-    await expect(collect(source, timeoutSeconds)).rejects.toMatchObject(failure);
+    await expect(collect(source, timeoutSeconds)).rejects.toMatchObject(
+      failure,
+    );
   });
 
   test('a stray resource is put aside, counted, and in no document', async () => {
@@ -293,7 +400,9 @@ describe('faults become failures of a kind, with a reason', () => {
     expect(idsOf(pages)).toEqual(idsOf(usual));
     expect(sum(pages, 'misattributedCount')).toBe(3);
     const patientId = await simulator.patientId('pharmacy', sample());
-    const named = pages.flatMap(({ raw }) => raw.bytes.toString().match(/Patient\/[\w.-]+/g) ?? []);
+    const named = pages.flatMap(
+      ({ raw }) => raw.bytes.toString().match(/Patient\/[\w.-]+/g) ?? [],
+    );
     expect(new Set(named)).toEqual(new Set([`Patient/${patientId}`]));
   });
 
@@ -305,12 +414,19 @@ describe('faults become failures of a kind, with a reason', () => {
     expect((await hie.poll(begin.job, never)).kind).toBe('pending');
     await hie.cancel(begin.job, never);
     await hie.cancel(begin.job, never);
-    await expect(hie.poll(begin.job, never)).rejects.toMatchObject({ kind: 'job-failed' });
+    await expect(hie.poll(begin.job, never)).rejects.toMatchObject({
+      kind: 'job-failed',
+    });
   });
 });
 
-/** @param requestTimeoutSeconds short only where it is to run out: a busy machine may take seconds for an answer */
-function connectors(requestTimeoutSeconds = 60): Record<SourceType, SourceConnector> {
+/**
+ * @param requestTimeoutSeconds short only where it is to run out: a busy
+ *   machine may take seconds for an answer
+ */
+function connectors(
+  requestTimeoutSeconds = 60,
+): Record<SourceType, SourceConnector> {
   const { hie, pharmacyToken, labToken } = SIMULATOR_CREDENTIALS;
   const base = (source: SourceType) => ({
     source,
@@ -320,32 +436,50 @@ function connectors(requestTimeoutSeconds = 60): Record<SourceType, SourceConnec
   return createConnectors({
     hie: {
       ...base('hie'),
-      auth: { kind: 'client-credentials', tokenUrl: `${simulator.url}/hie/oauth/token`, ...hie },
+      auth: {
+        kind: 'client-credentials',
+        tokenUrl: `${simulator.url}/hie/oauth/token`,
+        ...hie,
+      },
     },
-    pharmacy: { ...base('pharmacy'), auth: { kind: 'bearer', token: pharmacyToken } },
+    pharmacy: {
+      ...base('pharmacy'),
+      auth: { kind: 'bearer', token: pharmacyToken },
+    },
     lab: { ...base('lab'), auth: { kind: 'bearer', token: labToken } },
   });
 }
 
 const rules = (...list: FaultRuleInput[]) => simulator.admin.setRules(list);
 
-async function collect(source: SourceType, requestTimeoutSeconds?: number): Promise<SourcePage[]> {
+async function collect(
+  source: SourceType,
+  requestTimeoutSeconds?: number,
+): Promise<SourcePage[]> {
   const connector = connectors(requestTimeoutSeconds)[source];
   return finish(connector, await connector.begin(person, {}, never));
 }
 
 async function collectAll(connector: SourceConnector): Promise<string[]> {
-  return idsOf(await finish(connector, await connector.begin(person, {}, never)));
+  return idsOf(
+    await finish(connector, await connector.begin(person, {}, never)),
+  );
 }
 
-async function finish(connector: SourceConnector, begin: Begin): Promise<SourcePage[]> {
-  if (begin.kind === 'unknown-patient') throw new Error('the source does not know the patient');
+async function finish(
+  connector: SourceConnector,
+  begin: Begin,
+): Promise<SourcePage[]> {
+  if (begin.kind === 'unknown-patient')
+    throw new Error('the source does not know the patient');
   if (begin.kind === 'ready') return allOf(begin.pages);
   let job: JobHandle = JSON.parse(JSON.stringify(begin.job)) as JobHandle;
   const ready = await vi.waitFor(
     async (): Promise<AsyncIterable<SourcePage> | Error> => {
       // A failure is the outcome; only "pending" is worth another try.
-      const poll: Poll | Error = await connector.poll(job, never).catch((error: Error) => error);
+      const poll: Poll | Error = await connector
+        .poll(job, never)
+        .catch((error: Error) => error);
       if (poll instanceof Error) return poll;
       if (poll.kind === 'ready') return poll.pages;
       job = poll.job;
@@ -372,7 +506,13 @@ function idsOf(pages: SourcePage[]): string[] {
 }
 
 function typesOf(pages: SourcePage[]): string[] {
-  return [...new Set(pages.flatMap(({ resources }) => resources.map(({ resourceType }) => resourceType)))];
+  return [
+    ...new Set(
+      pages.flatMap(({ resources }) =>
+        resources.map(({ resourceType }) => resourceType),
+      ),
+    ),
+  ];
 }
 
 function sum(

@@ -4,14 +4,22 @@ import {
   createCohortSchedules,
 } from '../../src/exchange/people/monitoring/cohort-schedules.ts';
 import { createLogger } from '../../src/lib/logger.ts';
-import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
-import { createTestGateway, type TestAccount, type TestGateway } from '../support/gateway.ts';
+import {
+  createTemporalClient,
+  type TemporalClient,
+} from '../../src/temporal/client.ts';
+import {
+  createTestGateway,
+  type TestAccount,
+  type TestGateway,
+} from '../support/gateway.ts';
 import { startMonitoringWorker } from '../support/monitoring-worker.ts';
 import { starter } from '../support/run-starter.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { TEST_DATA_KEYS, TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
 
-// The gateway over HTTP and Temporal are real; the workflow that a schedule starts is a stand-in.
+// The gateway over HTTP and Temporal are real; the workflow that a schedule
+// starts is a stand-in.
 
 interface Monitoring {
   cohortId: string;
@@ -47,7 +55,10 @@ beforeAll(async () => {
     DATA_KEYS: TEST_DATA_KEYS,
   });
   gateway = await createTestGateway({
-    cohortSchedules: { cohortChanged: (accountId, cohortId) => schedules.cohortChanged(accountId, cohortId) },
+    cohortSchedules: {
+      cohortChanged: (accountId, cohortId) =>
+        schedules.cohortChanged(accountId, cohortId),
+    },
   });
   schedules = createCohortSchedules({
     store: gateway.store,
@@ -56,7 +67,10 @@ beforeAll(async () => {
   });
   account = await gateway.addAccount();
   baseUrl = await gateway.app.listen({ host: '127.0.0.1', port: 0 });
-  stopWorker = await startMonitoringWorker(inject('temporalAddress'), settings.TEMPORAL_NAMESPACE);
+  stopWorker = await startMonitoringWorker(
+    inject('temporalAddress'),
+    settings.TEMPORAL_NAMESPACE,
+  );
 });
 afterAll(async () => {
   await stopWorker();
@@ -69,8 +83,10 @@ const run = (access: Record<string, string>, ...argv: string[]) =>
   starter(['monitor', ...argv, '--base-url', baseUrl, '--json'], {
     env: { ...settings, API_KEY: account.apiKey, ...access },
   });
-const own = (...argv: string[]) => run({ EXCHANGE_ACCOUNT_ID: account.accountId }, ...argv);
-const foreign = (...argv: string[]) => run({ EXCHANGE_API_KEY: account.apiKey }, ...argv);
+const own = (...argv: string[]) =>
+  run({ EXCHANGE_ACCOUNT_ID: account.accountId }, ...argv);
+const foreign = (...argv: string[]) =>
+  run({ EXCHANGE_API_KEY: account.apiKey }, ...argv);
 const monitorings = (result: { json(): Record<string, unknown> }) =>
   result.json().monitorings as Monitoring[];
 
@@ -85,17 +101,32 @@ describe('monitoring at our own exchange', () => {
 
   test('is switched on by the cohort’s settings, and listed with its next run', async () => {
     expect(await own('list', cohortId)).toMatchObject({ exitCode: 0 });
-    const created = await own('create', cohortId, 'pharmacy', '--frequency', 'weekly');
+    const created = await own(
+      'create',
+      cohortId,
+      'pharmacy',
+      '--frequency',
+      'weekly',
+    );
     expect(created).toMatchObject({ exitCode: 0 });
     const cohort = (await account.call('GET', `cohort/${cohortId}`)).json();
-    expect(cohort.settings.monitoring.pharmacy.schedule).toEqual({ enabled: true, frequency: 'weekly' });
+    expect(cohort.settings.monitoring.pharmacy.schedule).toEqual({
+      enabled: true,
+      frequency: 'weekly',
+    });
     const [listed] = monitorings(await own('list', cohortId));
     expect(listed).toMatchObject({
-      ...{ cohortId, cohortName: 'Own', kind: 'pharmacy', frequency: 'weekly', state: 'on' },
+      cohortId,
+      cohortName: 'Own',
+      kind: 'pharmacy',
+      frequency: 'weekly',
+      state: 'on',
       nextRunAt: expect.stringMatching(/^20/),
       scheduleUrl: `http://ui.test/namespaces/${settings.TEMPORAL_NAMESPACE}/schedules/cohort-monitoring%2F${cohortId}%2Fpharmacy`,
     });
-    expect(await own('create', cohortId, 'hie', '--time-zone', 'Europe/Berlin')).toMatchObject({
+    expect(
+      await own('create', cohortId, 'hie', '--time-zone', 'Europe/Berlin'),
+    ).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('settings of the account'),
     });
@@ -115,30 +146,60 @@ describe('monitoring at our own exchange', () => {
   });
 
   test('is paused with a note, which a change leaves alone, and resumed', async () => {
-    const [paused] = monitorings(await own('pause', cohortId, 'pharmacy', '--note', 'Source moves'));
+    const [paused] = monitorings(
+      await own('pause', cohortId, 'pharmacy', '--note', 'Source moves'),
+    );
     expect(paused).toMatchObject({ state: 'paused', note: 'Source moves' });
     expect(paused?.nextRunAt).toBeUndefined();
-    const { state } = await temporal.schedule.getHandle(`cohort-monitoring/${cohortId}/pharmacy`).describe();
+    const { state } = await temporal.schedule
+      .getHandle(`cohort-monitoring/${cohortId}/pharmacy`)
+      .describe();
     expect(state.note).toMatch(/^sealed:/);
-    const [changed] = monitorings(await own('create', cohortId, 'pharmacy', '--frequency', 'biweekly'));
-    expect(changed).toMatchObject({ state: 'paused', note: 'Source moves', frequency: 'biweekly' });
+    const [changed] = monitorings(
+      await own('create', cohortId, 'pharmacy', '--frequency', 'biweekly'),
+    );
+    expect(changed).toMatchObject({
+      state: 'paused',
+      note: 'Source moves',
+      frequency: 'biweekly',
+    });
     const [resumed] = monitorings(await own('resume', cohortId, 'pharmacy'));
     expect(resumed).toMatchObject({ state: 'on', frequency: 'biweekly' });
   });
 
   test('is made up for over months, one run after the other', async () => {
-    const result = await own('backfill', cohortId, 'pharmacy', '--from', '2026-01-01', '--to', '2026-07-02');
+    const result = await own(
+      'backfill',
+      cohortId,
+      'pharmacy',
+      '--from',
+      '2026-01-01',
+      '--to',
+      '2026-07-02',
+    );
     expect(result).toMatchObject({ exitCode: 0 });
     expect(result.json().runs).toBe(13);
     await expect
       .poll(
         async () =>
-          (await temporal.schedule.getHandle(`cohort-monitoring/${cohortId}/pharmacy`).describe()).info,
+          (
+            await temporal.schedule
+              .getHandle(`cohort-monitoring/${cohortId}/pharmacy`)
+              .describe()
+          ).info,
         { timeout: 240_000 },
       )
       .toMatchObject({ numActionsTaken: 14, numActionsSkippedOverlap: 0 });
     expect(
-      await own('backfill', cohortId, 'pharmacy', '--from', '2026-01-01', '--to', '2026-01-01T00:01Z'),
+      await own(
+        'backfill',
+        cohortId,
+        'pharmacy',
+        '--from',
+        '2026-01-01',
+        '--to',
+        '2026-01-01T00:01Z',
+      ),
     ).toMatchObject({ exitCode: 5, stderr: expect.stringContaining('No run') });
   });
 
@@ -165,27 +226,56 @@ describe('monitoring at our own exchange', () => {
 describe('monitoring at a foreign exchange', () => {
   test('has a schedule that the command makes itself, by the same rules, and removes', async () => {
     const cohortId = await createCohort('Foreign');
-    const options = ['--frequency', 'biweekly', '--time-zone', 'Europe/Berlin', '--from-hour', '22'];
-    const created = await foreign('create', cohortId, 'hie', ...options, '--to-hour', '4');
+    const options = [
+      '--frequency',
+      'biweekly',
+      '--time-zone',
+      'Europe/Berlin',
+      '--from-hour',
+      '22',
+    ];
+    const created = await foreign(
+      'create',
+      cohortId,
+      'hie',
+      ...options,
+      '--to-hour',
+      '4',
+    );
     expect(created).toMatchObject({ exitCode: 0 });
-    const handle = temporal.schedule.getHandle(`cohort-monitoring/${cohortId}/hie`);
+    const handle = temporal.schedule.getHandle(
+      `cohort-monitoring/${cohortId}/hie`,
+    );
     const { action, spec, searchAttributes } = await handle.describe();
-    expect(action.args).toMatchObject([{ exchange: { credentialRef: 'api-key' }, frequency: 'biweekly' }]);
+    expect(action.args).toMatchObject([
+      { exchange: { credentialRef: 'api-key' }, frequency: 'biweekly' },
+    ]);
     expect(spec.timezone).toBe('Europe/Berlin');
     expect(searchAttributes).toEqual({});
     await expect
-      .poll(async () => monitorings(await foreign('list')).map(({ scheduleId }) => scheduleId), {
-        timeout: 240_000,
-      })
+      .poll(
+        async () =>
+          monitorings(await foreign('list')).map(
+            ({ scheduleId }) => scheduleId,
+          ),
+        {
+          timeout: 240_000,
+        },
+      )
       .toEqual([handle.scheduleId]);
     // It is none of our own exchange's, and so not in its list.
     expect(monitorings(await own('list', cohortId))).toEqual([]);
-    expect((await account.call('GET', `cohort/${cohortId}`)).json().settings.monitoring.hie.enabled).toBe(
-      false,
-    );
+    expect(
+      (await account.call('GET', `cohort/${cohortId}`)).json().settings
+        .monitoring.hie.enabled,
+    ).toBe(false);
 
-    expect(await foreign('delete', cohortId, 'hie')).toMatchObject({ exitCode: 0 });
-    expect(await foreign('trigger', cohortId, 'hie')).toMatchObject({ exitCode: 5 });
+    expect(await foreign('delete', cohortId, 'hie')).toMatchObject({
+      exitCode: 0,
+    });
+    expect(await foreign('trigger', cohortId, 'hie')).toMatchObject({
+      exitCode: 5,
+    });
   });
 
   test('refuses a cohort and a time zone that are not there', async () => {
@@ -195,7 +285,9 @@ describe('monitoring at a foreign exchange', () => {
       stderr: expect.stringContaining('has no cohort'),
     });
     const cohortId = await createCohort('Foreign, elsewhere');
-    expect(await foreign('create', cohortId, 'hie', '--time-zone', 'Mars/Olympus')).toMatchObject({
+    expect(
+      await foreign('create', cohortId, 'hie', '--time-zone', 'Mars/Olympus'),
+    ).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining('IANA'),
     });

@@ -3,7 +3,10 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createSubscriptionDoor, type SubscriptionDoor } from '../support/subscriptions.ts';
+import {
+  createSubscriptionDoor,
+  type SubscriptionDoor,
+} from '../support/subscriptions.ts';
 
 let door: SubscriptionDoor;
 let example: ChildProcess | undefined;
@@ -21,10 +24,14 @@ test('the example subscribes, prints each event that passes its filter, asks for
   const BASE = `http://127.0.0.1:${port}/fhir/R4`;
   const KEY = await door.addKey(door.accountId, ['read', 'write']);
   const filter = 'Observation?category=laboratory';
-  const started = spawn(process.execPath, ['examples/subscription/receive.mjs', filter], {
-    env: { ...process.env, BASE, KEY },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const started = spawn(
+    process.execPath,
+    ['examples/subscription/receive.mjs', filter],
+    {
+      env: { ...process.env, BASE, KEY },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   example = started;
   const lines = createInterface(started.stdout)[Symbol.asyncIterator]();
   const until = async (wanted: RegExp): Promise<string> => {
@@ -39,8 +46,11 @@ test('the example subscribes, prints each event that passes its filter, asks for
   const patientId = await door.addPerson();
   await door.deliverObservation(patientId, { category: 'survey' });
   await door.deliverObservation(patientId, { code: '2345-7' });
-  expect(await until(/^event \d/)).toMatch(/^event 1: .*\/fhir\/R4\/Observation\/[\w-]+$/);
-  // A notification that is lost on its way: the example asks for its number when the next one comes.
+  expect(await until(/^event \d/)).toMatch(
+    /^event 1: .*\/fhir\/R4\/Observation\/[\w-]+$/,
+  );
+  // A notification that is lost on its way: the example asks for its number
+  // when the next one comes.
   await door.store.asAccount(door.accountId, (tx) =>
     tx.db.updateTable('fhir_subscription').set({ events: 2 }).execute(),
   );

@@ -20,8 +20,11 @@ beforeAll(async () => {
   key = await door.addKey(door.accountId, ['read', 'write']);
   patientId = await door.addPatient(personOf(sample));
   const condition = {
-    ...{ resourceType: 'Condition', id: 'c', subject: { reference: 'Patient/p' } },
-    ...{ code: { text: 'Zebra disease' }, clinicalStatus: { coding: [{ code: 'active' }] } },
+    resourceType: 'Condition',
+    id: 'c',
+    subject: { reference: 'Patient/p' },
+    code: { text: 'Zebra disease' },
+    clinicalStatus: { coding: [{ code: 'active' }] },
   };
   await door.deliver(patientId, 'hie', [delivery('hie', condition)], ['p']);
 });
@@ -29,7 +32,12 @@ afterAll(() => door.close());
 
 const run = (file: string, of: string, KEY = key) =>
   promisify(execFile)(process.execPath, [`examples/${file}`, of], {
-    env: { ...process.env, BASE: `${address}/fhir/R4`, API: `${address}/medical/v1`, KEY },
+    env: {
+      ...process.env,
+      BASE: `${address}/fhir/R4`,
+      API: `${address}/medical/v1`,
+      KEY,
+    },
   });
 
 test('the example of the summary prints what is known, and tells that nothing was delivered from that nothing is known', async () => {
@@ -37,7 +45,9 @@ test('the example of the summary prints what is known, and tells that nothing wa
   expect(stdout).toMatch(/^Active problems: 1\n {4}Zebra disease$/m);
   expect(stdout).toMatch(/^Immunizations: (?:notasked|unavailable) \(.+\)$/m);
   expect(stdout).toMatch(/^incomplete: /m);
-  await expect(run('patient-summary/print.mjs', uuidv7())).rejects.toMatchObject({ code: 1 });
+  await expect(
+    run('patient-summary/print.mjs', uuidv7()),
+  ).rejects.toMatchObject({ code: 1 });
 });
 
 test('the example of health links makes one, opens it once with its passcode, and not again', async () => {
@@ -46,5 +56,7 @@ test('the example of health links makes one, opens it once with its passcode, an
   expect(stdout).toMatch(/^with a wrong passcode: 401, 4 attempts are left$/m);
   expect(stdout).toMatch(/^opened: .+, \d+ sections$/m);
   expect(stdout).toMatch(/^opened again: 404/m);
-  await expect(run('health-link/share.mjs', patientId, 'mdx_wrong')).rejects.toMatchObject({ code: 1 });
+  await expect(
+    run('health-link/share.mjs', patientId, 'mdx_wrong'),
+  ).rejects.toMatchObject({ code: 1 });
 });

@@ -5,7 +5,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createServer } from 'node:tls';
 import type { Connection } from '@temporalio/client';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  describe,
+  expect,
+  inject,
+  test,
+} from 'vitest';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { certificatesReplaced } from '../../src/temporal/credentials.ts';
@@ -30,7 +38,8 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'temporal-access-'));
 });
 afterEach(() => {
-  for (const name of ['TEMPORAL_API_KEY_FILE', 'TEMPORAL_TLS_CERT_FILE']) delete process.env[name];
+  for (const name of ['TEMPORAL_API_KEY_FILE', 'TEMPORAL_TLS_CERT_FILE'])
+    delete process.env[name];
 });
 afterAll(async () => {
   for (const close of closers) close();
@@ -45,12 +54,24 @@ const config = (port: number) => ({
   DATA_KEYS: TEST_DATA_KEYS,
   TEMPORAL_TLS_CA: authority.cert,
 });
-const withCertificate = () => ({ TEMPORAL_TLS_CERT: client.cert, TEMPORAL_TLS_KEY: client.key });
+const withCertificate = () => ({
+  TEMPORAL_TLS_CERT: client.cert,
+  TEMPORAL_TLS_KEY: client.key,
+});
 
-/** A cluster that demands a client certificate of the authority: TLS in front of the test server. */
+/**
+ * A cluster that demands a client certificate of the authority: TLS in front of
+ * the test server.
+ */
 async function startMutualTls(): Promise<number> {
   const proxy = createServer(
-    { ...server, ca: authority.cert, requestCert: true, rejectUnauthorized: true, ALPNProtocols: ['h2'] },
+    {
+      ...server,
+      ca: authority.cert,
+      requestCert: true,
+      rejectUnauthorized: true,
+      ALPNProtocols: ['h2'],
+    },
     (socket) => {
       const [host, port] = inject('temporalAddress').split(':');
       const upstream = connect(Number(port), host);
@@ -70,18 +91,24 @@ async function startMutualTls(): Promise<number> {
 describe('a cluster with mutual TLS and an authority of its own', () => {
   test('is reached by clients and workers with the certificate, and by none without', async () => {
     const port = await startMutualTls();
-    const temporal = await createTemporalClient({ ...config(port), ...withCertificate() });
+    const temporal = await createTemporalClient({
+      ...config(port),
+      ...withCertificate(),
+    });
     await temporal.connection.workflowService.getSystemInfo({});
     await temporal.connection.close();
-    const native = await connectTemporal({ ...config(port), ...withCertificate() });
+    const native = await connectTemporal({
+      ...config(port),
+      ...withCertificate(),
+    });
     await native.close();
     await expect(connectTemporal(config(port))).rejects.toThrow();
   });
 
   test('a certificate without its key is a configuration error', async () => {
-    await expect(createTemporalClient({ ...config(1), TEMPORAL_TLS_CERT: client.cert })).rejects.toThrow(
-      'TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY belong together',
-    );
+    await expect(
+      createTemporalClient({ ...config(1), TEMPORAL_TLS_CERT: client.cert }),
+    ).rejects.toThrow('TEMPORAL_TLS_CERT and TEMPORAL_TLS_KEY belong together');
   });
 
   test('a replaced certificate ends the process, which starts again with the new one', async () => {
@@ -100,8 +127,13 @@ test('a new API key in its file is used without a restart', async () => {
   const cloud = createSecureServer({ ...server });
   cloud.on('stream', (stream, headers) => {
     seen.push(String(headers.authorization));
-    stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
-    stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+    stream.respond(
+      { ':status': 200, 'content-type': 'application/grpc' },
+      { waitForTrailers: true },
+    );
+    stream.on('wantTrailers', () =>
+      stream.sendTrailers({ 'grpc-status': '0' }),
+    );
     // An empty message.
     stream.end(Buffer.alloc(5));
   });
@@ -132,19 +164,24 @@ describe('an account that may not call the operator service, as in Temporal Clou
     new Proxy(connection, {
       get: (target, name) =>
         name === 'operatorService'
-          ? { listSearchAttributes: () => Promise.reject(Object.assign(new Error('denied'), { code: 7 })) }
+          ? {
+              listSearchAttributes: () =>
+                Promise.reject(Object.assign(new Error('denied'), { code: 7 })),
+            }
           : Reflect.get(target, name),
     });
 
   test('a worker starts where the search attributes exist, and says what to do where they do not', async () => {
-    const connection = await openConnection({ address: inject('temporalAddress') });
+    const connection = await openConnection({
+      address: inject('temporalAddress'),
+    });
     const namespace = await createTestNamespace();
     await ensureSearchAttributes(refusing(connection), namespace);
     // temporal-setup may be repeated.
     await registerSearchAttributes(connection, namespace);
-    await expect(ensureSearchAttributes(refusing(connection), 'temporal-system')).rejects.toThrow(
-      'Run "npm run temporal-setup" once',
-    );
+    await expect(
+      ensureSearchAttributes(refusing(connection), 'temporal-system'),
+    ).rejects.toThrow('Run "npm run temporal-setup" once');
     await connection.close();
   });
 });

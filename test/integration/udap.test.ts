@@ -28,7 +28,10 @@ beforeAll(async () => {
   fhir = await startFhirServer(site, {
     isActive: udap.isActive,
     udap: () => metadata,
-    resources: { 'Patient/$match': searchset(adaAtSource), 'Patient/p1/$everything': searchset() },
+    resources: {
+      'Patient/$match': searchset(adaAtSource),
+      'Patient/p1/$everything': searchset(),
+    },
   });
   server = await community.issue(`URI:${fhir.baseUrl}`);
   metadata = await udap.metadata(fhir.baseUrl, server);
@@ -46,7 +49,10 @@ afterAll(async () => {
   await Promise.all([udap.stop(), fhir.stop(), community.remove()]);
 });
 
-const configOf = (changes: Partial<UdapAuth> = {}, purposeOfUse: PurposeOfUse = 'treatment') => ({
+const configOf = (
+  changes: Partial<UdapAuth> = {},
+  purposeOfUse: PurposeOfUse = 'treatment',
+) => ({
   source: 'hie' as const,
   baseUrl: fhir.baseUrl,
   auth: { ...auth, ...changes },
@@ -99,23 +105,32 @@ describe('a source of a UDAP trust community', () => {
     udap.refuse('invalid_scope');
     await expect(ask({ clientId })).rejects.toMatchObject({
       kind: 'denied',
-      message: 'hie answered 400 (invalid_scope: check the scope) to the token request',
+      message:
+        'hie answered 400 (invalid_scope: check the scope) to the token request',
     });
     udap.refuse(undefined);
     await expect(ask({})).rejects.toMatchObject({
       message: 'hie: the connection is not registered by UDAP yet',
     });
     const foreign = await createAuthority('foreign');
-    await expect(register(await foreign.issue(`URI:${CLIENT}`))).rejects.toMatchObject({
+    await expect(
+      register(await foreign.issue(`URI:${CLIENT}`)),
+    ).rejects.toMatchObject({
       kind: 'denied',
-      message: expect.stringContaining('invalid_software_statement: check the certificate'),
+      message: expect.stringContaining(
+        'invalid_software_statement: check the certificate',
+      ),
     });
     await foreign.remove();
   });
 });
 
 describe('metadata of a server is not trusted, and nothing is sent,', () => {
-  const refused = async (signedBy: Certificate, changes: JWTPayload, why: string) => {
+  const refused = async (
+    signedBy: Certificate,
+    changes: JWTPayload,
+    why: string,
+  ) => {
     metadata = await udap.metadata(fhir.baseUrl, signedBy, changes);
     const count = udap.registrations.length;
     await expect(register()).rejects.toMatchObject({
@@ -128,21 +143,45 @@ describe('metadata of a server is not trusted, and nothing is sent,', () => {
   test('if its certificate is not of the community', async () => {
     const foreign = await createAuthority('foreign');
     const stranger = await foreign.issue(`URI:${fhir.baseUrl}`);
-    await refused(stranger, {}, 'its certificate does not lead to an anchor of the trust community');
+    await refused(
+      stranger,
+      {},
+      'its certificate does not lead to an anchor of the trust community',
+    );
     await foreign.remove();
   });
 
   test('if it, or its certificate, is for another server', async () => {
     const other = 'https://other.example.org/fhir';
-    await refused(server, { iss: other, sub: other }, 'it was signed for another server');
-    await refused(await community.issue(`URI:${other}`), {}, 'its certificate is for another server');
+    await refused(
+      server,
+      { iss: other, sub: other },
+      'it was signed for another server',
+    );
+    await refused(
+      await community.issue(`URI:${other}`),
+      {},
+      'its certificate is for another server',
+    );
   });
 
   test('if it has expired, is valid for more than a year, or names an endpoint without https', async () => {
     const now = Math.floor(Date.now() / 1_000);
-    await refused(server, { iat: now - 7_200, exp: now - 3_600 }, 'its signature is not valid');
-    await refused(server, { exp: now + 2 * 366 * 24 * 3_600 }, 'it is valid for more than a year');
-    await refused(server, { token_endpoint: 'http://localhost/token' }, 'claims are missing');
+    await refused(
+      server,
+      { iat: now - 7_200, exp: now - 3_600 },
+      'its signature is not valid',
+    );
+    await refused(
+      server,
+      { exp: now + 2 * 366 * 24 * 3_600 },
+      'it is valid for more than a year',
+    );
+    await refused(
+      server,
+      { token_endpoint: 'http://localhost/token' },
+      'claims are missing',
+    );
   });
 
   test('if another key signed it', async () => {

@@ -17,19 +17,29 @@ beforeAll(async () => {
 afterAll(() => door.close());
 
 const run = (KEY: string) =>
-  promisify(execFile)(process.execPath, ['examples/views/active-conditions.mjs'], {
-    env: { ...process.env, BASE: `${address}/fhir/R4`, KEY },
-  });
+  promisify(execFile)(
+    process.execPath,
+    ['examples/views/active-conditions.mjs'],
+    {
+      env: { ...process.env, BASE: `${address}/fhir/R4`, KEY },
+    },
+  );
 
 test('the example runs a view of its own, and counts in DuckDB how many patients have each active condition', async () => {
   const condition = (id: string, text: string, code: string) =>
     delivery('hie', {
-      ...{ resourceType: 'Condition', id, subject: { reference: 'Patient/p' }, code: { text } },
+      resourceType: 'Condition',
+      id,
+      subject: { reference: 'Patient/p' },
+      code: { text },
       clinicalStatus: { coding: [{ code }] },
     });
   for (const sample of samples.slice(0, 2)) {
     const patientId = await door.addPatient(personOf(sample));
-    const own = [condition('a', 'Zebra disease', 'active'), condition('b', 'Okapi disease', 'resolved')];
+    const own = [
+      condition('a', 'Zebra disease', 'active'),
+      condition('b', 'Okapi disease', 'resolved'),
+    ];
     await door.deliver(patientId, 'hie', own, ['p']);
   }
   const { runnerOf } = viewRunsOf(door);
@@ -41,7 +51,11 @@ test('the example runs a view of its own, and counts in DuckDB how many patients
   // The worker's part.
   while (!isRun) {
     const [row] = await door.store.asAccount(door.accountId, (tx) =>
-      tx.db.selectFrom('bulk_export').select('id').where('status', '=', 'running').execute(),
+      tx.db
+        .selectFrom('bulk_export')
+        .select('id')
+        .where('status', '=', 'running')
+        .execute(),
     );
     if (row === undefined) {
       await new Promise((resolve) => setTimeout(resolve, 50));
@@ -49,7 +63,9 @@ test('the example runs a view of its own, and counts in DuckDB how many patients
     }
     const of = { accountId: door.accountId, exportId: row.id };
     await runnerOf().listPatients(of);
-    expect(await runnerOf().writeSlices(of)).toMatchObject({ state: 'completed' });
+    expect(await runnerOf().writeSlices(of)).toMatchObject({
+      state: 'completed',
+    });
     isRun = true;
   }
   expect((await ended).stdout).toBe('2 Zebra disease\n');

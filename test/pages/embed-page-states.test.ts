@@ -1,11 +1,22 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  test,
+} from 'vitest';
 import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
 import { openRecordReader } from '../../src/exchange/records/summary/section.ts';
 import { summarise } from '../../src/exchange/records/summary/summarise.ts';
 import { accessibilityFaults } from '../support/axe.ts';
 import { describeInChromium, launchChromium } from '../support/chromium.ts';
-import { createEmbedEnvironment, type EmbedEnvironment } from '../support/embed-page.ts';
+import {
+  createEmbedEnvironment,
+  type EmbedEnvironment,
+} from '../support/embed-page.ts';
 import { newPerson } from '../support/gateway.ts';
 
 describeInChromium('what is read in a browser', () => {
@@ -15,8 +26,13 @@ describeInChromium('what is read in a browser', () => {
   let context: BrowserContext;
   let page: Page;
   beforeAll(async () => {
-    [environment, browser] = await Promise.all([createEmbedEnvironment(), launchChromium()]);
-    patientId = await environment.addPatient(newPerson({ firstName: 'Maribel', lastName: 'Ortega' }));
+    [environment, browser] = await Promise.all([
+      createEmbedEnvironment(),
+      launchChromium(),
+    ]);
+    patientId = await environment.addPatient(
+      newPerson({ firstName: 'Maribel', lastName: 'Ortega' }),
+    );
     await environment.deliverRecord(patientId);
   });
   afterAll(async () => {
@@ -24,7 +40,9 @@ describeInChromium('what is read in a browser', () => {
     await environment.close();
   });
   beforeEach(async () => {
-    context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+    context = await browser.newContext({
+      viewport: { width: 1280, height: 900 },
+    });
     page = await context.newPage();
   });
   afterEach(() => context.close());
@@ -32,27 +50,42 @@ describeInChromium('what is read in a browser', () => {
   const show = async (token: string, of = patientId) => {
     await page.goto(environment.pageUrl(of, token));
   };
-  const loaded = () => page.locator('[aria-busy]').first().waitFor({ state: 'detached' });
+  const loaded = () =>
+    page.locator('[aria-busy]').first().waitFor({ state: 'detached' });
   const inBothSchemes = async (): Promise<string[]> => {
     await page.emulateMedia({ colorScheme: 'light' });
     const faults = await accessibilityFaults(page);
     await page.emulateMedia({ colorScheme: 'dark' });
-    return [...faults, ...(await accessibilityFaults(page, ['color-contrast']))];
+    return [
+      ...faults,
+      ...(await accessibilityFaults(page, ['color-contrast'])),
+    ];
   };
   const unfold = (isOpen: boolean) =>
-    page.evaluate(`for (const part of document.querySelectorAll('details')) part.open = ${isOpen}`);
+    page.evaluate(
+      `for (const part of document.querySelectorAll('details')) part.open = ${isOpen}`,
+    );
 
   describe('is for everybody (WCAG 2.2 AA)', () => {
     test('the page with everything unfolded, while a query is under way and when it has failed in part', async () => {
       const requestId = await environment.startQuery(patientId);
-      await environment.progress(requestId, 'lab', { status: 'failed', reason: 'No answer' });
-      await environment.progress(requestId, 'pharmacy', { status: 'completed', resources: 3 });
+      await environment.progress(requestId, 'lab', {
+        status: 'failed',
+        reason: 'No answer',
+      });
+      await environment.progress(requestId, 'pharmacy', {
+        status: 'completed',
+        resources: 3,
+      });
       await show(await environment.token());
       await loaded();
       await page.locator('#queries progress').first().waitFor();
       await unfold(true);
       expect(await inBothSchemes()).toEqual([]);
-      await environment.progress(requestId, 'hie', { status: 'completed', resources: 3 });
+      await environment.progress(requestId, 'hie', {
+        status: 'completed',
+        resources: 3,
+      });
       await page.getByRole('button', { name: 'Show it' }).waitFor();
       await unfold(false);
       await page.setViewportSize({ width: 320, height: 640 });
@@ -60,7 +93,9 @@ describeInChromium('what is read in a browser', () => {
     });
 
     test('a patient without data, what could not be loaded, a view that is closed', async () => {
-      const empty = await environment.addPatient(newPerson({ lastName: 'Nodata' }));
+      const empty = await environment.addPatient(
+        newPerson({ lastName: 'Nodata' }),
+      );
       await page.route('**/medical/v1/document?**', (route) => route.abort());
       await show(await environment.token(), empty);
       await page.getByRole('button', { name: 'Try again' }).waitFor();
@@ -75,19 +110,36 @@ describeInChromium('what is read in a browser', () => {
     test('the summary of a record and a C-CDA document, on a phone, where tables are scrolled', async () => {
       const { accountId } = environment.account;
       const { store, app } = environment.gateway;
-      const reader = await openRecordReader(store, { accountId, patientId, filter: {} });
+      const reader = await openRecordReader(store, {
+        accountId,
+        patientId,
+        filter: {},
+      });
       let summary = '';
-      for await (const piece of renderHtml(summarise(reader, { filter: {}, madeAt: new Date() })))
+      for await (const piece of renderHtml(
+        summarise(reader, { filter: {}, madeAt: new Date() }),
+      ))
         summary += piece;
-      const list = await environment.account.call('GET', `document?patientId=${patientId}&output=dto`);
+      const list = await environment.account.call(
+        'GET',
+        `document?patientId=${patientId}&output=dto`,
+      );
       const { fileName } = list.json().documents[0];
       const query = `fileName=${fileName}&conversionType=html`;
-      const link = await environment.account.call('GET', `document/download-url?${query}`);
-      const document = await app.inject({ url: new URL(link.json().url).pathname });
-      expect(document.headers['content-security-policy']).toMatch(/default-src 'none'.*sandbox/);
+      const link = await environment.account.call(
+        'GET',
+        `document/download-url?${query}`,
+      );
+      const document = await app.inject({
+        url: new URL(link.json().url).pathname,
+      });
+      expect(document.headers['content-security-policy']).toMatch(
+        /default-src 'none'.*sandbox/,
+      );
       await page.setViewportSize({ width: 390, height: 844 });
       for (const html of [summary, document.body]) {
-        // Under their own policy nothing could look at them: no script runs there.
+        // Under their own policy nothing could look at them: no script runs
+        // there.
         await page.setContent(html);
         expect(await accessibilityFaults(page)).toEqual([]);
       }
@@ -107,11 +159,18 @@ describeInChromium('what is read in a browser', () => {
     await page.locator('#session.soon').waitFor();
     await page.locator('#record summary').nth(4).click();
     const opened = () =>
-      page.evaluate('[...document.querySelectorAll("#record details")].map(({ open }) => open)');
+      page.evaluate(
+        '[...document.querySelectorAll("#record details")].map(({ open }) => open)',
+      );
     const before = await opened();
     const calls: string[] = [];
-    page.on('request', (request) => void calls.push(request.url().replace(/.*\//, '')));
-    await page.evaluate(`location.hash = 'access_token=${await environment.token()}'`);
+    page.on(
+      'request',
+      (request) => void calls.push(request.url().replace(/.*\//, '')),
+    );
+    await page.evaluate(
+      `location.hash = 'access_token=${await environment.token()}'`,
+    );
     await page.getByText('Open until').waitFor();
     expect(await opened()).toEqual(before);
     expect(calls.filter((name) => name !== 'icon.svg')).toEqual(['events']);
@@ -120,20 +179,33 @@ describeInChromium('what is read in a browser', () => {
   test('says since when live updates are missing, comes back by itself and loads what was missing', async () => {
     let isDown = true;
     const whileDown = /\/(?:events|summary)$/;
-    await page.route(whileDown, (route) => (isDown ? route.abort() : route.continue()));
+    await page.route(whileDown, (route) =>
+      isDown ? route.abort() : route.continue(),
+    );
     await show(await environment.token());
-    await page.getByText('The service cannot be reached. Trying again').waitFor();
-    await page.locator('#record').getByRole('button', { name: 'Try again' }).waitFor();
+    await page
+      .getByText('The service cannot be reached. Trying again')
+      .waitFor();
+    await page
+      .locator('#record')
+      .getByRole('button', { name: 'Try again' })
+      .waitFor();
     isDown = false;
     await page.locator('#record details').first().waitFor();
-    await page.locator('#queries .query, #queries .content > .quiet').first().waitFor();
+    await page
+      .locator('#queries .query, #queries .content > .quiet')
+      .first()
+      .waitFor();
     expect(await page.locator('#connection').isVisible()).toBe(false);
   });
 
   test('asks for the record once, and does not wait for its other scripts: reading it takes the longest', async () => {
     const token = await environment.token();
     const calls: string[] = [];
-    page.on('request', (request) => void calls.push(request.url().replace(/.*\//, '')));
+    page.on(
+      'request',
+      (request) => void calls.push(request.url().replace(/.*\//, '')),
+    );
     await page.route('**/assets/main.js', (route) => route.abort());
     await Promise.all([page.waitForRequest('**/summary'), show(token)]);
     await page.unroute('**/assets/main.js');
@@ -145,10 +217,20 @@ describeInChromium('what is read in a browser', () => {
   });
 
   test('shows the overview as soon as it is there, while the rest of the record still comes', async () => {
-    const block = { title: 'Allergies', items: [{ text: 'Peanut', detail: 'HIE' }], notes: [] };
+    const block = {
+      title: 'Allergies',
+      items: [{ text: 'Peanut', detail: 'HIE' }],
+      notes: [],
+    };
     const first = [
       { kind: 'total', resources: 3_000 },
-      { kind: 'head', head: { alert: 'Incomplete: the laboratory did not answer.', notes: [] } },
+      {
+        kind: 'head',
+        head: {
+          alert: 'Incomplete: the laboratory did not answer.',
+          notes: [],
+        },
+      },
       { kind: 'overview', blocks: [block] },
     ];
     const rest = [{ kind: 'section', id: 'allergies', title: 'All allergies' }];
@@ -164,10 +246,19 @@ describeInChromium('what is read in a browser', () => {
         } }))) : all(url, init);`);
     await show(await environment.token());
     await page.locator('#record .overview').getByText('Peanut').waitFor();
-    await page.locator('#record').getByText('the laboratory did not answer').waitFor();
-    await page.locator('#record .content[aria-busy]').getByText('Loading the record').waitFor();
+    await page
+      .locator('#record')
+      .getByText('the laboratory did not answer')
+      .waitFor();
+    await page
+      .locator('#record .content[aria-busy]')
+      .getByText('Loading the record')
+      .waitFor();
     await page.evaluate('sendRest()');
-    await page.locator('#record').getByRole('heading', { name: 'All allergies' }).waitFor();
+    await page
+      .locator('#record')
+      .getByRole('heading', { name: 'All allergies' })
+      .waitFor();
     await loaded();
     expect(await page.getByText('Peanut').count()).toBe(1);
   });
@@ -180,26 +271,42 @@ describeInChromium('what is read in a browser', () => {
     const parts = [
       { kind: 'total', resources: 3_000 },
       { kind: 'section', id: 'problems', title: 'Problems' },
-      { kind: 'table', caption: 'Active problems', columns: [{ title: 'Problem' }] },
+      {
+        kind: 'table',
+        caption: 'Active problems',
+        columns: [{ title: 'Problem' }],
+      },
       ...rows,
       { kind: 'tableEnd', rows: 3_000 },
     ];
     const body = parts.map((part) => JSON.stringify(part)).join('\n');
-    const document = { fileName: 'a.xml', mimeType: 'text/xml', size: 1, source: 'hie' };
+    const document = {
+      fileName: 'a.xml',
+      mimeType: 'text/xml',
+      size: 1,
+      source: 'hie',
+    };
     const hostile = '<img/src=x/onerror=document.title="owned">';
     const documents = Array.from({ length: 200 }, (_, index) => ({
       ...document,
       description: `${hostile} ${index}`,
     }));
     await page.route('**/summary', (route) => route.fulfill({ body }));
-    await page.route('**/medical/v1/document?**', (route) => route.fulfill({ json: { documents } }));
+    await page.route('**/medical/v1/document?**', (route) =>
+      route.fulfill({ json: { documents } }),
+    );
     await show(await environment.token());
     await page.getByText('20 of 3,000 are shown.').waitFor();
     await page.getByText('8 of 200 are shown.').waitFor();
-    await page.getByRole('button', { name: 'Show 200 more: Active problems' }).click();
+    await page
+      .getByRole('button', { name: 'Show 200 more: Active problems' })
+      .click();
     await page.getByText('220 of 3,000 are shown.').waitFor();
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('Problem 20');
-    // On paper there is nothing to ask with: what one more asking brings is there.
+    expect(await page.evaluate('document.activeElement.textContent')).toBe(
+      'Problem 20',
+    );
+    // On paper there is nothing to ask with: what one more asking brings is
+    // there.
     await page.evaluate('dispatchEvent(new Event("beforeprint"))');
     await page.getByText('420 of 3,000 are shown.').waitFor();
     await page.getByRole('button', { name: 'Show 92 more: documents' }).click();

@@ -1,16 +1,32 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { request } from 'undici';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { findApiKeys, revokeApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  test,
+} from 'vitest';
+import {
+  findApiKeys,
+  revokeApiKey,
+} from '../../src/exchange/access/accounts/api-key-store.ts';
 import { describeInChromium, launchChromium } from '../support/chromium.ts';
-import { createEmbedEnvironment, type EmbedEnvironment } from '../support/embed-page.ts';
+import {
+  createEmbedEnvironment,
+  type EmbedEnvironment,
+} from '../support/embed-page.ts';
 import { createTestGateway, newPerson } from '../support/gateway.ts';
 
 let environment: EmbedEnvironment;
 let patientId: string;
 beforeAll(async () => {
   environment = await createEmbedEnvironment();
-  patientId = await environment.addPatient(newPerson({ firstName: 'Maribel', lastName: 'Ortega' }));
+  patientId = await environment.addPatient(
+    newPerson({ firstName: 'Maribel', lastName: 'Ortega' }),
+  );
   await environment.deliverRecord(patientId);
 });
 afterAll(() => environment.close());
@@ -32,16 +48,26 @@ describe('the document of the embedded page', () => {
     expect(policy).not.toContain('unsafe');
     expect(answer.headers['x-frame-options']).toBeUndefined();
     const stranger = await environment.gateway.addAccount();
-    const other = await get(`/embed/${stranger.accountId}/patient/${patientId}`);
-    expect(other.headers['content-security-policy']).toContain("frame-ancestors 'none'");
-    expect((await get(`/embed/${patientId}/patient/${patientId}`)).statusCode).toBe(404);
+    const other = await get(
+      `/embed/${stranger.accountId}/patient/${patientId}`,
+    );
+    expect(other.headers['content-security-policy']).toContain(
+      "frame-ancestors 'none'",
+    );
+    expect(
+      (await get(`/embed/${patientId}/patient/${patientId}`)).statusCode,
+    ).toBe(404);
   });
 
   test('has all its files, and no others', async () => {
-    const { body } = await get(`/embed/${environment.account.accountId}/patient/${patientId}`);
+    const { body } = await get(
+      `/embed/${environment.account.accountId}/patient/${patientId}`,
+    );
     for (const [, path = ''] of body.matchAll(/(?:src|href)="(\/[^"]+)"/g))
       expect((await get(path)).statusCode, path).toBe(200);
-    expect((await get('/embed/assets/..%2f..%2fembed-token.ts')).statusCode).toBe(404);
+    expect(
+      (await get('/embed/assets/..%2f..%2fembed-token.ts')).statusCode,
+    ).toBe(404);
   });
 });
 
@@ -58,7 +84,10 @@ describe('what the page asks for beside the interface', () => {
       const unknown = `/embed/${accountId}/patient/${accountId}/${part}`;
       expect((await get(unknown, bearer(token))).statusCode).toBe(404);
     }
-    const summary = await get(`/embed/${accountId}/patient/${patientId}/summary`, bearer(token));
+    const summary = await get(
+      `/embed/${accountId}/patient/${patientId}/summary`,
+      bearer(token),
+    );
     const kinds = summary.body
       .trim()
       .split('\n')
@@ -71,13 +100,26 @@ describe('what the page asks for beside the interface', () => {
 describe('a stream of events', () => {
   test('says how long it may last, then how things stand, and does not hold up a gateway that closes', async () => {
     const other = await environment.gateway.addAccount();
-    const person = (await other.call('POST', `patient?facilityId=${other.facilityId}`, newPerson())).json();
-    const { token } = (await other.call('POST', 'token/embed', { expirationInSeconds: 600 })).json();
-    const second = await createTestGateway({ store: environment.gateway.store });
-    const origin = await second.app.listen({ host: '127.0.0.1', port: 0 });
-    const answer = await request(`${origin}/embed/${other.accountId}/patient/${person.id}/events`, {
-      headers: bearer(token),
+    const person = (
+      await other.call(
+        'POST',
+        `patient?facilityId=${other.facilityId}`,
+        newPerson(),
+      )
+    ).json();
+    const { token } = (
+      await other.call('POST', 'token/embed', { expirationInSeconds: 600 })
+    ).json();
+    const second = await createTestGateway({
+      store: environment.gateway.store,
     });
+    const origin = await second.app.listen({ host: '127.0.0.1', port: 0 });
+    const answer = await request(
+      `${origin}/embed/${other.accountId}/patient/${person.id}/events`,
+      {
+        headers: bearer(token),
+      },
+    );
     expect(answer.headers['content-type']).toContain('text/event-stream');
     let heard = '';
     for await (const chunk of answer.body) {
@@ -102,7 +144,10 @@ describeInChromium('the embedded page in a browser', () => {
   });
   afterAll(() => browser.close());
   beforeEach(async () => {
-    context = await browser.newContext({ viewport: { width: 1280, height: 900 }, locale: 'en-US' });
+    context = await browser.newContext({
+      viewport: { width: 1280, height: 900 },
+      locale: 'en-US',
+    });
     page = await context.newPage();
     [complaints, addresses] = [[], []];
     page.on('console', (message) => {
@@ -120,7 +165,9 @@ describeInChromium('the embedded page in a browser', () => {
 
   test('opens in a frame of an allowed page; its token is in no address, neither asked for nor shown', async () => {
     const token = await environment.token();
-    await page.goto(environment.hostUrl('localhost', environment.pageUrl(patientId, token)));
+    await page.goto(
+      environment.hostUrl('localhost', environment.pageUrl(patientId, token)),
+    );
     const frame = page.frameLocator('iframe');
     await frame.getByRole('heading', { name: 'Maribel Ortega' }).waitFor();
     await frame.locator('#record details').first().waitFor();
@@ -128,10 +175,14 @@ describeInChromium('the embedded page in a browser', () => {
     await frame.locator('#session').waitFor();
     const [, inner] = page.frames();
     expect(inner?.url()).not.toContain('access_token');
-    // The application's own address carries it in this test; what goes to the gateway does not.
-    const sent = addresses.filter((address) => address.startsWith(environment.origin));
+    // The application's own address carries it in this test; what goes to the
+    // gateway does not.
+    const sent = addresses.filter((address) =>
+      address.startsWith(environment.origin),
+    );
     expect(sent.length).toBeGreaterThan(5);
-    for (const address of sent) expect(address.split('#')[0]).not.toContain(token);
+    for (const address of sent)
+      expect(address.split('#')[0]).not.toContain(token);
     expect(environment.gateway.logLines.join('')).not.toContain(token);
     expect(complaints).toEqual([]);
   });
@@ -140,7 +191,9 @@ describeInChromium('the embedded page in a browser', () => {
     const url = environment.pageUrl(patientId, await environment.token());
     await page.goto(environment.hostUrl('127.0.0.1', url));
     await expect.poll(() => complaints.join()).toContain('frame-ancestors');
-    expect(await page.frameLocator('iframe').getByText('Maribel').count()).toBe(0);
+    expect(await page.frameLocator('iframe').getByText('Maribel').count()).toBe(
+      0,
+    );
   });
 
   test('follows a query source by source, tells it, and offers what it brought', async () => {
@@ -150,13 +203,25 @@ describeInChromium('the embedded page in a browser', () => {
     const requestId = await environment.startQuery(patientId);
     await page.locator('#queries progress').first().waitFor();
     expect(await page.locator('#queries progress').count()).toBe(3);
-    await environment.progress(requestId, 'pharmacy', { status: 'completed', resources: 12 });
+    await environment.progress(requestId, 'pharmacy', {
+      status: 'completed',
+      resources: 12,
+    });
     await page.locator('#queries').getByText('12 entries').waitFor();
     await expect.poll(() => text('#status')).toContain('Pharmacy: completed');
-    await environment.progress(requestId, 'lab', { status: 'failed', reason: 'The source did not answer' });
-    await environment.progress(requestId, 'hie', { status: 'completed', resources: 90 });
+    await environment.progress(requestId, 'lab', {
+      status: 'failed',
+      reason: 'The source did not answer',
+    });
+    await environment.progress(requestId, 'hie', {
+      status: 'completed',
+      resources: 90,
+    });
     await page.getByText('Partly completed', { exact: true }).waitFor();
-    await page.locator('#queries').getByText('The source did not answer').waitFor();
+    await page
+      .locator('#queries')
+      .getByText('The source did not answer')
+      .waitFor();
     await page.getByRole('button', { name: 'Show it' }).click();
     await page.locator('#record details').first().waitFor();
     expect(complaints).toEqual([]);
@@ -169,7 +234,9 @@ describeInChromium('the embedded page in a browser', () => {
     await page.getByRole('heading', { name: 'Maribel Ortega' }).waitFor();
     await page.clock.fastForward(800_000);
     await page.locator('#session').getByText('Closes in').waitFor();
-    await expect.poll(() => text('#status')).toContain('Open it again from your application');
+    await expect
+      .poll(() => text('#status'))
+      .toContain('Open it again from your application');
     await page.clock.fastForward(300_000);
     await page.getByRole('heading', { name: 'This view is closed' }).waitFor();
     expect(await page.content()).not.toContain('Ortega');
@@ -187,7 +254,13 @@ describeInChromium('the embedded page in a browser', () => {
 
   test('closes when the API key of its token is revoked', async () => {
     const other = await environment.gateway.addAccount();
-    const theirs = (await other.call('POST', `patient?facilityId=${other.facilityId}`, newPerson())).json();
+    const theirs = (
+      await other.call(
+        'POST',
+        `patient?facilityId=${other.facilityId}`,
+        newPerson(),
+      )
+    ).json();
     const { token } = (await other.call('POST', 'token/embed')).json();
     await page.goto(
       `${environment.origin}/embed/${other.accountId}/patient/${theirs.id}#access_token=${token}`,
@@ -196,7 +269,10 @@ describeInChromium('the embedded page in a browser', () => {
     await page.getByText('No source has been queried').waitFor();
     await page.getByText('delivered no documents').waitFor();
     await environment.gateway.store.asSystem(async (tx) => {
-      const [key] = await findApiKeys(tx, other.apiKey.split('_').slice(0, 2).join('_'));
+      const [key] = await findApiKeys(
+        tx,
+        other.apiKey.split('_').slice(0, 2).join('_'),
+      );
       await revokeApiKey(tx, key?.id ?? '');
     });
     await page.getByRole('heading', { name: 'This view is closed' }).waitFor();
@@ -204,8 +280,14 @@ describeInChromium('the embedded page in a browser', () => {
 
   test('shows hostile names as the text they are', async () => {
     const hostile = '<img/src=x/onerror=document.title="owned">';
-    const cohort = (await environment.account.call('POST', 'cohort', { name: `<b>${hostile}</b>` })).json();
-    const id = await environment.addPatient(newPerson({ firstName: hostile, cohorts: [cohort.id] }));
+    const cohort = (
+      await environment.account.call('POST', 'cohort', {
+        name: `<b>${hostile}</b>`,
+      })
+    ).json();
+    const id = await environment.addPatient(
+      newPerson({ firstName: hostile, cohorts: [cohort.id] }),
+    );
     await show(await environment.token(), id);
     await page.getByRole('heading', { level: 1 }).getByText(hostile).waitFor();
     await page.locator('.cohorts li').getByText(hostile).waitFor();
@@ -224,9 +306,13 @@ describeInChromium('the embedded page in a browser', () => {
 
   test('offers to try again what could not be loaded', async () => {
     let fails = true;
-    await page.route('**/medical/v1/document?**', (route) => (fails ? route.abort() : route.continue()));
+    await page.route('**/medical/v1/document?**', (route) =>
+      fails ? route.abort() : route.continue(),
+    );
     await show(await environment.token());
-    const again = page.locator('#documents').getByRole('button', { name: 'Try again' });
+    const again = page
+      .locator('#documents')
+      .getByRole('button', { name: 'Try again' });
     await again.waitFor();
     fails = false;
     await again.click();
@@ -238,15 +324,22 @@ describeInChromium('the embedded page in a browser', () => {
     await page.locator('#documents li').first().waitFor();
     await page.locator('#record details').first().waitFor();
     await page.keyboard.press('Tab');
-    expect(await page.evaluate('document.activeElement.textContent')).toBe('Skip to the content');
+    expect(await page.evaluate('document.activeElement.textContent')).toBe(
+      'Skip to the content',
+    );
     await page.keyboard.press('Enter');
-    const part = page.locator('#record details', { hasText: 'Procedures' }).first();
+    const part = page
+      .locator('#record details', { hasText: 'Procedures' })
+      .first();
     expect(await part.getAttribute('open')).toBeNull();
     await part.locator('summary').focus();
     await page.keyboard.press('Enter');
     await expect.poll(() => part.getAttribute('open')).toBe('');
-    // The link itself leads to the public address of the gateway, which is none in a test.
-    await context.route('**/links/document/**', (route) => route.fulfill({ body: 'the document' }));
+    // The link itself leads to the public address of the gateway, which is none
+    // in a test.
+    await context.route('**/links/document/**', (route) =>
+      route.fulfill({ body: 'the document' }),
+    );
     const opened = context.waitForEvent('page');
     await page
       .getByRole('button', { name: /^Open, / })
@@ -271,10 +364,15 @@ describeInChromium('the embedded page in a browser', () => {
       route.fulfill({ json: { documents: [note] } }),
     );
     await context.route('**/document/download-url?*', (route) =>
-      route.fulfill({ json: { url: 'https://exchange.example/links/document/x' } }),
+      route.fulfill({
+        json: { url: 'https://exchange.example/links/document/x' },
+      }),
     );
     await context.route('**/links/document/x', (route) =>
-      route.fulfill({ body: '<b>Seen today.</b>\nAll well.', contentType: 'text/plain' }),
+      route.fulfill({
+        body: '<b>Seen today.</b>\nAll well.',
+        contentType: 'text/plain',
+      }),
     );
     await show(await environment.token());
     const read = page.getByRole('button', { name: /^Read, Visit note/ });
@@ -285,7 +383,9 @@ describeInChromium('the embedded page in a browser', () => {
     expect(await text.textContent()).toBe('<b>Seen today.</b>\nAll well.');
     await read.click();
     await text.waitFor({ state: 'hidden' });
-    const order = await page.locator('main > section').evaluateAll((all) => all.map(({ id }) => id));
+    const order = await page
+      .locator('main > section')
+      .evaluateAll((all) => all.map(({ id }) => id));
     expect(order).toEqual(['record', 'documents', 'queries', 'person']);
     expect(complaints).toEqual([]);
   });
@@ -298,6 +398,8 @@ describeInChromium('the embedded page in a browser', () => {
     await page.locator('#documents li').first().waitFor();
     const width = await page.evaluate('document.documentElement.scrollWidth');
     expect(width).toBeLessThanOrEqual(320);
-    expect(await page.evaluate('getComputedStyle(document.body).backgroundColor')).toBe('rgb(15, 21, 25)');
+    expect(
+      await page.evaluate('getComputedStyle(document.body).backgroundColor'),
+    ).toBe('rgb(15, 21, 25)');
   });
 });

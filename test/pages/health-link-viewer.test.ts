@@ -46,14 +46,16 @@ describeInChromium('the viewer of a health link', () => {
     faults = [];
     page.on('pageerror', (error) => faults.push(error.message));
     page.on('console', (message) => {
-      if (message.type() === 'error' && !message.text().includes('status of 4')) faults.push(message.text());
+      if (message.type() === 'error' && !message.text().includes('status of 4'))
+        faults.push(message.text());
     });
     return () => page.close();
   });
 
   const open = async (passcode?: string) => {
     await page.getByLabel('Your name or organization').fill('Dr. Rossi');
-    if (passcode !== undefined) await page.getByLabel('Passcode').fill(passcode);
+    if (passcode !== undefined)
+      await page.getByLabel('Passcode').fill(passcode);
     await page.getByRole('button', { name: 'Open the summary' }).click();
   };
 
@@ -66,15 +68,21 @@ describeInChromium('the viewer of a health link', () => {
       .poll(() => page.getByRole('alert').textContent())
       .toBe('The passcode is wrong. 4 more attempts.');
     await open('tulip-43');
-    await page.getByRole('heading', { name: 'Sources and completeness' }).waitFor();
-    const headings = await page.getByRole('heading', { level: 2 }).allTextContents();
+    await page
+      .getByRole('heading', { name: 'Sources and completeness' })
+      .waitFor();
+    const headings = await page
+      .getByRole('heading', { level: 2 })
+      .allTextContents();
     expect(headings.slice(0, 4)).toEqual([
       'Sources and completeness',
       'Active problems',
       'Current medications',
       'Allergies and intolerances',
     ]);
-    expect(await page.locator('section').first().textContent()).toContain('never queried');
+    expect(await page.locator('section').first().textContent()).toContain(
+      'never queried',
+    );
     expect(await page.locator('table').count()).toBeGreaterThan(2);
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.emulateMedia({ colorScheme: 'dark' });
@@ -83,10 +91,16 @@ describeInChromium('the viewer of a health link', () => {
     expect(width).toBeLessThanOrEqual(390);
     expect(faults).toEqual([]);
     if (process.env.SHOTS) {
-      await page.screenshot({ path: `${process.env.SHOTS}/dark-390.png`, fullPage: true });
+      await page.screenshot({
+        path: `${process.env.SHOTS}/dark-390.png`,
+        fullPage: true,
+      });
       await page.emulateMedia({ colorScheme: 'light' });
       await page.setViewportSize({ width: 1100, height: 900 });
-      await page.screenshot({ path: `${process.env.SHOTS}/light-1100.png`, fullPage: true });
+      await page.screenshot({
+        path: `${process.env.SHOTS}/light-1100.png`,
+        fullPage: true,
+      });
     }
   });
 
@@ -98,12 +112,18 @@ describeInChromium('the viewer of a health link', () => {
     await page.getByRole('heading', { name: 'Active problems' }).waitFor();
     await page.reload();
     await open();
-    await expect.poll(() => page.getByRole('alert').textContent()).toContain('This link has ended');
+    await expect
+      .poll(() => page.getByRole('alert').textContent())
+      .toContain('This link has ended');
     expect(faults).toEqual([]);
   });
 
   test('says so when the address has no link of this service', async () => {
-    for (const fragment of ['', '#shlink:/x', '#shlink:/eyJ1cmwiOiJodHRwczovL290aGVyLmV4YW1wbGUifQ']) {
+    for (const fragment of [
+      '',
+      '#shlink:/x',
+      '#shlink:/eyJ1cmwiOiJodHRwczovL290aGVyLmV4YW1wbGUifQ',
+    ]) {
       await page.goto('about:blank');
       await page.goto(`${base}/shl/view${fragment}`);
       await expect

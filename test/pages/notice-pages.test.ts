@@ -15,8 +15,12 @@ const ASKED = {
 
 describeInChromium('pages of individual access', () => {
   const app = Fastify();
-  app.get('/notice', (_, reply) => sendNotice(reply, 'Thank you', 'One <step> is open & waits.'));
-  app.get('/asked', (_, reply) => sendNoticePage(reply, 'Identity partner', identityPage(ASKED)));
+  app.get('/notice', (_, reply) =>
+    sendNotice(reply, 'Thank you', 'One <step> is open & waits.'),
+  );
+  app.get('/asked', (_, reply) =>
+    sendNoticePage(reply, 'Identity partner', identityPage(ASKED)),
+  );
   let browser: Browser;
   let origin: string;
   beforeAll(async () => {
@@ -32,15 +36,22 @@ describeInChromium('pages of individual access', () => {
     '%s is styled by its own policy, and for everybody (WCAG 2.2 AA)',
     async (path) => {
       for (const colorScheme of ['light', 'dark'] as const) {
-        const page = await browser.newPage({ colorScheme, viewport: { width: 320, height: 640 } });
+        const page = await browser.newPage({
+          colorScheme,
+          viewport: { width: 320, height: 640 },
+        });
         const said: string[] = [];
         page.on('console', (message) => said.push(message.text()));
         await page.goto(`${origin}${path}`);
-        expect(await page.evaluate("getComputedStyle(document.querySelector('main')).borderRadius")).not.toBe(
-          '0px',
-        );
+        expect(
+          await page.evaluate(
+            "getComputedStyle(document.querySelector('main')).borderRadius",
+          ),
+        ).not.toBe('0px');
         expect(await accessibilityFaults(page)).toEqual([]);
-        expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
+        expect(
+          await page.evaluate('document.documentElement.scrollWidth'),
+        ).toBeLessThanOrEqual(320);
         expect(said.filter((text) => !text.includes('favicon'))).toEqual([]);
         await page.close();
       }
@@ -50,7 +61,9 @@ describeInChromium('pages of individual access', () => {
   test('texts are shown as they are', async () => {
     const page = await browser.newPage();
     await page.goto(`${origin}/notice`);
-    expect(await page.locator('p').innerText()).toBe('One <step> is open & waits.');
+    expect(await page.locator('p').innerText()).toBe(
+      'One <step> is open & waits.',
+    );
     await page.close();
   });
 });

@@ -20,7 +20,9 @@ describeInChromium('the API reference in a browser', () => {
   beforeAll(async () => {
     browser = await launchChromium();
     const address = await gateway.app.listen({ port: 0, host: '127.0.0.1' });
-    const context = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] });
+    const context = await browser.newContext({
+      permissions: ['clipboard-read', 'clipboard-write'],
+    });
     page = await context.newPage();
     page.on('console', (message) => consoleErrors.push(message.text()));
     await page.goto(`${address}/reference/`);
@@ -28,7 +30,8 @@ describeInChromium('the API reference in a browser', () => {
   afterAll(() => browser.close());
   beforeEach(() => page.setViewportSize({ width: 1280, height: 900 }));
 
-  const operation = (name: EndpointName): Locator => page.locator(`article[aria-labelledby="${name}"]`);
+  const operation = (name: EndpointName): Locator =>
+    page.locator(`article[aria-labelledby="${name}"]`);
   const tryIt = async (name: EndpointName): Promise<Locator> => {
     const form = operation(name).locator('form');
     await operation(name)
@@ -38,26 +41,42 @@ describeInChromium('the API reference in a browser', () => {
   };
 
   test('is for everybody (WCAG 2.2 AA), with everything unfolded, light, dark and on a phone', async () => {
-    await page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true");
+    await page.evaluate(
+      "for (const part of document.querySelectorAll('details')) part.open = true",
+    );
     expect(await accessibilityFaults(page)).toEqual([]);
     await page.emulateMedia({ colorScheme: 'dark' });
     expect(await accessibilityFaults(page, ['color-contrast'])).toEqual([]);
     await page.emulateMedia({ colorScheme: 'light' });
     await page.setViewportSize({ width: 320, height: 640 });
     expect(await accessibilityFaults(page)).toEqual([]);
-    expect(await page.evaluate('document.documentElement.scrollWidth - window.innerWidth')).toBe(0);
+    expect(
+      await page.evaluate(
+        'document.documentElement.scrollWidth - window.innerWidth',
+      ),
+    ).toBe(0);
   });
 
   test('shows each operation with its address, request, answer and errors, and leads to it', async () => {
     const shown = await page
       .locator('main article')
       .evaluateAll((articles) =>
-        Object.fromEntries(articles.map((each) => [each.getAttribute('aria-labelledby'), each.textContent])),
+        Object.fromEntries(
+          articles.map((each) => [
+            each.getAttribute('aria-labelledby'),
+            each.textContent,
+          ]),
+        ),
       );
     const links = await page
       .locator('nav a')
-      .evaluateAll((anchors) => anchors.map((anchor) => anchor.getAttribute('href')));
-    for (const [name, endpoint] of Object.entries(endpoints) as [EndpointName, Endpoint][]) {
+      .evaluateAll((anchors) =>
+        anchors.map((anchor) => anchor.getAttribute('href')),
+      );
+    for (const [name, endpoint] of Object.entries(endpoints) as [
+      EndpointName,
+      Endpoint,
+    ][]) {
       const text = shown[name] ?? '';
       expect(links).toContain(`#${name}`);
       expect(text, name).toContain(endpoint.path.replaceAll(/:(\w+)/g, '{$1}'));
@@ -65,8 +84,11 @@ describeInChromium('the API reference in a browser', () => {
         `curl -X ${endpoint.method} 'https://exchange.test.example.org/medical/v1/`,
       );
       if (EXAMPLES[name].answer !== undefined)
-        expect(text, name).toContain(JSON.stringify(EXAMPLES[name].answer, null, 2));
-      for (const status of errorStatusesOf(endpoint)) expect(text, name).toContain(`${status} `);
+        expect(text, name).toContain(
+          JSON.stringify(EXAMPLES[name].answer, null, 2),
+        );
+      for (const status of errorStatusesOf(endpoint))
+        expect(text, name).toContain(`${status} `);
     }
   });
 
@@ -83,14 +105,18 @@ describeInChromium('the API reference in a browser', () => {
       .click();
     await operation('createCohort').getByText('Copied').waitFor();
     const copied = await page.evaluate('navigator.clipboard.readText()');
-    expect(copied).toContain("curl -X POST 'https://exchange.test.example.org/medical/v1/cohort'");
+    expect(copied).toContain(
+      "curl -X POST 'https://exchange.test.example.org/medical/v1/cohort'",
+    );
   });
 
   test('sends a request with the key, and shows the answer', async () => {
     const account = await gateway.addAccount();
     await page.getByLabel('API key').fill(account.apiKey);
     const create = await tryIt('createCohort');
-    await create.getByLabel('Body').fill('{ "name": "From the page", "purposeOfUse": "treatment" }');
+    await create
+      .getByLabel('Body')
+      .fill('{ "name": "From the page", "purposeOfUse": "treatment" }');
     await create.getByRole('button', { name: 'Send' }).click();
     await create.getByText('201').waitFor();
     const list = await tryIt('listCohorts');
@@ -115,6 +141,8 @@ test('the API reference is one page without scripts in it', async () => {
   const { body, headers } = await gateway.app.inject('/reference');
   expect(headers['content-security-policy']).toContain("script-src 'self'");
   expect(body).not.toMatch(/<script(?![^>]* src=)/);
-  for (const [, file = ''] of body.matchAll(/(?:src|href)="(\/reference\/[^"]+)"/g))
+  for (const [, file = ''] of body.matchAll(
+    /(?:src|href)="(\/reference\/[^"]+)"/g,
+  ))
     expect((await gateway.app.inject(file)).statusCode, file).toBe(200);
 });

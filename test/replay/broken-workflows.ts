@@ -2,8 +2,9 @@ import { sleep } from '@temporalio/workflow';
 import * as workflows from '../../src/workflows/index.ts';
 
 /**
- * Our workflows as a careless change would leave them: one step more than the recorded runs took. Replay must
- * reject each of them, else it would not notice a real mistake either.
+ * Our workflows as a careless change would leave them: one step more than the
+ * recorded runs took. Replay must reject each of them, else it would not notice
+ * a real mistake either.
  */
 export const bulkExport = withOneStepMore(workflows.bulkExport);
 export const bulkOnboarding = withOneStepMore(workflows.bulkOnboarding);
@@ -11,7 +12,9 @@ export const bulkPatientCreate = withOneStepMore(workflows.bulkPatientCreate);
 export const consolidatedQuery = withOneStepMore(workflows.consolidatedQuery);
 export const cohortMonitoring = withOneStepMore(workflows.cohortMonitoring);
 export const dischargeFollowUp = withOneStepMore(workflows.dischargeFollowUp);
-export const messageTransmission = withOneStepMore(workflows.messageTransmission);
+export const messageTransmission = withOneStepMore(
+  workflows.messageTransmission,
+);
 export const networkQuery = withOneStepMore(workflows.networkQuery);
 export const patientOnboarding = withOneStepMore(workflows.patientOnboarding);
 export const queryRedrive = withOneStepMore(workflows.queryRedrive);
@@ -28,6 +31,9 @@ function withOneStepMore<A extends unknown[], R>(
   };
   // Pinned, or not.
   return Object.assign(changed, {
-    workflowDefinitionOptions: Reflect.get(workflow, 'workflowDefinitionOptions'),
+    workflowDefinitionOptions: Reflect.get(
+      workflow,
+      'workflowDefinitionOptions',
+    ),
   });
 }

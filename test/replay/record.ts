@@ -2,7 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { Client, type WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
+import {
+  Client,
+  type WorkflowHandleWithFirstExecutionRunId,
+} from '@temporalio/client';
 import { DefaultLogger, NativeConnection, Runtime } from '@temporalio/worker';
 import { TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
@@ -30,9 +33,11 @@ import { webhookAndReconcileScenarios } from './scenarios/webhooks-and-reconcile
 /**
  * Records histories for the replay test; never over an existing one.
  *
- *   npx tsx test/replay/record.ts <name> …              runs scenarios of ./scenarios ("all": those not yet recorded)
+ * npx tsx test/replay/record.ts <name> … runs scenarios of ./scenarios ("all":
+ * those not yet recorded)
  *
- * Histories of real runs are replayed where they are (`npm run replay -- --open`), and never become files.
+ * Histories of real runs are replayed where they are (`npm run replay --
+ * --open`), and never become files.
  */
 const scenarios: Record<string, Scenario> = {
   ...networkQueryScenarios,
@@ -50,24 +55,44 @@ const scenarios: Record<string, Scenario> = {
 };
 
 const [first, ...rest] = process.argv.slice(2);
-if (first === undefined) fail(`Name a scenario:\n  ${Object.keys(scenarios).join('\n  ')}\n  all`);
-else await recordScenarios(first === 'all' ? Object.keys(scenarios) : [first, ...rest], first === 'all');
+if (first === undefined)
+  fail(`Name a scenario:\n  ${Object.keys(scenarios).join('\n  ')}\n  all`);
+else
+  await recordScenarios(
+    first === 'all' ? Object.keys(scenarios) : [first, ...rest],
+    first === 'all',
+  );
 
-async function recordScenarios(names: string[], skipExisting: boolean): Promise<void> {
+async function recordScenarios(
+  names: string[],
+  skipExisting: boolean,
+): Promise<void> {
   Runtime.install({ logger: new DefaultLogger('ERROR') });
   const folder = await mkdtemp(join(tmpdir(), 'record-'));
   const server = await startTestTemporalServer(folder);
   const connection = await openConnection({ address: server.address });
   const native = await NativeConnection.connect({ address: server.address });
-  const client = new Client({ connection, dataConverter: createDataConverter(testKeyRing()) });
+  const client = new Client({
+    connection,
+    dataConverter: createDataConverter(testKeyRing()),
+  });
   try {
     for (const name of names) {
       const scenario = scenarios[name];
-      if (scenario === undefined) throw new Error(`There is no scenario ${name}`);
+      if (scenario === undefined)
+        throw new Error(`There is no scenario ${name}`);
       const firstRunId = await run(client, native, scenario);
       const runId = scenario.recordsFirstRun === true ? firstRunId : undefined;
-      const saved = saveHistory(client, { workflowId: scenario.workflowId, runId }, name);
-      console.log(await saved.catch((error: unknown) => skipped(name, error, skipExisting)));
+      const saved = saveHistory(
+        client,
+        { workflowId: scenario.workflowId, runId },
+        name,
+      );
+      console.log(
+        await saved.catch((error: unknown) =>
+          skipped(name, error, skipExisting),
+        ),
+      );
     }
   } finally {
     await Promise.all([connection.close(), native.close()]);
@@ -76,7 +101,11 @@ async function recordScenarios(names: string[], skipExisting: boolean): Promise<
   }
 }
 
-async function run(client: Client, connection: NativeConnection, scenario: Scenario): Promise<string> {
+async function run(
+  client: Client,
+  connection: NativeConnection,
+  scenario: Scenario,
+): Promise<string> {
   const { workflowType, workflowId, args, activities } = scenario;
   const workers = await createWorkers({
     connection,
@@ -91,28 +120,42 @@ async function run(client: Client, connection: NativeConnection, scenario: Scena
     },
   });
   const running = workers.map((worker) => worker.run());
-  // The one host of workflows that a scenario names besides `exchange`, if it names one.
+  // The one host of workflows that a scenario names besides `exchange`, if it
+  // names one.
   const taskQueue =
     scenario.taskQueue ??
-    WORKFLOW_QUEUES.find((queue) => queue !== TASK_QUEUES.exchange && activities[queue]) ??
+    WORKFLOW_QUEUES.find(
+      (queue) => queue !== TASK_QUEUES.exchange && activities[queue],
+    ) ??
     TASK_QUEUES.exchange;
-  const handle: WorkflowHandleWithFirstExecutionRunId = await client.workflow.start(workflowType, {
-    taskQueue,
-    workflowId,
-    args,
-  });
+  const handle: WorkflowHandleWithFirstExecutionRunId =
+    await client.workflow.start(workflowType, {
+      taskQueue,
+      workflowId,
+      args,
+    });
   await scenario.meanwhile?.(handle);
   const ended = handle.result().catch(() => undefined);
-  const isEnded = await Promise.race([ended.then(() => true), setTimeout(60_000, false, { ref: false })]);
+  const isEnded = await Promise.race([
+    ended.then(() => true),
+    setTimeout(60_000, false, { ref: false }),
+  ]);
   for (const worker of workers) worker.shutdown();
   await Promise.all(running);
   if (!isEnded)
-    throw new Error(`${workflowId} did not end: does the scenario provide every step that it takes?`);
+    throw new Error(
+      `${workflowId} did not end: does the scenario provide every step that it takes?`,
+    );
   return handle.firstExecutionRunId;
 }
 
 function skipped(name: string, error: unknown, skipExisting: boolean): string {
-  if (skipExisting && error instanceof Error && 'code' in error && error.code === 'EEXIST')
+  if (
+    skipExisting &&
+    error instanceof Error &&
+    'code' in error &&
+    error.code === 'EEXIST'
+  )
     return `${name} is there already`;
   throw error;
 }

@@ -8,7 +8,10 @@ import { TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { replayReport } from '../../src/deployment/replay-report.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
-import { type ReplayedType, replayOpenRuns } from '../../src/temporal/replay-open.ts';
+import {
+  type ReplayedType,
+  replayOpenRuns,
+} from '../../src/temporal/replay-open.ts';
 import { createWorkers } from '../../src/temporal/workers.ts';
 import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
@@ -24,12 +27,19 @@ const address = inject('temporalAddress');
 let namespace: string;
 let client: Client;
 
-const open = async (bundle: { code: string }, perTypeMax?: number): Promise<ReplayedType[]> =>
+const open = async (
+  bundle: { code: string },
+  perTypeMax?: number,
+): Promise<ReplayedType[]> =>
   replayOpenRuns(client, { workflowBundle: bundle, dataConverter, perTypeMax });
 
 beforeAll(async () => {
   namespace = await createTestNamespace();
-  client = new Client({ connection: await openConnection({ address }), namespace, dataConverter });
+  client = new Client({
+    connection: await openConnection({ address }),
+    namespace,
+    dataConverter,
+  });
   const native = await NativeConnection.connect({ address });
   let handedOver = 0;
   const workers = await createWorkers({
@@ -48,7 +58,8 @@ beforeAll(async () => {
     },
   });
   const running = workers.map((worker) => worker.run());
-  for (const messageId of ['a', 'b', 'c']) await start(WORKFLOW_TYPES.messageTransmission, messageId);
+  for (const messageId of ['a', 'b', 'c'])
+    await start(WORKFLOW_TYPES.messageTransmission, messageId);
   await vi.waitFor(() => expect(handedOver).toBe(3), WAIT);
   for (const worker of workers) worker.shutdown();
   await Promise.all(running);
@@ -57,7 +68,9 @@ beforeAll(async () => {
   await start(WORKFLOW_TYPES.dischargeFollowUp, 'd');
   await vi.waitFor(
     async () =>
-      expect(await client.workflow.count('ExecutionStatus = "Running"')).toMatchObject({ count: 4 }),
+      expect(
+        await client.workflow.count('ExecutionStatus = "Running"'),
+      ).toMatchObject({ count: 4 }),
     WAIT,
   );
 });
@@ -67,7 +80,14 @@ const start = (type: string, id: string) =>
   client.workflow.start(type, {
     taskQueue: TASK_QUEUES.exchange,
     workflowId: id,
-    args: [{ accountId: 'account', messageId: id, notificationId: id, startedAt: '2026-11-22T00:00:00Z' }],
+    args: [
+      {
+        accountId: 'account',
+        messageId: id,
+        notificationId: id,
+        startedAt: '2026-11-22T00:00:00Z',
+      },
+    ],
   });
 
 test('open runs replay with the code that they run with, also those that have not begun', async () => {
@@ -76,33 +96,45 @@ test('open runs replay with the code that they run with, also those that have no
     { workflowType: 'messageTransmission', replayed: 3, left: 0, failures: [] },
   ]);
   expect(await open(await workflowBundle(), 2)).toContainEqual(
-    expect.objectContaining({ workflowType: 'messageTransmission', replayed: 2, left: 1 }),
+    expect.objectContaining({
+      workflowType: 'messageTransmission',
+      replayed: 2,
+      left: 1,
+    }),
   );
 });
 
 test('a build with one step more is refused, with the reason for each run', async () => {
   const types = await open(await loadWorkflowBundle(BROKEN));
   const [, messages] = types;
-  expect(messages?.failures.map(({ workflowId }) => workflowId).sort()).toEqual(['a', 'b', 'c']);
+  expect(messages?.failures.map(({ workflowId }) => workflowId).sort()).toEqual(
+    ['a', 'b', 'c'],
+  );
   expect(messages?.failures[0]?.reason).toMatch(/Nondeterminism/);
   const [, oldest] = await open(await loadWorkflowBundle(BROKEN), 1);
   expect(oldest).toMatchObject({ left: 2, failures: [{ workflowId: 'a' }] });
   const report = replayReport(types);
   expect(report.exitCode).toBe(3);
-  expect(report.lines.join('\n')).toContain('3 of 4 open runs would get stuck with this build');
+  expect(report.lines.join('\n')).toContain(
+    '3 of 4 open runs would get stuck with this build',
+  );
 });
 
 test('the command replays the server that TEMPORAL_ADDRESS names, and its exit code is the gate', async () => {
   const root = fileURLToPath(new URL('../../', import.meta.url));
-  const { stdout } = await promisify(execFile)(process.execPath, ['run.mjs', 'src/replay.ts', '--open'], {
-    cwd: root,
-    env: {
-      ...process.env,
-      TEMPORAL_ADDRESS: address,
-      TEMPORAL_NAMESPACE: namespace,
-      DATA_KEYS: TEST_DATA_KEYS,
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    ['run.mjs', 'src/replay.ts', '--open'],
+    {
+      cwd: root,
+      env: {
+        ...process.env,
+        TEMPORAL_ADDRESS: address,
+        TEMPORAL_NAMESPACE: namespace,
+        DATA_KEYS: TEST_DATA_KEYS,
+      },
     },
-  });
+  );
   expect(stdout).toMatch(/messageTransmission +3 +0 +0/);
   expect(stdout).toContain('4 open runs replay with this build');
 });

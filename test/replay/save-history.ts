@@ -6,8 +6,8 @@ import type { History } from '@temporalio/common/lib/proto-utils.js';
 import { HISTORIES, historyToText } from './histories.ts';
 
 /**
- * Stores a workflow's history as the fixture `name`, without the name of the machine. Refuses to overwrite: a changed
- * workflow gets a new version.
+ * Stores a workflow's history as the fixture `name`, without the name of the
+ * machine. Refuses to overwrite: a changed workflow gets a new version.
  */
 export async function saveHistory(
   client: Client,
@@ -15,8 +15,12 @@ export async function saveHistory(
   name: string,
 ): Promise<string> {
   if (!/^[a-z-]+\/[a-z-]+-v\d+$/.test(name))
-    throw new Error(`"${name}" is not of the form <workflow>/<scenario>-v<number>`);
-  const history = await client.workflow.getHandle(of.workflowId, of.runId).fetchHistory();
+    throw new Error(
+      `"${name}" is not of the form <workflow>/<scenario>-v<number>`,
+    );
+  const history = await client.workflow
+    .getHandle(of.workflowId, of.runId)
+    .fetchHistory();
   const text = historyToText(withoutHost(history) as History);
   const file = join(HISTORIES, `${name}.json`);
   await mkdir(dirname(file), { recursive: true });
@@ -27,8 +31,14 @@ export async function saveHistory(
 function withoutHost(value: unknown): unknown {
   if (typeof value === 'string') return value.replaceAll(hostname(), 'host');
   if (Array.isArray(value)) return value.map(withoutHost);
-  if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return value;
+  if (
+    typeof value !== 'object' ||
+    value === null ||
+    value instanceof Uint8Array
+  )
+    return value;
   const copy = Object.create(Object.getPrototypeOf(value));
-  for (const [key, member] of Object.entries(value)) copy[key] = withoutHost(member);
+  for (const [key, member] of Object.entries(value))
+    copy[key] = withoutHost(member);
   return copy;
 }

@@ -7,7 +7,13 @@ import { createOrMatchPatient } from '../../src/exchange/people/registration/sav
 import { retryOvertaken } from '../../src/exchange/platform/database/retry.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import { createRowReader } from '../../src/shared/bulk-csv/row-reader.ts';
-import { type BulkEnvironment, test as bulkTest, csvOf, HMAC_KEY, person } from './bulk-environment.ts';
+import {
+  type BulkEnvironment,
+  test as bulkTest,
+  csvOf,
+  HMAC_KEY,
+  person,
+} from './bulk-environment.ts';
 import { someRows, withoutIds } from './bulk-rows.ts';
 
 const test = bulkTest.extend('chunkRows', { scope: 'file' }, 3);
@@ -22,7 +28,11 @@ async function createOneByOne(
 ): Promise<string[]> {
   const statuses: string[] = [];
   for (const row of rows) {
-    const layout = { recordDelimiter: '\n' as const, bom: false, columns: Object.keys(row) };
+    const layout = {
+      recordDelimiter: '\n' as const,
+      bom: false,
+      columns: Object.keys(row),
+    };
     const { value } = createRowReader(layout)(Object.values(row));
     if (value === undefined) {
       statuses.push('failed');
@@ -45,16 +55,24 @@ async function createOneByOne(
 }
 
 describe('importing rows', () => {
-  test('gives the patients that the same rows give by E4, one after the other', async ({ env }) => {
+  test('gives the patients that the same rows give by E4, one after the other', async ({
+    env,
+  }) => {
     await fc.assert(
       fc.asyncProperty(someRows(12), someRows(4), async (rows, before) => {
-        const [byFile, byCalls] = [await env.addAccount(), await env.addAccount()];
+        const byFile = await env.addAccount();
+        const byCalls = await env.addAccount();
         await createOneByOne(env, byFile, before);
         await createOneByOne(env, byCalls, before);
-        const result = await env.run(byFile.accountId, await env.upload(byFile, csvOf(rows)));
+        const result = await env.run(
+          byFile.accountId,
+          await env.upload(byFile, csvOf(rows)),
+        );
         const statuses = await createOneByOne(env, byCalls, rows);
         expect(result.map(({ status }) => status)).toEqual(statuses);
-        expect(await env.patients(byFile.accountId)).toEqual(await env.patients(byCalls.accountId));
+        expect(await env.patients(byFile.accountId)).toEqual(
+          await env.patients(byCalls.accountId),
+        );
       }),
       { numRuns: 8 },
     );
@@ -63,8 +81,12 @@ describe('importing rows', () => {
   test('keeps two with another SSN or licence apart as E4 does, within a chunk, across chunks and in a second file', async ({
     env,
   }) => {
-    const [byFile, byCalls] = [await env.addAccount(), await env.addAccount()];
-    const licence = (no: string) => ({ driversLicenseNo: no, driversLicenseState: 'MA' });
+    const byFile = await env.addAccount();
+    const byCalls = await env.addAccount();
+    const licence = (no: string) => ({
+      driversLicenseNo: no,
+      driversLicenseState: 'MA',
+    });
     const rows = [
       person('Ann', '02116', { ssn: '512345671' }),
       person('Ann', '02116', { ssn: '623456782' }),
@@ -81,17 +103,38 @@ describe('importing rows', () => {
       person('John', '02116', { lastName: 'Doe' }),
     ];
     for (const round of [1, 2]) {
-      const result = await env.run(byFile.accountId, await env.upload(byFile, csvOf(rows)));
+      const result = await env.run(
+        byFile.accountId,
+        await env.upload(byFile, csvOf(rows)),
+      );
       const statuses = await createOneByOne(env, byCalls, rows);
-      expect([round, ...result.map(({ status }) => status)]).toEqual([round, ...statuses]);
-      expect(await env.patients(byFile.accountId)).toEqual(await env.patients(byCalls.accountId));
+      expect([round, ...result.map(({ status }) => status)]).toEqual([
+        round,
+        ...statuses,
+      ]);
+      expect(await env.patients(byFile.accountId)).toEqual(
+        await env.patients(byCalls.accountId),
+      );
       if (round === 2) continue;
       expect(statuses.slice(0, 7)).toEqual([
-        ...['created', 'created', 'updated', 'updated', 'updated', 'created', 'updated'],
+        'created',
+        'created',
+        'updated',
+        'updated',
+        'updated',
+        'created',
+        'updated',
       ]);
-      expect(result[1]?.reason).toContain("another SSN or driver's licence than patient");
+      expect(result[1]?.reason).toContain(
+        "another SSN or driver's licence than patient",
+      );
       expect(statuses.slice(7)).toEqual([
-        ...['created', 'created', 'created', 'updated', 'created', 'created'],
+        'created',
+        'created',
+        'created',
+        'updated',
+        'created',
+        'created',
       ]);
     }
   });
@@ -99,23 +142,47 @@ describe('importing rows', () => {
   test('finds each of several people of one description by any of their SSNs and licences, as E4 does', async ({
     env,
   }) => {
-    const ssn = fc.constantFrom(undefined, '512345671', '623456782', '734567893');
-    const driversLicenseNo = fc.constantFrom(undefined, 'S1234987', 'T7154328', 'U8812345');
+    const ssn = fc.constantFrom(
+      undefined,
+      '512345671',
+      '623456782',
+      '734567893',
+    );
+    const driversLicenseNo = fc.constantFrom(
+      undefined,
+      'S1234987',
+      'T7154328',
+      'U8812345',
+    );
     const row = fc
       .record({ ssn, driversLicenseNo })
       .map(({ ssn = '', driversLicenseNo: no = '' }) =>
-        person('Ann', '02116', { ssn, driversLicenseNo: no, driversLicenseState: no && 'MA' }),
+        person('Ann', '02116', {
+          ssn,
+          driversLicenseNo: no,
+          driversLicenseState: no && 'MA',
+        }),
       );
-    const rows = (maxLength: number) => fc.array(row, { minLength: 1, maxLength });
+    const rows = (maxLength: number) =>
+      fc.array(row, { minLength: 1, maxLength });
     await fc.assert(
       fc.asyncProperty(rows(10), rows(4), async (imported, before) => {
-        const [byFile, byCalls] = [await env.addAccount(), await env.addAccount()];
-        for (const account of [byFile, byCalls]) await createOneByOne(env, account, before);
-        const result = await env.run(byFile.accountId, await env.upload(byFile, csvOf(imported)));
+        const byFile = await env.addAccount();
+        const byCalls = await env.addAccount();
+        for (const account of [byFile, byCalls])
+          await createOneByOne(env, account, before);
+        const result = await env.run(
+          byFile.accountId,
+          await env.upload(byFile, csvOf(imported)),
+        );
         const statuses = await createOneByOne(env, byCalls, imported);
         expect(result.map(({ status }) => status)).toEqual(statuses);
-        expect(await env.patients(byFile.accountId)).toEqual(await env.patients(byCalls.accountId));
-        expect(new Set(await createOneByOne(env, byCalls, imported))).toEqual(new Set(['updated']));
+        expect(await env.patients(byFile.accountId)).toEqual(
+          await env.patients(byCalls.accountId),
+        );
+        expect(new Set(await createOneByOne(env, byCalls, imported))).toEqual(
+          new Set(['updated']),
+        );
       }),
       { numRuns: 20 },
     );
@@ -126,23 +193,39 @@ describe('importing rows', () => {
   }) => {
     const account = await env.addAccount();
     const rows = ['a', 'b', 'b', 'c', 'd'].map((id, index) =>
-      person('Ann', '02116', { externalId: id, hieOptOut: index === 3 ? 'true' : '' }),
+      person('Ann', '02116', {
+        externalId: id,
+        hieOptOut: index === 3 ? 'true' : '',
+      }),
     );
-    const result = await env.run(account.accountId, await env.upload(account, csvOf(rows)));
-    expect(result.map(({ status, reason }) => `${status} ${reason}`.trim())).toEqual([
+    const result = await env.run(
+      account.accountId,
+      await env.upload(account, csvOf(rows)),
+    );
+    expect(
+      result.map(({ status, reason }) => `${status} ${reason}`.trim()),
+    ).toEqual([
       'created',
       'updated external id a replaced; it still finds the patient',
       'updated',
       'updated external id b replaced; it still finds the patient; hieOptOut was false',
       'updated external id c replaced; it still finds the patient',
     ]);
-    const { rows: patients } = await env.store.asAccount(account.accountId, (tx) =>
-      sql`select external_id, former_external_ids from patient`.execute(tx.db),
+    const { rows: patients } = await env.store.asAccount(
+      account.accountId,
+      (tx) =>
+        sql`select external_id, former_external_ids from patient`.execute(
+          tx.db,
+        ),
     );
-    expect(patients).toEqual([{ external_id: 'd', former_external_ids: ['c', 'b', 'a'] }]);
+    expect(patients).toEqual([
+      { external_id: 'd', former_external_ids: ['c', 'b', 'a'] },
+    ]);
   });
 
-  test('fails the row that a patient has no room for, with the reason, and no other', async ({ env }) => {
+  test('fails the row that a patient has no room for, with the reason, and no other', async ({
+    env,
+  }) => {
     const account = await env.addAccount();
     const rows = Array.from({ length: 13 }, (_, row) =>
       person(
@@ -194,14 +277,26 @@ describe('importing rows', () => {
       account.accountId,
       await env.upload(account, csvOf([person('Ann', '02119')])),
     );
-    // A chunk of newcomers, after which another one is expected, and one that looks like it up to its last row.
+    // A chunk of newcomers, after which another one is expected, and one that
+    // looks like it up to its last row.
     const rows = [
-      ...Array.from({ length: 12 }, (_, row) => person('Bea', String(10_000 + row))),
-      ...Array.from({ length: 11 }, (_, row) => person('Ann', '02116', addresses(row, '02117'))),
+      ...Array.from({ length: 12 }, (_, row) =>
+        person('Bea', String(10_000 + row)),
+      ),
+      ...Array.from({ length: 11 }, (_, row) =>
+        person('Ann', '02116', addresses(row, '02117')),
+      ),
       person('Ann', '02116', addresses(12, '02119')),
     ];
-    const result = await env.run(account.accountId, await env.upload(account, csvOf(rows)), engine);
-    expect(result[22]).toMatchObject({ status: 'updated', patientId: result[12]?.patientId });
+    const result = await env.run(
+      account.accountId,
+      await env.upload(account, csvOf(rows)),
+      engine,
+    );
+    expect(result[22]).toMatchObject({
+      status: 'updated',
+      patientId: result[12]?.patientId,
+    });
     expect(result[23]).toMatchObject({
       status: 'updated',
       patientId: older?.patientId,
@@ -219,33 +314,57 @@ describe('importing rows', () => {
         const trialId = await env.upload(account, csv, { dryRun: true });
         const trial = await env.run(account.accountId, trialId);
         expect(await env.patients(account.accountId)).toEqual(patientsBefore);
-        const left = await env.store.asAccount(account.accountId, async (tx) => [
-          ...(await tx.db.selectFrom('bulk_trial_key').select('key').execute()),
-          ...(await tx.db.selectFrom('bulk_patient').select('first_row').execute()),
-        ]);
+        const left = await env.store.asAccount(
+          account.accountId,
+          async (tx) => [
+            ...(await tx.db
+              .selectFrom('bulk_trial_key')
+              .select('key')
+              .execute()),
+            ...(await tx.db
+              .selectFrom('bulk_patient')
+              .select('first_row')
+              .execute()),
+          ],
+        );
         expect(left).toEqual([]);
 
-        const real = await env.run(account.accountId, await env.upload(account, csv));
-        const foretold = { created: 'would-create', updated: 'would-update', failed: 'failed' };
+        const real = await env.run(
+          account.accountId,
+          await env.upload(account, csv),
+        );
+        const foretold = {
+          created: 'would-create',
+          updated: 'would-update',
+          failed: 'failed',
+        };
         expect(trial.map(({ status }) => status)).toEqual(
           real.map(({ status }) => foretold[status as keyof typeof foretold]),
         );
         const known = new Set(
-          real.filter((_, index) => trial[index]?.patientId !== '').map((row) => row.patientId),
+          real
+            .filter((_, index) => trial[index]?.patientId !== '')
+            .map((row) => row.patientId),
         );
         expect(trial.map(({ patientId }) => patientId)).toEqual(
           real.map(({ patientId }) => (known.has(patientId) ? patientId : '')),
         );
-        const { created, updated, failed } = await env.counts(account.accountId, trialId);
+        const { created, updated, failed } = await env.counts(
+          account.accountId,
+          trialId,
+        );
         expect(created + updated + failed).toBe(rows.length);
       }),
       { numRuns: 8 },
     );
   });
 
-  test('somebody who comes again a few chunks later is known by then, in a dry run too', async ({ env }) => {
+  test('somebody who comes again a few chunks later is known by then, in a dry run too', async ({
+    env,
+  }) => {
     const account = await env.addAccount();
-    // Three rows a chunk: those of the first come again in the chunk after the next, and two later once more.
+    // Three rows a chunk: those of the first come again in the chunk after the
+    // next, and two later once more.
     const rows = ['', 'x', '', 'y', ''].flatMap((end) =>
       ['Ann', 'Bea', 'Cid'].map((name) => person(name + end)),
     );
@@ -264,27 +383,43 @@ describe('importing rows', () => {
         seen.add(firstName);
         return isKnown ? 'update' : 'create';
       });
-      expect(result.map(({ status }) => (status.includes('update') ? 'update' : 'create'))).toEqual(expected);
+      expect(
+        result.map(({ status }) =>
+          status.includes('update') ? 'update' : 'create',
+        ),
+      ).toEqual(expected);
     }
   });
 
-  test('a dry run knows the SSNs of earlier chunks, of new and of known patients', async ({ env }) => {
+  test('a dry run knows the SSNs of earlier chunks, of new and of known patients', async ({
+    env,
+  }) => {
     const account = await env.addAccount();
     await createOneByOne(env, account, [person('Bea', '02116')]);
-    // Three rows a chunk. Each person comes without an SSN, then with one, and then with another one, who is somebody else.
+    // Three rows a chunk. Each person comes without an SSN, then with one, and
+    // then with another one, who is somebody else.
     const rows = ['', '512345671', '623456782', '512345671'].flatMap((ssn) =>
-      ['Ann', 'Bea', 'Cid'].map((name) => person(name, '02116', ssn === '' ? {} : { ssn })),
+      ['Ann', 'Bea', 'Cid'].map((name) =>
+        person(name, '02116', ssn === '' ? {} : { ssn }),
+      ),
     );
     const [trial, real] = [
-      await env.run(account.accountId, await env.upload(account, csvOf(rows), { dryRun: true })),
+      await env.run(
+        account.accountId,
+        await env.upload(account, csvOf(rows), { dryRun: true }),
+      ),
       await env.run(account.accountId, await env.upload(account, csvOf(rows))),
-    ].map((result) => result.map(({ status }) => (status.includes('create') ? 'create' : 'update')));
-    const [known, other] = [
-      ['update', 'update', 'update'],
-      ['create', 'create', 'create'],
-    ];
+    ].map((result) =>
+      result.map(({ status }) =>
+        status.includes('create') ? 'create' : 'update',
+      ),
+    );
+    const known = ['update', 'update', 'update'];
+    const other = ['create', 'create', 'create'];
     expect(real).toEqual([
-      ...['create', 'update', 'create'],
+      'create',
+      'update',
+      'create',
       ...(known ?? []),
       ...(other ?? []),
       ...(known ?? []),
@@ -296,9 +431,16 @@ describe('importing rows', () => {
     expect(left).toEqual([]);
   });
 
-  test('a dry run names a person that would be new by its row', async ({ env }) => {
+  test('a dry run names a person that would be new by its row', async ({
+    env,
+  }) => {
     const account = await env.addAccount();
-    const both = { 'addressLine1-2': '2 Oak', 'city-2': 'Boston', 'state-2': 'MA', 'zip-2': '02118' };
+    const both = {
+      'addressLine1-2': '2 Oak',
+      'city-2': 'Boston',
+      'state-2': 'MA',
+      'zip-2': '02118',
+    };
     const rows = [
       person('Ann', '02118'),
       person('Bea'),
@@ -306,7 +448,10 @@ describe('importing rows', () => {
       person('Ann', '02117'),
       person('Ann', '02117', both),
     ];
-    const result = await env.run(account.accountId, await env.upload(account, csvOf(rows), { dryRun: true }));
+    const result = await env.run(
+      account.accountId,
+      await env.upload(account, csvOf(rows), { dryRun: true }),
+    );
     expect(result[4]).toMatchObject({
       status: 'would-update',
       patientId: '',
@@ -327,7 +472,9 @@ describe('at the same time', () => {
       }),
     );
 
-  test('overlapping files and creates of the same people end with each person once', async ({ env }) => {
+  test('overlapping files and creates of the same people end with each person once', async ({
+    env,
+  }) => {
     const account = await env.addAccount();
     const files = [rowsOf('02117'), rowsOf('02118').reverse(), rowsOf('02119')];
     const imports = files.map(async (rows) =>
@@ -339,26 +486,39 @@ describe('at the same time', () => {
       createOneByOne(env, account, rowsOf('02121').reverse()),
     ]);
     const patients = await env.patients(account.accountId);
-    expect(patients.map(({ first_names }) => first_names[0]).sort()).toEqual(people);
+    expect(patients.map(({ first_names }) => first_names[0]).sort()).toEqual(
+      people,
+    );
     for (const patient of patients) expect(patient).toMatchObject({ keys: 6 });
     const statuses = results.flat().map(({ status }) => status);
     expect(statuses.filter((status) => status === 'failed')).toEqual([]);
-    expect(new Set(results.flat().map(({ patientId }) => patientId)).size).toBe(people.length);
+    expect(new Set(results.flat().map(({ patientId }) => patientId)).size).toBe(
+      people.length,
+    );
   });
 
-  test('two workers on one request count every row once and keep no blob too many', async ({ env }) => {
+  test('two workers on one request count every row once and keep no blob too many', async ({
+    env,
+  }) => {
     const account = await env.addAccount();
     const rows = [...rowsOf('02117'), ...rowsOf('02118')];
-    const alone = await env.run(account.accountId, await env.upload(account, csvOf(rows)));
+    const alone = await env.run(
+      account.accountId,
+      await env.upload(account, csvOf(rows)),
+    );
     const twin = await env.addAccount();
     const requestId = await env.upload(twin, csvOf(rows));
     const blobsBefore = await env.countBlobs();
-    await Promise.all([1, 2].map(() => env.engine.check(twin.accountId, requestId)));
+    await Promise.all(
+      [1, 2].map(() => env.engine.check(twin.accountId, requestId)),
+    );
     const outcomes = await Promise.all(
       [1, 2, 3].map(() => env.engine.processChunks(twin.accountId, requestId)),
     );
     expect(outcomes.map(({ done }) => done)).toEqual([true, true, true]);
-    const results = await Promise.all([1, 2].map(() => env.result(twin.accountId, requestId)));
+    const results = await Promise.all(
+      [1, 2].map(() => env.result(twin.accountId, requestId)),
+    );
     expect(results[0]).toEqual(results[1]);
     expect(withoutIds(results[0] ?? [])).toEqual(withoutIds(alone));
     expect(await env.counts(twin.accountId, requestId)).toEqual({

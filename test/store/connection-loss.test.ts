@@ -18,14 +18,18 @@ test('loses a transaction, and not the process, when its connection breaks betwe
   onTestFinished(() => void process.off('uncaughtException', note));
 
   const broken = store.asSystem(async ({ db }) => {
-    const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(db);
+    const { rows } = await sql<{
+      pid: number;
+    }>`select pg_backend_pid() as pid`.execute(db);
     await querySql(databaseUrl, `select pg_terminate_backend(${rows[0]?.pid})`);
-    // Meanwhile the server says goodbye on this connection, which is not asking anything.
+    // Meanwhile the server says goodbye on this connection, which is not asking
+    // anything.
     await new Promise((resolve) => setTimeout(resolve, 200));
     await sql`select 1`.execute(db);
   });
   const error: unknown = await broken.catch((thrown: unknown) => thrown);
-  // The roll back fails too, with another error; to the caller it is an outage and no fault of ours.
+  // The roll back fails too, with another error; to the caller it is an outage
+  // and no fault of ours.
   expect(toErrorResponse(error, 'request').status).toBe(503);
   await store.ping();
   expect(unhandled).toEqual([]);

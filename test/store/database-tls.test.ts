@@ -7,9 +7,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import {
+  createStore,
+  type Store,
+} from '../../src/exchange/platform/database/database.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
-import { type RunningPostgres, startPostgres } from '../../tools/embedded/postgres.ts';
+import {
+  type RunningPostgres,
+  startPostgres,
+} from '../../tools/embedded/postgres.ts';
 import { makeAuthority, makeCertificate } from '../support/certificates.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
 import { testKeyRing } from '../support/test-keys.ts';
@@ -23,7 +29,8 @@ let foreign: string;
 const stores: Store[] = [];
 beforeAll(async () => {
   folder = await makeTestFolder();
-  const [authority, another] = [await makeAuthority(folder, 'ours'), await makeAuthority(folder, 'foreign')];
+  const authority = await makeAuthority(folder, 'ours');
+  const another = await makeAuthority(folder, 'foreign');
   [ours, foreign] = [authority.certFile, another.certFile];
   const { certFile, keyFile } = await makeCertificate(folder, 'postgres', {
     authority,
@@ -33,7 +40,11 @@ beforeAll(async () => {
   const access = join(folder, 'pg_hba.conf');
   await writeFile(
     access,
-    ['host all postgres all scram-sha-256', 'hostssl all all all scram-sha-256', ''].join('\n'),
+    [
+      'host all postgres all scram-sha-256',
+      'hostssl all all all scram-sha-256',
+      '',
+    ].join('\n'),
   );
   const settings = {
     ssl: 'on',
@@ -60,7 +71,9 @@ describe('a deployment’s PostgreSQL with TLS', () => {
       webhookKeys: createWebhookKeys(testKeyRing()),
     });
     const service = open('exchange_service');
-    const { rows } = await service.asSystem((tx) => sql`select count(*) from account`.execute(tx.db));
+    const { rows } = await service.asSystem((tx) =>
+      sql`select count(*) from account`.execute(tx.db),
+    );
     expect(rows).toEqual([{ count: 1 }]);
     const session = sql`select ssl, version >= 'TLSv1.2' as recent from pg_stat_ssl where pid = pg_backend_pid()`;
     expect(await service.call(session)).toEqual([{ ssl: true, recent: true }]);
@@ -68,11 +81,15 @@ describe('a deployment’s PostgreSQL with TLS', () => {
 
   test('is refused when another authority signed its certificate', async () => {
     const ping = open('exchange_service', { ca: foreign }).ping();
-    await expect(ping).rejects.toMatchObject({ code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE' });
+    await expect(ping).rejects.toMatchObject({
+      code: 'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+    });
   });
 
   test('is refused under a name that its certificate does not have', async () => {
-    await expect(open('exchange_service', { host: '127.0.0.1' }).ping()).rejects.toMatchObject({
+    await expect(
+      open('exchange_service', { host: '127.0.0.1' }).ping(),
+    ).rejects.toMatchObject({
       code: 'ERR_TLS_CERT_ALTNAME_INVALID',
     });
   });
@@ -92,33 +109,54 @@ describe('a deployment’s PostgreSQL with TLS', () => {
       });
     });
     const port = await new Promise<number>((resolve) => {
-      stripping.listen(0, '127.0.0.1', () => resolve((stripping.address() as { port: number }).port));
+      stripping.listen(0, '127.0.0.1', () =>
+        resolve((stripping.address() as { port: number }).port),
+      );
     });
     const store = open('exchange_service', { port });
-    await expect(store.ping()).rejects.toThrow('The server does not support SSL connections');
+    await expect(store.ping()).rejects.toThrow(
+      'The server does not support SSL connections',
+    );
     // Only the request for TLS arrived: neither the login nor the password.
-    expect(Buffer.concat(received)).toEqual(Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]));
+    expect(Buffer.concat(received)).toEqual(
+      Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]),
+    );
     await new Promise((resolve) => stripping.close(resolve));
   });
 });
 
-test.each(['require', 'prefer', 'verify-ca', 'no-verify', 'allow', 'disable&sslmode=no-verify'])(
+test.each([
+  'require',
+  'prefer',
+  'verify-ca',
+  'no-verify',
+  'allow',
+  'disable&sslmode=no-verify',
+])(
   'a DATABASE_URL with sslmode=%s is refused, because it does not say what is verified',
   (mode) => {
     const DATABASE_URL = `postgres://exchange:secret@db.example.org/exchange?sslmode=${mode}`;
-    expect(() => readConfig(['DATABASE_URL'], { DATABASE_URL })).toThrow(/^(?!.*secret).*verify-full/s);
+    expect(() => readConfig(['DATABASE_URL'], { DATABASE_URL })).toThrow(
+      /^(?!.*secret).*verify-full/s,
+    );
   },
 );
 
-test.each(['', '?sslmode=disable', '?sslmode=verify-full&sslrootcert=/run/secrets/ca.crt'])(
-  'a DATABASE_URL that ends with "%s" is accepted',
-  (end) => {
-    const DATABASE_URL = `postgres://exchange:secret@db.example.org/exchange${end}`;
-    expect(readConfig(['DATABASE_URL'], { DATABASE_URL })).toEqual({ DATABASE_URL });
-  },
-);
+test.each([
+  '',
+  '?sslmode=disable',
+  '?sslmode=verify-full&sslrootcert=/run/secrets/ca.crt',
+])('a DATABASE_URL that ends with "%s" is accepted', (end) => {
+  const DATABASE_URL = `postgres://exchange:secret@db.example.org/exchange${end}`;
+  expect(readConfig(['DATABASE_URL'], { DATABASE_URL })).toEqual({
+    DATABASE_URL,
+  });
+});
 
-/** Runs init.sql as the image's entry point does, with passwords equal to the logins. */
+/**
+ * Runs init.sql as the image's entry point does, with passwords equal to the
+ * logins.
+ */
 async function initialize(adminUrl: string): Promise<void> {
   const text = await readFile(INIT_SQL, 'utf8');
   const statements = text
@@ -127,7 +165,9 @@ async function initialize(adminUrl: string): Promise<void> {
     .replace(/^--.*$/gm, '')
     .split(';')
     .filter((statement) => statement.trim() !== '');
-  const client = new pg.Client({ connectionString: adminUrl.replace(/exchange$/, 'postgres') });
+  const client = new pg.Client({
+    connectionString: adminUrl.replace(/exchange$/, 'postgres'),
+  });
   await client.connect();
   try {
     await client.query('DROP DATABASE exchange');
@@ -143,11 +183,20 @@ function address(login: string, host: string, port = server.port): URL {
 
 function open(
   login: string,
-  { ca = ours, host = 'localhost', port }: { ca?: string; host?: string; port?: number } = {},
+  {
+    ca = ours,
+    host = 'localhost',
+    port,
+  }: { ca?: string; host?: string; port?: number } = {},
 ) {
   const url = address(login, host, port);
-  url.search = new URLSearchParams({ sslmode: 'verify-full', sslrootcert: ca }).toString();
-  return createdStore(readConfig(['DATABASE_URL'], { DATABASE_URL: url.href }).DATABASE_URL);
+  url.search = new URLSearchParams({
+    sslmode: 'verify-full',
+    sslrootcert: ca,
+  }).toString();
+  return createdStore(
+    readConfig(['DATABASE_URL'], { DATABASE_URL: url.href }).DATABASE_URL,
+  );
 }
 
 function createdStore(databaseUrl: string): Store {

@@ -4,6 +4,9 @@ import { createDeliveries } from '../support/events-environment.ts';
 
 /** A process that sends committed events until it is killed. */
 const [databaseUrl = '', accountId = '', eventIds = ''] = process.argv.slice(2);
-const { webhookDispatcher } = createDeliveries(createStore({ databaseUrl }), undefined as unknown as Client);
+const { webhookDispatcher } = createDeliveries(
+  createStore({ databaseUrl }),
+  undefined as unknown as Client,
+);
 webhookDispatcher.send(accountId, eventIds.split(','));
 await webhookDispatcher.drain();

@@ -28,9 +28,14 @@ recordTest(
     await records.merge(accountId, patientId);
     const read = async (left: number, types: readonly string[]) => {
       const kept = { left };
-      const reader = await openRecordReader(store, { accountId, patientId, filter: {} }, kept);
+      const reader = await openRecordReader(
+        store,
+        { accountId, patientId, filter: {} },
+        kept,
+      );
       const places: string[] = [];
-      for await (const { resourceType, id } of reader.read(types)) places.push(`${resourceType}/${id}`);
+      for await (const { resourceType, id } of reader.read(types))
+        places.push(`${resourceType}/${id}`);
       reader.close();
       expect(kept.left).toBe(left);
       return places;
@@ -38,22 +43,32 @@ recordTest(
     const all = ['Procedure', 'Patient', 'Condition', 'Observation'];
     const inPages = await read(0, all);
     expect(new Set(inPages).size).toBe(inPages.length);
-    expect(inPages).toHaveLength(1 + CODES.Observation + CODES.Condition + CODES.Procedure);
+    expect(inPages).toHaveLength(
+      1 + CODES.Observation + CODES.Condition + CODES.Procedure,
+    );
     expect(await read(32_000_000, all)).toEqual(inPages);
     // Types that there was no room for come last.
     expect((await read(1, all)).toSorted()).toEqual(inPages.toSorted());
     for (const types of [['Observation'], ['Condition', 'Procedure']])
-      for (const left of [32_000_000, 1]) expect(await read(left, types)).toEqual(await read(0, types));
+      for (const left of [32_000_000, 1])
+        expect(await read(left, types)).toEqual(await read(0, types));
 
     const kept = { left: 32_000_000 };
     const begun: Promise<unknown>[] = [];
     const asAccount = ((account, work) => {
-      const result = begun.length === 1 ? Promise.reject(new Error('none')) : store.asAccount(account, work);
+      const result =
+        begun.length === 1
+          ? Promise.reject(new Error('none'))
+          : store.asAccount(account, work);
       begun.push(result);
       return result;
     }) as typeof store.asAccount;
     await expect(
-      openRecordReader({ asAccount }, { accountId, patientId, filter: {} }, kept),
+      openRecordReader(
+        { asAccount },
+        { accountId, patientId, filter: {} },
+        kept,
+      ),
     ).rejects.toThrow();
     // The other half may still be read.
     for (let ended = 0; ended < begun.length; await setImmediate()) {

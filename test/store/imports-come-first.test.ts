@@ -1,19 +1,35 @@
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { expect } from 'vitest';
-import { isImporting, setCompleted, setPaused } from '../../src/exchange/people/bulk-create/request-store.ts';
+import {
+  isImporting,
+  setCompleted,
+  setPaused,
+} from '../../src/exchange/people/bulk-create/request-store.ts';
 import { searchIndexing } from '../../src/exchange/people/patients/search-indexing.ts';
 import { patientComparing } from '../../src/exchange/people/possible-duplicates/comparing.ts';
 import { createRoundCount } from '../../src/exchange/platform/recovery/reconcile-state-store.ts';
 import { createReconciler } from '../../src/exchange/platform/recovery/reconciler.ts';
-import { type BulkEnvironment, csvOf, person, test } from './bulk-environment.ts';
+import {
+  type BulkEnvironment,
+  csvOf,
+  person,
+  test,
+} from './bulk-environment.ts';
 
 const importing = ({ store }: BulkEnvironment) => store.asSystem(isImporting);
-const setUploaded = ({ store }: BulkEnvironment, accountId: string, requestId: string, minutesAgo: number) =>
+const setUploaded = (
+  { store }: BulkEnvironment,
+  accountId: string,
+  requestId: string,
+  minutesAgo: number,
+) =>
   store.asAccount(accountId, (tx) =>
     tx.db
       .updateTable('bulk_request')
-      .set({ uploaded_at: sql<Date>`now() - ${minutesAgo} * interval '1 minute'` })
+      .set({
+        uploaded_at: sql<Date>`now() - ${minutesAgo} * interval '1 minute'`,
+      })
       .where('id', '=', requestId)
       .execute(),
   );
@@ -45,7 +61,10 @@ test('possible duplicates of an import are found and its patients indexed only a
     });
 
   await env.run(account.accountId, requestId);
-  const during = await reconciler.round(undefined, new AbortController().signal);
+  const during = await reconciler.round(
+    undefined,
+    new AbortController().signal,
+  );
   expect(await waiting()).toEqual({ to_compare: 2, to_index: 2 });
   expect(during.isBehind).toBe(true);
 
@@ -58,7 +77,10 @@ test('nothing gives way to an import that is paused, has ended, or has not ended
   env,
 }) => {
   const { accountId, facilityId } = await env.addAccount();
-  const requestId = await env.upload({ accountId, facilityId }, csvOf([person('Ann')]));
+  const requestId = await env.upload(
+    { accountId, facilityId },
+    csvOf([person('Ann')]),
+  );
   expect(await importing(env)).toBe(false);
   await setUploaded(env, accountId, requestId, 9);
   expect(await importing(env)).toBe(true);

@@ -1,13 +1,20 @@
 import { expect } from 'vitest';
 import { queryTest } from '../support/fixtures.ts';
-import { type QueryAccount, runActivity } from '../support/network-query-environment.ts';
+import {
+  type QueryAccount,
+  runActivity,
+} from '../support/network-query-environment.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 
 const test = queryTest.extend('querying', { scope: 'file' }, ({ account }) => ({
   ...account,
-  ask: (patientId: string, text: string, beforeStoring?: (requestId: string) => Promise<void>) =>
-    ask(account, { patientId, text, beforeStoring }),
-  read: async (ref: string | undefined) => (await account.blobs.read(ref ?? '')).toString(),
+  ask: (
+    patientId: string,
+    text: string,
+    beforeStoring?: (requestId: string) => Promise<void>,
+  ) => ask(account, { patientId, text, beforeStoring }),
+  read: async (ref: string | undefined) =>
+    (await account.blobs.read(ref ?? '')).toString(),
 }));
 
 const attachment = (text: string) => ({
@@ -16,10 +23,17 @@ const attachment = (text: string) => ({
   documentReferenceId: 'note',
 });
 
-/** Queries a patient of the hie source. Returns the blobs of the query's documents, and those of them that it stored. */
+/**
+ * Queries a patient of the hie source. Returns the blobs of the query's
+ * documents, and those of them that it stored.
+ */
 async function ask(
   account: QueryAccount,
-  asked: { patientId: string; text: string; beforeStoring?: (requestId: string) => Promise<void> },
+  asked: {
+    patientId: string;
+    text: string;
+    beforeStoring?: (requestId: string) => Promise<void>;
+  },
 ) {
   const { patientId, text, beforeStoring } = asked;
   const requestId = await account.addQuery(patientId, ['hie']);
@@ -36,7 +50,9 @@ async function ask(
       return blob;
     },
   };
-  const source = sourceOf([page([observation('one')], { attachments: [attachment(text)] })]);
+  const source = sourceOf([
+    page([observation('one')], { attachments: [attachment(text)] }),
+  ]);
   const { askSource } = account.activities(source, { blobs });
   await runActivity(askSource, account.step(requestId, 'hie'));
   const documents = await account.inTx((tx) =>
@@ -79,7 +95,9 @@ test('an execution that comes too late deletes no file of an earlier answer', as
   const { documents } = await ask(patientId, 'a note');
   const late = ask(patientId, 'a note', (requestId) =>
     inTx(async (tx) => {
-      const attempt = tx.db.updateTable('network_query_attempt').where('query_id', '=', requestId);
+      const attempt = tx.db
+        .updateTable('network_query_attempt')
+        .where('query_id', '=', requestId);
       await attempt.set({ status: 'failed' }).execute();
     }),
   );
@@ -87,9 +105,15 @@ test('an execution that comes too late deletes no file of an earlier answer', as
   for (const { ref } of documents) expect(await blobs.has(ref)).toBe(true);
 });
 
-test('files of another patient are not shared', async ({ querying: { addPatient, ask } }) => {
-  const [one, other] = [await addPatient(), await addPatient()];
-  const [first, second] = [await ask(one, 'a note'), await ask(other, 'a note')];
+test('files of another patient are not shared', async ({
+  querying: { addPatient, ask },
+}) => {
+  const one = await addPatient();
+  const other = await addPatient();
+  const first = await ask(one, 'a note');
+  const second = await ask(other, 'a note');
   expect(second.stored).toHaveLength(2);
-  expect(second.documents.map(({ ref }) => ref)).not.toContain(first.documents[0]?.ref);
+  expect(second.documents.map(({ ref }) => ref)).not.toContain(
+    first.documents[0]?.ref,
+  );
 });

@@ -4,14 +4,20 @@ import pg from 'pg';
 import { describe, expect, inject } from 'vitest';
 import { ConfigError } from '../../src/config.ts';
 import { findKeysByHash } from '../../src/exchange/access/accounts/api-key-store.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
+import {
+  generateApiKey,
+  parseApiKey,
+} from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { storeTest as test } from '../support/fixtures.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 
-const MIGRATIONS = new URL('../../src/exchange/platform/database/migrations/', import.meta.url);
+const MIGRATIONS = new URL(
+  '../../src/exchange/platform/database/migrations/',
+  import.meta.url,
+);
 
 const webhookKeys = createWebhookKeys(testKeyRing());
 
@@ -23,14 +29,18 @@ describe('migrating', () => {
     await admin.query(`create database ${name}`);
     const url = new URL(inject('postgresUrl'));
     url.pathname = `/${name}`;
-    const stores = Array.from({ length: 3 }, () => createStore({ databaseUrl: url.href, poolMax: 2 }));
+    const stores = Array.from({ length: 3 }, () =>
+      createStore({ databaseUrl: url.href, poolMax: 2 }),
+    );
     await Promise.all(stores.map((each) => each.migrate()));
     await stores[0]?.migrate();
     const migrated = new pg.Client({ connectionString: url.href });
     await migrated.connect();
     const { rows } = await migrated.query('select name from kysely_migration');
     await migrated.end();
-    expect(rows.length).toBe(readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql')).length);
+    expect(rows.length).toBe(
+      readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql')).length,
+    );
     await Promise.all(stores.map((each) => each.close()));
     await admin.query(`drop database ${name} with (force)`);
     await admin.end();
@@ -43,9 +53,15 @@ describe('migrating', () => {
     const later = '9999-of-a-later-build';
     const admin = new pg.Client({ connectionString: database.databaseUrl });
     await admin.connect();
-    await admin.query('insert into kysely_migration (name, timestamp) values ($1, now())', [later]);
+    await admin.query(
+      'insert into kysely_migration (name, timestamp) values ($1, now())',
+      [later],
+    );
     await store.migrate();
-    const { rows } = await admin.query('select 1 from kysely_migration where name = $1', [later]);
+    const { rows } = await admin.query(
+      'select 1 from kysely_migration where name = $1',
+      [later],
+    );
     await admin.query('delete from kysely_migration where name = $1', [later]);
     await admin.end();
     expect(rows).toHaveLength(1);
@@ -57,7 +73,9 @@ describe('migrating', () => {
   }) => {
     const backup = new pg.Client({ connectionString: database.databaseUrl });
     await backup.connect();
-    await backup.query(`delete from kysely_migration where name = '0273-account-read-once'`);
+    await backup.query(
+      `delete from kysely_migration where name = '0273-account-read-once'`,
+    );
     await backup.query('begin; lock table patient in access share mode');
     await expect(store.migrate()).rejects.toMatchObject({ code: '55P03' });
     await backup.query('rollback');
@@ -80,12 +98,17 @@ describe('migrating', () => {
     const opened = createStore({ databaseUrl: url.href, poolMax: 2 });
     const refused = opened.migrate();
     await expect(refused).rejects.toBeInstanceOf(ConfigError);
-    await expect(refused).rejects.toThrow(/before 0\.1\.0.*nothing was changed.*DATA_DIR.*DATABASE_URL/);
+    await expect(refused).rejects.toThrow(
+      /before 0\.1\.0.*nothing was changed.*DATA_DIR.*DATABASE_URL/,
+    );
     await opened.close();
     const { rows } = await old.query(
       `select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by 1`,
     );
-    expect(rows).toEqual([{ relname: 'account' }, { relname: 'kysely_migration' }]);
+    expect(rows).toEqual([
+      { relname: 'account' },
+      { relname: 'kysely_migration' },
+    ]);
     await old.end();
     await admin.query(`drop database ${name} with (force)`);
     await admin.end();
@@ -97,13 +120,19 @@ describe('migrating', () => {
     await admin.connect();
     await admin.query(`create role ${name} login password 'p'`);
     await admin.query(`create database ${name} owner ${name}`);
-    // Roles belong to the whole server, so an administrator has made and granted them.
-    await admin.query(`grant exchange_app, exchange_system, exchange_admin to ${name}`);
+    // Roles belong to the whole server, so an administrator has made and
+    // granted them.
+    await admin.query(
+      `grant exchange_app, exchange_system, exchange_admin to ${name}`,
+    );
     const url = new URL(inject('postgresUrl'));
     [url.pathname, url.username, url.password] = [`/${name}`, name, 'p'];
     const owned = createStore({ databaseUrl: url.href, poolMax: 2 });
     await owned.migrate();
-    const seeded = await seedDemoAccount(owned, { apiKey: generateApiKey(), webhookKeys });
+    const seeded = await seedDemoAccount(owned, {
+      apiKey: generateApiKey(),
+      webhookKeys,
+    });
     expect(seeded.facilityId).toBeDefined();
     await owned.close();
     await admin.query(`drop database ${name} with (force)`);
@@ -124,9 +153,15 @@ describe('seeding', () => {
     );
     expect(rows).toEqual([{ accounts: 1, facilities: 1, keys: 1 }]);
     const hash = parseApiKey(apiKey)?.hash ?? Buffer.alloc(0);
-    const holder = (await findKeysByHash(store, [hash])).get(hash.toString('hex'));
+    const holder = (await findKeysByHash(store, [hash])).get(
+      hash.toString('hex'),
+    );
     expect(holder?.account.settings).toEqual({
-      sources: { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } },
+      sources: {
+        hie: { enabled: true },
+        pharmacy: { enabled: true },
+        lab: { enabled: true },
+      },
       limits: {
         requestsPerMinute: 120_000,
         networkQueriesPerMinute: 12_000,
@@ -137,7 +172,9 @@ describe('seeding', () => {
     });
   });
 
-  test('keeps the webhook key when the stack’s receiver moves to another port', async ({ store }) => {
+  test('keeps the webhook key when the stack’s receiver moves to another port', async ({
+    store,
+  }) => {
     const apiKey = generateApiKey();
     const first = await seedDemoAccount(store, {
       apiKey,

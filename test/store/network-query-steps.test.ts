@@ -9,7 +9,10 @@ import {
   SOURCE_FAILURE_TYPES,
   type SourceStepInput,
 } from '../../src/contract/network-query-workflow.ts';
-import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import {
+  SOURCE_TYPES,
+  type SourceType,
+} from '../../src/contract/primitives.ts';
 import { listDocuments } from '../../src/exchange/delivery/documents/document-store.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { abandonedJobCancellation } from '../../src/exchange/queries/network-query/abandoned-jobs.ts';
@@ -29,7 +32,10 @@ import {
 } from '../../src/exchange/sources/connectors/connector.ts';
 import { queryTest } from '../support/fixtures.ts';
 import { closedGate } from '../support/gate.ts';
-import { type QueryAccount, runActivity } from '../support/network-query-environment.ts';
+import {
+  type QueryAccount,
+  runActivity,
+} from '../support/network-query-environment.ts';
 import { anyCharacter, propertyOf } from '../support/property.ts';
 import { runAdminOn } from '../support/run-admin.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
@@ -39,18 +45,33 @@ const test = queryTest.extend('querying', { scope: 'file' }, ({ account }) => {
   async function begin(sources: readonly SourceType[] = ['hie']) {
     const patientId = await account.addPatient();
     const requestId = await account.addQuery(patientId, sources);
-    return { patientId, requestId, step: account.step(requestId, sources[0] ?? 'hie') };
+    return {
+      patientId,
+      requestId,
+      step: account.step(requestId, sources[0] ?? 'hie'),
+    };
   }
   const optOut = (patientId: string) =>
     account.inTx((tx) =>
-      tx.db.updateTable('patient').set({ hie_opt_out: true }).where('id', '=', patientId).execute(),
+      tx.db
+        .updateTable('patient')
+        .set({ hie_opt_out: true })
+        .where('id', '=', patientId)
+        .execute(),
     );
   const failing = (kind: SourceFailureKind, retryAfterMs?: number) =>
     account.activities({
-      begin: () => Promise.reject(new SourceFailure(kind, `lab answered badly (${kind})`, { retryAfterMs })),
+      begin: () =>
+        Promise.reject(
+          new SourceFailure(kind, `lab answered badly (${kind})`, {
+            retryAfterMs,
+          }),
+        ),
     });
   const away = (kind: SourceFailureKind) =>
-    account.activities({ begin: () => Promise.reject(new SourceFailure(kind, 'lab is away')) });
+    account.activities({
+      begin: () => Promise.reject(new SourceFailure(kind, 'lab is away')),
+    });
   const kept = (patientId: string) =>
     account.inTx((tx) =>
       tx.db
@@ -67,7 +88,9 @@ const test = queryTest.extend('querying', { scope: 'file' }, ({ account }) => {
   };
   return { ...account, begin, optOut, failing, away, kept, collect };
 });
-const failureOf = async (work: Promise<unknown>): Promise<ApplicationFailure> => {
+const failureOf = async (
+  work: Promise<unknown>,
+): Promise<ApplicationFailure> => {
   const error = await work.then(
     () => undefined,
     (reason: unknown) => reason,
@@ -81,10 +104,12 @@ test('what went otherwise when the source was asked is in the timeline once, how
   querying,
 }) => {
   const { requestId, step } = await querying.begin();
-  const notice = 'hie answered 500 to Patient/$match; the patient was searched for instead';
+  const notice =
+    'hie answered 500 to Patient/$match; the patient was searched for instead';
   const source = {
     begin: async () => ({
-      ...{ kind: 'ready' as const, notice },
+      kind: 'ready' as const,
+      notice,
       pages: (async function* () {
         yield* [];
         throw new SourceFailure('transport', 'hie broke off');
@@ -95,7 +120,11 @@ test('what went otherwise when the source was asked is in the timeline once, how
   await failureOf(runActivity(askSource, step));
   await failureOf(runActivity(askSource, step));
   const timeline = await querying.timeline(requestId);
-  expect(timeline.filter(({ kind }) => kind === 'notice').map(({ message }) => message)).toEqual([notice]);
+  expect(
+    timeline
+      .filter(({ kind }) => kind === 'notice')
+      .map(({ message }) => message),
+  ).toEqual([notice]);
 });
 
 test('a candidate that was held back is listed once, decided by a person, and taken by the next query', async ({
@@ -103,7 +132,12 @@ test('a candidate that was held back is listed once, decided by a person, and ta
 }) => {
   const { patientId, step } = await querying.begin();
   const seen: Array<Array<[string, boolean]>> = [];
-  const held = { id: 'p7', grade: 'possible' as const, agrees: ['dob'], contradicts: [] };
+  const held = {
+    id: 'p7',
+    grade: 'possible' as const,
+    agrees: ['dob'],
+    contradicts: [],
+  };
   const source: Pick<SourceConnector, 'begin'> = {
     begin: async ({ review }) => {
       seen.push([...(review?.decided ?? [])]);
@@ -113,9 +147,12 @@ test('a candidate that was held back is listed once, decided by a person, and ta
     },
   };
   const { askSource } = querying.activities(source);
-  const candidates = (...argv: string[]) => runAdminOn(querying.store, 'candidates', ...argv);
+  const candidates = (...argv: string[]) =>
+    runAdminOn(querying.store, 'candidates', ...argv);
   const list = async (...more: string[]) =>
-    (await candidates('list', '--account', querying.accountId, ...more)).document.candidates.filter(
+    (
+      await candidates('list', '--account', querying.accountId, ...more)
+    ).document.candidates.filter(
       (each: { patientId: string }) => each.patientId === patientId,
     );
   // It is listed though the query failed, and once, however often it is seen.
@@ -123,16 +160,27 @@ test('a candidate that was held back is listed once, decided by a person, and ta
   await failureOf(runActivity(askSource, step));
   const [candidate, ...others] = await list();
   expect(others).toEqual([]);
-  expect(candidate).toMatchObject({ source: 'hie', sourcePatientId: 'p7', agrees: ['dob'], status: 'open' });
+  expect(candidate).toMatchObject({
+    source: 'hie',
+    sourcePatientId: 'p7',
+    agrees: ['dob'],
+    status: 'open',
+  });
 
   const statement = ['--by', 'Ada', '--reason', 'asked the patient'];
-  expect((await candidates('accept', candidate.id, ...statement)).exitCode).toBe(0);
+  expect(
+    (await candidates('accept', candidate.id, ...statement)).exitCode,
+  ).toBe(0);
   expect(await list()).toEqual([]);
   await failureOf(runActivity(askSource, step));
-  expect((await candidates('refuse', candidate.id, ...statement)).exitCode).toBe(0);
+  expect(
+    (await candidates('refuse', candidate.id, ...statement)).exitCode,
+  ).toBe(0);
   await failureOf(runActivity(askSource, step));
   expect(seen).toEqual([[], [], [['p7', true]], [['p7', false]]]);
-  expect(await list('--all')).toMatchObject([{ id: candidate.id, status: 'refused' }]);
+  expect(await list('--all')).toMatchObject([
+    { id: candidate.id, status: 'refused' },
+  ]);
   for (const other of [patientId, 'nonsense'])
     expect((await candidates('accept', other, ...statement)).exitCode).toBe(2);
   const audited = await querying.inTx((tx) =>
@@ -145,16 +193,21 @@ test('a candidate that was held back is listed once, decided by a person, and ta
   );
   expect(audited).toEqual(
     ['acceptSourceCandidate', 'refuseSourceCandidate'].map((operation) => ({
-      ...{ actor: 'admin', operation, patient_id: patientId },
+      actor: 'admin',
+      operation,
+      patient_id: patientId,
       details: JSON.stringify({ by: 'Ada', reason: 'asked the patient' }),
     })),
   );
 });
 
 describe('a consent that is withdrawn while a query runs', () => {
-  const REASON = 'A consent of the patient excludes the hie source; nothing more is collected for this query';
+  const REASON =
+    'A consent of the patient excludes the hie source; nothing more is collected for this query';
 
-  test('keeps a late answer from being collected, and the source is told to stop', async ({ querying }) => {
+  test('keeps a late answer from being collected, and the source is told to stop', async ({
+    querying,
+  }) => {
     const { patientId, requestId, step } = await querying.begin();
     const cancelled: unknown[] = [];
     const polled: unknown[] = [];
@@ -166,7 +219,8 @@ describe('a consent that is withdrawn while a query runs', () => {
       },
       cancel: async (job: unknown) => void cancelled.push(job),
     };
-    const { askSource, collectSource, recordFailedAttempt } = querying.activities(source);
+    const { askSource, collectSource, recordFailedAttempt } =
+      querying.activities(source);
     await runActivity(askSource, step);
     await querying.optOut(patientId);
     const failure = await failureOf(runActivity(collectSource, step));
@@ -175,21 +229,35 @@ describe('a consent that is withdrawn while a query runs', () => {
       nonRetryable: true,
       message: REASON,
     });
-    expect({ cancelled, polled }).toEqual({ cancelled: [{ url: 'job-8' }], polled: [] });
-    await runActivity(recordFailedAttempt, { ...step, reason: REASON, abandoned: false });
+    expect({ cancelled, polled }).toEqual({
+      cancelled: [{ url: 'job-8' }],
+      polled: [],
+    });
+    await runActivity(recordFailedAttempt, {
+      ...step,
+      reason: REASON,
+      abandoned: false,
+    });
     expect(await querying.outcome(requestId)).toMatchObject({
       status: 'failed',
       attempts: [{ resources: 0 }],
     });
   });
 
-  test('keeps the source from being asked, also for a further attempt', async ({ querying }) => {
+  test('keeps the source from being asked, also for a further attempt', async ({
+    querying,
+  }) => {
     const { patientId, step } = await querying.begin();
     await querying.optOut(patientId);
     let calls = 0;
-    const source = { begin: async () => Promise.reject(new Error(`call ${++calls}`)) };
+    const source = {
+      begin: async () => Promise.reject(new Error(`call ${++calls}`)),
+    };
     const failure = await failureOf(
-      runActivity(querying.activities(source).askSource, { ...step, attempt: 2 }),
+      runActivity(querying.activities(source).askSource, {
+        ...step,
+        attempt: 2,
+      }),
     );
     expect([failure.message, calls]).toEqual([REASON, 0]);
   });
@@ -203,9 +271,14 @@ describe('the end of an attempt', () => {
     const ends = ['completed', 'failed'] as const;
     for (const index of orders) {
       const { requestId } = await querying.begin(SOURCE_TYPES);
-      const planned = SOURCE_TYPES.map((source, bit) => ({ source, end: ends[(index >> bit) & 1] }));
+      const planned = SOURCE_TYPES.map((source, bit) => ({
+        source,
+        end: ends[(index >> bit) & 1],
+      }));
       const { collect, record } = {
-        collect: querying.activities(sourceOf([page([observation('x')], { misattributedCount: 1 })])),
+        collect: querying.activities(
+          sourceOf([page([observation('x')], { misattributedCount: 1 })]),
+        ),
         record: querying.activities({}),
       };
       await Promise.all(
@@ -213,14 +286,22 @@ describe('the end of an attempt', () => {
           const step = querying.step(requestId, source);
           return end === 'completed'
             ? runActivity(collect.askSource, step)
-            : runActivity(record.recordFailedAttempt, { ...step, reason: 'refused', abandoned: false });
+            : runActivity(record.recordFailedAttempt, {
+                ...step,
+                reason: 'refused',
+                abandoned: false,
+              });
         }),
       );
       const completed = planned.filter(({ end }) => end === 'completed').length;
       const { status, events, told } = await querying.outcome(requestId);
-      expect(status).toBe(completed === 3 ? 'completed' : completed === 0 ? 'failed' : 'partial');
+      expect(status).toBe(
+        completed === 3 ? 'completed' : completed === 0 ? 'failed' : 'partial',
+      );
       expect(events).toHaveLength(3);
-      expect(told.filter((line) => line.startsWith('query-ended'))).toHaveLength(1);
+      expect(
+        told.filter((line) => line.startsWith('query-ended')),
+      ).toHaveLength(1);
     }
   });
 
@@ -229,19 +310,40 @@ describe('the end of an attempt', () => {
   }) => {
     const { requestId, step } = await querying.begin();
     const { recordFailedAttempt } = querying.activities({});
-    const failed = { ...step, reason: 'hie answered with HTML', abandoned: false };
+    const failed = {
+      ...step,
+      reason: 'hie answered with HTML',
+      abandoned: false,
+    };
     await runActivity(recordFailedAttempt, { ...failed, retryAfterMs: 5_000 });
     await runActivity(recordFailedAttempt, { ...failed, retryAfterMs: 5_000 });
     const due = await querying.outcome(requestId);
-    expect(due).toMatchObject({ status: 'running', events: [], attempts: [{ will_retry: true }] });
-    expect(due.told.filter((line) => line.startsWith('failed'))).toHaveLength(1);
+    expect(due).toMatchObject({
+      status: 'running',
+      events: [],
+      attempts: [{ will_retry: true }],
+    });
+    expect(due.told.filter((line) => line.startsWith('failed'))).toHaveLength(
+      1,
+    );
 
-    await runActivity(recordFailedAttempt, { ...failed, reason: 'Given up on request' });
-    await runActivity(recordFailedAttempt, { ...failed, reason: 'Given up on request' });
+    await runActivity(recordFailedAttempt, {
+      ...failed,
+      reason: 'Given up on request',
+    });
+    await runActivity(recordFailedAttempt, {
+      ...failed,
+      reason: 'Given up on request',
+    });
     const givenUp = await querying.outcome(requestId);
-    expect(givenUp).toMatchObject({ status: 'failed', attempts: [{ status: 'failed', will_retry: false }] });
+    expect(givenUp).toMatchObject({
+      status: 'failed',
+      attempts: [{ status: 'failed', will_retry: false }],
+    });
     expect(givenUp.events).toHaveLength(1);
-    expect(givenUp.told.filter((line) => line.startsWith('failed'))).toHaveLength(2);
+    expect(
+      givenUp.told.filter((line) => line.startsWith('failed')),
+    ).toHaveLength(2);
   });
 
   test('stands: a failed attempt that waits for its repetition is not completed any more', async ({
@@ -249,7 +351,10 @@ describe('the end of an attempt', () => {
   }) => {
     const { requestId, step } = await querying.begin();
     await querying.inTx(async (tx) => {
-      await failAttempt(tx, step, { reason: 'bad answer', retryAfterMs: 5_000 });
+      await failAttempt(tx, step, {
+        reason: 'bad answer',
+        retryAfterMs: 5_000,
+      });
       expect(await completeAttempt(tx, step, { note: 'late' })).toBeUndefined();
     });
     expect(await querying.outcome(requestId)).toMatchObject({
@@ -259,7 +364,10 @@ describe('the end of an attempt', () => {
   });
 
   describe('of an attempt whose job is abandoned', () => {
-    /** A source that accepts a job and acknowledges cancellations only when it is up. */
+    /**
+     * A source that accepts a job and acknowledges cancellations only when it
+     * is up.
+     */
     function stubborn(store: Store, url: string) {
       const source = { isUp: false, cancelled: [] as unknown[] };
       const connector = {
@@ -279,7 +387,9 @@ describe('the end of an attempt', () => {
       const later = async (minutes: number) => {
         await store.asSystem((tx) =>
           sql`update abandoned_job set noted_at = noted_at - make_interval(mins => ${minutes}),
-            tried_at = tried_at - make_interval(mins => ${minutes})`.execute(tx.db),
+            tried_at = tried_at - make_interval(mins => ${minutes})`.execute(
+            tx.db,
+          ),
         );
         return takeUp(cancelling);
       };
@@ -294,17 +404,27 @@ describe('the end of an attempt', () => {
       const { source, connector, later } = stubborn(querying.store, 'job-7');
       const { askSource, recordFailedAttempt } = querying.activities(connector);
       await runActivity(askSource, step);
-      const failed = { ...step, reason: 'No answer within 2 days', abandoned: true };
+      const failed = {
+        ...step,
+        reason: 'No answer within 2 days',
+        abandoned: true,
+      };
       await runActivity(recordFailedAttempt, failed);
       expect(source.cancelled).toEqual([job('job-7')]);
-      expect(await querying.outcome(step.requestId)).toMatchObject({ status: 'failed' });
+      expect(await querying.outcome(step.requestId)).toMatchObject({
+        status: 'failed',
+      });
       expect(await later(9)).toBe(0);
       expect(source.cancelled).toHaveLength(1);
       expect(await later(2)).toBe(0);
       source.isUp = true;
       expect(await later(11)).toBe(1);
       expect(await later(11)).toBe(0);
-      expect(source.cancelled).toEqual([job('job-7'), job('job-7'), job('job-7')]);
+      expect(source.cancelled).toEqual([
+        job('job-7'),
+        job('job-7'),
+        job('job-7'),
+      ]);
     });
 
     test('is cancelled by reconcile when the worker was killed before it could, or the workflow was terminated', async ({
@@ -339,20 +459,30 @@ describe('the end of an attempt', () => {
           return connector.begin();
         },
       };
-      const running = new MockActivityEnvironment({}, { logger: new DefaultLogger('ERROR') });
-      const ended = running.run(querying.activities(slow).askSource, step).catch((error: unknown) => error);
+      const running = new MockActivityEnvironment(
+        {},
+        { logger: new DefaultLogger('ERROR') },
+      );
+      const ended = running
+        .run(querying.activities(slow).askSource, step)
+        .catch((error: unknown) => error);
       await asked.passed;
       running.cancel();
       expect(await ended).toMatchObject({ name: 'CancelledFailure' });
       expect(source.cancelled).toEqual([]);
       named.open();
-      await vi.waitFor(() => expect(source.cancelled).toEqual([job('job-8')]), { timeout: 240_000 });
+      await vi.waitFor(() => expect(source.cancelled).toEqual([job('job-8')]), {
+        timeout: 240_000,
+      });
     });
   });
 });
 
 describe('two steps on one attempt (one timed out and is still at it)', () => {
-  /** A source that waits before the page of this number until the test lets it go on. */
+  /**
+   * A source that waits before the page of this number until the test lets it
+   * go on.
+   */
   function heldPages(pages: SourcePage[], before = 0) {
     const asked = closedGate();
     const held = closedGate();
@@ -370,44 +500,72 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     return {
       asked: asked.passed,
       release: held.open,
-      connector: { ...scripted, begin: async () => ({ kind: 'ready' as const, pages: slowly() }) },
+      connector: {
+        ...scripted,
+        begin: async () => ({ kind: 'ready' as const, pages: slowly() }),
+      },
     };
   }
-  const pages = [page([observation('a')]), page([observation('b'), observation('c')])];
+  const pages = [
+    page([observation('a')]),
+    page([observation('b'), observation('c')]),
+  ];
 
   test('keep each page once and count it once; the one that lost goes on from there', async ({
     querying,
   }) => {
     const { step } = await querying.begin();
     const late = heldPages(pages);
-    const twin = runActivity(querying.activities(late.connector).askSource, step);
+    const twin = runActivity(
+      querying.activities(late.connector).askSource,
+      step,
+    );
     await late.asked;
     await runActivity(querying.activities(sourceOf(pages)).askSource, step);
     late.release();
     const failure = await failureOf(twin);
-    expect(failure).toMatchObject({ type: SOURCE_FAILURE_TYPES.superseded, nonRetryable: false });
+    expect(failure).toMatchObject({
+      type: SOURCE_FAILURE_TYPES.superseded,
+      nonRetryable: false,
+    });
     const again = await runActivity(querying.activities({}).askSource, step, 2);
     expect(again).toEqual({ state: 'completed', resources: 3 });
-    const { attempts, documents, events } = await querying.outcome(step.requestId);
+    const { attempts, documents, events } = await querying.outcome(
+      step.requestId,
+    );
     expect(attempts).toMatchObject([{ pages: 2, resources: 3, documents: 0 }]);
     expect(documents).toHaveLength(2);
     expect(events).toHaveLength(2);
   });
 
-  test('keep no page twice, though both began before the first was kept', async ({ querying }) => {
+  test('keep no page twice, though both began before the first was kept', async ({
+    querying,
+  }) => {
     const { step } = await querying.begin();
-    const [slow, slower] = [heldPages(pages, 1), heldPages(pages, 0)];
-    const other = runActivity(querying.activities(slower.connector).askSource, step);
+    const slow = heldPages(pages, 1);
+    const slower = heldPages(pages, 0);
+    const other = runActivity(
+      querying.activities(slower.connector).askSource,
+      step,
+    );
     await slower.asked;
-    const first = runActivity(querying.activities(slow.connector).askSource, step);
+    const first = runActivity(
+      querying.activities(slow.connector).askSource,
+      step,
+    );
     await vi.waitFor(
-      async () => expect(await querying.outcome(step.requestId)).toMatchObject({ documents: [{}] }),
+      async () =>
+        expect(await querying.outcome(step.requestId)).toMatchObject({
+          documents: [{}],
+        }),
       {
         timeout: 240_000,
       },
     );
     slower.release();
-    expect(await failureOf(other)).toMatchObject({ type: SOURCE_FAILURE_TYPES.superseded });
+    expect(await failureOf(other)).toMatchObject({
+      type: SOURCE_FAILURE_TYPES.superseded,
+    });
     slow.release();
     expect(await first).toEqual({ state: 'completed', resources: 3 });
     const { attempts, documents } = await querying.outcome(step.requestId);
@@ -415,7 +573,9 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     expect(documents).toHaveLength(2);
   });
 
-  test('leave one job at the source: the second one is cancelled there', async ({ querying }) => {
+  test('leave one job at the source: the second one is cancelled there', async ({
+    querying,
+  }) => {
     const { step, requestId } = await querying.begin();
     const held = closedGate();
     const asked = closedGate();
@@ -431,12 +591,16 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
       });
     const twin = runActivity(accepting('job-1', held.passed).askSource, step);
     await asked.passed;
-    expect(await runActivity(accepting('job-2').askSource, step)).toEqual({ state: 'waiting' });
+    expect(await runActivity(accepting('job-2').askSource, step)).toEqual({
+      state: 'waiting',
+    });
     held.open();
     expect(await twin).toMatchObject({ state: 'waiting' });
     expect(cancelled).toEqual([{ url: 'job-1' }]);
     expect(
-      (await querying.outcome(requestId)).told.filter((line) => line.startsWith('accepted')),
+      (await querying.outcome(requestId)).told.filter((line) =>
+        line.startsWith('accepted'),
+      ),
     ).toHaveLength(1);
     const polled: unknown[] = [];
     const poll = async (job: Record<string, unknown>) => {
@@ -464,7 +628,11 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     });
     const asking = runActivity(askSource, step);
     await asked.passed;
-    await runActivity(recordFailedAttempt, { ...step, reason: 'Given up on request', abandoned: true });
+    await runActivity(recordFailedAttempt, {
+      ...step,
+      reason: 'Given up on request',
+      abandoned: true,
+    });
     held.open();
     await asking;
     expect(cancelled).toEqual([{ url: 'job-1' }]);
@@ -481,12 +649,21 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
     });
     const givingUp = await querying.inTx(async (tx) => {
       // Ending an attempt waits for this; storing a job does not.
-      await sql`select from network_query where id = ${step.requestId} for no key update`.execute(tx.db);
-      const ending = runActivity(recordFailedAttempt, { ...step, reason: 'Given up', abandoned: true });
-      const blocked = sql`select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))`;
-      await vi.waitFor(async () => expect((await blocked.execute(tx.db)).rows).toHaveLength(1), {
-        timeout: 240_000,
+      await sql`select from network_query where id = ${step.requestId} for no key update`.execute(
+        tx.db,
+      );
+      const ending = runActivity(recordFailedAttempt, {
+        ...step,
+        reason: 'Given up',
+        abandoned: true,
       });
+      const blocked = sql`select from pg_locks where not granted and pg_backend_pid() = any(pg_blocking_pids(pid))`;
+      await vi.waitFor(
+        async () => expect((await blocked.execute(tx.db)).rows).toHaveLength(1),
+        {
+          timeout: 240_000,
+        },
+      );
       await runActivity(askSource, step);
       return { ending };
     });
@@ -497,25 +674,48 @@ describe('two steps on one attempt (one timed out and is still at it)', () => {
   test('keep nothing once the attempt was given up', async ({ querying }) => {
     const { step } = await querying.begin();
     const late = heldPages(pages);
-    const { askSource, recordFailedAttempt } = querying.activities(late.connector);
+    const { askSource, recordFailedAttempt } = querying.activities(
+      late.connector,
+    );
     const twin = runActivity(askSource, step);
     await late.asked;
-    await runActivity(recordFailedAttempt, { ...step, reason: 'Given up on request', abandoned: false });
+    await runActivity(recordFailedAttempt, {
+      ...step,
+      reason: 'Given up on request',
+      abandoned: false,
+    });
     late.release();
     await failureOf(twin);
     const failure = await failureOf(runActivity(askSource, step, 2));
-    expect(failure).toMatchObject({ type: SOURCE_FAILURE_TYPES.superseded, nonRetryable: true });
-    const { status, resources, documents, attempts } = await querying.outcome(step.requestId);
-    expect({ status, resources, documents }).toEqual({ status: 'failed', resources: [], documents: [] });
-    expect(attempts).toMatchObject([{ status: 'failed', pages: 0, resources: 0 }]);
+    expect(failure).toMatchObject({
+      type: SOURCE_FAILURE_TYPES.superseded,
+      nonRetryable: true,
+    });
+    const { status, resources, documents, attempts } = await querying.outcome(
+      step.requestId,
+    );
+    expect({ status, resources, documents }).toEqual({
+      status: 'failed',
+      resources: [],
+      documents: [],
+    });
+    expect(attempts).toMatchObject([
+      { status: 'failed', pages: 0, resources: 0 },
+    ]);
   });
 });
 
 describe('a further attempt', () => {
-  test('is opened once, after the newest, whichever run opens it', async ({ querying }) => {
+  test('is opened once, after the newest, whichever run opens it', async ({
+    querying,
+  }) => {
     const { step } = await querying.begin(['hie', 'lab']);
     const { recordFailedAttempt, openNextAttempt } = querying.activities({});
-    await runActivity(recordFailedAttempt, { ...step, reason: 'refused', abandoned: false });
+    await runActivity(recordFailedAttempt, {
+      ...step,
+      reason: 'refused',
+      abandoned: false,
+    });
     // A run that does not know the source counts from nothing.
     const other = { ...step, run: 1, attempt: 1 };
     expect(await runActivity(openNextAttempt, other)).toEqual({ attempt: 2 });
@@ -530,7 +730,8 @@ describe('a further attempt', () => {
 
   test('announces first data only once in a query', async ({ querying }) => {
     const { step, requestId } = await querying.begin();
-    const [first, second] = [page([observation('a')]), page([observation('b')])];
+    const first = page([observation('a')]);
+    const second = page([observation('b')]);
     const broken = {
       begin: async () => ({
         kind: 'ready' as const,
@@ -542,8 +743,16 @@ describe('a further attempt', () => {
     };
     const { askSource, recordFailedAttempt } = querying.activities(broken);
     await failureOf(runActivity(askSource, step));
-    await runActivity(recordFailedAttempt, { ...step, reason: 'x', abandoned: false, retryAfterMs: 1 });
-    await runActivity(querying.activities(sourceOf([first, second])).askSource, { ...step, attempt: 2 });
+    await runActivity(recordFailedAttempt, {
+      ...step,
+      reason: 'x',
+      abandoned: false,
+      retryAfterMs: 1,
+    });
+    await runActivity(
+      querying.activities(sourceOf([first, second])).askSource,
+      { ...step, attempt: 2 },
+    );
     const { events, status, attempts } = await querying.outcome(requestId);
     expect(events.map(({ fact_key }) => fact_key)).toEqual([
       `network-query.hie.first-data-ready/${requestId}`,
@@ -569,17 +778,27 @@ describe('what a source says when it does not answer as asked', () => {
     '%s has its type and is told in the timeline',
     async ([kind, type, nonRetryable], { querying }) => {
       const { step } = await querying.begin(['lab']);
-      const failure = await failureOf(runActivity(querying.failing(kind).askSource, step));
-      expect(failure).toMatchObject({ type, nonRetryable, message: `lab answered badly (${kind})` });
+      const failure = await failureOf(
+        runActivity(querying.failing(kind).askSource, step),
+      );
+      expect(failure).toMatchObject({
+        type,
+        nonRetryable,
+        message: `lab answered badly (${kind})`,
+      });
       expect((await querying.outcome(step.requestId)).told).toContain(
         `call-failed: Call 1: lab answered badly (${kind})`,
       );
     },
   );
 
-  test('its Retry-After is when the same call is made again', async ({ querying }) => {
+  test('its Retry-After is when the same call is made again', async ({
+    querying,
+  }) => {
     const { step } = await querying.begin(['lab']);
-    const failure = await failureOf(runActivity(querying.failing('rate-limited', 7_000).askSource, step));
+    const failure = await failureOf(
+      runActivity(querying.failing('rate-limited', 7_000).askSource, step),
+    );
     expect(failure.nextRetryDelay).toBe(7_000);
     expect((await querying.outcome(step.requestId)).told).toContain(
       'call-failed: Call 1: lab answered badly (rate-limited); asked to wait 7 s',
@@ -590,9 +809,15 @@ describe('what a source says when it does not answer as asked', () => {
     querying,
   }) => {
     const { step, requestId } = await querying.begin(['lab']);
-    const broken = querying.activities({ begin: () => Promise.reject(new Error('the database is away')) });
-    await expect(runActivity(broken.askSource, step, 99)).rejects.toThrow('the database is away');
-    const failure = await failureOf(runActivity(querying.failing('transport').askSource, step, 100));
+    const broken = querying.activities({
+      begin: () => Promise.reject(new Error('the database is away')),
+    });
+    await expect(runActivity(broken.askSource, step, 99)).rejects.toThrow(
+      'the database is away',
+    );
+    const failure = await failureOf(
+      runActivity(querying.failing('transport').askSource, step, 100),
+    );
     expect(failure.nonRetryable).toBe(false);
     expect((await querying.outcome(requestId)).told).toContain(
       'call-failed: Call 1: lab answered badly (transport)',
@@ -601,12 +826,20 @@ describe('what a source says when it does not answer as asked', () => {
 });
 
 describe('a source that is away for long', () => {
-  /** Calls the source as the workflow does, until the step returns a wait that the workflow makes. */
-  async function untilHeld({ askSource }: ReturnType<QueryAccount['activities']>, step: SourceStepInput) {
+  /**
+   * Calls the source as the workflow does, until the step returns a wait that
+   * the workflow makes.
+   */
+  async function untilHeld(
+    { askSource }: ReturnType<QueryAccount['activities']>,
+    step: SourceStepInput,
+  ) {
     for (let call = 1; call < 20; call++) {
-      const held = await runActivity(askSource, step).catch((error: unknown) => {
-        expect(error).toMatchObject({ nonRetryable: false });
-      });
+      const held = await runActivity(askSource, step).catch(
+        (error: unknown) => {
+          expect(error).toMatchObject({ nonRetryable: false });
+        },
+      );
       if (held !== undefined) return held;
     }
     throw new Error('the source was called twenty times in a row');
@@ -617,9 +850,14 @@ describe('a source that is away for long', () => {
     async (kind, { querying }) => {
       const { step, requestId } = await querying.begin(['lab']);
       const held = await untilHeld(querying.away(kind), step);
-      expect(held).toMatchObject({ state: 'waiting', held: { reason: 'lab is away' } });
+      expect(held).toMatchObject({
+        state: 'waiting',
+        held: { reason: 'lab is away' },
+      });
       const { attempts } = await querying.view(requestId);
-      expect(attempts).toMatchObject([{ status: 'running', waiting: { reason: 'lab is away' } }]);
+      expect(attempts).toMatchObject([
+        { status: 'running', waiting: { reason: 'lab is away' } },
+      ]);
       const timeline = await querying.timeline(requestId);
       expect(timeline.at(-1)).toMatchObject({
         kind: 'waiting',
@@ -630,43 +868,68 @@ describe('a source that is away for long', () => {
     },
   );
 
-  test('adds one entry to the timeline, however long it is away', async ({ querying }) => {
+  test('adds one entry to the timeline, however long it is away', async ({
+    querying,
+  }) => {
     const { step, requestId } = await querying.begin(['lab']);
     const source = querying.away('denied');
     await untilHeld(source, step);
     const before = await querying.timeline(requestId);
     for (let call = 0; call < 30; call++)
-      expect(await runActivity(source.collectSource, step)).toMatchObject({ held: {} });
+      expect(await runActivity(source.collectSource, step)).toMatchObject({
+        held: {},
+      });
     const after = await querying.timeline(requestId);
     expect(after).toHaveLength(before.length);
     expect(after.at(-1)?.message).not.toBe(before.at(-1)?.message);
   });
 
-  test('is asked as usual when it is back, and its failed calls count no more', async ({ querying }) => {
+  test('is asked as usual when it is back, and its failed calls count no more', async ({
+    querying,
+  }) => {
     const { step, requestId } = await querying.begin(['lab']);
     await untilHeld(querying.away('transport'), step);
     const accepting = querying.activities({
       begin: async () => ({ kind: 'accepted', job: { url: 'job-1' } }),
-      poll: () => Promise.reject(new SourceFailure('transport', 'lab is away again')),
+      poll: () =>
+        Promise.reject(new SourceFailure('transport', 'lab is away again')),
     });
-    expect(await runActivity(accepting.collectSource, step)).toEqual({ state: 'waiting' });
-    expect((await querying.view(requestId)).attempts[0]?.waiting).toBeUndefined();
+    expect(await runActivity(accepting.collectSource, step)).toEqual({
+      state: 'waiting',
+    });
+    expect(
+      (await querying.view(requestId)).attempts[0]?.waiting,
+    ).toBeUndefined();
     await failureOf(runActivity(accepting.collectSource, step));
-    expect((await querying.outcome(requestId)).told).toContain('call-failed: Call 1: lab is away again');
-    const pending = querying.activities({ poll: async (job) => ({ kind: 'pending', job }) });
+    expect((await querying.outcome(requestId)).told).toContain(
+      'call-failed: Call 1: lab is away again',
+    );
+    const pending = querying.activities({
+      poll: async (job) => ({ kind: 'pending', job }),
+    });
     await runActivity(pending.collectSource, step);
     await failureOf(runActivity(accepting.collectSource, step));
-    expect((await querying.outcome(requestId)).told.filter((line) => line.includes('Call 2'))).toEqual([
-      'call-failed: Call 2: lab is away',
-    ]);
+    expect(
+      (await querying.outcome(requestId)).told.filter((line) =>
+        line.includes('Call 2'),
+      ),
+    ).toEqual(['call-failed: Call 2: lab is away']);
   });
 
   test('with a Retry-After is not called before that', async ({ querying }) => {
     const { step } = await querying.begin(['lab']);
     const { askSource } = querying.activities({
-      begin: () => Promise.reject(new SourceFailure('rate-limited', 'busy', { retryAfterMs: 7_200_000 })),
+      begin: () =>
+        Promise.reject(
+          new SourceFailure('rate-limited', 'busy', {
+            retryAfterMs: 7_200_000,
+          }),
+        ),
     });
-    expect(await runActivity(askSource, step)).toMatchObject({ retryAfterMs: 7_200_000, held: {} });
+    expect(await runActivity(askSource, step)).toMatchObject({
+      retryAfterMs: 7_200_000,
+      held: {},
+    });
   });
 });
 
@@ -682,16 +945,26 @@ describe('what was collected', () => {
         .where('id', '=', row?.document_id ?? '')
         .executeTakeFirst(),
     );
-    expect(row?.content).toMatchObject({ id: 'a', meta: { source: document?.file_name } });
+    expect(row?.content).toMatchObject({
+      id: 'a',
+      meta: { source: document?.file_name },
+    });
     const bytes = await querying.blobs.read(document?.blob_ref ?? '');
     expect(JSON.parse(bytes.toString())).toMatchObject([{ id: 'a' }]);
   });
 
-  test('says what could not be fetched of what it refers to, and why', async ({ querying }) => {
+  test('says what could not be fetched of what it refers to, and why', async ({
+    querying,
+  }) => {
     const { patientId } = await querying.begin();
     const requestId = await querying.addQuery(patientId, ['lab']);
-    const unreachable = { count: 2, reason: 'lab answered 503 to a Practitioner' };
-    const { askSource } = querying.activities(sourceOf([page([observation('a')], { unreachable })]));
+    const unreachable = {
+      count: 2,
+      reason: 'lab answered 503 to a Practitioner',
+    };
+    const { askSource } = querying.activities(
+      sourceOf([page([observation('a')], { unreachable })]),
+    );
     await runActivity(askSource, querying.step(requestId, 'lab'));
     expect((await querying.outcome(requestId)).told).toContain(
       'incomplete: 2 organizations, practitioners or locations could not be fetched (lab answered 503 to a Practitioner)',
@@ -703,13 +976,21 @@ describe('what was collected', () => {
   }) => {
     const { patientId } = await querying.begin();
     const requestId = await querying.addQuery(patientId, ['lab']);
-    const reported = { gaps: ['the source reports an error (timeout)'], warnings: ['the source warns'] };
-    const pages = [page([observation('a')], { reported }), page([observation('b')], { reported })];
+    const reported = {
+      gaps: ['the source reports an error (timeout)'],
+      warnings: ['the source warns'],
+    };
+    const pages = [
+      page([observation('a')], { reported }),
+      page([observation('b')], { reported }),
+    ];
     const { askSource } = querying.activities(sourceOf(pages));
     await runActivity(askSource, querying.step(requestId, 'lab'));
     const { told } = await querying.outcome(requestId);
     expect(told).toContain('incomplete: the source reports an error (timeout)');
-    expect(told.filter((line) => line.includes('warns'))).toEqual(['notice: the source warns']);
+    expect(told.filter((line) => line.includes('warns'))).toEqual([
+      'notice: the source warns',
+    ]);
     const standing = await querying.inTx((tx) =>
       tx.db
         .selectFrom('network_query_timeline')
@@ -720,14 +1001,20 @@ describe('what was collected', () => {
         .execute(),
     );
     expect(standing.map(({ is_gap }) => is_gap)).toContain(true);
-    expect(standing.find(({ message }) => message.includes('warns'))?.is_gap).toBe(false);
+    expect(
+      standing.find(({ message }) => message.includes('warns'))?.is_gap,
+    ).toBe(false);
   });
 
-  test('names a resource that was left out because it is too large', async ({ querying }) => {
+  test('names a resource that was left out because it is too large', async ({
+    querying,
+  }) => {
     const { patientId } = await querying.begin();
     const requestId = await querying.addQuery(patientId, ['lab']);
     const leftOut = ['DiagnosticReport/scan'];
-    const { askSource } = querying.activities(sourceOf([page([observation('a')], { leftOut })]));
+    const { askSource } = querying.activities(
+      sourceOf([page([observation('a')], { leftOut })]),
+    );
     await runActivity(askSource, querying.step(requestId, 'lab'));
     expect((await querying.outcome(requestId)).told).toContain(
       'incomplete: 1 resource larger than a page may be left out (DiagnosticReport/scan)',
@@ -744,14 +1031,23 @@ describe('what was collected', () => {
       async function* chunks() {
         readings += 1;
         yield Buffer.from('%PDF');
-        if (readings <= failures) throw new SourceFailure('transport', 'lab dropped the connection');
+        if (readings <= failures)
+          throw new SourceFailure('transport', 'lab dropped the connection');
         yield Buffer.from('-1.7');
       }
       return {
-        largeAttachment: { documentReferenceId: `d${failures}`, contentType: 'application/pdf', chunks },
+        largeAttachment: {
+          documentReferenceId: `d${failures}`,
+          contentType: 'application/pdf',
+          chunks,
+        },
       };
     };
-    const pages = [page([observation('a')]), page([], large(1)), page([], large(2))];
+    const pages = [
+      page([observation('a')]),
+      page([], large(1)),
+      page([], large(2)),
+    ];
     const { askSource } = querying.activities(sourceOf(pages));
     await runActivity(askSource, querying.step(requestId, 'lab'));
     const stored = await querying.inTx((tx) =>
@@ -763,10 +1059,14 @@ describe('what was collected', () => {
         .execute(),
     );
     expect(stored).toMatchObject([{ source_document_id: 'd1', size_bytes: 8 }]);
-    expect((await querying.outcome(requestId)).told).toContain('incomplete: 1 document could not be fetched');
+    expect((await querying.outcome(requestId)).told).toContain(
+      'incomplete: 1 document could not be fetched',
+    );
   });
 
-  test('is counted as the documents that a person can get', async ({ querying }) => {
+  test('is counted as the documents that a person can get', async ({
+    querying,
+  }) => {
     const { patientId, requestId, step } = await querying.begin();
     const file = (documentReferenceId: string, text: string) => ({
       documentReferenceId,
@@ -780,12 +1080,17 @@ describe('what was collected', () => {
       file('d2', 'note'),
     ];
     const { askSource } = querying.activities(
-      sourceOf([page([observation('a')], { attachments }), page([observation('b')])]),
+      sourceOf([
+        page([observation('a')], { attachments }),
+        page([observation('b')]),
+      ]),
     );
     await runActivity(askSource, step);
     const { listed, kept } = await querying.inTx(async (tx) => ({
       listed: await listDocuments(tx, patientId),
-      kept: (await readRecordCompleteness(tx, patientId)).sources.find(({ source }) => source === 'hie'),
+      kept: (await readRecordCompleteness(tx, patientId)).sources.find(
+        ({ source }) => source === 'hie',
+      ),
     }));
     expect(listed).toHaveLength(3);
     expect(kept?.documents).toBe(3);
@@ -794,51 +1099,80 @@ describe('what was collected', () => {
     );
   });
 
-  test('stays as it is when the same comes again, and is replaced by newer content', async ({ querying }) => {
+  test('stays as it is when the same comes again, and is replaced by newer content', async ({
+    querying,
+  }) => {
     const { patientId } = await querying.begin();
-    await querying.collect(patientId, [page([observation('a'), observation('b')])]);
+    await querying.collect(patientId, [
+      page([observation('a'), observation('b')]),
+    ]);
     const before = await querying.kept(patientId);
-    await querying.collect(patientId, [page([observation('a'), observation('b', 'corrected')])]);
+    await querying.collect(patientId, [
+      page([observation('a'), observation('b', 'corrected')]),
+    ]);
     const after = await querying.kept(patientId);
     expect(after).toHaveLength(2);
     expect(after[0]).toEqual(before[0]);
-    expect(after[1]).toMatchObject({ content: { code: { text: 'corrected' } } });
+    expect(after[1]).toMatchObject({
+      content: { code: { text: 'corrected' } },
+    });
     expect(after[1]?.document_id).not.toBe(before[1]?.document_id);
   });
 
   const odd = fc.string({
     unit: fc.oneof(
-      fc.constantFrom('\u0000', '\\', '\\u0000', 'u0000', '"', '\ud83d', '\ude00', '😀', 'é'),
+      fc.constantFrom(
+        '\u0000',
+        '\\',
+        '\\u0000',
+        'u0000',
+        '"',
+        '\ud83d',
+        '\ude00',
+        '😀',
+        'é',
+      ),
       fc.string({ unit: anyCharacter, maxLength: 2 }),
     ),
     maxLength: 20,
   });
   const texts = propertyOf([odd], { numRuns: 200 });
-  test(texts.named('keeps any text, but for NUL and halves of pairs'), async ({ querying }) => {
-    const { patientId } = await querying.begin();
-    await querying.collect(patientId, [page([observation('a')])]);
-    const documentId = (await querying.kept(patientId))[0]?.document_id ?? '';
-    await texts.holds(async (text) => {
-      const [row] = await querying.inTx(async (tx) => {
-        const sha256 = Buffer.from(text, 'utf16le').toString('hex').padEnd(64, '0').slice(0, 64);
-        const resource = {
-          resourceType: 'Observation',
-          sourceId: 'odd',
-          sha256,
-          json: JSON.stringify({ text }),
-          revision: '',
-        };
-        await tx.db.deleteFrom('patient_resource').where('patient_id', '=', patientId).execute();
-        await upsertResources(tx, { patientId, source: 'lab', documentId }, [resource]);
-        return tx.db
-          .selectFrom('patient_resource')
-          .select('content')
-          .where('patient_id', '=', patientId)
-          .execute();
+  test(
+    texts.named('keeps any text, but for NUL and halves of pairs'),
+    async ({ querying }) => {
+      const { patientId } = await querying.begin();
+      await querying.collect(patientId, [page([observation('a')])]);
+      const documentId = (await querying.kept(patientId))[0]?.document_id ?? '';
+      await texts.holds(async (text) => {
+        const [row] = await querying.inTx(async (tx) => {
+          const sha256 = Buffer.from(text, 'utf16le')
+            .toString('hex')
+            .padEnd(64, '0')
+            .slice(0, 64);
+          const resource = {
+            resourceType: 'Observation',
+            sourceId: 'odd',
+            sha256,
+            json: JSON.stringify({ text }),
+            revision: '',
+          };
+          await tx.db
+            .deleteFrom('patient_resource')
+            .where('patient_id', '=', patientId)
+            .execute();
+          await upsertResources(tx, { patientId, source: 'lab', documentId }, [
+            resource,
+          ]);
+          return tx.db
+            .selectFrom('patient_resource')
+            .select('content')
+            .where('patient_id', '=', patientId)
+            .execute();
+        });
+        expect(row?.content).toEqual({ text: plain(text) });
       });
-      expect(row?.content).toEqual({ text: plain(text) });
-    });
-  });
+    },
+  );
 
   test('a fault of ours while the record is merged is no bad answer: the answer is stored, and merged when we can', async ({
     querying,
@@ -848,36 +1182,52 @@ describe('what was collected', () => {
     const broken = {
       merge: () => Promise.reject(new RangeError('Invalid time value')),
     } as unknown as RecordKeeper;
-    const asked = runActivity(querying.activities(source, { records: broken }).askSource, step);
+    const asked = runActivity(
+      querying.activities(source, { records: broken }).askSource,
+      step,
+    );
     await expect(asked).rejects.toMatchObject({
       type: MERGE_FAILED,
       nonRetryable: false,
-      message: 'The answer is stored, but the exchange could not merge it into the record',
+      message:
+        'The answer is stored, but the exchange could not merge it into the record',
     });
     expect(await querying.kept(patientId)).toHaveLength(1);
-    expect(await runActivity(querying.activities({}).askSource, step)).toMatchObject({
+    expect(
+      await runActivity(querying.activities({}).askSource, step),
+    ).toMatchObject({
       state: 'completed',
       resources: 1,
     });
-    expect((await querying.view(requestId)).attempts).toMatchObject([{ status: 'completed' }]);
+    expect((await querying.view(requestId)).attempts).toMatchObject([
+      { status: 'completed' },
+    ]);
   });
 
   test.for<[string, SourcePage]>([
     ['an id that is no text for a database', page([observation('a\u0000b')])],
     [
       'nesting without end',
-      { ...page([]), resources: [Object.assign(observation('a'), { code: deep(50_000) })] },
+      {
+        ...page([]),
+        resources: [Object.assign(observation('a'), { code: deep(50_000) })],
+      },
     ],
-  ])('%s is a bad answer of the source, not a fault of ours', async ([_, unkeepable], { querying }) => {
-    const { patientId, requestId } = await querying.begin(['lab']);
-    const { askSource } = querying.activities(sourceOf([unkeepable]));
-    const failure = await failureOf(runActivity(askSource, querying.step(requestId, 'lab')));
-    expect(failure).toMatchObject({
-      type: SOURCE_FAILURE_TYPES.badAnswer,
-      message: 'lab sent data that cannot be stored',
-    });
-    expect(await querying.kept(patientId)).toEqual([]);
-  });
+  ])(
+    '%s is a bad answer of the source, not a fault of ours',
+    async ([_, unkeepable], { querying }) => {
+      const { patientId, requestId } = await querying.begin(['lab']);
+      const { askSource } = querying.activities(sourceOf([unkeepable]));
+      const failure = await failureOf(
+        runActivity(askSource, querying.step(requestId, 'lab')),
+      );
+      expect(failure).toMatchObject({
+        type: SOURCE_FAILURE_TYPES.badAnswer,
+        message: 'lab sent data that cannot be stored',
+      });
+      expect(await querying.kept(patientId)).toEqual([]);
+    },
+  );
 });
 
 function deep(levels: number): object {
@@ -888,4 +1238,9 @@ function deep(levels: number): object {
 
 /** Without NUL and halves of pairs. */
 const plain = (text: string): string =>
-  [...text].filter((character) => character !== '\u0000' && !/^[\ud800-\udfff]$/.test(character)).join('');
+  [...text]
+    .filter(
+      (character) =>
+        character !== '\u0000' && !/^[\ud800-\udfff]$/.test(character),
+    )
+    .join('');

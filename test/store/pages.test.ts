@@ -13,29 +13,45 @@ import { propertyOf } from '../support/property.ts';
 
 const accountId = uuidv4();
 const cohortId = uuidv4();
-const test = storeTest.extend('undone', { scope: 'file' }, async ({ store }) => {
-  await store.asSystem((tx) => insertAccount(tx, { id: accountId, name: 'Pages', settings: {} }));
-  await store.asAccount(accountId, (tx) =>
-    sql`insert into cohort (id, account_id, name, description, color, purpose_of_use, settings)
-        values (${cohortId}, ${accountId}, 'Pages', '', 'white', 'treatment', '{}')`.execute(tx.db),
-  );
-  /** Leaves the database as it was. */
-  async function undone(work: (tx: AccountTx) => Promise<void>): Promise<void> {
-    await store
-      .asAccount(accountId, async (tx) => {
-        await work(tx);
-        throw new RolledBack();
-      })
-      .catch((error: unknown) => {
-        if (!(error instanceof RolledBack)) throw error;
-      });
-  }
-  return undone;
-});
+const test = storeTest.extend(
+  'undone',
+  { scope: 'file' },
+  async ({ store }) => {
+    await store.asSystem((tx) =>
+      insertAccount(tx, { id: accountId, name: 'Pages', settings: {} }),
+    );
+    await store.asAccount(accountId, (tx) =>
+      sql`insert into cohort (id, account_id, name, description, color, purpose_of_use, settings)
+        values (${cohortId}, ${accountId}, 'Pages', '', 'white', 'treatment', '{}')`.execute(
+        tx.db,
+      ),
+    );
+    /** Leaves the database as it was. */
+    async function undone(
+      work: (tx: AccountTx) => Promise<void>,
+    ): Promise<void> {
+      await store
+        .asAccount(accountId, async (tx) => {
+          await work(tx);
+          throw new RolledBack();
+        })
+        .catch((error: unknown) => {
+          if (!(error instanceof RolledBack)) throw error;
+        });
+    }
+    return undone;
+  },
+);
 class RolledBack extends Error {}
 
-/** Adds patients to account and cohort; `seconds` are when they were created, so several at the same instant. */
-async function add(tx: AccountTx, seconds: readonly number[]): Promise<string[]> {
+/**
+ * Adds patients to account and cohort; `seconds` are when they were created, so
+ * several at the same instant.
+ */
+async function add(
+  tx: AccountTx,
+  seconds: readonly number[],
+): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     with added as (
       insert into patient (id, account_id, first_names, last_names, dob, gender, addresses, facility_ids, created_at)
@@ -43,11 +59,14 @@ async function add(tx: AccountTx, seconds: readonly number[]): Promise<string[]>
              timestamptz '2026-01-01 00:00:00.123456Z' + second * interval '1 microsecond'
       from unnest(${seconds}::int[]) second returning id)
     insert into cohort_member (account_id, cohort_id, patient_id)
-    select ${accountId}, ${cohortId}, id from added returning patient_id as id`.execute(tx.db);
+    select ${accountId}, ${cohortId}, id from added returning patient_id as id`.execute(
+    tx.db,
+  );
   return rows.map(({ id }) => id);
 }
 
-const remove = (tx: AccountTx, id: string) => sql`delete from patient where id = ${id}`.execute(tx.db);
+const remove = (tx: AccountTx, id: string) =>
+  sql`delete from patient where id = ${id}`.execute(tx.db);
 
 const direction = fc.constantFrom('asc' as const, 'desc' as const);
 const sorts = fc.oneof(
@@ -58,7 +77,8 @@ const sorts = fc.oneof(
     { column: 'id', direction: b },
   ]),
 );
-const instants = (max: number) => fc.array(fc.nat({ max: 4 }), { maxLength: max });
+const instants = (max: number) =>
+  fc.array(fc.nat({ max: 4 }), { maxLength: max });
 
 const walks = propertyOf(
   [
@@ -99,7 +119,8 @@ test(
         let page = await readOne({});
         expect(page.previous).toBeUndefined();
         forward.push(...stayed(page.items));
-        // New ones may come faster than one page takes, so they end with the walk.
+        // New ones may come faster than one page takes, so they end with the
+        // walk.
         for (let walked = 0; page.next !== undefined; walked += 1) {
           if (walked === 8) arrivals = [[]];
           page = await readOne({ from: page.next });
@@ -124,22 +145,40 @@ test('a page whose items are all gone still leads back', async ({ undone }) => {
     const sort: SortBy[] = [{ column: 'createdAt', direction: 'asc' }];
     const first = await listPatients(tx, {}, { sort, count: 2 });
     await remove(tx, ids[2] ?? '');
-    const second = await listPatients(tx, {}, { sort, count: 2, from: first.next });
+    const second = await listPatients(
+      tx,
+      {},
+      { sort, count: 2, from: first.next },
+    );
     expect([second.items, second.next]).toEqual([[], undefined]);
-    const back = await listPatients(tx, {}, { sort, count: 2, to: second.previous });
+    const back = await listPatients(
+      tx,
+      {},
+      { sort, count: 2, to: second.previous },
+    );
     expect(back.items.map(({ id }) => id)).toEqual(ids.slice(0, 2));
     expect(back.next).toBeUndefined();
   });
 });
 
-test('a total is exact up to 10,000; above, it says that there are more', async ({ undone }) => {
+test('a total is exact up to 10,000; above, it says that there are more', async ({
+  undone,
+}) => {
   await undone(async (tx) => {
-    const read = () => listPatients(tx, {}, { sort: [{ column: 'id', direction: 'asc' }], count: 1 });
+    const read = () =>
+      listPatients(
+        tx,
+        {},
+        { sort: [{ column: 'id', direction: 'asc' }], count: 1 },
+      );
     await add(
       tx,
       Array.from({ length: 10_000 }, () => 0),
     );
-    expect(await read()).toMatchObject({ total: 10_000, isTotalMinimum: false });
+    expect(await read()).toMatchObject({
+      total: 10_000,
+      isTotalMinimum: false,
+    });
     await add(tx, [0]);
     expect(await read()).toMatchObject({ total: 10_000, isTotalMinimum: true });
   });

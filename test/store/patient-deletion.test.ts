@@ -9,19 +9,25 @@ const PATIENTS = 3_000;
 /** Rows of a table, or of its indexes, that deleting a patient may read. */
 const READ_MAX = 50;
 
-const test = gatewayTest.extend('admin', { scope: 'file' }, async ({ gateway }, { onCleanup }) => {
-  const admin = new pg.Client({ connectionString: gateway.databaseUrl });
-  await admin.connect();
-  onCleanup(() => admin.end());
-  return admin;
-});
+const test = gatewayTest.extend(
+  'admin',
+  { scope: 'file' },
+  async ({ gateway }, { onCleanup }) => {
+    const admin = new pg.Client({ connectionString: gateway.databaseUrl });
+    await admin.connect();
+    onCleanup(() => admin.end());
+    return admin;
+  },
+);
 
 test('what deleting a patient reads does not grow with the other patients and what is kept about them', async ({
   gateway,
   account,
   admin,
 }) => {
-  const cohortId = (await account.call('POST', 'cohort', { name: 'All' })).json().id;
+  const cohortId = (
+    await account.call('POST', 'cohort', { name: 'All' })
+  ).json().id;
   await shareAmong(admin, { ...account, cohortId }, 1);
   await growTo(admin, 0, PATIENTS);
   // As many POSTs with an idempotency key as a busy account sends in a day.
@@ -36,19 +42,32 @@ test('what deleting a patient reads does not grow with the other patients and wh
         from pg_stat_xact_user_tables`.execute(tx.db);
       return new Map(rows.map((row) => [row.name, row.read]));
     };
-    const { id = '' } = (await tx.db.selectFrom('patient').select('id').limit(1).executeTakeFirst()) ?? {};
+    const { id = '' } =
+      (await tx.db
+        .selectFrom('patient')
+        .select('id')
+        .limit(1)
+        .executeTakeFirst()) ?? {};
     const before = await readSoFar();
     await deletePatient(tx, id, () => undefined);
-    return [...(await readSoFar())].map(([name, count]) => ({ name, read: count - (before.get(name) ?? 0) }));
+    return [...(await readSoFar())].map(([name, count]) => ({
+      name,
+      read: count - (before.get(name) ?? 0),
+    }));
   });
   expect(read.find(({ name }) => name === 'patient')?.read).toBeGreaterThan(0);
   expect(read.filter((table) => table.read > READ_MAX)).toEqual([]);
 });
 
-/** Deleting a webhook destination is rare, and its events are many. Accounts are never deleted. */
+/**
+ * Deleting a webhook destination is rare, and its events are many. Accounts are
+ * never deleted.
+ */
 const READS_ALL = ['event event_destination_id_fkey'];
 
-test('rows that go with another row are found by an index', async ({ gateway }) => {
+test('rows that go with another row are found by an index', async ({
+  gateway,
+}) => {
   const { rows } = await gateway.store.asSystem((tx) =>
     sql<{ key: string }>`
       select conrelid::regclass || ' ' || conname as key from pg_constraint

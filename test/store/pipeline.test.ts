@@ -2,7 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
-import { later, together } from '../../src/exchange/platform/database/pipeline.ts';
+import {
+  later,
+  together,
+} from '../../src/exchange/platform/database/pipeline.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { querySql } from '../support/postgres-tools.ts';
 
@@ -20,7 +23,9 @@ async function openStore() {
   });
   const ids = () =>
     store.asSystem(async ({ db }) =>
-      (await sql<{ id: number }>`select id from note order by id`.execute(db)).rows.map(({ id }) => id),
+      (
+        await sql<{ id: number }>`select id from note order by id`.execute(db)
+      ).rows.map(({ id }) => id),
     );
   return { store, databaseUrl, ids };
 }
@@ -75,7 +80,10 @@ test('work that throws takes back what was to be sent later, and the connection 
 test('a transaction whose role cannot be set runs nothing', async () => {
   const { databaseUrl, ids } = await openStore();
   const login = `stranger_${randomBytes(6).toString('hex')}`;
-  await querySql(databaseUrl, `create role ${login} login password 'x'; grant all on note to ${login}`);
+  await querySql(
+    databaseUrl,
+    `create role ${login} login password 'x'; grant all on note to ${login}`,
+  );
   const address = new URL(databaseUrl);
   Object.assign(address, { username: login, password: 'x' });
   const store = createStore({ databaseUrl: address.href, poolMax: 1 });
@@ -83,9 +91,9 @@ test('a transaction whose role cannot be set runs nothing', async () => {
     await store.close();
     await querySql(databaseUrl, `drop owned by ${login}; drop role ${login}`);
   });
-  await expect(store.asSystem((tx) => insert(1).execute(later(tx)))).rejects.toThrow(
-    'permission denied to set role',
-  );
+  await expect(
+    store.asSystem((tx) => insert(1).execute(later(tx))),
+  ).rejects.toThrow('permission denied to set role');
   expect(await ids()).toEqual([]);
 });
 
@@ -94,9 +102,16 @@ test('what is waited for together runs in the order of the calls, each with its 
   const count = sql<{ notes: number }>`select count(*)::int as notes from note`;
   const seen = await store.asSystem(async (tx) => {
     const db = together(tx);
-    const all = [count.execute(db), insert(1).execute(db), count.execute(db), insert(2).execute(db)];
+    const all = [
+      count.execute(db),
+      insert(1).execute(db),
+      count.execute(db),
+      insert(2).execute(db),
+    ];
     await Promise.all(all);
-    return (await Promise.all([all[0], all[2], count.execute(tx.db)])).map((each) => each?.rows[0]);
+    return (await Promise.all([all[0], all[2], count.execute(tx.db)])).map(
+      (each) => each?.rows[0],
+    );
   });
   expect(seen).toEqual([{ notes: 0 }, { notes: 1 }, { notes: 2 }]);
   expect(await ids()).toEqual([1, 2]);

@@ -11,27 +11,54 @@ import {
   countConsolidated,
 } from '../../src/exchange/records/reading/read-consolidated.ts';
 import { withOurAddresses } from '../../src/exchange/records/rules/attachment-addresses.ts';
-import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../support/deliveries.ts';
+import {
+  deliveriesOf,
+  delivery,
+  patientIdsOf,
+  personOf,
+  samples,
+} from '../support/deliveries.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
 import { recordTest } from '../support/fixtures.ts';
-import { type Delivered, type MergedRecord, mergeDeliveries } from '../support/merge-deliveries.ts';
+import {
+  type Delivered,
+  type MergedRecord,
+  mergeDeliveries,
+} from '../support/merge-deliveries.ts';
 import { propertyOf } from '../support/property.ts';
 
 /** As the record is read: no document is stored here. */
-const givenOut = ({ resources }: MergedRecord) => resources.map((each) => withOurAddresses(each, []));
+const givenOut = ({ resources }: MergedRecord) =>
+  resources.map((each) => withOurAddresses(each, []));
 
-const test = recordTest.extend('record', { scope: 'file' }, ({ environment }) => {
-  async function deliverAll(patientId: string, deliveries: readonly Delivered[]): Promise<void> {
-    for (const source of ['hie', 'lab', 'pharmacy'] satisfies SourceType[]) {
-      const own = deliveries.filter((each) => each.source === source);
-      if (own.length > 0) await environment.deliver(patientId, source, own, ids.get(source) ?? []);
+const test = recordTest.extend(
+  'record',
+  { scope: 'file' },
+  ({ environment }) => {
+    async function deliverAll(
+      patientId: string,
+      deliveries: readonly Delivered[],
+    ): Promise<void> {
+      for (const source of ['hie', 'lab', 'pharmacy'] satisfies SourceType[]) {
+        const own = deliveries.filter((each) => each.source === source);
+        if (own.length > 0)
+          await environment.deliver(
+            patientId,
+            source,
+            own,
+            ids.get(source) ?? [],
+          );
+      }
     }
-  }
-  const merge = (patientId: string) => environment.records.merge(environment.accountId, patientId);
-  const contents = async (patientId: string, type: string) =>
-    (await environment.read(patientId, { types: [type] })).map(({ content }) => content);
-  return { ...environment, contents, deliverAll, merge };
-});
+    const merge = (patientId: string) =>
+      environment.records.merge(environment.accountId, patientId);
+    const contents = async (patientId: string, type: string) =>
+      (await environment.read(patientId, { types: [type] })).map(
+        ({ content }) => content,
+      );
+    return { ...environment, contents, deliverAll, merge };
+  },
+);
 
 const [sample] = samples.filter(({ key }) => key === 'keith-kiehn');
 if (sample === undefined) throw new Error('the sample is gone');
@@ -41,8 +68,11 @@ const whole = deliveriesOf(sample);
 /** In the order of the reader, which is not that of the whole merge at once. */
 const sorted = (text: string): string =>
   JSON.stringify(
-    (JSON.parse(text) as { resourceType: string; id: string }[]).sort((left, right) =>
-      `${left.resourceType}/${left.id}` < `${right.resourceType}/${right.id}` ? -1 : 1,
+    (JSON.parse(text) as { resourceType: string; id: string }[]).sort(
+      (left, right) =>
+        `${left.resourceType}/${left.id}` < `${right.resourceType}/${right.id}`
+          ? -1
+          : 1,
     ),
   );
 
@@ -56,20 +86,33 @@ describe('a record', () => {
     { numRuns: 4 },
   );
   test(
-    orders.named('is the same byte for byte, however it was shuffled, doubled and split into batches'),
+    orders.named(
+      'is the same byte for byte, however it was shuffled, doubled and split into batches',
+    ),
     async ({ record }) =>
       orders.holds(async (shuffled, cuts, doubled) => {
         const patientId = await record.addPatient(person);
-        const bounds = [0, ...cuts.sort((left, right) => left - right), shuffled.length];
+        const bounds = [
+          0,
+          ...cuts.sort((left, right) => left - right),
+          shuffled.length,
+        ];
         for (const [index, from] of bounds.entries()) {
-          await record.deliverAll(patientId, shuffled.slice(from, bounds[index + 1]));
+          await record.deliverAll(
+            patientId,
+            shuffled.slice(from, bounds[index + 1]),
+          );
           await record.merge(patientId);
         }
         await record.deliverAll(patientId, doubled);
         expect(await record.merge(patientId)).toEqual({ changed: 0 });
-        const expected = givenOut(mergeDeliveries({ ...person, patientId }, whole, ids));
+        const expected = givenOut(
+          mergeDeliveries({ ...person, patientId }, whole, ids),
+        );
         const text = await record.text(patientId);
-        expect(sorted(text)).toBe(sorted(JSON.stringify(expected).replaceAll(patientId, 'the-patient')));
+        expect(sorted(text)).toBe(
+          sorted(JSON.stringify(expected).replaceAll(patientId, 'the-patient')),
+        );
       }),
   );
 
@@ -81,15 +124,28 @@ describe('a record', () => {
     expect(await record.merge(patientId)).toEqual({ changed: whole.length });
     const resources = await record.read(patientId);
     expect(resources[0]?.resourceType).toBe('Patient');
-    expect(resources.flatMap(({ origins }) => origins)).toHaveLength(whole.length);
-    const twice = resources.filter(({ origins }) => new Set(origins.map(({ source }) => source)).size > 1);
+    expect(resources.flatMap(({ origins }) => origins)).toHaveLength(
+      whole.length,
+    );
+    const twice = resources.filter(
+      ({ origins }) => new Set(origins.map(({ source }) => source)).size > 1,
+    );
     expect(twice.map(({ resourceType }) => resourceType)).toEqual(
-      expect.arrayContaining(['Observation', 'MedicationRequest', 'Practitioner']),
+      expect.arrayContaining([
+        'Observation',
+        'MedicationRequest',
+        'Practitioner',
+      ]),
     );
     expect(twice.length).toBeGreaterThan(10);
-    const names = new Set(resources.map(({ resourceType, id }) => `${resourceType}/${id}`));
-    const referred = JSON.stringify(resources).matchAll(/"reference":"([^"]+)"/g);
-    for (const [, reference = ''] of referred) expect(names).toContain(reference);
+    const names = new Set(
+      resources.map(({ resourceType, id }) => `${resourceType}/${id}`),
+    );
+    const referred = JSON.stringify(resources).matchAll(
+      /"reference":"([^"]+)"/g,
+    );
+    for (const [, reference = ''] of referred)
+      expect(names).toContain(reference);
     let text = '';
     for await (const part of consolidatedBundle(record.store, {
       accountId: record.accountId,
@@ -97,21 +153,30 @@ describe('a record', () => {
       publicBaseUrl: 'https://exchange.example.org',
     }))
       text += part;
-    const bundle = JSON.parse(text) as { entry: { fullUrl: string; resource: FhirResource }[] };
+    const bundle = JSON.parse(text) as {
+      entry: { fullUrl: string; resource: FhirResource }[];
+    };
     expect(fhirIssues(bundle)).toEqual([]);
-    expect(new Set(bundle.entry.map(({ fullUrl }) => fullUrl)).size).toBe(bundle.entry.length);
-    expect(bundle.entry.filter(({ resource }) => resource.resourceType === 'Provenance')).toHaveLength(
-      resources.length,
+    expect(new Set(bundle.entry.map(({ fullUrl }) => fullUrl)).size).toBe(
+      bundle.entry.length,
     );
+    expect(
+      bundle.entry.filter(
+        ({ resource }) => resource.resourceType === 'Provenance',
+      ),
+    ).toHaveLength(resources.length);
     const files = bundle.entry.map(({ resource }) => resource.meta?.source);
     bundle.entry.forEach(({ resource }, place) => {
       expect(files[place]).toEqual(expect.any(String));
-      if (resource.resourceType === 'Provenance') expect(files[place]).toBe(files[place - 1]);
+      if (resource.resourceType === 'Provenance')
+        expect(files[place]).toBe(files[place - 1]);
     });
     const counts = await record.store.asAccount(record.accountId, (tx) =>
       countConsolidated(tx, patientId, {}),
     );
-    expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(resources.length);
+    expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBe(
+      resources.length,
+    );
   });
 
   test('is the same when many merge it at once', async ({ record }) => {
@@ -128,7 +193,9 @@ describe('a record', () => {
       record.merge(patientId),
     ]);
     expect(await record.merge(patientId)).toEqual({ changed: 0 });
-    const expected = givenOut(mergeDeliveries({ ...person, patientId }, whole, ids));
+    const expected = givenOut(
+      mergeDeliveries({ ...person, patientId }, whole, ids),
+    );
     expect(sorted(await record.text(patientId))).toBe(
       sorted(JSON.stringify(expected).replaceAll(patientId, 'the-patient')),
     );
@@ -153,21 +220,39 @@ test('each delivery behind a resource can be seen, which one leads, and why they
     });
   await record.deliverAll(patientId, [
     result('hie', {}),
-    result('lab', { meta: { versionId: '7', lastUpdated: '2024-05-02T00:00:00Z' } }),
+    result('lab', {
+      meta: { versionId: '7', lastUpdated: '2024-05-02T00:00:00Z' },
+    }),
   ]);
   await record.merge(patientId);
   const [weight] = await record.read(patientId, { types: ['Observation'] });
   const originsOf = (id: string) =>
-    record.store.asAccount(record.accountId, (tx) => resourceOrigins(tx, patientId, id));
+    record.store.asAccount(record.accountId, (tx) =>
+      resourceOrigins(tx, patientId, id),
+    );
   const united = [{ key: 'content' }, { key: 'identifier' }];
   expect(await originsOf(weight?.id ?? '')).toMatchObject({
     resourceType: 'Observation',
     origins: [
-      { source: 'lab', sourceId: 'seen-at-lab', leads: true, versionId: '7', unitedBy: united },
-      { source: 'hie', sourceId: 'seen-at-hie', leads: false, fromDocument: false, unitedBy: united },
+      {
+        source: 'lab',
+        sourceId: 'seen-at-lab',
+        leads: true,
+        versionId: '7',
+        unitedBy: united,
+      },
+      {
+        source: 'hie',
+        sourceId: 'seen-at-hie',
+        leads: false,
+        fromDocument: false,
+        unitedBy: united,
+      },
     ],
   });
-  await expect(originsOf('0190a1b2-0000-7000-8000-000000000099')).rejects.toThrow('Resource not found');
+  await expect(
+    originsOf('0190a1b2-0000-7000-8000-000000000099'),
+  ).rejects.toThrow('Resource not found');
 });
 
 describe('deliveries that share keys and are several things', () => {
@@ -183,16 +268,16 @@ describe('deliveries that share keys and are several things', () => {
         code: { coding: [{ system: 'http://loinc.org', code: '718-7' }] },
         effectiveDateTime: '2024-05-01T10:00:00Z',
         valueQuantity: { value, unit: 'g/dL' },
-        identifier: number % 2 === 0 ? [{ system: 'urn:shared', value: '1' }] : [],
+        identifier:
+          number % 2 === 0 ? [{ system: 'urn:shared', value: '1' }] : [],
       }),
     ),
   );
   const expectedOf = (patientId: string) =>
     sorted(
-      JSON.stringify(givenOut(mergeDeliveries({ ...person, patientId }, chained, ids))).replaceAll(
-        patientId,
-        'the-patient',
-      ),
+      JSON.stringify(
+        givenOut(mergeDeliveries({ ...person, patientId }, chained, ids)),
+      ).replaceAll(patientId, 'the-patient'),
     );
 
   const late = propertyOf(
@@ -202,16 +287,27 @@ describe('deliveries that share keys and are several things', () => {
     ],
     { numRuns: 8 },
   );
-  test(late.named('come out the same however they were split into batches'), async ({ record }) =>
-    late.holds(async (shuffled, cuts) => {
-      const patientId = await record.addPatient(person);
-      const bounds = [0, ...cuts.sort((left, right) => left - right), shuffled.length];
-      for (const [index, from] of bounds.entries()) {
-        await record.deliverAll(patientId, shuffled.slice(from, bounds[index + 1]));
-        await record.merge(patientId);
-      }
-      expect(sorted(await record.text(patientId))).toBe(expectedOf(patientId));
-    }),
+  test(
+    late.named('come out the same however they were split into batches'),
+    async ({ record }) =>
+      late.holds(async (shuffled, cuts) => {
+        const patientId = await record.addPatient(person);
+        const bounds = [
+          0,
+          ...cuts.sort((left, right) => left - right),
+          shuffled.length,
+        ];
+        for (const [index, from] of bounds.entries()) {
+          await record.deliverAll(
+            patientId,
+            shuffled.slice(from, bounds[index + 1]),
+          );
+          await record.merge(patientId);
+        }
+        expect(sorted(await record.text(patientId))).toBe(
+          expectedOf(patientId),
+        );
+      }),
   );
 
   test('are grouped again when the rules have changed, also while only some of them are', async ({
@@ -221,7 +317,8 @@ describe('deliveries that share keys and are several things', () => {
     await record.deliverAll(patientId, chained);
     await record.merge(patientId);
     await record.store.asAccount(record.accountId, async ({ db }) => {
-      // As the first version of the rules left them: all in one, by keys that nobody makes any more.
+      // As the first version of the rules left them: all in one, by keys that
+      // nobody makes any more.
       await db
         .updateTable('record_origin')
         .set({
@@ -235,7 +332,10 @@ describe('deliveries that share keys and are several things', () => {
         .where('patient_id', '=', patientId)
         .where('resource_type', '=', 'Observation')
         .execute();
-      await db.deleteFrom('record_key').where('patient_id', '=', patientId).execute();
+      await db
+        .deleteFrom('record_key')
+        .where('patient_id', '=', patientId)
+        .execute();
       await db
         .insertInto('record_key')
         .values({
@@ -269,26 +369,47 @@ describe('a delivery that changes', () => {
     record,
   }) => {
     const patientId = await record.addPatient(person);
-    const [first, same] = [of('a', { valueString: 'x' }), of('b', { valueString: 'x' })];
+    const first = of('a', { valueString: 'x' });
+    const same = of('b', { valueString: 'x' });
     await record.deliver(patientId, 'hie', [first, same], ['p']);
     await record.merge(patientId);
     expect(await record.contents(patientId, 'Observation')).toHaveLength(1);
-    await record.deliver(patientId, 'hie', [of('b', { valueString: 'y' })], ['p']);
+    await record.deliver(
+      patientId,
+      'hie',
+      [of('b', { valueString: 'y' })],
+      ['p'],
+    );
     await record.merge(patientId);
-    const values = (await record.contents(patientId, 'Observation')).map((each) => JSON.stringify(each));
+    const values = (await record.contents(patientId, 'Observation')).map(
+      (each) => JSON.stringify(each),
+    );
     for (const value of ['x', 'y'])
-      expect(values.filter((each) => each.includes(`"valueString":"${value}"`))).toHaveLength(1);
+      expect(
+        values.filter((each) => each.includes(`"valueString":"${value}"`)),
+      ).toHaveLength(1);
   });
 
-  test('is not replaced by an older version of it that comes later', async ({ record }) => {
+  test('is not replaced by an older version of it that comes later', async ({
+    record,
+  }) => {
     const patientId = await record.addPatient(person);
     const version = (versionId: string, valueString: string) =>
-      of('a', { valueString, meta: { versionId, lastUpdated: `2024-05-0${versionId}T00:00:00Z` } });
-    for (const each of [version('1', 'first'), version('3', 'third'), version('2', 'second')]) {
+      of('a', {
+        valueString,
+        meta: { versionId, lastUpdated: `2024-05-0${versionId}T00:00:00Z` },
+      });
+    for (const each of [
+      version('1', 'first'),
+      version('3', 'third'),
+      version('2', 'second'),
+    ]) {
       await record.deliver(patientId, 'hie', [each], ['p']);
       await record.merge(patientId);
     }
-    expect(await record.contents(patientId, 'Observation')).toMatchObject([{ valueString: 'third' }]);
+    expect(await record.contents(patientId, 'Observation')).toMatchObject([
+      { valueString: 'third' },
+    ]);
   });
 
   test('commits together with what is done at the end of its merge, once, when nothing is pending any more', async ({
@@ -296,30 +417,47 @@ describe('a delivery that changes', () => {
   }) => {
     const { accountId, records } = record;
     const deliveries = (count: number) =>
-      Array.from({ length: count }, (_, place) => of(`many-${place}`, { valueString: `${place}` }));
+      Array.from({ length: count }, (_, place) =>
+        of(`many-${place}`, { valueString: `${place}` }),
+      );
     for (const count of [0, 3, 1_200]) {
       const patientId = await record.addPatient(person);
       await record.deliver(patientId, 'hie', deliveries(count), ['p']);
       const pendingAtEnd: number[] = [];
       const atEnd = async (tx: AccountTx) => {
-        pendingAtEnd.push((await pendingDeliveries(tx, patientId, MERGE_RULES, 2_000)).length);
-        if (pendingAtEnd.length === 1) throw new Error('the end could not be written');
+        pendingAtEnd.push(
+          (await pendingDeliveries(tx, patientId, MERGE_RULES, 2_000)).length,
+        );
+        if (pendingAtEnd.length === 1)
+          throw new Error('the end could not be written');
       };
-      await expect(records.merge(accountId, patientId, { atEnd })).rejects.toThrow('the end could not');
+      await expect(
+        records.merge(accountId, patientId, { atEnd }),
+      ).rejects.toThrow('the end could not');
       const { changed } = await records.merge(accountId, patientId, { atEnd });
       // What the failed end belonged to was merged anew.
       expect(changed > 0).toBe(count > 0);
       expect(pendingAtEnd).toEqual([0, 0]);
-      expect(await record.contents(patientId, 'Observation')).toHaveLength(count);
+      expect(await record.contents(patientId, 'Observation')).toHaveLength(
+        count,
+      );
     }
   });
 
   test('that is deleted goes from the record', async ({ record }) => {
     const patientId = await record.addPatient(person);
-    await record.deliver(patientId, 'hie', [of('a', { valueString: 'x' })], ['p']);
+    await record.deliver(
+      patientId,
+      'hie',
+      [of('a', { valueString: 'x' })],
+      ['p'],
+    );
     await record.merge(patientId);
     await record.store.asAccount(record.accountId, (tx) =>
-      tx.db.deleteFrom('patient_resource').where('patient_id', '=', patientId).execute(),
+      tx.db
+        .deleteFrom('patient_resource')
+        .where('patient_id', '=', patientId)
+        .execute(),
     );
     expect(await record.merge(patientId)).toEqual({ changed: 1 });
     expect(await record.contents(patientId, 'Observation')).toEqual([]);
@@ -330,7 +468,14 @@ describe('a delivery that changes', () => {
   }) => {
     const patientId = await record.addPatient(person);
     const subject = { reference: 'Patient/p' };
-    const code = { coding: [{ system: 'http://www.nlm.nih.gov/research/umls/rxnorm', code: '197361' }] };
+    const code = {
+      coding: [
+        {
+          system: 'http://www.nlm.nih.gov/research/umls/rxnorm',
+          code: '197361',
+        },
+      ],
+    };
     const request = (id: string, rest: object, source = 'hie') =>
       delivery(source, {
         resourceType: 'MedicationRequest',
@@ -354,7 +499,9 @@ describe('a delivery that changes', () => {
       ['p'],
     );
     await record.merge(patientId);
-    expect(await record.contents(patientId, 'MedicationRequest')).toHaveLength(2);
+    expect(await record.contents(patientId, 'MedicationRequest')).toHaveLength(
+      2,
+    );
     await record.deliver(
       patientId,
       'hie',
@@ -362,8 +509,8 @@ describe('a delivery that changes', () => {
       ['p'],
     );
     await record.merge(patientId);
-    expect(await record.read(patientId, { types: ['MedicationRequest'] })).toMatchObject([
-      { origins: [{}, {}] },
-    ]);
+    expect(
+      await record.read(patientId, { types: ['MedicationRequest'] }),
+    ).toMatchObject([{ origins: [{}, {}] }]);
   });
 });

@@ -27,8 +27,12 @@ const test = recordTest.extend('patient', async ({ environment }) => {
   const inTx = (work: (tx: AccountTx) => Promise<unknown>): Promise<unknown> =>
     environment.store.asAccount(environment.accountId, work);
   const standing = () =>
-    environment.store.asAccount(environment.accountId, (tx) => readRecordCompleteness(tx, patientId));
-  async function of(source: SourceType): Promise<SourceCompleteness | undefined> {
+    environment.store.asAccount(environment.accountId, (tx) =>
+      readRecordCompleteness(tx, patientId),
+    );
+  async function of(
+    source: SourceType,
+  ): Promise<SourceCompleteness | undefined> {
     return (await standing()).sources.find((each) => each.source === source);
   }
   async function ask(source: SourceType, refusal?: string): Promise<string> {
@@ -44,9 +48,23 @@ const test = recordTest.extend('patient', async ({ environment }) => {
         startErrors:
           refusal === undefined
             ? []
-            : [{ source, httpStatus: 429, message: refusal, timestamp: new Date().toISOString() }],
+            : [
+                {
+                  source,
+                  httpStatus: 429,
+                  message: refusal,
+                  timestamp: new Date().toISOString(),
+                },
+              ],
         starting:
-          refusal === undefined ? [{ source, callbackHash: createHash('sha256').update(id).digest() }] : [],
+          refusal === undefined
+            ? [
+                {
+                  source,
+                  callbackHash: createHash('sha256').update(id).digest(),
+                },
+              ]
+            : [],
       }),
     );
     return id;
@@ -85,7 +103,8 @@ const test = recordTest.extend('patient', async ({ environment }) => {
           blobRef: 'x',
         },
       ]);
-      if (outcome !== undefined) await insertConversion(tx, patientId, id, outcome);
+      if (outcome !== undefined)
+        await insertConversion(tx, patientId, id, outcome);
     });
     return `${id}.xml`;
   }
@@ -96,30 +115,49 @@ describe('how complete a record is', () => {
   test('a request cancelled on purpose has not failed, and takes nothing away from what was complete', async ({
     patient,
   }) => {
-    await patient.end(await patient.ask('hie'), 'failed', { reason: CANCELLED.query });
-    expect(await patient.of('hie')).toMatchObject({ state: 'cancelled', reason: 'Cancelled on request' });
+    await patient.end(await patient.ask('hie'), 'failed', {
+      reason: CANCELLED.query,
+    });
+    expect(await patient.of('hie')).toMatchObject({
+      state: 'cancelled',
+      reason: 'Cancelled on request',
+    });
     expect(incompleteness(await patient.standing())).toBe(
       'This record is incomplete: the request to HIE was cancelled before it was answered.',
     );
     await patient.end(await patient.ask('hie'), 'completed');
     expect(incompleteness(await patient.standing())).toBeUndefined();
-    await patient.end(await patient.ask('hie'), 'failed', { reason: CANCELLED.source });
+    await patient.end(await patient.ask('hie'), 'failed', {
+      reason: CANCELLED.source,
+    });
     expect(incompleteness(await patient.standing())).toBeUndefined();
     expect(completenessLines(await patient.standing())[0]).toMatch(
       /the request was cancelled \(Given up on request\); last completed /,
     );
-    await patient.end(await patient.ask('hie'), 'failed', { reason: 'No answer within 2 days' });
-    expect(incompleteness(await patient.standing())).toContain('the last request to HIE failed');
+    await patient.end(await patient.ask('hie'), 'failed', {
+      reason: 'No answer within 2 days',
+    });
+    expect(incompleteness(await patient.standing())).toContain(
+      'the last request to HIE failed',
+    );
   });
 
   test('a source that was never asked, is being asked, waits, has failed, or has answered', async ({
     patient,
   }) => {
-    expect(incompleteness(await patient.standing())).toContain('no source has been queried yet');
-    expect(await patient.of('hie')).toMatchObject({ state: 'never-asked', resources: 0 });
+    expect(incompleteness(await patient.standing())).toContain(
+      'no source has been queried yet',
+    );
+    expect(await patient.of('hie')).toMatchObject({
+      state: 'never-asked',
+      resources: 0,
+    });
 
     const first = await patient.ask('hie');
-    expect(await patient.of('hie')).toMatchObject({ state: 'running', lastCompleted: undefined });
+    expect(await patient.of('hie')).toMatchObject({
+      state: 'running',
+      lastCompleted: undefined,
+    });
     expect(incompleteness(await patient.standing())).toMatch(
       /^This record is incomplete: HIE is still being queried since .+ UTC\.$/,
     );
@@ -127,7 +165,10 @@ describe('how complete a record is', () => {
     expect((await patient.of('hie'))?.state).toBe('waiting');
     await patient.end(first, 'completed', { will_retry: false });
     const answered = await patient.of('hie');
-    expect(answered).toMatchObject({ state: 'completed', lastCompleted: expect.any(Date) });
+    expect(answered).toMatchObject({
+      state: 'completed',
+      lastCompleted: expect.any(Date),
+    });
     expect(incompleteness(await patient.standing())).toBeUndefined();
 
     const second = await patient.ask('hie');
@@ -135,23 +176,35 @@ describe('how complete a record is', () => {
     await patient.end(third, 'completed');
     // The later query has its answer; the earlier one is still at it.
     expect((await patient.of('hie'))?.state).toBe('running');
-    // Nothing is missing that was there: a line of the sources says that it is asked again.
+    // Nothing is missing that was there: a line of the sources says that it is
+    // asked again.
     expect(incompleteness(await patient.standing())).toBeUndefined();
-    expect(completenessLines(await patient.standing())[0]).toMatch(/being queried since .+; last completed /);
+    expect(completenessLines(await patient.standing())[0]).toMatch(
+      /being queried since .+; last completed /,
+    );
     await patient.end(second, 'completed');
-    await patient.end(await patient.ask('hie'), 'failed', { reason: 'The source does not answer' });
+    await patient.end(await patient.ask('hie'), 'failed', {
+      reason: 'The source does not answer',
+    });
     expect(await patient.of('hie')).toMatchObject({
       state: 'failed',
       reason: 'The source does not answer',
       lastCompleted: expect.any(Date),
     });
-    expect(incompleteness(await patient.standing())).toContain('the last request to HIE failed');
+    expect(incompleteness(await patient.standing())).toContain(
+      'the last request to HIE failed',
+    );
     expect(await patient.of('lab')).toMatchObject({ state: 'never-asked' });
   });
 
-  test('a source that could not even be started has failed, until it is asked again', async ({ patient }) => {
+  test('a source that could not even be started has failed, until it is asked again', async ({
+    patient,
+  }) => {
     await patient.ask('lab', 'Above the limit');
-    expect(await patient.of('lab')).toMatchObject({ state: 'failed', reason: 'Above the limit' });
+    expect(await patient.of('lab')).toMatchObject({
+      state: 'failed',
+      reason: 'Above the limit',
+    });
     await patient.end(await patient.ask('lab'), 'completed');
     expect(await patient.of('lab')).toMatchObject({ state: 'completed' });
   });
@@ -162,12 +215,23 @@ describe('how complete a record is', () => {
     const query = await patient.ask('hie');
     await patient.inTx(async (tx) => {
       const entry = { source: 'hie', attempt: 1, kind: 'incomplete' } as const;
-      await addToTimeline(tx, query, { ...entry, message: 'Two documents are missing', isGap: true });
-      await addToTimeline(tx, query, { ...entry, message: '3 resources of other patients put aside' });
+      await addToTimeline(tx, query, {
+        ...entry,
+        message: 'Two documents are missing',
+        isGap: true,
+      });
+      await addToTimeline(tx, query, {
+        ...entry,
+        message: '3 resources of other patients put aside',
+      });
     });
     await patient.end(query, 'completed');
-    expect(await patient.of('hie')).toMatchObject({ omissions: ['Two documents are missing'] });
-    expect(incompleteness(await patient.standing())).toContain('HIE could not deliver everything');
+    expect(await patient.of('hie')).toMatchObject({
+      omissions: ['Two documents are missing'],
+    });
+    expect(incompleteness(await patient.standing())).toContain(
+      'HIE could not deliver everything',
+    );
     await patient.end(await patient.ask('hie'), 'completed');
     expect(incompleteness(await patient.standing())).toBeUndefined();
   });
@@ -175,32 +239,45 @@ describe('how complete a record is', () => {
   test('a document that could not be read is named with its reason, until a newer version of it can be', async ({
     patient,
   }) => {
-    const [first, second, third] = [
-      await patient.ask('hie'),
-      await patient.ask('hie'),
-      await patient.ask('hie'),
-    ];
-    for (const query of [first, second, third]) await patient.end(query, 'completed');
-    await patient.bring(first, 'broken', { outcome: 'failed', reason: 'it is not well-formed' });
+    const first = await patient.ask('hie');
+    const second = await patient.ask('hie');
+    const third = await patient.ask('hie');
+    for (const query of [first, second, third])
+      await patient.end(query, 'completed');
+    await patient.bring(first, 'broken', {
+      outcome: 'failed',
+      reason: 'it is not well-formed',
+    });
     expect((await patient.standing()).unread).toMatchObject([
       { source: 'hie', reason: 'it is not well-formed' },
     ]);
-    expect(incompleteness(await patient.standing())).toContain('1 document could not be read in full');
+    expect(incompleteness(await patient.standing())).toContain(
+      '1 document could not be read in full',
+    );
     await patient.bring(second, 'partly', {
       outcome: 'converted',
       reason: '1 of its sections could not be converted',
     });
-    const again = await patient.bring(third, 'partly', { outcome: 'converted', reason: 'as before' });
+    const again = await patient.bring(third, 'partly', {
+      outcome: 'converted',
+      reason: 'as before',
+    });
     const reason = '1 of its sections could not be converted';
-    expect((await patient.standing()).unread).toEqual([{ source: 'hie', fileName: again, reason }]);
-    await patient.bring(await patient.ask('hie'), 'whole', { outcome: 'converted' });
+    expect((await patient.standing()).unread).toEqual([
+      { source: 'hie', fileName: again, reason },
+    ]);
+    await patient.bring(await patient.ask('hie'), 'whole', {
+      outcome: 'converted',
+    });
     expect((await patient.standing()).unread).toEqual([]);
   });
 
   test('stands in the meta of the Bundle, which stays valid FHIR and gets no entry by it', async ({
     patient,
   }) => {
-    await patient.end(await patient.ask('hie'), 'failed', { reason: 'The source does not answer' });
+    await patient.end(await patient.ask('hie'), 'failed', {
+      reason: 'The source does not answer',
+    });
     let json = '';
     for await (const piece of consolidatedBundle(patient.store, {
       accountId: patient.accountId,
@@ -211,7 +288,10 @@ describe('how complete a record is', () => {
     }))
       json += piece;
     const bundle = JSON.parse(json) as {
-      meta: { tag: object[]; extension: { url: string; extension: object[] }[] };
+      meta: {
+        tag: object[];
+        extension: { url: string; extension: object[] }[];
+      };
     };
     expect(fhirIssues(bundle)).toEqual([]);
     expect(bundle).not.toHaveProperty('entry');

@@ -1,6 +1,9 @@
 import { expect } from 'vitest';
 import { resourceOrigins } from '../../src/exchange/records/merge/resource-origins.ts';
-import { provenanceOf, withStatedOn } from '../../src/exchange/records/rules/provenance.ts';
+import {
+  provenanceOf,
+  withStatedOn,
+} from '../../src/exchange/records/rules/provenance.ts';
 import { entryOf } from '../../src/exchange/records/summary/section.ts';
 import { delivery } from '../support/deliveries.ts';
 import { recordTest as test } from '../support/fixtures.ts';
@@ -47,11 +50,16 @@ test.for([
       await environment.deliver(patientId, 'hie', [each], ['p']);
       await records.merge(accountId, patientId);
     }
-    const all = await environment.read(patientId, { types: ['MedicationRequest'] });
+    const all = await environment.read(patientId, {
+      types: ['MedicationRequest'],
+    });
     expect(all).toMatchObject([
       {
         content: { status: 'stopped' },
-        origins: [{ statedOn: '2024-03-01' }, { superseded: { status: 'active' } }],
+        origins: [
+          { statedOn: '2024-03-01' },
+          { superseded: { status: 'active' } },
+        ],
       },
     ]);
     const [resource] = all;
@@ -62,7 +70,9 @@ test.for([
     expect(provenanceOf(resource, patientId)).toMatchObject({
       entity: [{ role: 'revision' }, { role: 'derivation' }],
     });
-    const { origins } = await store.asAccount(accountId, (tx) => resourceOrigins(tx, patientId, resource.id));
+    const { origins } = await store.asAccount(accountId, (tx) =>
+      resourceOrigins(tx, patientId, resource.id),
+    );
     expect(origins).toMatchObject([
       {
         leads: true,

@@ -18,81 +18,126 @@ import { runActivity } from '../support/network-query-environment.ts';
 import { propertyOf } from '../support/property.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 
-const test = queryTest.extend('querying', { scope: 'file' }, async ({ environment, account }) => {
-  /** One query of the lab; `fates` is what the source says of what is missing. */
-  async function collect(
-    patientId: string,
-    pages: SourcePage[],
-    fates: (question: MissingResources) => Fate[] = ({ missing }) => missing.map(() => 'deleted'),
-  ) {
-    const requestId = await account.addQuery(patientId, ['lab']);
-    const asked: MissingResources[] = [];
-    const checkMissing = async (question: MissingResources) => {
-      asked.push(question);
-      return fates(question);
+const test = queryTest.extend(
+  'querying',
+  { scope: 'file' },
+  async ({ environment, account }) => {
+    /**
+     * One query of the lab; `fates` is what the source says of what is missing.
+     */
+    async function collect(
+      patientId: string,
+      pages: SourcePage[],
+      fates: (question: MissingResources) => Fate[] = ({ missing }) =>
+        missing.map(() => 'deleted'),
+    ) {
+      const requestId = await account.addQuery(patientId, ['lab']);
+      const asked: MissingResources[] = [];
+      const checkMissing = async (question: MissingResources) => {
+        asked.push(question);
+        return fates(question);
+      };
+      const { askSource } = account.activities({
+        ...sourceOf(pages),
+        checkMissing,
+      });
+      const step = account.step(requestId, 'lab');
+      const failure = await runActivity(askSource, step).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      return { requestId, step, asked, failure };
+    }
+    const patientWith = async (...ids: string[]) => {
+      const patientId = await account.addPatient();
+      await collect(patientId, [answer(ids.map((id) => result(id)))]);
+      return patientId;
     };
-    const { askSource } = account.activities({ ...sourceOf(pages), checkMissing });
-    const step = account.step(requestId, 'lab');
-    const failure = await runActivity(askSource, step).then(
-      () => undefined,
-      (error: unknown) => error,
-    );
-    return { requestId, step, asked, failure };
-  }
-  const patientWith = async (...ids: string[]) => {
-    const patientId = await account.addPatient();
-    await collect(patientId, [answer(ids.map((id) => result(id)))]);
-    return patientId;
-  };
-  /** What the record shows, brought up to date as every reader does. */
-  async function shown(patientId: string): Promise<string[]> {
-    const records = createRecordKeeper({ ...environment, converter: createCcdaConverter(), noteIncomplete });
-    await records.merge(account.accountId, patientId);
-    const { resources } = await account.inTx((tx) =>
-      readConsolidated(
-        tx,
-        patientId,
-        { types: ['Observation', 'DocumentReference', 'Procedure'] },
-        undefined,
-        500,
-      ),
-    );
-    return resources.flatMap(({ origins }) => origins.map(({ sourceId }) => sourceId)).sort();
-  }
-  const retired = (patientId: string) =>
-    account.inTx((tx) =>
-      tx.db
-        .selectFrom('retired_resource')
-        .select(['source_id', 'reason', 'query_id', 'content', 'collected_at', 'retired_at'])
-        .where('patient_id', '=', patientId)
-        .orderBy('retired_at')
-        .orderBy('source_id')
-        .execute(),
-    );
-  const told = async (requestId: string) =>
-    (await account.timeline(requestId)).map(({ kind, message }) => `${kind}: ${message}`);
-  const eventOf = (requestId: string) =>
-    account.inTx((tx) =>
-      tx.db.selectFrom('event').select('body').where('request_id', '=', requestId).executeTakeFirstOrThrow(),
-    );
-  const listed = (patientId: string) => account.inTx((tx) => listDocuments(tx, patientId));
-  /** The procedures in the record, by code. */
-  const codes = (patientId: string): Promise<string[]> =>
-    account.inTx(async (tx) => {
-      const rows = await tx.db
-        .selectFrom('patient_resource')
-        .select(sql<string>`content->'code'->'coding'->0->>'code'`.as('code'))
-        .where('patient_id', '=', patientId)
-        .where('resource_type', '=', 'Procedure')
-        .orderBy('code')
-        .execute();
-      return rows.map(({ code }) => code);
-    });
-  return { ...account, collect, patientWith, shown, retired, told, eventOf, listed, codes };
-});
+    /** What the record shows, brought up to date as every reader does. */
+    async function shown(patientId: string): Promise<string[]> {
+      const records = createRecordKeeper({
+        ...environment,
+        converter: createCcdaConverter(),
+        noteIncomplete,
+      });
+      await records.merge(account.accountId, patientId);
+      const { resources } = await account.inTx((tx) =>
+        readConsolidated(
+          tx,
+          patientId,
+          { types: ['Observation', 'DocumentReference', 'Procedure'] },
+          undefined,
+          500,
+        ),
+      );
+      return resources
+        .flatMap(({ origins }) => origins.map(({ sourceId }) => sourceId))
+        .sort();
+    }
+    const retired = (patientId: string) =>
+      account.inTx((tx) =>
+        tx.db
+          .selectFrom('retired_resource')
+          .select([
+            'source_id',
+            'reason',
+            'query_id',
+            'content',
+            'collected_at',
+            'retired_at',
+          ])
+          .where('patient_id', '=', patientId)
+          .orderBy('retired_at')
+          .orderBy('source_id')
+          .execute(),
+      );
+    const told = async (requestId: string) =>
+      (await account.timeline(requestId)).map(
+        ({ kind, message }) => `${kind}: ${message}`,
+      );
+    const eventOf = (requestId: string) =>
+      account.inTx((tx) =>
+        tx.db
+          .selectFrom('event')
+          .select('body')
+          .where('request_id', '=', requestId)
+          .executeTakeFirstOrThrow(),
+      );
+    const listed = (patientId: string) =>
+      account.inTx((tx) => listDocuments(tx, patientId));
+    /** The procedures in the record, by code. */
+    const codes = (patientId: string): Promise<string[]> =>
+      account.inTx(async (tx) => {
+        const rows = await tx.db
+          .selectFrom('patient_resource')
+          .select(sql<string>`content->'code'->'coding'->0->>'code'`.as('code'))
+          .where('patient_id', '=', patientId)
+          .where('resource_type', '=', 'Procedure')
+          .orderBy('code')
+          .execute();
+        return rows.map(({ code }) => code);
+      });
+    return {
+      ...account,
+      collect,
+      patientWith,
+      shown,
+      retired,
+      told,
+      eventOf,
+      listed,
+      codes,
+    };
+  },
+);
 
-/** An Observation of the patient whom the source calls p1, or of another one. */
-const result = (id: string, { of = 'p1', lastUpdated }: { of?: string; lastUpdated?: string } = {}) =>
+/**
+ * An Observation of the patient whom the source calls p1, or of another one.
+ */
+const result = (
+  id: string,
+  { of = 'p1', lastUpdated }: { of?: string; lastUpdated?: string } = {},
+) =>
   ({
     ...observation(id, id),
     subject: { reference: `Patient/${of}` },
@@ -114,25 +159,42 @@ describe('what a whole answer no longer holds', () => {
     querying,
   }) => {
     const patientId = await querying.patientWith('a', 'b');
-    const { requestId, asked } = await querying.collect(patientId, [answer([result('a')])]);
+    const { requestId, asked } = await querying.collect(patientId, [
+      answer([result('a')]),
+    ]);
     expect(asked).toMatchObject([
-      { missing: [{ resourceType: 'Observation', id: 'b' }], patientIds: ['p1'] },
+      {
+        missing: [{ resourceType: 'Observation', id: 'b' }],
+        patientIds: ['p1'],
+      },
     ]);
     expect(asked[0]?.present).toEqual(new Map([['Observation', 'a']]));
     expect(await querying.shown(patientId)).toEqual(['a']);
     expect(await querying.retired(patientId)).toMatchObject([
-      { source_id: 'b', reason: 'deleted', query_id: requestId, content: { id: 'b' } },
+      {
+        source_id: 'b',
+        reason: 'deleted',
+        query_id: requestId,
+        content: { id: 'b' },
+      },
     ]);
     expect(await querying.told(requestId)).toContain(
       'retired: The source no longer has 1 resource: it was retired (1 Observation)',
     );
-    expect((await querying.eventOf(requestId)).body).toMatchObject({ payload: { source: { retired: 1 } } });
+    expect((await querying.eventOf(requestId)).body).toMatchObject({
+      payload: { source: { retired: 1 } },
+    });
   });
 
-  test('stays when the source still has it, or cannot say; the latter is told', async ({ querying }) => {
+  test('stays when the source still has it, or cannot say; the latter is told', async ({
+    querying,
+  }) => {
     const patientId = await querying.patientWith('a', 'b', 'c');
-    const { requestId } = await querying.collect(patientId, [answer([result('a')])], ({ missing }) =>
-      missing.map(({ id }) => (id === 'b' ? 'kept' : 'unknown')),
+    const { requestId } = await querying.collect(
+      patientId,
+      [answer([result('a')])],
+      ({ missing }) =>
+        missing.map(({ id }) => (id === 'b' ? 'kept' : 'unknown')),
     );
     expect(await querying.shown(patientId)).toEqual(['a', 'b', 'c']);
     const lines = await querying.told(requestId);
@@ -140,12 +202,18 @@ describe('what a whole answer no longer holds', () => {
       'incomplete: 1 resource missing from the answer could not be checked at the source and stays in the record',
     );
     expect(lines.filter((line) => line.startsWith('retired'))).toEqual([]);
-    expect((await querying.eventOf(requestId)).body).not.toHaveProperty('payload.source.retired');
+    expect((await querying.eventOf(requestId)).body).not.toHaveProperty(
+      'payload.source.retired',
+    );
   });
 
-  test('is not even asked for after an answer with errors of the source', async ({ querying }) => {
+  test('is not even asked for after an answer with errors of the source', async ({
+    querying,
+  }) => {
     const patientId = await querying.patientWith('a', 'b');
-    const partial = await querying.collect(patientId, [answer([result('a')], { reportedErrors: 1 })]);
+    const partial = await querying.collect(patientId, [
+      answer([result('a')], { reportedErrors: 1 }),
+    ]);
     expect(partial.asked).toEqual([]);
     expect(await querying.shown(patientId)).toEqual(['a', 'b']);
   });
@@ -161,12 +229,22 @@ describe('what a whole answer no longer holds', () => {
       ...sourceOf(pages),
       begin: async () => ({ kind: 'ready' as const, pages: thenFail(pages) }),
     };
-    await expect(runActivity(querying.activities(broken).askSource, step)).rejects.toThrow('cut off');
+    await expect(
+      runActivity(querying.activities(broken).askSource, step),
+    ).rejects.toThrow('cut off');
     await querying.inTx((tx) =>
-      tx.db.deleteFrom('answered_page').where('query_id', '=', requestId).execute(),
+      tx.db
+        .deleteFrom('answered_page')
+        .where('query_id', '=', requestId)
+        .execute(),
     );
-    const checkMissing = () => Promise.reject(new Error('nothing may be asked'));
-    await runActivity(querying.activities({ ...sourceOf(pages), checkMissing }).askSource, step, 2);
+    const checkMissing = () =>
+      Promise.reject(new Error('nothing may be asked'));
+    await runActivity(
+      querying.activities({ ...sourceOf(pages), checkMissing }).askSource,
+      step,
+      2,
+    );
     expect(await querying.shown(patientId)).toEqual(['a', 'b']);
   });
 
@@ -183,16 +261,26 @@ describe('what a whole answer no longer holds', () => {
   test('of another source stays', async ({ querying }) => {
     const patientId = await querying.patientWith('a');
     const requestId = await querying.addQuery(patientId, ['hie']);
-    const { askSource } = querying.activities(sourceOf([answer([result('h')])]));
+    const { askSource } = querying.activities(
+      sourceOf([answer([result('h')])]),
+    );
     await runActivity(askSource, querying.step(requestId, 'hie'));
     expect(await querying.shown(patientId)).toEqual(['a', 'h']);
   });
 
-  test('leaves no notes behind, however the attempt ends', async ({ querying }) => {
+  test('leaves no notes behind, however the attempt ends', async ({
+    querying,
+  }) => {
     const patientId = await querying.patientWith('a');
-    const { requestId } = await querying.collect(patientId, [answer([result('b')])]);
+    const { requestId } = await querying.collect(patientId, [
+      answer([result('b')]),
+    ]);
     const left = await querying.inTx((tx) =>
-      tx.db.selectFrom('answered_page').select('page').where('query_id', '=', requestId).execute(),
+      tx.db
+        .selectFrom('answered_page')
+        .select('page')
+        .where('query_id', '=', requestId)
+        .execute(),
     );
     expect(left).toEqual([]);
   });
@@ -210,13 +298,21 @@ describe('what the source now says of another person', () => {
   }) => {
     const patientId = await querying.patientWith('a', 'b');
     const requestId = await querying.addQuery(patientId, ['lab']);
-    const pages = [answer([result('a')], { retracted: [moved('b')], misattributedCount: 1 })];
-    const connector = { begin: async () => ({ kind: 'ready' as const, pages: thenFail(pages) }) };
+    const pages = [
+      answer([result('a')], { retracted: [moved('b')], misattributedCount: 1 }),
+    ];
+    const connector = {
+      begin: async () => ({ kind: 'ready' as const, pages: thenFail(pages) }),
+    };
     const step = querying.step(requestId, 'lab');
     const { askSource, recordFailedAttempt } = querying.activities(connector);
     await expect(runActivity(askSource, step)).rejects.toThrow('cut off');
     expect(await querying.shown(patientId)).toEqual(['a']);
-    await runActivity(recordFailedAttempt, { ...step, reason: 'cut off', abandoned: false });
+    await runActivity(recordFailedAttempt, {
+      ...step,
+      reason: 'cut off',
+      abandoned: false,
+    });
     expect(await querying.told(requestId)).toContain(
       'retired: The source now names another person in 1 resource: it was retired (1 Observation)',
     );
@@ -225,10 +321,17 @@ describe('what the source now says of another person', () => {
     });
   });
 
-  test('stays when that is an id under which the source has known this person', async ({ querying }) => {
+  test('stays when that is an id under which the source has known this person', async ({
+    querying,
+  }) => {
     const patientId = await querying.patientWith('a');
-    await querying.collect(patientId, [answer([result('a')], { patientIds: ['p1', 'p2'] })]);
-    await querying.collect(patientId, [answer([result('a')]), answer([], { retracted: [moved('a')] })]);
+    await querying.collect(patientId, [
+      answer([result('a')], { patientIds: ['p1', 'p2'] }),
+    ]);
+    await querying.collect(patientId, [
+      answer([result('a')]),
+      answer([], { retracted: [moved('a')] }),
+    ]);
     expect(await querying.shown(patientId)).toEqual(['a']);
   });
 
@@ -236,13 +339,21 @@ describe('what the source now says of another person', () => {
     querying,
   }) => {
     const patientId = await querying.addPatient();
-    await querying.collect(patientId, [answer([result('a', { lastUpdated: '2026-05-01T00:00:00Z' })])]);
-    const older = moved('a', { revision: '2026-04-01T00:00:00.000Z/000000000000' });
-    await querying.collect(patientId, [answer([], { retracted: [older] })], ({ missing }) =>
-      missing.map(() => 'kept'),
+    await querying.collect(patientId, [
+      answer([result('a', { lastUpdated: '2026-05-01T00:00:00Z' })]),
+    ]);
+    const older = moved('a', {
+      revision: '2026-04-01T00:00:00.000Z/000000000000',
+    });
+    await querying.collect(
+      patientId,
+      [answer([], { retracted: [older] })],
+      ({ missing }) => missing.map(() => 'kept'),
     );
     expect(await querying.shown(patientId)).toEqual(['a']);
-    const newer = moved('a', { revision: '2026-06-01T00:00:00.000Z/000000000000' });
+    const newer = moved('a', {
+      revision: '2026-06-01T00:00:00.000Z/000000000000',
+    });
     await querying.collect(patientId, [answer([], { retracted: [newer] })]);
     expect(await querying.shown(patientId)).toEqual([]);
   });
@@ -264,11 +375,19 @@ const reference = {
 } as FhirResource;
 const withDocument = () =>
   answer([result('a'), reference], {
-    attachments: [{ documentReferenceId: 'd1', contentType: 'text/xml', bytes: ccda('80146002') }],
+    attachments: [
+      {
+        documentReferenceId: 'd1',
+        contentType: 'text/xml',
+        bytes: ccda('80146002'),
+      },
+    ],
   });
 
 describe('a document that the source took back', () => {
-  test('goes with all that was made of it, and comes back with it', async ({ querying }) => {
+  test('goes with all that was made of it, and comes back with it', async ({
+    querying,
+  }) => {
     const patientId = await querying.addPatient();
     await querying.collect(patientId, [withDocument()]);
     const before = await querying.shown(patientId);
@@ -276,7 +395,9 @@ describe('a document that the source took back', () => {
     expect(before.length).toBeGreaterThan(2);
     expect(await querying.listed(patientId)).toHaveLength(1);
 
-    const { requestId } = await querying.collect(patientId, [answer([result('a')])]);
+    const { requestId } = await querying.collect(patientId, [
+      answer([result('a')]),
+    ]);
     expect(await querying.shown(patientId)).toEqual(['a']);
     expect(await querying.listed(patientId)).toEqual([]);
     expect(await querying.told(requestId)).toContain(
@@ -299,7 +420,10 @@ describe('a document that the source entered in error', () => {
       expect(before.length).toBeGreaterThan(2);
 
       await querying.collect(patientId, [
-        answer([result('a'), { ...reference, [element]: 'entered-in-error' } as FhirResource]),
+        answer([
+          result('a'),
+          { ...reference, [element]: 'entered-in-error' } as FhirResource,
+        ]),
       ]);
       expect(await querying.shown(patientId)).toEqual(['a', 'd1']);
       expect(await querying.listed(patientId)).toEqual([]);
@@ -317,7 +441,9 @@ describe('a document that the source has replaced', () => {
     ({
       ...reference,
       id: 'd2',
-      relatesTo: [{ code: 'replaces', target: { reference: 'DocumentReference/d1' } }],
+      relatesTo: [
+        { code: 'replaces', target: { reference: 'DocumentReference/d1' } },
+      ],
       ...more,
     }) as FhirResource;
   const file = (documentReferenceId: string, code: string) => ({
@@ -339,7 +465,9 @@ describe('a document that the source has replaced', () => {
     await querying.collect(patientId, [withBoth('superseded')]);
     expect(await querying.codes(patientId)).toEqual(['73761001']);
     expect(await querying.listed(patientId)).toHaveLength(2);
-    await querying.collect(patientId, [withBoth('superseded', { status: 'entered-in-error' })]);
+    await querying.collect(patientId, [
+      withBoth('superseded', { status: 'entered-in-error' }),
+    ]);
     expect(await querying.codes(patientId)).toEqual(['80146002']);
   });
 
@@ -347,21 +475,37 @@ describe('a document that the source has replaced', () => {
     const patientId = await querying.addPatient();
     const third = newer({
       id: 'd3',
-      relatesTo: [{ code: 'replaces', target: { reference: 'DocumentReference/d2/_history/1' } }],
+      relatesTo: [
+        {
+          code: 'replaces',
+          target: { reference: 'DocumentReference/d2/_history/1' },
+        },
+      ],
     });
-    const attachments = [file('d1', '80146002'), file('d2', '73761001'), file('d3', '40701008')];
+    const attachments = [
+      file('d1', '80146002'),
+      file('d2', '73761001'),
+      file('d3', '40701008'),
+    ];
     await querying.collect(patientId, [
-      answer([old('superseded'), newer({ status: 'superseded' }), third], { attachments }),
+      answer([old('superseded'), newer({ status: 'superseded' }), third], {
+        attachments,
+      }),
     ]);
     expect(await querying.codes(patientId)).toEqual(['40701008']);
   });
 
   test.for<[string, SourcePage]>([
     ['is still current at the source', withBoth('current')],
-    ['is superseded, but nothing says by what', withBoth('superseded', { relatesTo: [] })],
+    [
+      'is superseded, but nothing says by what',
+      withBoth('superseded', { relatesTo: [] }),
+    ],
     [
       'is superseded by one without content that can be read',
-      answer([old('superseded'), newer()], { attachments: [file('d1', '80146002')] }),
+      answer([old('superseded'), newer()], {
+        attachments: [file('d1', '80146002')],
+      }),
     ],
     [
       'and its replacement name each other as replaced',
@@ -369,30 +513,48 @@ describe('a document that the source has replaced', () => {
         [
           {
             ...old('superseded'),
-            relatesTo: [{ code: 'replaces', target: { reference: 'DocumentReference/d2' } }],
+            relatesTo: [
+              {
+                code: 'replaces',
+                target: { reference: 'DocumentReference/d2' },
+              },
+            ],
           } as FhirResource,
           newer({ status: 'superseded' }),
         ],
         { attachments: [file('d1', '80146002'), file('d2', '73761001')] },
       ),
     ],
-  ])('keeps stating what it states if it %s', async ([_, page], { querying }) => {
-    const patientId = await querying.addPatient();
-    await querying.collect(patientId, [page]);
-    expect(await querying.codes(patientId)).toContain('80146002');
-  });
+  ])(
+    'keeps stating what it states if it %s',
+    async ([_, page], { querying }) => {
+      const patientId = await querying.addPatient();
+      await querying.collect(patientId, [page]);
+      expect(await querying.codes(patientId)).toContain('80146002');
+    },
+  );
 });
 
 const IDS = ['a', 'b', 'c', 'd'] as const;
 /** Where a resource is at its source, and whether the answer holds it. */
-const place = fc.constantFrom('ours', 'left out', 'moved', 'moved, told', 'deleted', 'deleted, told');
+const place = fc.constantFrom(
+  'ours',
+  'left out',
+  'moved',
+  'moved, told',
+  'deleted',
+  'deleted, told',
+);
 const situation = fc.record({
   places: fc.tuple(place, place, place, place),
   isPartial: fc.boolean(),
   isReadable: fc.boolean(),
 });
 
-const situations = propertyOf([fc.array(situation, { minLength: 1, maxLength: 4 })], { numRuns: 20 });
+const situations = propertyOf(
+  [fc.array(situation, { minLength: 1, maxLength: 4 })],
+  { numRuns: 20 },
+);
 test(
   situations.named(
     'nothing that is still the person’s leaves the record, and after a whole answer that could be checked nothing else is in it',
@@ -402,8 +564,11 @@ test(
       const patientId = await querying.patientWith(...IDS);
       let expected = new Set<string>(IDS);
       for (const { places, isPartial, isReadable } of situations) {
-        const at = Object.fromEntries(IDS.map((id, index) => [id, places[index] ?? 'ours']));
-        const where = (...wanted: string[]) => IDS.filter((id) => wanted.includes(at[id] ?? ''));
+        const at = Object.fromEntries(
+          IDS.map((id, index) => [id, places[index] ?? 'ours']),
+        );
+        const where = (...wanted: string[]) =>
+          IDS.filter((id) => wanted.includes(at[id] ?? ''));
         const retracted = [
           ...where('moved, told').map((id) => moved(id)),
           ...where('deleted, told').map((id) => ({
@@ -421,14 +586,20 @@ test(
         await querying.collect(patientId, pages, ({ missing }) =>
           missing.map(({ id }): Fate => {
             if (!isReadable) return 'unknown';
-            return at[id]?.startsWith('moved') ? 'moved' : at[id]?.startsWith('deleted') ? 'deleted' : 'kept';
+            return at[id]?.startsWith('moved')
+              ? 'moved'
+              : at[id]?.startsWith('deleted')
+                ? 'deleted'
+                : 'kept';
           }),
         );
         const isChecked = !isPartial && isReadable;
         expected = new Set([
           ...where('ours'),
           ...[...expected].filter((id) =>
-            where('left out', ...(isChecked ? [] : ['moved', 'deleted'])).some((other) => other === id),
+            where('left out', ...(isChecked ? [] : ['moved', 'deleted'])).some(
+              (other) => other === id,
+            ),
           ),
         ]);
         expect(await querying.shown(patientId)).toEqual([...expected].sort());

@@ -8,12 +8,18 @@ export const ROLES = [
 ] as const;
 
 /**
- * What a role may do with a table: S(elect), I(nsert), U(pdate), D(elete), T(runcate), R(eferences), trig(G)er; columns in
- * brackets where it is not all of them.
+ * What a role may do with a table: S(elect), I(nsert), U(pdate), D(elete),
+ * T(runcate), R(eferences), trig(G)er; columns in brackets where it is not all
+ * of them.
  */
-export type TableGrants = Readonly<Partial<Record<(typeof ROLES)[number], string>>>;
+export type TableGrants = Readonly<
+  Partial<Record<(typeof ROLES)[number], string>>
+>;
 
-/** A table of an account: the service changes its rows, the account's own by requests and all by the system. */
+/**
+ * A table of an account: the service changes its rows, the account's own by
+ * requests and all by the system.
+ */
 const OF_ACCOUNT: TableGrants = {
   exchange_app: 'SIUD',
   exchange_system: 'SIUD',
@@ -22,7 +28,11 @@ const OF_ACCOUNT: TableGrants = {
 };
 
 /** What is not about one account, or is known before the account is. */
-const OF_SERVICE: TableGrants = { exchange_system: 'SIUD', exchange_admin: 'SIUD', exchange_backup: 'S' };
+const OF_SERVICE: TableGrants = {
+  exchange_system: 'SIUD',
+  exchange_admin: 'SIUD',
+  exchange_backup: 'S',
+};
 
 const AUDIT_COLUMNS =
   'account_id,actor,details,operation,outcome,patient_id,remote_address,since,target_id,times';
@@ -92,7 +102,12 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'source_collection',
     'webhook_destination',
   ]),
-  ...each(OF_SERVICE, ['inbound_event', 'inbound_merge', 'inbound_message', 'inbound_subject']),
+  ...each(OF_SERVICE, [
+    'inbound_event',
+    'inbound_merge',
+    'inbound_message',
+    'inbound_subject',
+  ]),
   ...each(OF_SERVICE, ['source_signing_key', 'source_token']),
   source_budget: OF_SERVICE,
   source_change_check: OF_SERVICE,
@@ -101,17 +116,34 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
   refused_payload: OF_SERVICE,
   process_clock: OF_SERVICE,
   reconcile_state: OF_SERVICE,
-  wanted_cohort_schedule: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'S' },
+  wanted_cohort_schedule: {
+    exchange_app: 'S',
+    exchange_system: 'S',
+    exchange_admin: 'S',
+  },
   network_connection: {
     exchange_app: 'S',
     exchange_system: 'SIUD',
     exchange_admin: 'SIUD',
     exchange_backup: 'S',
   },
-  account: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'SIU', exchange_backup: 'S' },
-  fhir_client: { exchange_system: 'S', exchange_admin: 'SIU', exchange_backup: 'S' },
+  account: {
+    exchange_app: 'S',
+    exchange_system: 'S',
+    exchange_admin: 'SIU',
+    exchange_backup: 'S',
+  },
+  fhir_client: {
+    exchange_system: 'S',
+    exchange_admin: 'SIU',
+    exchange_backup: 'S',
+  },
   fhir_client_assertion: OF_SERVICE,
-  retention_rule: { exchange_system: 'SU(removed,swept_at)', exchange_admin: 'SIUD', exchange_backup: 'S' },
+  retention_rule: {
+    exchange_system: 'SU(removed,swept_at)',
+    exchange_admin: 'SIUD',
+    exchange_backup: 'S',
+  },
   // Changed by operators only.
   sensitive_code: {
     exchange_app: 'S',
@@ -121,20 +153,40 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     exchange_responder: 'S',
   },
   // Placed and lifted by operators only.
-  legal_hold: { exchange_app: 'S', exchange_system: 'S', exchange_admin: 'SID', exchange_backup: 'S' },
-  api_key: { exchange_system: 'SU(last_used_at)', exchange_admin: 'SIU', exchange_backup: 'S' },
-  embed_token_revocation: { exchange_system: 'S', exchange_admin: 'SID', exchange_backup: 'S' },
+  legal_hold: {
+    exchange_app: 'S',
+    exchange_system: 'S',
+    exchange_admin: 'SID',
+    exchange_backup: 'S',
+  },
+  api_key: {
+    exchange_system: 'SU(last_used_at)',
+    exchange_admin: 'SIU',
+    exchange_backup: 'S',
+  },
+  embed_token_revocation: {
+    exchange_system: 'S',
+    exchange_admin: 'SID',
+    exchange_backup: 'S',
+  },
   audit_entry: {
     exchange_app: `SI(${AUDIT_COLUMNS})`,
     exchange_system: `SI(${AUDIT_COLUMNS})U(mac,position)`,
     exchange_admin: `SI(${AUDIT_COLUMNS})U(mac,position)`,
     exchange_backup: 'S',
   },
-  audit_head: { exchange_system: 'SIU', exchange_admin: 'SIU', exchange_backup: 'S' },
+  audit_head: {
+    exchange_system: 'SIU',
+    exchange_admin: 'SIU',
+    exchange_backup: 'S',
+  },
   kysely_migration: { exchange_backup: 'S' },
   kysely_migration_lock: { exchange_backup: 'S' },
 };
 
-function each(grants: TableGrants, tables: readonly string[]): Record<string, TableGrants> {
+function each(
+  grants: TableGrants,
+  tables: readonly string[],
+): Record<string, TableGrants> {
   return Object.fromEntries(tables.map((table) => [table, grants]));
 }

@@ -5,7 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
 import { insertAuditEntry } from '../../src/exchange/platform/audit/audit-store.ts';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import {
+  createStore,
+  type Store,
+} from '../../src/exchange/platform/database/database.ts';
 import { ensureServiceLogin } from '../../tools/embedded/stack-facts.ts';
 import { createTestStore, type TestStore } from '../support/postgres.ts';
 import { ROLES, TABLE_GRANTS } from './role-grants.ts';
@@ -24,16 +27,29 @@ beforeAll(async () => {
   database = await createTestStore({ poolMax: 2 });
   ({ store } = database);
   for (const id of [ONE, OTHER]) {
-    await store.asSystem((tx) => insertAccount(tx, { id, name: 'Test', settings: {} }));
-    const entry = { actor: 'test', operation: 'read', outcome: 'done' } as const;
+    await store.asSystem((tx) =>
+      insertAccount(tx, { id, name: 'Test', settings: {} }),
+    );
+    const entry = {
+      actor: 'test',
+      operation: 'read',
+      outcome: 'done',
+    } as const;
     await store.asAccount(id, (tx) => insertAuditEntry(tx, entry));
   }
   owner = new pg.Client({ connectionString: database.databaseUrl });
-  service = new pg.Client({ connectionString: await ensureServiceLogin(database.databaseUrl, PASSWORD) });
+  service = new pg.Client({
+    connectionString: await ensureServiceLogin(database.databaseUrl, PASSWORD),
+  });
   await Promise.all([owner.connect(), service.connect()]);
   backupLogin = `backup_${randomBytes(4).toString('hex')}`;
-  await owner.query(`create role ${backupLogin} login noinherit password 'p' in role exchange_backup`);
-  const url = Object.assign(new URL(database.databaseUrl), { username: backupLogin, password: 'p' });
+  await owner.query(
+    `create role ${backupLogin} login noinherit password 'p' in role exchange_backup`,
+  );
+  const url = Object.assign(new URL(database.databaseUrl), {
+    username: backupLogin,
+    password: 'p',
+  });
   backup = new pg.Client({ connectionString: url.href });
   await backup.connect();
 });
@@ -44,7 +60,10 @@ afterAll(async () => {
   await database.close();
 });
 
-/** The rights that a role effectively has, inherited ones included, in the notation of role-grants.ts. */
+/**
+ * The rights that a role effectively has, inherited ones included, in the
+ * notation of role-grants.ts.
+ */
 const EFFECTIVE_GRANTS = `
   select c.relname as name, coalesce(jsonb_object_agg(r.role, granted.rights) filter (where granted.rights <> ''), '{}') as grants
   from pg_class c cross join unnest($1::text[]) as r(role) cross join lateral (
@@ -66,8 +85,13 @@ const EFFECTIVE_GRANTS = `
 
 describe('each role may do what was decided for it', () => {
   test('with every table and view; one without a decision in role-grants.ts fails', async () => {
-    const { rows } = await owner.query<{ name: string; grants: object }>(EFFECTIVE_GRANTS, [ROLES]);
-    expect(Object.fromEntries(rows.map(({ name, grants }) => [name, grants]))).toEqual(TABLE_GRANTS);
+    const { rows } = await owner.query<{ name: string; grants: object }>(
+      EFFECTIVE_GRANTS,
+      [ROLES],
+    );
+    expect(
+      Object.fromEntries(rows.map(({ name, grants }) => [name, grants])),
+    ).toEqual(TABLE_GRANTS);
   });
 
   test('and none can log in, owns anything, creates anything or gets around row-level security', async () => {
@@ -88,7 +112,10 @@ describe('each role may do what was decided for it', () => {
       `guard_account_table('account')`,
       `open_to_backup('account')`,
     ])
-      await expect(as('exchange_backup', backup, `select ${call}`), call).rejects.toMatchObject({
+      await expect(
+        as('exchange_backup', backup, `select ${call}`),
+        call,
+      ).rejects.toMatchObject({
         code: '42501',
       });
   });
@@ -96,8 +123,14 @@ describe('each role may do what was decided for it', () => {
 
 describe('the login of gateway and worker', () => {
   test('reads nothing of its own: only with a role, and then that role’s rows', async () => {
-    await expect(service.query('select * from patient')).rejects.toMatchObject({ code: '42501' });
-    const { rows } = await as('exchange_app', service, 'select id from account');
+    await expect(service.query('select * from patient')).rejects.toMatchObject({
+      code: '42501',
+    });
+    const { rows } = await as(
+      'exchange_app',
+      service,
+      'select id from account',
+    );
     expect(rows).toEqual([{ id: ONE }]);
   });
 
@@ -117,7 +150,9 @@ describe('the login of gateway and worker', () => {
     `copy patient to program 'cat'`,
     `select pg_read_file('/etc/passwd')`,
   ])('cannot: %s', async (statement) => {
-    await expect(service.query(statement)).rejects.toMatchObject({ code: '42501' });
+    await expect(service.query(statement)).rejects.toMatchObject({
+      code: '42501',
+    });
   });
 
   test.each([
@@ -134,17 +169,25 @@ describe('the login of gateway and worker', () => {
     ['exchange_system', `update audit_entry set outcome = 'changed'`],
     ['exchange_system', 'delete from audit_entry'],
     ['exchange_system', 'delete from audit_head'],
-    ['exchange_system', `insert into account (id, name) values ('${crypto.randomUUID()}', 'Smuggled')`],
+    [
+      'exchange_system',
+      `insert into account (id, name) values ('${crypto.randomUUID()}', 'Smuggled')`,
+    ],
     ['exchange_system', `update account set settings = '{}'`],
     [
       'exchange_system',
       `insert into api_key (id, account_id, prefix, hash) values ('${ONE}', '${ONE}', 'p', 'h')`,
     ],
-    ['exchange_system', `update api_key set scopes = '{read,write,webhooks-admin}'`],
+    [
+      'exchange_system',
+      `update api_key set scopes = '{read,write,webhooks-admin}'`,
+    ],
     ['exchange_system', 'update api_key set revoked_at = null'],
     ['exchange_system', 'delete from embed_token_revocation'],
   ])('as %s cannot: %s', async (role, statement) => {
-    await expect(as(role, service, statement)).rejects.toMatchObject({ code: '42501' });
+    await expect(as(role, service, statement)).rejects.toMatchObject({
+      code: '42501',
+    });
   });
 
   test('cannot migrate, and npm run migrate says which login can', async () => {
@@ -165,8 +208,15 @@ describe('the login of gateway and worker', () => {
       password: PASSWORD,
     });
     const own = createStore({ databaseUrl: url.href, poolMax: 1 });
-    const key = { id: ONE, accountId: ONE, prefix: 'mdx_abcdefgh', hash: Buffer.from('h') };
-    await expect(own.asSystem((tx) => insertApiKey(tx, key))).rejects.toMatchObject({ code: '42501' });
+    const key = {
+      id: ONE,
+      accountId: ONE,
+      prefix: 'mdx_abcdefgh',
+      hash: Buffer.from('h'),
+    };
+    await expect(
+      own.asSystem((tx) => insertApiKey(tx, key)),
+    ).rejects.toMatchObject({ code: '42501' });
     await own.close();
   });
 });
@@ -178,24 +228,42 @@ describe('a backup', () => {
     );
     for (const { name } of tables) {
       const [all] = (await owner.query(`select count(*) from ${name}`)).rows;
-      const [read] = (await as('exchange_backup', backup, `select count(*) from ${name}`)).rows;
+      const [read] = (
+        await as('exchange_backup', backup, `select count(*) from ${name}`)
+      ).rows;
       expect(read, name).toEqual(all);
     }
-    expect((await as('exchange_backup', backup, 'select from account')).rowCount).toBe(2);
+    expect(
+      (await as('exchange_backup', backup, 'select from account')).rowCount,
+    ).toBe(2);
   });
 
   test('writes nothing', async () => {
-    const readable = Object.entries(TABLE_GRANTS).filter(([, grants]) => grants.exchange_backup);
+    const readable = Object.entries(TABLE_GRANTS).filter(
+      ([, grants]) => grants.exchange_backup,
+    );
     for (const [table] of readable)
-      await expect(as('exchange_backup', backup, `delete from ${table}`), table).rejects.toMatchObject({
+      await expect(
+        as('exchange_backup', backup, `delete from ${table}`),
+        table,
+      ).rejects.toMatchObject({
         code: '42501',
       });
   });
 });
 
-/** The statement in a transaction with this role, bound to account ONE, rolled back. */
-async function as(role: string, client: pg.Client, statement: string): Promise<pg.QueryResult> {
-  await client.query(`begin; set local role ${role}; set local app.account_id = '${ONE}'`);
+/**
+ * The statement in a transaction with this role, bound to account ONE, rolled
+ * back.
+ */
+async function as(
+  role: string,
+  client: pg.Client,
+  statement: string,
+): Promise<pg.QueryResult> {
+  await client.query(
+    `begin; set local role ${role}; set local app.account_id = '${ONE}'`,
+  );
   try {
     return await client.query(statement);
   } finally {

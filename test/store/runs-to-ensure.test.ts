@@ -8,10 +8,8 @@ test('a run that was never started comes before any number of older ones that ar
 }) => {
   const { accountId } = await environment.addAccount();
   const patientId = await environment.addPatient(accountId);
-  const [first, second] = [
-    await environment.addQuery(accountId, patientId, ['hie']),
-    await environment.addQuery(accountId, patientId, ['hie']),
-  ];
+  const first = await environment.addQuery(accountId, patientId, ['hie']);
+  const second = await environment.addQuery(accountId, patientId, ['hie']);
   await environment.store.asSystem(async ({ db }) => {
     await sql`update network_query_run set requested_at = now() - interval '1 minute' where query_id = ${first}`.execute(
       db,
@@ -22,7 +20,11 @@ test('a run that was never started comes before any number of older ones that ar
       from generate_series(1, 600) as n`.execute(db);
   });
   const runs = await environment.store.asSystem((tx) =>
-    runsToEnsure(tx, { olderThanMs: 5_000, recheckBefore: new Date(), limit: 500 }),
+    runsToEnsure(tx, {
+      olderThanMs: 5_000,
+      recheckBefore: new Date(),
+      limit: 500,
+    }),
   );
   expect(runs).toHaveLength(500);
   expect(runs[0]).toMatchObject({ requestId: first, isStarted: false });

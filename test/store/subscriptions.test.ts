@@ -7,7 +7,10 @@ import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
-import { readFilter, TOPICS } from '../../src/exchange/delivery/subscriptions/rules/subscription-request.ts';
+import {
+  readFilter,
+  TOPICS,
+} from '../../src/exchange/delivery/subscriptions/rules/subscription-request.ts';
 import { eventRecovery } from '../../src/exchange/platform/outbox/destination-drain.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { matchesAll } from '../../src/exchange/records/rules/search.ts';
@@ -28,13 +31,21 @@ beforeAll(async () => {
 });
 afterAll(() => door?.close());
 
-const upTo = (last: number) => Array.from({ length: last }, (_, index) => index + 1);
-/** The numbers that rows of the outbox have for a subscription, and the number of its last event. */
-async function numbersOf(id: string): Promise<{ numbers: number[]; events: number }> {
+const upTo = (last: number) =>
+  Array.from({ length: last }, (_, index) => index + 1);
+/**
+ * The numbers that rows of the outbox have for a subscription, and the number
+ * of its last event.
+ */
+async function numbersOf(
+  id: string,
+): Promise<{ numbers: number[]; events: number }> {
   return door.store.asAccount(door.accountId, async (tx) => {
     const { rows } = await sql<{ number: number; count: number }>`
       select number, coalesce(jsonb_array_length(body -> 'events'), 1) as count from event
-      where destination_id = ${id} and number is not null order by number`.execute(tx.db);
+      where destination_id = ${id} and number is not null order by number`.execute(
+      tx.db,
+    );
     const { events } = await tx.db
       .selectFrom('fhir_subscription')
       .select('events')
@@ -42,18 +53,25 @@ async function numbersOf(id: string): Promise<{ numbers: number[]; events: numbe
       .executeTakeFirstOrThrow();
     return {
       events,
-      numbers: rows.flatMap(({ number, count }) => upTo(count).map((place) => number - count + place)),
+      numbers: rows.flatMap(({ number, count }) =>
+        upTo(count).map((place) => number - count + place),
+      ),
     };
   });
 }
 
 test('transactions that announce at the same time give each subscription its numbers without a gap, in the order of their commits', async () => {
-  const patients = await Promise.all([0, 1, 2, 3].map((index) => door.addPerson(index)));
+  const patients = await Promise.all(
+    [0, 1, 2, 3].map((index) => door.addPerson(index)),
+  );
   const all = await door.subscribe();
   const queries = await door.subscribe({ topic: QUERIES });
   const some = await Promise.all(
     patients.map((patientId) =>
-      door.subscribe({ topic: QUERIES, filters: [`Patient?patient=${patientId}&trigger=lab`] }),
+      door.subscribe({
+        topic: QUERIES,
+        filters: [`Patient?patient=${patientId}&trigger=lab`],
+      }),
     ),
   );
   const rounds = 12;
@@ -62,8 +80,14 @@ test('transactions that announce at the same time give each subscription its num
       .asAccount(door.accountId, async (tx) => {
         for (const type of ['network-query.lab', 'network-query.hie'])
           await insertEvent(tx, {
-            ...{ type, factKey: uuidv7(), patientId, occurredAt: new Date() },
-            body: { meta: { type }, payload: { source: { status: 'completed' } } },
+            type,
+            factKey: uuidv7(),
+            patientId,
+            occurredAt: new Date(),
+            body: {
+              meta: { type },
+              payload: { source: { status: 'completed' } },
+            },
           });
         if (fails) throw new Error('rolled back');
       })
@@ -71,43 +95,71 @@ test('transactions that announce at the same time give each subscription its num
   await Promise.all(
     patients.map(async (patientId) => {
       for (let round = 0; round < rounds; round++) {
-        await Promise.all([announce(patientId, false), announce(patientId, true)]);
+        await Promise.all([
+          announce(patientId, false),
+          announce(patientId, true),
+        ]);
         await door.deliverObservation(patientId, { code: `${round}-0` });
       }
     }),
   );
-  expect(await numbersOf(queries.id)).toEqual({ events: 2 * 4 * rounds, numbers: upTo(2 * 4 * rounds) });
-  for (const { id } of some) expect(await numbersOf(id)).toEqual({ events: rounds, numbers: upTo(rounds) });
+  expect(await numbersOf(queries.id)).toEqual({
+    events: 2 * 4 * rounds,
+    numbers: upTo(2 * 4 * rounds),
+  });
+  for (const { id } of some)
+    expect(await numbersOf(id)).toEqual({
+      events: rounds,
+      numbers: upTo(rounds),
+    });
   const changes = await numbersOf(all.id);
   expect(changes.events).toBeGreaterThanOrEqual(4 * rounds);
   expect(changes.numbers).toEqual(upTo(changes.events));
 });
 
 test('a process that is killed while it announces and sends leaves no hole and no double, and all of it arrives', async () => {
-  const killed = { at: 15, child: undefined as ReturnType<typeof fork> | undefined };
+  const killed = {
+    at: 15,
+    child: undefined as ReturnType<typeof fork> | undefined,
+  };
   const receiver = await startReceiver((_, response) => {
     if (receiver.received.length === killed.at) killed.child?.kill('SIGKILL');
     else setTimeout(() => response.end(), 5);
   });
-  const made = await door.call('POST', 'Subscription', subscriptionTo(receiver.url, { topic: QUERIES }));
+  const made = await door.call(
+    'POST',
+    'Subscription',
+    subscriptionTo(receiver.url, { topic: QUERIES }),
+  );
   expect(made.statusCode, made.body).toBe(201);
   await door.webhookDispatcher.drain();
   const { id } = made.json();
-  const patients = await Promise.all([0, 1, 2].map((index) => door.addPerson(index)));
+  const patients = await Promise.all(
+    [0, 1, 2].map((index) => door.addPerson(index)),
+  );
 
-  const script = fileURLToPath(new URL('./dying-announcer.ts', import.meta.url));
-  killed.child = fork('run.mjs', [script, door.databaseUrl, door.accountId, patients.join(',')], {
-    execArgv: [],
-  });
+  const script = fileURLToPath(
+    new URL('./dying-announcer.ts', import.meta.url),
+  );
+  killed.child = fork(
+    'run.mjs',
+    [script, door.databaseUrl, door.accountId, patients.join(',')],
+    {
+      execArgv: [],
+    },
+  );
   const [, signal] = await once(killed.child, 'exit');
   expect(signal).toBe('SIGKILL');
 
   const { events, numbers } = await numbersOf(id);
   expect(numbers).toEqual(upTo(events));
   const messages = await door.store.asAccount(door.accountId, async (tx) => {
-    // The claims of a dead process are respected for some seconds, and reconcile waits as long; both are made to be over.
+    // The claims of a dead process are respected for some seconds, and
+    // reconcile waits as long; both are made to be over.
     await sql`update event set opened_at = opened_at - interval '1 minute',
-      last_attempt_at = last_attempt_at - interval '1 minute' where destination_id = ${id}`.execute(tx.db);
+      last_attempt_at = last_attempt_at - interval '1 minute' where destination_id = ${id}`.execute(
+      tx.db,
+    );
     const { rows } = await sql<{ count: number }>`
       select count(*)::int as count from event where copy_of is null and patient_id = any(${patients}::uuid[])
         and type = 'network-query.lab'`.execute(tx.db);
@@ -115,17 +167,32 @@ test('a process that is killed while it announces and sends leaves no hole and n
   });
   expect(events).toBe(messages);
   const destinations: string[] = [];
-  const handOver = async (_account: string, destinationId: string) => void destinations.push(destinationId);
-  await takeUp(eventRecovery({ store: door.store, webhookDispatcher: { handOver } }));
-  expect(destinations).toContain(id);
-  const { deliverDue } = createWebhookActivities({ store: door.store, delivery: door.deliveries });
-  for (let state = ''; state !== 'empty'; )
-    state = (await runActivity(deliverDue, { accountId: door.accountId, destinationId: id, dueNow: false }))
-      .look.state;
-  const told = receiver.received.flatMap(({ raw }) => statusIn(JSON.parse(raw) as Bundle).told);
-  expect([...new Set(told.map(({ number }) => number))].sort((left, right) => left - right)).toEqual(
-    upTo(events),
+  const handOver = async (_account: string, destinationId: string) =>
+    void destinations.push(destinationId);
+  await takeUp(
+    eventRecovery({ store: door.store, webhookDispatcher: { handOver } }),
   );
+  expect(destinations).toContain(id);
+  const { deliverDue } = createWebhookActivities({
+    store: door.store,
+    delivery: door.deliveries,
+  });
+  for (let state = ''; state !== 'empty'; )
+    state = (
+      await runActivity(deliverDue, {
+        accountId: door.accountId,
+        destinationId: id,
+        dueNow: false,
+      })
+    ).look.state;
+  const told = receiver.received.flatMap(
+    ({ raw }) => statusIn(JSON.parse(raw) as Bundle).told,
+  );
+  expect(
+    [...new Set(told.map(({ number }) => number))].sort(
+      (left, right) => left - right,
+    ),
+  ).toEqual(upTo(events));
   await receiver.close();
 });
 
@@ -146,8 +213,14 @@ test('a filter passes exactly what a search with the same parameters finds', asy
   const system = fc.constantFrom('http://loinc.org', 'urn:x', '');
   const code = fc.constantFrom('a', 'b', 'a|b', 'ab', 'b%', '');
   const entry = fc
-    .tuple(fc.constantFrom('code', 'category', 'status', 'value-concept'), system, code)
-    .map(([name, of, value]) => `${name}=${name === 'status' ? '*' : of}|${value}`);
+    .tuple(
+      fc.constantFrom('code', 'category', 'status', 'value-concept'),
+      system,
+      code,
+    )
+    .map(
+      ([name, of, value]) => `${name}=${name === 'status' ? '*' : of}|${value}`,
+    );
   const value = fc.oneof(
     fc.tuple(system, code).map(([of, text]) => `${of}|${text}`),
     code,
@@ -158,32 +231,48 @@ test('a filter passes exactly what a search with the same parameters finds', asy
   );
   await fc.assert(
     fc.asyncProperty(
-      fc.array(fc.oneof({ weight: 9, arbitrary: entry }, { weight: 1, arbitrary: fc.constant('*') }), {
-        maxLength: 6,
-      }),
+      fc.array(
+        fc.oneof(
+          { weight: 9, arbitrary: entry },
+          { weight: 1, arbitrary: fc.constant('*') },
+        ),
+        {
+          maxLength: 6,
+        },
+      ),
       fc.array(parameter, { maxLength: 3 }),
       async (entries, parameters) => {
         const query = parameters
-          .map(([name, values]) => `${name}=${encodeURIComponent(values.join(','))}`)
+          .map(
+            ([name, values]) =>
+              `${name}=${encodeURIComponent(values.join(','))}`,
+          )
           .join('&');
-        const filter = readFilter(`Observation?${query}`, feed, 'https://exchange.example.org/fhir/R4');
+        const filter = readFilter(
+          `Observation?${query}`,
+          feed,
+          'https://exchange.example.org/fhir/R4',
+        );
         fc.pre(typeof filter === 'object');
         const item = {
           focus: { type: 'Observation', id: resource.resource_id },
           triggers: ['feed-event', 'update'],
         };
-        const { rows } = await door.store.asAccount(door.accountId, async (tx) => {
-          await sql`update record_origin set search = ${entries}::text[] where resource_id = ${resource.resource_id}`.execute(
-            tx.db,
-          );
-          await sql`update fhir_subscription set filters = ${JSON.stringify([filter])} where id = ${id}`.execute(
-            tx.db,
-          );
-          return sql<{ passes: boolean }>`
+        const { rows } = await door.store.asAccount(
+          door.accountId,
+          async (tx) => {
+            await sql`update record_origin set search = ${entries}::text[] where resource_id = ${resource.resource_id}`.execute(
+              tx.db,
+            );
+            await sql`update fhir_subscription set filters = ${JSON.stringify([filter])} where id = ${id}`.execute(
+              tx.db,
+            );
+            return sql<{ passes: boolean }>`
             select passes_filters(s, ${patientId}, ${JSON.stringify(item)}::jsonb) as passes from fhir_subscription s where id = ${id}`.execute(
-            tx.db,
-          );
-        });
+              tx.db,
+            );
+          },
+        );
         expect(rows[0]?.passes).toBe(matchesAll(entries, filter.clauses));
       },
     ),

@@ -10,8 +10,9 @@ import { recordTest } from '../support/fixtures.ts';
 
 const VALUES = 2_000;
 /**
- * Rows that may be read for each delivery, by all steps together: some 10 to 40, depending on when PostgreSQL analyses the tables. A step
- * that reads the whole record for each reads 1,700 or more.
+ * Rows that may be read for each delivery, by all steps together: some 10 to
+ * 40, depending on when PostgreSQL analyses the tables. A step that reads the
+ * whole record for each reads 1,700 or more.
  */
 const READ_MAX = 200;
 
@@ -36,8 +37,10 @@ recordTest(
       await environment.deliver(patientId, 'hie', deliveries, ['them']);
       return patientId;
     };
-    // The statistics then have each patient, so that any other one seems to have no rows.
-    for (const values of [100, 100, 100]) await environment.records.merge(accountId, await deliver(values));
+    // The statistics then have each patient, so that any other one seems to
+    // have no rows.
+    for (const values of [100, 100, 100])
+      await environment.records.merge(accountId, await deliver(values));
     const admin = new pg.Client({ connectionString: environment.databaseUrl });
     await admin.connect();
     await admin.query('analyze record_origin, record_key, patient_resource');
@@ -51,18 +54,31 @@ recordTest(
           const result = await work(tx);
           const { rows } = await sql<{ read: number }>`
             select sum(seq_tup_read + idx_tup_fetch)::integer as read from pg_stat_xact_user_tables
-            where relname in ('record_origin', 'record_key', 'patient_resource')`.execute(tx.db);
+            where relname in ('record_origin', 'record_key', 'patient_resource')`.execute(
+            tx.db,
+          );
           read += rows[0]?.read ?? Number.NaN;
           return result;
         })) as typeof store.asAccount,
     };
     const patientId = await deliver(VALUES);
     const converter = createCcdaConverter();
-    const records = createRecordKeeper({ store: counting, blobs, converter, noteIncomplete });
-    expect(await records.merge(accountId, patientId)).toEqual({ changed: VALUES });
+    const records = createRecordKeeper({
+      store: counting,
+      blobs,
+      converter,
+      noteIncomplete,
+    });
+    expect(await records.merge(accountId, patientId)).toEqual({
+      changed: VALUES,
+    });
     expect(read).toBeLessThan(READ_MAX * VALUES);
     read = 0;
-    const reader = await openRecordReader(counting, { accountId, patientId, filter: {} });
+    const reader = await openRecordReader(counting, {
+      accountId,
+      patientId,
+      filter: {},
+    });
     expect(reader.counts).toMatchObject({ Observation: VALUES });
     expect(read).toBeLessThan(READ_MAX * VALUES);
   },

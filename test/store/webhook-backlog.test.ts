@@ -4,11 +4,21 @@ import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { expect } from 'vitest';
 import type { SystemTx } from '../../src/exchange/platform/database/database.ts';
-import { claimDue, claimEvents } from '../../src/exchange/platform/outbox/claim-store.ts';
-import { afterDelivery, recordDelivered } from '../../src/exchange/platform/outbox/delivery.ts';
+import {
+  claimDue,
+  claimEvents,
+} from '../../src/exchange/platform/outbox/claim-store.ts';
+import {
+  afterDelivery,
+  recordDelivered,
+} from '../../src/exchange/platform/outbox/delivery.ts';
 import { routesOf } from '../../src/exchange/platform/outbox/event-store.ts';
 import type { EventState } from '../../src/exchange/platform/outbox/tables.ts';
-import { addEvent, createDeliveries, startReceiver } from '../support/events-environment.ts';
+import {
+  addEvent,
+  createDeliveries,
+  startReceiver,
+} from '../support/events-environment.ts';
 import { queryTest } from '../support/fixtures.ts';
 
 const WAITING = 5_000;
@@ -17,30 +27,39 @@ const OTHERS = 30;
 /** Rows of events that a statement may read for each event that it is about. */
 const READ_MAX = 20;
 
-const test = queryTest.extend('backlog', { scope: 'file' }, async ({ environment }) => {
-  const asOwner = (...statements: ReturnType<typeof sql>[]) =>
-    environment.store.asSystem(async (tx) => {
-      await sql`reset role`.execute(tx.db);
-      for (const statement of statements) await statement.execute(tx.db);
-    });
-  const addEvents = (accountId: string, status: EventState) =>
-    environment.store.asAccount(accountId, (tx) =>
-      sql`
+const test = queryTest.extend(
+  'backlog',
+  { scope: 'file' },
+  async ({ environment }) => {
+    const asOwner = (...statements: ReturnType<typeof sql>[]) =>
+      environment.store.asSystem(async (tx) => {
+        await sql`reset role`.execute(tx.db);
+        for (const statement of statements) await statement.execute(tx.db);
+      });
+    const addEvents = (accountId: string, status: EventState) =>
+      environment.store.asAccount(accountId, (tx) =>
+        sql`
       insert into event (id, account_id, patient_id, destination_id, type, fact_key, body, occurred_at, status)
       select gen_random_uuid(), d.account_id, gen_random_uuid(), d.id, 'network-query.hie', ${`${status}/`} || n,
         '{"meta": {}}', now(), ${status}
-      from webhook_destination as d, generate_series(1, ${WAITING}::int) as n`.execute(tx.db),
-    );
-  const counted = <T>(work: (tx: SystemTx) => Promise<T>) =>
-    environment.store.asSystem((tx) => readBy(tx, () => work(tx)));
-  return { asOwner, addEvents, counted };
-});
+      from webhook_destination as d, generate_series(1, ${WAITING}::int) as n`.execute(
+          tx.db,
+        ),
+      );
+    const counted = <T>(work: (tx: SystemTx) => Promise<T>) =>
+      environment.store.asSystem((tx) => readBy(tx, () => work(tx)));
+    return { asOwner, addEvents, counted };
+  },
+);
 
 test.for(['its own destination', 'the destination of another account'])(
   'what an event costs does not grow with the events that wait for %s',
   async (whose, { environment, backlog }) => {
     const { store } = environment;
-    const { accountId } = await environment.addAccount({}, 'https://one.example.org');
+    const { accountId } = await environment.addAccount(
+      {},
+      'https://one.example.org',
+    );
     for (let count = 0; count < OTHERS; count++)
       await environment.addAccount({}, 'https://another.example.org');
     const other = await environment.addAccount({}, 'https://other.example.org');
@@ -51,19 +70,33 @@ test.for(['its own destination', 'the destination of another account'])(
       sql`alter table event set (autovacuum_enabled = off)`,
       sql`analyze event`,
     );
-    await backlog.addEvents(whose === 'its own destination' ? accountId : other.accountId, 'pending');
+    await backlog.addEvents(
+      whose === 'its own destination' ? accountId : other.accountId,
+      'pending',
+    );
     const events: { accountId: string; eventId: string }[] = [];
     for (let count = 0; count < SENT_TOGETHER; count++)
-      events.push({ accountId, eventId: await addEvent(store, accountId, uuidv7()) });
+      events.push({
+        accountId,
+        eventId: await addEvent(store, accountId, uuidv7()),
+      });
     const items = events.map(({ eventId }) => ({ eventId, isWhole: true }));
     const ids = events.map(({ eventId: id }) => ({ id }));
 
-    const routes = await backlog.counted((tx) => routesOf(tx, [{ accountId, items }]));
+    const routes = await backlog.counted((tx) =>
+      routesOf(tx, [{ accountId, items }]),
+    );
     const [[destinationId = '', routed] = []] = [...(routes.result[0] ?? [])];
     expect(routed).toHaveLength(events.length);
     const claims = await backlog.counted((tx) => claimEvents(tx, events));
-    expect(claims.result.map(({ kind }) => kind)).toEqual(events.map(() => 'claimed'));
-    const sent = events.map(({ eventId }) => ({ eventId, httpStatus: 200, note: '200' }));
+    expect(claims.result.map(({ kind }) => kind)).toEqual(
+      events.map(() => 'claimed'),
+    );
+    const sent = events.map(({ eventId }) => ({
+      eventId,
+      httpStatus: 200,
+      note: '200',
+    }));
     const recorded = await backlog.counted((tx) => recordDelivered(tx, sent));
     expect(recorded.result.size).toBe(events.length);
     const after = await backlog.counted((tx) => afterDelivery(tx, ids));
@@ -86,17 +119,23 @@ test('events that exceed what may wait in memory signal the workflow of their de
 }) => {
   const { store } = environment;
   const held: ServerResponse[] = [];
-  const receiver = await startReceiver((_, response) => void held.push(response));
+  const receiver = await startReceiver(
+    (_, response) => void held.push(response),
+  );
   const { accountId } = await environment.addAccount({}, receiver.url);
   let signals = 0;
   const temporal = {
     withDeadline: (_deadline: number, call: () => Promise<unknown>) => call(),
     workflow: { signalWithStart: async () => void signals++ },
   } as unknown as Client;
-  const { webhookDispatcher } = createDeliveries(store, temporal, { handOverPauseMs: 86_400_000 });
+  const { webhookDispatcher } = createDeliveries(store, temporal, {
+    handOverPauseMs: 86_400_000,
+  });
 
   await backlog.addEvents(accountId, 'pending');
-  const waiting = await store.asAccount(accountId, (tx) => tx.db.selectFrom('event').select('id').execute());
+  const waiting = await store.asAccount(accountId, (tx) =>
+    tx.db.selectFrom('event').select('id').execute(),
+  );
   webhookDispatcher.send(
     accountId,
     waiting.map(({ id }) => id),
@@ -111,7 +150,9 @@ test('events that exceed what may wait in memory signal the workflow of their de
   await expect.poll(() => held.length).toBeGreaterThan(0);
   expect(signals).toBe(1);
   // So that the others need not be sent.
-  await store.asAccount(accountId, (tx) => tx.db.updateTable('event').set({ status: 'dead' }).execute());
+  await store.asAccount(accountId, (tx) =>
+    tx.db.updateTable('event').set({ status: 'dead' }).execute(),
+  );
   for (const response of held) response.end();
   await webhookDispatcher.drain();
   expect(signals).toBe(2);

@@ -6,7 +6,15 @@ export const ada: Demographics = {
   lastNames: ['Lovelace'],
   dob: '1985-12-10',
   gender: 'F',
-  addresses: [{ addressLine1: '1 Main St', city: 'Boston', state: 'MA', zip: '02115-1234', country: 'USA' }],
+  addresses: [
+    {
+      addressLine1: '1 Main St',
+      city: 'Boston',
+      state: 'MA',
+      zip: '02115-1234',
+      country: 'USA',
+    },
+  ],
   contacts: [{ phone: '6175550100', email: 'ada@example.org' }],
   personalIdentifiers: [{ type: 'ssn', value: '999-12-3456' }],
 };

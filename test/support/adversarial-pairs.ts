@@ -1,6 +1,7 @@
 /**
- * Pairs of descriptions that matching gets wrong most easily, made up for these tests. Whatever a pair does not name is the same
- * for both: date of birth, gender, zip, and in one of the test's variants also street, phone and e-mail.
+ * Pairs of descriptions that matching gets wrong most easily, made up for these
+ * tests. Whatever a pair does not name is the same for both: date of birth,
+ * gender, zip, and in one of the test's variants also street, phone and e-mail.
  */
 export interface AdversarialPair {
   kind: string;
@@ -20,8 +21,10 @@ export interface Change {
   phone?: string;
 }
 
-const pairs = (kind: string, ...names: ReadonlyArray<readonly [string, string]>): AdversarialPair[] =>
-  names.map(([left, right]) => ({ kind, left, right }));
+const pairs = (
+  kind: string,
+  ...names: ReadonlyArray<readonly [string, string]>
+): AdversarialPair[] => names.map(([left, right]) => ({ kind, left, right }));
 
 /** Two people each. */
 export const TWO_PEOPLE: readonly AdversarialPair[] = [
@@ -174,10 +177,14 @@ const alike = (
   leftChange: Change,
   rightChange: Change,
   ...names: ReadonlyArray<readonly [string, string]>
-): AdversarialPair[] => pairs(kind, ...names).map((pair) => ({ ...pair, leftChange, rightChange }));
+): AdversarialPair[] =>
+  pairs(kind, ...names).map((pair) => ({ ...pair, leftChange, rightChange }));
 const SSN: Change = { ssn: '512345671' };
 
-/** Two people each who have more in common than a household, or whose names are made for the rules that forgive an error. */
+/**
+ * Two people each who have more in common than a household, or whose names are
+ * made for the rules that forgive an error.
+ */
 export const TWO_RELATIVES: readonly AdversarialPair[] = [
   ...alike(
     'twins who were given one SSN',
@@ -311,10 +318,18 @@ export const TWO_RELATIVES: readonly AdversarialPair[] = [
 /** Two people each, who have only a value in common that stands for none. */
 export const ONLY_STAND_INS: readonly AdversarialPair[] = (
   [
-    ...['999999999', '000000000', '123456789', '078051120', '111111111', '987654321', '219099999'].map(
-      (ssn) => ({ ssn }),
+    ...[
+      '999999999',
+      '000000000',
+      '123456789',
+      '078051120',
+      '111111111',
+      '987654321',
+      '219099999',
+    ].map((ssn) => ({ ssn })),
+    ...['0000000000', '5555555555', '1234567890', '9999999999'].map(
+      (phone) => ({ phone }),
     ),
-    ...['0000000000', '5555555555', '1234567890', '9999999999'].map((phone) => ({ phone })),
     ...['00000', '99999'].map((zip) => ({ zip })),
     { licence: '00000000' },
     { licence: 'UNKNOWN' },

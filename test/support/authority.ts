@@ -8,17 +8,29 @@ export interface Certificate {
   key: string;
 }
 
-/** A certificate authority in a folder of its own; certificates and keys are given as PEM. */
+/**
+ * A certificate authority in a folder of its own; certificates and keys are
+ * given as PEM.
+ */
 export async function createAuthority(name = 'authority') {
   const folder = await mkdtemp(join(tmpdir(), 'authority-'));
   const authority = await makeAuthority(folder, name);
   let count = 0;
   return {
     cert: await readFile(authority.certFile, 'utf8'),
-    /** A certificate with these subject alternative names, such as `DNS:localhost` or `URI:https://…`. */
+    /**
+     * A certificate with these subject alternative names, such as
+     * `DNS:localhost` or `URI:https://…`.
+     */
     async issue(...names: string[]): Promise<Certificate> {
-      const made = await makeCertificate(folder, `issued-${++count}`, { authority, names });
-      return { cert: await readFile(made.certFile, 'utf8'), key: await readFile(made.keyFile, 'utf8') };
+      const made = await makeCertificate(folder, `issued-${++count}`, {
+        authority,
+        names,
+      });
+      return {
+        cert: await readFile(made.certFile, 'utf8'),
+        key: await readFile(made.keyFile, 'utf8'),
+      };
     },
     remove: () => rm(folder, { recursive: true, force: true }),
   };

@@ -9,12 +9,18 @@ export interface TokenCall {
 }
 
 /**
- * npm `oidc-provider`, an authorization server that we did not write, over https: client credentials, with a secret or a
- * signed assertion. It fetches a client's `jwks_uri`, and checks signature, audience, expiry and replay of assertions.
+ * npm `oidc-provider`, an authorization server that we did not write, over
+ * https: client credentials, with a secret or a signed assertion. It fetches a
+ * client's `jwks_uri`, and checks signature, audience, expiry and replay of
+ * assertions.
  */
 export async function startAuthorizationServer(
   { cert, key }: Certificate,
-  options: { clients: ClientMetadata[]; scopes: string[]; tokenSeconds?: number },
+  options: {
+    clients: ClientMetadata[];
+    scopes: string[];
+    tokenSeconds?: number;
+  },
 ) {
   const calls: TokenCall[] = [];
   const server = createServer({ cert, key });
@@ -33,7 +39,11 @@ export async function startAuthorizationServer(
       devInteractions: { enabled: false },
       resourceIndicators: { enabled: false },
     },
-    clientAuthMethods: ['client_secret_basic', 'client_secret_post', 'private_key_jwt'],
+    clientAuthMethods: [
+      'client_secret_basic',
+      'client_secret_post',
+      'private_key_jwt',
+    ],
     enabledJWA: { clientAuthSigningAlgValues: ['RS384', 'ES384'] },
     // Its own refuses addresses of this machine, where our JWKS is in a test.
     fetch: (url, { signal } = {}) => fetch(url, { signal }),
@@ -46,7 +56,10 @@ export async function startAuthorizationServer(
     request.on('data', (part: Buffer) => parts.push(part));
     response.on('finish', () => {
       if (request.url === '/token')
-        calls.push({ status: response.statusCode, body: Buffer.concat(parts).toString() });
+        calls.push({
+          status: response.statusCode,
+          body: Buffer.concat(parts).toString(),
+        });
     });
     void handle(request, response);
   });
@@ -56,9 +69,12 @@ export async function startAuthorizationServer(
     /** The token requests so far. */
     calls,
     /** Whether the server issued this token and it has not expired. */
-    isActive: async (token: string) => (await provider.ClientCredentials.find(token)) !== undefined,
-    scopeOf: async (token: string) => (await provider.ClientCredentials.find(token))?.scope,
-    revoke: async (token: string) => (await provider.ClientCredentials.find(token))?.destroy(),
+    isActive: async (token: string) =>
+      (await provider.ClientCredentials.find(token)) !== undefined,
+    scopeOf: async (token: string) =>
+      (await provider.ClientCredentials.find(token))?.scope,
+    revoke: async (token: string) =>
+      (await provider.ClientCredentials.find(token))?.destroy(),
     async stop() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

@@ -3,8 +3,15 @@ import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { mapAtMost } from '../../src/lib/at-most.ts';
-import { DecryptionError, type KeyRing, parseKeyRing } from '../../src/lib/key-ring.ts';
-import { BlobNotFoundError, type BlobStore } from '../../src/shared/blobs/blob-store.ts';
+import {
+  DecryptionError,
+  type KeyRing,
+  parseKeyRing,
+} from '../../src/lib/key-ring.ts';
+import {
+  BlobNotFoundError,
+  type BlobStore,
+} from '../../src/shared/blobs/blob-store.ts';
 import { property } from './property.ts';
 import { TEST_DATA_KEYS, testKeyRing } from './test-keys.ts';
 
@@ -34,7 +41,11 @@ export function testBlobStore(place: BlobPlace): void {
     async (size) => {
       const store = await open();
       const content = randomBytes(size);
-      const blob = await store.put('document', content, 'application/octet-stream');
+      const blob = await store.put(
+        'document',
+        content,
+        'application/octet-stream',
+      );
       expect(blob).toMatchObject({
         sizeBytes: size,
         sha256: createHash('sha256').update(content).digest('hex'),
@@ -46,8 +57,14 @@ export function testBlobStore(place: BlobPlace): void {
 
   test('what is given as a whole takes less than its size, and any range of it comes back', async () => {
     const store = await open();
-    const content = Buffer.from(JSON.stringify(Array.from({ length: 9_000 }, (_, index) => ({ index }))));
-    const { ref, sizeBytes, sha256 } = await store.put('source-answer', content, 'application/fhir+json');
+    const content = Buffer.from(
+      JSON.stringify(Array.from({ length: 9_000 }, (_, index) => ({ index }))),
+    );
+    const { ref, sizeBytes, sha256 } = await store.put(
+      'source-answer',
+      content,
+      'application/fhir+json',
+    );
     expect({ sizeBytes, sha256 }).toEqual({
       sizeBytes: content.length,
       sha256: createHash('sha256').update(content).digest('hex'),
@@ -58,7 +75,9 @@ export function testBlobStore(place: BlobPlace): void {
     await fc.assert(
       fc.asyncProperty(at, at, async (start, end) => {
         const range = await store.getRange(ref, start, end);
-        expect(range.equals(content.subarray(start, Math.max(start, end)))).toBe(true);
+        expect(
+          range.equals(content.subarray(start, Math.max(start, end))),
+        ).toBe(true);
       }),
       { numRuns: 20 },
     );
@@ -76,14 +95,13 @@ export function testBlobStore(place: BlobPlace): void {
     }
   });
 
-  property([fc.array(fc.uint8Array({ maxLength: 90_000 }), { maxLength: 6 })], { numRuns: 20 })(
-    'a stream comes back whole, however it was cut',
-    async (parts) => {
-      const store = await open();
-      const { ref } = await store.put('upload', Readable.from(parts), 'text/csv');
-      expect((await store.read(ref)).equals(Buffer.concat(parts))).toBe(true);
-    },
-  );
+  property([fc.array(fc.uint8Array({ maxLength: 90_000 }), { maxLength: 6 })], {
+    numRuns: 20,
+  })('a stream comes back whole, however it was cut', async (parts) => {
+    const store = await open();
+    const { ref } = await store.put('upload', Readable.from(parts), 'text/csv');
+    expect((await store.read(ref)).equals(Buffer.concat(parts))).toBe(true);
+  });
 
   test('any range comes back as from the whole', async () => {
     const store = await open();
@@ -92,12 +110,16 @@ export function testBlobStore(place: BlobPlace): void {
       const { ref } = await store.put('upload', content, 'text/csv');
       const place = fc.oneof(
         fc.nat(size + 10),
-        fc.constantFrom(CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, size - 1, size).filter((at) => at >= 0),
+        fc
+          .constantFrom(CHUNK - 1, CHUNK, CHUNK + 1, 3 * CHUNK, size - 1, size)
+          .filter((at) => at >= 0),
       );
       await fc.assert(
         fc.asyncProperty(place, place, async (start, end) => {
           const range = await store.getRange(ref, start, end);
-          expect(range.equals(content.subarray(start, Math.max(start, end)))).toBe(true);
+          expect(
+            range.equals(content.subarray(start, Math.max(start, end))),
+          ).toBe(true);
         }),
       );
     }
@@ -105,7 +127,11 @@ export function testBlobStore(place: BlobPlace): void {
 
   test('a range of a changed, cut off or exchanged blob is refused', async () => {
     const store = await open();
-    const { ref } = await store.put('upload', randomBytes(2 * CHUNK + 100), 'text/csv');
+    const { ref } = await store.put(
+      'upload',
+      randomBytes(2 * CHUNK + 100),
+      'text/csv',
+    );
     const bytes = await place.readRaw(ref);
     const header = 2 + 'test-1'.length;
     const sealed = CHUNK + 28;
@@ -118,11 +144,20 @@ export function testBlobStore(place: BlobPlace): void {
       bytes.subarray(header, second),
       bytes.subarray(second + sealed),
     ]);
-    // Cut at a chunk's end: the chunk that is the last one now was not written as such.
+    // Cut at a chunk's end: the chunk that is the last one now was not written
+    // as such.
     const cutOff = bytes.subarray(0, second + sealed);
-    for (const content of [changed, swapped, cutOff, bytes.subarray(0, second + 10), bytes.subarray(0, 1)]) {
+    for (const content of [
+      changed,
+      swapped,
+      cutOff,
+      bytes.subarray(0, second + 10),
+      bytes.subarray(0, 1),
+    ]) {
       await place.writeRaw(ref, content);
-      await expect(store.getRange(ref, CHUNK + 5, CHUNK + 9)).rejects.toThrow(DecryptionError);
+      await expect(store.getRange(ref, CHUNK + 5, CHUNK + 9)).rejects.toThrow(
+        DecryptionError,
+      );
     }
     const other = await store.put('upload', randomBytes(3 * CHUNK), 'text/csv');
     await place.writeRaw(ref, await place.readRaw(other.ref));
@@ -133,7 +168,11 @@ export function testBlobStore(place: BlobPlace): void {
 
   test('neither the file nor its name tells what it holds', async () => {
     const store = await open();
-    const { ref } = await store.put('document', Buffer.from('Lieselotte Howe'), 'text/plain');
+    const { ref } = await store.put(
+      'document',
+      Buffer.from('Lieselotte Howe'),
+      'text/plain',
+    );
     expect(ref).toMatch(/^document\/[0-9a-f]{32}$/);
     expect((await place.readRaw(ref)).includes('Lieselotte')).toBe(false);
   });
@@ -141,27 +180,37 @@ export function testBlobStore(place: BlobPlace): void {
   test.each([
     ['as it is', randomBytes(2 * CHUNK + 100)],
     ['compressed', Buffer.from(randomBytes(1.5 * CHUNK).toString('hex'))],
-  ])('a blob that was changed, cut off or put in place of another is refused: %s', async (_, written) => {
-    const store = await open();
-    const { ref } = await store.put('document', written, 'text/plain');
-    const bytes = await place.readRaw(ref);
-    const header = 2 + 'test-1'.length;
-    const chunk = CHUNK + 28;
-    const damaged = [
-      bytes.subarray(0, 1),
-      bytes.subarray(0, header + chunk),
-      bytes.subarray(0, bytes.length - 1),
-      Buffer.concat([bytes.subarray(0, header), bytes.subarray(header + chunk)]),
-      Buffer.concat([bytes, Buffer.from('x')]),
-    ];
-    for (const content of damaged) {
-      await place.writeRaw(ref, content);
+  ])(
+    'a blob that was changed, cut off or put in place of another is refused: %s',
+    async (_, written) => {
+      const store = await open();
+      const { ref } = await store.put('document', written, 'text/plain');
+      const bytes = await place.readRaw(ref);
+      const header = 2 + 'test-1'.length;
+      const chunk = CHUNK + 28;
+      const damaged = [
+        bytes.subarray(0, 1),
+        bytes.subarray(0, header + chunk),
+        bytes.subarray(0, bytes.length - 1),
+        Buffer.concat([
+          bytes.subarray(0, header),
+          bytes.subarray(header + chunk),
+        ]),
+        Buffer.concat([bytes, Buffer.from('x')]),
+      ];
+      for (const content of damaged) {
+        await place.writeRaw(ref, content);
+        await expect(store.read(ref)).rejects.toThrow(DecryptionError);
+      }
+      const other = await store.put(
+        'document',
+        Buffer.from('other'),
+        'text/plain',
+      );
+      await place.writeRaw(ref, await place.readRaw(other.ref));
       await expect(store.read(ref)).rejects.toThrow(DecryptionError);
-    }
-    const other = await store.put('document', Buffer.from('other'), 'text/plain');
-    await place.writeRaw(ref, await place.readRaw(other.ref));
-    await expect(store.read(ref)).rejects.toThrow(DecryptionError);
-  });
+    },
+  );
 
   test('a write that fails leaves nothing behind', async () => {
     const store = await open();
@@ -170,7 +219,9 @@ export function testBlobStore(place: BlobPlace): void {
       yield randomBytes(100_000);
       throw new Error('the sender went away');
     })();
-    await expect(store.put('upload', broken, 'text/csv')).rejects.toThrow('went away');
+    await expect(store.put('upload', broken, 'text/csv')).rejects.toThrow(
+      'went away',
+    );
     expect(await place.names()).toEqual(before);
   });
 
@@ -178,7 +229,9 @@ export function testBlobStore(place: BlobPlace): void {
     const store = await open();
     const { ref } = await store.put('result', Buffer.from('old'), 'text/csv');
     const fresh = `fresh:${randomBytes(32).toString('base64')}`;
-    const rotated = await place.open(parseKeyRing(`${fresh} ${TEST_DATA_KEYS}`));
+    const rotated = await place.open(
+      parseKeyRing(`${fresh} ${TEST_DATA_KEYS}`),
+    );
     expect((await rotated.read(ref)).toString()).toBe('old');
     const without = await place.open(parseKeyRing(fresh));
     await expect(without.read(ref)).rejects.toThrow('"test-1"');
@@ -190,19 +243,29 @@ export function testBlobStore(place: BlobPlace): void {
     const other = await store.put('result', Buffer.of(1), 'text/csv');
     await place.age(old.ref, other.ref);
     const young = await store.put('notification', Buffer.of(1), 'text/csv');
-    expect(await store.deleteWrittenBefore('notification', await writtenAt(store, young.ref))).toBe(1);
+    expect(
+      await store.deleteWrittenBefore(
+        'notification',
+        await writtenAt(store, young.ref),
+      ),
+    ).toBe(1);
     await expect(store.read(old.ref)).rejects.toThrow(BlobNotFoundError);
-    for (const { ref } of [young, other]) expect(await store.read(ref)).toHaveLength(1);
+    for (const { ref } of [young, other])
+      expect(await store.read(ref)).toHaveLength(1);
     expect(await store.deleteWrittenBefore('consolidated', new Date())).toBe(0);
   });
 
   test('a part is listed with all kinds, and all parts are everything', async () => {
     const store = await open();
     const put = await Promise.all(
-      (['upload', 'document', 'document'] as const).map((kind) => store.put(kind, Buffer.of(1), 'text/csv')),
+      (['upload', 'document', 'document'] as const).map((kind) =>
+        store.put(kind, Buffer.of(1), 'text/csv'),
+      ),
     );
     const listed = new Set<string>();
-    const parts = Array.from({ length: 256 }, (_, part) => part.toString(16).padStart(2, '0'));
+    const parts = Array.from({ length: 256 }, (_, part) =>
+      part.toString(16).padStart(2, '0'),
+    );
     await mapAtMost(parts, 8, async (digits) => {
       for await (const { ref } of store.list(digits)) {
         expect(ref.split('/')[1]?.startsWith(digits)).toBe(true);

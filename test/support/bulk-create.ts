@@ -11,8 +11,9 @@ import type {
 import { callGateway, type StackAccess, type StackAccount } from './stack.ts';
 
 /*
- * A bulk create as its caller makes one, through the public interface only. Whatever gets no answer, or one that says
- * "later", is asked again, as a careful caller does.
+ * A bulk create as its caller makes one, through the public interface only.
+ * Whatever gets no answer, or one that says "later", is asked again, as a
+ * careful caller does.
  */
 
 type Gateway = Pick<StackAccess, 'connection'>;
@@ -27,12 +28,17 @@ export async function startBulkCreate(
 ): Promise<BulkPatientCreate> {
   const path = `patient/bulk?facilityId=${account.facilityId}&dryRun=${options.dryRun === true}`;
   const answer = await callGateway(gateway.connection, account, 'POST', path);
-  if (answer.status !== 200) throw new Error(`POST ${path}: ${JSON.stringify(answer.body)}`);
+  if (answer.status !== 200)
+    throw new Error(`POST ${path}: ${JSON.stringify(answer.body)}`);
   return answer.body;
 }
 
 /** `PUT {uploadUrl}`, streamed from the disk. */
-export async function putCsv(account: StackAccount, uploadUrl: string, csvFile: string): Promise<BulkUpload> {
+export async function putCsv(
+  account: StackAccount,
+  uploadUrl: string,
+  csvFile: string,
+): Promise<BulkUpload> {
   const answer = await request(uploadUrl, {
     method: 'PUT',
     headers: {
@@ -43,11 +49,15 @@ export async function putCsv(account: StackAccount, uploadUrl: string, csvFile: 
     body: createReadStream(csvFile),
   });
   const body = (await answer.body.json()) as BulkUpload;
-  if (answer.statusCode !== 200) throw new Error(`PUT: ${answer.statusCode} ${JSON.stringify(body)}`);
+  if (answer.statusCode !== 200)
+    throw new Error(`PUT: ${answer.statusCode} ${JSON.stringify(body)}`);
   return body;
 }
 
-/** Asks for the status until `wanted` says so. @throws when that takes longer than `timeoutMs` */
+/**
+ * Asks for the status until `wanted` says so. @throws when that takes longer
+ * than `timeoutMs`
+ */
 export async function untilStatus(
   gateway: Gateway,
   account: StackAccount,
@@ -58,14 +68,19 @@ export async function untilStatus(
   const deadlineAt = Date.now() + options.timeoutMs;
   let last: unknown;
   while (Date.now() < deadlineAt) {
-    const answer = await callGateway(gateway.connection, account, 'GET', `patient/bulk/${requestId}`).catch(
-      () => undefined,
-    );
+    const answer = await callGateway(
+      gateway.connection,
+      account,
+      'GET',
+      `patient/bulk/${requestId}`,
+    ).catch(() => undefined);
     last = answer?.body ?? last;
     if (answer?.status === 200 && wanted(answer.body)) return answer.body;
     await sleep(options.everyMs ?? RETRY_EVERY_MS);
   }
-  throw new Error(`not within ${options.timeoutMs} ms: ${JSON.stringify(last)}`);
+  throw new Error(
+    `not within ${options.timeoutMs} ms: ${JSON.stringify(last)}`,
+  );
 }
 
 export const hasEnded = ({ status }: BulkCreateStatusResponse): boolean =>
@@ -78,6 +93,7 @@ export async function downloadResult(
 ): Promise<void> {
   if (result === undefined) throw new Error(`there is no result: ${reason}`);
   const answer = await request(result);
-  if (answer.statusCode !== 200) throw new Error(`the link to the result answered ${answer.statusCode}`);
+  if (answer.statusCode !== 200)
+    throw new Error(`the link to the result answered ${answer.statusCode}`);
   await pipeline(answer.body, createWriteStream(file));
 }

@@ -16,17 +16,28 @@ export const section = (templates: string, code: string, content: string) =>
     .split(' ')
     .filter((root) => root !== '')
     .map((root) => `<templateId root="${root}"/>`)
-    .join('')}<code code="${code}" ${LOINC}/><title>Section</title>${content}</section></component>`;
+    .join(
+      '',
+    )}<code code="${code}" ${LOINC}/><title>Section</title>${content}</section></component>`;
 
 export const ccdaOf = (...sections: string[]): Buffer =>
   Buffer.from(
     `${HEADER}<component><structuredBody>${sections.join('')}</structuredBody></component></ClinicalDocument>`,
   );
 
-/** What a document with these sections is converted to; it must be valid FHIR. */
+/**
+ * What a document with these sections is converted to; it must be valid FHIR.
+ */
 export function convertedSections(...sections: string[]) {
-  const conversion = convertCcda(ccdaOf(...sections), { unit: 'u', patientId: 'p' });
-  if (conversion.kind !== 'converted') throw new Error(JSON.stringify(conversion));
+  const conversion = convertCcda(ccdaOf(...sections), {
+    unit: 'u',
+    patientId: 'p',
+  });
+  if (conversion.kind !== 'converted')
+    throw new Error(JSON.stringify(conversion));
   expect(conversion.resources.flatMap(fhirIssues)).toEqual([]);
-  return { ...conversion, resources: conversion.resources as Record<string, never>[] };
+  return {
+    ...conversion,
+    resources: conversion.resources as Record<string, never>[],
+  };
 }

@@ -7,12 +7,23 @@ export interface TestCertificate {
   keyFile: string;
 }
 
-const openssl = (args: readonly string[]) => runCommand('openssl', [...args], { timeoutMs: 240_000 });
-const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+const openssl = (args: readonly string[]) =>
+  runCommand('openssl', [...args], { timeoutMs: 240_000 });
+const KEY = [
+  '-newkey',
+  'ec',
+  '-pkeyopt',
+  'ec_paramgen_curve:prime256v1',
+  '-nodes',
+];
 
 /** A certificate authority of its own, in the folder. */
-export async function makeAuthority(folder: string, name: string): Promise<TestCertificate> {
-  const [certFile, keyFile] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
+export async function makeAuthority(
+  folder: string,
+  name: string,
+): Promise<TestCertificate> {
+  const certFile = join(folder, `${name}.crt`);
+  const keyFile = join(folder, `${name}.key`);
   await openssl([
     'req',
     '-x509',
@@ -29,19 +40,47 @@ export async function makeAuthority(folder: string, name: string): Promise<TestC
   return { certFile, keyFile };
 }
 
-/** A server's certificate for these names (`DNS:localhost`, `IP:127.0.0.1`), signed by the authority. */
+/**
+ * A server's certificate for these names (`DNS:localhost`, `IP:127.0.0.1`),
+ * signed by the authority.
+ */
 export async function makeCertificate(
   folder: string,
   name: string,
   options: { authority: TestCertificate; names: readonly string[] },
 ): Promise<TestCertificate> {
-  const [certFile, keyFile] = [join(folder, `${name}.crt`), join(folder, `${name}.key`)];
-  const [request, extensions] = [join(folder, `${name}.csr`), join(folder, `${name}.ext`)];
+  const certFile = join(folder, `${name}.crt`);
+  const keyFile = join(folder, `${name}.key`);
+  const request = join(folder, `${name}.csr`);
+  const extensions = join(folder, `${name}.ext`);
   await writeFile(extensions, `subjectAltName=${options.names.join(',')}\n`);
-  await openssl(['req', '-new', ...KEY, '-subj', `/CN=${name}`, '-keyout', keyFile, '-out', request]);
   await openssl([
-    ...['x509', '-req', '-days', '2', '-in', request, '-out', certFile, '-extfile', extensions],
-    ...['-CA', options.authority.certFile, '-CAkey', options.authority.keyFile, '-CAcreateserial'],
+    'req',
+    '-new',
+    ...KEY,
+    '-subj',
+    `/CN=${name}`,
+    '-keyout',
+    keyFile,
+    '-out',
+    request,
+  ]);
+  await openssl([
+    'x509',
+    '-req',
+    '-days',
+    '2',
+    '-in',
+    request,
+    '-out',
+    certFile,
+    '-extfile',
+    extensions,
+    '-CA',
+    options.authority.certFile,
+    '-CAkey',
+    options.authority.keyFile,
+    '-CAcreateserial',
   ]);
   return { certFile, keyFile };
 }

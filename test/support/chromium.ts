@@ -14,9 +14,13 @@ export const hasChromium = executablePath !== undefined;
 /** A `describe` that is left out where there is no browser. */
 export const describeInChromium = describe.skipIf(!hasChromium);
 
-/** Its socket lies below TMPDIR, and a path of a socket has 103 bytes at most (macOS; 107 on Linux). */
+/**
+ * Its socket lies below TMPDIR, and a path of a socket has 103 bytes at most
+ * (macOS; 107 on Linux).
+ */
 const IN_TMPDIR = 'org.chromium.Chromium.XXXXXX/SingletonSocket';
-const socketFolder = () => (Buffer.byteLength(join(tmpdir(), IN_TMPDIR)) > 103 ? '/tmp' : tmpdir());
+const socketFolder = () =>
+  Buffer.byteLength(join(tmpdir(), IN_TMPDIR)) > 103 ? '/tmp' : tmpdir();
 
 export const launchChromium = (): Promise<Browser> =>
   chromium.launch({

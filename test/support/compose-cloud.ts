@@ -1,10 +1,20 @@
-import { type ComposeService, compose, readCompose, readText } from './compose-file.ts';
+import {
+  type ComposeService,
+  compose,
+  readCompose,
+  readText,
+} from './compose-file.ts';
 
 /** What a compose file may say about a service of another file. */
-type Change = Partial<ComposeService> & { extends?: { file: string; service: string } };
+type Change = Partial<ComposeService> & {
+  extends?: { file: string; service: string };
+};
 
 const REMOVED = 'removed';
-/** `!reset null` removes a service or a setting; `!override` marks a setting that is replaced. */
+/**
+ * `!reset null` removes a service or a setting; `!override` marks a setting
+ * that is replaced.
+ */
 const text = readText('docker-compose.cloud.yml')
   .replaceAll('!reset null', REMOVED)
   .replaceAll('!override', '');
@@ -15,18 +25,27 @@ const cloud = readCompose(text) as {
 
 export const cloudSecrets = cloud.secrets;
 
-/** The services of docker-compose.yml together with docker-compose.cloud.yml. */
+/**
+ * The services of docker-compose.yml together with docker-compose.cloud.yml.
+ */
 export const cloudServices: [name: string, service: ComposeService][] = [
-  ...new Set([...Object.keys(compose.services), ...Object.keys(cloud.services)]),
+  ...new Set([
+    ...Object.keys(compose.services),
+    ...Object.keys(cloud.services),
+  ]),
 ].flatMap((name) => {
   const change = cloud.services[name];
   if (change === REMOVED) return [];
   const base = compose.services[change?.extends?.service ?? name];
-  if (base === undefined) throw new Error(`docker-compose.yml has no service for ${name}`);
+  if (base === undefined)
+    throw new Error(`docker-compose.yml has no service for ${name}`);
   return [[name, merged(base, change ?? {})]];
 });
 
-/** As compose merges: mappings and lists of names are united, except `depends_on`, which the file replaces or removes. */
+/**
+ * As compose merges: mappings and lists of names are united, except
+ * `depends_on`, which the file replaces or removes.
+ */
 function merged(base: ComposeService, change: Change): ComposeService {
   const { depends_on: before, ...baseRest } = base;
   const { depends_on: after = before, ...changeRest } = change;
@@ -42,5 +61,7 @@ function merged(base: ComposeService, change: Change): ComposeService {
 }
 
 function named(networks: ComposeService['networks'] = {}) {
-  return Array.isArray(networks) ? Object.fromEntries(networks.map((name) => [name, {}])) : networks;
+  return Array.isArray(networks)
+    ? Object.fromEntries(networks.map((name) => [name, {}]))
+    : networks;
 }

@@ -5,7 +5,8 @@ import { parse } from 'yaml';
 import { VARIABLES } from '../../src/config.ts';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-export const readText = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
+export const readText = (path: string): string =>
+  readFileSync(join(ROOT, path), 'utf8');
 
 export interface ComposeService {
   image: string;
@@ -39,9 +40,16 @@ const VARIABLE = /\$\{([A-Z_]+):?-([^}]*)\}/g;
 const text = readText('docker-compose.yml');
 
 /** What the file takes from .env, with its defaults. */
-export const taken = new Map([...text.matchAll(VARIABLE)].map(([, name = '', value = '']) => [name, value]));
+export const taken = new Map(
+  [...text.matchAll(VARIABLE)].map(([, name = '', value = '']) => [
+    name,
+    value,
+  ]),
+);
 
-/** A file as compose sees it without an .env: it reads first and fills in then. */
+/**
+ * A file as compose sees it without an .env: it reads first and fills in then.
+ */
 export const readCompose = (yaml: string): unknown =>
   JSON.parse(
     JSON.stringify(parse(yaml, { merge: true, maxAliasCount: -1 })).replace(
@@ -54,11 +62,22 @@ export const compose = readCompose(text) as ComposeFile;
 
 export const services = Object.entries(compose.services);
 /** Those that run our image. */
-export const ours = services.filter(([, service]) => service.build !== undefined);
+export const ours = services.filter(
+  ([, service]) => service.build !== undefined,
+);
 
-/** Whether a process of ours reads a variable of this name: one of config.ts, or Node.js's own. */
-export const isVariable = (name: string): boolean => name in VARIABLES || name === 'NODE_OPTIONS';
+/**
+ * Whether a process of ours reads a variable of this name: one of config.ts, or
+ * Node.js's own.
+ */
+export const isVariable = (name: string): boolean =>
+  name in VARIABLES || name === 'NODE_OPTIONS';
 
 /** The entry point that a service of ours runs. */
-export const entryOf = ({ entrypoint, command }: ComposeService): string | undefined =>
-  [...(entrypoint ?? []), ...(command ?? [])].find((word) => /^(?:src|tools)\//.test(word));
+export const entryOf = ({
+  entrypoint,
+  command,
+}: ComposeService): string | undefined =>
+  [...(entrypoint ?? []), ...(command ?? [])].find((word) =>
+    /^(?:src|tools)\//.test(word),
+  );

@@ -1,6 +1,9 @@
 import type { StackAccess } from './stack.ts';
 
-/** Columns that get another value in each copy, by table: SQL of the row `t` and the number `n` of the copy. */
+/**
+ * Columns that get another value in each copy, by table: SQL of the row `t` and
+ * the number `n` of the copy.
+ */
 const COPIED: Record<string, Record<string, string>> = {
   patient: { id: copyOf('t.id') },
   document: {
@@ -9,11 +12,20 @@ const COPIED: Record<string, Record<string, string>> = {
     file_name: `n || '-' || t.file_name`,
   },
   patient_at_source: { patient_id: copyOf('t.patient_id') },
-  patient_resource: { patient_id: copyOf('t.patient_id'), document_id: copyOf('t.document_id') },
-  document_conversion: { patient_id: copyOf('t.patient_id'), document_id: copyOf('t.document_id') },
+  patient_resource: {
+    patient_id: copyOf('t.patient_id'),
+    document_id: copyOf('t.document_id'),
+  },
+  document_conversion: {
+    patient_id: copyOf('t.patient_id'),
+    document_id: copyOf('t.document_id'),
+  },
 };
 
-/** What the merge made of it; the copies have the ids of the originals' resources. */
+/**
+ * What the merge made of it; the copies have the ids of the originals'
+ * resources.
+ */
 const MERGED: typeof COPIED = {
   record_origin: { patient_id: copyOf('t.patient_id') },
   record_key: { patient_id: copyOf('t.patient_id') },
@@ -26,9 +38,11 @@ function copyOf(id: string): string {
 }
 
 /**
- * Copies the patients of an account, with everything that was delivered about them, into another account, `times` times. The
- * records of the copies are merged when they are first read, unless they are copied as `isMerged`; their blobs are those of
- * the originals. Numbers from `first` make other copies than an earlier call made.
+ * Copies the patients of an account, with everything that was delivered about
+ * them, into another account, `times` times. The records of the copies are
+ * merged when they are first read, unless they are copied as `isMerged`; their
+ * blobs are those of the originals. Numbers from `first` make other copies than
+ * an earlier call made.
  */
 export async function copyPatients(
   rows: StackAccess['rows'],
@@ -38,10 +52,21 @@ export async function copyPatients(
     times,
     first = 1,
     isMerged = false,
-  }: { from: string; to: string; times: number; first?: number; isMerged?: boolean },
+  }: {
+    from: string;
+    to: string;
+    times: number;
+    first?: number;
+    isMerged?: boolean;
+  },
 ): Promise<void> {
-  for (const [table, columns] of Object.entries({ ...COPIED, ...(isMerged && MERGED) })) {
-    const changed = Object.entries(columns).map(([name, value]) => `'${name}', ${value}`);
+  for (const [table, columns] of Object.entries({
+    ...COPIED,
+    ...(isMerged && MERGED),
+  })) {
+    const changed = Object.entries(columns).map(
+      ([name, value]) => `'${name}', ${value}`,
+    );
     await rows(
       `insert into ${table} select copy.* from ${table} t, generate_series($3::int, $4::int) n,
          lateral jsonb_populate_record(t, jsonb_build_object('account_id', $2::text, ${changed.join(', ')})) copy

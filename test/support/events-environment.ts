@@ -1,4 +1,8 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Client } from '@temporalio/client';
 import { pino } from 'pino';
@@ -16,7 +20,10 @@ import { createWebhookDispatcher } from '../../src/exchange/platform/outbox/webh
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { testKeyRing } from './test-keys.ts';
 
-const LINKS: LinkMaker = { url: (_kind, { targetId }) => `https://exchange.example.org/links/${targetId}` };
+const LINKS: LinkMaker = {
+  url: (_kind, { targetId }) =>
+    `https://exchange.example.org/links/${targetId}`,
+};
 
 export interface Received {
   id: string;
@@ -28,7 +35,10 @@ export interface Received {
 
 /** A receiver over real HTTP; `answer` says what each delivery gets. */
 export async function startReceiver(
-  answer: (received: Received, response: ServerResponse) => void = (_, response) => void response.end(),
+  answer: (received: Received, response: ServerResponse) => void = (
+    _,
+    response,
+  ) => void response.end(),
 ) {
   const received: Received[] = [];
   const server = createServer((request, response) => {
@@ -36,7 +46,12 @@ export async function startReceiver(
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       const { headers, url: path = '' } = request;
-      const one = { id: String(headers['webhook-id']), headers, raw: Buffer.concat(chunks).toString(), path };
+      const one = {
+        id: String(headers['webhook-id']),
+        headers,
+        raw: Buffer.concat(chunks).toString(),
+        path,
+      };
       received.push(one);
       answer(one, response);
     });
@@ -57,7 +72,11 @@ export async function startReceiver(
 export function createDeliveries(
   store: Store,
   temporal: Client,
-  options: { destinations?: DestinationRules; responseTimeoutMs?: number; handOverPauseMs?: number } = {},
+  options: {
+    destinations?: DestinationRules;
+    responseTimeoutMs?: number;
+    handOverPauseMs?: number;
+  } = {},
 ) {
   const webhookKeys = createWebhookKeys(testKeyRing());
   const sender = createWebhookSender({
@@ -83,7 +102,11 @@ export function createDeliveries(
 }
 
 /** Commits one event about a patient, as the end of a source does. */
-export async function addEvent(store: Store, accountId: string, patientId: string): Promise<string> {
+export async function addEvent(
+  store: Store,
+  accountId: string,
+  patientId: string,
+): Promise<string> {
   const requestId = uuidv7();
   const type = 'network-query.hie';
   const id = await store.asAccount(accountId, (tx) =>
@@ -94,10 +117,19 @@ export async function addEvent(store: Store, accountId: string, patientId: strin
       requestId,
       occurredAt: new Date(),
       body: {
-        meta: { requestId, when: new Date().toISOString(), type, data: { jobId: 'ä€' } },
+        meta: {
+          requestId,
+          when: new Date().toISOString(),
+          type,
+          data: { jobId: 'ä€' },
+        },
         payload: {
           patientId,
-          source: { type: 'hie', status: 'completed', completedAt: new Date().toISOString() },
+          source: {
+            type: 'hie',
+            status: 'completed',
+            completedAt: new Date().toISOString(),
+          },
         },
       },
     }),
@@ -108,7 +140,11 @@ export async function addEvent(store: Store, accountId: string, patientId: strin
 
 export const eventRow = (store: Store, accountId: string, eventId: string) =>
   store.asAccount(accountId, (tx) =>
-    tx.db.selectFrom('event').selectAll().where('id', '=', eventId).executeTakeFirstOrThrow(),
+    tx.db
+      .selectFrom('event')
+      .selectAll()
+      .where('id', '=', eventId)
+      .executeTakeFirstOrThrow(),
   );
 
 export const attemptRows = (store: Store, accountId: string, eventId: string) =>
@@ -127,7 +163,9 @@ export async function hasWorkflow(
   accountId: string,
   destinationId: string,
 ): Promise<boolean> {
-  const handle = temporal.workflow.getHandle(webhookDestinationWorkflowId(accountId, destinationId));
+  const handle = temporal.workflow.getHandle(
+    webhookDestinationWorkflowId(accountId, destinationId),
+  );
   return handle.describe().then(
     () => true,
     () => false,

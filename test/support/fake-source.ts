@@ -1,4 +1,8 @@
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test as base, onTestFinished } from 'vitest';
 import type { SourcePage } from '../../src/exchange/sources/connectors/connector.ts';
@@ -32,7 +36,10 @@ export interface Reply {
 export type Route = Reply | ((asked: Asked) => Reply);
 export type Routes = Record<string, Route>;
 
-/** A real HTTP server that answers by `METHOD path`; what it does not know is 404. It goes with the test that started it. */
+/**
+ * A real HTTP server that answers by `METHOD path`; what it does not know is
+ * 404. It goes with the test that started it.
+ */
 export class FakeSource {
   readonly asked: Asked[] = [];
   routes: Routes;
@@ -68,7 +75,9 @@ export class FakeSource {
   }
 
   async start(): Promise<this> {
-    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) =>
+      this.server.listen(0, '127.0.0.1', resolve),
+    );
     onTestFinished(() => this.stop());
     return this;
   }
@@ -82,7 +91,9 @@ export class FakeSource {
   }
 
   askedFor(start: string): Asked[] {
-    return this.asked.filter(({ method, path }) => `${method} ${path}`.startsWith(start));
+    return this.asked.filter(({ method, path }) =>
+      `${method} ${path}`.startsWith(start),
+    );
   }
 
   /** A connector of its own asks for Ada. */
@@ -102,17 +113,26 @@ export class FakeSource {
 
   private replyTo(asked: Asked): Reply {
     const full = `${asked.method} ${asked.path}`;
-    const route = this.routes[full] ?? this.routes[full.split('?')[0] ?? ''] ?? this.replyToOthers;
+    const route =
+      this.routes[full] ??
+      this.routes[full.split('?')[0] ?? ''] ??
+      this.replyToOthers;
     return typeof route === 'function' ? route(asked) : route;
   }
 }
 
-function send(response: ServerResponse, { status = 200, headers = {}, json, text, write }: Reply): void {
+function send(
+  response: ServerResponse,
+  { status = 200, headers = {}, json, text, write }: Reply,
+): void {
   if (write !== undefined) {
     write(response);
     return;
   }
-  response.writeHead(status, { 'content-type': 'application/fhir+json', ...headers });
+  response.writeHead(status, {
+    'content-type': 'application/fhir+json',
+    ...headers,
+  });
   response.end(text ?? (json === undefined ? '' : JSON.stringify(json)));
 }
 
@@ -125,7 +145,11 @@ export const somebodyElse = {
   address: [{ postalCode: '02115' }],
 };
 
-export function bundle(resources: unknown[], next?: string, type = 'searchset') {
+export function bundle(
+  resources: unknown[],
+  next?: string,
+  type = 'searchset',
+) {
   return {
     resourceType: 'Bundle',
     type,
@@ -140,32 +164,51 @@ export function condition(id: string, patient = 'Patient/p1') {
 
 export const never = new AbortController().signal;
 
-export function connect(source: FakeSource, config: Partial<SourceConfig> = {}, deps: ConnectorDeps = {}) {
-  const base = { baseUrl: source.baseUrl, auth: { kind: 'none' }, requestTimeoutSeconds: 60 } as const;
+export function connect(
+  source: FakeSource,
+  config: Partial<SourceConfig> = {},
+  deps: ConnectorDeps = {},
+) {
+  const base = {
+    baseUrl: source.baseUrl,
+    auth: { kind: 'none' },
+    requestTimeoutSeconds: 60,
+  } as const;
   return createFhirConnector({ source: 'hie', ...base, ...config }, deps);
 }
 
-export async function allOf(pages: AsyncIterable<SourcePage>): Promise<SourcePage[]> {
+export async function allOf(
+  pages: AsyncIterable<SourcePage>,
+): Promise<SourcePage[]> {
   const all: SourcePage[] = [];
   for await (const page of pages) all.push(page);
   return all;
 }
 
 /** begin, and the pages it brings; fails unless the source answered at once. */
-export async function collectAtOnce(connector: ReturnType<typeof connect>): Promise<SourcePage[]> {
+export async function collectAtOnce(
+  connector: ReturnType<typeof connect>,
+): Promise<SourcePage[]> {
   const begin = await connector.begin(ada, {}, never);
-  if (begin.kind !== 'ready') throw new Error(`the source answered ${begin.kind}`);
+  if (begin.kind !== 'ready')
+    throw new Error(`the source answered ${begin.kind}`);
   return allOf(begin.pages);
 }
 
 export function idsOf(pages: SourcePage[]): string[] {
-  return pages.flatMap(({ resources }) => resources.map(({ resourceType, id }) => `${resourceType}/${id}`));
+  return pages.flatMap(({ resources }) =>
+    resources.map(({ resourceType, id }) => `${resourceType}/${id}`),
+  );
 }
 
 /** What a source answers that knows Ada. */
-export const knowsAda: Routes = { 'POST Patient/$match': { json: bundle([adaAtSource]) } };
+export const knowsAda: Routes = {
+  'POST Patient/$match': { json: bundle([adaAtSource]) },
+};
 
-/** Tests with a `source` each that knows Ada; a file may give it other `routes`. */
+/**
+ * Tests with a `source` each that knows Ada; a file may give it other `routes`.
+ */
 export const sourceTest = base
   .extend('routes', knowsAda)
   .extend('source', ({ routes }) => new FakeSource(routes).start());

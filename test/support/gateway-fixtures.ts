@@ -3,7 +3,10 @@ import { createTestGateway } from './gateway.ts';
 
 // biome-ignore-start lint/correctness/noEmptyPattern: vitest reads from the pattern which other fixtures one needs
 
-/** Tests of a file with one `gateway`, on a database of its own, and one `account` of it. */
+/**
+ * Tests of a file with one `gateway`, on a database of its own, and one
+ * `account` of it.
+ */
 export const gatewayTest = base
   .extend('gateway', { scope: 'file' }, async ({}, { onCleanup }) => {
     const gateway = await createTestGateway();

@@ -6,23 +6,41 @@ import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
+import {
+  generateApiKey,
+  parseApiKey,
+} from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { createGateway } from '../../src/exchange/create-gateway.ts';
 import { createDocumentRenditions } from '../../src/exchange/delivery/documents/renditions.ts';
 import type { GatewayDeps } from '../../src/exchange/features.ts';
 import { createUploadReceiver } from '../../src/exchange/people/bulk-create/service.ts';
 import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
-import type { AccountSettings, Dialect } from '../../src/exchange/platform/account.ts';
-import type { EventsCommitted, Store } from '../../src/exchange/platform/database/database.ts';
-import { createErasures, type Erasures } from '../../src/exchange/platform/erasure/erasures.ts';
+import type {
+  AccountSettings,
+  Dialect,
+} from '../../src/exchange/platform/account.ts';
+import type {
+  EventsCommitted,
+  Store,
+} from '../../src/exchange/platform/database/database.ts';
+import {
+  createErasures,
+  type Erasures,
+} from '../../src/exchange/platform/erasure/erasures.ts';
 import { ConflictError } from '../../src/exchange/platform/errors.ts';
 import { createResponseSeal } from '../../src/exchange/platform/http/idempotency-store.ts';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
-import { listQueries, readQuery } from '../../src/exchange/queries/network-query/query-store.ts';
+import {
+  listQueries,
+  readQuery,
+} from '../../src/exchange/queries/network-query/query-store.ts';
 import { startQuery } from '../../src/exchange/queries/network-query/service.ts';
-import { noteIncomplete, readTimeline } from '../../src/exchange/queries/network-query/timeline-store.ts';
+import {
+  noteIncomplete,
+  readTimeline,
+} from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { readSweepCounts } from '../../src/exchange/queries/sweep/sweep-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
@@ -56,20 +74,33 @@ export interface TestGateway {
   blobs: BlobStore;
   /** How many blobs are on disk. */
   blobCount(): Promise<number>;
-  /** Request ids of the queries and bulk creates that were started after their commit, and of uploads that were announced. */
+  /**
+   * Request ids of the queries and bulk creates that were started after their
+   * commit, and of uploads that were announced.
+   */
   launched: string[];
   /** Ids of the workflows that were to be stopped. */
   stopped: string[];
   erasures: Erasures;
   /** Every line that was logged. */
   logLines: string[];
-  addAccount(options?: { dialect?: Dialect; settings?: AccountSettings }): Promise<TestAccount>;
+  addAccount(options?: {
+    dialect?: Dialect;
+    settings?: AccountSettings;
+  }): Promise<TestAccount>;
   close(): Promise<void>;
 }
 
-const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
+const ALL_SOURCES = {
+  hie: { enabled: true },
+  pharmacy: { enabled: true },
+  lab: { enabled: true },
+};
 
-/** The gateway on a given store or on a database of its own; queries are written for real, and their start is only noted. */
+/**
+ * The gateway on a given store or on a database of its own; queries are written
+ * for real, and their start is only noted.
+ */
 export async function createTestGateway({
   onEvents,
   connectionWaitMs,
@@ -84,7 +115,12 @@ export async function createTestGateway({
 } = {}): Promise<TestGateway> {
   const own: TestStore =
     given === undefined
-      ? await createTestStore({ poolMax: 12, accountMax: 6, sharedMax: 2, connectionWaitMs })
+      ? await createTestStore({
+          poolMax: 12,
+          accountMax: 6,
+          sharedMax: 2,
+          connectionWaitMs,
+        })
       : { store: given, databaseUrl: '', close: async () => undefined };
   const { store } = own;
   if (onEvents !== undefined) store.onEventsCommitted(onEvents);
@@ -102,7 +138,10 @@ export async function createTestGateway({
   });
   const app = await createGateway({
     store,
-    logger: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
+    logger: pino(
+      { level: 'debug' },
+      { write: (line: string) => void logLines.push(line) },
+    ),
     networkQueries: notingQueries(launched),
     blobs,
     bulkExports: {
@@ -110,11 +149,20 @@ export async function createTestGateway({
       stop: (_, id) => void stopped.push(id),
     },
     bulkCreates: notingBulkCreates({ store, blobs, launched }),
-    consolidatedQueries: { launch: (_accountId, requestId) => void launched.push(requestId) },
+    consolidatedQueries: {
+      launch: (_accountId, requestId) => void launched.push(requestId),
+    },
     querySweeps: endedSweeps,
-    queryRedrives: { launch: (_accountId, redriveId) => void launched.push(redriveId) },
+    queryRedrives: {
+      launch: (_accountId, redriveId) => void launched.push(redriveId),
+    },
     links: createLinkMaker(TEST_BASE_URL, TEST_LINK_KEY),
-    records: createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete }),
+    records: createRecordKeeper({
+      store,
+      blobs,
+      converter: createCcdaConverter(),
+      noteIncomplete,
+    }),
     documentRenditions,
     webhookDispatcher: { resume: () => undefined },
     webhookKeys: createWebhookKeys(testKeyRing()),
@@ -139,7 +187,10 @@ export async function createTestGateway({
     store,
     blobs,
     async blobCount() {
-      const entries = await readdir(blobFolder, { recursive: true, withFileTypes: true });
+      const entries = await readdir(blobFolder, {
+        recursive: true,
+        withFileTypes: true,
+      });
       return entries.filter((entry) => entry.isFile()).length;
     },
     launched,
@@ -161,7 +212,10 @@ function notingQueries(launched: string[]): GatewayDeps['networkQueries'] {
   const ended = async () => {
     throw new ConflictError('The query has ended');
   };
-  const begin: Pick<GatewayDeps['networkQueries'], 'prepareQuery' | 'launchQuery'> = {
+  const begin: Pick<
+    GatewayDeps['networkQueries'],
+    'prepareQuery' | 'launchQuery'
+  > = {
     prepareQuery: (tx, input) => prepareQuery(tx, input, TEST_LINK_KEY),
     launchQuery: (_accountId, { requestId }) => void launched.push(requestId),
   };
@@ -193,14 +247,18 @@ function notingBulkCreates(deps: {
   blobs: BlobStore;
   launched: string[];
 }): GatewayDeps['bulkCreates'] {
-  const note = (_accountId: string, requestId: string) => void deps.launched.push(requestId);
+  const note = (_accountId: string, requestId: string) =>
+    void deps.launched.push(requestId);
   const ended = async () => {
     throw new ConflictError('The bulk create has ended');
   };
   return {
     launch: note,
     announceUpload: note,
-    receiveUpload: createUploadReceiver({ ...deps, logger: pino({ level: 'silent' }) }).receive,
+    receiveUpload: createUploadReceiver({
+      ...deps,
+      logger: pino({ level: 'silent' }),
+    }).receive,
     pauseBulkCreate: ended,
     resumeBulkCreate: ended,
     cancelBulkCreate: ended,
@@ -213,7 +271,9 @@ async function addAccount(
   store: Store,
   { dialect, settings }: { dialect?: Dialect; settings?: AccountSettings } = {},
 ): Promise<TestAccount> {
-  const [accountId, facilityId, apiKey] = [uuidv7(), uuidv7(), generateApiKey()];
+  const accountId = uuidv7();
+  const facilityId = uuidv7();
+  const apiKey = generateApiKey();
   const key = parseApiKey(apiKey);
   if (key === undefined) throw new Error('not a key');
   await store.asSystem(async (tx) => {
@@ -232,7 +292,13 @@ async function addAccount(
       name: 'Test clinic',
       npi: '1234567893',
       tin: null,
-      address: { addressLine1: '1 Main St', city: 'Boston', state: 'MA', zip: '02108', country: 'USA' },
+      address: {
+        addressLine1: '1 Main St',
+        city: 'Boston',
+        state: 'MA',
+        zip: '02108',
+        country: 'USA',
+      },
     }),
   );
   return {
@@ -258,13 +324,27 @@ let personNumber = 0;
 /** A person whom no other call describes. */
 export function newPerson(changes: Record<string, unknown> = {}) {
   personNumber += 1;
-  const letters = [...String(personNumber)].map((digit) => 'abcdefghij'[Number(digit)]).join('');
+  const letters = [...String(personNumber)]
+    .map((digit) => 'abcdefghij'[Number(digit)])
+    .join('');
   return {
     firstName: 'Pat',
     lastName: `Sample${letters}`,
     dob: '1980-04-05',
     genderAtBirth: 'F',
-    address: [{ addressLine1: '12 Beacon Street', city: 'Boston', state: 'MA', zip: '02108' }],
+    address: [
+      {
+        addressLine1: '12 Beacon Street',
+        city: 'Boston',
+        state: 'MA',
+        zip: '02108',
+      },
+    ],
     ...changes,
   };
+}
+
+/** The person with a Social Security number. */
+export function withSsn<P>(person: P, ssn: string) {
+  return { ...person, personalIdentifiers: [{ type: 'ssn', value: ssn }] };
 }

@@ -6,7 +6,10 @@ import { makeTestFolder } from './test-folder.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** Superuser address of the run's PostgreSQL; tests use createTestDatabase() instead. */
+    /**
+     * Superuser address of the run's PostgreSQL; tests use createTestDatabase()
+     * instead.
+     */
     postgresUrl: string;
     /** host:port of the run's Temporal server, namespace `default`. */
     temporalAddress: string;
@@ -14,7 +17,9 @@ declare module 'vitest' {
 }
 
 /** Starts the servers of one test run; what it returns stops them. */
-export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+export default async function setup(
+  project: TestProject,
+): Promise<() => Promise<void>> {
   const folder = await makeTestFolder();
   const started = await Promise.allSettled([
     startTestPostgres(join(folder, 'postgres')),
@@ -22,13 +27,17 @@ export default async function setup(project: TestProject): Promise<() => Promise
   ]);
   const stop = async () => {
     await Promise.all(
-      started.map((result) => (result.status === 'fulfilled' ? result.value.stop() : undefined)),
+      started.map((result) =>
+        result.status === 'fulfilled' ? result.value.stop() : undefined,
+      ),
     );
   };
   const [postgres, temporal] = started;
   if (postgres.status === 'rejected' || temporal.status === 'rejected') {
     await stop();
-    throw postgres.status === 'rejected' ? postgres.reason : (temporal as PromiseRejectedResult).reason;
+    throw postgres.status === 'rejected'
+      ? postgres.reason
+      : (temporal as PromiseRejectedResult).reason;
   }
   project.provide('postgresUrl', postgres.value.adminUrl);
   project.provide('temporalAddress', temporal.value.address);

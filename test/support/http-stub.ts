@@ -10,7 +10,10 @@ export interface StubRequest {
 
 export type StubAnswer =
   | { status: number; body?: unknown; headers?: Record<string, string> }
-  /** Cuts the connection after the request was read; never answers; or answers a part of a body only. */
+  /**
+   * Cuts the connection after the request was read; never answers; or answers a
+   * part of a body only.
+   */
   | 'cut'
   | 'silence'
   | 'half';
@@ -24,7 +27,12 @@ export interface Stub {
 
 /** A real HTTP server whose answers the test decides. */
 export async function startStub(): Promise<Stub> {
-  const stub: Stub = { url: '', requests: [], answer: () => ({ status: 500 }), close };
+  const stub: Stub = {
+    url: '',
+    requests: [],
+    answer: () => ({ status: 500 }),
+    close,
+  };
   const server: Server = createServer((incoming, reply) => {
     const chunks: Buffer[] = [];
     incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
@@ -43,12 +51,22 @@ export async function startStub(): Promise<Stub> {
         return;
       }
       if (answer === 'half') {
-        reply.writeHead(200, { 'content-length': '1000' }).write('{"requestId":');
+        reply
+          .writeHead(200, { 'content-length': '1000' })
+          .write('{"requestId":');
         setImmediate(() => incoming.socket.destroy());
         return;
       }
-      const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
-      reply.writeHead(answer.status, { 'content-type': 'application/json', ...answer.headers }).end(text);
+      const text =
+        typeof answer.body === 'string'
+          ? answer.body
+          : JSON.stringify(answer.body);
+      reply
+        .writeHead(answer.status, {
+          'content-type': 'application/json',
+          ...answer.headers,
+        })
+        .end(text);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

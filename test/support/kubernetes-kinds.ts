@@ -5,7 +5,9 @@ import type { Service, ServiceAccount } from 'kubernetes-types/core/v1.d.ts';
 import type { NetworkPolicy } from 'kubernetes-types/networking/v1.d.ts';
 import type { PodDisruptionBudget } from 'kubernetes-types/policy/v1.d.ts';
 
-/** The kinds that deploy/kubernetes has, as Kubernetes' own API describes them. */
+/**
+ * The kinds that deploy/kubernetes has, as Kubernetes' own API describes them.
+ */
 export interface Kinds {
   Deployment: Deployment;
   HorizontalPodAutoscaler: HorizontalPodAutoscaler;

@@ -1,8 +1,8 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /**
- * Files that last long for their size, longest first: they kill parts, start several stacks, compare pictures, or wait for servers
- * while others compute.
+ * Files that last long for their size, longest first: they kill parts, start
+ * several stacks, compare pictures, or wait for servers while others compute.
  */
 const LONGEST = [
   'faults/',
@@ -25,11 +25,14 @@ const LONGEST = [
 ];
 
 /**
- * Without an earlier run, as in a clean clone, vitest begins with the largest files. Those that last longest would then begin
- * last, while the other workers have nothing left to do.
+ * Without an earlier run, as in a clean clone, vitest begins with the largest
+ * files. Those that last longest would then begin last, while the other workers
+ * have nothing left to do.
  */
 export class LongestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+  override async sort(
+    files: TestSpecification[],
+  ): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
     const place = ({ moduleId }: TestSpecification): number => {
       const path = moduleId.replaceAll('\\', '/');

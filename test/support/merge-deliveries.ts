@@ -5,9 +5,18 @@ import {
   deliveryFacts,
   revisionOf,
 } from '../../src/exchange/records/rules/delivery-facts.ts';
-import { foldGroup, type Member } from '../../src/exchange/records/rules/fold.ts';
-import { foldPatient, type Person } from '../../src/exchange/records/rules/fold-patient.ts';
-import { type Group, groupByKeys } from '../../src/exchange/records/rules/grouping.ts';
+import {
+  foldGroup,
+  type Member,
+} from '../../src/exchange/records/rules/fold.ts';
+import {
+  foldPatient,
+  type Person,
+} from '../../src/exchange/records/rules/fold-patient.ts';
+import {
+  type Group,
+  groupByKeys,
+} from '../../src/exchange/records/rules/grouping.ts';
 import type { Json } from '../../src/exchange/records/rules/json.ts';
 import type { Resolve } from '../../src/exchange/records/rules/references.ts';
 
@@ -25,8 +34,9 @@ export interface MergedRecord {
 }
 
 /**
- * Merges a person's whole record in memory; `merge-batch.ts` reaches the same result in the database, batch by batch.
- * Neither the order of the deliveries nor duplicates change the result.
+ * Merges a person's whole record in memory; `merge-batch.ts` reaches the same
+ * result in the database, batch by batch. Neither the order of the deliveries
+ * nor duplicates change the result.
  *
  * @param patientIds the person's Patient ids at each source
  */
@@ -40,9 +50,14 @@ export function mergeDeliveries(
     const { source, content } = delivery;
     const whom = { patientIds: patientIds.get(source) };
     const { medicationId } = deliveryFacts(delivery, whom);
-    const medication = latest.get(nameOf(source, 'Medication', medicationId ?? ''))?.content;
+    const medication = latest.get(
+      nameOf(source, 'Medication', medicationId ?? ''),
+    )?.content;
     return {
-      ...deliveryFacts(delivery, { ...whom, medication: meaningOf(medication?.code) }),
+      ...deliveryFacts(delivery, {
+        ...whom,
+        medication: meaningOf(medication?.code),
+      }),
       delivery,
       content,
     };
@@ -50,20 +65,35 @@ export function mergeDeliveries(
   const groups = groupByKeys(person.patientId, facts);
   const idOf = new Map(
     groups.flatMap(({ id, members }) =>
-      members.map((member) => [nameOf(member.source, member.resourceType, member.sourceId), id] as const),
+      members.map(
+        (member) =>
+          [
+            nameOf(member.source, member.resourceType, member.sourceId),
+            id,
+          ] as const,
+      ),
     ),
   );
   const resolve: Resolve = (source, { type, id }) =>
     type === 'Patient' && patientIds.get(source)?.has(id)
       ? person.patientId
       : idOf.get(nameOf(source, type, id));
-  const members = (group: Group<{ delivery: Delivered }> | undefined): Member[] =>
-    group?.members.slice(0, group.standing).map(({ delivery }) => delivery) ?? [];
-  const patient = foldPatient(person, members(groups.find(({ id }) => id === person.patientId)), resolve);
+  const members = (
+    group: Group<{ delivery: Delivered }> | undefined,
+  ): Member[] =>
+    group?.members.slice(0, group.standing).map(({ delivery }) => delivery) ??
+    [];
+  const patient = foldPatient(
+    person,
+    members(groups.find(({ id }) => id === person.patientId)),
+    resolve,
+  );
   const others = groups
     .filter(({ id }) => id !== person.patientId)
     .sort((left, right) => (orderOf(left) < orderOf(right) ? -1 : 1))
-    .map((group) => foldGroup(group.id, members(group), person.patientId, resolve));
+    .map((group) =>
+      foldGroup(group.id, members(group), person.patientId, resolve),
+    );
   return {
     resources: [patient, ...others],
     excluded: facts.filter(({ exclusion }) => exclusion !== undefined),
@@ -71,20 +101,37 @@ export function mergeDeliveries(
   };
 }
 
-/** The newest version of each resource of a source; without a revision, the one with the greater hash. */
-function latestDeliveries(deliveries: readonly Delivered[]): Map<string, Delivered> {
+/**
+ * The newest version of each resource of a source; without a revision, the one
+ * with the greater hash.
+ */
+function latestDeliveries(
+  deliveries: readonly Delivered[],
+): Map<string, Delivered> {
   const latest = new Map<string, Delivered>();
   for (const delivery of deliveries) {
-    const name = nameOf(delivery.source, delivery.resourceType, delivery.sourceId);
+    const name = nameOf(
+      delivery.source,
+      delivery.resourceType,
+      delivery.sourceId,
+    );
     const known = latest.get(name);
-    if (known === undefined || isNewer(delivery, known)) latest.set(name, delivery);
+    if (known === undefined || isNewer(delivery, known))
+      latest.set(name, delivery);
   }
   return latest;
 }
 
 const isNewer = (left: Delivered, right: Delivered): boolean =>
-  `${revisionOf(left.content)} ${left.sha256}` > `${revisionOf(right.content)} ${right.sha256}`;
+  `${revisionOf(left.content)} ${left.sha256}` >
+  `${revisionOf(right.content)} ${right.sha256}`;
 
-const nameOf = (source: string, type: string, id: string): string => `${source} ${type}/${id}`;
-const orderOf = ({ resourceType, id }: { resourceType: string; id: string }): string =>
-  `${resourceType}/${id}`;
+const nameOf = (source: string, type: string, id: string): string =>
+  `${source} ${type}/${id}`;
+const orderOf = ({
+  resourceType,
+  id,
+}: {
+  resourceType: string;
+  id: string;
+}): string => `${resourceType}/${id}`;

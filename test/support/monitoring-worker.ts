@@ -6,9 +6,14 @@ import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
 import { installTestRuntime } from './temporal-runtime.ts';
 import { testKeyRing } from './test-keys.ts';
 
-const WORKFLOW = fileURLToPath(new URL('./monitoring-workflow.ts', import.meta.url));
+const WORKFLOW = fileURLToPath(
+  new URL('./monitoring-workflow.ts', import.meta.url),
+);
 
-/** Runs what monitoring schedules start, with a stand-in for the workflow. Resolves to what stops it. */
+/**
+ * Runs what monitoring schedules start, with a stand-in for the workflow.
+ * Resolves to what stops it.
+ */
 export async function startMonitoringWorker(
   address: string,
   namespace = 'default',

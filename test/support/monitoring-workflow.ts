@@ -1,6 +1,11 @@
-import type { CohortMonitoringInput, CohortMonitoringStatus } from '../../src/contract/cohort-monitoring.ts';
+import type {
+  CohortMonitoringInput,
+  CohortMonitoringStatus,
+} from '../../src/contract/cohort-monitoring.ts';
 
-/** Stands in for the workflow where only the schedule that starts it is tested. */
+/**
+ * Stands in for the workflow where only the schedule that starts it is tested.
+ */
 export async function cohortMonitoring({
   cohortId,
   kind,

@@ -10,20 +10,33 @@ import {
   createSourceActivities,
 } from '../../src/activities/exchange/network-query.ts';
 import type { SourceStepInput } from '../../src/contract/network-query-workflow.ts';
-import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import {
+  SOURCE_TYPES,
+  type SourceType,
+} from '../../src/contract/primitives.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
 import type { Demographics } from '../../src/exchange/people/patients/rules/demographics.ts';
 import type { AccountSettings } from '../../src/exchange/platform/account.ts';
-import { type AccountTx, createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import {
+  type AccountTx,
+  createStore,
+  type Store,
+} from '../../src/exchange/platform/database/database.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
 import { readQuery } from '../../src/exchange/queries/network-query/query-store.ts';
-import { noteIncomplete, readTimeline } from '../../src/exchange/queries/network-query/timeline-store.ts';
+import {
+  noteIncomplete,
+  readTimeline,
+} from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
-import { createRecordKeeper, type RecordKeeper } from '../../src/exchange/records/record-keeper.ts';
+import {
+  createRecordKeeper,
+  type RecordKeeper,
+} from '../../src/exchange/records/record-keeper.ts';
 import type { SourceConnections } from '../../src/exchange/sources/connections/connections.ts';
 import type { SourceConnector } from '../../src/exchange/sources/connectors/connector.ts';
 import type { SourceHealth } from '../../src/exchange/sources/health/source-health.ts';
@@ -32,20 +45,30 @@ import { createTestDatabase } from './postgres.ts';
 import { sealedWebhookKey, testKeyRing } from './test-keys.ts';
 
 export const CALLBACK_KEY = 'callback-key-of-the-tests-only';
-const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
+const ALL_SOURCES = {
+  hie: { enabled: true },
+  pharmacy: { enabled: true },
+  lab: { enabled: true },
+};
 
 /**
- * The exchange's store, blobs and activities with sources that a test scripts: on a database and blobs of its own, or on
- * given ones, which it leaves behind.
+ * The exchange's store, blobs and activities with sources that a test scripts:
+ * on a database and blobs of its own, or on given ones, which it leaves behind.
  */
-export async function createQueryEnvironment(on?: { databaseUrl: string; blobFolder: string }) {
+export async function createQueryEnvironment(on?: {
+  databaseUrl: string;
+  blobFolder: string;
+}) {
   const own = on === undefined ? await createTestDatabase() : undefined;
   const databaseUrl = on?.databaseUrl ?? own?.databaseUrl ?? '';
   const store = createStore({ databaseUrl, poolMax: 15 });
-  const blobFolder = on?.blobFolder ?? join(tmpdir(), `network-query-test-${uuidv7()}`);
+  const blobFolder =
+    on?.blobFolder ?? join(tmpdir(), `network-query-test-${uuidv7()}`);
   const blobs = await openFileBlobStore(blobFolder, testKeyRing());
   const sent: string[] = [];
-  store.onEventsCommitted((_accountId, eventIds) => void sent.push(...eventIds));
+  store.onEventsCommitted(
+    (_accountId, eventIds) => void sent.push(...eventIds),
+  );
 
   return {
     databaseUrl,
@@ -68,7 +91,14 @@ export async function createQueryEnvironment(on?: { databaseUrl: string; blobFol
       const connectors = Object.fromEntries(
         SOURCE_TYPES.map((source) => [source, { ...unwilling, ...connector }]),
       ) as Record<SourceType, SourceConnector>;
-      const deps = { store, blobs, sourceHealth: neverHeld, ...parts, connectors, callbackKey: CALLBACK_KEY };
+      const deps = {
+        store,
+        blobs,
+        sourceHealth: neverHeld,
+        ...parts,
+        connectors,
+        callbackKey: CALLBACK_KEY,
+      };
       const records =
         parts.records ??
         createRecordKeeper({
@@ -87,14 +117,25 @@ export async function createQueryEnvironment(on?: { databaseUrl: string; blobFol
         ...createRecordActivities(deps),
       };
     },
-    async addAccount(settings: AccountSettings = {}, webhookUrl = 'https://receiver.example.org/') {
+    async addAccount(
+      settings: AccountSettings = {},
+      webhookUrl = 'https://receiver.example.org/',
+    ) {
       const accountId = uuidv7();
       const key = generateWebhookKey();
       await store.asSystem((tx) =>
-        insertAccount(tx, { id: accountId, name: 'Test', settings: { sources: ALL_SOURCES, ...settings } }),
+        insertAccount(tx, {
+          id: accountId,
+          name: 'Test',
+          settings: { sources: ALL_SOURCES, ...settings },
+        }),
       );
       await store.asAccount(accountId, (tx) =>
-        setDestination(tx, { id: uuidv7(), url: webhookUrl, key: sealedWebhookKey(key) }),
+        setDestination(tx, {
+          id: uuidv7(),
+          url: webhookUrl,
+          key: sealedWebhookKey(key),
+        }),
       );
       return { accountId, webhookKey: key };
     },
@@ -112,11 +153,17 @@ export async function createQueryEnvironment(on?: { databaseUrl: string; blobFol
         formerExternalIds: [],
         hieOptOut,
       };
-      await store.asAccount(accountId, (tx) => insertPatient(tx, patientId, content, []));
+      await store.asAccount(accountId, (tx) =>
+        insertPatient(tx, patientId, content, []),
+      );
       return patientId;
     },
     /** Writes a query as E2 does; its workflow is not started. */
-    async addQuery(accountId: string, patientId: string, sources: readonly SourceType[]) {
+    async addQuery(
+      accountId: string,
+      patientId: string,
+      sources: readonly SourceType[],
+    ) {
       const prepared = await store.asAccount(accountId, async (tx) => {
         const { rows } = await sql<{ settings: AccountSettings; opt: boolean }>`
           select a.settings, p.hie_opt_out as opt from account a, patient p
@@ -148,12 +195,23 @@ export async function createQueryEnvironment(on?: { databaseUrl: string; blobFol
       }),
     timeline: (accountId: string, requestId: string) =>
       store.asAccount(accountId, (tx) => readTimeline(tx, requestId)),
-    /** What outlives the process and must come out the same whatever befell it. */
+    /**
+     * What outlives the process and must come out the same whatever befell it.
+     */
     outcome: (accountId: string, requestId: string) =>
       store.asAccount(accountId, async (tx) => ({
         attempts: await tx.db
           .selectFrom('network_query_attempt')
-          .select(['source', 'attempt', 'status', 'will_retry', 'pages', 'resources', 'strays', 'documents'])
+          .select([
+            'source',
+            'attempt',
+            'status',
+            'will_retry',
+            'pages',
+            'resources',
+            'strays',
+            'documents',
+          ])
           .where('query_id', '=', requestId)
           .orderBy('source')
           .orderBy('attempt')
@@ -179,22 +237,35 @@ export async function createQueryEnvironment(on?: { databaseUrl: string; blobFol
           .orderBy('r.source')
           .orderBy('source_id')
           .execute(),
-        told: (await readTimeline(tx, requestId)).map(({ kind, message }) => `${kind}: ${message}`).sort(),
+        told: (await readTimeline(tx, requestId))
+          .map(({ kind, message }) => `${kind}: ${message}`)
+          .sort(),
       })),
     async close() {
       await store.close();
       await own?.drop();
-      if (own !== undefined) await rm(blobFolder, { recursive: true, force: true });
+      if (own !== undefined)
+        await rm(blobFolder, { recursive: true, force: true });
     },
   };
 }
 
-export type QueryEnvironment = Awaited<ReturnType<typeof createQueryEnvironment>>;
+export type QueryEnvironment = Awaited<
+  ReturnType<typeof createQueryEnvironment>
+>;
 
-/** The environment with one account, which may ask for as many queries as a file does. */
+/**
+ * The environment with one account, which may ask for as many queries as a file
+ * does.
+ */
 export async function createQueryAccount(environment: QueryEnvironment) {
-  const { accountId } = await environment.addAccount({ limits: { networkQueriesPerMinute: 100_000 } });
-  type Rest = Parameters<typeof environment.addPatient> extends [string, ...infer Others] ? Others : never;
+  const { accountId } = await environment.addAccount({
+    limits: { networkQueriesPerMinute: 100_000 },
+  });
+  type Rest =
+    Parameters<typeof environment.addPatient> extends [string, ...infer Others]
+      ? Others
+      : never;
   return {
     ...environment,
     accountId,
@@ -203,7 +274,8 @@ export async function createQueryAccount(environment: QueryEnvironment) {
       environment.addQuery(accountId, patientId, sources),
     step: (requestId: string, source: SourceType, attempt?: number) =>
       stepOf(accountId, requestId, source, attempt),
-    inTx: <T>(work: (tx: AccountTx) => Promise<T>) => environment.store.asAccount(accountId, work),
+    inTx: <T>(work: (tx: AccountTx) => Promise<T>) =>
+      environment.store.asAccount(accountId, work),
     view: (requestId: string) => environment.view(accountId, requestId),
     timeline: (requestId: string) => environment.timeline(accountId, requestId),
     outcome: (requestId: string) => environment.outcome(accountId, requestId),
@@ -212,14 +284,29 @@ export async function createQueryAccount(environment: QueryEnvironment) {
 
 export type QueryAccount = Awaited<ReturnType<typeof createQueryAccount>>;
 
-export const stepOf = (accountId: string, requestId: string, source: SourceType, attempt = 1) =>
+export const stepOf = (
+  accountId: string,
+  requestId: string,
+  source: SourceType,
+  attempt = 1,
+) =>
   ({ accountId, requestId, run: 0, source, attempt }) satisfies SourceStepInput;
 
 /** Runs an activity as its `call`-th call. */
-export const runActivity = <I, O>(activity: (input: I) => Promise<O>, input: I, call = 1): Promise<O> =>
-  new MockActivityEnvironment({ attempt: call }, { logger: new DefaultLogger('ERROR') }).run(activity, input);
+export const runActivity = <I, O>(
+  activity: (input: I) => Promise<O>,
+  input: I,
+  call = 1,
+): Promise<O> =>
+  new MockActivityEnvironment(
+    { attempt: call },
+    { logger: new DefaultLogger('ERROR') },
+  ).run(activity, input);
 
-/** Lets every call through: most tests let one source fail for many queries, which would open its breaker. */
+/**
+ * Lets every call through: most tests let one source fail for many queries,
+ * which would open its breaker.
+ */
 const neverHeld: SourceHealth = {
   admit: async () => ({ mayCall: true }),
   answered: async () => undefined,
@@ -242,7 +329,13 @@ const person = {
   dob: '1980-04-01',
   gender: 'F' as const,
   addresses: [
-    { addressLine1: '1 Main St', city: 'Boston', state: 'MA', zip: '02116', country: 'USA' as const },
+    {
+      addressLine1: '1 Main St',
+      city: 'Boston',
+      state: 'MA',
+      zip: '02116',
+      country: 'USA' as const,
+    },
   ],
   contacts: [],
   personalIdentifiers: [],

@@ -27,7 +27,11 @@ type Attributes = { key: string; value: Value }[];
 interface Export {
   resourceSpans: {
     resource: { attributes: Attributes };
-    scopeSpans: { spans: (Omit<ReceivedSpan, 'service' | 'attributes'> & { attributes: Attributes })[] }[];
+    scopeSpans: {
+      spans: (Omit<ReceivedSpan, 'service' | 'attributes'> & {
+        attributes: Attributes;
+      })[];
+    }[];
   }[];
 }
 
@@ -41,7 +45,8 @@ export async function startOtlpReceiver(): Promise<OtlpReceiver> {
     request.on('end', () => {
       const body = Buffer.concat(chunks).toString('utf8');
       texts.push(JSON.stringify(request.headers), body);
-      if (request.method === 'POST' && request.url === '/v1/traces') spans.push(...spansOf(JSON.parse(body)));
+      if (request.method === 'POST' && request.url === '/v1/traces')
+        spans.push(...spansOf(JSON.parse(body)));
       response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
     });
   });
@@ -73,7 +78,10 @@ const mapOf = (attributes: Attributes): Record<string, string | number> =>
   Object.fromEntries(
     attributes.map(({ key, value }) => [
       key,
-      value.stringValue ?? value.intValue ?? value.doubleValue ?? JSON.stringify(value),
+      value.stringValue ??
+        value.intValue ??
+        value.doubleValue ??
+        JSON.stringify(value),
     ]),
   );
 

@@ -2,7 +2,8 @@ import { proxyEndpoints } from '../../src/workflows/orchestrator/endpoint-proxie
 
 const { writes } = proxyEndpoints({ retry: { maximumAttempts: 1 } });
 const exchange = { credentialRef: 'api-key' };
-const create = (callId: string, name: string) => writes(callId).createCohort({ exchange, body: { name } });
+const create = (callId: string, name: string) =>
+  writes(callId).createCohort({ exchange, body: { name } });
 
 /** One call. */
 export const oneCall = () => create('create', 'once');

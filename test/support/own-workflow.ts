@@ -1,6 +1,14 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import {
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -13,40 +21,76 @@ export interface OwnWorkflow {
   readonly folder: string;
   /** Names of the library's entry points, as one imports them. */
   readonly entries: string[];
-  /** What the TypeScript compiler says; with `libraries` also of their declarations. */
+  /**
+   * What the TypeScript compiler says; with `libraries` also of their
+   * declarations.
+   */
   typeErrors(options?: { libraries: boolean }): Promise<string>;
-  /** Runs a file of src to its end and answers what it printed. Throws when it fails. */
-  runFile(file: string, args: string[], env: NodeJS.ProcessEnv): Promise<string>;
-  /** Starts a file of src and waits until its output contains `sign`. Throws when it ends before. */
-  startFile(file: string, sign: string, env: NodeJS.ProcessEnv): Promise<ChildProcess>;
+  /**
+   * Runs a file of src to its end and answers what it printed. Throws when it
+   * fails.
+   */
+  runFile(
+    file: string,
+    args: string[],
+    env: NodeJS.ProcessEnv,
+  ): Promise<string>;
+  /**
+   * Starts a file of src and waits until its output contains `sign`. Throws
+   * when it ends before.
+   */
+  startFile(
+    file: string,
+    sign: string,
+    env: NodeJS.ProcessEnv,
+  ): Promise<ChildProcess>;
   remove(): Promise<void>;
 }
 
 /**
- * Packs the library as for publishing and unpacks it where `npm install` would put it. The copy lies within the
- * repository, so that its other dependencies are found in our node_modules: no registry is asked.
+ * Packs the library as for publishing and unpacks it where `npm install` would
+ * put it. The copy lies within the repository, so that its other dependencies
+ * are found in our node_modules: no registry is asked.
  */
 export async function installOwnWorkflow(): Promise<OwnWorkflow> {
   await mkdir(join(ROOT, '.cache'), { recursive: true });
   const folder = await mkdtemp(join(ROOT, '.cache', 'own-workflow-'));
   await cp(join(ROOT, 'examples/own-workflow'), folder, { recursive: true });
-  await run('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: ROOT });
+  await run('npm', ['pack', '--silent', '--pack-destination', folder], {
+    cwd: ROOT,
+  });
   const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz'));
   if (tarball === undefined) throw new Error('npm pack made no tarball');
   const library = join(folder, 'node_modules', 'medical-data-exchange');
   await mkdir(library, { recursive: true });
-  await run('tar', ['-xzf', join(folder, tarball), '-C', library, '--strip-components=1']);
+  await run('tar', [
+    '-xzf',
+    join(folder, tarball),
+    '-C',
+    library,
+    '--strip-components=1',
+  ]);
 
-  const { exports } = JSON.parse(await readFile(join(library, 'package.json'), 'utf8'));
+  const { exports } = JSON.parse(
+    await readFile(join(library, 'package.json'), 'utf8'),
+  );
   const entries = Object.keys(exports)
     .filter((path) => !path.endsWith('.json'))
     .map((path) => path.replace(/^\./, 'medical-data-exchange'));
-  // Every entry is looked at by the compiler, whether the example needs it or not.
+  // Every entry is looked at by the compiler, whether the example needs it or
+  // not.
   await writeFile(
     join(folder, 'src/every-entry.ts'),
-    entries.map((entry, index) => `export * as entry${index} from '${entry}';\n`).join(''),
+    entries
+      .map((entry, index) => `export * as entry${index} from '${entry}';\n`)
+      .join(''),
   );
-  const node = (file: string, args: string[]) => ['--import', 'tsx', join('src', file), ...args];
+  const node = (file: string, args: string[]) => [
+    '--import',
+    'tsx',
+    join('src', file),
+    ...args,
+  ];
   const options = (env: NodeJS.ProcessEnv) => ({
     cwd: folder,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
@@ -55,10 +99,15 @@ export async function installOwnWorkflow(): Promise<OwnWorkflow> {
     folder,
     entries,
     typeErrors: ({ libraries } = { libraries: false }) =>
-      run(join(ROOT, 'node_modules/.bin/tsc'), libraries ? ['--skipLibCheck', 'false'] : [], { cwd: folder })
+      run(
+        join(ROOT, 'node_modules/.bin/tsc'),
+        libraries ? ['--skipLibCheck', 'false'] : [],
+        { cwd: folder },
+      )
         .then(({ stdout }) => stdout)
         .catch((error: { stdout: string }) => error.stdout),
-    runFile: async (file, args, env) => (await run(process.execPath, node(file, args), options(env))).stdout,
+    runFile: async (file, args, env) =>
+      (await run(process.execPath, node(file, args), options(env))).stdout,
     async startFile(file, sign, env) {
       const child = spawn(process.execPath, node(file, []), {
         ...options(env),

@@ -10,10 +10,18 @@ import {
   type PatientOnboardingStatus,
   type PatientOnboardingSummary,
 } from '../../src/contract/patient-onboarding.ts';
-import { patientOnboardingWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import {
+  patientOnboardingWorkflowId,
+  TASK_QUEUES,
+  WORKFLOW_TYPES,
+} from '../../src/contract/temporal.ts';
 import type { FailureKind } from '../../src/orchestrator/client/failures.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
-import { allRunning, type OnboardingChanges, onboardingInput } from './onboarding-events.ts';
+import {
+  allRunning,
+  type OnboardingChanges,
+  onboardingInput,
+} from './onboarding-events.ts';
 import { installTestRuntime } from './temporal-runtime.ts';
 import { testKeyRing } from './test-keys.ts';
 import { startTimeSkippingServer } from './time-skipping-server.ts';
@@ -21,7 +29,9 @@ import { workflowBundle } from './workflow-bundle.ts';
 
 export type Mocks = Partial<EndpointActivities & PatientOnboardingActivities>;
 
-type OnboardingWorkflow = (input: PatientOnboardingInput) => Promise<PatientOnboardingSummary>;
+type OnboardingWorkflow = (
+  input: PatientOnboardingInput,
+) => Promise<PatientOnboardingSummary>;
 
 try {
   installTestRuntime();
@@ -32,8 +42,9 @@ try {
 const dataConverter = createDataConverter(testKeyRing());
 
 /**
- * A server of its own, whose clock leaps over waits while a test waits for a result. One worker serves all its tests: this server
- * may give a task to a poller that has just gone, and its workflow then stands still.
+ * A server of its own, whose clock leaps over waits while a test waits for a
+ * result. One worker serves all its tests: this server may give a task to a
+ * poller that has just gone, and its workflow then stands still.
  */
 export async function createOnboardingEnvironment() {
   const environment = await startTimeSkippingServer(dataConverter);
@@ -63,7 +74,10 @@ export async function createOnboardingEnvironment() {
       await stopWorker?.();
       await environment.teardown();
     },
-    /** Runs `use` while the worker of the orchestrator's queue has these activities. It starts with the first call, and stays. */
+    /**
+     * Runs `use` while the worker of the orchestrator's queue has these
+     * activities. It starts with the first call, and stays.
+     */
     async withWorker<R>(activities: object, use: () => Promise<R>): Promise<R> {
       current = activities;
       stopWorker ??= await startWorker();
@@ -73,28 +87,44 @@ export async function createOnboardingEnvironment() {
       count += 1;
       const orchestrationId = `orchestration-${count}`;
       const workflowId = patientOnboardingWorkflowId(orchestrationId);
-      return environment.client.workflow.start<OnboardingWorkflow>(WORKFLOW_TYPES.patientOnboarding, {
-        taskQueue: TASK_QUEUES.orchestrator,
-        workflowId,
-        args: [onboardingInput({ orchestrationId, ...overrides })],
-      });
+      return environment.client.workflow.start<OnboardingWorkflow>(
+        WORKFLOW_TYPES.patientOnboarding,
+        {
+          taskQueue: TASK_QUEUES.orchestrator,
+          workflowId,
+          args: [onboardingInput({ orchestrationId, ...overrides })],
+        },
+      );
     },
   };
 }
 
-async function runActivity(activities: object, input: unknown): Promise<unknown> {
+async function runActivity(
+  activities: object,
+  input: unknown,
+): Promise<unknown> {
   const { activityType } = activityInfo();
-  const activity = new Map<string, unknown>(Object.entries(activities)).get(activityType);
-  if (typeof activity !== 'function') throw new Error(`this test has no activity ${activityType}`);
+  const activity = new Map<string, unknown>(Object.entries(activities)).get(
+    activityType,
+  );
+  if (typeof activity !== 'function')
+    throw new Error(`this test has no activity ${activityType}`);
   return activity(input);
 }
 
-export type OnboardingEnvironment = Awaited<ReturnType<typeof createOnboardingEnvironment>>;
+export type OnboardingEnvironment = Awaited<
+  ReturnType<typeof createOnboardingEnvironment>
+>;
 export type OnboardingRun = Awaited<ReturnType<OnboardingEnvironment['start']>>;
 
 export const EVENT = PATIENT_ONBOARDING_MESSAGES.networkQueryEvent;
-/** The time-skipping server never answers a query that meets the end of a run: it fails then, to be repeated. */
-export const statusOf = (run: OnboardingRun): Promise<PatientOnboardingStatus> =>
+/**
+ * The time-skipping server never answers a query that meets the end of a run:
+ * it fails then, to be repeated.
+ */
+export const statusOf = (
+  run: OnboardingRun,
+): Promise<PatientOnboardingStatus> =>
   run.client.withDeadline(Date.now() + 10_000, () =>
     run.query<PatientOnboardingStatus>(PATIENT_ONBOARDING_MESSAGES.status),
   );
@@ -115,11 +145,17 @@ export const obliging = (mocks: Mocks = {}): Mocks => ({
 });
 
 /** As the activities throw it. */
-export const failure = (kind: FailureKind, message = `the exchange answered ${kind}`): ApplicationFailure =>
+export const failure = (
+  kind: FailureKind,
+  message = `the exchange answered ${kind}`,
+): ApplicationFailure =>
   ApplicationFailure.create({
     type: kind,
     message,
     nonRetryable: kind !== 'unavailable' && kind !== 'rate-limited',
   });
 
-export const quick: Partial<OnboardingTiming> = { pollFirstMs: 60_000, pollMaxMs: 600_000 };
+export const quick: Partial<OnboardingTiming> = {
+  pollFirstMs: 60_000,
+  pollMaxMs: 600_000,
+};

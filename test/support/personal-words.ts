@@ -1,8 +1,25 @@
-import type { SampleCreateBody, SamplePatient } from '../../tools/simulator/samples.ts';
+import type {
+  SampleCreateBody,
+  SamplePatient,
+} from '../../tools/simulator/samples.ts';
 
-/** What of a person must not be readable anywhere but in the database and at those who are meant to have it. */
-export function wordsOf({ createBody, fullName }: Pick<SamplePatient, 'createBody' | 'fullName'>): string[] {
-  const { firstName, lastName, dob, address, contact, personalIdentifiers, externalId } = createBody;
+/**
+ * What of a person must not be readable anywhere but in the database and at
+ * those who are meant to have it.
+ */
+export function wordsOf({
+  createBody,
+  fullName,
+}: Pick<SamplePatient, 'createBody' | 'fullName'>): string[] {
+  const {
+    firstName,
+    lastName,
+    dob,
+    address,
+    contact,
+    personalIdentifiers,
+    externalId,
+  } = createBody;
   return [
     fullName,
     ...firstName.split(' '),
@@ -23,7 +40,13 @@ export const UNKNOWN_PERSON: SampleCreateBody = {
   dob: '1971-02-28',
   genderAtBirth: 'F',
   address: [
-    { addressLine1: '4321 Hidden Hollow', city: 'Boston', state: 'MA', zip: '02108', country: 'USA' },
+    {
+      addressLine1: '4321 Hidden Hollow',
+      city: 'Boston',
+      state: 'MA',
+      zip: '02108',
+      country: 'USA',
+    },
   ],
   contact: [{ phone: '6175550199' }],
   personalIdentifiers: [{ type: 'ssn', value: '999887766' }],
@@ -31,8 +54,9 @@ export const UNKNOWN_PERSON: SampleCreateBody = {
 };
 
 /**
- * The words that a text holds, in any of the forms in which they get around: whatever the case, percent-encoded,
- * escaped as in JSON, or inside base64. Words have five letters and more: shorter ones stand in random bytes.
+ * The words that a text holds, in any of the forms in which they get around:
+ * whatever the case, percent-encoded, escaped as in JSON, or inside base64.
+ * Words have five letters and more: shorter ones stand in random bytes.
  */
 export function findWords(text: string, words: readonly string[]): string[] {
   const lower = text.toLowerCase();
@@ -47,17 +71,26 @@ const plainForms = (word: string): string[] => [
   word,
   encodeURIComponent(word),
   JSON.stringify(word).slice(1, -1),
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: everything outside ASCII is what is escaped
-  word.replaceAll(/[^\x00-\x7f]/g, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`),
+  word.replaceAll(
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: everything outside ASCII is what is escaped
+    /[^\x00-\x7f]/g,
+    (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  ),
 ];
 
-/** The part of the encoding that depends on the word alone, for each place it may have in a group of three bytes. */
+/**
+ * The part of the encoding that depends on the word alone, for each place it
+ * may have in a group of three bytes.
+ */
 function base64Forms(word: string): string[] {
   const bytes = Buffer.from(word);
   if (bytes.length < 6) return [];
   return [0, 1, 2].map((offset) =>
     Buffer.concat([Buffer.alloc(offset), bytes])
       .toString('base64')
-      .slice(Math.ceil((offset * 8) / 6), Math.floor(((offset + bytes.length) * 8) / 6)),
+      .slice(
+        Math.ceil((offset * 8) / 6),
+        Math.floor(((offset + bytes.length) * 8) / 6),
+      ),
   );
 }

@@ -15,7 +15,10 @@ export async function testFolder(): Promise<string> {
 }
 
 /** The rows of one statement. */
-export async function querySql(databaseUrl: string, statement: string): Promise<unknown[]> {
+export async function querySql(
+  databaseUrl: string,
+  statement: string,
+): Promise<unknown[]> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {
@@ -26,35 +29,60 @@ export async function querySql(databaseUrl: string, statement: string): Promise<
 }
 
 /** Programs that another user needs to run code of this clone. */
-export const CLONE = [process.execPath, fileURLToPath(new URL('.', import.meta.url))];
+export const CLONE = [
+  process.execPath,
+  fileURLToPath(new URL('.', import.meta.url)),
+];
 
-/** Why this user cannot use these files and folders: one lies in a folder that others may not enter, as `/root` often is. */
-export function barredFrom(paths: string[], user: { uid: number; gid: number }): string | undefined {
+/**
+ * Why this user cannot use these files and folders: one lies in a folder that
+ * others may not enter, as `/root` often is.
+ */
+export function barredFrom(
+  paths: string[],
+  user: { uid: number; gid: number },
+): string | undefined {
   const barred = paths.find((path) => {
     const test = ['-c', 'test -r "$0" && test -x "$0"', path];
     return spawnSync('/bin/sh', test, { ...user, cwd: '/' }).status !== 0;
   });
-  return barred === undefined ? undefined : `other users may not enter ${barred}`;
+  return barred === undefined
+    ? undefined
+    : `other users may not enter ${barred}`;
 }
 
-/** Runs a script of test/support as a process of its own, as another user if wanted, until its first message. */
+/**
+ * Runs a script of test/support as a process of its own, as another user if
+ * wanted, until its first message.
+ */
 export async function runHolder<M>(
   script: string,
   args: string[],
   user?: { uid: number; gid: number },
 ): Promise<{ holder: ChildProcess; message: M }> {
-  const holder = fork('run.mjs', [fileURLToPath(new URL(script, import.meta.url)), ...args], {
-    execArgv: [],
-    detached: true,
-    ...user,
-    // The temporary folder of the test run belongs to us; another user writes into the folder that it was given.
-    ...(user === undefined ? {} : { env: { ...process.env, TMPDIR: args[0] } }),
-  });
+  const holder = fork(
+    'run.mjs',
+    [fileURLToPath(new URL(script, import.meta.url)), ...args],
+    {
+      execArgv: [],
+      detached: true,
+      ...user,
+      // The temporary folder of the test run belongs to us; another user writes
+      // into the folder that it was given.
+      ...(user === undefined
+        ? {}
+        : { env: { ...process.env, TMPDIR: args[0] } }),
+    },
+  );
   onTestFinished(() => void holder.kill('SIGKILL'));
   const ended = once(holder, 'exit').then(([code]) => {
-    throw new Error(`${script} ended with code ${code} before its first message`);
+    throw new Error(
+      `${script} ended with code ${code} before its first message`,
+    );
   });
-  const [message] = (await Promise.race([once(holder, 'message'), ended])) as [M];
+  const [message] = (await Promise.race([once(holder, 'message'), ended])) as [
+    M,
+  ];
   return { holder, message };
 }
 

@@ -1,14 +1,24 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
-import { createStore, type Store, type StoreOptions } from '../../src/exchange/platform/database/database.ts';
+import {
+  createStore,
+  type Store,
+  type StoreOptions,
+} from '../../src/exchange/platform/database/database.ts';
 import type { RunningPart } from '../../tools/embedded/child-process.ts';
 import { startPostgres } from '../../tools/embedded/postgres.ts';
 
 const TEMPLATE = 'exchange_template';
-/** The default strategy writes the whole copy to the log too: four times the processor time. */
+/**
+ * The default strategy writes the whole copy to the log too: four times the
+ * processor time.
+ */
 const STRATEGY = 'STRATEGY FILE_COPY';
-/** Nothing of a test run must outlive the machine, so it need not reach the disk. */
+/**
+ * Nothing of a test run must outlive the machine, so it need not reach the
+ * disk.
+ */
 const FAST_SETTINGS = {
   fsync: 'off',
   synchronous_commit: 'off',
@@ -21,15 +31,27 @@ export interface TestPostgres extends RunningPart {
   readonly adminUrl: string;
 }
 
-/** Once per vitest run (global-setup.ts): a server with a migrated database that test databases are copied from. */
-export async function startTestPostgres(dataDir: string): Promise<TestPostgres> {
+/**
+ * Once per vitest run (global-setup.ts): a server with a migrated database that
+ * test databases are copied from.
+ */
+export async function startTestPostgres(
+  dataDir: string,
+): Promise<TestPostgres> {
   const server = await startPostgres({ dataDir, settings: FAST_SETTINGS });
   try {
     const adminUrl = withDatabase(server.databaseUrl, 'postgres');
     await runSql(adminUrl, `CREATE DATABASE ${TEMPLATE}`);
-    const store = createStore({ databaseUrl: withDatabase(adminUrl, TEMPLATE) });
+    const store = createStore({
+      databaseUrl: withDatabase(adminUrl, TEMPLATE),
+    });
     await store.migrate().finally(() => store.close());
-    return { adminUrl, pid: server.pid, exited: server.exited, stop: server.stop };
+    return {
+      adminUrl,
+      pid: server.pid,
+      exited: server.exited,
+      stop: server.stop,
+    };
   } catch (error) {
     await server.stop();
     throw error;
@@ -39,7 +61,10 @@ export async function startTestPostgres(dataDir: string): Promise<TestPostgres> 
 export interface TestDatabase {
   /** Superuser address of a database of its own: migrated, empty. */
   readonly databaseUrl: string;
-  /** Removes the database, ending sessions that are still open. Optional: the server goes after the run anyhow. */
+  /**
+   * Removes the database, ending sessions that are still open. Optional: the
+   * server goes after the run anyhow.
+   */
   drop(): Promise<void>;
 }
 
@@ -47,10 +72,14 @@ export interface TestDatabase {
 export async function createTestDatabase(): Promise<TestDatabase> {
   const adminUrl = inject('postgresUrl');
   const name = `test_${randomBytes(6).toString('hex')}`;
-  await runSql(adminUrl, `CREATE DATABASE ${name} TEMPLATE ${TEMPLATE} ${STRATEGY}`);
+  await runSql(
+    adminUrl,
+    `CREATE DATABASE ${name} TEMPLATE ${TEMPLATE} ${STRATEGY}`,
+  );
   return {
     databaseUrl: withDatabase(adminUrl, name),
-    drop: () => runSql(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+    drop: () =>
+      runSql(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
   };
 }
 
@@ -60,8 +89,13 @@ export interface TestStore {
   close(): Promise<void>;
 }
 
-/** A store on a test database of its own: `beforeAll(async () => { …; return close; })` takes both away after the file. */
-export async function createTestStore(options: Omit<StoreOptions, 'databaseUrl'> = {}): Promise<TestStore> {
+/**
+ * A store on a test database of its own: `beforeAll(async () => { …; return
+ * close; })` takes both away after the file.
+ */
+export async function createTestStore(
+  options: Omit<StoreOptions, 'databaseUrl'> = {},
+): Promise<TestStore> {
   const { databaseUrl, drop } = await createTestDatabase();
   const store = createStore({ poolMax: 4, ...options, databaseUrl });
   const close = async () => {
@@ -71,8 +105,13 @@ export async function createTestStore(options: Omit<StoreOptions, 'databaseUrl'>
   return { store, databaseUrl, close };
 }
 
-/** A copy of a test database, as a backup that was restored. No session may be open on it. */
-export async function copyTestDatabase(databaseUrl: string): Promise<TestDatabase> {
+/**
+ * A copy of a test database, as a backup that was restored. No session may be
+ * open on it.
+ */
+export async function copyTestDatabase(
+  databaseUrl: string,
+): Promise<TestDatabase> {
   const adminUrl = inject('postgresUrl');
   const name = `test_${randomBytes(6).toString('hex')}`;
   await runSql(
@@ -81,7 +120,8 @@ export async function copyTestDatabase(databaseUrl: string): Promise<TestDatabas
   );
   return {
     databaseUrl: withDatabase(adminUrl, name),
-    drop: () => runSql(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
+    drop: () =>
+      runSql(adminUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`),
   };
 }
 

@@ -28,17 +28,31 @@ import type { Delivered } from './merge-deliveries.ts';
 import { createTestDatabase } from './postgres.ts';
 import { testKeyRing } from './test-keys.ts';
 
-/** A database of its own with an account, into which a test delivers as the collection does. */
+/**
+ * A database of its own with an account, into which a test delivers as the
+ * collection does.
+ */
 export async function createRecordEnvironment() {
   const database = await createTestDatabase();
   const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 8 });
   const blobFolder = join(tmpdir(), `records-test-${uuidv7()}`);
   const blobs = await openFileBlobStore(blobFolder, testKeyRing());
-  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete });
+  const records = createRecordKeeper({
+    store,
+    blobs,
+    converter: createCcdaConverter(),
+    noteIncomplete,
+  });
   const accountId = uuidv7();
-  await store.asSystem((tx) => insertAccount(tx, { id: accountId, name: 'Test', settings: {} }));
+  await store.asSystem((tx) =>
+    insertAccount(tx, { id: accountId, name: 'Test', settings: {} }),
+  );
 
-  async function read(patientId: string, filter: ConsolidatedFilter = {}, count = 97) {
+  async function read(
+    patientId: string,
+    filter: ConsolidatedFilter = {},
+    count = 97,
+  ) {
     const all: ConsolidatedResource[] = [];
     let after: ConsolidatedPlace | undefined;
     do {
@@ -78,7 +92,10 @@ export async function createRecordEnvironment() {
       );
       return patientId;
     },
-    /** Keeps deliveries of one source as a page does, or as the conversion of a document does; returns the name of the page. */
+    /**
+     * Keeps deliveries of one source as a page does, or as the conversion of a
+     * document does; returns the name of the page.
+     */
     async deliver(
       patientId: string,
       source: SourceType,
@@ -109,7 +126,9 @@ export async function createRecordEnvironment() {
             patientId,
             source,
             documentId,
-            ...(deliveries[0]?.isConverted === true && { convertedFrom: documentId }),
+            ...(deliveries[0]?.isConverted === true && {
+              convertedFrom: documentId,
+            }),
           },
           deliveries.map(({ resourceType, sourceId, sha256, content }) => ({
             resourceType,
@@ -122,7 +141,10 @@ export async function createRecordEnvironment() {
       });
       return fileName;
     },
-    /** Stores a document that a DocumentReference of the source names, as collection does. */
+    /**
+     * Stores a document that a DocumentReference of the source names, as
+     * collection does.
+     */
     async deliverDocument(
       patientId: string,
       source: SourceType,
@@ -132,13 +154,25 @@ export async function createRecordEnvironment() {
         documentReferenceId,
       }: { bytes: Buffer; contentType: string; documentReferenceId: string },
     ): Promise<string> {
-      const { ref, sha256, sizeBytes } = await blobs.put('document', bytes, contentType);
+      const { ref, sha256, sizeBytes } = await blobs.put(
+        'document',
+        bytes,
+        contentType,
+      );
       const id = uuidv7();
       await store.asAccount(accountId, (tx) =>
         insertDocuments(tx, [
           {
-            ...{ id, patientId, queryId: uuidv7(), source, kind: 'attachment', contentType, sizeBytes },
-            ...{ sourceDocumentId: documentReferenceId, fileName: `${source}-${id}.xml`, blobRef: ref },
+            id,
+            patientId,
+            queryId: uuidv7(),
+            source,
+            kind: 'attachment',
+            contentType,
+            sizeBytes,
+            sourceDocumentId: documentReferenceId,
+            fileName: `${source}-${id}.xml`,
+            blobRef: ref,
             sha256: Buffer.from(sha256, 'hex'),
           },
         ]),
@@ -146,11 +180,17 @@ export async function createRecordEnvironment() {
       return id;
     },
     read,
-    /** The whole record as text, but for the names of documents and of the person, which differ by chance. */
+    /**
+     * The whole record as text, but for the names of documents and of the
+     * person, which differ by chance.
+     */
     async text(patientId: string): Promise<string> {
       const contents = (await read(patientId)).map(({ content }) => content);
       return JSON.stringify(contents, null, 1)
-        .replaceAll(/"(hie|lab|pharmacy)-[0-9a-f-]{36}\.json"/g, '"$1-page.json"')
+        .replaceAll(
+          /"(hie|lab|pharmacy)-[0-9a-f-]{36}\.json"/g,
+          '"$1-page.json"',
+        )
         .replaceAll(patientId, 'the-patient');
     },
     async close() {
@@ -161,4 +201,6 @@ export async function createRecordEnvironment() {
   };
 }
 
-export type RecordEnvironment = Awaited<ReturnType<typeof createRecordEnvironment>>;
+export type RecordEnvironment = Awaited<
+  ReturnType<typeof createRecordEnvironment>
+>;

@@ -13,8 +13,10 @@ export interface AdminRun {
 }
 
 /** Runs one command line of the CLI with `--json` on this database. */
-export const runAdminOn = (store: Store, ...argv: string[]): Promise<AdminRun> =>
-  runAdminWith({ store }, ...argv);
+export const runAdminOn = (
+  store: Store,
+  ...argv: string[]
+): Promise<AdminRun> => runAdminWith({ store }, ...argv);
 
 export async function runAdminWith(
   {
@@ -33,7 +35,8 @@ export async function runAdminWith(
       openKeyRing: async () => testKeyRing(),
       openAudit,
       openTemporal: () => Promise.reject(new Error('not asked for here')),
-      openBlobs: async () => blobs ?? Promise.reject(new Error('not asked for here')),
+      openBlobs: async () =>
+        blobs ?? Promise.reject(new Error('not asked for here')),
     }),
   });
   const text = out.join('');

@@ -13,8 +13,9 @@ const PREFIX = 'exchange-test-';
 const OWNER = 'owner.pid';
 
 /**
- * Gives a test run a temporary folder of its own: everything that its tests and their servers create lies in it, and every
- * process that it starts can be told by it. A keeper process clears both away when the run is over.
+ * Gives a test run a temporary folder of its own: everything that its tests and
+ * their servers create lies in it, and every process that it starts can be told
+ * by it. A keeper process clears both away when the run is over.
  */
 export default async function setup({ tmpDir }: TestProject): Promise<void> {
   const isNested = tmpdir().includes(PREFIX);
@@ -30,7 +31,10 @@ export default async function setup({ tmpDir }: TestProject): Promise<void> {
   await watchNpm(() => process.kill(process.pid, 'SIGTERM'));
 }
 
-/** Its standard input ends with this process. It has a process group of its own, so Ctrl-C does not reach it. */
+/**
+ * Its standard input ends with this process. It has a process group of its own,
+ * so Ctrl-C does not reach it.
+ */
 function startKeeper(folders: string[]): void {
   const script = fileURLToPath(new URL('./run-keeper.ts', import.meta.url));
   const keeper = spawn(process.execPath, ['run.mjs', script, ...folders], {
@@ -46,8 +50,11 @@ async function clearAbandoned(): Promise<void> {
   for (const name of await readdir(tmpdir())) {
     if (!name.startsWith(PREFIX)) continue;
     const folder = join(tmpdir(), name);
-    const owner = Number(await readFile(join(folder, OWNER), 'utf8').catch(() => ''));
+    const owner = Number(
+      await readFile(join(folder, OWNER), 'utf8').catch(() => ''),
+    );
     // Without an owner it is being made this moment, or another program's.
-    if (owner > 0 && (await commandLineOf(owner)) === undefined) await clearFolder(folder);
+    if (owner > 0 && (await commandLineOf(owner)) === undefined)
+      await clearFolder(folder);
   }
 }

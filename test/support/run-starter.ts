@@ -8,7 +8,10 @@ export interface StarterRun {
   json(): Record<string, unknown> & { exitCode: number };
 }
 
-/** Runs a command line in this process. `onOutput` sees all that was written so far. */
+/**
+ * Runs a command line in this process. `onOutput` sees all that was written so
+ * far.
+ */
 export async function starter(
   argv: readonly string[],
   {
@@ -34,5 +37,9 @@ export async function starter(
     interrupted,
     env,
   });
-  return { exitCode, ...written, json: () => JSON.parse(written.stdout.trimEnd().split('\n').at(-1) ?? '') };
+  return {
+    exitCode,
+    ...written,
+    json: () => JSON.parse(written.stdout.trimEnd().split('\n').at(-1) ?? ''),
+  };
 }

@@ -2,12 +2,17 @@ import { type Client, isGrpcServiceError } from '@temporalio/client';
 import type { Payload, PayloadCodec } from '@temporalio/common';
 
 /**
- * Everything that Temporal holds of all workflows and schedules, as it holds it (decoded only with a `codec`), as one text
- * to search for words that must not be there: ids, types, queues, memos, search attributes, every event of every
- * history, update ids, pending activities with their last failure and heartbeat.
- * Look for words of five letters and more: encrypted bytes read as text hold short ones by chance.
+ * Everything that Temporal holds of all workflows and schedules, as it holds it
+ * (decoded only with a `codec`), as one text to search for words that must not
+ * be there: ids, types, queues, memos, search attributes, every event of every
+ * history, update ids, pending activities with their last failure and
+ * heartbeat. Look for words of five letters and more: encrypted bytes read as
+ * text hold short ones by chance.
  */
-export async function dumpTemporal(client: Client, codec?: PayloadCodec): Promise<string> {
+export async function dumpTemporal(
+  client: Client,
+  codec?: PayloadCodec,
+): Promise<string> {
   const words: string[] = [];
   const { workflowService } = client;
   const { namespace } = client.options;
@@ -19,7 +24,11 @@ export async function dumpTemporal(client: Client, codec?: PayloadCodec): Promis
     );
     let nextPageToken: Uint8Array | undefined;
     do {
-      const page = await workflowService.getWorkflowExecutionHistory({ namespace, execution, nextPageToken });
+      const page = await workflowService.getWorkflowExecutionHistory({
+        namespace,
+        execution,
+        nextPageToken,
+      });
       await collectText(page.history, words, codec);
       nextPageToken = tokenOf(page.nextPageToken);
     } while (nextPageToken !== undefined);
@@ -30,7 +39,11 @@ export async function dumpTemporal(client: Client, codec?: PayloadCodec): Promis
       if (!isGrpcServiceError(error) || error.code !== NOT_FOUND) throw error;
     });
   for await (const { scheduleId } of client.schedule.list())
-    await collectText(await workflowService.describeSchedule({ namespace, scheduleId }), words, codec);
+    await collectText(
+      await workflowService.describeSchedule({ namespace, scheduleId }),
+      words,
+      codec,
+    );
   return words.join('\n');
 }
 
@@ -51,13 +64,20 @@ async function* executions(client: Client): AsyncGenerator<Execution> {
   } while (nextPageToken !== undefined);
 }
 
-const tokenOf = (token: Uint8Array | null | undefined): Uint8Array | undefined =>
-  token && token.length > 0 ? token : undefined;
+const tokenOf = (
+  token: Uint8Array | null | undefined,
+): Uint8Array | undefined => (token && token.length > 0 ? token : undefined);
 
-async function collectText(value: unknown, words: string[], codec?: PayloadCodec): Promise<void> {
+async function collectText(
+  value: unknown,
+  words: string[],
+  codec?: PayloadCodec,
+): Promise<void> {
   if (typeof value === 'string') words.push(value);
-  else if (value instanceof Uint8Array) words.push(Buffer.from(value).toString('utf8'));
-  else if (codec !== undefined && isEncrypted(value)) await collectText(await codec.decode([value]), words);
+  else if (value instanceof Uint8Array)
+    words.push(Buffer.from(value).toString('utf8'));
+  else if (codec !== undefined && isEncrypted(value))
+    await collectText(await codec.decode([value]), words);
   else if (typeof value === 'object' && value !== null)
     for (const [key, member] of Object.entries(value)) {
       words.push(key);
@@ -67,5 +87,8 @@ async function collectText(value: unknown, words: string[], codec?: PayloadCodec
 
 const isEncrypted = (value: unknown): value is Payload => {
   const { encoding } = (value as Payload | null)?.metadata ?? {};
-  return encoding instanceof Uint8Array && Buffer.from(encoding).toString() === 'binary/encrypted';
+  return (
+    encoding instanceof Uint8Array &&
+    Buffer.from(encoding).toString() === 'binary/encrypted'
+  );
 };

@@ -15,7 +15,8 @@ export function seededRandom(seed: number): SeededRandom {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   };
-  const between = (from: number, to: number) => from + Math.floor(next() * (to - from + 1));
+  const between = (from: number, to: number) =>
+    from + Math.floor(next() * (to - from + 1));
   return {
     between,
     pick: (list) => {

@@ -21,20 +21,37 @@ import { TEST_ID_HMAC_KEY } from './test-keys.ts';
 
 export type Person = ReturnType<typeof newPerson>;
 
-/** A gateway with one sender, `mercy`, and an account whose patients may be monitored. What is reported is recorded at once. */
+/**
+ * A gateway with one sender, `mercy`, and an account whose patients may be
+ * monitored. What is reported is recorded at once.
+ */
 export async function createSenderEnvironment() {
   const secret = 'secret-of-mercy-hospital';
   let recordings: Recordings | undefined;
   let isRecording = true;
   const gateway = await createTestGateway({
     notificationSenders: [{ name: 'mercy', secret, timeZone: 'UTC' }],
-    recordings: { launch: (recording) => isRecording && recordings?.launch(recording) },
+    recordings: {
+      launch: (recording) => isRecording && recordings?.launch(recording),
+    },
   });
   const { store, blobs } = gateway;
   const logger = pino({ level: 'silent' });
-  const records = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), noteIncomplete });
+  const records = createRecordKeeper({
+    store,
+    blobs,
+    converter: createCcdaConverter(),
+    noteIncomplete,
+  });
   const startGuard = createStartGuard(store);
-  const own = createRecordings({ store, blobs, records, startGuard, idHmacKey: TEST_ID_HMAC_KEY, logger });
+  const own = createRecordings({
+    store,
+    blobs,
+    records,
+    startGuard,
+    idHmacKey: TEST_ID_HMAC_KEY,
+    logger,
+  });
   recordings = own;
   const account = await gateway.addAccount();
   let count = 0;
@@ -44,7 +61,8 @@ export async function createSenderEnvironment() {
       method: 'POST',
       url: `/notifications/${format}/mercy`,
       headers: {
-        'content-type': format === 'fhir' ? 'application/fhir+json' : 'application/hl7-v2',
+        'content-type':
+          format === 'fhir' ? 'application/fhir+json' : 'application/hl7-v2',
         authorization: `Bearer ${secret}`,
       },
       payload: body,
@@ -57,26 +75,44 @@ export async function createSenderEnvironment() {
     post,
     /** Sends HL7 v2 messages, and waits until what they report is recorded. */
     async send(...messages: string[]): Promise<void> {
-      for (const message of messages) expect((await post('hl7v2', message)).body).toContain('\rMSA|AA|');
+      for (const message of messages)
+        expect((await post('hl7v2', message)).body).toContain('\rMSA|AA|');
       await own.drain();
     },
     /** Sends these resources as a FHIR Bundle with a new id. */
     async sendFhir(...resources: object[]): Promise<void> {
       count += 1;
       const entry = resources.map((resource) => ({ resource }));
-      const bundle = { resourceType: 'Bundle', id: `b-${count}`, type: 'collection', entry };
+      const bundle = {
+        resourceType: 'Bundle',
+        id: `b-${count}`,
+        type: 'collection',
+        entry,
+      };
       const answer = await post('fhir', JSON.stringify(bundle));
       expect(answer.statusCode, answer.body).toBe(200);
       await own.drain();
     },
     /** A patient in a cohort that wants every kind of notification. */
-    async addPatient(person: Person = newPerson(), of: TestAccount = account): Promise<string> {
+    async addPatient(
+      person: Person = newPerson(),
+      of: TestAccount = account,
+    ): Promise<string> {
       count += 1;
       const on = { notifications: true };
-      const settings = { monitoring: { adt: { enabled: true }, pharmacy: on, laboratory: on } };
-      const cohort = await of.call('POST', 'cohort', { name: `Cohort ${count}`, settings });
+      const settings = {
+        monitoring: { adt: { enabled: true }, pharmacy: on, laboratory: on },
+      };
+      const cohort = await of.call('POST', 'cohort', {
+        name: `Cohort ${count}`,
+        settings,
+      });
       const body = { ...person, cohorts: [cohort.json().id] };
-      const answer = await of.call('POST', `patient?facilityId=${of.facilityId}`, body);
+      const answer = await of.call(
+        'POST',
+        `patient?facilityId=${of.facilityId}`,
+        body,
+      );
       expect(answer.statusCode, answer.body).toBe(201);
       return answer.json().id;
     },
@@ -90,12 +126,17 @@ export async function createSenderEnvironment() {
     /** As if time had passed since the messages arrived. */
     age: () =>
       store.asSystem((tx) =>
-        sql`update recorded_subject set changed_at = now() - interval '1 minute'`.execute(tx.db),
+        sql`update recorded_subject set changed_at = now() - interval '1 minute'`.execute(
+          tx.db,
+        ),
       ),
     /** Delivers a resource as an answer of the lab network does. */
     deliver: (patientId: string, resource: object) =>
       store.asAccount(account.accountId, async (tx) => {
-        const { resourceType, id } = resource as { resourceType: string; id: string };
+        const { resourceType, id } = resource as {
+          resourceType: string;
+          id: string;
+        };
         const documentId = uuidv7();
         const file = {
           fileName: `lab-${documentId}.json`,
@@ -104,25 +145,48 @@ export async function createSenderEnvironment() {
         };
         await insertDocuments(tx, [
           {
-            ...{ id: documentId, patientId, queryId: uuidv7(), source: 'lab', kind: 'page', ...file },
-            ...{ sha256: Buffer.alloc(32), blobRef: 'page/none' },
+            id: documentId,
+            patientId,
+            queryId: uuidv7(),
+            source: 'lab',
+            kind: 'page',
+            ...file,
+            sha256: Buffer.alloc(32),
+            blobRef: 'page/none',
           },
         ]);
         await insertSourcePatientIds(tx, patientId, 'lab', ['net']);
-        const sha256 = createHash('sha256').update(JSON.stringify(resource)).digest('hex');
+        const sha256 = createHash('sha256')
+          .update(JSON.stringify(resource))
+          .digest('hex');
         await upsertResources(tx, { patientId, source: 'lab', documentId }, [
-          { resourceType, sourceId: id, sha256, json: JSON.stringify(resource), revision: '' },
+          {
+            resourceType,
+            sourceId: id,
+            sha256,
+            json: JSON.stringify(resource),
+            revision: '',
+          },
         ]);
       }),
     /** What the FHIR API has of one type for the patient. */
-    // biome-ignore lint/suspicious/noExplicitAny: resources of several types
-    async resources(type: string, patientId: string, of: TestAccount = account): Promise<any[]> {
-      const answer = await of.call('GET', `/fhir/R4/${type}?patient=${patientId}`);
+    async resources(
+      type: string,
+      patientId: string,
+      of: TestAccount = account,
+      // biome-ignore lint/suspicious/noExplicitAny: resources of several types
+    ): Promise<any[]> {
+      const answer = await of.call(
+        'GET',
+        `/fhir/R4/${type}?patient=${patientId}`,
+      );
       expect(answer.statusCode, answer.body).toBe(200);
       const all = (answer.json().entry ?? []).map(
         ({ resource }: { resource: { resourceType: string } }) => resource,
       );
-      return all.filter((resource: { resourceType: string }) => resource.resourceType === type);
+      return all.filter(
+        (resource: { resourceType: string }) => resource.resourceType === type,
+      );
     },
   };
 }
@@ -132,20 +196,36 @@ export const senderPatient = (person: Person, id = 'sender-patient') => ({
   resourceType: 'Patient',
   id,
   identifier: [
-    { system: 'urn:mercy', value: `record-of-${createHash('sha1').update(person.lastName).digest('hex')}` },
+    {
+      system: 'urn:mercy',
+      value: `record-of-${createHash('sha1').update(person.lastName).digest('hex')}`,
+    },
   ],
   name: [{ family: person.lastName, given: [person.firstName] }],
   birthDate: person.dob,
   gender: 'female',
-  address: [{ line: [person.address[0]?.addressLine1], postalCode: person.address[0]?.zip }],
+  address: [
+    {
+      line: [person.address[0]?.addressLine1],
+      postalCode: person.address[0]?.zip,
+    },
+  ],
 });
 
 /** One segment, its fields by number. */
-export const hl7Segment = (name: string, fields: Record<number, string>): string =>
-  [name, ...Array.from({ length: 50 }, (_, index) => fields[index + 1] ?? '')].join('|').replace(/\|+$/, '');
+export const hl7Segment = (
+  name: string,
+  fields: Record<number, string>,
+): string =>
+  [name, ...Array.from({ length: 50 }, (_, index) => fields[index + 1] ?? '')]
+    .join('|')
+    .replace(/\|+$/, '');
 
 /** A PID segment. The record number is derived from the person unless given. */
-export const pidOf = (person: Person, record = `R-${person.lastName}`): string =>
+export const pidOf = (
+  person: Person,
+  record = `R-${person.lastName}`,
+): string =>
   hl7Segment('PID', {
     3: `${record}^^^MERCY^MR`,
     5: `${person.lastName}^${person.firstName}`,
@@ -161,7 +241,13 @@ export const mshOf = (type: string, hour: string): string =>
 
 export function adtMessage(
   person: Person,
-  of: { event: string; hour: string; visit?: string; prior?: string; pv1?: Record<number, string> },
+  of: {
+    event: string;
+    hour: string;
+    visit?: string;
+    prior?: string;
+    pv1?: Record<number, string>;
+  },
 ): string {
   return [
     mshOf(`ADT^${of.event}`, of.hour),

@@ -1,5 +1,8 @@
 import type { FhirResource } from 'fhir/r4.js';
-import type { SourceConnector, SourcePage } from '../../src/exchange/sources/connectors/connector.ts';
+import type {
+  SourceConnector,
+  SourcePage,
+} from '../../src/exchange/sources/connectors/connector.ts';
 
 export const observation = (id: string, text = 'normal'): FhirResource => ({
   resourceType: 'Observation',
@@ -8,10 +11,16 @@ export const observation = (id: string, text = 'normal'): FhirResource => ({
   code: { text },
 });
 
-export const page = (resources: FhirResource[], rest: Partial<SourcePage> = {}): SourcePage => ({
+export const page = (
+  resources: FhirResource[],
+  rest: Partial<SourcePage> = {},
+): SourcePage => ({
   resources,
   patientIds: [],
-  raw: { bytes: Buffer.from(JSON.stringify(resources)), contentType: 'application/fhir+json' },
+  raw: {
+    bytes: Buffer.from(JSON.stringify(resources)),
+    contentType: 'application/fhir+json',
+  },
   attachments: [],
   skippedAttachments: 0,
   misattributedCount: 0,
@@ -22,12 +31,18 @@ export const page = (resources: FhirResource[], rest: Partial<SourcePage> = {}):
 });
 
 /** A source that has these pages, each found again by the cursor before it. */
-export function sourceOf(pages: SourcePage[]): Pick<SourceConnector, 'begin' | 'resume'> & {
+export function sourceOf(pages: SourcePage[]): Pick<
+  SourceConnector,
+  'begin' | 'resume'
+> & {
   pagesFrom(index: number): AsyncGenerator<SourcePage>;
 } {
   async function* pagesFrom(index: number): AsyncGenerator<SourcePage> {
     for (const [number, each] of [...pages.entries()].slice(index)) {
-      yield { ...each, next: number + 1 < pages.length ? { page: number + 1 } : null };
+      yield {
+        ...each,
+        next: number + 1 < pages.length ? { page: number + 1 } : null,
+      };
     }
   }
   return {

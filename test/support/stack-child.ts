@@ -1,6 +1,7 @@
 import { exitWithParent, reportReady } from '../../src/lib/exit-with-parent.ts';
 
-// An entry point for the tests of the supervisor. REFUSE: does not start. DEAF: ignores SIGTERM.
+// An entry point for the tests of the supervisor. REFUSE: does not start. DEAF:
+// ignores SIGTERM.
 
 exitWithParent();
 if (process.env.REFUSE !== undefined) {

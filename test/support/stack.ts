@@ -5,7 +5,10 @@ import { request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { insertApiKey } from '../../src/exchange/access/accounts/api-key-store.ts';
-import { generateApiKey, parseApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
+import {
+  generateApiKey,
+  parseApiKey,
+} from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
@@ -16,12 +19,21 @@ import {
   type StackConnection,
   type StackSecrets,
 } from '../../src/starter/local-stack/connection-file.ts';
-import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
+import {
+  createTemporalClient,
+  type TemporalClient,
+} from '../../src/temporal/client.ts';
 import { type Stack, startStack } from '../../tools/embedded/stack.ts';
 import type { StackOptions } from '../../tools/embedded/stack-options.ts';
-import { createSimulatorAdmin, type SimulatorAdmin } from '../../tools/simulator/admin-client.ts';
+import {
+  createSimulatorAdmin,
+  type SimulatorAdmin,
+} from '../../tools/simulator/admin-client.ts';
 
-/** An account of its own on a running stack; its webhooks go to the stack's receiver. */
+/**
+ * An account of its own on a running stack; its webhooks go to the stack's
+ * receiver.
+ */
 export interface StackAccount {
   accountId: string;
   facilityId: string;
@@ -35,8 +47,14 @@ export interface StackAccess {
   readonly secrets: StackSecrets;
   readonly temporal: TemporalClient;
   readonly simulator: SimulatorAdmin;
-  /** The rows of a statement, run as superuser: row-level security hides nothing. */
-  rows<T extends pg.QueryResultRow>(statement: string, values?: unknown[]): Promise<T[]>;
+  /**
+   * The rows of a statement, run as superuser: row-level security hides
+   * nothing.
+   */
+  rows<T extends pg.QueryResultRow>(
+    statement: string,
+    values?: unknown[],
+  ): Promise<T[]>;
   addAccount(): Promise<StackAccount>;
   /** One line a webhook, as the receiver noted it. */
   received(): Promise<Received[]>;
@@ -62,7 +80,9 @@ export interface Received {
 }
 
 /** The whole system as child processes of this one, in the given folder. */
-export async function startTestStack(options: StackOptions): Promise<TestStack> {
+export async function startTestStack(
+  options: StackOptions,
+): Promise<TestStack> {
   const stack = await startStack({ logLevel: 'info', ...options });
   try {
     const access = await attachToStack(options.dataDir, stack.connection);
@@ -78,7 +98,10 @@ export async function startTestStack(options: StackOptions): Promise<TestStack> 
 }
 
 /** Connects to a stack that runs already, also one of another process. */
-export async function attachToStack(dataDir: string, connection: StackConnection): Promise<StackAccess> {
+export async function attachToStack(
+  dataDir: string,
+  connection: StackConnection,
+): Promise<StackAccess> {
   const secrets = await ensureSecrets(dataDir);
   const temporal = await createTemporalClient({
     TEMPORAL_ADDRESS: connection.temporalAddress,
@@ -86,7 +109,10 @@ export async function attachToStack(dataDir: string, connection: StackConnection
     TEMPORAL_API_KEY: undefined,
     DATA_KEYS: secrets.dataKeys,
   });
-  const pool = new pg.Pool({ connectionString: connection.databaseUrl, max: 4 });
+  const pool = new pg.Pool({
+    connectionString: connection.databaseUrl,
+    max: 4,
+  });
   // The server may be killed on purpose.
   pool.on('error', () => undefined);
   return {
@@ -94,8 +120,12 @@ export async function attachToStack(dataDir: string, connection: StackConnection
     connection,
     secrets,
     temporal,
-    simulator: createSimulatorAdmin(connection.simulatorUrl, connection.simulatorAdminToken),
-    rows: async (statement, values) => (await pool.query(statement, values)).rows,
+    simulator: createSimulatorAdmin(
+      connection.simulatorUrl,
+      connection.simulatorAdminToken,
+    ),
+    rows: async (statement, values) =>
+      (await pool.query(statement, values)).rows,
     addAccount: () => addAccount(connection, secrets),
     received: () => readReceived(dataDir),
     logs: () => readLogs(dataDir),
@@ -106,12 +136,22 @@ export async function attachToStack(dataDir: string, connection: StackConnection
   };
 }
 
-async function addAccount(connection: StackConnection, secrets: StackSecrets): Promise<StackAccount> {
-  const account = { accountId: uuidv7(), facilityId: uuidv7(), apiKey: generateApiKey() };
+async function addAccount(
+  connection: StackConnection,
+  secrets: StackSecrets,
+): Promise<StackAccount> {
+  const account = {
+    accountId: uuidv7(),
+    facilityId: uuidv7(),
+    apiKey: generateApiKey(),
+  };
   const key = parseApiKey(account.apiKey);
   if (key === undefined) throw new Error('not a key');
   const enabled = { enabled: true };
-  const store = createStore({ databaseUrl: connection.databaseUrl, poolMax: 1 });
+  const store = createStore({
+    databaseUrl: connection.databaseUrl,
+    poolMax: 1,
+  });
   try {
     await store.asSystem(async (tx) => {
       await insertAccount(tx, {
@@ -119,10 +159,17 @@ async function addAccount(connection: StackConnection, secrets: StackSecrets): P
         name: 'Test',
         settings: {
           sources: { hie: enabled, pharmacy: enabled, lab: enabled },
-          limits: { requestsPerMinute: 120_000, networkQueriesPerMinute: 12_000 },
+          limits: {
+            requestsPerMinute: 120_000,
+            networkQueriesPerMinute: 12_000,
+          },
         },
       });
-      await insertApiKey(tx, { id: uuidv7(), accountId: account.accountId, ...key });
+      await insertApiKey(tx, {
+        id: uuidv7(),
+        accountId: account.accountId,
+        ...key,
+      });
     });
     await store.asAccount(account.accountId, async (tx) => {
       await insertFacility(tx, {
@@ -131,11 +178,21 @@ async function addAccount(connection: StackConnection, secrets: StackSecrets): P
         name: 'Test clinic',
         npi: '1234567893',
         tin: null,
-        address: { addressLine1: '1 Main St', city: 'Boston', state: 'MA', zip: '02108', country: 'USA' },
+        address: {
+          addressLine1: '1 Main St',
+          city: 'Boston',
+          state: 'MA',
+          zip: '02108',
+          country: 'USA',
+        },
       });
       const url = `${connection.receiverUrl}/webhooks`;
       const keys = createWebhookKeys(parseKeyRing(secrets.dataKeys));
-      await setDestination(tx, { id: uuidv7(), url, key: keys.seal(secrets.webhookKey) });
+      await setDestination(tx, {
+        id: uuidv7(),
+        url,
+        key: keys.seal(secrets.webhookKey),
+      });
     });
     return account;
   } finally {
@@ -144,7 +201,10 @@ async function addAccount(connection: StackConnection, secrets: StackSecrets): P
 }
 
 async function readReceived(dataDir: string): Promise<Received[]> {
-  const text = await readFile(join(dataDir, 'logs', 'received-webhooks.jsonl'), 'utf8').catch(() => '');
+  const text = await readFile(
+    join(dataDir, 'logs', 'received-webhooks.jsonl'),
+    'utf8',
+  ).catch(() => '');
   return text
     .split('\n')
     .filter((line) => line !== '')
@@ -155,7 +215,12 @@ async function readLogs(dataDir: string): Promise<Record<string, string>> {
   const folder = join(dataDir, 'logs');
   const names = await readdir(folder);
   return Object.fromEntries(
-    await Promise.all(names.map(async (name) => [name, await readFile(join(folder, name), 'utf8')] as const)),
+    await Promise.all(
+      names.map(
+        async (name) =>
+          [name, await readFile(join(folder, name), 'utf8')] as const,
+      ),
+    ),
   );
 }
 
@@ -178,8 +243,12 @@ export async function callGateway(
     method,
     headers: {
       'x-api-key': apiKey,
-      ...(options.body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...(options.idempotencyKey === undefined ? {} : { 'idempotency-key': options.idempotencyKey }),
+      ...(options.body === undefined
+        ? {}
+        : { 'content-type': 'application/json' }),
+      ...(options.idempotencyKey === undefined
+        ? {}
+        : { 'idempotency-key': options.idempotencyKey }),
     },
     body: options.body === undefined ? null : JSON.stringify(options.body),
     signal: AbortSignal.timeout(options.timeoutMs ?? 240_000),

@@ -8,8 +8,10 @@ import { createDeliveries, startReceiver } from './events-environment.ts';
 import { createFhirDoor } from './fhir-door.ts';
 import { TEST_INTERNAL_KEY } from './gateway.ts';
 
-export const GUIDE = 'http://hl7.org/fhir/uv/subscriptions-backport/StructureDefinition/';
-export const FEED = 'http://hl7.org/fhir/us/core/SubscriptionTopic/patient-data-feed';
+export const GUIDE =
+  'http://hl7.org/fhir/uv/subscriptions-backport/StructureDefinition/';
+export const FEED =
+  'http://hl7.org/fhir/us/core/SubscriptionTopic/patient-data-feed';
 export const ENCOUNTERS = 'urn:medical-exchange:topic:encounter-notifications';
 export const QUERIES = 'urn:medical-exchange:topic:query-completed';
 
@@ -25,7 +27,14 @@ interface Asked {
 /** A Subscription as a client sends it. */
 export const subscriptionTo = (
   endpoint: string,
-  { topic = FEED, filters = [], content = 'id-only', channel, extension = {}, ...others }: Asked = {},
+  {
+    topic = FEED,
+    filters = [],
+    content = 'id-only',
+    channel,
+    extension = {},
+    ...others
+  }: Asked = {},
 ) => ({
   resourceType: 'Subscription',
   status: 'requested',
@@ -33,7 +42,10 @@ export const subscriptionTo = (
   criteria: topic,
   ...(filters.length > 0 && {
     _criteria: {
-      extension: filters.map((valueString) => ({ url: `${GUIDE}backport-filter-criteria`, valueString })),
+      extension: filters.map((valueString) => ({
+        url: `${GUIDE}backport-filter-criteria`,
+        valueString,
+      })),
     },
   }),
   ...others,
@@ -47,20 +59,28 @@ export const subscriptionTo = (
     type: 'rest-hook',
     endpoint,
     payload: 'application/fhir+json',
-    _payload: { extension: [{ url: `${GUIDE}backport-payload-content`, valueCode: content }] },
+    _payload: {
+      extension: [
+        { url: `${GUIDE}backport-payload-content`, valueCode: content },
+      ],
+    },
     ...channel,
   },
 });
 
 /** The parameters of a status by name; those of its events as `events`. */
 export function statusIn(bundle: Bundle, entry = 0) {
-  const { parameter = [] } = (bundle.entry?.[entry]?.resource ?? {}) as Parameters;
+  const { parameter = [] } = (bundle.entry?.[entry]?.resource ??
+    {}) as Parameters;
   const paramOf = (name: string) => {
-    const { name: _, ...value } = parameter.find((each) => each.name === name) ?? { name };
+    const { name: _, ...value } = parameter.find(
+      (each) => each.name === name,
+    ) ?? { name };
     return Object.values(value)[0] as unknown;
   };
   return {
-    subscription: (paramOf('subscription') as { reference: string } | undefined)?.reference,
+    subscription: (paramOf('subscription') as { reference: string } | undefined)
+      ?.reference,
     topic: paramOf('topic'),
     status: paramOf('status'),
     type: paramOf('type'),
@@ -69,11 +89,15 @@ export function statusIn(bundle: Bundle, entry = 0) {
     told: parameter
       .filter(({ name }) => name === 'notification-event')
       .map(({ part = [] }) => ({
-        number: Number(part.find(({ name }) => name === 'event-number')?.valueString),
+        number: Number(
+          part.find(({ name }) => name === 'event-number')?.valueString,
+        ),
         focus: part
           .find(({ name }) => name === 'focus')
           ?.valueReference?.reference?.replace(/^.*\/fhir\/R4\//, ''),
-        triggers: part.flatMap(({ name, valueCoding }) => (name === 'trigger' ? [valueCoding?.code] : [])),
+        triggers: part.flatMap(({ name, valueCoding }) =>
+          name === 'trigger' ? [valueCoding?.code] : [],
+        ),
       })),
   };
 }
@@ -83,9 +107,16 @@ export async function createSubscriptionDoor() {
   const door = await createFhirDoor({ allowLoopbackWebhooks: true });
   const { store, accountId } = door;
   const state = { status: 200 };
-  const receiver = await startReceiver((_, response) => response.writeHead(state.status).end());
-  const { webhookDispatcher, delivery: deliveries } = createDeliveries(store, undefined as unknown as Client);
-  store.onEventsCommitted((account, ids) => webhookDispatcher.send(account, ids));
+  const receiver = await startReceiver((_, response) =>
+    response.writeHead(state.status).end(),
+  );
+  const { webhookDispatcher, delivery: deliveries } = createDeliveries(
+    store,
+    undefined as unknown as Client,
+  );
+  store.onEventsCommitted((account, ids) =>
+    webhookDispatcher.send(account, ids),
+  );
   const key = await door.addKey(accountId, ['read', 'write']);
 
   const call = (
@@ -97,7 +128,10 @@ export async function createSubscriptionDoor() {
     door.gateway.app.inject({
       method,
       url: `/fhir/R4/${path}`,
-      headers: { ...headers, ...(body && { 'content-type': 'application/fhir+json' }) },
+      headers: {
+        ...headers,
+        ...(body && { 'content-type': 'application/fhir+json' }),
+      },
       ...(body && { payload: JSON.stringify(body) }),
     });
 
@@ -111,14 +145,22 @@ export async function createSubscriptionDoor() {
     /** The notifications that the receiver got, since the last time. */
     async received(): Promise<Bundle[]> {
       await webhookDispatcher.drain();
-      return receiver.received.splice(0).map(({ raw }) => JSON.parse(raw) as Bundle);
+      return receiver.received
+        .splice(0)
+        .map(({ raw }) => JSON.parse(raw) as Bundle);
     },
     async subscribe(
       asked: Asked = {},
       headers?: Record<string, string>,
     ): Promise<Subscription & { id: string }> {
-      const response = await call('POST', 'Subscription', subscriptionTo(receiver.url, asked), headers);
-      if (response.statusCode !== 201) throw new Error(`${response.statusCode} ${response.body}`);
+      const response = await call(
+        'POST',
+        'Subscription',
+        subscriptionTo(receiver.url, asked),
+        headers,
+      );
+      if (response.statusCode !== 201)
+        throw new Error(`${response.statusCode} ${response.body}`);
       await webhookDispatcher.drain();
       return response.json();
     },
@@ -126,17 +168,32 @@ export async function createSubscriptionDoor() {
     async client(scopes: string[], account = accountId) {
       const clientId = uuidv7();
       await store.asSystem((tx) =>
-        insertClient(tx, { id: clientId, accountId: account, keys: { jwks: { keys: [] } }, scopes }),
+        insertClient(tx, {
+          id: clientId,
+          accountId: account,
+          keys: { jwks: { keys: [] } },
+          scopes,
+        }),
       );
-      const token = await signAccessToken(TEST_INTERNAL_KEY, { clientId, accountId: account, scopes });
+      const token = await signAccessToken(TEST_INTERNAL_KEY, {
+        clientId,
+        accountId: account,
+        scopes,
+      });
       return { clientId, headers: { authorization: `Bearer ${token}` } };
     },
     /** Delivers an Observation for a patient, and merges it. */
     async deliverObservation(
       patientId: string,
-      { id = uuidv7(), code = '8480-6', category = 'laboratory', ...others }: Record<string, string> = {},
+      {
+        id = uuidv7(),
+        code = '8480-6',
+        category = 'laboratory',
+        ...others
+      }: Record<string, string> = {},
     ): Promise<void> {
-      const system = 'http://terminology.hl7.org/CodeSystem/observation-category';
+      const system =
+        'http://terminology.hl7.org/CodeSystem/observation-category';
       const observation = {
         resourceType: 'Observation',
         id,
@@ -148,11 +205,17 @@ export async function createSubscriptionDoor() {
         valueQuantity: { value: 120, unit: 'mmHg' },
         ...others,
       };
-      await door.deliver(patientId, 'lab', [delivery('lab', observation)], ['at-lab']);
+      await door.deliver(
+        patientId,
+        'lab',
+        [delivery('lab', observation)],
+        ['at-lab'],
+      );
       await door.records.merge(accountId, patientId);
     },
     async addPerson(index = 0): Promise<string> {
-      const { createBody } = samples[index] ?? samples[0] ?? { createBody: undefined };
+      const { createBody } = samples[index] ??
+        samples[0] ?? { createBody: undefined };
       if (createBody === undefined) throw new Error('there is no sample');
       return door.addPatient({
         firstNames: [createBody.firstName],
@@ -173,4 +236,6 @@ export async function createSubscriptionDoor() {
   };
 }
 
-export type SubscriptionDoor = Awaited<ReturnType<typeof createSubscriptionDoor>>;
+export type SubscriptionDoor = Awaited<
+  ReturnType<typeof createSubscriptionDoor>
+>;

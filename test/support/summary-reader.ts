@@ -35,7 +35,10 @@ export function readerOf(
   standing: RecordCompleteness = ANSWERED,
 ): RecordReader {
   const all = contents.map((content) => {
-    const { id = 'x', resourceType } = content as { id?: string; resourceType: string };
+    const { id = 'x', resourceType } = content as {
+      id?: string;
+      resourceType: string;
+    };
     const origin = {
       source,
       sourceId: id,
@@ -43,11 +46,18 @@ export function readerOf(
       collectedAt: new Date(0),
       isConverted: false,
     };
-    return { id, resourceType, content, origins: [origin] } as unknown as ConsolidatedResource;
+    return {
+      id,
+      resourceType,
+      content,
+      origins: [origin],
+    } as unknown as ConsolidatedResource;
   });
-  const sortDate = ({ content }: ConsolidatedResource) => clinicalTime(content as unknown as Json).sortDate;
+  const sortDate = ({ content }: ConsolidatedResource) =>
+    clinicalTime(content as unknown as Json).sortDate;
   const counts: Record<string, number> = {};
-  for (const { resourceType } of all) counts[resourceType] = (counts[resourceType] ?? 0) + 1;
+  for (const { resourceType } of all)
+    counts[resourceType] = (counts[resourceType] ?? 0) + 1;
   return {
     standing,
     counts,
@@ -63,17 +73,27 @@ export function readerOf(
 export function sampleReader(key: string): RecordReader {
   const sample = samples.find((each) => each.key === key);
   if (sample === undefined) throw new Error(`there is no sample ${key}`);
-  const { resources } = mergeDeliveries(personOf(sample), deliveriesOf(sample), patientIdsOf(sample));
+  const { resources } = mergeDeliveries(
+    personOf(sample),
+    deliveriesOf(sample),
+    patientIdsOf(sample),
+  );
   return readerOf(resources);
 }
 
 const MADE_AT = new Date('2026-11-21T12:00:00Z');
 
-export const partsOf = (reader: RecordReader, filter: ConsolidatedFilter = {}): AsyncGenerator<SummaryPart> =>
+export const partsOf = (
+  reader: RecordReader,
+  filter: ConsolidatedFilter = {},
+): AsyncGenerator<SummaryPart> =>
   summarise(reader, { filter, madeAt: MADE_AT });
 
 /** The rows of one section, cell by cell; groups as one cell. */
-export async function rowsOf(contents: readonly object[], sectionId: string): Promise<string[][]> {
+export async function rowsOf(
+  contents: readonly object[],
+  sectionId: string,
+): Promise<string[][]> {
   const rows: string[][] = [];
   let section = '';
   for await (const part of partsOf(readerOf([PATIENT, ...contents]))) {

@@ -2,7 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sql } from 'kysely';
 import pg from 'pg';
 import { v7 as uuidv7 } from 'uuid';
-import { DEFAULT_SWEEP_PACE, type SweepPace } from '../../src/contract/bulk-create-workflow.ts';
+import {
+  DEFAULT_SWEEP_PACE,
+  type SweepPace,
+} from '../../src/contract/bulk-create-workflow.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import type { AccountSettings } from '../../src/exchange/platform/account.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
@@ -11,7 +14,11 @@ import { openSweep } from '../../src/exchange/queries/sweep/sweep-store.ts';
 import { createTestDatabase } from './postgres.ts';
 
 export const CALLBACK_KEY = 'link-signing-key-of-the-tests-only';
-const ALL_SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
+const ALL_SOURCES = {
+  hie: { enabled: true },
+  pharmacy: { enabled: true },
+  lab: { enabled: true },
+};
 
 export interface TestPanel {
   accountId: string;
@@ -20,7 +27,10 @@ export interface TestPanel {
   patientIds: string[];
 }
 
-/** A database with bulk creates that have made patients, as the sweep of their queries finds them. */
+/**
+ * A database with bulk creates that have made patients, as the sweep of their
+ * queries finds them.
+ */
 export async function createSweepEnvironment() {
   const database = await createTestDatabase();
   const store = createStore({ databaseUrl: database.databaseUrl, poolMax: 10 });
@@ -32,12 +42,21 @@ export async function createSweepEnvironment() {
       await database.drop();
     },
 
-    /** A completed bulk create of `count` patients. `optedOut`: numbers of those, from 0. */
+    /**
+     * A completed bulk create of `count` patients. `optedOut`: numbers of
+     * those, from 0.
+     */
     async addPanel(
       count: number,
-      options: { settings?: AccountSettings; optedOut?: number[]; dryRun?: boolean } = {},
+      options: {
+        settings?: AccountSettings;
+        optedOut?: number[];
+        dryRun?: boolean;
+      } = {},
     ): Promise<TestPanel> {
-      const [accountId, facilityId, requestId] = [uuidv7(), uuidv7(), uuidv7()];
+      const accountId = uuidv7();
+      const facilityId = uuidv7();
+      const requestId = uuidv7();
       const patientIds = Array.from({ length: count }, () => uuidv7());
       await store.asSystem(async (tx) => {
         await insertAccount(tx, {
@@ -46,19 +65,26 @@ export async function createSweepEnvironment() {
           settings: { sources: ALL_SOURCES, ...options.settings },
         });
         await sql`insert into facility (id, account_id, oid, name, npi, address)
-          values (${facilityId}, ${accountId}, '2.16.840', 'Clinic', '1234567893', '{}')`.execute(tx.db);
+          values (${facilityId}, ${accountId}, '2.16.840', 'Clinic', '1234567893', '{}')`.execute(
+          tx.db,
+        );
         await sql`insert into bulk_request (id, account_id, facility_id, dry_run, status, created, upload_expires_at, ended_at)
           values (${requestId}, ${accountId}, ${facilityId}, ${options.dryRun ?? false}, 'completed', ${count}, now(),
                   now() - interval '2 minutes')`.execute(tx.db);
-        // Newer ids come first in the file, so that the order of the ids is not taken for the order of the file.
+        // Newer ids come first in the file, so that the order of the ids is not
+        // taken for the order of the file.
         await sql`insert into patient
             (id, account_id, first_names, last_names, dob, gender, addresses, facility_ids, hie_opt_out)
           select id, ${accountId}::uuid, '{Pat}', '{Sample}', '1980-01-01', 'F', '[]', '{}',
                  n - 1 = any(${options.optedOut ?? []}::int[])
-          from unnest(${patientIds}::uuid[]) with ordinality as p (id, n)`.execute(tx.db);
+          from unnest(${patientIds}::uuid[]) with ordinality as p (id, n)`.execute(
+          tx.db,
+        );
         await sql`insert into bulk_patient (request_id, patient_id, account_id, first_row)
           select ${requestId}::uuid, id, ${accountId}::uuid, 2 * n
-          from unnest(${patientIds}::uuid[]) with ordinality as p (id, n)`.execute(tx.db);
+          from unnest(${patientIds}::uuid[]) with ordinality as p (id, n)`.execute(
+          tx.db,
+        );
       });
       return { accountId, requestId, patientIds };
     },
@@ -67,7 +93,12 @@ export async function createSweepEnvironment() {
     async page(panel: TestPanel, pace: Partial<SweepPace> = {}) {
       return store.asAccount(panel.accountId, async (tx) => {
         await openSweep(tx, panel.requestId);
-        return startPage(tx, panel.requestId, { ...DEFAULT_SWEEP_PACE, ...pace }, CALLBACK_KEY);
+        return startPage(
+          tx,
+          panel.requestId,
+          { ...DEFAULT_SWEEP_PACE, ...pace },
+          CALLBACK_KEY,
+        );
       });
     },
 
@@ -78,44 +109,68 @@ export async function createSweepEnvironment() {
       await client.query(`begin; lock table ${table} in exclusive mode`);
       return {
         async isWaitedFor(): Promise<void> {
-          const waiting = 'select from pg_locks where relation = $1::regclass and not granted';
-          while ((await client.query(waiting, [table])).rowCount === 0) await sleep(5);
+          const waiting =
+            'select from pg_locks where relation = $1::regclass and not granted';
+          while ((await client.query(waiting, [table])).rowCount === 0)
+            await sleep(5);
         },
         release: () => client.end(),
       };
     },
 
-    /** Every query of the account by the number of its patient, in the order in which they were written. */
+    /**
+     * Every query of the account by the number of its patient, in the order in
+     * which they were written.
+     */
     async queriesOf(panel: TestPanel) {
       return store.asAccount(panel.accountId, async (tx) => {
         const rows = await tx.db
           .selectFrom('network_query')
-          .select(['id', 'patient_id', 'status', 'origin', 'requested', 'metadata'])
+          .select([
+            'id',
+            'patient_id',
+            'status',
+            'origin',
+            'requested',
+            'metadata',
+          ])
           .orderBy('id')
           .execute();
-        return rows.map((row) => ({ ...row, patient: panel.patientIds.indexOf(row.patient_id) }));
+        return rows.map((row) => ({
+          ...row,
+          patient: panel.patientIds.indexOf(row.patient_id),
+        }));
       });
     },
 
-    /** All running queries of the account end, as if their sources had answered. */
+    /**
+     * All running queries of the account end, as if their sources had answered.
+     */
     async endQueries(panel: TestPanel, limit = 1_000): Promise<void> {
       await store.asAccount(panel.accountId, async (tx) => {
         const ended = sql`select id from network_query where status = 'running' order by id limit ${limit}`;
         await sql`update network_query_attempt set status = 'completed' where query_id in (${ended})`.execute(
           tx.db,
         );
-        await sql`update network_query_run set ended_at = now() where query_id in (${ended})`.execute(tx.db);
+        await sql`update network_query_run set ended_at = now() where query_id in (${ended})`.execute(
+          tx.db,
+        );
         await sql`update network_query set status = 'completed', ended_at = now() where id in (${ended})`.execute(
           tx.db,
         );
       });
     },
 
-    /** Limits are counted by the minute of the database; what begins at its end would see two of them. */
+    /**
+     * Limits are counted by the minute of the database; what begins at its end
+     * would see two of them.
+     */
     async untilEarlyInMinute(): Promise<void> {
       await store.asSystem((tx) =>
         sql`select pg_sleep(case when extract(second from clock_timestamp()) > 50
-            then 60.1 - extract(second from clock_timestamp()) else 0 end)`.execute(tx.db),
+            then 60.1 - extract(second from clock_timestamp()) else 0 end)`.execute(
+          tx.db,
+        ),
       );
     },
 
@@ -126,7 +181,10 @@ export async function createSweepEnvironment() {
   };
 }
 
-export type SweepEnvironment = Awaited<ReturnType<typeof createSweepEnvironment>>;
+export type SweepEnvironment = Awaited<
+  ReturnType<typeof createSweepEnvironment>
+>;
 
 /** 0, 1, … */
-export const numbers = (count: number): number[] => Array.from({ length: count }, (_, number) => number);
+export const numbers = (count: number): number[] =>
+  Array.from({ length: count }, (_, number) => number);

@@ -4,12 +4,15 @@ import { openConnection } from '../../src/temporal/connection.ts';
 import { registerSearchAttributes } from '../../src/temporal/register-search-attributes.ts';
 
 /**
- * A Temporal namespace of its own, with our search attributes: for tests that run whole worker processes, whose
- * task queues and schedules have fixed names and would meet those of other test files in `default`.
+ * A Temporal namespace of its own, with our search attributes: for tests that
+ * run whole worker processes, whose task queues and schedules have fixed names
+ * and would meet those of other test files in `default`.
  */
 export async function createTestNamespace(): Promise<string> {
   const namespace = `test-${randomUUID()}`;
-  const connection = await openConnection({ address: inject('temporalAddress') });
+  const connection = await openConnection({
+    address: inject('temporalAddress'),
+  });
   try {
     await connection.workflowService.registerNamespace({
       namespace,
@@ -17,7 +20,10 @@ export async function createTestNamespace(): Promise<string> {
     });
     await untilServed(() => registerSearchAttributes(connection, namespace));
     await untilServed(() =>
-      connection.workflowService.listWorkflowExecutions({ namespace, query: 'RequestId = "none"' }),
+      connection.workflowService.listWorkflowExecutions({
+        namespace,
+        query: 'RequestId = "none"',
+      }),
     );
     return namespace;
   } finally {

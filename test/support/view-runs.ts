@@ -19,11 +19,20 @@ export interface RunFile {
   content: Buffer;
 }
 
-type ManifestFile = { type: string; url: string; count: number; sha256: string };
-interface Manifest extends Record<'output' | 'deleted' | 'error', ManifestFile[]> {
+type ManifestFile = {
+  type: string;
+  url: string;
+  count: number;
+  sha256: string;
+};
+interface Manifest
+  extends Record<'output' | 'deleted' | 'error', ManifestFile[]> {
   transactionTime: string;
   since?: string;
-  views: { name: string; columns: { name: string; type: string; stored: string }[] }[];
+  views: {
+    name: string;
+    columns: { name: string; type: string; stored: string }[];
+  }[];
 }
 
 export interface CompletedRun {
@@ -32,15 +41,28 @@ export interface CompletedRun {
   files: RunFile[];
 }
 
-const HEADERS = { prefer: 'respond-async', 'content-type': 'application/fhir+json' };
+const HEADERS = {
+  prefer: 'respond-async',
+  'content-type': 'application/fhir+json',
+};
 export const SLICE = { bytes: 60_000, patients: 1 };
 
 /** Runs of views over a door's records, made in this process. */
 export function viewRunsOf(door: FhirDoor) {
   const runnerOf = (blobs = door.blobs, slice = SLICE, tablesOf?: TableMaker) =>
-    createExportRunner({ ...door, blobs, publicBaseUrl: TEST_BASE_URL, slice, tablesOf });
+    createExportRunner({
+      ...door,
+      blobs,
+      publicBaseUrl: TEST_BASE_URL,
+      slice,
+      tablesOf,
+    });
 
-  const start = (views: readonly (string | object)[], options: Row = {}, headers: object = {}) =>
+  const start = (
+    views: readonly (string | object)[],
+    options: Row = {},
+    headers: object = {},
+  ) =>
     door.call(
       'POST',
       'ViewDefinition/$viewdefinition-export',
@@ -52,7 +74,10 @@ export function viewRunsOf(door: FhirDoor) {
             name: 'view',
             part: [
               typeof view === 'string'
-                ? { name: 'viewReference', valueReference: { reference: `ViewDefinition/${view}` } }
+                ? {
+                    name: 'viewReference',
+                    valueReference: { reference: `ViewDefinition/${view}` },
+                  }
                 : { name: 'viewResource', resource: view },
             ],
           })),
@@ -67,20 +92,32 @@ export function viewRunsOf(door: FhirDoor) {
       },
     );
 
-  async function started(views: readonly (string | object)[], options: Row = {}): Promise<string> {
+  async function started(
+    views: readonly (string | object)[],
+    options: Row = {},
+  ): Promise<string> {
     const response = await start(views, options);
-    if (response.statusCode !== 202) throw new Error(`${response.statusCode} ${response.body}`);
+    if (response.statusCode !== 202)
+      throw new Error(`${response.statusCode} ${response.body}`);
     return String(response.headers['content-location']).split('/').at(-1) ?? '';
   }
 
   async function completed(exportId: string): Promise<CompletedRun> {
     const status = await door.get(`bulk-export/${exportId}`);
-    if (status.statusCode !== 200) throw new Error(`${status.statusCode} ${status.body}`);
+    if (status.statusCode !== 200)
+      throw new Error(`${status.statusCode} ${status.body}`);
     const manifest: Manifest = status.json();
     const files: RunFile[] = [];
     for (const kind of ['output', 'deleted', 'error'] as const)
       for (const { type, url, count, sha256 } of manifest[kind])
-        files.push({ kind, name: type, url, sha256, rows: count, content: (await door.get(url)).rawPayload });
+        files.push({
+          kind,
+          name: type,
+          url,
+          sha256,
+          rows: count,
+          content: (await door.get(url)).rawPayload,
+        });
     return { exportId, manifest, files };
   }
 
@@ -109,12 +146,18 @@ export async function readByDuckDb(
   const own = files.filter((file) => file.name === name);
   for (const [index, { content }] of own.entries())
     await writeFile(join(folder, `${index}.${format}`), content);
-  const reader = { parquet: 'read_parquet', csv: 'read_csv', ndjson: 'read_json' }[format];
+  const reader = {
+    parquet: 'read_parquet',
+    csv: 'read_csv',
+    ndjson: 'read_json',
+  }[format];
   const instance = await DuckDBInstance.create(':memory:');
   const connection = await instance.connect();
   try {
     const options = format === 'csv' ? ', all_varchar = true' : '';
-    await connection.run(`create view t as select * from ${reader}('${folder}/*.${format}'${options})`);
+    await connection.run(
+      `create view t as select * from ${reader}('${folder}/*.${format}'${options})`,
+    );
     return (await connection.runAndReadAll(query)).getRowObjectsJS() as Row[];
   } finally {
     connection.closeSync();

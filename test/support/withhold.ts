@@ -1,5 +1,8 @@
 import { sql } from 'kysely';
-import { type Store, takeAdminRole } from '../../src/exchange/platform/database/database.ts';
+import {
+  type Store,
+  takeAdminRole,
+} from '../../src/exchange/platform/database/database.ts';
 
 /** As `npm run admin -- accounts set --withhold`. */
 export const withholdLabels = (

@@ -5,14 +5,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type GatewayProxy, startProxy } from '../../bench/cluster/proxy/proxy.ts';
+import {
+  type GatewayProxy,
+  startProxy,
+} from '../../bench/cluster/proxy/proxy.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
-import { type SeededAccount, seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
+import {
+  type SeededAccount,
+  seedDemoAccount,
+} from '../../src/exchange/operations/admin/seed.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { newPerson } from '../support/gateway.ts';
-import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
+import {
+  type GatewayProcess,
+  startGatewayProcess,
+} from '../support/gateway-process.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 
@@ -42,14 +51,18 @@ beforeAll(async () => {
       }),
     ),
   );
-  proxy = await startProxy({ port: await freePort(), backends: gateways.map(({ baseUrl }) => baseUrl) });
+  proxy = await startProxy({
+    port: await freePort(),
+    backends: gateways.map(({ baseUrl }) => baseUrl),
+  });
   for (const { baseUrl } of gateways)
     expect(await proxy.waitUntilReady(baseUrl, Date.now() + 60_000)).toBe(true);
 });
 afterAll(async () => {
   await proxy?.close();
   for (const { process: child } of gateways ?? [])
-    if (child.exitCode === null && child.signalCode === null) await ended(child, 'SIGKILL');
+    if (child.exitCode === null && child.signalCode === null)
+      await ended(child, 'SIGKILL');
   await database.drop();
   await rm(blobFolder, { recursive: true, force: true });
 });
@@ -60,13 +73,24 @@ async function ended(child: GatewayProcess['process'], signal: NodeJS.Signals) {
   return code as number | null;
 }
 
-/** A person created without an Idempotency-Key, another one with, and a list, again and again until `isOver`. */
+/**
+ * A person created without an Idempotency-Key, another one with, and a list,
+ * again and again until `isOver`.
+ */
 async function call(isOver: () => boolean) {
   const statuses: number[] = [];
-  const send = async (method: 'GET' | 'POST', path: string, more: Record<string, string> = {}) => {
+  const send = async (
+    method: 'GET' | 'POST',
+    path: string,
+    more: Record<string, string> = {},
+  ) => {
     const answer = await request(`${proxy.url}/medical/v1/${path}`, {
       method,
-      headers: { 'x-api-key': account.apiKey, 'content-type': 'application/json', ...more },
+      headers: {
+        'x-api-key': account.apiKey,
+        'content-type': 'application/json',
+        ...more,
+      },
       body: method === 'GET' ? null : JSON.stringify(newPerson()),
     });
     await answer.body.dump();

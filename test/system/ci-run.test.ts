@@ -1,5 +1,13 @@
 import { spawnSync } from 'node:child_process';
-import { chmod, cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  cp,
+  mkdir,
+  mkdtemp,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
@@ -49,7 +57,10 @@ describe('the last line of a test run', () => {
     });
     expect(lines.at(-1)).toBe('2 passed, 4 failed');
     const skipped = lines.filter((line) => line.includes(' skipped in '));
-    expect(skipped.sort()).toEqual(['1 skipped in mixed.test.ts', '1 skipped in unprepared.test.ts']);
+    expect(skipped.sort()).toEqual([
+      '1 skipped in mixed.test.ts',
+      '1 skipped in unprepared.test.ts',
+    ]);
     expect(status).toBe(1);
   });
 
@@ -65,28 +76,46 @@ describe('.ci/run', () => {
     const folder = await newFolder();
     await mkdir(join(folder, 'bin'));
     await cp('.ci/run', join(folder, '.ci/run'));
-    const cases = Object.entries(answers).map(([words, commands]) => `"${words}") ${commands} ;;`);
-    const tools = { npm: `case "$1 $2" in ${cases.join('\n')} esac`, chromium: 'true' };
+    const cases = Object.entries(answers).map(
+      ([words, commands]) => `"${words}") ${commands} ;;`,
+    );
+    const tools = {
+      npm: `case "$1 $2" in ${cases.join('\n')} esac`,
+      chromium: 'true',
+    };
     for (const [name, script] of Object.entries(tools)) {
       await writeFile(join(folder, 'bin', name), `#!/bin/sh\n${script}\n`);
       await chmod(join(folder, 'bin', name), 0o755);
     }
     const { stdout, status } = spawnSync(join(folder, '.ci/run'), {
       encoding: 'utf8',
-      env: { ...process.env, PATH: `${join(folder, 'bin')}:${process.env.PATH}` },
+      env: {
+        ...process.env,
+        PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
+      },
     });
     return { last: stdout.trimEnd().split('\n').at(-1), status };
   }
-  const says = (line: string, code: number) => `echo "${line}" >> "$TEST_COUNTS"; exit ${code}`;
+  const says = (line: string, code: number) =>
+    `echo "${line}" >> "$TEST_COUNTS"; exit ${code}`;
 
   test('adds up both test runs', async () => {
     const passed = {
       'run test': says('7 passed, 0 failed', 0),
       'run test:system': says('2 passed, 0 failed', 0),
     };
-    expect(await ciRun(passed)).toEqual({ last: '9 passed, 0 failed', status: 0 });
-    const failed = { ...passed, 'run test:system': says('1 passed, 3 failed', 1) };
-    expect(await ciRun(failed)).toEqual({ last: '8 passed, 3 failed', status: 1 });
+    expect(await ciRun(passed)).toEqual({
+      last: '9 passed, 0 failed',
+      status: 0,
+    });
+    const failed = {
+      ...passed,
+      'run test:system': says('1 passed, 3 failed', 1),
+    };
+    expect(await ciRun(failed)).toEqual({
+      last: '8 passed, 3 failed',
+      status: 1,
+    });
   });
 
   test('fails when a step fails, when a run ends without its count or badly, and when nothing was tested', async () => {
@@ -94,15 +123,24 @@ describe('.ci/run', () => {
       'run test': says('7 passed, 0 failed', 0),
       'run test:system': says('2 passed, 0 failed', 0),
     };
-    expect(await ciRun({ 'ci --no-audit': 'exit 1' })).toEqual({ last: '0 passed, 1 failed', status: 1 });
+    expect(await ciRun({ 'ci --no-audit': 'exit 1' })).toEqual({
+      last: '0 passed, 1 failed',
+      status: 1,
+    });
     const faults: Record<string, string>[] = [
       { 'run check': 'exit 1' },
       { 'run test:system': says('2 passed, 0 failed', 1) },
     ];
     for (const fault of faults)
-      expect(await ciRun({ ...passed, ...fault })).toEqual({ last: '9 passed, 1 failed', status: 1 });
+      expect(await ciRun({ ...passed, ...fault })).toEqual({
+        last: '9 passed, 1 failed',
+        status: 1,
+      });
     const silent = { ...passed, 'run test:system': 'exit 0' };
-    expect(await ciRun(silent)).toEqual({ last: '7 passed, 1 failed', status: 1 });
+    expect(await ciRun(silent)).toEqual({
+      last: '7 passed, 1 failed',
+      status: 1,
+    });
     const empty = {
       'run test': says('0 passed, 0 failed', 0),
       'run test:system': says('0 passed, 0 failed', 0),

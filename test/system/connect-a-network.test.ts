@@ -11,9 +11,16 @@ import { newPerson } from '../support/gateway.ts';
 import { starter } from '../support/run-starter.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
 import { guide, runGuideLine } from '../support/sources-guide.ts';
-import { callGateway, startTestStack, type TestStack } from '../support/stack.ts';
+import {
+  callGateway,
+  startTestStack,
+  type TestStack,
+} from '../support/stack.ts';
 
-/** docs/sources.md, followed with npm `oidc-provider` and two FHIR servers that number their resources alike. */
+/**
+ * docs/sources.md, followed with npm `oidc-provider` and two FHIR servers that
+ * number their resources alike.
+ */
 const SECRET = 'a-client-secret-of-the-tests-only';
 const SCOPE = 'system/*.rs';
 let folder: string;
@@ -25,7 +32,10 @@ let clientKey: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'connect-'));
-  stack = await startTestStack({ dataDir: join(folder, 'data'), logLevel: 'debug' });
+  stack = await startTestStack({
+    dataDir: join(folder, 'data'),
+    logLevel: 'debug',
+  });
   authority = await createAuthority();
   const site = await authority.issue('DNS:localhost');
   const client = await authority.issue('DNS:exchange.example.org');
@@ -67,7 +77,11 @@ beforeAll(async () => {
   await writeFile(join(folder, 'client.key'), client.key);
 });
 afterAll(async () => {
-  await Promise.all([stack?.stop(), login?.stop(), ...(servers ?? []).map((server) => server.stop())]);
+  await Promise.all([
+    stack?.stop(),
+    login?.stop(),
+    ...(servers ?? []).map((server) => server.stop()),
+  ]);
   await authority?.remove();
   await rm(folder, { recursive: true, force: true });
 });
@@ -80,15 +94,25 @@ const observation = (text: string) => ({
   subject: { reference: 'Patient/p1' },
 });
 
-const admin = (line: string | undefined, values: Record<string, string>, ...more: string[]) =>
-  runGuideLine(stack.dataDir, line, values, ...more);
+const admin = (
+  line: string | undefined,
+  values: Record<string, string>,
+  ...more: string[]
+) => runGuideLine(stack.dataDir, line, values, ...more);
 
 test('the guide leads from a contract to records of two networks, and leaves no secret behind', async () => {
-  const tls = ['--tls-ca', 'ca.pem', '--tls-cert', 'client.pem', '--tls-key', 'client.key'].map((word) =>
-    word.startsWith('--') ? word : join(folder, word),
-  );
+  const tls = [
+    '--tls-ca',
+    'ca.pem',
+    '--tls-cert',
+    'client.pem',
+    '--tls-key',
+    'client.key',
+  ].map((word) => (word.startsWith('--') ? word : join(folder, word)));
   const [byKey, bySecret] = await guide('npm run admin -- connections create');
-  const [check, checkPatient] = await guide('npm run admin -- connections check');
+  const [check, checkPatient] = await guide(
+    'npm run admin -- connections check',
+  );
   const [resume] = await guide('npm run admin -- connections resume');
   const account = {
     accountId: DEMO_ACCOUNT_ID,
@@ -96,7 +120,11 @@ test('the guide leads from a contract to records of two networks, and leaves no 
     facilityId: stack.connection.facilityId,
   };
   const person = newPerson({
-    ...{ firstName: 'Ada', lastName: 'Lovelace', dob: ada.dob, genderAtBirth: 'F', address: ada.addresses },
+    firstName: 'Ada',
+    lastName: 'Lovelace',
+    dob: ada.dob,
+    genderAtBirth: 'F',
+    address: ada.addresses,
   });
   const made = await callGateway(
     stack.connection,
@@ -110,8 +138,18 @@ test('the guide leads from a contract to records of two networks, and leaves no 
   const patientId = made.body.id;
 
   const networks = [
-    { create: byKey, base: servers[0]?.baseUrl ?? '', name: 'First network', clientId: 'our-id' },
-    { create: bySecret, base: servers[1]?.baseUrl ?? '', name: 'Second network', clientId: 'our-other-id' },
+    {
+      create: byKey,
+      base: servers[0]?.baseUrl ?? '',
+      name: 'First network',
+      clientId: 'our-id',
+    },
+    {
+      create: bySecret,
+      base: servers[1]?.baseUrl ?? '',
+      name: 'Second network',
+      clientId: 'our-other-id',
+    },
   ];
   for (const { create, base, name, clientId } of networks) {
     const created = await admin(
@@ -129,11 +167,18 @@ test('the guide leads from a contract to records of two networks, and leaves no 
     const id = /\(([0-9a-f-]{36})\)/.exec(created)?.[1] ?? '';
     if (create === byKey) {
       const checked = await admin(check, { '<connection>': id });
-      expect(checked).toContain('works  token: the authorization server issued one');
+      expect(checked).toContain(
+        'works  token: the authorization server issued one',
+      );
       expect(checked).toContain('works  metadata');
     }
-    const looked = await admin(checkPatient, { '<connection>': id, '<patientId>': patientId });
-    expect(looked).toContain('works  patient: the source knows this patient (1 record)');
+    const looked = await admin(checkPatient, {
+      '<connection>': id,
+      '<patientId>': patientId,
+    });
+    expect(looked).toContain(
+      'works  patient: the source knows this patient (1 record)',
+    );
     await admin(resume, { '<connection>': id });
   }
 
@@ -144,15 +189,26 @@ test('the guide leads from a contract to records of two networks, and leaves no 
     'npm run starter -- status <requestId>',
   ]);
   const of = ['--data-dir', stack.dataDir];
-  const ran = await starter(['query', patientId, '--sources', 'hie', '--json', ...of]);
+  const ran = await starter([
+    'query',
+    patientId,
+    '--sources',
+    'hie',
+    '--json',
+    ...of,
+  ]);
   const requestId = String(ran.json().requestId);
   const text = await vi.waitFor(async () => {
     const { stdout } = await starter(['status', requestId, ...of]);
     expect(stdout).toContain('completed');
     return stdout;
   }, 240_000);
-  expect(text).toContain('First network: 2 resources and 0 documents collected');
-  expect(text).toContain('Second network: 2 resources and 0 documents collected');
+  expect(text).toContain(
+    'First network: 2 resources and 0 documents collected',
+  );
+  expect(text).toContain(
+    'Second network: 2 resources and 0 documents collected',
+  );
   const stored = await stack.rows<{ text: string }>(
     "select content->'code'->>'text' as text from patient_resource where resource_type = 'Observation' order by 1",
   );
@@ -161,7 +217,9 @@ test('the guide leads from a contract to records of two networks, and leaves no 
   const words = [
     SECRET,
     ...servers.flatMap(({ tokens }) => tokens),
-    ...login.calls.flatMap(({ body }) => new URLSearchParams(body).get('client_assertion') ?? []),
+    ...login.calls.flatMap(
+      ({ body }) => new URLSearchParams(body).get('client_assertion') ?? [],
+    ),
     ...clientKey.split('\n').filter((each) => each.length > 40),
   ];
   expect(words.length).toBeGreaterThan(6);
@@ -173,10 +231,13 @@ test('the guide leads from a contract to records of two networks, and leaves no 
   for (const [where, all] of Object.entries(left)) {
     expect(all.length, where).toBeGreaterThan(0);
     for (const word of words) {
-      expect(all.includes(word), `${where} holds ${word.slice(0, 12)}…`).toBe(false);
-      expect(all.includes(Buffer.from(word).toString('hex')), `${where} holds it in a column of bytes`).toBe(
+      expect(all.includes(word), `${where} holds ${word.slice(0, 12)}…`).toBe(
         false,
       );
+      expect(
+        all.includes(Buffer.from(word).toString('hex')),
+        `${where} holds it in a column of bytes`,
+      ).toBe(false);
     }
   }
   // The search finds what is there.
@@ -192,7 +253,9 @@ async function dumpDatabase(): Promise<string> {
     expect.arrayContaining(['source_token', 'network_connection']),
   );
   const rows = await Promise.all(
-    tables.map(({ name }) => stack.rows<{ row: string }>(`select t::text as row from "${name}" t`)),
+    tables.map(({ name }) =>
+      stack.rows<{ row: string }>(`select t::text as row from "${name}" t`),
+    ),
   );
   return rows
     .flat()

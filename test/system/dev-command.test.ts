@@ -21,7 +21,8 @@ test('npm run dev starts the system again, at its old addresses, when its code c
   });
   onTestFinished(() => void child.kill('SIGINT'));
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (part) => (output += part));
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (part) => (output += part));
   const starts = () => output.split('Everything is running').length - 1;
 
   await vi.waitFor(() => expect(starts(), output).toBe(1), WAIT);
@@ -29,14 +30,17 @@ test('npm run dev starts the system again, at its old addresses, when its code c
   await vi.waitFor(
     async () => {
       // Nothing says when the watcher has begun. The content stays as it is.
-      if (!output.includes('Restarting')) await utimes('src/receiver.ts', new Date(), new Date());
+      if (!output.includes('Restarting'))
+        await utimes('src/receiver.ts', new Date(), new Date());
       expect(starts(), output).toBe(2);
     },
     { timeout: 240_000, interval: 1_000 },
   );
   const { baseUrl, receiverUrl, apiKey } = await readConnection(dataDir);
   expect({ baseUrl, receiverUrl, apiKey }).toEqual({
-    ...{ baseUrl: before.baseUrl, receiverUrl: before.receiverUrl, apiKey: before.apiKey },
+    baseUrl: before.baseUrl,
+    receiverUrl: before.receiverUrl,
+    apiKey: before.apiKey,
   });
   child.kill('SIGINT');
   await once(child, 'exit');

@@ -2,21 +2,32 @@ import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { expect, test } from 'vitest';
-import { RECONCILE_LOOP_MESSAGES, type ReconcileLoopStatus } from '../../src/contract/reconcile-workflow.ts';
+import {
+  RECONCILE_LOOP_MESSAGES,
+  type ReconcileLoopStatus,
+} from '../../src/contract/reconcile-workflow.ts';
 import { RECONCILE_WORKFLOW_ID } from '../../src/contract/temporal.ts';
-import { BackupError, backUp, restore } from '../../tools/embedded/backup/backup.ts';
+import {
+  BackupError,
+  backUp,
+  restore,
+} from '../../tools/embedded/backup/backup.ts';
 import { testFolder } from '../support/postgres-tools.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 
-/** Writes without a pause until it is stopped. Returns the number of acknowledged rows. */
+/**
+ * Writes without a pause until it is stopped. Returns the number of
+ * acknowledged rows.
+ */
 function writeTo({ rows }: TestStack) {
   let isStopped = false;
   const numbers: number[] = [];
   const work = (async () => {
     for (let number = 1; !isStopped; number++) {
-      await rows('insert into load (number, text) values ($1::int, repeat(md5($1::int::text), 50))', [
-        number,
-      ]);
+      await rows(
+        'insert into load (number, text) values ($1::int, repeat(md5($1::int::text), 50))',
+        [number],
+      );
       numbers.push(number);
     }
   })();
@@ -31,17 +42,18 @@ function writeTo({ rows }: TestStack) {
 
 test('a stack is backed up while it works; the copy starts, has everything up to then, and goes on', async () => {
   const folder = await testFolder();
-  const [dataDir, backup, restored] = ['data', 'backup', 'restored'].map((name) => join(folder, name)) as [
-    string,
-    string,
-    string,
-  ];
+  const [dataDir, backup, restored] = ['data', 'backup', 'restored'].map(
+    (name) => join(folder, name),
+  ) as [string, string, string];
   const stack = await startTestStack({ dataDir });
   const workflowId = `left-open/${uuidv7()}`;
   let before = 0;
   try {
     await stack.rows('create table load (number int primary key, text text)');
-    await stack.temporal.workflow.start('unknownToThisBuild', { taskQueue: 'nobody', workflowId });
+    await stack.temporal.workflow.start('unknownToThisBuild', {
+      taskQueue: 'nobody',
+      workflowId,
+    });
     const load = writeTo(stack);
     await expect.poll(() => load.numbers.length).toBeGreaterThan(20);
     before = load.numbers.length;
@@ -56,9 +68,13 @@ test('a stack is backed up while it works; the copy starts, has everything up to
     await stack.stop();
   }
 
-  await expect(restore(backup, dataDir)).rejects.toThrow('is not empty; nothing was changed');
+  await expect(restore(backup, dataDir)).rejects.toThrow(
+    'is not empty; nothing was changed',
+  );
   await restore(backup, restored);
-  expect(await readFile(join(restored, 'audit-heads', 'head'), 'utf8')).toBe('signed');
+  expect(await readFile(join(restored, 'audit-heads', 'head'), 'utf8')).toBe(
+    'signed',
+  );
   await rm(join(restored, 'audit-heads', 'head'));
   expect((await stat(join(restored, 'secrets.json'))).mode & 0o777).toBe(0o600);
   const copy = await startTestStack({ dataDir: restored });
@@ -69,12 +85,17 @@ test('a stack is backed up while it works; the copy starts, has everything up to
     );
     expect(found?.count).toBeGreaterThanOrEqual(before);
     expect(found?.count).toBe(found?.last);
-    expect((await copy.temporal.workflow.getHandle(workflowId).describe()).status.name).toBe('RUNNING');
+    expect(
+      (await copy.temporal.workflow.getHandle(workflowId).describe()).status
+        .name,
+    ).toBe('RUNNING');
     const status = () =>
       copy.temporal.workflow
         .getHandle(RECONCILE_WORKFLOW_ID)
         .query<ReconcileLoopStatus>(RECONCILE_LOOP_MESSAGES.status);
-    await expect.poll(async () => (await status()).last?.rounds, { timeout: 240_000 }).toBeGreaterThan(1);
+    await expect
+      .poll(async () => (await status()).last?.rounds, { timeout: 240_000 })
+      .toBeGreaterThan(1);
   } finally {
     await copy.stop();
   }

@@ -10,13 +10,23 @@ import {
   stopLeftOverProcesses,
   writePidFile,
 } from '../../tools/embedded/child-process.ts';
-import { ProcessGroup, StoppedError } from '../../tools/embedded/process-group.ts';
-import { killAndWait, runHolder, testFolder } from '../support/postgres-tools.ts';
+import {
+  ProcessGroup,
+  StoppedError,
+} from '../../tools/embedded/process-group.ts';
+import {
+  killAndWait,
+  runHolder,
+  testFolder,
+} from '../support/postgres-tools.ts';
 
 const CHILD: EntryPoint = `file:${new URL('../support/stack-child.ts', import.meta.url).pathname}`;
 
 /** A process that does nothing, and notes when it is stopped. */
-async function startSleeper(logFile: string, onStop: () => void = () => undefined): Promise<RunningPart> {
+async function startSleeper(
+  logFile: string,
+  onStop: () => void = () => undefined,
+): Promise<RunningPart> {
   const child = await startChild({
     file: 'sleep',
     args: ['600'],
@@ -36,7 +46,11 @@ async function startSleeper(logFile: string, onStop: () => void = () => undefine
 
 function makeGroup() {
   const lines: string[] = [];
-  const group = new ProcessGroup({ log: (line) => lines.push(line), backOffMs: 10, backOffMaxMs: 40 });
+  const group = new ProcessGroup({
+    log: (line) => lines.push(line),
+    backOffMs: 10,
+    backOffMaxMs: 40,
+  });
   onTestFinished(() => group.stop());
   return { group, lines };
 }
@@ -49,15 +63,20 @@ describe('a group of processes', () => {
     const pids: number[] = [];
     for (const name of ['database', 'server', 'worker'])
       pids.push(
-        (await group.start({ name, start: () => startSleeper(logFile, () => stopped.push(name)) })).pid,
+        (
+          await group.start({
+            name,
+            start: () => startSleeper(logFile, () => stopped.push(name)),
+          })
+        ).pid,
       );
     expect(Object.keys(group.pids())).toEqual(['database', 'server', 'worker']);
     await Promise.all([group.stop(), group.stop()]);
     expect(stopped).toEqual(['worker', 'server', 'database']);
     for (const pid of pids) expect(await commandLineOf(pid)).toBeUndefined();
-    await expect(group.start({ name: 'late', start: () => startSleeper(logFile) })).rejects.toThrow(
-      StoppedError,
-    );
+    await expect(
+      group.start({ name: 'late', start: () => startSleeper(logFile) }),
+    ).rejects.toThrow(StoppedError);
   });
 
   test('starts a part again that dies alone, and goes on trying while it will not start', async () => {
@@ -73,9 +92,14 @@ describe('a group of processes', () => {
       },
     });
     process.kill(first.pid, 'SIGKILL');
-    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker is running again'), 240_000);
+    await vi.waitFor(
+      () => expect(lines.at(-1)).toBe('worker is running again'),
+      240_000,
+    );
     expect(lines[0]).toBe('worker was ended by SIGKILL; restarting it');
-    expect(lines.filter((line) => line === 'worker did not start: not yet')).toHaveLength(4);
+    expect(
+      lines.filter((line) => line === 'worker did not start: not yet'),
+    ).toHaveLength(4);
     const { worker: pid } = group.pids();
     expect(pid).not.toBe(first.pid);
     process.kill(Number(pid), 'SIGKILL');
@@ -86,7 +110,11 @@ describe('a group of processes', () => {
     const logFile = `${await testFolder()}/log`;
     const lines: string[] = [];
     const hour = 3_600_000;
-    const group = new ProcessGroup({ log: (line) => lines.push(line), backOffMs: hour, backOffMaxMs: hour });
+    const group = new ProcessGroup({
+      log: (line) => lines.push(line),
+      backOffMs: hour,
+      backOffMaxMs: hour,
+    });
     onTestFinished(() => group.stop());
     let broken = false;
     const first = await group.start({
@@ -97,14 +125,23 @@ describe('a group of processes', () => {
       },
     });
     await group.restart('worker');
-    await vi.waitFor(() => expect(lines).toEqual(['worker is running again']), 240_000);
+    await vi.waitFor(
+      () => expect(lines).toEqual(['worker is running again']),
+      240_000,
+    );
     expect(group.pids().worker).not.toBe(first.pid);
     broken = true;
     await group.restart('worker');
-    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker did not start: a syntax error'), 240_000);
+    await vi.waitFor(
+      () => expect(lines.at(-1)).toBe('worker did not start: a syntax error'),
+      240_000,
+    );
     broken = false;
     await group.restart('worker');
-    await vi.waitFor(() => expect(lines.at(-1)).toBe('worker is running again'), 240_000);
+    await vi.waitFor(
+      () => expect(lines.at(-1)).toBe('worker is running again'),
+      240_000,
+    );
   });
 
   test('removes a part for good, also one that waits for its next start, and the others run on', async () => {
@@ -162,14 +199,19 @@ describe('a group of processes', () => {
         return part;
       },
     });
-    await Promise.all([group.stop(), expect(starting).rejects.toThrow(StoppedError)]);
+    await Promise.all([
+      group.stop(),
+      expect(starting).rejects.toThrow(StoppedError),
+    ]);
     expect(await commandLineOf(pid)).toBeUndefined();
   });
 
   test('gives up the start of a part that throws, with its reason', async () => {
     const { group } = makeGroup();
     const start = () => Promise.reject(new Error('no disk'));
-    await expect(group.start({ name: 'database', start })).rejects.toThrow('no disk');
+    await expect(group.start({ name: 'database', start })).rejects.toThrow(
+      'no disk',
+    );
   });
 });
 
@@ -185,7 +227,9 @@ describe('one of our processes', () => {
     onTestFinished(() => child.stop());
     expect(child.info).toEqual({ greeting: 'hello' });
     if (process.platform === 'linux')
-      expect(await readFile(`/proc/${child.pid}/environ`, 'utf8')).not.toContain('VITEST');
+      expect(
+        await readFile(`/proc/${child.pid}/environ`, 'utf8'),
+      ).not.toContain('VITEST');
     await child.stop();
     expect(await child.exited).toEqual({ code: 0, signal: null });
   });
@@ -193,24 +237,36 @@ describe('one of our processes', () => {
   test('that does not start is an error with what it logged last', async () => {
     const dataDir = await testFolder();
     const env = { REFUSE: 'the key is missing' };
-    await expect(startNodeProcess({ name: 'child', entry: CHILD, dataDir, env })).rejects.toThrow(
+    await expect(
+      startNodeProcess({ name: 'child', entry: CHILD, dataDir, env }),
+    ).rejects.toThrow(
       /^The child did not start: could not start: the key is missing \(log: .*child\.log\)$/,
     );
   });
 
   test('goes by itself when its supervisor is killed', async () => {
     const dataDir = await testFolder();
-    const { holder, message } = await runHolder<{ pid: number }>('./stack-child-holder.ts', [dataDir]);
+    const { holder, message } = await runHolder<{ pid: number }>(
+      './stack-child-holder.ts',
+      [dataDir],
+    );
     expect(await commandLineOf(message.pid)).toContain(dataDir);
     await killAndWait(holder);
-    await vi.waitFor(async () => expect(await commandLineOf(message.pid)).toBeUndefined(), 240_000);
+    await vi.waitFor(
+      async () => expect(await commandLineOf(message.pid)).toBeUndefined(),
+      240_000,
+    );
   });
 
   test('that a killed supervisor left behind is ended by the next run on the folder, and no other', async () => {
-    const [mine, others] = [await testFolder(), await testFolder()];
-    const start = (dataDir: string) => startNodeProcess({ name: 'child', entry: CHILD, dataDir, env: {} });
+    const mine = await testFolder();
+    const others = await testFolder();
+    const start = (dataDir: string) =>
+      startNodeProcess({ name: 'child', entry: CHILD, dataDir, env: {} });
     const [left, stranger] = await Promise.all([start(mine), start(others)]);
-    onTestFinished(() => Promise.all([left.stop(), stranger.stop()]).then(() => undefined));
+    onTestFinished(() =>
+      Promise.all([left.stop(), stranger.stop()]).then(() => undefined),
+    );
     // As if the system had given the pid that we wrote down to somebody else.
 
     await writePidFile(mine, 'another', stranger.pid);

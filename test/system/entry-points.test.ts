@@ -6,9 +6,14 @@ import { describe, expect, test } from 'vitest';
 
 const ROOT = new URL('../../', import.meta.url);
 
-/** Runs an entry point without any configuration, outside the repository so that no `.env` is found. */
+/**
+ * Runs an entry point without any configuration, outside the repository so that
+ * no `.env` is found.
+ */
 async function run(entry: string, ...args: string[]) {
-  const files = ['run.mjs', entry].map((path) => fileURLToPath(new URL(path, ROOT)));
+  const files = ['run.mjs', entry].map((path) =>
+    fileURLToPath(new URL(path, ROOT)),
+  );
   const child = spawn(process.execPath, [...files, ...args], {
     cwd: tmpdir(),
     env: { PATH: process.env.PATH ?? '' },
@@ -36,7 +41,9 @@ describe('an entry point', () => {
     '%s without a configuration names what is missing, without a stack, and ends with 2',
     async (entry, name) => {
       const { code, output } = await run(entry);
-      expect(output).toContain('The configuration is not valid; set these environment variables:');
+      expect(output).toContain(
+        'The configuration is not valid; set these environment variables:',
+      );
       expect(output).toContain(name);
       expect(output).not.toMatch(/\n\s+at /);
       expect(code).toBe(2);

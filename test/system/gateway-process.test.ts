@@ -7,17 +7,34 @@ import { join } from 'node:path';
 import { Client } from '@temporalio/client';
 import { sql } from 'kysely';
 import { request } from 'undici';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test } from 'vitest';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  describe,
+  expect,
+  inject,
+  test,
+} from 'vitest';
 import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
-import { type SeededAccount, seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
-import { createStore, type Store } from '../../src/exchange/platform/database/database.ts';
+import {
+  type SeededAccount,
+  seedDemoAccount,
+} from '../../src/exchange/operations/admin/seed.ts';
+import {
+  createStore,
+  type Store,
+} from '../../src/exchange/platform/database/database.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { closedGate } from '../support/gate.ts';
 import { newPerson } from '../support/gateway.ts';
-import { type GatewayProcess, startGatewayProcess } from '../support/gateway-process.ts';
+import {
+  type GatewayProcess,
+  startGatewayProcess,
+} from '../support/gateway-process.ts';
 import { createTestDatabase, type TestDatabase } from '../support/postgres.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 
@@ -37,7 +54,10 @@ beforeAll(async () => {
   });
 });
 afterEach(async () => {
-  if (gateway?.process.exitCode === null && gateway.process.signalCode === null) {
+  if (
+    gateway?.process.exitCode === null &&
+    gateway.process.signalCode === null
+  ) {
     gateway.process.kill('SIGKILL');
     await once(gateway.process, 'exit');
   }
@@ -52,20 +72,37 @@ interface PatientWithQuery {
   networkQuery: { requestId: string; status: string };
 }
 
-async function startGateway(temporalAddress: string, variables: Record<string, string> = {}) {
+async function startGateway(
+  temporalAddress: string,
+  variables: Record<string, string> = {},
+) {
   const { databaseUrl } = database;
-  const started = await startGatewayProcess({ databaseUrl, temporalAddress, blobFolder, variables });
+  const started = await startGatewayProcess({
+    databaseUrl,
+    temporalAddress,
+    blobFolder,
+    variables,
+  });
   gateway = started;
   return started;
 }
 
 async function createPatient(baseUrl: string) {
-  const answer = await request(`${baseUrl}/medical/v1/patient?facilityId=${seeded.facilityId}`, {
-    method: 'POST',
-    headers: { 'x-api-key': seeded.apiKey, 'content-type': 'application/json' },
-    body: JSON.stringify(newPerson({ networkQuery: { sources: ['hie'] } })),
-  });
-  return { status: answer.statusCode, body: (await answer.body.json()) as PatientWithQuery };
+  const answer = await request(
+    `${baseUrl}/medical/v1/patient?facilityId=${seeded.facilityId}`,
+    {
+      method: 'POST',
+      headers: {
+        'x-api-key': seeded.apiKey,
+        'content-type': 'application/json',
+      },
+      body: JSON.stringify(newPerson({ networkQuery: { sources: ['hie'] } })),
+    },
+  );
+  return {
+    status: answer.statusCode,
+    body: (await answer.body.json()) as PatientWithQuery,
+  };
 }
 
 async function stopped(child: ChildProcess): Promise<number | null> {
@@ -74,33 +111,54 @@ async function stopped(child: ChildProcess): Promise<number | null> {
   return code as number | null;
 }
 
-const ALL_WELL = ['hie', 'pharmacy', 'lab'].map((source) => ({ source, state: 'ok' }));
+const ALL_WELL = ['hie', 'pharmacy', 'lab'].map((source) => ({
+  source,
+  state: 'ok',
+}));
 
 describe('the gateway as a process', () => {
   test('starts the workflow of an accepted query, and stops cleanly when asked', async () => {
-    const { process: child, baseUrl } = await startGateway(inject('temporalAddress'));
+    const { process: child, baseUrl } = await startGateway(
+      inject('temporalAddress'),
+    );
     const ready = await (await request(`${baseUrl}/ready`)).body.json();
-    expect(ready).toEqual({ status: 'ready', database: 'up', temporal: 'up', sources: ALL_WELL });
+    expect(ready).toEqual({
+      status: 'ready',
+      database: 'up',
+      temporal: 'up',
+      sources: ALL_WELL,
+    });
     const { status, body } = await createPatient(baseUrl);
     expect(status).toBe(201);
     expect(await stopped(child)).toBe(0);
 
     const { requestId } = body.networkQuery;
-    const connection = await openConnection({ address: inject('temporalAddress') });
-    const handle = new Client({ connection }).workflow.getHandle(networkQueryWorkflowId(requestId));
+    const connection = await openConnection({
+      address: inject('temporalAddress'),
+    });
+    const handle = new Client({ connection }).workflow.getHandle(
+      networkQueryWorkflowId(requestId),
+    );
     expect((await handle.describe()).type).toBe('networkQuery');
     await handle.terminate('end of the test');
     await connection.close();
   });
 
   test('when asked to end, it is not ready but serves what still comes, and then ends', async () => {
-    const { process: child, baseUrl } = await startGateway(inject('temporalAddress'), {
-      GATEWAY_DRAIN_SECONDS: '2',
-    });
+    const { process: child, baseUrl } = await startGateway(
+      inject('temporalAddress'),
+      {
+        GATEWAY_DRAIN_SECONDS: '2',
+      },
+    );
     const ended = stopped(child);
     const ready = async () => {
       const { statusCode, headers, body } = await request(`${baseUrl}/ready`);
-      return [statusCode, headers.connection, ((await body.json()) as { status: string }).status];
+      return [
+        statusCode,
+        headers.connection,
+        ((await body.json()) as { status: string }).status,
+      ];
     };
     await expect.poll(ready).toEqual([503, 'close', 'draining']);
     expect((await createPatient(baseUrl)).status).toBe(201);
@@ -173,7 +231,9 @@ describe('the gateway as a process with an MLLP port', () => {
     const release = closedGate();
     const isHeld = closedGate();
     const holding = store.asSystem(async (tx) => {
-      await sql`select pg_advisory_xact_lock(hashtextextended('inbound/mercy', 0))`.execute(tx.db);
+      await sql`select pg_advisory_xact_lock(hashtextextended('inbound/mercy', 0))`.execute(
+        tx.db,
+      );
       isHeld.open();
       await release.passed;
     });
@@ -190,7 +250,9 @@ describe('the gateway as a process with an MLLP port', () => {
     const after = await listening();
     expect(await acknowledged(adt('m-1', 'V1'))).toContain('MSA|AA|m-1');
     const second = await sending(adt('m-2', 'V2'));
-    await expect.poll(stored, { timeout: 240_000 }).toEqual({ messages: 2, events: 2 });
+    await expect
+      .poll(stored, { timeout: 240_000 })
+      .toEqual({ messages: 2, events: 2 });
     await kill(after);
     second.destroy();
 
@@ -205,7 +267,9 @@ describe('the gateway as a process with an MLLP port', () => {
     store.asSystem(async (tx) => {
       const { rows } = await sql`
         select from pg_locks where locktype = 'advisory' and not granted
-          and database = (select oid from pg_database where datname = current_database())`.execute(tx.db);
+          and database = (select oid from pg_database where datname = current_database())`.execute(
+        tx.db,
+      );
       return rows.length > 0;
     });
 });

@@ -2,11 +2,21 @@ import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { builtinModules } from 'node:module';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import {
+  afterAll,
+  beforeAll,
+  describe,
+  expect,
+  onTestFinished,
+  test,
+} from 'vitest';
 import type { TemporalClient } from '../../src/temporal/client.ts';
 import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { startOtlpReceiver } from '../support/otlp-receiver.ts';
-import { installOwnWorkflow, type OwnWorkflow } from '../support/own-workflow.ts';
+import {
+  installOwnWorkflow,
+  type OwnWorkflow,
+} from '../support/own-workflow.ts';
 import { callGateway, type TestStack } from '../support/stack.ts';
 
 export const describeOwnWorkflow = (startedIn: () => TestStack) =>
@@ -20,15 +30,23 @@ export const describeOwnWorkflow = (startedIn: () => TestStack) =>
     test('declares its types completely: the example compiles, and so does every entry point', async () => {
       expect(own.entries).toContain('medical-data-exchange/worker');
       expect(await own.typeErrors()).toBe('');
-      const inLibraries = (await own.typeErrors({ libraries: true })).split('\n');
-      expect(inLibraries.filter((line) => line.includes('medical-data-exchange'))).toEqual([]);
+      const inLibraries = (await own.typeErrors({ libraries: true })).split(
+        '\n',
+      );
+      expect(
+        inLibraries.filter((line) => line.includes('medical-data-exchange')),
+      ).toEqual([]);
     });
 
     test('depends on everything that it imports', async () => {
       const library = join(own.folder, 'node_modules/medical-data-exchange');
-      const { dependencies } = JSON.parse(await readFile(join(library, 'package.json'), 'utf8'));
+      const { dependencies } = JSON.parse(
+        await readFile(join(library, 'package.json'), 'utf8'),
+      );
       const imported = await packagesImportedIn(join(library, 'dist'));
-      expect([...imported].filter((name) => !(name in dependencies))).toEqual([]);
+      expect([...imported].filter((name) => !(name in dependencies))).toEqual(
+        [],
+      );
       expect([...imported]).toContain('@temporalio/worker');
     });
 
@@ -44,11 +62,17 @@ export const describeOwnWorkflow = (startedIn: () => TestStack) =>
       });
       onTestFinished(async () => {
         worker.kill('SIGTERM');
-        if (worker.exitCode === null && worker.signalCode === null) await once(worker, 'exit');
+        if (worker.exitCode === null && worker.signalCode === null)
+          await once(worker, 'exit');
       });
-      // So that the workflow waits: it looks at the query first and again only when a webhook has come.
-      await stack.simulator.setRules([{ source: 'hie', fault: { type: 'latency', ms: 3_000 }, times: 1 }]);
-      const sample = loadSamplePatients().find(({ key }) => key === 'keith-kiehn');
+      // So that the workflow waits: it looks at the query first and again only
+      // when a webhook has come.
+      await stack.simulator.setRules([
+        { source: 'hie', fault: { type: 'latency', ms: 3_000 }, times: 1 },
+      ]);
+      const sample = loadSamplePatients().find(
+        ({ key }) => key === 'keith-kiehn',
+      );
       const created = await callGateway(
         connection,
         connection,
@@ -58,23 +82,46 @@ export const describeOwnWorkflow = (startedIn: () => TestStack) =>
       );
 
       const appointment = new Date(Date.now() + 3_600_000).toISOString();
-      const printed = await own.runFile('start.ts', [created.body.id, appointment, '2'], {
-        DATA_DIR: dataDir,
-      });
+      const printed = await own.runFile(
+        'start.ts',
+        [created.body.id, appointment, '2'],
+        {
+          DATA_DIR: dataDir,
+        },
+      );
 
       const summary = JSON.parse(printed);
-      expect(summary).toMatchObject({ status: 'completed', resources: { Patient: 1 } });
+      expect(summary).toMatchObject({
+        status: 'completed',
+        resources: { Patient: 1 },
+      });
       expect(summary.sources).toEqual(
-        ['hie', 'pharmacy', 'lab'].map((source) => ({ source, status: 'completed' })),
+        ['hie', 'pharmacy', 'lab'].map((source) => ({
+          source,
+          status: 'completed',
+        })),
       );
       expect(await signalsOfTheRefresh(stack.temporal)).toBeGreaterThan(0);
-      // Its traces: each call of the interface belongs to the activity that made it.
+      // Its traces: each call of the interface belongs to the activity that
+      // made it.
       await expect
         .poll(() => collector.spans.map(({ name }) => name))
-        .toEqual(expect.arrayContaining(['activity startNetworkQuery', 'call startNetworkQuery']));
-      const call = collector.spans.find(({ name }) => name === 'call startNetworkQuery');
-      const activity = collector.spans.find(({ spanId }) => spanId === call?.parentSpanId);
-      expect(activity).toMatchObject({ name: 'activity startNetworkQuery', service: expect.any(String) });
+        .toEqual(
+          expect.arrayContaining([
+            'activity startNetworkQuery',
+            'call startNetworkQuery',
+          ]),
+        );
+      const call = collector.spans.find(
+        ({ name }) => name === 'call startNetworkQuery',
+      );
+      const activity = collector.spans.find(
+        ({ spanId }) => spanId === call?.parentSpanId,
+      );
+      expect(activity).toMatchObject({
+        name: 'activity startNetworkQuery',
+        service: expect.any(String),
+      });
     });
   });
 
@@ -83,23 +130,33 @@ async function packagesImportedIn(folder: string): Promise<Set<string>> {
   for (const file of await readdir(folder, { recursive: true })) {
     if (!/\.(js|cjs|d\.ts)$/.test(file)) continue;
     const text = await readFile(join(folder, file), 'utf8');
-    for (const [, module = ''] of text.matchAll(/(?:from |import\(|require\(|import )'([\w@][\w@/.-]*)'/g)) {
+    for (const [, module = ''] of text.matchAll(
+      /(?:from |import\(|require\(|import )'([\w@][\w@/.-]*)'/g,
+    )) {
       const name = module
         .split('/')
         .slice(0, module.startsWith('@') ? 2 : 1)
         .join('/');
-      if (!name.startsWith('node:') && !builtinModules.includes(name)) names.add(name);
+      if (!name.startsWith('node:') && !builtinModules.includes(name))
+        names.add(name);
     }
   }
   return names;
 }
 
 /** How often webhooks have signalled the one refresh that there is. */
-async function signalsOfTheRefresh({ workflow }: TemporalClient): Promise<number> {
-  const refreshes = workflow.list({ query: 'WorkflowType="refreshBeforeAppointment"' });
+async function signalsOfTheRefresh({
+  workflow,
+}: TemporalClient): Promise<number> {
+  const refreshes = workflow.list({
+    query: 'WorkflowType="refreshBeforeAppointment"',
+  });
   for await (const { workflowId } of refreshes) {
     const { events } = await workflow.getHandle(workflowId).fetchHistory();
-    return events?.filter((event) => event.workflowExecutionSignaledEventAttributes).length ?? 0;
+    return (
+      events?.filter((event) => event.workflowExecutionSignaledEventAttributes)
+        .length ?? 0
+    );
   }
   throw new Error('There is no refresh');
 }

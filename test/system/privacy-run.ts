@@ -8,10 +8,19 @@ import { request } from 'undici';
 import { accountAccess } from '../../src/orchestrator/client/credentials.ts';
 import { startOnboarding } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
 import type { FaultRuleInput } from '../../tools/simulator/faults/rules.ts';
-import { hasEnded, putCsv, startBulkCreate, untilStatus } from '../support/bulk-create.ts';
+import {
+  hasEnded,
+  putCsv,
+  startBulkCreate,
+  untilStatus,
+} from '../support/bulk-create.ts';
 import { UNKNOWN_PERSON } from '../support/personal-words.ts';
 import { sample } from '../support/simulator.ts';
-import { callGateway, type StackAccount, type TestStack } from '../support/stack.ts';
+import {
+  callGateway,
+  type StackAccount,
+  type TestStack,
+} from '../support/stack.ts';
 
 /** A record number, as careless callers put it into ids of theirs. */
 export const RECORD_NUMBER = 'MRN-4711-0815';
@@ -44,7 +53,11 @@ export const RULES: FaultRuleInput[] = [
     sample: keith.key,
     source: 'lab',
     operation: 'match',
-    fault: { type: 'status', status: 422, body: `no consent of ${keith.fullName}, ${keith.createBody.dob}` },
+    fault: {
+      type: 'status',
+      status: 422,
+      body: `no consent of ${keith.fullName}, ${keith.createBody.dob}`,
+    },
   },
   {
     sample: tamica.key,
@@ -53,14 +66,25 @@ export const RULES: FaultRuleInput[] = [
     times: 2,
     fault: { type: 'status', status: 503, body: `${tamica.fullName} is busy` },
   },
-  { sample: 'dannie-bogisich', source: 'hie', operation: 'job', fault: { type: 'job-never-ends' } },
+  {
+    sample: 'dannie-bogisich',
+    source: 'hie',
+    operation: 'job',
+    fault: { type: 'job-never-ends' },
+  },
   {
     sample: 'dannie-bogisich',
     source: 'lab',
     operation: 'match',
     fault: { type: 'status', status: 403, code: 'suppressed' },
   },
-  { sample: 'isaiah-weber', source: 'hie', operation: 'job', times: 1, fault: { type: 'stray', count: 2 } },
+  {
+    sample: 'isaiah-weber',
+    source: 'hie',
+    operation: 'job',
+    times: 1,
+    fault: { type: 'stray', count: 2 },
+  },
   {
     sample: 'isaiah-weber',
     source: 'pharmacy',
@@ -68,7 +92,12 @@ export const RULES: FaultRuleInput[] = [
     times: 1,
     fault: { type: 'broken-json' },
   },
-  { sample: 'isaiah-weber', source: 'lab', operation: 'match', fault: { type: 'wrong-patient' } },
+  {
+    sample: 'isaiah-weber',
+    source: 'lab',
+    operation: 'match',
+    fault: { type: 'wrong-patient' },
+  },
 ];
 
 /** Answers 500 to each webhook once, quoting it, then takes it. */
@@ -87,12 +116,18 @@ export async function startFailingReceiver(): Promise<{
     answer.writeHead(seen.has(id) ? 200 : 500).end(Buffer.concat(parts));
     seen.add(id);
   });
-  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>(
+    (resolve) => void server.listen(0, '127.0.0.1', resolve),
+  );
   const close = async () => {
     server.closeAllConnections();
     server.close();
   };
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`, taken, close };
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks`,
+    taken,
+    close,
+  };
 }
 
 /** An onboarding as a program starts it; its job id carries a record number. */
@@ -110,33 +145,54 @@ export async function onboard(
       patient,
       metadata: { record: RECORD_NUMBER },
     },
-    { exchange: accountAccess(account.accountId), idHmacKey: secrets.idHmacKey },
+    {
+      exchange: accountAccess(account.accountId),
+      idHmacKey: secrets.idHmacKey,
+    },
   );
   return handle;
 }
 
-/** A bulk create with a good row and a wrong one, after a file that is in no format at all; its request. */
-export async function importPanel(stack: TestStack, account: StackAccount): Promise<string> {
+/**
+ * A bulk create with a good row and a wrong one, after a file that is in no
+ * format at all; its request.
+ */
+export async function importPanel(
+  stack: TestStack,
+  account: StackAccount,
+): Promise<string> {
   const person = (lastName: string, dob: string) =>
     `${RECORD_NUMBER},Pebblina44,${lastName},${dob},F,${PANEL.addressLine1},Boston,MA,02108,${PANEL.phone},${PANEL.email}\n`;
-  const header = 'id,firstName,lastName,dob,gender,addressLine1,city,state,zip,phone,email\n';
-  const rows = person(PANEL.lastName, '1972-03-21') + person(PANEL.wrongLastName, PANEL.wrongDob);
+  const header =
+    'id,firstName,lastName,dob,gender,addressLine1,city,state,zip,phone,email\n';
+  const rows =
+    person(PANEL.lastName, '1972-03-21') +
+    person(PANEL.wrongLastName, PANEL.wrongDob);
   const csvFile = join(stack.dataDir, 'panel-of-the-caller.csv');
   const send = async (text: string) => {
     await writeFile(csvFile, text);
     const { requestId, uploadUrl } = await startBulkCreate(stack, account);
     await putCsv(account, uploadUrl, csvFile);
-    return untilStatus(stack, account, requestId, hasEnded, { timeoutMs: 240_000 });
+    return untilStatus(stack, account, requestId, hasEnded, {
+      timeoutMs: 240_000,
+    });
   };
   const refused = await send(rows);
   const taken = await send(header + rows);
-  if (refused.status !== 'failed' || taken.counts.created !== 1 || taken.counts.failed !== 1)
+  if (
+    refused.status !== 'failed' ||
+    taken.counts.created !== 1 ||
+    taken.counts.failed !== 1
+  )
     throw new Error(`${refused.status}, ${JSON.stringify(taken.counts)}`);
   return taken.requestId;
 }
 
 /** `POST /intake` as an EHR sends it. */
-export async function sendIntake({ connection, secrets }: TestStack, body: object): Promise<number> {
+export async function sendIntake(
+  { connection, secrets }: TestStack,
+  body: object,
+): Promise<number> {
   const text = JSON.stringify(body);
   const id = `${RECORD_NUMBER}/message`;
   const now = new Date();
@@ -154,25 +210,48 @@ export async function sendIntake({ connection, secrets }: TestStack, body: objec
   return answer.statusCode;
 }
 
-/** Requests that are refused, by us or by the database; their statuses in order. */
-export async function sendBadRequests(stack: TestStack, account: StackAccount): Promise<number[]> {
+/**
+ * Requests that are refused, by us or by the database; their statuses in order.
+ */
+export async function sendBadRequests(
+  stack: TestStack,
+  account: StackAccount,
+): Promise<number[]> {
   const { connection, rows } = stack;
   const create = (changes: object) =>
-    callGateway(connection, account, 'POST', `patient?facilityId=${account.facilityId}`, {
-      body: { ...UNKNOWN_PERSON, ...changes },
-      idempotencyKey: `${RECORD_NUMBER}/bad`,
-    });
+    callGateway(
+      connection,
+      account,
+      'POST',
+      `patient?facilityId=${account.facilityId}`,
+      {
+        body: { ...UNKNOWN_PERSON, ...changes },
+        idempotencyKey: `${RECORD_NUMBER}/bad`,
+      },
+    );
   const { firstName, ...badValues } = REFUSED;
-  const refused = await create({ ...badValues, contact: [{ phone: REFUSED.phone }] });
+  const refused = await create({
+    ...badValues,
+    contact: [{ phone: REFUSED.phone }],
+  });
   const broken = await request(`${connection.baseUrl}/medical/v1/patient`, {
     method: 'POST',
-    headers: { 'x-api-key': account.apiKey, 'content-type': 'application/json' },
+    headers: {
+      'x-api-key': account.apiKey,
+      'content-type': 'application/json',
+    },
     body: `{"firstName": "${firstName}`,
   });
   await broken.body.dump();
-  const unknownId = await callGateway(connection, account, 'GET', `patient/${RECORD_NUMBER}`);
+  const unknownId = await callGateway(
+    connection,
+    account,
+    'GET',
+    `patient/${RECORD_NUMBER}`,
+  );
 
-  // What a database says of a row it does not take quotes the row, over several lines.
+  // What a database says of a row it does not take quotes the row, over several
+  // lines.
   await rows(`create function refuse_troubled() returns trigger language plpgsql as $$ begin
     if new.last_names[1] ilike '${TROUBLED.lastName}' then
       raise exception E'refused:\n%', new.first_names using detail = new::text; end if;
@@ -182,16 +261,29 @@ export async function sendBadRequests(stack: TestStack, account: StackAccount): 
   );
   const troubled = await create(TROUBLED);
   await rows('drop trigger refuse_troubled on patient');
-  await rows('select $1::uuid', [`${TROUBLED.firstName} ${TROUBLED.lastName}`]).catch(() => undefined);
+  await rows('select $1::uuid', [
+    `${TROUBLED.firstName} ${TROUBLED.lastName}`,
+  ]).catch(() => undefined);
   return [refused.status, broken.statusCode, unknownId.status, troubled.status];
 }
 
-/** The signature below a webhook, so that a forged one is refused and logged as such. */
-export async function sendForgedWebhook({ connection }: TestStack): Promise<number> {
-  const body = JSON.stringify({ meta: { messageId: RECORD_NUMBER, type: keith.fullName } });
+/**
+ * The signature below a webhook, so that a forged one is refused and logged as
+ * such.
+ */
+export async function sendForgedWebhook({
+  connection,
+}: TestStack): Promise<number> {
+  const body = JSON.stringify({
+    meta: { messageId: RECORD_NUMBER, type: keith.fullName },
+  });
   const answer = await request(`${connection.receiverUrl}/webhooks`, {
     method: 'POST',
-    headers: { 'x-metriport-signature': createHmac('sha256', 'wrong').update(body).digest('hex') },
+    headers: {
+      'x-metriport-signature': createHmac('sha256', 'wrong')
+        .update(body)
+        .digest('hex'),
+    },
     body,
   });
   await answer.body.dump();

@@ -1,4 +1,11 @@
-import { appendFile, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from '@temporalio/client';
@@ -8,11 +15,24 @@ import { callbackToken } from '../../src/exchange/queries/network-query/attempt-
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { createEncryptionCodec } from '../../src/temporal/codec.ts';
 import { loadSamplePatients } from '../../tools/simulator/samples.ts';
-import { type OtlpReceiver, startOtlpReceiver, tracedTo } from '../support/otlp-receiver.ts';
-import { findWords, UNKNOWN_PERSON, wordsOf } from '../support/personal-words.ts';
+import {
+  type OtlpReceiver,
+  startOtlpReceiver,
+  tracedTo,
+} from '../support/otlp-receiver.ts';
+import {
+  findWords,
+  UNKNOWN_PERSON,
+  wordsOf,
+} from '../support/personal-words.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
 import { sample } from '../support/simulator.ts';
-import { callGateway, type StackAccount, startTestStack, type TestStack } from '../support/stack.ts';
+import {
+  callGateway,
+  type StackAccount,
+  startTestStack,
+  type TestStack,
+} from '../support/stack.ts';
 import {
   importPanel,
   onboard,
@@ -32,7 +52,11 @@ import { describeTraces } from './traces.ts';
 const SIGNED_TOKEN = /\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\./;
 const BEARER = /\bbearer [\w.-]{16,}/i;
 
-const SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
+const SOURCES = {
+  hie: { enabled: true },
+  pharmacy: { enabled: true },
+  lab: { enabled: true },
+};
 
 describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
   let stack: TestStack;
@@ -45,7 +69,11 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
   beforeAll(async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'exchange-privacy-'));
     collector = await startOtlpReceiver();
-    stack = await startTestStack({ dataDir, logLevel: 'debug', environment: tracedTo(collector) });
+    stack = await startTestStack({
+      dataDir,
+      logLevel: 'debug',
+      environment: tracedTo(collector),
+    });
     account = await stack.addAccount();
     const seen = await run();
     expect(seen.links.length).toBeGreaterThan(0);
@@ -55,7 +83,8 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
   afterAll(async () => {
     await stack?.stop();
     await collector.close();
-    if (stack !== undefined) await rm(stack.dataDir, { recursive: true, force: true });
+    if (stack !== undefined)
+      await rm(stack.dataDir, { recursive: true, force: true });
   });
 
   async function run() {
@@ -66,16 +95,29 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
 
     expect(await sendBadRequests(stack, account)).toEqual([400, 400, 400, 500]);
     expect(await sendForgedWebhook(stack)).toBe(401);
-    const intake = { jobId: `${RECORD_NUMBER}/intake`, facilityId: stack.connection.facilityId };
-    expect(await sendIntake(stack, { ...intake, patient: { ...UNKNOWN_PERSON, dob: REFUSED.dob } })).toBe(
-      400,
-    );
-    expect(await sendIntake(stack, { ...intake, patient: UNKNOWN_PERSON })).toBe(202);
+    const intake = {
+      jobId: `${RECORD_NUMBER}/intake`,
+      facilityId: stack.connection.facilityId,
+    };
+    expect(
+      await sendIntake(stack, {
+        ...intake,
+        patient: { ...UNKNOWN_PERSON, dob: REFUSED.dob },
+      }),
+    ).toBe(400);
+    expect(
+      await sendIntake(stack, { ...intake, patient: UNKNOWN_PERSON }),
+    ).toBe(202);
 
     const onboardings = await Promise.all(
-      ['keith-kiehn', 'tamica-murazik'].map((key) => onboard(stack, account, key, sample(key).createBody)),
+      ['keith-kiehn', 'tamica-murazik'].map((key) =>
+        onboard(stack, account, key, sample(key).createBody),
+      ),
     );
-    const refused = await onboard(stack, account, 'bad', { ...UNKNOWN_PERSON, dob: REFUSED.dob });
+    const refused = await onboard(stack, account, 'bad', {
+      ...UNKNOWN_PERSON,
+      dob: REFUSED.dob,
+    });
     await expect(refused.result()).rejects.toThrow();
     await importPanel(stack, account);
     const steered = await startQuery('dannie-bogisich', account);
@@ -93,26 +135,52 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
     await call('POST', `network/query/${again}/cancel`);
     await untilEnded(again);
 
-    const summaries = await Promise.all(onboardings.map((handle) => handle.result()));
-    expect(summaries.map(({ status }) => status)).toEqual(['partial', 'completed']);
+    const summaries = await Promise.all(
+      onboardings.map((handle) => handle.result()),
+    );
+    expect(summaries.map(({ status }) => status)).toEqual([
+      'partial',
+      'completed',
+    ]);
     await untilEnded(steered);
     await untilEnded(undelivered, other);
     await untilNothingIsOpen();
     expect(receiver.taken.size).toBeGreaterThan(2);
     await receiver.close();
-    return { halfWay, links: summaries.flatMap(({ consolidatedDataUrl }) => tokenOf(consolidatedDataUrl)) };
+    return {
+      halfWay,
+      links: summaries.flatMap(({ consolidatedDataUrl }) =>
+        tokenOf(consolidatedDataUrl),
+      ),
+    };
   }
 
-  async function call(method: 'GET' | 'POST', path: string, body?: unknown, as = account) {
+  async function call(
+    method: 'GET' | 'POST',
+    path: string,
+    body?: unknown,
+    as = account,
+  ) {
     const idempotencyKey = `${RECORD_NUMBER}/${path}/${Date.now()}`;
-    const answer = await callGateway(stack.connection, as, method, path, { body, idempotencyKey });
+    const answer = await callGateway(stack.connection, as, method, path, {
+      body,
+      idempotencyKey,
+    });
     expect(answer.status, JSON.stringify(answer.body)).toBeLessThan(300);
     return answer.body;
   }
 
   async function startQuery(key: string, as: StackAccount): Promise<string> {
-    const body = { ...sample(key).createBody, networkQuery: { sources: SOURCES } };
-    const patient = await call('POST', `patient?facilityId=${as.facilityId}`, body, as);
+    const body = {
+      ...sample(key).createBody,
+      networkQuery: { sources: SOURCES },
+    };
+    const patient = await call(
+      'POST',
+      `patient?facilityId=${as.facilityId}`,
+      body,
+      as,
+    );
     return patient.networkQuery.requestId;
   }
 
@@ -120,7 +188,9 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
     vi.waitFor(
       async () => {
         const { sources } = await call('GET', `network/query/${requestId}`);
-        const last = sources.findLast((source: { type: string }) => source.type === type);
+        const last = sources.findLast(
+          (source: { type: string }) => source.type === type,
+        );
         expect(last.status).toBe('failed');
       },
       { timeout: 240_000, interval: 200 },
@@ -129,7 +199,12 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
   const untilEnded = (requestId: string, as = account) =>
     vi.waitFor(
       async () => {
-        const { status } = await call('GET', `network/query/${requestId}`, undefined, as);
+        const { status } = await call(
+          'GET',
+          `network/query/${requestId}`,
+          undefined,
+          as,
+        );
         expect(['completed', 'partial', 'failed']).toContain(status);
       },
       { timeout: 240_000, interval: 200 },
@@ -138,7 +213,8 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
   const untilNothingIsOpen = () =>
     vi.waitFor(
       async () => {
-        const open = "select id from event where status in ('pending', 'delivering')";
+        const open =
+          "select id from event where status in ('pending', 'delivering')";
         expect(await stack.rows(open)).toEqual([]);
         const running = stack.temporal.workflow.count(
           'ExecutionStatus = "Running" and AccountId is not null',
@@ -150,7 +226,10 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
 
   const personalWords = () => [
     ...loadSamplePatients().flatMap(wordsOf),
-    ...wordsOf({ createBody: UNKNOWN_PERSON, fullName: 'Quirina88 Nowherefound77' }),
+    ...wordsOf({
+      createBody: UNKNOWN_PERSON,
+      fullName: 'Quirina88 Nowherefound77',
+    }),
     RECORD_NUMBER,
     ...Object.values(REFUSED),
     ...Object.values(TROUBLED),
@@ -160,20 +239,32 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
   function secretWords(): string[] {
     const { dataKeys, ...secrets } = stack.secrets;
     const password = new URL(stack.connection.databaseUrl).password;
-    return [...Object.values(secrets), dataKeys.split(':')[1] ?? '', account.apiKey, password];
+    return [
+      ...Object.values(secrets),
+      dataKeys.split(':')[1] ?? '',
+      account.apiKey,
+      password,
+    ];
   }
 
   async function leftBehind(): Promise<Record<string, string>> {
     const { connection, dataDir } = stack;
-    const { worker } = JSON.parse(await readFile(join(dataDir, 'ports.json'), 'utf8'));
-    const logs = Object.entries(await stack.logs()).map(([name, text]) => [`log ${name}`, text]);
+    const { worker } = JSON.parse(
+      await readFile(join(dataDir, 'ports.json'), 'utf8'),
+    );
+    const logs = Object.entries(await stack.logs()).map(([name, text]) => [
+      `log ${name}`,
+      text,
+    ]);
     return {
       Temporal: await dumpTemporal(stack.temporal),
       "Temporal's database": await readFolder(join(dataDir, 'temporal')),
       'blob store': await readFolder(join(dataDir, 'blobs')),
       'metrics of the gateway': await textOf(`${connection.baseUrl}/metrics`),
       traces: collector.text(),
-      'metrics of the worker': await textOf(`http://127.0.0.1:${worker}/metrics`),
+      'metrics of the worker': await textOf(
+        `http://127.0.0.1:${worker}/metrics`,
+      ),
       ...Object.fromEntries(logs),
     };
   }
@@ -189,17 +280,30 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
     ])
       expect(left.Temporal).toContain(id);
     expect(left['log gateway.log']).toContain('database error');
-    expect(left['metrics of the gateway']).toContain('operation="createPatient"');
-    for (const name of ['POST /medical/v1/patient', 'workflow networkQuery', 'call lab', 'send webhook'])
+    expect(left['metrics of the gateway']).toContain(
+      'operation="createPatient"',
+    );
+    for (const name of [
+      'POST /medical/v1/patient',
+      'workflow networkQuery',
+      'call lab',
+      'send webhook',
+    ])
       expect(left.traces).toContain(name);
     expect(left.traces).toContain('error.type');
     expect(left['metrics of the worker']).toContain('process="worker"');
     expect(left['log simulator-requests.jsonl']).toContain('"status":403');
     expect(left['log received-webhooks.jsonl']).toContain('network-query.lab');
     expect(Object.keys(left)).toEqual(
-      expect.arrayContaining(['log postgres.log', 'log temporal.log', 'log worker.log', 'log receiver.log']),
+      expect.arrayContaining([
+        'log postgres.log',
+        'log temporal.log',
+        'log worker.log',
+        'log receiver.log',
+      ]),
     );
-    for (const text of Object.values(left)) expect(text.length).toBeGreaterThan(100);
+    for (const text of Object.values(left))
+      expect(text.length).toBeGreaterThan(100);
   });
 
   test('contains no name, birth date, number, address or id of a person, and no secret', () => {
@@ -210,9 +314,11 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
   });
 
   async function callbackTokens(): Promise<string[]> {
-    const attempts = await stack.rows<{ query_id: string; source: 'hie'; attempt: number }>(
-      'select query_id, source, attempt from network_query_attempt',
-    );
+    const attempts = await stack.rows<{
+      query_id: string;
+      source: 'hie';
+      attempt: number;
+    }>('select query_id, source, attempt from network_query_attempt');
     return attempts.map(({ query_id, source, attempt }) =>
       callbackToken(stack.secrets.linkSigningKey, query_id, source, attempt),
     );
@@ -236,13 +342,22 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
       const [patient] = await stack.rows<{ id: string }>(
         `select id from patient where external_id = '${sample(key).createBody.externalId}' and account_id = '${account.accountId}'`,
       );
-      const deleted = await callGateway(stack.connection, account, 'DELETE', `patient/${patient?.id}`);
+      const deleted = await callGateway(
+        stack.connection,
+        account,
+        'DELETE',
+        `patient/${patient?.id}`,
+      );
       expect(deleted.status).toBe(204);
     }
-    // What a caller puts into metadata is for the caller to choose: it is in the query's, too.
+    // What a caller puts into metadata is for the caller to choose: it is in
+    // the query's, too.
     const words = personalWords().filter((word) => word !== RECORD_NUMBER);
     await expect
-      .poll(async () => findWords(await decrypted(), words), { timeout: 240_000, interval: 2_000 })
+      .poll(async () => findWords(await decrypted(), words), {
+        timeout: 240_000,
+        interval: 2_000,
+      })
       .toEqual([]);
   });
 
@@ -255,16 +370,38 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
       connection: stack.temporal.connection,
       namespace: stack.connection.temporalNamespace,
     });
-    const memo = { name: planted, token, signed, header: `Bearer ${account.apiKey}` };
-    await plain.workflow.start('nobody', { workflowId: 'planted', taskQueue: 'nobody', memo });
+    const memo = {
+      name: planted,
+      token,
+      signed,
+      header: `Bearer ${account.apiKey}`,
+    };
+    await plain.workflow.start('nobody', {
+      workflowId: 'planted',
+      taskQueue: 'nobody',
+      memo,
+    });
     for (const name of Object.keys(await stack.logs()))
-      await appendFile(join(stack.dataDir, 'logs', name), `${JSON.stringify(memo)}\n`);
-    await writeFile(join(stack.dataDir, 'blobs', 'planted'), JSON.stringify(memo));
+      await appendFile(
+        join(stack.dataDir, 'logs', name),
+        `${JSON.stringify(memo)}\n`,
+      );
+    await writeFile(
+      join(stack.dataDir, 'blobs', 'planted'),
+      JSON.stringify(memo),
+    );
     const after = await leftBehind();
     const logs = Object.keys(after).filter((name) => /^log /.test(name));
-    for (const where of ['Temporal', "Temporal's database", 'blob store', ...logs]) {
+    for (const where of [
+      'Temporal',
+      "Temporal's database",
+      'blob store',
+      ...logs,
+    ]) {
       const text = after[where] ?? '';
-      expect(findWords(text, words), where).toEqual(expect.arrayContaining([planted, account.apiKey]));
+      expect(findWords(text, words), where).toEqual(
+        expect.arrayContaining([planted, account.apiKey]),
+      );
       expect(findWords(text, [token]), where).toEqual([token]);
       expect(text, where).toMatch(SIGNED_TOKEN);
       expect(text, where).toMatch(BEARER);
@@ -275,7 +412,9 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
       planted.toUpperCase(),
       encodeURIComponent(sample('keith-kiehn').fullName),
       Buffer.from(`{"dob":"${dob}"}`).toString('base64'),
-      JSON.stringify({ ssn: sample('keith-kiehn').createBody.personalIdentifiers[0]?.value }),
+      JSON.stringify({
+        ssn: sample('keith-kiehn').createBody.personalIdentifiers[0]?.value,
+      }),
     ])
       expect(findWords(`some ${form} text`, words), form).not.toEqual([]);
     expect(findWords('some other text', words)).toEqual([]);
@@ -286,9 +425,14 @@ describe('what a whole run leaves behind', { timeout: 240_000 }, () => {
 });
 
 async function readFolder(folder: string): Promise<string> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const entries = await readdir(folder, {
+    recursive: true,
+    withFileTypes: true,
+  });
   const files = entries.filter((entry) => entry.isFile());
-  const texts = files.map(({ parentPath, name }) => readFile(join(parentPath, name), 'latin1'));
+  const texts = files.map(({ parentPath, name }) =>
+    readFile(join(parentPath, name), 'latin1'),
+  );
   return (await Promise.all(texts)).join('\n');
 }
 
@@ -300,6 +444,7 @@ async function textOf(url: string): Promise<string> {
 const tokenOf = (url: string | undefined): string[] =>
   url === undefined
     ? []
-    : [...new URL(url).searchParams.values(), ...new URL(url).pathname.split('/')].filter(
-        (part) => part.length > 20 && !/^[0-9a-f-]{36}$/.test(part),
-      );
+    : [
+        ...new URL(url).searchParams.values(),
+        ...new URL(url).pathname.split('/'),
+      ].filter((part) => part.length > 20 && !/^[0-9a-f-]{36}$/.test(part));

@@ -57,11 +57,21 @@ interface Started {
 }
 
 function start(entry: string, env: Record<string, string>): Started {
-  const args = ['--report-on-signal', `--report-directory=${folder}`, 'run.mjs', `src/${entry}.ts`];
-  const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const args = [
+    '--report-on-signal',
+    `--report-directory=${folder}`,
+    'run.mjs',
+    `src/${entry}.ts`,
+  ];
+  const child = spawn(process.execPath, args, {
+    cwd: ROOT,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   children.push(child);
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk));
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => (output += chunk));
   return { child, output: () => output };
 }
 
@@ -70,8 +80,11 @@ async function reportOf(child: ChildProcess): Promise<string> {
   let report = '';
   await expect
     .poll(async () => {
-      const name = (await readdir(folder)).find((file) => file.includes(`.${child.pid}.`));
-      report = name === undefined ? '' : await readFile(join(folder, name), 'utf8');
+      const name = (await readdir(folder)).find((file) =>
+        file.includes(`.${child.pid}.`),
+      );
+      report =
+        name === undefined ? '' : await readFile(join(folder, name), 'utf8');
       return report.trimEnd().endsWith('}');
     })
     .toBe(true);
@@ -82,16 +95,24 @@ describe('a running process shows its secrets neither in its arguments, its log 
   test.each(['gateway', 'worker'])('%s', async (entry) => {
     const { child, output } = start(entry, environment());
     await expect
-      .poll(() => /is ready|listens|started|listening/.test(output()), { timeout: 240_000 })
+      .poll(() => /is ready|listens|started|listening/.test(output()), {
+        timeout: 240_000,
+      })
       .toBe(true);
     const report = await reportOf(child);
     expect(report).toContain('"javascriptStack"');
     const fromKeyRing = Buffer.alloc(32, MARK).toString('base64');
-    for (const secret of [MARK, fromKeyRing, new URL(database.databaseUrl).password])
+    for (const secret of [
+      MARK,
+      fromKeyRing,
+      new URL(database.databaseUrl).password,
+    ])
       for (const [where, text] of Object.entries({
         report,
         log: output(),
-        arguments: await readFile(`/proc/${child.pid}/cmdline`, 'utf8').catch(() => ''),
+        arguments: await readFile(`/proc/${child.pid}/cmdline`, 'utf8').catch(
+          () => '',
+        ),
       }))
         expect(text.includes(secret), `${secret} in the ${where}`).toBe(false);
     child.kill('SIGTERM');
@@ -101,16 +122,31 @@ describe('a running process shows its secrets neither in its arguments, its log 
 
 describe('a process that cannot start does not quote a secret', () => {
   test.each([
-    ['migrate', 'DATABASE_URL', `postgres://exchange:${MARK}@127.0.0.1:no-port/exchange`],
-    ['migrate', 'DATABASE_URL', `postgres://exchange:${MARK}@127.0.0.1:9/exchange`],
-    ['migrate', 'DATABASE_URL', `postgres://exchange:${MARK}@127.0.0.1/exchange?sslmode=require`],
+    [
+      'migrate',
+      'DATABASE_URL',
+      `postgres://exchange:${MARK}@127.0.0.1:no-port/exchange`,
+    ],
+    [
+      'migrate',
+      'DATABASE_URL',
+      `postgres://exchange:${MARK}@127.0.0.1:9/exchange`,
+    ],
+    [
+      'migrate',
+      'DATABASE_URL',
+      `postgres://exchange:${MARK}@127.0.0.1/exchange?sslmode=require`,
+    ],
     ['gateway', 'DATA_KEYS', `k1:${MARK}`],
     ['gateway', 'LINK_SIGNING_KEY', MARK],
     ['gateway', 'NOTIFICATION_SENDERS', `simulator ${MARK}`],
     ['gateway', 'TRUSTED_PROXIES', MARK],
   ])('%s: %s=%s', async (entry, name, value) => {
     const quiet = Object.fromEntries(
-      Object.entries(environment()).map(([key, text]) => [key, text.replaceAll(MARK, 'something-else')]),
+      Object.entries(environment()).map(([key, text]) => [
+        key,
+        text.replaceAll(MARK, 'something-else'),
+      ]),
     );
     const { child, output } = start(entry, { ...quiet, [name]: value });
     const [code] = await once(child, 'exit');

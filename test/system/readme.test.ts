@@ -10,13 +10,19 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type StarterRun, starter } from '../support/run-starter.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 
-/** README.md and docs/first-hour.md, followed line by line with the ids that earlier lines printed. */
+/**
+ * README.md and docs/first-hour.md, followed line by line with the ids that
+ * earlier lines printed.
+ */
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 let folder: string;
 let stack: TestStack;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'readme-'));
-  stack = await startTestStack({ dataDir: join(folder, 'data'), logLevel: 'warn' });
+  stack = await startTestStack({
+    dataDir: join(folder, 'data'),
+    logLevel: 'warn',
+  });
 });
 afterAll(async () => {
   await stack?.stop();
@@ -43,28 +49,45 @@ const PRINTED: [string, RegExp, RegExp][] = [
 ];
 const PARTIAL = 3;
 
-/** Runs the starter's lines one after the other. Those that match `partly` exit as partial, the others as done. */
-async function follow(lines: readonly string[], partly: RegExp): Promise<Map<string, StarterRun>> {
+/**
+ * Runs the starter's lines one after the other. Those that match `partly` exit
+ * as partial, the others as done.
+ */
+async function follow(
+  lines: readonly string[],
+  partly: RegExp,
+): Promise<Map<string, StarterRun>> {
   const ids = new Map<string, string>();
   const ran = new Map<string, StarterRun>();
   for (const line of lines) {
     const command = line.slice(STARTER.length);
-    const typed = [...ids].reduce((text, [name, id]) => text.replaceAll(name, id), command);
+    const typed = [...ids].reduce(
+      (text, [name, id]) => text.replaceAll(name, id),
+      command,
+    );
     expect(typed, 'no earlier line printed this id').not.toMatch(/<\w+>/);
-    const words = typed.split(' ').map((word) => word.replace(/^out\//, `${folder}/out/`));
+    const words = typed
+      .split(' ')
+      .map((word) => word.replace(/^out\//, `${folder}/out/`));
     const run = await starter([...words, '--data-dir', stack.dataDir]);
     ran.set(command, run);
     const ends = partly.test(command) ? PARTIAL : 0;
-    expect([command, run.exitCode], `${run.stdout}\n${run.stderr}`).toEqual([command, ends]);
+    expect([command, run.exitCode], `${run.stdout}\n${run.stderr}`).toEqual([
+      command,
+      ends,
+    ]);
     for (const [name, printer, pattern] of PRINTED) {
-      const id = printer.test(command) ? pattern.exec(run.stdout)?.[1] : undefined;
+      const id = printer.test(command)
+        ? pattern.exec(run.stdout)?.[1]
+        : undefined;
       if (id !== undefined) ids.set(name, id);
     }
   }
   return ran;
 }
 
-// First, as it is for a newcomer: a source that was never asked behaves differently.
+// First, as it is for a newcomer: a source that was never asked behaves
+// differently.
 test('the first hour leads from a form to a patient’s record, through a source that failed', async () => {
   const lines = await linesOf('docs/first-hour.md');
   const form = lines.indexOf('npm run form');
@@ -74,7 +97,10 @@ test('the first hour leads from a form to a patient’s record, through a source
   const address = await startForm();
   const filledIn = fieldsOf(await (await request(address)).body.text());
   for (const _sentTwice of [1, 2]) {
-    const answer = await request(address, { method: 'POST', body: filledIn.toString() });
+    const answer = await request(address, {
+      method: 'POST',
+      body: filledIn.toString(),
+    });
     expect(await answer.body.text()).toContain(lines[form + 1]);
   }
 
@@ -83,28 +109,45 @@ test('the first hour leads from a form to a patient’s record, through a source
 });
 
 test('each command of the README works with what the earlier ones printed', async () => {
-  const lines = (await linesOf('README.md')).filter((line) => line.startsWith(STARTER));
-  const ran = await follow(lines, /^(?:query <patientId> --sources hie,lab|status|bulk )/);
+  const lines = (await linesOf('README.md')).filter((line) =>
+    line.startsWith(STARTER),
+  );
+  const ran = await follow(
+    lines,
+    /^(?:query <patientId> --sources hie,lab|status|bulk )/,
+  );
   expect(ran.size).toBeGreaterThan(20);
 });
 
 /** Starts the example's form on the test's stack. Returns its address. */
 async function startForm(): Promise<string> {
-  const child = spawn(process.execPath, ['run.mjs', 'examples/own-form/form.ts'], {
-    cwd: ROOT,
-    env: { ...process.env, DATA_DIR: stack.dataDir, FORM_PORT: '0' },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const child = spawn(
+    process.execPath,
+    ['run.mjs', 'examples/own-form/form.ts'],
+    {
+      cwd: ROOT,
+      env: { ...process.env, DATA_DIR: stack.dataDir, FORM_PORT: '0' },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    },
+  );
   onTestFinished(() => void child.kill());
-  const [line] = (await once(createInterface(child.stdout), 'line')) as [string];
+  const [line] = (await once(createInterface(child.stdout), 'line')) as [
+    string,
+  ];
   return line.replace('The form: ', '');
 }
 
 /** The fields of a page's form as they are filled in. */
 function fieldsOf(page: string): URLSearchParams {
-  const inputs = [...page.matchAll(/<input name="(\w+)"[^>]* value="([^"]*)"/g)];
-  const chosen = [...page.matchAll(/<select name="(\w+)".*?value="(\w+)" selected/gs)];
+  const inputs = [
+    ...page.matchAll(/<input name="(\w+)"[^>]* value="([^"]*)"/g),
+  ];
+  const chosen = [
+    ...page.matchAll(/<select name="(\w+)".*?value="(\w+)" selected/gs),
+  ];
   return new URLSearchParams(
-    Object.fromEntries([...inputs, ...chosen].map(([, name = '', value = '']) => [name, value])),
+    Object.fromEntries(
+      [...inputs, ...chosen].map(([, name = '', value = '']) => [name, value]),
+    ),
   );
 }

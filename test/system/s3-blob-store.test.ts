@@ -12,23 +12,42 @@ import {
   ListObjectsV2Command,
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import {
+  afterAll,
+  beforeAll,
+  describe,
+  expect,
+  onTestFinished,
+  test,
+} from 'vitest';
 import { startTcpProxy } from '../../bench/soak/mixed/tcp-proxy.ts';
 import { ConfigError } from '../../src/config.ts';
 import { runAdmin } from '../../src/exchange/operations/admin/program.ts';
-import { type BlobStore, BlobStoreUnavailableError } from '../../src/shared/blobs/blob-store.ts';
+import {
+  type BlobStore,
+  BlobStoreUnavailableError,
+} from '../../src/shared/blobs/blob-store.ts';
 import { encryptedBlobStore } from '../../src/shared/blobs/encrypted-blob-store.ts';
-import { openBlobStore, openSealedStorage } from '../../src/shared/blobs/open-blob-store.ts';
+import {
+  openBlobStore,
+  openSealedStorage,
+} from '../../src/shared/blobs/open-blob-store.ts';
 import { openS3Bucket } from '../../src/shared/blobs/s3-bucket.ts';
 import { s3Storage } from '../../src/shared/blobs/s3-storage.ts';
 import { testBlobStore } from '../support/blob-store-contract.ts';
-import { findSeaweedFs, type S3Server, startSeaweedFs } from '../support/seaweedfs.ts';
+import {
+  findSeaweedFs,
+  type S3Server,
+  startSeaweedFs,
+} from '../support/seaweedfs.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 
 const found = await findSeaweedFs();
 const title =
-  'missing' in found ? `S3 blob store (skipped: no SeaweedFS, ${found.missing})` : 'S3 blob store';
+  'missing' in found
+    ? `S3 blob store (skipped: no SeaweedFS, ${found.missing})`
+    : 'S3 blob store';
 const MB = 1024 * 1024;
 
 describe.skipIf('missing' in found)(title, () => {
@@ -40,27 +59,35 @@ describe.skipIf('missing' in found)(title, () => {
   });
   afterAll(() => server?.close());
 
-  const addressOf = (endpoint = server.endpoint) => `s3://${Bucket}/some/prefix?endpoint=${endpoint}`;
+  const addressOf = (endpoint = server.endpoint) =>
+    `s3://${Bucket}/some/prefix?endpoint=${endpoint}`;
   const keyOf = (ref: string) => {
     const [kind, name = ''] = ref.split('/');
     return `some/prefix/${kind}/${name.slice(0, 2)}/${name}`;
   };
   const names = async () => {
-    const { Contents = [] } = await server.client.send(new ListObjectsV2Command({ Bucket }));
+    const { Contents = [] } = await server.client.send(
+      new ListObjectsV2Command({ Bucket }),
+    );
     return Contents.map(({ Key }) => Key ?? '');
   };
   const uploads = async () =>
-    (await server.client.send(new ListMultipartUploadsCommand({ Bucket }))).Uploads ?? [];
+    (await server.client.send(new ListMultipartUploadsCommand({ Bucket })))
+      .Uploads ?? [];
 
   testBlobStore({
     open: (keyRing) => openBlobStore(addressOf(), keyRing),
     names,
     async readRaw(ref) {
-      const { Body } = await server.client.send(new GetObjectCommand({ Bucket, Key: keyOf(ref) }));
+      const { Body } = await server.client.send(
+        new GetObjectCommand({ Bucket, Key: keyOf(ref) }),
+      );
       return Buffer.from((await Body?.transformToByteArray()) ?? []);
     },
     async writeRaw(ref, bytes) {
-      await server.client.send(new PutObjectCommand({ Bucket, Key: keyOf(ref), Body: bytes }));
+      await server.client.send(
+        new PutObjectCommand({ Bucket, Key: keyOf(ref), Body: bytes }),
+      );
     },
     // S3 states times in seconds.
     age: () => sleep(1_100),
@@ -70,7 +97,11 @@ describe.skipIf('missing' in found)(title, () => {
     const store = await openBlobStore(addressOf(), testKeyRing());
     const parts = Array.from({ length: 40 }, () => randomBytes(MB / 2 + 7));
     const whole = Buffer.concat(parts);
-    const { ref, sizeBytes } = await store.put('upload', Readable.from(parts), 'text/csv');
+    const { ref, sizeBytes } = await store.put(
+      'upload',
+      Readable.from(parts),
+      'text/csv',
+    );
     expect(sizeBytes).toBe(whole.length);
     expect((await store.read(ref)).equals(whole)).toBe(true);
     const range = await store.getRange(ref, 8 * MB - 100, 8 * MB + 100);
@@ -85,7 +116,9 @@ describe.skipIf('missing' in found)(title, () => {
       for (let count = 0; count < 20; count++) yield randomBytes(MB);
       throw new Error('the sender went away');
     })();
-    await expect(store.put('upload', broken, 'text/csv')).rejects.toThrow('went away');
+    await expect(store.put('upload', broken, 'text/csv')).rejects.toThrow(
+      'went away',
+    );
     expect(await names()).toEqual(before);
     expect(await uploads()).toEqual([]);
   });
@@ -98,9 +131,15 @@ describe.skipIf('missing' in found)(title, () => {
         yield Buffer.alloc(sizeBytes, fill);
       })();
     await storage.write(ref, bytes(5, 1));
-    await expect(storage.write(ref, bytes(5, 2))).rejects.toMatchObject({ name: 'PreconditionFailed' });
-    await expect(storage.write(ref, bytes(9 * MB, 2))).rejects.toMatchObject({ name: 'PreconditionFailed' });
-    expect(await storage.withSource(ref, ({ read }) => read(0, 10))).toEqual(Buffer.alloc(5, 1));
+    await expect(storage.write(ref, bytes(5, 2))).rejects.toMatchObject({
+      name: 'PreconditionFailed',
+    });
+    await expect(storage.write(ref, bytes(9 * MB, 2))).rejects.toMatchObject({
+      name: 'PreconditionFailed',
+    });
+    expect(await storage.withSource(ref, ({ read }) => read(0, 10))).toEqual(
+      Buffer.alloc(5, 1),
+    );
     await storage.delete(ref);
   });
 
@@ -118,31 +157,50 @@ describe.skipIf('missing' in found)(title, () => {
 
   test('a killed server loses no blob that was stored, and works on when it is back', async () => {
     const store = await openBlobStore(addressOf(), testKeyRing());
-    const { ref } = await store.put('document', Buffer.from('kept'), 'text/plain');
+    const { ref } = await store.put(
+      'document',
+      Buffer.from('kept'),
+      'text/plain',
+    );
     await server.kill();
     await expect(store.read(ref)).rejects.toThrow(BlobStoreUnavailableError);
-    await expect(store.put('document', Buffer.from('lost'), 'text/plain')).rejects.toThrow(
-      BlobStoreUnavailableError,
-    );
+    await expect(
+      store.put('document', Buffer.from('lost'), 'text/plain'),
+    ).rejects.toThrow(BlobStoreUnavailableError);
     await server.start();
     await expect.poll(() => store.read(ref).then(String, String)).toBe('kept');
     await expect
-      .poll(() => store.put('document', Buffer.from('new'), 'text/plain').then(() => 'stored', String))
+      .poll(() =>
+        store
+          .put('document', Buffer.from('new'), 'text/plain')
+          .then(() => 'stored', String),
+      )
       .toBe('stored');
   });
 
   /** A store that does not wait long, and what each of its methods comes to. */
   async function openImpatient(endpoint: string): Promise<BlobStore> {
-    const bucket = await openS3Bucket(new URL(addressOf(endpoint)), 'BLOB_STORE');
-    return encryptedBlobStore(s3Storage(bucket, { answerMs: 700, stalledAfterMs: 700 }), testKeyRing());
+    const bucket = await openS3Bucket(
+      new URL(addressOf(endpoint)),
+      'BLOB_STORE',
+    );
+    return encryptedBlobStore(
+      s3Storage(bucket, { answerMs: 700, stalledAfterMs: 700 }),
+      testKeyRing(),
+    );
   }
-  const attempts = (store: BlobStore, ref: string): Record<string, () => Promise<unknown>> => ({
+  const attempts = (
+    store: BlobStore,
+    ref: string,
+  ): Record<string, () => Promise<unknown>> => ({
     get: () => store.get(ref),
     read: () => store.read(ref),
     getRange: () => store.getRange(ref, 0, 3),
     delete: () => store.delete(ref),
-    'put of one part': () => store.put('document', Buffer.from('new'), 'text/plain'),
-    'put of many parts': () => store.put('upload', Readable.from([randomBytes(20 * MB)]), 'text/csv'),
+    'put of one part': () =>
+      store.put('document', Buffer.from('new'), 'text/plain'),
+    'put of many parts': () =>
+      store.put('upload', Readable.from([randomBytes(20 * MB)]), 'text/csv'),
   });
   async function expectOutage(store: BlobStore, ref: string): Promise<void> {
     for (const [name, attempt] of Object.entries(attempts(store, ref)))
@@ -155,11 +213,17 @@ describe.skipIf('missing' in found)(title, () => {
       const line = await startTcpProxy(Number(new URL(server.endpoint).port));
       onTestFinished(() => line.close());
       const store = await openImpatient(`http://127.0.0.1:${line.port}`);
-      const { ref } = await store.put('document', Buffer.from('kept'), 'text/plain');
+      const { ref } = await store.put(
+        'document',
+        Buffer.from('kept'),
+        'text/plain',
+      );
       line.set(state);
       await expectOutage(store, ref);
       line.set('open');
-      await expect.poll(() => store.read(ref).then(String, String)).toBe('kept');
+      await expect
+        .poll(() => store.read(ref).then(String, String))
+        .toBe('kept');
     },
   );
 
@@ -167,18 +231,31 @@ describe.skipIf('missing' in found)(title, () => {
     let status = 503;
     const stub = createHttpServer((request, reply) => {
       request.resume();
-      const code = { 403: 'AccessDenied', 500: 'InternalError', 503: 'SlowDown' }[status];
-      reply.writeHead(request.method === 'HEAD' ? 200 : status, { 'content-type': 'application/xml' });
-      reply.end(request.method === 'HEAD' ? '' : `<Error><Code>${code}</Code><Message>x</Message></Error>`);
+      const code = {
+        403: 'AccessDenied',
+        500: 'InternalError',
+        503: 'SlowDown',
+      }[status];
+      reply.writeHead(request.method === 'HEAD' ? 200 : status, {
+        'content-type': 'application/xml',
+      });
+      reply.end(
+        request.method === 'HEAD'
+          ? ''
+          : `<Error><Code>${code}</Code><Message>x</Message></Error>`,
+      );
     }).listen(0, '127.0.0.1');
     await once(stub, 'listening');
     onTestFinished(() => void stub.close());
     const endpoint = `http://127.0.0.1:${(stub.address() as AddressInfo).port}`;
     const store = await openBlobStore(addressOf(endpoint), testKeyRing());
     const ref = `document/${'0'.repeat(32)}`;
-    for (status of [503, 500]) await expect(store.read(ref)).rejects.toThrow(BlobStoreUnavailableError);
+    for (status of [503, 500])
+      await expect(store.read(ref)).rejects.toThrow(BlobStoreUnavailableError);
     status = 403;
-    await expect(store.read(ref)).rejects.toMatchObject({ name: 'AccessDenied' });
+    await expect(store.read(ref)).rejects.toMatchObject({
+      name: 'AccessDenied',
+    });
   });
 
   test('a blob whose storing was not answered is stored, once', async () => {
@@ -186,7 +263,11 @@ describe.skipIf('missing' in found)(title, () => {
     const store = await openBlobStore(addressOf(proxy.endpoint), testKeyRing());
     const before = await names();
     proxy.cutNextAnswer();
-    const { ref } = await store.put('document', Buffer.from('stored once'), 'text/plain');
+    const { ref } = await store.put(
+      'document',
+      Buffer.from('stored once'),
+      'text/plain',
+    );
     expect(String(await store.read(ref))).toBe('stored once');
     expect(await names()).toHaveLength(before.length + 1);
   });
@@ -204,7 +285,9 @@ describe.skipIf('missing' in found)(title, () => {
       yield Buffer.from('begun');
       throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' });
     })();
-    await expect(store.put('upload', broken, 'text/csv')).rejects.toThrow(/^aborted$/);
+    await expect(store.put('upload', broken, 'text/csv')).rejects.toThrow(
+      /^aborted$/,
+    );
   });
 
   test('an existing folder moves to the bucket by a command that was killed in the middle, and back', async () => {
@@ -213,14 +296,29 @@ describe.skipIf('missing' in found)(title, () => {
     const store = await openBlobStore(address, testKeyRing());
     const refs: string[] = [];
     for (let count = 0; count < 100; count++)
-      refs.push((await store.put('document', randomBytes(20_000), 'text/plain')).ref);
+      refs.push(
+        (await store.put('document', randomBytes(20_000), 'text/plain')).ref,
+      );
     const large = randomBytes(20 * MB);
     refs.push((await store.put('upload', large, 'text/csv')).ref);
     const to = `s3://${Bucket}/moved?endpoint=${server.endpoint}`;
-    const moved = async () => (await names()).filter((name) => name.startsWith('moved/')).length;
-    const copy = (from: string, there: string) => ['blobs', 'copy', '--from', from, '--to', there, '--json'];
+    const moved = async () =>
+      (await names()).filter((name) => name.startsWith('moved/')).length;
+    const copy = (from: string, there: string) => [
+      'blobs',
+      'copy',
+      '--from',
+      from,
+      '--to',
+      there,
+      '--json',
+    ];
 
-    const killed = spawn(process.execPath, ['run.mjs', 'src/admin.ts', ...copy(address, to)]);
+    const killed = spawn(process.execPath, [
+      'run.mjs',
+      'src/admin.ts',
+      ...copy(address, to),
+    ]);
     const ended = once(killed, 'exit');
     await expect.poll(moved).toBeGreaterThan(5);
     killed.kill('SIGKILL');
@@ -228,19 +326,34 @@ describe.skipIf('missing' in found)(title, () => {
     const before = await moved();
     expect(before).toBeLessThan(refs.length);
 
-    const run = async (...argv: string[]) => JSON.parse(await adminOutput(argv));
+    const run = async (...argv: string[]) =>
+      JSON.parse(await adminOutput(argv));
     const second = await run(...copy(address, to), '--verify');
-    expect(second).toMatchObject({ blobs: refs.length, present: before, different: 0, failed: 0 });
+    expect(second).toMatchObject({
+      blobs: refs.length,
+      present: before,
+      different: 0,
+      failed: 0,
+    });
     expect(second.copied).toBe(refs.length - before);
-    expect(await run(...copy(address, to))).toMatchObject({ copied: 0, present: refs.length });
+    expect(await run(...copy(address, to))).toMatchObject({
+      copied: 0,
+      present: refs.length,
+    });
     const there = await openBlobStore(to, testKeyRing());
-    for (const ref of refs) expect((await there.read(ref)).equals(await store.read(ref))).toBe(true);
+    for (const ref of refs)
+      expect((await there.read(ref)).equals(await store.read(ref))).toBe(true);
 
     const back = pathToFileURL(await makeTestFolder()).href;
-    expect(await run(...copy(to, back))).toMatchObject({ copied: refs.length, failed: 0 });
-    expect((await (await openBlobStore(back, testKeyRing())).read(refs.at(-1) ?? '')).equals(large)).toBe(
-      true,
-    );
+    expect(await run(...copy(to, back))).toMatchObject({
+      copied: refs.length,
+      failed: 0,
+    });
+    expect(
+      (
+        await (await openBlobStore(back, testKeyRing())).read(refs.at(-1) ?? '')
+      ).equals(large),
+    ).toBe(true);
   });
 
   test('an address that cannot work is refused when the store is opened', async () => {
@@ -249,12 +362,18 @@ describe.skipIf('missing' in found)(title, () => {
     await expect(open(`s3://no-such-bucket/x${there}`)).rejects.toThrow(
       new ConfigError('BLOB_STORE: there is no bucket "no-such-bucket"'),
     );
-    await expect(open(`s3://key:secret@${Bucket}/${there}`)).rejects.toThrow(/^BLOB_STORE: credentials/);
-    await expect(open(`s3://${Bucket}/?region=x`)).rejects.toThrow(/^BLOB_STORE: expected s3:/);
+    await expect(open(`s3://key:secret@${Bucket}/${there}`)).rejects.toThrow(
+      /^BLOB_STORE: credentials/,
+    );
+    await expect(open(`s3://${Bucket}/?region=x`)).rejects.toThrow(
+      /^BLOB_STORE: expected s3:/,
+    );
   });
 });
 
-/** Runs a command line of the CLI in this process, and returns what it prints. */
+/**
+ * Runs a command line of the CLI in this process, and returns what it prints.
+ */
 async function adminOutput(argv: readonly string[]): Promise<string> {
   const out: string[] = [];
   // Its progress, which a slow machine sees, and its errors.
@@ -268,17 +387,23 @@ async function adminOutput(argv: readonly string[]): Promise<string> {
   return out.join('');
 }
 
-/** Passes bytes through to a server, and cuts each connection after so many bytes of answers. */
-async function cuttingProxy(
-  target: string,
-): Promise<{ endpoint: string; cutAfter(bytes: number): void; cutNextAnswer(): void }> {
+/**
+ * Passes bytes through to a server, and cuts each connection after so many
+ * bytes of answers.
+ */
+async function cuttingProxy(target: string): Promise<{
+  endpoint: string;
+  cutAfter(bytes: number): void;
+  cutNextAnswer(): void;
+}> {
   let limit = Number.POSITIVE_INFINITY;
   let isOnce = false;
   const sockets = new Set<Socket>();
   const proxy = createServer((client) => {
     const upstream = connect(Number(new URL(target).port), '127.0.0.1');
     let passed = 0;
-    for (const socket of [client, upstream]) sockets.add(socket.on('error', () => undefined));
+    for (const socket of [client, upstream])
+      sockets.add(socket.on('error', () => undefined));
     client.pipe(upstream);
     upstream.on('data', (bytes: Buffer) => {
       passed += bytes.length;
@@ -297,7 +422,8 @@ async function cuttingProxy(
     proxy.close();
   });
   const address = proxy.address();
-  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const port =
+    typeof address === 'object' && address !== null ? address.port : 0;
   return {
     endpoint: `http://127.0.0.1:${port}`,
     cutAfter: (bytes) => {

@@ -18,14 +18,24 @@ test('npm run sbom lists every production dependency in CycloneDX, and marks tho
   };
   const [file = '', ...args] = scripts.sbom.split(' ');
   const stdio: StdioOptions = ['ignore', 'pipe', 'ignore'];
-  const output = execFileSync(file, args, { cwd: ROOT, encoding: 'utf8', stdio });
-  const { bomFormat, components } = JSON.parse(output) as { bomFormat: string; components: Component[] };
+  const output = execFileSync(file, args, {
+    cwd: ROOT,
+    encoding: 'utf8',
+    stdio,
+  });
+  const { bomFormat, components } = JSON.parse(output) as {
+    bomFormat: string;
+    components: Component[];
+  };
   expect(bomFormat).toBe('CycloneDX');
   const production = components.filter(
-    ({ properties = [] }) => !properties.some(({ name }) => name === 'cdx:npm:package:development'),
+    ({ properties = [] }) =>
+      !properties.some(({ name }) => name === 'cdx:npm:package:development'),
   );
   const names = new Set(production.map(({ name }) => name));
-  expect(Object.keys(dependencies).filter((name) => !names.has(name))).toEqual([]);
+  expect(Object.keys(dependencies).filter((name) => !names.has(name))).toEqual(
+    [],
+  );
   expect(names.has('vitest')).toBe(false);
   expect(components.map(({ name }) => name)).toContain('vitest');
 });

@@ -15,7 +15,10 @@ const credentials = {
 function start(environment: Record<string, string>) {
   const { PATH = '' } = process.env;
   const args = ['run.mjs', 'tools/simulator.ts'];
-  return spawn(process.execPath, args, { env: { PATH, ...environment }, stdio: ['ignore', 'pipe', 'pipe'] });
+  return spawn(process.execPath, args, {
+    env: { PATH, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
 }
 
 describe('the simulator as a process', () => {
@@ -29,7 +32,11 @@ describe('the simulator as a process', () => {
   });
 
   test('refuses to start without credentials for a source, and names what is missing', async () => {
-    const child = start({ ...credentials, LAB_BEARER_TOKEN: '', HIE_CLIENT_SECRET: '' });
+    const child = start({
+      ...credentials,
+      LAB_BEARER_TOKEN: '',
+      HIE_CLIENT_SECRET: '',
+    });
     let errors = '';
     child.stderr.on('data', (chunk) => {
       errors += chunk;

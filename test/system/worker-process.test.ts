@@ -6,9 +6,15 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { RECONCILE_LOOP_MESSAGES, type ReconcileLoopStatus } from '../../src/contract/reconcile-workflow.ts';
+import {
+  RECONCILE_LOOP_MESSAGES,
+  type ReconcileLoopStatus,
+} from '../../src/contract/reconcile-workflow.ts';
 import { RECONCILE_WORKFLOW_ID } from '../../src/contract/temporal.ts';
-import { createTemporalClient, type TemporalClient } from '../../src/temporal/client.ts';
+import {
+  createTemporalClient,
+  type TemporalClient,
+} from '../../src/temporal/client.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { TEST_DATA_KEYS, TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
@@ -34,7 +40,8 @@ describe('the worker as a process', () => {
       AUDIT_KEY: 'audit-key-of-the-tests-only',
       DATABASE_URL: (await createTestDatabase()).databaseUrl,
       BLOB_STORE: pathToFileURL(join(folder, 'blobs')).href,
-      ORCHESTRATOR_FILES: pathToFileURL(join(folder, 'orchestrator-files')).href,
+      ORCHESTRATOR_FILES: pathToFileURL(join(folder, 'orchestrator-files'))
+        .href,
       PUBLIC_BASE_URL: NOWHERE,
       EXCHANGE_BASE_URL: NOWHERE,
       HIE_BASE_URL: NOWHERE,
@@ -60,7 +67,8 @@ describe('the worker as a process', () => {
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     let output = '';
-    for (const stream of [child.stdout, child.stderr]) stream?.on('data', (chunk) => (output += chunk));
+    for (const stream of [child.stdout, child.stderr])
+      stream?.on('data', (chunk) => (output += chunk));
     return { child, output: () => output };
   }
   const readyInfo = async (child: ChildProcess): Promise<{ probes: string }> =>
@@ -69,14 +77,17 @@ describe('the worker as a process', () => {
   test('it serves every queue, keeps reconcile running with metrics, reports ready and ends cleanly', async () => {
     const { child, output } = start();
     const { probes } = await readyInfo(child);
-    await expect.poll(async () => (await request(`${probes}/ready`)).statusCode).toBe(200);
+    await expect
+      .poll(async () => (await request(`${probes}/ready`)).statusCode)
+      .toBe(200);
     const status = () =>
       temporal.workflow
         .getHandle(RECONCILE_WORKFLOW_ID)
         .query<ReconcileLoopStatus>(RECONCILE_LOOP_MESSAGES.status);
-    await expect
-      .poll(status, { timeout: 240_000 })
-      .toMatchObject({ intervalMs: 1_000, last: { kinds: {}, isBehind: false } });
+    await expect.poll(status, { timeout: 240_000 }).toMatchObject({
+      intervalMs: 1_000,
+      last: { kinds: {}, isBehind: false },
+    });
     expect(await (await request(`${probes}/metrics`)).body.text()).toMatch(
       /^reconcile_oldest_seconds\{kind="network queries",process="worker"\} 0$/m,
     );
@@ -110,9 +121,12 @@ describe('the worker as a process', () => {
   test.each([
     [{ WORKER_QUEUES: 'exchange lab' }, /^WORKER_QUEUES: unknown: lab/m],
     [{ LAB_BASE_URL: '' }, /^ {2}LAB_BASE_URL: is missing/m],
-  ])('a fault of the configuration is stated in plain words: %j', async (changes, message) => {
-    const { child, output } = start(changes);
-    expect((await once(child, 'close'))[0]).toBe(2);
-    expect(output()).toMatch(message);
-  });
+  ])(
+    'a fault of the configuration is stated in plain words: %j',
+    async (changes, message) => {
+      const { child, output } = start(changes);
+      expect((await once(child, 'close'))[0]).toBe(2);
+      expect(output()).toMatch(message);
+    },
+  );
 });

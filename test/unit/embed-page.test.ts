@@ -7,7 +7,13 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 test.each(['embed', 'health-links'])(
   'the modules of the page of %s, which are served as they are written, have no type errors',
   (room) => {
-    const args = ['node_modules/typescript/bin/tsc', '-p', `src/exchange/delivery/${room}/page`];
-    expect(execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' })).toBe('');
+    const args = [
+      'node_modules/typescript/bin/tsc',
+      '-p',
+      `src/exchange/delivery/${room}/page`,
+    ];
+    expect(
+      execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' }),
+    ).toBe('');
   },
 );

@@ -16,21 +16,39 @@ const query = (status: QueryProgress['status']): QueryProgress => ({
   sources: [],
 });
 
-const found = (...queries: QueryProgress[]) => ({ queries, total: queries.length });
+const found = (...queries: QueryProgress[]) => ({
+  queries,
+  total: queries.length,
+});
 
 /** What a watcher hears until the stream ends. */
-async function hear(options: Partial<WatchOptions> & Pick<WatchOptions, 'read'>): Promise<string[]> {
+async function hear(
+  options: Partial<WatchOptions> & Pick<WatchOptions, 'read'>,
+): Promise<string[]> {
   const heard: string[] = [];
   const { signal } = new AbortController();
   const pollMs = { running: 1, idle: 1 };
-  for await (const text of watchQueries({ isGood: async () => true, signal, pollMs, ...options }))
-    heard.push(text.replace(/\n.*/s, '').replace('event: ', '') + (/"reason":"(\w+)"/.exec(text)?.[1] ?? ''));
+  for await (const text of watchQueries({
+    isGood: async () => true,
+    signal,
+    pollMs,
+    ...options,
+  }))
+    heard.push(
+      text.replace(/\n.*/s, '').replace('event: ', '') +
+        (/"reason":"(\w+)"/.exec(text)?.[1] ?? ''),
+    );
   return heard;
 }
 
 describe('the events of the embedded page', () => {
   test('tell what changed, once, and end when the patient is gone', async () => {
-    const seen = [found(query('running')), found(query('running')), found(query('completed')), undefined];
+    const seen = [
+      found(query('running')),
+      found(query('running')),
+      found(query('completed')),
+      undefined,
+    ];
     expect(await hear({ read: async () => seen.shift() })).toEqual([
       'session',
       'queries',
@@ -46,17 +64,17 @@ describe('the events of the embedded page', () => {
       looks += 1;
       return found();
     };
-    expect(await hear({ read, isGood: async () => good.shift() ?? false })).toEqual([
-      'session',
-      'queries',
-      'endrevoked',
-    ]);
+    expect(
+      await hear({ read, isGood: async () => good.shift() ?? false }),
+    ).toEqual(['session', 'queries', 'endrevoked']);
     expect(looks).toBe(1);
   });
 
   test('end with the token, and after a while by themselves', async () => {
     const read = async () => found(query('running'));
-    expect((await hear({ read, expiresAt: new Date(Date.now() + 5) })).at(-1)).toBe('endexpired');
+    expect(
+      (await hear({ read, expiresAt: new Date(Date.now() + 5) })).at(-1),
+    ).toBe('endexpired');
     expect((await hear({ read, lifetimeMs: 5 })).at(-1)).toBe('endrenew');
   });
 
@@ -66,7 +84,10 @@ describe('the events of the embedded page', () => {
       listener.abort();
       return found();
     };
-    expect(await hear({ read, signal: listener.signal })).toEqual(['session', 'queries']);
+    expect(await hear({ read, signal: listener.signal })).toEqual([
+      'session',
+      'queries',
+    ]);
   });
 });
 
@@ -96,25 +117,45 @@ describe('permits for streams', () => {
 });
 
 describe('the progress of a query', () => {
-  const attempt = { attempt: 1, run: 0, willRetry: false, startedAt: new Date(0), resources: 0 };
+  const attempt = {
+    attempt: 1,
+    run: 0,
+    willRetry: false,
+    startedAt: new Date(0),
+    resources: 0,
+  };
   const view = (...attempts: QueryView['attempts']): QueryView => ({
-    ...{ requestId: '1', patientId: '2', status: 'failed', startedAt: new Date(0), metadata: null },
-    ...{ externalId: null, attempts, errors: [] },
+    requestId: '1',
+    patientId: '2',
+    status: 'failed',
+    startedAt: new Date(0),
+    metadata: null,
+    externalId: null,
+    attempts,
+    errors: [],
   });
   const failed = { ...attempt, status: 'failed' as const };
 
   test('tells what was cancelled from what failed, and what is due again', () => {
-    const cancelled = { ...failed, source: 'hie' as const, reason: 'Cancelled on request' };
+    const cancelled = {
+      ...failed,
+      source: 'hie' as const,
+      reason: 'Cancelled on request',
+    };
     expect(queryProgress(view(cancelled))).toMatchObject({
       status: 'cancelled',
       sources: [{ status: 'cancelled' }],
     });
-    const both = queryProgress(view(cancelled, { ...failed, source: 'lab', reason: 'No answer' }));
+    const both = queryProgress(
+      view(cancelled, { ...failed, source: 'lab', reason: 'No answer' }),
+    );
     expect([both.status, both.sources.map(({ status }) => status)]).toEqual([
       'failed',
       ['cancelled', 'failed'],
     ]);
-    const again = queryProgress(view({ ...failed, source: 'lab', willRetry: true }));
+    const again = queryProgress(
+      view({ ...failed, source: 'lab', willRetry: true }),
+    );
     expect(again.sources[0]?.status).toBe('waiting');
   });
 });
@@ -122,7 +163,11 @@ describe('the progress of a query', () => {
 describe('the policy of the embedded page', () => {
   test('names the origins given, and nothing that is none', () => {
     expect(pagePolicy([])).toContain("frame-ancestors 'none'");
-    const policy = pagePolicy(['https://ehr.example.org', "https://x; script-src 'unsafe-inline'", '*']);
+    const policy = pagePolicy([
+      'https://ehr.example.org',
+      "https://x; script-src 'unsafe-inline'",
+      '*',
+    ]);
     expect(policy).toContain('frame-ancestors https://ehr.example.org;');
     expect(policy).not.toContain('unsafe');
   });

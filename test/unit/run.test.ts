@@ -36,7 +36,8 @@ console.log(JSON.stringify({
 /** A project with one program, as it lies where run.mjs does. */
 async function project(folder = ''): Promise<string> {
   const root = join(await realpath(await makeTestFolder()), folder);
-  for (const part of ['src/parts', 'tools']) await mkdir(join(root, part), { recursive: true });
+  for (const part of ['src/parts', 'tools'])
+    await mkdir(join(root, part), { recursive: true });
   for (const file of ['run.mjs', 'tsconfig.json', 'package.json'])
     await cp(join(ROOT, file), join(root, file));
   await symlink(join(ROOT, 'node_modules'), join(root, 'node_modules'));
@@ -69,7 +70,9 @@ const said = ({ stdout, stderr }: Run) => {
   return JSON.parse(stdout);
 };
 const builds = async (root: string) =>
-  (await readdir(join(root, '.cache/programs'))).filter((name) => /^[0-9a-f]{32}$/.test(name));
+  (await readdir(join(root, '.cache/programs'))).filter((name) =>
+    /^[0-9a-f]{32}$/.test(name),
+  );
 
 describe('run.mjs', () => {
   test.each(['', 'Ünsere Daten – 試験/a clone'])(
@@ -104,13 +107,18 @@ describe('run.mjs', () => {
     expect(said(await run(root, 'src/program.ts')).said).toBe('hello');
     // What was compiled for the first contents is used again.
     expect(await builds(root)).toHaveLength(2);
-    await writeFile(join(root, 'src/second.ts'), 'console.log(\'"second"\');\n');
+    await writeFile(
+      join(root, 'src/second.ts'),
+      'console.log(\'"second"\');\n',
+    );
     expect(said(await run(root, 'src/second.ts'))).toBe('second');
   });
 
   test('several first starts at once all run, and leave one build', async () => {
     const root = await project();
-    const ends = await Promise.all(Array.from({ length: 4 }, () => run(root, 'src/program.ts')));
+    const ends = await Promise.all(
+      Array.from({ length: 4 }, () => run(root, 'src/program.ts')),
+    );
     expect(ends.map((end) => said(end).said)).toEqual(Array(4).fill('hello'));
     expect(new Set(await readdir(join(root, '.cache/programs')))).toEqual(
       new Set([...(await builds(root)), 'all.json']),
@@ -129,8 +137,13 @@ describe('run.mjs', () => {
     const root = await project();
     await writeFile(join(root, '.cache'), 'a file where the folder would be');
     const end = await run(root, 'src/program.ts', 'word');
-    expect(said(end)).toMatchObject({ said: 'hello', argv: [join(root, 'src/program.ts'), 'word'] });
-    expect(end.stderr).toMatch(/^Compiled programs cannot be kept in .* \(E\w+: .+\): .*\n$/);
+    expect(said(end)).toMatchObject({
+      said: 'hello',
+      argv: [join(root, 'src/program.ts'), 'word'],
+    });
+    expect(end.stderr).toMatch(
+      /^Compiled programs cannot be kept in .* \(E\w+: .+\): .*\n$/,
+    );
   });
 
   test('a package of ES modules is compiled in, and a package within it is its own, not that of the same name beside it', async () => {
@@ -138,7 +151,10 @@ describe('run.mjs', () => {
     await rm(join(root, 'node_modules'));
     await mkdir(join(root, 'node_modules'));
     for (const name of await readdir(join(ROOT, 'node_modules')))
-      await symlink(join(ROOT, 'node_modules', name), join(root, 'node_modules', name));
+      await symlink(
+        join(ROOT, 'node_modules', name),
+        join(root, 'node_modules', name),
+      );
     const write = async (name: string, type: string, code: string) => {
       await mkdir(join(root, 'node_modules', name), { recursive: true });
       await writeFile(
@@ -152,8 +168,16 @@ describe('run.mjs', () => {
       'module',
       "import inner from 'inner-of-test';\nexport const said = 'outer with '.concat(inner);\n",
     );
-    await write('inner-of-test', 'commonjs', "module.exports = 'the one beside';\n");
-    await write('outer-of-test/node_modules/inner-of-test', 'commonjs', "module.exports = 'its own';\n");
+    await write(
+      'inner-of-test',
+      'commonjs',
+      "module.exports = 'the one beside';\n",
+    );
+    await write(
+      'outer-of-test/node_modules/inner-of-test',
+      'commonjs',
+      "module.exports = 'its own';\n",
+    );
     await writeFile(
       join(root, 'src/program.ts'),
       "import inner from 'inner-of-test';\nimport { said } from 'outer-of-test';\nconsole.log(JSON.stringify([inner, said]));\n",
@@ -161,17 +185,25 @@ describe('run.mjs', () => {
     const end = await run(root, 'src/program.ts');
     expect(said(end)).toEqual(['the one beside', 'outer with its own']);
     // Compiled in: it is not looked for any more.
-    await writeFile(join(root, 'node_modules/outer-of-test/index.js'), 'throw new Error();\n');
+    await writeFile(
+      join(root, 'node_modules/outer-of-test/index.js'),
+      'throw new Error();\n',
+    );
     expect(said(await run(root, 'src/program.ts'))).toEqual(said(end));
   });
 
   test('code that does not compile is named with its line, and the build before does not run instead', async () => {
     const root = await project();
     await run(root, 'src/program.ts');
-    await writeFile(join(root, 'src/parts/greeting.ts'), 'export const greeting = ;\n');
+    await writeFile(
+      join(root, 'src/parts/greeting.ts'),
+      'export const greeting = ;\n',
+    );
     const { code, stdout, stderr } = await run(root, 'src/program.ts');
     expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
-    expect(stderr).toMatch(/src\/program\.ts does not compile: src\/parts\/greeting\.ts:1: /);
+    expect(stderr).toMatch(
+      /src\/program\.ts does not compile: src\/parts\/greeting\.ts:1: /,
+    );
   });
 
   test.each([

@@ -13,7 +13,10 @@ import { eventually } from './network-query-environment.ts';
 
 /** By the content of the file. */
 const plans: Record<string, FilePlan> = {};
-/** Requests whose row is written a second late when they are resumed, as in a busy database. */
+/**
+ * Requests whose row is written a second late when they are resumed, as in a
+ * busy database.
+ */
 const resumedLate = new Set<string>();
 /** The same when they are paused. */
 const pausedLate = new Set<string>();
@@ -24,7 +27,8 @@ beforeAll(async () => {
     (activities) => ({
       ...activities,
       async setBulkPaused(step) {
-        if ((step.paused ? pausedLate : resumedLate).has(step.requestId)) await delay(1_000);
+        if ((step.paused ? pausedLate : resumedLate).has(step.requestId))
+          await delay(1_000);
         await activities.setBulkPaused(step);
       },
     }),
@@ -32,10 +36,16 @@ beforeAll(async () => {
 });
 afterAll(() => exchange.close());
 
-const resultOf = (requestId: string): Promise<BulkCreateProgress> => exchange.handle(requestId).result();
-const statusesTold = (requestId: string) => exchange.told(requestId).map(({ status }) => status);
+const resultOf = (requestId: string): Promise<BulkCreateProgress> =>
+  exchange.handle(requestId).result();
+const statusesTold = (requestId: string) =>
+  exchange.told(requestId).map(({ status }) => status);
 const toldInTheEnd = (requestId: string, statuses: string[]) =>
-  eventually(() => JSON.stringify(statusesTold(requestId).sort()) === JSON.stringify([...statuses].sort()));
+  eventually(
+    () =>
+      JSON.stringify(statusesTold(requestId).sort()) ===
+      JSON.stringify([...statuses].sort()),
+  );
 
 /** A file whose chunks after the first wait until the test lets them go on. */
 function heldFile(name: string, chunks = 3) {
@@ -68,10 +78,17 @@ describe('a bulk create', () => {
       counts: { rows: 30, handled: 30, created: 27, updated: 0, failed: 3 },
     });
     const row = await exchange.row(requestId);
-    expect(row).toMatchObject({ status: 'completed', result: { contentType: 'text/csv' } });
+    expect(row).toMatchObject({
+      status: 'completed',
+      result: { contentType: 'text/csv' },
+    });
     await toldInTheEnd(requestId, ['completed', 'processing']);
-    const [completed] = exchange.told(requestId).filter(({ status }) => status === 'completed');
-    expect(completed).toMatchObject({ result: expect.stringContaining(requestId) });
+    const [completed] = exchange
+      .told(requestId)
+      .filter(({ status }) => status === 'completed');
+    expect(completed).toMatchObject({
+      result: expect.stringContaining(requestId),
+    });
     expect(await exchange.hasSweep(requestId)).toBe(true);
     const { historyLength } = await exchange.handle(requestId).describe();
     expect(historyLength).toBeLessThan(60);
@@ -92,18 +109,21 @@ describe('a bulk create', () => {
     await exchange.upload(requestId, csv);
     expect(await resultOf(requestId)).toMatchObject({ state: 'completed' });
     const { counts, result } = await exchange.row(requestId);
-    expect(counts).toEqual({ rows: 5, handled: 5, created: 3, updated: 1, failed: 1 });
+    expect(counts).toEqual({
+      rows: 5,
+      handled: 5,
+      created: 3,
+      updated: 1,
+      failed: 1,
+    });
     const lines = String(await exchange.blobs.read(result?.ref ?? ''))
       .trim()
       .split(/\r?\n/);
-    expect(lines.map((line) => /\b(created|updated|failed|status)\b/.exec(line)?.[0])).toEqual([
-      'status',
-      'created',
-      'failed',
-      'created',
-      'updated',
-      'created',
-    ]);
+    expect(
+      lines.map(
+        (line) => /\b(created|updated|failed|status)\b/.exec(line)?.[0],
+      ),
+    ).toEqual(['status', 'created', 'failed', 'created', 'updated', 'created']);
     expect(lines[4]).toContain(/[0-9a-f-]{36}/.exec(lines[1] ?? '')?.[0]);
   });
 
@@ -119,8 +139,14 @@ describe('a bulk create', () => {
     plans.bad = { refuse: 'line 1: the column lastName is missing' };
     const requestId = await exchange.start();
     await exchange.upload(requestId, 'bad');
-    expect(await resultOf(requestId)).toMatchObject({ state: 'failed', reason: plans.bad.refuse });
-    expect(await exchange.row(requestId)).toMatchObject({ status: 'failed', reason: plans.bad.refuse });
+    expect(await resultOf(requestId)).toMatchObject({
+      state: 'failed',
+      reason: plans.bad.refuse,
+    });
+    expect(await exchange.row(requestId)).toMatchObject({
+      status: 'failed',
+      reason: plans.bad.refuse,
+    });
     await toldInTheEnd(requestId, ['failed', 'processing']);
     expect(exchange.told(requestId)).toContainEqual({
       requestId,
@@ -149,7 +175,10 @@ describe('a bulk create', () => {
     };
     const requestId = await exchange.start();
     await exchange.upload(requestId, 'faulty');
-    expect(await resultOf(requestId)).toMatchObject({ state: 'completed', counts: { handled: 20 } });
+    expect(await resultOf(requestId)).toMatchObject({
+      state: 'completed',
+      counts: { handled: 20 },
+    });
   });
 
   test('without a file in time is expired, and nobody is told', async () => {
@@ -170,17 +199,32 @@ describe('steering a bulk create', () => {
     );
     await exchange.upload(requestId, 'paused');
     await atGate;
-    await expect(service.resumeBulkCreate(accountId, requestId)).rejects.toThrow('is not paused');
-    expect(await service.pauseBulkCreate(accountId, requestId)).toMatchObject({ paused: true });
+    await expect(
+      service.resumeBulkCreate(accountId, requestId),
+    ).rejects.toThrow('is not paused');
+    expect(await service.pauseBulkCreate(accountId, requestId)).toMatchObject({
+      paused: true,
+    });
     release();
-    await eventually(async () => (await exchange.row(requestId)).counts.handled === 20);
-    await expect(service.pauseBulkCreate(accountId, requestId)).rejects.toThrow('is already paused');
-    const state = await exchange.handle(requestId).query<BulkCreateProgress>('status');
+    await eventually(
+      async () => (await exchange.row(requestId)).counts.handled === 20,
+    );
+    await expect(service.pauseBulkCreate(accountId, requestId)).rejects.toThrow(
+      'is already paused',
+    );
+    const state = await exchange
+      .handle(requestId)
+      .query<BulkCreateProgress>('status');
     expect(state.state).toBe('paused');
     const { activeMs } = await exchange.row(requestId);
     expect((await exchange.row(requestId)).activeMs).toBe(activeMs);
-    expect(await service.resumeBulkCreate(accountId, requestId)).toMatchObject({ paused: false });
-    expect(await resultOf(requestId)).toMatchObject({ state: 'completed', counts: { handled: 30 } });
+    expect(await service.resumeBulkCreate(accountId, requestId)).toMatchObject({
+      paused: false,
+    });
+    expect(await resultOf(requestId)).toMatchObject({
+      state: 'completed',
+      counts: { handled: 30 },
+    });
   });
 
   test('resumed, it processes no rows before its row says so, and does not pause again', async () => {
@@ -191,10 +235,14 @@ describe('steering a bulk create', () => {
     await atGate;
     await service.pauseBulkCreate(accountId, requestId);
     release();
-    await eventually(async () => (await exchange.row(requestId)).counts.handled === 20);
+    await eventually(
+      async () => (await exchange.row(requestId)).counts.handled === 20,
+    );
     resumedLate.add(requestId);
     await service.resumeBulkCreate(accountId, requestId);
-    await eventually(async () => (await exchange.row(requestId)).status === 'completed');
+    await eventually(
+      async () => (await exchange.row(requestId)).status === 'completed',
+    );
   });
 
   test('a resume follows a pause that is not confirmed yet, so that nothing stays paused', async () => {
@@ -206,9 +254,12 @@ describe('steering a bulk create', () => {
     pausedLate.add(requestId);
     const pausing = service.pauseBulkCreate(accountId, requestId);
     await eventually(
-      async () => (await exchange.handle(requestId).query<BulkCreateProgress>('status')).state === 'paused',
+      async () =>
+        (await exchange.handle(requestId).query<BulkCreateProgress>('status'))
+          .state === 'paused',
     );
-    // It may be answered that nothing was paused, as the row said; what counts is what comes of it.
+    // It may be answered that nothing was paused, as the row said; what counts
+    // is what comes of it.
     await service.resumeBulkCreate(accountId, requestId).catch(() => undefined);
     await pausing;
     expect(await exchange.row(requestId)).toMatchObject({ paused: false });
@@ -221,7 +272,9 @@ describe('steering a bulk create', () => {
     const requestId = await exchange.start({ launch: false });
     await exchange.upload(requestId, 'good', false);
     await exchange.change(requestId, sql`paused = true`);
-    expect(await service.resumeBulkCreate(accountId, requestId)).toMatchObject({ paused: false });
+    expect(await service.resumeBulkCreate(accountId, requestId)).toMatchObject({
+      paused: false,
+    });
     service.announceUpload(accountId, requestId);
     expect(await resultOf(requestId)).toMatchObject({ state: 'completed' });
   });
@@ -233,20 +286,35 @@ describe('steering a bulk create', () => {
     await exchange.upload(requestId, 'cancelled');
     await atGate;
     const cancelled = await service.cancelBulkCreate(accountId, requestId);
-    expect(cancelled).toMatchObject({ status: 'failed', reason: 'cancelled', counts: { handled: 10 } });
+    expect(cancelled).toMatchObject({
+      status: 'failed',
+      reason: 'cancelled',
+      counts: { handled: 10 },
+    });
     release();
-    expect(await resultOf(requestId)).toMatchObject({ state: 'failed', reason: 'cancelled' });
+    expect(await resultOf(requestId)).toMatchObject({
+      state: 'failed',
+      reason: 'cancelled',
+    });
     await toldInTheEnd(requestId, ['failed', 'processing']);
     expect(await exchange.hasSweep(requestId)).toBe(false);
-    await expect(service.cancelBulkCreate(accountId, requestId)).rejects.toThrow('has ended (failed)');
-    await expect(service.pauseBulkCreate(accountId, requestId)).rejects.toThrow('has ended (failed)');
+    await expect(
+      service.cancelBulkCreate(accountId, requestId),
+    ).rejects.toThrow('has ended (failed)');
+    await expect(service.pauseBulkCreate(accountId, requestId)).rejects.toThrow(
+      'has ended (failed)',
+    );
   });
 
   test('cancelled while it waits or is paused, it ends too, and its URL takes nothing', async () => {
     const { accountId, service } = exchange;
     const waiting = await exchange.start({ launch: false });
-    expect(await service.cancelBulkCreate(accountId, waiting)).toMatchObject({ status: 'failed' });
-    await expect(exchange.upload(waiting, 'good')).rejects.toMatchObject({ status: 410 });
+    expect(await service.cancelBulkCreate(accountId, waiting)).toMatchObject({
+      status: 'failed',
+    });
+    await expect(exchange.upload(waiting, 'good')).rejects.toMatchObject({
+      status: 410,
+    });
 
     const { release, atGate } = heldFile('paused, then cancelled');
     const paused = await exchange.start();
@@ -258,7 +326,10 @@ describe('steering a bulk create', () => {
       status: 'failed',
       paused: false,
     });
-    expect(await resultOf(paused)).toMatchObject({ state: 'failed', reason: 'cancelled' });
+    expect(await resultOf(paused)).toMatchObject({
+      state: 'failed',
+      reason: 'cancelled',
+    });
   });
 
   test('cancelled by an operator in Temporal, the request has ended and says so', async () => {
@@ -271,7 +342,8 @@ describe('steering a bulk create', () => {
     await expect(resultOf(requestId)).rejects.toThrow();
     expect(await exchange.row(requestId)).toMatchObject({
       status: 'failed',
-      reason: 'An operator cancelled the request; start a new bulk create and upload the file again',
+      reason:
+        'An operator cancelled the request; start a new bulk create and upload the file again',
     });
   });
 });
@@ -284,7 +356,10 @@ describe('what a crash or an operator leaves behind', () => {
     const told = await exchange.start();
     await exchange.upload(told, 'never told', false);
     const ago = sql`created_at = now() - interval '1 minute', uploaded_at = now() - interval '1 minute'`;
-    await Promise.all([exchange.change(requestId, ago), exchange.change(told, ago)]);
+    await Promise.all([
+      exchange.change(requestId, ago),
+      exchange.change(told, ago),
+    ]);
     expect((await exchange.reconcile()).taken).toBeGreaterThanOrEqual(2);
     expect((await resultOf(requestId)).state).toBe('completed');
     expect((await resultOf(told)).state).toBe('completed');
@@ -293,7 +368,10 @@ describe('what a crash or an operator leaves behind', () => {
   test('a request whose workflow was terminated has failed', async () => {
     const requestId = await exchange.start();
     await exchange.handle(requestId).terminate();
-    await exchange.change(requestId, sql`workflow_started_at = now() - interval '1 hour'`);
+    await exchange.change(
+      requestId,
+      sql`workflow_started_at = now() - interval '1 hour'`,
+    );
     await exchange.reconcile();
     expect(await exchange.row(requestId)).toMatchObject({ status: 'failed' });
     await toldInTheEnd(requestId, ['failed']);
@@ -313,19 +391,27 @@ describe('what a crash or an operator leaves behind', () => {
 
     expect((await exchange.handle(requestId).describe()).runId).not.toBe(runId);
     expect((await resultOf(requestId)).state).toBe('completed');
-    expect(await exchange.row(requestId)).toMatchObject({ status: 'completed' });
+    expect(await exchange.row(requestId)).toMatchObject({
+      status: 'completed',
+    });
   });
 
   test('a paused request whose workflow is started anew stays paused without processing, until it is resumed', async () => {
     plans['paused before'] = { chunks: 3 };
     const requestId = await exchange.start({ launch: false });
     await exchange.upload(requestId, 'paused before', false);
-    await exchange.change(requestId, sql`paused = true, created_at = now() - interval '1 hour'`);
+    await exchange.change(
+      requestId,
+      sql`paused = true, created_at = now() - interval '1 hour'`,
+    );
     await exchange.reconcile();
     await expect
-      .poll(() => exchange.handle(requestId).query<BulkCreateProgress>('status'))
+      .poll(() =>
+        exchange.handle(requestId).query<BulkCreateProgress>('status'),
+      )
       .toMatchObject({ state: 'paused' });
-    const events = async () => (await exchange.handle(requestId).fetchHistory()).events?.length;
+    const events = async () =>
+      (await exchange.handle(requestId).fetchHistory()).events?.length;
     const before = await events();
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     expect(await events()).toBe(before);
@@ -343,7 +429,9 @@ describe('what a crash or an operator leaves behind', () => {
     expect((await exchange.reconcile()).uploadsDeleted).toBe(0);
     await exchange.change(requestId, sql`ended_at = now() - interval '8 days'`);
     expect((await exchange.reconcile()).uploadsDeleted).toBe(1);
-    await expect(exchange.blobs.read(upload?.ref ?? '')).rejects.toThrow('There is no blob');
+    await expect(exchange.blobs.read(upload?.ref ?? '')).rejects.toThrow(
+      'There is no blob',
+    );
     await expect(exchange.blobs.read(part)).rejects.toThrow('There is no blob');
     expect((await exchange.row(requestId)).upload).toEqual(upload);
     expect((await exchange.reconcile()).uploadsDeleted).toBe(0);

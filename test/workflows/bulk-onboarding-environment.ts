@@ -10,7 +10,11 @@ import {
   type BulkResult,
   DEFAULT_BULK_TIMING,
 } from '../../src/contract/bulk-onboarding.ts';
-import { bulkOnboardingWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import {
+  bulkOnboardingWorkflowId,
+  TASK_QUEUES,
+  WORKFLOW_TYPES,
+} from '../../src/contract/temporal.ts';
 import type { BulkState } from '../../src/workflows/orchestrator/bulk-onboarding/bulk-onboarding.ts';
 import type { OnboardingEnvironment } from '../support/patient-onboarding-environment.ts';
 
@@ -24,16 +28,26 @@ const ref = (name: string) => ({
   contentType: 'text/csv',
 });
 
-/** What differs from the usual input; what `timing` leaves out is the default. */
+/**
+ * What differs from the usual input; what `timing` leaves out is the default.
+ */
 export type BulkChanges = Partial<Omit<BulkOnboardingInput, 'timing'>> & {
   timing?: Partial<BulkOnboardingTiming>;
 };
 
-export const bulkInput = ({ timing, ...overrides }: BulkChanges = {}): BulkOnboardingInput => ({
+export const bulkInput = ({
+  timing,
+  ...overrides
+}: BulkChanges = {}): BulkOnboardingInput => ({
   exchange: { credentialRef: 'api-key' },
   facilityId: 'facility-1',
   dryRun: false,
-  file: { ref: 'upload/file', sha256: 'f1', sizeBytes: 2_000, contentType: 'text/csv' },
+  file: {
+    ref: 'upload/file',
+    sha256: 'f1',
+    sizeBytes: 2_000,
+    contentType: 'text/csv',
+  },
   rows: 20,
   timing: { ...DEFAULT_BULK_TIMING, ...timing },
   ...overrides,
@@ -57,7 +71,10 @@ export const answer = (
   ...more,
 });
 
-/** An exchange that never gets ready, and never refuses anything; notes what it is asked. */
+/**
+ * An exchange that never gets ready, and never refuses anything; notes what it
+ * is asked.
+ */
 export function slowExchange(activities: BulkActivities = {}) {
   const calls: string[] = [];
   let requests = 0;
@@ -88,7 +105,11 @@ export function slowExchange(activities: BulkActivities = {}) {
       },
     ]),
   );
-  return { calls, activities: noted, count: (name: string) => calls.filter((call) => call === name).length };
+  return {
+    calls,
+    activities: noted,
+    count: (name: string) => calls.filter((call) => call === name).length,
+  };
 }
 
 let count = 0;
@@ -100,7 +121,10 @@ export async function startBulk(
 ) {
   count += 1;
   return environment.client.workflow.start<
-    (input: BulkOnboardingInput, carried?: BulkState) => Promise<BulkOnboardingSummary>
+    (
+      input: BulkOnboardingInput,
+      carried?: BulkState,
+    ) => Promise<BulkOnboardingSummary>
   >(WORKFLOW_TYPES.bulkOnboarding, {
     taskQueue: TASK_QUEUES.orchestrator,
     workflowId: bulkOnboardingWorkflowId(`job-${count}`),
@@ -111,7 +135,10 @@ export async function startBulk(
 export const bulkStatus = (run: BulkRun): Promise<BulkOnboardingStatus> =>
   run.query<BulkOnboardingStatus>(BULK_ONBOARDING_MESSAGES.status);
 
-export const tell = (run: BulkRun, event: Partial<BulkCreateSignal>): Promise<void> =>
+export const tell = (
+  run: BulkRun,
+  event: Partial<BulkCreateSignal>,
+): Promise<void> =>
   run.signal(BULK_ONBOARDING_MESSAGES.bulkCreateEvent, {
     messageId: `message-${event.status}`,
     requestId: 'request-1',

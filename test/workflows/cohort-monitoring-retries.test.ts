@@ -4,7 +4,10 @@ import type {
   MonitoredPage,
   MonitoringActivities,
 } from '../../src/activities/orchestrator/cohort-monitoring.ts';
-import type { CohortMonitoringInput, CohortMonitoringStatus } from '../../src/contract/cohort-monitoring.ts';
+import type {
+  CohortMonitoringInput,
+  CohortMonitoringStatus,
+} from '../../src/contract/cohort-monitoring.ts';
 import { TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import type { FailureKind } from '../../src/orchestrator/client/failures.ts';
 import {
@@ -28,27 +31,40 @@ const DONE: MonitoredPage = {
   patients: 3,
 };
 
-type Monitoring = (input: CohortMonitoringInput) => Promise<CohortMonitoringStatus>;
+type Monitoring = (
+  input: CohortMonitoringInput,
+) => Promise<CohortMonitoringStatus>;
 
-/** A round whose page is asked for so often; `page` gets the number of the try, from 1. */
-async function round(frequency: CohortMonitoringInput['frequency'], page: (tries: number) => MonitoredPage) {
+/**
+ * A round whose page is asked for so often; `page` gets the number of the try,
+ * from 1.
+ */
+async function round(
+  frequency: CohortMonitoringInput['frequency'],
+  page: (tries: number) => MonitoredPage,
+) {
   let tries = 0;
-  const activities: MonitoringActivities = { monitorPage: async () => page(++tries) };
+  const activities: MonitoringActivities = {
+    monitorPage: async () => page(++tries),
+  };
   const { client } = environment.environment;
   const outcome = await environment.withWorker(activities, async () => {
-    const run = await client.workflow.start<Monitoring>(WORKFLOW_TYPES.cohortMonitoring, {
-      taskQueue: TASK_QUEUES.orchestrator,
-      workflowId: `monitoring-retries/${randomUUID()}`,
-      args: [
-        {
-          exchange: { credentialRef: 'api-key' },
-          cohortId: 'c',
-          kind: 'hie',
-          frequency,
-          queriesPerMinute: 60,
-        },
-      ],
-    });
+    const run = await client.workflow.start<Monitoring>(
+      WORKFLOW_TYPES.cohortMonitoring,
+      {
+        taskQueue: TASK_QUEUES.orchestrator,
+        workflowId: `monitoring-retries/${randomUUID()}`,
+        args: [
+          {
+            exchange: { credentialRef: 'api-key' },
+            cohortId: 'c',
+            kind: 'hie',
+            frequency,
+            queriesPerMinute: 60,
+          },
+        ],
+      },
+    );
     return run.result().catch((error: { cause?: unknown }) => error.cause);
   });
   return { outcome, tries };
@@ -71,11 +87,17 @@ describe('a round of a cohort whose page fails', () => {
     ['weekly', 2],
     ['biweekly', 4],
     ['monthly', 7],
-  ] as const)('is tried again for a quarter of its period, and then fails: %s', async (frequency, days) => {
-    const { outcome, tries } = await round(frequency, failing('unauthorized'));
-    expect(outcome).toMatchObject({ type: 'unauthorized' });
-    expect(tries).toBe(days * 4);
-  });
+  ] as const)(
+    'is tried again for a quarter of its period, and then fails: %s',
+    async (frequency, days) => {
+      const { outcome, tries } = await round(
+        frequency,
+        failing('unauthorized'),
+      );
+      expect(outcome).toMatchObject({ type: 'unauthorized' });
+      expect(tries).toBe(days * 4);
+    },
+  );
 
   test('because the exchange refuses the request ends at once', async () => {
     const { outcome, tries } = await round('monthly', failing('rejected'));

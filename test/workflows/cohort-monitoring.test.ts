@@ -1,8 +1,21 @@
-import { Client, type Connection, ScheduleOverlapPolicy, type WorkflowHandle } from '@temporalio/client';
+import {
+  Client,
+  type Connection,
+  ScheduleOverlapPolicy,
+  type WorkflowHandle,
+} from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, beforeEach, describe, expect, inject, test } from 'vitest';
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  inject,
+  test,
+} from 'vitest';
 import {
   createMonitoringActivities,
   type MonitoringActivities,
@@ -16,7 +29,10 @@ import {
 } from '../../src/contract/cohort-monitoring.ts';
 import { WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
 import { accountAccess } from '../../src/orchestrator/client/credentials.ts';
-import { type ExchangeConnection, openExchange } from '../../src/orchestrator/exchange-access.ts';
+import {
+  type ExchangeConnection,
+  openExchange,
+} from '../../src/orchestrator/exchange-access.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import {
@@ -40,7 +56,10 @@ let client: Client;
 let worker: Worker;
 let running: Promise<void>;
 let account: TestAccount;
-/** Called after each page; one that throws stands for a worker that was killed there. */
+/**
+ * Called after each page; one that throws stands for a worker that was killed
+ * there.
+ */
 let afterPage: (page: number) => void | Promise<void>;
 let pages = 0;
 
@@ -54,7 +73,10 @@ beforeAll(async () => {
     EXCHANGE_ACCOUNT_ID: undefined,
     INTERNAL_TOKEN_KEY: TEST_INTERNAL_KEY,
   });
-  const real = createMonitoringActivities({ clientFor: exchange.clientFor, idHmacKey: TEST_ID_HMAC_KEY });
+  const real = createMonitoringActivities({
+    clientFor: exchange.clientFor,
+    idHmacKey: TEST_ID_HMAC_KEY,
+  });
   const activities: MonitoringActivities = {
     async monitorPage(input) {
       const page = await real.monitorPage(input);
@@ -86,7 +108,9 @@ afterAll(async () => {
 beforeEach(async () => {
   pages = 0;
   afterPage = () => undefined;
-  account = await gateway.addAccount({ settings: { limits: { networkQueriesPerMinute: 6_000 } } });
+  account = await gateway.addAccount({
+    settings: { limits: { networkQueriesPerMinute: 6_000 } },
+  });
 });
 
 /** Patients of the account; the first `optedOut` have opted out of the hie. */
@@ -96,21 +120,27 @@ async function addPatients(count: number, optedOut = 0): Promise<string[]> {
     sql`insert into patient
           (id, account_id, first_names, last_names, dob, gender, addresses, facility_ids, hie_opt_out)
         select id, ${account.accountId}::uuid, '{Pat}', '{Sample}', '1980-01-01', 'F', '[]', '{}', n <= ${optedOut}
-        from unnest(${ids}::uuid[]) with ordinality as p (id, n)`.execute(tx.db),
+        from unnest(${ids}::uuid[]) with ordinality as p (id, n)`.execute(
+      tx.db,
+    ),
   );
   return ids;
 }
 
 async function addCohort(name: string, patientIds: string[]): Promise<string> {
   const { id } = (await account.call('POST', 'cohort', { name })).json();
-  const added = await account.call('POST', `cohort/${id}/patient`, { patientIds });
+  const added = await account.call('POST', `cohort/${id}/patient`, {
+    patientIds,
+  });
   expect(added.statusCode).toBe(200);
   return id;
 }
 
 const inputOf = (
   cohortId: string,
-  changes: Partial<Omit<CohortMonitoringInput, 'pace'>> & { pace?: Partial<MonitoringPace> } = {},
+  changes: Partial<Omit<CohortMonitoringInput, 'pace'>> & {
+    pace?: Partial<MonitoringPace>;
+  } = {},
 ): CohortMonitoringInput => ({
   exchange: accountAccess(account.accountId),
   cohortId,
@@ -118,24 +148,33 @@ const inputOf = (
   frequency: 'weekly',
   queriesPerMinute: 4_800,
   ...changes,
-  pace: { ...DEFAULT_MONITORING_PACE, requestsPerMinute: 60_000, ...changes.pace },
+  pace: {
+    ...DEFAULT_MONITORING_PACE,
+    requestsPerMinute: 60_000,
+    ...changes.pace,
+  },
 });
 
-type Monitoring = (input: CohortMonitoringInput) => Promise<CohortMonitoringStatus>;
+type Monitoring = (
+  input: CohortMonitoringInput,
+) => Promise<CohortMonitoringStatus>;
 const start = (input: CohortMonitoringInput) =>
   client.workflow.start<Monitoring>(WORKFLOW_TYPES.cohortMonitoring, {
     taskQueue: TASK_QUEUE,
     workflowId: `monitoring-test/${uuidv7()}`,
     args: [input],
   });
-const statusOf = (run: WorkflowHandle<Monitoring>) => run.query<CohortMonitoringStatus>(MESSAGES.status);
+const statusOf = (run: WorkflowHandle<Monitoring>) =>
+  run.query<CohortMonitoringStatus>(MESSAGES.status);
 
 /** How many queries each patient has. */
 async function counts(patientIds: string[]): Promise<number[]> {
   const rows = await gateway.store.asAccount(account.accountId, (tx) =>
     tx.db.selectFrom('network_query').select('patient_id').execute(),
   );
-  return patientIds.map((id) => rows.filter(({ patient_id }) => patient_id === id).length);
+  return patientIds.map(
+    (id) => rows.filter(({ patient_id }) => patient_id === id).length,
+  );
 }
 
 describe('the monitoring of a cohort', () => {
@@ -145,7 +184,9 @@ describe('the monitoring of a cohort', () => {
     afterPage = (page) => {
       if (page === 2) throw new Error('killed after its work');
     };
-    const run = await start(inputOf(cohortId, { pace: { pageSize: 5, pagesPerRun: 2 } }));
+    const run = await start(
+      inputOf(cohortId, { pace: { pageSize: 5, pagesPerRun: 2 } }),
+    );
     expect(await run.result()).toMatchObject({
       state: 'completed',
       patients: 25,
@@ -155,7 +196,9 @@ describe('the monitoring of a cohort', () => {
       notes: [],
     });
     expect(await counts(patients)).toEqual([0, ...Array(24).fill(1)]);
-    const described = await client.workflow.getHandle(run.workflowId).describe();
+    const described = await client.workflow
+      .getHandle(run.workflowId)
+      .describe();
     expect(described.runId).not.toBe(run.firstExecutionRunId);
     const origins = await gateway.store.asAccount(account.accountId, (tx) =>
       tx.db.selectFrom('network_query').select('origin').distinct().execute(),
@@ -165,12 +208,19 @@ describe('the monitoring of a cohort', () => {
 
   test('shares the patients of two cohorts that run at the same moment', async () => {
     const patients = await addPatients(20);
-    const cohorts = [await addCohort('heart', patients), await addCohort('lungs', patients.slice(5))];
-    const runs = await Promise.all(cohorts.map((cohortId) => start(inputOf(cohortId))));
+    const cohorts = [
+      await addCohort('heart', patients),
+      await addCohort('lungs', patients.slice(5)),
+    ];
+    const runs = await Promise.all(
+      cohorts.map((cohortId) => start(inputOf(cohortId))),
+    );
     const results = await Promise.all(runs.map((run) => run.result()));
     expect(await counts(patients)).toEqual(Array(20).fill(1));
     expect(results.reduce((total, { started }) => total + started, 0)).toBe(20);
-    expect(results.reduce((total, { skipped }) => total + skipped.alreadyAsked, 0)).toBe(15);
+    expect(
+      results.reduce((total, { skipped }) => total + skipped.alreadyAsked, 0),
+    ).toBe(15);
   });
 
   test('is held and goes on by signals, and ends with its counts when it is cancelled', async () => {
@@ -185,7 +235,11 @@ describe('the monitoring of a cohort', () => {
     expect((await statusOf(run)).state).toBe('running');
     await run.cancel();
     await expect(run.result()).rejects.toThrow();
-    expect(await statusOf(run)).toMatchObject({ state: 'cancelled', started: 3, patients: 9 });
+    expect(await statusOf(run)).toMatchObject({
+      state: 'cancelled',
+      started: 3,
+      patients: 9,
+    });
     expect(pages).toBe(1);
   });
 
@@ -193,17 +247,27 @@ describe('the monitoring of a cohort', () => {
     const patients = await addPatients(6);
     const cohortId = await addCohort('closing', patients);
     afterPage = async () => {
-      await account.call('DELETE', `cohort/${cohortId}/patient`, { allPatients: true });
-      expect((await account.call('DELETE', `cohort/${cohortId}`)).statusCode).toBe(204);
+      await account.call('DELETE', `cohort/${cohortId}/patient`, {
+        allPatients: true,
+      });
+      expect(
+        (await account.call('DELETE', `cohort/${cohortId}`)).statusCode,
+      ).toBe(204);
     };
     const run = await start(inputOf(cohortId, { pace: { pageSize: 4 } }));
     const note = expect.stringContaining('was deleted');
-    expect(await run.result()).toMatchObject({ state: 'completed', started: 4, notes: [note] });
+    expect(await run.result()).toMatchObject({
+      state: 'completed',
+      started: 4,
+      notes: [note],
+    });
   });
 
   test('tells plainly why it cannot be done', async () => {
     const run = await start(inputOf(uuidv7()));
-    await expect(run.result()).rejects.toMatchObject({ cause: { type: 'not-found' } });
+    await expect(run.result()).rejects.toMatchObject({
+      cause: { type: 'not-found' },
+    });
     expect(await statusOf(run)).toMatchObject({
       state: 'failed',
       notes: ['listCohortPatients: 404 NOT_FOUND "Not found"'],
@@ -216,7 +280,10 @@ describe('the monitoring of a cohort', () => {
     const scheduleId = `monitoring-test/${uuidv7()}`;
     const schedule = await client.schedule.create({
       scheduleId,
-      spec: { calendars: [{ dayOfWeek: 'TUESDAY', hour: 6, minute: 12 }], jitter: '10 minutes' },
+      spec: {
+        calendars: [{ dayOfWeek: 'TUESDAY', hour: 6, minute: 12 }],
+        jitter: '10 minutes',
+      },
       action: {
         type: 'startWorkflow',
         workflowType: WORKFLOW_TYPES.cohortMonitoring,
@@ -232,8 +299,14 @@ describe('the monitoring of a cohort', () => {
         end: new Date('2026-10-26T00:00:00Z'),
         overlap: ScheduleOverlapPolicy.BUFFER_ALL,
       });
-      const dues = ['2026-10-06T06:12:00.000Z', '2026-10-13T06:12:00.000Z', '2026-10-20T06:12:00.000Z'];
-      await eventually(async () => (await counts(patients)).every((count) => count === 3));
+      const dues = [
+        '2026-10-06T06:12:00.000Z',
+        '2026-10-13T06:12:00.000Z',
+        '2026-10-20T06:12:00.000Z',
+      ];
+      await eventually(async () =>
+        (await counts(patients)).every((count) => count === 3),
+      );
       const rows = await gateway.store.asAccount(account.accountId, (tx) =>
         tx.db
           .selectFrom('network_query')
@@ -241,7 +314,9 @@ describe('the monitoring of a cohort', () => {
           .where('patient_id', '=', patients[0] ?? '')
           .execute(),
       );
-      expect(rows.map(({ metadata }) => metadata?.['monitoring.due']).sort()).toEqual(dues);
+      expect(
+        rows.map(({ metadata }) => metadata?.['monitoring.due']).sort(),
+      ).toEqual(dues);
     } finally {
       await schedule.delete();
     }

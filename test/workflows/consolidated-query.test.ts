@@ -12,7 +12,10 @@ import {
   CONSOLIDATED_MESSAGES,
   type ConsolidatedProgress,
 } from '../../src/contract/consolidated-query-workflow.ts';
-import { consolidatedQueryWorkflowId, TASK_QUEUES } from '../../src/contract/temporal.ts';
+import {
+  consolidatedQueryWorkflowId,
+  TASK_QUEUES,
+} from '../../src/contract/temporal.ts';
 import { createConsolidatedBuilder } from '../../src/exchange/delivery/consolidated-query/build.ts';
 import {
   openConsolidatedQuery,
@@ -50,14 +53,23 @@ const sent: string[] = [];
 let isHeld = false;
 
 beforeAll(async () => {
-  const [made, namespace] = await Promise.all([createQueryEnvironment(), createTestNamespace()]);
+  const [made, namespace] = await Promise.all([
+    createQueryEnvironment(),
+    createTestNamespace(),
+  ]);
   environment = made;
   const { store, blobs } = environment;
   const address = inject('temporalAddress');
   const dataConverter = createDataConverter(testKeyRing());
   native = await NativeConnection.connect({ address });
-  temporal = new Client({ connection: await openConnection({ address }), namespace, dataConverter });
-  store.onEventsCommitted((_accountId, eventIds) => void sent.push(...eventIds));
+  temporal = new Client({
+    connection: await openConnection({ address }),
+    namespace,
+    dataConverter,
+  });
+  store.onEventsCommitted(
+    (_accountId, eventIds) => void sent.push(...eventIds),
+  );
   const records = {
     merge: async () => {
       if (isHeld) await Context.current().cancelled;
@@ -71,7 +83,10 @@ beforeAll(async () => {
     publicBaseUrl: 'https://exchange.test.example.org',
   });
   launcher = createConsolidatedLauncher({ store, blobs, temporal, logger });
-  const activities = createConsolidatedActivities({ builder, startGuard: createStartGuard(store) });
+  const activities = createConsolidatedActivities({
+    builder,
+    startGuard: createStartGuard(store),
+  });
   workers = await createWorkers({
     connection: native,
     namespace,
@@ -97,13 +112,23 @@ afterAll(async () => {
 const inAccount = <T>(work: (tx: AccountTx) => Promise<T>): Promise<T> =>
   environment.store.asAccount(accountId, work);
 async function open(conversionType: ConversionType): Promise<string> {
-  const opened = await inAccount((tx) => openConsolidatedQuery(tx, uuidv7(), patientId, { conversionType }));
+  const opened = await inAccount((tx) =>
+    openConsolidatedQuery(tx, uuidv7(), patientId, { conversionType }),
+  );
   return opened.query.requestId;
 }
-const handleOf = (requestId: string) => temporal.workflow.getHandle(consolidatedQueryWorkflowId(requestId));
-const rowOf = (requestId: string) => inAccount((tx) => readConsolidatedQuery(tx, requestId));
+const handleOf = (requestId: string) =>
+  temporal.workflow.getHandle(consolidatedQueryWorkflowId(requestId));
+const rowOf = (requestId: string) =>
+  inAccount((tx) => readConsolidatedQuery(tx, requestId));
 const eventsOf = (requestId: string) =>
-  inAccount((tx) => tx.db.selectFrom('event').select('id').where('request_id', '=', requestId).execute());
+  inAccount((tx) =>
+    tx.db
+      .selectFrom('event')
+      .select('id')
+      .where('request_id', '=', requestId)
+      .execute(),
+  );
 const reconcile = async () => {
   for (const work of launcher.recoveries) await takeUp(work, 10);
 };
@@ -111,7 +136,9 @@ const letTimePass = (requestId: string) =>
   inAccount((tx) =>
     sql`update consolidated_query set created_at = created_at - interval '1 hour',
           workflow_started_at = workflow_started_at - interval '1 hour',
-          ended_at = ended_at - interval '8 days' where id = ${requestId}`.execute(tx.db),
+          ended_at = ended_at - interval '8 days' where id = ${requestId}`.execute(
+      tx.db,
+    ),
   );
 
 test('a query that a dying gateway left is taken up, completes in few events, and its result goes after a week', async () => {
@@ -119,8 +146,14 @@ test('a query that a dying gateway left is taken up, completes in few events, an
   await letTimePass(requestId);
   await reconcile();
   const end: ConsolidatedProgress = await handleOf(requestId).result();
-  expect(end).toMatchObject({ requestId, state: 'completed', sizeBytes: expect.any(Number) });
-  expect((await handleOf(requestId).fetchHistory()).events?.length).toBeLessThan(20);
+  expect(end).toMatchObject({
+    requestId,
+    state: 'completed',
+    sizeBytes: expect.any(Number),
+  });
+  expect(
+    (await handleOf(requestId).fetchHistory()).events?.length,
+  ).toBeLessThan(20);
   const { result } = (await rowOf(requestId)) ?? {};
   expect(sent).toContain((await eventsOf(requestId))[0]?.id);
   await reconcile();
@@ -128,7 +161,9 @@ test('a query that a dying gateway left is taken up, completes in few events, an
   await letTimePass(requestId);
   await reconcile();
   expect((await rowOf(requestId))?.result).toBeUndefined();
-  await expect(environment.blobs.get(result?.ref ?? '')).rejects.toThrow('There is no blob');
+  await expect(environment.blobs.get(result?.ref ?? '')).rejects.toThrow(
+    'There is no blob',
+  );
 });
 
 test('one that is cancelled in the UI has failed, and says so', async () => {
@@ -136,7 +171,11 @@ test('one that is cancelled in the UI has failed, and says so', async () => {
   const requestId = await open('html');
   launcher.launch(accountId, requestId);
   await launcher.drain();
-  expect(await handleOf(requestId).query<ConsolidatedProgress>(CONSOLIDATED_MESSAGES.status)).toEqual({
+  expect(
+    await handleOf(requestId).query<ConsolidatedProgress>(
+      CONSOLIDATED_MESSAGES.status,
+    ),
+  ).toEqual({
     requestId,
     state: 'processing',
   });

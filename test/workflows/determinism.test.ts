@@ -1,4 +1,11 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import {
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -22,14 +29,20 @@ test('the workflow bundle holds no schemas: they would be built again for every 
 });
 
 test('every workflow type of the contract is exported under its name, and no other', () => {
-  expect(Object.keys(workflows).sort()).toEqual(Object.values(WORKFLOW_TYPES).sort());
+  expect(Object.keys(workflows).sort()).toEqual(
+    Object.values(WORKFLOW_TYPES).sort(),
+  );
 });
 
 test('workflows import activities as types only', async () => {
   const files = await readdir(join(root, 'src/workflows'), { recursive: true });
   const sources = files.filter((name) => name.endsWith('.ts'));
   const imports = await Promise.all(
-    sources.map(async (file) => activityImports(await readFile(join(root, 'src/workflows', file), 'utf8'))),
+    sources.map(async (file) =>
+      activityImports(
+        await readFile(join(root, 'src/workflows', file), 'utf8'),
+      ),
+    ),
   );
   expect(imports.flat().length).toBeGreaterThan(10);
   expect(imports.flat().filter(isValueImport)).toEqual([]);
@@ -69,7 +82,9 @@ describe('the bundler refuses', () => {
 
 /** The import and export statements that name a module of src/activities. */
 const activityImports = (source: string): string[] =>
-  [...source.matchAll(/^(?:import|export)\s[^;]*?from '[^']*\/activities\/[^']*';/gms)].map(
-    ([found]) => found,
-  );
+  [
+    ...source.matchAll(
+      /^(?:import|export)\s[^;]*?from '[^']*\/activities\/[^']*';/gms,
+    ),
+  ].map(([found]) => found);
 const isValueImport = (statement: string) => !/^import type /.test(statement);

@@ -3,14 +3,22 @@ import { Client, type Connection } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { patientOnboardingActivities } from '../../src/activities/orchestrator/patient-onboarding.ts';
-import { API_KEY_ACCESS, PATIENT_ONBOARDING_MESSAGES } from '../../src/contract/patient-onboarding.ts';
+import {
+  API_KEY_ACCESS,
+  PATIENT_ONBOARDING_MESSAGES,
+} from '../../src/contract/patient-onboarding.ts';
 import { TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { startOnboarding } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
 import { createEncryptionCodec } from '../../src/temporal/codec.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { allRunning, ended } from '../support/onboarding-events.ts';
-import { EVENT, failure, type Mocks, obliging } from '../support/patient-onboarding-environment.ts';
+import {
+  EVENT,
+  failure,
+  type Mocks,
+  obliging,
+} from '../support/patient-onboarding-environment.ts';
 import { findWords, wordsOf } from '../support/personal-words.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
 import { sample } from '../support/simulator.ts';
@@ -38,15 +46,26 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([connection?.close(), native?.close()]));
 
-/** Runs `use` while a worker serves the orchestrator's queue; `of: '0.1.0'` takes no step that 0.1.0 did not know. */
-async function withWorker<R>(mocks: Mocks, use: () => Promise<R>, of?: '0.1.0'): Promise<R> {
+/**
+ * Runs `use` while a worker serves the orchestrator's queue; `of: '0.1.0'`
+ * takes no step that 0.1.0 did not know.
+ */
+async function withWorker<R>(
+  mocks: Mocks,
+  use: () => Promise<R>,
+  of?: '0.1.0',
+): Promise<R> {
   const worker = await Worker.create({
     connection: native,
     namespace,
     taskQueue: TASK_QUEUES.orchestrator,
     workflowBundle: await workflowBundle(),
     dataConverter,
-    activities: { ...obliging(mocks), ...patientOnboardingActivities, ...mocks },
+    activities: {
+      ...obliging(mocks),
+      ...patientOnboardingActivities,
+      ...mocks,
+    },
     ...(of === undefined ? {} : { patchActivationCallback: () => false }),
   });
   return worker.runUntil(use);
@@ -56,28 +75,41 @@ const start = async () =>
   (
     await startOnboarding(
       client,
-      { jobId: `job-${randomUUID()}`, facilityId: 'f', patient: keith.createBody },
+      {
+        jobId: `job-${randomUUID()}`,
+        facilityId: 'f',
+        patient: keith.createBody,
+      },
       { exchange: API_KEY_ACCESS, idHmacKey: TEST_ID_HMAC_KEY },
     )
   ).handle;
 type Handle = Awaited<ReturnType<typeof start>>;
 
 /** The personal words in all that Temporal holds, decrypted. */
-const personalWords = async () => findWords(await dumpTemporal(client, codec), wordsOf(keith));
+const personalWords = async () =>
+  findWords(await dumpTemporal(client, codec), wordsOf(keith));
 
 async function endSources(handle: Handle): Promise<void> {
-  for (const source of SOURCES) await handle.signal(EVENT, ended(source, 'completed', 5));
+  for (const source of SOURCES)
+    await handle.signal(EVENT, ended(source, 'completed', 5));
 }
 
 /** The sources were asked: the patient is created. */
 const isQuerying = (handle: Handle) =>
   expect
-    .poll(() => handle.query<{ phase: string; requestIds: string[] }>(PATIENT_ONBOARDING_MESSAGES.status), {
-      timeout: 240_000,
-    })
+    .poll(
+      () =>
+        handle.query<{ phase: string; requestIds: string[] }>(
+          PATIENT_ONBOARDING_MESSAGES.status,
+        ),
+      {
+        timeout: 240_000,
+      },
+    )
     .toMatchObject({ phase: 'querying', requestIds: [expect.any(String)] });
 
-const refuse = async () => Promise.reject(failure('rejected', 'zip: 5 digits expected'));
+const refuse = async () =>
+  Promise.reject(failure('rejected', 'zip: 5 digits expected'));
 
 test('no history holds a word of the person once they are created or refused, also of runs that 0.1.0 began', async () => {
   const old = await withWorker(
@@ -85,7 +117,9 @@ test('no history holds a word of the person once they are created or refused, al
     async () => {
       const begun = await start();
       await isQuerying(begun);
-      expect(await personalWords()).toEqual(expect.arrayContaining([keith.createBody.lastName]));
+      expect(await personalWords()).toEqual(
+        expect.arrayContaining([keith.createBody.lastName]),
+      );
       return begun;
     },
     '0.1.0',
@@ -107,13 +141,20 @@ test('no history holds a word of the person once they are created or refused, al
     const handle = await start();
     await isQuerying(handle);
     await old.signal(EVENT, ended('lab', 'completed', 5));
-    await expect.poll(async () => (await old.describe()).runId, { timeout: 240_000 }).not.toBe(runId);
+    await expect
+      .poll(async () => (await old.describe()).runId, { timeout: 240_000 })
+      .not.toBe(runId);
     // Temporal deletes a run half a minute after it has ended.
-    await expect.poll(personalWords, { timeout: 240_000, interval: 1_000 }).toEqual([]);
+    await expect
+      .poll(personalWords, { timeout: 240_000, interval: 1_000 })
+      .toEqual([]);
     expect(await dumpTemporal(client, codec)).toContain('Wait for webhooks');
     for (const each of [old, handle]) {
       await endSources(each);
-      expect(await each.result()).toMatchObject({ status: 'completed', webhooksReceived: 3 });
+      expect(await each.result()).toMatchObject({
+        status: 'completed',
+        webhooksReceived: 3,
+      });
     }
     expect(await personalWords()).toEqual([]);
   });

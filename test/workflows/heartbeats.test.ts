@@ -5,7 +5,11 @@ import { Client } from '@temporalio/client';
 import { NativeConnection } from '@temporalio/worker';
 import { expect, inject, test } from 'vitest';
 import { HISTORY_EVENTS_MAX } from '../../src/contract/network-query-workflow.ts';
-import { networkQueryWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import {
+  networkQueryWorkflowId,
+  TASK_QUEUES,
+  WORKFLOW_TYPES,
+} from '../../src/contract/temporal.ts';
 import { SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/retries.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
@@ -56,7 +60,10 @@ test('of the heartbeats of a source’s step, the server gets one every ten seco
     namespace,
     dataConverter,
     workflowBundle: await workflowBundle(),
-    activities: { [TASK_QUEUES.exchange]: activities, [TASK_QUEUES.source('lab')]: activities },
+    activities: {
+      [TASK_QUEUES.exchange]: activities,
+      [TASK_QUEUES.source('lab')]: activities,
+    },
   });
   const running = workers.map((worker) => worker.run());
   try {
@@ -76,7 +83,9 @@ test('of the heartbeats of a source’s step, the server gets one every ten seco
     });
     await handle.result();
     expect(arrived.size).toBeGreaterThan(0);
-    expect(arrived.size).toBeLessThanOrEqual(1 + Math.ceil(beatForMs / SENT_EVERY_MS));
+    expect(arrived.size).toBeLessThanOrEqual(
+      1 + Math.ceil(beatForMs / SENT_EVERY_MS),
+    );
   } finally {
     for (const worker of workers) worker.shutdown();
     await Promise.all(running);

@@ -84,7 +84,15 @@ test('a query that a caller waits for ends while background queries occupy every
     const input: NetworkQueryInput = { ...ABOUT_LAB, accountId, requestId };
     const texts = { summary: 'A query', details: 'of one source' };
     const type = WORKFLOW_TYPES.networkQuery;
-    await startOnce(client, { type, id, input, accountId, priority, ...texts, isOpen: async () => true });
+    await startOnce(client, {
+      type,
+      id,
+      input,
+      accountId,
+      priority,
+      ...texts,
+      isOpen: async () => true,
+    });
     return client.workflow.getHandle(id);
   };
   try {
@@ -99,7 +107,8 @@ test('a query that a caller waits for ends while background queries occupy every
     expect(await interactive.result()).toMatchObject({ status: 'completed' });
     expect(held.size).toBe(slots);
     release();
-    for (const query of background) expect(await query.result()).toMatchObject({ status: 'completed' });
+    for (const query of background)
+      expect(await query.result()).toMatchObject({ status: 'completed' });
   } finally {
     release();
     for (const worker of workers) worker.shutdown();
@@ -121,7 +130,9 @@ test('a source is given up at once while the transport partner hangs in 45 messa
   const source = closedGate();
   const held = new Set<string>();
   const hangs = {
-    transmitMessage: async ({ messageId }: MessageTransmissionInput): Promise<TransmissionStep> => {
+    transmitMessage: async ({
+      messageId,
+    }: MessageTransmissionInput): Promise<TransmissionStep> => {
       held.add(messageId);
       await partner.passed;
       return { state: 'completed' };
@@ -144,10 +155,25 @@ test('a source is given up at once while the transport partner hangs in 45 messa
     },
   });
   const running = workers.map((worker) => worker.run());
-  const texts = { summary: 'Test', details: 'of lanes', isOpen: async () => true };
+  const texts = {
+    summary: 'Test',
+    details: 'of lanes',
+    isOpen: async () => true,
+  };
   const priority = PRIORITY.interactive;
-  const start = async (type: 'messageTransmission' | 'networkQuery', id: string, input: object) => {
-    await startOnce(client, { type, id, input, accountId: uuidv7(), priority, ...texts });
+  const start = async (
+    type: 'messageTransmission' | 'networkQuery',
+    id: string,
+    input: object,
+  ) => {
+    await startOnce(client, {
+      type,
+      id,
+      input,
+      accountId: uuidv7(),
+      priority,
+      ...texts,
+    });
     return client.workflow.getHandle(id);
   };
   try {
@@ -164,14 +190,23 @@ test('a source is given up at once while the transport partner hangs in 45 messa
     );
     await eventually(() => held.size >= activitySlots('partners'));
     const requestId = uuidv7();
-    const query = await start('networkQuery', networkQueryWorkflowId(requestId), {
-      ...{ ...ABOUT_LAB, accountId: uuidv7(), requestId },
+    const query = await start(
+      'networkQuery',
+      networkQueryWorkflowId(requestId),
+      {
+        ...ABOUT_LAB,
+        accountId: uuidv7(),
+        requestId,
+      },
+    );
+    await query.executeUpdate(NETWORK_QUERY_MESSAGES.giveUpSource, {
+      args: [{ source: 'lab' }],
     });
-    await query.executeUpdate(NETWORK_QUERY_MESSAGES.giveUpSource, { args: [{ source: 'lab' }] });
     expect(await query.result()).toMatchObject({ status: 'failed' });
     expect(held.size).toBe(activitySlots('partners'));
     partner.open();
-    for (const message of messages) expect(await message.result()).toMatchObject({ state: 'completed' });
+    for (const message of messages)
+      expect(await message.result()).toMatchObject({ state: 'completed' });
   } finally {
     partner.open();
     source.open();

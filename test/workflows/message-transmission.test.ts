@@ -10,8 +10,16 @@ import {
   MESSAGE_END_REASONS as REASONS,
   RECEIPT_WITHIN_MS,
 } from '../../src/contract/messages-workflow.ts';
-import { messageTransmissionWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
-import { createTimeSkippingEnvironment, eventually, type TimeSkipping } from './network-query-environment.ts';
+import {
+  messageTransmissionWorkflowId,
+  TASK_QUEUES,
+  WORKFLOW_TYPES,
+} from '../../src/contract/temporal.ts';
+import {
+  createTimeSkippingEnvironment,
+  eventually,
+  type TimeSkipping,
+} from './network-query-environment.ts';
 
 type Run = WorkflowHandleWithFirstExecutionRunId<
   (input: MessageTransmissionInput) => Promise<MessageTransmissionProgress>
@@ -23,7 +31,10 @@ beforeAll(async () => {
 });
 afterAll(() => skipping.close());
 
-/** A transmission whose steps answer so; by default the message is taken, and never confirmed. */
+/**
+ * A transmission whose steps answer so; by default the message is taken, and
+ * never confirmed.
+ */
 async function withTransmission(
   answers: Partial<MessageActivities>,
   use: (run: Run, calls: string[]) => Promise<void>,
@@ -45,11 +56,20 @@ async function withTransmission(
   };
   await skipping.withActivities(activities, async () => {
     const messageId = uuidv7();
-    const run = (await skipping.client.workflow.start(WORKFLOW_TYPES.messageTransmission, {
-      taskQueue: TASK_QUEUES.exchange,
-      workflowId: messageTransmissionWorkflowId(messageId),
-      args: [{ accountId: 'account', messageId, receiptWithinMs: RECEIPT_WITHIN_MS }],
-    })) as Run;
+    const run = (await skipping.client.workflow.start(
+      WORKFLOW_TYPES.messageTransmission,
+      {
+        taskQueue: TASK_QUEUES.exchange,
+        workflowId: messageTransmissionWorkflowId(messageId),
+        args: [
+          {
+            accountId: 'account',
+            messageId,
+            receiptWithinMs: RECEIPT_WITHIN_MS,
+          },
+        ],
+      },
+    )) as Run;
     await use(run, calls);
   });
 }
@@ -57,7 +77,10 @@ async function withTransmission(
 describe('a message on its way', () => {
   test('that is not confirmed is asked about ever less often, and given up after three days', async () => {
     await withTransmission({}, async (run, calls) => {
-      expect(await run.result()).toMatchObject({ state: 'failed', reason: REASONS.noReceipt });
+      expect(await run.result()).toMatchObject({
+        state: 'failed',
+        reason: REASONS.noReceipt,
+      });
       const checks = calls.filter((call) => call === 'check').length;
       expect(checks).toBeGreaterThan(60);
       expect(checks).toBeLessThan(90);
@@ -67,13 +90,16 @@ describe('a message on its way', () => {
 
   test('a receipt lets it ask at once; a partner that does not answer then is asked later', async () => {
     let checks = 0;
-    const checkTransmission: MessageActivities['checkTransmission'] = async () => {
-      if (++checks === 1) throw ApplicationFailure.nonRetryable('away');
-      return { state: 'completed' };
-    };
+    const checkTransmission: MessageActivities['checkTransmission'] =
+      async () => {
+        if (++checks === 1) throw ApplicationFailure.nonRetryable('away');
+        return { state: 'completed' };
+      };
     await withTransmission({ checkTransmission }, async (run, calls) => {
       await eventually(
-        async () => (await run.query<MessageTransmissionProgress>(MESSAGES.status)).state === 'waiting',
+        async () =>
+          (await run.query<MessageTransmissionProgress>(MESSAGES.status))
+            .state === 'waiting',
       );
       await run.signal(MESSAGES.receipt);
       await eventually(async () => calls.includes('check'));
@@ -84,12 +110,14 @@ describe('a message on its way', () => {
 
   test('whose receipt lies ready while we are away at its deadline is delivered when we are back', async () => {
     let backAt = Number.POSITIVE_INFINITY;
-    const checkTransmission: MessageActivities['checkTransmission'] = async () => {
-      const now = await skipping.now();
-      if (backAt === Number.POSITIVE_INFINITY) backAt = now + RECEIPT_WITHIN_MS + 6 * 3_600_000;
-      if (now < backAt) throw new Error('our database is away');
-      return { state: 'completed' };
-    };
+    const checkTransmission: MessageActivities['checkTransmission'] =
+      async () => {
+        const now = await skipping.now();
+        if (backAt === Number.POSITIVE_INFINITY)
+          backAt = now + RECEIPT_WITHIN_MS + 6 * 3_600_000;
+        if (now < backAt) throw new Error('our database is away');
+        return { state: 'completed' };
+      };
     await withTransmission({ checkTransmission }, async (run, calls) => {
       expect(await run.result()).toMatchObject({ state: 'completed' });
       expect(calls).not.toContain('fail');
@@ -97,11 +125,15 @@ describe('a message on its way', () => {
   });
 
   test('is given up a day after its deadline while we are away all the time', async () => {
-    const checkTransmission: MessageActivities['checkTransmission'] = async () => {
-      throw new Error('our database is away');
-    };
+    const checkTransmission: MessageActivities['checkTransmission'] =
+      async () => {
+        throw new Error('our database is away');
+      };
     await withTransmission({ checkTransmission }, async (run, calls) => {
-      expect(await run.result()).toMatchObject({ state: 'failed', reason: REASONS.noReceipt });
+      expect(await run.result()).toMatchObject({
+        state: 'failed',
+        reason: REASONS.noReceipt,
+      });
       expect(calls.at(-1)).toBe('fail');
     });
   });
@@ -111,15 +143,22 @@ describe('a message on its way', () => {
       throw new Error('away');
     };
     await withTransmission({ transmitMessage }, async (run, calls) => {
-      expect(await run.result()).toMatchObject({ state: 'failed', reason: REASONS.notHandedOver });
-      expect(calls.filter((call) => call === 'transmit').length).toBeGreaterThan(40);
+      expect(await run.result()).toMatchObject({
+        state: 'failed',
+        reason: REASONS.notHandedOver,
+      });
+      expect(
+        calls.filter((call) => call === 'transmit').length,
+      ).toBeGreaterThan(40);
     });
   });
 
   test('cancelled by an operator it writes so before it goes', async () => {
     await withTransmission({}, async (run, calls) => {
       await eventually(
-        async () => (await run.query<MessageTransmissionProgress>(MESSAGES.status)).state === 'waiting',
+        async () =>
+          (await run.query<MessageTransmissionProgress>(MESSAGES.status))
+            .state === 'waiting',
       );
       await run.cancel();
       await expect(run.result()).rejects.toThrow();

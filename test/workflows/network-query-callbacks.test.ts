@@ -8,7 +8,12 @@ import { SourceFailure } from '../../src/exchange/sources/connectors/connector.t
 import { CALLBACK_KEY } from '../support/network-query-environment.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 import { eventually } from './network-query-environment.ts';
-import { busy, CALLBACK_SECRET, createTestExchange, type TestExchange } from './network-query-exchange.ts';
+import {
+  busy,
+  CALLBACK_SECRET,
+  createTestExchange,
+  type TestExchange,
+} from './network-query-exchange.ts';
 
 let exchange: TestExchange;
 beforeAll(async () => {
@@ -33,11 +38,19 @@ const callBack = (
     headers = signed() as Record<string, string>,
     raw = body,
   } = {},
-) => exchange.callbacks.handle(callbackToken(CALLBACK_KEY, requestId, source, attempt), headers, raw);
+) =>
+  exchange.callbacks.handle(
+    callbackToken(CALLBACK_KEY, requestId, source, attempt),
+    headers,
+    raw,
+  );
 
-const view = (requestId: string) => exchange.view(exchange.accountId, requestId);
+const view = (requestId: string) =>
+  exchange.view(exchange.accountId, requestId);
 const told = async (requestId: string, kind: string) =>
-  (await exchange.timeline(exchange.accountId, requestId)).filter((entry) => entry.kind === kind);
+  (await exchange.timeline(exchange.accountId, requestId)).filter(
+    (entry) => entry.kind === kind,
+  );
 const untilAccepted = (requestId: string) =>
   eventually(async () => (await told(requestId, 'accepted')).length === 1);
 
@@ -47,7 +60,7 @@ async function acceptedQuery(source: SourceType = 'hie') {
   const pages = sourceOf([page([observation('a')]), page([observation('b')])]);
   exchange.let(source, {
     ...busy,
-    ...{ resume: pages.resume },
+    resume: pages.resume,
     poll: async (job) =>
       ready
         ? { kind: 'ready', pages: pages.pagesFrom(0) }
@@ -63,11 +76,17 @@ describe('a source that calls back', () => {
     const { requestId, finish } = await acceptedQuery();
     finish();
     const headers = signed();
-    const answers = await Promise.all([1, 2, 3].map(() => callBack(requestId, { headers })));
+    const answers = await Promise.all(
+      [1, 2, 3].map(() => callBack(requestId, { headers })),
+    );
     expect(answers).toEqual(Array(3).fill({ status: 200 }));
-    await eventually(async () => (await view(requestId)).status === 'completed');
+    await eventually(
+      async () => (await view(requestId)).status === 'completed',
+    );
     expect(await told(requestId, 'callback')).toHaveLength(1);
-    expect(await view(requestId)).toMatchObject({ attempts: [{ resources: 2 }] });
+    expect(await view(requestId)).toMatchObject({
+      attempts: [{ resources: 2 }],
+    });
   });
 
   test('before it is ready is asked, and asked again when it calls again', async () => {
@@ -83,23 +102,38 @@ describe('a source that calls back', () => {
     expect(await view(requestId)).toMatchObject({ status: 'running' });
     finish();
     await callBack(requestId);
-    await eventually(async () => (await view(requestId)).status === 'completed');
+    await eventually(
+      async () => (await view(requestId)).status === 'completed',
+    );
   });
 
   test('is taken for its own attempt only', async () => {
     const { requestId } = await acceptedQuery();
     expect(await callBack(requestId, { attempt: 2 })).toEqual({ status: 404 });
-    expect(await callBack(requestId, { source: 'lab' })).toEqual({ status: 404 });
-    expect(await exchange.callbacks.handle('guessed', signed(), body)).toEqual({ status: 404 });
+    expect(await callBack(requestId, { source: 'lab' })).toEqual({
+      status: 404,
+    });
+    expect(await exchange.callbacks.handle('guessed', signed(), body)).toEqual({
+      status: 404,
+    });
     expect(await told(requestId, 'callback')).toEqual([]);
     await exchange.service.cancelQuery(exchange.accountId, requestId);
   });
 
   test.each([
     ['without a signature', { headers: {} }],
-    ['signed by another', { headers: signed('whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA') }],
-    ['with another body than was signed', { raw: Buffer.from('{"status":"failed"}') }],
-    ['signed long ago', { headers: signed(CALLBACK_SECRET, new Date(Date.now() - 3_600_000)) }],
+    [
+      'signed by another',
+      { headers: signed('whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA') },
+    ],
+    [
+      'with another body than was signed',
+      { raw: Buffer.from('{"status":"failed"}') },
+    ],
+    [
+      'signed long ago',
+      { headers: signed(CALLBACK_SECRET, new Date(Date.now() - 3_600_000)) },
+    ],
   ])('%s is refused and changes nothing', async (_, forged) => {
     const { requestId, finish } = await acceptedQuery();
     finish();
@@ -111,7 +145,9 @@ describe('a source that calls back', () => {
 
   test('that has no key to sign with is refused', async () => {
     const { requestId } = await acceptedQuery('pharmacy');
-    expect(await callBack(requestId, { source: 'pharmacy' })).toEqual({ status: 401 });
+    expect(await callBack(requestId, { source: 'pharmacy' })).toEqual({
+      status: 401,
+    });
     await exchange.service.cancelQuery(exchange.accountId, requestId);
   });
 
@@ -120,19 +156,25 @@ describe('a source that calls back', () => {
     await exchange.service.giveUpSource(exchange.accountId, requestId, 'hie');
     const before = await exchange.outcome(exchange.accountId, requestId);
     expect(await callBack(requestId)).toEqual({ status: 200 });
-    expect(await exchange.outcome(exchange.accountId, requestId)).toEqual(before);
+    expect(await exchange.outcome(exchange.accountId, requestId)).toEqual(
+      before,
+    );
   });
 });
 
 test('a step whose position a newer build stored waits for a worker of that build', async () => {
   const pages = sourceOf([page([observation('a')]), page([observation('b')])]);
-  let [isNewerBuild, refused] = [false, 0];
+  let isNewerBuild = false;
+  let refused = 0;
   exchange.let('hie', {
     begin: async () => ({ kind: 'ready', pages: breakingOff() }),
     resume(cursor, signal) {
       if (isNewerBuild) return pages.resume(cursor, signal);
       refused += 1;
-      planOfCursor({ version: 1, steps: [{ kind: 'a step of a later build' }] });
+      planOfCursor({
+        version: 1,
+        steps: [{ kind: 'a step of a later build' }],
+      });
       throw new Error('an older build knows this step');
     },
   });
@@ -146,5 +188,7 @@ test('a step whose position a newer build stored waits for a worker of that buil
   await eventually(() => refused > 0);
   isNewerBuild = true;
   await eventually(async () => (await view(requestId)).status === 'completed');
-  expect(await view(requestId)).toMatchObject({ attempts: [{ resources: 2, attempt: 1 }] });
+  expect(await view(requestId)).toMatchObject({
+    attempts: [{ resources: 2, attempt: 1 }],
+  });
 });

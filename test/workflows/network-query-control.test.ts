@@ -1,10 +1,27 @@
 import { Client, WithStartWorkflowOperation } from '@temporalio/client';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { HISTORY_EVENTS_MAX, NETWORK_QUERY_MESSAGES } from '../../src/contract/network-query-workflow.ts';
-import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
-import { networkQueryWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  test,
+} from 'vitest';
+import {
+  HISTORY_EVENTS_MAX,
+  NETWORK_QUERY_MESSAGES,
+} from '../../src/contract/network-query-workflow.ts';
+import {
+  SOURCE_TYPES,
+  type SourceType,
+} from '../../src/contract/primitives.ts';
+import {
+  networkQueryWorkflowId,
+  TASK_QUEUES,
+  WORKFLOW_TYPES,
+} from '../../src/contract/temporal.ts';
 import {
   ConflictError,
   type ExchangeError,
@@ -17,7 +34,12 @@ import { openConnection } from '../../src/temporal/connection.ts';
 import { CALLBACK_KEY } from '../support/network-query-environment.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 import { eventually } from './network-query-environment.ts';
-import { busy, createTestExchange, refusing, type TestExchange } from './network-query-exchange.ts';
+import {
+  busy,
+  createTestExchange,
+  refusing,
+  type TestExchange,
+} from './network-query-exchange.ts';
 
 let exchange: TestExchange;
 beforeAll(async () => {
@@ -28,25 +50,38 @@ beforeEach(() => {
   for (const source of SOURCE_TYPES) exchange.let(source, undefined);
 });
 
-const view = (requestId: string) => exchange.view(exchange.accountId, requestId);
+const view = (requestId: string) =>
+  exchange.view(exchange.accountId, requestId);
 const untilEnded = (requestId: string) =>
   eventually(async () => (await view(requestId)).status !== 'running');
 const untilAttempt = (requestId: string, source: string, status: string) =>
   eventually(async () =>
-    (await view(requestId)).attempts.some((each) => each.source === source && each.status === status),
+    (await view(requestId)).attempts.some(
+      (each) => each.source === source && each.status === status,
+    ),
   );
 const untilClosed = (requestId: string, run = 0) =>
-  eventually(async () => (await exchange.handle(requestId, run).describe()).status.name !== 'RUNNING');
+  eventually(
+    async () =>
+      (await exchange.handle(requestId, run).describe()).status.name !==
+      'RUNNING',
+  );
 const untilAccepted = (requestId: string) =>
   eventually(async () =>
-    (await exchange.timeline(exchange.accountId, requestId)).some(({ kind }) => kind === 'accepted'),
+    (await exchange.timeline(exchange.accountId, requestId)).some(
+      ({ kind }) => kind === 'accepted',
+    ),
   );
 const errorOf = async (work: Promise<unknown>): Promise<ExchangeError> => {
   const error = await work.then(
     () => undefined,
     (reason: unknown) => reason,
   );
-  if (error instanceof ConflictError || error instanceof NotFoundError || error instanceof UnavailableError)
+  if (
+    error instanceof ConflictError ||
+    error instanceof NotFoundError ||
+    error instanceof UnavailableError
+  )
     return error;
   throw new Error('it was not refused', { cause: error });
 };
@@ -55,16 +90,24 @@ const first = (source: SourceType) => ({ source, attempt: 1 });
 
 describe('a query of three sources that answer at once', () => {
   test('costs at most 40 history events, however many resources come', async () => {
-    const many = Array.from({ length: 300 }, (_, index) => observation(`many-${index}`));
+    const many = Array.from({ length: 300 }, (_, index) =>
+      observation(`many-${index}`),
+    );
     exchange.let(
       'hie',
-      sourceOf([page(many.slice(0, 100)), page(many.slice(100, 200)), page(many.slice(200))]),
+      sourceOf([
+        page(many.slice(0, 100)),
+        page(many.slice(100, 200)),
+        page(many.slice(200)),
+      ]),
     );
     const requestId = await exchange.start(SOURCE_TYPES);
     await untilEnded(requestId);
     await untilClosed(requestId);
     const { events } = await exchange.handle(requestId).fetchHistory();
-    console.log(`history events of a three-source query that succeeds at once: ${events?.length}`);
+    console.log(
+      `history events of a three-source query that succeeds at once: ${events?.length}`,
+    );
     expect(events?.length).toBeLessThanOrEqual(40);
     expect(await view(requestId)).toMatchObject({ status: 'completed' });
   });
@@ -92,7 +135,11 @@ describe('trying a source again', () => {
     expect(await view(requestId)).toMatchObject({ status: 'partial' });
 
     exchange.let('hie', undefined);
-    const retried = await exchange.service.retrySource(exchange.accountId, requestId, 'hie');
+    const retried = await exchange.service.retrySource(
+      exchange.accountId,
+      requestId,
+      'hie',
+    );
     expect(retried).toMatchObject({
       status: 'running',
       attempts: [
@@ -105,11 +152,12 @@ describe('trying a source again', () => {
     expect(await view(requestId)).toMatchObject({ status: 'completed' });
     await untilClosed(requestId, 1);
     await eventually(() => exchange.eventsOf(requestId).length === 3);
-    const ends = exchange.eventsOf(requestId).map(({ raw }) => JSON.parse(raw).payload.source);
-    expect(ends.filter(({ type }) => type === 'hie').map(({ status }) => status)).toEqual([
-      'failed',
-      'completed',
-    ]);
+    const ends = exchange
+      .eventsOf(requestId)
+      .map(({ raw }) => JSON.parse(raw).payload.source);
+    expect(
+      ends.filter(({ type }) => type === 'hie').map(({ status }) => status),
+    ).toEqual(['failed', 'completed']);
   });
 
   test('while the others run is a further attempt in the same run', async () => {
@@ -123,14 +171,19 @@ describe('trying a source again', () => {
     await untilAttempt(requestId, 'hie', 'completed');
     expect(await view(requestId)).toMatchObject({
       status: 'running',
-      attempts: [{ attempt: 1 }, { attempt: 2, run: 0, status: 'completed' }, { source: 'lab' }],
+      attempts: [
+        { attempt: 1 },
+        { attempt: 2, run: 0, status: 'completed' },
+        { source: 'lab' },
+      ],
     });
     await exchange.service.cancelQuery(exchange.accountId, requestId);
     await untilClosed(requestId);
   });
 
   test('of two sources at once makes two runs, and each is steered by its own', async () => {
-    for (const source of ['hie', 'lab'] as const) exchange.let(source, refusing);
+    for (const source of ['hie', 'lab'] as const)
+      exchange.let(source, refusing);
     const requestId = await exchange.start(['hie', 'lab']);
     await untilEnded(requestId);
     await untilClosed(requestId);
@@ -158,12 +211,21 @@ describe('trying a source again', () => {
     const patientId = await exchange.addPatient(accountId);
     const requestId = await exchange.addQuery(accountId, patientId, ['hie']);
     const before = await exchange.view(accountId, requestId);
-    expect(before).toMatchObject({ status: 'failed', attempts: [], errors: [{ httpStatus: 429 }] });
-    expect(await exchange.service.retrySource(accountId, requestId, 'hie')).toMatchObject({
+    expect(before).toMatchObject({
+      status: 'failed',
+      attempts: [],
+      errors: [{ httpStatus: 429 }],
+    });
+    expect(
+      await exchange.service.retrySource(accountId, requestId, 'hie'),
+    ).toMatchObject({
       status: 'running',
       attempts: [{ source: 'hie', attempt: 1, run: 0, status: 'running' }],
     });
-    await eventually(async () => (await exchange.view(accountId, requestId)).status === 'completed');
+    await eventually(
+      async () =>
+        (await exchange.view(accountId, requestId)).status === 'completed',
+    );
   });
 
   test('is refused while it runs, when it has completed, and when nobody asked for it', async () => {
@@ -171,9 +233,17 @@ describe('trying a source again', () => {
     const requestId = await exchange.start(['hie', 'lab']);
     await untilAttempt(requestId, 'lab', 'completed');
     const retry = (source: 'hie' | 'lab' | 'pharmacy') =>
-      errorOf(exchange.service.retrySource(exchange.accountId, requestId, source));
-    expect(await retry('hie')).toMatchObject({ status: 409, message: 'The hie source is still running' });
-    expect(await retry('lab')).toMatchObject({ status: 409, message: 'The lab source has completed' });
+      errorOf(
+        exchange.service.retrySource(exchange.accountId, requestId, source),
+      );
+    expect(await retry('hie')).toMatchObject({
+      status: 409,
+      message: 'The hie source is still running',
+    });
+    expect(await retry('lab')).toMatchObject({
+      status: 409,
+      message: 'The lab source has completed',
+    });
     expect(await retry('pharmacy')).toMatchObject({
       status: 409,
       message: 'The pharmacy source is not part of this query',
@@ -182,9 +252,14 @@ describe('trying a source again', () => {
   });
 
   test('is refused when it may not be asked: not enabled, or the patient has opted out', async () => {
-    const { accountId } = await exchange.addAccount({ sources: { hie: { enabled: true } } });
+    const { accountId } = await exchange.addAccount({
+      sources: { hie: { enabled: true } },
+    });
     const patientId = await exchange.addPatient(accountId, { hieOptOut: true });
-    const requestId = await exchange.addQuery(accountId, patientId, ['hie', 'lab']);
+    const requestId = await exchange.addQuery(accountId, patientId, [
+      'hie',
+      'lab',
+    ]);
     const retry = (source: 'hie' | 'lab') =>
       errorOf(exchange.service.retrySource(accountId, requestId, source));
     expect(await retry('hie')).toMatchObject({
@@ -211,7 +286,10 @@ describe('trying a source again', () => {
         () => exchange.service.giveUpSource(account, id, 'lab'),
         () => exchange.service.cancelQuery(account, id),
       ]) {
-        expect(await errorOf(control())).toMatchObject({ status: 404, message: 'Network query not found' });
+        expect(await errorOf(control())).toMatchObject({
+          status: 404,
+          message: 'Network query not found',
+        });
       }
     }
   });
@@ -220,16 +298,27 @@ describe('trying a source again', () => {
 describe('ending a query early', () => {
   test('one source: the others go on, and the source is told to stop', async () => {
     const cancelled: unknown[] = [];
-    exchange.let('hie', { ...busy, cancel: async (job) => void cancelled.push(job) });
+    exchange.let('hie', {
+      ...busy,
+      cancel: async (job) => void cancelled.push(job),
+    });
     const requestId = await exchange.start(['hie', 'lab']);
     await untilAccepted(requestId);
-    const after = await exchange.service.giveUpSource(exchange.accountId, requestId, 'hie');
+    const after = await exchange.service.giveUpSource(
+      exchange.accountId,
+      requestId,
+      'hie',
+    );
     expect(after.attempts).toMatchObject([
       { source: 'hie', status: 'failed', reason: 'Given up on request' },
       { source: 'lab' },
     ]);
     expect(cancelled).toEqual([{ url: 'job-1' }]);
-    expect(await errorOf(exchange.service.giveUpSource(exchange.accountId, requestId, 'hie'))).toMatchObject({
+    expect(
+      await errorOf(
+        exchange.service.giveUpSource(exchange.accountId, requestId, 'hie'),
+      ),
+    ).toMatchObject({
       status: 409,
       message: 'The hie source of this query is not running',
     });
@@ -241,10 +330,19 @@ describe('ending a query early', () => {
     for (const source of SOURCE_TYPES) exchange.let(source, busy);
     const requestId = await exchange.start(SOURCE_TYPES);
     await exchange.service.drain();
-    const after = await exchange.service.cancelQuery(exchange.accountId, requestId);
+    const after = await exchange.service.cancelQuery(
+      exchange.accountId,
+      requestId,
+    );
     expect(after).toMatchObject({ status: 'failed' });
-    expect(after.attempts.map(({ reason }) => reason)).toEqual(Array(3).fill('Cancelled on request'));
-    expect(await errorOf(exchange.service.cancelQuery(exchange.accountId, requestId))).toMatchObject({
+    expect(after.attempts.map(({ reason }) => reason)).toEqual(
+      Array(3).fill('Cancelled on request'),
+    );
+    expect(
+      await errorOf(
+        exchange.service.cancelQuery(exchange.accountId, requestId),
+      ),
+    ).toMatchObject({
       status: 409,
       message: 'The query has ended (failed); nothing is left to cancel',
     });
@@ -258,30 +356,45 @@ describe('ending a query early', () => {
     for (const source of ['hie', 'lab'] as const) exchange.let(source, busy);
     const requestId = await exchange.start(['hie', 'lab'], { launch: false });
     const { accountId, temporal } = exchange;
-    const startWorkflowOperation = new WithStartWorkflowOperation(WORKFLOW_TYPES.networkQuery, {
-      workflowId: networkQueryWorkflowId(requestId),
-      taskQueue: TASK_QUEUES.exchange,
-      workflowIdConflictPolicy: 'FAIL',
-      args: [
-        {
-          ...{ accountId, requestId, run: 0, sources: (['hie', 'lab'] as const).map(first) },
-          ...{ steering: SOURCE_RETRIES, historyEventsMax: HISTORY_EVENTS_MAX },
-        },
-      ],
-    });
-    await temporal.workflow.executeUpdateWithStart(NETWORK_QUERY_MESSAGES.cancelQuery, {
-      startWorkflowOperation,
-    });
+    const startWorkflowOperation = new WithStartWorkflowOperation(
+      WORKFLOW_TYPES.networkQuery,
+      {
+        workflowId: networkQueryWorkflowId(requestId),
+        taskQueue: TASK_QUEUES.exchange,
+        workflowIdConflictPolicy: 'FAIL',
+        args: [
+          {
+            accountId,
+            requestId,
+            run: 0,
+            sources: (['hie', 'lab'] as const).map(first),
+            steering: SOURCE_RETRIES,
+            historyEventsMax: HISTORY_EVENTS_MAX,
+          },
+        ],
+      },
+    );
+    await temporal.workflow.executeUpdateWithStart(
+      NETWORK_QUERY_MESSAGES.cancelQuery,
+      {
+        startWorkflowOperation,
+      },
+    );
     expect(await view(requestId)).toMatchObject({
       status: 'failed',
-      attempts: [{ reason: 'Cancelled on request' }, { reason: 'Cancelled on request' }],
+      attempts: [
+        { reason: 'Cancelled on request' },
+        { reason: 'Cancelled on request' },
+      ],
     });
   });
 
   test('of a query that nobody has started yet', async () => {
     exchange.let('lab', busy);
     const requestId = await exchange.start(['lab'], { launch: false });
-    expect(await exchange.service.cancelQuery(exchange.accountId, requestId)).toMatchObject({
+    expect(
+      await exchange.service.cancelQuery(exchange.accountId, requestId),
+    ).toMatchObject({
       status: 'failed',
       attempts: [{ reason: 'Cancelled on request' }],
     });
@@ -292,16 +405,31 @@ describe('ending a query early', () => {
     const requestId = await exchange.start(['hie', 'lab']);
     await untilAccepted(requestId);
     await exchange.handle(requestId).terminate('by hand');
-    const one = await exchange.service.giveUpSource(exchange.accountId, requestId, 'hie');
-    expect(one).toMatchObject({ status: 'running', attempts: [{ status: 'failed' }, { status: 'running' }] });
-    const all = await exchange.service.cancelQuery(exchange.accountId, requestId);
+    const one = await exchange.service.giveUpSource(
+      exchange.accountId,
+      requestId,
+      'hie',
+    );
+    expect(one).toMatchObject({
+      status: 'running',
+      attempts: [{ status: 'failed' }, { status: 'running' }],
+    });
+    const all = await exchange.service.cancelQuery(
+      exchange.accountId,
+      requestId,
+    );
     expect(all).toMatchObject({ status: 'failed' });
   });
 });
 
 describe('while Temporal cannot be reached', () => {
-  async function withoutTemporal<R>(use: (service: TestExchange['service']) => Promise<R>): Promise<R> {
-    const connection = await openConnection({ address: '127.0.0.1:1', connectTimeout: 500 }, { lazy: true });
+  async function withoutTemporal<R>(
+    use: (service: TestExchange['service']) => Promise<R>,
+  ): Promise<R> {
+    const connection = await openConnection(
+      { address: '127.0.0.1:1', connectTimeout: 500 },
+      { lazy: true },
+    );
     const service = createNetworkQueryService({
       store: exchange.store,
       temporal: new Client({ connection }),
@@ -315,7 +443,10 @@ describe('while Temporal cannot be reached', () => {
     });
   }
   /** As if it had been accepted a while ago. */
-  const age = (requestId: string, column: 'requested_at' | 'workflow_started_at') =>
+  const age = (
+    requestId: string,
+    column: 'requested_at' | 'workflow_started_at',
+  ) =>
     exchange.store.asAccount(exchange.accountId, (tx) =>
       tx.db
         .updateTable('network_query_run')
@@ -326,7 +457,9 @@ describe('while Temporal cannot be reached', () => {
 
   test('a query is accepted, and reconcile starts it later, once', async () => {
     const requestId = await exchange.start(['lab'], { launch: false });
-    await withoutTemporal(async (service) => service.launchQuery(exchange.accountId, { requestId, run: 0 }));
+    await withoutTemporal(async (service) =>
+      service.launchQuery(exchange.accountId, { requestId, run: 0 }),
+    );
     expect(await view(requestId)).toMatchObject({ status: 'running' });
     await age(requestId, 'requested_at');
     expect(await exchange.reconcile()).toBe(1);
@@ -342,7 +475,10 @@ describe('while Temporal cannot be reached', () => {
     const error = await withoutTemporal((service) =>
       errorOf(service.giveUpSource(exchange.accountId, requestId, 'lab')),
     );
-    expect(error).toMatchObject({ status: 503, options: { headers: { 'retry-after': '5' } } });
+    expect(error).toMatchObject({
+      status: 503,
+      options: { headers: { 'retry-after': '5' } },
+    });
     expect(error.message).not.toMatch(/127|ECONN|gRPC/i);
     expect(await view(requestId)).toMatchObject({ status: 'running' });
     await exchange.service.cancelQuery(exchange.accountId, requestId);
@@ -353,12 +489,17 @@ describe('while Temporal cannot be reached', () => {
     const requestId = await exchange.start(['lab']);
     await untilEnded(requestId);
     exchange.let('lab', undefined);
-    await withoutTemporal((service) => service.retrySource(exchange.accountId, requestId, 'lab'));
+    await withoutTemporal((service) =>
+      service.retrySource(exchange.accountId, requestId, 'lab'),
+    );
     expect(await view(requestId)).toMatchObject({ status: 'running' });
     await age(requestId, 'requested_at');
     await exchange.reconcile();
     await untilEnded(requestId);
-    expect(await view(requestId)).toMatchObject({ status: 'completed', attempts: [{}, { attempt: 2 }] });
+    expect(await view(requestId)).toMatchObject({
+      status: 'completed',
+      attempts: [{}, { attempt: 2 }],
+    });
   });
 
   test('a workflow that was ended from outside leaves attempts that reconcile ends', async () => {
@@ -372,7 +513,10 @@ describe('while Temporal cannot be reached', () => {
     expect(await view(requestId)).toMatchObject({
       status: 'partial',
       attempts: [
-        { status: 'failed', reason: 'The workflow of this query ended unexpectedly' },
+        {
+          status: 'failed',
+          reason: 'The workflow of this query ended unexpectedly',
+        },
         { status: 'completed' },
       ],
     });

@@ -1,11 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import type { WorkflowHandle, WorkflowHandleWithFirstExecutionRunId } from '@temporalio/client';
+import type {
+  WorkflowHandle,
+  WorkflowHandleWithFirstExecutionRunId,
+} from '@temporalio/client';
 import { ApplicationFailure, type Duration } from '@temporalio/common';
 import { expect } from 'vitest';
 import type { ConsolidatedActivities } from '../../src/activities/exchange/consolidated-query.ts';
 import type { FollowUpActivities } from '../../src/activities/exchange/discharge-follow-up.ts';
 import type { MessageActivities } from '../../src/activities/exchange/messages.ts';
-import type { RecordActivities, SourceActivities } from '../../src/activities/exchange/network-query.ts';
+import type {
+  RecordActivities,
+  SourceActivities,
+} from '../../src/activities/exchange/network-query.ts';
 import type { ReconcileActivities } from '../../src/activities/exchange/reconcile.ts';
 import type { WebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import {
@@ -17,8 +23,15 @@ import {
   type SourceStep,
   type SourceStepInput,
 } from '../../src/contract/network-query-workflow.ts';
-import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
-import { networkQueryWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import {
+  SOURCE_TYPES,
+  type SourceType,
+} from '../../src/contract/primitives.ts';
+import {
+  networkQueryWorkflowId,
+  TASK_QUEUES,
+  WORKFLOW_TYPES,
+} from '../../src/contract/temporal.ts';
 import { SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/retries.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
 import { BACKGROUND_QUEUES } from '../../src/temporal/task-queues.ts';
@@ -52,7 +65,10 @@ const ACTIVITY_NAMES = [
   'buildConsolidated',
   'failConsolidated',
 ] as const satisfies (keyof ExchangeActivities)[];
-type Answer = SourceStep | Error | ((step: SourceStepInput) => Promise<SourceStep>);
+type Answer =
+  | SourceStep
+  | Error
+  | ((step: SourceStepInput) => Promise<SourceStep>);
 export type QueryRun = WorkflowHandleWithFirstExecutionRunId<
   (input: NetworkQueryInput) => Promise<NetworkQueryProgress>
 >;
@@ -61,19 +77,23 @@ installTestRuntime();
 const dataConverter = createDataConverter(testKeyRing());
 
 /**
- * A server of its own, whose clock leaps over waits while a test waits for a result. Without `servesBackground` there is no
- * worker for background work.
+ * A server of its own, whose clock leaps over waits while a test waits for a
+ * result. Without `servesBackground` there is no worker for background work.
  */
-export async function createTimeSkippingEnvironment({ servesBackground = true } = {}) {
+export async function createTimeSkippingEnvironment({
+  servesBackground = true,
+} = {}) {
   const environment = await startTimeSkippingServer(dataConverter);
-  // The workers stay: a server with a halted clock does not notice for long that the poller it gave a task to is gone.
+  // The workers stay: a server with a halted clock does not notice for long
+  // that the poller it gave a task to is gone.
   let current: Partial<ExchangeActivities> = {};
   const activities = Object.fromEntries(
     ACTIVITY_NAMES.map((name) => [
       name,
       (input: never) => {
         const activity = current[name];
-        if (activity === undefined) throw new Error(`this test has no activity ${name}`);
+        if (activity === undefined)
+          throw new Error(`this test has no activity ${name}`);
         return activity(input);
       },
     ]),
@@ -88,8 +108,14 @@ export async function createTimeSkippingEnvironment({ servesBackground = true } 
       [TASK_QUEUES.webhooks]: activities,
       [TASK_QUEUES.partners]: activities,
       [TASK_QUEUES.builds]: activities,
-      ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), activities])),
-      ...(servesBackground ? Object.fromEntries(BACKGROUND_QUEUES.map((queue) => [queue, activities])) : {}),
+      ...Object.fromEntries(
+        SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), activities]),
+      ),
+      ...(servesBackground
+        ? Object.fromEntries(
+            BACKGROUND_QUEUES.map((queue) => [queue, activities]),
+          )
+        : {}),
     },
   });
   const running = workers.map((worker) => worker.run());
@@ -99,12 +125,16 @@ export async function createTimeSkippingEnvironment({ servesBackground = true } 
     /** Milliseconds since the epoch on the server's clock. */
     now: () => environment.currentTimeMs(),
     /**
-     * Ends a workflow between two activities. This server's clock stands still while an activity runs, and for the whole
-     * timeout of one that its workflow did not outlive: the next test that waits for a leap would hang.
+     * Ends a workflow between two activities. This server's clock stands still
+     * while an activity runs, and for the whole timeout of one that its
+     * workflow did not outlive: the next test that waits for a leap would hang.
      */
     async terminate(workflowId: string): Promise<void> {
       const handle = environment.client.workflow.getHandle(workflowId);
-      await eventually(async () => (await handle.describe()).raw.pendingActivities?.length === 0);
+      await eventually(
+        async () =>
+          (await handle.describe()).raw.pendingActivities?.length === 0,
+      );
       await handle.terminate();
     },
     /** Lets the server's clock leap. */
@@ -114,8 +144,13 @@ export async function createTimeSkippingEnvironment({ servesBackground = true } 
       await Promise.all(running);
       await environment.teardown();
     },
-    /** Runs `use` while the exchange's queues are served by these activities. */
-    async withActivities<R>(activities: Partial<ExchangeActivities>, use: () => Promise<R>): Promise<R> {
+    /**
+     * Runs `use` while the exchange's queues are served by these activities.
+     */
+    async withActivities<R>(
+      activities: Partial<ExchangeActivities>,
+      use: () => Promise<R>,
+    ): Promise<R> {
       current = activities;
       return use();
     },
@@ -133,7 +168,11 @@ export async function createTimeSkippingEnvironment({ servesBackground = true } 
         workflowId: networkQueryWorkflowId(requestId, run),
         args: [
           {
-            ...{ accountId: 'account', requestId, run, steering: SOURCE_RETRIES, historyEventsMax },
+            accountId: 'account',
+            requestId,
+            run,
+            steering: SOURCE_RETRIES,
+            historyEventsMax,
             sources: sources.map((source) => ({ source, attempt })),
           },
         ],
@@ -142,21 +181,37 @@ export async function createTimeSkippingEnvironment({ servesBackground = true } 
   };
 }
 
-export type TimeSkipping = Awaited<ReturnType<typeof createTimeSkippingEnvironment>>;
+export type TimeSkipping = Awaited<
+  ReturnType<typeof createTimeSkippingEnvironment>
+>;
 
-/** Sources that answer from a script (by `<source>/<attempt>`), and a note of everything that was asked and written. */
+/**
+ * Sources that answer from a script (by `<source>/<attempt>`), and a note of
+ * everything that was asked and written.
+ */
 export function scriptedSources(script: {
   ask?: Partial<Record<string, Answer[]>>;
   collect?: Partial<Record<string, Answer[]>>;
 }) {
-  const calls: { step: 'ask' | 'collect'; source: SourceType; attempt: number; atMs: number }[] = [];
+  const calls: {
+    step: 'ask' | 'collect';
+    source: SourceType;
+    attempt: number;
+    atMs: number;
+  }[] = [];
   const failures: FailedAttempt[] = [];
   const opened: SourceStepInput[] = [];
 
-  async function answer(kind: 'ask' | 'collect', step: SourceStepInput): Promise<SourceStep> {
+  async function answer(
+    kind: 'ask' | 'collect',
+    step: SourceStepInput,
+  ): Promise<SourceStep> {
     const { source, attempt } = step;
     const made = calls.filter(
-      (call) => call.step === kind && call.source === source && call.attempt === attempt,
+      (call) =>
+        call.step === kind &&
+        call.source === source &&
+        call.attempt === attempt,
     ).length;
     calls.push({ step: kind, source, attempt, atMs: Date.now() });
     const answers = script[kind]?.[`${source}/${attempt}`] ?? [completed(1)];
@@ -183,15 +238,28 @@ export function scriptedSources(script: {
   };
 }
 
-export const completed = (resources: number): SourceStep => ({ state: 'completed', resources });
-export const waiting = (retryAfterMs?: number): SourceStep => ({ state: 'waiting', retryAfterMs });
+export const completed = (resources: number): SourceStep => ({
+  state: 'completed',
+  resources,
+});
+export const waiting = (retryAfterMs?: number): SourceStep => ({
+  state: 'waiting',
+  retryAfterMs,
+});
 /** The source refused the last calls; it is called again after this time. */
 export const held = (retryAfterMs: number): SourceStep => ({
   state: 'waiting',
   retryAfterMs,
-  held: { reason: 'lab answered 401 to the token request', nextTryAt: '2026-11-22T10:15:00.000Z' },
+  held: {
+    reason: 'lab answered 401 to the token request',
+    nextTryAt: '2026-11-22T10:15:00.000Z',
+  },
 });
-export const failure = (type: string, message: string, nonRetryable = true): ApplicationFailure =>
+export const failure = (
+  type: string,
+  message: string,
+  nonRetryable = true,
+): ApplicationFailure =>
   ApplicationFailure.create({ type, message, nonRetryable });
 
 type Query = Pick<QueryRun, 'query' | 'signal'>;
@@ -209,9 +277,15 @@ export const update = (run: QueryRun, name: string, source?: SourceType) =>
     args: [source === undefined ? undefined : { source }],
   });
 
-/** Until the workflow's tasks have failed several times. The first one may wait ten seconds for a worker that is gone. */
+/**
+ * Until the workflow's tasks have failed several times. The first one may wait
+ * ten seconds for a worker that is gone.
+ */
 export const untilStuck = (handle: WorkflowHandle): Promise<void> =>
-  eventually(async () => ((await handle.describe()).raw.pendingWorkflowTask?.attempt ?? 0) > 2);
+  eventually(
+    async () =>
+      ((await handle.describe()).raw.pendingWorkflowTask?.attempt ?? 0) > 2,
+  );
 
 /** A step that lasts until the test lets it go on. */
 export function untilReleased() {
@@ -223,5 +297,6 @@ export function untilReleased() {
 }
 
 /** Until `check` holds; for what happens by itself and soon. */
-export const eventually = (check: () => Promise<boolean> | boolean): Promise<void> =>
-  expect.poll(check).toBe(true);
+export const eventually = (
+  check: () => Promise<boolean> | boolean,
+): Promise<void> => expect.poll(check).toBe(true);

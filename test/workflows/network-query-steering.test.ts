@@ -1,12 +1,18 @@
 import { Context } from '@temporalio/activity';
-import { WorkflowFailedError, WorkflowUpdateFailedError } from '@temporalio/client';
+import {
+  WorkflowFailedError,
+  WorkflowUpdateFailedError,
+} from '@temporalio/client';
 import { CancelledFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   NETWORK_QUERY_MESSAGES as MESSAGES,
   SOURCE_FAILURE_TYPES as TYPES,
 } from '../../src/contract/network-query-workflow.ts';
-import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import {
+  SOURCE_TYPES,
+  type SourceType,
+} from '../../src/contract/primitives.ts';
 import {
   callBack,
   completed,
@@ -22,16 +28,20 @@ import {
   waiting,
 } from './network-query-environment.ts';
 
-// No test of this file waits for a leap of the clock: this server stops leaping once an activity was cancelled.
+// No test of this file waits for a leap of the clock: this server stops leaping
+// once an activity was cancelled.
 let skipping: TimeSkipping;
 beforeAll(async () => {
   skipping = await createTimeSkippingEnvironment();
 });
 afterAll(() => skipping.close());
 
-const refusalOf = async (work: Promise<unknown>): Promise<string | undefined> => {
+const refusalOf = async (
+  work: Promise<unknown>,
+): Promise<string | undefined> => {
   const error = await work.catch((reason: unknown) => reason);
-  if (!(error instanceof WorkflowUpdateFailedError)) throw new Error('it was not refused', { cause: error });
+  if (!(error instanceof WorkflowUpdateFailedError))
+    throw new Error('it was not refused', { cause: error });
   return error.cause?.message;
 };
 /** A step that a cancellation ends, as the connectors' are. */
@@ -52,7 +62,9 @@ describe('giving a source up', () => {
     });
     await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(SOURCE_TYPES);
-      await eventually(async () => (await stateOf(run, 'pharmacy')) === 'backing-off');
+      await eventually(
+        async () => (await stateOf(run, 'pharmacy')) === 'backing-off',
+      );
       await update(run, MESSAGES.giveUpSource, 'pharmacy');
       await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
       await update(run, MESSAGES.giveUpSource, 'lab');
@@ -68,7 +80,8 @@ describe('giving a source up', () => {
       expect(await run.result()).toMatchObject({ status: 'failed' });
     });
     const reason = 'Given up on request';
-    const of = (source: SourceType) => failures.filter((each) => each.source === source);
+    const of = (source: SourceType) =>
+      failures.filter((each) => each.source === source);
     expect(of('hie')).toMatchObject([{ reason, abandoned: true }]);
     expect(of('lab')).toMatchObject([{ reason, abandoned: true }]);
     expect(of('pharmacy')).toMatchObject([
@@ -78,7 +91,9 @@ describe('giving a source up', () => {
   });
 
   test('ends it while it waits for a source that refuses everybody, and shows that wait until then', async () => {
-    const { activities, failures, calls } = scriptedSources({ ask: { 'lab/1': [held(1_800_000)] } });
+    const { activities, failures, calls } = scriptedSources({
+      ask: { 'lab/1': [held(1_800_000)] },
+    });
     await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(['lab']);
       await eventually(async () => (await stateOf(run, 'lab')) === 'waiting');
@@ -94,21 +109,25 @@ describe('giving a source up', () => {
       await update(run, MESSAGES.giveUpSource, 'lab');
       expect(await run.result()).toMatchObject({ status: 'failed' });
     });
-    expect(failures).toMatchObject([{ reason: 'Given up on request', abandoned: true }]);
+    expect(failures).toMatchObject([
+      { reason: 'Given up on request', abandoned: true },
+    ]);
     expect(calls('collect', 'lab')).toEqual([]);
   });
 
   test('is refused when it has ended or is not part of the query', async () => {
-    const { activities } = scriptedSources({ ask: { 'hie/1': [waiting(86_400_000)] } });
+    const { activities } = scriptedSources({
+      ask: { 'hie/1': [waiting(86_400_000)] },
+    });
     await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(['hie', 'lab']);
       await eventually(async () => (await stateOf(run, 'lab')) === 'completed');
       expect(await refusalOf(update(run, MESSAGES.giveUpSource, 'lab'))).toBe(
         'The lab source is not running',
       );
-      expect(await refusalOf(update(run, MESSAGES.giveUpSource, 'pharmacy'))).toBe(
-        'The pharmacy source is not running',
-      );
+      expect(
+        await refusalOf(update(run, MESSAGES.giveUpSource, 'pharmacy')),
+      ).toBe('The pharmacy source is not running');
       await update(run, MESSAGES.cancelQuery);
       await run.result();
     });
@@ -128,9 +147,12 @@ describe('cancelling a query', () => {
       expect(await run.result()).toMatchObject({ status: 'failed' });
     });
     expect(failures.map(({ source }) => source).sort()).toEqual(['hie', 'lab']);
-    expect(failures.every(({ reason, abandoned }) => abandoned && reason === 'Cancelled on request')).toBe(
-      true,
-    );
+    expect(
+      failures.every(
+        ({ reason, abandoned }) =>
+          abandoned && reason === 'Cancelled on request',
+      ),
+    ).toBe(true);
   });
 
   test('in Temporal first writes the ends, each with its own reason, then is cancelled', async () => {
@@ -145,12 +167,13 @@ describe('cancelling a query', () => {
       await run.cancel();
       const error = await run.result().catch((reason: unknown) => reason);
       expect(error).toBeInstanceOf(WorkflowFailedError);
-      expect((error as WorkflowFailedError).cause).toBeInstanceOf(CancelledFailure);
+      expect((error as WorkflowFailedError).cause).toBeInstanceOf(
+        CancelledFailure,
+      );
     });
-    expect(failures.map(({ source, reason }) => `${source}: ${reason}`)).toEqual([
-      'lab: Given up on request',
-      'hie: Cancelled by an operator',
-    ]);
+    expect(
+      failures.map(({ source, reason }) => `${source}: ${reason}`),
+    ).toEqual(['lab: Given up on request', 'hie: Cancelled by an operator']);
   });
 
   test('in Temporal just as a source is tried again leaves nothing open', async () => {
@@ -159,7 +182,10 @@ describe('cancelling a query', () => {
       letOpen = resolve;
     });
     const { activities, failures, opened } = scriptedSources({
-      ask: { 'hie/1': [failure(TYPES.refused, 'no')], 'lab/1': [waiting(86_400_000)] },
+      ask: {
+        'hie/1': [failure(TYPES.refused, 'no')],
+        'lab/1': [waiting(86_400_000)],
+      },
     });
     const { openNextAttempt } = activities;
     activities.openNextAttempt = async (step) => {
@@ -170,7 +196,9 @@ describe('cancelling a query', () => {
     await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(['hie', 'lab']);
       await eventually(async () => (await stateOf(run, 'hie')) === 'failed');
-      const retried = update(run, MESSAGES.retrySource, 'hie').catch(() => undefined);
+      const retried = update(run, MESSAGES.retrySource, 'hie').catch(
+        () => undefined,
+      );
       await eventually(() => opened.length === 1);
       await run.cancel();
       await eventually(async () => (await stateOf(run, 'lab')) === 'failed');
@@ -178,7 +206,11 @@ describe('cancelling a query', () => {
       await retried;
       await run.result().catch(() => undefined);
     });
-    expect(failures.map(({ source, attempt, reason }) => `${source}/${attempt}: ${reason}`)).toEqual([
+    expect(
+      failures.map(
+        ({ source, attempt, reason }) => `${source}/${attempt}: ${reason}`,
+      ),
+    ).toEqual([
       'hie/1: no',
       'lab/1: Cancelled by an operator',
       'hie/2: Cancelled by an operator',
@@ -204,27 +236,38 @@ describe('trying a source again', () => {
       await callBack(run, 'lab');
       expect(await run.result()).toMatchObject({
         status: 'completed',
-        sources: [{ source: 'hie', attempt: 2, resources: 8 }, { source: 'lab' }],
+        sources: [
+          { source: 'hie', attempt: 2, resources: 8 },
+          { source: 'lab' },
+        ],
       });
       expect(calls('ask', 'hie')).toHaveLength(2);
     });
   });
 
   test('is refused while it runs and when it has completed', async () => {
-    const { activities } = scriptedSources({ ask: { 'hie/1': [waiting(86_400_000)] } });
+    const { activities } = scriptedSources({
+      ask: { 'hie/1': [waiting(86_400_000)] },
+    });
     await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(['hie', 'lab']);
       await eventually(async () => (await stateOf(run, 'lab')) === 'completed');
       await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
-      expect(await refusalOf(update(run, MESSAGES.retrySource, 'hie'))).toBe('The hie source is waiting');
-      expect(await refusalOf(update(run, MESSAGES.retrySource, 'lab'))).toBe('The lab source is completed');
+      expect(await refusalOf(update(run, MESSAGES.retrySource, 'hie'))).toBe(
+        'The hie source is waiting',
+      );
+      expect(await refusalOf(update(run, MESSAGES.retrySource, 'lab'))).toBe(
+        'The lab source is completed',
+      );
       await update(run, MESSAGES.cancelQuery);
       await run.result();
     });
   });
 
   test('takes a source in that this run did not have', async () => {
-    const { activities, opened } = scriptedSources({ ask: { 'hie/1': [waiting(86_400_000)] } });
+    const { activities, opened } = scriptedSources({
+      ask: { 'hie/1': [waiting(86_400_000)] },
+    });
     await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(['hie']);
       await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
@@ -232,7 +275,10 @@ describe('trying a source again', () => {
       expect(opened).toMatchObject([{ source: 'lab' }]);
       await eventually(async () => (await stateOf(run, 'lab')) === 'completed');
       await callBack(run, 'hie');
-      expect(await run.result()).toMatchObject({ status: 'completed', sources: [{}, { source: 'lab' }] });
+      expect(await run.result()).toMatchObject({
+        status: 'completed',
+        sources: [{}, { source: 'lab' }],
+      });
     });
   });
 });

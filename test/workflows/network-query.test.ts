@@ -6,7 +6,10 @@ import {
   type SourceStep,
   SOURCE_FAILURE_TYPES as TYPES,
 } from '../../src/contract/network-query-workflow.ts';
-import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import {
+  SOURCE_TYPES,
+  type SourceType,
+} from '../../src/contract/primitives.ts';
 import { SOURCE_RETRIES } from '../../src/exchange/queries/network-query/rules/retries.ts';
 import {
   callBack,
@@ -31,7 +34,10 @@ beforeAll(async () => {
 afterAll(() => skipping.close());
 
 /** Starts a query on scripted sources and leaps to its end. */
-async function runToEnd(sources: readonly SourceType[], script: Parameters<typeof scriptedSources>[0]) {
+async function runToEnd(
+  sources: readonly SourceType[],
+  script: Parameters<typeof scriptedSources>[0],
+) {
   const scripted = scriptedSources(script);
   const result = await skipping.withActivities(scripted.activities, async () =>
     (await skipping.startQuery(sources)).result(),
@@ -42,7 +48,11 @@ async function runToEnd(sources: readonly SourceType[], script: Parameters<typeo
 describe('a query', () => {
   test('whose sources answer at once asks each of them once and tells their counts', async () => {
     const { result, calls, failures } = await runToEnd(SOURCE_TYPES, {
-      ask: { 'hie/1': [completed(40)], 'pharmacy/1': [completed(0)], 'lab/1': [completed(3)] },
+      ask: {
+        'hie/1': [completed(40)],
+        'pharmacy/1': [completed(0)],
+        'lab/1': [completed(3)],
+      },
     });
     expect(result).toMatchObject({
       status: 'completed',
@@ -52,7 +62,8 @@ describe('a query', () => {
         { source: 'lab', state: 'completed', resources: 3 },
       ],
     });
-    for (const source of SOURCE_TYPES) expect(calls('ask', source)).toHaveLength(1);
+    for (const source of SOURCE_TYPES)
+      expect(calls('ask', source)).toHaveLength(1);
     expect(failures).toEqual([]);
   });
 
@@ -68,12 +79,22 @@ describe('a query', () => {
         { state: 'completed' },
       ],
     });
-    expect(failures).toMatchObject([{ source: 'pharmacy', attempt: 1, reason: 'pharmacy answered 403' }]);
+    expect(failures).toMatchObject([
+      { source: 'pharmacy', attempt: 1, reason: 'pharmacy answered 403' },
+    ]);
   });
 
   test('tells that a source does not know the patient', async () => {
     const { result } = await runToEnd(['lab'], {
-      ask: { 'lab/1': [{ state: 'completed', resources: 0, note: 'The source does not know this patient' }] },
+      ask: {
+        'lab/1': [
+          {
+            state: 'completed',
+            resources: 0,
+            note: 'The source does not know this patient',
+          },
+        ],
+      },
     });
     expect(result.sources).toMatchObject([
       { state: 'completed', reason: 'The source does not know this patient' },
@@ -83,12 +104,18 @@ describe('a query', () => {
   test('tells at any time where each source stands', async () => {
     const held = untilReleased();
     const { activities } = scriptedSources({
-      ask: { 'hie/1': [held.step], 'pharmacy/1': [waiting()], 'lab/1': [completed(5)] },
+      ask: {
+        'hie/1': [held.step],
+        'pharmacy/1': [waiting()],
+        'lab/1': [completed(5)],
+      },
     });
     await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(SOURCE_TYPES);
       await eventually(async () => (await stateOf(run, 'lab')) === 'completed');
-      await eventually(async () => (await stateOf(run, 'pharmacy')) === 'waiting');
+      await eventually(
+        async () => (await stateOf(run, 'pharmacy')) === 'waiting',
+      );
       expect(await statusOf(run)).toEqual({
         requestId: expect.any(String),
         run: 0,
@@ -107,7 +134,9 @@ describe('a query', () => {
 
 describe('a source that takes the request', () => {
   test('is asked as soon as it calls back', async () => {
-    const { activities, calls } = scriptedSources({ ask: { 'hie/1': [waiting(3_600_000)] } });
+    const { activities, calls } = scriptedSources({
+      ask: { 'hie/1': [waiting(3_600_000)] },
+    });
     await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(['hie']);
       await eventually(async () => (await stateOf(run, 'hie')) === 'waiting');
@@ -120,7 +149,9 @@ describe('a source that takes the request', () => {
 
   test('may call back before the step that asked it has returned', async () => {
     const held = untilReleased();
-    const { activities, calls } = scriptedSources({ ask: { 'hie/1': [held.step] } });
+    const { activities, calls } = scriptedSources({
+      ask: { 'hie/1': [held.step] },
+    });
     await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(['hie']);
       await eventually(() => calls('ask', 'hie').length === 1);
@@ -152,7 +183,9 @@ describe('a source that takes the request', () => {
   test('that calls back again and again before it is ready is obeyed ever less often', async () => {
     const { activities, calls } = scriptedSources({
       ask: { 'hie/1': [waiting(3_600_000)] },
-      collect: { 'hie/1': [waiting(3_600_000), waiting(3_600_000), completed(2)] },
+      collect: {
+        'hie/1': [waiting(3_600_000), waiting(3_600_000), completed(2)],
+      },
     });
     await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(['hie']);
@@ -161,8 +194,11 @@ describe('a source that takes the request', () => {
       await callBack(run, 'hie');
       expect(await run.result()).toMatchObject({ status: 'completed' });
       const { events } = await run.fetchHistory();
-      const waits = (events ?? []).flatMap(({ timerStartedEventAttributes: timer }) =>
-        timer?.startToFireTimeout?.seconds == null ? [] : [Number(timer.startToFireTimeout.seconds)],
+      const waits = (events ?? []).flatMap(
+        ({ timerStartedEventAttributes: timer }) =>
+          timer?.startToFireTimeout?.seconds == null
+            ? []
+            : [Number(timer.startToFireTimeout.seconds)],
       );
       // Five seconds after the first early callback, ten after the second.
       expect(waits.filter((seconds) => seconds < 60)).toEqual([5, 10]);
@@ -175,18 +211,31 @@ describe('a source that takes the request', () => {
       collect: { 'hie/1': [waiting(3_600_000)], 'lab/1': [completed(3)] },
     });
     await skipping.withActivities(activities, async () => {
-      const run = await skipping.startQuery(['hie', 'lab'], { historyEventsMax: 100 });
+      const run = await skipping.startQuery(['hie', 'lab'], {
+        historyEventsMax: 100,
+      });
       for (let calls = 0; calls < 300; calls += 10)
-        await Promise.all(Array.from({ length: 10 }, () => callBack(run, 'hie')));
+        await Promise.all(
+          Array.from({ length: 10 }, () => callBack(run, 'hie')),
+        );
       const handle = skipping.client.workflow.getHandle(run.workflowId);
-      await eventually(async () => (await handle.describe()).runId !== run.firstExecutionRunId);
+      await eventually(
+        async () => (await handle.describe()).runId !== run.firstExecutionRunId,
+      );
       expect(await stateOf(handle, 'lab')).toBe('waiting');
       await callBack(handle, 'lab');
       const result = await handle.result();
-      expect(result).toMatchObject({ status: 'partial', sources: [{ state: 'failed' }, { resources: 3 }] });
-      expect(failures).toMatchObject([{ source: 'hie', reason: 'No answer within 2 days', abandoned: true }]);
-      for (const source of ['hie', 'lab'] as const) expect(calls('ask', source)).toHaveLength(1);
-      // One poll an hour for two days, which fills further histories: the deadline is that of the first run.
+      expect(result).toMatchObject({
+        status: 'partial',
+        sources: [{ state: 'failed' }, { resources: 3 }],
+      });
+      expect(failures).toMatchObject([
+        { source: 'hie', reason: 'No answer within 2 days', abandoned: true },
+      ]);
+      for (const source of ['hie', 'lab'] as const)
+        expect(calls('ask', source)).toHaveLength(1);
+      // One poll an hour for two days, which fills further histories: the
+      // deadline is that of the first run.
       expect(calls('collect', 'hie').length).toBeGreaterThan(40);
       expect(calls('collect', 'hie').length).toBeLessThan(80);
       expect((await handle.describe()).historyLength).toBeLessThan(200);
@@ -200,10 +249,16 @@ describe('a source that takes the request', () => {
     });
     await skipping.withActivities(activities, async () => {
       const run = await skipping.startQuery(['hie']);
-      expect(await run.result()).toMatchObject({ status: 'completed', sources: [{ resources: 4 }] });
+      expect(await run.result()).toMatchObject({
+        status: 'completed',
+        sources: [{ resources: 4 }],
+      });
       const { events } = await run.fetchHistory();
-      const waits = (events ?? []).flatMap(({ timerStartedEventAttributes: timer }) =>
-        timer?.startToFireTimeout?.seconds == null ? [] : [Number(timer.startToFireTimeout.seconds)],
+      const waits = (events ?? []).flatMap(
+        ({ timerStartedEventAttributes: timer }) =>
+          timer?.startToFireTimeout?.seconds == null
+            ? []
+            : [Number(timer.startToFireTimeout.seconds)],
       );
       expect(waits).toEqual([20, 45, 67, 101]);
     });
@@ -214,22 +269,30 @@ describe('a source that takes the request', () => {
     ['hie', '2 days'],
     ['pharmacy', '6 hours'],
     ['lab', '7 days'],
-  ] as const)('and never answers ends at the deadline: %s after %s', async (source, after) => {
-    const { result, failures, calls } = await runToEnd([source], {
-      ask: { [`${source}/1`]: [waiting()] },
-      collect: { [`${source}/1`]: [waiting()] },
-    });
-    const reason = `No answer within ${after}`;
-    expect(result).toMatchObject({ status: 'failed', sources: [{ state: 'failed', reason }] });
-    expect(failures).toMatchObject([{ attempt: 1, reason, abandoned: true }]);
-    expect(failures[0]?.retryAfterMs).toBeUndefined();
-    expect(calls('collect', source).length).toBeGreaterThan(20);
-    expect(calls('collect', source).length).toBeLessThan(200);
-  });
+  ] as const)(
+    'and never answers ends at the deadline: %s after %s',
+    async (source, after) => {
+      const { result, failures, calls } = await runToEnd([source], {
+        ask: { [`${source}/1`]: [waiting()] },
+        collect: { [`${source}/1`]: [waiting()] },
+      });
+      const reason = `No answer within ${after}`;
+      expect(result).toMatchObject({
+        status: 'failed',
+        sources: [{ state: 'failed', reason }],
+      });
+      expect(failures).toMatchObject([{ attempt: 1, reason, abandoned: true }]);
+      expect(failures[0]?.retryAfterMs).toBeUndefined();
+      expect(calls('collect', source).length).toBeGreaterThan(20);
+      expect(calls('collect', source).length).toBeLessThan(200);
+    },
+  );
 
   test('is looked at once more at the deadline: an answer that lies ready then is kept', async () => {
     const looks = (): Promise<SourceStep> =>
-      skipping.now().then((now) => (now >= deadlineAt ? completed(7) : waiting()));
+      skipping
+        .now()
+        .then((now) => (now >= deadlineAt ? completed(7) : waiting()));
     const { activities, calls } = scriptedSources({
       ask: { 'pharmacy/1': [waiting()] },
       collect: { 'pharmacy/1': [looks] },
@@ -238,7 +301,10 @@ describe('a source that takes the request', () => {
     await skipping.withActivities(activities, async () => {
       deadlineAt = (await skipping.now()) + SOURCE_RETRIES.pharmacy.deadlineMs;
       const run = await skipping.startQuery(['pharmacy']);
-      expect(await run.result()).toMatchObject({ status: 'completed', sources: [{ resources: 7 }] });
+      expect(await run.result()).toMatchObject({
+        status: 'completed',
+        sources: [{ resources: 7 }],
+      });
     });
     expect(calls('collect', 'pharmacy').length).toBeGreaterThan(20);
   });
@@ -260,17 +326,29 @@ describe('a source that takes the request', () => {
         if (now < backAt) throw away;
         return answer;
       };
-      return { ask: { 'pharmacy/1': [waiting()] }, collect: { 'pharmacy/1': [collect] } };
+      return {
+        ask: { 'pharmacy/1': [waiting()] },
+        collect: { 'pharmacy/1': [collect] },
+      };
     };
 
     test('an answer that lies ready is fetched when it is back', async () => {
-      const { result, failures } = await runToEnd(['pharmacy'], answersAfterwards(completed(3)));
-      expect(result).toMatchObject({ status: 'completed', sources: [{ attempt: 1, resources: 3 }] });
+      const { result, failures } = await runToEnd(
+        ['pharmacy'],
+        answersAfterwards(completed(3)),
+      );
+      expect(result).toMatchObject({
+        status: 'completed',
+        sources: [{ attempt: 1, resources: 3 }],
+      });
       expect(failures).toEqual([]);
     });
 
     test('a source that has no answer then ends, and the reason says that it was our database', async () => {
-      const { result } = await runToEnd(['pharmacy'], answersAfterwards(waiting()));
+      const { result } = await runToEnd(
+        ['pharmacy'],
+        answersAfterwards(waiting()),
+      );
       expect(result.sources[0]?.reason).toMatch(
         /^No answer within 6 hours; our database was away from 2026-11-22 14:02 UTC to \d{4}-\d\d-\d\d \d\d:\d\d UTC$/,
       );
@@ -290,39 +368,70 @@ describe('a source that takes the request', () => {
 
   describe('while an operator has paused it', () => {
     const HOURS_MS = 3_600_000;
-    /** Paused for so long from its first step on, and then as `after`; asked every hour, or as seldom as `everyHours`. */
+    /**
+     * Paused for so long from its first step on, and then as `after`; asked
+     * every hour, or as seldom as `everyHours`.
+     */
     const pausedFor = (hours: number, after: SourceStep, everyHours = 1) => {
       let pausedMs = 0;
       const look = async (): Promise<SourceStep> => {
-        if (pausedMs >= hours * HOURS_MS) return after.state === 'waiting' ? { ...after, pausedMs } : after;
+        if (pausedMs >= hours * HOURS_MS)
+          return after.state === 'waiting' ? { ...after, pausedMs } : after;
         pausedMs += everyHours * HOURS_MS;
         const paused = {
           reason: 'paused by an operator (maintenance)',
           nextTryAt: '2026-11-22T10:15:00.000Z',
         };
-        return { state: 'waiting', retryAfterMs: everyHours * HOURS_MS, held: paused, pausedMs };
+        return {
+          state: 'waiting',
+          retryAfterMs: everyHours * HOURS_MS,
+          held: paused,
+          pausedMs,
+        };
       };
-      return { ask: { 'pharmacy/1': [look] }, collect: { 'pharmacy/1': [look] } };
+      return {
+        ask: { 'pharmacy/1': [look] },
+        collect: { 'pharmacy/1': [look] },
+      };
     };
 
     test('for 36 hours, its deadline of 6 hours does not pass: the query completes when it is resumed', async () => {
-      const { result, failures } = await runToEnd(['pharmacy'], pausedFor(36, completed(3)));
-      expect(result).toMatchObject({ status: 'completed', sources: [{ attempt: 1, resources: 3 }] });
+      const { result, failures } = await runToEnd(
+        ['pharmacy'],
+        pausedFor(36, completed(3)),
+      );
+      expect(result).toMatchObject({
+        status: 'completed',
+        sources: [{ attempt: 1, resources: 3 }],
+      });
       expect(failures).toEqual([]);
     });
 
     test('and does not answer after it, the query ends after the 6 hours that count', async () => {
       const begunAt = await skipping.now();
       const { result } = await runToEnd(['pharmacy'], pausedFor(12, waiting()));
-      expect(result.sources).toMatchObject([{ state: 'failed', reason: 'No answer within 6 hours' }]);
-      expect((await skipping.now()) - begunAt).toBeGreaterThanOrEqual(18 * HOURS_MS);
+      expect(result.sources).toMatchObject([
+        { state: 'failed', reason: 'No answer within 6 hours' },
+      ]);
+      expect((await skipping.now()) - begunAt).toBeGreaterThanOrEqual(
+        18 * HOURS_MS,
+      );
     });
 
     test('and forgotten it, the query ends all the same', async () => {
-      const { result } = await runToEnd(['pharmacy'], pausedFor(24 * 365, completed(3), 6));
+      const { result } = await runToEnd(
+        ['pharmacy'],
+        pausedFor(24 * 365, completed(3), 6),
+      );
       expect(result).toMatchObject({
         status: 'failed',
-        sources: [{ reason: expect.stringContaining('paused by an operator (maintenance)') }],
+        sources: [
+          {
+            reason: expect.stringContaining(
+              'paused by an operator (maintenance)',
+            ),
+          },
+        ],
       });
     });
   });
@@ -336,9 +445,16 @@ describe('a source that takes the request', () => {
       const run = await skipping.startQuery(['hie']);
       await callBack(run, 'hie', 2);
       await callBack(run, 'hie', 1);
-      expect(await run.result()).toMatchObject({ status: 'completed', sources: [{ attempt: 2 }] });
-      expect(failures).toMatchObject([{ attempt: 1, reason: 'hie failed the job', retryAfterMs: 5_000 }]);
-      expect(calls('collect', 'hie').map(({ attempt }) => attempt)).toEqual([1, 2]);
+      expect(await run.result()).toMatchObject({
+        status: 'completed',
+        sources: [{ attempt: 2 }],
+      });
+      expect(failures).toMatchObject([
+        { attempt: 1, reason: 'hie failed the job', retryAfterMs: 5_000 },
+      ]);
+      expect(calls('collect', 'hie').map(({ attempt }) => attempt)).toEqual([
+        1, 2,
+      ]);
     });
   });
 });
@@ -354,7 +470,10 @@ describe('a source that fails', () => {
           'lab/3': [completed(9)],
         },
       });
-      expect(result).toMatchObject({ status: 'completed', sources: [{ attempt: 3, resources: 9 }] });
+      expect(result).toMatchObject({
+        status: 'completed',
+        sources: [{ attempt: 3, resources: 9 }],
+      });
       expect(failures).toMatchObject([
         { attempt: 1, reason: 'lab: no', retryAfterMs: 5_000 },
         { attempt: 2, reason: 'lab: no', retryAfterMs: 300_000 },
@@ -368,14 +487,26 @@ describe('a source that fails', () => {
     const { result, failures } = await runToEnd(['lab'], {
       ask: { 'lab/1': again, 'lab/2': again, 'lab/3': again },
     });
-    expect(result).toMatchObject({ status: 'failed', sources: [{ attempt: 3, state: 'failed' }] });
-    expect(failures.map(({ retryAfterMs }) => retryAfterMs)).toEqual([5_000, 300_000, undefined]);
+    expect(result).toMatchObject({
+      status: 'failed',
+      sources: [{ attempt: 3, state: 'failed' }],
+    });
+    expect(failures.map(({ retryAfterMs }) => retryAfterMs)).toEqual([
+      5_000,
+      300_000,
+      undefined,
+    ]);
   });
 
   test('because it refuses this patient ends at once, without another attempt', async () => {
     const error = failure(TYPES.refused, 'lab answered 422');
-    const { result, calls, failures } = await runToEnd(['lab'], { ask: { 'lab/1': [error] } });
-    expect(result).toMatchObject({ status: 'failed', sources: [{ attempt: 1, reason: error.message }] });
+    const { result, calls, failures } = await runToEnd(['lab'], {
+      ask: { 'lab/1': [error] },
+    });
+    expect(result).toMatchObject({
+      status: 'failed',
+      sources: [{ attempt: 1, reason: error.message }],
+    });
     expect(calls('ask', 'lab')).toHaveLength(1);
     expect(failures).toMatchObject([{ reason: error.message }]);
   });
@@ -383,9 +514,19 @@ describe('a source that fails', () => {
   test('or refuses everybody is waited for, and completes when it is back hours later', async () => {
     const { result, calls, failures } = await runToEnd(['lab'], {
       ask: { 'lab/1': [held(600_000)] },
-      collect: { 'lab/1': [held(1_800_000), held(1_800_000), held(14_400_000), completed(3)] },
+      collect: {
+        'lab/1': [
+          held(1_800_000),
+          held(1_800_000),
+          held(14_400_000),
+          completed(3),
+        ],
+      },
     });
-    expect(result).toMatchObject({ status: 'completed', sources: [{ attempt: 1, resources: 3 }] });
+    expect(result).toMatchObject({
+      status: 'completed',
+      sources: [{ attempt: 1, resources: 3 }],
+    });
     expect(result.sources[0]).not.toHaveProperty('reason');
     expect(calls('collect', 'lab')).toHaveLength(4);
     expect(failures).toEqual([]);
@@ -396,7 +537,8 @@ describe('a source that fails', () => {
       ask: { 'pharmacy/1': [held(1_800_000)] },
       collect: { 'pharmacy/1': [held(1_800_000)] },
     });
-    const reason = 'No answer within 6 hours; the last call failed: lab answered 401 to the token request';
+    const reason =
+      'No answer within 6 hours; the last call failed: lab answered 401 to the token request';
     expect(result).toMatchObject({ status: 'failed', sources: [{ reason }] });
     expect(failures).toMatchObject([{ reason, abandoned: true }]);
   });
@@ -404,9 +546,14 @@ describe('a source that fails', () => {
   test('through sixty faults of ours completes: only the deadline bounds them', async () => {
     const fault = new Error('the database is away');
     const { result, failures } = await runToEnd(['lab'], {
-      ask: { 'lab/1': [...Array.from({ length: 60 }, () => fault), completed(2)] },
+      ask: {
+        'lab/1': [...Array.from({ length: 60 }, () => fault), completed(2)],
+      },
     });
-    expect(result).toMatchObject({ status: 'completed', sources: [{ attempt: 1 }] });
+    expect(result).toMatchObject({
+      status: 'completed',
+      sources: [{ attempt: 1 }],
+    });
     expect(failures).toEqual([]);
   });
 
@@ -415,7 +562,10 @@ describe('a source that fails', () => {
     const { result, calls } = await runToEnd(['lab'], {
       ask: { 'lab/1': [passing, passing, passing, completed(1)] },
     });
-    expect(result).toMatchObject({ status: 'completed', sources: [{ attempt: 1 }] });
+    expect(result).toMatchObject({
+      status: 'completed',
+      sources: [{ attempt: 1 }],
+    });
     expect(calls('ask', 'lab')).toHaveLength(4);
   });
 
@@ -423,7 +573,9 @@ describe('a source that fails', () => {
     const no = [failure(TYPES.badAnswer, 'HTML')];
     const { activities, failures } = scriptedSources({
       ask: {
-        ...Object.fromEntries([1, 2, 3, 4].map((attempt) => [`hie/${attempt}`, no])),
+        ...Object.fromEntries(
+          [1, 2, 3, 4].map((attempt) => [`hie/${attempt}`, no]),
+        ),
         'lab/1': [waiting(86_400_000)],
       },
     });
@@ -432,7 +584,9 @@ describe('a source that fails', () => {
       await eventually(() => failures.length === 1);
       await update(run, MESSAGES.giveUpSource, 'hie');
       await update(run, MESSAGES.retrySource, 'hie');
-      expect(await run.result()).toMatchObject({ sources: [{ attempt: 4, state: 'failed' }, {}] });
+      expect(await run.result()).toMatchObject({
+        sources: [{ attempt: 4, state: 'failed' }, {}],
+      });
     });
     expect(
       failures
@@ -449,7 +603,11 @@ describe('a source that fails', () => {
 
   test('by a fault of ours says nothing of our insides', async () => {
     const { result, failures } = await runToEnd(['lab'], {
-      ask: { 'lab/1': [failure('error', 'duplicate key of Tamica Murazik at 10.0.0.5')] },
+      ask: {
+        'lab/1': [
+          failure('error', 'duplicate key of Tamica Murazik at 10.0.0.5'),
+        ],
+      },
     });
     expect(JSON.stringify({ result, failures })).not.toMatch(/Tamica|10\.0/);
     expect(failures).toMatchObject([

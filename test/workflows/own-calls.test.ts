@@ -18,10 +18,16 @@ const keys: (string | undefined)[] = [];
 
 /** An exchange that creates cohorts, but for one that is called `fails`. */
 const answering = {
-  call: async (_: string, { body }: { body: { name: string } }, options: { idempotencyKey?: string }) => {
+  call: async (
+    _: string,
+    { body }: { body: { name: string } },
+    options: { idempotencyKey?: string },
+  ) => {
     keys.push(options.idempotencyKey);
     if (body.name === 'fails')
-      throw new ExchangeCallError('rejected', 'createCohort: 400', { retryable: false });
+      throw new ExchangeCallError('rejected', 'createCohort: 400', {
+        retryable: false,
+      });
     return { status: 201, answer: { id: randomUUID(), name: body.name } };
   },
 } as unknown as ExchangeClient;
@@ -38,7 +44,9 @@ beforeAll(async () => {
     connection: native,
     namespace,
     taskQueue,
-    workflowsPath: fileURLToPath(new URL('../support/own-calls-workflow.ts', import.meta.url)),
+    workflowsPath: fileURLToPath(
+      new URL('../support/own-calls-workflow.ts', import.meta.url),
+    ),
     activities: createEndpointActivities({
       clientFor: () => answering,
       idHmacKey: 'key-of-the-tests-only',
@@ -53,13 +61,17 @@ beforeAll(async () => {
 });
 afterAll(() => close());
 
-const execute = (workflow: string, workflowId: string = randomUUID(), args: unknown[] = []) =>
-  client.workflow.execute(workflow, { taskQueue, workflowId, args });
+const execute = (
+  workflow: string,
+  workflowId: string = randomUUID(),
+  args: unknown[] = [],
+) => client.workflow.execute(workflow, { taskQueue, workflowId, args });
 
 test('a second execution of a workflow id makes its own call, and does not get the response of the first', async () => {
   const workflowId = randomUUID();
   keys.length = 0;
-  const [first, second] = [await execute('oneCall', workflowId), await execute('oneCall', workflowId)];
+  const first = await execute('oneCall', workflowId);
+  const second = await execute('oneCall', workflowId);
   expect(first).not.toEqual(second);
   expect(keys[0]).not.toBe(keys[1]);
 });
@@ -68,7 +80,9 @@ test.each([true, false])(
   'two calls under one name fail the workflow with what to do (at once: %s)',
   async (atOnce) => {
     keys.length = 0;
-    await expect(execute('twoCalls', undefined, [atOnce])).rejects.toMatchObject({
+    await expect(
+      execute('twoCalls', undefined, [atOnce]),
+    ).rejects.toMatchObject({
       cause: {
         type: 'CallIdReused',
         message:

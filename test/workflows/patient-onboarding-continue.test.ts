@@ -24,25 +24,40 @@ test('an onboarding that waits long goes on in a new run with all it knew, and r
     };
   const minutesMs = 60_000;
   const activities = obliging({
-    createPatient: note('create', async () => ({ patientId: 'patient-1', created: true })),
+    createPatient: note('create', async () => ({
+      patientId: 'patient-1',
+      created: true,
+    })),
     startNetworkQuery: note('start', async () => allRunning()),
     getNetworkQuery: note('poll', async () => allRunning()),
   });
   await onboardings.withWorker(activities, async () => {
     const run = await onboardings.start({
-      timing: { pollFirstMs: minutesMs, pollMaxMs: minutesMs, deadlineMs: 400 * minutesMs },
+      timing: {
+        pollFirstMs: minutesMs,
+        pollMaxMs: minutesMs,
+        deadlineMs: 400 * minutesMs,
+      },
     });
     await run.signal(EVENT, ended('lab', 'completed', 5));
     const summary = await run.result();
     const { runId, typedSearchAttributes } = await run.describe();
     expect(runId).not.toBe(run.firstExecutionRunId);
-    expect(typedSearchAttributes.get(searchAttribute.requestId)).toBe(REQUEST_ID);
-    expect(typedSearchAttributes.get(searchAttribute.queryStatus)).toBe('partial');
+    expect(typedSearchAttributes.get(searchAttribute.requestId)).toBe(
+      REQUEST_ID,
+    );
+    expect(typedSearchAttributes.get(searchAttribute.queryStatus)).toBe(
+      'partial',
+    );
     expect(summary).toMatchObject({
       patientId: 'patient-1',
       requestIds: [REQUEST_ID],
       webhooksReceived: 1,
-      sources: [{ outcome: 'timed-out' }, { outcome: 'timed-out' }, { outcome: 'completed', via: 'webhook' }],
+      sources: [
+        { outcome: 'timed-out' },
+        { outcome: 'timed-out' },
+        { outcome: 'completed', via: 'webhook' },
+      ],
     });
   });
   expect(calls.filter((name) => name !== 'poll')).toEqual(['create', 'start']);

@@ -49,7 +49,11 @@ function gate(): { opened: Promise<void>; open: () => void } {
 
 async function isCancelRequested(run: OnboardingRun): Promise<boolean> {
   const { events } = await run.fetchHistory();
-  return events?.some((event) => event.activityTaskCancelRequestedEventAttributes != null) ?? false;
+  return (
+    events?.some(
+      (event) => event.activityTaskCancelRequestedEventAttributes != null,
+    ) ?? false
+  );
 }
 
 async function failureOf(result: Promise<unknown>): Promise<unknown> {
@@ -71,7 +75,10 @@ describe('an onboarding', () => {
     const summary = await onboardings.withWorker(activities, async () =>
       (await onboardings.start()).result(),
     );
-    expect(summary).toMatchObject({ status: 'completed', patientId: 'patient-1' });
+    expect(summary).toMatchObject({
+      status: 'completed',
+      patientId: 'patient-1',
+    });
     expect(summary.documents).toBeUndefined();
   });
 
@@ -85,7 +92,10 @@ describe('an onboarding', () => {
       getNetworkQuery: async () => allCompleted,
     });
     const summary = await onboardings.withWorker(activities, async () => {
-      const run = await onboardings.start({ cohortIds: ['cohort-1'], metadata: { visit: '7' } });
+      const run = await onboardings.start({
+        cohortIds: ['cohort-1'],
+        metadata: { visit: '7' },
+      });
       await run.signal(EVENT, ended('hie', 'completed', 3));
       await run.signal(EVENT, ended('pharmacy', 'completed', 4));
       await run.signal(EVENT, ended('pharmacy', 'completed', 4));
@@ -125,7 +135,11 @@ describe('an onboarding', () => {
       (await onboardings.start({ timing: quick })).result(),
     );
     expect(summary.status).toBe('completed');
-    expect(summary.sources.map(({ via }) => via)).toEqual(['poll', 'poll', 'poll']);
+    expect(summary.sources.map(({ via }) => via)).toEqual([
+      'poll',
+      'poll',
+      'poll',
+    ]);
     expect(polls).toBe(3);
   });
 
@@ -150,26 +164,47 @@ describe('an onboarding', () => {
       startNetworkQuery: async ({ body }) => {
         asked.push(body.sources);
         if (asked.length < 3)
-          return queryAnswer(asked.length === 1 ? [attempt('hie', 'processing')] : [], {
-            requestId: asked.length === 1 ? REQUEST_ID : RESTART_ID,
-            errors: [
-              { source: 'pharmacy', httpStatus: 429 },
-              ...(asked.length === 1 ? [{ source: 'lab' as const, httpStatus: 400 }] : []),
-            ],
-          });
-        return queryAnswer([attempt('pharmacy', 'processing', 9)], { requestId: 'third' });
+          return queryAnswer(
+            asked.length === 1 ? [attempt('hie', 'processing')] : [],
+            {
+              requestId: asked.length === 1 ? REQUEST_ID : RESTART_ID,
+              errors: [
+                { source: 'pharmacy', httpStatus: 429 },
+                ...(asked.length === 1
+                  ? [{ source: 'lab' as const, httpStatus: 400 }]
+                  : []),
+              ],
+            },
+          );
+        return queryAnswer([attempt('pharmacy', 'processing', 9)], {
+          requestId: 'third',
+        });
       },
       getNetworkQuery: async ({ params }) =>
-        queryAnswer([attempt(params.requestId === REQUEST_ID ? 'hie' : 'pharmacy', 'completed', 9, 10)], {
-          requestId: params.requestId,
-          status: 'completed',
-        }),
+        queryAnswer(
+          [
+            attempt(
+              params.requestId === REQUEST_ID ? 'hie' : 'pharmacy',
+              'completed',
+              9,
+              10,
+            ),
+          ],
+          {
+            requestId: params.requestId,
+            status: 'completed',
+          },
+        ),
     });
     const summary = await onboardings.withWorker(activities, async () =>
       (await onboardings.start()).result(),
     );
     expect(asked).toEqual([
-      { hie: { enabled: true }, pharmacy: { enabled: true, realtime: true }, lab: { enabled: true } },
+      {
+        hie: { enabled: true },
+        pharmacy: { enabled: true, realtime: true },
+        lab: { enabled: true },
+      },
       { pharmacy: { enabled: true, realtime: true } },
       { pharmacy: { enabled: true, realtime: true } },
     ]);
@@ -179,7 +214,11 @@ describe('an onboarding', () => {
       sources: [
         { outcome: 'completed', starts: 1 },
         { outcome: 'completed', starts: 3 },
-        { outcome: 'not-started', starts: 1, error: 'could not be started (400)' },
+        {
+          outcome: 'not-started',
+          starts: 1,
+          error: 'could not be started (400)',
+        },
       ],
     });
   });
@@ -193,7 +232,11 @@ describe('an onboarding', () => {
       },
     });
     const summary = await onboardings.withWorker(activities, async () =>
-      (await onboardings.start({ timing: { pollFirstMs: 86_400_000, pollMaxMs: 3 * 86_400_000 } })).result(),
+      (
+        await onboardings.start({
+          timing: { pollFirstMs: 86_400_000, pollMaxMs: 3 * 86_400_000 },
+        })
+      ).result(),
     );
     expect(summary.sources).toMatchObject([
       { outcome: 'timed-out', error: 'no outcome before the deadline' },
@@ -218,47 +261,72 @@ describe('an onboarding', () => {
       return run.result();
     });
     expect(starts).toBe(1);
-    expect(summary).toMatchObject({ status: 'completed', requestIds: [REQUEST_ID] });
+    expect(summary).toMatchObject({
+      status: 'completed',
+      requestIds: [REQUEST_ID],
+    });
   });
 
   test('answers its status at any time', async () => {
-    await onboardings.withWorker(obliging({ getNetworkQuery: async () => allCompleted }), async () => {
-      const run = await onboardings.start();
-      await run.signal(EVENT, ended('hie', 'completed', 3));
-      await expect
-        .poll(() => statusOf(run))
-        .toMatchObject({
-          phase: 'querying',
-          patientId: 'patient-1',
-          requestIds: [REQUEST_ID],
-          webhooksReceived: 1,
-          sources: [{ type: 'hie', state: 'completed' }, { state: 'running' }, { state: 'running' }],
-        });
-      await run.result();
-    });
+    await onboardings.withWorker(
+      obliging({ getNetworkQuery: async () => allCompleted }),
+      async () => {
+        const run = await onboardings.start();
+        await run.signal(EVENT, ended('hie', 'completed', 3));
+        await expect
+          .poll(() => statusOf(run))
+          .toMatchObject({
+            phase: 'querying',
+            patientId: 'patient-1',
+            requestIds: [REQUEST_ID],
+            webhooksReceived: 1,
+            sources: [
+              { type: 'hie', state: 'completed' },
+              { state: 'running' },
+              { state: 'running' },
+            ],
+          });
+        await run.result();
+      },
+    );
   });
 });
 
 describe('an onboarding that cannot go on', () => {
   test.each([
-    ['createPatient', 'patient-not-created', 'The patient could not be created'],
-    ['addPatientToCohorts', 'cohorts-not-assigned', 'The patient was created, but could not be added'],
-    ['startNetworkQuery', 'query-not-started', 'The patient was created, but the network query could not'],
-  ] as const)('fails with the step that was refused (%s)', async (step, type, message) => {
-    const refused = `${step}: 400 BAD_REQUEST "Missing or invalid parameters" (address.0.zip)`;
-    const activities = obliging({
-      [step]: async () => {
-        throw failure('rejected', refused);
-      },
-    });
-    const cause = await onboardings.withWorker(activities, async () =>
-      failureOf((await onboardings.start({ cohortIds: ['c'] })).result()),
-    );
-    expect(cause).toBeInstanceOf(ApplicationFailure);
-    expect(cause).toMatchObject({ type, details: [{ kind: 'rejected' }] });
-    expect((cause as Error).message).toContain(message);
-    expect((cause as Error).message).toContain(refused);
-  });
+    [
+      'createPatient',
+      'patient-not-created',
+      'The patient could not be created',
+    ],
+    [
+      'addPatientToCohorts',
+      'cohorts-not-assigned',
+      'The patient was created, but could not be added',
+    ],
+    [
+      'startNetworkQuery',
+      'query-not-started',
+      'The patient was created, but the network query could not',
+    ],
+  ] as const)(
+    'fails with the step that was refused (%s)',
+    async (step, type, message) => {
+      const refused = `${step}: 400 BAD_REQUEST "Missing or invalid parameters" (address.0.zip)`;
+      const activities = obliging({
+        [step]: async () => {
+          throw failure('rejected', refused);
+        },
+      });
+      const cause = await onboardings.withWorker(activities, async () =>
+        failureOf((await onboardings.start({ cohortIds: ['c'] })).result()),
+      );
+      expect(cause).toBeInstanceOf(ApplicationFailure);
+      expect(cause).toMatchObject({ type, details: [{ kind: 'rejected' }] });
+      expect((cause as Error).message).toContain(message);
+      expect((cause as Error).message).toContain(refused);
+    },
+  );
 });
 
 describe('a cancelled onboarding', () => {
@@ -277,7 +345,9 @@ describe('a cancelled onboarding', () => {
     });
     const cause = await onboardings.withWorker(activities, async () => {
       const run = await onboardings.start();
-      await expect.poll(async () => (await statusOf(run)).requestIds).toEqual([REQUEST_ID]);
+      await expect
+        .poll(async () => (await statusOf(run)).requestIds)
+        .toEqual([REQUEST_ID]);
       await run.cancel();
       return failureOf(run.result());
     });

@@ -19,7 +19,11 @@ import {
   patientOnboardingMessages,
 } from '../../src/library/workflows.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
-import { type Stub, type StubRequest, startStub } from '../support/http-stub.ts';
+import {
+  type Stub,
+  type StubRequest,
+  startStub,
+} from '../support/http-stub.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { installTestRuntime } from '../support/temporal-runtime.ts';
@@ -52,12 +56,18 @@ let output = '';
 
 /** The least that our three workflows need of an exchange. */
 function answer({ method, url }: StubRequest) {
-  const bulk = { requestId: 'r-1', status: 'completed', result: `${exchange.url}/result` };
+  const bulk = {
+    requestId: 'r-1',
+    status: 'completed',
+    result: `${exchange.url}/result`,
+  };
   const query = {
     requestId: 'q-1',
     status: 'completed',
     startedAt: '2026-01-01T00:00:00Z',
-    sources: [{ type: 'hie', status: 'completed', startedAt: '2026-01-01T00:00:00Z' }],
+    sources: [
+      { type: 'hie', status: 'completed', startedAt: '2026-01-01T00:00:00Z' },
+    ],
   };
   if (url === '/upload') return { status: 200, body: {} };
   if (url === '/result')
@@ -67,14 +77,22 @@ function answer({ method, url }: StubRequest) {
       headers: { 'content-type': 'text/csv' },
     };
   if (/\/bulk/.test(url) && method === 'POST')
-    return { status: 200, body: { ...bulk, status: 'waiting', uploadUrl: `${exchange.url}/upload` } };
+    return {
+      status: 200,
+      body: { ...bulk, status: 'waiting', uploadUrl: `${exchange.url}/upload` },
+    };
   if (/\/bulk/.test(url)) return { status: 200, body: bulk };
-  if (/\/cohort\//.test(url)) return { status: 200, body: { patients: [], meta: { itemsInTotal: 0 } } };
+  if (/\/cohort\//.test(url))
+    return { status: 200, body: { patients: [], meta: { itemsInTotal: 0 } } };
   if (/\/network\/query/.test(url)) return { status: 200, body: query };
-  if (/\/consolidated\/count/.test(url)) return { status: 200, body: { total: 0, resources: {} } };
+  if (/\/consolidated\/count/.test(url))
+    return { status: 200, body: { total: 0, resources: {} } };
   if (/\/document/.test(url)) return { status: 200, body: { documents: [] } };
   if (/\/patient/.test(url))
-    return { status: 201, body: { id: 'p-1', ...PATIENT, facilityIds: ['f-1'], eTag: 'e' } };
+    return {
+      status: 201,
+      body: { id: 'p-1', ...PATIENT, facilityIds: ['f-1'], eTag: 'e' },
+    };
   return { status: 404, body: {} };
 }
 
@@ -86,14 +104,31 @@ beforeAll(async () => {
   files = pathToFileURL(await makeTestFolder()).href;
   const namespace = await createTestNamespace();
   connection = await openConnection({ address });
-  client = new Client({ connection, namespace, plugins: [new ExchangePlugin({ dataKeys: TEST_DATA_KEYS })] });
-  const args = [address, namespace, taskQueue, exchange.url, TEST_DATA_KEYS, files];
-  worker = spawn(process.execPath, ['run.mjs', 'test/workflows/plugin-process.ts', ...args], { cwd: ROOT });
+  client = new Client({
+    connection,
+    namespace,
+    plugins: [new ExchangePlugin({ dataKeys: TEST_DATA_KEYS })],
+  });
+  const args = [
+    address,
+    namespace,
+    taskQueue,
+    exchange.url,
+    TEST_DATA_KEYS,
+    files,
+  ];
+  worker = spawn(
+    process.execPath,
+    ['run.mjs', 'test/workflows/plugin-process.ts', ...args],
+    { cwd: ROOT },
+  );
   for (const stream of [worker.stdout, worker.stderr])
     stream?.on('data', (data) => {
       output += data;
     });
-  await vi.waitFor(() => expect(output).toContain('the worker polls'), { timeout: 240_000 });
+  await vi.waitFor(() => expect(output).toContain('the worker polls'), {
+    timeout: 240_000,
+  });
 });
 afterAll(async () => {
   worker.kill('SIGTERM');
@@ -104,23 +139,34 @@ afterAll(async () => {
 const workflowId = () => `plugin/${randomUUID()}`;
 
 test('a patient is onboarded on one’s own queue, and the client reads its status', async () => {
-  const handle = await client.workflow.start<typeof patientOnboarding>('patientOnboarding', {
-    taskQueue,
-    workflowId: workflowId(),
-    args: [
-      {
-        orchestrationId: 'o-1',
-        exchange: API_KEY_ACCESS,
-        facilityId: 'f-1',
-        patient: PATIENT,
-        sources: ['hie'],
-        timing: { pollFirstMs: 100 },
-      },
-    ],
+  const handle = await client.workflow.start<typeof patientOnboarding>(
+    'patientOnboarding',
+    {
+      taskQueue,
+      workflowId: workflowId(),
+      args: [
+        {
+          orchestrationId: 'o-1',
+          exchange: API_KEY_ACCESS,
+          facilityId: 'f-1',
+          patient: PATIENT,
+          sources: ['hie'],
+          timing: { pollFirstMs: 100 },
+        },
+      ],
+    },
+  );
+  await handle.signal(patientOnboardingMessages.intakeReceived, {
+    messageId: 'm-1',
   });
-  await handle.signal(patientOnboardingMessages.intakeReceived, { messageId: 'm-1' });
-  expect(await handle.result()).toMatchObject({ patientId: 'p-1', sources: [{ outcome: 'completed' }] });
-  expect(await handle.query(patientOnboardingMessages.status)).toMatchObject({ phase: 'ended', intakes: 1 });
+  expect(await handle.result()).toMatchObject({
+    patientId: 'p-1',
+    sources: [{ outcome: 'completed' }],
+  });
+  expect(await handle.query(patientOnboardingMessages.status)).toMatchObject({
+    phase: 'ended',
+    intakes: 1,
+  });
 });
 
 test('a panel is onboarded on one’s own queue, from the file that the client has put', async () => {
@@ -130,37 +176,72 @@ test('a panel is onboarded on one’s own queue, from the file that the client h
     Readable.from([Buffer.from(`firstName\n${NAME}\n`)], { objectMode: false }),
     'text/csv',
   );
-  const handle = await client.workflow.start<typeof bulkOnboarding>('bulkOnboarding', {
-    taskQueue,
-    workflowId: workflowId(),
-    args: [{ exchange: API_KEY_ACCESS, dryRun: false, file, rows: 1, timing: { pollFirstMs: 100 } }],
+  const handle = await client.workflow.start<typeof bulkOnboarding>(
+    'bulkOnboarding',
+    {
+      taskQueue,
+      workflowId: workflowId(),
+      args: [
+        {
+          exchange: API_KEY_ACCESS,
+          dryRun: false,
+          file,
+          rows: 1,
+          timing: { pollFirstMs: 100 },
+        },
+      ],
+    },
+  );
+  expect(await handle.result()).toMatchObject({
+    status: 'completed',
+    outcome: { counts: { created: 1 } },
   });
-  expect(await handle.result()).toMatchObject({ status: 'completed', outcome: { counts: { created: 1 } } });
-  expect(await handle.query(bulkOnboardingMessages.status)).toMatchObject({ phase: 'ended' });
+  expect(await handle.query(bulkOnboardingMessages.status)).toMatchObject({
+    phase: 'ended',
+  });
   const uploaded = exchange.requests.find(({ url }) => url === '/upload');
   expect(uploaded?.body).toContain(NAME);
 });
 
 test('a cohort is monitored on one’s own queue', async () => {
-  const handle = await client.workflow.start<typeof cohortMonitoring>('cohortMonitoring', {
-    taskQueue,
-    workflowId: workflowId(),
-    args: [
-      { exchange: API_KEY_ACCESS, cohortId: 'c-1', kind: 'hie', frequency: 'weekly', queriesPerMinute: 60 },
-    ],
+  const handle = await client.workflow.start<typeof cohortMonitoring>(
+    'cohortMonitoring',
+    {
+      taskQueue,
+      workflowId: workflowId(),
+      args: [
+        {
+          exchange: API_KEY_ACCESS,
+          cohortId: 'c-1',
+          kind: 'hie',
+          frequency: 'weekly',
+          queriesPerMinute: 60,
+        },
+      ],
+    },
+  );
+  expect(await handle.result()).toMatchObject({
+    state: 'completed',
+    patients: 0,
   });
-  expect(await handle.result()).toMatchObject({ state: 'completed', patients: 0 });
-  expect(await handle.query(cohortMonitoringMessages.status)).toMatchObject({ cohortId: 'c-1' });
+  expect(await handle.query(cohortMonitoringMessages.status)).toMatchObject({
+    cohortId: 'c-1',
+  });
 });
 
 test('neither Temporal nor the log of the worker shows a name, although the user’s own code puts it into a failure', async () => {
-  const handle = await client.workflow.start<typeof ownWorkflow>('ownWorkflow', {
-    taskQueue,
-    workflowId: workflowId(),
-    args: [NAME],
-  });
+  const handle = await client.workflow.start<typeof ownWorkflow>(
+    'ownWorkflow',
+    {
+      taskQueue,
+      workflowId: workflowId(),
+      args: [NAME],
+    },
+  );
   expect(await handle.result()).toBe(`done for ${NAME}`);
-  await expect.poll(() => output, { timeout: 240_000 }).toContain('Activity failed');
+  await expect
+    .poll(() => output, { timeout: 240_000 })
+    .toContain('Activity failed');
   expect(output).toContain('NoResult');
   expect(output).not.toContain(NAME);
   const dump = await dumpTemporal(client);
@@ -170,33 +251,57 @@ test('neither Temporal nor the log of the worker shows a name, although the user
 
 test('a history of the worker replays with the plugin, also from code that was bundled with it', async () => {
   const plugin = new ExchangePlugin({ dataKeys: TEST_DATA_KEYS });
-  const handle = await client.workflow.start<typeof ownWorkflow>('ownWorkflow', {
-    taskQueue,
-    workflowId: workflowId(),
-    args: [NAME],
-  });
+  const handle = await client.workflow.start<typeof ownWorkflow>(
+    'ownWorkflow',
+    {
+      taskQueue,
+      workflowId: workflowId(),
+      args: [NAME],
+    },
+  );
   await handle.result();
   const history = await handle.fetchHistory();
-  const workflowsPath = fileURLToPath(new URL('./plugin-workflows.ts', import.meta.url));
-  await Worker.runReplayHistory({ workflowsPath, plugins: [plugin] }, history, handle.workflowId);
-  const workflowBundle = await bundleWorkflowCode({ workflowsPath, plugins: [plugin] });
+  const workflowsPath = fileURLToPath(
+    new URL('./plugin-workflows.ts', import.meta.url),
+  );
+  await Worker.runReplayHistory(
+    { workflowsPath, plugins: [plugin] },
+    history,
+    handle.workflowId,
+  );
+  const workflowBundle = await bundleWorkflowCode({
+    workflowsPath,
+    plugins: [plugin],
+  });
   expect(workflowBundle.code).toContain('PayloadNotEncrypted');
-  await Worker.runReplayHistory({ workflowBundle, plugins: [plugin] }, history, handle.workflowId);
+  await Worker.runReplayHistory(
+    { workflowBundle, plugins: [plugin] },
+    history,
+    handle.workflowId,
+  );
 });
 
 test('an activity with the name of one of ours, and a short key, are refused', async () => {
-  const exchangeOptions = { exchange: { baseUrl: 'http://127.0.0.1:1', apiKey: 'k' } };
+  const exchangeOptions = {
+    exchange: { baseUrl: 'http://127.0.0.1:1', apiKey: 'k' },
+  };
   const plugin = new ExchangePlugin({
     dataKeys: TEST_DATA_KEYS,
     worker: { ...exchangeOptions, idHmacKey: 'k'.repeat(16) },
   });
-  const configured = plugin.configureWorker({ taskQueue, activities: { createPatient: async () => 1 } });
+  const configured = plugin.configureWorker({
+    taskQueue,
+    activities: { createPatient: async () => 1 },
+  });
   await expect(configured).rejects.toThrow(
     'Rename these activities, because ours have the same names: createPatient',
   );
   await plugin.close();
   expect(
     () =>
-      new ExchangePlugin({ dataKeys: TEST_DATA_KEYS, worker: { ...exchangeOptions, idHmacKey: 'short' } }),
+      new ExchangePlugin({
+        dataKeys: TEST_DATA_KEYS,
+        worker: { ...exchangeOptions, idHmacKey: 'short' },
+      }),
   ).toThrow('at least 16');
 });

@@ -3,16 +3,26 @@ import { Client, WorkflowNotFoundError } from '@temporalio/client';
 import { NativeConnection, type Worker } from '@temporalio/worker';
 import { sql } from 'kysely';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { createSweepActivities, type SweepActivities } from '../../src/activities/exchange/query-sweep.ts';
+import {
+  createSweepActivities,
+  type SweepActivities,
+} from '../../src/activities/exchange/query-sweep.ts';
 import {
   DEFAULT_SWEEP_PACE,
   type QuerySweepInput,
   type QuerySweepProgress,
   type SweepPace,
 } from '../../src/contract/bulk-create-workflow.ts';
-import { querySweepWorkflowId, TASK_QUEUES, WORKFLOW_TYPES } from '../../src/contract/temporal.ts';
+import {
+  querySweepWorkflowId,
+  TASK_QUEUES,
+  WORKFLOW_TYPES,
+} from '../../src/contract/temporal.ts';
 import { ConflictError } from '../../src/exchange/platform/errors.ts';
-import { createSweepControl, sweepRecovery } from '../../src/exchange/queries/sweep/control.ts';
+import {
+  createSweepControl,
+  sweepRecovery,
+} from '../../src/exchange/queries/sweep/control.ts';
 import { readSweepCounts } from '../../src/exchange/queries/sweep/sweep-store.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
@@ -41,9 +51,14 @@ let native: NativeConnection;
 let workers: Worker[];
 let running: Promise<unknown>;
 let serve: (bundle: { code: string }) => Promise<void>;
-/** What the queries that a sweep has started do; by default they end at once. */
+/**
+ * What the queries that a sweep has started do; by default they end at once.
+ */
 let onStart: (panel: TestPanel) => Promise<void>;
-/** Called after each page that is committed; one that throws stands for a worker that was killed there. */
+/**
+ * Called after each page that is committed; one that throws stands for a worker
+ * that was killed there.
+ */
 let afterPage: (page: number) => void;
 let pages = 0;
 let current: TestPanel;
@@ -105,23 +120,30 @@ async function panelOf(count: number): Promise<TestPanel> {
   pages = 0;
   afterPage = () => undefined;
   onStart = (panel) => environment.endQueries(panel);
-  current = await environment.addPanel(count, { settings: { limits: { networkQueriesPerMinute: 1_000 } } });
+  current = await environment.addPanel(count, {
+    settings: { limits: { networkQueriesPerMinute: 1_000 } },
+  });
   return current;
 }
 
 const start = (panel: TestPanel, pace: Partial<SweepPace>) =>
-  temporal.workflow.start<(input: QuerySweepInput) => Promise<QuerySweepProgress>>(
-    WORKFLOW_TYPES.querySweep,
-    {
-      taskQueue: TASK_QUEUES.exchange,
-      workflowId: querySweepWorkflowId(panel.requestId),
-      args: [
-        { accountId: panel.accountId, requestId: panel.requestId, pace: { ...DEFAULT_SWEEP_PACE, ...pace } },
-      ],
-    },
-  );
+  temporal.workflow.start<
+    (input: QuerySweepInput) => Promise<QuerySweepProgress>
+  >(WORKFLOW_TYPES.querySweep, {
+    taskQueue: TASK_QUEUES.exchange,
+    workflowId: querySweepWorkflowId(panel.requestId),
+    args: [
+      {
+        accountId: panel.accountId,
+        requestId: panel.requestId,
+        pace: { ...DEFAULT_SWEEP_PACE, ...pace },
+      },
+    ],
+  });
 const countsOf = (panel: TestPanel) =>
-  environment.store.asAccount(panel.accountId, (tx) => readSweepCounts(tx, panel.requestId));
+  environment.store.asAccount(panel.accountId, (tx) =>
+    readSweepCounts(tx, panel.requestId),
+  );
 const patientsOf = async (panel: TestPanel) =>
   (await environment.queriesOf(panel)).map(({ patient }) => patient);
 const control = (commandTimeoutMs?: number) =>
@@ -133,11 +155,22 @@ describe('a sweep', () => {
     afterPage = (page) => {
       if (page === 2) throw new Error('killed after its commit');
     };
-    const sweep = await start(panel, { pageSize: 3, windowSize: 30, pagesPerRun: 2 });
+    const sweep = await start(panel, {
+      pageSize: 3,
+      windowSize: 30,
+      pagesPerRun: 2,
+    });
     const result = await sweep.result();
-    expect(result).toMatchObject({ state: 'completed', patients: 10, started: 10, skipped: 0 });
+    expect(result).toMatchObject({
+      state: 'completed',
+      patients: 10,
+      started: 10,
+      skipped: 0,
+    });
     expect(await patientsOf(panel)).toEqual(numbers(10));
-    const { runId } = await temporal.workflow.getHandle(sweep.workflowId).describe();
+    const { runId } = await temporal.workflow
+      .getHandle(sweep.workflowId)
+      .describe();
     expect(runId).not.toBe(sweep.firstExecutionRunId);
   });
 
@@ -149,7 +182,9 @@ describe('a sweep', () => {
     await control().pauseSweep(panel.accountId, panel.requestId);
     await first.terminate();
     await start(panel, { pageSize: 2, windowSize: 4 });
-    expect(await control().resumeSweep(panel.accountId, panel.requestId)).toMatchObject({ state: 'running' });
+    expect(
+      await control().resumeSweep(panel.accountId, panel.requestId),
+    ).toMatchObject({ state: 'running' });
     await eventually(async () => (await countsOf(panel))?.started === 4);
     await control().cancelSweep(panel.accountId, panel.requestId);
   });
@@ -159,24 +194,37 @@ describe('a sweep', () => {
     onStart = async () => undefined;
     await start(panel, { pageSize: 2, windowSize: 2 });
     await eventually(async () => (await countsOf(panel))?.started === 2);
-    expect(await control().pauseSweep(panel.accountId, panel.requestId)).toMatchObject({ state: 'paused' });
-    await expect(control().pauseSweep(panel.accountId, panel.requestId)).rejects.toThrow('already paused');
+    expect(
+      await control().pauseSweep(panel.accountId, panel.requestId),
+    ).toMatchObject({ state: 'paused' });
+    await expect(
+      control().pauseSweep(panel.accountId, panel.requestId),
+    ).rejects.toThrow('already paused');
     await environment.endQueries(panel);
     const before = pages;
-    expect(await countsOf(panel)).toMatchObject({ state: 'paused', started: 2 });
-    expect(await control().resumeSweep(panel.accountId, panel.requestId)).toMatchObject({ state: 'running' });
+    expect(await countsOf(panel)).toMatchObject({
+      state: 'paused',
+      started: 2,
+    });
+    expect(
+      await control().resumeSweep(panel.accountId, panel.requestId),
+    ).toMatchObject({ state: 'running' });
     await eventually(async () => (await countsOf(panel))?.started === 4);
     expect(pages).toBeGreaterThan(before);
-    expect(await control().cancelSweep(panel.accountId, panel.requestId)).toMatchObject({
+    expect(
+      await control().cancelSweep(panel.accountId, panel.requestId),
+    ).toMatchObject({
       state: 'cancelled',
       started: 4,
     });
     await environment.endQueries(panel);
-    const result = await temporal.workflow.result(querySweepWorkflowId(panel.requestId));
-    expect(result).toMatchObject({ state: 'cancelled', started: 4 });
-    await expect(control().resumeSweep(panel.accountId, panel.requestId)).rejects.toBeInstanceOf(
-      ConflictError,
+    const result = await temporal.workflow.result(
+      querySweepWorkflowId(panel.requestId),
     );
+    expect(result).toMatchObject({ state: 'cancelled', started: 4 });
+    await expect(
+      control().resumeSweep(panel.accountId, panel.requestId),
+    ).rejects.toBeInstanceOf(ConflictError);
     expect(await patientsOf(panel)).toEqual(numbers(4));
   });
 
@@ -187,7 +235,10 @@ describe('a sweep', () => {
     await eventually(async () => (await countsOf(panel))?.started === 2);
     await sweep.cancel();
     await expect(sweep.result()).rejects.toThrow();
-    expect(await countsOf(panel)).toMatchObject({ state: 'cancelled', started: 2 });
+    expect(await countsOf(panel)).toMatchObject({
+      state: 'cancelled',
+      started: 2,
+    });
   });
 
   test('whose workflow is gone is taken up where it stood, by reconcile or by whoever steers it', async () => {
@@ -196,12 +247,17 @@ describe('a sweep', () => {
     const sweep = await start(panel, { pageSize: 2, windowSize: 2 });
     await eventually(async () => (await countsOf(panel))?.started === 2);
     await sweep.terminate('by an operator');
-    expect(await control().pauseSweep(panel.accountId, panel.requestId)).toMatchObject({ state: 'paused' });
+    expect(
+      await control().pauseSweep(panel.accountId, panel.requestId),
+    ).toMatchObject({ state: 'paused' });
     // As after a restore of Temporal: it knows nothing of the workflow.
     const { workflowService } = temporal.connection;
     const { namespace } = temporal.options;
     const { workflowId } = sweep;
-    await workflowService.deleteWorkflowExecution({ namespace, workflowExecution: { workflowId } });
+    await workflowService.deleteWorkflowExecution({
+      namespace,
+      workflowExecution: { workflowId },
+    });
     await eventually(() =>
       temporal.workflow
         .getHandle(workflowId)
@@ -213,7 +269,10 @@ describe('a sweep', () => {
     );
     await unseen(panel);
     await takeUp(sweepRecovery({ store: environment.store, temporal }), 10);
-    expect(await temporal.workflow.result(workflowId)).toMatchObject({ state: 'completed', started: 6 });
+    expect(await temporal.workflow.result(workflowId)).toMatchObject({
+      state: 'completed',
+      started: 6,
+    });
     expect(await patientsOf(panel)).toEqual(numbers(6));
   });
 
@@ -225,8 +284,13 @@ describe('a sweep', () => {
     await sweep.terminate('by an operator');
     await unseen(panel);
     await takeUp(sweepRecovery({ store: environment.store, temporal }), 10);
-    expect(await countsOf(panel)).toMatchObject({ state: 'cancelled', started: 2 });
-    const { runId } = await temporal.workflow.getHandle(sweep.workflowId).describe();
+    expect(await countsOf(panel)).toMatchObject({
+      state: 'cancelled',
+      started: 2,
+    });
+    const { runId } = await temporal.workflow
+      .getHandle(sweep.workflowId)
+      .describe();
     expect(runId).toBe(sweep.firstExecutionRunId);
   });
   const unseen = (panel: { requestId: string }) =>
@@ -236,7 +300,8 @@ describe('a sweep', () => {
     );
 
   test('that a faulty deploy has stuck can be paused, resumed and cancelled', async () => {
-    // More than the window of a workflow that is started anew, which has the usual pace: the sweep must not end before the last step.
+    // More than the window of a workflow that is started anew, which has the
+    // usual pace: the sweep must not end before the last step.
     const panel = await panelOf(60);
     onStart = async () => undefined;
     const sweep = await start(panel, { pageSize: 2, windowSize: 2 });
@@ -258,14 +323,22 @@ describe('a sweep', () => {
       );
     const of = [panel.accountId, panel.requestId] as const;
     await stick(broken);
-    expect(await control(2_000).pauseSweep(...of)).toMatchObject({ state: 'paused', started: 2 });
-    // What the worker before held is given up only after the workflow task's time limit of 10 s.
+    expect(await control(2_000).pauseSweep(...of)).toMatchObject({
+      state: 'paused',
+      started: 2,
+    });
+    // What the worker before held is given up only after the workflow task's
+    // time limit of 10 s.
     await eventually(async () => (await stateNow()) === 'paused');
     await stick(await workflowBundle());
-    expect(await control(2_000).resumeSweep(...of)).toMatchObject({ state: 'running' });
+    expect(await control(2_000).resumeSweep(...of)).toMatchObject({
+      state: 'running',
+    });
     await eventually(async () => (await stateNow()) === 'running');
     await stick(broken);
-    expect(await control(2_000).cancelSweep(...of)).toMatchObject({ state: 'cancelled' });
+    expect(await control(2_000).cancelSweep(...of)).toMatchObject({
+      state: 'cancelled',
+    });
     expect((await handle.describe()).status.name).toBe('TERMINATED');
     await stopWorkers();
     await serve(await workflowBundle());

@@ -10,7 +10,9 @@ import { createTestNamespace } from '../support/temporal-namespace.ts';
 
 let temporal: Client;
 beforeAll(async () => {
-  const connection = await openConnection({ address: inject('temporalAddress') });
+  const connection = await openConnection({
+    address: inject('temporalAddress'),
+  });
   temporal = new Client({ connection, namespace: await createTestNamespace() });
 });
 afterAll(() => temporal.connection.close());
@@ -23,12 +25,15 @@ const signals = async () =>
   );
 const inputOf = async () => {
   const [first] = (await loop().fetchHistory()).events ?? [];
-  const [payload] = first?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
+  const [payload] =
+    first?.workflowExecutionStartedEventAttributes?.input?.payloads ?? [];
   return JSON.parse(Buffer.from(payload?.data ?? '').toString());
 };
 
 test('workers that start together start one loop; each has it make a round', async () => {
-  await Promise.all(Array.from({ length: 5 }, () => startReconcileLoop(temporal, 15)));
+  await Promise.all(
+    Array.from({ length: 5 }, () => startReconcileLoop(temporal, 15)),
+  );
   expect(await inputOf()).toEqual({ intervalMs: 15_000 });
   expect(await signals()).toEqual(Array.from({ length: 5 }, () => 'roundDue'));
 });
@@ -41,7 +46,9 @@ test('a loop that was terminated is started again by a worker that runs', async 
   );
   try {
     await loop().terminate('by hand');
-    await expect.poll(async () => (await loop().describe()).status.name).toBe('RUNNING');
+    await expect
+      .poll(async () => (await loop().describe()).status.name)
+      .toBe('RUNNING');
     const again = await loop().describe();
     expect(again.runId).not.toBe(runId);
     // While it runs, the checks leave no trace.

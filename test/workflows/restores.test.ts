@@ -8,14 +8,21 @@ import type { SourceType } from '../../src/contract/primitives.ts';
 import type { Reconciled } from '../../src/contract/reconcile-workflow.ts';
 import { createRoundCount } from '../../src/exchange/platform/recovery/reconcile-state-store.ts';
 import { createReconciler } from '../../src/exchange/platform/recovery/reconciler.ts';
-import { type SourceConnector, SourceFailure } from '../../src/exchange/sources/connectors/connector.ts';
+import {
+  type SourceConnector,
+  SourceFailure,
+} from '../../src/exchange/sources/connectors/connector.ts';
 import type { RunningTemporalServer } from '../../tools/embedded/temporal-server.ts';
 import { startReceiver } from '../support/events-environment.ts';
 import { copyTestDatabase, createTestDatabase } from '../support/postgres.ts';
 import { observation, page, sourceOf } from '../support/source-pages.ts';
 import { createTestNamespace } from '../support/temporal-namespace.ts';
 import { startTestTemporalServer } from '../support/temporal-server.ts';
-import { createTestExchange, type KeptParts, type TestExchange } from './network-query-exchange.ts';
+import {
+  createTestExchange,
+  type KeptParts,
+  type TestExchange,
+} from './network-query-exchange.ts';
 
 const logger = pino({ level: 'silent' });
 let folder: string;
@@ -34,7 +41,9 @@ afterEach(async () => {
 });
 
 /** Starts a new system, and makes two rounds. */
-async function begin(temporal?: Pick<KeptParts, 'temporalAddress' | 'namespace'>): Promise<void> {
+async function begin(
+  temporal?: Pick<KeptParts, 'temporalAddress' | 'namespace'>,
+): Promise<void> {
   parts = {
     databaseUrl: (await createTestDatabase()).databaseUrl,
     blobFolder: await mkdtemp(join(folder, 'blobs-')),
@@ -71,7 +80,9 @@ async function round(): Promise<Reconciled> {
   return last;
 }
 
-/** A source that accepts requests as jobs. `state` decides what becomes of them. */
+/**
+ * A source that accepts requests as jobs. `state` decides what becomes of them.
+ */
 function jobs() {
   const asked: number[] = [];
   const source = {
@@ -80,10 +91,15 @@ function jobs() {
     connector: {
       begin: async () => {
         asked.push(asked.length + 1);
-        return { kind: 'accepted', job: { number: asked.length }, retryAfterMs: 3_600_000 };
+        return {
+          kind: 'accepted',
+          job: { number: asked.length },
+          retryAfterMs: 3_600_000,
+        };
       },
       async poll(job) {
-        if (source.state === 'pending') return { kind: 'pending', job, retryAfterMs: 3_600_000 };
+        if (source.state === 'pending')
+          return { kind: 'pending', job, retryAfterMs: 3_600_000 };
         if (source.state === 'failed') {
           source.state = 'pending';
           throw new SourceFailure('job-failed', 'the job failed');
@@ -98,32 +114,47 @@ function jobs() {
 const scripted = sourceOf([page([observation('a')])]);
 
 const attemptsOf = async (requestId: string) =>
-  (await exchange.view(exchange.accountId, requestId)).attempts.map(({ source, attempt, status }) => ({
-    source,
-    attempt,
-    status,
-  }));
-const untilAttempt = (requestId: string, source: SourceType, attempt: number, status: string) =>
-  expect.poll(() => attemptsOf(requestId), { timeout: 240_000 }).toContainEqual({ source, attempt, status });
+  (await exchange.view(exchange.accountId, requestId)).attempts.map(
+    ({ source, attempt, status }) => ({
+      source,
+      attempt,
+      status,
+    }),
+  );
+const untilAttempt = (
+  requestId: string,
+  source: SourceType,
+  attempt: number,
+  status: string,
+) =>
+  expect
+    .poll(() => attemptsOf(requestId), { timeout: 240_000 })
+    .toContainEqual({ source, attempt, status });
 const untilAccepted = (requestId: string, times = 1) =>
   expect
     .poll(
       async () =>
-        (await exchange.timeline(exchange.accountId, requestId)).filter(({ kind }) => kind === 'accepted')
-          .length,
+        (await exchange.timeline(exchange.accountId, requestId)).filter(
+          ({ kind }) => kind === 'accepted',
+        ).length,
       { timeout: 240_000 },
     )
     .toBe(times);
 const callBack = (requestId: string, source: SourceType, attempt: number) =>
-  exchange.handle(requestId).signal(NETWORK_QUERY_MESSAGES.sourceCallback, { source, attempt });
+  exchange
+    .handle(requestId)
+    .signal(NETWORK_QUERY_MESSAGES.sourceCallback, { source, attempt });
 const idsOf = (requestId: string, type: string) =>
-  exchange.eventsOf(requestId).flatMap(({ id, raw }) => (JSON.parse(raw).meta.type === type ? [id] : []));
+  exchange
+    .eventsOf(requestId)
+    .flatMap(({ id, raw }) => (JSON.parse(raw).meta.type === type ? [id] : []));
 
 test('PostgreSQL older: open queries go on, none fails, and no fact is announced under a second id', async () => {
   await begin();
   const hie = jobs();
   exchange.let('hie', hie.connector);
-  const [ended, ahead] = [await exchange.start(['hie', 'lab']), await exchange.start(['hie'])];
+  const ended = await exchange.start(['hie', 'lab']);
+  const ahead = await exchange.start(['hie']);
   await untilAttempt(ended, 'lab', 1, 'completed');
   await Promise.all([untilAccepted(ended), untilAccepted(ahead)]);
   await expect.poll(() => idsOf(ended, 'network-query.lab')).toHaveLength(1);
@@ -133,7 +164,8 @@ test('PostgreSQL older: open queries go on, none fails, and no fact is announced
     return {};
   });
 
-  // Lost with the restore: one query ends, one goes on to its second attempt, and rounds are made.
+  // Lost with the restore: one query ends, one goes on to its second attempt,
+  // and rounds are made.
   exchange.let('hie', hie.connector);
   hie.state = 'failed';
   await callBack(ahead, 'hie', 1);
@@ -148,13 +180,18 @@ test('PostgreSQL older: open queries go on, none fails, and no fact is announced
 
   await restartOn({ databaseUrl: backup });
   exchange.let('hie', hie.connector);
-  expect((await exchange.view(exchange.accountId, ended)).status).toBe('running');
+  expect((await exchange.view(exchange.accountId, ended)).status).toBe(
+    'running',
+  );
   const { suspicion } = await round();
   expect(suspicion).toBe('postgresql-is-older');
   await callBack(ended, 'hie', 1);
   await untilAttempt(ended, 'hie', 1, 'completed');
-  expect((await exchange.view(exchange.accountId, ended)).status).toBe('completed');
-  // The handle of its second request is lost with the row, so it asks once more.
+  expect((await exchange.view(exchange.accountId, ended)).status).toBe(
+    'completed',
+  );
+  // The handle of its second request is lost with the row, so it asks once
+  // more.
   await callBack(ahead, 'hie', 2);
   await untilAccepted(ahead, 2);
   await callBack(ahead, 'hie', 2);
@@ -163,7 +200,9 @@ test('PostgreSQL older: open queries go on, none fails, and no fact is announced
     { source: 'hie', attempt: 1, status: 'failed' },
     { source: 'hie', attempt: 2, status: 'completed' },
   ]);
-  expect((await exchange.view(exchange.accountId, ahead)).status).toBe('completed');
+  expect((await exchange.view(exchange.accountId, ahead)).status).toBe(
+    'completed',
+  );
 
   await expect.poll(() => idsOf(ended, 'network-query.hie')).toHaveLength(2);
   expect(new Set(idsOf(ended, 'network-query.hie')).size).toBe(1);
@@ -194,7 +233,8 @@ test('Temporal lost: an open query goes on from its newest attempt, without aski
 });
 
 test('Temporal older: what it has forgotten is started again, what has ended stays ended', async () => {
-  const [current, copy] = [join(folder, 'temporal'), join(folder, 'temporal-copy')];
+  const current = join(folder, 'temporal');
+  const copy = join(folder, 'temporal-copy');
   let server: RunningTemporalServer = await startTestTemporalServer(current);
   try {
     await begin({ temporalAddress: server.address, namespace: 'default' });

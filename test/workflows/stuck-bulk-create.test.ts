@@ -4,11 +4,19 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createBulkCreateService } from '../../src/exchange/people/bulk-create/service.ts';
 import { loadWorkflowBundle } from '../../src/temporal/workflow-bundle.ts';
-import { type BulkExchange, countingEngine, createBulkExchange } from './bulk-create-environment.ts';
+import {
+  type BulkExchange,
+  countingEngine,
+  createBulkExchange,
+} from './bulk-create-environment.ts';
 import { eventually, untilStuck } from './network-query-environment.ts';
 
-/** Our workflows with one step more than they had when their open runs began. */
-const BROKEN = fileURLToPath(new URL('../replay/broken-workflows.ts', import.meta.url));
+/**
+ * Our workflows with one step more than they had when their open runs began.
+ */
+const BROKEN = fileURLToPath(
+  new URL('../replay/broken-workflows.ts', import.meta.url),
+);
 let exchange: BulkExchange;
 let stopBroken: (() => Promise<void>) | undefined;
 beforeAll(async () => {
@@ -59,18 +67,33 @@ test('a caller can pause, resume and cancel bulk creates whose workflows a fault
 
   const { store, blobs, temporal, accountId } = exchange;
   const control = createBulkCreateService({
-    ...{ store, blobs, temporal, commandTimeoutMs: 2_000 },
+    store,
+    blobs,
+    temporal,
+    commandTimeoutMs: 2_000,
     logger: pino({ level: 'silent' }),
   });
-  expect(await control.cancelBulkCreate(accountId, cancelled)).toMatchObject({ status: 'failed' });
-  expect((await exchange.handle(cancelled).describe()).status.name).toBe('TERMINATED');
+  expect(await control.cancelBulkCreate(accountId, cancelled)).toMatchObject({
+    status: 'failed',
+  });
+  expect((await exchange.handle(cancelled).describe()).status.name).toBe(
+    'TERMINATED',
+  );
 
-  expect(await control.resumeBulkCreate(accountId, resumed)).toMatchObject({ paused: false });
-  expect(await exchange.handle(resumed).result()).toMatchObject({ state: 'completed' });
+  expect(await control.resumeBulkCreate(accountId, resumed)).toMatchObject({
+    paused: false,
+  });
+  expect(await exchange.handle(resumed).result()).toMatchObject({
+    state: 'completed',
+  });
 
   await exchange.change(paused, sql`paused = false`);
-  expect(await control.pauseBulkCreate(accountId, paused)).toMatchObject({ paused: true });
+  expect(await control.pauseBulkCreate(accountId, paused)).toMatchObject({
+    paused: true,
+  });
   await eventually(async () => (await stateNow(paused)) === 'paused');
   await exchange.service.resumeBulkCreate(accountId, paused);
-  expect(await exchange.handle(paused).result()).toMatchObject({ state: 'completed' });
+  expect(await exchange.handle(paused).result()).toMatchObject({
+    state: 'completed',
+  });
 });

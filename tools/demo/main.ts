@@ -8,14 +8,22 @@ import { EXIT } from '../../src/lib/exit-codes.ts';
 import { onStopSignal } from '../embedded/stop-signals.ts';
 import { runDemo } from './run.ts';
 
-/** `npm run demo`: onboards patients on a whole stack, in a temporary folder that is removed at the end. */
+/**
+ * `npm run demo`: onboards patients on a whole stack, in a temporary folder
+ * that is removed at the end.
+ */
 const program = new Command('npm run demo --')
   // Commander's own code is 1.
-  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? EXIT.done : EXIT.usage))
+  .exitOverride(({ exitCode }) =>
+    process.exit(exitCode === 0 ? EXIT.done : EXIT.usage),
+  )
   .description(
     'Onboard five patients from three sources while the sources misbehave, and check that every fault was handled.',
   )
-  .option('--json', 'print one JSON summary as the last line of stdout; progress goes to stderr')
+  .option(
+    '--json',
+    'print one JSON summary as the last line of stdout; progress goes to stderr',
+  )
   .option('--keep', 'keep the stack running after the demo, until Ctrl-C')
   .option('--timing', 'print at the end where the time went')
   .addOption(
@@ -25,15 +33,17 @@ const program = new Command('npm run demo --')
     ).conflicts('break'),
   )
   .addOption(
-    new Option('--break <what>', 'break one part on purpose, to show that the demo detects it').choices([
-      'fault',
-      'webhooks',
-    ]),
+    new Option(
+      '--break <what>',
+      'break one part on purpose, to show that the demo detects it',
+    ).choices(['fault', 'webhooks']),
   )
   .parse();
 
 const options = program.opts<
-  Partial<Record<'json' | 'keep' | 'cluster' | 'timing', true>> & { break?: 'fault' | 'webhooks' }
+  Partial<Record<'json' | 'keep' | 'cluster' | 'timing', true>> & {
+    break?: 'fault' | 'webhooks';
+  }
 >();
 const out = options.json === true ? process.stderr : process.stdout;
 const print = (text = ''): void => void out.write(`${text}\n`);
@@ -60,11 +70,14 @@ try {
   if (options.timing === true)
     for (const [phase, seconds] of Object.entries(summary.timing))
       print(`${`${seconds.toFixed(1)} s`.padStart(8)}  ${phase}`);
-  if (options.json === true) process.stdout.write(`${JSON.stringify(summary)}\n`);
+  if (options.json === true)
+    process.stdout.write(`${JSON.stringify(summary)}\n`);
 } catch (error) {
   print(
     color.red(
-      interrupted.signal.aborted ? 'Interrupted.' : `The demo could not run: ${(error as Error).message}`,
+      interrupted.signal.aborted
+        ? 'Interrupted.'
+        : `The demo could not run: ${(error as Error).message}`,
     ),
   );
   process.exitCode = interrupted.signal.aborted ? 130 : 1;

@@ -9,7 +9,10 @@ import {
   type PatientOnboardingStatus,
   type PatientOnboardingSummary,
 } from '../../src/contract/patient-onboarding.ts';
-import { SOURCE_TYPES, type SourceType } from '../../src/contract/primitives.ts';
+import {
+  SOURCE_TYPES,
+  type SourceType,
+} from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
 import { counted } from '../../src/lib/counted.ts';
 import type { LineStream } from '../../src/lib/live-lines.ts';
@@ -19,7 +22,10 @@ import {
   startOnboarding,
 } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
 import { workflowLink } from '../../src/starter/links.ts';
-import { ensureSecrets, type StackConnection } from '../../src/starter/local-stack/connection-file.ts';
+import {
+  ensureSecrets,
+  type StackConnection,
+} from '../../src/starter/local-stack/connection-file.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import { startStack } from '../embedded/stack.ts';
 import { createStartProgress } from '../embedded/start-progress.ts';
@@ -27,9 +33,17 @@ import { createSimulatorAdmin } from '../simulator/admin-client.ts';
 import { loadSamplePatients } from '../simulator/samples.ts';
 import { openDoors } from './doors.ts';
 import { INCIDENTS, PATIENTS } from './scenario.ts';
-import { countMerged, findFaults, type PatientFacts, readReceiverLog } from './witnesses.ts';
+import {
+  countMerged,
+  findFaults,
+  type PatientFacts,
+  readReceiverLog,
+} from './witnesses.ts';
 
-/** A lost webhook is replaced by a poll after a short time, so that a demo does not take long. */
+/**
+ * A lost webhook is replaced by a poll after a short time, so that a demo does
+ * not take long.
+ */
 const TIMING = { pollFirstMs: 20_000 };
 /** How long to wait for a webhook in transit to be logged. */
 const SETTLE_MS = 1_000;
@@ -47,13 +61,19 @@ export async function runDemo(options: {
 }) {
   const { dataDir, print, signal } = options;
   const begunAt = Date.now();
-  const timing: Record<string, number> = { 'load and compile the programs': round(process.uptime()) };
+  const timing: Record<string, number> = {
+    'load and compile the programs': round(process.uptime()),
+  };
   let lapAt = begunAt;
   const lap = (phase: string) => {
     timing[phase] = seconds(lapAt);
     lapAt = Date.now();
   };
-  print(color.bold('Starting PostgreSQL, Temporal, three source networks, gateway, receiver and worker …'));
+  print(
+    color.bold(
+      'Starting PostgreSQL, Temporal, three source networks, gateway, receiver and worker …',
+    ),
+  );
   const progress = createStartProgress(options.stream);
   const how = { dataDir, signal, onStart: progress.onStart, logLevel: 'warn' };
   const starting = options.onCluster
@@ -63,14 +83,21 @@ export async function runDemo(options: {
         // A receiver with another key than the sender's rejects every webhook.
         environment:
           options.breaks === 'webhooks'
-            ? { receiver: { WEBHOOK_KEY: 'whsec_c29tZWJvZHkgZWxzZSdzIGtleSwgcmVhbGx5' } }
+            ? {
+                receiver: {
+                  WEBHOOK_KEY: 'whsec_c29tZWJvZHkgZWxzZSdzIGtleSwgcmVhbGx5',
+                },
+              }
             : {},
       });
   const stack = await starting.finally(progress.close);
   lap('start the parts');
   try {
     const { connection } = stack;
-    const ui = { url: connection.temporalUiUrl ?? '', namespace: connection.temporalNamespace };
+    const ui = {
+      url: connection.temporalUiUrl ?? '',
+      namespace: connection.temporalNamespace,
+    };
     const link = (workflowId: string) => workflowLink(ui, workflowId) ?? '';
     print(`Started in ${seconds(begunAt)} s.`);
     // Without --keep, the UI ends before anyone has looked at it.
@@ -80,13 +107,25 @@ export async function runDemo(options: {
       );
     print();
 
-    const simulator = createSimulatorAdmin(connection.simulatorUrl, connection.simulatorAdminToken);
+    const simulator = createSimulatorAdmin(
+      connection.simulatorUrl,
+      connection.simulatorAdminToken,
+    );
     const [broken] = INCIDENTS;
     const incidents =
-      options.breaks === 'fault' ? INCIDENTS.filter((incident) => incident !== broken) : INCIDENTS;
-    await simulator.setRules(incidents.map(({ rule, sample, source }) => ({ ...rule, sample, source })));
+      options.breaks === 'fault'
+        ? INCIDENTS.filter((incident) => incident !== broken)
+        : INCIDENTS;
+    await simulator.setRules(
+      incidents.map(({ rule, sample, source }) => ({
+        ...rule,
+        sample,
+        source,
+      })),
+    );
     print('These faults are injected:');
-    for (const { sample, source, title } of incidents) print(`  ${sample}: ${source} ${title}`);
+    for (const { sample, source, title } of incidents)
+      print(`  ${sample}: ${source} ${title}`);
     print();
 
     const lookThroughDoors = openDoors(connection);
@@ -101,23 +140,37 @@ export async function runDemo(options: {
     const onboardings = await Promise.all(
       PATIENTS.map(async (key) => {
         const sample = samples.find((patient) => patient.key === key);
-        if (sample === undefined) throw new Error(`There is no sample patient ${key}`);
+        if (sample === undefined)
+          throw new Error(`There is no sample patient ${key}`);
         const started = await startOnboarding(
           temporal,
           {
             jobId: `demo/${key}`,
             facilityId: connection.facilityId,
             patient: sample.createBody,
-            sources: { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } },
+            sources: {
+              hie: { enabled: true },
+              pharmacy: { enabled: true },
+              lab: { enabled: true },
+            },
             timing: TIMING,
           },
-          { exchange: { credentialRef: `account/${connection.accountId}` }, idHmacKey: secrets.idHmacKey },
+          {
+            exchange: { credentialRef: `account/${connection.accountId}` },
+            idHmacKey: secrets.idHmacKey,
+          },
         );
         return { key, fullName: sample.fullName, started };
       }),
     );
-    const follow = createFollower(connection, print, options.stream.isTTY === true);
-    const summaries = new Map(await Promise.all(onboardings.map((each) => follow(each, signal))));
+    const follow = createFollower(
+      connection,
+      print,
+      options.stream.isTTY === true,
+    );
+    const summaries = new Map(
+      await Promise.all(onboardings.map((each) => follow(each, signal))),
+    );
     lap(`onboard ${PATIENTS.length} patients`);
     const patientId = summaries.get(PATIENTS[0])?.patientId ?? '';
     const fullName = onboardings[0]?.fullName ?? '';
@@ -130,7 +183,8 @@ export async function runDemo(options: {
     const patients: DemoRow[] = [];
     for (const { key, fullName, started } of onboardings) {
       const summary = summaries.get(key);
-      if (summary === undefined) throw new Error(`The onboarding of ${key} has no summary`);
+      if (summary === undefined)
+        throw new Error(`The onboarding of ${key} has no summary`);
       const patient = factsOf(key, summary);
       facts.push(patient);
       patients.push({
@@ -138,22 +192,29 @@ export async function runDemo(options: {
         status: summary.status,
         sources: patient.sources,
         resources: await countMerged(summary.consolidatedDataUrl),
-        webhooks: received.filter(({ requestId, repeat }) => requestId === patient.requestId && !repeat)
-          .length,
+        webhooks: received.filter(
+          ({ requestId, repeat }) => requestId === patient.requestId && !repeat,
+        ).length,
         links: options.keep
-          ? [link(started.workflowId), link(networkQueryWorkflowId(patient.requestId))]
+          ? [
+              link(started.workflowId),
+              link(networkQueryWorkflowId(patient.requestId)),
+            ]
           : [],
       });
     }
     const doors = await looking;
     const faults = [
       ...findFaults(facts, await simulator.requests(), received),
-      ...Object.entries(doors).flatMap(([door, line]) => (line === undefined ? [`${door}: no answer`] : [])),
+      ...Object.entries(doors).flatMap(([door, line]) =>
+        line === undefined ? [`${door}: no answer`] : [],
+      ),
     ];
     lap('read the records and the logs');
 
     print(`\n${renderEnd(patients)}\n\nThrough other doors, of ${fullName}:`);
-    for (const [door, line = '–'] of Object.entries(doors)) print(`  ${door.padEnd(12)}  ${line.trim()}`);
+    for (const [door, line = '–'] of Object.entries(doors))
+      print(`  ${door.padEnd(12)}  ${line.trim()}`);
     print();
     for (const fault of faults) print(color.red(`✗ ${fault}`));
     print(verdict(faults, incidents.length, seconds(begunAt)));
@@ -166,7 +227,11 @@ export async function runDemo(options: {
     await temporal.connection.close();
     return {
       patients,
-      incidents: incidents.map(({ sample, source, title }) => ({ sample, source, title })),
+      incidents: incidents.map(({ sample, source, title }) => ({
+        sample,
+        source,
+        title,
+      })),
       /** What each other door said of the first patient. */
       doors,
       /** What differs from the expectation; empty when the demo succeeded. */
@@ -182,16 +247,29 @@ export async function runDemo(options: {
   }
 }
 
-const factsOf = (sample: string, summary: PatientOnboardingSummary): PatientFacts => ({
+const factsOf = (
+  sample: string,
+  summary: PatientOnboardingSummary,
+): PatientFacts => ({
   sample,
   requestId: summary.requestIds[0] ?? '',
-  sources: summary.sources.map(({ type, outcome, attempts }) => ({ type, status: outcome, attempts })),
+  sources: summary.sources.map(({ type, outcome, attempts }) => ({
+    type,
+    status: outcome,
+    attempts,
+  })),
   consolidatedDataUrl: summary.consolidatedDataUrl,
 });
 
-function verdict(faults: readonly string[], incidents: number, after: number): string {
+function verdict(
+  faults: readonly string[],
+  incidents: number,
+  after: number,
+): string {
   if (faults.length > 0)
-    return color.red(`${counted(faults.length, 'check')} failed: see the lines above (${after} s).`);
+    return color.red(
+      `${counted(faults.length, 'check')} failed: see the lines above (${after} s).`,
+    );
   return color.green(
     `✓ All ${PATIENTS.length} patients ended as expected, and all ${incidents} injected faults were handled, according to the logs of the sources and the receiver (${after} s).`,
   );
@@ -206,11 +284,17 @@ interface DemoRow {
   sources: { type: SourceType; status: string; attempts: number }[];
   resources: number;
   webhooks: number;
-  /** Pages in the Temporal UI: of the onboarding, and of the query that it started. */
+  /**
+   * Pages in the Temporal UI: of the onboarding, and of the query that it
+   * started.
+   */
   links: string[];
 }
 
-/** Renders a table with one line for each patient, and the patient's links below it. */
+/**
+ * Renders a table with one line for each patient, and the patient's links below
+ * it.
+ */
 function renderEnd(rows: readonly DemoRow[]): string {
   const [head, rule, ...lines] = renderTable(
     ['Patient', 'Query', ...SOURCE_TYPES, 'Resources', 'Webhooks'],
@@ -236,7 +320,9 @@ function sourceCell(row: DemoRow, type: SourceType): string {
   if (source === undefined) return '–';
   return paint(
     source.status,
-    source.attempts > 1 ? `${source.status} (${source.attempts} attempts)` : source.status,
+    source.attempts > 1
+      ? `${source.status} (${source.attempts} attempts)`
+      : source.status,
   );
 }
 
@@ -250,19 +336,33 @@ const LOOK_EVERY_MS = 400;
 /** Without a terminal, only these entries of a timeline are printed. */
 const OUTCOMES = ['call-failed', 'failed', 'completed', 'query-ended'];
 
-/** Prints the progress of each onboarding: the phases of its workflow, and the timeline entries of its queries. */
-function createFollower(connection: StackConnection, print: (line: string) => void, isDetailed: boolean) {
+/**
+ * Prints the progress of each onboarding: the phases of its workflow, and the
+ * timeline entries of its queries.
+ */
+function createFollower(
+  connection: StackConnection,
+  print: (line: string) => void,
+  isDetailed: boolean,
+) {
   const begunAt = Date.now();
   const printStep = (key: string, source: string, message: string) => {
     const at = `${((Date.now() - begunAt) / 1000).toFixed(1)} s`.padStart(7);
-    print(`${color.dim(at)}  ${key.padEnd(16)} ${color.cyan(source.padEnd(9))} ${message}`);
+    print(
+      `${color.dim(at)}  ${key.padEnd(16)} ${color.cyan(source.padEnd(9))} ${message}`,
+    );
   };
 
   async function readTimeline(requestId: string): Promise<TimelineEntry[]> {
-    const answer = await request(`${connection.baseUrl}/medical/v1/network/query/${requestId}/timeline`, {
-      headers: { 'x-api-key': connection.apiKey },
-    });
-    const { timeline } = (await answer.body.json()) as { timeline?: TimelineEntry[] };
+    const answer = await request(
+      `${connection.baseUrl}/medical/v1/network/query/${requestId}/timeline`,
+      {
+        headers: { 'x-api-key': connection.apiKey },
+      },
+    );
+    const { timeline } = (await answer.body.json()) as {
+      timeline?: TimelineEntry[];
+    };
     return timeline ?? [];
   }
 
@@ -271,9 +371,11 @@ function createFollower(connection: StackConnection, print: (line: string) => vo
     signal: AbortSignal,
   ) => {
     let ended = false;
-    const result: Promise<PatientOnboardingSummary> = handle.result().finally(() => {
-      ended = true;
-    });
+    const result: Promise<PatientOnboardingSummary> = handle
+      .result()
+      .finally(() => {
+        ended = true;
+      });
     // Awaited below; until then a rejection must not count as unhandled.
     result.catch(() => undefined);
     let phase = '';
@@ -289,7 +391,9 @@ function createFollower(connection: StackConnection, print: (line: string) => vo
       }
       for (const requestId of status?.requestIds ?? []) {
         const timeline = await readTimeline(requestId);
-        for (const { source, kind, message } of timeline.slice(printed.get(requestId) ?? 0)) {
+        for (const { source, kind, message } of timeline.slice(
+          printed.get(requestId) ?? 0,
+        )) {
           if (isDetailed || OUTCOMES.includes(kind))
             printStep(key, source ?? '', paintOutcome(kind, message));
         }

@@ -3,7 +3,10 @@ import type { FaultRuleInput } from '../simulator/faults/rules.ts';
 import type { RequestLogEntry } from '../simulator/request-log.ts';
 import incidents from './incidents.json' with { type: 'json' };
 
-/** A fault that is injected at a source, and how the source's request log proves that it was handled. */
+/**
+ * A fault that is injected at a source, and how the source's request log proves
+ * that it was handled.
+ */
 export interface Incident {
   /** Key of the sample patient. */
   sample: string;
@@ -14,7 +17,10 @@ export interface Incident {
   /** How the source must end. */
   outcome: 'completed' | 'failed';
   attempts: number;
-  /** Checks the log of this source and patient. Returns undefined when the fault was handled, else what differs. */
+  /**
+   * Checks the log of this source and patient. Returns undefined when the fault
+   * was handled, else what differs.
+   */
   proof(log: readonly RequestLogEntry[]): string | undefined;
 }
 
@@ -30,7 +36,9 @@ export const PATIENTS = [
 /** The proof of each incident of `incidents.json`. */
 const PROOFS: Readonly<Record<keyof typeof incidents, Incident['proof']>> = {
   failsTwice(log) {
-    const statuses = log.filter(({ operation }) => operation === 'everything').map(({ status }) => status);
+    const statuses = log
+      .filter(({ operation }) => operation === 'everything')
+      .map(({ status }) => status);
     return statuses.join(', ') === '503, 503, 200'
       ? undefined
       : `expected 503, 503, 200; got ${statuses.join(', ') || 'no request'}`;
@@ -38,22 +46,32 @@ const PROOFS: Readonly<Record<keyof typeof incidents, Incident['proof']>> = {
   rateLimited(log) {
     const limited = log.find(({ status }) => status === 429);
     const next = log.find(
-      ({ seq, operation }) => limited !== undefined && operation === 'match' && seq > limited.seq,
+      ({ seq, operation }) =>
+        limited !== undefined && operation === 'match' && seq > limited.seq,
     );
     if (limited === undefined) return 'expected a 429 response, got none';
-    if (next === undefined) return 'expected a further request after the 429, got none';
+    if (next === undefined)
+      return 'expected a further request after the 429, got none';
     const waitedMs = Date.parse(next.at) - Date.parse(limited.at);
-    return waitedMs >= 3_000 ? undefined : `expected a wait of at least 3000 ms, got ${waitedMs} ms`;
+    return waitedMs >= 3_000
+      ? undefined
+      : `expected a wait of at least 3000 ms, got ${waitedMs} ms`;
   },
   unknownPatient(log) {
     if (!log.some(({ fault }) => fault === 'unknown-patient'))
       return 'expected a match request without a result, got none';
-    const further = log.filter(({ operation }) => operation !== 'match' && operation !== 'token');
-    return further.length === 0 ? undefined : `expected no further request, got ${further.length}`;
+    const further = log.filter(
+      ({ operation }) => operation !== 'match' && operation !== 'token',
+    );
+    return further.length === 0
+      ? undefined
+      : `expected no further request, got ${further.length}`;
   },
   refused(log) {
     const refused = log.filter(({ status }) => status === 403).length;
-    const served = log.filter(({ status, operation }) => status === 200 && operation === 'search').length;
+    const served = log.filter(
+      ({ status, operation }) => status === 200 && operation === 'search',
+    ).length;
     return refused === 1 && served === 0
       ? undefined
       : `expected one 403 and no data; got ${refused} with 403 and ${served} with data`;
@@ -62,14 +80,20 @@ const PROOFS: Readonly<Record<keyof typeof incidents, Incident['proof']>> = {
     const kickOffs = log.filter(
       ({ operation, status }) => operation === 'everything' && status === 202,
     ).length;
-    const failed = log.filter(({ operation, status }) => operation === 'job' && status >= 400).length;
+    const failed = log.filter(
+      ({ operation, status }) => operation === 'job' && status >= 400,
+    ).length;
     return kickOffs === 2 && failed === 1
       ? undefined
       : `expected two requests and one failed job; got ${kickOffs} and ${failed}`;
   },
   callsBackTwice(log) {
-    const callbacks = log.filter(({ operation }) => operation === 'callback').length;
-    const kickOffs = log.filter(({ operation }) => operation === 'everything').length;
+    const callbacks = log.filter(
+      ({ operation }) => operation === 'callback',
+    ).length;
+    const kickOffs = log.filter(
+      ({ operation }) => operation === 'everything',
+    ).length;
     return callbacks === 2 && kickOffs === 1
       ? undefined
       : `expected two callbacks and one request; got ${callbacks} and ${kickOffs}`;
@@ -86,9 +110,13 @@ export function expectedEnd(
   sample: string,
   source: SourceType,
 ): { outcome: 'completed' | 'failed'; attempts: number } {
-  const incidents = INCIDENTS.filter((incident) => incident.sample === sample && incident.source === source);
+  const incidents = INCIDENTS.filter(
+    (incident) => incident.sample === sample && incident.source === source,
+  );
   return {
-    outcome: incidents.some(({ outcome }) => outcome === 'failed') ? 'failed' : 'completed',
+    outcome: incidents.some(({ outcome }) => outcome === 'failed')
+      ? 'failed'
+      : 'completed',
     attempts: Math.max(1, ...incidents.map(({ attempts }) => attempts)),
   };
 }

@@ -1,7 +1,19 @@
-import { type ChildProcess, type StdioOptions, spawn } from 'node:child_process';
+import {
+  type ChildProcess,
+  type StdioOptions,
+  spawn,
+} from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, openSync } from 'node:fs';
-import { mkdir, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  mkdir,
+  open,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -21,11 +33,17 @@ export interface RunningPart {
   readonly pid: number;
   /** Resolves when the process has ended for any reason. Never rejects. */
   readonly exited: Promise<ExitStatus>;
-  /** Stops it gracefully, and kills it when that takes too long. May be called again. */
+  /**
+   * Stops it gracefully, and kills it when that takes too long. May be called
+   * again.
+   */
   stop(): Promise<void>;
 }
 
-/** One step of stopping a process: the signal to send (0: none, only wait), and how long to wait afterwards. */
+/**
+ * One step of stopping a process: the signal to send (0: none, only wait), and
+ * how long to wait afterwards.
+ */
 export interface StopStep {
   readonly signal: NodeJS.Signals | 0;
   readonly waitMs: number;
@@ -43,10 +61,15 @@ export const describeExit = ({ code, signal }: ExitStatus): string =>
 interface ChildOptions {
   file: string;
   args: readonly string[];
-  /** File to which standard output and standard error are appended (mode 0600). */
+  /**
+   * File to which standard output and standard error are appended (mode 0600).
+   */
   logFile: string;
   stopSteps: readonly StopStep[];
-  /** The child's whole environment; default: only the variables of the operating system. */
+  /**
+   * The child's whole environment; default: only the variables of the operating
+   * system.
+   */
   env?: Record<string, string>;
   cwd?: string;
   uid?: number | undefined;
@@ -59,14 +82,30 @@ interface RunningChild extends RunningPart {
   readonly process: ChildProcess;
 }
 
-/** Starts a process of the stack. Throws when it cannot be started at all (no such program, no permission). */
+/**
+ * Starts a process of the stack. Throws when it cannot be started at all (no
+ * such program, no permission).
+ */
 export async function startChild(options: ChildOptions): Promise<RunningChild> {
-  const { file, args, logFile, stopSteps, ipc = false, env = systemEnvironment(), ...rest } = options;
+  const {
+    file,
+    args,
+    logFile,
+    stopSteps,
+    ipc = false,
+    env = systemEnvironment(),
+    ...rest
+  } = options;
   mkdirSync(dirname(logFile), { recursive: true, mode: 0o700 });
   const log = openSync(logFile, 'a', 0o600);
-  const stdio: StdioOptions = ipc ? ['ignore', log, log, 'ipc'] : ['ignore', log, log];
-  // In its own process group: Ctrl-C in the terminal reaches only the supervisor, which stops the parts in order.
-  const child = withUmask(() => spawn(file, [...args], { ...rest, env, stdio, detached: true }));
+  const stdio: StdioOptions = ipc
+    ? ['ignore', log, log, 'ipc']
+    : ['ignore', log, log];
+  // In its own process group: Ctrl-C in the terminal reaches only the
+  // supervisor, which stops the parts in order.
+  const child = withUmask(() =>
+    spawn(file, [...args], { ...rest, env, stdio, detached: true }),
+  );
   closeSync(log);
   const exited = new Promise<ExitStatus>((resolve) => {
     child.once('exit', (code, signal) => resolve({ code, signal }));
@@ -76,10 +115,18 @@ export async function startChild(options: ChildOptions): Promise<RunningChild> {
   child.on('error', () => undefined);
   const pid = child.pid;
   if (pid === undefined) throw new Error(`${file} did not start`);
-  return { process: child, pid, exited, stop: () => stopProcess(pid, stopSteps, exited) };
+  return {
+    process: child,
+    pid,
+    exited,
+    stop: () => stopProcess(pid, stopSteps, exited),
+  };
 }
 
-/** Files that the process creates are readable by the owner only, whatever mode it requests. */
+/**
+ * Files that the process creates are readable by the owner only, whatever mode
+ * it requests.
+ */
 function withUmask<T>(start: () => T): T {
   const before = process.umask(0o077);
   try {
@@ -89,8 +136,15 @@ function withUmask<T>(start: () => T): T {
   }
 }
 
-/** Sends the signals of the steps one after the other until the process has ended. */
-async function stopProcess(pid: number, steps: readonly StopStep[], exited: Promise<unknown>): Promise<void> {
+/**
+ * Sends the signals of the steps one after the other until the process has
+ * ended.
+ */
+async function stopProcess(
+  pid: number,
+  steps: readonly StopStep[],
+  exited: Promise<unknown>,
+): Promise<void> {
   for (const { signal, waitMs } of steps) {
     if (!sendSignal(pid, signal)) return;
     if (await resolvesWithin(exited, waitMs)) return;
@@ -106,23 +160,45 @@ function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
   }
 }
 
-async function resolvesWithin(promise: Promise<unknown>, waitMs: number): Promise<boolean> {
+async function resolvesWithin(
+  promise: Promise<unknown>,
+  waitMs: number,
+): Promise<boolean> {
   const over = new AbortController();
-  const timeout = sleep(waitMs, false, { signal: over.signal }).catch(() => false);
-  return Promise.race([promise.then(() => true), timeout]).finally(() => over.abort());
+  const timeout = sleep(waitMs, false, { signal: over.signal }).catch(
+    () => false,
+  );
+  return Promise.race([promise.then(() => true), timeout]).finally(() =>
+    over.abort(),
+  );
 }
 
 /** A path of this project, or a file: URL. */
-export type EntryPoint = `src/${string}.ts` | `tools/${string}.ts` | `file:${string}`;
+export type EntryPoint =
+  | `src/${string}.ts`
+  | `tools/${string}.ts`
+  | `file:${string}`;
 
 interface NodeProcessOptions {
-  /** Such as `gateway`; used for the command line, the pid file and the log file. */
+  /**
+   * Such as `gateway`; used for the command line, the pid file and the log
+   * file.
+   */
   name: string;
-  /** The stack's data folder. It is part of the command line, so that a later run recognizes its own processes. */
+  /**
+   * The stack's data folder. It is part of the command line, so that a later
+   * run recognizes its own processes.
+   */
   dataDir: string;
-  /** Entry point, such as `src/gateway.ts`, or a file: URL. It must call exitWithParent(), and reportReady() once it serves. */
+  /**
+   * Entry point, such as `src/gateway.ts`, or a file: URL. It must call
+   * exitWithParent(), and reportReady() once it serves.
+   */
   entry: EntryPoint;
-  /** The environment of the process, in addition to the operating system's variables. */
+  /**
+   * The environment of the process, in addition to the operating system's
+   * variables.
+   */
   env: Readonly<Record<string, string>>;
   /** Arguments for Node.js itself, such as `--max-old-space-size=512`. */
   nodeArgs?: readonly string[];
@@ -138,7 +214,10 @@ interface RunningNodeProcess extends RunningPart {
 export const PROJECT = new URL('../../', import.meta.url);
 /** Long enough to bundle the workflows on a busy machine. */
 const READY_TIMEOUT_MS = 240_000;
-/** glibc keeps freed memory in one arena per thread; with two arenas a worker uses some 40 MiB less. */
+/**
+ * glibc keeps freed memory in one arena per thread; with two arenas a worker
+ * uses some 40 MiB less.
+ */
 const FEW_ARENAS = { MALLOC_ARENA_MAX: '2' };
 /** Longer than the graceful shutdown of runProcess. */
 const NODE_STOP_STEPS: readonly StopStep[] = [
@@ -146,16 +225,34 @@ const NODE_STOP_STEPS: readonly StopStep[] = [
   { signal: 'SIGKILL', waitMs: 5_000 },
 ];
 
-/** Starts one of our entry points. Resolves when it reports that it is ready; throws with the reason when it ends before. */
-export async function startNodeProcess(options: NodeProcessOptions): Promise<RunningNodeProcess> {
-  const { name, entry, env, dataDir, nodeArgs = [], readyTimeoutMs = READY_TIMEOUT_MS, signal } = options;
+/**
+ * Starts one of our entry points. Resolves when it reports that it is ready;
+ * throws with the reason when it ends before.
+ */
+export async function startNodeProcess(
+  options: NodeProcessOptions,
+): Promise<RunningNodeProcess> {
+  const {
+    name,
+    entry,
+    env,
+    dataDir,
+    nodeArgs = [],
+    readyTimeoutMs = READY_TIMEOUT_MS,
+    signal,
+  } = options;
   const { pid, exited, stop, info } = await startServing({
     name: `The ${name}`,
     file: process.execPath,
     args: [
       ...nodeArgs,
-      ...['run.mjs', entry].map((path) => fileURLToPath(new URL(path, PROJECT))),
-      ...['--stack', dataDir, '--part', name],
+      ...['run.mjs', entry].map((path) =>
+        fileURLToPath(new URL(path, PROJECT)),
+      ),
+      '--stack',
+      dataDir,
+      '--part',
+      name,
     ],
     env: { ...FEW_ARENAS, ...systemEnvironment(), ...env },
     cwd: fileURLToPath(PROJECT),
@@ -165,10 +262,14 @@ export async function startNodeProcess(options: NodeProcessOptions): Promise<Run
     onStarted: (started) => writePidFile(dataDir, name, started),
     serves: async (child, ending) => {
       const tooLate = timeoutSignal(readyTimeoutMs);
-      const ready = once(child.process, 'message', { signal: anySignal([ending, tooLate]) });
+      const ready = once(child.process, 'message', {
+        signal: anySignal([ending, tooLate]),
+      });
       const [message] = await ready.catch(() => {
         throw new Error(
-          tooLate.aborted ? `not ready after ${readyTimeoutMs / 1000} s` : 'stopped while starting',
+          tooLate.aborted
+            ? `not ready after ${readyTimeoutMs / 1000} s`
+            : 'stopped while starting',
         );
       });
       return (message as ReadyMessage).info;
@@ -184,7 +285,10 @@ interface ServingOptions<T> extends ChildOptions {
   name: string;
   /** Keeps the pid for a later run. */
   onStarted?: (pid: number) => Promise<void>;
-  /** Resolves when the process serves. The signal aborts when it has ended, or the start was aborted. */
+  /**
+   * Resolves when the process serves. The signal aborts when it has ended, or
+   * the start was aborted.
+   */
   serves: (child: RunningChild, ending: AbortSignal) => Promise<T>;
   /** What in its log explains why it did not start. */
   reason: RegExp;
@@ -192,8 +296,13 @@ interface ServingOptions<T> extends ChildOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Starts a process. Resolves when it serves; throws with its own reason when it ends before, or does not serve. */
-export async function startServing<T>(options: ServingOptions<T>): Promise<RunningChild & { info: T }> {
+/**
+ * Starts a process. Resolves when it serves; throws with its own reason when it
+ * ends before, or does not serve.
+ */
+export async function startServing<T>(
+  options: ServingOptions<T>,
+): Promise<RunningChild & { info: T }> {
   const { name, onStarted, serves, reason, signal, ...childOptions } = options;
   const { logFile } = childOptions;
   const logStart = await fileSize(logFile);
@@ -204,13 +313,21 @@ export async function startServing<T>(options: ServingOptions<T>): Promise<Runni
     throw new Error(`it ${describeExit(status)}`);
   });
   try {
-    const ending = signal === undefined ? over.signal : anySignal([over.signal, signal]);
-    return { ...child, info: await Promise.race([serves(child, ending), ended]) };
+    const ending =
+      signal === undefined ? over.signal : anySignal([over.signal, signal]);
+    return {
+      ...child,
+      info: await Promise.race([serves(child, ending), ended]),
+    };
   } catch (error) {
     await child.stop();
     const line = await findLogLine(logFile, logStart, reason);
     const why =
-      line === undefined ? (error instanceof Error ? error.message : String(error)) : reasonIn(line);
+      line === undefined
+        ? error instanceof Error
+          ? error.message
+          : String(error)
+        : reasonIn(line);
     throw new Error(`${name} did not start: ${why} (log: ${logFile})`);
   } finally {
     over.abort();
@@ -219,9 +336,15 @@ export async function startServing<T>(options: ServingOptions<T>): Promise<Runni
   }
 }
 
-/** Starts a server of others, whose log and pid file have its name. The data folder must be part of its arguments. */
+/**
+ * Starts a server of others, whose log and pid file have its name. The data
+ * folder must be part of its arguments.
+ */
 export const startServer = <T>(
-  server: Omit<ServingOptions<T>, 'logFile' | 'cwd' | 'stopSteps' | 'onStarted'> & { dataDir: string },
+  server: Omit<
+    ServingOptions<T>,
+    'logFile' | 'cwd' | 'stopSteps' | 'onStarted'
+  > & { dataDir: string },
 ): Promise<RunningPart> =>
   startServing({
     ...server,
@@ -240,8 +363,15 @@ const fileSize = (path: string): Promise<number> =>
     () => 0,
   );
 
-/** Returns the last matching line among those written since `start` (a position in bytes). At most the last 16 KB are read. */
-async function findLogLine(path: string, start: number, pattern: RegExp): Promise<string | undefined> {
+/**
+ * Returns the last matching line among those written since `start` (a position
+ * in bytes). At most the last 16 KB are read.
+ */
+async function findLogLine(
+  path: string,
+  start: number,
+  pattern: RegExp,
+): Promise<string | undefined> {
   const file = await open(path, 'r').catch(() => undefined);
   if (file === undefined) return undefined;
   try {
@@ -262,16 +392,21 @@ async function findLogLine(path: string, start: number, pattern: RegExp): Promis
 /** What a line of a log says; those of our own processes are pino's. */
 function reasonIn(line: string): string {
   if (!/^\{"level":\d/.test(line)) return line;
-  const { msg, err } = JSON.parse(line) as { msg?: string; err?: { message?: string } };
+  const { msg, err } = JSON.parse(line) as {
+    msg?: string;
+    err?: { message?: string };
+  };
   return [msg, err?.message].filter((part) => part !== undefined).join(': ');
 }
 
 const POLL_MS = 20;
 
 /**
- * Stops a process that an earlier, killed run left behind. Operating systems reuse pids, so the process is stopped only
- * if its command line contains all `marks`, such as our data folder. Returns what the pid turned out to be: `gone`, a
- * `stranger` (another process), or `stopped`. Throws when the process cannot be stopped.
+ * Stops a process that an earlier, killed run left behind. Operating systems
+ * reuse pids, so the process is stopped only if its command line contains all
+ * `marks`, such as our data folder. Returns what the pid turned out to be:
+ * `gone`, a `stranger` (another process), or `stopped`. Throws when the process
+ * cannot be stopped.
  */
 export async function stopOrphan(
   pid: number,
@@ -283,7 +418,8 @@ export async function stopOrphan(
   if (!marks.every((mark) => commandLine.includes(mark))) return 'stranger';
   let isDone = false;
   const gone = (async () => {
-    while (!isDone && (await commandLineOf(pid)) !== undefined) await sleep(POLL_MS);
+    while (!isDone && (await commandLineOf(pid)) !== undefined)
+      await sleep(POLL_MS);
   })();
   await stopProcess(pid, steps, gone);
   isDone = true;
@@ -296,24 +432,38 @@ export async function stopOrphan(
 
 const folderOf = (dataDir: string): string => join(dataDir, 'run');
 
-/** Our processes end by themselves when their supervisor is gone; an early signal would cut their shutdown short. */
+/**
+ * Our processes end by themselves when their supervisor is gone; an early
+ * signal would cut their shutdown short.
+ */
 const STEPS: readonly StopStep[] = [
   { signal: 0, waitMs: 10_000 },
   { signal: 'SIGTERM', waitMs: 5_000 },
   { signal: 'SIGKILL', waitMs: 5_000 },
 ];
 
-export async function writePidFile(dataDir: string, name: string, pid: number): Promise<void> {
+export async function writePidFile(
+  dataDir: string,
+  name: string,
+  pid: number,
+): Promise<void> {
   await mkdir(folderOf(dataDir), { recursive: true, mode: 0o700 });
-  await writeFile(join(folderOf(dataDir), `${name}.pid`), `${pid}\n`, { mode: 0o600 });
+  await writeFile(join(folderOf(dataDir), `${name}.pid`), `${pid}\n`, {
+    mode: 0o600,
+  });
 }
 
-/** Stops the processes that a killed supervisor left behind on this data folder, which their command lines name. */
+/**
+ * Stops the processes that a killed supervisor left behind on this data folder,
+ * which their command lines name.
+ */
 export async function stopLeftOverProcesses(dataDir: string): Promise<void> {
   const files = await readdir(folderOf(dataDir)).catch(() => []);
   await Promise.all(
     files.map(async (file) => {
-      const pid = Number(await readFile(join(folderOf(dataDir), file), 'utf8').catch(() => ''));
+      const pid = Number(
+        await readFile(join(folderOf(dataDir), file), 'utf8').catch(() => ''),
+      );
       if (pid > 0) await stopOrphan(pid, [dataDir], STEPS);
       await rm(join(folderOf(dataDir), file), { force: true });
     }),

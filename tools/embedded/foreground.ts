@@ -1,5 +1,9 @@
 import colors from 'picocolors';
-import { ConfigError, type givenVariables, sourceVariableNames } from '../../src/config.ts';
+import {
+  ConfigError,
+  type givenVariables,
+  sourceVariableNames,
+} from '../../src/config.ts';
 import { EXIT_USAGE } from '../../src/lib/process.ts';
 import type { StackConnection } from '../../src/starter/local-stack/connection-file.ts';
 import type { StackOptions } from './stack-options.ts';
@@ -13,18 +17,33 @@ export interface ForegroundStack {
 }
 
 export interface Foreground<S extends ForegroundStack> {
-  start(terminal: { print: (line: string) => void; onStart: StartListener; signal: AbortSignal }): Promise<S>;
+  start(terminal: {
+    print: (line: string) => void;
+    onStart: StartListener;
+    signal: AbortSignal;
+  }): Promise<S>;
   /** Called once it runs; resolves when the signal is aborted. */
-  run(stack: S, terminal: { print: (line: string) => void; signal: AbortSignal }): Promise<void>;
+  run(
+    stack: S,
+    terminal: { print: (line: string) => void; signal: AbortSignal },
+  ): Promise<void>;
 }
 
-/** Runs a stack in the foreground until Ctrl-C, which stops its parts in order; a second one kills them. */
-export async function runForeground<S extends ForegroundStack>({ start, run }: Foreground<S>): Promise<void> {
+/**
+ * Runs a stack in the foreground until Ctrl-C, which stops its parts in order;
+ * a second one kills them.
+ */
+export async function runForeground<S extends ForegroundStack>({
+  start,
+  run,
+}: Foreground<S>): Promise<void> {
   const stopping = new AbortController();
   const { signal } = stopping;
   let stack: S | undefined;
-  // When the terminal or the reader of the output closes it, the stack must keep running or stop in order.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  // When the terminal or the reader of the output closes it, the stack must
+  // keep running or stop in order.
+  for (const stream of [process.stdout, process.stderr])
+    stream.on('error', () => undefined);
   const print = (line: string) => void process.stdout.write(`${line}\n`);
   onStopSignal(
     () => {
@@ -36,7 +55,9 @@ export async function runForeground<S extends ForegroundStack>({ start, run }: F
   try {
     print('Starting …');
     const progress = createStartProgress(process.stdout);
-    stack = await start({ print, signal, onStart: progress.onStart }).finally(progress.close);
+    stack = await start({ print, signal, onStart: progress.onStart }).finally(
+      progress.close,
+    );
     await run(stack, { print, signal });
     await stack.stop();
     print('Stopped.');
@@ -46,16 +67,22 @@ export async function runForeground<S extends ForegroundStack>({ start, run }: F
     else {
       process.exitCode = error instanceof ConfigError ? EXIT_USAGE : 1;
       const message = error instanceof Error ? error.message : String(error);
-      process.stderr.write(`${error instanceof ConfigError ? '' : 'The stack did not start: '}${message}\n`);
+      process.stderr.write(
+        `${error instanceof ConfigError ? '' : 'The stack did not start: '}${message}\n`,
+      );
     }
   }
 }
 
 /**
- * Kills all parts. PostgreSQL and Temporal recover from this at the next start. While they are being started it must not exit:
- * the stopping that the first signal began ends them, by force if necessary.
+ * Kills all parts. PostgreSQL and Temporal recover from this at the next start.
+ * While they are being started it must not exit: the stopping that the first
+ * signal began ends them, by force if necessary.
  */
-function endAtOnce(stack: ForegroundStack | undefined, print: (line: string) => void): void {
+function endAtOnce(
+  stack: ForegroundStack | undefined,
+  print: (line: string) => void,
+): void {
   if (stack === undefined) {
     print('Still stopping: a process that takes too long is killed.');
     return;
@@ -70,8 +97,15 @@ function endAtOnce(stack: ForegroundStack | undefined, print: (line: string) => 
   process.exit(1);
 }
 
-/** The text that `npm start` prints: addresses, API key, and the next command, which begins with `starter`. */
-export function describeStack(connection: StackConnection, dataDir: string, starter: string): string {
+/**
+ * The text that `npm start` prints: addresses, API key, and the next command,
+ * which begins with `starter`.
+ */
+export function describeStack(
+  connection: StackConnection,
+  dataDir: string,
+  starter: string,
+): string {
   const rows: [string, string][] = [
     ['Gateway', connection.baseUrl],
     ['API reference', `${connection.baseUrl}/reference`],
@@ -83,7 +117,9 @@ export function describeStack(connection: StackConnection, dataDir: string, star
     ['Data and logs', dataDir],
   ];
   const width = Math.max(...rows.map(([label]) => label.length)) + 2;
-  const lines = rows.map(([label, value]) => `  ${colors.bold(label.padEnd(width))}${value}`);
+  const lines = rows.map(
+    ([label, value]) => `  ${colors.bold(label.padEnd(width))}${value}`,
+  );
   return [
     '',
     ...lines,
@@ -93,14 +129,28 @@ export function describeStack(connection: StackConnection, dataDir: string, star
 }
 
 /** The link opens the UI in the first browser that uses it. */
-function temporalUi({ temporalUiLink, temporalUiUrl, temporalAddress }: StackConnection): string {
+function temporalUi({
+  temporalUiLink,
+  temporalUiUrl,
+  temporalAddress,
+}: StackConnection): string {
   if (temporalUiLink !== undefined) return `${temporalUiLink} (works once)`;
-  return temporalUiUrl ?? `not configured (Temporal is at ${temporalAddress}; set TEMPORAL_UI_URL)`;
+  return (
+    temporalUiUrl ??
+    `not configured (Temporal is at ${temporalAddress}; set TEMPORAL_UI_URL)`
+  );
 }
 
-/** The words after a command. An unknown one ends the process: a misspelt option must not be passed over. */
-export function givenWords<W extends string>(command: string, known: readonly W[]): ReadonlySet<W> {
-  const isKnown = (word: string): word is W => (known as readonly string[]).includes(word);
+/**
+ * The words after a command. An unknown one ends the process: a misspelt option
+ * must not be passed over.
+ */
+export function givenWords<W extends string>(
+  command: string,
+  known: readonly W[],
+): ReadonlySet<W> {
+  const isKnown = (word: string): word is W =>
+    (known as readonly string[]).includes(word);
   const given = process.argv.slice(2);
   const unknown = given.filter((word) => !isKnown(word));
   if (unknown.length > 0) {
@@ -113,16 +163,24 @@ export function givenWords<W extends string>(command: string, known: readonly W[
 }
 
 /**
- * Reads which external services replace parts of the stack: DATABASE_URL, TEMPORAL_ADDRESS, and for each source its
- * `…_BASE_URL` with its other variables. Throws ConfigError.
+ * Reads which external services replace parts of the stack: DATABASE_URL,
+ * TEMPORAL_ADDRESS, and for each source its `…_BASE_URL` with its other
+ * variables. Throws ConfigError.
  */
-export function outsideParts(given: typeof givenVariables): NonNullable<StackOptions['outside']> {
+export function outsideParts(
+  given: typeof givenVariables,
+): NonNullable<StackOptions['outside']> {
   const { DATABASE_URL: databaseUrl } = given(['DATABASE_URL']);
-  const temporal = given(['TEMPORAL_ADDRESS', 'TEMPORAL_NAMESPACE', 'TEMPORAL_UI_URL']);
+  const temporal = given([
+    'TEMPORAL_ADDRESS',
+    'TEMPORAL_NAMESPACE',
+    'TEMPORAL_UI_URL',
+  ]);
   const sources: NonNullable<StackOptions['outside']>['sources'] = {};
   for (const prefix of ['HIE', 'PHARMACY', 'LAB'] as const) {
     const variables = given(sourceVariableNames(prefix));
-    if (`${prefix}_BASE_URL` in variables) sources[prefix] = variables as Record<string, string>;
+    if (`${prefix}_BASE_URL` in variables)
+      sources[prefix] = variables as Record<string, string>;
   }
   return {
     databaseUrl,

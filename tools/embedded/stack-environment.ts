@@ -3,7 +3,10 @@ import {
   type StackStorage,
   s3Environment,
 } from '../../src/starter/local-stack/connection-file.ts';
-import { BACKGROUND_QUEUES, INTERACTIVE_QUEUES } from '../../src/temporal/task-queues.ts';
+import {
+  BACKGROUND_QUEUES,
+  INTERACTIVE_QUEUES,
+} from '../../src/temporal/task-queues.ts';
 import type { StackPorts } from './stack-ports.ts';
 
 export type Environment = Readonly<Record<string, string>>;
@@ -22,24 +25,36 @@ export interface StackFacts {
   readonly storage: StackStorage;
   readonly accountId: string;
   readonly webhookKey: string;
-  /** Variables of external sources. For such a source they replace all variables of the simulator. */
+  /**
+   * Variables of external sources. For such a source they replace all variables
+   * of the simulator.
+   */
   readonly sources: Partial<Record<SourcePrefix, Environment>>;
 }
 
-/** Shorter than in a deployment: unfinished work is found soon after a process of the stack was killed. */
+/**
+ * Shorter than in a deployment: unfinished work is found soon after a process
+ * of the stack was killed.
+ */
 const RECONCILE_INTERVAL_SECONDS = '15';
 
 const loopback = (port: number): string => `http://127.0.0.1:${port}`;
-export const gatewayUrl = (ports: StackPorts): string => loopback(ports.gateway);
-export const receiverUrl = (ports: StackPorts): string => loopback(ports.receiver);
-export const simulatorUrl = (ports: StackPorts): string => loopback(ports.simulator);
+export const gatewayUrl = (ports: StackPorts): string =>
+  loopback(ports.gateway);
+export const receiverUrl = (ports: StackPorts): string =>
+  loopback(ports.receiver);
+export const simulatorUrl = (ports: StackPorts): string =>
+  loopback(ports.simulator);
 
 export const simulatorEnvironment = ({
   dataDir,
   logLevel,
   ports,
   secrets,
-}: Pick<StackFacts, 'dataDir' | 'logLevel' | 'ports' | 'secrets'>): Environment => ({
+}: Pick<
+  StackFacts,
+  'dataDir' | 'logLevel' | 'ports' | 'secrets'
+>): Environment => ({
   LOG_LEVEL: logLevel,
   SIMULATOR_PORT: String(ports.simulator),
   SIMULATOR_ADMIN_TOKEN: secrets.simulatorAdminToken,
@@ -67,7 +82,9 @@ export const workerEnvironment = (facts: StackFacts): Environment => ({
   WORKER_PORT: String(facts.ports.worker),
 });
 
-export const backgroundWorkerEnvironment = (facts: StackFacts): Environment => ({
+export const backgroundWorkerEnvironment = (
+  facts: StackFacts,
+): Environment => ({
   ...commonWorkerEnvironment(facts),
   WORKER_QUEUES: BACKGROUND_QUEUES.join(' '),
   WORKER_PORT: String(facts.ports.workerBackground),
@@ -92,7 +109,11 @@ export const receiverEnvironment = (facts: StackFacts): Environment => ({
   EXCHANGE_ACCOUNT_ID: facts.accountId,
 });
 
-const commonEnvironment = ({ logLevel, temporal, secrets }: StackFacts): Environment => ({
+const commonEnvironment = ({
+  logLevel,
+  temporal,
+  secrets,
+}: StackFacts): Environment => ({
   LOG_LEVEL: logLevel,
   DATA_KEYS: secrets.dataKeys,
   ID_HMAC_KEY: secrets.idHmacKey,
@@ -111,12 +132,14 @@ const exchangeEnvironment = (facts: StackFacts): Environment => ({
   MESSAGE_PARTNER_BASE_URL: `${simulatorUrl(facts.ports)}/messages`,
   MESSAGE_PARTNER_SECRET: facts.secrets.messagePartnerSecret,
   ...(facts.sources.HIE ?? simulatedSource('HIE', facts.ports, facts.secrets)),
-  ...(facts.sources.PHARMACY ?? simulatedSource('PHARMACY', facts.ports, facts.secrets)),
+  ...(facts.sources.PHARMACY ??
+    simulatedSource('PHARMACY', facts.ports, facts.secrets)),
   ...(facts.sources.LAB ?? simulatedSource('LAB', facts.ports, facts.secrets)),
 });
 
 /** Webhooks go to the receiver, and to no other part of the stack. */
-const refusedPorts = ({ receiver: _, ...others }: StackPorts): string => Object.values(others).join(' ');
+const refusedPorts = ({ receiver: _, ...others }: StackPorts): string =>
+  Object.values(others).join(' ');
 
 /** The simulator is the only sender. */
 const notificationSenders = ({ notificationSecret }: StackSecrets): string =>
@@ -125,8 +148,15 @@ const notificationSenders = ({ notificationSecret }: StackSecrets): string =>
 /** The simulator is on this machine and needs no sparing. */
 const SIMULATED_SETTINGS = JSON.stringify({ callsPerSecond: 1_000 });
 
-/** Variables for both the simulator and the connectors. The hie source uses OAuth, the others a bearer token. */
-function simulatedSource(prefix: SourcePrefix, ports: StackPorts, secrets: StackSecrets): Environment {
+/**
+ * Variables for both the simulator and the connectors. The hie source uses
+ * OAuth, the others a bearer token.
+ */
+function simulatedSource(
+  prefix: SourcePrefix,
+  ports: StackPorts,
+  secrets: StackSecrets,
+): Environment {
   const name = prefix.toLowerCase() as Lowercase<SourcePrefix>;
   const base = `${simulatorUrl(ports)}/${name}`;
   return {

@@ -6,14 +6,22 @@ import {
   seedDemoAccount,
 } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
-import { createWebhookKeys, type WebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import {
+  createWebhookKeys,
+  type WebhookKeys,
+} from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import {
   type StackConnection,
   type StackStorage,
   storageInFolders,
 } from '../../src/starter/local-stack/connection-file.ts';
-import { gatewayUrl, receiverUrl, type StackFacts, simulatorUrl } from './stack-environment.ts';
+import {
+  gatewayUrl,
+  receiverUrl,
+  type StackFacts,
+  simulatorUrl,
+} from './stack-environment.ts';
 import type { ServerContext, StackTemporal } from './stack-servers.ts';
 
 export interface PreparedStack {
@@ -21,7 +29,10 @@ export interface PreparedStack {
   readonly account: SeededAccount;
 }
 
-/** Migrates the database, seeds the demo account, and returns what the environments of all processes are built from. */
+/**
+ * Migrates the database, seeds the demo account, and returns what the
+ * environments of all processes are built from.
+ */
 export async function prepareStack(
   { dataDir, ports, secrets, outside }: ServerContext,
   {
@@ -29,7 +40,12 @@ export async function prepareStack(
     temporal,
     logLevel,
     storage = storageInFolders(dataDir),
-  }: { databaseUrl: string; temporal: StackTemporal; logLevel: string; storage?: StackStorage },
+  }: {
+    databaseUrl: string;
+    temporal: StackTemporal;
+    logLevel: string;
+    storage?: StackStorage;
+  },
 ): Promise<PreparedStack> {
   const account = await prepareDatabase(databaseUrl, {
     apiKey: secrets.apiKey,
@@ -43,7 +59,8 @@ export async function prepareStack(
     secrets,
     ports,
     databaseUrl:
-      outside.databaseUrl ?? (await ensureServiceLogin(databaseUrl, secrets.serviceDatabasePassword)),
+      outside.databaseUrl ??
+      (await ensureServiceLogin(databaseUrl, secrets.serviceDatabasePassword)),
     temporal: {
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_NAMESPACE: temporal.namespace,
@@ -86,18 +103,24 @@ export function connectionOf(
 const SERVICE_LOGIN = 'exchange_service';
 
 /**
- * Migrates the schema and seeds the demo account. The account's webhooks go to the stack's own receiver, unless another
- * destination has been configured.
+ * Migrates the schema and seeds the demo account. The account's webhooks go to
+ * the stack's own receiver, unless another destination has been configured.
  */
 export async function prepareDatabase(
   databaseUrl: string,
-  seed: { apiKey: string; webhookUrl: string; webhookKey: string; webhookKeys: WebhookKeys },
+  seed: {
+    apiKey: string;
+    webhookUrl: string;
+    webhookKey: string;
+    webhookKeys: WebhookKeys;
+  },
 ): Promise<SeededAccount> {
   const store = createStore({ databaseUrl, poolMax: 2 });
   try {
     await store.migrate();
     const known = await store.asAccount(DEMO_ACCOUNT_ID, findDestination);
-    if (known === undefined || isStackReceiver(known.url)) return await seedDemoAccount(store, seed);
+    if (known === undefined || isStackReceiver(known.url))
+      return await seedDemoAccount(store, seed);
     const { webhookUrl: _, ...withoutUrl } = seed;
     return await seedDemoAccount(store, withoutUrl);
   } finally {
@@ -106,24 +129,40 @@ export async function prepareDatabase(
 }
 
 /**
- * Creates the login of the stack's gateway and worker, which owns nothing, and returns its address. For the stack's own
- * server only: the logins of an external one are its administrator's.
+ * Creates the login of the stack's gateway and worker, which owns nothing, and
+ * returns its address. For the stack's own server only: the logins of an
+ * external one are its administrator's.
  */
-export async function ensureServiceLogin(databaseUrl: string, password: string): Promise<string> {
+export async function ensureServiceLogin(
+  databaseUrl: string,
+  password: string,
+): Promise<string> {
   const login = pg.escapeIdentifier(SERVICE_LOGIN);
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {
-    const { rowCount } = await client.query('SELECT 1 FROM pg_roles WHERE rolname = $1', [SERVICE_LOGIN]);
-    if (rowCount === 0) await client.query(`CREATE ROLE ${login} LOGIN NOINHERIT`);
-    await client.query(`ALTER ROLE ${login} PASSWORD ${pg.escapeLiteral(password)}`);
+    const { rowCount } = await client.query(
+      'SELECT 1 FROM pg_roles WHERE rolname = $1',
+      [SERVICE_LOGIN],
+    );
+    if (rowCount === 0)
+      await client.query(`CREATE ROLE ${login} LOGIN NOINHERIT`);
+    await client.query(
+      `ALTER ROLE ${login} PASSWORD ${pg.escapeLiteral(password)}`,
+    );
     await client.query(`GRANT exchange_app, exchange_system TO ${login}`);
   } finally {
     await client.end();
   }
-  return Object.assign(new URL(databaseUrl), { username: SERVICE_LOGIN, password }).href;
+  return Object.assign(new URL(databaseUrl), {
+    username: SERVICE_LOGIN,
+    password,
+  }).href;
 }
 
-/** Whether this is the stack's own receiver, possibly on the port of an earlier run. */
+/**
+ * Whether this is the stack's own receiver, possibly on the port of an earlier
+ * run.
+ */
 const isStackReceiver = (url: string | null): boolean =>
   url !== null && /^http:\/\/127\.0\.0\.1:\d+\/webhooks$/.test(url);

@@ -1,13 +1,17 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import { freePort, isPortFree } from '../../src/lib/free-port.ts';
-import { readJsonFile, writeJsonFile } from '../../src/starter/local-stack/json-file.ts';
+import {
+  readJsonFile,
+  writeJsonFile,
+} from '../../src/starter/local-stack/json-file.ts';
 
 export const PORT_NAMES = [
   'postgres',
   'temporal',
   'temporalUi',
-  // Temporal's own web server, which has no login; `temporalUi` is the login in front of it.
+  // Temporal's own web server, which has no login; `temporalUi` is the login in
+  // front of it.
   'temporalWeb',
   'simulator',
   'gateway',
@@ -22,8 +26,10 @@ export type StackPorts = Readonly<Record<PortName, number>>;
 const storedSchema = z.record(z.string(), z.number().int());
 
 /**
- * Chooses the port of each part: the required one, else that of the last run on this folder (stored webhook addresses and
- * pending callbacks refer to it), else a free one. Throws when a required port is taken; 0 and absent require none.
+ * Chooses the port of each part: the required one, else that of the last run on
+ * this folder (stored webhook addresses and pending callbacks refer to it),
+ * else a free one. Throws when a required port is taken; 0 and absent require
+ * none.
  */
 export async function ensurePorts<const N extends string = PortName>(
   dataDir: string,
@@ -31,7 +37,8 @@ export async function ensurePorts<const N extends string = PortName>(
   names: readonly (N | PortName)[] = PORT_NAMES,
 ): Promise<Readonly<Record<N | PortName, number>>> {
   const path = join(dataDir, 'ports.json');
-  const stored = (await readJsonFile(path, storedSchema).catch(() => undefined)) ?? {};
+  const stored =
+    (await readJsonFile(path, storedSchema).catch(() => undefined)) ?? {};
   const ports = new Map<string, number>();
   for (const name of names) {
     const wish = wanted[name as PortName];

@@ -32,21 +32,42 @@ export interface StackTemporal {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Returns the address of the external database, else starts the stack's own PostgreSQL. */
-export async function startDatabase({ group, dataDir, ports, outside }: ServerContext): Promise<string> {
+/**
+ * Returns the address of the external database, else starts the stack's own
+ * PostgreSQL.
+ */
+export async function startDatabase({
+  group,
+  dataDir,
+  ports,
+  outside,
+}: ServerContext): Promise<string> {
   if (outside.databaseUrl !== undefined) return outside.databaseUrl;
   const port = ports.postgres;
   const logFile = join(dataDir, 'logs', 'postgres.log');
   const { databaseUrl } = await group.start({
     name: 'PostgreSQL',
     start: (signal) =>
-      onSamePorts({ port }, startPostgres({ dataDir: join(dataDir, 'postgres'), logFile, port, signal })),
+      onSamePorts(
+        { port },
+        startPostgres({
+          dataDir: join(dataDir, 'postgres'),
+          logFile,
+          port,
+          signal,
+        }),
+      ),
   });
   return databaseUrl;
 }
 
-/** Returns the external Temporal, else starts the stack's own server with the login in front of its UI. */
-export async function startTemporal(context: ServerContext): Promise<StackTemporal> {
+/**
+ * Returns the external Temporal, else starts the stack's own server with the
+ * login in front of its UI.
+ */
+export async function startTemporal(
+  context: ServerContext,
+): Promise<StackTemporal> {
   const { group, dataDir, ports, outside } = context;
   if (outside.temporal !== undefined) return reachable(outside.temporal);
   const ui = await startUi(context);
@@ -68,8 +89,13 @@ export async function startTemporal(context: ServerContext): Promise<StackTempor
   return { address, namespace, uiUrl: ui.url, ui };
 }
 
-/** Returns an external Temporal. Throws if nothing listens there, which the worker would report only after half a minute. */
-export async function reachable(temporal: StackTemporal): Promise<StackTemporal> {
+/**
+ * Returns an external Temporal. Throws if nothing listens there, which the
+ * worker would report only after half a minute.
+ */
+export async function reachable(
+  temporal: StackTemporal,
+): Promise<StackTemporal> {
   await checkListening(temporal.address).catch(() => {
     throw new Error(
       `Temporal cannot be reached at ${temporal.address}. Check that it is running and that TEMPORAL_ADDRESS is correct.`,
@@ -79,7 +105,11 @@ export async function reachable(temporal: StackTemporal): Promise<StackTemporal>
 }
 
 /** Starts the login in front of the server's own UI, which follows later. */
-export async function startUi({ ports, secrets, closers }: ServerContext): Promise<TemporalUi> {
+export async function startUi({
+  ports,
+  secrets,
+  closers,
+}: ServerContext): Promise<TemporalUi> {
   const ui = await startTemporalUi({
     dataKeys: secrets.dataKeys,
     codecToken: secrets.codecToken,
@@ -90,13 +120,18 @@ export async function startUi({ ports, secrets, closers }: ServerContext): Promi
   return ui;
 }
 
-/** Stops a server that is not on the expected ports, because the other parts would not reach it, and throws. */
-async function onSamePorts<P extends Readonly<Record<string, number>>, R extends RunningPart & P>(
-  ports: P,
-  start: Promise<R>,
-): Promise<R> {
+/**
+ * Stops a server that is not on the expected ports, because the other parts
+ * would not reach it, and throws.
+ */
+async function onSamePorts<
+  P extends Readonly<Record<string, number>>,
+  R extends RunningPart & P,
+>(ports: P, start: Promise<R>): Promise<R> {
   const running = await start;
-  const taken = Object.keys(ports).find((name) => running[name as keyof P] !== ports[name]);
+  const taken = Object.keys(ports).find(
+    (name) => running[name as keyof P] !== ports[name],
+  );
   if (taken === undefined) return running;
   await running.stop();
   throw new Error(`Port ${ports[taken]} is in use by another process`);

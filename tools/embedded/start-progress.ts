@@ -1,14 +1,20 @@
 import { availableParallelism, loadavg } from 'node:os';
 import { type LineStream, LiveLines } from '../../src/lib/live-lines.ts';
 
-/** Receives that a part of the stack is being started; the function that it returns, that the part is ready. */
+/**
+ * Receives that a part of the stack is being started; the function that it
+ * returns, that the part is ready.
+ */
 export type StartListener = (part: string) => () => void;
 
 /**
- * Shows the start of a stack part by part: a line with its time for each part that is ready, and what is still awaited.
- * `close` ends the waiting.
+ * Shows the start of a stack part by part: a line with its time for each part
+ * that is ready, and what is still awaited. `close` ends the waiting.
  */
-export function createStartProgress(stream: LineStream): { onStart: StartListener; close(): void } {
+export function createStartProgress(stream: LineStream): {
+  onStart: StartListener;
+  close(): void;
+} {
   const live = new LiveLines(stream);
   const starting = new Set<string>();
   const waits = new Set<NodeJS.Timeout>();

@@ -4,13 +4,18 @@ import { STOP_TIMEOUT_MS } from './stack.ts';
 
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** One Ctrl-C may arrive several times: from the terminal, and forwarded by npm and tsx. */
+/**
+ * One Ctrl-C may arrive several times: from the terminal, and forwarded by npm
+ * and tsx.
+ */
 const SAME_SIGNAL_MS = 1_000;
 
 /**
- * Calls `onFirst` at the first signal that asks this process to stop, and `onAgain` at each later one. Signals within a
- * second of the first are repeats of it and are ignored; without a listener they would end the process before its parts.
- * The end of the process that started this one (tsx, npm) counts as a signal too.
+ * Calls `onFirst` at the first signal that asks this process to stop, and
+ * `onAgain` at each later one. Signals within a second of the first are repeats
+ * of it and are ignored; without a listener they would end the process before
+ * its parts. The end of the process that started this one (tsx, npm) counts as
+ * a signal too.
  */
 export function onStopSignal(onFirst: () => void, onAgain: () => void): void {
   let firstAtMs: number | undefined;
@@ -28,8 +33,10 @@ export function onStopSignal(onFirst: () => void, onAgain: () => void): void {
 const POLL_MS = 1_000;
 
 /**
- * Calls `onGone` once when npm, which started this process, has ended: killed at once, it forwards no signal. Does nothing for a
- * process that npm did not start. The scripts of package.json use `exec`, so no shell stands between npm and this process.
+ * Calls `onGone` once when npm, which started this process, has ended: killed
+ * at once, it forwards no signal. Does nothing for a process that npm did not
+ * start. The scripts of package.json use `exec`, so no shell stands between npm
+ * and this process.
  */
 export async function watchNpm(onGone: () => void): Promise<void> {
   const npm = process.ppid;

@@ -1,10 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import {
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from 'node:http';
 import { json } from 'node:stream/consumers';
 import { type FastifyReply, type FastifyRequest, fastify } from 'fastify';
 import { withoutHops } from '../../src/lib/hop-by-hop.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
-import { CODEC_BODY_BYTES_MAX, createDecoder, isSame, NO_PAYLOADS } from '../../src/temporal/codec-server.ts';
+import {
+  CODEC_BODY_BYTES_MAX,
+  createDecoder,
+  isSame,
+  NO_PAYLOADS,
+} from '../../src/temporal/codec-server.ts';
 
 export interface TemporalUiOptions {
   dataKeys: string;
@@ -21,9 +30,22 @@ export type TemporalUi = Awaited<ReturnType<typeof startTemporalUi>>;
 const HOST = '127.0.0.1';
 const newSecret = (): string => randomBytes(32).toString('base64url');
 
-/** A closed query, import or export is COMPLETED for Temporal; how it ended is in our attribute. Kept by the UI in the browser. */
-const COLUMNS = ['Status', 'QueryStatus', 'Workflow ID', 'Type', 'Start', 'End'].map((label) => ({ label }));
-/** Sets the columns of the UI's list unless the operator has chosen some, and goes there. */
+/**
+ * A closed query, import or export is COMPLETED for Temporal; how it ended is
+ * in our attribute. Kept by the UI in the browser.
+ */
+const COLUMNS = [
+  'Status',
+  'QueryStatus',
+  'Workflow ID',
+  'Type',
+  'Start',
+  'End',
+].map((label) => ({ label }));
+/**
+ * Sets the columns of the UI's list unless the operator has chosen some, and
+ * goes there.
+ */
 const OPENING_PAGE = `<!doctype html><title>Temporal UI</title><script>
 const key = 'namespace-workflow-table-columns';
 const chosen = JSON.parse(localStorage.getItem(key) ?? '{}');
@@ -32,32 +54,47 @@ location.replace('/');
 </script><a href="/">Open the Temporal UI</a>`;
 
 /**
- * Starts a login in front of Temporal's own UI, which has none although every user of this machine can reach a port on
- * loopback. A browser signs in with a link that only the operator can read (terminal, connection.json). Payloads are
- * decoded here, under the same origin, so that the browser sends its cookie with the request.
+ * Starts a login in front of Temporal's own UI, which has none although every
+ * user of this machine can reach a port on loopback. A browser signs in with a
+ * link that only the operator can read (terminal, connection.json). Payloads
+ * are decoded here, under the same origin, so that the browser sends its cookie
+ * with the request.
  */
 export async function startTemporalUi(options: TemporalUiOptions) {
   const { port, upstream, codecToken } = options;
   const decode = createDecoder(parseKeyRing(options.dataKeys));
   const hosts = [`${HOST}:${port}`, `localhost:${port}`];
-  // Browsers share cookies between the ports of a host; the sessions of two stacks must not overwrite each other.
+  // Browsers share cookies between the ports of a host; the sessions of two
+  // stacks must not overwrite each other.
   const cookie = `temporal-ui-${port}`;
   const session = newSecret();
   let code = newSecret();
   let announce = async (_link: string): Promise<void> => undefined;
   const url = `http://${HOST}:${port}`;
-  /** A link that opens the UI once, because other users can see the address in the arguments of a browser process. */
+  /**
+   * A link that opens the UI once, because other users can see the address in
+   * the arguments of a browser process.
+   */
   const link = () => `${url}/open/${code}`;
 
-  const app = fastify({ logger: false, bodyLimit: CODEC_BODY_BYTES_MAX, exposeHeadRoutes: false });
+  const app = fastify({
+    logger: false,
+    bodyLimit: CODEC_BODY_BYTES_MAX,
+    exposeHeadRoutes: false,
+  });
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-frame-options', 'DENY');
-    // Any other host name may be that of a foreign page that resolves to this address (DNS rebinding).
-    if (!hosts.includes(request.host)) return reply.code(421).send(`Use this address instead: ${url}\n`);
+    // Any other host name may be that of a foreign page that resolves to this
+    // address (DNS rebinding).
+    if (!hosts.includes(request.host))
+      return reply.code(421).send(`Use this address instead: ${url}\n`);
     const { origin } = request.headers;
     if (origin !== undefined && origin !== `http://${request.host}`)
-      return reply.code(403).send('Requests from pages of another origin are not allowed.\n');
-    if (isOpening(request) || isSame(cookieOf(request, cookie), session)) return;
+      return reply
+        .code(403)
+        .send('Requests from pages of another origin are not allowed.\n');
+    if (isOpening(request) || isSame(cookieOf(request, cookie), session))
+      return;
     if (isDecoding(request) && isSame(bearerOf(request), codecToken)) return;
     return reply
       .code(401)
@@ -66,21 +103,27 @@ export async function startTemporalUi(options: TemporalUiOptions) {
       );
   });
 
-  app.get<{ Params: { code: string } }>('/open/:code', async (request, reply) => {
-    if (!isSame(request.params.code, code))
+  app.get<{ Params: { code: string } }>(
+    '/open/:code',
+    async (request, reply) => {
+      if (!isSame(request.params.code, code))
+        return reply
+          .code(403)
+          .send(
+            'This link has already been used. The next link is temporalUiLink of connection.json in the data folder.\n',
+          );
+      code = newSecret();
+      await announce(link());
       return reply
-        .code(403)
-        .send(
-          'This link has already been used. The next link is temporalUiLink of connection.json in the data folder.\n',
-        );
-    code = newSecret();
-    await announce(link());
-    return reply
-      .header('set-cookie', `${cookie}=${session}; HttpOnly; SameSite=Strict; Path=/`)
-      .header('cache-control', 'no-store')
-      .type('text/html; charset=utf-8')
-      .send(OPENING_PAGE);
-  });
+        .header(
+          'set-cookie',
+          `${cookie}=${session}; HttpOnly; SameSite=Strict; Path=/`,
+        )
+        .header('cache-control', 'no-store')
+        .type('text/html; charset=utf-8')
+        .send(OPENING_PAGE);
+    },
+  );
 
   app.post('/codec/decode', async (request, reply) => {
     reply.header('cache-control', 'no-store');
@@ -95,7 +138,9 @@ export async function startTemporalUi(options: TemporalUiOptions) {
     // Bodies are forwarded unparsed.
     scope.removeAllContentTypeParsers();
     scope.addContentTypeParser('*', (_request, body, done) => done(null, body));
-    scope.all('/*', (request, reply) => forward(request, reply, upstream, cookie));
+    scope.all('/*', (request, reply) =>
+      forward(request, reply, upstream, cookie),
+    );
   });
 
   await app.listen({ host: HOST, port });
@@ -111,18 +156,26 @@ export async function startTemporalUi(options: TemporalUiOptions) {
   };
 }
 
-const isOpening = (request: FastifyRequest): boolean => request.routeOptions.url === '/open/:code';
-const isDecoding = (request: FastifyRequest): boolean => request.routeOptions.url === '/codec/decode';
+const isOpening = (request: FastifyRequest): boolean =>
+  request.routeOptions.url === '/open/:code';
+const isDecoding = (request: FastifyRequest): boolean =>
+  request.routeOptions.url === '/codec/decode';
 
 const bearerOf = ({ headers }: FastifyRequest): string =>
   /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1] ?? '';
 
 function cookieOf({ headers }: FastifyRequest, name: string): string {
   const pairs = (headers.cookie ?? '').split(/; */);
-  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ?? '';
+  return (
+    pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1) ??
+    ''
+  );
 }
 
-/** Forwards a request, without our cookie, to Temporal's own web server, and returns its response. */
+/**
+ * Forwards a request, without our cookie, to Temporal's own web server, and
+ * returns its response.
+ */
 async function forward(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -143,16 +196,21 @@ async function forward(
     .send(answer);
 }
 
-/** Returns the UI's settings, with the address of the codec endpoint that decodes payloads. */
+/**
+ * Returns the UI's settings, with the address of the codec endpoint that
+ * decodes payloads.
+ */
 async function settingsWithCodec(
   request: FastifyRequest,
   reply: FastifyReply,
   upstream: string,
   endpoint: string,
 ): Promise<FastifyReply> {
-  const answer = await ask(request, { accept: 'application/json', host: request.host }, upstream).catch(
-    () => undefined,
-  );
+  const answer = await ask(
+    request,
+    { accept: 'application/json', host: request.host },
+    upstream,
+  ).catch(() => undefined);
   if (answer?.statusCode !== 200) {
     answer?.resume();
     return unavailable(reply);
@@ -164,7 +222,11 @@ async function settingsWithCodec(
 }
 
 const unavailable = (reply: FastifyReply): FastifyReply =>
-  reply.code(502).send('The Temporal UI does not answer. It may still be starting; try again in a moment.\n');
+  reply
+    .code(502)
+    .send(
+      'The Temporal UI does not answer. It may still be starting; try again in a moment.\n',
+    );
 
 const ask = (
   request: FastifyRequest,
@@ -172,9 +234,15 @@ const ask = (
   upstream: string,
 ): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
-    const outgoing = httpRequest(new URL(request.url, upstream), { method: request.method, headers });
+    const outgoing = httpRequest(new URL(request.url, upstream), {
+      method: request.method,
+      headers,
+    });
     outgoing.once('response', resolve);
     outgoing.once('error', reject);
-    request.raw.once('close', () => request.raw.destroyed && request.raw.aborted && outgoing.destroy());
+    request.raw.once(
+      'close',
+      () => request.raw.destroyed && request.raw.aborted && outgoing.destroy(),
+    );
     request.raw.pipe(outgoing);
   });

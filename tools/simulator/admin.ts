@@ -8,7 +8,10 @@ import { type FaultBook, faultRule } from './faults/rules.ts';
 import { CannotNotifyError, type Notifier } from './notifications/notifier.ts';
 import { notifyRequest } from './notifications/request.ts';
 import type { Carried, Deliver } from './partners/messages.ts';
-import { type PartnerSettings, partnerSettingsChange } from './partners/settings.ts';
+import {
+  type PartnerSettings,
+  partnerSettingsChange,
+} from './partners/settings.ts';
 import { SOURCE_NAMES, type SourceName } from './protocol.ts';
 import { logFilter, type RequestLog } from './request-log.ts';
 import { type Settings, settingsChange } from './settings.ts';
@@ -22,9 +25,14 @@ export interface AdminOptions {
   partners: PartnerSettings;
   /** The messages that the transport partner accepted. */
   carried: ReadonlyMap<string, Carried>;
-  /** Delivers a message to the exchange; absent when no exchange is configured. */
+  /**
+   * Delivers a message to the exchange; absent when no exchange is configured.
+   */
   deliver?: Deliver;
-  /** Bearer token that the admin routes require; without it they are open to all users of this machine. */
+  /**
+   * Bearer token that the admin routes require; without it they are open to all
+   * users of this machine.
+   */
   token?: string;
 }
 
@@ -33,16 +41,37 @@ const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 
-/** Routes with which tests and the demo control the sources and read their request log. Served to this machine only. */
-export async function adminRoutes(app: FastifyInstance, options: AdminOptions): Promise<void> {
-  const { faults, settings, data, log, notifier, partners, carried, deliver, token } = options;
-  const clockOf = (source: SourceName) => new Date(Date.now() + settings.of(source).clockAheadMs);
+/**
+ * Routes with which tests and the demo control the sources and read their
+ * request log. Served to this machine only.
+ */
+export async function adminRoutes(
+  app: FastifyInstance,
+  options: AdminOptions,
+): Promise<void> {
+  const {
+    faults,
+    settings,
+    data,
+    log,
+    notifier,
+    partners,
+    carried,
+    deliver,
+    token,
+  } = options;
+  const clockOf = (source: SourceName) =>
+    new Date(Date.now() + settings.of(source).clockAheadMs);
   app.addHook('onRequest', async (request, reply) => {
     const refused = refusalOf(request, token);
-    if (refused) await reply.code(refused.status).send({ error: refused.error });
+    if (refused)
+      await reply.code(refused.status).send({ error: refused.error });
   });
 
-  /** Adds a route whose body, of GET the query, has this schema. Anything else gets 400. */
+  /**
+   * Adds a route whose body, of GET the query, has this schema. Anything else
+   * gets 400.
+   */
   const add = <S extends z.ZodType>(
     method: 'GET' | 'POST' | 'PUT',
     url: string,
@@ -51,9 +80,13 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
     bodyLimit?: number,
   ) =>
     app.route({
-      ...{ method, url, bodyLimit },
+      method,
+      url,
+      bodyLimit,
       handler: async (request, reply) => {
-        const asked = schema.safeParse(method === 'GET' ? request.query : request.body);
+        const asked = schema.safeParse(
+          method === 'GET' ? request.query : request.body,
+        );
         return asked.success
           ? work(asked.data, reply)
           : reply.code(400).send({ error: z.prettifyError(asked.error) });
@@ -83,10 +116,17 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
   add('POST', '/corrections', correction, ({ source, resource, to }, reply) =>
     data[source].correct(resource, to, clockOf(source))
       ? reply.code(204).send()
-      : reply.code(404).send({ error: 'This source has no such resource, or there is no such sample.' }),
+      : reply.code(404).send({
+          error:
+            'This source has no such resource, or there is no such sample.',
+        }),
   );
   add('PUT', '/resources', addition, ({ source, sample, resource }, reply) =>
-    data[source].put(resource as unknown as FhirResource, sample, clockOf(source))
+    data[source].put(
+      resource as unknown as FhirResource,
+      sample,
+      clockOf(source),
+    )
       ? reply.code(204).send()
       : reply.code(404).send({ error: 'There is no such sample.' }),
   );
@@ -100,11 +140,15 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
   });
 
   const message = z.looseObject({ messageId: z.string() });
-  const toDeliver = async (given: z.output<typeof message>, reply: FastifyReply) =>
+  const toDeliver = async (
+    given: z.output<typeof message>,
+    reply: FastifyReply,
+  ) =>
     deliver === undefined
-      ? reply
-          .code(409)
-          .send({ error: 'To deliver messages, set EXCHANGE_BASE_URL and MESSAGE_PARTNER_SECRET.' })
+      ? reply.code(409).send({
+          error:
+            'To deliver messages, set EXCHANGE_BASE_URL and MESSAGE_PARTNER_SECRET.',
+        })
       : { status: await deliver(given) };
   add('POST', '/messages', message, toDeliver, MESSAGE_BYTES_MAX);
 
@@ -112,7 +156,9 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
     '/messages/:id',
     (request, reply) =>
       carried.get(request.params.id) ??
-      reply.code(404).send({ error: 'The transport partner has no message with this id.' }),
+      reply
+        .code(404)
+        .send({ error: 'The transport partner has no message with this id.' }),
   );
 
   add('POST', '/notifications', notifyRequest, (asked, reply) =>
@@ -126,10 +172,17 @@ export async function adminRoutes(app: FastifyInstance, options: AdminOptions): 
 }
 
 function refusalOf(request: FastifyRequest, token: string | undefined) {
-  // The address of the socket itself: forwarding headers must not be trusted here.
+  // The address of the socket itself: forwarding headers must not be trusted
+  // here.
   if (!LOOPBACK.has(request.socket.remoteAddress ?? ''))
-    return { status: 403, error: 'The admin routes are served to this machine only.' };
+    return {
+      status: 403,
+      error: 'The admin routes are served to this machine only.',
+    };
   if (token && !sameText(bearerToken(request) ?? '', token))
-    return { status: 401, error: 'Send the admin token (SIMULATOR_ADMIN_TOKEN) as a bearer token.' };
+    return {
+      status: 401,
+      error: 'Send the admin token (SIMULATOR_ADMIN_TOKEN) as a bearer token.',
+    };
   return undefined;
 }

@@ -1,4 +1,10 @@
-import type { Bundle, BundleEntry, FhirResource, OperationOutcome, OperationOutcomeIssue } from 'fhir/r4.js';
+import type {
+  Bundle,
+  BundleEntry,
+  FhirResource,
+  OperationOutcome,
+  OperationOutcomeIssue,
+} from 'fhir/r4.js';
 
 export const FHIR_JSON = 'application/fhir+json; charset=utf-8';
 
@@ -14,15 +20,28 @@ export interface Answer {
 
 export type IssueCode = OperationOutcomeIssue['code'];
 
-export const ok = (resource: FhirResource): Answer => ({ status: 200, body: resource });
+export const ok = (resource: FhirResource): Answer => ({
+  status: 200,
+  body: resource,
+});
 
-/** An OperationOutcome with one error. `diagnostics` must not contain data of a patient. */
-export const refusal = (status: number, code: IssueCode, diagnostics: string): Answer => ({
+/**
+ * An OperationOutcome with one error. `diagnostics` must not contain data of a
+ * patient.
+ */
+export const refusal = (
+  status: number,
+  code: IssueCode,
+  diagnostics: string,
+): Answer => ({
   status,
   body: operationOutcome(code, diagnostics),
 });
 
-export const operationOutcome = (code: IssueCode, diagnostics: string): OperationOutcome => ({
+export const operationOutcome = (
+  code: IssueCode,
+  diagnostics: string,
+): OperationOutcome => ({
   resourceType: 'OperationOutcome',
   issue: [{ severity: 'error', code, diagnostics }],
 });
@@ -33,7 +52,10 @@ interface BundleLinks {
   nextUrl?: string;
 }
 
-export const searchset = (entry: BundleEntry[], { total, selfUrl, nextUrl }: BundleLinks = {}): Bundle => ({
+export const searchset = (
+  entry: BundleEntry[],
+  { total, selfUrl, nextUrl }: BundleLinks = {},
+): Bundle => ({
   resourceType: 'Bundle',
   type: 'searchset',
   total: total ?? entry.length,

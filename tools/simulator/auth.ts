@@ -10,7 +10,11 @@ export type SourceAccess =
 export const TOKEN_LIFETIME_SECONDS = 300;
 
 /** Whether a request carries a token that this source accepts. */
-export function isAuthorized(request: FastifyRequest, access: SourceAccess, nowMs = Date.now()): boolean {
+export function isAuthorized(
+  request: FastifyRequest,
+  access: SourceAccess,
+  nowMs = Date.now(),
+): boolean {
   const token = bearerToken(request);
   if (!token) return false;
   return access.kind === 'bearer'
@@ -22,21 +26,30 @@ export function isAuthorized(request: FastifyRequest, access: SourceAccess, nowM
 export const bearerToken = (request: FastifyRequest): string | undefined =>
   /^Bearer (\S+)$/i.exec(request.headers.authorization ?? '')?.[1];
 
-/** Compares in constant time, so that the duration does not reveal how much of a secret was right. */
+/**
+ * Compares in constant time, so that the duration does not reveal how much of a
+ * secret was right.
+ */
 export function sameText(a: string, b: string): boolean {
-  const digest = (text: string) => createHmac('sha256', 'compare').update(text).digest();
+  const digest = (text: string) =>
+    createHmac('sha256', 'compare').update(text).digest();
   return timingSafeEqual(digest(a), digest(b));
 }
 
 /**
- * Issues a token that contains its expiry and a signature, so that tokens stay valid after a restart of the simulator.
+ * Issues a token that contains its expiry and a signature, so that tokens stay
+ * valid after a restart of the simulator.
  */
 export function issueToken(clientSecret: string, nowMs = Date.now()): string {
   const content = `${nowMs + TOKEN_LIFETIME_SECONDS * 1000}.${randomBytes(9).toString('base64url')}`;
   return `${content}.${signature(content, clientSecret)}`;
 }
 
-function isValidToken(token: string, clientSecret: string, nowMs: number): boolean {
+function isValidToken(
+  token: string,
+  clientSecret: string,
+  nowMs: number,
+): boolean {
   const [expiresAtMs, nonce, signed] = token.split('.');
   if (!signed || Number(expiresAtMs) <= nowMs) return false;
   return sameText(signed, signature(`${expiresAtMs}.${nonce}`, clientSecret));

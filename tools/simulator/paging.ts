@@ -19,7 +19,10 @@ const selection = z.object({
 /** Selects resources of a patient. */
 export type Selection = z.infer<typeof selection>;
 
-const pageToken = selection.extend({ count: z.int().min(1), offset: z.int().min(0) });
+const pageToken = selection.extend({
+  count: z.int().min(1),
+  offset: z.int().min(0),
+});
 type PageToken = z.infer<typeof pageToken>;
 
 export function select(
@@ -28,16 +31,32 @@ export function select(
   { types, categories, status, since }: Selection,
 ): FhirResource[] {
   const all = [view.patient, ...view.resources].filter(
-    (resource) => status === undefined || ('status' in resource && resource.status === status),
+    (resource) =>
+      status === undefined ||
+      ('status' in resource && resource.status === status),
   );
-  const typed = types ? all.filter((resource) => types.includes(resource.resourceType)) : all;
-  const wanted = categories ? typed.filter((resource) => hasCategory(resource, categories)) : typed;
+  const typed = types
+    ? all.filter((resource) => types.includes(resource.resourceType))
+    : all;
+  const wanted = categories
+    ? typed.filter((resource) => hasCategory(resource, categories))
+    : typed;
   return changedSince(call, wanted, since);
 }
 
-/** First page of a selection. `_count` of the request can only reduce the source's page size. */
-export function firstPage(call: Call, wanted: Selection, requestedCount?: number): Answer {
-  const count = Math.min(requestedCount ?? Number.POSITIVE_INFINITY, call.source.settings().pageSize);
+/**
+ * First page of a selection. `_count` of the request can only reduce the
+ * source's page size.
+ */
+export function firstPage(
+  call: Call,
+  wanted: Selection,
+  requestedCount?: number,
+): Answer {
+  const count = Math.min(
+    requestedCount ?? Number.POSITIVE_INFINITY,
+    call.source.settings().pageSize,
+  );
   return page(call, { ...wanted, count, offset: 0 });
 }
 
@@ -54,26 +73,41 @@ export const patientOfPage = (call: Call): string | undefined =>
 
 function page(call: Call, token: PageToken): Answer {
   const view = call.source.data.view(token.patientId);
-  if (!view) return refusal(404, 'not-found', 'There is no Patient with this id.');
+  if (!view)
+    return refusal(404, 'not-found', 'There is no Patient with this id.');
   const resources = select(call, view, token);
   if (call.params.get('_summary') === 'count')
     return call.source.settings().changes === 'uncounted'
       ? refusal(400, 'not-supported', '_summary is not supported.')
       : ok(searchset([], { total: resources.length }));
   const end = token.offset + token.count;
-  const entries: BundleEntry[] = resources.slice(token.offset, end).map((resource) => ({
-    fullUrl: `${call.baseUrl}/${resource.resourceType}/${resource.id}`,
-    resource,
-    search: { mode: 'match' },
-  }));
-  const next = end < resources.length ? pageUrl(call, { ...token, offset: end }) : undefined;
+  const entries: BundleEntry[] = resources
+    .slice(token.offset, end)
+    .map((resource) => ({
+      fullUrl: `${call.baseUrl}/${resource.resourceType}/${resource.id}`,
+      resource,
+      search: { mode: 'match' },
+    }));
+  const next =
+    end < resources.length
+      ? pageUrl(call, { ...token, offset: end })
+      : undefined;
   const selfUrl = `${pageUrl(call, token)}${repeatedTime(call, token)}`;
-  return ok(searchset(entries, { total: resources.length, selfUrl, nextUrl: next }));
+  return ok(
+    searchset(entries, { total: resources.length, selfUrl, nextUrl: next }),
+  );
 }
 
-/** The link of a page to itself names the time that it was asked for, unless the source ignores it. */
+/**
+ * The link of a page to itself names the time that it was asked for, unless the
+ * source ignores it.
+ */
 function repeatedTime(call: Call, { since }: PageToken): string {
-  if (since === undefined || ['untimed', 'ignored'].includes(call.source.settings().changes)) return '';
+  if (
+    since === undefined ||
+    ['untimed', 'ignored'].includes(call.source.settings().changes)
+  )
+    return '';
   const name = call.params.has('_lastUpdated') ? '_lastUpdated' : '_since';
   return `&${name}=${encodeURIComponent(since)}`;
 }
@@ -84,15 +118,22 @@ const pageUrl = (call: Call, token: PageToken): string =>
 function readToken(text: string | null): PageToken | undefined {
   if (!text) return undefined;
   try {
-    return pageToken.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')));
+    return pageToken.parse(
+      JSON.parse(Buffer.from(text, 'base64url').toString('utf8')),
+    );
   } catch {
     return undefined;
   }
 }
 
-function hasCategory(resource: FhirResource, codes: readonly string[]): boolean {
+function hasCategory(
+  resource: FhirResource,
+  codes: readonly string[],
+): boolean {
   if (!('category' in resource)) return false;
-  const concepts = Array.isArray(resource.category) ? resource.category : [resource.category];
+  const concepts = Array.isArray(resource.category)
+    ? resource.category
+    : [resource.category];
   return concepts.some((concept) =>
     typeof concept === 'object'
       ? concept?.coding?.some((coding) => codes.includes(coding.code ?? ''))
@@ -105,11 +146,19 @@ const SAMPLES_STORED_AT = '2026-01-01T00:00:00.000Z';
 
 /** The time of `_since`, or of `_lastUpdated=gt…`; undefined without one. */
 export function requestedSince({ params }: Call): string | undefined {
-  const since = params.get('_since') ?? params.get('_lastUpdated')?.replace(/^gt/, '');
-  return since !== undefined && since !== null && !Number.isNaN(Date.parse(since)) ? since : undefined;
+  const since =
+    params.get('_since') ?? params.get('_lastUpdated')?.replace(/^gt/, '');
+  return since !== undefined &&
+    since !== null &&
+    !Number.isNaN(Date.parse(since))
+    ? since
+    : undefined;
 }
 
-/** What of these resources a request for changes gets, with the times at which they were stored. */
+/**
+ * What of these resources a request for changes gets, with the times at which
+ * they were stored.
+ */
 export function changedSince(
   { source }: Call,
   resources: readonly FhirResource[],
@@ -119,13 +168,19 @@ export function changedSince(
   if (changes === 'untimed') return [...resources];
   const timed = resources.map((resource) => ({
     ...resource,
-    meta: { ...resource.meta, lastUpdated: source.data.changedAt(nameOf(resource)) ?? SAMPLES_STORED_AT },
+    meta: {
+      ...resource.meta,
+      lastUpdated: source.data.changedAt(nameOf(resource)) ?? SAMPLES_STORED_AT,
+    },
   }));
   if (since === undefined || changes === 'ignored') return timed;
   if (changes === 'nothing') return [];
   const sinceMs = Date.parse(since);
-  const newer = timed.filter(({ meta }) => Date.parse(meta.lastUpdated) > sinceMs);
+  const newer = timed.filter(
+    ({ meta }) => Date.parse(meta.lastUpdated) > sinceMs,
+  );
   // It keeps to the time only where there is little to leave out.
-  if (changes === 'older-too') return sinceMs > Date.now() || timed.length < 2 ? newer : timed;
+  if (changes === 'older-too')
+    return sinceMs > Date.now() || timed.length < 2 ? newer : timed;
   return newer;
 }

@@ -3,7 +3,11 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { queryOf } from '../../src/lib/query-of.ts';
 import { type Answer, FHIR_JSON, refusal } from './answer.ts';
 import { isAuthorized, type SourceAccess } from './auth.ts';
-import { applyToAnswer, canShow, type SentAnswer } from './faults/apply-to-answer.ts';
+import {
+  applyToAnswer,
+  canShow,
+  type SentAnswer,
+} from './faults/apply-to-answer.ts';
 import type { Fault, Phase } from './faults/rules.ts';
 import type { RequestLog } from './request-log.ts';
 import type { Route } from './routes/route.ts';
@@ -12,11 +16,16 @@ import type { Call, Source } from './source.ts';
 export interface PipelineOptions {
   access: SourceAccess;
   log: RequestLog;
-  /** Origin at which callers reach the simulator; default: that of the request. */
+  /**
+   * Origin at which callers reach the simulator; default: that of the request.
+   */
   publicUrl?: string;
 }
 
-/** Serves the routes of a source. Every request passes access check, rate limit, faults, handler, faults again, and log. */
+/**
+ * Serves the routes of a source. Every request passes access check, rate limit,
+ * faults, handler, faults again, and log.
+ */
 export function serveSource(
   app: FastifyInstance,
   source: Source,
@@ -43,13 +52,22 @@ interface Context {
   options: PipelineOptions;
 }
 
-async function handle(context: Context, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+async function handle(
+  context: Context,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
   const { source, route, limit, options } = context;
   const { clockAheadMs } = source.settings();
-  if (clockAheadMs !== 0) reply.header('date', new Date(Date.now() + clockAheadMs).toUTCString());
+  if (clockAheadMs !== 0)
+    reply.header('date', new Date(Date.now() + clockAheadMs).toUTCString());
   const entry = startEntry(context, request);
   const take = (phase: Phase, canShow?: (fault: Fault) => boolean) => {
-    const occasion = { source: source.name, operation: route.operation, sample: entry.sample };
+    const occasion = {
+      source: source.name,
+      operation: route.operation,
+      sample: entry.sample,
+    };
     const fault = source.faults.take(phase, occasion, canShow);
     if (fault) entry.note(fault);
     return fault;
@@ -64,8 +82,10 @@ async function handle(context: Context, request: FastifyRequest, reply: FastifyR
     send(reply, answer);
   };
 
-  if (!route.open?.(call) && !isAuthorized(request, options.access)) return answerWith(unauthorized());
-  if (!limit.admit(source.settings().requestsPerSecond)) return answerWith(tooManyRequests(1));
+  if (!route.open?.(call) && !isAuthorized(request, options.access))
+    return answerWith(unauthorized());
+  if (!limit.admit(source.settings().requestsPerSecond))
+    return answerWith(tooManyRequests(1));
   entry.sample = route.sample?.(call);
   await delay(source, take('delay'));
 
@@ -78,10 +98,17 @@ async function handle(context: Context, request: FastifyRequest, reply: FastifyR
   }
   const answer = route.answer(call);
   const answerFault = take('answer', (fault) => canShow(fault, answer));
-  answerWith(answerFault ? applyToAnswer(answerFault, answer, call, entry.sample) : answer);
+  answerWith(
+    answerFault
+      ? applyToAnswer(answerFault, answer, call, entry.sample)
+      : answer,
+  );
 }
 
-function startEntry({ source, route, options }: Context, request: FastifyRequest) {
+function startEntry(
+  { source, route, options }: Context,
+  request: FastifyRequest,
+) {
   const startedAtMs = Date.now();
   const faults = new Set<string>();
   return {
@@ -115,30 +142,53 @@ function readRequest({ source, options }: Context, request: FastifyRequest) {
 }
 
 async function delay(source: Source, fault: Fault | undefined): Promise<void> {
-  const ms = source.settings().latencyMs + (fault?.type === 'latency' ? fault.ms : 0);
+  const ms =
+    source.settings().latencyMs + (fault?.type === 'latency' ? fault.ms : 0);
   if (ms > 0) await sleep(ms, undefined, { ref: false });
 }
 
-/** The response to a request that fails at once; undefined when it gets no response. */
+/**
+ * The response to a request that fails at once; undefined when it gets no
+ * response.
+ */
 function failedRequest(fault: Fault): Answer | undefined {
-  if (fault.type === 'rate-limit') return tooManyRequests(fault.retryAfterSeconds);
+  if (fault.type === 'rate-limit')
+    return tooManyRequests(fault.retryAfterSeconds);
   if (fault.type !== 'status') return undefined;
-  if (fault.body !== undefined) return { status: fault.status, contentType: 'text/plain', body: fault.body };
+  if (fault.body !== undefined)
+    return {
+      status: fault.status,
+      contentType: 'text/plain',
+      body: fault.body,
+    };
   const why =
-    fault.code === 'suppressed' ? 'The patient has not consented.' : 'The network has a temporary problem.';
+    fault.code === 'suppressed'
+      ? 'The patient has not consented.'
+      : 'The network has a temporary problem.';
   return refusal(fault.status, fault.code, why);
 }
 
-/** Sends no response: resets the connection (`reset`), or leaves it open (`hang`). */
-function breakOff(fault: Fault, request: FastifyRequest, reply: FastifyReply): void {
+/**
+ * Sends no response: resets the connection (`reset`), or leaves it open
+ * (`hang`).
+ */
+function breakOff(
+  fault: Fault,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
   reply.hijack();
   if (fault.type === 'reset') request.raw.socket.resetAndDestroy();
 }
 
-function send(reply: FastifyReply, { status, headers, contentType, body }: SentAnswer): void {
+function send(
+  reply: FastifyReply,
+  { status, headers, contentType, body }: SentAnswer,
+): void {
   reply.code(status).headers(headers ?? {});
   if (body === undefined) return void reply.send();
-  const isJson = typeof body === 'object' && !Buffer.isBuffer(body) && !('pipe' in body);
+  const isJson =
+    typeof body === 'object' && !Buffer.isBuffer(body) && !('pipe' in body);
   reply.header('content-type', contentType ?? FHIR_JSON);
   reply.send(isJson ? JSON.stringify(body) : body);
 }
@@ -153,13 +203,18 @@ function tooManyRequests(retryAfterSeconds: number): Answer {
   return { ...answer, headers: { 'retry-after': String(retryAfterSeconds) } };
 }
 
-/** Counts the requests of the last second; `admit` returns whether one more is within the limit. */
+/**
+ * Counts the requests of the last second; `admit` returns whether one more is
+ * within the limit.
+ */
 class RateLimit {
   #admittedAtMs: number[] = [];
 
   admit(perSecond: number | null, nowMs = Date.now()): boolean {
     if (perSecond === null) return true;
-    this.#admittedAtMs = this.#admittedAtMs.filter((atMs) => atMs > nowMs - 1000);
+    this.#admittedAtMs = this.#admittedAtMs.filter(
+      (atMs) => atMs > nowMs - 1000,
+    );
     if (this.#admittedAtMs.length >= perSecond) return false;
     this.#admittedAtMs.push(nowMs);
     return true;

@@ -3,7 +3,10 @@ import { dirname } from 'node:path';
 import { z } from 'zod';
 import { OPERATIONS, SOURCE_NAMES } from './protocol.ts';
 
-/** One request to a source, or one callback from it. Contains ids of the source only, never demographics. */
+/**
+ * One request to a source, or one callback from it. Contains ids of the source
+ * only, never demographics.
+ */
 export const requestLogEntry = z.object({
   /** Sequence number in the order of completion; continues after a restart. */
   seq: z.int(),
@@ -33,13 +36,19 @@ export const logFilter = z.object({
 });
 export type LogFilter = z.output<typeof logFilter>;
 
-/** The log of all requests to the sources. Demo and tests use it as evidence independent of the exchange. */
+/**
+ * The log of all requests to the sources. Demo and tests use it as evidence
+ * independent of the exchange.
+ */
 export class RequestLog {
   readonly #file: JsonlFile | undefined;
   #entries: RequestLogEntry[] = [];
   #seq = 0;
 
-  /** @param path file that keeps the log across restarts; default: in memory only */
+  /**
+   * @param path file that keeps the log across restarts; default: in memory
+   *   only
+   */
   constructor(
     path: string | undefined,
     private readonly entriesMax = 200_000,
@@ -62,7 +71,8 @@ export class RequestLog {
       (entry) =>
         (filter.source === undefined || entry.source === filter.source) &&
         (filter.sample === undefined || entry.sample === filter.sample) &&
-        (filter.operation === undefined || entry.operation === filter.operation) &&
+        (filter.operation === undefined ||
+          entry.operation === filter.operation) &&
         (filter.after === undefined || entry.seq > filter.after),
     );
   }
@@ -70,13 +80,15 @@ export class RequestLog {
   #keep(entry: RequestLogEntry): void {
     this.#entries.push(entry);
     this.#seq = entry.seq;
-    if (this.#entries.length > this.entriesMax) this.#entries = this.#entries.slice(this.entriesMax / 2);
+    if (this.#entries.length > this.entriesMax)
+      this.#entries = this.#entries.slice(this.entriesMax / 2);
   }
 }
 
 /**
- * An append-only file of JSON lines. Each line is written synchronously, so that a killed process loses nothing; an
- * incomplete last line is skipped when the file is read again.
+ * An append-only file of JSON lines. Each line is written synchronously, so
+ * that a killed process loses nothing; an incomplete last line is skipped when
+ * the file is read again.
  */
 export class JsonlFile {
   constructor(private readonly path: string) {

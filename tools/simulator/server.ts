@@ -9,7 +9,11 @@ import { FaultBook, type FaultRuleInput, faultRule } from './faults/rules.ts';
 import { type CallbackSecrets, createCallBack, Jobs } from './jobs/jobs.ts';
 import { Notifier, type NotifyTarget } from './notifications/notifier.ts';
 import { identityRoutes } from './partners/identity.ts';
-import { type Carried, createDeliver, messageRoutes } from './partners/messages.ts';
+import {
+  type Carried,
+  createDeliver,
+  messageRoutes,
+} from './partners/messages.ts';
 import { PartnerSettings } from './partners/settings.ts';
 import { serveSource } from './pipeline.ts';
 import { SOURCE_NAMES, type SourceName } from './protocol.ts';
@@ -33,9 +37,15 @@ export interface SimulatorOptions {
   access: Record<SourceName, SourceAccess>;
   /** Secrets with which the sources sign their callbacks. */
   callbackSecrets: CallbackSecrets;
-  /** Bearer token of the admin routes, which are served to this machine only in any case. */
+  /**
+   * Bearer token of the admin routes, which are served to this machine only in
+   * any case.
+   */
   adminToken?: string;
-  /** Folder that keeps jobs across restarts; without it, a restart loses them and they return 404. */
+  /**
+   * Folder that keeps jobs across restarts; without it, a restart loses them
+   * and they return 404.
+   */
   dataDir?: string;
   /** File that keeps the request log across restarts. */
   requestLogPath?: string;
@@ -44,15 +54,29 @@ export interface SimulatorOptions {
   rules?: readonly FaultRuleInput[];
   /** The exchange that receives notifications (`POST /admin/notifications`). */
   notify?: NotifyTarget;
-  /** Keys with which each partner and the exchange sign; a partner without a key is not served. */
+  /**
+   * Keys with which each partner and the exchange sign; a partner without a key
+   * is not served.
+   */
   partnerSecrets?: { identity?: string; messages?: string };
-  /** The exchange to which the transport partner delivers messages and receipts. */
+  /**
+   * The exchange to which the transport partner delivers messages and receipts.
+   */
   exchangeUrl?: string;
 }
 
-const FHIR_ROUTES = [...metadataRoutes, ...matchRoutes, ...everythingRoutes, ...jobRoutes, ...resourceRoutes];
+const FHIR_ROUTES = [
+  ...metadataRoutes,
+  ...matchRoutes,
+  ...everythingRoutes,
+  ...jobRoutes,
+  ...resourceRoutes,
+];
 
-/** Starts the three stand-in source networks as one HTTP server. Rejects when the port is taken. */
+/**
+ * Starts the three stand-in source networks as one HTTP server. Rejects when
+ * the port is taken.
+ */
 export async function createSimulator(options: SimulatorOptions) {
   const log = new RequestLog(options.requestLogPath);
   const settings = new Settings(options.settings);
@@ -65,7 +89,9 @@ export async function createSimulator(options: SimulatorOptions) {
   const partners = new PartnerSettings();
   const carried = new Map<string, Carried>();
   const messageCallbackUrl =
-    options.exchangeUrl === undefined ? undefined : `${options.exchangeUrl}/messages/callback`;
+    options.exchangeUrl === undefined
+      ? undefined
+      : `${options.exchangeUrl}/messages/callback`;
 
   const app = createApp();
   app.get('/health', () => ({ status: 'ok' }));
@@ -78,10 +104,14 @@ export async function createSimulator(options: SimulatorOptions) {
     notifier,
     partners,
     carried,
-    deliver: createDeliver({ secret: options.partnerSecrets?.messages, callbackUrl: messageCallbackUrl }),
+    deliver: createDeliver({
+      secret: options.partnerSecrets?.messages,
+      callbackUrl: messageCallbackUrl,
+    }),
     token: options.adminToken,
   });
-  const { identity: identitySecret, messages: messageSecret } = options.partnerSecrets ?? {};
+  const { identity: identitySecret, messages: messageSecret } =
+    options.partnerSecrets ?? {};
   if (identitySecret !== undefined) {
     const { publicUrl } = options;
     await app.register(identityRoutes, {
@@ -102,7 +132,8 @@ export async function createSimulator(options: SimulatorOptions) {
   }
   for (const name of SOURCE_NAMES) {
     const access = options.access[name];
-    const tokenPath = access.kind === 'client-credentials' ? `/${name}/oauth/token` : undefined;
+    const tokenPath =
+      access.kind === 'client-credentials' ? `/${name}/oauth/token` : undefined;
     const source: Source = {
       name,
       settings: () => settings.of(name),
@@ -112,18 +143,31 @@ export async function createSimulator(options: SimulatorOptions) {
       tokenPath,
     };
     const pipeline = { access, log, publicUrl: options.publicUrl };
-    await app.register(async (scope) => serveSource(scope, source, FHIR_ROUTES, pipeline), {
-      prefix: `/${name}/fhir`,
-    });
+    await app.register(
+      async (scope) => serveSource(scope, source, FHIR_ROUTES, pipeline),
+      {
+        prefix: `/${name}/fhir`,
+      },
+    );
     if (access.kind !== 'client-credentials') continue;
-    await app.register(async (scope) => serveSource(scope, source, [tokenRoute(access)], pipeline), {
-      prefix: `/${name}/oauth`,
-    });
+    await app.register(
+      async (scope) =>
+        serveSource(scope, source, [tokenRoute(access)], pipeline),
+      {
+        prefix: `/${name}/oauth`,
+      },
+    );
   }
 
-  const url = await app.listen({ host: options.host ?? '127.0.0.1', port: options.port ?? 0 });
+  const url = await app.listen({
+    host: options.host ?? '127.0.0.1',
+    port: options.port ?? 0,
+  });
   return {
-    /** Origin without a trailing slash. The sources are at `{url}/hie/fhir`, `/pharmacy/fhir`, `/lab/fhir`. */
+    /**
+     * Origin without a trailing slash. The sources are at `{url}/hie/fhir`,
+     * `/pharmacy/fhir`, `/lab/fhir`.
+     */
     url,
     close: async () => {
       jobs.close();
@@ -133,24 +177,38 @@ export async function createSimulator(options: SimulatorOptions) {
 }
 
 function createApp(): FastifyInstance {
-  // Requests that a `hang` fault left open must not keep the server from stopping.
+  // Requests that a `hang` fault left open must not keep the server from
+  // stopping.
   const app = Fastify({
     forceCloseConnections: true,
     exposeHeadRoutes: false,
     routerOptions: { ignoreTrailingSlash: true },
   });
-  app.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string' }, (_, body, done) =>
-    done(null, new URLSearchParams(String(body))),
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'string' },
+    (_, body, done) => done(null, new URLSearchParams(String(body))),
   );
   const parseJson = app.getDefaultJsonParser('error', 'error');
-  app.addContentTypeParser('application/fhir+json', { parseAs: 'string' }, parseJson);
+  app.addContentTypeParser(
+    'application/fhir+json',
+    { parseAs: 'string' },
+    parseJson,
+  );
   // Neither response quotes the request, which may name a person.
   app.setNotFoundHandler((_, reply) =>
-    reply.code(404).send(operationOutcome('not-supported', 'There is no such endpoint.')),
+    reply
+      .code(404)
+      .send(operationOutcome('not-supported', 'There is no such endpoint.')),
   );
   app.setErrorHandler((error, _, reply) => {
-    const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
-    return reply.code(status).send(operationOutcome('invalid', 'The request is malformed.'));
+    const status =
+      error instanceof Error && 'statusCode' in error
+        ? Number(error.statusCode)
+        : 500;
+    return reply
+      .code(status)
+      .send(operationOutcome('invalid', 'The request is malformed.'));
   });
   return app;
 }

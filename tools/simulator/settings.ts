@@ -9,50 +9,82 @@ const sourceSettings = z.strictObject({
   match: z.boolean(),
   /** Supports `Patient/{id}/$everything`. */
   everything: z.boolean(),
-  /** Honours `Prefer: respond-async`; otherwise responds synchronously, as the standard allows. */
+  /**
+   * Honours `Prefer: respond-async`; otherwise responds synchronously, as the
+   * standard allows.
+   */
   async: z.boolean(),
-  /** Result of a finished job: the first page, that page in a batch-response, or a manifest of files. */
+  /**
+   * Result of a finished job: the first page, that page in a batch-response, or
+   * a manifest of files.
+   */
   asyncResult: z.enum(['bundle', 'batch-response', 'manifest']),
   /** Whether the files of a manifest require the access token. */
   manifestRequiresAccessToken: z.boolean(),
   /** Whether a manifest also lists a file of errors. */
   manifestWithErrors: z.boolean(),
-  /** Reports finished jobs to the `x-callback-url` of the request that started them. */
+  /**
+   * Reports finished jobs to the `x-callback-url` of the request that started
+   * them.
+   */
   callback: z.boolean(),
   pageSize: z.int().min(1),
   /** Delay of every response. */
   latencyMs: z.int().min(0),
-  /** Duration of a job; the value within the range is derived from the job's id. */
+  /**
+   * Duration of a job; the value within the range is derived from the job's id.
+   */
   jobLatencyMs: z.strictObject({ min: z.int().min(0), max: z.int().min(0) }),
   /** `Retry-After` of an unfinished job. */
   retryAfterSeconds: z.int().min(0),
   /** Requests above this limit get 429; null: no limit. */
   requestsPerSecond: z.int().min(1).nullable(),
-  /** Ignores the parameters of `Patient/_search` and returns all patients, as some servers do. */
+  /**
+   * Ignores the parameters of `Patient/_search` and returns all patients, as
+   * some servers do.
+   */
   searchAnswersEverybody: z.boolean(),
   /** Honours `_type` of `$everything`. */
   honoursTypeFilter: z.boolean(),
-  /** Is a document network by IHE's PDQm and MHD: documents and their authors only, searched by patient and status; no `$everything`. */
+  /**
+   * Is a document network by IHE's PDQm and MHD: documents and their authors
+   * only, searched by patient and status; no `$everything`.
+   */
   documentNetwork: z.boolean(),
   /**
-   * How it answers requests for changes (`_since`, `_lastUpdated=gt…`): it has no times (`untimed`), honours them, ignores
-   * them, returns older resources too except to narrow requests, or returns nothing; `uncounted`: honours them, but refuses
-   * `_summary=count`. With times, it also searches for several ids at once.
+   * How it answers requests for changes (`_since`, `_lastUpdated=gt…`): it has
+   * no times (`untimed`), honours them, ignores them, returns older resources
+   * too except to narrow requests, or returns nothing; `uncounted`: honours
+   * them, but refuses `_summary=count`. With times, it also searches for
+   * several ids at once.
    */
-  changes: z.enum(['untimed', 'honoured', 'ignored', 'older-too', 'nothing', 'uncounted']),
+  changes: z.enum([
+    'untimed',
+    'honoured',
+    'ignored',
+    'older-too',
+    'nothing',
+    'uncounted',
+  ]),
   /** How far its clock is ahead. */
   clockAheadMs: z.int(),
 });
 export type SourceSettings = z.infer<typeof sourceSettings>;
 
 /** Body of `PUT /admin/settings`: absent members keep their values. */
-export const settingsChange = z.partialRecord(z.enum(SOURCE_NAMES), sourceSettings.partial());
+export const settingsChange = z.partialRecord(
+  z.enum(SOURCE_NAMES),
+  sourceSettings.partial(),
+);
 export type SettingsChange = z.infer<typeof settingsChange>;
 export type AllSettings = Record<SourceName, SourceSettings>;
 
 const synchronous = sourceSettings.parse(defaults.synchronous);
 
-/** Together, the three defaults cover every behaviour that a connector must support. */
+/**
+ * Together, the three defaults cover every behaviour that a connector must
+ * support.
+ */
 const DEFAULTS: AllSettings = {
   hie: { ...synchronous, ...defaults.hie },
   pharmacy: { ...synchronous, ...defaults.pharmacy },

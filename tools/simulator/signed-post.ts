@@ -3,7 +3,10 @@ import { request } from 'undici';
 
 const TIMEOUT_MS = 10_000;
 
-/** Sends one POST, signed according to Standard Webhooks. Returns the HTTP status, 0 for no response. */
+/**
+ * Sends one POST, signed according to Standard Webhooks. Returns the HTTP
+ * status, 0 for no response.
+ */
 export async function signedPost(
   url: string,
   signer: Webhook,

@@ -20,7 +20,10 @@ export interface Source {
 export interface Call {
   source: Source;
   request: FastifyRequest;
-  /** Absolute base address of the source for the caller, without a trailing slash. */
+  /**
+   * Absolute base address of the source for the caller, without a trailing
+   * slash.
+   */
   baseUrl: string;
   /** Parameters of the URL and, for `_search`, of the form. */
   params: URLSearchParams;

@@ -1,5 +1,10 @@
 import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import type { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
@@ -7,13 +12,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, type Dispatcher } from 'undici';
 import { withoutHops } from '../../../src/lib/hop-by-hop.ts';
 import { timeoutSignal } from '../../../src/lib/timeout-signal.ts';
-import { detailOf, isPostponed, pathPattern, type Refusal, type Refused } from './refusals.ts';
+import {
+  detailOf,
+  isPostponed,
+  pathPattern,
+  type Refusal,
+  type Refused,
+} from './refusals.ts';
 
 export interface ProxyCounts {
   requests: number;
   /** Sent to a server again, after the first one did not answer. */
   repeated: number;
-  /** Answered with 503 and Retry-After: nothing was done, and the client knows when to come again. */
+  /**
+   * Answered with 503 and Retry-After: nothing was done, and the client knows
+   * when to come again.
+   */
   postponed: number;
   /** Answered with anything else of 500 or above, or cut. */
   failed: number;
@@ -25,12 +39,17 @@ export interface ProxyCounts {
 export interface GatewayProxy {
   readonly url: string;
   readonly counts: Readonly<ProxyCounts>;
-  /** Resolves when this server takes requests. False: it did not until the deadline. */
+  /**
+   * Resolves when this server takes requests. False: it did not until the
+   * deadline.
+   */
   waitUntilReady(backend: string, deadlineAt: number): Promise<boolean>;
   close(): Promise<void>;
 }
 
-/** The response that a client gets. The body of a short one has arrived whole. */
+/**
+ * The response that a client gets. The body of a short one has arrived whole.
+ */
 interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
@@ -40,8 +59,9 @@ interface Answer {
 }
 
 /**
- * How long a request waits for a server that is ready, such as while PostgreSQL starts again. Shorter than clients wait: they
- * should learn that they may come again, instead of leaving without a response.
+ * How long a request waits for a server that is ready, such as while PostgreSQL
+ * starts again. Shorter than clients wait: they should learn that they may come
+ * again, instead of leaving without a response.
  */
 const HOLD_MS = 15_000;
 const HOST = '127.0.0.1';
@@ -50,13 +70,18 @@ const PROBE_TIMEOUT_MS = 4_000;
 const POLL_MS = 50;
 /** A larger body is streamed, and so cannot be sent a second time. */
 const SHORT_BYTES = 1024 * 1024;
-/** Nothing of a request has been sent when its connection failed with one of these. */
+/**
+ * Nothing of a request has been sent when its connection failed with one of
+ * these.
+ */
 const UNSENT = ['ECONNREFUSED', 'UND_ERR_CONNECT_TIMEOUT'];
 
 /**
- * Forwards each request to one of the gateways that are ready. If the response is lost, a request that may be repeated (GET,
- * HEAD, or with an Idempotency-Key) is sent to another one; any other only if nothing of it had been sent. A 503 of a gateway
- * that says it is not ready counts as a lost response. One of a gateway that is ready is passed on: it sheds load.
+ * Forwards each request to one of the gateways that are ready. If the response
+ * is lost, a request that may be repeated (GET, HEAD, or with an
+ * Idempotency-Key) is sent to another one; any other only if nothing of it had
+ * been sent. A 503 of a gateway that says it is not ready counts as a lost
+ * response. One of a gateway that is ready is passed on: it sheds load.
  */
 export async function startProxy(options: {
   port: number;
@@ -68,7 +93,13 @@ export async function startProxy(options: {
   const { backends, holdMs = HOLD_MS } = options;
   const agent = new Agent({ headersTimeout: 0, bodyTimeout: 0 });
   const closing = new AbortController();
-  const counts: ProxyCounts = { requests: 0, repeated: 0, postponed: 0, failed: 0, abandoned: 0 };
+  const counts: ProxyCounts = {
+    requests: 0,
+    repeated: 0,
+    postponed: 0,
+    failed: 0,
+    abandoned: 0,
+  };
   const ready = new Set<string>();
   let turn = 0;
 
@@ -79,7 +110,9 @@ export async function startProxy(options: {
   const probing = backends.map(async (origin) => {
     while (!closing.signal.aborted) {
       await isReady(origin);
-      await sleep(PROBE_MS, undefined, { signal: closing.signal }).catch(() => undefined);
+      await sleep(PROBE_MS, undefined, { signal: closing.signal }).catch(
+        () => undefined,
+      );
     }
   });
   return {
@@ -98,7 +131,10 @@ export async function startProxy(options: {
     },
   };
 
-  async function serve(incoming: IncomingMessage, reply: ServerResponse): Promise<void> {
+  async function serve(
+    incoming: IncomingMessage,
+    reply: ServerResponse,
+  ): Promise<void> {
     const receivedAt = new Date().toISOString();
     counts.requests += 1;
     const client = new AbortController();
@@ -107,11 +143,21 @@ export async function startProxy(options: {
       counts[refused.isPostponed ? 'postponed' : 'failed'] += 1;
       const { method = '', url } = incoming;
       const endedAt = new Date().toISOString();
-      options.onRefusal?.({ receivedAt, endedAt, method, path: pathPattern(url), backend, ...refused });
+      options.onRefusal?.({
+        receivedAt,
+        endedAt,
+        method,
+        path: pathPattern(url),
+        backend,
+        ...refused,
+      });
     };
     let isCut = false;
     try {
-      const { status, headers, body, backend } = await forward(incoming, client.signal);
+      const { status, headers, body, backend } = await forward(
+        incoming,
+        client.signal,
+      );
       client.signal.throwIfAborted();
       reply.writeHead(status, withoutHops(headers));
       if (Buffer.isBuffer(body)) reply.end(body);
@@ -122,7 +168,14 @@ export async function startProxy(options: {
         await pipeline(body, reply);
       }
       if (status >= 500)
-        note({ status, detail: detailOf(body), isPostponed: isPostponed(status, headers) }, backend);
+        note(
+          {
+            status,
+            detail: detailOf(body),
+            isPostponed: isPostponed(status, headers),
+          },
+          backend,
+        );
     } catch {
       if (client.signal.aborted && !isCut) counts.abandoned += 1;
       else note({ status: 'cut', isPostponed: false });
@@ -130,18 +183,32 @@ export async function startProxy(options: {
     }
   }
 
-  async function forward(incoming: IncomingMessage, signal: AbortSignal): Promise<Answer> {
+  async function forward(
+    incoming: IncomingMessage,
+    signal: AbortSignal,
+  ): Promise<Answer> {
     const { method = 'GET', headers } = incoming;
     const isShort = bytesOf(headers) <= SHORT_BYTES;
     const isRepeatable =
-      isShort && (['GET', 'HEAD'].includes(method) || headers['idempotency-key'] !== undefined);
+      isShort &&
+      (['GET', 'HEAD'].includes(method) ||
+        headers['idempotency-key'] !== undefined);
     const body = isShort ? await buffer(incoming) : incoming;
-    const forwarded = [headers['x-forwarded-for'], incoming.socket.remoteAddress].filter(Boolean).join(', ');
+    const forwarded = [
+      headers['x-forwarded-for'],
+      incoming.socket.remoteAddress,
+    ]
+      .filter(Boolean)
+      .join(', ');
     const request = {
       path: incoming.url ?? '/',
       method: method as Dispatcher.HttpMethod,
       // Our server has answered an Expect itself.
-      headers: { ...withoutHops(headers), expect: undefined, 'x-forwarded-for': forwarded },
+      headers: {
+        ...withoutHops(headers),
+        expect: undefined,
+        'x-forwarded-for': forwarded,
+      },
       body,
       signal,
     };
@@ -150,12 +217,14 @@ export async function startProxy(options: {
       const origin = await nextReady(deadlineAt, signal, failed);
       if (origin === undefined) return UNAVAILABLE;
       const sent = await send(origin, request);
-      const isAway = ('wasSent' in sent || sent.status === 503) && !(await isReady(origin));
+      const isAway =
+        ('wasSent' in sent || sent.status === 503) && !(await isReady(origin));
       const isOver = signal.aborted || Date.now() >= deadlineAt;
       if ('wasSent' in sent) {
         if (sent.wasSent && !isRepeatable) return LOST;
         if (isOver || !isShort) return UNAVAILABLE;
-      } else if (!(isAway && isRepeatable) || isOver) return { ...sent, backend: origin };
+      } else if (!(isAway && isRepeatable) || isOver)
+        return { ...sent, backend: origin };
       failed = origin;
     }
   }
@@ -165,17 +234,30 @@ export async function startProxy(options: {
     request: Omit<Dispatcher.RequestOptions, 'origin'>,
   ): Promise<Answer | { wasSent: boolean }> {
     try {
-      const { statusCode: status, headers, body } = await agent.request({ ...request, origin });
-      const isShort = request.method === 'HEAD' || bytesOf(headers, Number.POSITIVE_INFINITY) <= SHORT_BYTES;
-      return { status, headers, body: isShort ? Buffer.from(await body.arrayBuffer()) : body };
+      const {
+        statusCode: status,
+        headers,
+        body,
+      } = await agent.request({ ...request, origin });
+      const isShort =
+        request.method === 'HEAD' ||
+        bytesOf(headers, Number.POSITIVE_INFINITY) <= SHORT_BYTES;
+      return {
+        status,
+        headers,
+        body: isShort ? Buffer.from(await body.arrayBuffer()) : body,
+      };
     } catch (error) {
-      return { wasSent: !UNSENT.includes((error as NodeJS.ErrnoException).code ?? '') };
+      return {
+        wasSent: !UNSENT.includes((error as NodeJS.ErrnoException).code ?? ''),
+      };
     }
   }
 
   /**
-   * The ready servers take turns; one that has just failed this request comes last. Undefined: none was ready until the
-   * deadline or the end of the client.
+   * The ready servers take turns; one that has just failed this request comes
+   * last. Undefined: none was ready until the deadline or the end of the
+   * client.
    */
   async function nextReady(
     deadlineAt: number,
@@ -188,7 +270,8 @@ export async function startProxy(options: {
       const from = others.length > 0 ? others : all;
       turn += 1;
       const origin = from[turn % from.length];
-      if (origin !== undefined || Date.now() > deadlineAt || client.aborted) return origin;
+      if (origin !== undefined || Date.now() > deadlineAt || client.aborted)
+        return origin;
       await sleep(POLL_MS);
     }
   }
@@ -207,7 +290,8 @@ export async function startProxy(options: {
 
 /** The length of a body. That of a chunked one is not known. */
 function bytesOf(headers: IncomingHttpHeaders, withoutLength = 0): number {
-  if (headers['transfer-encoding'] !== undefined) return Number.POSITIVE_INFINITY;
+  if (headers['transfer-encoding'] !== undefined)
+    return Number.POSITIVE_INFINITY;
   return Number(headers['content-length'] ?? withoutLength);
 }
 
@@ -227,8 +311,19 @@ const LOST = problem(
   'The gateway ended before it had answered, and the request may have taken effect. Look before you send it again; with an Idempotency-Key it is sent again by itself.',
 );
 
-function problem(status: number, title: string, detail: string, more: IncomingHttpHeaders = {}): Answer {
+function problem(
+  status: number,
+  title: string,
+  detail: string,
+  more: IncomingHttpHeaders = {},
+): Answer {
   const name = title.toUpperCase().replace(' ', '_');
-  const body = Buffer.from(JSON.stringify({ type: 'about:blank', status, name, title, detail }));
-  return { status, headers: { 'content-type': 'application/problem+json', ...more }, body };
+  const body = Buffer.from(
+    JSON.stringify({ type: 'about:blank', status, name, title, detail }),
+  );
+  return {
+    status,
+    headers: { 'content-type': 'application/problem+json', ...more },
+    body,
+  };
 }

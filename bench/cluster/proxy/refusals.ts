@@ -6,11 +6,17 @@ export interface Refused {
   status: number | 'cut';
   /** What the response says, such as which part is away. */
   detail?: string | undefined;
-  /** 503 with Retry-After: nothing was done, and the client knows when to send the request again. */
+  /**
+   * 503 with Retry-After: nothing was done, and the client knows when to send
+   * the request again.
+   */
   isPostponed: boolean;
 }
 
-/** A refused request. Contains neither ids nor the query, because they may lead to a person. */
+/**
+ * A refused request. Contains neither ids nor the query, because they may lead
+ * to a person.
+ */
 export interface Refusal extends Refused {
   receivedAt: string;
   endedAt: string;
@@ -22,7 +28,10 @@ export interface Refusal extends Refused {
 }
 
 const DETAIL_LENGTH_MAX = 300;
-/** Letters, or one of the versions in our paths. Ids and tokens have digits, or are longer. */
+/**
+ * Letters, or one of the versions in our paths. Ids and tokens have digits, or
+ * are longer.
+ */
 const WORD = /^(?:\$?[a-zA-Z-]{1,30}|v\d|R\d|hl7v2)$/;
 
 export function pathPattern(url = '/'): string {
@@ -33,8 +42,10 @@ export function pathPattern(url = '/'): string {
     .join('/');
 }
 
-export const isPostponed = (status: number, headers: IncomingHttpHeaders): boolean =>
-  status === 503 && headers['retry-after'] !== undefined;
+export const isPostponed = (
+  status: number,
+  headers: IncomingHttpHeaders,
+): boolean => status === 503 && headers['retry-after'] !== undefined;
 
 /** The explanation in a problem (RFC 9457) or an OperationOutcome (FHIR). */
 export function detailOf(body: unknown): string | undefined {
@@ -44,7 +55,9 @@ export function detailOf(body: unknown): string | undefined {
       issue?: { diagnostics?: unknown }[];
     };
     const text = detail ?? issue?.[0]?.diagnostics;
-    return typeof text === 'string' ? text.slice(0, DETAIL_LENGTH_MAX) : undefined;
+    return typeof text === 'string'
+      ? text.slice(0, DETAIL_LENGTH_MAX)
+      : undefined;
   } catch {
     return undefined;
   }

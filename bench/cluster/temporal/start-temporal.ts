@@ -9,11 +9,24 @@ import { CommandError, runCommand } from '../../../src/lib/run-command.ts';
 import { withConnection } from '../../../src/temporal/connection.ts';
 import { registerSearchAttributes } from '../../../src/temporal/register-search-attributes.ts';
 import { fillCache, findCached } from '../../../src/temporal/server-binary.ts';
-import { type RunningPart, startServer } from '../../../tools/embedded/child-process.ts';
-import { allOrThrow, type StackSite } from '../../../tools/embedded/open-stack.ts';
-import { type ServerContext, type StackTemporal, startUi } from '../../../tools/embedded/stack-servers.ts';
+import {
+  type RunningPart,
+  startServer,
+} from '../../../tools/embedded/child-process.ts';
+import {
+  allOrThrow,
+  type StackSite,
+} from '../../../tools/embedded/open-stack.ts';
+import {
+  type ServerContext,
+  type StackTemporal,
+  startUi,
+} from '../../../tools/embedded/stack-servers.ts';
 import { DATABASE_FILE } from '../../../tools/embedded/temporal-server.ts';
-import { checkListening, waitUntil } from '../../../tools/embedded/wait-until.ts';
+import {
+  checkListening,
+  waitUntil,
+} from '../../../tools/embedded/wait-until.ts';
 import type { ClusterPorts } from '../cluster-ports.ts';
 import {
   serverConfig,
@@ -25,8 +38,9 @@ import {
 } from './config.ts';
 
 /**
- * Starts a Temporal server on PostgreSQL with its services apart, and its UI. An external one is used as it is. Throws where the
- * server can be neither found nor built.
+ * Starts a Temporal server on PostgreSQL with its services apart, and its UI.
+ * An external one is used as it is. Throws where the server can be neither
+ * found nor built.
  */
 export async function startTemporalCluster(
   site: StackSite,
@@ -51,17 +65,26 @@ export async function startTemporalCluster(
   const ui = await startUi(context);
   const startService = (service: TemporalService) => {
     const name = `temporal-${service}`;
-    const start = (signal: AbortSignal) => startTemporalService(service, options, signal);
+    const start = (signal: AbortSignal) =>
+      startTemporalService(service, options, signal);
     return site.step(name, group.start({ name, start }));
   };
   const [first, ...others] = TEMPORAL_SERVICES;
   await startService(first);
   await allOrThrow([
     ...others.map(startService),
-    group.start({ name: 'temporal-ui', start: (signal) => startUiServer(options, signal) }),
+    group.start({
+      name: 'temporal-ui',
+      start: (signal) => startUiServer(options, signal),
+    }),
   ]);
   await site.step('Temporal namespace', prepareNamespace(ports));
-  return { address: `127.0.0.1:${ports.temporal}`, namespace: TEMPORAL_NAMESPACE, uiUrl: ui.url, ui };
+  return {
+    address: `127.0.0.1:${ports.temporal}`,
+    namespace: TEMPORAL_NAMESPACE,
+    uiUrl: ui.url,
+    ui,
+  };
 }
 
 interface TemporalOptions {
@@ -88,19 +111,41 @@ const PORT_OF = {
 } as const satisfies Record<TemporalService, string>;
 
 const folderOf = (dataDir: string): string => join(dataDir, 'temporal');
-const configOf = (dataDir: string): string => join(folderOf(dataDir), SERVER_CONFIG);
+const configOf = (dataDir: string): string =>
+  join(folderOf(dataDir), SERVER_CONFIG);
 
-/** Creates or migrates Temporal's two databases, and writes the configuration of its services. */
-async function prepareTemporal({ programs, dataDir, ports, databaseUrl }: TemporalOptions): Promise<void> {
+/**
+ * Creates or migrates Temporal's two databases, and writes the configuration of
+ * its services.
+ */
+async function prepareTemporal({
+  programs,
+  dataDir,
+  ports,
+  databaseUrl,
+}: TemporalOptions): Promise<void> {
   const { hostname, port, username: user, password } = new URL(databaseUrl);
   await mkdir(folderOf(dataDir), { recursive: true, mode: 0o700 });
   const files = [
-    [configOf(dataDir), serverConfig(ports, { address: `${hostname}:${port}`, user, password })],
+    [
+      configOf(dataDir),
+      serverConfig(ports, { address: `${hostname}:${port}`, user, password }),
+    ],
     [join(folderOf(dataDir), 'ui.yaml'), uiConfig(ports)],
   ] as const;
-  for (const [path, content] of files) await writeFile(path, JSON.stringify(content), { mode: 0o600 });
+  for (const [path, content] of files)
+    await writeFile(path, JSON.stringify(content), { mode: 0o600 });
 
-  const login = ['--plugin', 'postgres12', '--endpoint', hostname, '--port', port, '--user', user];
+  const login = [
+    '--plugin',
+    'postgres12',
+    '--endpoint',
+    hostname,
+    '--port',
+    port,
+    '--user',
+    user,
+  ];
   for (const [schema, database] of Object.entries(TEMPORAL_DATABASES)) {
     const tool = (...args: string[]) =>
       runCommand(programs.schema, [...login, '--database', database, ...args], {
@@ -113,7 +158,10 @@ async function prepareTemporal({ programs, dataDir, ports, databaseUrl }: Tempor
   }
 }
 
-/** Starts one service of the server. The frontend must be the first: several at once would race to write what the cluster is. */
+/**
+ * Starts one service of the server. The frontend must be the first: several at
+ * once would race to write what the cluster is.
+ */
 function startTemporalService(
   service: TemporalService,
   { programs, dataDir, ports }: TemporalOptions,
@@ -125,12 +173,23 @@ function startTemporalService(
     name: `temporal-${service}`,
     dataDir,
     file: programs.server,
-    args: ['--config-file', configOf(dataDir), '--allow-no-auth', 'start', '--service', service],
+    args: [
+      '--config-file',
+      configOf(dataDir),
+      '--allow-no-auth',
+      'start',
+      '--service',
+      service,
+    ],
     serves: (_, ending) =>
-      waitUntil('it serves', service === 'frontend' ? () => ping(ports) : listens, {
-        timeoutMs: READY_TIMEOUT_MS,
-        signal: ending,
-      }),
+      waitUntil(
+        'it serves',
+        service === 'frontend' ? () => ping(ports) : listens,
+        {
+          timeoutMs: READY_TIMEOUT_MS,
+          signal: ending,
+        },
+      ),
     reason: /"level":"(?:error|fatal)"|^Unable to/,
     signal,
   });
@@ -144,11 +203,21 @@ function startUiServer(
     name: 'temporal-ui',
     dataDir,
     file: programs.ui,
-    args: ['--root', folderOf(dataDir), '--config', '.', '--env', 'ui', 'start'],
+    args: [
+      '--root',
+      folderOf(dataDir),
+      '--config',
+      '.',
+      '--env',
+      'ui',
+      'start',
+    ],
     serves: (_, ending) =>
       waitUntil(
         'it serves',
-        async () => (await fetch(`http://127.0.0.1:${ports.temporalWeb}/healthz`)).ok || undefined,
+        async () =>
+          (await fetch(`http://127.0.0.1:${ports.temporalWeb}/healthz`)).ok ||
+          undefined,
         { timeoutMs: READY_TIMEOUT_MS, signal: ending },
       ),
     reason: /error|panic/i,
@@ -156,34 +225,59 @@ function startUiServer(
   });
 }
 
-/** Creates the namespace with our search attributes, once the services have found each other. */
-async function prepareNamespace(ports: TemporalPorts, signal?: AbortSignal): Promise<void> {
+/**
+ * Creates the namespace with our search attributes, once the services have
+ * found each other.
+ */
+async function prepareNamespace(
+  ports: TemporalPorts,
+  signal?: AbortSignal,
+): Promise<void> {
   const namespace = TEMPORAL_NAMESPACE;
   const prepare = async (connection: Connection) => {
     await connection.workflowService
-      .registerNamespace({ namespace, workflowExecutionRetentionPeriod: msToTs(RETENTION_MS) })
+      .registerNamespace({
+        namespace,
+        workflowExecutionRetentionPeriod: msToTs(RETENTION_MS),
+      })
       .catch((error: { code?: number }) => {
         if (error.code !== GRPC_ALREADY_EXISTS) throw error;
       });
     await registerSearchAttributes(connection, namespace);
-    const { customAttributes } = await connection.operatorService.listSearchAttributes({ namespace });
-    return Object.keys(SEARCH_ATTRIBUTES).every((name) => name in customAttributes) || undefined;
+    const { customAttributes } =
+      await connection.operatorService.listSearchAttributes({ namespace });
+    return (
+      Object.keys(SEARCH_ATTRIBUTES).every(
+        (name) => name in customAttributes,
+      ) || undefined
+    );
   };
-  await waitUntil('the namespace', () => withConnection(addressOf(ports), CALL_TIMEOUT_MS, prepare), {
-    timeoutMs: READY_TIMEOUT_MS,
-    signal,
-  });
+  await waitUntil(
+    'the namespace',
+    () => withConnection(addressOf(ports), CALL_TIMEOUT_MS, prepare),
+    {
+      timeoutMs: READY_TIMEOUT_MS,
+      signal,
+    },
+  );
 }
 
 const ping = (ports: TemporalPorts) =>
-  withConnection(addressOf(ports), CALL_TIMEOUT_MS, async ({ workflowService }) => {
-    await workflowService.getSystemInfo({});
-    return true;
-  });
+  withConnection(
+    addressOf(ports),
+    CALL_TIMEOUT_MS,
+    async ({ workflowService }) => {
+      await workflowService.getSystemInfo({});
+      return true;
+    },
+  );
 
 const addressOf = ({ temporal }: TemporalPorts) => `127.0.0.1:${temporal}`;
 
-/** A program that its Go module is built into. The versions are those of docker-compose.yml. */
+/**
+ * A program that its Go module is built into. The versions are those of
+ * docker-compose.yml.
+ */
 interface GoProgram {
   readonly fileName: string;
   readonly module: string;
@@ -216,20 +310,33 @@ type TemporalPrograms = Readonly<Record<keyof typeof PROGRAMS, string>>;
 /** The server alone took ten minutes on two busy cores. */
 const BUILD_TIMEOUT_MS = 60 * 60_000;
 
-/** Returns the programs from the cache, and builds what is not there. Throws when there is no Go, or a build fails. */
-async function getTemporalPrograms(log: (line: string) => void): Promise<TemporalPrograms> {
+/**
+ * Returns the programs from the cache, and builds what is not there. Throws
+ * when there is no Go, or a build fails.
+ */
+async function getTemporalPrograms(
+  log: (line: string) => void,
+): Promise<TemporalPrograms> {
   const paths: [string, string][] = [];
   for (const [name, program] of Object.entries(PROGRAMS))
-    paths.push([name, (await findCached(program.fileName)) ?? (await build(program, log))]);
+    paths.push([
+      name,
+      (await findCached(program.fileName)) ?? (await build(program, log)),
+    ]);
   return Object.fromEntries(paths) as TemporalPrograms;
 }
 
-async function build({ fileName, module, binary }: GoProgram, log: (line: string) => void): Promise<string> {
-  await runCommand('go', ['version'], { timeoutMs: 10_000 }).catch((error: unknown) => {
-    throw error instanceof CommandError && error.code === 'ENOENT'
-      ? new Error('Go is not on the PATH')
-      : error;
-  });
+async function build(
+  { fileName, module, binary }: GoProgram,
+  log: (line: string) => void,
+): Promise<string> {
+  await runCommand('go', ['version'], { timeoutMs: 10_000 }).catch(
+    (error: unknown) => {
+      throw error instanceof CommandError && error.code === 'ENOENT'
+        ? new Error('Go is not on the PATH')
+        : error;
+    },
+  );
   log(`Building ${module} with Go, once (minutes) …`);
   return fillCache(fileName, async (folder) => {
     const install = ['go', 'install', '-trimpath', '-ldflags=-s -w', module];

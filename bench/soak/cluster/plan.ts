@@ -4,7 +4,12 @@ import type { Fault } from '../mixed/plan.ts';
 /** One of each kind of process is killed in every round. */
 export const KILLED = {
   'gateway killed': ['gateway-1', 'gateway-2'],
-  'worker killed': ['worker-exchange', 'worker-sources', 'worker-background', 'worker-orchestrator'],
+  'worker killed': [
+    'worker-exchange',
+    'worker-sources',
+    'worker-background',
+    'worker-orchestrator',
+  ],
   'receiver killed': ['receiver'],
   'Temporal service killed': [
     'temporal-frontend',
@@ -23,9 +28,14 @@ export const CLUSTER_FAULTS = [...Object.keys(KILLED), RESTARTED, ROLLED];
 export function* planClusterFaults(random: SeededRandom): Generator<Fault> {
   for (;;)
     for (const kind of random.shuffle(CLUSTER_FAULTS)) {
-      const targets: readonly string[] = KILLED[kind as keyof typeof KILLED] ?? [
-        kind === RESTARTED ? 'PostgreSQL' : 'everything',
-      ];
-      yield { kind, target: random.pick(targets), seconds: 0, pauseSeconds: random.between(2, 8) };
+      const targets: readonly string[] = KILLED[
+        kind as keyof typeof KILLED
+      ] ?? [kind === RESTARTED ? 'PostgreSQL' : 'everything'];
+      yield {
+        kind,
+        target: random.pick(targets),
+        seconds: 0,
+        pauseSeconds: random.between(2, 8),
+      };
     }
 }

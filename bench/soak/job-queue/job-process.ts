@@ -12,7 +12,12 @@ import { createConnectors } from '../../../src/exchange/sources/connectors/fhir-
 import { createLogger } from '../../../src/lib/logger.ts';
 import { BENCH_SETTINGS } from '../../exchange-settings.ts';
 import { NO_TEMPORAL } from '../../no-temporal.ts';
-import { EXPIRE_SECONDS, type JobProcessAnswer, type JobProcessOrder, type QueryOrder } from './protocol.ts';
+import {
+  EXPIRE_SECONDS,
+  type JobProcessAnswer,
+  type JobProcessOrder,
+  type QueryOrder,
+} from './protocol.ts';
 
 interface QueryJob {
   accountId: string;
@@ -23,7 +28,11 @@ const QUEUE = 'queries';
 /** As often as pg-boss may look: for work, and for jobs whose time is over. */
 const LOOKS = { pollingIntervalSeconds: 0.5, maintenanceIntervalSeconds: 1 };
 /** Far more retries than there are kills, a second apart. */
-const RETRIES = { retryLimit: 1_000, retryDelay: 1, expireInSeconds: EXPIRE_SECONDS };
+const RETRIES = {
+  retryLimit: 1_000,
+  retryDelay: 1,
+  expireInSeconds: EXPIRE_SECONDS,
+};
 
 process.on('disconnect', () => process.exit(0));
 process.once('message', (order: JobProcessOrder) => void start(order));
@@ -50,30 +59,53 @@ async function start(order: JobProcessOrder): Promise<void> {
     callbackBaseUrl: () => undefined,
     startGuard: createStartGuard(exchange.store),
   });
-  const boss = new PgBoss({ connectionString: order.databaseUrl, max: 10, schedule: false, ...LOOKS });
+  const boss = new PgBoss({
+    connectionString: order.databaseUrl,
+    max: 10,
+    schedule: false,
+    ...LOOKS,
+  });
   boss.on('error', (error) => logger.warn({ err: error }, 'pg-boss'));
   await boss.start();
   await boss.createQueue(QUEUE);
 
-  /** The query and its job in one transaction; once for each patient, however often it is ordered. */
+  /**
+   * The query and its job in one transaction; once for each patient, however
+   * often it is ordered.
+   */
   const accept = async ({ accountId, patientId }: QueryOrder) => {
     await exchange.store.asAccount(accountId, async (tx) => {
-      await sql`select from patient where id = ${patientId} for update`.execute(tx.db);
-      const known = await sql`select from network_query where patient_id = ${patientId}`.execute(tx.db);
+      await sql`select from patient where id = ${patientId} for update`.execute(
+        tx.db,
+      );
+      const known =
+        await sql`select from network_query where patient_id = ${patientId}`.execute(
+          tx.db,
+        );
       if (known.rows.length > 0) return;
       const { requestId } = await prepare(exchange, tx, patientId);
       const executeSql = async (text: string, values: unknown[]) => {
         // The roles of our tables may not write those of pg-boss.
         await sql`set local role none`.execute(tx.db);
-        return { rows: [...(await tx.db.executeQuery(CompiledQuery.raw(text, values))).rows] };
+        return {
+          rows: [
+            ...(await tx.db.executeQuery(CompiledQuery.raw(text, values))).rows,
+          ],
+        };
       };
-      await boss.send(QUEUE, { accountId, requestId }, { ...RETRIES, db: { executeSql } });
+      await boss.send(
+        QUEUE,
+        { accountId, requestId },
+        { ...RETRIES, db: { executeSql } },
+      );
     });
     answer({ patientId });
   };
   process.on('message', (query: QueryOrder) => {
     // Not answered: the caller orders it again.
-    accept(query).catch((error: unknown) => logger.warn({ err: error }, 'query not accepted'));
+    accept(query).catch((error: unknown) =>
+      logger.warn({ err: error }, 'query not accepted'),
+    );
   });
 
   const work = async ([job]: PgBoss.Job<QueryJob>[]) => {
@@ -88,11 +120,16 @@ async function start(order: JobProcessOrder): Promise<void> {
         .execute(),
     );
     await Promise.all(
-      SOURCE_TYPES.filter((type) => open.some(({ source }) => source === type)).map(async (source) => {
+      SOURCE_TYPES.filter((type) =>
+        open.some(({ source }) => source === type),
+      ).map(async (source) => {
         const step = { accountId, requestId, run: 0, source, attempt: 1 };
-        const environment = new MockActivityEnvironment(undefined, { logger: new DefaultLogger('ERROR') });
+        const environment = new MockActivityEnvironment(undefined, {
+          logger: new DefaultLogger('ERROR'),
+        });
         const end: SourceStep = await environment.run(steps.askSource, step);
-        if (end.state !== 'completed') throw new Error(`${source} did not answer at once`);
+        if (end.state !== 'completed')
+          throw new Error(`${source} did not answer at once`);
       }),
     );
     await announce(exchange, job.data);
@@ -104,7 +141,11 @@ async function start(order: JobProcessOrder): Promise<void> {
 
 type Exchange = Awaited<ReturnType<typeof assembleExchange>>;
 
-const prepare = ({ networkQueries }: Exchange, tx: AccountTx, patientId: string) => {
+const prepare = (
+  { networkQueries }: Exchange,
+  tx: AccountTx,
+  patientId: string,
+) => {
   const enabled = { enabled: true };
   return networkQueries.prepareQuery(tx, {
     account: {
@@ -114,14 +155,22 @@ const prepare = ({ networkQueries }: Exchange, tx: AccountTx, patientId: string)
       },
     },
     patient: { id: patientId, hieOptOut: false },
-    request: { sources: SOURCE_TYPES.map((source) => ({ source, realtime: false })) },
+    request: {
+      sources: SOURCE_TYPES.map((source) => ({ source, realtime: false })),
+    },
     purposeOfUse: 'treatment',
     origin: 'interactive',
   });
 };
 
-/** What our dispatcher has not sent right after the commit is sent now; without it, the job is retried. */
-async function announce(exchange: Exchange, { accountId, requestId }: QueryJob): Promise<void> {
+/**
+ * What our dispatcher has not sent right after the commit is sent now; without
+ * it, the job is retried.
+ */
+async function announce(
+  exchange: Exchange,
+  { accountId, requestId }: QueryJob,
+): Promise<void> {
   await exchange.webhookDispatcher.drain();
   const open = await exchange.store.asAccount(accountId, (tx) =>
     tx.db
@@ -134,7 +183,8 @@ async function announce(exchange: Exchange, { accountId, requestId }: QueryJob):
   );
   for (const { id } of open) {
     const { state } = await exchange.delivery.attempt(accountId, id);
-    if (state !== 'delivered' && state !== 'closed') throw new Error('A webhook is not delivered yet');
+    if (state !== 'delivered' && state !== 'closed')
+      throw new Error('A webhook is not delivered yet');
   }
 }
 
@@ -146,7 +196,8 @@ function connectorsOf(order: JobProcessOrder) {
     callbacks: false,
   });
   const hie = {
-    ...{ kind: 'client-credentials' as const, clientId: 'exchange' },
+    kind: 'client-credentials' as const,
+    clientId: 'exchange',
     tokenUrl: `${simulatorUrl}/hie/oauth/token`,
     clientSecret: order.hieClientSecret,
   };

@@ -6,7 +6,10 @@ export interface QueriesOutcome {
   statuses: Record<string, number>;
   /** Patients without any query, and with several. */
   patients: { without: number; several: number };
-  /** Different records that the same patient at the sources led to: 1 if nothing is missing or doubled anywhere. */
+  /**
+   * Different records that the same patient at the sources led to: 1 if nothing
+   * is missing or doubled anywhere.
+   */
   differentRecords: number;
   webhooks: {
     /** Events that were committed. */
@@ -20,7 +23,10 @@ export interface QueriesOutcome {
   sources: { begun: number; all: number };
 }
 
-/** Everything after `seenBefore` in the simulator's log belongs to this account: the variants run in turns. */
+/**
+ * Everything after `seenBefore` in the simulator's log belongs to this account:
+ * the variants run in turns.
+ */
 export async function readQueriesOutcome(
   { rows, received, simulator }: StackAccess,
   { accountId }: StackAccount,
@@ -45,15 +51,21 @@ export async function readQueriesOutcome(
     [accountId],
   );
   const events = new Set(
-    (await rows<{ id: string }>('select id from event where account_id = $1', [accountId])).map(
-      ({ id }) => id,
-    ),
+    (
+      await rows<{ id: string }>('select id from event where account_id = $1', [
+        accountId,
+      ])
+    ).map(({ id }) => id),
   );
-  const deliveries = (await received()).filter(({ messageId }) => events.has(messageId));
+  const deliveries = (await received()).filter(({ messageId }) =>
+    events.has(messageId),
+  );
   const arrived = new Set(deliveries.map(({ messageId }) => messageId));
   const requests = await simulator.requests({ after: seenBefore });
   return {
-    statuses: Object.fromEntries(statuses.map(({ status, count }) => [status, count])),
+    statuses: Object.fromEntries(
+      statuses.map(({ status, count }) => [status, count]),
+    ),
     patients: patients ?? { without: Number.NaN, several: Number.NaN },
     differentRecords: records?.different ?? Number.NaN,
     webhooks: {
@@ -62,7 +74,8 @@ export async function readQueriesOutcome(
       repeated: deliveries.length - arrived.size,
     },
     sources: {
-      begun: requests.filter(({ operation }) => operation === 'everything').length,
+      begun: requests.filter(({ operation }) => operation === 'everything')
+        .length,
       all: requests.length,
     },
   };

@@ -17,10 +17,16 @@ export interface QueryOrder {
   patientId: string;
 }
 
-/** The query is committed, with its job. Without a patient: the process is ready. */
+/**
+ * The query is committed, with its job. Without a patient: the process is
+ * ready.
+ */
 export interface JobProcessAnswer {
   patientId?: string;
 }
 
-/** When a job that was being worked on is given to another worker. As long as our workflow waits for a heartbeat. */
+/**
+ * When a job that was being worked on is given to another worker. As long as
+ * our workflow waits for a heartbeat.
+ */
 export const EXPIRE_SECONDS = 30;

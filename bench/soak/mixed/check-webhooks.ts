@@ -18,7 +18,9 @@ export function checkWebhooks(
 ): { faults: string[]; messages: number; repeats: number } {
   const faults: string[] = [];
   const requests = new Set(expected.map(({ requestId }) => requestId));
-  const lines = received.filter(({ requestId }) => requests.has(requestId ?? ''));
+  const lines = received.filter(({ requestId }) =>
+    requests.has(requestId ?? ''),
+  );
   const ids = new Map<string, Set<string>>();
   for (const { requestId, type, messageId } of lines) {
     const fact = `${type} of ${requestId}`;
@@ -27,7 +29,8 @@ export function checkWebhooks(
   for (const { requestId, type, atLeast = 1, atMost } of expected) {
     const fact = `${type} of ${requestId}`;
     const count = ids.get(fact)?.size ?? 0;
-    if (count < atLeast || count > atMost) faults.push(`webhook ${fact}: ${count} messages`);
+    if (count < atLeast || count > atMost)
+      faults.push(`webhook ${fact}: ${count} messages`);
     ids.delete(fact);
   }
   for (const [fact, { size }] of ids)

@@ -3,7 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setCurrentBuild } from '../../../src/temporal/builds.ts';
 import { until } from '../../../test/faults/kill/until.ts';
 import type { SourceName } from '../../../tools/simulator/protocol.ts';
-import { BUILDS, type BuildName, type LineName, type MixedStack } from './mixed-stack.ts';
+import {
+  BUILDS,
+  type BuildName,
+  type LineName,
+  type MixedStack,
+} from './mixed-stack.ts';
 import type { PlannedFault } from './plan.ts';
 import type { Line } from './tcp-proxy.ts';
 
@@ -17,8 +22,14 @@ const LINE_OF: Partial<Record<PlannedFault['kind'], Line>> = {
   'line slow': { delayMs: SLOW_MS },
 };
 
-/** Does the fault, and undoes it after its time. Rejects when a part does not come back. */
-export async function cause(stack: MixedStack, { kind, target, seconds }: PlannedFault): Promise<void> {
+/**
+ * Does the fault, and undoes it after its time. Rejects when a part does not
+ * come back.
+ */
+export async function cause(
+  stack: MixedStack,
+  { kind, target, seconds }: PlannedFault,
+): Promise<void> {
   const duration = () => sleep(seconds * 1_000);
   const line = LINE_OF[kind];
   if (line !== undefined) {
@@ -29,10 +40,13 @@ export async function cause(stack: MixedStack, { kind, target, seconds }: Planne
   } else if (kind === 'killed') await kill(stack, target);
   else if (kind === 'stopped') await stop(stack, target, duration);
   else if (kind === 'source refuses everybody') {
-    // An outage that announces itself, or credentials that the source no longer accepts.
+    // An outage that announces itself, or credentials that the source no longer
+    // accepts.
     const status = seconds % 2 === 0 ? 503 : 401;
     const source = target as SourceName;
-    await stack.simulator.setRules([{ source, fault: { type: 'status', status } }]);
+    await stack.simulator.setRules([
+      { source, fault: { type: 'status', status } },
+    ]);
     await duration();
     await stack.simulator.clearRules();
   } else {
@@ -50,21 +64,34 @@ export async function kill(
 ): Promise<void> {
   const pid = pidOf(stack, part);
   process.kill(pid, signal);
-  const runs = await until(async () => ![pid, undefined].includes(stack.pids()[part]), {
-    timeoutMs: RESTART_TIMEOUT_MS,
-  });
+  const runs = await until(
+    async () => ![pid, undefined].includes(stack.pids()[part]),
+    {
+      timeoutMs: RESTART_TIMEOUT_MS,
+    },
+  );
   if (!runs) throw new Error(`${part} was not started again`);
 }
 
-/** Stops a process with its children (the sessions of PostgreSQL), and lets them go on later. */
-async function stop(stack: MixedStack, part: string, duration: () => Promise<void>): Promise<void> {
+/**
+ * Stops a process with its children (the sessions of PostgreSQL), and lets them
+ * go on later.
+ */
+async function stop(
+  stack: MixedStack,
+  part: string,
+  duration: () => Promise<void>,
+): Promise<void> {
   const pids = await withChildren(pidOf(stack, part));
   for (const pid of pids) signal(pid, 'SIGSTOP');
   await duration();
   for (const pid of pids) signal(pid, 'SIGCONT');
 }
 
-async function deploy({ temporal }: MixedStack, build: BuildName): Promise<void> {
+async function deploy(
+  { temporal }: MixedStack,
+  build: BuildName,
+): Promise<void> {
   const accepted = await until(() => setCurrentBuild(temporal, build), {
     timeoutMs: DEPLOY_TIMEOUT_MS,
     everyMs: 500,
@@ -79,10 +106,14 @@ function pidOf(stack: Pick<MixedStack, 'pids'>, part: string): number {
 }
 
 async function withChildren(parent: number): Promise<number[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+  const pids = (await readdir('/proc'))
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
   const children = await Promise.all(
     pids.map(async (pid) => {
-      const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+      const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(
+        () => '',
+      );
       return status.includes(`\nPPid:\t${parent}\n`) ? [pid] : [];
     }),
   );

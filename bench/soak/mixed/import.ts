@@ -16,22 +16,36 @@ const TO_QUERY = 4;
 export async function runImport(
   caller: CarefulCaller,
   post: Post,
-  { folder, deadlineAt, rows = ROWS }: { folder: string; deadlineAt: number; rows?: number },
+  {
+    folder,
+    deadlineAt,
+    rows = ROWS,
+  }: { folder: string; deadlineAt: number; rows?: number },
 ): Promise<Imported> {
-  const panel = await writePanel(join(folder, 'panel.csv'), { rows, toQuery: TO_QUERY });
-  const { requestId, uploadUrl } = await post(`patient/bulk?facilityId=${caller.account.facilityId}`);
+  const panel = await writePanel(join(folder, 'panel.csv'), {
+    rows,
+    toQuery: TO_QUERY,
+  });
+  const { requestId, uploadUrl } = await post(
+    `patient/bulk?facilityId=${caller.account.facilityId}`,
+  );
   const path = `patient/bulk/${requestId}`;
   // A PUT whose answer was lost has been received, if the status says so.
   while ((await caller.get(path)).status === 'waiting') {
-    if (Date.now() > deadlineAt) throw new Error(`${path}: the file could not be uploaded`);
-    await putCsv(caller.account, uploadUrl, panel.csvFile).catch(() => sleep(500));
+    if (Date.now() > deadlineAt)
+      throw new Error(`${path}: the file could not be uploaded`);
+    await putCsv(caller.account, uploadUrl, panel.csvFile).catch(() =>
+      sleep(500),
+    );
   }
   await caller.steer(`${path}/pause`);
   await caller.steer(`${path}/resume`);
   await caller.getUntil(path, hasEnded);
   await caller.getUntil(
     path,
-    ({ status, sweep }) => status !== 'completed' || (sweep?.state === 'completed' && sweep.open === 0),
+    ({ status, sweep }) =>
+      status !== 'completed' ||
+      (sweep?.state === 'completed' && sweep.open === 0),
   );
   return { requestId, panel };
 }

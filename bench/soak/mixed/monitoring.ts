@@ -3,7 +3,11 @@ import type { CohortMonitoringStatus } from '../../../src/contract/cohort-monito
 import { cohortMonitoringWorkflowId } from '../../../src/contract/temporal.ts';
 import { whileTemporalIsAway } from '../../../test/faults/kill/workload.ts';
 import type { StackAccess } from '../../../test/support/stack.ts';
-import { type CarefulCaller, hasQueryEnded, type Post } from './careful-caller.ts';
+import {
+  type CarefulCaller,
+  hasQueryEnded,
+  type Post,
+} from './careful-caller.ts';
 
 export interface Monitored {
   cohortId: string;
@@ -14,7 +18,10 @@ export interface Monitored {
 /** People whom no source knows. */
 const NAMES = ['Moss', 'Reed', 'Heath'];
 
-/** A monitored cohort whose Schedule is triggered once; resolves when its run and its queries have ended. */
+/**
+ * A monitored cohort whose Schedule is triggered once; resolves when its run
+ * and its queries have ended.
+ */
 export async function runMonitoring(
   stack: StackAccess,
   caller: CarefulCaller,
@@ -23,14 +30,21 @@ export async function runMonitoring(
 ): Promise<Monitored> {
   const { facilityId } = caller.account;
   const patients = await Promise.all(
-    NAMES.map((lastName, index) => post(`patient?facilityId=${facilityId}`, person(lastName, index))),
+    NAMES.map((lastName, index) =>
+      post(`patient?facilityId=${facilityId}`, person(lastName, index)),
+    ),
   );
   const patientIds = patients.map(({ id }) => id as string);
   const monitoring = { hie: { enabled: true, frequency: 'weekly' } };
-  const { id: cohortId } = await post('cohort', { name: 'Monitored', settings: { monitoring } });
+  const { id: cohortId } = await post('cohort', {
+    name: 'Monitored',
+    settings: { monitoring },
+  });
   await post(`cohort/${cohortId}/patient`, { patientIds });
 
-  const schedule = stack.temporal.schedule.getHandle(cohortMonitoringWorkflowId(cohortId, 'hie'));
+  const schedule = stack.temporal.schedule.getHandle(
+    cohortMonitoringWorkflowId(cohortId, 'hie'),
+  );
   const runOf = async () => {
     const { info } = await schedule.describe();
     const [first] = info.recentActions;
@@ -39,11 +53,15 @@ export async function runMonitoring(
     throw new Error('the schedule has not started its run yet');
   };
   const workflowId = await whileTemporalIsAway(runOf, deadlineAt);
-  const run = stack.temporal.workflow.getHandle<() => Promise<CohortMonitoringStatus>>(workflowId);
+  const run =
+    stack.temporal.workflow.getHandle<() => Promise<CohortMonitoringStatus>>(
+      workflowId,
+    );
   const status = await whileTemporalIsAway(() => run.result(), deadlineAt);
   for (const patientId of patientIds)
-    await caller.getUntil(`network/query?patientId=${patientId}`, ({ queries }) =>
-      queries.every(hasQueryEnded),
+    await caller.getUntil(
+      `network/query?patientId=${patientId}`,
+      ({ queries }) => queries.every(hasQueryEnded),
     );
   return { cohortId, patientIds, status };
 }
@@ -54,7 +72,13 @@ const person = (lastName: string, index: number) => ({
   dob: `196${index}-01-15`,
   genderAtBirth: 'F',
   address: [
-    { addressLine1: `${index + 1} Soak Street`, city: 'Boston', state: 'MA', zip: '02108', country: 'USA' },
+    {
+      addressLine1: `${index + 1} Soak Street`,
+      city: 'Boston',
+      state: 'MA',
+      zip: '02108',
+      country: 'USA',
+    },
   ],
   externalId: `monitored-${index}`,
 });

@@ -2,8 +2,23 @@ import type { SeededRandom } from '../../../test/support/seeded-random.ts';
 
 /** The kinds of faults, and what each can befall. */
 export const FAULT_TARGETS = {
-  killed: ['worker', 'worker-b', 'gateway', 'Temporal', 'PostgreSQL', 'receiver'],
-  stopped: ['worker', 'worker-b', 'gateway', 'Temporal', 'PostgreSQL', 'receiver', 'simulator'],
+  killed: [
+    'worker',
+    'worker-b',
+    'gateway',
+    'Temporal',
+    'PostgreSQL',
+    'receiver',
+  ],
+  stopped: [
+    'worker',
+    'worker-b',
+    'gateway',
+    'Temporal',
+    'PostgreSQL',
+    'receiver',
+    'simulator',
+  ],
   'line cut': ['hie', 'lab', 'pharmacy', 'PostgreSQL', 'Temporal'],
   'line silent': ['hie', 'lab', 'pharmacy', 'PostgreSQL', 'Temporal'],
   'line slow': ['hie', 'lab', 'pharmacy', 'PostgreSQL', 'Temporal'],
@@ -29,16 +44,23 @@ const SHORT = { from: 5, to: 60 };
 /** Longer than the breaker takes to open and to send its first probes. */
 const OUTAGE = { from: 60, to: 180 };
 
-/** Kills cost the least time and lose the most state, so each round of the kinds has three of them. */
+/**
+ * Kills cost the least time and lose the most state, so each round of the kinds
+ * has three of them.
+ */
 export const ROUND: readonly FaultKind[] = [...FAULT_KINDS, 'killed', 'killed'];
 
-/** Endless rounds of all kinds; each kind with every target before one comes again. */
+/**
+ * Endless rounds of all kinds; each kind with every target before one comes
+ * again.
+ */
 export function* planFaults(random: SeededRandom): Generator<PlannedFault> {
   const waiting = new Map<FaultKind, string[]>();
   for (;;) {
     for (const kind of random.shuffle(ROUND)) {
       const left = waiting.get(kind) ?? [];
-      if (left.length === 0) left.push(...random.shuffle<string>(FAULT_TARGETS[kind]));
+      if (left.length === 0)
+        left.push(...random.shuffle<string>(FAULT_TARGETS[kind]));
       const target = left.pop() ?? '';
       waiting.set(kind, left);
       const { from, to } = kind === 'source refuses everybody' ? OUTAGE : SHORT;
@@ -51,7 +73,10 @@ export function* planFaults(random: SeededRandom): Generator<PlannedFault> {
 /** For the short form: each kind once, for seconds. */
 export function planBriefly(random: SeededRandom): PlannedFault[] {
   return random.shuffle(FAULT_KINDS).map((kind) => {
-    const { from, to } = kind === 'source refuses everybody' ? { from: 12, to: 20 } : { from: 3, to: 8 };
+    const { from, to } =
+      kind === 'source refuses everybody'
+        ? { from: 12, to: 20 }
+        : { from: 3, to: 8 };
     return {
       kind,
       target: random.pick<string>(FAULT_TARGETS[kind]),

@@ -22,7 +22,10 @@ export function renderRun(
     '',
     '| Fault | Times | Seconds in all |',
     '|---|---|---|',
-    ...run.faults.map(({ kind, times, seconds: lasted }) => `| ${kind} | ${times} | ${lasted || '–'} |`),
+    ...run.faults.map(
+      ({ kind, times, seconds: lasted }) =>
+        `| ${kind} | ${times} | ${lasted || '–'} |`,
+    ),
     '',
     '| Work | |',
     '|---|---|',
@@ -44,7 +47,10 @@ export async function writeSection(run: MixedRun): Promise<void> {
   const after = rest?.split(END)[1];
   if (before === undefined || after === undefined)
     throw new Error('docs/reliability.md has no section for a soak');
-  await writeFile(PAGE, `${before}${BEGIN}\n\n${renderMarkdown(run)}\n\n${END}${after}`);
+  await writeFile(
+    PAGE,
+    `${before}${BEGIN}\n\n${renderMarkdown(run)}\n\n${END}${after}`,
+  );
 }
 
 function machine(): string {

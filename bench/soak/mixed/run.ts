@@ -22,25 +22,42 @@ export interface MixedRun {
   calls: { answered: number; unanswered: number };
   queries: number;
   webhooks: { messages: number; repeats: number };
-  /** Jobs that hie accepted; more than the queries, where it failed a job or a fault took its answer. */
+  /**
+   * Jobs that hie accepted; more than the queries, where it failed a job or a
+   * fault took its answer.
+   */
   hieJobs: { accepted: number; queries: number };
   /** What is lost, doubled or stuck. */
   losses: string[];
 }
 
 const WAVES_AT_ONCE = 2;
-/** Longer than the longest wait before a probe of a source that was away for minutes. */
+/**
+ * Longer than the longest wait before a probe of a source that was away for
+ * minutes.
+ */
 const END_TIMEOUT_MS = 15 * 60_000;
 
-/** Puts mixed load on the stack while one fault after the other befalls it; then judges what came of all work. */
+/**
+ * Puts mixed load on the stack while one fault after the other befalls it; then
+ * judges what came of all work.
+ */
 export async function runMixed(
   stack: MixedStack,
-  options: { minutes: number; seed: number; signal: AbortSignal; log: (line: string) => void },
+  options: {
+    minutes: number;
+    seed: number;
+    signal: AbortSignal;
+    log: (line: string) => void;
+  },
 ): Promise<MixedRun> {
   const { minutes, seed, signal, log } = options;
   const { facts } = await runUndisturbed(stack);
-  if (facts.faults.length > 0) throw new Error(`the undisturbed wave failed: ${facts.faults.join('\n')}`);
-  log(`An undisturbed wave: ${facts.queries} queries, ${facts.webhooks} webhooks`);
+  if (facts.faults.length > 0)
+    throw new Error(`the undisturbed wave failed: ${facts.faults.join('\n')}`);
+  log(
+    `An undisturbed wave: ${facts.queries} queries, ${facts.webhooks} webhooks`,
+  );
   const run = await runDisturbed(stack, {
     faults: planFaults(seededRandom(seed)),
     cause: (fault) => cause(stack, fault),
@@ -54,7 +71,9 @@ export async function runMixed(
 }
 
 /** A wave without faults, and what came of it. */
-export async function runUndisturbed(stack: StackAccess): Promise<{ wave: Wave; facts: WaveFacts }> {
+export async function runUndisturbed(
+  stack: StackAccess,
+): Promise<{ wave: Wave; facts: WaveFacts }> {
   await stack.simulator.changeSettings(SLOW_SOURCES);
   const wave = await runWave(stack, 0, { timeoutMs: END_TIMEOUT_MS });
   await queriesEnded(wave);
@@ -64,9 +83,15 @@ export async function runUndisturbed(stack: StackAccess): Promise<{ wave: Wave; 
 }
 
 export interface Disturbance<F extends Fault> {
-  /** One after the other, until there are no more or the time is over. Waves begin until then. */
+  /**
+   * One after the other, until there are no more or the time is over. Waves
+   * begin until then.
+   */
   faults: Iterable<F>;
-  /** Does the fault, and undoes it after its time. Rejects when a part does not come back. */
+  /**
+   * Does the fault, and undoes it after its time. Rejects when a part does not
+   * come back.
+   */
   cause: (fault: F) => Promise<void>;
   endsWithinMs: number;
   /** So many faults befall it even if that takes longer; default 0. */
@@ -81,14 +106,25 @@ export interface Disturbance<F extends Fault> {
 /** Waves while faults befall the stack, and what came of them. */
 export async function runDisturbed<F extends Fault>(
   stack: StackAccess,
-  { faults, cause, endsWithinMs, faultsMin = 0, wavesAtOnce, usual, signal, log }: Disturbance<F>,
+  {
+    faults,
+    cause,
+    endsWithinMs,
+    faultsMin = 0,
+    wavesAtOnce,
+    usual,
+    signal,
+    log,
+  }: Disturbance<F>,
 ): Promise<Omit<MixedRun, 'seed' | 'minutes'>> {
   const before = await stack.simulator.requests();
   const startedAt = Date.now();
   const endsAt = startedAt + endsWithinMs;
   let allCaused = false;
   const caused: F[] = [];
-  const isOver = () => signal?.aborted === true || (Date.now() > endsAt && caused.length >= faultsMin);
+  const isOver = () =>
+    signal?.aborted === true ||
+    (Date.now() > endsAt && caused.length >= faultsMin);
   const losses: string[] = [];
   const waves: Wave[] = [];
   let started = 0;
@@ -97,9 +133,13 @@ export async function runDisturbed<F extends Fault>(
       started += 1;
       const number = started;
       // It may outlive the faults.
-      const wave = await runWave(stack, number, { timeoutMs: endsAt - Date.now() + END_TIMEOUT_MS }).catch(
+      const wave = await runWave(stack, number, {
+        timeoutMs: endsAt - Date.now() + END_TIMEOUT_MS,
+      }).catch(
         (error: unknown) =>
-          void losses.push(`wave ${number}: ${error instanceof Error ? error.message : error}`),
+          void losses.push(
+            `wave ${number}: ${error instanceof Error ? error.message : error}`,
+          ),
       );
       if (wave !== undefined) waves.push(wave);
       log(`${since(startedAt)} wave ${number} has ended`);
@@ -124,8 +164,13 @@ export async function runDisturbed<F extends Fault>(
     facts.push(await checkWave(stack, wave, await stack.received(), usual));
   }
   losses.push(...facts.flatMap(({ faults }) => faults));
-  const after = await stack.simulator.requests({ after: before.at(-1)?.seq ?? 0 });
-  const hieJobs = { accepted: acceptedJobs(after), queries: sum(facts, ({ hieQueries }) => hieQueries) };
+  const after = await stack.simulator.requests({
+    after: before.at(-1)?.seq ?? 0,
+  });
+  const hieJobs = {
+    accepted: acceptedJobs(after),
+    queries: sum(facts, ({ hieQueries }) => hieQueries),
+  };
   return {
     seconds,
     faults: countFaults(caused),
@@ -144,7 +189,10 @@ export async function runDisturbed<F extends Fault>(
   };
 }
 
-/** One after the other; only a source that refuses everybody does so for minutes beside the others. */
+/**
+ * One after the other; only a source that refuses everybody does so for minutes
+ * beside the others.
+ */
 async function causeFaults<F extends Fault>({
   caused,
   faults,
@@ -162,11 +210,15 @@ async function causeFaults<F extends Fault>({
     if (isOver()) break;
     const isLong = fault.kind === 'source refuses everybody';
     if (isLong) await outage;
-    log(`${fault.kind}: ${fault.target}${fault.seconds > 0 ? `, ${fault.seconds} s` : ''}`);
+    log(
+      `${fault.kind}: ${fault.target}${fault.seconds > 0 ? `, ${fault.seconds} s` : ''}`,
+    );
     caused.push(fault);
     const done = cause(fault).catch(
       (error: unknown) =>
-        void losses.push(`${fault.kind} ${fault.target}: ${error instanceof Error ? error.message : error}`),
+        void losses.push(
+          `${fault.kind} ${fault.target}: ${error instanceof Error ? error.message : error}`,
+        ),
     );
     if (isLong) outage = done;
     else await done;
@@ -175,22 +227,36 @@ async function causeFaults<F extends Fault>({
   await outage;
 }
 
-/** Also the queries that nothing in the wave waits for. What has not ended in time is a loss that `checkWave` reports. */
+/**
+ * Also the queries that nothing in the wave waits for. What has not ended in
+ * time is a loss that `checkWave` reports.
+ */
 const queriesEnded = ({ caller }: Wave): Promise<boolean> =>
-  until(async () => (await caller.get('network/query?count=500')).queries.every(hasQueryEnded), {
-    timeoutMs: END_TIMEOUT_MS,
-    everyMs: 500,
-  });
+  until(
+    async () =>
+      (await caller.get('network/query?count=500')).queries.every(
+        hasQueryEnded,
+      ),
+    {
+      timeoutMs: END_TIMEOUT_MS,
+      everyMs: 500,
+    },
+  );
 
 const acceptedJobs = (log: readonly RequestLogEntry[]): number =>
   log.filter(
-    ({ source, operation, status }) => source === 'hie' && operation === 'everything' && status === 202,
+    ({ source, operation, status }) =>
+      source === 'hie' && operation === 'everything' && status === 202,
   ).length;
 
 const countFaults = (caused: readonly Fault[]): MixedRun['faults'] =>
   [...new Set(caused.map(({ kind }) => kind))].sort().map((kind) => {
     const ofKind = caused.filter((fault) => fault.kind === kind);
-    return { kind, times: ofKind.length, seconds: sum(ofKind, ({ seconds }) => seconds) };
+    return {
+      kind,
+      times: ofKind.length,
+      seconds: sum(ofKind, ({ seconds }) => seconds),
+    };
   });
 
 const since = (startedAt: number): string =>

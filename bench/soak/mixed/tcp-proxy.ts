@@ -3,12 +3,15 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * `open`: bytes pass. `cut`: connections are reset and refused. `silent`: connections stay, but nothing passes, as behind a
- * firewall that drops packets; it passes later. `delayMs`: everything arrives that much later.
+ * `open`: bytes pass. `cut`: connections are reset and refused. `silent`:
+ * connections stay, but nothing passes, as behind a firewall that drops
+ * packets; it passes later. `delayMs`: everything arrives that much later.
  */
 export type Line = 'open' | 'cut' | 'silent' | { delayMs: number };
 
-/** A TCP connection to a server on this machine, whose line can be disturbed. */
+/**
+ * A TCP connection to a server on this machine, whose line can be disturbed.
+ */
 export interface TcpProxy {
   readonly port: number;
   set(line: Line): void;
@@ -42,7 +45,8 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     for await (const chunk of from) {
       if (typeof line === 'object') await sleep(line.delayMs);
       while (line === 'silent') await once(changes, 'change');
-      if (!to.write(chunk)) await Promise.race([once(to, 'drain'), once(to, 'close')]);
+      if (!to.write(chunk))
+        await Promise.race([once(to, 'drain'), once(to, 'close')]);
     }
     to.end();
   }

@@ -2,9 +2,18 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type MadeCall, runWorkload, type Workload } from '../../../test/faults/kill/workload.ts';
+import {
+  type MadeCall,
+  runWorkload,
+  type Workload,
+} from '../../../test/faults/kill/workload.ts';
 import type { StackAccess, StackAccount } from '../../../test/support/stack.ts';
-import { type CarefulCaller, createCarefulCaller, hasQueryEnded, type Post } from './careful-caller.ts';
+import {
+  type CarefulCaller,
+  createCarefulCaller,
+  hasQueryEnded,
+  type Post,
+} from './careful-caller.ts';
 import { type Imported, runImport } from './import.ts';
 import { type Monitored, runMonitoring } from './monitoring.ts';
 
@@ -24,8 +33,9 @@ export interface Wave {
 }
 
 /**
- * The mixed load of one fresh account: two onboardings, four patients created and queried, an import with its sweep, a
- * monitored cohort, consolidated data, messages, and a query that is steered. Resolves when all of it has ended.
+ * The mixed load of one fresh account: two onboardings, four patients created
+ * and queried, an import with its sweep, a monitored cohort, consolidated data,
+ * messages, and a query that is steered. Resolves when all of it has ended.
  */
 export async function runWave(
   stack: StackAccess,
@@ -49,14 +59,30 @@ export async function runWave(
       runMonitoring(stack, caller, post, deadlineAt),
     ]);
     caller.counts.answered += workload.calls.length;
-    caller.counts.unanswered += workload.calls.reduce((sum, { unanswered }) => sum + unanswered, 0);
-    return { number, caller, workload, ...rest, imported, monitored, posts: [...posts, ...workload.calls] };
+    caller.counts.unanswered += workload.calls.reduce(
+      (sum, { unanswered }) => sum + unanswered,
+      0,
+    );
+    return {
+      number,
+      caller,
+      workload,
+      ...rest,
+      imported,
+      monitored,
+      posts: [...posts, ...workload.calls],
+    };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function runPatients(stack: StackAccess, caller: CarefulCaller, post: Post, timeoutMs: number) {
+async function runPatients(
+  stack: StackAccess,
+  caller: CarefulCaller,
+  post: Post,
+  timeoutMs: number,
+) {
   const workload = await runWorkload(stack, caller.account, { timeoutMs });
   const [patientId = ''] = workload.calls.flatMap(({ path, answer }) =>
     path.startsWith('patient?') ? [answer.body.id as string] : [],
@@ -66,30 +92,61 @@ async function runPatients(stack: StackAccess, caller: CarefulCaller, post: Post
     sendMessages(caller, post, patientId),
     steerQuery(caller, post, patientId),
   ]);
-  return { workload, consolidated: { requestId: consolidated, patientId }, messages, steered };
+  return {
+    workload,
+    consolidated: { requestId: consolidated, patientId },
+    messages,
+    steered,
+  };
 }
 
-async function buildConsolidated(caller: CarefulCaller, post: Post, patientId: string): Promise<string> {
+async function buildConsolidated(
+  caller: CarefulCaller,
+  post: Post,
+  patientId: string,
+): Promise<string> {
   const path = `patient/${patientId}/consolidated/query`;
   const { requestId } = await post(`${path}?conversionType=html`);
-  await caller.getUntil(`${path}/${requestId}`, ({ status }) => status !== 'processing');
+  await caller.getUntil(
+    `${path}/${requestId}`,
+    ({ status }) => status !== 'processing',
+  );
   return requestId;
 }
 
-async function sendMessages(caller: CarefulCaller, post: Post, patientId: string): Promise<string[]> {
+async function sendMessages(
+  caller: CarefulCaller,
+  post: Post,
+  patientId: string,
+): Promise<string[]> {
   const send = async (subject: string) => {
-    const body = { destination: 'dr@direct.example.org', subject, body: 'Please see the attached.' };
+    const body = {
+      destination: 'dr@direct.example.org',
+      subject,
+      body: 'Please see the attached.',
+    };
     const { id } = await post(`message?patientId=${patientId}`, body);
-    await caller.getUntil(`message/${id}`, ({ status }) => status !== 'processing');
+    await caller.getUntil(
+      `message/${id}`,
+      ({ status }) => status !== 'processing',
+    );
     return id as string;
   };
   return Promise.all(['Referral', 'Result'].map(send));
 }
 
-/** The lab is given up, and asked again after the query has ended without it. */
-async function steerQuery(caller: CarefulCaller, post: Post, patientId: string): Promise<string> {
+/**
+ * The lab is given up, and asked again after the query has ended without it.
+ */
+async function steerQuery(
+  caller: CarefulCaller,
+  post: Post,
+  patientId: string,
+): Promise<string> {
   const sources = { hie: { enabled: true }, lab: { enabled: true } };
-  const { requestId } = await post(`network/query?patientId=${patientId}`, { sources });
+  const { requestId } = await post(`network/query?patientId=${patientId}`, {
+    sources,
+  });
   const path = `network/query/${requestId}`;
   await caller.steer(`${path}/source/lab/cancel`);
   await caller.getUntil(path, hasQueryEnded);
@@ -99,7 +156,10 @@ async function steerQuery(caller: CarefulCaller, post: Post, patientId: string):
 }
 
 /** Made in the database, as the admin CLI does; the database may be away. */
-export async function newAccount(stack: StackAccess, deadlineAt: number): Promise<StackAccount> {
+export async function newAccount(
+  stack: StackAccess,
+  deadlineAt: number,
+): Promise<StackAccount> {
   for (;;) {
     try {
       return await stack.addAccount();

@@ -10,11 +10,17 @@ const NOT_IN_HAND = `select d.id from webhook_destination d
     and exists (select from event e where e.destination_id = d.id and e.status in ('pending', 'delivering'))`;
 
 /**
- * Waits until all webhooks of a wave are delivered. One whose second attempt failed too would wait five minutes for its third:
- * once everything that is not delivered has its time, the account sends it now. Returns what is never sent by itself.
+ * Waits until all webhooks of a wave are delivered. One whose second attempt
+ * failed too would wait five minutes for its third: once everything that is not
+ * delivered has its time, the account sends it now. Returns what is never sent
+ * by itself.
  */
-export async function webhooksEnded(stack: StackAccess, { number, caller }: Wave): Promise<string[]> {
-  const isDelivered = async () => (await caller.get('settings/webhook')).pending === 0;
+export async function webhooksEnded(
+  stack: StackAccess,
+  { number, caller }: Wave,
+): Promise<string[]> {
+  const isDelivered = async () =>
+    (await caller.get('settings/webhook')).pending === 0;
   const { accountId } = caller.account;
   const isInHand = await until(
     async () => (await stack.rows(NOT_IN_HAND, [accountId])).length === 0,
@@ -22,5 +28,7 @@ export async function webhooksEnded(stack: StackAccess, { number, caller }: Wave
   );
   if (!(await isDelivered())) await caller.steer('settings/webhook/retry');
   await until(isDelivered, TIMEOUT);
-  return isInHand ? [] : [`wave ${number}: webhooks are due, and nothing sends them`];
+  return isInHand
+    ? []
+    : [`wave ${number}: webhooks are due, and nothing sends them`];
 }

@@ -1,7 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** How to reach the exchange and Temporal, and the keys that Temporal's payloads are encrypted with. */
+/**
+ * How to reach the exchange and Temporal, and the keys that Temporal's payloads
+ * are encrypted with.
+ */
 export interface Connection {
   exchangeUrl: string;
   apiKey: string;
@@ -12,11 +15,12 @@ export interface Connection {
 }
 
 /**
- * Reads the settings from the environment, or else from the data folder of a local `npm start` (DATA_DIR). Throws when a
- * setting is in neither.
+ * Reads the settings from the environment, or else from the data folder of a
+ * local `npm start` (DATA_DIR). Throws when a setting is in neither.
  */
 export async function readConnection(): Promise<Connection> {
-  const dataDir = process.env.DATA_DIR ?? join(import.meta.dirname, '../../../.data');
+  const dataDir =
+    process.env.DATA_DIR ?? join(import.meta.dirname, '../../../.data');
   const [stack, secrets] = await Promise.all([
     readJson(join(dataDir, 'connection.json')),
     readJson(join(dataDir, 'secrets.json')),
@@ -39,7 +43,9 @@ export async function readConnection(): Promise<Connection> {
   };
 }
 
-async function readJson(path: string): Promise<Record<string, string | undefined>> {
+async function readJson(
+  path: string,
+): Promise<Record<string, string | undefined>> {
   try {
     return JSON.parse(await readFile(path, 'utf8'));
   } catch {

@@ -1,7 +1,20 @@
-import { ApplicationFailure, condition, defineSignal, setHandler, sleep } from '@temporalio/workflow';
-import { API_KEY_ACCESS, ORCHESTRATION_METADATA_KEY } from 'medical-data-exchange/signals';
+import {
+  ApplicationFailure,
+  condition,
+  defineSignal,
+  setHandler,
+  sleep,
+} from '@temporalio/workflow';
+import {
+  API_KEY_ACCESS,
+  ORCHESTRATION_METADATA_KEY,
+} from 'medical-data-exchange/signals';
 import { proxyEndpoints } from 'medical-data-exchange/workflows';
-import { type RefreshInput, type RefreshSummary, SOURCE_ENDED } from './refresh.ts';
+import {
+  type RefreshInput,
+  type RefreshSummary,
+  SOURCE_ENDED,
+} from './refresh.ts';
 
 const sourceEnded = defineSignal(SOURCE_ENDED);
 const { reads, writes } = proxyEndpoints({ scheduleToCloseTimeout: '1 hour' });
@@ -10,10 +23,14 @@ const HOUR_MS = 3_600_000;
 const POLL_MS = 15 * 60_000;
 
 /**
- * Queries the sources for a patient some hours before an appointment, so that the record is up to date when it begins. This
- * is a workflow because the appointment may be weeks away and sources may answer late. One per patient and appointment.
+ * Queries the sources for a patient some hours before an appointment, so that
+ * the record is up to date when it begins. This is a workflow because the
+ * appointment may be weeks away and sources may answer late. One per patient
+ * and appointment.
  */
-export async function refreshBeforeAppointment(input: RefreshInput): Promise<RefreshSummary> {
+export async function refreshBeforeAppointment(
+  input: RefreshInput,
+): Promise<RefreshSummary> {
   const appointmentMs = Date.parse(input.appointmentAt);
   let webhooks = 0;
   setHandler(sourceEnded, () => {
@@ -21,7 +38,8 @@ export async function refreshBeforeAppointment(input: RefreshInput): Promise<Ref
   });
 
   await sleepUntil(appointmentMs - input.hoursBefore * HOUR_MS);
-  if (Date.now() >= appointmentMs) throw ApplicationFailure.nonRetryable('The appointment is over');
+  if (Date.now() >= appointmentMs)
+    throw ApplicationFailure.nonRetryable('The appointment is over');
 
   const { requestId } = await startQuery(input);
   let query = await lookAt(requestId);
@@ -39,10 +57,13 @@ export async function refreshBeforeAppointment(input: RefreshInput): Promise<Ref
 }
 
 const startQuery = ({ patientId, sources, refreshId }: RefreshInput) =>
-  writes('start-query', { summary: `Query ${sources.join(', ')}` }).startNetworkQuery({
+  writes('start-query', {
+    summary: `Query ${sources.join(', ')}`,
+  }).startNetworkQuery({
     exchange: API_KEY_ACCESS,
     query: { patientId },
-    // The exchange returns the metadata in its webhooks, so the receiver can find this workflow.
+    // The exchange returns the metadata in its webhooks, so the receiver can
+    // find this workflow.
     body: { sources, metadata: { [ORCHESTRATION_METADATA_KEY]: refreshId } },
   });
 
@@ -50,19 +71,41 @@ const lookAt = (requestId: string) =>
   reads.getNetworkQuery({ exchange: API_KEY_ACCESS, params: { requestId } });
 
 const countRecord = (patientId: string) =>
-  reads.countConsolidated({ exchange: API_KEY_ACCESS, params: { id: patientId }, query: {} });
+  reads.countConsolidated({
+    exchange: API_KEY_ACCESS,
+    params: { id: patientId },
+    query: {},
+  });
 
 type Query = Awaited<ReturnType<typeof lookAt>>;
 
-const isRunning = ({ status }: Query): boolean => status === 'processing' || status === 'in-progress';
+const isRunning = ({ status }: Query): boolean =>
+  status === 'processing' || status === 'in-progress';
 
-function summaryOf(query: Query, resources: Record<string, number>): RefreshSummary {
-  const asked = query.sources.map(({ type, status }) => ({ source: type, status }));
-  const refused = query.errors.map(({ source }) => ({ source, status: 'refused' }));
-  return { requestId: query.requestId, status: query.status, sources: [...asked, ...refused], resources };
+function summaryOf(
+  query: Query,
+  resources: Record<string, number>,
+): RefreshSummary {
+  const asked = query.sources.map(({ type, status }) => ({
+    source: type,
+    status,
+  }));
+  const refused = query.errors.map(({ source }) => ({
+    source,
+    status: 'refused',
+  }));
+  return {
+    requestId: query.requestId,
+    status: query.status,
+    sources: [...asked, ...refused],
+    resources,
+  };
 }
 
 async function sleepUntil(timeMs: number): Promise<void> {
   const waitMs = timeMs - Date.now();
-  if (waitMs > 0) await sleep(waitMs, { summary: 'Wait until it is time to query the sources' });
+  if (waitMs > 0)
+    await sleep(waitMs, {
+      summary: 'Wait until it is time to query the sources',
+    });
 }

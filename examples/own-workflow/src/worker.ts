@@ -10,7 +10,10 @@ import { refreshWorkflowId, SOURCE_ENDED, TASK_QUEUE } from './refresh.ts';
 import { connectClient } from './temporal-client.ts';
 import { webhookKeyFor } from './webhook-destination.ts';
 
-/** Runs the workflow, and the receiver that turns webhooks into signals. Ctrl-C ends both. */
+/**
+ * Runs the workflow, and the receiver that turns webhooks into signals. Ctrl-C
+ * ends both.
+ */
 const settings = await readConnection();
 const temporal = await connectClient(settings);
 
@@ -19,14 +22,20 @@ const receiver = createReceiver(
   async ({ orchestrationId, sourceEnd }) => {
     if (orchestrationId === undefined || sourceEnd === undefined) return;
     try {
-      await temporal.workflow.getHandle(refreshWorkflowId(orchestrationId)).signal(SOURCE_ENDED);
+      await temporal.workflow
+        .getHandle(refreshWorkflowId(orchestrationId))
+        .signal(SOURCE_ENDED);
     } catch (error) {
-      // The webhook belongs to another workflow, or to a refresh that has ended.
+      // The webhook belongs to another workflow, or to a refresh that has
+      // ended.
       if (!(error instanceof WorkflowNotFoundError)) throw error;
     }
   },
 );
-await once(receiver.listen(Number(process.env.RECEIVER_PORT ?? 8095), '127.0.0.1'), 'listening');
+await once(
+  receiver.listen(Number(process.env.RECEIVER_PORT ?? 8095), '127.0.0.1'),
+  'listening',
+);
 const { port } = receiver.address() as AddressInfo;
 const key = webhookKeyFor(`http://127.0.0.1:${port}/webhooks`, settings);
 await key;
@@ -39,15 +48,21 @@ const plugin = new ExchangePlugin({
     idHmacKey: settings.idHmacKey,
   },
 });
-const connection = await NativeConnection.connect({ address: settings.temporalAddress });
+const connection = await NativeConnection.connect({
+  address: settings.temporalAddress,
+});
 const worker = await Worker.create({
   connection,
   namespace: settings.temporalNamespace,
   taskQueue: TASK_QUEUE,
-  workflowsPath: fileURLToPath(new URL('./refresh-before-appointment.ts', import.meta.url)),
+  workflowsPath: fileURLToPath(
+    new URL('./refresh-before-appointment.ts', import.meta.url),
+  ),
   plugins: [plugin],
 });
-console.log(`The worker serves "${TASK_QUEUE}"; webhooks are received on port ${port}.`);
+console.log(
+  `The worker serves "${TASK_QUEUE}"; webhooks are received on port ${port}.`,
+);
 await worker.run();
 await connection.close();
 receiver.close();

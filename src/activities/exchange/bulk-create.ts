@@ -21,8 +21,14 @@ import {
   completeBulkCreate,
   failBulkCreate,
 } from '../../exchange/people/bulk-create/transitions.ts';
-import { expireUpload, uploadWaitMs } from '../../exchange/people/bulk-create/upload-store.ts';
-import type { AccountTx, Store } from '../../exchange/platform/database/database.ts';
+import {
+  expireUpload,
+  uploadWaitMs,
+} from '../../exchange/people/bulk-create/upload-store.ts';
+import type {
+  AccountTx,
+  Store,
+} from '../../exchange/platform/database/database.ts';
 import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import { DecryptionError } from '../../lib/key-ring.ts';
 import { BlobNotFoundError } from '../../shared/blobs/blob-store.ts';
@@ -33,10 +39,15 @@ export type BulkActivities = ReturnType<typeof createBulkActivities>;
 const HEARTBEAT: HeartbeatOptions = { toFailure: describeFailure };
 
 /**
- * The steps of a bulk create. The request's row is the source of truth: each step reads it first, may run twice, and
- * writes a change of state together with its webhook event.
+ * The steps of a bulk create. The request's row is the source of truth: each
+ * step reads it first, may run twice, and writes a change of state together
+ * with its webhook event.
  */
-export function createBulkActivities(deps: { store: Store; engine: BulkEngine; startGuard: StartGuard }) {
+export function createBulkActivities(deps: {
+  store: Store;
+  engine: BulkEngine;
+  startGuard: StartGuard;
+}) {
   const { store, engine } = deps;
 
   const change = (
@@ -44,17 +55,33 @@ export function createBulkActivities(deps: { store: Store; engine: BulkEngine; s
     work: (tx: AccountTx) => Promise<boolean>,
   ): Promise<boolean> => store.asAccount(accountId, work);
 
-  const guarded = <T>(of: BulkStepInput, progress: string, signal: AbortSignal, work: () => Promise<T>) =>
-    deps.startGuard.run({ accountId: of.accountId, name: `bulk/${of.requestId}`, progress }, signal, work);
+  const guarded = <T>(
+    of: BulkStepInput,
+    progress: string,
+    signal: AbortSignal,
+    work: () => Promise<T>,
+  ) =>
+    deps.startGuard.run(
+      { accountId: of.accountId, name: `bulk/${of.requestId}`, progress },
+      signal,
+      work,
+    );
 
-  const read = ({ accountId, requestId }: BulkStepInput): Promise<BulkRequestView | undefined> =>
+  const read = ({
+    accountId,
+    requestId,
+  }: BulkStepInput): Promise<BulkRequestView | undefined> =>
     store.asAccount(accountId, (tx) => readBulkRequest(tx, requestId));
 
   return {
     /**
-     * Checks whether the file was uploaded. Ends the request as expired when its time is over and no upload is in progress.
+     * Checks whether the file was uploaded. Ends the request as expired when
+     * its time is over and no upload is in progress.
      */
-    async lookForUpload({ accountId, requestId }: BulkStepInput): Promise<UploadState> {
+    async lookForUpload({
+      accountId,
+      requestId,
+    }: BulkStepInput): Promise<UploadState> {
       return store.asAccount(accountId, async (tx) => {
         if (await expireUpload(tx, requestId)) return { state: 'expired' };
         const request = await readBulkRequest(tx, requestId);
@@ -62,7 +89,10 @@ export function createBulkActivities(deps: { store: Store; engine: BulkEngine; s
           case 'processing':
             return { state: 'uploaded' };
           case 'waiting':
-            return { state: 'waiting', waitMs: await uploadWaitMs(tx, requestId) };
+            return {
+              state: 'waiting',
+              waitMs: await uploadWaitMs(tx, requestId),
+            };
           case 'expired':
             return { state: 'expired' };
           default:
@@ -71,28 +101,47 @@ export function createBulkActivities(deps: { store: Store; engine: BulkEngine; s
       });
     },
 
-    /** Reads the whole file once. If its format is wrong, ends the request as failed. */
+    /**
+     * Reads the whole file once. If its format is wrong, ends the request as
+     * failed.
+     */
     async checkUpload(step: BulkStepInput): Promise<UploadCheck> {
       return withHeartbeat(HEARTBEAT, async (signal, heartbeat) => {
-        if ((await read(step))?.status !== 'processing') return { kind: 'ended' };
+        if ((await read(step))?.status !== 'processing')
+          return { kind: 'ended' };
         const checked = await guarded(step, 'check', signal, () =>
           engine.check(step.accountId, step.requestId, { signal, heartbeat }),
         );
         if (checked.kind === 'ok') return checked;
-        const refused = await change(step, (tx) => failBulkCreate(tx, step.requestId, checked.reason));
+        const refused = await change(step, (tx) =>
+          failBulkCreate(tx, step.requestId, checked.reason),
+        );
         return refused ? checked : { kind: 'ended' };
       });
     },
 
-    /** Processes rows for about `stretchMs`, starting with the first uncommitted one; stops early on pause or cancel. */
-    async handleRows(step: BulkStepInput & { stretchMs: number }): Promise<RowsHandled> {
+    /**
+     * Processes rows for about `stretchMs`, starting with the first uncommitted
+     * one; stops early on pause or cancel.
+     */
+    async handleRows(
+      step: BulkStepInput & { stretchMs: number },
+    ): Promise<RowsHandled> {
       return withHeartbeat(HEARTBEAT, async (signal, heartbeat) => {
         const untilMs = Date.now() + step.stretchMs;
         const { accountId, requestId } = step;
         await store.asAccount(accountId, (tx) => startClock(tx, requestId));
         const handled = (await read(step))?.counts.handled ?? 0;
-        const { done, counts, stopped } = await guarded(step, `rows/${handled}`, signal, () =>
-          engine.processChunks(accountId, requestId, { signal, untilMs, onChunk: heartbeat }),
+        const { done, counts, stopped } = await guarded(
+          step,
+          `rows/${handled}`,
+          signal,
+          () =>
+            engine.processChunks(accountId, requestId, {
+              signal,
+              untilMs,
+              onChunk: heartbeat,
+            }),
         );
         const request = await read(step);
         return { done, counts, stopped, ...(request && bulkPace(request)) };
@@ -103,7 +152,8 @@ export function createBulkActivities(deps: { store: Store; engine: BulkEngine; s
     async finishBulkCreate(step: BulkStepInput): Promise<BulkFinish> {
       return withHeartbeat(HEARTBEAT, async (signal, heartbeat) => {
         const before = await read(step);
-        // An earlier execution of this step completed the request, but its result was lost.
+        // An earlier execution of this step completed the request, but its
+        // result was lost.
         if (before?.status === 'completed') return bulkFinish(before);
         if (before?.status !== 'processing') return { kind: 'ended' };
         await guarded(step, 'join', signal, () =>
@@ -120,23 +170,37 @@ export function createBulkActivities(deps: { store: Store; engine: BulkEngine; s
       requestId,
       paused,
     }: BulkStepInput & { paused: boolean }): Promise<void> {
-      await store.asAccount(accountId, (tx) => setPaused(tx, requestId, paused));
+      await store.asAccount(accountId, (tx) =>
+        setPaused(tx, requestId, paused),
+      );
     },
 
-    /** Ends the request as failed, whatever its current step. A request that has already ended is not changed. */
-    async endBulkCreate(step: BulkStepInput & { reason: string }): Promise<BulkEnd> {
-      await change(step, (tx) => failBulkCreate(tx, step.requestId, step.reason));
+    /**
+     * Ends the request as failed, whatever its current step. A request that has
+     * already ended is not changed.
+     */
+    async endBulkCreate(
+      step: BulkStepInput & { reason: string },
+    ): Promise<BulkEnd> {
+      await change(step, (tx) =>
+        failBulkCreate(tx, step.requestId, step.reason),
+      );
       const request = await read(step);
       return { status: request?.status ?? 'failed', reason: request?.reason };
     },
   };
 }
 
-/** A damaged or missing file fails without retries, because no retry can repair it. */
+/**
+ * A damaged or missing file fails without retries, because no retry can repair
+ * it.
+ */
 function describeFailure(error: unknown): unknown {
-  if (!(error instanceof DecryptionError || error instanceof BlobNotFoundError)) return error;
+  if (!(error instanceof DecryptionError || error instanceof BlobNotFoundError))
+    return error;
   return ApplicationFailure.create({
-    message: 'The uploaded file can no longer be read; start a new bulk create and upload it again',
+    message:
+      'The uploaded file can no longer be read; start a new bulk create and upload it again',
     type: BULK_FAILURE_TYPES.unreadableUpload,
     nonRetryable: true,
     cause: error,

@@ -1,11 +1,19 @@
-import type { ConsolidatedEnd, ConsolidatedQueryInput } from '../../contract/consolidated-query-workflow.ts';
+import type {
+  ConsolidatedEnd,
+  ConsolidatedQueryInput,
+} from '../../contract/consolidated-query-workflow.ts';
 import type { ConsolidatedBuilder } from '../../exchange/delivery/consolidated-query/build.ts';
 import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
 import { withHeartbeat } from './heartbeat.ts';
 
-export type ConsolidatedActivities = ReturnType<typeof createConsolidatedActivities>;
+export type ConsolidatedActivities = ReturnType<
+  typeof createConsolidatedActivities
+>;
 
-/** The steps of a consolidated query. Each may run twice: the query's row shows whether it has ended. */
+/**
+ * The steps of a consolidated query. Each may run twice: the query's row shows
+ * whether it has ended.
+ */
 export function createConsolidatedActivities({
   builder,
   startGuard,
@@ -14,15 +22,24 @@ export function createConsolidatedActivities({
   startGuard: StartGuard;
 }) {
   return {
-    async buildConsolidated(of: ConsolidatedQueryInput): Promise<ConsolidatedEnd> {
+    async buildConsolidated(
+      of: ConsolidatedQueryInput,
+    ): Promise<ConsolidatedEnd> {
       const { accountId, requestId } = of;
-      const counted = { accountId, name: `consolidated/${requestId}`, progress: '' };
-      return withHeartbeat({}, (signal) => startGuard.run(counted, signal, () => builder.build(of, signal)));
+      const counted = {
+        accountId,
+        name: `consolidated/${requestId}`,
+        progress: '',
+      };
+      return withHeartbeat({}, (signal) =>
+        startGuard.run(counted, signal, () => builder.build(of, signal)),
+      );
     },
 
     failConsolidated: ({
       reason,
       ...of
-    }: ConsolidatedQueryInput & { reason: string }): Promise<ConsolidatedEnd> => builder.fail(of, reason),
+    }: ConsolidatedQueryInput & { reason: string }): Promise<ConsolidatedEnd> =>
+      builder.fail(of, reason),
   };
 }

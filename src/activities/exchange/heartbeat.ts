@@ -1,16 +1,24 @@
-import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
+import {
+  ApplicationFailure,
+  CancelledFailure,
+  Context,
+} from '@temporalio/activity';
 import { ProcessEndedTooOften } from '../../exchange/platform/recovery/start-guard.ts';
 
 export interface HeartbeatOptions {
   /** Default: 1 s. */
   everyMs?: number;
-  /** Gives a failure of `work` the type that workflows expect. Not called after a cancellation. */
+  /**
+   * Gives a failure of `work` the type that workflows expect. Not called after
+   * a cancellation.
+   */
   toFailure?: (error: unknown) => unknown;
 }
 
 /**
- * Runs the work of an activity and sends heartbeats until it ends, so that a killed worker is noticed and a cancellation
- * arrives (`signal`). Throws CancelledFailure when the work failed after a cancellation.
+ * Runs the work of an activity and sends heartbeats until it ends, so that a
+ * killed worker is noticed and a cancellation arrives (`signal`). Throws
+ * CancelledFailure when the work failed after a cancellation.
  */
 export async function withHeartbeat<T>(
   { everyMs = 1_000, toFailure = (error) => error }: HeartbeatOptions,

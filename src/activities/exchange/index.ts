@@ -17,12 +17,21 @@ import { createBulkExportActivities } from './bulk-export.ts';
 import { createConsolidatedActivities } from './consolidated-query.ts';
 import { createFollowUpActivities } from './discharge-follow-up.ts';
 import { createMessageActivities } from './messages.ts';
-import { createRecordActivities, createSourceActivities } from './network-query.ts';
-import { createRedriveActivities, createSweepActivities } from './query-sweep.ts';
+import {
+  createRecordActivities,
+  createSourceActivities,
+} from './network-query.ts';
+import {
+  createRedriveActivities,
+  createSweepActivities,
+} from './query-sweep.ts';
 import type { ReconcileActivities } from './reconcile.ts';
 import { createWebhookActivities } from './webhook-delivery.ts';
 
-/** What the activities of the exchange work with: the platform, all features' services, and what only workers have. */
+/**
+ * What the activities of the exchange work with: the platform, all features'
+ * services, and what only workers have.
+ */
 export interface ExchangeWorkerDeps extends Platform, Services, Connectors {
   /** Gives up work that repeatedly ends its process. */
   startGuard: StartGuard;
@@ -31,20 +40,44 @@ export interface ExchangeWorkerDeps extends Platform, Services, Connectors {
   reconcile: ReconcileActivities;
 }
 
-/** All activities of the exchange, by the task queue on which workflows schedule them. */
-export function exchangeActivities(deps: ExchangeWorkerDeps): Partial<Record<WorkerQueue, object>> {
+/**
+ * All activities of the exchange, by the task queue on which workflows schedule
+ * them.
+ */
+export function exchangeActivities(
+  deps: ExchangeWorkerDeps,
+): Partial<Record<WorkerQueue, object>> {
   const { store, blobs, startGuard, callbackKey, networkQueries } = deps;
   const { launcher } = networkQueries;
   const engine = createBulkEngine({ store, blobs, hmacKey: deps.idHmacKey });
-  const transmission = createTransmission({ ...deps, partner: deps.messagePartner });
-  const redriver = createRedriver({ store, queries: networkQueries, launcher, callbackKey });
+  const transmission = createTransmission({
+    ...deps,
+    partner: deps.messagePartner,
+  });
+  const redriver = createRedriver({
+    store,
+    queries: networkQueries,
+    launcher,
+    callbackKey,
+  });
   const rounds = createFollowUpRounds({ store, networkQueries });
-  const exports = createBulkExportActivities({ runner: createExportRunner(deps), startGuard });
+  const exports = createBulkExportActivities({
+    runner: createExportRunner(deps),
+    startGuard,
+  });
   const { failExport, ...exportBuilds } = exports;
   const builder = createConsolidatedBuilder(deps);
-  const { buildConsolidated, failConsolidated } = createConsolidatedActivities({ builder, startGuard });
-  const { failTransmission, ...transmissionCalls } = createMessageActivities({ transmission });
-  const ofSources = createSourceActivities({ ...deps, callbackBaseUrl: callbackBaseUrl(deps) });
+  const { buildConsolidated, failConsolidated } = createConsolidatedActivities({
+    builder,
+    startGuard,
+  });
+  const { failTransmission, ...transmissionCalls } = createMessageActivities({
+    transmission,
+  });
+  const ofSources = createSourceActivities({
+    ...deps,
+    callbackBaseUrl: callbackBaseUrl(deps),
+  });
   return {
     [TASK_QUEUES.exchange]: {
       ...createBulkActivities({ store, engine, startGuard }),
@@ -60,7 +93,9 @@ export function exchangeActivities(deps: ExchangeWorkerDeps): Partial<Record<Wor
     [TASK_QUEUES.builds]: { ...exportBuilds, buildConsolidated },
     [TASK_QUEUES.partners]: transmissionCalls,
     [TASK_QUEUES.webhooks]: createWebhookActivities(deps),
-    ...Object.fromEntries(SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), ofSources])),
+    ...Object.fromEntries(
+      SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), ofSources]),
+    ),
   };
 }
 

@@ -9,12 +9,24 @@ import {
   type SourceStepInput,
 } from '../../contract/network-query-workflow.ts';
 import { isConnectionFault } from '../../exchange/platform/database/postgres-errors.ts';
-import { cancelJobsOf, type JobCancellation } from '../../exchange/queries/network-query/abandoned-jobs.ts';
-import { askSource, pollSource } from '../../exchange/queries/network-query/ask.ts';
+import {
+  cancelJobsOf,
+  type JobCancellation,
+} from '../../exchange/queries/network-query/abandoned-jobs.ts';
+import {
+  askSource,
+  pollSource,
+} from '../../exchange/queries/network-query/ask.ts';
 import { failAttempt } from '../../exchange/queries/network-query/endings.ts';
-import type { CallingSources, WorkOnSource } from '../../exchange/queries/network-query/parts.ts';
+import type {
+  CallingSources,
+  WorkOnSource,
+} from '../../exchange/queries/network-query/parts.ts';
 import { OTHER_BUILD_RETRY_MS } from '../../exchange/queries/network-query/rules/retries.ts';
-import { openNextAttempt, takeStep } from '../../exchange/queries/network-query/step.ts';
+import {
+  openNextAttempt,
+  takeStep,
+} from '../../exchange/queries/network-query/step.ts';
 import {
   AttemptSuperseded,
   MergeFailed,
@@ -28,21 +40,37 @@ import { withHeartbeat } from './heartbeat.ts';
 
 export type SourceActivities = ReturnType<typeof createSourceActivities>;
 
-/** A third of the heartbeat timeout. Each heartbeat is an action that Temporal Cloud bills; a collection may take half an hour. */
+/**
+ * A third of the heartbeat timeout. Each heartbeat is an action that Temporal
+ * Cloud bills; a collection may take half an hour.
+ */
 const HEARTBEAT_EVERY_MS = 10_000;
 
-/** The steps on a source (`step.ts`). Failures have one of the `SOURCE_FAILURE_TYPES`. */
-export function createSourceActivities(from: Omit<CallingSources, 'checks' | 'noteUncancelled'>) {
-  const deps: CallingSources = { ...from, checks: createChangeChecks(from.store), noteUncancelled };
+/**
+ * The steps on a source (`step.ts`). Failures have one of the
+ * `SOURCE_FAILURE_TYPES`.
+ */
+export function createSourceActivities(
+  from: Omit<CallingSources, 'checks' | 'noteUncancelled'>,
+) {
+  const deps: CallingSources = {
+    ...from,
+    checks: createChangeChecks(from.store),
+    noteUncancelled,
+  };
   const step =
     (work: WorkOnSource) =>
     (input: SourceStepInput): Promise<SourceStep> =>
-      withHeartbeat({ everyMs: HEARTBEAT_EVERY_MS, toFailure: describeFailure }, (signal) =>
-        takeStep(deps, input, work, signal),
+      withHeartbeat(
+        { everyMs: HEARTBEAT_EVERY_MS, toFailure: describeFailure },
+        (signal) => takeStep(deps, input, work, signal),
       );
 
   return {
-    /** Finds the patient at the source and requests the data. Collects it if it is available at once. */
+    /**
+     * Finds the patient at the source and requests the data. Collects it if it
+     * is available at once.
+     */
     askSource: step(askSource),
     /** Polls an accepted request. Collects the data if it is ready. */
     collectSource: step(pollSource),
@@ -50,30 +78,52 @@ export function createSourceActivities(from: Omit<CallingSources, 'checks' | 'no
 }
 
 /** The source expires the job by itself. */
-const noteUncancelled = (): void => log.info('the source did not accept the cancellation of a request');
+const noteUncancelled = (): void =>
+  log.info('the source did not accept the cancellation of a request');
 
-/** A cancellation at a source takes up to 5 s and goes on after the step; what the process cannot finish, `reconcile` does. */
+/**
+ * A cancellation at a source takes up to 5 s and goes on after the step; what
+ * the process cannot finish, `reconcile` does.
+ */
 const CANCEL_AWAITED_MS = 500;
 
 export type RecordActivities = ReturnType<typeof createRecordActivities>;
 
-/** What the workflow itself records. Each activity may run twice and takes effect once. */
-export function createRecordActivities(deps: JobCancellation & { callbackKey: string }) {
+/**
+ * What the workflow itself records. Each activity may run twice and takes
+ * effect once.
+ */
+export function createRecordActivities(
+  deps: JobCancellation & { callbackKey: string },
+) {
   const { store } = deps;
 
   return {
-    /** Ends an attempt as failed. Without `retryAfterMs`, this is the end of the source, and a webhook announces it. */
+    /**
+     * Ends an attempt as failed. Without `retryAfterMs`, this is the end of the
+     * source, and a webhook announces it.
+     */
     async recordFailedAttempt(failed: FailedAttempt): Promise<void> {
-      await store.asAccount(failed.accountId, (tx) => failAttempt(tx, failed, failed));
-      // Also those of a query that was deleted. A job that is accepted from here on is cancelled by the step that asked for it.
-      // Not waited for long: a source that hangs must not hold the queue of everybody's small steps.
-      await Promise.race([cancelJobsOf(deps, failed), delay(CANCEL_AWAITED_MS, undefined, { ref: false })]);
+      await store.asAccount(failed.accountId, (tx) =>
+        failAttempt(tx, failed, failed),
+      );
+      // Also those of a query that was deleted. A job that is accepted from
+      // here on is cancelled by the step that asked for it. Not waited for
+      // long: a source that hangs must not hold the queue of everybody's small
+      // steps.
+      await Promise.race([
+        cancelJobsOf(deps, failed),
+        delay(CANCEL_AWAITED_MS, undefined, { ref: false }),
+      ]);
     },
 
     /** Opens the next attempt at a source, so that readers see it at once. */
     async openNextAttempt(of: SourceStepInput): Promise<{ attempt: number }> {
-      const opened = store.asAccount(of.accountId, (tx) => openNextAttempt(tx, of, deps.callbackKey));
-      // The query was deleted: the first step of the attempt will find that too, and end the source.
+      const opened = store.asAccount(of.accountId, (tx) =>
+        openNextAttempt(tx, of, deps.callbackKey),
+      );
+      // The query was deleted: the first step of the attempt will find that
+      // too, and end the source.
       return opened.catch((error: unknown) => {
         if (error instanceof QueryGone) return { attempt: of.attempt };
         throw error;
@@ -92,10 +142,16 @@ export function describeFailure(error: unknown): unknown {
       nextRetryDelay: error.retryAfterMs,
     });
   if (error instanceof QueryGone)
-    return ApplicationFailure.nonRetryable(error.message, SOURCE_FAILURE_TYPES.superseded);
+    return ApplicationFailure.nonRetryable(
+      error.message,
+      SOURCE_FAILURE_TYPES.superseded,
+    );
   // The retry reads the attempt's new state from PostgreSQL.
   if (error instanceof AttemptSuperseded)
-    return ApplicationFailure.retryable(error.message, SOURCE_FAILURE_TYPES.superseded);
+    return ApplicationFailure.retryable(
+      error.message,
+      SOURCE_FAILURE_TYPES.superseded,
+    );
   // Soon, so that a worker of the other build takes it.
   if (error instanceof StoredByAnotherBuild)
     return ApplicationFailure.create({
@@ -104,21 +160,39 @@ export function describeFailure(error: unknown): unknown {
       nextRetryDelay: OTHER_BUILD_RETRY_MS,
     });
   if (error instanceof MergeFailed)
-    return ApplicationFailure.create({ message: error.message, type: MERGE_FAILED, cause: error });
-  if (error instanceof BlobStoreUnavailableError) return ourOutage('file store', error);
-  if (error instanceof Error && isConnectionFault(error)) return ourOutage('database', error);
+    return ApplicationFailure.create({
+      message: error.message,
+      type: MERGE_FAILED,
+      cause: error,
+    });
+  if (error instanceof BlobStoreUnavailableError)
+    return ourOutage('file store', error);
+  if (error instanceof Error && isConnectionFault(error))
+    return ourOutage('database', error);
   return error;
 }
 
-/** Failures that follow each other within this time, longer than a step waits before it is repeated, are one outage. */
+/**
+ * Failures that follow each other within this time, longer than a step waits
+ * before it is repeated, are one outage.
+ */
 const ONE_OUTAGE_MS = 10 * 60_000;
 const outages = new Map<string, { since: number; lastAt: number }>();
 
-/** Names the part of the exchange that is away, and since when it has been for this process. */
-function ourOutage(part: keyof typeof OUR_OUTAGE_TYPES, cause: Error): ApplicationFailure {
+/**
+ * Names the part of the exchange that is away, and since when it has been for
+ * this process.
+ */
+function ourOutage(
+  part: keyof typeof OUR_OUTAGE_TYPES,
+  cause: Error,
+): ApplicationFailure {
   const now = Date.now();
   const known = outages.get(part);
-  const since = known !== undefined && now - known.lastAt < ONE_OUTAGE_MS ? known.since : now;
+  const since =
+    known !== undefined && now - known.lastAt < ONE_OUTAGE_MS
+      ? known.since
+      : now;
   outages.set(part, { since, lastAt: now });
   return ApplicationFailure.create({
     message: `Our ${part} is away`,

@@ -19,6 +19,9 @@ export const createWebhookActivities = (deps: {
   delivery: Pick<WebhookDelivery, 'claimDue' | 'attemptClaimed'>;
 }) => ({
   /** Sends the events of a destination that are due, for some seconds. */
-  deliverDue: (of: { accountId: string; destinationId: string; dueNow: boolean }): Promise<DeliveredDue> =>
-    drainDestination(deps, of, cancellationSignal()),
+  deliverDue: (of: {
+    accountId: string;
+    destinationId: string;
+    dueNow: boolean;
+  }): Promise<DeliveredDue> => drainDestination(deps, of, cancellationSignal()),
 });

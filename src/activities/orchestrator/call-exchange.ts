@@ -4,13 +4,19 @@ import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
 import { isMissingCredential } from '../../orchestrator/client/credentials.ts';
-import type { ExchangeClient, RequestOf } from '../../orchestrator/client/exchange-client.ts';
+import type {
+  ExchangeClient,
+  RequestOf,
+} from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { opaqueId } from '../../temporal/client.ts';
 
 export interface EndpointActivityDeps {
   clientFor(access: ExchangeAccess): ExchangeClient;
-  /** ID_HMAC_KEY: idempotency keys are hashed with it, because a workflow id may contain a caller's job id. */
+  /**
+   * ID_HMAC_KEY: idempotency keys are hashed with it, because a workflow id may
+   * contain a caller's job id.
+   */
   idHmacKey: string;
 }
 
@@ -19,7 +25,9 @@ export type EndpointInput<N extends EndpointName> = {
   exchange: ExchangeAccess;
   /** For a query with the purpose of use `ias`. */
   aal2Session?: string;
-  /** Run id of the first run of the workflow execution. Set by `proxyEndpoints`. */
+  /**
+   * Run id of the first run of the workflow execution. Set by `proxyEndpoints`.
+   */
   execution?: string;
 } & RequestOf<N>;
 
@@ -27,8 +35,9 @@ export type EndpointInput<N extends EndpointName> = {
 const RESULT_SIZE_MAX_BYTES = 50_000;
 
 /**
- * Makes one call from inside an activity. The idempotency key is derived from workflow id, execution and activity id, so all
- * attempts of the activity, also those after a reset of the workflow, count as the same call to the exchange.
+ * Makes one call from inside an activity. The idempotency key is derived from
+ * workflow id, execution and activity id, so all attempts of the activity, also
+ * those after a reset of the workflow, count as the same call to the exchange.
  * Throws ApplicationFailure whose type is the `FailureKind`.
  */
 export async function callExchange<N extends EndpointName, R>(
@@ -39,21 +48,28 @@ export async function callExchange<N extends EndpointName, R>(
 ): Promise<R> {
   const { workflowExecution, activityId } = activityInfo();
   try {
-    // `request` is the operation's request; TypeScript cannot infer that from the generic type.
-    const { status, answer } = await clientFor(exchange).call(name, request as never, {
-      idempotencyKey: opaqueId(
-        idHmacKey,
-        'idempotency-key',
-        [
-          workflowExecution?.workflowId ?? '',
-          activityId,
-          ...(execution === undefined ? [] : [execution]),
-        ].join(' '),
-      ),
-      aal2Session,
-      // A POST is not aborted, because its outcome would be unknown. The client's timeout limits it.
-      signal: endpoints[name].method === 'POST' ? undefined : cancellationSignal(),
-    });
+    // `request` is the operation's request; TypeScript cannot infer that from
+    // the generic type.
+    const { status, answer } = await clientFor(exchange).call(
+      name,
+      request as never,
+      {
+        idempotencyKey: opaqueId(
+          idHmacKey,
+          'idempotency-key',
+          [
+            workflowExecution?.workflowId ?? '',
+            activityId,
+            ...(execution === undefined ? [] : [execution]),
+          ].join(' '),
+        ),
+        aal2Session,
+        // A POST is not aborted, because its outcome would be unknown. The
+        // client's timeout limits it.
+        signal:
+          endpoints[name].method === 'POST' ? undefined : cancellationSignal(),
+      },
+    );
     const result = pick(answer, status);
     assertFits(name, result);
     return result;
@@ -62,15 +78,23 @@ export async function callExchange<N extends EndpointName, R>(
   }
 }
 
-/** Converts errors of a call for workflows. A missing credential is not retried: it takes a restart with another configuration. */
+/**
+ * Converts errors of a call for workflows. A missing credential is not retried:
+ * it takes a restart with another configuration.
+ */
 export function asCallFailure(error: unknown): unknown {
   if (error instanceof ExchangeCallError) return asApplicationFailure(error);
-  if (isMissingCredential(error)) return ApplicationFailure.nonRetryable(error.message, 'unauthorized');
+  if (isMissingCredential(error))
+    return ApplicationFailure.nonRetryable(error.message, 'unauthorized');
   return error;
 }
 
-/** Converts the error for workflows: the failure's type is the `FailureKind`. */
-export const asApplicationFailure = (error: ExchangeCallError): ApplicationFailure =>
+/**
+ * Converts the error for workflows: the failure's type is the `FailureKind`.
+ */
+export const asApplicationFailure = (
+  error: ExchangeCallError,
+): ApplicationFailure =>
   ApplicationFailure.create({
     type: error.kind,
     message: error.message,

@@ -1,21 +1,37 @@
-import { activityInfo, cancellationSignal, heartbeat } from '@temporalio/activity';
-import type { MonitoredPage, PageInput } from '../../orchestrator/monitoring/monitored-page.ts';
+import {
+  activityInfo,
+  cancellationSignal,
+  heartbeat,
+} from '@temporalio/activity';
+import type {
+  MonitoredPage,
+  PageInput,
+} from '../../orchestrator/monitoring/monitored-page.ts';
 import { workOnPage } from '../../orchestrator/monitoring/work-on-page.ts';
 import type { EndpointActivityDeps } from './call-exchange.ts';
 import { asCallFailure } from './call-exchange.ts';
 
-export type MonitoringActivities = ReturnType<typeof createMonitoringActivities>;
+export type MonitoringActivities = ReturnType<
+  typeof createMonitoringActivities
+>;
 export type { MonitoredPage, PageInput };
 
-/** Sent also while one patient takes long, so that Temporal notices a killed worker. */
+/**
+ * Sent also while one patient takes long, so that Temporal notices a killed
+ * worker.
+ */
 const HEARTBEAT_EVERY_MS = 2_000;
 
 /** The activity of `cohortMonitoring`. */
-export function createMonitoringActivities({ clientFor, idHmacKey }: EndpointActivityDeps) {
+export function createMonitoringActivities({
+  clientFor,
+  idHmacKey,
+}: EndpointActivityDeps) {
   return {
     /**
-     * Starts queries for one page of a cohort. A retry continues after the last patient that a heartbeat recorded; a
-     * cancelled page returns what it has done so far. The type of a failure is its `FailureKind`.
+     * Starts queries for one page of a cohort. A retry continues after the last
+     * patient that a heartbeat recorded; a cancelled page returns what it has
+     * done so far. The type of a failure is its `FailureKind`.
      */
     async monitorPage(input: PageInput): Promise<MonitoredPage> {
       const details: unknown = activityInfo().heartbeatDetails;
@@ -28,7 +44,8 @@ export function createMonitoringActivities({ clientFor, idHmacKey }: EndpointAct
             client: clientFor(input.exchange),
             hmacKey: idHmacKey,
             note: (page) => {
-              // Clone it: Temporal encodes the details later, when the page may have changed.
+              // Clone it: Temporal encodes the details later, when the page may
+              // have changed.
               noted = structuredClone(page);
               heartbeat(noted);
             },
@@ -48,4 +65,7 @@ export function createMonitoringActivities({ clientFor, idHmacKey }: EndpointAct
 
 /** Heartbeat details of an earlier attempt of this activity are untyped. */
 const isPage = (details: unknown): details is MonitoredPage =>
-  typeof details === 'object' && details !== null && 'canList' in details && 'skipped' in details;
+  typeof details === 'object' &&
+  details !== null &&
+  'canList' in details &&
+  'skipped' in details;

@@ -1,12 +1,19 @@
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
-import { callExchange, type EndpointActivityDeps, type EndpointInput } from './call-exchange.ts';
+import {
+  callExchange,
+  type EndpointActivityDeps,
+  type EndpointInput,
+} from './call-exchange.ts';
 import whole from './whole-answers.json' with { type: 'json' };
 
 /** At most this many file names are returned; `total` counts all documents. */
 const FILE_NAMES_MAX = 100;
 
-/** The activities of all operations that return their response whole. The others say in `PICKS` what they return. */
+/**
+ * The activities of all operations that return their response whole. The others
+ * say in `PICKS` what they return.
+ */
 type WholeName = keyof typeof whole;
 type ResultOf<N extends EndpointName> = N extends keyof typeof PICKS
   ? ReturnType<(typeof PICKS)[N]>
@@ -16,40 +23,77 @@ export type EndpointActivities = {
 };
 
 /**
- * One activity for each operation of the contract. Results stay in the workflow's history, so each activity returns only
- * what workflows need: lists are reduced to ids and names, and secrets are left out.
+ * One activity for each operation of the contract. Results stay in the
+ * workflow's history, so each activity returns only what workflows need: lists
+ * are reduced to ids and names, and secrets are left out.
  */
-export function createEndpointActivities(deps: EndpointActivityDeps): EndpointActivities {
-  const picks: Partial<Record<EndpointName, (answer: never, status: number) => unknown>> = PICKS;
+export function createEndpointActivities(
+  deps: EndpointActivityDeps,
+): EndpointActivities {
+  const picks: Partial<
+    Record<EndpointName, (answer: never, status: number) => unknown>
+  > = PICKS;
   const activityOf = <N extends EndpointName>(name: N): unknown => {
     const pick = picks[name] ?? ((answer: never) => answer);
     return (input: EndpointInput<N>) =>
-      callExchange(deps, name, input, (answer, status) => pick(answer as never, status));
+      callExchange(deps, name, input, (answer, status) =>
+        pick(answer as never, status),
+      );
   };
   const names = Object.keys(endpoints) as EndpointName[];
-  return Object.fromEntries(names.map((name) => [name, activityOf(name)])) as EndpointActivities;
+  return Object.fromEntries(
+    names.map((name) => [name, activityOf(name)]),
+  ) as EndpointActivities;
 }
 
 const nameOf = ({ id, name }: { id: string; name: string }) => ({ id, name });
-const namesOf = ({ facilities }: AnswerOf<'listFacilities'>) => ({ facilities: facilities.map(nameOf) });
-const stateOf = ({ id, name, size, eTag }: AnswerOf<'getCohort'>) => ({ id, name, size, eTag });
-/** Reduces a page of patients to ids, opt-outs and the position of the next page. */
+const namesOf = ({ facilities }: AnswerOf<'listFacilities'>) => ({
+  facilities: facilities.map(nameOf),
+});
+const stateOf = ({ id, name, size, eTag }: AnswerOf<'getCohort'>) => ({
+  id,
+  name,
+  size,
+  eTag,
+});
+/**
+ * Reduces a page of patients to ids, opt-outs and the position of the next
+ * page.
+ */
 const pageOf = ({ patients, meta }: AnswerOf<'listCohortPatients'>) => ({
-  patients: patients.map(({ id, status }) => ({ id, hieOptOut: status?.hieOptOut ?? false })),
+  patients: patients.map(({ id, status }) => ({
+    id,
+    hieOptOut: status?.hieOptOut ?? false,
+  })),
   itemsInTotal: meta.itemsInTotal ?? undefined,
   nextPage: meta.nextPage ?? undefined,
 });
 /** Demographics must not enter the history. */
-const standingOf = ({ id, eTag, facilityIds, status }: AnswerOf<'getPatient'>) => ({
-  ...{ id, eTag, facilityIds },
+const standingOf = ({
+  id,
+  eTag,
+  facilityIds,
+  status,
+}: AnswerOf<'getPatient'>) => ({
+  id,
+  eTag,
+  facilityIds,
   hieOptOut: status?.hieOptOut ?? false,
 });
 /** A consent names people, so only its id and status are returned. */
 const consentOf = ({ id, status }: AnswerOf<'endConsent'>) => ({ id, status });
 /** Demographics must not enter the history. */
-const withoutPatients = ({ patients: _, ...rest }: AnswerOf<'getPossibleDuplicate'>) => rest;
+const withoutPatients = ({
+  patients: _,
+  ...rest
+}: AnswerOf<'getPossibleDuplicate'>) => rest;
 /** The content and recipient of a message must not enter the history. */
-const withoutContent = ({ id, patientId, status, reason }: AnswerOf<'getMessage'>) => ({
+const withoutContent = ({
+  id,
+  patientId,
+  status,
+  reason,
+}: AnswerOf<'getMessage'>) => ({
   id,
   patientId,
   status,
@@ -57,20 +101,34 @@ const withoutContent = ({ id, patientId, status, reason }: AnswerOf<'getMessage'
 });
 /** The link grants access to the notification, so it is left out. */
 const withoutLink = ({ url: _, ...rest }: AnswerOf<'getNotification'>) => rest;
-const withoutSecret = ({ webhookKey: _, ...rest }: AnswerOf<'getWebhook'>) => rest;
+const withoutSecret = ({ webhookKey: _, ...rest }: AnswerOf<'getWebhook'>) =>
+  rest;
 /** The key is a secret and is left out; callers read it from the settings. */
-const validUntil = ({ previousKeyUntil }: AnswerOf<'rotateWebhookKey'>) => ({ previousKeyUntil });
-const withoutKey = ({ id, webhookUrl }: AnswerOf<'getSettings'>) => ({ id, webhookUrl });
+const validUntil = ({ previousKeyUntil }: AnswerOf<'rotateWebhookKey'>) => ({
+  previousKeyUntil,
+});
+const withoutKey = ({ id, webhookUrl }: AnswerOf<'getSettings'>) => ({
+  id,
+  webhookUrl,
+});
 
 /** Links open records, and their openings name people. */
-const linkOf = ({ id, status }: AnswerOf<'revokeHealthLink'>) => ({ id, status });
+const linkOf = ({ id, status }: AnswerOf<'revokeHealthLink'>) => ({
+  id,
+  status,
+});
 
 const PICKS = {
-  createPatient: ({ id }, status) => ({ patientId: id, created: status === 201 }),
+  createPatient: ({ id }, status) => ({
+    patientId: id,
+    created: status === 201,
+  }),
   getPatient: standingOf,
   updatePatient: ({ id, eTag }) => ({ patientId: id, eTag }),
   deletePatient: () => undefined,
-  addPatientToCohorts: ({ cohorts }) => ({ cohortIds: cohorts.map(({ id }) => id) }),
+  addPatientToCohorts: ({ cohorts }) => ({
+    cohortIds: cohorts.map(({ id }) => id),
+  }),
   listPatients: pageOf,
   matchPatient: ({ id, eTag }) => ({ patientId: id, eTag }),
   getPatientByExternalId: ({ id, eTag }) => ({ patientId: id, eTag }),
@@ -78,15 +136,27 @@ const PICKS = {
   setTreatmentRelationship: ({ id }) => ({ patientId: id }),
   getPatientCohorts: ({ cohorts }) => ({ cohorts: cohorts.map(nameOf) }),
   listBulkCreates: ({ bulkCreates, meta }) => ({
-    bulkCreates: bulkCreates.map(({ requestId, status }) => ({ requestId, status })),
+    bulkCreates: bulkCreates.map(({ requestId, status }) => ({
+      requestId,
+      status,
+    })),
     meta,
   }),
   getConsolidated: ({ entry }) => ({ entries: entry?.length ?? 0 }),
   contributeDocument: ({ documentReferenceId }) => ({ documentReferenceId }),
   contributeData: ({ id }) => ({ id }),
-  listContributions: ({ contributions }) => ({ contributions: contributions.map(({ id }) => ({ id })) }),
-  getRecordOrigins: ({ resourceType, origins }) => ({ resourceType, origins: origins.length }),
-  getRecordConformance: ({ resources, claiming, summary }) => ({ resources, claiming, summary }),
+  listContributions: ({ contributions }) => ({
+    contributions: contributions.map(({ id }) => ({ id })),
+  }),
+  getRecordOrigins: ({ resourceType, origins }) => ({
+    resourceType,
+    origins: origins.length,
+  }),
+  getRecordConformance: ({ resources, claiming, summary }) => ({
+    resources,
+    claiming,
+    summary,
+  }),
   splitRecordResource: ({ resourceType, id }) => ({ resourceType, id }),
   joinRecordResource: ({ resourceType, id }) => ({ resourceType, id }),
   recordConsent: consentOf,
@@ -95,19 +165,33 @@ const PICKS = {
   getPossibleDuplicate: withoutPatients,
   listDocuments: ({ documents }) => ({
     total: documents.length,
-    fileNames: documents.slice(0, FILE_NAMES_MAX).map(({ fileName }) => fileName),
+    fileNames: documents
+      .slice(0, FILE_NAMES_MAX)
+      .map(({ fileName }) => fileName),
   }),
-  // The link is left out: it grants access to the document, and expires after a minute.
+  // The link is left out: it grants access to the document, and expires after a
+  // minute.
   getDocumentUrl: () => undefined,
   listNetworkQueries: ({ queries, meta }) => ({
-    queries: queries.map(({ requestId, patientId, status }) => ({ requestId, patientId, status })),
+    queries: queries.map(({ requestId, patientId, status }) => ({
+      requestId,
+      patientId,
+      status,
+    })),
     meta,
   }),
-  listMessages: ({ messages, meta }) => ({ messages: messages.map(withoutContent), meta }),
+  listMessages: ({ messages, meta }) => ({
+    messages: messages.map(withoutContent),
+    meta,
+  }),
   getMessage: withoutContent,
   sendMessage: withoutContent,
   listNotifications: ({ notifications, meta }) => ({
-    notifications: notifications.map(({ id, type, patientId }) => ({ id, type, patientId })),
+    notifications: notifications.map(({ id, type, patientId }) => ({
+      id,
+      type,
+      patientId,
+    })),
     meta,
   }),
   getNotification: withoutLink,
@@ -119,7 +203,10 @@ const PICKS = {
   deleteCohort: () => undefined,
   removeContribution: () => undefined,
   listCohortPatients: pageOf,
-  addPatientsToCohort: ({ cohort, skipped }) => ({ size: cohort.size, skipped: skipped?.total ?? 0 }),
+  addPatientsToCohort: ({ cohort, skipped }) => ({
+    size: cohort.size,
+    skipped: skipped?.total ?? 0,
+  }),
   removePatientsFromCohort: ({ cohort }) => ({ size: cohort.size }),
   listFacilities: namesOf,
   createFacility: nameOf,
@@ -128,7 +215,9 @@ const PICKS = {
   getPatientFacilities: namesOf,
   setPatientFacilities: namesOf,
   createHealthLink: linkOf,
-  listHealthLinks: ({ healthLinks }) => ({ healthLinks: healthLinks.map(linkOf) }),
+  listHealthLinks: ({ healthLinks }) => ({
+    healthLinks: healthLinks.map(linkOf),
+  }),
   revokeHealthLink: linkOf,
   // The token is a secret, so it is left out.
   createEmbedToken: () => undefined,
@@ -144,5 +233,8 @@ const PICKS = {
   deleteWebhook: () => undefined,
   rotateWebhookKey: validUntil,
 } satisfies {
-  [N in Exclude<EndpointName, WholeName>]: (answer: AnswerOf<N>, status: number) => unknown;
+  [N in Exclude<EndpointName, WholeName>]: (
+    answer: AnswerOf<N>,
+    status: number,
+  ) => unknown;
 };

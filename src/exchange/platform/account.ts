@@ -20,12 +20,21 @@ export interface AccountSettings {
   };
   /** Sources of the queries that follow a bulk create; default hie. */
   bulk?: { sources?: SourceType[] };
-  /** When scheduled monitoring may start: hours of the day in an IANA time zone; default 1 to 5 in America/New_York. */
+  /**
+   * When scheduled monitoring may start: hours of the day in an IANA time zone;
+   * default 1 to 5 in America/New_York.
+   */
   monitoring?: { timeZone?: string; fromHour?: number; toHour?: number };
-  /** Direct addresses of the account, in lower case, for inbound messages; XDR messages are addressed to facility OIDs. */
+  /**
+   * Direct addresses of the account, in lower case, for inbound messages; XDR
+   * messages are addressed to facility OIDs.
+   */
   messages?: { directAddresses?: string[] };
   /** Origins whose pages may embed the patient view; default none. */
   embed?: { frameAncestors?: string[] };
-  /** Security labels that are withheld from what leaves (docs/sensitive-data.md); default none. */
+  /**
+   * Security labels that are withheld from what leaves
+   * (docs/sensitive-data.md); default none.
+   */
   withhold?: string[];
 }

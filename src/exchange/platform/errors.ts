@@ -1,6 +1,9 @@
 import type { ErrorStatus } from '../../contract/errors.ts';
 
-/** One invalid field of a request. The message states what was found and what is expected. */
+/**
+ * One invalid field of a request. The message states what was found and what is
+ * expected.
+ */
 export interface FieldError {
   /** Such as `address[0].zip`; empty for the request as a whole. */
   path: string;
@@ -8,8 +11,9 @@ export interface FieldError {
 }
 
 /**
- * An error response that the caller can act on. The message is shown to the caller, so it must contain no internals and no
- * personal data beyond what the caller sent. Any other error becomes a 500 without details.
+ * An error response that the caller can act on. The message is shown to the
+ * caller, so it must contain no internals and no personal data beyond what the
+ * caller sent. Any other error becomes a 500 without details.
  */
 export class ExchangeError extends Error {
   override readonly name: string = 'ExchangeError';
@@ -29,18 +33,27 @@ export class ExchangeError extends Error {
   }
 }
 
-/** Maximum number of field errors in a response; beyond that, most repeat the same mistake. */
+/**
+ * Maximum number of field errors in a response; beyond that, most repeat the
+ * same mistake.
+ */
 export const FIELD_ERRORS_MAX = 100;
 
 /** 400: one or more fields of the request break a rule. */
 export class InvalidRequestError extends ExchangeError {
   override readonly name = 'InvalidRequestError';
 
-  /** @param found total number of errors, if `errors` does not contain all of them */
+  /**
+   * @param found total number of errors, if `errors` does not contain all of
+   *   them
+   */
   constructor(errors: readonly FieldError[], found = errors.length) {
     const listed = errors.slice(0, FIELD_ERRORS_MAX);
-    const more = found > listed.length ? [`and ${found - listed.length} more`] : [];
-    super(400, [...listed.map(describeFieldError), ...more].join(', '), { errors: listed });
+    const more =
+      found > listed.length ? [`and ${found - listed.length} more`] : [];
+    super(400, [...listed.map(describeFieldError), ...more].join(', '), {
+      errors: listed,
+    });
   }
 }
 
@@ -53,7 +66,10 @@ export class ForbiddenError extends ExchangeError {
   }
 }
 
-/** 404: it does not exist, or belongs to another account. `what` begins the message: "Patient", "Network query". */
+/**
+ * 404: it does not exist, or belongs to another account. `what` begins the
+ * message: "Patient", "Network query".
+ */
 export class NotFoundError extends ExchangeError {
   override readonly name = 'NotFoundError';
 
@@ -62,7 +78,10 @@ export class NotFoundError extends ExchangeError {
   }
 }
 
-/** Returns `found`; throws NotFoundError if it is undefined. `what` begins the message: "Patient". */
+/**
+ * Returns `found`; throws NotFoundError if it is undefined. `what` begins the
+ * message: "Patient".
+ */
 export function orNotFound<T>(what: string, found: T | undefined): T {
   if (found === undefined) throw new NotFoundError(what);
   return found;
@@ -82,15 +101,24 @@ export class PreconditionFailedError extends ExchangeError {
   override readonly name = 'PreconditionFailedError';
 
   constructor(what: string) {
-    super(412, `${what} has changed since this eTag; read it again and repeat the change`);
+    super(
+      412,
+      `${what} has changed since this eTag; read it again and repeat the change`,
+    );
   }
 }
 
-/** 503: a dependency is unavailable. Nothing was changed, or the request can safely be repeated. */
+/**
+ * 503: a dependency is unavailable. Nothing was changed, or the request can
+ * safely be repeated.
+ */
 export class UnavailableError extends ExchangeError {
   override readonly name: string = 'UnavailableError';
 
-  constructor(message: string, options: { retryAfterSeconds?: number; cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    options: { retryAfterSeconds?: number; cause?: unknown } = {},
+  ) {
     super(503, message, {
       cause: options.cause,
       headers: { 'retry-after': String(options.retryAfterSeconds ?? 5) },
@@ -98,11 +126,17 @@ export class UnavailableError extends ExchangeError {
   }
 }
 
-/** Why a request is refused: the account has used its share, or the gateway cannot keep up. */
+/**
+ * Why a request is refused: the account has used its share, or the gateway
+ * cannot keep up.
+ */
 export const OVERLOAD_REASONS = ['account', 'gateway'] as const;
 export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 
-/** 503: too many concurrent requests of this kind. Nothing of this request has been done. */
+/**
+ * 503: too many concurrent requests of this kind. Nothing of this request has
+ * been done.
+ */
 export class OverloadError extends UnavailableError {
   override readonly name = 'OverloadError';
 
@@ -115,7 +149,10 @@ export class OverloadError extends UnavailableError {
   }
 }
 
-/** `path: message`, or the message alone if the error concerns the whole request. */
+/**
+ * `path: message`, or the message alone if the error concerns the whole
+ * request.
+ */
 export function describeFieldError(error: FieldError): string {
   return error.path === '' ? error.message : `${error.path}: ${error.message}`;
 }

@@ -10,7 +10,9 @@ import type { WebhookSender } from './outbox/sender.ts';
 import type { WebhookDispatcher } from './outbox/webhook-dispatcher.ts';
 import type { WebhookKeys } from './outbox/webhook-key.ts';
 
-/** The services that every feature may use, in every process of the exchange. */
+/**
+ * The services that every feature may use, in every process of the exchange.
+ */
 export interface Platform {
   store: Store;
   blobs: BlobStore;
@@ -26,8 +28,14 @@ export interface Platform {
   publicBaseUrl: string;
   /** LINK_SIGNING_KEY; source callback tokens are derived from it. */
   callbackKey: string;
-  /** ID_HMAC_KEY: keys the hashes of identities, of senders' ids and of idempotency keys. */
+  /**
+   * ID_HMAC_KEY: keys the hashes of identities, of senders' ids and of
+   * idempotency keys.
+   */
   idHmacKey: string;
-  /** Key with which each source signs its callbacks; a source without one is only polled. */
+  /**
+   * Key with which each source signs its callbacks; a source without one is
+   * only polled.
+   */
   callbackSecrets: Partial<Record<SourceType, string>>;
 }

@@ -2,9 +2,17 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { findPatient } from '../people/patients/patient-store.ts';
 import { NotFoundError } from '../platform/errors.ts';
-import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../platform/feature.ts';
+import type {
+  DepsOf,
+  Feature,
+  GatewayScopes,
+  OpenFeature,
+} from '../platform/feature.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
-import { addSignedLinkRoute, auditLink } from '../platform/http/signed-link-route.ts';
+import {
+  addSignedLinkRoute,
+  auditLink,
+} from '../platform/http/signed-link-route.ts';
 import type { Platform } from '../platform/platform.ts';
 import { createCcdaConverter } from './conversion/ccda/ccda-converter.ts';
 import type { ConvertDeps } from './conversion/convert-documents.ts';
@@ -17,33 +25,57 @@ export const recordsFeature = {
     { store, blobs }: Platform,
     services: Pick<ConvertDeps, 'noteIncomplete'>,
   ): OpenFeature<{ records: RecordKeeper }> {
-    const keeper = createRecordKeeper({ store, blobs, converter: createCcdaConverter(), ...services });
-    return { services: { records: keeper }, recoveries: [], drain: async () => undefined };
+    const keeper = createRecordKeeper({
+      store,
+      blobs,
+      converter: createCcdaConverter(),
+      ...services,
+    });
+    return {
+      services: { records: keeper },
+      recoveries: [],
+      drain: async () => undefined,
+    };
   },
   routes: ({ open }: GatewayScopes, deps: DepsOf<typeof addLinkRoutes>) =>
     open((scope) => addLinkRoutes(scope, deps)),
 } satisfies Feature;
 
-/** The route behind `consolidatedDataUrl` of webhooks: the signed link authorizes the request. */
+/**
+ * The route behind `consolidatedDataUrl` of webhooks: the signed link
+ * authorizes the request.
+ */
 function addLinkRoutes(
   app: FastifyInstance,
-  deps: Pick<GatewayPlatform, 'store' | 'linkSigningKey' | 'publicBaseUrl'> & { records: RecordKeeper },
+  deps: Pick<GatewayPlatform, 'store' | 'linkSigningKey' | 'publicBaseUrl'> & {
+    records: RecordKeeper;
+  },
 ): void {
-  addSignedLinkRoute(app, deps, 'consolidated', 'readConsolidatedLink', async (link, request, reply) => {
-    const { accountId, targetId: patientId } = link;
-    await deps.store.asAccount(accountId, async (tx) => {
-      if ((await findPatient(tx, patientId)) === undefined) throw new NotFoundError('Patient');
-      await auditLink(tx, request, { operation: 'readConsolidatedLink', patientId });
-    });
-    await deps.records.merge(accountId, patientId);
-    return reply.type('application/fhir+json; charset=utf-8').send(
-      Readable.from(
-        consolidatedBundle(deps.store, {
-          accountId,
+  addSignedLinkRoute(
+    app,
+    deps,
+    'consolidated',
+    'readConsolidatedLink',
+    async (link, request, reply) => {
+      const { accountId, targetId: patientId } = link;
+      await deps.store.asAccount(accountId, async (tx) => {
+        if ((await findPatient(tx, patientId)) === undefined)
+          throw new NotFoundError('Patient');
+        await auditLink(tx, request, {
+          operation: 'readConsolidatedLink',
           patientId,
-          publicBaseUrl: deps.publicBaseUrl,
-        }),
-      ),
-    );
-  });
+        });
+      });
+      await deps.records.merge(accountId, patientId);
+      return reply.type('application/fhir+json; charset=utf-8').send(
+        Readable.from(
+          consolidatedBundle(deps.store, {
+            accountId,
+            patientId,
+            publicBaseUrl: deps.publicBaseUrl,
+          }),
+        ),
+      );
+    },
+  );
 }

@@ -1,28 +1,46 @@
 import type { RecordSource } from '../../contract/primitives.ts';
 import type { AccountTx } from '../platform/database/database.ts';
-import { type ConvertDeps, convertDocuments, documentsToConvert } from './conversion/convert-documents.ts';
+import {
+  type ConvertDeps,
+  convertDocuments,
+  documentsToConvert,
+} from './conversion/convert-documents.ts';
 import { MERGE_RULES, mergeBatch } from './merge/merge-batch.ts';
-import { lockRecord, type PendingDelivery, pendingDeliveries, stillPending } from './merge/merge-store.ts';
+import {
+  lockRecord,
+  type PendingDelivery,
+  pendingDeliveries,
+  stillPending,
+} from './merge/merge-store.ts';
 
 /** Keeps patients' consolidated records up to date. */
 export interface RecordKeeper {
   /**
-   * Merges what the sources delivered since the last time, after converting documents again that older rules
-   * converted; if there is nothing new, that costs one short transaction. One merge at a time for each patient; safe to
+   * Merges what the sources delivered since the last time, after converting
+   * documents again that older rules converted; if there is nothing new, that
+   * costs one short transaction. One merge at a time for each patient; safe to
    * call again after a crash.
    *
-   * @param options.documentsOf a source whose new C-CDA documents are converted first (only workers do that)
-   * @param options.atEnd run in the transaction after which nothing is pending, before its commit
+   * @param options.documentsOf a source whose new C-CDA documents are converted
+   *   first (only workers do that)
+   * @param options.atEnd run in the transaction after which nothing is pending,
+   *   before its commit
    * @returns how many deliveries were new, changed or gone
    */
   merge(
     accountId: string,
     patientId: string,
-    options?: { documentsOf?: RecordSource; atEnd?: (tx: AccountTx) => Promise<void> },
+    options?: {
+      documentsOf?: RecordSource;
+      atEnd?: (tx: AccountTx) => Promise<void>;
+    },
   ): Promise<{ changed: number }>;
 }
 
-/** Deliveries merged in one transaction, so that other transactions need not wait long for the lock. */
+/**
+ * Deliveries merged in one transaction, so that other transactions need not
+ * wait long for the lock.
+ */
 const BATCH_DELIVERIES = 500;
 /** Stored size of a batch; the content is compressed about fivefold. */
 const BATCH_BYTES = 4_000_000;
@@ -37,13 +55,16 @@ export function createRecordKeeper(deps: ConvertDeps): RecordKeeper {
         await lockRecord(tx, patientId);
         const documents = await documentsToConvert(tx, patientId, documentsOf);
         // Most often there is none, and this transaction does it all.
-        return documents.length > 0 ? { documents } : { first: await mergeListed(tx, patientId, atEnd) };
+        return documents.length > 0
+          ? { documents }
+          : { first: await mergeListed(tx, patientId, atEnd) };
       });
       if (begun.documents !== undefined)
         await convertDocuments(deps, { accountId, patientId }, begun.documents);
       let changed = 0;
       for (let next = begun.first; ; next = undefined) {
-        const { merged, left } = next ?? (await mergeNext(accountId, patientId, atEnd));
+        const { merged, left } =
+          next ?? (await mergeNext(accountId, patientId, atEnd));
         changed += merged;
         // Later deliveries are merged by the step that stores them.
         if (left.length === 0) return { changed };
@@ -51,7 +72,12 @@ export function createRecordKeeper(deps: ConvertDeps): RecordKeeper {
         for (const [index, batch] of left.entries()) {
           changed += await store.asAccount(accountId, async (tx) => {
             await lockRecord(tx, patientId);
-            const places = await stillPending(tx, patientId, MERGE_RULES, batch);
+            const places = await stillPending(
+              tx,
+              patientId,
+              MERGE_RULES,
+              batch,
+            );
             if (places.length > 0) await mergeBatch(tx, patientId, places);
             if (areAllListed && index === left.length - 1) await atEnd(tx);
             return places.length;
@@ -62,7 +88,11 @@ export function createRecordKeeper(deps: ConvertDeps): RecordKeeper {
     },
   };
 
-  function mergeNext(accountId: string, patientId: string, atEnd: AtEnd): Promise<MergedFirst> {
+  function mergeNext(
+    accountId: string,
+    patientId: string,
+    atEnd: AtEnd,
+  ): Promise<MergedFirst> {
     return store.asAccount(accountId, async (tx) => {
       await lockRecord(tx, patientId);
       return mergeListed(tx, patientId, atEnd);
@@ -70,7 +100,9 @@ export function createRecordKeeper(deps: ConvertDeps): RecordKeeper {
   }
 }
 
-/** What one transaction has merged, and what it has listed for the next ones. */
+/**
+ * What one transaction has merged, and what it has listed for the next ones.
+ */
 interface MergedFirst {
   merged: number;
   left: PendingDelivery[][];
@@ -80,11 +112,20 @@ type AtEnd = (tx: AccountTx) => Promise<void>;
 const nothing: AtEnd = async () => undefined;
 
 /**
- * Lists pending deliveries and merges the first batch of them; calls `atEnd` if that is all. The caller holds the record's
- * lock.
+ * Lists pending deliveries and merges the first batch of them; calls `atEnd` if
+ * that is all. The caller holds the record's lock.
  */
-async function mergeListed(tx: AccountTx, patientId: string, atEnd: AtEnd): Promise<MergedFirst> {
-  const pending = await pendingDeliveries(tx, patientId, MERGE_RULES, LISTED_DELIVERIES);
+async function mergeListed(
+  tx: AccountTx,
+  patientId: string,
+  atEnd: AtEnd,
+): Promise<MergedFirst> {
+  const pending = await pendingDeliveries(
+    tx,
+    patientId,
+    MERGE_RULES,
+    LISTED_DELIVERIES,
+  );
   const [first = [], ...left] = batchesOf(pending);
   if (first.length > 0) await mergeBatch(tx, patientId, first);
   if (left.length === 0) await atEnd(tx);

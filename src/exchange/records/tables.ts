@@ -4,8 +4,16 @@ import type { JsonColumn } from '../platform/database/schema.ts';
 import type { ExclusionReason } from './rules/delivery-facts.ts';
 import type { RetireReason } from './rules/retirement.ts';
 
-/** `superseded`: a newer version of the same document arrived before this one was converted. */
-export type ConversionOutcome = 'converted' | 'superseded' | 'not-cda' | 'skipped' | 'failed';
+/**
+ * `superseded`: a newer version of the same document arrived before this one
+ * was converted.
+ */
+export type ConversionOutcome =
+  | 'converted'
+  | 'superseded'
+  | 'not-cda'
+  | 'skipped'
+  | 'failed';
 
 /** A resource as its source delivered it. */
 interface ResourceColumns {
@@ -31,8 +39,14 @@ declare module '../platform/database/schema.ts' {
       /** The query that delivered it; null if it came otherwise. */
       query_id: string | null;
       message_id: ColumnType<string | null, string | null | undefined, never>;
-      contribution_id: ColumnType<string | null, string | null | undefined, never>;
-      /** The encounter, fill or result that a notification delivered it with. */
+      contribution_id: ColumnType<
+        string | null,
+        string | null | undefined,
+        never
+      >;
+      /**
+       * The encounter, fill or result that a notification delivered it with.
+       */
       subject_id: ColumnType<string | null, string | null | undefined, never>;
       /** Files of a subject with the same number were delivered together. */
       delivery: ColumnType<number | null, number | null | undefined, never>;
@@ -46,8 +60,14 @@ declare module '../platform/database/schema.ts' {
       blob_ref: string;
       created_at: Instant;
     };
-    /** `revision`: `meta.lastUpdated` and `meta.versionId` in text order (see `revisionOf`); empty when the source gives neither. */
-    patient_resource: ResourceColumns & { revision: Generated<string>; collected_at: Instant };
+    /**
+     * `revision`: `meta.lastUpdated` and `meta.versionId` in text order (see
+     * `revisionOf`); empty when the source gives neither.
+     */
+    patient_resource: ResourceColumns & {
+      revision: Generated<string>;
+      collected_at: Instant;
+    };
     patient_at_source: {
       account_id: string;
       patient_id: string;
@@ -117,7 +137,10 @@ declare module '../platform/database/schema.ts' {
       rules: Generated<number>;
       converted_at: Instant;
     };
-    /** A resource that its source deleted or moved to another person; no longer part of the record. */
+    /**
+     * A resource that its source deleted or moved to another person; no longer
+     * part of the record.
+     */
     retired_resource: ResourceColumns & {
       revision: string;
       collected_at: Date;
@@ -128,7 +151,9 @@ declare module '../platform/database/schema.ts' {
       attempt: number | null;
       subject_id: ColumnType<string | null, string | null | undefined, never>;
     };
-    /** The resources that a page of a running attempt contained, as `Type/id`. */
+    /**
+     * The resources that a page of a running attempt contained, as `Type/id`.
+     */
     answered_page: {
       query_id: string;
       source: RecordSource;

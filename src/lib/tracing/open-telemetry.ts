@@ -1,5 +1,14 @@
-import { ROOT_CONTEXT, SpanKind, SpanStatusCode, trace } from '@opentelemetry/api';
-import { type ExportResult, ExportResultCode, parseTraceParent } from '@opentelemetry/core';
+import {
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import {
+  type ExportResult,
+  ExportResultCode,
+  parseTraceParent,
+} from '@opentelemetry/core';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { resourceFromAttributes } from '@opentelemetry/resources';
 import {
@@ -26,8 +35,15 @@ const KINDS = {
 const EXPORT_TIMEOUT_MS = 5_000;
 const SERVER_FAULT_STATUS = 500;
 
-/** Sends spans by OTLP over HTTP. The only module that imports OpenTelemetry; loaded only if traces are switched on. */
-export function createTracer(processName: string, config: TracingConfig, logger: Logger): Tracer {
+/**
+ * Sends spans by OTLP over HTTP. The only module that imports OpenTelemetry;
+ * loaded only if traces are switched on.
+ */
+export function createTracer(
+  processName: string,
+  config: TracingConfig,
+  logger: Logger,
+): Tracer {
   const ids = new ChosenIds();
   const exporter = new OTLPTraceExporter({
     url: `${config.endpoint}/v1/traces`,
@@ -40,7 +56,9 @@ export function createTracer(processName: string, config: TracingConfig, logger:
       'service.namespace': 'medical-data-exchange',
       'service.name': processName,
     }),
-    sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(config.ratio) }),
+    sampler: new ParentBasedSampler({
+      root: new TraceIdRatioBasedSampler(config.ratio),
+    }),
     idGenerator: ids,
     spanProcessors: [
       new BatchSpanProcessor({
@@ -66,12 +84,20 @@ type StartOptions = NonNullable<Parameters<StartOfSdk>[1]>;
 
 function startSpan(
   { kind, parent, startTime, attributes = {} }: SpanStart,
-  start: (options: StartOptions, context: typeof ROOT_CONTEXT) => ReturnType<StartOfSdk>,
+  start: (
+    options: StartOptions,
+    context: typeof ROOT_CONTEXT,
+  ) => ReturnType<StartOfSdk>,
 ): Span {
   const cause = parent === undefined ? null : parseTraceParent(parent);
   const context =
-    cause === null ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, { ...cause, isRemote: true });
-  const span = start({ kind: KINDS[kind], startTime, attributes: { ...attributes } }, context);
+    cause === null
+      ? ROOT_CONTEXT
+      : trace.setSpanContext(ROOT_CONTEXT, { ...cause, isRemote: true });
+  const span = start(
+    { kind: KINDS[kind], startTime, attributes: { ...attributes } },
+    context,
+  );
   const { traceId, spanId, traceFlags } = span.spanContext();
   return {
     traceId,
@@ -85,7 +111,10 @@ function startSpan(
   };
 }
 
-/** To a server, a request that it refuses is no fault of its own; to a client it is one. */
+/**
+ * To a server, a request that it refuses is no fault of its own; to a client it
+ * is one.
+ */
 function isFault(kind: SpanStart['kind'], attributes: SpanAttributes): boolean {
   const status = attributes['http.response.status_code'] ?? 0;
   const statusOfFault = kind === 'server' ? SERVER_FAULT_STATUS : 400;
@@ -108,8 +137,14 @@ class ChosenIds implements IdGenerator {
   }
 }
 
-/** Logs when spans begin to be lost, and when they are accepted again; nothing else depends on them. */
-function reportingOutages(exporter: SpanExporter, logger: Logger): SpanExporter {
+/**
+ * Logs when spans begin to be lost, and when they are accepted again; nothing
+ * else depends on them.
+ */
+function reportingOutages(
+  exporter: SpanExporter,
+  logger: Logger,
+): SpanExporter {
   let isFailing = false;
   const report = (result: ExportResult) => {
     const failed = result.code !== ExportResultCode.SUCCESS;

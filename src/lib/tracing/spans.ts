@@ -1,8 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 
 /**
- * All that a span may say. The list is closed, because traces leave the system: ids of requests and of workflows, names and
- * states from our own code. Never a patient's id, a path, a query, a header, a body, or the message of an error.
+ * All that a span may say. The list is closed, because traces leave the system:
+ * ids of requests and of workflows, names and states from our own code. Never a
+ * patient's id, a path, a query, a header, a body, or the message of an error.
  */
 export interface SpanAttributes {
   'http.request.method'?: string;
@@ -31,7 +32,10 @@ export interface SpanStart {
   name: string;
   kind: 'server' | 'client' | 'producer' | 'consumer' | 'internal';
   attributes?: SpanAttributes;
-  /** W3C traceparent; 'none' begins a new trace. Default: the span in which this one is started. */
+  /**
+   * W3C traceparent; 'none' begins a new trace. Default: the span in which this
+   * one is started.
+   */
   parent?: string | undefined;
   /** For a span that began earlier. */
   startTime?: Date;
@@ -50,7 +54,10 @@ export interface Span {
 
 export interface Tracer {
   start(start: SpanStart): Span;
-  /** Sends what was recorded. Never rejects; nor does `stop`, after which nothing is recorded. */
+  /**
+   * Sends what was recorded. Never rejects; nor does `stop`, after which
+   * nothing is recorded.
+   */
   flush(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -58,7 +65,10 @@ export interface Tracer {
 const active = new AsyncLocalStorage<Span | undefined>();
 let tracer: Tracer | undefined;
 
-/** Everything that is started afterwards is traced; without a tracer, spans cost nothing. */
+/**
+ * Everything that is started afterwards is traced; without a tracer, spans cost
+ * nothing.
+ */
 export function installTracer(installed: Tracer | undefined): void {
   tracer = installed;
 }
@@ -69,14 +79,21 @@ export const isTracing = (): boolean => tracer !== undefined;
 export const currentSpan = (): Span | undefined => active.getStore();
 
 /** Runs work in a span, or with undefined in none. */
-export const withSpan = <T>(span: Span | undefined, work: () => T): T => active.run(span, work);
+export const withSpan = <T>(span: Span | undefined, work: () => T): T =>
+  active.run(span, work);
 
 /** The caller must end it. Undefined when nothing is traced. */
 export const startSpan = (start: SpanStart): Span | undefined =>
-  tracer?.start({ ...start, parent: start.parent ?? currentSpan()?.traceparent });
+  tracer?.start({
+    ...start,
+    parent: start.parent ?? currentSpan()?.traceparent,
+  });
 
 /** Runs work in a span of its own. */
-export async function traced<T>(start: SpanStart, work: (span: Span | undefined) => Promise<T>): Promise<T> {
+export async function traced<T>(
+  start: SpanStart,
+  work: (span: Span | undefined) => Promise<T>,
+): Promise<T> {
   const span = startSpan(start);
   if (span === undefined) return work(undefined);
   try {

@@ -5,9 +5,10 @@ import { isTracing, type Span, startSpan, withSpan } from './spans.ts';
 const QUIET: ReadonlySet<string> = new Set(['/health', '/ready', '/metrics']);
 
 /**
- * A span for each request, in the trace that its `traceparent` names. Only the pattern of the route is recorded, because
- * paths contain ids of patients, and queries anything. The caller's `tracestate` and `baggage` are not passed on: they would
- * reach sources and receivers of webhooks.
+ * A span for each request, in the trace that its `traceparent` names. Only the
+ * pattern of the route is recorded, because paths contain ids of patients, and
+ * queries anything. The caller's `tracestate` and `baggage` are not passed on:
+ * they would reach sources and receivers of webhooks.
  */
 export function traceRequests(app: FastifyInstance): void {
   if (!isTracing()) return;

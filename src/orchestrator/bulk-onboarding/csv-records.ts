@@ -10,10 +10,14 @@ export class UnreadableCsvError extends Error {
 }
 
 /**
- * Reads the records of a stored CSV in bounded memory, the header first. Blank lines are skipped, as in E5. A file in the
- * format that E5 requires is read by our own parser, which is several times faster than the general one.
+ * Reads the records of a stored CSV in bounded memory, the header first. Blank
+ * lines are skipped, as in E5. A file in the format that E5 requires is read by
+ * our own parser, which is several times faster than the general one.
  */
-export async function* csvRecords(files: FileStore, ref: string): AsyncGenerator<string[]> {
+export async function* csvRecords(
+  files: FileStore,
+  ref: string,
+): AsyncGenerator<string[]> {
   const check = await checkCsv(await files.get(ref));
   if (check.kind === 'refused') {
     yield* anyRecords(await files.get(ref));
@@ -24,14 +28,17 @@ export async function* csvRecords(files: FileStore, ref: string): AsyncGenerator
     yield* parseRecords(await files.getRange(ref, byteStart, byteEnd));
 }
 
-async function* anyRecords(content: AsyncIterable<Uint8Array>): AsyncGenerator<string[]> {
+async function* anyRecords(
+  content: AsyncIterable<Uint8Array>,
+): AsyncGenerator<string[]> {
   const parser = parse({
     bom: true,
     record_delimiter: ['\r\n', '\n', '\r'],
     skip_empty_lines: true,
     relax_column_count: true,
   });
-  // An error of `content` also ends the parser, whose iteration below throws it.
+  // An error of `content` also ends the parser, whose iteration below throws
+  // it.
   pipeline(content, parser, () => undefined);
   try {
     for await (const record of parser) {
@@ -40,7 +47,11 @@ async function* anyRecords(content: AsyncIterable<Uint8Array>): AsyncGenerator<s
     }
   } catch (error) {
     // The parser's own message quotes the row, so it is replaced.
-    if (error instanceof Error && 'code' in error && String(error.code).startsWith('CSV_'))
+    if (
+      error instanceof Error &&
+      'code' in error &&
+      String(error.code).startsWith('CSV_')
+    )
       throw new UnreadableCsvError('The CSV cannot be read');
     throw error;
   }

@@ -1,4 +1,8 @@
-import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
+import {
+  type Client,
+  WorkflowExecutionAlreadyStartedError,
+  type WorkflowHandle,
+} from '@temporalio/client';
 import {
   type BulkOnboardingInput,
   type BulkOnboardingSummary,
@@ -6,7 +10,12 @@ import {
   DEFAULT_BULK_TIMING,
 } from '../../contract/bulk-onboarding.ts';
 import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
-import { bulkOnboardingWorkflowId, PRIORITY, TASK_QUEUES, WORKFLOW_TYPES } from '../../contract/temporal.ts';
+import {
+  bulkOnboardingWorkflowId,
+  PRIORITY,
+  TASK_QUEUES,
+  WORKFLOW_TYPES,
+} from '../../contract/temporal.ts';
 import { opaqueId } from '../../temporal/client.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import { accountOf } from '../client/credentials.ts';
@@ -18,36 +27,53 @@ export type BulkOnboardingHandle = WorkflowHandle<
 export interface StartedBulkOnboarding {
   handle: BulkOnboardingHandle;
   workflowId: string;
-  /** False when this job was started before; `handle` then refers to that one, running or ended. */
+  /**
+   * False when this job was started before; `handle` then refers to that one,
+   * running or ended.
+   */
   isNew: boolean;
-  /** In what the job that was started before differs; nothing came of this start. */
+  /**
+   * In what the job that was started before differs; nothing came of this
+   * start.
+   */
   other?: keyof JobMemo;
 }
 
-/** Lets us compare two jobs with the same id without a worker. Encrypted like every payload. */
+/**
+ * Lets us compare two jobs with the same id without a worker. Encrypted like
+ * every payload.
+ */
 interface JobMemo {
   fileSha256: string;
   dryRun: boolean;
   facilityId?: string;
 }
 
-/** A job and its file; what `timing` leaves out is as in `DEFAULT_BULK_TIMING`. */
-export type BulkOnboardingRequest = Omit<BulkOnboardingInput, 'exchange' | 'timing'> & {
+/**
+ * A job and its file; what `timing` leaves out is as in `DEFAULT_BULK_TIMING`.
+ */
+export type BulkOnboardingRequest = Omit<
+  BulkOnboardingInput,
+  'exchange' | 'timing'
+> & {
   jobId: string;
   timing?: Partial<BulkOnboardingTiming>;
 };
 
 /**
- * Starts the bulk onboarding of one job, once: the same job id of the same account leads to the same workflow, as long as
- * Temporal keeps it. The workflow id is derived by HMAC, because a job id may contain a name. Throws when Temporal cannot
- * be reached.
+ * Starts the bulk onboarding of one job, once: the same job id of the same
+ * account leads to the same workflow, as long as Temporal keeps it. The
+ * workflow id is derived by HMAC, because a job id may contain a name. Throws
+ * when Temporal cannot be reached.
  */
 export async function startBulkOnboarding(
   client: Client,
   { jobId, ...rest }: BulkOnboardingRequest,
   { exchange, idHmacKey }: { exchange: ExchangeAccess; idHmacKey: string },
 ): Promise<StartedBulkOnboarding> {
-  const workflowId = bulkOnboardingWorkflowId(bulkJobKey(jobId, exchange, idHmacKey));
+  const workflowId = bulkOnboardingWorkflowId(
+    bulkJobKey(jobId, exchange, idHmacKey),
+  );
   const input: BulkOnboardingInput = {
     ...rest,
     exchange,
@@ -66,7 +92,10 @@ export async function startBulkOnboarding(
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     // The memo of a job of 0.1.0 has no facility.
-    const before: Partial<JobMemo> = { facilityId, ...(await handle.describe()).memo };
+    const before: Partial<JobMemo> = {
+      facilityId,
+      ...(await handle.describe()).memo,
+    };
     const other = (['fileSha256', 'dryRun', 'facilityId'] as const).find(
       (name) => before[name] !== memo[name],
     );
@@ -74,8 +103,16 @@ export async function startBulkOnboarding(
   }
 }
 
-export const bulkJobKey = (jobId: string, exchange: ExchangeAccess, idHmacKey: string): string =>
-  opaqueId(idHmacKey, 'bulk-onboarding-job', `${exchange.credentialRef} ${jobId}`);
+export const bulkJobKey = (
+  jobId: string,
+  exchange: ExchangeAccess,
+  idHmacKey: string,
+): string =>
+  opaqueId(
+    idHmacKey,
+    'bulk-onboarding-job',
+    `${exchange.credentialRef} ${jobId}`,
+  );
 
 function startOptions(input: BulkOnboardingInput) {
   const accountId = accountOf(input.exchange);
@@ -93,6 +130,8 @@ function startOptions(input: BulkOnboardingInput) {
       `${input.rows} rows, ${Math.ceil(input.file.sizeBytes / 1024)} KB; facility \`${input.facilityId ?? 'the only one'}\`.`,
     ].join('\n'),
     typedSearchAttributes:
-      accountId === undefined ? [] : [{ key: searchAttribute.accountId, value: accountId }],
+      accountId === undefined
+        ? []
+        : [{ key: searchAttribute.accountId, value: accountId }],
   };
 }

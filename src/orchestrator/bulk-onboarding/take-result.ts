@@ -12,9 +12,10 @@ export interface TakeResultOptions {
 }
 
 /**
- * Stores a result CSV unchanged and derives two files from it: the patient ids by external id, and the rows to correct as
- * they were in the `sent` file. Uses bounded memory; leaves no files behind when it fails. Throws UnreadableCsvError, and
- * whatever `content` or the store throws.
+ * Stores a result CSV unchanged and derives two files from it: the patient ids
+ * by external id, and the rows to correct as they were in the `sent` file. Uses
+ * bounded memory; leaves no files behind when it fails. Throws
+ * UnreadableCsvError, and whatever `content` or the store throws.
  */
 export async function takeResult(
   files: FileStore,
@@ -22,7 +23,8 @@ export async function takeResult(
   sent: FileRef,
   options: TakeResultOptions = {},
 ): Promise<BulkResult> {
-  // Store the whole file before reading it, so that the connection is closed as soon as possible.
+  // Store the whole file before reading it, so that the connection is closed as
+  // soon as possible.
   const result = await files.put('result', content, 'text/csv');
   try {
     return { ...(await sorted(files, result, sent, options)), result };
@@ -53,14 +55,20 @@ async function sorted(
       const original = isOurLayout ? (await originals.next()).value : undefined;
       counts.rows += 1;
       counts[row.outcome] += 1;
-      if (row.outcome === 'failed') await toCorrect.add(corrections.rowOf(row, original ?? undefined));
-      else if (row.patientId !== undefined) await patients.add([row.externalId, row.patientId, row.status]);
+      if (row.outcome === 'failed')
+        await toCorrect.add(corrections.rowOf(row, original ?? undefined));
+      else if (row.patientId !== undefined)
+        await patients.add([row.externalId, row.patientId, row.status]);
       if (counts.rows % 500 === 0) {
         onProgress?.();
         signal?.throwIfAborted();
       }
     }
-    return { counts, patients: await patients.close(), corrections: await toCorrect.close() };
+    return {
+      counts,
+      patients: await patients.close(),
+      corrections: await toCorrect.close(),
+    };
   } catch (error) {
     const reason = new Error('The result could not be read');
     await Promise.all([patients.abandon(reason), toCorrect.abandon(reason)]);
@@ -77,37 +85,56 @@ async function headerOf(records: AsyncGenerator<string[]>): Promise<string[]> {
 }
 
 /**
- * Builds the rows of the corrections CSV: the row as it was sent, followed by the reason. Rows of the sent file are
- * preferred to those of the result, because the result escapes formulas and drops cells beyond the header's columns.
+ * Builds the rows of the corrections CSV: the row as it was sent, followed by
+ * the reason. Rows of the sent file are preferred to those of the result,
+ * because the result escapes formulas and drops cells beyond the header's
+ * columns.
  *
- * @param inputColumns as in the result. A `reason` column of an earlier round is dropped in favour of the new one.
+ * @param inputColumns as in the result. A `reason` column of an earlier round
+ *   is dropped in favour of the new one.
  */
 function createCorrections(inputColumns: readonly string[]) {
-  const kept = inputColumns.flatMap((name, index) => (normalised(name) === 'reason' ? [] : [index]));
+  const kept = inputColumns.flatMap((name, index) =>
+    normalised(name) === 'reason' ? [] : [index],
+  );
   return {
     columns: [...kept.map((index) => inputColumns[index] ?? ''), 'reason'],
     /** @param sent the same row of the sent file, if it could be found */
     rowOf(row: ResultRow, sent: readonly string[] | undefined): string[] {
-      const cells = sent !== undefined && isSameRow(row.input, sent) ? sent : row.input;
+      const cells =
+        sent !== undefined && isSameRow(row.input, sent) ? sent : row.input;
       const surplus = cells.slice(inputColumns.length);
-      return [...kept.map((index) => cells[index] ?? ''), ...surplus, row.reason];
+      return [
+        ...kept.map((index) => cells[index] ?? ''),
+        ...surplus,
+        row.reason,
+      ];
     },
   };
 }
 
-/** Compares a result row with a sent row, because another service may omit rows or reorder them. */
-const isSameRow = (result: readonly string[], sent: readonly string[]): boolean =>
+/**
+ * Compares a result row with a sent row, because another service may omit rows
+ * or reorder them.
+ */
+const isSameRow = (
+  result: readonly string[],
+  sent: readonly string[],
+): boolean =>
   result.every((cell, index) => {
     const original = sent[index] ?? '';
     return cell === original || cell === `'${original}`;
   });
 
-/** How many rows are formatted at once; one at a time is several times slower. */
+/**
+ * How many rows are formatted at once; one at a time is several times slower.
+ */
 const ROWS_AT_ONCE = 500;
 
 /**
- * Writes a CSV row by row to the store, in bounded memory. The file is created with the first row. Cells that a
- * spreadsheet would execute as formulas are escaped.
+ * Writes a CSV row by row to the store, in bounded memory. The file is created
+ * with the first row. Cells that a spreadsheet would execute as formulas are
+ * escaped.
  */
 export class CsvFile {
   #rows: (readonly string[])[] = [];
@@ -124,7 +151,9 @@ export class CsvFile {
     if (this.#rows.length >= ROWS_AT_ONCE) await this.#flush();
   }
 
-  /** Resolves with the stored file, or with undefined when there were no rows. */
+  /**
+   * Resolves with the stored file, or with undefined when there were no rows.
+   */
   async close(): Promise<FileRef | undefined> {
     if (this.#rows.length > 0) await this.#flush();
     this.#open?.stream.end();
@@ -141,7 +170,8 @@ export class CsvFile {
   async #flush(): Promise<void> {
     if (this.#open === undefined) {
       const stream = new PassThrough();
-      // If the store fails before reading, the stream has no error listener, and `abandon` would crash the process.
+      // If the store fails before reading, the stream has no error listener,
+      // and `abandon` would crash the process.
       stream.on('error', () => undefined);
       const stored = this.files.put('result', stream, 'text/csv');
       // Awaited in close(); until then a rejection must not count as unhandled.
@@ -155,36 +185,46 @@ export class CsvFile {
       { escape_formulas: true, record_delimiter: '\r\n' },
     );
     this.#rows = [];
-    if (!stream.write(text)) await Promise.race([once(stream, 'drain'), stored]);
+    if (!stream.write(text))
+      await Promise.race([once(stream, 'drain'), stored]);
   }
 }
 
 /** One row of a result CSV. */
 type ResultRow = ReturnType<ReturnType<typeof createResultReader>['read']>;
 
-/** The columns that the exchange appends to the input's columns; other services may append only some of them. */
+/**
+ * The columns that the exchange appends to the input's columns; other services
+ * may append only some of them.
+ */
 const APPENDED = ['patientid', 'metriportid', 'status', 'reason'];
 const FAILED = /^(failed|error|invalid)$/i;
 const UPDATED = /^(updated|would-update)$/i;
 
 /**
- * Creates a reader for the rows of a result CSV from its header. docs/interface.md ("Bulk CSV") does not define the layout
- * for other services. The last columns named `patientId` (or `metriportId`), `status` and `reason` are taken as the
- * exchange's, because the input may have columns with these names too. Without a status column, a row without a patient id
- * has failed.
+ * Creates a reader for the rows of a result CSV from its header.
+ * docs/interface.md ("Bulk CSV") does not define the layout for other services.
+ * The last columns named `patientId` (or `metriportId`), `status` and `reason`
+ * are taken as the exchange's, because the input may have columns with these
+ * names too. Without a status column, a row without a patient id has failed.
  */
 function createResultReader(header: readonly string[]) {
   const names = header.map(normalised);
   const at = (name: string) => names.lastIndexOf(name);
   const appended = new Set(APPENDED.map(at));
   const idColumn = at('patientid') >= 0 ? at('patientid') : at('metriportid');
-  const externalIdColumn = names.findIndex((name) => name === 'externalid' || name === 'id');
-  const input = names.flatMap((_, index) => (appended.has(index) ? [] : [index]));
+  const externalIdColumn = names.findIndex(
+    (name) => name === 'externalid' || name === 'id',
+  );
+  const input = names.flatMap((_, index) =>
+    appended.has(index) ? [] : [index],
+  );
 
   return {
     inputColumns: input.map((index) => header[index] ?? ''),
     read(cells: readonly string[]) {
-      const cell = (index: number): string => (index < 0 ? '' : (cells[index] ?? ''));
+      const cell = (index: number): string =>
+        index < 0 ? '' : (cells[index] ?? '');
       const status = cell(at('status')).trim();
       const patientId = cell(idColumn).trim();
       return {
@@ -202,10 +242,18 @@ function createResultReader(header: readonly string[]) {
   };
 }
 
-function outcomeOf(status: string, patientId: string, hasStatus: boolean): 'created' | 'updated' | 'failed' {
+function outcomeOf(
+  status: string,
+  patientId: string,
+  hasStatus: boolean,
+): 'created' | 'updated' | 'failed' {
   if (FAILED.test(status) || (!hasStatus && patientId === '')) return 'failed';
   return UPDATED.test(status) ? 'updated' : 'created';
 }
 
-/** Normalises a column name for comparison: ignores case, blanks and all punctuation except hyphens. */
-const normalised = (column: string): string => column.replaceAll(/[^\p{L}\p{N}-]/gu, '').toLowerCase();
+/**
+ * Normalises a column name for comparison: ignores case, blanks and all
+ * punctuation except hyphens.
+ */
+const normalised = (column: string): string =>
+  column.replaceAll(/[^\p{L}\p{N}-]/gu, '').toLowerCase();

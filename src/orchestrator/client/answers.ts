@@ -4,15 +4,25 @@ import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import { sourceTypeSchema } from '../../contract/primitives.ts';
 
 /**
- * The parts of a response that we read. Another service may serve the same interface, so only what docs/interface.md
- * promises is required: ids may be any string, unknown members are ignored, and unknown states are accepted.
+ * The parts of a response that we read. Another service may serve the same
+ * interface, so only what docs/interface.md promises is required: ids may be
+ * any string, unknown members are ignored, and unknown states are accepted.
  */
 const id = z.string().min(1).max(500);
 
-/** A list about sources, without entries of a type that the interface does not have: callers could not name it. */
-const aboutSources = <S extends z.ZodType>(member: 'type' | 'source', entry: S) =>
+/**
+ * A list about sources, without entries of a type that the interface does not
+ * have: callers could not name it.
+ */
+const aboutSources = <S extends z.ZodType>(
+  member: 'type' | 'source',
+  entry: S,
+) =>
   z.preprocess(
-    (list) => (Array.isArray(list) ? list.filter((each) => !isOfUnknownType(each?.[member])) : list),
+    (list) =>
+      Array.isArray(list)
+        ? list.filter((each) => !isOfUnknownType(each?.[member]))
+        : list,
     z.array(entry),
   );
 const isOfUnknownType = (type: unknown): boolean =>
@@ -33,17 +43,24 @@ export const queryAnswerSchema = z.object({
   errors: aboutSources(
     'source',
     z
-      .object({ source: sourceTypeSchema, httpStatus: z.number().int(), message: z.string().catch('') })
+      .object({
+        source: sourceTypeSchema,
+        httpStatus: z.number().int(),
+        message: z.string().catch(''),
+      })
       .transform(({ message, ...error }) => ({
         ...error,
-        // A consent or opt-out of this patient; access that is not enabled concerns the account.
+        // A consent or opt-out of this patient; access that is not enabled
+        // concerns the account.
         ...(/\bpatient\b/i.test(message) && { isOfPatient: true }),
       })),
   )
     .nullish()
     .transform((errors) => errors ?? []),
 });
-/** Keeps only facts of `errors`: the message is free text of another service. */
+/**
+ * Keeps only facts of `errors`: the message is free text of another service.
+ */
 export type QueryAnswer = z.output<typeof queryAnswerSchema>;
 
 const names = z.union([z.array(z.string()), z.string()]);
@@ -71,7 +88,10 @@ const pageMetaAnswer = z.object({
   nextPage: z.string().max(4_000).nullish(),
 });
 
-/** A page of patients, with the few members that callers of lists read. `nextPage` is the address of the next page. */
+/**
+ * A page of patients, with the few members that callers of lists read.
+ * `nextPage` is the address of the next page.
+ */
 const patientPageSchema = z.object({
   patients: z.array(
     z.object({
@@ -120,7 +140,13 @@ const bulkStatusSchema = z.object({
   status: z.string().max(50),
   paused: z.boolean().optional(),
   counts: z
-    .object({ rows: count, handled: count, created: count, updated: count, failed: count })
+    .object({
+      rows: count,
+      handled: count,
+      created: count,
+      updated: count,
+      failed: count,
+    })
     .partial()
     .optional(),
   rowsPerSecond: z.number().optional(),
@@ -162,7 +188,10 @@ const documentListSchema = z.object({
   ),
 });
 
-/** Operations that other services may serve too. All others are read by the schemas of the contract. */
+/**
+ * Operations that other services may serve too. All others are read by the
+ * schemas of the contract.
+ */
 const tolerantAnswers = {
   createPatient: patientAnswerSchema,
   getPatient: patientAnswerSchema,
@@ -201,14 +230,24 @@ const tolerantAnswers = {
   listFacilities: z.object({ facilities: z.array(facilityAnswerSchema) }),
 } as const satisfies Partial<Record<EndpointName, z.ZodType>>;
 
-export type AnswerOf<N extends EndpointName> = N extends keyof typeof tolerantAnswers
-  ? z.output<(typeof tolerantAnswers)[N]>
-  : EndpointResponse<(typeof endpoints)[N]>;
+export type AnswerOf<N extends EndpointName> =
+  N extends keyof typeof tolerantAnswers
+    ? z.output<(typeof tolerantAnswers)[N]>
+    : EndpointResponse<(typeof endpoints)[N]>;
 
-/** The schema for a response; `null` when the operation has no response body. */
-export function answerSchema(name: EndpointName, status: number): z.ZodType | null {
+/**
+ * The schema for a response; `null` when the operation has no response body.
+ */
+export function answerSchema(
+  name: EndpointName,
+  status: number,
+): z.ZodType | null {
   const tolerant: Partial<Record<EndpointName, z.ZodType>> = tolerantAnswers;
-  const responses: Readonly<Record<number, z.ZodType | null>> = endpoints[name].responses;
-  // Another service may use a different 2xx status than ours; docs/interface.md specifies few of them.
-  return tolerant[name] ?? responses[status] ?? Object.values(responses)[0] ?? null;
+  const responses: Readonly<Record<number, z.ZodType | null>> =
+    endpoints[name].responses;
+  // Another service may use a different 2xx status than ours; docs/interface.md
+  // specifies few of them.
+  return (
+    tolerant[name] ?? responses[status] ?? Object.values(responses)[0] ?? null
+  );
 }

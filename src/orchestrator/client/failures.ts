@@ -1,7 +1,10 @@
 import type { Dispatcher } from 'undici';
 import { retryAfterMs } from '../../lib/retry-after.ts';
 
-/** The kinds of failed calls to an exchange; a closed list, because workflows decide by it. */
+/**
+ * The kinds of failed calls to an exchange; a closed list, because workflows
+ * decide by it.
+ */
 export type FailureKind =
   | 'rejected'
   | 'not-found'
@@ -12,8 +15,14 @@ export type FailureKind =
   | 'bad-answer'
   | 'unauthorized';
 
-/** Kinds that may be retried. `ambiguous` may be too, for calls that cannot take effect twice. */
-const RETRIED: ReadonlySet<FailureKind> = new Set(['rate-limited', 'unavailable']);
+/**
+ * Kinds that may be retried. `ambiguous` may be too, for calls that cannot take
+ * effect twice.
+ */
+const RETRIED: ReadonlySet<FailureKind> = new Set([
+  'rate-limited',
+  'unavailable',
+]);
 
 const KIND_BY_STATUS: Readonly<Record<number, FailureKind>> = {
   401: 'unauthorized',
@@ -33,20 +42,24 @@ const KIND_BY_STATUS: Readonly<Record<number, FailureKind>> = {
 const RETRY_AFTER_MAX_MS = 3_600_000;
 
 export interface CallNature {
-  /** Changes state (a POST): without a response, it is unknown whether the call took effect. */
+  /**
+   * Changes state (a POST): without a response, it is unknown whether the call
+   * took effect.
+   */
   changes: boolean;
   /** May be sent twice and takes effect once. */
   repeatable: boolean;
   /**
-   * A 409 can only mean that the first call under this idempotency key is still running. Otherwise only one with Retry-After
-   * means that.
+   * A 409 can only mean that the first call under this idempotency key is still
+   * running. Otherwise only one with Retry-After means that.
    */
   conflictMeansRunning: boolean;
 }
 
 /**
- * A call to an exchange failed. The message contains the operation, the status and the paths of invalid members, but no
- * values, so it may appear in Temporal and in logs.
+ * A call to an exchange failed. The message contains the operation, the status
+ * and the paths of invalid members, but no values, so it may appear in Temporal
+ * and in logs.
  */
 export class ExchangeCallError extends Error {
   override readonly name = 'ExchangeError';
@@ -70,14 +83,20 @@ export class ExchangeCallError extends Error {
     this.retryAfterMs = details.retryAfterMs;
   }
 
-  /** The exchange's own words, field by field. They may quote what was sent: for the caller's terminal, never for logs. */
+  /**
+   * The exchange's own words, field by field. They may quote what was sent: for
+   * the caller's terminal, never for logs.
+   */
   explanation(): string | undefined {
     return this.#explanation;
   }
 }
 
 /** What a call to the exchange got in return. */
-export const receivedAnswer = ({ statusCode, headers }: Dispatcher.ResponseData<unknown>, body: unknown) => ({
+export const receivedAnswer = (
+  { statusCode, headers }: Dispatcher.ResponseData<unknown>,
+  body: unknown,
+) => ({
   status: statusCode,
   retryAfter: [headers['retry-after']].flat()[0],
   body,
@@ -92,14 +111,20 @@ export function failedAnswer(
 ): ExchangeCallError {
   const kind = kindOf(answer.status, nature);
   const stillRunning =
-    answer.status === 409 && (nature.conflictMeansRunning || answer.retryAfter !== undefined);
+    answer.status === 409 &&
+    (nature.conflictMeansRunning || answer.retryAfter !== undefined);
   const message = `${operation}: ${answer.status}${describeBody(answer.body)}${advice(kind, answer.isHtml)}`;
   const details = {
     retryable: stillRunning || mayRepeat(kind, nature),
     httpStatus: answer.status,
     retryAfterMs: boundedRetryAfterMs(answer.retryAfter, Date.now()),
   };
-  return new ExchangeCallError(kind, message, details, explanationOf(answer.body));
+  return new ExchangeCallError(
+    kind,
+    message,
+    details,
+    explanationOf(answer.body),
+  );
 }
 
 /** What to check, for failures that a repetition does not cure. */
@@ -113,7 +138,9 @@ function advice(kind: FailureKind, isHtml: boolean): string {
 
 /** Whether a `content-type` header announces an HTML page. */
 export const isHtml = (contentType: string | string[] | undefined): boolean =>
-  /^\s*(?:text\/html|application\/xhtml\+xml)\b/i.test([contentType].flat()[0] ?? '');
+  /^\s*(?:text\/html|application\/xhtml\+xml)\b/i.test(
+    [contentType].flat()[0] ?? '',
+  );
 
 function kindOf(status: number, nature: CallNature): FailureKind {
   const kind = KIND_BY_STATUS[status];
@@ -122,7 +149,10 @@ function kindOf(status: number, nature: CallNature): FailureKind {
   return status >= 400 ? 'rejected' : 'bad-answer';
 }
 
-/** The error for a call without a response. `sent`: the request may have reached the exchange. */
+/**
+ * The error for a call without a response. `sent`: the request may have reached
+ * the exchange.
+ */
 export function failedTransport(
   operation: string,
   reason: string,
@@ -130,28 +160,52 @@ export function failedTransport(
   nature: CallNature,
 ): ExchangeCallError {
   const kind = sent && nature.changes ? 'ambiguous' : 'unavailable';
-  const outcome = kind === 'ambiguous' ? '; it is unknown whether the call took effect' : '';
-  return new ExchangeCallError(kind, `${operation}: no answer (${reason})${outcome}`, {
-    retryable: mayRepeat(kind, nature),
-  });
+  const outcome =
+    kind === 'ambiguous' ? '; it is unknown whether the call took effect' : '';
+  return new ExchangeCallError(
+    kind,
+    `${operation}: no answer (${reason})${outcome}`,
+    {
+      retryable: mayRepeat(kind, nature),
+    },
+  );
 }
 
 /** Finds the code of an undici or system error in the chain of causes. */
 export function codeOf(error: unknown): string {
   const { code, cause } = error as { code?: unknown; cause?: unknown };
   if (typeof code === 'string') return code;
-  return cause === undefined || cause === null ? 'connection failed' : codeOf(cause);
+  return cause === undefined || cause === null
+    ? 'connection failed'
+    : codeOf(cause);
 }
 
-/** The error for a 2xx response that does not match the interface. Not retryable, because the call took effect. */
-export const badAnswer = (operation: string, problem: string, httpStatus: number): ExchangeCallError =>
-  new ExchangeCallError('bad-answer', `${operation}: ${httpStatus}, but ${problem}`, {
-    retryable: false,
-    httpStatus,
-  });
+/**
+ * The error for a 2xx response that does not match the interface. Not
+ * retryable, because the call took effect.
+ */
+export const badAnswer = (
+  operation: string,
+  problem: string,
+  httpStatus: number,
+): ExchangeCallError =>
+  new ExchangeCallError(
+    'bad-answer',
+    `${operation}: ${httpStatus}, but ${problem}`,
+    {
+      retryable: false,
+      httpStatus,
+    },
+  );
 
-/** The error for a 2xx response that is an HTML page, such as the login page of a proxy. */
-export const htmlAnswer = (operation: string, httpStatus: number): ExchangeCallError =>
+/**
+ * The error for a 2xx response that is an HTML page, such as the login page of
+ * a proxy.
+ */
+export const htmlAnswer = (
+  operation: string,
+  httpStatus: number,
+): ExchangeCallError =>
   badAnswer(
     operation,
     'the answer is an HTML page; a proxy or another service has answered: check EXCHANGE_BASE_URL',
@@ -161,28 +215,42 @@ export const htmlAnswer = (operation: string, httpStatus: number): ExchangeCallE
 const mayRepeat = (kind: FailureKind, nature: CallNature): boolean =>
   RETRIED.has(kind) || (kind === 'ambiguous' && nature.repeatable);
 
-/** Parses Retry-After to milliseconds, at most one hour, so that a server cannot hold up a workflow for days. */
-export const boundedRetryAfterMs = (value: string | undefined, nowMs: number): number | undefined =>
-  retryAfterMs(value, nowMs, RETRY_AFTER_MAX_MS);
+/**
+ * Parses Retry-After to milliseconds, at most one hour, so that a server cannot
+ * hold up a workflow for days.
+ */
+export const boundedRetryAfterMs = (
+  value: string | undefined,
+  nowMs: number,
+): number | undefined => retryAfterMs(value, nowMs, RETRY_AFTER_MAX_MS);
 
 /**
- * Formats an error body as ` NAME "Title" (path, path)`. The body may quote values that were sent, so only members that
- * are constants are used, and only if they have the expected form.
+ * Formats an error body as ` NAME "Title" (path, path)`. The body may quote
+ * values that were sent, so only members that are constants are used, and only
+ * if they have the expected form.
  */
 function describeBody(body: unknown): string {
   if (typeof body !== 'object' || body === null) return '';
   const { name, title, errors } = body as Record<string, unknown>;
   const parts = [
-    typeof name === 'string' && /^[A-Z][A-Z_]{1,59}$/.test(name) ? ` ${name}` : '',
-    typeof title === 'string' && /^[A-Za-z][A-Za-z ,-]{0,99}$/.test(title) ? ` "${title}"` : '',
+    typeof name === 'string' && /^[A-Z][A-Z_]{1,59}$/.test(name)
+      ? ` ${name}`
+      : '',
+    typeof title === 'string' && /^[A-Za-z][A-Za-z ,-]{0,99}$/.test(title)
+      ? ` "${title}"`
+      : '',
   ];
-  const paths = (Array.isArray(errors) ? errors : []).slice(0, 20).flatMap(pathOf);
+  const paths = (Array.isArray(errors) ? errors : [])
+    .slice(0, 20)
+    .flatMap(pathOf);
   return `${parts.join('')}${paths.length > 0 ? ` (${paths.join(', ')})` : ''}`;
 }
 
 function explanationOf(body: unknown): string | undefined {
   const detail = (body as { detail?: unknown } | null | undefined)?.detail;
-  return typeof detail === 'string' && detail.trim() !== '' ? detail.slice(0, EXPLANATION_MAX) : undefined;
+  return typeof detail === 'string' && detail.trim() !== ''
+    ? detail.slice(0, EXPLANATION_MAX)
+    : undefined;
 }
 
 const EXPLANATION_MAX = 2_000;
@@ -190,5 +258,7 @@ const EXPLANATION_MAX = 2_000;
 function pathOf(error: unknown): string[] {
   const path = (error as { path?: unknown } | null)?.path;
   const text = Array.isArray(path) ? path.join('.') : path;
-  return typeof text === 'string' && /^[A-Za-z][\w.[\]-]{0,99}$/.test(text) ? [text] : [];
+  return typeof text === 'string' && /^[A-Za-z][\w.[\]-]{0,99}$/.test(text)
+    ? [text]
+    : [];
 }

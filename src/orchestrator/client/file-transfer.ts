@@ -21,7 +21,10 @@ export interface FileTransferOptions {
   dispatcher?: Dispatcher;
   /** A transfer fails when no byte has moved for this long. */
   stallMs: number;
-  /** Whether a download may be an HTML page. Otherwise such a response is taken for the page of a proxy. */
+  /**
+   * Whether a download may be an HTML page. Otherwise such a response is taken
+   * for the page of a proxy.
+   */
   acceptsHtml?: boolean;
 }
 
@@ -40,13 +43,21 @@ export interface TransferProgress {
 }
 
 /**
- * `taken`: the exchange has the file, from this upload or from an earlier one whose response was lost. `gone`: the URL is
- * used or expired, and a new one is needed.
+ * `taken`: the exchange has the file, from this upload or from an earlier one
+ * whose response was lost. `gone`: the URL is used or expired, and a new one is
+ * needed.
  */
 export type UploadOutcome = 'taken' | 'gone';
 
-/** A second PUT of the same bytes has no effect (docs/interface.md, "Bulk CSV"), so uploads may be repeated. */
-const NATURE: CallNature = { changes: false, repeatable: true, conflictMeansRunning: false };
+/**
+ * A second PUT of the same bytes has no effect (docs/interface.md, "Bulk CSV"),
+ * so uploads may be repeated.
+ */
+const NATURE: CallNature = {
+  changes: false,
+  repeatable: true,
+  conflictMeansRunning: false,
+};
 /** S3 answers 403 for an expired URL; a rejected key is a 401. */
 const GONE = new Set([403, 404, 410]);
 
@@ -65,7 +76,10 @@ export function createFileTransfer({
 }: FileTransferOptions) {
   return { upload, download };
 
-  /** PUTs a file to an upload URL of the exchange (E5). Throws ExchangeCallError. */
+  /**
+   * PUTs a file to an upload URL of the exchange (E5). Throws
+   * ExchangeCallError.
+   */
   async function upload(
     url: string,
     file: OutgoingFile,
@@ -94,18 +108,27 @@ export function createFileTransfer({
       if (status === 409) return afterConflict(body, file);
       throw failedAnswer('uploadFile', receivedAnswer(answer, body), NATURE);
     } catch (error) {
-      // If reading our own file failed, report that, and not a failure of the exchange.
-      throw watch.contentError() ?? asCallError('uploadFile', error, progress.signal, watch);
+      // If reading our own file failed, report that, and not a failure of the
+      // exchange.
+      throw (
+        watch.contentError() ??
+        asCallError('uploadFile', error, progress.signal, watch)
+      );
     } finally {
       watch.end();
     }
   }
 
   /**
-   * Downloads from a signed link, in bounded memory. The link itself authorises the request, so no credential is sent.
-   * Throws ExchangeCallError, with `not-found` for an expired link. The stream may fail with ExchangeCallError too.
+   * Downloads from a signed link, in bounded memory. The link itself authorises
+   * the request, so no credential is sent. Throws ExchangeCallError, with
+   * `not-found` for an expired link. The stream may fail with ExchangeCallError
+   * too.
    */
-  async function download(url: string, progress: TransferProgress = {}): Promise<AsyncIterable<Uint8Array>> {
+  async function download(
+    url: string,
+    progress: TransferProgress = {},
+  ): Promise<AsyncIterable<Uint8Array>> {
     const watch = watchForStall(stallMs, progress);
     try {
       const answer = await send(asHttpUrl('downloadFile', url), {
@@ -116,17 +139,25 @@ export function createFileTransfer({
         bodyTimeout: stallMs,
       });
       const { statusCode: status } = answer;
-      if (status === 200 && !acceptsHtml && isHtml(answer.headers['content-type'])) {
+      if (
+        status === 200 &&
+        !acceptsHtml &&
+        isHtml(answer.headers['content-type'])
+      ) {
         await answer.body.dump();
         throw htmlAnswer('downloadFile', status);
       }
       if (status === 200) return guarded(answer.body, progress.signal, watch);
       const body = await readJson(answer.body, false);
       if (GONE.has(status) || status === 401)
-        throw new ExchangeCallError('not-found', `downloadFile: ${status}, the link is no longer valid`, {
-          retryable: true,
-          httpStatus: status,
-        });
+        throw new ExchangeCallError(
+          'not-found',
+          `downloadFile: ${status}, the link is no longer valid`,
+          {
+            retryable: true,
+            httpStatus: status,
+          },
+        );
       throw failedAnswer('downloadFile', receivedAnswer(answer, body), NATURE);
     } catch (error) {
       watch.end();
@@ -153,18 +184,27 @@ function afterConflict(body: unknown, file: OutgoingFile): UploadOutcome {
 
 type StallWatch = ReturnType<typeof watchForStall>;
 
-/** Aborts a stalled transfer: undici has no timeout for a request body that the server does not read. */
-function watchForStall(stallMs: number, { signal, onProgress }: TransferProgress) {
+/**
+ * Aborts a stalled transfer: undici has no timeout for a request body that the
+ * server does not read.
+ */
+function watchForStall(
+  stallMs: number,
+  { signal, onProgress }: TransferProgress,
+) {
   const stall = new AbortController();
   const timer = setTimeout(() => stall.abort(), stallMs);
   let movedBytes = 0;
   let contentError: unknown;
   return {
-    signal: signal === undefined ? stall.signal : anySignal([stall.signal, signal]),
+    signal:
+      signal === undefined ? stall.signal : anySignal([stall.signal, signal]),
     stalled: () => stall.signal.aborted,
     /** The error with which reading the content of `through` failed. */
     contentError: () => contentError,
-    async *through(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    async *through(
+      content: AsyncIterable<Uint8Array>,
+    ): AsyncGenerator<Uint8Array> {
       const pieces = content[Symbol.asyncIterator]();
       try {
         for (;;) {
@@ -209,11 +249,21 @@ function asCallError(
 ): unknown {
   if (error instanceof ExchangeCallError) return error;
   if (signal?.aborted) return signal.reason;
-  return failedTransport(operation, watch.stalled() ? 'stalled' : codeOf(error), true, NATURE);
+  return failedTransport(
+    operation,
+    watch.stalled() ? 'stalled' : codeOf(error),
+    true,
+    NATURE,
+  );
 }
 
 function asHttpUrl(operation: string, url: string): URL {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  if (parsed?.protocol === 'https:' || parsed?.protocol === 'http:') return parsed;
-  throw badAnswer(operation, 'the URL in the response is not a valid http(s) URL', 200);
+  if (parsed?.protocol === 'https:' || parsed?.protocol === 'http:')
+    return parsed;
+  throw badAnswer(
+    operation,
+    'the URL in the response is not a valid http(s) URL',
+    200,
+  );
 }

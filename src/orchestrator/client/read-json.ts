@@ -11,10 +11,14 @@ export class BodyTooLargeError extends Error {
 }
 
 /**
- * Parses the body as JSON. Returns undefined when it is not JSON, such as a proxy's error page. If the body is too large,
- * throws BodyTooLargeError when it is `needed`, and returns undefined otherwise. Throws errors of the stream.
+ * Parses the body as JSON. Returns undefined when it is not JSON, such as a
+ * proxy's error page. If the body is too large, throws BodyTooLargeError when
+ * it is `needed`, and returns undefined otherwise. Throws errors of the stream.
  */
-export async function readJson(body: Dispatcher.ResponseData['body'], needed: boolean): Promise<unknown> {
+export async function readJson(
+  body: Dispatcher.ResponseData['body'],
+  needed: boolean,
+): Promise<unknown> {
   const chunks: Buffer[] = [];
   let sizeBytes = 0;
   for await (const chunk of body as AsyncIterable<Buffer>) {

@@ -1,33 +1,58 @@
-import { MONITORING_METADATA, type MonitoringFrequency } from '../../contract/cohort-monitoring.ts';
+import {
+  MONITORING_METADATA,
+  type MonitoringFrequency,
+} from '../../contract/cohort-monitoring.ts';
 import type { EndpointName } from '../../contract/endpoints.ts';
 import { opaqueId } from '../../temporal/client.ts';
 import type { AnswerOf } from '../client/answers.ts';
-import type { CallOptions, ExchangeClient, RequestOf } from '../client/exchange-client.ts';
+import type {
+  CallOptions,
+  ExchangeClient,
+  RequestOf,
+} from '../client/exchange-client.ts';
 import { ExchangeCallError } from '../client/failures.ts';
 import type { ServerPace } from '../client/server-pace.ts';
 import type { MonitoredPage, PageInput } from './monitored-page.ts';
 
-/** The outcome for one patient. `refused`: for a reason other than a rate limit, and than a consent or opt-out of the patient. */
-export type Outcome = 'started' | keyof MonitoredPage['skipped'] | 'refused' | 'failed';
+/**
+ * The outcome for one patient. `refused`: for a reason other than a rate limit,
+ * and than a consent or opt-out of the patient.
+ */
+export type Outcome =
+  | 'started'
+  | keyof MonitoredPage['skipped']
+  | 'refused'
+  | 'failed';
 
 /** How many of a patient's newest queries are read. */
 const LISTED_MAX = 20;
 /**
- * How many idempotency keys are tried for one patient. An exchange repeats a refusal under the same key, and some keys may
- * have been used for another cohort.
+ * How many idempotency keys are tried for one patient. An exchange repeats a
+ * refusal under the same key, and some keys may have been used for another
+ * cohort.
  */
 const KEYS_MAX = 20;
 /** The wait for another run that is starting a query for the same patient. */
 const SOON_MS = 1_000;
-/** Statuses of a service that cannot list queries, or not with these filters. */
+/**
+ * Statuses of a service that cannot list queries, or not with these filters.
+ */
 const CANNOT_LIST: ReadonlySet<number> = new Set([400, 404, 405, 501]);
 
-/** What the list of queries shows for a patient: queried in this period, or the id of the newest query. */
-type Seen = { outcome: 'started' | 'alreadyAsked' } | { outcome?: undefined; newest: string };
+/**
+ * What the list of queries shows for a patient: queried in this period, or the
+ * id of the newest query.
+ */
+type Seen =
+  | { outcome: 'started' | 'alreadyAsked' }
+  | { outcome?: undefined; newest: string };
 
 const NONE: Seen = { newest: '' };
 
-/** Starts a query for one patient, unless the source was already queried in this period. */
+/**
+ * Starts a query for one patient, unless the source was already queried in this
+ * period.
+ */
 export class QueryStarter {
   readonly #period: Period;
 
@@ -41,9 +66,11 @@ export class QueryStarter {
   }
 
   /**
-   * Throws RateLimited, and ExchangeCallError for failures after which the whole page should be retried.
+   * Throws RateLimited, and ExchangeCallError for failures after which the
+   * whole page should be retried.
    *
-   * @param refusalsBefore how often this patient's query was rate-limited before; as many idempotency keys are used up
+   * @param refusalsBefore how often this patient's query was rate-limited
+   *   before; as many idempotency keys are used up
    */
   async startOnce(patientId: string, refusalsBefore: number): Promise<Outcome> {
     const seen = await this.#readQueries(patientId);
@@ -52,18 +79,23 @@ export class QueryStarter {
     for (let key = refusalsBefore; key < refusalsBefore + KEYS_MAX; key += 1) {
       const outcome = await this.#start(patientId, newest, key);
       if (outcome === 'key-taken') {
-        // A run for another cohort has used this key first; its call was either started or refused.
+        // A run for another cohort has used this key first; its call was either
+        // started or refused.
         const now = await this.#readQueries(patientId);
         if (now.outcome !== undefined) return now.outcome;
         newest = now.newest;
       } else if (typeof outcome !== 'object') return outcome;
-      else if (!outcome.isReplay) throw this.#rateLimited(outcome.waitMs, key + 1);
+      else if (!outcome.isReplay)
+        throw this.#rateLimited(outcome.waitMs, key + 1);
     }
     throw this.#rateLimited(SOON_MS, refusalsBefore + KEYS_MAX);
   }
 
   #rateLimited(waitMs: number, refusals: number): RateLimited {
-    this.calls.page.next = { ...(this.calls.page.next ?? this.input.place), refusals };
+    this.calls.page.next = {
+      ...(this.calls.page.next ?? this.input.place),
+      refusals,
+    };
     return new RateLimited(waitMs);
   }
 
@@ -75,12 +107,18 @@ export class QueryStarter {
         query: { patientId, source: kind, count: LISTED_MAX },
       });
       // A service that ignores the filter would return other patients' queries.
-      const own = answer.queries.filter((query) => (query.patientId ?? patientId) === patientId);
+      const own = answer.queries.filter(
+        (query) => (query.patientId ?? patientId) === patientId,
+      );
       const queriedBy = this.#period.queriedBy(own);
       if (queriedBy === 'none') return { newest: own[0]?.requestId ?? '' };
       return { outcome: queriedBy === 'own' ? 'started' : 'alreadyAsked' };
     } catch (error) {
-      if (!(error instanceof ExchangeCallError) || !CANNOT_LIST.has(error.httpStatus ?? 0)) throw error;
+      if (
+        !(error instanceof ExchangeCallError) ||
+        !CANNOT_LIST.has(error.httpStatus ?? 0)
+      )
+        throw error;
       this.calls.page.canList = false;
       return NONE;
     }
@@ -106,11 +144,15 @@ export class QueryStarter {
             },
           },
         },
-        { background: true, idempotencyKey: this.#idempotencyKey(patientId, newest, key) },
+        {
+          background: true,
+          idempotencyKey: this.#idempotencyKey(patientId, newest, key),
+        },
       );
       if (answer.sources.some(({ type }) => type === kind)) return 'started';
       const error = answer.errors.find(({ source }) => source === kind);
-      if (error?.httpStatus === 429) return { waitMs: waitOf(pace), isReplay: pace.isReplay === true };
+      if (error?.httpStatus === 429)
+        return { waitMs: waitOf(pace), isReplay: pace.isReplay === true };
       if (error?.httpStatus !== 400) return 'failed';
       return error.isOfPatient === true ? 'optedOut' : 'refused';
     } catch (error) {
@@ -118,17 +160,24 @@ export class QueryStarter {
     }
   }
 
-  async #outcomeOf(error: unknown, patientId: string, key: number): Promise<Outcome | 'key-taken'> {
+  async #outcomeOf(
+    error: unknown,
+    patientId: string,
+    key: number,
+  ): Promise<Outcome | 'key-taken'> {
     if (!(error instanceof ExchangeCallError)) throw error;
-    // Another run is starting a query for this patient right now; wait for its outcome.
-    if (error.kind === 'conflict' && error.retryable) throw this.#rateLimited(SOON_MS, key);
+    // Another run is starting a query for this patient right now; wait for its
+    // outcome.
+    if (error.kind === 'conflict' && error.retryable)
+      throw this.#rateLimited(SOON_MS, key);
     if (error.httpStatus === 422) return 'key-taken';
     if (error.retryable || error.kind === 'unauthorized') throw error;
     switch (error.kind) {
       case 'not-found':
         return 'gone';
       case 'ambiguous':
-        // No response, and no idempotency key: do not send the call again; the list shows whether it took effect.
+        // No response, and no idempotency key: do not send the call again; the
+        // list shows whether it took effect.
         return (await this.#readQueries(patientId)).outcome ?? 'failed';
       default:
         return error.kind === 'rejected' ? 'refused' : 'failed';
@@ -136,28 +185,39 @@ export class QueryStarter {
   }
 
   /**
-   * Includes the newest query seen. So if two runs find nothing at the same time, whatever their cohorts and times, both
-   * use the same key and only one of them starts the query. If the exchange cannot list queries, each cohort has its own
-   * keys.
+   * Includes the newest query seen. So if two runs find nothing at the same
+   * time, whatever their cohorts and times, both use the same key and only one
+   * of them starts the query. If the exchange cannot list queries, each cohort
+   * has its own keys.
    */
   #idempotencyKey(patientId: string, newest: string, key: number): string {
     const { kind, cohortId, dueAt } = this.input;
     const scope = this.calls.page.canList ? newest : `${cohortId} ${dueAt}`;
-    return opaqueId(this.hmacKey, 'monitoring-query', [kind, scope, patientId, key].join(' '));
+    return opaqueId(
+      this.hmacKey,
+      'monitoring-query',
+      [kind, scope, patientId, key].join(' '),
+    );
   }
 }
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** The shortest distance between two nominal times of a schedule; the shortest month has 28 days. */
+/**
+ * The shortest distance between two nominal times of a schedule; the shortest
+ * month has 28 days.
+ */
 const PERIOD_MS: Readonly<Record<MonitoringFrequency, number>> = {
   weekly: 7 * DAY_MS,
   biweekly: 14 * DAY_MS,
   monthly: 28 * DAY_MS,
 };
 
-/** Nominal times follow local time, which shifts by an hour between summer and winter. */
+/**
+ * Nominal times follow local time, which shifts by an hour between summer and
+ * winter.
+ */
 const CLOCK_CHANGE_MS = 2 * HOUR_MS;
 
 /** The members of a listed query that show when it was due or started. */
@@ -176,12 +236,15 @@ interface RunIdentity {
 }
 
 /**
- * Decides whether a patient was already queried in the period that ends with a run.
+ * Decides whether a patient was already queried in the period that ends with a
+ * run.
  *
- * A monitoring query counts from the nominal time of its run, however late it was started. So jitter, pacing, pauses and
- * outages never make a run skip a patient whom its schedule queried a whole period ago, and a patient in two cohorts is
- * queried once. Any other query counts from its start, and the period is shortened by a seventh for it: at an exchange that
- * lists no metadata, our own late queries look like this too (docs/decisions/0020).
+ * A monitoring query counts from the nominal time of its run, however late it
+ * was started. So jitter, pacing, pauses and outages never make a run skip a
+ * patient whom its schedule queried a whole period ago, and a patient in two
+ * cohorts is queried once. Any other query counts from its start, and the
+ * period is shortened by a seventh for it: at an exchange that lists no
+ * metadata, our own late queries look like this too (docs/decisions/0020).
  */
 export class Period {
   readonly #dueMs: number;
@@ -192,7 +255,10 @@ export class Period {
     this.#lengthMs = PERIOD_MS[run.frequency];
   }
 
-  /** `own`: this run itself started the query, before its worker was interrupted. */
+  /**
+   * `own`: this run itself started the query, before its worker was
+   * interrupted.
+   */
   queriedBy(queries: readonly ListedQuery[]): 'own' | 'other' | 'none' {
     if (queries.some((query) => this.#isOwn(query))) return 'own';
     return queries.some((query) => this.#counts(query)) ? 'other' : 'none';
@@ -209,7 +275,8 @@ export class Period {
 
   #counts({ metadata, startedAt }: ListedQuery): boolean {
     const dueMs = dueOf(metadata?.[MONITORING_METADATA.due]);
-    if (dueMs !== undefined) return dueMs > this.#dueMs - this.#lengthMs + CLOCK_CHANGE_MS;
+    if (dueMs !== undefined)
+      return dueMs > this.#dueMs - this.#lengthMs + CLOCK_CHANGE_MS;
     return Date.parse(startedAt) > this.#dueMs - (this.#lengthMs * 6) / 7;
   }
 }
@@ -219,9 +286,15 @@ function dueOf(value: unknown): number | undefined {
   return Number.isNaN(ms) ? undefined : ms;
 }
 
-/** The share of the request limit that monitoring leaves to other calls; when less remains, it waits for the reset. */
+/**
+ * The share of the request limit that monitoring leaves to other calls; when
+ * less remains, it waits for the reset.
+ */
 const RESERVED_SHARE = 0.2;
-/** The limit assumed for a service that reports the remaining requests but not the limit. */
+/**
+ * The limit assumed for a service that reports the remaining requests but not
+ * the limit.
+ */
 const REQUEST_LIMIT_ASSUMED = 250;
 /** The wait after a 429 without Retry-After. */
 const DEFAULT_WAIT_MS = 30_000;
@@ -234,7 +307,10 @@ export class RateLimited extends Error {
   }
 }
 
-/** Makes and counts the calls of one page. Stops before monitoring uses up the requests of the account's other calls. */
+/**
+ * Makes and counts the calls of one page. Stops before monitoring uses up the
+ * requests of the account's other calls.
+ */
 export class Calls {
   #pace: ServerPace = {};
 
@@ -254,7 +330,8 @@ export class Calls {
     try {
       const { answer, pace } = await this.client.call(name, request, options);
       this.#pace = pace;
-      if (pace.requests?.limit !== undefined) this.page.requestLimit = pace.requests.limit;
+      if (pace.requests?.limit !== undefined)
+        this.page.requestLimit = pace.requests.limit;
       return { answer, pace };
     } catch (error) {
       if (error instanceof ExchangeCallError && error.kind === 'rate-limited')
@@ -267,9 +344,11 @@ export class Calls {
     const { requests } = this.#pace;
     if (requests === undefined) return;
     const reserve = (requests.limit ?? REQUEST_LIMIT_ASSUMED) * RESERVED_SHARE;
-    if (requests.remaining < reserve) throw new RateLimited(Math.max(1_000, requests.resetMs));
+    if (requests.remaining < reserve)
+      throw new RateLimited(Math.max(1_000, requests.resetMs));
   }
 }
 
 /** How long to wait for a source whose rate limit is reached. */
-const waitOf = (pace: ServerPace): number => pace.retryAfterMs ?? DEFAULT_WAIT_MS;
+const waitOf = (pace: ServerPace): number =>
+  pace.retryAfterMs ?? DEFAULT_WAIT_MS;

@@ -1,6 +1,12 @@
-import type { CohortMonitoringInput, CohortMonitoringStatus } from '../../contract/cohort-monitoring.ts';
+import type {
+  CohortMonitoringInput,
+  CohortMonitoringStatus,
+} from '../../contract/cohort-monitoring.ts';
 
-/** A run's position in the cohort: a page of E9, and the patients of it that are done. */
+/**
+ * A run's position in the cohort: a page of E9, and the patients of it that are
+ * done.
+ */
 export interface Place {
   /** Cursor of the page; undefined for the first one. */
   fromItem?: string;
@@ -13,7 +19,10 @@ export interface Place {
 export const BEGINNING: Place = { handled: [], refusals: 0 };
 
 export interface PageInput
-  extends Pick<CohortMonitoringInput, 'exchange' | 'cohortId' | 'kind' | 'frequency'> {
+  extends Pick<
+    CohortMonitoringInput,
+    'exchange' | 'cohortId' | 'kind' | 'frequency'
+  > {
   /** Nominal time of the run, ISO 8601. */
   dueAt: string;
   place: Place;
@@ -22,22 +31,36 @@ export interface PageInput
   canList: boolean;
 }
 
-export type Counts = Pick<CohortMonitoringStatus, 'started' | 'skipped' | 'failed'>;
+export type Counts = Pick<
+  CohortMonitoringStatus,
+  'started' | 'skipped' | 'failed'
+>;
 
-/** The outcome of a page, or of a part of it. Kept small, because it stays in the workflow's history. */
+/**
+ * The outcome of a page, or of a part of it. Kept small, because it stays in
+ * the workflow's history.
+ */
 export interface MonitoredPage extends Counts {
   /** Undefined when this was the last patient of the cohort. */
   next?: Place;
-  /** The exchange's rate limit is reached: continue from `next` after this wait. */
+  /**
+   * The exchange's rate limit is reached: continue from `next` after this wait.
+   */
   waitMs?: number;
   canList: boolean;
   /** Number of HTTP requests made. */
   requests: number;
-  /** Requests per minute that the exchange allows this account, according to its headers. */
+  /**
+   * Requests per minute that the exchange allows this account, according to its
+   * headers.
+   */
   requestLimit?: number;
   /** Number of patients in the cohort, according to E9. */
   patients?: number;
-  /** The exchange refused several queries in a row, for a reason other than a rate limit. */
+  /**
+   * The exchange refused several queries in a row, for a reason other than a
+   * rate limit.
+   */
   refused?: boolean;
 }
 

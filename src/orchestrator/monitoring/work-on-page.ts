@@ -1,24 +1,37 @@
 import type { ExchangeClient } from '../client/exchange-client.ts';
 import { ExchangeCallError } from '../client/failures.ts';
 import { Calls, type Outcome, QueryStarter, RateLimited } from './ask.ts';
-import { BEGINNING, type MonitoredPage, nothingYet, type PageInput } from './monitored-page.ts';
+import {
+  BEGINNING,
+  type MonitoredPage,
+  nothingYet,
+  type PageInput,
+} from './monitored-page.ts';
 
-/** After this many refusals in a row, the page ends and the workflow decides whether to continue. */
+/**
+ * After this many refusals in a row, the page ends and the workflow decides
+ * whether to continue.
+ */
 const REFUSALS_IN_A_ROW_MAX = 5;
 
 export interface PageDeps {
   client: ExchangeClient;
   /** ID_HMAC_KEY */
   hmacKey: string;
-  /** Called after each patient. To continue after an interruption, pass the last value as `resume`. */
+  /**
+   * Called after each patient. To continue after an interruption, pass the last
+   * value as `resume`.
+   */
   note(page: MonitoredPage): void;
   /** Returns true when work on the page should stop. */
   isStopped(): boolean;
 }
 
 /**
- * Starts queries for the patients of one page of a cohort, one after the other. Ends early when the rate limit is reached
- * or `isStopped` returns true; `next` of the result then points to the remaining patients. Throws ExchangeCallError.
+ * Starts queries for the patients of one page of a cohort, one after the other.
+ * Ends early when the rate limit is reached or `isStopped` returns true; `next`
+ * of the result then points to the remaining patients. Throws
+ * ExchangeCallError.
  */
 export async function workOnPage(
   deps: PageDeps,
@@ -35,7 +48,8 @@ export async function workOnPage(
       const place = page.next ?? BEGINNING;
       if (place.handled.includes(id)) continue;
       if (deps.isStopped()) return page;
-      if (input.kind === 'hie' && status?.hieOptOut === true) page.skipped.optedOut += 1;
+      if (input.kind === 'hie' && status?.hieOptOut === true)
+        page.skipped.optedOut += 1;
       else {
         const outcome = await starter.startOnce(id, place.refusals);
         count(page, outcome);
@@ -43,9 +57,11 @@ export async function workOnPage(
       }
       page.next = { ...place, handled: [...place.handled, id], refusals: 0 };
       deps.note(page);
-      if (refusedInARow === REFUSALS_IN_A_ROW_MAX) return { ...page, refused: true };
+      if (refusedInARow === REFUSALS_IN_A_ROW_MAX)
+        return { ...page, refused: true };
     }
-    page.next = nextItem === undefined ? undefined : { ...BEGINNING, fromItem: nextItem };
+    page.next =
+      nextItem === undefined ? undefined : { ...BEGINNING, fromItem: nextItem };
     return page;
   } catch (error) {
     if (!(error instanceof RateLimited)) throw error;
@@ -53,27 +69,42 @@ export async function workOnPage(
   }
 }
 
-async function readPage(calls: Calls, { cohortId, place, pageSize }: PageInput) {
+async function readPage(
+  calls: Calls,
+  { cohortId, place, pageSize }: PageInput,
+) {
   const { answer } = await calls.call('listCohortPatients', {
     params: { id: cohortId },
     query: { count: pageSize, fromItem: place.fromItem },
   });
   calls.page.patients = answer.meta.itemsInTotal ?? undefined;
   const { nextPage } = answer.meta;
-  if (nextPage === undefined || nextPage === null) return { patients: answer.patients };
+  if (nextPage === undefined || nextPage === null)
+    return { patients: answer.patients };
   const nextItem = cursorOf(nextPage);
   if (nextItem === undefined || nextItem === place.fromItem) {
-    throw new ExchangeCallError('bad-answer', 'listCohortPatients: meta.nextPage has no new fromItem', {
-      retryable: false,
-    });
+    throw new ExchangeCallError(
+      'bad-answer',
+      'listCohortPatients: meta.nextPage has no new fromItem',
+      {
+        retryable: false,
+      },
+    );
   }
   return { patients: answer.patients, nextItem };
 }
 
-/** Reads only the cursor from `meta.nextPage`; the address to call comes from our own configuration. */
+/**
+ * Reads only the cursor from `meta.nextPage`; the address to call comes from
+ * our own configuration.
+ */
 function cursorOf(nextPage: string): string | undefined {
   try {
-    return new URL(nextPage, 'https://relative.invalid').searchParams.get('fromItem') ?? undefined;
+    return (
+      new URL(nextPage, 'https://relative.invalid').searchParams.get(
+        'fromItem',
+      ) ?? undefined
+    );
   } catch {
     return undefined;
   }

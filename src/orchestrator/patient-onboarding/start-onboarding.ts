@@ -1,4 +1,8 @@
-import { type Client, WorkflowExecutionAlreadyStartedError, type WorkflowHandle } from '@temporalio/client';
+import {
+  type Client,
+  WorkflowExecutionAlreadyStartedError,
+  type WorkflowHandle,
+} from '@temporalio/client';
 import {
   DEFAULT_ONBOARDING_TIMING,
   type ExchangeAccess,
@@ -23,7 +27,10 @@ export interface StartOnboardingOptions {
   exchange: ExchangeAccess;
   /** ID_HMAC_KEY */
   idHmacKey: string;
-  /** Set for a request from intake: signals the onboarding, also when it is already running. */
+  /**
+   * Set for a request from intake: signals the onboarding, also when it is
+   * already running.
+   */
   intakeMessageId?: string;
 }
 
@@ -35,16 +42,23 @@ export interface StartedOnboarding {
   handle: OnboardingHandle;
   workflowId: string;
   orchestrationId: string;
-  /** False when this job was started before; `handle` then refers to that onboarding, running or ended. */
+  /**
+   * False when this job was started before; `handle` then refers to that
+   * onboarding, running or ended.
+   */
   isNew: boolean;
-  /** This job was started before for another facility or patient, or other data of one; nothing came of this start. */
+  /**
+   * This job was started before for another facility or patient, or other data
+   * of one; nothing came of this start.
+   */
   isOther: boolean;
 }
 
 /**
- * Starts the onboarding of one job, once: the same job id of the same account leads to the same workflow, as long as
- * Temporal keeps it. The workflow id is derived by HMAC, because a job id may contain a record number. Throws when Temporal
- * cannot be reached.
+ * Starts the onboarding of one job, once: the same job id of the same account
+ * leads to the same workflow, as long as Temporal keeps it. The workflow id is
+ * derived by HMAC, because a job id may contain a record number. Throws when
+ * Temporal cannot be reached.
  */
 export async function startOnboarding(
   client: Client,
@@ -53,13 +67,26 @@ export async function startOnboarding(
 ): Promise<StartedOnboarding> {
   const orchestrationId = orchestrationIdOf(request.jobId, exchange, idHmacKey);
   const workflowId = patientOnboardingWorkflowId(orchestrationId);
-  // Lets us compare two starts of a job without a worker; encrypted like every payload.
-  const memo = { patient: opaqueId(idHmacKey, 'onboarded', inOrder([request.patient, request.facilityId])) };
-  const options = { ...startOptions(request, { exchange, orchestrationId }), memo };
+  // Lets us compare two starts of a job without a worker; encrypted like every
+  // payload.
+  const memo = {
+    patient: opaqueId(
+      idHmacKey,
+      'onboarded',
+      inOrder([request.patient, request.facilityId]),
+    ),
+  };
+  const options = {
+    ...startOptions(request, { exchange, orchestrationId }),
+    memo,
+  };
   const handle = client.workflow.getHandle(workflowId) as OnboardingHandle;
   const start = () =>
     intakeMessageId === undefined
-      ? client.workflow.start(WORKFLOW_TYPES.patientOnboarding, { ...options, workflowId })
+      ? client.workflow.start(WORKFLOW_TYPES.patientOnboarding, {
+          ...options,
+          workflowId,
+        })
       : client.workflow.signalWithStart(WORKFLOW_TYPES.patientOnboarding, {
           ...options,
           workflowId,
@@ -73,9 +100,16 @@ export async function startOnboarding(
       throw error;
     },
   );
-  // A signal does not tell whether it started the workflow. What 0.1.0 started has no memo.
+  // A signal does not tell whether it started the workflow. What 0.1.0 started
+  // has no memo.
   const { patient = memo.patient } = (await handle.describe()).memo ?? {};
-  return { handle, workflowId, orchestrationId, isNew, isOther: patient !== memo.patient };
+  return {
+    handle,
+    workflowId,
+    orchestrationId,
+    isNew,
+    isOther: patient !== memo.patient,
+  };
 }
 
 /** JSON in an order of its own: a sender may order the members anew. */
@@ -85,12 +119,19 @@ function inOrder(job: object): string {
   return JSON.stringify(job, [...names].sort());
 }
 
-export const orchestrationIdOf = (jobId: string, exchange: ExchangeAccess, idHmacKey: string): string =>
+export const orchestrationIdOf = (
+  jobId: string,
+  exchange: ExchangeAccess,
+  idHmacKey: string,
+): string =>
   opaqueId(idHmacKey, 'onboarding-job', `${exchange.credentialRef} ${jobId}`);
 
 function startOptions(
   { jobId: _, ...request }: OnboardingRequest,
-  { exchange, orchestrationId }: { exchange: ExchangeAccess; orchestrationId: string },
+  {
+    exchange,
+    orchestrationId,
+  }: { exchange: ExchangeAccess; orchestrationId: string },
 ) {
   const { facilityId, cohortIds, timing } = request;
   const sources = sourcesOf(request);
@@ -116,13 +157,19 @@ function startOptions(
       `Facility ${asCode(facilityId)}; cohorts: ${cohortIds?.map(asCode).join(', ') || 'none'}.`,
     ].join('\n'),
     typedSearchAttributes: [
-      ...(accountId === undefined ? [] : [{ key: searchAttribute.accountId, value: accountId }]),
+      ...(accountId === undefined
+        ? []
+        : [{ key: searchAttribute.accountId, value: accountId }]),
       { key: searchAttribute.sources, value: types },
     ],
   };
 }
 
-const sourceNames = (sources: PatientOnboardingInput['sources']): SourceType[] =>
+const sourceNames = (
+  sources: PatientOnboardingInput['sources'],
+): SourceType[] =>
   SOURCE_TYPES.filter((type) =>
-    Array.isArray(sources) ? sources.includes(type) : sources[type]?.enabled === true,
+    Array.isArray(sources)
+      ? sources.includes(type)
+      : sources[type]?.enabled === true,
   );

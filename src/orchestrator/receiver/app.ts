@@ -1,20 +1,35 @@
 import { hash } from 'node:crypto';
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from 'fastify';
+import {
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  fastify,
+} from 'fastify';
 import { z } from 'zod';
 import { prepareDraining, SERVES_WHILE_CLOSING } from '../../lib/draining.ts';
 import { sendNotice } from '../../lib/pages/notice-page.ts';
 import { traceRequests } from '../../lib/tracing/trace-requests.ts';
-import { jobIdSchema, readOnboardingRequest } from '../patient-onboarding/onboarding-request.ts';
+import {
+  jobIdSchema,
+  readOnboardingRequest,
+} from '../patient-onboarding/onboarding-request.ts';
 import { isSigned } from './signatures.ts';
 import { parseJson } from './webhook-message.ts';
-import { type ReceiverDeps, rawBodyOf, registerWebhooks, sendProblem } from './webhooks-route.ts';
+import {
+  type ReceiverDeps,
+  rawBodyOf,
+  registerWebhooks,
+  sendProblem,
+} from './webhooks-route.ts';
 
 const BODY_SIZE_MAX_BYTES = 1024 * 1024;
 const REQUEST_TIMEOUT_MS = 15_000;
 
 /**
- * Receives `POST /webhooks` from the exchange, `POST /intake` and `/intake/confirmation` from an EHR or form, and
- * `GET /return/…` from browsers; also serves `GET /health` and `/ready`. Bodies stay raw, because signatures cover bytes.
+ * Receives `POST /webhooks` from the exchange, `POST /intake` and
+ * `/intake/confirmation` from an EHR or form, and `GET /return/…` from
+ * browsers; also serves `GET /health` and `/ready`. Bodies stay raw, because
+ * signatures cover bytes.
  */
 export function createReceiver(deps: ReceiverDeps): FastifyInstance {
   const app = fastify({
@@ -25,7 +40,9 @@ export function createReceiver(deps: ReceiverDeps): FastifyInstance {
   traceRequests(app);
   prepareDraining(app);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
 
   registerWebhooks(app, deps);
   registerIntake(app, deps);
@@ -34,7 +51,12 @@ export function createReceiver(deps: ReceiverDeps): FastifyInstance {
   app.get('/health', async () => ({ status: 'ok' }));
   app.get('/ready', async (_request, reply) => {
     if (await deps.onboardings.isReachable()) return { status: 'ready' };
-    return sendProblem(reply, 503, 'Service unavailable', 'Temporal cannot be reached');
+    return sendProblem(
+      reply,
+      503,
+      'Service unavailable',
+      'Temporal cannot be reached',
+    );
   });
 
   app.setNotFoundHandler((_request, reply) =>
@@ -54,9 +76,19 @@ export function createReceiver(deps: ReceiverDeps): FastifyInstance {
         `The body may have at most ${BODY_SIZE_MAX_BYTES} bytes`,
       );
     if (error.statusCode !== undefined && error.statusCode < 500)
-      return sendProblem(reply, 400, 'Bad request', 'The request is not valid HTTP');
+      return sendProblem(
+        reply,
+        400,
+        'Bad request',
+        'The request is not valid HTTP',
+      );
     deps.logger.error({ err: error }, 'receiver failed');
-    return sendProblem(reply, 500, 'Internal server error', 'The request failed on our side; send it again');
+    return sendProblem(
+      reply,
+      500,
+      'Internal server error',
+      'The request failed on our side; send it again',
+    );
   });
   return app;
 }
@@ -66,17 +98,29 @@ const confirmationSchema = z.object({
   aal2SessionId: z.string().min(1).max(500),
 });
 
-/** An intake route: 401 without a valid signature, 503 when `handle` fails because Temporal is down. */
+/**
+ * An intake route: 401 without a valid signature, 503 when `handle` fails
+ * because Temporal is down.
+ */
 function registerSigned(
   app: FastifyInstance,
   { intakeKeys, logger }: ReceiverDeps,
   path: string,
-  handle: (request: FastifyRequest, reply: FastifyReply, rawBody: Buffer) => Promise<unknown>,
+  handle: (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    rawBody: Buffer,
+  ) => Promise<unknown>,
 ): void {
   app.post(path, async (request, reply) => {
     const rawBody = rawBodyOf(request.body);
     if (!isSigned(rawBody, request.headers, intakeKeys))
-      return sendProblem(reply, 401, 'Unauthorized', 'The signature is missing, invalid or too old');
+      return sendProblem(
+        reply,
+        401,
+        'Unauthorized',
+        'The signature is missing, invalid or too old',
+      );
     try {
       return await handle(request, reply, rawBody);
     } catch (error) {
@@ -92,37 +136,68 @@ function registerSigned(
 }
 
 /**
- * `POST /intake/confirmation` `{jobId, aal2SessionId}`, signed with INTAKE_KEY: reports that the person of that job's
- * onboarding has authenticated with two factors and returned to the redirect address with this session. Responds 202; 400
- * for an invalid body; 401 without a valid signature; 404 when no such onboarding is running; 503 when Temporal is down.
+ * `POST /intake/confirmation` `{jobId, aal2SessionId}`, signed with INTAKE_KEY:
+ * reports that the person of that job's onboarding has authenticated with two
+ * factors and returned to the redirect address with this session. Responds 202;
+ * 400 for an invalid body; 401 without a valid signature; 404 when no such
+ * onboarding is running; 503 when Temporal is down.
  */
 function registerConfirmation(app: FastifyInstance, deps: ReceiverDeps): void {
-  registerSigned(app, deps, '/intake/confirmation', async (_, reply, rawBody) => {
-    const confirmation = confirmationSchema.safeParse(parseJson(rawBody));
-    if (!confirmation.success)
-      return sendProblem(reply, 400, 'Missing or invalid parameters', 'jobId and aal2SessionId are required');
-    const { jobId, aal2SessionId } = confirmation.data;
-    if (await deps.onboardings.signalConfirmed(jobId, { aal2SessionId }))
-      return reply.code(202).send({ message: 'taken' });
-    return sendProblem(reply, 404, 'Not found', 'No onboarding for this job is running');
-  });
+  registerSigned(
+    app,
+    deps,
+    '/intake/confirmation',
+    async (_, reply, rawBody) => {
+      const confirmation = confirmationSchema.safeParse(parseJson(rawBody));
+      if (!confirmation.success)
+        return sendProblem(
+          reply,
+          400,
+          'Missing or invalid parameters',
+          'jobId and aal2SessionId are required',
+        );
+      const { jobId, aal2SessionId } = confirmation.data;
+      if (await deps.onboardings.signalConfirmed(jobId, { aal2SessionId }))
+        return reply.code(202).send({ message: 'taken' });
+      return sendProblem(
+        reply,
+        404,
+        'Not found',
+        'No onboarding for this job is running',
+      );
+    },
+  );
 }
 
 /**
- * `POST /intake` `{jobId, facilityId, patient, cohortIds?, sources?, ias?, metadata?}`, signed with INTAKE_KEY: starts the
- * onboarding of that job, once. Responds 202 `{workflowId}`; 400 with the list of problems; 401 without a valid signature;
- * 422 when the job was started with another patient; 503 when Temporal is down.
+ * `POST /intake` `{jobId, facilityId, patient, cohortIds?, sources?, ias?,
+ * metadata?}`, signed with INTAKE_KEY: starts the onboarding of that job, once.
+ * Responds 202 `{workflowId}`; 400 with the list of problems; 401 without a
+ * valid signature; 422 when the job was started with another patient; 503 when
+ * Temporal is down.
  */
 function registerIntake(app: FastifyInstance, deps: ReceiverDeps): void {
   registerSigned(app, deps, '/intake', async (request, reply, rawBody) => {
     const body = parseJson(rawBody);
     const read = body === undefined ? NOT_JSON : readOnboardingRequest(body);
     if (!read.ok) {
-      const texts = read.problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`));
-      return sendProblem(reply, 400, 'Missing or invalid parameters', texts.join(', '), read.problems);
+      const texts = read.problems.map(({ path, message }) =>
+        path === '' ? message : `${path}: ${message}`,
+      );
+      return sendProblem(
+        reply,
+        400,
+        'Missing or invalid parameters',
+        texts.join(', '),
+        read.problems,
+      );
     }
-    const workflowId = await deps.onboardings.start(read.request, messageIdOf(request, rawBody));
-    if (workflowId === undefined) return sendProblem(reply, 422, 'Unprocessable content', OTHER_PATIENT);
+    const workflowId = await deps.onboardings.start(
+      read.request,
+      messageIdOf(request, rawBody),
+    );
+    if (workflowId === undefined)
+      return sendProblem(reply, 422, 'Unprocessable content', OTHER_PATIENT);
     deps.logger.info({ workflowId }, 'intake taken');
     return reply.code(202).send({ workflowId });
   });
@@ -136,23 +211,39 @@ const NOT_JSON = {
   problems: [{ path: '', message: 'The body is not valid JSON' }],
 };
 
-/** The sender's id of this message, or else its content. Hashed, because senders may use record numbers as ids. */
+/**
+ * The sender's id of this message, or else its content. Hashed, because senders
+ * may use record numbers as ids.
+ */
 const messageIdOf = (request: FastifyRequest, rawBody: Buffer): string =>
-  hash('sha256', request.headers['webhook-id']?.toString() ?? rawBody).slice(0, 32);
+  hash('sha256', request.headers['webhook-id']?.toString() ?? rawBody).slice(
+    0,
+    32,
+  );
 
-const paramsSchema = z.object({ orchestrationId: z.string().regex(/^[\w-]{1,64}$/) });
-/** The parameters that the exchange adds to the address. The first page also adds `sessionId`, which we already know. */
+const paramsSchema = z.object({
+  orchestrationId: z.string().regex(/^[\w-]{1,64}$/),
+});
+/**
+ * The parameters that the exchange adds to the address. The first page also
+ * adds `sessionId`, which we already know.
+ */
 const querySchema = z.object({
   status: z.string().max(50).optional().catch(undefined),
   aal2SessionId: z.string().min(1).max(500).optional().catch(undefined),
 });
 
 /**
- * `GET /return/<orchestration id>`: the page to which the identity partner redirects the person, for callers that do not
- * have one of their own (`redirectUrl` of the onboarding). A visit proves nothing, so it only signals the onboarding to poll
- * the exchange. The session in the address is used only with an exchange that cannot report it itself.
+ * `GET /return/<orchestration id>`: the page to which the identity partner
+ * redirects the person, for callers that do not have one of their own
+ * (`redirectUrl` of the onboarding). A visit proves nothing, so it only signals
+ * the onboarding to poll the exchange. The session in the address is used only
+ * with an exchange that cannot report it itself.
  */
-function registerReturn(app: FastifyInstance, { onboardings, logger }: ReceiverDeps): void {
+function registerReturn(
+  app: FastifyInstance,
+  { onboardings, logger }: ReceiverDeps,
+): void {
   app.get('/return/:orchestrationId', async (request, reply) => {
     const params = paramsSchema.safeParse(request.params);
     const { status, aal2SessionId } = querySchema.parse(request.query);
@@ -165,7 +256,10 @@ function registerReturn(app: FastifyInstance, { onboardings, logger }: ReceiverD
       if (!isKnown) return sendPage(reply, 404, UNKNOWN);
     } catch (error) {
       // The onboarding polls anyway.
-      logger.error({ err: error }, 'could not signal a return to its onboarding');
+      logger.error(
+        { err: error },
+        'could not signal a return to its onboarding',
+      );
     }
     return sendPage(reply, 200, status === 'verified' ? THANKS : FAILED);
   });
@@ -189,5 +283,8 @@ const UNKNOWN: Page = {
   text: 'This link is not in use: it may have expired, or its request may be complete. If you still expect to confirm your identity, ask the organization that sent you the link for a new one.',
 };
 
-const sendPage = (reply: FastifyReply, status: number, { title, text }: Page): FastifyReply =>
-  sendNotice(reply.code(status), title, text);
+const sendPage = (
+  reply: FastifyReply,
+  status: number,
+  { title, text }: Page,
+): FastifyReply => sendNotice(reply.code(status), title, text);

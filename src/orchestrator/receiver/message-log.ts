@@ -13,7 +13,10 @@ export interface MessageLogEntry {
   signalled: boolean;
 }
 
-/** How many message ids are remembered: far more than arrive while a sender repeats one message. */
+/**
+ * How many message ids are remembered: far more than arrive while a sender
+ * repeats one message.
+ */
 const REMEMBERED_MAX = 200_000;
 
 /** Remembers the received messages; across restarts, if it has a file. */
@@ -29,13 +32,19 @@ export class MessageLog {
   static async open(path: string | undefined): Promise<MessageLog> {
     if (path === undefined) return new MessageLog(undefined, new Set());
     await mkdir(dirname(path), { recursive: true });
-    const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return '';
-      throw error;
-    });
-    // A crash may have left an incomplete line: start the next entry on a new one.
+    const text = await readFile(path, 'utf8').catch(
+      (error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return '';
+        throw error;
+      },
+    );
+    // A crash may have left an incomplete line: start the next entry on a new
+    // one.
     if (text !== '' && !text.endsWith('\n')) await appendFile(path, '\n');
-    return new MessageLog(path, new Set(text.split('\n').flatMap(messageIdOf).slice(-REMEMBERED_MAX)));
+    return new MessageLog(
+      path,
+      new Set(text.split('\n').flatMap(messageIdOf).slice(-REMEMBERED_MAX)),
+    );
   }
 
   has(messageId: string): boolean {
@@ -47,12 +56,15 @@ export class MessageLog {
     const line = `${JSON.stringify(entry)}\n`;
     const { path } = this;
     if (path !== undefined) {
-      this.#lastWrite = this.#lastWrite.catch(() => undefined).then(() => appendFile(path, line));
+      this.#lastWrite = this.#lastWrite
+        .catch(() => undefined)
+        .then(() => appendFile(path, line));
       await this.#lastWrite;
     }
     this.seen.add(entry.messageId);
     const [oldest] = this.seen;
-    if (this.seen.size > REMEMBERED_MAX && oldest !== undefined) this.seen.delete(oldest);
+    if (this.seen.size > REMEMBERED_MAX && oldest !== undefined)
+      this.seen.delete(oldest);
   }
 }
 

@@ -1,24 +1,40 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
-import { isSignedBy, readWebhookHeaders, type WebhookHeaders } from '../../lib/standard-webhooks.ts';
+import {
+  isSignedBy,
+  readWebhookHeaders,
+  type WebhookHeaders,
+} from '../../lib/standard-webhooks.ts';
 import { parseJson } from './webhook-message.ts';
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Senders repeat a webhook for a little more than three days, and `meta.when` stays the same. */
+/**
+ * Senders repeat a webhook for a little more than three days, and `meta.when`
+ * stays the same.
+ */
 const PLAIN_AGE_MAX_MS = 4 * 24 * 3_600_000;
 const CLOCK_SKEW_MS = 300_000;
 
 /**
- * Whether one of the keys has signed this body. Accepts Standard Webhooks, which limits the age to 300 s. Without its
- * headers, accepts `x-metriport-signature` (hex HMAC-SHA256 of the body, with the key string as UTF-8). That signature has
- * no timestamp, so `meta.when` in the body must not be older than senders repeat a webhook. This prevents later replays;
- * replays within that time are recognised by the message id.
+ * Whether one of the keys has signed this body. Accepts Standard Webhooks,
+ * which limits the age to 300 s. Without its headers, accepts
+ * `x-metriport-signature` (hex HMAC-SHA256 of the body, with the key string as
+ * UTF-8). That signature has no timestamp, so `meta.when` in the body must not
+ * be older than senders repeat a webhook. This prevents later replays; replays
+ * within that time are recognised by the message id.
  */
-export function isSigned(rawBody: Buffer, headers: Headers, keys: readonly string[]): boolean {
+export function isSigned(
+  rawBody: Buffer,
+  headers: Headers,
+  keys: readonly string[],
+): boolean {
   if (STANDARD_HEADERS.some((name) => headers[name] !== undefined)) {
     const signed = readWebhookHeaders(headers);
-    return typeof signed !== 'string' && keys.some((key) => isStandardSigned(rawBody, signed, key));
+    return (
+      typeof signed !== 'string' &&
+      keys.some((key) => isStandardSigned(rawBody, signed, key))
+    );
   }
   const signature = single(headers, 'x-metriport-signature');
   return (
@@ -28,9 +44,17 @@ export function isSigned(rawBody: Buffer, headers: Headers, keys: readonly strin
   );
 }
 
-const STANDARD_HEADERS = ['webhook-id', 'webhook-timestamp', 'webhook-signature'];
+const STANDARD_HEADERS = [
+  'webhook-id',
+  'webhook-timestamp',
+  'webhook-signature',
+];
 
-function isStandardSigned(rawBody: Buffer, signed: WebhookHeaders, key: string): boolean {
+function isStandardSigned(
+  rawBody: Buffer,
+  signed: WebhookHeaders,
+  key: string,
+): boolean {
   try {
     return isSignedBy(key, signed, rawBody);
   } catch {
@@ -39,13 +63,21 @@ function isStandardSigned(rawBody: Buffer, signed: WebhookHeaders, key: string):
   }
 }
 
-function isPlainlySigned(rawBody: Buffer, signature: string, key: string): boolean {
-  const expected = createHmac('sha256', Buffer.from(key, 'utf8')).update(rawBody).digest();
+function isPlainlySigned(
+  rawBody: Buffer,
+  signature: string,
+  key: string,
+): boolean {
+  const expected = createHmac('sha256', Buffer.from(key, 'utf8'))
+    .update(rawBody)
+    .digest();
   const given = Buffer.from(signature, 'hex');
   return given.length === expected.length && timingSafeEqual(given, expected);
 }
 
-const envelopeSchema = z.object({ meta: z.object({ when: z.iso.datetime({ offset: true }) }) });
+const envelopeSchema = z.object({
+  meta: z.object({ when: z.iso.datetime({ offset: true }) }),
+});
 
 function isRecent(rawBody: Buffer): boolean {
   const envelope = envelopeSchema.safeParse(parseJson(rawBody));
@@ -59,5 +91,9 @@ function single(headers: Headers, name: string): string | undefined {
   return Array.isArray(value) ? value.join(' ') : value;
 }
 
-/** Splits configured keys, which are separated by blanks: during a rotation, the new and the old key are both listed. */
-export const parseKeys = (text: string | undefined): string[] => text?.split(/\s+/).filter(Boolean) ?? [];
+/**
+ * Splits configured keys, which are separated by blanks: during a rotation, the
+ * new and the old key are both listed.
+ */
+export const parseKeys = (text: string | undefined): string[] =>
+  text?.split(/\s+/).filter(Boolean) ?? [];

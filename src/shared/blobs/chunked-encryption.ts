@@ -1,14 +1,20 @@
 import { pipeline, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { createBrotliDecompress } from 'node:zlib';
-import { DecryptionError, type KeyRing, SEAL_OVERHEAD_BYTES } from '../../lib/key-ring.ts';
+import {
+  DecryptionError,
+  type KeyRing,
+  SEAL_OVERHEAD_BYTES,
+} from '../../lib/key-ring.ts';
 
 /**
- * Encrypts a stream in bounded memory. Format: 1 byte version, 1 byte length of the key id, key id, then chunks of 64 KiB
- * plain text, each sealed separately. A blob of n bytes has max(1, ceil(n / 64 KiB)) chunks, so any byte can be found by its
- * offset. Each seal covers the blob's name, the chunk's index and whether it is the last one: chunks that were moved,
- * removed, truncated or taken from another blob do not decrypt. Of version 2, what the chunks hold is compressed by Brotli; the
- * seals cover that too.
+ * Encrypts a stream in bounded memory. Format: 1 byte version, 1 byte length of
+ * the key id, key id, then chunks of 64 KiB plain text, each sealed separately.
+ * A blob of n bytes has max(1, ceil(n / 64 KiB)) chunks, so any byte can be
+ * found by its offset. Each seal covers the blob's name, the chunk's index and
+ * whether it is the last one: chunks that were moved, removed, truncated or
+ * taken from another blob do not decrypt. Of version 2, what the chunks hold is
+ * compressed by Brotli; the seals cover that too.
  */
 const PLAIN = 1;
 const COMPRESSED = 2;
@@ -32,7 +38,10 @@ export async function* encryptChunks(
   }
 }
 
-/** The content, decompressed. Throws DecryptionError when the key is missing, or the bytes differ from those written under `name`. */
+/**
+ * The content, decompressed. Throws DecryptionError when the key is missing, or
+ * the bytes differ from those written under `name`.
+ */
 export async function* decryptChunks(
   encrypted: AsyncIterable<Uint8Array>,
   keyRing: KeyRing,
@@ -42,7 +51,11 @@ export async function* decryptChunks(
   const opened = openChunks(rest, keyRing, name, header);
   if (header.version === PLAIN) return yield* opened;
   // A failure of the first stream ends the last one, which is read here.
-  yield* pipeline(Readable.from(opened), createBrotliDecompress(), () => undefined);
+  yield* pipeline(
+    Readable.from(opened),
+    createBrotliDecompress(),
+    () => undefined,
+  );
 }
 
 async function* openChunks(
@@ -52,21 +65,29 @@ async function* openChunks(
   { keyId, version }: Header,
 ): AsyncGenerator<Buffer> {
   let index = 0;
-  for await (const { chunk, isLast } of inChunks(sealed, SEALED_CHUNK_SIZE_BYTES)) {
+  for await (const { chunk, isLast } of inChunks(
+    sealed,
+    SEALED_CHUNK_SIZE_BYTES,
+  )) {
     yield keyRing.open(keyId, chunk, purposeOf(version, name, index, isLast));
     index += 1;
   }
 }
 
-/** Random access to the encrypted bytes of a blob. `read` returns fewer bytes only at the end of the blob. */
+/**
+ * Random access to the encrypted bytes of a blob. `read` returns fewer bytes
+ * only at the end of the blob.
+ */
 export interface EncryptedSource {
   sizeBytes: number;
   read(start: number, sizeBytes: number): Promise<Buffer>;
 }
 
 /**
- * Returns the plain bytes `[start, end)`, reading only the chunks that contain them, or all if they are compressed. `end` may lie beyond the blob's end.
- * Fails like `decryptChunks`; each chunk is authenticated with its index, so other bytes are never returned.
+ * Returns the plain bytes `[start, end)`, reading only the chunks that contain
+ * them, or all if they are compressed. `end` may lie beyond the blob's end.
+ * Fails like `decryptChunks`; each chunk is authenticated with its index, so
+ * other bytes are never returned.
  */
 export async function decryptRange(
   source: EncryptedSource,
@@ -76,13 +97,23 @@ export async function decryptRange(
   end: number,
 ): Promise<Buffer> {
   const head = await source.read(0, LONGEST_HEADER_BYTES);
-  const { keyId, version, sizeBytes: headerBytes } = readHeader(head) ?? cutShort();
+  const {
+    keyId,
+    version,
+    sizeBytes: headerBytes,
+  } = readHeader(head) ?? cutShort();
   if (version === COMPRESSED) {
     const whole = Readable.from([await source.read(0, source.sizeBytes)]);
-    return (await buffer(decryptChunks(whole, keyRing, name))).subarray(start, Math.max(start, end));
+    return (await buffer(decryptChunks(whole, keyRing, name))).subarray(
+      start,
+      Math.max(start, end),
+    );
   }
   const sealedBytes = source.sizeBytes - headerBytes;
-  const lastChunk = Math.max(0, Math.ceil(sealedBytes / SEALED_CHUNK_SIZE_BYTES) - 1);
+  const lastChunk = Math.max(
+    0,
+    Math.ceil(sealedBytes / SEALED_CHUNK_SIZE_BYTES) - 1,
+  );
   const first = Math.floor(start / CHUNK_SIZE_BYTES);
   const last = Math.min(lastChunk, Math.floor((end - 1) / CHUNK_SIZE_BYTES));
   if (start >= end || first > last) return Buffer.alloc(0);
@@ -94,7 +125,13 @@ export async function decryptRange(
   for (let index = first; index <= last; index += 1) {
     const place = (index - first) * SEALED_CHUNK_SIZE_BYTES;
     const chunk = sealed.subarray(place, place + SEALED_CHUNK_SIZE_BYTES);
-    plain.push(keyRing.open(keyId, chunk, purposeOf(version, name, index, index === lastChunk)));
+    plain.push(
+      keyRing.open(
+        keyId,
+        chunk,
+        purposeOf(version, name, index, index === lastChunk),
+      ),
+    );
   }
   const from = first * CHUNK_SIZE_BYTES;
   return Buffer.concat(plain).subarray(start - from, end - from);
@@ -108,7 +145,10 @@ interface Header {
   sizeBytes: number;
 }
 
-/** Reads the header; returns undefined while more bytes are needed. Throws DecryptionError for files in another format. */
+/**
+ * Reads the header; returns undefined while more bytes are needed. Throws
+ * DecryptionError for files in another format.
+ */
 function readHeader(head: Buffer): Header | undefined {
   if (head.length < 2) return undefined;
   const version = head[0];
@@ -124,7 +164,12 @@ function cutShort(): never {
   throw new DecryptionError('The blob is cut short');
 }
 
-const purposeOf = (version: FormatVersion, name: string, index: number, isLast: boolean): string =>
+const purposeOf = (
+  version: FormatVersion,
+  name: string,
+  index: number,
+  isLast: boolean,
+): string =>
   `${version === PLAIN ? 'blob' : 'compressed-blob'}:${name}:${index}:${isLast ? 'last' : 'more'}`;
 
 async function splitHeader(
@@ -139,16 +184,24 @@ async function splitHeader(
     head = Buffer.concat([head, next.value]);
     header = readHeader(head);
   }
-  const rest = prepend(head.subarray(header.sizeBytes), { [Symbol.asyncIterator]: () => iterator });
+  const rest = prepend(head.subarray(header.sizeBytes), {
+    [Symbol.asyncIterator]: () => iterator,
+  });
   return { header, rest };
 }
 
-async function* prepend(first: Uint8Array, rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* prepend(
+  first: Uint8Array,
+  rest: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
   yield first;
   yield* rest;
 }
 
-/** Splits a stream into chunks of exactly `sizeBytes`, except for the last. An empty stream becomes one empty chunk. */
+/**
+ * Splits a stream into chunks of exactly `sizeBytes`, except for the last. An
+ * empty stream becomes one empty chunk.
+ */
 async function* inChunks(
   content: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   sizeBytes: number,
@@ -158,7 +211,8 @@ async function* inChunks(
   for await (const part of content) {
     parts.push(part);
     held += part.length;
-    // A chunk is known not to be the last one only when at least one more byte has arrived.
+    // A chunk is known not to be the last one only when at least one more byte
+    // has arrived.
     if (held <= sizeBytes) continue;
     const joined = Buffer.concat(parts);
     let start = 0;

@@ -1,10 +1,17 @@
 import { createHash } from 'node:crypto';
 import { mapAtMost } from '../../lib/at-most.ts';
-import { BLOB_KINDS, BlobNotFoundError, type ListedBlob } from './blob-store.ts';
+import {
+  BLOB_KINDS,
+  BlobNotFoundError,
+  type ListedBlob,
+} from './blob-store.ts';
 import type { SealedStorage } from './encrypted-blob-store.ts';
 
 const AT_A_TIME = 8;
-/** With more failures than this the disk, the server or the access is at fault, not single blobs. */
+/**
+ * With more failures than this the disk, the server or the access is at fault,
+ * not single blobs.
+ */
 const FAILURES_MAX = 20;
 const LISTED_MAX = 100;
 /** The parts of a store by the first two hex digits of the names. */
@@ -25,7 +32,10 @@ export interface BlobCopyReport {
   copiedBytes: number;
   /** Blobs that were there already. */
   present: number;
-  /** Blobs that were deleted between their listing and their turn: the system is running. */
+  /**
+   * Blobs that were deleted between their listing and their turn: the system is
+   * running.
+   */
   deletedMeanwhile: number;
   /** Blobs with another content in `to`. They are not replaced. */
   different: number;
@@ -35,26 +45,41 @@ export interface BlobCopyReport {
 }
 
 /**
- * Copies all blobs to another storage, encrypted as they are. May be repeated: a blob never changes, so one that is there in
- * its full size is not copied again. Memory does not grow with the number of blobs.
+ * Copies all blobs to another storage, encrypted as they are. May be repeated:
+ * a blob never changes, so one that is there in its full size is not copied
+ * again. Memory does not grow with the number of blobs.
  */
 export async function copyBlobs(copy: BlobCopy): Promise<BlobCopyReport> {
   const report: BlobCopyReport = {
-    ...{ copied: 0, copiedBytes: 0, present: 0, deletedMeanwhile: 0 },
-    ...{ different: 0, differentBlobs: [], failed: 0, failedBlobs: [] },
+    copied: 0,
+    copiedBytes: 0,
+    present: 0,
+    deletedMeanwhile: 0,
+    different: 0,
+    differentBlobs: [],
+    failed: 0,
+    failedBlobs: [],
   };
-  const parts = Array.from({ length: COPY_PARTS }, (_, part) => part.toString(16).padStart(2, '0'));
+  const parts = Array.from({ length: COPY_PARTS }, (_, part) =>
+    part.toString(16).padStart(2, '0'),
+  );
   let done = 0;
-  // In a small store the lists take most of the time: the parts go side by side, each blob of a part after the other.
+  // In a small store the lists take most of the time: the parts go side by
+  // side, each blob of a part after the other.
   await mapAtMost(parts, AT_A_TIME, async (digits) => {
     for (const kind of BLOB_KINDS) {
       const blobs: ListedBlob[] = [];
       for await (const blob of copy.from.list(kind, digits)) blobs.push(blob);
       if (blobs.length === 0) continue;
       const there = new Map<string, number>();
-      for await (const { ref, sizeBytes } of copy.to.list(kind, digits)) there.set(ref, sizeBytes);
+      for await (const { ref, sizeBytes } of copy.to.list(kind, digits))
+        there.set(ref, sizeBytes);
       for (const blob of blobs)
-        count(report, blob, await copyBlob(copy, blob, there.get(blob.ref)).catch(failureOf));
+        count(
+          report,
+          blob,
+          await copyBlob(copy, blob, there.get(blob.ref)).catch(failureOf),
+        );
     }
     done += 1;
     copy.onPart(done, report);
@@ -62,7 +87,12 @@ export async function copyBlobs(copy: BlobCopy): Promise<BlobCopyReport> {
   return report;
 }
 
-type Outcome = 'copied' | 'present' | 'different' | 'deleted' | { failure: string };
+type Outcome =
+  | 'copied'
+  | 'present'
+  | 'different'
+  | 'deleted'
+  | { failure: string };
 
 async function copyBlob(
   { from, to, isDryRun, comparesContent }: BlobCopy,
@@ -71,9 +101,13 @@ async function copyBlob(
 ): Promise<Outcome> {
   const isSame = async (size: number) =>
     (await digestOf(to, ref, size)) === (await digestOf(from, ref, size));
-  if (sizeThere === sizeBytes) return !comparesContent || (await isSame(sizeBytes)) ? 'present' : 'different';
+  if (sizeThere === sizeBytes)
+    return !comparesContent || (await isSame(sizeBytes))
+      ? 'present'
+      : 'different';
   if (sizeThere !== undefined) {
-    // What a killed copy left, or the copy of a blob that was still being written, is the beginning of the blob.
+    // What a killed copy left, or the copy of a blob that was still being
+    // written, is the beginning of the blob.
     if (sizeThere > sizeBytes || !(await isSame(sizeThere))) return 'different';
     if (!isDryRun) await to.delete(ref);
   }
@@ -88,7 +122,11 @@ async function copyBlob(
 }
 
 /** The digest of the first bytes of a blob. */
-async function digestOf(storage: SealedStorage, ref: string, endBytes: number): Promise<string> {
+async function digestOf(
+  storage: SealedStorage,
+  ref: string,
+  endBytes: number,
+): Promise<string> {
   const hash = createHash('sha256');
   let seen = 0;
   const content = await storage.read(ref);
@@ -103,9 +141,18 @@ async function digestOf(storage: SealedStorage, ref: string, endBytes: number): 
 const failureOf = (error: unknown): Outcome =>
   error instanceof BlobNotFoundError
     ? 'deleted'
-    : { failure: error instanceof Error ? error.message || error.name : 'unknown error' };
+    : {
+        failure:
+          error instanceof Error
+            ? error.message || error.name
+            : 'unknown error',
+      };
 
-function count(report: BlobCopyReport, { ref, sizeBytes }: ListedBlob, outcome: Outcome): void {
+function count(
+  report: BlobCopyReport,
+  { ref, sizeBytes }: ListedBlob,
+  outcome: Outcome,
+): void {
   if (outcome === 'present') report.present++;
   else if (outcome === 'deleted') report.deletedMeanwhile++;
   else if (outcome === 'copied') {
@@ -113,7 +160,8 @@ function count(report: BlobCopyReport, { ref, sizeBytes }: ListedBlob, outcome: 
     report.copiedBytes += sizeBytes;
   } else if (outcome === 'different') {
     report.different++;
-    if (report.differentBlobs.length < LISTED_MAX) report.differentBlobs.push(ref);
+    if (report.differentBlobs.length < LISTED_MAX)
+      report.differentBlobs.push(ref);
   } else {
     report.failed++;
     report.failedBlobs.push({ ref, reason: outcome.failure });

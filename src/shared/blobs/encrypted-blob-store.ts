@@ -13,27 +13,48 @@ import {
   BlobStoreUnavailableError,
   type ListedBlob,
 } from './blob-store.ts';
-import { decryptChunks, decryptRange, type EncryptedSource, encryptChunks } from './chunked-encryption.ts';
+import {
+  decryptChunks,
+  decryptRange,
+  type EncryptedSource,
+  encryptChunks,
+} from './chunked-encryption.ts';
 
-/** Where the encrypted bytes of blobs are: a folder or a bucket. It knows neither keys nor content. */
+/**
+ * Where the encrypted bytes of blobs are: a folder or a bucket. It knows
+ * neither keys nor content.
+ */
 export interface SealedStorage {
-  /** Resolves when the bytes are durably stored. Never replaces a blob. Rejects when `sealed` fails, and leaves nothing readable. */
+  /**
+   * Resolves when the bytes are durably stored. Never replaces a blob. Rejects
+   * when `sealed` fails, and leaves nothing readable.
+   */
   write(ref: string, sealed: AsyncIterable<Buffer>): Promise<void>;
   /** Throws BlobNotFoundError. The stream fails if it is cut before its end. */
   read(ref: string): Promise<Readable>;
-  /** Opens a blob for random access while `use` runs. Throws BlobNotFoundError. */
-  withSource<T>(ref: string, use: (source: EncryptedSource) => Promise<T>): Promise<T>;
+  /**
+   * Opens a blob for random access while `use` runs. Throws BlobNotFoundError.
+   */
+  withSource<T>(
+    ref: string,
+    use: (source: EncryptedSource) => Promise<T>,
+  ): Promise<T>;
   /** Does nothing if there is no such blob. */
   delete(ref: string): Promise<void>;
-  /** Deletes what was written before the given time under a kind, and returns how many. */
+  /**
+   * Deletes what was written before the given time under a kind, and returns
+   * how many.
+   */
   deleteWrittenBefore(kind: string, before: Date): Promise<number>;
   /** The blobs of a kind whose names begin with two hex digits. */
   list(kind: string, digits: string): AsyncIterable<ListedBlob>;
 }
 
 /**
- * Encrypts on the way in and decrypts on the way out, so that the storage never sees content. Content that is given as a whole
- * (pages, documents, messages) is compressed first; streams (uploads, results), of which ranges are read, are not.
+ * Encrypts on the way in and decrypts on the way out, so that the storage never
+ * sees content. Content that is given as a whole (pages, documents, messages)
+ * is compressed first; streams (uploads, results), of which ranges are read,
+ * are not.
  */
 export function encryptedBlobStore(
   storage: SealedStorage,
@@ -42,8 +63,12 @@ export function encryptedBlobStore(
 ): BlobStore {
   const get = async (ref: string): Promise<Readable> => {
     const sealed = await reached(storage.read(ref));
-    const content = Readable.from(decryptChunks(reporting(sealed), keyRing, ref), { objectMode: false });
-    // A generator that was never started does not close its input, so close it here.
+    const content = Readable.from(
+      decryptChunks(reporting(sealed), keyRing, ref),
+      { objectMode: false },
+    );
+    // A generator that was never started does not close its input, so close it
+    // here.
     return content.once('close', () => sealed.destroy());
   };
   return {
@@ -51,25 +76,39 @@ export function encryptedBlobStore(
     get,
     read: async (ref) => buffer(await get(ref)),
     getRange: (ref, start, end) =>
-      reached(storage.withSource(ref, (source) => decryptRange(source, keyRing, ref, start, end))),
+      reached(
+        storage.withSource(ref, (source) =>
+          decryptRange(source, keyRing, ref, start, end),
+        ),
+      ),
     has: (ref) =>
-      reached(storage.withSource(ref, async ({ sizeBytes }) => sizeBytes > 0)).catch((error: unknown) => {
+      reached(
+        storage.withSource(ref, async ({ sizeBytes }) => sizeBytes > 0),
+      ).catch((error: unknown) => {
         if (error instanceof BlobNotFoundError) return false;
         throw error;
       }),
     delete: (ref) => reached(storage.delete(ref)),
-    deleteWrittenBefore: (kind, before) => reached(storage.deleteWrittenBefore(kind, before)),
+    deleteWrittenBefore: (kind, before) =>
+      reached(storage.deleteWrittenBefore(kind, before)),
     async *list(digits) {
-      for (const kind of BLOB_KINDS) yield* reporting(storage.list(kind, digits));
+      for (const kind of BLOB_KINDS)
+        yield* reporting(storage.list(kind, digits));
     },
   };
 
-  async function put(kind: BlobKind, content: BlobContent, contentType: string): Promise<BlobRef> {
+  async function put(
+    kind: BlobKind,
+    content: BlobContent,
+    contentType: string,
+  ): Promise<BlobRef> {
     const ref = `${kind}/${randomBytes(16).toString('hex')}`;
     if (content instanceof Uint8Array) {
       const compressed = compresses ? compressedIfSmaller(content) : undefined;
       const isCompressed = compressed !== undefined;
-      const sealed = encryptChunks([compressed ?? content], keyRing, ref, { isCompressed });
+      const sealed = encryptChunks([compressed ?? content], keyRing, ref, {
+        isCompressed,
+      });
       await reached(storage.write(ref, sealed));
       const sha256 = createHash('sha256').update(content).digest('hex');
       return { ref, sha256, sizeBytes: content.length, contentType };
@@ -91,12 +130,18 @@ export function encryptedBlobStore(
   }
 }
 
-/** At this quality Brotli takes some 1.5 ms for a megabyte of JSON, less than encrypting and writing what it saves. */
+/**
+ * At this quality Brotli takes some 1.5 ms for a megabyte of JSON, less than
+ * encrypting and writing what it saves.
+ */
 const BROTLI_QUALITY = 1;
 
 function compressedIfSmaller(content: Uint8Array): Buffer | undefined {
   const { BROTLI_PARAM_QUALITY, BROTLI_PARAM_SIZE_HINT } = constants;
-  const params = { [BROTLI_PARAM_QUALITY]: BROTLI_QUALITY, [BROTLI_PARAM_SIZE_HINT]: content.length };
+  const params = {
+    [BROTLI_PARAM_QUALITY]: BROTLI_QUALITY,
+    [BROTLI_PARAM_SIZE_HINT]: content.length,
+  };
   const compressed = brotliCompressSync(content, { params });
   return compressed.length < content.length ? compressed : undefined;
 }
@@ -125,25 +170,41 @@ async function* tap(
 /** No connection, or it broke. */
 const NETWORK =
   /^(ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|EHOSTDOWN|ENETUNREACH)$/;
-/** The disk is full, read-only, broken or no longer mounted, or this process has too many files open. */
+/**
+ * The disk is full, read-only, broken or no longer mounted, or this process has
+ * too many files open.
+ */
 const DISK = /^(ENOSPC|EDQUOT|EROFS|EIO|ESTALE|ENOTCONN|EMFILE|ENFILE)$/;
 
-/** Returns BlobStoreUnavailableError if the error means that the storage is away or cannot work now; else the error itself. */
+/**
+ * Returns BlobStoreUnavailableError if the error means that the storage is away
+ * or cannot work now; else the error itself.
+ */
 const asOutage = (error: unknown): unknown =>
   isOutage(error) ? new BlobStoreUnavailableError(error) : error;
 
 function isOutage(error: unknown): boolean {
-  if (!(error instanceof Error) || error instanceof BlobStoreUnavailableError) return false;
-  const { code, $metadata } = error as { code?: unknown; $metadata?: { httpStatusCode?: number } };
+  if (!(error instanceof Error) || error instanceof BlobStoreUnavailableError)
+    return false;
+  const { code, $metadata } = error as {
+    code?: unknown;
+    $metadata?: { httpStatusCode?: number };
+  };
   const status = $metadata?.httpStatusCode;
-  // 429 and 503: it wants fewer requests. 409: another request for the same object was under way.
-  if (status !== undefined) return status >= 500 || status === 429 || status === 409;
+  // 429 and 503: it wants fewer requests. 409: another request for the same
+  // object was under way.
+  if (status !== undefined)
+    return status >= 500 || status === 429 || status === 409;
   return (
-    error.name === 'TimeoutError' || (typeof code === 'string' && (NETWORK.test(code) || DISK.test(code)))
+    error.name === 'TimeoutError' ||
+    (typeof code === 'string' && (NETWORK.test(code) || DISK.test(code)))
   );
 }
 
-/** Passes on what a storage delivers; its outages become BlobStoreUnavailableError. */
+/**
+ * Passes on what a storage delivers; its outages become
+ * BlobStoreUnavailableError.
+ */
 async function* reporting<T>(delivered: AsyncIterable<T>): AsyncGenerator<T> {
   try {
     yield* delivered;

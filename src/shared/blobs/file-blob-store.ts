@@ -1,16 +1,39 @@
-import { type FileHandle, mkdir, open, opendir, readdir, rm, stat } from 'node:fs/promises';
+import {
+  type FileHandle,
+  mkdir,
+  open,
+  opendir,
+  readdir,
+  rm,
+  stat,
+} from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { KeyRing } from '../../lib/key-ring.ts';
-import { BlobNotFoundError, type BlobStore, isBlobRef, type ListedBlob, parseBlobRef } from './blob-store.ts';
-import { encryptedBlobStore, type SealedStorage } from './encrypted-blob-store.ts';
-
-/** Opens the folder, and creates it if necessary. Several processes on one machine may share it. */
-export const openFileBlobStore = async (folder: string, keyRing: KeyRing): Promise<BlobStore> =>
-  encryptedBlobStore(await openFolder(folder), keyRing);
+import {
+  BlobNotFoundError,
+  type BlobStore,
+  isBlobRef,
+  type ListedBlob,
+  parseBlobRef,
+} from './blob-store.ts';
+import {
+  encryptedBlobStore,
+  type SealedStorage,
+} from './encrypted-blob-store.ts';
 
 /**
- * A blob is written under its final, random name. `put` returns the name only when the file is complete, so a file that a
- * crash has truncated is never read.
+ * Opens the folder, and creates it if necessary. Several processes on one
+ * machine may share it.
+ */
+export const openFileBlobStore = async (
+  folder: string,
+  keyRing: KeyRing,
+): Promise<BlobStore> => encryptedBlobStore(await openFolder(folder), keyRing);
+
+/**
+ * A blob is written under its final, random name. `put` returns the name only
+ * when the file is complete, so a file that a crash has truncated is never
+ * read.
  */
 export async function openFolder(folder: string): Promise<SealedStorage> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -23,7 +46,8 @@ export async function openFolder(folder: string): Promise<SealedStorage> {
     file.catch((error: unknown) => {
       throw isMissing(error) ? new BlobNotFoundError(ref) : error;
     });
-  const openKnown = (ref: string): Promise<FileHandle> => found(ref, open(pathOf(ref)));
+  const openKnown = (ref: string): Promise<FileHandle> =>
+    found(ref, open(pathOf(ref)));
   return {
     write,
     read: async (ref) => (await openKnown(ref)).createReadStream(),
@@ -42,11 +66,15 @@ export async function openFolder(folder: string): Promise<SealedStorage> {
       }
     },
     delete: async (ref) => rm(pathOf(ref), { force: true }),
-    deleteWrittenBefore: (kind, before) => deleteWrittenBefore(join(folder, kind), before),
+    deleteWrittenBefore: (kind, before) =>
+      deleteWrittenBefore(join(folder, kind), before),
     list: (kind, digits) => list(folder, kind, digits),
   };
 
-  async function write(ref: string, sealed: AsyncIterable<Buffer>): Promise<void> {
+  async function write(
+    ref: string,
+    sealed: AsyncIterable<Buffer>,
+  ): Promise<void> {
     const path = pathOf(ref);
     const file = await openNew(path);
     try {
@@ -63,28 +91,44 @@ export async function openFolder(folder: string): Promise<SealedStorage> {
 
   async function openNew(path: string): Promise<FileHandle> {
     const parent = dirname(path);
-    if (!known.has(parent)) await mkdir(parent, { recursive: true, mode: 0o700 });
+    if (!known.has(parent))
+      await mkdir(parent, { recursive: true, mode: 0o700 });
     known.add(parent);
     return open(path, 'wx', 0o600);
   }
 }
 
 /** Returns fewer bytes only at the end of the file. */
-async function readAt(file: FileHandle, position: number, sizeBytes: number): Promise<Buffer> {
+async function readAt(
+  file: FileHandle,
+  position: number,
+  sizeBytes: number,
+): Promise<Buffer> {
   const target = Buffer.allocUnsafe(sizeBytes);
   let filled = 0;
   while (filled < sizeBytes) {
-    const { bytesRead } = await file.read(target, filled, sizeBytes - filled, position + filled);
+    const { bytesRead } = await file.read(
+      target,
+      filled,
+      sizeBytes - filled,
+      position + filled,
+    );
     if (bytesRead === 0) break;
     filled += bytesRead;
   }
   return target.subarray(0, filled);
 }
 
-/** Chunks are collected up to this size, so that a small blob takes a single write. */
+/**
+ * Chunks are collected up to this size, so that a small blob takes a single
+ * write.
+ */
 const WRITE_SIZE_BYTES = 1024 * 1024;
 
-async function writeAll(file: FileHandle, chunks: AsyncIterable<Buffer>): Promise<void> {
+async function writeAll(
+  file: FileHandle,
+  chunks: AsyncIterable<Buffer>,
+): Promise<void> {
   let waiting: Buffer[] = [];
   let sizeBytes = 0;
   const flush = async () => {
@@ -100,8 +144,14 @@ async function writeAll(file: FileHandle, chunks: AsyncIterable<Buffer>): Promis
   await flush();
 }
 
-async function deleteWrittenBefore(folder: string, before: Date): Promise<number> {
-  const entries = await readdir(folder, { recursive: true, withFileTypes: true }).catch((error: unknown) => {
+async function deleteWrittenBefore(
+  folder: string,
+  before: Date,
+): Promise<number> {
+  const entries = await readdir(folder, {
+    recursive: true,
+    withFileTypes: true,
+  }).catch((error: unknown) => {
     if (isMissing(error)) return [];
     throw error;
   });
@@ -118,21 +168,31 @@ async function deleteWrittenBefore(folder: string, before: Date): Promise<number
   return deleted;
 }
 
-async function* list(folder: string, kind: string, digits: string): AsyncGenerator<ListedBlob> {
-  const names = await opendir(join(folder, kind, digits)).catch((error: unknown) => {
-    if (isMissing(error)) return [];
-    throw error;
-  });
+async function* list(
+  folder: string,
+  kind: string,
+  digits: string,
+): AsyncGenerator<ListedBlob> {
+  const names = await opendir(join(folder, kind, digits)).catch(
+    (error: unknown) => {
+      if (isMissing(error)) return [];
+      throw error;
+    },
+  );
   for await (const { name } of names) {
     const ref = `${kind}/${name}`;
     // It may have been deleted since the folder was listed.
-    const written = await stat(join(folder, kind, digits, name)).catch(() => undefined);
+    const written = await stat(join(folder, kind, digits, name)).catch(
+      () => undefined,
+    );
     if (written !== undefined && isBlobRef(ref))
       yield { ref, writtenAt: written.mtime, sizeBytes: written.size };
   }
 }
 
-/** Flushes the folder to disk: without this, a new file may be lost in a crash. */
+/**
+ * Flushes the folder to disk: without this, a new file may be lost in a crash.
+ */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder);
   try {

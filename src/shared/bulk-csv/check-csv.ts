@@ -1,6 +1,12 @@
 import { columnOf, MAX_INDEX, plainName, usualName } from './columns.ts';
 import { CsvFormatError, createCsvScanner } from './csv-scanner.ts';
-import { type CsvCheck, type CsvChunk, DEFAULT_CHUNK_ROWS, MAX_BULK_ROWS, RESULT_COLUMNS } from './layout.ts';
+import {
+  type CsvCheck,
+  type CsvChunk,
+  DEFAULT_CHUNK_ROWS,
+  MAX_BULK_ROWS,
+  RESULT_COLUMNS,
+} from './layout.ts';
 import { parseRecords } from './records.ts';
 
 export interface CheckCsvOptions {
@@ -16,8 +22,9 @@ const MAX_CHUNK_BYTES = 4 * 1024 * 1024;
 class RefusedError extends Error {}
 
 /**
- * Makes the first pass over a file: checks encoding, quoting, header and number of rows, and finds its chunks. Does not
- * validate rows. Uses bounded memory. Throws only errors of `content`.
+ * Makes the first pass over a file: checks encoding, quoting, header and number
+ * of rows, and finds its chunks. Does not validate rows. Uses bounded memory.
+ * Throws only errors of `content`.
  */
 export async function checkCsv(
   content: AsyncIterable<Uint8Array>,
@@ -44,7 +51,9 @@ export async function checkCsv(
     }
     rows += 1;
     if (rows > maxRows)
-      throw new RefusedError(`the file has more than ${maxRows.toLocaleString('en-US')} rows: split it`);
+      throw new RefusedError(
+        `the file has more than ${maxRows.toLocaleString('en-US')} rows: split it`,
+      );
     index.add(rows, start, end);
   };
 
@@ -65,7 +74,10 @@ export async function checkCsv(
     }
     scanner?.end();
     if (scanner === undefined || columns === undefined)
-      return { kind: 'refused', reason: 'the file is empty: its first line must name the columns' };
+      return {
+        kind: 'refused',
+        reason: 'the file is empty: its first line must name the columns',
+      };
     const layout = { recordDelimiter: scanner.recordDelimiter(), bom, columns };
     return { kind: 'ok', layout, rows, chunks: index.close(sizeBytes) };
   } catch (error) {
@@ -80,7 +92,11 @@ function createChunkIndex(chunkRows: number) {
   return {
     add(row: number, start: number, end: number): void {
       const last = chunks.at(-1);
-      if (last !== undefined && last.rows < chunkRows && end - last.byteStart <= MAX_CHUNK_BYTES) {
+      if (
+        last !== undefined &&
+        last.rows < chunkRows &&
+        end - last.byteStart <= MAX_CHUNK_BYTES
+      ) {
         last.rows += 1;
         return;
       }
@@ -97,8 +113,13 @@ function createChunkIndex(chunkRows: number) {
 
 const START_BYTES = 4;
 
-/** Passes the blocks on, but makes sure that the first one has at least four bytes, if the file has them. */
-async function* startingWhole(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/**
+ * Passes the blocks on, but makes sure that the first one has at least four
+ * bytes, if the file has them.
+ */
+async function* startingWhole(
+  content: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
   let start: Uint8Array | undefined = new Uint8Array();
   for await (const block of content) {
     if (start === undefined) {
@@ -115,24 +136,40 @@ async function* startingWhole(content: AsyncIterable<Uint8Array>): AsyncGenerato
 
 /** Checks the first bytes. Throws RefusedError for UTF-16 and zip archives. */
 function startOf(bytes: Uint8Array): 'bom' | 'text' {
-  const begins = (...expected: number[]) => expected.every((byte, place) => bytes[place] === byte);
+  const begins = (...expected: number[]) =>
+    expected.every((byte, place) => bytes[place] === byte);
   if (begins(0xef, 0xbb, 0xbf)) return 'bom';
   if (begins(0xff, 0xfe) || begins(0xfe, 0xff))
     throw new RefusedError('the file is UTF-16: save it as CSV UTF-8');
   if (begins(0x50, 0x4b, 0x03, 0x04))
-    throw new RefusedError('the file is a workbook or a zip archive: export it as CSV UTF-8');
+    throw new RefusedError(
+      'the file is a workbook or a zip archive: export it as CSV UTF-8',
+    );
   return 'text';
 }
 
 const REQUIRED = (
-  ['firstName', 'lastName', 'dob', 'gender', 'addressLine1', 'city', 'state', 'zip'] as const
+  [
+    'firstName',
+    'lastName',
+    'dob',
+    'gender',
+    'addressLine1',
+    'city',
+    'state',
+    'zip',
+  ] as const
 ).map((field) => usualName(field));
-/** A result CSV may be corrected and uploaded again, so a file may contain its columns, even several times. */
+/**
+ * A result CSV may be corrected and uploaded again, so a file may contain its
+ * columns, even several times.
+ */
 const OF_RESULT = new Set(RESULT_COLUMNS.map(plainName));
 
 /**
- * Describes the problems of a header for the caller; returns undefined for a valid one. Quotes only names of known columns,
- * because in a file without a header, the first line contains personal data.
+ * Describes the problems of a header for the caller; returns undefined for a
+ * valid one. Quotes only names of known columns, because in a file without a
+ * header, the first line contains personal data.
  */
 export function headerProblem(cells: readonly string[]): string | undefined {
   const problems: string[] = [];
@@ -153,7 +190,8 @@ export function headerProblem(cells: readonly string[]): string | undefined {
       : plainName(cell);
     if (!isKnown && (name === '' || OF_RESULT.has(name))) continue;
     const first = positions.get(isKnown ? name : `unknown ${name}`);
-    if (first === undefined) positions.set(isKnown ? name : `unknown ${name}`, position);
+    if (first === undefined)
+      positions.set(isKnown ? name : `unknown ${name}`, position);
     else
       problems.push(
         isKnown
@@ -166,12 +204,20 @@ export function headerProblem(cells: readonly string[]): string | undefined {
   return problems.length === 0 ? undefined : problems.join('; ');
 }
 
-function describeMissing(missing: readonly string[], cells: readonly string[]): string {
+function describeMissing(
+  missing: readonly string[],
+  cells: readonly string[],
+): string {
   const sentence = `the first line lacks the required column${missing.length > 1 ? 's' : ''} ${missing.join(', ')}`;
   const [only = ''] = cells;
-  if (cells.length === 1 && /[;\t|]/.test(only)) return `${sentence}; columns are separated by commas`;
+  if (cells.length === 1 && /[;\t|]/.test(only))
+    return `${sentence}; columns are separated by commas`;
   const hyphenated = cells.find(
-    (cell) => columnOf(cell).kind === 'unknown' && columnOf(cell.replaceAll('-', '')).kind === 'single',
+    (cell) =>
+      columnOf(cell).kind === 'unknown' &&
+      columnOf(cell.replaceAll('-', '')).kind === 'single',
   );
-  return hyphenated === undefined ? sentence : `${sentence}; write "${hyphenated.trim()}" without the hyphen`;
+  return hyphenated === undefined
+    ? sentence
+    : `${sentence}; write "${hyphenated.trim()}" without the hyphen`;
 }

@@ -1,9 +1,18 @@
 import stems from './column-names.json' with { type: 'json' };
 
-export const ADDRESS_FIELDS = ['addressLine1', 'addressLine2', 'city', 'state', 'zip'] as const;
+export const ADDRESS_FIELDS = [
+  'addressLine1',
+  'addressLine2',
+  'city',
+  'state',
+  'zip',
+] as const;
 const INDEXED_FIELDS = [...ADDRESS_FIELDS, 'phone', 'email', 'cohort'] as const;
 
-/** The fields of a row. Indexed fields may occur up to ten times (`zip-2`); no suffix means 1. */
+/**
+ * The fields of a row. Indexed fields may occur up to ten times (`zip-2`); no
+ * suffix means 1.
+ */
 export type SingleField = Exclude<keyof typeof stems, IndexedField>;
 export type AddressField = (typeof ADDRESS_FIELDS)[number];
 export type IndexedField = (typeof INDEXED_FIELDS)[number];
@@ -11,7 +20,8 @@ export type IndexedField = (typeof INDEXED_FIELDS)[number];
 export const MAX_INDEX = 10;
 
 /** Spelled like the result of `plainName` (docs/interface.md, "Bulk CSV"). */
-const STEMS: Readonly<Record<SingleField | IndexedField, readonly string[]>> = stems;
+const STEMS: Readonly<Record<SingleField | IndexedField, readonly string[]>> =
+  stems;
 const FIELD_BY_STEM: ReadonlyMap<string, SingleField | IndexedField> = new Map(
   (Object.keys(STEMS) as (keyof typeof STEMS)[]).flatMap((field) =>
     STEMS[field].map((stem) => [stem, field]),
@@ -26,7 +36,10 @@ export type NamedColumn =
   | { kind: 'bad-number'; takesNumbers: boolean }
   | { kind: 'unknown' };
 
-/** Normalises a header cell for comparison: ignores case, blanks and all punctuation except hyphens. */
+/**
+ * Normalises a header cell for comparison: ignores case, blanks and all
+ * punctuation except hyphens.
+ */
 export const plainName = (headerCell: string): string =>
   headerCell
     .normalize('NFKC')
@@ -34,26 +47,33 @@ export const plainName = (headerCell: string): string =>
     .replaceAll(/[^\p{L}\p{N}-]/gu, '');
 
 export function columnOf(headerCell: string): NamedColumn {
-  const [, stem = '', suffix] = /^([^-]*)(?:-(.*))?$/s.exec(plainName(headerCell)) ?? [];
+  const [, stem = '', suffix] =
+    /^([^-]*)(?:-(.*))?$/s.exec(plainName(headerCell)) ?? [];
   const field = FIELD_BY_STEM.get(stem);
   if (field === undefined) return { kind: 'unknown' };
   const takesNumbers = isIndexed(field);
   if (suffix === undefined)
-    return takesNumbers ? { kind: 'indexed', field, index: 1 } : { kind: 'single', field };
-  // `phone-type` is a column of the caller's own; `phone-11`, `phone-0`, `phone-` and `phone--1` are mistakes.
+    return takesNumbers
+      ? { kind: 'indexed', field, index: 1 }
+      : { kind: 'single', field };
+  // `phone-type` is a column of the caller's own; `phone-11`, `phone-0`,
+  // `phone-` and `phone--1` are mistakes.
   if (!/^-?\d*$/.test(suffix)) return { kind: 'unknown' };
   const index = /^(?:[1-9]|10)$/.test(suffix) ? Number(suffix) : undefined;
-  if (!takesNumbers || index === undefined) return { kind: 'bad-number', takesNumbers };
+  if (!takesNumbers || index === undefined)
+    return { kind: 'bad-number', takesNumbers };
   return { kind: 'indexed', field, index };
 }
 
 /** The usual spelling of a column: `firstName`, `zip-2`. */
-export const usualName = (field: SingleField | IndexedField, index = 1): string =>
-  isIndexed(field) ? `${field}-${index}` : field;
+export const usualName = (
+  field: SingleField | IndexedField,
+  index = 1,
+): string => (isIndexed(field) ? `${field}-${index}` : field);
 
 const isIndexed = (field: SingleField | IndexedField): field is IndexedField =>
   INDEXED_FIELDS.some((each) => each === field);
 
-export const SINGLE_FIELDS = (Object.keys(stems) as (keyof typeof stems)[]).filter(
-  (field) => !isIndexed(field),
-) as SingleField[];
+export const SINGLE_FIELDS = (
+  Object.keys(stems) as (keyof typeof stems)[]
+).filter((field) => !isIndexed(field)) as SingleField[];

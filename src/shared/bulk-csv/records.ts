@@ -1,14 +1,21 @@
-/** The content is not valid CSV. After the format check, this is a bug, or the bytes do not contain whole records. */
+/**
+ * The content is not valid CSV. After the format check, this is a bug, or the
+ * bytes do not contain whole records.
+ */
 export class BrokenRecordError extends Error {
   override readonly name = 'BrokenRecordError';
 }
 
 /**
- * Parses the records of a chunk found by the format check, each to its cells; skips blank lines. Follows the same rules as
- * the scanner (RFC 4180). Throws BrokenRecordError for content that the format check would refuse.
+ * Parses the records of a chunk found by the format check, each to its cells;
+ * skips blank lines. Follows the same rules as the scanner (RFC 4180). Throws
+ * BrokenRecordError for content that the format check would refuse.
  */
 export function parseRecords(bytes: Uint8Array): string[][] {
-  const text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  const text = new TextDecoder('utf-8', {
+    fatal: true,
+    ignoreBOM: true,
+  }).decode(bytes);
   if (text.includes('"')) return parseQuoted(text);
   return text
     .split(text.includes('\r') ? /\r\n|\n|\r/ : '\n')
@@ -20,7 +27,10 @@ const isBlank = (line: string): boolean => /^[ \t]*$/.test(line);
 
 const LINE_END = /[\r\n]/g;
 
-/** Splits lines without quotation marks at once, and reads the others cell by cell. */
+/**
+ * Splits lines without quotation marks at once, and reads the others cell by
+ * cell.
+ */
 function parseQuoted(text: string): string[][] {
   const records: string[][] = [];
   let place = 0;
@@ -41,7 +51,10 @@ function parseQuoted(text: string): string[][] {
   return records;
 }
 
-/** Adds the cells of the record that begins at `start`. Returns the index of its line ending. */
+/**
+ * Adds the cells of the record that begins at `start`. Returns the index of its
+ * line ending.
+ */
 function readRecord(text: string, start: number, cells: string[]): number {
   let place = start;
   for (;;) {
@@ -52,10 +65,13 @@ function readRecord(text: string, start: number, cells: string[]): number {
       cellEnd += 1;
     } else {
       cellEnd = place;
-      while (cellEnd < text.length && !isCellEnd(text.charCodeAt(cellEnd))) cellEnd += 1;
+      while (cellEnd < text.length && !isCellEnd(text.charCodeAt(cellEnd)))
+        cellEnd += 1;
       const cell = text.slice(place, cellEnd);
       if (cell.includes('"'))
-        throw new BrokenRecordError('a quotation mark inside a cell that is not quoted');
+        throw new BrokenRecordError(
+          'a quotation mark inside a cell that is not quoted',
+        );
       cells.push(cell);
     }
     if (cellEnd === text.length) return cellEnd;
@@ -66,13 +82,18 @@ function readRecord(text: string, start: number, cells: string[]): number {
   }
 }
 
-const isCellEnd = (code: number): boolean => code === 0x2c || code === 0x0a || code === 0x0d;
+const isCellEnd = (code: number): boolean =>
+  code === 0x2c || code === 0x0a || code === 0x0d;
 
-/** Returns the index of the quotation mark that ends a cell; a doubled one is part of the text. */
+/**
+ * Returns the index of the quotation mark that ends a cell; a doubled one is
+ * part of the text.
+ */
 function closingQuote(text: string, from: number): number {
   for (let place = from; ; place += 2) {
     place = text.indexOf('"', place);
-    if (place === -1) throw new BrokenRecordError('a quotation mark that is never closed');
+    if (place === -1)
+      throw new BrokenRecordError('a quotation mark that is never closed');
     if (text[place + 1] !== '"') return place;
   }
 }

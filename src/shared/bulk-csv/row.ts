@@ -10,13 +10,19 @@ export interface BulkRow {
 }
 
 export interface RowError {
-  /** The name in the file's header, or the usual name if the file lacks the column. Empty for an error of the whole row. */
+  /**
+   * The name in the file's header, or the usual name if the file lacks the
+   * column. Empty for an error of the whole row.
+   */
   column: string;
   /** Describes the rule; may quote the cell. */
   message: string;
 }
 
-/** A facility or cohort id in a cell; only the exchange can check whether it exists. */
+/**
+ * A facility or cohort id in a cell; only the exchange can check whether it
+ * exists.
+ */
 export interface CellId {
   column: string;
   id: string;
@@ -36,4 +42,8 @@ export type RowReader = (cells: readonly string[]) => ReadRow;
 
 /** The `reason` of a failed row in the result CSV. */
 export const rowReason = (errors: readonly RowError[]): string =>
-  errors.map(({ column, message }) => (column === '' ? message : `${column}: ${message}`)).join('; ');
+  errors
+    .map(({ column, message }) =>
+      column === '' ? message : `${column}: ${message}`,
+    )
+    .join('; ');

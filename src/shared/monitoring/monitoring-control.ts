@@ -8,17 +8,24 @@ import {
 } from '@temporalio/client';
 import type { MonitoringKind } from '../../contract/cohort-monitoring.ts';
 import { cohortMonitoringWorkflowId } from '../../contract/temporal.ts';
-import { type MonitoringPlan, monitoringSchedule } from './monitoring-schedule.ts';
+import {
+  type MonitoringPlan,
+  monitoringSchedule,
+} from './monitoring-schedule.ts';
 
 /** Timeout of a single call to Temporal. */
 const CALL_TIMEOUT_MS = 5_000;
 
-/** The note of a Schedule that is paused because monitoring is switched off. Any other pause was made by an operator. */
+/**
+ * The note of a Schedule that is paused because monitoring is switched off. Any
+ * other pause was made by an operator.
+ */
 export const OFF_NOTE = 'Switched off in the cohort’s settings';
 
 /**
- * Creates the Schedule, or updates it in place. Running workflows continue, and an operator's pause is kept. Throws when
- * Temporal does not respond within 5 s.
+ * Creates the Schedule, or updates it in place. Running workflows continue, and
+ * an operator's pause is kept. Throws when Temporal does not respond within 5
+ * s.
  */
 export async function putMonitoringSchedule(
   client: Client,
@@ -27,7 +34,9 @@ export async function putMonitoringSchedule(
   const schedule = monitoringSchedule(plan);
   const scheduleId = schedule.action.workflowId;
   try {
-    await soon(client, () => client.schedule.create({ ...schedule, scheduleId }));
+    await soon(client, () =>
+      client.schedule.create({ ...schedule, scheduleId }),
+    );
     return 'created';
   } catch (error) {
     if (!(error instanceof ScheduleAlreadyRunning)) throw error;
@@ -35,13 +44,17 @@ export async function putMonitoringSchedule(
   await soon(client, () =>
     client.schedule.getHandle(scheduleId).update(({ state }) => ({
       ...schedule,
-      state: state.note === OFF_NOTE ? { ...state, paused: false, note: '' } : state,
+      state:
+        state.note === OFF_NOTE ? { ...state, paused: false, note: '' } : state,
     })),
   );
   return 'changed';
 }
 
-/** Pauses the Schedule because monitoring is switched off; keeps an existing pause. Returns false if there is no Schedule. */
+/**
+ * Pauses the Schedule because monitoring is switched off; keeps an existing
+ * pause. Returns false if there is no Schedule.
+ */
 export async function switchOffMonitoringSchedule(
   client: Client,
   cohortId: string,
@@ -49,19 +62,27 @@ export async function switchOffMonitoringSchedule(
 ): Promise<boolean> {
   const found = await describeMonitoringSchedule(client, cohortId, kind);
   if (found === undefined) return false;
-  if (!found.state.paused) await soon(client, () => monitoringHandle(client, cohortId, kind).pause(OFF_NOTE));
+  if (!found.state.paused)
+    await soon(client, () =>
+      monitoringHandle(client, cohortId, kind).pause(OFF_NOTE),
+    );
   return true;
 }
 
-/** Deletes the Schedule; running workflows continue. Returns false if there was none. */
+/**
+ * Deletes the Schedule; running workflows continue. Returns false if there was
+ * none.
+ */
 export const deleteMonitoringSchedule = async (
   client: Client,
   cohortId: string,
   kind: MonitoringKind,
 ): Promise<boolean> =>
-  ifThere(() => soon(client, () => monitoringHandle(client, cohortId, kind).delete()).then(() => true)).then(
-    (deleted) => deleted ?? false,
-  );
+  ifThere(() =>
+    soon(client, () => monitoringHandle(client, cohortId, kind).delete()).then(
+      () => true,
+    ),
+  ).then((deleted) => deleted ?? false);
 
 /** Describes the Schedule; returns undefined if there is none. */
 export const describeMonitoringSchedule = (
@@ -69,16 +90,33 @@ export const describeMonitoringSchedule = (
   cohortId: string,
   kind: MonitoringKind,
 ): Promise<ScheduleDescription | undefined> =>
-  ifThere(() => soon(client, () => monitoringHandle(client, cohortId, kind).describe()));
+  ifThere(() =>
+    soon(client, () => monitoringHandle(client, cohortId, kind).describe()),
+  );
 
-/** A hash of everything that we set (times, action, policies), which does not change with pauses and runs. */
-export function monitoringFingerprint({ spec, action, policies }: ScheduleDescription): Buffer {
+/**
+ * A hash of everything that we set (times, action, policies), which does not
+ * change with pauses and runs.
+ */
+export function monitoringFingerprint({
+  spec,
+  action,
+  policies,
+}: ScheduleDescription): Buffer {
   const { typedSearchAttributes: _sameAsSearchAttributes, ...rest } = action;
-  return hash('sha256', JSON.stringify({ spec, action: rest, policies }), 'buffer');
+  return hash(
+    'sha256',
+    JSON.stringify({ spec, action: rest, policies }),
+    'buffer',
+  );
 }
 
 /** A handle of the Schedule, which need not exist. */
-export const monitoringHandle = (client: Client, cohortId: string, kind: MonitoringKind): ScheduleHandle =>
+export const monitoringHandle = (
+  client: Client,
+  cohortId: string,
+  kind: MonitoringKind,
+): ScheduleHandle =>
   client.schedule.getHandle(cohortMonitoringWorkflowId(cohortId, kind));
 
 async function ifThere<T>(call: () => Promise<T>): Promise<T | undefined> {

@@ -1,4 +1,8 @@
-import { type CalendarSpec, ScheduleOverlapPolicy, type ScheduleSpec } from '@temporalio/client';
+import {
+  type CalendarSpec,
+  ScheduleOverlapPolicy,
+  type ScheduleSpec,
+} from '@temporalio/client';
 import type { Priority } from '@temporalio/common';
 import {
   type CohortMonitoringInput,
@@ -26,28 +30,38 @@ import {
 /** The settings that determine a cohort's monitoring Schedule. */
 export interface MonitoringPlan {
   cohortId: string;
-  /** Shown, encrypted, on the pages of the Schedule and its runs; absent for another exchange. */
+  /**
+   * Shown, encrypted, on the pages of the Schedule and its runs; absent for
+   * another exchange.
+   */
   cohortName?: string;
   kind: MonitoringKind;
   frequency: MonitoringFrequency;
   hours: MonitoringHours;
   /** The account's limit per source; monitoring uses at most 80 % of it. */
   networkQueriesPerMinute: number;
-  /** Name of the credential that the worker uses (`account/<id>`, `api-key`). */
+  /**
+   * Name of the credential that the worker uses (`account/<id>`, `api-key`).
+   */
   credentialRef: string;
   /** The account at our own exchange; absent for another exchange. */
   accountId?: string;
 }
 
-/** Increase it when the same plan should lead to a different Schedule: all existing ones are then updated. */
+/**
+ * Increase it when the same plan should lead to a different Schedule: all
+ * existing ones are then updated.
+ */
 export const SCHEDULE_RULES = 4;
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 /**
- * Builds the Temporal Schedule for one kind of monitoring of a cohort, without its state: the options for create and update.
- * The id of the Schedule and its runs is `cohortMonitoringWorkflowId`. Throws RangeError for an unknown time zone.
+ * Builds the Temporal Schedule for one kind of monitoring of a cohort, without
+ * its state: the options for create and update. The id of the Schedule and its
+ * runs is `cohortMonitoringWorkflowId`. Throws RangeError for an unknown time
+ * zone.
  */
 export function monitoringSchedule(plan: MonitoringPlan) {
   const { cohortId, kind, frequency, accountId } = plan;
@@ -65,7 +79,9 @@ export function monitoringSchedule(plan: MonitoringPlan) {
     ...(accountId === undefined ? {} : { fairnessKey: accountId }),
   };
   const typedSearchAttributes =
-    accountId === undefined ? [] : [{ key: searchAttribute.accountId, value: accountId }];
+    accountId === undefined
+      ? []
+      : [{ key: searchAttribute.accountId, value: accountId }];
   const action = {
     type: 'startWorkflow' as const,
     workflowType: WORKFLOW_TYPES.cohortMonitoring,
@@ -79,21 +95,36 @@ export function monitoringSchedule(plan: MonitoringPlan) {
     staticDetails: describePlan(plan),
   };
   const policies = {
-    // A run that is still active covers the whole cohort, so no second one is needed.
+    // A run that is still active covers the whole cohort, so no second one is
+    // needed.
     overlap: ScheduleOverlapPolicy.SKIP,
-    // A run missed during an outage of up to two days is started afterwards, once, even outside the configured hours.
+    // A run missed during an outage of up to two days is started afterwards,
+    // once, even outside the configured hours.
     catchupWindow: 2 * DAY_MS,
     pauseOnFailure: false,
   };
-  return { spec: monitoringSpec(plan), action, policies, typedSearchAttributes };
+  return {
+    spec: monitoringSpec(plan),
+    action,
+    policies,
+    typedSearchAttributes,
+  };
 }
 
-/** Builds the times of the Schedule. Temporal adds a random part of `jitter` to each time. */
+/**
+ * Builds the times of the Schedule. Temporal adds a random part of `jitter` to
+ * each time.
+ */
 export function monitoringSpec(
   plan: Pick<MonitoringPlan, 'cohortId' | 'kind' | 'frequency' | 'hours'>,
 ): ScheduleSpec {
   const { timeZone } = plan.hours;
-  const slot = monitoringSlot(plan.cohortId, plan.kind, plan.frequency, plan.hours);
+  const slot = monitoringSlot(
+    plan.cohortId,
+    plan.kind,
+    plan.frequency,
+    plan.hours,
+  );
   const common = { timezone: timeZone, jitter: JITTER_MINUTES * MINUTE_MS };
   switch (plan.frequency) {
     case 'weekly':
@@ -101,17 +132,25 @@ export function monitoringSpec(
     case 'biweekly':
       return { ...common, ...everyDays(14, slot, timeZone) };
     case 'monthly':
-      return { ...common, calendars: [{ dayOfMonth: slot.day, hour: slot.hour, minute: slot.minute }] };
+      return {
+        ...common,
+        calendars: [
+          { dayOfMonth: slot.day, hour: slot.hour, minute: slot.minute },
+        ],
+      };
   }
 }
 
 /**
- * Temporal has no calendar for every second week, and its intervals count from the epoch in UTC, so that their local time
- * shifts with clock changes. Therefore we use one interval for each UTC offset of the zone; each is right while its offset
- * applies, and `skip`, which is in local time, removes the times of the others.
+ * Temporal has no calendar for every second week, and its intervals count from
+ * the epoch in UTC, so that their local time shifts with clock changes.
+ * Therefore we use one interval for each UTC offset of the zone; each is right
+ * while its offset applies, and `skip`, which is in local time, removes the
+ * times of the others.
  *
- * Weekly schedules work the same way, because calendars by day of the week fail on days without midnight (Santiago, Cairo,
- * Beirut): the server takes them for the day before.
+ * Weekly schedules work the same way, because calendars by day of the week fail
+ * on days without midnight (Santiago, Cairo, Beirut): the server takes them for
+ * the day before.
  */
 function everyDays(
   days: 7 | 14,
@@ -128,8 +167,9 @@ function everyDays(
 }
 
 /**
- * The zone's UTC offsets, and those an hour more and less: if summer time is abolished or extended, the server's time zone
- * data may know it before ours, and the Schedule must still run.
+ * The zone's UTC offsets, and those an hour more and less: if summer time is
+ * abolished or extended, the server's time zone data may know it before ours,
+ * and the Schedule must still run.
  */
 function offsetsToExpect(timeZone: string): number[] {
   const around = zoneClock(timeZone).offsetsMs.flatMap((offsetMs) => [
@@ -152,7 +192,13 @@ const allExcept = (value: number, max: number) => [
 ];
 
 /** Static details, shown on the page of each run in the Temporal UI. */
-const describePlan = ({ cohortId, cohortName, kind, frequency, hours }: MonitoringPlan): string =>
+const describePlan = ({
+  cohortId,
+  cohortName,
+  kind,
+  frequency,
+  hours,
+}: MonitoringPlan): string =>
   [
     `Queries the ${kind} source for every patient of cohort ${asCode(cohortName ?? cohortId)}, ${frequency}.`,
     '',

@@ -1,12 +1,18 @@
 import { join } from 'node:path';
-import { WorkflowNotFoundError, WorkflowUpdateFailedError } from '@temporalio/client';
+import {
+  WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
+} from '@temporalio/client';
 import { BULK_ONBOARDING_MESSAGES } from '../../contract/bulk-onboarding.ts';
 import { EXIT } from '../../lib/exit-codes.ts';
 import type { BulkOnboardingHandle } from '../../orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
 import { RefusedError } from '../errors.ts';
 import { prepareOutFolder } from '../output/out-folder.ts';
 import { bulkRows, followBulk, readBulk } from '../progress/bulk-view.ts';
-import { type BulkOnboardings, openBulkOnboardings } from '../target/onboardings.ts';
+import {
+  type BulkOnboardings,
+  openBulkOnboardings,
+} from '../target/onboardings.ts';
 import type { CommandResult } from '../terminal.ts';
 import {
   type Command,
@@ -26,23 +32,39 @@ interface Job {
   bulks: BulkOnboardings;
 }
 
-/** Shows the state of a bulk onboarding; with `out`, saves its result files into that folder. */
-export const bulkStatus: Command<[string, CommonOptions & { out?: string }]> = async (
-  jobId,
-  { out },
-  context,
-) => {
+/**
+ * Shows the state of a bulk onboarding; with `out`, saves its result files into
+ * that folder.
+ */
+export const bulkStatus: Command<
+  [string, CommonOptions & { out?: string }]
+> = async (jobId, { out }, context) => {
   if (out !== undefined) await prepareOutFolder(out);
   return withJob(jobId, context, async ({ workflowId, handle, bulks }) => {
     const view = await readBulk(handle, context.target.exchange);
     if (out === undefined || view.outcome === undefined)
-      return bulkResult('bulk status', { jobId, workflowId, view, out }, context);
-    const saved = await saveOutcome(view.outcome, join(out, fileNameOf(jobId)), bulks.files);
-    return bulkResult('bulk status', { jobId, workflowId, view, saved }, context);
+      return bulkResult(
+        'bulk status',
+        { jobId, workflowId, view, out },
+        context,
+      );
+    const saved = await saveOutcome(
+      view.outcome,
+      join(out, fileNameOf(jobId)),
+      bulks.files,
+    );
+    return bulkResult(
+      'bulk status',
+      { jobId, workflowId, view, saved },
+      context,
+    );
   });
 };
 
-/** Pauses or resumes the exchange's work on the rows. Throws RefusedError when the bulk onboarding has ended. */
+/**
+ * Pauses or resumes the exchange's work on the rows. Throws RefusedError when
+ * the bulk onboarding has ended.
+ */
 export const bulkSteer: Command<['pause' | 'resume', string, CommonOptions]> = (
   how,
   jobId,
@@ -56,15 +78,27 @@ export const bulkSteer: Command<['pause' | 'resume', string, CommonOptions]> = (
       );
     } catch (error) {
       if (error instanceof WorkflowUpdateFailedError)
-        throw new RefusedError(`Cannot ${how} job ${jobId}: ${error.cause?.message ?? 'it was rejected'}.`);
+        throw new RefusedError(
+          `Cannot ${how} job ${jobId}: ${error.cause?.message ?? 'it was rejected'}.`,
+        );
       throw error;
     }
     const view = await readBulk(handle, context.target.exchange);
-    return { ...bulkResult(`bulk-${how}`, { jobId, workflowId, view }, context), exitCode: EXIT.done };
+    return {
+      ...bulkResult(`bulk-${how}`, { jobId, workflowId, view }, context),
+      exitCode: EXIT.done,
+    };
   });
 
-/** Cancels a bulk onboarding and its request at the exchange; rows that were already processed are kept. */
-export const bulkCancel: Command<[string, FollowingOptions]> = (jobId, options, context) =>
+/**
+ * Cancels a bulk onboarding and its request at the exchange; rows that were
+ * already processed are kept.
+ */
+export const bulkCancel: Command<[string, FollowingOptions]> = (
+  jobId,
+  options,
+  context,
+) =>
   withJob(jobId, context, async (job) => {
     const { workflowId, handle, bulks } = job;
     const ended = await endedError(job, context);
@@ -72,7 +106,10 @@ export const bulkCancel: Command<[string, FollowingOptions]> = (jobId, options, 
     await handle.cancel();
     if (!options.wait) {
       const reported = { jobId, workflowId, requested: 'cancelling' as const };
-      return { ...bulkResult('bulk cancel', reported, context), exitCode: EXIT.done };
+      return {
+        ...bulkResult('bulk cancel', reported, context),
+        exitCode: EXIT.done,
+      };
     }
     const result = await watchBulk(
       'bulk cancel',
@@ -81,7 +118,9 @@ export const bulkCancel: Command<[string, FollowingOptions]> = (jobId, options, 
       context,
     );
     // It may have ended otherwise before the cancellation took effect.
-    return result.document.status === 'cancelled' ? { ...result, exitCode: EXIT.done } : result;
+    return result.document.status === 'cancelled'
+      ? { ...result, exitCode: EXIT.done }
+      : result;
   });
 
 async function withJob(
@@ -95,7 +134,8 @@ async function withJob(
     return await work(job);
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error;
-    // Temporal answers alike for an unknown workflow and for an update of one that has ended.
+    // Temporal answers alike for an unknown workflow and for an update of one
+    // that has ended.
     throw (
       (await endedError(job, context).catch(() => undefined)) ??
       new RefusedError(`There is no bulk onboarding with the job id ${jobId}.`)
@@ -105,13 +145,18 @@ async function withJob(
   }
 }
 
-/** The error for a bulk onboarding that has ended, with the state that `bulk status` shows; undefined while it runs. */
+/**
+ * The error for a bulk onboarding that has ended, with the state that `bulk
+ * status` shows; undefined while it runs.
+ */
 async function endedError(
   { jobId, handle }: Job,
   { target }: CommandContext,
 ): Promise<RefusedError | undefined> {
   const { state } = await readBulk(handle, target.exchange);
-  return state === 'running' ? undefined : new RefusedError(`Job ${jobId} has already ended: ${state}.`);
+  return state === 'running'
+    ? undefined
+    : new RefusedError(`Job ${jobId} has already ended: ${state}.`);
 }
 
 /** A job id is any text; a file name is not. */
@@ -119,8 +164,8 @@ const fileNameOf = (jobId: string): string =>
   jobId.replaceAll(/[^\w.-]+/g, '-').replace(/^[.-]+/, '') || 'bulk';
 
 /**
- * Shows a bulk onboarding's progress until it ends or following is stopped. With `output`, saves the result files under
- * names that begin with it.
+ * Shows a bulk onboarding's progress until it ends or following is stopped.
+ * With `output`, saves the result files under names that begin with it.
  */
 export const watchBulk: Command<
   [
@@ -128,16 +173,29 @@ export const watchBulk: Command<
     ReportedBulk & { subject: string; output?: string },
     { timeout?: number; handle: BulkOnboardingHandle; bulks: BulkOnboardings },
   ]
-> = async (command, { subject, output, ...job }, { timeout, handle, bulks }, context) => {
+> = async (
+  command,
+  { subject, output, ...job },
+  { timeout, handle, bulks },
+  context,
+) => {
   const { live } = context.terminal;
-  const view = await followBulk(handle, (now) => live.set(subject, bulkRows(now, live)), {
-    client: context.target.exchange,
-    signal: endOfFollowing(context.terminal, { timeout }),
-  });
+  const view = await followBulk(
+    handle,
+    (now) => live.set(subject, bulkRows(now, live)),
+    {
+      client: context.target.exchange,
+      signal: endOfFollowing(context.terminal, { timeout }),
+    },
+  );
   const saved =
     view.outcome === undefined || output === undefined
       ? undefined
       : // The results of a dry run must not be taken for those of a real run.
-        await saveOutcome(view.outcome, view.dryRun === true ? `${output}.dry-run` : output, bulks.files);
+        await saveOutcome(
+          view.outcome,
+          view.dryRun === true ? `${output}.dry-run` : output,
+          bulks.files,
+        );
   return bulkResult(command, { ...job, view, saved }, context);
 };

@@ -5,11 +5,19 @@ import { basename, dirname, join } from 'node:path';
 import { stringify } from 'csv-stringify/sync';
 import { EXIT } from '../../lib/exit-codes.ts';
 import { RefusedError } from '../errors.ts';
-import { checkPanel, type PanelFile, type WrongRow, wrongRows } from '../input/panel-file.ts';
+import {
+  checkPanel,
+  type PanelFile,
+  type WrongRow,
+  wrongRows,
+} from '../input/panel-file.ts';
 import { prepareOutFolder } from '../output/out-folder.ts';
 import { number } from '../progress/bulk-view.ts';
 import { plainText } from '../progress/plain-text.ts';
-import { type BulkOnboardings, openBulkOnboardings } from '../target/onboardings.ts';
+import {
+  type BulkOnboardings,
+  openBulkOnboardings,
+} from '../target/onboardings.ts';
 import { facilityOf } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
 import { watchBulk } from './bulk-control.ts';
@@ -27,11 +35,16 @@ export interface BulkOptions extends FollowingOptions {
 const SHOWN_MAX = 10;
 
 /**
- * Checks a CSV of patients by the exchange's own rules (docs/interface.md, "Bulk CSV"), starts a `bulkOnboarding`
- * workflow with it, and follows that until it ends. A file with invalid rows is sent only with `sendAnyway`, or in a dry
- * run. Throws UsageError, RefusedError.
+ * Checks a CSV of patients by the exchange's own rules (docs/interface.md,
+ * "Bulk CSV"), starts a `bulkOnboarding` workflow with it, and follows that
+ * until it ends. A file with invalid rows is sent only with `sendAnyway`, or in
+ * a dry run. Throws UsageError, RefusedError.
  */
-export const bulk: Command<[string, BulkOptions]> = async (path, options, context) => {
+export const bulk: Command<[string, BulkOptions]> = async (
+  path,
+  options,
+  context,
+) => {
   const { live } = context.terminal;
   const subject = plainText(basename(path));
   live.set(subject, ['checking the file']);
@@ -39,7 +52,11 @@ export const bulk: Command<[string, BulkOptions]> = async (path, options, contex
   const folder = options.out ?? dirname(path);
   await prepareOutFolder(folder);
   const output = join(folder, basename(path).replace(/\.csv$/i, ''));
-  const errors = await listRowErrors(`${output}.errors.csv`, wrongRows(panel), SHOWN_MAX);
+  const errors = await listRowErrors(
+    `${output}.errors.csv`,
+    wrongRows(panel),
+    SHOWN_MAX,
+  );
   for (const line of errorLines(errors, panel)) live.print(line);
   if (errors.rows > 0 && options.sendAnyway !== true && options.dryRun !== true)
     return notSent(panel, errors);
@@ -48,8 +65,14 @@ export const bulk: Command<[string, BulkOptions]> = async (path, options, contex
   try {
     const jobId = options.job ?? `bulk-${randomUUID()}`;
     const started = await start(panel, { ...options, jobId }, bulks, context);
-    const job = { jobId, workflowId: started.workflowId, isNew: started.isNew, out: folder };
-    if (!options.wait) return { ...bulkResult('bulk', job, context), exitCode: EXIT.done };
+    const job = {
+      jobId,
+      workflowId: started.workflowId,
+      isNew: started.isNew,
+      out: folder,
+    };
+    if (!options.wait)
+      return { ...bulkResult('bulk', job, context), exitCode: EXIT.done };
     return await watchBulk(
       'bulk',
       { subject, output, ...job },
@@ -68,10 +91,20 @@ async function start(
   { target }: CommandContext,
 ) {
   const facilityId = await facilityOf(target);
-  const file = await files.put('upload', createReadStream(panel.path), 'text/csv');
+  const file = await files.put(
+    'upload',
+    createReadStream(panel.path),
+    'text/csv',
+  );
   let isTaken = false;
   try {
-    const started = await startJob({ jobId, facilityId, dryRun, file, rows: panel.rows });
+    const started = await startJob({
+      jobId,
+      facilityId,
+      dryRun,
+      file,
+      rows: panel.rows,
+    });
     isTaken = started.isNew;
     if (started.other === undefined) return started;
     const how = {
@@ -79,13 +112,18 @@ async function start(
       dryRun: `${dryRun ? 'without' : 'with'} --dry-run`,
       facilityId: 'for another facility',
     };
-    throw new RefusedError(`Job ${jobId} was started ${how[started.other]}. Pass another --job.`);
+    throw new RefusedError(
+      `Job ${jobId} was started ${how[started.other]}. Pass another --job.`,
+    );
   } finally {
     if (!isTaken) await files.delete(file.ref);
   }
 }
 
-function errorLines({ rows, first, path }: RowErrors, panel: PanelFile): string[] {
+function errorLines(
+  { rows, first, path }: RowErrors,
+  panel: PanelFile,
+): string[] {
   if (rows === 0) return [`${rowCount(panel.rows)} checked, all valid.`];
   const shown = first.flatMap(({ row, errors }) =>
     errors.map(
@@ -93,7 +131,10 @@ function errorLines({ rows, first, path }: RowErrors, panel: PanelFile): string[
         `  row ${row}${column === '' ? '' : `, ${plainText(column)}`}: ${plainText(message)}`,
     ),
   );
-  const more = rows > first.length ? [`  … and ${rowCount(rows - first.length, 'more ')}`] : [];
+  const more =
+    rows > first.length
+      ? [`  … and ${rowCount(rows - first.length, 'more ')}`]
+      : [];
   return [
     `${number(rows)} of ${rowCount(panel.rows)} ${rows === 1 ? 'is' : 'are'} invalid:`,
     ...shown,
@@ -133,8 +174,9 @@ interface RowErrors {
 const LINES_AT_ONCE = 500;
 
 /**
- * Writes all errors of all rows into a CSV (`row,column,error`), in bounded memory. It replaces the list of an earlier
- * check, which is removed when there are no errors.
+ * Writes all errors of all rows into a CSV (`row,column,error`), in bounded
+ * memory. It replaces the list of an earlier check, which is removed when there
+ * are no errors.
  */
 async function listRowErrors(
   path: string,
@@ -149,7 +191,8 @@ async function listRowErrors(
     for await (const row of wrong) {
       errors.rows += 1;
       if (errors.first.length < shownMax) errors.first.push(row);
-      for (const { column, message } of row.errors) lines.push([String(row.row), column, message]);
+      for (const { column, message } of row.errors)
+        lines.push([String(row.row), column, message]);
       if (lines.length < LINES_AT_ONCE) continue;
       file ??= await open(path, 'wx', 0o600);
       await file.appendFile(csv(lines));

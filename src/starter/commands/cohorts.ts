@@ -1,5 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { type CohortResponse, cohortSettingsSchema } from '../../contract/cohorts.ts';
+import {
+  type CohortResponse,
+  cohortSettingsSchema,
+} from '../../contract/cohorts.ts';
 import { renderTable } from '../../lib/table.ts';
 import type { CohortAnswer } from '../../orchestrator/client/answers.ts';
 import type { CommandResult } from '../terminal.ts';
@@ -26,19 +29,28 @@ export interface CohortShowOptions extends CommonOptions {
 
 const HEAD = ['cohort', 'name', 'patients', 'purpose', 'monitoring'];
 
-export const cohortsList: Command<[CommonOptions]> = async (_options, { target }) => {
+export const cohortsList: Command<[CommonOptions]> = async (
+  _options,
+  { target },
+) => {
   const { answer } = await target.exchange.call('listCohorts', {});
   return {
     lines:
       answer.cohorts.length === 0
-        ? ['No cohorts found. Create one with: npm run starter -- cohorts create <name>']
+        ? [
+            'No cohorts found. Create one with: npm run starter -- cohorts create <name>',
+          ]
         : renderTable(HEAD, answer.cohorts.map(cohortRow)),
     document: { command: 'cohorts list', cohorts: answer.cohorts },
   };
 };
 
 const cohortRow = (cohort: CohortAnswer): string[] => [
-  ...[cohort.id, cohort.name, String(cohort.size ?? ''), cohort.purposeOfUse ?? '', monitoringOf(cohort)],
+  cohort.id,
+  cohort.name,
+  String(cohort.size ?? ''),
+  cohort.purposeOfUse ?? '',
+  monitoringOf(cohort),
 ];
 
 /** The enabled monitoring in words: `hie weekly, adt`. */
@@ -69,7 +81,15 @@ export const cohortsCreate: Command<[string, CohortCreateOptions]> = async (
   };
   const { answer: cohort } = await target.exchange.call(
     'createCohort',
-    { body: { name, description, color, purposeOfUse: purpose, settings: { monitoring } } },
+    {
+      body: {
+        name,
+        description,
+        color,
+        purposeOfUse: purpose,
+        settings: { monitoring },
+      },
+    },
     { idempotencyKey: randomUUID() },
   );
   return {
@@ -82,14 +102,21 @@ export const cohortsCreate: Command<[string, CohortCreateOptions]> = async (
   };
 };
 
-export const cohortsShow: Command<[string, CohortShowOptions]> = async (id, { count }, { target }) => {
+export const cohortsShow: Command<[string, CohortShowOptions]> = async (
+  id,
+  { count },
+  { target },
+) => {
   const { exchange } = target;
   const [{ answer: cohort }, { answer: members }] = await Promise.all([
     exchange.call('getCohort', { params: { id } }),
     exchange.call('listCohortPatients', { params: { id }, query: { count } }),
   ]);
   const rows = members.patients.map((patient) => [
-    ...[patient.id, fullName(patient), patient.dob ?? '', patient.externalId ?? ''],
+    patient.id,
+    fullName(patient),
+    patient.dob ?? '',
+    patient.externalId ?? '',
   ]);
   const more = (cohort.size ?? 0) - rows.length;
   return {
@@ -97,9 +124,13 @@ export const cohortsShow: Command<[string, CohortShowOptions]> = async (id, { co
       ...renderTable(HEAD, [cohortRow(cohort)]),
       '',
       ...(rows.length === 0
-        ? [`No patients in it. Add some with: npm run starter -- cohorts add ${id} <patientId>…`]
+        ? [
+            `No patients in it. Add some with: npm run starter -- cohorts add ${id} <patientId>…`,
+          ]
         : renderTable(['patient', 'name', 'born', 'external id'], rows)),
-      ...(more > 0 ? [`${more} more patients; raise --count to list them.`] : []),
+      ...(more > 0
+        ? [`${more} more patients; raise --count to list them.`]
+        : []),
     ],
     document: { command: 'cohorts show', cohort, patients: members.patients },
   };
@@ -136,6 +167,10 @@ const changed = (
   command: string,
   { message, cohort }: { message?: string | null; cohort: CohortAnswer },
 ): CommandResult => ({
-  lines: [`${message ?? 'Done'}.`, '', ...renderTable(HEAD, [cohortRow(cohort)])],
+  lines: [
+    `${message ?? 'Done'}.`,
+    '',
+    ...renderTable(HEAD, [cohortRow(cohort)]),
+  ],
   document: { command, message, cohort },
 });

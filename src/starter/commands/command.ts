@@ -1,5 +1,10 @@
 import { anySignal, timeoutSignal } from '../../lib/timeout-signal.ts';
-import { type Env, openTarget, type Target, type TargetOptions } from '../target/target.ts';
+import {
+  type Env,
+  openTarget,
+  type Target,
+  type TargetOptions,
+} from '../target/target.ts';
 import type { CommandResult, Terminal } from '../terminal.ts';
 
 /** Options that every command takes. */
@@ -20,12 +25,17 @@ export interface CommandContext {
   env?: Env;
 }
 
-/** A command: gets its arguments and options, and what every command receives. */
+/**
+ * A command: gets its arguments and options, and what every command receives.
+ */
 export type Command<Args extends readonly unknown[]> = (
   ...args: [...Args, CommandContext]
 ) => Promise<CommandResult>;
 
-/** Opens the exchange that the options name, runs a command on it, and closes everything again. */
+/**
+ * Opens the exchange that the options name, runs a command on it, and closes
+ * everything again.
+ */
 export async function withTarget<R>(
   options: TargetOptions,
   { terminal, env }: { terminal: Terminal; env?: Env },
@@ -41,5 +51,10 @@ export async function withTarget<R>(
 }
 
 /** A signal that is aborted by Ctrl-C, or after `timeout` seconds. */
-export const endOfFollowing = ({ interrupted }: Terminal, { timeout }: { timeout?: number }): AbortSignal =>
-  timeout === undefined ? interrupted : anySignal([interrupted, timeoutSignal(timeout * 1_000)]);
+export const endOfFollowing = (
+  { interrupted }: Terminal,
+  { timeout }: { timeout?: number },
+): AbortSignal =>
+  timeout === undefined
+    ? interrupted
+    : anySignal([interrupted, timeoutSignal(timeout * 1_000)]);

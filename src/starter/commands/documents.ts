@@ -23,8 +23,9 @@ const AT_ONCE = 4;
 const HEAD = ['document', 'file', 'type', 'bytes', 'filed', 'description'];
 
 /**
- * Lists a patient's documents. With `out`, downloads them into that folder; C-CDA documents are converted to `format`.
- * Throws UsageError, ExchangeCallError.
+ * Lists a patient's documents. With `out`, downloads them into that folder;
+ * C-CDA documents are converted to `format`. Throws UsageError,
+ * ExchangeCallError.
  */
 export const documents: Command<[string, DocumentsOptions]> = async (
   patientId,
@@ -38,30 +39,50 @@ export const documents: Command<[string, DocumentsOptions]> = async (
   const found = answer.documents;
   if (found.length === 0) {
     const lines = ['No documents found for this patient.'];
-    return { lines, document: { command: 'documents', patientId, documents: [] } };
+    return {
+      lines,
+      document: { command: 'documents', patientId, documents: [] },
+    };
   }
   let done = 0;
-  const saved = await mapAtMost(out === undefined ? [] : found, AT_ONCE, async ({ fileName }) => {
-    const path = await fetchOne(target, fileName, out ?? '', format);
-    done += 1;
-    terminal.live.set('documents', [`${done} of ${found.length} downloaded`]);
-    return path;
-  });
-  const rows = found.map(({ id, fileName, mimeType, size, indexed, description }, index) => [
-    ...[id, fileName, mimeType ?? '', String(size ?? ''), indexed?.slice(0, 10) ?? '', description ?? ''],
-    ...(out === undefined ? [] : [saved[index] ?? '']),
-  ]);
+  const saved = await mapAtMost(
+    out === undefined ? [] : found,
+    AT_ONCE,
+    async ({ fileName }) => {
+      const path = await fetchOne(target, fileName, out ?? '', format);
+      done += 1;
+      terminal.live.set('documents', [`${done} of ${found.length} downloaded`]);
+      return path;
+    },
+  );
+  const rows = found.map(
+    ({ id, fileName, mimeType, size, indexed, description }, index) => [
+      id,
+      fileName,
+      mimeType ?? '',
+      String(size ?? ''),
+      indexed?.slice(0, 10) ?? '',
+      description ?? '',
+      ...(out === undefined ? [] : [saved[index] ?? '']),
+    ],
+  );
   return {
     lines: renderTable(out === undefined ? HEAD : [...HEAD, 'saved as'], rows),
     document: {
       command: 'documents',
       patientId,
-      documents: found.map((each, index) => ({ ...each, savedAs: saved[index] })),
+      documents: found.map((each, index) => ({
+        ...each,
+        savedAs: saved[index],
+      })),
     },
   };
 };
 
-/** Downloads one document, unconverted if it cannot be converted. Returns the path of the file. */
+/**
+ * Downloads one document, unconverted if it cannot be converted. Returns the
+ * path of the file.
+ */
 async function fetchOne(
   target: Target,
   fileName: string,
@@ -69,20 +90,37 @@ async function fetchOne(
   format?: DocumentFormat,
 ): Promise<string> {
   const urlOf = async (conversionType?: DocumentFormat) =>
-    (await target.exchange.call('getDocumentUrl', { query: { fileName, conversionType } })).answer.url;
-  const converted = format && (await urlOf(format).catch(undefinedIfUnconvertible));
-  const bytes = await buffer(await createDownloads().download(converted ?? (await urlOf())));
+    (
+      await target.exchange.call('getDocumentUrl', {
+        query: { fileName, conversionType },
+      })
+    ).answer.url;
+  const converted =
+    format && (await urlOf(format).catch(undefinedIfUnconvertible));
+  const bytes = await buffer(
+    await createDownloads().download(converted ?? (await urlOf())),
+  );
   // The name comes from the source: it must not lead out of this folder.
   const name =
     basename(fileName)
       .replaceAll(/[^\w.-]/g, '_')
       .replace(/^\.+/, '') || 'document';
-  const path = join(folder, converted === undefined ? name : `${name.replace(/\.\w+$/, '')}.${format}`);
-  return saveAside(path, Readable.from([bytes]), createHash('sha256').update(bytes).digest('hex'));
+  const path = join(
+    folder,
+    converted === undefined ? name : `${name.replace(/\.\w+$/, '')}.${format}`,
+  );
+  return saveAside(
+    path,
+    Readable.from([bytes]),
+    createHash('sha256').update(bytes).digest('hex'),
+  );
 }
 
 function undefinedIfUnconvertible(error: unknown): undefined {
-  if (error instanceof ExchangeCallError && (error.httpStatus === 400 || error.httpStatus === 422))
+  if (
+    error instanceof ExchangeCallError &&
+    (error.httpStatus === 400 || error.httpStatus === 422)
+  )
     return undefined;
   throw error;
 }

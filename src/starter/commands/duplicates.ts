@@ -15,38 +15,73 @@ export const duplicatesList: Command<[DuplicateListOptions]> = async (
   { target },
 ) => {
   const { answer } = await target.exchange.call('listPossibleDuplicates', {
-    query: { ...(all === true ? {} : { status: 'open' }), patientId: patient, count },
+    query: {
+      ...(all === true ? {} : { status: 'open' }),
+      patientId: patient,
+      count,
+    },
   });
   const { possibleDuplicates, meta } = answer;
-  const rows = possibleDuplicates.map(({ id, grade, score, status, patientIds, agrees }) => [
-    ...[id, grade, String(score), status, ...patientIds, agrees.join(' ')],
-  ]);
+  const rows = possibleDuplicates.map(
+    ({ id, grade, score, status, patientIds, agrees }) => [
+      id,
+      grade,
+      String(score),
+      status,
+      ...patientIds,
+      agrees.join(' '),
+    ],
+  );
   return {
     lines:
       rows.length === 0
         ? ['No possible duplicates.']
         : [
-            ...renderTable(['pair', 'grade', 'score', 'status', 'patient', 'patient', 'agrees'], rows),
+            ...renderTable(
+              [
+                'pair',
+                'grade',
+                'score',
+                'status',
+                'patient',
+                'patient',
+                'agrees',
+              ],
+              rows,
+            ),
             ...moreLines(meta, possibleDuplicates.length, 'raise --count'),
           ],
-    document: { command: 'duplicates list', possibleDuplicates, total: meta.itemsInTotal },
+    document: {
+      command: 'duplicates list',
+      possibleDuplicates,
+      total: meta.itemsInTotal,
+    },
   };
 };
 
 /** Shows the two patients of a pair side by side. */
-export const duplicatesShow: Command<[string, CommonOptions]> = async (id, _options, { target }) => {
-  const { answer } = await target.exchange.call('getPossibleDuplicate', { params: { id } });
+export const duplicatesShow: Command<[string, CommonOptions]> = async (
+  id,
+  _options,
+  { target },
+) => {
+  const { answer } = await target.exchange.call('getPossibleDuplicate', {
+    params: { id },
+  });
   const { patients, grade, score, status } = answer;
-  const sideBySide = (what: string, show: (patient: (typeof patients)[number]) => string) => [
-    ...[what, ...patients.map(show)],
-  ];
+  const sideBySide = (
+    what: string,
+    show: (patient: (typeof patients)[number]) => string,
+  ) => [what, ...patients.map(show)];
   const rows = [
     sideBySide('patient', (patient) => patient.id),
     sideBySide('name', fullName),
     sideBySide('born', ({ dob }) => dob),
     sideBySide('sex', ({ genderAtBirth }) => genderAtBirth),
     sideBySide('address', ({ address }) =>
-      address.map(({ addressLine1, city, zip }) => `${addressLine1}, ${city} ${zip}`).join('; '),
+      address
+        .map(({ addressLine1, city, zip }) => `${addressLine1}, ${city} ${zip}`)
+        .join('; '),
     ),
     sideBySide('contact', ({ contact }) =>
       contact
@@ -55,7 +90,9 @@ export const duplicatesShow: Command<[string, CommonOptions]> = async (id, _opti
         .join(', '),
     ),
     sideBySide('identifiers', ({ personalIdentifiers }) =>
-      personalIdentifiers.map(({ type, value }) => `${type} ${value}`).join(', '),
+      personalIdentifiers
+        .map(({ type, value }) => `${type} ${value}`)
+        .join(', '),
     ),
     sideBySide('external id', ({ externalId }) => externalId ?? ''),
     sideBySide('created', ({ createdAt }) => createdAt?.slice(0, 10) ?? ''),
@@ -71,9 +108,15 @@ export const duplicatesShow: Command<[string, CommonOptions]> = async (id, _opti
 };
 
 /** Records a decision about a pair. */
-export const duplicatesDecide: Command<[string, 'accept' | 'refuse']> = async (id, decision, { target }) => {
+export const duplicatesDecide: Command<[string, 'accept' | 'refuse']> = async (
+  id,
+  decision,
+  { target },
+) => {
   const { answer } = await target.exchange.call(
-    decision === 'accept' ? 'acceptPossibleDuplicate' : 'refusePossibleDuplicate',
+    decision === 'accept'
+      ? 'acceptPossibleDuplicate'
+      : 'refusePossibleDuplicate',
     { params: { id } },
     { idempotencyKey: randomUUID() },
   );

@@ -6,13 +6,20 @@ export interface EmbedOptions extends CommonOptions {
 }
 
 /**
- * Creates an embed token and returns the address of the patient's page with it, for a browser or an iframe
- * (docs/interface.md, "E1. Create embed token").
+ * Creates an embed token and returns the address of the patient's page with it,
+ * for a browser or an iframe (docs/interface.md, "E1. Create embed token").
  */
-export const embed: Command<[string, EmbedOptions]> = async (patientId, { seconds }, { target }) => {
+export const embed: Command<[string, EmbedOptions]> = async (
+  patientId,
+  { seconds },
+  { target },
+) => {
   const { exchange } = target;
-  // Checked here because the page itself reports an unknown patient only once it is opened.
-  const { answer: patient } = await exchange.call('getPatient', { params: { id: patientId } });
+  // Checked here because the page itself reports an unknown patient only once
+  // it is opened.
+  const { answer: patient } = await exchange.call('getPatient', {
+    params: { id: patientId },
+  });
   const { answer: account } = await exchange.call('getSettings', {});
   const { answer } = await exchange.call(
     'createEmbedToken',

@@ -4,12 +4,30 @@ import { renderTable } from '../../lib/table.ts';
 import type { Command, CommonOptions } from './command.ts';
 
 type Options = CommonOptions &
-  Partial<Record<'passcode' | 'label' | 'qr', string>> & { expires?: number; once?: boolean };
+  Partial<Record<'passcode' | 'label' | 'qr', string>> & {
+    expires?: number;
+    once?: boolean;
+  };
 
-/** Creates a SMART Health Link to a patient's summary (docs/health-links.md). */
-export const healthLinkCreate: Command<[string, Options]> = async (id, options, { target }) => {
-  const { passcode, expires: expirationInSeconds, once: isOneTime, label, qr } = options;
-  const request = { params: { id }, body: { expirationInSeconds, passcode, isOneTime, label } };
+/**
+ * Creates a SMART Health Link to a patient's summary (docs/health-links.md).
+ */
+export const healthLinkCreate: Command<[string, Options]> = async (
+  id,
+  options,
+  { target },
+) => {
+  const {
+    passcode,
+    expires: expirationInSeconds,
+    once: isOneTime,
+    label,
+    qr,
+  } = options;
+  const request = {
+    params: { id },
+    body: { expirationInSeconds, passcode, isOneTime, label },
+  };
   const { answer } = await target.exchange.call('createHealthLink', request, {
     idempotencyKey: randomUUID(),
   });
@@ -17,7 +35,10 @@ export const healthLinkCreate: Command<[string, Options]> = async (id, options, 
   if (qr !== undefined) await writeFile(qr, qrCode);
   return {
     lines: [
-      ...[answer.viewerUrl, '', `For apps: ${answer.link}`, `Id: ${answer.id}; until ${answer.expiresAt}`],
+      answer.viewerUrl,
+      '',
+      `For apps: ${answer.link}`,
+      `Id: ${answer.id}; until ${answer.expiresAt}`,
       ...(qr === undefined ? [] : [`Its QR picture is in ${qr}.`]),
       "Keep it secret: whoever has it reads the patient's summary. It is not shown again.",
     ],
@@ -26,11 +47,22 @@ export const healthLinkCreate: Command<[string, Options]> = async (id, options, 
 };
 
 /** Lists the health links of a patient, and who opened them. */
-export const healthLinkList: Command<[string, CommonOptions]> = async (id, _options, { target }) => {
-  const { healthLinks } = (await target.exchange.call('listHealthLinks', { params: { id } })).answer;
+export const healthLinkList: Command<[string, CommonOptions]> = async (
+  id,
+  _options,
+  { target },
+) => {
+  const { healthLinks } = (
+    await target.exchange.call('listHealthLinks', { params: { id } })
+  ).answer;
   const rows = healthLinks.map((each) => [
-    ...[each.id, each.status, each.expiresAt, each.label ?? ''],
-    each.openings.map(({ openedAt, recipient }) => `${recipient} (${openedAt})`).join(', '),
+    each.id,
+    each.status,
+    each.expiresAt,
+    each.label ?? '',
+    each.openings
+      .map(({ openedAt, recipient }) => `${recipient} (${openedAt})`)
+      .join(', '),
   ]);
   return {
     lines: renderTable(['link', 'status', 'until', 'label', 'opened by'], rows),
@@ -39,13 +71,16 @@ export const healthLinkList: Command<[string, CommonOptions]> = async (id, _opti
 };
 
 /** Ends a health link, from the next opening on. */
-export const healthLinkRevoke: Command<[string, string, CommonOptions]> = async (
-  id,
-  healthLinkId,
-  _,
-  { target },
-) => {
-  const { answer } = await target.exchange.call('revokeHealthLink', { params: { id, healthLinkId } });
-  const document = { command: 'health-link revoke', patientId: id, healthLink: answer };
+export const healthLinkRevoke: Command<
+  [string, string, CommonOptions]
+> = async (id, healthLinkId, _, { target }) => {
+  const { answer } = await target.exchange.call('revokeHealthLink', {
+    params: { id, healthLinkId },
+  });
+  const document = {
+    command: 'health-link revoke',
+    patientId: id,
+    healthLink: answer,
+  };
   return { lines: [`${answer.id}: ${answer.status}`], document };
 };

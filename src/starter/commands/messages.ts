@@ -25,9 +25,18 @@ import {
 } from './command.ts';
 
 /** Shows one message with its text. */
-export const messagesShow: Command<[string, CommonOptions]> = async (messageId, _options, context) => {
-  const { answer } = await context.target.exchange.call('getMessage', { params: { id: messageId } });
-  return { exitCode: EXIT.done, ...messageResult('messages show', answer, context) };
+export const messagesShow: Command<[string, CommonOptions]> = async (
+  messageId,
+  _options,
+  context,
+) => {
+  const { answer } = await context.target.exchange.call('getMessage', {
+    params: { id: messageId },
+  });
+  return {
+    exitCode: EXIT.done,
+    ...messageResult('messages show', answer, context),
+  };
 };
 
 interface MessagesListOptions extends CommonOptions {
@@ -56,22 +65,40 @@ const HEAD = [
   'subject',
 ];
 
-/** Lists one page of messages (docs/interface.md, "E12. List messages") with the cursors of the neighbouring pages. */
+/**
+ * Lists one page of messages (docs/interface.md, "E12. List messages") with the
+ * cursors of the neighbouring pages.
+ */
 export const messagesList: Command<[MessagesListOptions]> = async (
   { direction, patient, destination, status, sort, count, fromItem, toItem },
   { target, terminal },
 ) => {
   const { answer } = await target.exchange.call('listMessages', {
-    query: { direction, patientId: patient, destination, status, sort, count, fromItem, toItem },
+    query: {
+      direction,
+      patientId: patient,
+      destination,
+      status,
+      sort,
+      count,
+      fromItem,
+      toItem,
+    },
   });
   const { messages, meta } = answer;
   const { colors } = terminal.live;
   const ids = messages.map(({ patientId }) => patientId);
   const names = await patientNames(target.exchange, ids);
   const rows = messages.map((message) => [
-    ...[message.id, message.direction, coloured(message.status, colors), utcCell(message.sentAt)],
-    ...[plainText(message.destination), message.patientId ?? '', names.get(message.patientId ?? '') ?? ''],
-    ...[String(message.attachments?.length ?? 0), plainText(message.subject)],
+    message.id,
+    message.direction,
+    coloured(message.status, colors),
+    utcCell(message.sentAt),
+    plainText(message.destination),
+    message.patientId ?? '',
+    names.get(message.patientId ?? '') ?? '',
+    String(message.attachments?.length ?? 0),
+    plainText(message.subject),
   ]);
   const next = cursorOf(meta.nextPage, 'fromItem');
   const previous = cursorOf(meta.prevPage, 'toItem');
@@ -81,7 +108,9 @@ export const messagesList: Command<[MessagesListOptions]> = async (
       '',
       `${messages.length} of ${meta.itemsInTotalIsMinimum === true ? 'more than ' : ''}${meta.itemsInTotal ?? 'an unknown number of'} messages.`,
       ...(next === undefined ? [] : [`Next page: --from-item ${next}`]),
-      ...(previous === undefined ? [] : [`Previous page: --to-item ${previous}`]),
+      ...(previous === undefined
+        ? []
+        : [`Previous page: --to-item ${previous}`]),
     ],
     document: {
       command: 'messages list',
@@ -93,7 +122,10 @@ export const messagesList: Command<[MessagesListOptions]> = async (
   };
 };
 
-function cursorOf(page: string | null | undefined, name: 'fromItem' | 'toItem'): string | undefined {
+function cursorOf(
+  page: string | null | undefined,
+  name: 'fromItem' | 'toItem',
+): string | undefined {
   if (page == null || !URL.canParse(page)) return undefined;
   return new URL(page).searchParams.get(name) ?? undefined;
 }
@@ -107,7 +139,9 @@ export interface MessagesSendOptions extends FollowingOptions {
   network?: MessageNetwork;
 }
 
-/** Sends a message about a patient, and follows its transmission until it ends. */
+/**
+ * Sends a message about a patient, and follows its transmission until it ends.
+ */
 export const messagesSend: Command<[string, MessagesSendOptions]> = async (
   patientId,
   { to, subject, body, attach, npi, network, wait, timeout },
@@ -118,16 +152,33 @@ export const messagesSend: Command<[string, MessagesSendOptions]> = async (
     'sendMessage',
     {
       query: { patientId },
-      body: { destination: to, subject, body, attachments: attach, intendedRecipientNpi: npi, network },
+      body: {
+        destination: to,
+        subject,
+        body,
+        attachments: attach,
+        intendedRecipientNpi: npi,
+        network,
+      },
     },
     { idempotencyKey: randomUUID() },
   );
-  if (!wait) return { exitCode: EXIT.done, ...messageResult('messages send', sent, context) };
+  if (!wait)
+    return {
+      exitCode: EXIT.done,
+      ...messageResult('messages send', sent, context),
+    };
   const { live } = terminal;
   const message = await pollExchange(
     sent,
     async (signal) =>
-      (await target.exchange.call('getMessage', { params: { id: sent.id } }, { signal })).answer,
+      (
+        await target.exchange.call(
+          'getMessage',
+          { params: { id: sent.id } },
+          { signal },
+        )
+      ).answer,
     {
       isRunning: ({ status }) => status === 'processing',
       onChange: ({ status }, problem) =>
@@ -143,11 +194,17 @@ export const messagesSend: Command<[string, MessagesSendOptions]> = async (
   return {
     exitCode,
     ...result,
-    lines: message.status === 'processing' ? [...result.lines, '', later] : result.lines,
+    lines:
+      message.status === 'processing'
+        ? [...result.lines, '', later]
+        : result.lines,
   };
 };
 
-/** Result of a command about one message: its fields, its text, and the link to its transmission in the Temporal UI. */
+/**
+ * Result of a command about one message: its fields, its text, and the link to
+ * its transmission in the Temporal UI.
+ */
 function messageResult(
   command: string,
   message: MessageResponse,
@@ -156,10 +213,19 @@ function messageResult(
   const isOut = message.direction === 'outbound';
   const workflowId = messageTransmissionWorkflowId(message.id);
   const workflowUrl = isOut ? workflowLink(target.ui, workflowId) : undefined;
-  const way = [message.transportMethod, message.network].filter(Boolean).join(', ');
+  const way = [message.transportMethod, message.network]
+    .filter(Boolean)
+    .join(', ');
   const fields: readonly (readonly [string, string | null | undefined])[] = [
-    ['Patient', message.patientId ?? (isOut ? undefined : 'no patient of this account matches')],
-    [isOut ? 'To' : 'At', `${plainText(message.destination)}${way === '' ? '' : ` (${way})`}`],
+    [
+      'Patient',
+      message.patientId ??
+        (isOut ? undefined : 'no patient of this account matches'),
+    ],
+    [
+      isOut ? 'To' : 'At',
+      `${plainText(message.destination)}${way === '' ? '' : ` (${way})`}`,
+    ],
     ['Recipients', message.intendedRecipientNpi?.join(', ')],
     ['Subject', plainText(message.subject)],
     ['Attachments', message.attachments?.join(', ')],
@@ -171,9 +237,14 @@ function messageResult(
   return {
     lines: [
       `Message ${message.id}: ${message.direction}, ${coloured(message.status, terminal.live.colors)}${why}`,
-      ...fields.flatMap(([name, value]) => (value ? [`  ${`${name}:`.padEnd(13)}${value}`] : [])),
-      // Line by line without control characters: the text comes from outside and must not steer the terminal.
-      ...(message.body == null ? [] : ['', ...message.body.split(/\r?\n/).map(wholeLine)]),
+      ...fields.flatMap(([name, value]) =>
+        value ? [`  ${`${name}:`.padEnd(13)}${value}`] : [],
+      ),
+      // Line by line without control characters: the text comes from outside
+      // and must not steer the terminal.
+      ...(message.body == null
+        ? []
+        : ['', ...message.body.split(/\r?\n/).map(wholeLine)]),
     ],
     document: { command, message, workflowUrl },
   };
@@ -182,7 +253,10 @@ function messageResult(
 const wholeLine = (line: string): string => line.replaceAll(/\p{Cc}/gu, ' ');
 
 /** Exit code of a command that sent a message. */
-function exitOfMessage({ status }: MessageResponse, interrupted: AbortSignal): ExitCode {
+function exitOfMessage(
+  { status }: MessageResponse,
+  interrupted: AbortSignal,
+): ExitCode {
   if (status === 'completed') return EXIT.done;
   return status === 'failed' ? EXIT.failed : unfinishedExit(interrupted);
 }

@@ -18,19 +18,39 @@ import { withMonitorings } from '../target/monitorings.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { Command, CommandContext, CommonOptions } from './command.ts';
 
-/** Result of a `monitor` command: a table of the monitorings, then the lines of `say`. */
+/**
+ * Result of a `monitor` command: a table of the monitorings, then the lines of
+ * `say`.
+ */
 export async function monitoringResult(
   command: string,
   views: readonly MonitoringView[],
   { terminal, target }: CommandContext,
-  { say = [], exitCode = EXIT.done }: { say?: readonly string[]; exitCode?: ExitCode } = {},
+  {
+    say = [],
+    exitCode = EXIT.done,
+  }: { say?: readonly string[]; exitCode?: ExitCode } = {},
 ): Promise<CommandResult> {
   const { colors } = terminal.live;
-  const names = views.length === 0 ? new Map<string, string>() : await cohortNames(target.exchange);
+  const names =
+    views.length === 0
+      ? new Map<string, string>()
+      : await cohortNames(target.exchange);
 
-  const links = views.map(({ scheduleId }) => workflowLink(target.ui, scheduleId, 'schedules'));
+  const links = views.map(({ scheduleId }) =>
+    workflowLink(target.ui, scheduleId, 'schedules'),
+  );
   const table = renderTable(
-    ['Cohort', 'Name', 'Source', 'Frequency', 'State', 'Next run', 'Last run', 'Result'],
+    [
+      'Cohort',
+      'Name',
+      'Source',
+      'Frequency',
+      'State',
+      'Next run',
+      'Last run',
+      'Result',
+    ],
     views.map((view) => [
       view.cohortId,
       names.get(view.cohortId) ?? '',
@@ -54,9 +74,13 @@ export async function monitoringResult(
     },
     lines: [
       ...(views.length === 0 ? [] : ['', ...table, '']),
-      ...views.flatMap(({ kind, note }) => (note === undefined ? [] : [`Paused (${kind}): ${note}`])),
+      ...views.flatMap(({ kind, note }) =>
+        note === undefined ? [] : [`Paused (${kind}): ${note}`],
+      ),
       ...say,
-      ...(views.length === 1 && links[0] !== undefined ? [`Temporal UI: ${links[0]}`] : []),
+      ...(views.length === 1 && links[0] !== undefined
+        ? [`Temporal UI: ${links[0]}`]
+        : []),
     ],
   };
 }
@@ -66,21 +90,32 @@ function outcome({ status, counts }: MonitoringRun): string {
   const { started, skipped, skippedBecause, failed } = counts;
   const reasons = Object.entries(skippedBecause)
     .filter(([, count]) => count > 0)
-    .map(([reason, count]) => `${count} ${SKIP_REASONS[reason as keyof typeof skippedBecause]}`);
+    .map(
+      ([reason, count]) =>
+        `${count} ${SKIP_REASONS[reason as keyof typeof skippedBecause]}`,
+    );
   const why = reasons.length === 0 ? '' : ` (${reasons.join(', ')})`;
   return `${status}: ${started} started, ${skipped} skipped${why}, ${failed} failed`;
 }
 
-const SKIP_REASONS: Readonly<Record<keyof RunCounts['skippedBecause'], string>> = {
+const SKIP_REASONS: Readonly<
+  Record<keyof RunCounts['skippedBecause'], string>
+> = {
   alreadyAsked: 'already queried in this period',
   optedOut: 'opted out',
   gone: 'deleted',
 };
 
-const minuteOrNone = (at: string | undefined): string => (at === undefined ? '' : minuteOf(new Date(at)));
+const minuteOrNone = (at: string | undefined): string =>
+  at === undefined ? '' : minuteOf(new Date(at));
 
-/** The names of all cohorts, by id; none while the exchange does not answer, because a list of schedules does not need it. */
-async function cohortNames(exchange: ExchangeClient): Promise<ReadonlyMap<string, string>> {
+/**
+ * The names of all cohorts, by id; none while the exchange does not answer,
+ * because a list of schedules does not need it.
+ */
+async function cohortNames(
+  exchange: ExchangeClient,
+): Promise<ReadonlyMap<string, string>> {
   try {
     const { answer } = await exchange.call('listCohorts', {});
     return new Map(answer.cohorts.map(({ id, name }) => [id, plainText(name)]));
@@ -96,11 +131,20 @@ interface MonitorListOptions extends CommonOptions {
 
 const AT_ONCE = 8;
 
-/** Lists the monitorings of the exchange, or of one cohort: the next run, and the result of the last run. */
-export const monitorList: Command<[string | undefined, MonitorListOptions]> = (cohortId, { kind }, context) =>
+/**
+ * Lists the monitorings of the exchange, or of one cohort: the next run, and
+ * the result of the last run.
+ */
+export const monitorList: Command<[string | undefined, MonitorListOptions]> = (
+  cohortId,
+  { kind },
+  context,
+) =>
   withMonitorings(context, async (monitorings) => {
     const ids = (await monitorings.list()).filter(
-      (id) => (cohortId ?? id.cohortId) === id.cohortId && (kind ?? id.kind) === id.kind,
+      (id) =>
+        (cohortId ?? id.cohortId) === id.cohortId &&
+        (kind ?? id.kind) === id.kind,
     );
     const views = await mapAtMost(ids, AT_ONCE, async (id) => {
       const found = await monitorings.find(id);

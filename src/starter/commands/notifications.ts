@@ -1,6 +1,9 @@
 import { createSimulatorAdmin } from '../../../tools/simulator/admin-client.ts';
 import type { SamplePatient } from '../../../tools/simulator/samples.ts';
-import { type CohortSettings, cohortSettingsSchema } from '../../contract/cohorts.ts';
+import {
+  type CohortSettings,
+  cohortSettingsSchema,
+} from '../../contract/cohorts.ts';
 import { EXIT } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/time.ts';
@@ -17,9 +20,20 @@ export interface NotificationListOptions extends CommonOptions {
   count: number;
 }
 
-const HEAD = ['notification', 'type', 'patient', 'name', 'happened (UTC)', 'status', 'follow-up'];
+const HEAD = [
+  'notification',
+  'type',
+  'patient',
+  'name',
+  'happened (UTC)',
+  'status',
+  'follow-up',
+];
 
-/** Lists the account's notifications, without their links: a link gives read access to anyone who has it. */
+/**
+ * Lists the account's notifications, without their links: a link gives read
+ * access to anyone who has it.
+ */
 export const notificationsList: Command<[NotificationListOptions]> = async (
   { patient, count },
   { target },
@@ -30,11 +44,20 @@ export const notificationsList: Command<[NotificationListOptions]> = async (
   const notifications = answer.notifications.map(({ url: _, ...rest }) => rest);
   const ids = notifications.map(({ patientId }) => patientId);
   const names = await patientNames(target.exchange, ids);
-  const rows = notifications.map(({ id, type, patientId, occurredAt, status, followUp }) => [
-    ...[id, type, patientId, names.get(patientId) ?? '', utcCell(occurredAt), status, followUp?.state ?? ''],
-  ]);
+  const rows = notifications.map(
+    ({ id, type, patientId, occurredAt, status, followUp }) => [
+      id,
+      type,
+      patientId,
+      names.get(patientId) ?? '',
+      utcCell(occurredAt),
+      status,
+      followUp?.state ?? '',
+    ],
+  );
   return {
-    lines: rows.length === 0 ? ['No notifications found.'] : renderTable(HEAD, rows),
+    lines:
+      rows.length === 0 ? ['No notifications found.'] : renderTable(HEAD, rows),
     document: { command: 'notifications list', notifications },
   };
 };
@@ -47,26 +70,42 @@ interface NotificationSimulateOptions extends CommonOptions {
 }
 
 /**
- * Makes the stack's simulator send notifications to the gateway. Reports the response to each message, and why no webhook
- * follows, if none does. Throws UsageError.
+ * Makes the stack's simulator send notifications to the gateway. Reports the
+ * response to each message, and why no webhook follows, if none does. Throws
+ * UsageError.
  */
 export const notificationsSimulate: Command<
   [string, readonly SimulatedEvent[], NotificationSimulateOptions]
 > = async (sample, events, { visit, format, order, times }, { target }) => {
   const { simulatorUrl, simulatorAdminToken } = requireStack(target).connection;
   const patient = findSample(sample);
-  const messages = await createSimulatorAdmin(simulatorUrl, simulatorAdminToken).notify({
-    ...{ sample, visit, format },
+  const messages = await createSimulatorAdmin(
+    simulatorUrl,
+    simulatorAdminToken,
+  ).notify({
+    sample,
+    visit,
+    format,
     events: events.map((event) => ({ event })),
     arrival: { order, times },
   });
   const rows = messages.map((message) => [
-    ...[message.event, message.format, String(message.status), message.answer ?? ''],
+    message.event,
+    message.format,
+    String(message.status),
+    message.answer ?? '',
   ]);
   const notes = await whyNoWebhook(target.exchange, patient, events);
   return {
-    exitCode: messages.every(({ status }) => status === 200) ? EXIT.done : EXIT.error,
-    lines: [...renderTable(['event', 'format', 'status', 'response'], rows), '', ...notes, SEE_LIST],
+    exitCode: messages.every(({ status }) => status === 200)
+      ? EXIT.done
+      : EXIT.error,
+    lines: [
+      ...renderTable(['event', 'format', 'status', 'response'], rows),
+      '',
+      ...notes,
+      SEE_LIST,
+    ],
     document: { command: 'notifications simulate', messages, notes },
   };
 };
@@ -76,7 +115,10 @@ const SEE_LIST =
 
 type Monitoring = CohortSettings['monitoring'];
 
-/** The cohort setting that enables webhooks about an event (docs/interface.md, "Notifications"). */
+/**
+ * The cohort setting that enables webhooks about an event (docs/interface.md,
+ * "Notifications").
+ */
 interface Feature {
   events: string;
   name: string;
@@ -107,9 +149,10 @@ const featureOf = (event: SimulatedEvent): Feature =>
   event === 'fill' ? FILLS : event === 'result' ? RESULTS : ENCOUNTERS;
 
 /**
- * Explains why events about a sample patient lead to no webhook: no patient of this account matches, or none of the
- * patient's cohorts has the feature enabled. Returns one line for each reason; none when webhooks follow.
- * Throws ExchangeCallError.
+ * Explains why events about a sample patient lead to no webhook: no patient of
+ * this account matches, or none of the patient's cohorts has the feature
+ * enabled. Returns one line for each reason; none when webhooks follow. Throws
+ * ExchangeCallError.
  */
 export async function whyNoWebhook(
   exchange: ExchangeClient,
@@ -121,9 +164,12 @@ export async function whyNoWebhook(
     return [
       `No webhook follows: no patient of this account matches ${key}. Onboard it first with: npm run starter -- onboard --sample ${key}`,
     ];
-  const { answer } = await exchange.call('getPatientCohorts', { params: { id: patientId } });
+  const { answer } = await exchange.call('getPatientCohorts', {
+    params: { id: patientId },
+  });
   const monitorings = answer.cohorts.flatMap(
-    ({ settings }) => cohortSettingsSchema.safeParse(settings).data?.monitoring ?? [],
+    ({ settings }) =>
+      cohortSettingsSchema.safeParse(settings).data?.monitoring ?? [],
   );
   return [...new Set(events.map(featureOf))]
     .filter(({ isEnabled }) => !monitorings.some(isEnabled))
@@ -140,7 +186,8 @@ async function matchedPatient(
   try {
     return (await exchange.call('matchPatient', { body })).answer.id;
   } catch (error) {
-    if (error instanceof ExchangeCallError && error.kind === 'not-found') return undefined;
+    if (error instanceof ExchangeCallError && error.kind === 'not-found')
+      return undefined;
     throw error;
   }
 }

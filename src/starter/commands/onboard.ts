@@ -17,8 +17,17 @@ import { type Onboardings, openOnboardings } from '../target/onboardings.ts';
 import { type PersonOutcome, playPerson } from '../target/simulated-person.ts';
 import { facilityOf, requireStack } from '../target/target.ts';
 import { type CommandResult, howToFollow } from '../terminal.ts';
-import { type Command, type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
-import { createLinkPrinter, onboardingsResult, type ReportedOnboarding } from './report-onboarding.ts';
+import {
+  type Command,
+  type CommandContext,
+  endOfFollowing,
+  type FollowingOptions,
+} from './command.ts';
+import {
+  createLinkPrinter,
+  onboardingsResult,
+  type ReportedOnboarding,
+} from './report-onboarding.ts';
 
 export interface OnboardOptions extends FollowingOptions {
   sample?: string[];
@@ -29,7 +38,9 @@ export interface OnboardOptions extends FollowingOptions {
   job?: string;
   /** Individual access: the patient verifies their identity first. */
   ias?: boolean;
-  /** Page that the patient returns to; default: a page of the stack's receiver. */
+  /**
+   * Page that the patient returns to; default: a page of the stack's receiver.
+   */
   redirectUrl?: string;
   simulatePerson?: PersonOutcome;
   /** How many run at the same time. */
@@ -42,8 +53,8 @@ interface Job {
 }
 
 /**
- * Starts a `patientOnboarding` workflow for each patient, and follows each until it ends.
- * Throws UsageError, ConfigError, ExchangeCallError.
+ * Starts a `patientOnboarding` workflow for each patient, and follows each
+ * until it ends. Throws UsageError, ConfigError, ExchangeCallError.
  */
 export const onboard: Command<[OnboardOptions]> = async (options, context) => {
   checkIdentityOptions(options, context);
@@ -56,7 +67,10 @@ export const onboard: Command<[OnboardOptions]> = async (options, context) => {
       facilityId,
       cohortIds: options.cohort,
       sources,
-      ias: options.redirectUrl === undefined ? undefined : { redirectUrl: options.redirectUrl },
+      ias:
+        options.redirectUrl === undefined
+          ? undefined
+          : { redirectUrl: options.redirectUrl },
     }),
   );
   const onboardings = await openOnboardings(context.target, context.env);
@@ -68,10 +82,15 @@ export const onboard: Command<[OnboardOptions]> = async (options, context) => {
 };
 
 /** Throws UsageError. */
-function checkIdentityOptions(options: OnboardOptions, { target }: CommandContext): void {
+function checkIdentityOptions(
+  options: OnboardOptions,
+  { target }: CommandContext,
+): void {
   const { ias, redirectUrl, simulatePerson, wait } = options;
   if (ias !== true && (redirectUrl ?? simulatePerson) !== undefined)
-    throw new UsageError('--redirect-url and --simulate-person only work together with --ias; add --ias.');
+    throw new UsageError(
+      '--redirect-url and --simulate-person only work together with --ias; add --ias.',
+    );
   if (ias !== true) return;
   if (target.stack === undefined && redirectUrl === undefined)
     throw new UsageError(
@@ -80,16 +99,28 @@ function checkIdentityOptions(options: OnboardOptions, { target }: CommandContex
   if (simulatePerson === undefined) return;
   requireStack(target);
   if (!wait)
-    throw new UsageError('--simulate-person acts while the onboarding is followed; remove --no-wait.');
+    throw new UsageError(
+      '--simulate-person acts while the onboarding is followed; remove --no-wait.',
+    );
 }
 
-/** Each of several patients gets its own job id. A generated id cannot be taken for a request id. */
-function jobIdOf(job: string | undefined, { label }: PatientToOnboard, patients: number): string {
+/**
+ * Each of several patients gets its own job id. A generated id cannot be taken
+ * for a request id.
+ */
+function jobIdOf(
+  job: string | undefined,
+  { label }: PatientToOnboard,
+  patients: number,
+): string {
   if (job === undefined) return `starter-${randomUUID()}`;
   return patients === 1 ? job : `${job}/${label}`;
 }
 
-function jobOf({ label, patient }: PatientToOnboard, rest: Omit<OnboardingRequest, 'patient'>): Job {
+function jobOf(
+  { label, patient }: PatientToOnboard,
+  rest: Omit<OnboardingRequest, 'patient'>,
+): Job {
   const read = readOnboardingRequest({ ...rest, patient });
   if (read.ok) return { label, request: read.request };
   throw new UsageError(
@@ -108,36 +139,67 @@ async function runJobs(
   const signal = endOfFollowing(terminal, options);
   const pace = new Pace();
   const printLink = createLinkPrinter(live);
-  const reported = await mapAtMost(jobs, options.atOnce, async ({ label, request }) => {
-    if (signal.aborted) return undefined;
-    const { jobId } = request;
-    const ias = options.ias === true ? returningTo(request.ias, onboardings.returnAddress(jobId)) : undefined;
-    const { handle, workflowId, isNew, isOther } = await onboardings.start({ ...request, ias });
-    if (isOther)
-      throw new RefusedError(`Job ${jobId} was started for another patient or facility. Pass another --job.`);
-    const started: ReportedOnboarding = { label, jobId, workflowId, isNew };
-    if (!options.wait && ias === undefined) return started;
-    // With --no-wait the link is still needed: follow until it has been printed.
-    const untilLink = options.wait ? undefined : new AbortController();
-    const ends = [signal, untilLink?.signal, untilLink && timeoutSignal(LINK_WAIT_MS)];
-    const view = await followOnboarding(
-      handle,
-      (now) => {
-        live.set(label, onboardingRows(now, live.colors), awaitedByOnboarding(now));
-        const page = printLink(label, now);
-        if (page === undefined) return;
-        untilLink?.abort();
-        // Not awaited: its outcome shows in the onboarding that is being followed.
-        if (options.simulatePerson !== undefined && target.stack !== undefined)
-          void playPerson(page, options.simulatePerson, target.stack.connection).catch((error: Error) =>
-            live.print(`${label}: ${error.message}`),
+  const reported = await mapAtMost(
+    jobs,
+    options.atOnce,
+    async ({ label, request }) => {
+      if (signal.aborted) return undefined;
+      const { jobId } = request;
+      const ias =
+        options.ias === true
+          ? returningTo(request.ias, onboardings.returnAddress(jobId))
+          : undefined;
+      const { handle, workflowId, isNew, isOther } = await onboardings.start({
+        ...request,
+        ias,
+      });
+      if (isOther)
+        throw new RefusedError(
+          `Job ${jobId} was started for another patient or facility. Pass another --job.`,
+        );
+      const started: ReportedOnboarding = { label, jobId, workflowId, isNew };
+      if (!options.wait && ias === undefined) return started;
+      // With --no-wait the link is still needed: follow until it has been
+      // printed.
+      const untilLink = options.wait ? undefined : new AbortController();
+      const ends = [
+        signal,
+        untilLink?.signal,
+        untilLink && timeoutSignal(LINK_WAIT_MS),
+      ];
+      const view = await followOnboarding(
+        handle,
+        (now) => {
+          live.set(
+            label,
+            onboardingRows(now, live.colors),
+            awaitedByOnboarding(now),
           );
-      },
-      { client: target.exchange, pace, signal: anySignal(ends.filter((end) => end !== undefined)) },
-    );
-    live.finish(label);
-    return { ...started, view };
-  });
+          const page = printLink(label, now);
+          if (page === undefined) return;
+          untilLink?.abort();
+          // Not awaited: its outcome shows in the onboarding that is being
+          // followed.
+          if (
+            options.simulatePerson !== undefined &&
+            target.stack !== undefined
+          )
+            void playPerson(
+              page,
+              options.simulatePerson,
+              target.stack.connection,
+            ).catch((error: Error) => live.print(`${label}: ${error.message}`));
+        },
+        {
+          client: target.exchange,
+          pace,
+          signal: anySignal(ends.filter((end) => end !== undefined)),
+        },
+      );
+      live.finish(label);
+      return { ...started, view };
+    },
+  );
   const begun = reported.filter((onboarding) => onboarding !== undefined);
   const result = onboardingsResult('onboard', begun, context);
   if (!options.wait) return { ...result, exitCode: EXIT.done };
@@ -148,14 +210,19 @@ async function runJobs(
       ...result.lines,
       ...running.map(({ jobId = '' }) => howToFollow(jobId)),
       ...(begun.length < jobs.length
-        ? [`${jobs.length - begun.length} of ${jobs.length} onboardings were not started.`]
+        ? [
+            `${jobs.length - begun.length} of ${jobs.length} onboardings were not started.`,
+          ]
         : []),
     ],
     document: { ...result.document, notStarted: jobs.length - begun.length },
   };
 }
 
-/** How long the exchange and its identity partner may take to create the page for the patient. */
+/**
+ * How long the exchange and its identity partner may take to create the page
+ * for the patient.
+ */
 const LINK_WAIT_MS = 30_000;
 
 function returningTo(
@@ -163,5 +230,7 @@ function returningTo(
   returnAddress: string | undefined,
 ): OnboardingRequest['ias'] {
   if (given !== undefined) return given;
-  return returnAddress === undefined ? undefined : { redirectUrl: returnAddress };
+  return returnAddress === undefined
+    ? undefined
+    : { redirectUrl: returnAddress };
 }

@@ -9,11 +9,24 @@ import { utcCell } from '../../lib/time.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
 import { RefusedError, UsageError } from '../errors.ts';
-import { parseSubject, requestedSources, type Subject, type SubjectKind } from '../input/arguments.ts';
+import {
+  parseSubject,
+  requestedSources,
+  type Subject,
+  type SubjectKind,
+} from '../input/arguments.ts';
 import { workflowLink } from '../links.ts';
-import { followOnboarding, type OnboardingView, readOnboarding } from '../progress/onboarding-view.ts';
+import {
+  followOnboarding,
+  type OnboardingView,
+  readOnboarding,
+} from '../progress/onboarding-view.ts';
 import { pollExchange } from '../progress/poll-exchange.ts';
-import { QueryReader, type QueryView, queryView } from '../progress/query-view.ts';
+import {
+  QueryReader,
+  type QueryView,
+  queryView,
+} from '../progress/query-view.ts';
 import {
   awaitedByOnboarding,
   awaitedByQuery,
@@ -23,8 +36,19 @@ import {
 } from '../progress/rows.ts';
 import { type Onboardings, openOnboardings } from '../target/onboardings.ts';
 import type { Env, Target } from '../target/target.ts';
-import { type CommandResult, howToFollow, howToRetry, type Terminal, unfinishedExit } from '../terminal.ts';
-import { type Command, type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
+import {
+  type CommandResult,
+  howToFollow,
+  howToRetry,
+  type Terminal,
+  unfinishedExit,
+} from '../terminal.ts';
+import {
+  type Command,
+  type CommandContext,
+  endOfFollowing,
+  type FollowingOptions,
+} from './command.ts';
 import { onboardingsResult } from './report-onboarding.ts';
 
 interface QueryOptions extends FollowingOptions {
@@ -33,8 +57,15 @@ interface QueryOptions extends FollowingOptions {
   purpose: 'treatment' | 'ias';
 }
 
-/** Starts a network query for a patient of the exchange (E2), and follows it until it ends (E3). */
-export const query: Command<[string, QueryOptions]> = async (patientId, options, context) => {
+/**
+ * Starts a network query for a patient of the exchange (E2), and follows it
+ * until it ends (E3).
+ */
+export const query: Command<[string, QueryOptions]> = async (
+  patientId,
+  options,
+  context,
+) => {
   const { answer } = await context.target.exchange.call(
     'startNetworkQuery',
     {
@@ -44,7 +75,8 @@ export const query: Command<[string, QueryOptions]> = async (patientId, options,
     { idempotencyKey: randomUUID() },
   );
   const started = queryView(answer, []);
-  if (!options.wait) return { ...queryResult('query', started, context), exitCode: EXIT.done };
+  if (!options.wait)
+    return { ...queryResult('query', started, context), exitCode: EXIT.done };
   return watchQuery('query', started.requestId, options, context);
 };
 
@@ -54,11 +86,17 @@ const watchQuery = async (
   requestId: string,
   options: { timeout?: number },
   context: CommandContext,
-): Promise<CommandResult> => queryResult(command, await followedQuery(requestId, options, context), context);
+): Promise<CommandResult> =>
+  queryResult(
+    command,
+    await followedQuery(requestId, options, context),
+    context,
+  );
 
 /**
- * The state of a query when it ended or following was stopped; shows its progress until then. Throws ExchangeCallError when the
- * exchange rejects a request (unknown query, invalid key).
+ * The state of a query when it ended or following was stopped; shows its
+ * progress until then. Throws ExchangeCallError when the exchange rejects a
+ * request (unknown query, invalid key).
  */
 async function followedQuery(
   requestId: string,
@@ -67,19 +105,31 @@ async function followedQuery(
 ): Promise<QueryView> {
   const { live } = context.terminal;
   const reader = new QueryReader(context.target.exchange);
-  let last: QueryView = { requestId, state: 'running', sources: [], timeline: [] };
+  let last: QueryView = {
+    requestId,
+    state: 'running',
+    sources: [],
+    timeline: [],
+  };
   await pollExchange(last, (signal) => reader.read(requestId, signal), {
     signal: endOfFollowing(context.terminal, options),
     isRunning: ({ state }) => state === 'running',
     onChange: (view, problem) => {
       last = { ...view, problem };
-      live.set(`query ${requestId}`, queryRows(last, live.colors), awaitedByQuery(last));
+      live.set(
+        `query ${requestId}`,
+        queryRows(last, live.colors),
+        awaitedByQuery(last),
+      );
     },
   });
   return last;
 }
 
-/** Retries one source of a query, while the query runs or after it has ended. Throws RefusedError, ExchangeCallError. */
+/**
+ * Retries one source of a query, while the query runs or after it has ended.
+ * Throws RefusedError, ExchangeCallError.
+ */
 export const retry: Command<[string, SourceType, FollowingOptions]> = async (
   requestId,
   source,
@@ -94,28 +144,46 @@ export const retry: Command<[string, SourceType, FollowingOptions]> = async (
       { idempotencyKey: randomUUID() },
     );
     if (!options.wait)
-      return { ...queryResult('retry', queryView(answer, []), context), exitCode: EXIT.done };
+      return {
+        ...queryResult('retry', queryView(answer, []), context),
+        exitCode: EXIT.done,
+      };
   } catch (error) {
     throw await explained(error, requestId, source, context);
   }
   return watchQuery('retry', requestId, options, context);
 };
 
-/** Explains a conflict by the state of the query or source; returns every other error unchanged. */
+/**
+ * Explains a conflict by the state of the query or source; returns every other
+ * error unchanged.
+ */
 async function explained(
   error: unknown,
   requestId: string,
   source: SourceType | undefined,
   { target }: CommandContext,
 ): Promise<unknown> {
-  if (!(error instanceof ExchangeCallError) || error.kind !== 'conflict') return error;
-  const view = await new QueryReader(target.exchange).read(requestId).catch(() => undefined);
+  if (!(error instanceof ExchangeCallError) || error.kind !== 'conflict')
+    return error;
+  const view = await new QueryReader(target.exchange)
+    .read(requestId)
+    .catch(() => undefined);
   if (view === undefined) return error;
-  if (source === undefined) return new RefusedError(`Query ${requestId} has already ended: ${view.state}.`);
-  const state = view.sources.find(({ type }) => type === source)?.state.replace('-', ' ');
+  if (source === undefined)
+    return new RefusedError(
+      `Query ${requestId} has already ended: ${view.state}.`,
+    );
+  const state = view.sources
+    .find(({ type }) => type === source)
+    ?.state.replace('-', ' ');
   if (state === undefined)
-    return new RefusedError(`Query ${requestId} does not include the ${source} source.`);
-  return new RefusedError(`Not possible now: in query ${requestId}, the ${source} source is ${state}.`);
+    return new RefusedError(
+      `Query ${requestId} does not include the ${source} source.`,
+    );
+  return new RefusedError(
+    `Not possible now: in query ${requestId}, the ${source} source is ${state}.`,
+  );
 }
 
 interface CancelOptions extends FollowingOptions {
@@ -123,11 +191,22 @@ interface CancelOptions extends FollowingOptions {
   as?: SubjectKind;
 }
 
-/** Cancels a query, one source of a query, or an onboarding. The exit code is 0 when it was cancelled. */
-export const cancel: Command<[string, CancelOptions]> = async (id, options, context) => {
-  const subject = parseSubject(id, options.as ?? (options.source === undefined ? undefined : 'query'));
+/**
+ * Cancels a query, one source of a query, or an onboarding. The exit code is 0
+ * when it was cancelled.
+ */
+export const cancel: Command<[string, CancelOptions]> = async (
+  id,
+  options,
+  context,
+) => {
+  const subject = parseSubject(
+    id,
+    options.as ?? (options.source === undefined ? undefined : 'query'),
+  );
   const found = await findSubject(context.target, subject, context.env);
-  if (found.kind === 'query') return cancelQuery(found.query.requestId, options, context);
+  if (found.kind === 'query')
+    return cancelQuery(found.query.requestId, options, context);
   const { onboardings, handle, workflowId } = found;
   try {
     if (options.source !== undefined)
@@ -148,8 +227,18 @@ async function cancelQuery(
   const { exchange } = context.target;
   const once = { idempotencyKey: randomUUID() };
   try {
-    if (source === undefined) await exchange.call('cancelNetworkQuery', { params: { requestId } }, once);
-    else await exchange.call('giveUpSource', { params: { requestId, type: source } }, once);
+    if (source === undefined)
+      await exchange.call(
+        'cancelNetworkQuery',
+        { params: { requestId } },
+        once,
+      );
+    else
+      await exchange.call(
+        'giveUpSource',
+        { params: { requestId, type: source } },
+        once,
+      );
   } catch (error) {
     throw await explained(error, requestId, source, context);
   }
@@ -165,22 +254,31 @@ async function cancelOnboarding(
 ): Promise<CommandResult> {
   try {
     const { state } = await readOnboarding(handle, context.target.exchange);
-    if (state !== 'running') throw new RefusedError(`The onboarding has already ended: ${state}.`);
+    if (state !== 'running')
+      throw new RefusedError(`The onboarding has already ended: ${state}.`);
     await handle.cancel();
   } catch (error) {
     throw error instanceof WorkflowNotFoundError ? unknownId() : error;
   }
   if (!options.wait) {
     const reported = { workflowId, requested: 'cancelling' as const };
-    return { ...onboardingsResult('cancel', [reported], context), exitCode: EXIT.done };
+    return {
+      ...onboardingsResult('cancel', [reported], context),
+      exitCode: EXIT.done,
+    };
   }
   const view = await followedOnboarding(handle, options, context);
   const result = onboardingsResult('cancel', [{ workflowId, view }], context);
   // It may have ended otherwise before the cancellation took effect.
-  return view.state === 'cancelled' ? { ...result, exitCode: EXIT.done } : result;
+  return view.state === 'cancelled'
+    ? { ...result, exitCode: EXIT.done }
+    : result;
 }
 
-/** The state of an onboarding when it ended or following was stopped; shows its progress until then. */
+/**
+ * The state of an onboarding when it ended or following was stopped; shows its
+ * progress until then.
+ */
 function followedOnboarding(
   handle: OnboardingHandle,
   options: { timeout?: number },
@@ -189,7 +287,12 @@ function followedOnboarding(
   const { live } = terminal;
   return followOnboarding(
     handle,
-    (now) => live.set('onboarding', onboardingRows(now, live.colors), awaitedByOnboarding(now)),
+    (now) =>
+      live.set(
+        'onboarding',
+        onboardingRows(now, live.colors),
+        awaitedByOnboarding(now),
+      ),
     { client: target.exchange, signal: endOfFollowing(terminal, options) },
   );
 }
@@ -198,11 +301,24 @@ interface StatusOptions extends FollowingOptions {
   as?: SubjectKind;
 }
 
-/** Shows the state of a query or an onboarding; with `wait`, follows it until it ends. Throws RefusedError when there is neither. */
-export const status: Command<[string, StatusOptions]> = async (id, options, context) => {
-  const found = await findSubject(context.target, parseSubject(id, options.as), context.env);
+/**
+ * Shows the state of a query or an onboarding; with `wait`, follows it until it
+ * ends. Throws RefusedError when there is neither.
+ */
+export const status: Command<[string, StatusOptions]> = async (
+  id,
+  options,
+  context,
+) => {
+  const found = await findSubject(
+    context.target,
+    parseSubject(id, options.as),
+    context.env,
+  );
   if (found.kind === 'query') {
-    const view = options.wait ? await followedQuery(found.query.requestId, options, context) : found.query;
+    const view = options.wait
+      ? await followedQuery(found.query.requestId, options, context)
+      : found.query;
     return queryResult('status', view, context, { withTimeline: true });
   }
   const { onboardings, handle, workflowId } = found;
@@ -225,7 +341,10 @@ const unknownId = (): RefusedError =>
 
 type Colors = LiveLines['colors'];
 
-/** Result of a command about one query: a table of its sources, optionally its timeline, and the next command. */
+/**
+ * Result of a command about one query: a table of its sources, optionally its
+ * timeline, and the next command.
+ */
 function queryResult(
   command: string,
   view: QueryView,
@@ -235,7 +354,10 @@ function queryResult(
   const { colors } = terminal.live;
   const link = queryLink(target, view.requestId);
   return {
-    exitCode: view.state === 'running' ? unfinishedExit(terminal.interrupted) : exitCodeOf(view.state),
+    exitCode:
+      view.state === 'running'
+        ? unfinishedExit(terminal.interrupted)
+        : exitCodeOf(view.state),
     document: {
       command,
       requestId: view.requestId,
@@ -249,10 +371,14 @@ function queryResult(
       '',
       ...querySourcesTable(view, colors),
       '',
-      ...(options.withTimeline === true ? [...timelineLines(view, colors), ''] : []),
+      ...(options.withTimeline === true
+        ? [...timelineLines(view, colors), '']
+        : []),
       `Query ${view.requestId}: ${coloured(view.state, colors)}`,
       ...(link === undefined ? [] : [`Temporal UI: ${link}`]),
-      ...(view.state === 'running' && options.withTimeline !== true ? [howToFollow(view.requestId)] : []),
+      ...(view.state === 'running' && options.withTimeline !== true
+        ? [howToFollow(view.requestId)]
+        : []),
       ...(view.state === 'running'
         ? []
         : view.sources
@@ -262,7 +388,10 @@ function queryResult(
   };
 }
 
-/** Address of the query's workflow in the Temporal UI; undefined when the UI is not known. */
+/**
+ * Address of the query's workflow in the Temporal UI; undefined when the UI is
+ * not known.
+ */
 const queryLink = ({ ui }: Target, requestId: string): string | undefined =>
   workflowLink(ui, networkQueryWorkflowId(requestId));
 
@@ -282,32 +411,56 @@ const timelineLines = ({ timeline }: QueryView, colors: Colors): string[] =>
     ['Time (UTC)', 'Source', 'Event'],
     timeline.map(({ at, source, attempt, kind, message }) => [
       utcCell(at),
-      source === undefined ? '' : `${source}${attempt === undefined ? '' : ` #${attempt}`}`,
+      source === undefined
+        ? ''
+        : `${source}${attempt === undefined ? '' : ` #${attempt}`}`,
       `${message} ${colors.dim(`(${kind})`)}`,
     ]),
   );
 
 type FoundSubject =
   | { kind: 'query'; query: QueryView }
-  | { kind: 'onboarding'; onboardings: Onboardings; handle: OnboardingHandle; workflowId: string };
+  | {
+      kind: 'onboarding';
+      onboardings: Onboardings;
+      handle: OnboardingHandle;
+      workflowId: string;
+    };
 
 /**
- * Finds the query of an id, else returns the handle of an onboarding, which may not exist: its first use then throws
- * WorkflowNotFoundError. Throws ExchangeCallError, ConfigError.
+ * Finds the query of an id, else returns the handle of an onboarding, which may
+ * not exist: its first use then throws WorkflowNotFoundError. Throws
+ * ExchangeCallError, ConfigError.
  */
-async function findSubject(target: Target, { kind, id }: Subject, env?: Env): Promise<FoundSubject> {
+async function findSubject(
+  target: Target,
+  { kind, id }: Subject,
+  env?: Env,
+): Promise<FoundSubject> {
   if (kind === 'onboarding') return findOnboarding(target, id, env);
   try {
-    return { kind: 'query', query: await new QueryReader(target.exchange).read(id) };
+    return {
+      kind: 'query',
+      query: await new QueryReader(target.exchange).read(id),
+    };
   } catch (error) {
-    if (kind === 'query' || !(error instanceof ExchangeCallError) || error.kind !== 'not-found') throw error;
+    if (
+      kind === 'query' ||
+      !(error instanceof ExchangeCallError) ||
+      error.kind !== 'not-found'
+    )
+      throw error;
     const canAskTemporal = target.stack !== undefined;
     if (!canAskTemporal) throw error;
     return findOnboarding(target, id, env);
   }
 }
 
-async function findOnboarding(target: Target, job: string, env: Env | undefined): Promise<FoundSubject> {
+async function findOnboarding(
+  target: Target,
+  job: string,
+  env: Env | undefined,
+): Promise<FoundSubject> {
   const onboardings = await openOnboardings(target, env);
   return { kind: 'onboarding', onboardings, ...onboardings.find(job) };
 }

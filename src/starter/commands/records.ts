@@ -11,7 +11,12 @@ import { checkOutFile, replace } from '../output/out-folder.ts';
 import { pollExchange } from '../progress/poll-exchange.ts';
 import { createDownloads } from '../target/download.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
-import { type Command, type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
+import {
+  type Command,
+  type CommandContext,
+  endOfFollowing,
+  type FollowingOptions,
+} from './command.ts';
 
 export interface RecordsOptions extends FollowingOptions {
   format: ConversionType;
@@ -24,10 +29,15 @@ export interface RecordsOptions extends FollowingOptions {
 type View = AnswerOf<'getConsolidatedQuery'>;
 
 /**
- * Starts a consolidated query, which builds the patient's merged record, follows it, and saves the result.
- * Throws UsageError, RefusedError, ExchangeCallError.
+ * Starts a consolidated query, which builds the patient's merged record,
+ * follows it, and saves the result. Throws UsageError, RefusedError,
+ * ExchangeCallError.
  */
-export const records: Command<[string, RecordsOptions]> = async (patientId, options, context) => {
+export const records: Command<[string, RecordsOptions]> = async (
+  patientId,
+  options,
+  context,
+) => {
   const { exchange } = context.target;
   const out = resolve(options.out);
   if (options.wait) await checkOutFile(out);
@@ -45,8 +55,11 @@ export const records: Command<[string, RecordsOptions]> = async (patientId, opti
     },
     { idempotencyKey: randomUUID() },
   );
-  const view = options.wait ? await follow(patientId, started, options, context) : started;
-  if (view.status !== 'completed') return report(patientId, view, options, context);
+  const view = options.wait
+    ? await follow(patientId, started, options, context)
+    : started;
+  if (view.status !== 'completed')
+    return report(patientId, view, options, context);
   const sizeBytes = await download(view, out);
   return report(patientId, view, options, context, { path: out, sizeBytes });
 };
@@ -71,15 +84,18 @@ function follow(
     {
       isRunning: ({ status }) => status === 'processing',
       onChange: ({ status }, problem) =>
-        terminal.live.set(`record ${requestId}`, [problem === undefined ? status : `${status} (${problem})`]),
+        terminal.live.set(`record ${requestId}`, [
+          problem === undefined ? status : `${status} (${problem})`,
+        ]),
       signal: endOfFollowing(terminal, options),
     },
   );
 }
 
 /**
- * Saves the result and returns its size in bytes. The file appears only once it is complete, readable by its owner only.
- * Throws RefusedError when the exchange gives no link to the result.
+ * Saves the result and returns its size in bytes. The file appears only once it
+ * is complete, readable by its owner only. Throws RefusedError when the
+ * exchange gives no link to the result.
  */
 async function download({ result }: View, out: string): Promise<number> {
   if (result === undefined)
@@ -125,10 +141,14 @@ function report(
     },
     lines: [
       `Record ${requestId}: ${status}${message === undefined ? '' : ` (${message})`}`,
-      ...(saved === undefined ? [] : [`Saved ${out} (${saved.sizeBytes} bytes)`]),
+      ...(saved === undefined
+        ? []
+        : [`Saved ${out} (${saved.sizeBytes} bytes)`]),
       ...(link === undefined ? [] : [`Temporal UI: ${link}`]),
       ...(isRunning
-        ? ['The record is still being built. Run the same command again to follow it and save the result.']
+        ? [
+            'The record is still being built. Run the same command again to follow it and save the result.',
+          ]
         : []),
     ],
   };

@@ -8,7 +8,12 @@ import { UsageError } from '../errors.ts';
 import { workflowLink } from '../links.ts';
 import { pollExchange } from '../progress/poll-exchange.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
-import { type Command, type CommandContext, endOfFollowing, type FollowingOptions } from './command.ts';
+import {
+  type Command,
+  type CommandContext,
+  endOfFollowing,
+  type FollowingOptions,
+} from './command.ts';
 
 export interface RedriveOptions extends FollowingOptions {
   source?: SourceType;
@@ -20,15 +25,24 @@ export interface RedriveOptions extends FollowingOptions {
 }
 
 /**
- * Retries one source of all queries that match the options, and follows it; with the id of a redrive, follows or cancels
- * that one. Throws UsageError, ExchangeCallError.
+ * Retries one source of all queries that match the options, and follows it;
+ * with the id of a redrive, follows or cancels that one. Throws UsageError,
+ * ExchangeCallError.
  */
-export const redrive: Command<[string | undefined, RedriveOptions]> = async (requestId, options, context) => {
+export const redrive: Command<[string | undefined, RedriveOptions]> = async (
+  requestId,
+  options,
+  context,
+) => {
   const { exchange } = context.target;
   if (requestId === undefined) return begin(options, context);
   if (options.cancel !== true) {
-    const { answer } = await exchange.call('getQueryRedrive', { params: { requestId } });
-    return options.wait ? follow(answer, options, context) : result(answer, context);
+    const { answer } = await exchange.call('getQueryRedrive', {
+      params: { requestId },
+    });
+    return options.wait
+      ? follow(answer, options, context)
+      : result(answer, context);
   }
   const { answer } = await exchange.call(
     'cancelQueryRedrive',
@@ -38,7 +52,10 @@ export const redrive: Command<[string | undefined, RedriveOptions]> = async (req
   return { ...result(answer, context), exitCode: EXIT.done };
 };
 
-async function begin(options: RedriveOptions, context: CommandContext): Promise<CommandResult> {
+async function begin(
+  options: RedriveOptions,
+  context: CommandContext,
+): Promise<CommandResult> {
   const { source, from, to, reason, dryRun = false } = options;
   if (source === undefined || from === undefined || options.cancel === true)
     throw new UsageError(
@@ -46,7 +63,15 @@ async function begin(options: RedriveOptions, context: CommandContext): Promise<
     );
   const { answer } = await context.target.exchange.call(
     'redriveQueries',
-    { body: { source, failedFrom: from.toISOString(), failedTo: to?.toISOString(), reason, dryRun } },
+    {
+      body: {
+        source,
+        failedFrom: from.toISOString(),
+        failedTo: to?.toISOString(),
+        reason,
+        dryRun,
+      },
+    },
     { idempotencyKey: randomUUID() },
   );
   if (options.wait && !dryRun) return follow(answer, options, context);
@@ -62,40 +87,94 @@ async function follow(
   const params = { requestId: first.requestId ?? '' };
   const last = await pollExchange(
     first,
-    async () => (await context.target.exchange.call('getQueryRedrive', { params })).answer,
+    async () =>
+      (await context.target.exchange.call('getQueryRedrive', { params }))
+        .answer,
     {
-      isRunning: ({ state, open }) => state === 'running' || (state === 'completed' && open > 0),
+      isRunning: ({ state, open }) =>
+        state === 'running' || (state === 'completed' && open > 0),
       onChange: (now, problem) =>
-        live.set('redrive', [sentence(now), ...(problem === undefined ? [] : [problem])]),
+        live.set('redrive', [
+          sentence(now),
+          ...(problem === undefined ? [] : [problem]),
+        ]),
       signal: endOfFollowing(context.terminal, options),
     },
   );
   return result(last, context);
 }
 
-const sentence = ({ source, state, queries, retried, skipped, failed, open }: QueryRedrive): string =>
+const sentence = ({
+  source,
+  state,
+  queries,
+  retried,
+  skipped,
+  failed,
+  open,
+}: QueryRedrive): string =>
   `Redrive of ${source}: ${state}, ${retried} of ${queries} queries retried, ${open} still in progress, ${skipped} skipped, ${failed} not possible`;
 
-function result(now: QueryRedrive, { terminal, target }: CommandContext): CommandResult {
-  const { requestId, state, source, failedFrom, failedTo, queries, retried, skipped, failed, open } = now;
+function result(
+  now: QueryRedrive,
+  { terminal, target }: CommandContext,
+): CommandResult {
+  const {
+    requestId,
+    state,
+    source,
+    failedFrom,
+    failedTo,
+    queries,
+    retried,
+    skipped,
+    failed,
+    open,
+  } = now;
   const isOpen = state === 'running' || (state === 'completed' && open > 0);
   const link =
-    requestId === undefined ? undefined : workflowLink(target.ui, queryRedriveWorkflowId(requestId));
+    requestId === undefined
+      ? undefined
+      : workflowLink(target.ui, queryRedriveWorkflowId(requestId));
   return {
     exitCode: isOpen ? unfinishedExit(terminal.interrupted) : ended(state),
     document: { command: 'redrive', ...now, workflowUrl: link },
     lines: [
       ...renderTable(
-        ['Source', 'Failed from', 'Failed to', 'Queries', 'Retried', 'Open', 'Skipped', 'Not possible'],
-        [[source, failedFrom, failedTo, ...[queries, retried, open, skipped, failed].map(String)]],
+        [
+          'Source',
+          'Failed from',
+          'Failed to',
+          'Queries',
+          'Retried',
+          'Open',
+          'Skipped',
+          'Not possible',
+        ],
+        [
+          [
+            source,
+            failedFrom,
+            failedTo,
+            ...[queries, retried, open, skipped, failed].map(String),
+          ],
+        ],
       ),
       '',
       ...(requestId === undefined
         ? ['Nothing was retried (dry run).']
-        : [`Redrive ${requestId}: ${state}`, ...(link === undefined ? [] : [`Temporal UI: ${link}`])]),
-      ...(isOpen ? [`Follow it: npm run starter -- redrive ${requestId}   (--cancel to stop it)`] : []),
+        : [
+            `Redrive ${requestId}: ${state}`,
+            ...(link === undefined ? [] : [`Temporal UI: ${link}`]),
+          ]),
+      ...(isOpen
+        ? [
+            `Follow it: npm run starter -- redrive ${requestId}   (--cancel to stop it)`,
+          ]
+        : []),
     ],
   };
 }
 
-const ended = (state: QueryRedrive['state']) => (state === 'cancelled' ? exitCodeOf('cancelled') : EXIT.done);
+const ended = (state: QueryRedrive['state']) =>
+  state === 'cancelled' ? exitCodeOf('cancelled') : EXIT.done;

@@ -7,7 +7,11 @@ import { saveAside } from '../output/out-folder.ts';
 import { type BulkView, number } from '../progress/bulk-view.ts';
 import { coloured } from '../progress/rows.ts';
 import type { Target } from '../target/target.ts';
-import { type CommandResult, type Terminal, unfinishedExit } from '../terminal.ts';
+import {
+  type CommandResult,
+  type Terminal,
+  unfinishedExit,
+} from '../terminal.ts';
 
 /** One bulk onboarding that a command reports. */
 export interface ReportedBulk {
@@ -24,10 +28,21 @@ export interface ReportedBulk {
   out?: string;
 }
 
-/** Result of a `bulk` command: a table of the row counts, the paths of the files, and the next command. */
+/**
+ * Result of a `bulk` command: a table of the row counts, the paths of the
+ * files, and the next command.
+ */
 export function bulkResult(
   command: string,
-  { jobId, workflowId, isNew, view, requested = 'started', saved, out = '.' }: ReportedBulk,
+  {
+    jobId,
+    workflowId,
+    isNew,
+    view,
+    requested = 'started',
+    saved,
+    out = '.',
+  }: ReportedBulk,
   { terminal, target }: { terminal: Terminal; target: Target },
 ): CommandResult {
   const { colors } = terminal.live;
@@ -36,7 +51,10 @@ export function bulkResult(
   const known = isNew === false ? ' (this job had been started before)' : '';
   const why = view?.failure ?? view?.problem;
   return {
-    exitCode: state === 'running' ? unfinishedExit(terminal.interrupted) : exitCodeOf(state),
+    exitCode:
+      state === 'running'
+        ? unfinishedExit(terminal.interrupted)
+        : exitCodeOf(state),
     document: {
       command,
       status: view === undefined ? requested : state,
@@ -58,7 +76,9 @@ export function bulkResult(
       '',
       ...countsTable(view),
       `Job ${jobId}: ${coloured(view === undefined ? requested : stateInWords(view), colors)}${known}${why === undefined ? '' : `, ${why}`}`,
-      ...(view?.requestId === undefined ? [] : [`  Request:     ${view.requestId}`]),
+      ...(view?.requestId === undefined
+        ? []
+        : [`  Request:     ${view.requestId}`]),
       ...fileLines(saved, view),
       `  Temporal UI: ${link ?? `workflow ${workflowId}`}`,
       ...nextSteps(`bulk status ${jobId} --out ${out}`, { jobId, view, saved }),
@@ -77,18 +97,26 @@ function countsTable(view: BulkView | undefined): string[] {
   if (view?.counts === undefined) return [];
   const { rows, created, updated, failed, handled } = view.counts;
   const [create, update] =
-    view.dryRun === true ? ['Would be created', 'Would be updated'] : ['Created', 'Updated'];
+    view.dryRun === true
+      ? ['Would be created', 'Would be updated']
+      : ['Created', 'Updated'];
   const titles = ['Rows', 'Processed', create, update, 'Failed'];
   const cells = [rows, handled, created, updated, failed].map(number);
-  const shown = (_: string, index: number) => index !== 1 || view.state === 'running';
+  const shown = (_: string, index: number) =>
+    index !== 1 || view.state === 'running';
   return [...renderTable(titles.filter(shown), [cells.filter(shown)]), ''];
 }
 
-function fileLines(saved: SavedOutcome | undefined, view: BulkView | undefined): string[] {
+function fileLines(
+  saved: SavedOutcome | undefined,
+  view: BulkView | undefined,
+): string[] {
   if (saved === undefined) return [];
   return [
     `  All rows:    ${saved.result}`,
-    ...(saved.patients === undefined ? [] : [`  Patient ids: ${saved.patients}`]),
+    ...(saved.patients === undefined
+      ? []
+      : [`  Patient ids: ${saved.patients}`]),
     ...(saved.corrections === undefined
       ? []
       : [
@@ -101,7 +129,8 @@ function nextSteps(
   toSave: string,
   { jobId, view, saved }: Pick<ReportedBulk, 'jobId' | 'view' | 'saved'>,
 ): string[] {
-  if (view?.paused === true) return [`Resume it with: npm run starter -- bulk resume ${jobId}`];
+  if (view?.paused === true)
+    return [`Resume it with: npm run starter -- bulk resume ${jobId}`];
   if (view === undefined || view.state === 'running')
     return [
       'The work continues without this terminal. Check on it, and save the result files, with:',
@@ -131,13 +160,19 @@ interface SavedOutcome {
   corrections?: string;
 }
 
-/** Saves the result files. @param output their path without the ending: `<output>.result.csv` and so on */
+/**
+ * Saves the result files. @param output their path without the ending:
+ * `<output>.result.csv` and so on
+ */
 export async function saveOutcome(
   { result, patients, corrections }: BulkResult,
   output: string,
   files: FileStore,
 ): Promise<SavedOutcome> {
-  const save = async ({ ref, sha256 }: FileRef, name: string): Promise<string> =>
+  const save = async (
+    { ref, sha256 }: FileRef,
+    name: string,
+  ): Promise<string> =>
     saveAside(`${output}.${name}.csv`, await files.get(ref), sha256);
   return {
     result: await save(result, 'result'),

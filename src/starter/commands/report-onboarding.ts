@@ -1,11 +1,20 @@
-import { combinedState, exitCodeOf, type OverallState } from '../../lib/exit-codes.ts';
+import {
+  combinedState,
+  exitCodeOf,
+  type OverallState,
+} from '../../lib/exit-codes.ts';
 import type { LiveLines } from '../../lib/live-lines.ts';
 import { renderTable } from '../../lib/table.ts';
 import { workflowLink } from '../links.ts';
 import type { OnboardingView } from '../progress/onboarding-view.ts';
 import { coloured } from '../progress/rows.ts';
 import type { Target } from '../target/target.ts';
-import { type CommandResult, howToRetry, type Terminal, unfinishedExit } from '../terminal.ts';
+import {
+  type CommandResult,
+  howToRetry,
+  type Terminal,
+  unfinishedExit,
+} from '../terminal.ts';
 
 /** One onboarding that a command reports. */
 export interface ReportedOnboarding {
@@ -21,31 +30,46 @@ export interface ReportedOnboarding {
   requested?: 'started' | 'cancelling';
 }
 
-/** Result of a command about onboardings: a table of all sources, then the state, ids and link of each onboarding. */
+/**
+ * Result of a command about onboardings: a table of all sources, then the
+ * state, ids and link of each onboarding.
+ */
 export function onboardingsResult(
   command: string,
   onboardings: readonly ReportedOnboarding[],
   { terminal, target }: { terminal: Terminal; target: Target },
 ): CommandResult {
   const { colors } = terminal.live;
-  const state = combinedState(onboardings.map(({ view }) => view?.state ?? 'running'));
+  const state = combinedState(
+    onboardings.map(({ view }) => view?.state ?? 'running'),
+  );
   return {
-    exitCode: state === 'running' ? unfinishedExit(terminal.interrupted) : exitCodeOf(state),
+    exitCode:
+      state === 'running'
+        ? unfinishedExit(terminal.interrupted)
+        : exitCodeOf(state),
     document: {
       command,
       status: state,
-      onboardings: onboardings.map((onboarding) => documentOf(onboarding, target)),
+      onboardings: onboardings.map((onboarding) =>
+        documentOf(onboarding, target),
+      ),
     },
     lines: [
       '',
       ...sourcesTable(onboardings, colors),
       '',
-      ...onboardings.flatMap((onboarding) => linesOf(onboarding, target, colors)),
+      ...onboardings.flatMap((onboarding) =>
+        linesOf(onboarding, target, colors),
+      ),
     ],
   };
 }
 
-/** The signed link to the patient's data is left out, because command output ends up in logs. */
+/**
+ * The signed link to the patient's data is left out, because command output
+ * ends up in logs.
+ */
 function documentOf(
   { label, jobId, workflowId, isNew, view, requested }: ReportedOnboarding,
   target: Target,
@@ -71,19 +95,31 @@ function documentOf(
   };
 }
 
-function sourcesTable(onboardings: readonly ReportedOnboarding[], colors: LiveLines['colors']): string[] {
+function sourcesTable(
+  onboardings: readonly ReportedOnboarding[],
+  colors: LiveLines['colors'],
+): string[] {
   const rows = onboardings.flatMap(({ label = '', view }) =>
-    (view?.sources ?? []).map(({ type, state, attempts, via = '', note = '' }, index) => [
-      index === 0 ? label : '',
-      type,
-      coloured(state, colors),
-      String(attempts),
-      via,
-      note,
-    ]),
+    (view?.sources ?? []).map(
+      ({ type, state, attempts, via = '', note = '' }, index) => [
+        index === 0 ? label : '',
+        type,
+        coloured(state, colors),
+        String(attempts),
+        via,
+        note,
+      ],
+    ),
   );
   if (rows.length === 0) return [];
-  const head = ['Patient', 'Source', 'Outcome', 'Attempts', 'Reported by', 'Detail'];
+  const head = [
+    'Patient',
+    'Source',
+    'Outcome',
+    'Attempts',
+    'Reported by',
+    'Detail',
+  ];
   const isNamed = onboardings.some(({ label }) => label !== undefined);
   return isNamed
     ? renderTable(head, rows)
@@ -99,14 +135,18 @@ function linesOf(
   colors: LiveLines['colors'],
 ): string[] {
   const link = workflowLink(target.ui, workflowId);
-  const named = [label, jobId === undefined ? undefined : `job ${jobId}`].filter(Boolean).join(', ');
+  const named = [label, jobId === undefined ? undefined : `job ${jobId}`]
+    .filter(Boolean)
+    .join(', ');
   const known = isNew === false ? ' (this job had been started before)' : '';
   const why = view?.failure ?? view?.problem;
   return [
     `${named === '' ? 'Onboarding' : named}: ${coloured(stateOf(view, requested), colors)}${known}${why === undefined ? '' : `, ${why}`}`,
     ...(view?.patientId === undefined
       ? []
-      : [`  Patient:     ${view.patientId}${view.created === false ? ' (existed before)' : ''}`]),
+      : [
+          `  Patient:     ${view.patientId}${view.created === false ? ' (existed before)' : ''}`,
+        ]),
     ...identityLine(view),
     ...(view === undefined || view.requestIds.length === 0
       ? []
@@ -122,7 +162,9 @@ const retryLines = (view: OnboardingView | undefined): string[] =>
   view === undefined || view.state === 'running' || view.state === 'cancelled'
     ? []
     : view.sources.flatMap(({ type, state, requestId }) =>
-        state === 'failed' && requestId !== undefined ? [`  ${howToRetry(requestId, type)}`] : [],
+        state === 'failed' && requestId !== undefined
+          ? [`  ${howToRetry(requestId, type)}`]
+          : [],
       );
 
 const identityLine = (view: OnboardingView | undefined): string[] => {
@@ -132,7 +174,12 @@ const identityLine = (view: OnboardingView | undefined): string[] => {
 
 const documentsLine = (view: OnboardingView | undefined): string[] => {
   const { documents } = view?.summary ?? {};
-  if (view?.patientId === undefined || documents === undefined || documents.total === 0) return [];
+  if (
+    view?.patientId === undefined ||
+    documents === undefined ||
+    documents.total === 0
+  )
+    return [];
   return [
     `  Documents:   ${documents.total}; list them with: npm run starter -- documents ${view.patientId}`,
   ];
@@ -145,8 +192,13 @@ const stateOf = (
 
 type Identity = NonNullable<OnboardingView['identity']>;
 
-/** The page that the patient must open next, with a text for the terminal; undefined when there is none. */
-export function pageOf({ identity }: OnboardingView): { url: string; text: string } | undefined {
+/**
+ * The page that the patient must open next, with a text for the terminal;
+ * undefined when there is none.
+ */
+export function pageOf({
+  identity,
+}: OnboardingView): { url: string; text: string } | undefined {
   if (identity?.url === undefined) return undefined;
   const { url, state, expiresAt } = identity;
   const until = expiresAt === undefined ? '' : ` (works until ${expiresAt})`;
@@ -160,8 +212,9 @@ const PURPOSES: Readonly<Record<Identity['state'], string>> = {
 };
 
 /**
- * Prints each page once, uncut and on a line of its own, so that it can be copied or clicked. The function returns the
- * address of a page that it has just printed, else undefined.
+ * Prints each page once, uncut and on a line of its own, so that it can be
+ * copied or clicked. The function returns the address of a page that it has
+ * just printed, else undefined.
  */
 export function createLinkPrinter(
   live: LiveLines,

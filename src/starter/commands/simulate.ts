@@ -2,7 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { createSimulatorAdmin } from '../../../tools/simulator/admin-client.ts';
-import type { CountedRule, Fault, FaultRuleInput } from '../../../tools/simulator/faults/rules.ts';
+import type {
+  CountedRule,
+  Fault,
+  FaultRuleInput,
+} from '../../../tools/simulator/faults/rules.ts';
 import { transportOf } from '../../contract/messages.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { EXIT, type ExitCode } from '../../lib/exit-codes.ts';
@@ -16,9 +20,15 @@ import type { Command, CommandContext, CommonOptions } from './command.ts';
 import type { MessagesSendOptions } from './messages.ts';
 import troubles from './troubles.json' with { type: 'json' };
 
-/** What a source of the stack's simulator can be made to do; the simulator checks each fault that it is sent. */
+/**
+ * What a source of the stack's simulator can be made to do; the simulator
+ * checks each fault that it is sent.
+ */
 export const TROUBLES = troubles as Readonly<
-  Record<keyof typeof troubles, { help: string; fault: FaultRuleInput['fault'] }>
+  Record<
+    keyof typeof troubles,
+    { help: string; fault: FaultRuleInput['fault'] }
+  >
 >;
 export type Trouble = keyof typeof TROUBLES;
 
@@ -28,32 +38,43 @@ export interface SimulateOptions extends CommonOptions {
 }
 
 /**
- * Makes a source of the stack's simulator misbehave. It replaces what the same source (and sample) was made to do before.
- * Throws UsageError.
+ * Makes a source of the stack's simulator misbehave. It replaces what the same
+ * source (and sample) was made to do before. Throws UsageError.
  */
-export const simulateSet: Command<[SourceType, Trouble, SimulateOptions]> = async (
-  source,
-  trouble,
-  { sample, times },
-  { target },
-) => {
+export const simulateSet: Command<
+  [SourceType, Trouble, SimulateOptions]
+> = async (source, trouble, { sample, times }, { target }) => {
   if (sample !== undefined) findSample(sample);
   const admin = adminOf(target);
-  const others = (await admin.rules()).filter((rule) => rule.source !== source || rule.sample !== sample);
+  const others = (await admin.rules()).filter(
+    (rule) => rule.source !== source || rule.sample !== sample,
+  );
   await admin.setRules([
     { source, sample, times, fault: TROUBLES[trouble].fault },
     ...others.flatMap(remaining),
   ]);
-  return report('simulate set', await admin.rules(), ['', 'End it with: npm run starter -- simulate clear']);
+  return report('simulate set', await admin.rules(), [
+    '',
+    'End it with: npm run starter -- simulate clear',
+  ]);
 };
 
-/** Lists what the sources are made to do, and how often they did it. Throws UsageError. */
-export const simulateList: Command<[CommonOptions]> = async (_options, { target }) => {
+/**
+ * Lists what the sources are made to do, and how often they did it. Throws
+ * UsageError.
+ */
+export const simulateList: Command<[CommonOptions]> = async (
+  _options,
+  { target },
+) => {
   return report('simulate list', await adminOf(target).rules());
 };
 
 /** Makes all sources behave again. Throws UsageError. */
-export const simulateClear: Command<[CommonOptions]> = async (_options, { target }) => {
+export const simulateClear: Command<[CommonOptions]> = async (
+  _options,
+  { target },
+) => {
   await adminOf(target).clearRules();
   return report('simulate clear', []);
 };
@@ -63,33 +84,44 @@ function adminOf(target: CommandContext['target']) {
   return createSimulatorAdmin(simulatorUrl, simulatorAdminToken);
 }
 
-/** The rule as it still applies: setting rules anew starts their counts at zero. */
+/**
+ * The rule as it still applies: setting rules anew starts their counts at zero.
+ */
 function remaining({ applied, times, ...rule }: CountedRule): FaultRuleInput[] {
   if (times === undefined) return [rule];
   return times > applied ? [{ ...rule, times: times - applied }] : [];
 }
 
-function report(command: string, rules: readonly CountedRule[], more: readonly string[] = []): CommandResult {
+function report(
+  command: string,
+  rules: readonly CountedRule[],
+  more: readonly string[] = [],
+): CommandResult {
   const rows = rules.map(({ source, sample, fault, applied, times }) => [
-    ...[
-      source ?? 'all',
-      sample ?? 'all',
-      nameOf(fault),
-      String(applied),
-      times === undefined ? '' : String(times),
-    ],
+    source ?? 'all',
+    sample ?? 'all',
+    nameOf(fault),
+    String(applied),
+    times === undefined ? '' : String(times),
   ]);
   const head = ['source', 'sample patient', 'behaviour', 'applied', 'at most'];
   return {
-    lines: rows.length === 0 ? ['All sources behave.'] : [...renderTable(head, rows), ...more],
+    lines:
+      rows.length === 0
+        ? ['All sources behave.']
+        : [...renderTable(head, rows), ...more],
     document: { command, rules },
   };
 }
 
-/** The name of a fault on the command line; the simulator's own name for faults that a test or the demo has set. */
+/**
+ * The name of a fault on the command line; the simulator's own name for faults
+ * that a test or the demo has set.
+ */
 const nameOf = (fault: Fault): string =>
-  Object.entries(TROUBLES).find(([, known]) => isDeepStrictEqual({ ...fault, ...known.fault }, fault))?.[0] ??
-  fault.type;
+  Object.entries(TROUBLES).find(([, known]) =>
+    isDeepStrictEqual({ ...fault, ...known.fault }, fault),
+  )?.[0] ?? fault.type;
 
 interface MessagesSimulateOptions
   extends CommonOptions,
@@ -97,42 +129,71 @@ interface MessagesSimulateOptions
   to?: string;
   sample?: string;
   attachFile?: string[];
-  /** The transport partner's id of the message; the same id always means the same message. */
+  /**
+   * The transport partner's id of the message; the same id always means the
+   * same message.
+   */
   id?: string;
   times: number;
 }
 
 /**
- * Makes the stack's simulated transport partner deliver a message to the exchange, and reports the response to each
- * delivery. Throws UsageError.
+ * Makes the stack's simulated transport partner deliver a message to the
+ * exchange, and reports the response to each delivery. Throws UsageError.
  */
-export const messagesSimulate: Command<[MessagesSimulateOptions]> = async (options, { target }) => {
+export const messagesSimulate: Command<[MessagesSimulateOptions]> = async (
+  options,
+  { target },
+) => {
   const { connection } = requireStack(target);
-  const patient = options.sample === undefined ? undefined : personOf(options.sample);
-  const attachments = await Promise.all((options.attachFile ?? []).map(readAttachment));
+  const patient =
+    options.sample === undefined ? undefined : personOf(options.sample);
+  const attachments = await Promise.all(
+    (options.attachFile ?? []).map(readAttachment),
+  );
   const destination = options.to ?? (await oidOfFacility(target));
-  const network = options.network ?? (transportOf(destination) === 'xdr' ? 'CAREQUALITY' : undefined);
+  const network =
+    options.network ??
+    (transportOf(destination) === 'xdr' ? 'CAREQUALITY' : undefined);
   const message = {
     messageId: options.id ?? `simulated-${randomUUID()}`,
-    ...{ destination, network, subject: options.subject, body: options.body },
-    ...{ intendedRecipientNpi: options.npi, patient, attachments },
+    destination,
+    network,
+    subject: options.subject,
+    body: options.body,
+    intendedRecipientNpi: options.npi,
+    patient,
+    attachments,
   };
-  const simulator = createSimulatorAdmin(connection.simulatorUrl, connection.simulatorAdminToken);
+  const simulator = createSimulatorAdmin(
+    connection.simulatorUrl,
+    connection.simulatorAdminToken,
+  );
   const statuses: number[] = [];
   for (let times = 0; times < options.times; times += 1)
     statuses.push(await simulator.deliverMessage(message));
-  const rows = statuses.map((status) => [message.messageId, String(status), MEANINGS[status] ?? '']);
+  const rows = statuses.map((status) => [
+    message.messageId,
+    String(status),
+    MEANINGS[status] ?? '',
+  ]);
   return {
     exitCode: exitOf(statuses),
     lines: [
       ...renderTable(["partner's message id", 'status', 'response'], rows),
       ...(statuses.includes(200)
-        ? ['', 'See it with: npm run starter -- messages list --direction inbound']
+        ? [
+            '',
+            'See it with: npm run starter -- messages list --direction inbound',
+          ]
         : []),
     ],
     document: {
       command: 'messages simulate',
-      ...{ messageId: message.messageId, destination, statuses, attachments: attachments.length },
+      messageId: message.messageId,
+      destination,
+      statuses,
+      attachments: attachments.length,
     },
   };
 };
@@ -154,18 +215,31 @@ function exitOf(statuses: readonly number[]): ExitCode {
   return worst >= 400 && worst < 500 ? EXIT.refused : EXIT.error;
 }
 
-/** The sample patient as the sending side describes a patient. Throws UsageError. */
+/**
+ * The sample patient as the sending side describes a patient. Throws
+ * UsageError.
+ */
 function personOf(key: string) {
-  const { firstName, lastName, dob, genderAtBirth, address } = findSample(key).createBody;
+  const { firstName, lastName, dob, genderAtBirth, address } =
+    findSample(key).createBody;
   return {
-    ...{ firstNames: [firstName], lastNames: [lastName], dob, gender: genderAtBirth },
+    firstNames: [firstName],
+    lastNames: [lastName],
+    dob,
+    gender: genderAtBirth,
     zip: address[0]?.zip ?? '',
   };
 }
 
 const TYPES: Readonly<Record<string, string>> = {
-  ...{ xml: 'application/xml', pdf: 'application/pdf', txt: 'text/plain', html: 'text/html' },
-  ...{ json: 'application/json', jpg: 'image/jpeg', jpeg: 'image/jpeg', png: 'image/png' },
+  xml: 'application/xml',
+  pdf: 'application/pdf',
+  txt: 'text/plain',
+  html: 'text/html',
+  json: 'application/json',
+  jpg: 'image/jpeg',
+  jpeg: 'image/jpeg',
+  png: 'image/png',
 };
 
 /** Throws UsageError. */
@@ -179,11 +253,16 @@ async function readAttachment(path: string) {
   };
 }
 
-/** The facility's OID: an account receives XDR messages at the OIDs of its facilities. Throws UsageError. */
+/**
+ * The facility's OID: an account receives XDR messages at the OIDs of its
+ * facilities. Throws UsageError.
+ */
 async function oidOfFacility(target: Target): Promise<string> {
   const facilityId = await facilityOf(target);
   const { answer } = await target.exchange.call('listFacilities', {});
   const oid = answer.facilities.find(({ id }) => id === facilityId)?.oid;
   if (oid !== undefined) return oid;
-  throw new UsageError('The facility has no OID. Pass the destination as --to.');
+  throw new UsageError(
+    'The facility has no OID. Pass the destination as --to.',
+  );
 }

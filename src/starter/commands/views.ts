@@ -4,31 +4,56 @@ import { readJsonFile } from '../input/patients.ts';
 import type { Command, CommandContext, CommonOptions } from './command.ts';
 import { type ExportOptions, exportRecords } from './export.ts';
 
-export const viewsList: Command<[CommonOptions]> = async (_options, { target }) => {
+export const viewsList: Command<[CommonOptions]> = async (
+  _options,
+  { target },
+) => {
   const views = await target.exports.listViews();
-  const rows = views.map(({ id, resource, title = '' }) => [id, resource, title]);
+  const rows = views.map(({ id, resource, title = '' }) => [
+    id,
+    resource,
+    title,
+  ]);
   return {
     lines: renderTable(['view', 'resource', 'what it has'], rows),
     document: { command: 'views list', views },
   };
 };
 
-/** Prints a ready-made definition, to be changed and run as a file. Throws UsageError. */
-export const viewsShow: Command<[string, CommonOptions]> = async (wanted, _options, { target }) => {
-  const definition = (await target.exports.listViews()).find(({ id }) => id === wanted);
-  if (definition === undefined) throw new UsageError('There is no such view. List them with: views list');
+/**
+ * Prints a ready-made definition, to be changed and run as a file. Throws
+ * UsageError.
+ */
+export const viewsShow: Command<[string, CommonOptions]> = async (
+  wanted,
+  _options,
+  { target },
+) => {
+  const definition = (await target.exports.listViews()).find(
+    ({ id }) => id === wanted,
+  );
+  if (definition === undefined)
+    throw new UsageError('There is no such view. List them with: views list');
   return {
     lines: JSON.stringify(definition, null, 2).split('\n'),
     document: { command: 'views show', definition },
   };
 };
 
-/** Runs ready-made views by their ids, and definitions in files; then as `exportRecords`. */
+/**
+ * Runs ready-made views by their ids, and definitions in files; then as
+ * `exportRecords`.
+ */
 export async function viewsRun(
   given: readonly string[],
   options: Omit<ExportOptions, 'views'>,
   context: CommandContext,
 ) {
-  const views = given.map((each) => (/[./\\]/.test(each) ? readJsonFile(each) : each));
-  return exportRecords({ ...options, views: await Promise.all(views) }, context);
+  const views = given.map((each) =>
+    /[./\\]/.test(each) ? readJsonFile(each) : each,
+  );
+  return exportRecords(
+    { ...options, views: await Promise.all(views) },
+    context,
+  );
 }

@@ -22,20 +22,34 @@ export interface WrongRow {
 }
 
 /**
- * Checks the format of a whole file by the rules of the exchange (docs/interface.md, "Bulk CSV"), in bounded memory.
- * Throws UsageError with a one-line message when the file cannot be read or is not in the expected format.
+ * Checks the format of a whole file by the rules of the exchange
+ * (docs/interface.md, "Bulk CSV"), in bounded memory. Throws UsageError with a
+ * one-line message when the file cannot be read or is not in the expected
+ * format.
  */
 export async function checkPanel(path: string): Promise<PanelFile> {
-  const check = await checkCsv(createReadStream(path)).catch(throwUnreadable(path));
+  const check = await checkCsv(createReadStream(path)).catch(
+    throwUnreadable(path),
+  );
   if (check.kind === 'refused')
-    throw new UsageError(`${path} is not in the expected format: ${check.reason}. Nothing was sent.`);
+    throw new UsageError(
+      `${path} is not in the expected format: ${check.reason}. Nothing was sent.`,
+    );
   const { layout, rows, chunks } = check;
-  if (rows === 0) throw new UsageError(`${path} has a header but no rows. Nothing was sent.`);
+  if (rows === 0)
+    throw new UsageError(`${path} has a header but no rows. Nothing was sent.`);
   return { path, layout, rows, chunks };
 }
 
-/** The invalid rows in order. Unknown cohorts and facilities are not among them: only the exchange can detect those. */
-export async function* wrongRows({ path, layout, chunks }: PanelFile): AsyncGenerator<WrongRow> {
+/**
+ * The invalid rows in order. Unknown cohorts and facilities are not among them:
+ * only the exchange can detect those.
+ */
+export async function* wrongRows({
+  path,
+  layout,
+  chunks,
+}: PanelFile): AsyncGenerator<WrongRow> {
   const read = createRowReader(layout);
   const file = await open(path);
   try {
@@ -51,16 +65,25 @@ export async function* wrongRows({ path, layout, chunks }: PanelFile): AsyncGene
   }
 }
 
-async function bytesOf(file: FileHandle, { byteStart, byteEnd }: CsvChunk): Promise<Uint8Array> {
+async function bytesOf(
+  file: FileHandle,
+  { byteStart, byteEnd }: CsvChunk,
+): Promise<Uint8Array> {
   const bytes = new Uint8Array(byteEnd - byteStart);
   const { bytesRead } = await file.read(bytes, 0, bytes.length, byteStart);
   if (bytesRead < bytes.length)
-    throw new Error('The file changed while it was being checked. Run the command again.');
+    throw new Error(
+      'The file changed while it was being checked. Run the command again.',
+    );
   return bytes;
 }
 
-/** Reads a file that the user named. Throws UsageError, with the reason in words. */
-export const readInputFile = (path: string): Promise<Buffer> => readFile(path).catch(throwUnreadable(path));
+/**
+ * Reads a file that the user named. Throws UsageError, with the reason in
+ * words.
+ */
+export const readInputFile = (path: string): Promise<Buffer> =>
+  readFile(path).catch(throwUnreadable(path));
 
 /** For `catch`: throws UsageError for a file that cannot be read. */
 const throwUnreadable =

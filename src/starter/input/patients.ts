@@ -2,27 +2,36 @@ import { loadSamplePatients } from '../../../tools/simulator/samples.ts';
 import { UsageError } from '../errors.ts';
 import { readInputFile } from './panel-file.ts';
 
-/** A patient to onboard. The label is printed in place of the patient's name. */
+/**
+ * A patient to onboard. The label is printed in place of the patient's name.
+ */
 export interface PatientToOnboard {
   label: string;
   /** The body of "E4. Create patient", not validated yet. */
   patient: unknown;
 }
 
-/** Returns sample patients by their keys (`all`: every sample), or the patient of a file. Throws UsageError. */
+/**
+ * Returns sample patients by their keys (`all`: every sample), or the patient
+ * of a file. Throws UsageError.
+ */
 export async function patientsToOnboard(options: {
   sample?: readonly string[];
   file?: string;
 }): Promise<PatientToOnboard[]> {
   const { sample, file } = options;
   if ((sample === undefined) === (file === undefined))
-    throw new UsageError('Pass either --sample <key> or --file <patient.json>.');
+    throw new UsageError(
+      'Pass either --sample <key> or --file <patient.json>.',
+    );
   return file === undefined
     ? samplePatients(sample ?? [])
     : [{ label: 'patient', patient: await readJsonFile(file) }];
 }
 
-/** Returns the sample patient of a key. Throws UsageError, which lists the keys. */
+/**
+ * Returns the sample patient of a key. Throws UsageError, which lists the keys.
+ */
 export function findSample(key: string) {
   const samples = loadSamplePatients();
   const sample = samples.find((known) => known.key === key);

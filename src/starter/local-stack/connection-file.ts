@@ -11,13 +11,22 @@ import type { TemporalConfig } from '../../temporal/client.ts';
 import { readJsonFile, writeJsonFile } from './json-file.ts';
 import { lockHolder } from './stack-lock.ts';
 
-/** Where a stack keeps its files: addresses as in BLOB_STORE, ORCHESTRATOR_FILES and AUDIT_HEADS. Contains a secret. */
+/**
+ * Where a stack keeps its files: addresses as in BLOB_STORE, ORCHESTRATOR_FILES
+ * and AUDIT_HEADS. Contains a secret.
+ */
 const storageSchema = z.object({
   blobs: z.string(),
   orchestratorFiles: z.string(),
   auditHeads: z.string(),
   /** The login of the S3 server, if they are buckets. */
-  s3: z.object({ region: z.string(), accessKeyId: z.string(), secretAccessKey: z.string() }).optional(),
+  s3: z
+    .object({
+      region: z.string(),
+      accessKeyId: z.string(),
+      secretAccessKey: z.string(),
+    })
+    .optional(),
 });
 export type StackStorage = Readonly<z.infer<typeof storageSchema>>;
 
@@ -32,7 +41,9 @@ export function storageInFolders(dataDir: string): StackStorage {
 }
 
 /** What the AWS SDK of a process reads. */
-export const s3Environment = ({ s3 }: StackStorage): Readonly<Record<string, string>> =>
+export const s3Environment = ({
+  s3,
+}: StackStorage): Readonly<Record<string, string>> =>
   s3 === undefined
     ? {}
     : {
@@ -41,7 +52,10 @@ export const s3Environment = ({ s3 }: StackStorage): Readonly<Record<string, str
         AWS_SECRET_ACCESS_KEY: s3.secretAccessKey,
       };
 
-/** How to reach a running stack. It contains secrets (API key, database password), so only its owner may read it. */
+/**
+ * How to reach a running stack. It contains secrets (API key, database
+ * password), so only its owner may read it.
+ */
 const connectionSchema = z.object({
   pid: z.number().int().positive(),
   /** Base address of the gateway. */
@@ -51,18 +65,29 @@ const connectionSchema = z.object({
   facilityId: z.uuid(),
   temporalAddress: z.string(),
   temporalNamespace: z.string(),
-  /** Absent for a Temporal outside the stack whose UI address is not configured. */
+  /**
+   * Absent for a Temporal outside the stack whose UI address is not configured.
+   */
   temporalUiUrl: z.url().optional(),
-  /** Opens the stack's Temporal UI in one browser, once; after its use, the next link is stored here. */
+  /**
+   * Opens the stack's Temporal UI in one browser, once; after its use, the next
+   * link is stored here.
+   */
   temporalUiLink: z.url().optional(),
   databaseUrl: z.string(),
   storage: storageSchema,
   simulatorUrl: z.url(),
-  /** Base address of the webhook receiver, which serves `/webhooks` and `/intake`. */
+  /**
+   * Base address of the webhook receiver, which serves `/webhooks` and
+   * `/intake`.
+   */
   receiverUrl: z.url(),
   /** Bearer token of the simulator's `/admin`. */
   simulatorAdminToken: z.string().optional(),
-  /** For the Temporal CLI: the values of TEMPORAL_CODEC_ENDPOINT and TEMPORAL_CODEC_AUTH (`Bearer <codecToken>`). */
+  /**
+   * For the Temporal CLI: the values of TEMPORAL_CODEC_ENDPOINT and
+   * TEMPORAL_CODEC_AUTH (`Bearer <codecToken>`).
+   */
   codecUrl: z.url().optional(),
   codecToken: z.string().optional(),
 });
@@ -75,13 +100,21 @@ export class NoStackError extends Error {
 
 const fileOf = (dataDir: string): string => join(dataDir, 'connection.json');
 
-export const writeConnection = (dataDir: string, connection: StackConnection): Promise<void> =>
-  writeJsonFile(fileOf(dataDir), connection);
+export const writeConnection = (
+  dataDir: string,
+  connection: StackConnection,
+): Promise<void> => writeJsonFile(fileOf(dataDir), connection);
 
-export const removeConnection = (dataDir: string): Promise<void> => rm(fileOf(dataDir), { force: true });
+export const removeConnection = (dataDir: string): Promise<void> =>
+  rm(fileOf(dataDir), { force: true });
 
-/** Reads the connection of the running stack. Throws NoStackError when no stack runs on the data folder. */
-export async function readConnection(dataDir: string): Promise<StackConnection> {
+/**
+ * Reads the connection of the running stack. Throws NoStackError when no stack
+ * runs on the data folder.
+ */
+export async function readConnection(
+  dataDir: string,
+): Promise<StackConnection> {
   const connection = await readJsonFile(fileOf(dataDir), connectionSchema);
   const start = holdsCluster(dataDir) ? 'npm run cluster' : 'npm start';
   if (connection === undefined)
@@ -98,10 +131,17 @@ export async function readConnection(dataDir: string): Promise<StackConnection> 
 /** The S3 server's folder in the data folder of `npm run cluster`. */
 export const S3_FOLDER = 'seaweedfs';
 
-/** Whether a data folder is one of `npm run cluster`: blobs and workflows are then not where `npm start` keeps them. */
-export const holdsCluster = (dataDir: string): boolean => existsSync(join(dataDir, S3_FOLDER));
+/**
+ * Whether a data folder is one of `npm run cluster`: blobs and workflows are
+ * then not where `npm start` keeps them.
+ */
+export const holdsCluster = (dataDir: string): boolean =>
+  existsSync(join(dataDir, S3_FOLDER));
 
-/** How each secret is generated. A secret that is added later is generated at the next start. */
+/**
+ * How each secret is generated. A secret that is added later is generated at
+ * the next start.
+ */
 const GENERATORS = {
   serviceDatabasePassword: token,
   dataKeys: () => `k1:${randomBytes(32).toString('base64')}`,
@@ -133,13 +173,17 @@ export type StackSecrets = Readonly<Record<keyof typeof GENERATORS, string>>;
 const storedSchema = z.record(z.string(), z.string());
 
 /**
- * Returns the stack's secrets, which are generated once for each data folder. Without this file the encrypted data is
- * lost, so it is stored, and must be backed up, together with the data.
+ * Returns the stack's secrets, which are generated once for each data folder.
+ * Without this file the encrypted data is lost, so it is stored, and must be
+ * backed up, together with the data.
  */
 export async function ensureSecrets(dataDir: string): Promise<StackSecrets> {
   const path = join(dataDir, 'secrets.json');
   const stored = (await readJsonFile(path, storedSchema)) ?? {};
-  const entries = Object.entries(GENERATORS).map(([name, generate]) => [name, stored[name] ?? generate()]);
+  const entries = Object.entries(GENERATORS).map(([name, generate]) => [
+    name,
+    stored[name] ?? generate(),
+  ]);
   const secrets = Object.fromEntries(entries) as StackSecrets;
   if (entries.some(([name = '']) => stored[name] === undefined))
     await writeJsonFile(path, { ...stored, ...secrets });
@@ -151,8 +195,9 @@ function token(): string {
 }
 
 /**
- * How to reach the Temporal of the stack on a data folder. A Temporal outside the stack may need credentials, which the stack's
- * files do not contain: they are read from the environment. Throws ConfigError.
+ * How to reach the Temporal of the stack on a data folder. A Temporal outside
+ * the stack may need credentials, which the stack's files do not contain: they
+ * are read from the environment. Throws ConfigError.
  */
 export async function temporalOfStack(
   dataDir: string,
@@ -160,7 +205,15 @@ export async function temporalOfStack(
   env?: Readonly<Record<string, string | undefined>>,
 ): Promise<TemporalConfig> {
   return {
-    ...readConfig(['TEMPORAL_API_KEY', 'TEMPORAL_TLS_CA', 'TEMPORAL_TLS_CERT', 'TEMPORAL_TLS_KEY'], env),
+    ...readConfig(
+      [
+        'TEMPORAL_API_KEY',
+        'TEMPORAL_TLS_CA',
+        'TEMPORAL_TLS_CERT',
+        'TEMPORAL_TLS_KEY',
+      ],
+      env,
+    ),
     TEMPORAL_ADDRESS: temporalAddress,
     TEMPORAL_NAMESPACE: temporalNamespace,
     DATA_KEYS: (await ensureSecrets(dataDir)).dataKeys,

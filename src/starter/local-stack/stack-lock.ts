@@ -8,8 +8,13 @@ import { readJsonFile, writeJsonFile } from './json-file.ts';
 const FILE = 'stack.lock';
 const TRIES = 5;
 
-/** The command line is stored with the pid because operating systems reuse pids. */
-const holderSchema = z.object({ pid: z.number().int(), commandLine: z.string() });
+/**
+ * The command line is stored with the pid because operating systems reuse pids.
+ */
+const holderSchema = z.object({
+  pid: z.number().int(),
+  commandLine: z.string(),
+});
 
 /** Thrown when another running stack uses the data folder. */
 export class DataFolderInUseError extends Error {
@@ -17,13 +22,18 @@ export class DataFolderInUseError extends Error {
 }
 
 /**
- * Locks the data folder for this process and returns a function that releases it. The lock of a killed process is taken
- * over. Throws DataFolderInUseError.
+ * Locks the data folder for this process and returns a function that releases
+ * it. The lock of a killed process is taken over. Throws DataFolderInUseError.
  */
-export async function lockDataFolder(dataDir: string): Promise<() => Promise<void>> {
+export async function lockDataFolder(
+  dataDir: string,
+): Promise<() => Promise<void>> {
   const path = join(dataDir, FILE);
   const mine = `${path}.${randomBytes(6).toString('hex')}`;
-  await writeJsonFile(mine, { pid: process.pid, commandLine: (await commandLineOf(process.pid)) ?? '' });
+  await writeJsonFile(mine, {
+    pid: process.pid,
+    commandLine: (await commandLineOf(process.pid)) ?? '',
+  });
   const release = () => rm(path, { force: true });
   try {
     for (let tries = 0; tries < TRIES; tries++) {
@@ -44,23 +54,36 @@ export async function lockDataFolder(dataDir: string): Promise<() => Promise<voi
   );
 }
 
-/** Returns the pid of the running process that holds the lock; undefined when there is none. */
+/**
+ * Returns the pid of the running process that holds the lock; undefined when
+ * there is none.
+ */
 export async function lockHolder(dataDir: string): Promise<number | undefined> {
   const pid = await lockAt(join(dataDir, FILE));
   return pid === 'stale' ? undefined : pid;
 }
 
-/** The pid of the running process whose lock this is; `stale` if that is gone, undefined if there is no lock. */
+/**
+ * The pid of the running process whose lock this is; `stale` if that is gone,
+ * undefined if there is no lock.
+ */
 async function lockAt(path: string): Promise<number | 'stale' | undefined> {
-  const holder = await readJsonFile(path, holderSchema).catch(() => 'damaged' as const);
+  const holder = await readJsonFile(path, holderSchema).catch(
+    () => 'damaged' as const,
+  );
   if (holder === undefined) return undefined;
-  if (holder === 'damaged' || (await commandLineOf(holder.pid)) !== holder.commandLine) return 'stale';
+  if (
+    holder === 'damaged' ||
+    (await commandLineOf(holder.pid)) !== holder.commandLine
+  )
+    return 'stale';
   return holder.pid;
 }
 
 /**
- * Replaces the lock of a killed process by this one's. One process at a time may, and it looks again first: nothing else changes a lock
- * whose process is gone, so no other one is replaced.
+ * Replaces the lock of a killed process by this one's. One process at a time
+ * may, and it looks again first: nothing else changes a lock whose process is
+ * gone, so no other one is replaced.
  */
 async function takeOver(mine: string, path: string): Promise<boolean> {
   const permit = `${path}.takeover`;

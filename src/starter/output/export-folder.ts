@@ -22,38 +22,62 @@ const MANIFEST = 'manifest.json';
 /** The files of a manifest, named by the last part of their addresses. */
 export const filesOf = (manifest: ExportManifest): ManifestFile[] =>
   (['output', 'deleted', 'error'] as const).flatMap((kind) =>
-    manifest[kind].map(({ url, ...file }) => ({ ...file, kind, name: safeName(url) })),
+    manifest[kind].map(({ url, ...file }) => ({
+      ...file,
+      kind,
+      name: safeName(url),
+    })),
   );
 
-/** The name comes from the exchange: it must not lead out of the folder, nor replace the manifest. */
+/**
+ * The name comes from the exchange: it must not lead out of the folder, nor
+ * replace the manifest.
+ */
 function safeName(url: string): string {
   const name = basename(url.split(/[?#]/)[0] ?? '');
   if (/^\w[\w.-]*$/.test(name) && name !== MANIFEST) return name;
-  throw new Error('The manifest of the export names a file that cannot be saved.');
+  throw new Error(
+    'The manifest of the export names a file that cannot be saved.',
+  );
 }
 
-/** Prepares a folder for an export that is yet to start. Throws UsageError when it contains another one. */
+/**
+ * Prepares a folder for an export that is yet to start. Throws UsageError when
+ * it contains another one.
+ */
 export async function prepareExportFolder(folder: string): Promise<void> {
   await prepareOutFolder(folder);
   if (existsSync(join(folder, MANIFEST))) throw anotherExport(folder);
 }
 
 /**
- * Prepares a folder for the files of one export, and saves its manifest there. Throws UsageError when the folder contains
- * another export, because its files have the same names.
+ * Prepares a folder for the files of one export, and saves its manifest there.
+ * Throws UsageError when the folder contains another export, because its files
+ * have the same names.
  */
-export async function openExportFolder(folder: string, manifest: ExportManifest): Promise<void> {
+export async function openExportFolder(
+  folder: string,
+  manifest: ExportManifest,
+): Promise<void> {
   await prepareOutFolder(folder);
   const path = join(folder, MANIFEST);
-  const found = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return undefined;
-    throw error;
-  });
-  const isSame = found !== undefined && contentOf(found) === contentOf(JSON.stringify(manifest));
+  const found = await readFile(path, 'utf8').catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return undefined;
+      throw error;
+    },
+  );
+  const isSame =
+    found !== undefined &&
+    contentOf(found) === contentOf(JSON.stringify(manifest));
   if (isSame) return;
-  const isTaken = filesOf(manifest).some(({ name }) => existsSync(join(folder, name)));
+  const isTaken = filesOf(manifest).some(({ name }) =>
+    existsSync(join(folder, name)),
+  );
   if (found !== undefined || isTaken) throw anotherExport(folder);
-  await replace(path, (unfinished) => writeFile(unfinished, pretty(manifest), { mode: MODE }));
+  await replace(path, (unfinished) =>
+    writeFile(unfinished, pretty(manifest), { mode: MODE }),
+  );
 }
 
 /** What stays the same when the exchange gets another address. */
@@ -67,12 +91,19 @@ function contentOf(text: string): string | undefined {
 }
 
 const anotherExport = (folder: string): UsageError =>
-  new UsageError(`${folder} contains another export. Pass another folder as --out.`);
+  new UsageError(
+    `${folder} contains another export. Pass another folder as --out.`,
+  );
 
 /** Whether the file is there as a whole. */
-export const isComplete = async (folder: string, { name, sizeBytes }: ManifestFile): Promise<boolean> => {
+export const isComplete = async (
+  folder: string,
+  { name, sizeBytes }: ManifestFile,
+): Promise<boolean> => {
   const found = await stat(join(folder, name)).catch(() => undefined);
-  return found !== undefined && (sizeBytes === undefined || found.size === sizeBytes);
+  return (
+    found !== undefined && (sizeBytes === undefined || found.size === sizeBytes)
+  );
 };
 
 /** Saves a file under its name once it has all of its bytes. */
@@ -80,7 +111,10 @@ export async function saveExportFile(
   folder: string,
   { name, sizeBytes }: ManifestFile,
   content: AsyncIterable<Uint8Array>,
-  { signal, onBytes }: { signal: AbortSignal; onBytes: (added: number) => void },
+  {
+    signal,
+    onBytes,
+  }: { signal: AbortSignal; onBytes: (added: number) => void },
 ): Promise<void> {
   let came = 0;
   await replace(join(folder, name), async (unfinished) => {
@@ -99,4 +133,5 @@ export async function saveExportFile(
   });
 }
 
-const pretty = (manifest: ExportManifest): string => `${JSON.stringify(manifest, null, 2)}\n`;
+const pretty = (manifest: ExportManifest): string =>
+  `${JSON.stringify(manifest, null, 2)}\n`;

@@ -9,8 +9,10 @@ export interface FollowOptions {
 }
 
 /**
- * Polls the exchange until the state is final, beginning at once; `onChange` receives each new state, and the problem
- * while the exchange does not answer. Returns the last state. Throws ExchangeCallError when the exchange rejects a request.
+ * Polls the exchange until the state is final, beginning at once; `onChange`
+ * receives each new state, and the problem while the exchange does not answer.
+ * Returns the last state. Throws ExchangeCallError when the exchange rejects a
+ * request.
  */
 export async function pollExchange<T>(
   first: T,
@@ -40,7 +42,8 @@ export async function pollExchange<T>(
       waitMs = waitOf(state) ?? 0;
     } catch (error) {
       if (isOver()) break;
-      if (!(error instanceof ExchangeCallError) || !isTransient(error)) throw error;
+      if (!(error instanceof ExchangeCallError) || !isTransient(error))
+        throw error;
       problem = `the exchange does not answer (${error.message}); trying again`;
       waitMs = error.retryAfterMs ?? 0;
     }
@@ -63,13 +66,22 @@ const FIRST_MS = 500;
 const GROWTH = 1.5;
 const LONGEST_MS = 5_000;
 
-/** Time to wait before the next poll: short after a change, then growing while nothing changes. */
-export const nextDelayMs = (lastMs: number | undefined, changed: boolean): number =>
-  lastMs === undefined || changed ? FIRST_MS : Math.min(lastMs * GROWTH, LONGEST_MS);
+/**
+ * Time to wait before the next poll: short after a change, then growing while
+ * nothing changes.
+ */
+export const nextDelayMs = (
+  lastMs: number | undefined,
+  changed: boolean,
+): number =>
+  lastMs === undefined || changed
+    ? FIRST_MS
+    : Math.min(lastMs * GROWTH, LONGEST_MS);
 
 /**
- * Limits how often all followers together poll. A poll is two requests or a workflow query; the limit is far below an
- * account's 1,200 requests per minute and below what a worker would notice.
+ * Limits how often all followers together poll. A poll is two requests or a
+ * workflow query; the limit is far below an account's 1,200 requests per minute
+ * and below what a worker would notice.
  */
 export class Pace {
   readonly #gapMs: number;
@@ -79,7 +91,10 @@ export class Pace {
     this.#gapMs = 1_000 / looksPerSecondMax;
   }
 
-  /** Resolves after `delayMs` and when it is this follower's turn, or when the signal is aborted. */
+  /**
+   * Resolves after `delayMs` and when it is this follower's turn, or when the
+   * signal is aborted.
+   */
   async turn(delayMs: number, signal?: AbortSignal): Promise<void> {
     await pause(delayMs, signal);
     const now = Date.now();
@@ -92,5 +107,7 @@ export class Pace {
 /** Resolves after the time, or when the signal is aborted. */
 export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
   if (ms <= 0 || signal?.aborted === true) return;
-  await sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
+  await sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(
+    () => undefined,
+  );
 }

@@ -27,8 +27,14 @@ export interface QueryView {
 
 const RUNNING = /^(processing|in-progress)$/;
 
-export function queryView(answer: QueryAnswer, timeline: readonly TimelineEntry[]): QueryView {
-  const safe = timeline.map((entry) => ({ ...entry, message: plainText(entry.message) }));
+export function queryView(
+  answer: QueryAnswer,
+  timeline: readonly TimelineEntry[],
+): QueryView {
+  const safe = timeline.map((entry) => ({
+    ...entry,
+    message: plainText(entry.message),
+  }));
   const types = new Set([
     ...answer.sources.map(({ type }) => type),
     ...answer.errors.map(({ source }) => source),
@@ -37,7 +43,9 @@ export function queryView(answer: QueryAnswer, timeline: readonly TimelineEntry[
   return {
     requestId: answer.requestId,
     state,
-    sources: [...types].sort(byKind).map((type) => sourceView(type, answer, safe, state === 'running')),
+    sources: [...types]
+      .sort(byKind)
+      .map((type) => sourceView(type, answer, safe, state === 'running')),
     timeline: safe,
   };
 }
@@ -61,16 +69,26 @@ function sourceView(
       }),
     );
   const error = answer.errors.find(({ source }) => source === type);
-  const refusal = error === undefined ? undefined : `could not be started (${error.httpStatus})`;
+  const refusal =
+    error === undefined
+      ? undefined
+      : `could not be started (${error.httpStatus})`;
   return {
     type,
-    /** State of the last attempt. While the query runs, a failed attempt may be followed by another one. */
+    /**
+     * State of the last attempt. While the query runs, a failed attempt may be
+     * followed by another one.
+     */
     state: history.at(-1)?.state ?? ('not-started' as const),
     // Some exchanges list only the last attempt; the timeline has all of them.
-    attempts: Math.max(history.length, ...entries.map(({ attempt = 0 }) => attempt)),
+    attempts: Math.max(
+      history.length,
+      ...entries.map(({ attempt = 0 }) => attempt),
+    ),
     history,
     /** The latest message of the timeline about this source. */
-    note: entries.at(-1)?.message ?? (history.length === 0 ? refusal : undefined),
+    note:
+      entries.at(-1)?.message ?? (history.length === 0 ? refusal : undefined),
   };
 }
 
@@ -80,14 +98,21 @@ function overallState(status: string): QueryView['state'] {
 }
 
 /** Other services may use further words for an end. */
-function attemptState(status: string, isQueryRunning: boolean): AttemptView['state'] {
+function attemptState(
+  status: string,
+  isQueryRunning: boolean,
+): AttemptView['state'] {
   if (status === 'completed' || status === 'failed') return status;
   return RUNNING.test(status) || isQueryRunning ? 'running' : 'failed';
 }
 
-const byKind = (a: SourceType, b: SourceType): number => SOURCE_TYPES.indexOf(a) - SOURCE_TYPES.indexOf(b);
+const byKind = (a: SourceType, b: SourceType): number =>
+  SOURCE_TYPES.indexOf(a) - SOURCE_TYPES.indexOf(b);
 
-/** Reads queries (E3) with their timeline, if the exchange has one: the timeline is not part of the interface. */
+/**
+ * Reads queries (E3) with their timeline, if the exchange has one: the timeline
+ * is not part of the interface.
+ */
 export class QueryReader {
   #hasTimeline = true;
 
@@ -95,12 +120,20 @@ export class QueryReader {
 
   /** Throws ExchangeCallError when E3 fails. */
   async read(requestId: string, signal?: AbortSignal): Promise<QueryView> {
-    const { answer } = await this.client.call('getNetworkQuery', { params: { requestId } }, { signal });
-    // Read second: it may be newer than the status, so an ended query always comes with its full timeline.
+    const { answer } = await this.client.call(
+      'getNetworkQuery',
+      { params: { requestId } },
+      { signal },
+    );
+    // Read second: it may be newer than the status, so an ended query always
+    // comes with its full timeline.
     return queryView(answer, await this.#timeline(requestId, signal));
   }
 
-  async #timeline(requestId: string, signal: AbortSignal | undefined): Promise<TimelineEntry[]> {
+  async #timeline(
+    requestId: string,
+    signal: AbortSignal | undefined,
+  ): Promise<TimelineEntry[]> {
     if (!this.#hasTimeline) return [];
     try {
       const { answer } = await this.client.call(
@@ -111,7 +144,11 @@ export class QueryReader {
       return answer.timeline;
     } catch (error) {
       if (!(error instanceof ExchangeCallError)) throw error;
-      if (error.kind === 'not-found' || error.kind === 'rejected' || error.kind === 'bad-answer')
+      if (
+        error.kind === 'not-found' ||
+        error.kind === 'rejected' ||
+        error.kind === 'bad-answer'
+      )
         this.#hasTimeline = false;
       return [];
     }

@@ -16,20 +16,27 @@ export interface SourceLine {
 }
 
 /** A headline with the phase, then a row for each source. */
-export const onboardingRows = (view: OnboardingView, colors: Colors): string[] => [
+export const onboardingRows = (
+  view: OnboardingView,
+  colors: Colors,
+): string[] => [
   `${onboardingHeadline(view, colors)}`,
   ...view.sources.map((source) => sourceRow(source, colors)),
 ];
 
 export function queryRows(view: QueryView, colors: Colors): string[] {
-  const headline = view.state === 'running' ? 'in progress' : coloured(view.state, colors);
+  const headline =
+    view.state === 'running' ? 'in progress' : coloured(view.state, colors);
   return [
     `${headline}${problemOf(view.problem, colors)}`,
     ...view.sources.map((source) => sourceRow(source, colors)),
   ];
 }
 
-export function sourceRow({ type, state, attempts, note }: SourceLine, colors: Colors): string {
+export function sourceRow(
+  { type, state, attempts, note }: SourceLine,
+  colors: Colors,
+): string {
   const attempt = attempts > 1 ? `attempt ${attempts}` : '';
   const detail = note === undefined ? '' : colors.dim(plainText(note));
   return `${type.padEnd(9)} ${coloured(state.padEnd(12), colors)} ${attempt.padEnd(10)} ${detail}`.trimEnd();
@@ -76,10 +83,16 @@ export function coloured(state: string, colors: Colors): string {
 export const awaitedByQuery = ({ sources }: QueryView): Awaited[] =>
   sources
     .filter(({ state }) => state === 'running')
-    .map(({ type, note, history }) => awaitedSource(type, note, history.at(-1)?.startedAt));
+    .map(({ type, note, history }) =>
+      awaitedSource(type, note, history.at(-1)?.startedAt),
+    );
 
 /** What an onboarding waits for: the patient, or sources. */
-export function awaitedByOnboarding({ state, phase, sources }: OnboardingView): Awaited[] {
+export function awaitedByOnboarding({
+  state,
+  phase,
+  sources,
+}: OnboardingView): Awaited[] {
   if (state !== 'running') return [];
   if (phase === 'proving-identity') return [{ what: 'the patient' }];
   return sources
@@ -87,8 +100,18 @@ export function awaitedByOnboarding({ state, phase, sources }: OnboardingView): 
     .map(({ type, note, startedAt }) => awaitedSource(type, note, startedAt));
 }
 
-/** Only our own exchange says what a source is doing, and only there we know when an attempt ends without a response. */
-function awaitedSource(type: SourceType, note: string | undefined, startedAt: string | undefined): Awaited {
+/**
+ * Only our own exchange says what a source is doing, and only there we know
+ * when an attempt ends without a response.
+ */
+function awaitedSource(
+  type: SourceType,
+  note: string | undefined,
+  startedAt: string | undefined,
+): Awaited {
   if (note === undefined || startedAt === undefined) return { what: type };
-  return { what: type, until: new Date(Date.parse(startedAt) + SOURCE_RETRIES[type].deadlineMs) };
+  return {
+    what: type,
+    until: new Date(Date.parse(startedAt) + SOURCE_RETRIES[type].deadlineMs),
+  };
 }

@@ -1,9 +1,23 @@
 import { once } from 'node:events';
-import { type Client, WorkflowFailedError, WorkflowNotFoundError } from '@temporalio/client';
-import { ApplicationFailure, CancelledFailure, TerminatedFailure, TimeoutFailure } from '@temporalio/common';
+import {
+  type Client,
+  WorkflowFailedError,
+  WorkflowNotFoundError,
+} from '@temporalio/client';
+import {
+  ApplicationFailure,
+  CancelledFailure,
+  TerminatedFailure,
+  TimeoutFailure,
+} from '@temporalio/common';
 import { anySignal } from '../../lib/timeout-signal.ts';
 import { plainText } from './plain-text.ts';
-import { type FollowOptions, nextDelayMs, Pace, pause } from './poll-exchange.ts';
+import {
+  type FollowOptions,
+  nextDelayMs,
+  Pace,
+  pause,
+} from './poll-exchange.ts';
 
 /** How a workflow ended, according to Temporal. */
 export type WorkflowEnd<S> =
@@ -18,17 +32,25 @@ export interface WatchedWorkflow<S> {
   result(): Promise<S>;
 }
 
-/** A workflow query needs a worker; without one it would wait for a long time. */
+/**
+ * A workflow query needs a worker; without one it would wait for a long time.
+ */
 const STATUS_TIMEOUT_MS = 5_000;
 const TEMPORAL_AWAY_MS = 2_000;
 
-/** Returns the response to a workflow query; undefined when no worker answers. Throws WorkflowNotFoundError. */
+/**
+ * Returns the response to a workflow query; undefined when no worker answers.
+ * Throws WorkflowNotFoundError.
+ */
 export async function askWorkflow<R>(
   handle: WatchedWorkflow<unknown>,
   query: string,
 ): Promise<R | undefined> {
   try {
-    return await handle.client.withDeadline(Date.now() + STATUS_TIMEOUT_MS, () => handle.query<R>(query));
+    return await handle.client.withDeadline(
+      Date.now() + STATUS_TIMEOUT_MS,
+      () => handle.query<R>(query),
+    );
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) throw error;
     return undefined;
@@ -36,8 +58,8 @@ export async function askWorkflow<R>(
 }
 
 /**
- * Waits until a workflow ends, through any outage of Temporal. Returns undefined when the signal is aborted first.
- * Throws WorkflowNotFoundError.
+ * Waits until a workflow ends, through any outage of Temporal. Returns
+ * undefined when the signal is aborted first. Throws WorkflowNotFoundError.
  */
 export async function awaitEnd<S>(
   handle: WatchedWorkflow<S>,
@@ -45,7 +67,9 @@ export async function awaitEnd<S>(
 ): Promise<WorkflowEnd<S> | undefined> {
   while (!signal.aborted) {
     try {
-      const result = handle.client.withAbortSignal(signal, () => handle.result());
+      const result = handle.client.withAbortSignal(signal, () =>
+        handle.result(),
+      );
       return await unlessAborted(
         signal,
         result.then((summary) => ({ state: 'ended' as const, summary })),
@@ -59,8 +83,14 @@ export async function awaitEnd<S>(
   return undefined;
 }
 
-/** The SDK observes the signal during a call, but not while it waits to repeat a failed call. */
-function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T | undefined> {
+/**
+ * The SDK observes the signal during a call, but not while it waits to repeat a
+ * failed call.
+ */
+function unlessAborted<T>(
+  signal: AbortSignal,
+  work: Promise<T>,
+): Promise<T | undefined> {
   const done = new AbortController();
   const aborted = once(signal, 'abort', { signal: done.signal }).then(
     () => undefined,
@@ -69,18 +99,35 @@ function unlessAborted<T>(signal: AbortSignal, work: Promise<T>): Promise<T | un
   return Promise.race([work, aborted]).finally(() => done.abort());
 }
 
-function endOf({ cause }: WorkflowFailedError): { state: 'failed'; reason: string } | { state: 'cancelled' } {
+function endOf({
+  cause,
+}: WorkflowFailedError):
+  | { state: 'failed'; reason: string }
+  | { state: 'cancelled' } {
   if (cause instanceof CancelledFailure) return { state: 'cancelled' };
   if (cause instanceof TerminatedFailure)
-    return { state: 'failed', reason: 'the workflow was terminated in Temporal' };
-  if (cause instanceof TimeoutFailure) return { state: 'failed', reason: 'the workflow timed out' };
-  if (cause instanceof ApplicationFailure) return { state: 'failed', reason: plainText(cause.message) };
-  return { state: 'failed', reason: 'the workflow failed; see the Temporal UI for the reason' };
+    return {
+      state: 'failed',
+      reason: 'the workflow was terminated in Temporal',
+    };
+  if (cause instanceof TimeoutFailure)
+    return { state: 'failed', reason: 'the workflow timed out' };
+  if (cause instanceof ApplicationFailure)
+    return { state: 'failed', reason: plainText(cause.message) };
+  return {
+    state: 'failed',
+    reason: 'the workflow failed; see the Temporal UI for the reason',
+  };
 }
 
-/** How one kind of workflow is followed. `K`: what is known of it; `S`: its summary; `V`: the view that is shown. */
+/**
+ * How one kind of workflow is followed. `K`: what is known of it; `S`: its
+ * summary; `V`: the view that is shown.
+ */
 export interface Following<K, S, V> {
-  handle: WatchedWorkflow<S> & { describe(): Promise<{ status: { name: string } }> };
+  handle: WatchedWorkflow<S> & {
+    describe(): Promise<{ status: { name: string } }>;
+  };
   /** What is known before the first read. */
   nothing: K;
   /** Reads the current state from the workflow and the exchange. */
@@ -91,8 +138,9 @@ export interface Following<K, S, V> {
 }
 
 /**
- * Follows a workflow until it ends; `onChange` receives each new view. Workers, Temporal and the exchange may be
- * unavailable in between. Returns the last view. Throws WorkflowNotFoundError when Temporal does not know the workflow.
+ * Follows a workflow until it ends; `onChange` receives each new view. Workers,
+ * Temporal and the exchange may be unavailable in between. Returns the last
+ * view. Throws WorkflowNotFoundError when Temporal does not know the workflow.
  */
 export async function followWorkflow<K, S, V>(
   { handle, nothing, read, addEnd, view }: Following<K, S, V>,
@@ -100,7 +148,8 @@ export async function followWorkflow<K, S, V>(
   { pace = new Pace(), signal }: FollowOptions,
 ): Promise<V> {
   const done = new AbortController();
-  const stop = signal === undefined ? done.signal : anySignal([signal, done.signal]);
+  const stop =
+    signal === undefined ? done.signal : anySignal([signal, done.signal]);
   const ended = new AbortController();
   const end = awaitEnd(handle, stop).finally(() => ended.abort());
   // Awaited below; until then a rejection must not count as unhandled.
@@ -133,8 +182,9 @@ export async function followWorkflow<K, S, V>(
 }
 
 /**
- * Reads the state of a workflow once. Throws WorkflowNotFoundError when Temporal does not know it, and other errors of
- * Temporal's client when Temporal cannot be reached.
+ * Reads the state of a workflow once. Throws WorkflowNotFoundError when
+ * Temporal does not know it, and other errors of Temporal's client when
+ * Temporal cannot be reached.
  */
 export async function readWorkflowOnce<K, S, V>({
   handle,

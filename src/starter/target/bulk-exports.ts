@@ -29,7 +29,11 @@ const manifestSchema = z.looseObject({
 const viewsSchema = z.object({
   entry: z.array(
     z.object({
-      resource: z.looseObject({ id: z.string(), resource: z.string(), title: z.string().optional() }),
+      resource: z.looseObject({
+        id: z.string(),
+        resource: z.string(),
+        title: z.string().optional(),
+      }),
     }),
   ),
 });
@@ -46,7 +50,10 @@ export interface ExportWanted {
   cohort?: string;
   since?: string;
   type?: string;
-  /** Writes tables instead of resources: the ids of ready-made views, or definitions. The rest is for them only. */
+  /**
+   * Writes tables instead of resources: the ids of ready-made views, or
+   * definitions. The rest is for them only.
+   */
   views?: readonly unknown[];
   format?: string;
   incremental?: boolean;
@@ -55,14 +62,24 @@ export interface ExportWanted {
 
 export type BulkExports = ReturnType<typeof createBulkExports>;
 
-const READ: CallNature = { changes: false, repeatable: true, conflictMeansRunning: false };
+const READ: CallNature = {
+  changes: false,
+  repeatable: true,
+  conflictMeansRunning: false,
+};
 /** A transfer fails when no byte has moved for this long. */
 const STALL_MS = 60_000;
 const RETRY_AFTER_MAX_MS = 60_000;
-/** Only the address of the exchange gets the API key, so ids are used and not the addresses in its responses. */
+/**
+ * Only the address of the exchange gets the API key, so ids are used and not
+ * the addresses in its responses.
+ */
 const ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** The id of an export, from the id or from the address of its status. Undefined for anything else. */
+/**
+ * The id of an export, from the id or from the address of its status. Undefined
+ * for anything else.
+ */
 export function exportIdOf(text: string): string | undefined {
   const last =
     text
@@ -74,7 +91,10 @@ export function exportIdOf(text: string): string | undefined {
   return ID.test(last) ? last.toLowerCase() : undefined;
 }
 
-/** The bulk exports of the exchange's FHIR API. All methods throw ExchangeCallError. */
+/**
+ * The bulk exports of the exchange's FHIR API. All methods throw
+ * ExchangeCallError.
+ */
 export function createBulkExports({
   baseUrl,
   apiKey,
@@ -85,57 +105,97 @@ export function createBulkExports({
   dispatcher: Dispatcher;
 }) {
   const fhir = `${baseUrl.replace(/\/+$/, '')}/fhir/R4`;
-  const statusUrl = (id: string) => `${fhir}/bulk-export/${encodeURIComponent(id)}`;
+  const statusUrl = (id: string) =>
+    `${fhir}/bulk-export/${encodeURIComponent(id)}`;
 
   return {
     /** Returns the id of the new export. */
     async start(wanted: ExportWanted): Promise<string> {
       if (wanted.views !== undefined) return startViews(wanted);
       const { cohort, since, type } = wanted;
-      const level = cohort === undefined ? 'Patient' : `Group/${encodeURIComponent(cohort)}`;
+      const level =
+        cohort === undefined
+          ? 'Patient'
+          : `Group/${encodeURIComponent(cohort)}`;
       const url = new URL(`${fhir}/${level}/$export`);
       if (since !== undefined) url.searchParams.set('_since', since);
       if (type !== undefined) url.searchParams.set('_type', type);
-      const answer = await call('startExport', url, { changes: true, headers: { prefer: 'respond-async' } });
+      const answer = await call('startExport', url, {
+        changes: true,
+        headers: { prefer: 'respond-async' },
+      });
       return startedId(answer);
     },
 
     async read(id: string, signal?: AbortSignal): Promise<ExportState> {
-      const answer = await call('getExport', new URL(statusUrl(id)), { signal, accepts: [500] });
+      const answer = await call('getExport', new URL(statusUrl(id)), {
+        signal,
+        accepts: [500],
+      });
       const { statusCode: status } = answer;
       if (status === 202) {
         await answer.body.dump();
-        const waitMs = retryAfterMs(headerOf(answer, 'retry-after'), Date.now(), RETRY_AFTER_MAX_MS);
-        return { status: 'running', progress: headerOf(answer, 'x-progress'), waitMs };
+        const waitMs = retryAfterMs(
+          headerOf(answer, 'retry-after'),
+          Date.now(),
+          RETRY_AFTER_MAX_MS,
+        );
+        return {
+          status: 'running',
+          progress: headerOf(answer, 'x-progress'),
+          waitMs,
+        };
       }
       const body = await readJson(answer.body, true);
       if (status === 500)
-        return { status: 'failed', reason: diagnosticsOf(body) ?? 'the exchange gives no reason' };
+        return {
+          status: 'failed',
+          reason: diagnosticsOf(body) ?? 'the exchange gives no reason',
+        };
       const manifest = manifestSchema.safeParse(body);
-      if (!manifest.success) throw badAnswer('getExport', 'the answer is no manifest', status);
+      if (!manifest.success)
+        throw badAnswer('getExport', 'the answer is no manifest', status);
       return { status: 'completed', manifest: manifest.data };
     },
 
     async cancel(id: string): Promise<void> {
-      const answer = await call('cancelExport', new URL(statusUrl(id)), { method: 'DELETE' });
+      const answer = await call('cancelExport', new URL(statusUrl(id)), {
+        method: 'DELETE',
+      });
       await answer.body.dump();
     },
 
     /** The ready-made views. */
     async listViews(): Promise<ReadyView[]> {
       const answer = await call('listViews', new URL(`${fhir}/ViewDefinition`));
-      return viewsSchema.parse(await readJson(answer.body, true)).entry.map(({ resource }) => resource);
+      return viewsSchema
+        .parse(await readJson(answer.body, true))
+        .entry.map(({ resource }) => resource);
     },
 
-    async download(id: string, file: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+    async download(
+      id: string,
+      file: string,
+      signal: AbortSignal,
+    ): Promise<AsyncIterable<Uint8Array>> {
       const url = new URL(`${statusUrl(id)}/${encodeURIComponent(file)}`);
       const { body } = await call('downloadExportFile', url, { signal });
       return guarded(body, signal);
     },
   };
 
-  async function startViews({ views = [], format, cohort, since, incremental, deidentified }: ExportWanted) {
-    const reference = (name: string, to: string) => ({ name, valueReference: { reference: to } });
+  async function startViews({
+    views = [],
+    format,
+    cohort,
+    since,
+    incremental,
+    deidentified,
+  }: ExportWanted) {
+    const reference = (name: string, to: string) => ({
+      name,
+      valueReference: { reference: to },
+    });
     const part = (view: unknown) =>
       typeof view === 'string'
         ? reference('viewReference', `ViewDefinition/${view}`)
@@ -149,10 +209,19 @@ export function createBulkExports({
       { name: 'deidentified', valueBoolean: deidentified ?? false },
     ].filter((each) => each !== false);
     return startedId(
-      await call('startExport', new URL(`${fhir}/ViewDefinition/$viewdefinition-export`), {
-        ...{ method: 'POST', changes: true, body: JSON.stringify({ resourceType: 'Parameters', parameter }) },
-        headers: { prefer: 'respond-async', 'content-type': 'application/fhir+json' },
-      }),
+      await call(
+        'startExport',
+        new URL(`${fhir}/ViewDefinition/$viewdefinition-export`),
+        {
+          method: 'POST',
+          changes: true,
+          body: JSON.stringify({ resourceType: 'Parameters', parameter }),
+          headers: {
+            prefer: 'respond-async',
+            'content-type': 'application/fhir+json',
+          },
+        },
+      ),
     );
   }
 
@@ -178,7 +247,11 @@ export function createBulkExports({
     const nature = changes ? { ...READ, changes, repeatable: false } : READ;
     const answer = await send(url, {
       method,
-      headers: { accept: 'application/fhir+json, application/json', 'x-api-key': apiKey, ...headers },
+      headers: {
+        accept: 'application/fhir+json, application/json',
+        'x-api-key': apiKey,
+        ...headers,
+      },
       dispatcher,
       signal,
       body: sent,
@@ -189,7 +262,8 @@ export function createBulkExports({
       throw failedTransport(operation, codeOf(error), true, nature);
     });
     const { statusCode: status } = answer;
-    if ((status >= 200 && status <= 299) || accepts.includes(status)) return answer;
+    if ((status >= 200 && status <= 299) || accepts.includes(status))
+      return answer;
     const body = await readJson(answer.body, false);
     const failure = failedAnswer(
       operation,
@@ -201,18 +275,30 @@ export function createBulkExports({
       },
       nature,
     );
-    throw new ExchangeCallError(failure.kind, diagnosticsOf(body) ?? failure.message, failure);
+    throw new ExchangeCallError(
+      failure.kind,
+      diagnosticsOf(body) ?? failure.message,
+      failure,
+    );
   }
 }
 
 async function startedId(answer: Dispatcher.ResponseData): Promise<string> {
   await answer.body.dump();
   const id = exportIdOf(headerOf(answer, 'content-location') ?? '');
-  if (id === undefined) throw badAnswer('startExport', 'Content-Location names no export', answer.statusCode);
+  if (id === undefined)
+    throw badAnswer(
+      'startExport',
+      'Content-Location names no export',
+      answer.statusCode,
+    );
   return id;
 }
 
-async function* guarded(body: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* guarded(
+  body: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
   try {
     yield* body;
   } catch (error) {
@@ -236,5 +322,7 @@ function diagnosticsOf(body: unknown): string | undefined {
     .join('; ');
 }
 
-const headerOf = ({ headers }: Dispatcher.ResponseData, name: string): string | undefined =>
-  [headers[name]].flat()[0];
+const headerOf = (
+  { headers }: Dispatcher.ResponseData,
+  name: string,
+): string | undefined => [headers[name]].flat()[0];

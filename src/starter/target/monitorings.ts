@@ -2,7 +2,10 @@ import type { MonitoringKind } from '../../contract/cohort-monitoring.ts';
 import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
 import { parseCohortMonitoringId } from '../../contract/temporal.ts';
 import { accountOf } from '../../orchestrator/client/credentials.ts';
-import { describeMonitoringSchedule, monitoringHandle } from '../../shared/monitoring/monitoring-control.ts';
+import {
+  describeMonitoringSchedule,
+  monitoringHandle,
+} from '../../shared/monitoring/monitoring-control.ts';
 import type { TemporalClient } from '../../temporal/client.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import { RefusedError } from '../errors.ts';
@@ -17,12 +20,18 @@ export interface MonitoringId {
 
 export type Monitorings = ReturnType<typeof monitoringsOf>;
 
-/** Runs `work` with the monitorings of an exchange, then closes the connection. Throws ConfigError, UsageError. */
+/**
+ * Runs `work` with the monitorings of an exchange, then closes the connection.
+ * Throws ConfigError, UsageError.
+ */
 export async function withMonitorings<R>(
   { target, env }: { target: Target; env?: Env },
   work: (monitorings: Monitorings) => Promise<R>,
 ): Promise<R> {
-  const { temporal: settings, access } = await orchestrationSettings(target, env);
+  const { temporal: settings, access } = await orchestrationSettings(
+    target,
+    env,
+  );
   const temporal = await connect(settings);
   try {
     return await work(monitoringsOf(temporal, access));
@@ -31,29 +40,44 @@ export async function withMonitorings<R>(
   }
 }
 
-/** The monitoring schedules of an exchange in Temporal. Calls throw when Temporal cannot be reached. */
+/**
+ * The monitoring schedules of an exchange in Temporal. Calls throw when
+ * Temporal cannot be reached.
+ */
 function monitoringsOf(temporal: TemporalClient, access: ExchangeAccess) {
   const accountId = accountOf(access);
   /** Undefined when there is none. */
   const find = async ({ cohortId, kind }: MonitoringId) => {
     const found = await describeMonitoringSchedule(temporal, cohortId, kind);
-    const isOurs = found?.typedSearchAttributes.get(searchAttribute.accountId) === accountId;
+    const isOurs =
+      found?.typedSearchAttributes.get(searchAttribute.accountId) === accountId;
     return isOurs ? found : undefined;
   };
   return {
     temporal,
     access,
-    /** Our own exchange creates schedules from a cohort's settings; for another exchange this command line does. */
+    /**
+     * Our own exchange creates schedules from a cohort's settings; for another
+     * exchange this command line does.
+     */
     isOwn: accountId !== undefined,
     /** Sorted by id. */
     async list() {
       const found: MonitoringId[] = [];
-      for await (const { scheduleId, typedSearchAttributes } of temporal.schedule.list()) {
+      for await (const {
+        scheduleId,
+        typedSearchAttributes,
+      } of temporal.schedule.list()) {
         const id = parseCohortMonitoringId(scheduleId);
-        if (id !== undefined && typedSearchAttributes?.get(searchAttribute.accountId) === accountId)
+        if (
+          id !== undefined &&
+          typedSearchAttributes?.get(searchAttribute.accountId) === accountId
+        )
           found.push(id);
       }
-      return found.sort((a, b) => `${a.cohortId}/${a.kind}`.localeCompare(`${b.cohortId}/${b.kind}`));
+      return found.sort((a, b) =>
+        `${a.cohortId}/${a.kind}`.localeCompare(`${b.cohortId}/${b.kind}`),
+      );
     },
     find,
     /** Throws RefusedError when there is none. */
@@ -64,6 +88,7 @@ function monitoringsOf(temporal: TemporalClient, access: ExchangeAccess) {
         `Cohort ${id.cohortId} has no ${id.kind} monitoring. Enable it with: npm run starter -- monitor create ${id.cohortId} ${id.kind}`,
       );
     },
-    handle: ({ cohortId, kind }: MonitoringId) => monitoringHandle(temporal, cohortId, kind),
+    handle: ({ cohortId, kind }: MonitoringId) =>
+      monitoringHandle(temporal, cohortId, kind),
   };
 }

@@ -3,7 +3,10 @@ import { readConfig } from '../../config.ts';
 import { createExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { UsageError } from '../errors.ts';
 import type { TemporalUi } from '../links.ts';
-import { readConnection, type StackConnection } from '../local-stack/connection-file.ts';
+import {
+  readConnection,
+  type StackConnection,
+} from '../local-stack/connection-file.ts';
 import { createBulkExports } from './bulk-exports.ts';
 
 /** Options of every command. */
@@ -29,8 +32,9 @@ const CALL_TIMEOUT_MS = 20_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * Opens the exchange at `--base-url`, else that of the stack that runs on the data folder.
- * Throws NoStackError, ConfigError, and UsageError when the API key of another exchange is missing.
+ * Opens the exchange at `--base-url`, else that of the stack that runs on the
+ * data folder. Throws NoStackError, ConfigError, and UsageError when the API
+ * key of another exchange is missing.
  */
 export async function openTarget(options: TargetOptions, env?: Env) {
   if (options.baseUrl !== undefined && options.dataDir !== undefined)
@@ -49,7 +53,11 @@ export async function openTarget(options: TargetOptions, env?: Env) {
       timeoutMs: CALL_TIMEOUT_MS,
       dispatcher,
     }),
-    exports: createBulkExports({ baseUrl: where.baseUrl, apiKey: where.apiKey, dispatcher }),
+    exports: createBulkExports({
+      baseUrl: where.baseUrl,
+      apiKey: where.apiKey,
+      dispatcher,
+    }),
     close: (): Promise<void> => dispatcher.close(),
   };
 }
@@ -63,8 +71,12 @@ interface Location {
   stack?: StackTarget;
 }
 
-async function locate(options: TargetOptions, env: Env | undefined): Promise<Location> {
-  if (options.baseUrl !== undefined) return otherExchange(options.baseUrl, options, env);
+async function locate(
+  options: TargetOptions,
+  env: Env | undefined,
+): Promise<Location> {
+  if (options.baseUrl !== undefined)
+    return otherExchange(options.baseUrl, options, env);
   const dataDir = options.dataDir ?? readConfig(['DATA_DIR'], env).DATA_DIR;
   const connection = await readConnection(dataDir);
   const { temporalUiUrl, temporalNamespace } = connection;
@@ -72,13 +84,23 @@ async function locate(options: TargetOptions, env: Env | undefined): Promise<Loc
     baseUrl: connection.baseUrl,
     apiKey: options.apiKey ?? connection.apiKey,
     facilityId: options.facility ?? connection.facilityId,
-    ui: temporalUiUrl === undefined ? undefined : { url: temporalUiUrl, namespace: temporalNamespace },
+    ui:
+      temporalUiUrl === undefined
+        ? undefined
+        : { url: temporalUiUrl, namespace: temporalNamespace },
     stack: { dataDir, connection },
   };
 }
 
-function otherExchange(baseUrl: string, options: TargetOptions, env: Env | undefined): Location {
-  const config = readConfig(['API_KEY', 'TEMPORAL_UI_URL', 'TEMPORAL_NAMESPACE'], env);
+function otherExchange(
+  baseUrl: string,
+  options: TargetOptions,
+  env: Env | undefined,
+): Location {
+  const config = readConfig(
+    ['API_KEY', 'TEMPORAL_UI_URL', 'TEMPORAL_NAMESPACE'],
+    env,
+  );
   const apiKey = options.apiKey ?? config.API_KEY;
   if (apiKey === undefined)
     throw new UsageError(
@@ -93,14 +115,22 @@ function otherExchange(baseUrl: string, options: TargetOptions, env: Env | undef
   };
 }
 
-/** Returns the running stack. Throws UsageError for another exchange, which has no simulator. */
+/**
+ * Returns the running stack. Throws UsageError for another exchange, which has
+ * no simulator.
+ */
 export function requireStack({ stack }: Target): StackTarget {
   if (stack === undefined)
-    throw new UsageError('Only the stack of "npm start" has a simulator. Remove --base-url.');
+    throw new UsageError(
+      'Only the stack of "npm start" has a simulator. Remove --base-url.',
+    );
   return stack;
 }
 
-/** The facility to act for: that of `--facility`, the stack's, or the only active one of the key. Throws UsageError. */
+/**
+ * The facility to act for: that of `--facility`, the stack's, or the only
+ * active one of the key. Throws UsageError.
+ */
 export async function facilityOf(target: Target): Promise<string> {
   if (target.facilityId !== undefined) return target.facilityId;
   const { answer } = await target.exchange.call('listFacilities', {});

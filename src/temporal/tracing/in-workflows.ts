@@ -11,14 +11,18 @@ import { readTrace, spanIdOfRun, traceHeader } from './trace-header.ts';
 
 /** What a run reports to its worker, which makes a span of it. */
 export interface TraceSinks extends Sinks {
-  traces: { runEnded(cause: string, spanId: string, outcome: RunOutcome): void };
+  traces: {
+    runEnded(cause: string, spanId: string, outcome: RunOutcome): void;
+  };
 }
 export type RunOutcome = 'completed' | 'failed' | 'cancelled' | 'continued';
 
 /**
- * Passes on the trace that a run was started in. There is nothing of OpenTelemetry in the sandbox, and without such a header
- * nothing happens here. Nothing is awaited either, so that no step of a workflow takes place earlier or later because of a
- * trace: a run goes on whether its workers trace or not (docs/decisions/0129-traces-without-a-person.md).
+ * Passes on the trace that a run was started in. There is nothing of
+ * OpenTelemetry in the sandbox, and without such a header nothing happens here.
+ * Nothing is awaited either, so that no step of a workflow takes place earlier
+ * or later because of a trace: a run goes on whether its workers trace or not
+ * (docs/decisions/0129-traces-without-a-person.md).
  */
 export const interceptors: WorkflowInterceptorsFactory = () => {
   /** For what this run starts. */
@@ -37,12 +41,16 @@ export const interceptors: WorkflowInterceptorsFactory = () => {
           if (cause === undefined) return next(input);
           const spanId = spanIdOfRun(workflowInfo().runId);
           ofCause = traceHeader(cause, defaultPayloadConverter);
-          ofRun = traceHeader(cause.replace(/-[\da-f]{16}-/, `-${spanId}-`), defaultPayloadConverter);
+          ofRun = traceHeader(
+            cause.replace(/-[\da-f]{16}-/, `-${spanId}-`),
+            defaultPayloadConverter,
+          );
           const { traces } = proxySinks<TraceSinks>();
           const running = next(input);
           running.then(
             () => traces.runEnded(cause, spanId, 'completed'),
-            (error: unknown) => traces.runEnded(cause, spanId, outcomeOf(error)),
+            (error: unknown) =>
+              traces.runEnded(cause, spanId, outcomeOf(error)),
           );
           return running;
         },
@@ -54,7 +62,8 @@ export const interceptors: WorkflowInterceptorsFactory = () => {
         scheduleLocalActivity: (input, next) => next(passedOn(input)),
         startChildWorkflowExecution: (input, next) => next(passedOn(input)),
         signalWorkflow: (input, next) => next(passedOn(input)),
-        continueAsNew: (input, next) => next({ ...input, headers: { ...input.headers, ...ofCause } }),
+        continueAsNew: (input, next) =>
+          next({ ...input, headers: { ...input.headers, ...ofCause } }),
       },
     ],
   };

@@ -1,11 +1,18 @@
-import { allHandlersFinished, condition, workflowInfo } from '@temporalio/workflow';
+import {
+  allHandlersFinished,
+  condition,
+  workflowInfo,
+} from '@temporalio/workflow';
 import { hasNewerBuild } from './own-run.ts';
 
 /** The outcome of one page. */
 export interface PageDone {
   isLast: boolean;
   uses: readonly Use[];
-  /** A wait that the page itself requires before the next one, in milliseconds, and the reason. */
+  /**
+   * A wait that the page itself requires before the next one, in milliseconds,
+   * and the reason.
+   */
   wait?: { ms: number; why: string };
 }
 
@@ -18,16 +25,23 @@ export interface PagedWork {
 }
 
 /**
- * Processes a long task page by page. Keeps within the budgets, can be paused and stopped between pages, and continues as
- * new to keep the history short. Resolves after the last page, or when the gate is stopped.
+ * Processes a long task page by page. Keeps within the budgets, can be paused
+ * and stopped between pages, and continues as new to keep the history short.
+ * Resolves after the last page, or when the gate is stopped.
  */
-export async function workInPages({ gate, pagesPerRun, nextPage, continueAsNew }: PagedWork): Promise<void> {
+export async function workInPages({
+  gate,
+  pagesPerRun,
+  nextPage,
+  continueAsNew,
+}: PagedWork): Promise<void> {
   for (let pages = 1; await gate.pass(); pages += 1) {
     const begunAt = Date.now();
     const { isLast, uses, wait } = await nextPage();
     if (isLast) return;
     const paceMs = pauseAfter(uses, Date.now() - begunAt);
-    if (wait !== undefined && wait.ms > paceMs) await gate.wait(wait.ms, wait.why);
+    if (wait !== undefined && wait.ms > paceMs)
+      await gate.wait(wait.ms, wait.why);
     else await gate.wait(paceMs, 'Keep within the budget per minute');
     if (gate.isStopped) return;
     const suggested = workflowInfo().continueAsNewSuggested || hasNewerBuild();
@@ -45,27 +59,45 @@ interface Use {
 }
 
 /**
- * Milliseconds to wait before the next piece of work, so that all of them together stay within each budget: a piece that
- * used `count` takes up `count / perMinute` minutes, of which `elapsedMs` have passed. Unused budget does not accumulate.
+ * Milliseconds to wait before the next piece of work, so that all of them
+ * together stay within each budget: a piece that used `count` takes up `count /
+ * perMinute` minutes, of which `elapsedMs` have passed. Unused budget does not
+ * accumulate.
  */
 export function pauseAfter(uses: readonly Use[], elapsedMs: number): number {
-  const dueMs = uses.map(({ count, perMinute }) => (count * 60_000) / Math.max(perMinute, 1));
+  const dueMs = uses.map(
+    ({ count, perMinute }) => (count * 60_000) / Math.max(perMinute, 1),
+  );
   return Math.max(0, Math.ceil(Math.max(0, ...dueMs) - elapsedMs));
 }
 
-/** Limits the page size so that a single page never exceeds the budget of one minute. At least 1. */
+/**
+ * Limits the page size so that a single page never exceeds the budget of one
+ * minute. At least 1.
+ */
 export const pageWithin = (pageSize: number, perMinute: number): number =>
   Math.max(1, Math.min(pageSize, Math.floor(perMinute)));
 
-/** The wait before try number `tries` (from 0), in milliseconds: doubles with each try, up to `maxMs`. */
-export const backOff = (tries: number, firstMs: number, maxMs: number): number =>
-  Math.min(maxMs, firstMs * 2 ** Math.min(tries, 30));
+/**
+ * The wait before try number `tries` (from 0), in milliseconds: doubles with
+ * each try, up to `maxMs`.
+ */
+export const backOff = (
+  tries: number,
+  firstMs: number,
+  maxMs: number,
+): number => Math.min(maxMs, firstMs * 2 ** Math.min(tries, 30));
 
-/** Formats milliseconds since the epoch as ISO 8601; undefined stays undefined. */
+/**
+ * Formats milliseconds since the epoch as ISO 8601; undefined stays undefined.
+ */
 export const instant = (ms: number | undefined): string | undefined =>
   ms === undefined ? undefined : new Date(ms).toISOString();
 
-/** Whether to continue as new, so that the history stays short: after `pagesPerRun` pages, or when Temporal suggests it. */
+/**
+ * Whether to continue as new, so that the history stays short: after
+ * `pagesPerRun` pages, or when Temporal suggests it.
+ */
 export const shouldContinueAsNew = (
   { pages, suggested }: { pages: number; suggested: boolean },
   pagesPerRun: number,
@@ -100,7 +132,10 @@ export class Gate {
     this.#state = 'stopped';
   }
 
-  /** Waits while paused. Returns true when the work may continue, false when it was stopped. */
+  /**
+   * Waits while paused. Returns true when the work may continue, false when it
+   * was stopped.
+   */
   async pass(): Promise<boolean> {
     if (this.isPaused) await condition(() => !this.isPaused);
     return !this.isStopped;
@@ -108,6 +143,7 @@ export class Gate {
 
   /** Waits for `waitMs`, or until the gate is stopped. */
   async wait(waitMs: number, summary: string): Promise<void> {
-    if (waitMs > 0 && !this.isStopped) await condition(() => this.isStopped, waitMs, { summary });
+    if (waitMs > 0 && !this.isStopped)
+      await condition(() => this.isStopped, waitMs, { summary });
   }
 }

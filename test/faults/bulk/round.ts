@@ -2,7 +2,13 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DEFAULT_CHUNK_ROWS } from '../../../src/shared/bulk-csv/layout.ts';
-import { downloadResult, hasEnded, putCsv, startBulkCreate, untilStatus } from '../../support/bulk-create.ts';
+import {
+  downloadResult,
+  hasEnded,
+  putCsv,
+  startBulkCreate,
+  untilStatus,
+} from '../../support/bulk-create.ts';
 import type { StackAccount, TestStack } from '../../support/stack.ts';
 import { createHolds, type Hold } from '../kill/holds.ts';
 import { killPart } from '../kill/kill-part.ts';
@@ -14,9 +20,15 @@ export interface BulkRoundOptions {
   rows: number;
   /** Patients who have not opted out of the queries that follow. */
   toQuery: number;
-  /** The worker is killed once so many rows are handled, in a transaction that has written its patients. */
+  /**
+   * The worker is killed once so many rows are handled, in a transaction that
+   * has written its patients.
+   */
   workerAfterRows: number;
-  /** Then PostgreSQL, when the chunk after so many rows begins; some chunks later. */
+  /**
+   * Then PostgreSQL, when the chunk after so many rows begins; some chunks
+   * later.
+   */
   postgresAfterRows: number;
   timeoutMs: number;
 }
@@ -30,22 +42,33 @@ export interface BulkRoundReport {
 }
 
 /**
- * One file twice, each time into an account of its own: undisturbed, and while the worker and then PostgreSQL are killed
- * in the middle of a chunk. Result, patients and the queries that follow must be the same.
+ * One file twice, each time into an account of its own: undisturbed, and while
+ * the worker and then PostgreSQL are killed in the middle of a chunk. Result,
+ * patients and the queries that follow must be the same.
  */
-export async function runBulkRound(stack: TestStack, options: BulkRoundOptions): Promise<BulkRoundReport> {
+export async function runBulkRound(
+  stack: TestStack,
+  options: BulkRoundOptions,
+): Promise<BulkRoundReport> {
   const folder = await mkdtemp(join(tmpdir(), 'exchange-bulk-'));
   try {
     const panel = await writePanel(join(folder, 'panel.csv'), options);
     const undisturbed = await runImport(stack, panel, options.timeoutMs);
     const killedAt = { worker: 0, postgres: 0 };
-    const disturbed = await runImport(stack, panel, options.timeoutMs, async (requestId) => {
-      Object.assign(killedAt, await killTwice(stack, requestId, options));
-    });
+    const disturbed = await runImport(
+      stack,
+      panel,
+      options.timeoutMs,
+      async (requestId) => {
+        Object.assign(killedAt, await killTwice(stack, requestId, options));
+      },
+    );
     const faults = [
       ...undisturbed.faults.map((fault) => `undisturbed: ${fault}`),
       ...disturbed.faults,
-      ...(undisturbed.result === disturbed.result ? [] : ['the results differ beyond ids']),
+      ...(undisturbed.result === disturbed.result
+        ? []
+        : ['the results differ beyond ids']),
       ...(undisturbed.counts === disturbed.counts
         ? []
         : [`${undisturbed.counts} became ${disturbed.counts}`]),
@@ -53,7 +76,10 @@ export async function runBulkRound(stack: TestStack, options: BulkRoundOptions):
     return {
       faults,
       killedAt,
-      seconds: { undisturbed: undisturbed.seconds, disturbed: disturbed.seconds },
+      seconds: {
+        undisturbed: undisturbed.seconds,
+        disturbed: disturbed.seconds,
+      },
     };
   } finally {
     await rm(folder, { recursive: true, force: true });
@@ -74,7 +100,9 @@ async function runImport(
   disturbing?.catch(() => undefined);
   await putCsv(account, uploadUrl, panel.csvFile);
   await disturbing;
-  const end = await untilStatus(stack, account, requestId, hasEnded, { timeoutMs });
+  const end = await untilStatus(stack, account, requestId, hasEnded, {
+    timeoutMs,
+  });
   const seconds = Math.round((Date.now() - began) / 100) / 10;
   const file = `${panel.csvFile}.result`;
   await downloadResult(end, file);
@@ -90,7 +118,11 @@ async function runImport(
   faults.push(...(await checkQueries(stack, account, panel)));
   faults.push(...(await checkWebhooks(stack, requestId)));
   const { started, skipped, failed } = swept.sweep ?? {};
-  if (started !== panel.toQuery || skipped !== panel.persons - panel.toQuery || failed !== 0)
+  if (
+    started !== panel.toQuery ||
+    skipped !== panel.persons - panel.toQuery ||
+    failed !== 0
+  )
     faults.push(`sweep: ${JSON.stringify(swept.sweep)}`);
   return {
     faults,
@@ -107,27 +139,41 @@ async function killTwice(
   { workerAfterRows, postgresAfterRows, timeoutMs }: BulkRoundOptions,
 ) {
   const handled = async (): Promise<number> => {
-    const [row] = await stack.rows<{ handled: number }>('select handled from bulk_request where id = $1', [
-      requestId,
-    ]);
+    const [row] = await stack.rows<{ handled: number }>(
+      'select handled from bulk_request where id = $1',
+      [requestId],
+    );
     return row?.handled ?? 0;
   };
   const holds = createHolds(stack);
   const laterHolds = createHolds(stack);
   try {
-    await reached(async () => (await handled()) >= workerAfterRows, timeoutMs, 'enough rows');
+    await reached(
+      async () => (await handled()) >= workerAfterRows,
+      timeoutMs,
+      'enough rows',
+    );
     const patients = await holds.lockTable('bulk_patient');
-    await reached(() => patients.isWaitedFor(), timeoutMs, 'a chunk that writes');
+    await reached(
+      () => patients.isWaitedFor(),
+      timeoutMs,
+      'a chunk that writes',
+    );
     const worker = await handled();
     // That chunk waits for its row from then on, before it takes anything else.
     const chunk = Math.floor(postgresAfterRows / DEFAULT_CHUNK_ROWS);
-    const row = 'select from bulk_chunk where request_id = $1 and chunk = $2 for update';
+    const row =
+      'select from bulk_chunk where request_id = $1 and chunk = $2 for update';
     let next: Hold | undefined;
     await killPart(stack, 'worker-background', async () => {
       await holds.releaseAll();
       next = await laterHolds.lockRows(row, [requestId, chunk]);
     });
-    await reached(async () => (await next?.isWaitedFor()) === true, timeoutMs, `chunk ${chunk}`);
+    await reached(
+      async () => (await next?.isWaitedFor()) === true,
+      timeoutMs,
+      `chunk ${chunk}`,
+    );
     const postgres = await handled();
     await killPart(stack, 'PostgreSQL', () => laterHolds.releaseAll());
     return { worker, postgres };
@@ -137,8 +183,13 @@ async function killTwice(
   }
 }
 
-async function reached(check: () => Promise<boolean>, timeoutMs: number, what: string): Promise<void> {
-  if (!(await until(check, { timeoutMs }))) throw new Error(`${what}: not within ${timeoutMs} ms`);
+async function reached(
+  check: () => Promise<boolean>,
+  timeoutMs: number,
+  what: string,
+): Promise<void> {
+  if (!(await until(check, { timeoutMs })))
+    throw new Error(`${what}: not within ${timeoutMs} ms`);
 }
 
 async function checkPatients(
@@ -146,7 +197,11 @@ async function checkPatients(
   { accountId }: StackAccount,
   { persons }: Panel,
 ): Promise<string[]> {
-  const [found] = await rows<{ patients: number; keys: number; external: number }>(
+  const [found] = await rows<{
+    patients: number;
+    keys: number;
+    external: number;
+  }>(
     `select (select count(*) from patient where account_id = $1)::int as patients,
        (select count(distinct external_id) from patient where account_id = $1)::int as external,
        (select count(*) from patient_identity_key where account_id = $1)::int as keys`,
@@ -175,15 +230,23 @@ async function checkQueries(
 }
 
 /** Each of its two messages once, whatever was repeated. */
-async function checkWebhooks(stack: TestStack, requestId: string): Promise<string[]> {
-  const received = (await stack.received()).filter((message) => message.requestId === requestId);
+async function checkWebhooks(
+  stack: TestStack,
+  requestId: string,
+): Promise<string[]> {
+  const received = (await stack.received()).filter(
+    (message) => message.requestId === requestId,
+  );
   const messages = new Set(received.map(({ messageId }) => messageId)).size;
   return messages === 2 ? [] : [`2 webhooks expected, got ${messages}`];
 }
 
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-/** Each id by the number of its first appearance: two rows of one patient still have the same. */
+/**
+ * Each id by the number of its first appearance: two rows of one patient still
+ * have the same.
+ */
 function withoutIds(csv: string): string {
   const known = new Map<string, string>();
   return csv.replaceAll(UUID, (id) => {

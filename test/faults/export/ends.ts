@@ -9,8 +9,9 @@ import { exportsOf } from './exported.ts';
 import { holdTable, reached, slicesOf } from './held.ts';
 
 /**
- * Cancels an export whose worker is killed in the middle of a slice. It must be gone for the caller, its workflow must end,
- * and nothing that its rows named may remain.
+ * Cancels an export whose worker is killed in the middle of a slice. It must be
+ * gone for the caller, its workflow must end, and nothing that its rows named
+ * may remain.
  */
 export async function runExportCancelRound(
   stack: TestStack,
@@ -18,7 +19,11 @@ export async function runExportCancelRound(
 ): Promise<string[]> {
   const exports = exportsOf(stack, account);
   const exportId = await exports.start({});
-  await reached(async () => (await slicesOf(stack, exportId)) > 0, timeoutMs, 'the first slice');
+  await reached(
+    async () => (await slicesOf(stack, exportId)) > 0,
+    timeoutMs,
+    'the first slice',
+  );
   const { hold, release } = await holdTable(stack, 'bulk_export_part');
   let refs: string[] = [];
   try {
@@ -34,36 +39,64 @@ export async function runExportCancelRound(
   return [
     ...(refs.length === 0 ? ['there was no file yet'] : []),
     ...(await settle(stack, account, timeoutMs)),
-    ...(await checkGone(stack, exports, { exportId, refs, status: 404, timeoutMs })),
+    ...(await checkGone(stack, exports, {
+      exportId,
+      refs,
+      status: 404,
+      timeoutMs,
+    })),
   ];
 }
 
-/** Lets the files of a completed export expire. They must be gone, and the caller must learn that they were there. */
+/**
+ * Lets the files of a completed export expire. They must be gone, and the
+ * caller must learn that they were there.
+ */
 export async function runExportExpiryRound(
   stack: TestStack,
-  { account, exportId, timeoutMs }: { account: StackAccount; exportId: string; timeoutMs: number },
+  {
+    account,
+    exportId,
+    timeoutMs,
+  }: { account: StackAccount; exportId: string; timeoutMs: number },
 ): Promise<string[]> {
   const refs = await refsOf(stack, exportId);
-  await stack.rows("update bulk_export set ended_at = ended_at - interval '73 hours' where id = $1", [
-    exportId,
-  ]);
+  await stack.rows(
+    "update bulk_export set ended_at = ended_at - interval '73 hours' where id = $1",
+    [exportId],
+  );
   return [
     ...(refs.length === 0 ? ['there were no files'] : []),
-    ...(await checkGone(stack, exportsOf(stack, account), { exportId, refs, status: 410, timeoutMs })),
+    ...(await checkGone(stack, exportsOf(stack, account), {
+      exportId,
+      refs,
+      status: 410,
+      timeoutMs,
+    })),
   ];
 }
 
 async function checkGone(
   stack: TestStack,
   exports: BulkExports,
-  of: { exportId: string; refs: readonly string[]; status: number; timeoutMs: number },
+  of: {
+    exportId: string;
+    refs: readonly string[];
+    status: number;
+    timeoutMs: number;
+  },
 ): Promise<string[]> {
   const { exportId, timeoutMs } = of;
   const isCleared = async () =>
-    (await stack.rows('select from bulk_export where id = $1 and files_deleted_at is not null', [exportId]))
-      .length === 1;
+    (
+      await stack.rows(
+        'select from bulk_export where id = $1 and files_deleted_at is not null',
+        [exportId],
+      )
+    ).length === 1;
   const faults: string[] = [];
-  if (!(await until(isCleared, { timeoutMs, everyMs: 250 }))) faults.push('the files were not deleted');
+  if (!(await until(isCleared, { timeoutMs, everyMs: 250 })))
+    faults.push('the files were not deleted');
   const status = await exports.read(exportId).then(
     () => 200,
     (error: { httpStatus?: number }) => error.httpStatus,
@@ -74,8 +107,10 @@ async function checkGone(
        (select count(*)::int from bulk_export_patient where export_id = $1) as patients`,
     [exportId],
   );
-  if (left?.parts !== 0 || left.patients !== 0) faults.push(`left: ${JSON.stringify(left)}`);
-  for (const ref of of.refs) if (await isStored(stack, ref)) faults.push(`${ref} is still stored`);
+  if (left?.parts !== 0 || left.patients !== 0)
+    faults.push(`left: ${JSON.stringify(left)}`);
+  for (const ref of of.refs)
+    if (await isStored(stack, ref)) faults.push(`${ref} is still stored`);
   return faults;
 }
 

@@ -11,15 +11,25 @@ import { until } from '../kill/until.ts';
 
 /** What an export gave. */
 export interface Exported {
-  /** `output Condition Condition.1.ndjson 120 <hash of its bytes>`, in the order of the manifest. */
+  /**
+   * `output Condition Condition.1.ndjson 120 <hash of its bytes>`, in the order
+   * of the manifest.
+   */
   files: string[];
   /** `Condition/<id>` of each line of the output. */
   resources: string[];
 }
 
 /** The bulk exports of the account, by the starter's client. */
-export const exportsOf = ({ connection }: TestStack, { apiKey }: StackAccount): BulkExports =>
-  createBulkExports({ baseUrl: connection.baseUrl, apiKey, dispatcher: getGlobalDispatcher() });
+export const exportsOf = (
+  { connection }: TestStack,
+  { apiKey }: StackAccount,
+): BulkExports =>
+  createBulkExports({
+    baseUrl: connection.baseUrl,
+    apiKey,
+    dispatcher: getGlobalDispatcher(),
+  });
 
 /** Waits for the manifest of an export. */
 export async function manifestOf(
@@ -34,7 +44,8 @@ export async function manifestOf(
   };
   await until(hasEnded, { timeoutMs, everyMs: 250 });
   const [state] = states;
-  if (state?.status !== 'completed') throw new Error(`not completed: ${JSON.stringify(state)}`);
+  if (state?.status !== 'completed')
+    throw new Error(`not completed: ${JSON.stringify(state)}`);
   return state.manifest;
 }
 
@@ -48,12 +59,17 @@ export async function download(
   for (const kind of ['output', 'deleted', 'error'] as const)
     for (const { type, url, count } of manifest[kind]) {
       const name = url.split('/').at(-1) ?? '';
-      const text = await textOf(await exports.download(exportId, name, AbortSignal.timeout(240_000)));
+      const text = await textOf(
+        await exports.download(exportId, name, AbortSignal.timeout(240_000)),
+      );
       const hash = createHash('sha256').update(text).digest('hex');
       exported.files.push([kind, type, name, count, hash].join(' '));
       if (kind !== 'output') continue;
       for (const line of text.split('\n').slice(0, -1)) {
-        const { resourceType, id } = JSON.parse(line) as { resourceType: string; id: string };
+        const { resourceType, id } = JSON.parse(line) as {
+          resourceType: string;
+          id: string;
+        };
         exported.resources.push(`${resourceType}/${id}`);
       }
     }

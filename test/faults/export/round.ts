@@ -9,7 +9,9 @@ import { holdTable, reached, slicesOf } from './held.ts';
 export interface ExportRoundOptions {
   /** The account whose patients are copied into one of their own. */
   from: StackAccount;
-  /** Copies of each patient: the export needs more slices than there are kills. */
+  /**
+   * Copies of each patient: the export needs more slices than there are kills.
+   */
   copies: number;
   timeoutMs: number;
 }
@@ -26,15 +28,20 @@ export interface ExportRoundReport {
 }
 
 /**
- * Exports the same records twice: while the worker is killed as it merges a record, and between the files of a slice and
- * their rows; then undisturbed. All files must be the same, byte for byte, and contain each resource once.
+ * Exports the same records twice: while the worker is killed as it merges a
+ * record, and between the files of a slice and their rows; then undisturbed.
+ * All files must be the same, byte for byte, and contain each resource once.
  */
 export async function runExportRound(
   stack: TestStack,
   { from, copies, timeoutMs }: ExportRoundOptions,
 ): Promise<ExportRoundReport> {
   const account = await stack.addAccount();
-  await copyPatients(stack.rows, { from: from.accountId, to: account.accountId, times: copies });
+  await copyPatients(stack.rows, {
+    from: from.accountId,
+    to: account.accountId,
+    times: copies,
+  });
   const exports = exportsOf(stack, account);
 
   const { exportId, killedAt } = await startAndKill(stack, exports, timeoutMs);
@@ -52,14 +59,28 @@ export async function runExportRound(
     ),
     ...(await checkResources(stack, account, killed)),
   ];
-  return { account, exportId, faults, killedAt, slices: await slicesOf(stack, exportId) };
+  return {
+    account,
+    exportId,
+    faults,
+    killedAt,
+    slices: await slicesOf(stack, exportId),
+  };
 }
 
-const filesOf = async (exports: BulkExports, exportId: string, timeoutMs: number): Promise<Exported> =>
+const filesOf = async (
+  exports: BulkExports,
+  exportId: string,
+  timeoutMs: number,
+): Promise<Exported> =>
   download(exports, exportId, await manifestOf(exports, exportId, timeoutMs));
 
 /** Each kill falls into a transaction that is held still for it. */
-async function startAndKill(stack: TestStack, exports: BulkExports, timeoutMs: number) {
+async function startAndKill(
+  stack: TestStack,
+  exports: BulkExports,
+  timeoutMs: number,
+) {
   const exportId = await exports.start({});
   const killAt = async (table: string) => {
     const { hold, release } = await holdTable(stack, table);
@@ -72,7 +93,11 @@ async function startAndKill(stack: TestStack, exports: BulkExports, timeoutMs: n
       await release();
     }
   };
-  await reached(async () => (await slicesOf(stack, exportId)) > 0, timeoutMs, 'the first slice');
+  await reached(
+    async () => (await slicesOf(stack, exportId)) > 0,
+    timeoutMs,
+    'the first slice',
+  );
   const merging = await killAt('record_resource');
   const writing = await killAt('bulk_export_part');
   return { exportId, killedAt: { merging, writing } };
@@ -94,7 +119,11 @@ async function checkResources(
   const twice = resources.length - new Set(resources).size;
   return [
     ...(twice === 0 ? [] : [`${twice} resources are there twice`]),
-    ...differences('resources', known.map(({ name }) => name).sort(), [...new Set(ours)].sort()),
+    ...differences(
+      'resources',
+      known.map(({ name }) => name).sort(),
+      [...new Set(ours)].sort(),
+    ),
   ];
 }
 
@@ -112,11 +141,22 @@ const auditOf = async (
     )
   ).map(({ line }) => line);
 
-function differences(what: string, expected: readonly string[], actual: readonly string[]): string[] {
-  const [wanted, given] = [new Set(expected), new Set(actual)];
+function differences(
+  what: string,
+  expected: readonly string[],
+  actual: readonly string[],
+): string[] {
+  const wanted = new Set(expected);
+  const given = new Set(actual);
   const missing = expected.filter((each) => !given.has(each));
   const added = actual.filter((each) => !wanted.has(each));
-  if (missing.length === 0 && added.length === 0 && expected.length === actual.length) return [];
-  const some = (of: readonly string[]) => `${of.length} (${of.slice(0, 3).join('; ')})`;
+  if (
+    missing.length === 0 &&
+    added.length === 0 &&
+    expected.length === actual.length
+  )
+    return [];
+  const some = (of: readonly string[]) =>
+    `${of.length} (${of.slice(0, 3).join('; ')})`;
   return [`${what}: missing ${some(missing)}, unexpected ${some(added)}`];
 }

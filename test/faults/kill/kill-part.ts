@@ -14,6 +14,8 @@ export async function killPart(
   if (pid === undefined) throw new Error(`${part} is not running`);
   process.kill(pid, 'SIGKILL');
   await afterKill();
-  const runs = await until(async () => stack.pids()[part] !== pid, { timeoutMs: RESTART_TIMEOUT_MS });
+  const runs = await until(async () => stack.pids()[part] !== pid, {
+    timeoutMs: RESTART_TIMEOUT_MS,
+  });
   if (!runs) throw new Error(`${part} was not started again`);
 }

@@ -1,7 +1,10 @@
 import { loadSamplePatients } from '../../../tools/simulator/samples.ts';
 import type { StackAccess, StackAccount } from '../../support/stack.ts';
 
-/** What came of one person, in a form that is the same for every undisturbed run. */
+/**
+ * What came of one person, in a form that is the same for every undisturbed
+ * run.
+ */
 export interface PersonOutcome {
   patients: number;
   queries: QueryOutcome[];
@@ -11,23 +14,42 @@ export interface PersonOutcome {
 
 export interface QueryOutcome {
   status: string;
-  /** `hie/1 completed, 4 pages, 120 resources, 0 strays, 5 documents`, in order. */
+  /**
+   * `hie/1 completed, 4 pages, 120 resources, 0 strays, 5 documents`, in order.
+   */
   attempts: string[];
   /** `network-query.hie/1`, in the order of their facts. */
   events: string[];
-  /** Lines of the timeline that are told once for a fact, with how often they were. */
+  /**
+   * Lines of the timeline that are told once for a fact, with how often they
+   * were.
+   */
   told: string[];
   openRuns: number;
 }
 
-const TOLD_ONCE = ['query-accepted', 'completed', 'failed', 'first-data-ready', 'query-ended'];
+const TOLD_ONCE = [
+  'query-accepted',
+  'completed',
+  'failed',
+  'first-data-ready',
+  'query-ended',
+];
 
-/** Reads from PostgreSQL what became of the account's persons, by the key of the sample. */
+/**
+ * Reads from PostgreSQL what became of the account's persons, by the key of the
+ * sample.
+ */
 export async function readOutcome(
   { rows }: StackAccess,
   { accountId }: StackAccount,
 ): Promise<Record<string, PersonOutcome>> {
-  const keys = new Map(loadSamplePatients().map(({ key, createBody }) => [createBody.externalId, key]));
+  const keys = new Map(
+    loadSamplePatients().map(({ key, createBody }) => [
+      createBody.externalId,
+      key,
+    ]),
+  );
   const patients = await rows<{ id: string; external_id: string }>(
     'select id, external_id from patient where account_id = $1',
     [accountId],
@@ -39,13 +61,19 @@ export async function readOutcome(
     persons[key] = {
       patients: (known?.patients ?? 0) + 1,
       queries: [...(known?.queries ?? []), ...(await readQueries(rows, id))],
-      resources: [...(known?.resources ?? []), ...(await readResources(rows, id))],
+      resources: [
+        ...(known?.resources ?? []),
+        ...(await readResources(rows, id)),
+      ],
     };
   }
   return persons;
 }
 
-async function readQueries(rows: StackAccess['rows'], patientId: string): Promise<QueryOutcome[]> {
+async function readQueries(
+  rows: StackAccess['rows'],
+  patientId: string,
+): Promise<QueryOutcome[]> {
   const queries = await rows<{ id: string; status: string; open_runs: string }>(
     `select id, status, (select count(*) from network_query_run r where r.query_id = q.id and r.ended_at is null)
        as open_runs from network_query q where patient_id = $1 order by started_at`,
@@ -79,7 +107,10 @@ async function readQueries(rows: StackAccess['rows'], patientId: string): Promis
   );
 }
 
-const readResources = (rows: StackAccess['rows'], patientId: string): Promise<string[]> =>
+const readResources = (
+  rows: StackAccess['rows'],
+  patientId: string,
+): Promise<string[]> =>
   lines(
     rows,
     `select format('%s %s %s', source, count(*), md5(string_agg(format('%s/%s %s', resource_type, source_id,
@@ -88,5 +119,9 @@ const readResources = (rows: StackAccess['rows'], patientId: string): Promise<st
     patientId,
   );
 
-const lines = async (rows: StackAccess['rows'], statement: string, id: string): Promise<string[]> =>
+const lines = async (
+  rows: StackAccess['rows'],
+  statement: string,
+  id: string,
+): Promise<string[]> =>
   (await rows<{ line: string }>(statement, [id])).map(({ line }) => line);

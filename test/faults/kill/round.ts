@@ -42,16 +42,26 @@ export interface RoundReport {
   faults: string[];
 }
 
-/** An undisturbed run, and what all others are compared with. Throws when it is not as it must be itself. */
+/**
+ * An undisturbed run, and what all others are compared with. Throws when it is
+ * not as it must be itself.
+ */
 export async function runUndisturbed(stack: TestStack): Promise<RoundReport> {
   const report = await runRound(stack);
-  const queries = Object.values(report.outcome).flatMap((person) => person.queries);
-  if (queries.length !== 6) report.faults.push(`6 queries expected, got ${queries.length}`);
-  if (report.faults.length > 0) throw new Error(`the undisturbed run failed: ${report.faults.join('\n')}`);
+  const queries = Object.values(report.outcome).flatMap(
+    (person) => person.queries,
+  );
+  if (queries.length !== 6)
+    report.faults.push(`6 queries expected, got ${queries.length}`);
+  if (report.faults.length > 0)
+    throw new Error(`the undisturbed run failed: ${report.faults.join('\n')}`);
   return report;
 }
 
-/** Brings six persons into a fresh account, kills one part at the planned moment and judges what comes of it. */
+/**
+ * Brings six persons into a fresh account, kills one part at the planned moment
+ * and judges what comes of it.
+ */
 export async function runRound(
   stack: TestStack,
   kill?: PlannedKill,
@@ -67,7 +77,12 @@ export async function runRound(
   let hit = false;
   let since = Date.now();
   try {
-    const scene = { stack, account, holds, random: seededRandom(kill?.seed ?? 0) };
+    const scene = {
+      stack,
+      account,
+      holds,
+      random: seededRandom(kill?.seed ?? 0),
+    };
     await kill?.window.prepare?.(scene);
     workload = runWorkload(stack, account, { timeoutMs: END_TIMEOUT_MS });
     // Judged below; until then its failure is not unhandled.
@@ -86,19 +101,34 @@ export async function runRound(
     faults.push(error instanceof Error ? error.message : String(error));
     return { calls: [], onboardings: [] };
   });
-  faults.push(...(await settle(stack, account, Math.max(END_TIMEOUT_MS - (Date.now() - since), 5_000))));
+  faults.push(
+    ...(await settle(
+      stack,
+      account,
+      Math.max(END_TIMEOUT_MS - (Date.now() - since), 5_000),
+    )),
+  );
   const seconds = Math.round((Date.now() - since) / 100) / 10;
 
   faults.push(...(await checkAnswers(stack, account, done)));
   const outcome = await readOutcome(stack, account);
   const requests = await stack.simulator.requests({ after: seenBefore });
   const webhooks = await checkWebhooks(stack, account);
-  faults.push(...(await checkPromised(stack, account, done)), ...webhooks.faults);
+  faults.push(
+    ...(await checkPromised(stack, account, done)),
+    ...webhooks.faults,
+  );
   faults.push(...(await badlyEnded(stack, account)));
   for (const { sample, summary } of done.onboardings)
-    if (summary.status !== 'completed') faults.push(`onboarding of ${sample}: ${summary.status}`);
+    if (summary.status !== 'completed')
+      faults.push(`onboarding of ${sample}: ${summary.status}`);
   if (undisturbed !== undefined) {
-    faults.push(...checkOutcome(expectedIn(FAILS_ITS_FIRST_JOB, undisturbed.outcome, requests), outcome));
+    faults.push(
+      ...checkOutcome(
+        expectedIn(FAILS_ITS_FIRST_JOB, undisturbed.outcome, requests),
+        outcome,
+      ),
+    );
     faults.push(...checkSources(undisturbed.requests, requests));
   }
   const unanswered = done.calls.reduce((sum, call) => sum + call.unanswered, 0);

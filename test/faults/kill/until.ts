@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Asks again and again until the answer is yes; false when it was not within the time. A failing question is a no. */
+/**
+ * Asks again and again until the answer is yes; false when it was not within
+ * the time. A failing question is a no.
+ */
 export async function until(
   check: () => Promise<boolean>,
   options: { timeoutMs: number; everyMs?: number },

@@ -21,12 +21,20 @@ export interface KillWindow {
 }
 
 const REACHED_TIMEOUT_MS = 60_000;
-const soon = (check: () => Promise<boolean>) => until(check, { timeoutMs: REACHED_TIMEOUT_MS });
+const soon = (check: () => Promise<boolean>) =>
+  until(check, { timeoutMs: REACHED_TIMEOUT_MS });
 
 /** Whether at least `least` rows of the account's queries are so. */
-const rowsAre = async ({ stack, account }: Scene, from: string, where: string, least = 1) => {
+const rowsAre = async (
+  { stack, account }: Scene,
+  from: string,
+  where: string,
+  least = 1,
+) => {
   const statement = `select count(*) as count from ${from} where account_id = $1 and ${where}`;
-  const [row] = await stack.rows<{ count: number }>(statement, [account.accountId]);
+  const [row] = await stack.rows<{ count: number }>(statement, [
+    account.accountId,
+  ]);
   return Number(row?.count) >= least;
 };
 
@@ -42,14 +50,22 @@ function beforeCommit(name: string, table: string): KillWindow {
   };
 }
 
-const REQUEST_BEFORE_COMMIT = beforeCommit('request: before its commit', 'network_query');
+const REQUEST_BEFORE_COMMIT = beforeCommit(
+  'request: before its commit',
+  'network_query',
+);
 
 const BETWEEN_COMMIT_AND_START: KillWindow = {
   name: 'query: between commit and start',
   prepare: ({ holds }) => holds.pause('Temporal'),
   reached: (scene) =>
     soon(() =>
-      rowsAre(scene, 'network_query_run', 'workflow_started_at is null', scene.random.between(1, 2)),
+      rowsAre(
+        scene,
+        'network_query_run',
+        'workflow_started_at is null',
+        scene.random.between(1, 2),
+      ),
     ),
 };
 
@@ -57,7 +73,9 @@ const FIRST_REQUESTS: KillWindow = {
   name: 'source: asked, nothing kept yet',
   async reached(scene) {
     const least = scene.random.between(1, 15);
-    const asked = await soon(() => rowsAre(scene, 'network_query_timeline', "kind = 'asked'", least));
+    const asked = await soon(() =>
+      rowsAre(scene, 'network_query_timeline', "kind = 'asked'", least),
+    );
     await sleep(scene.random.between(0, 150));
     return asked;
   },
@@ -72,11 +90,14 @@ const ACCEPTED_BEFORE_SAVED: KillWindow = {
       where a.account_id = $1 and a.source = 'hie' and a.job is null and a.status = 'running' limit 1`;
     let queryId: string | undefined;
     const found = await soon(async () => {
-      [{ query_id: queryId }] = (await stack.rows(fresh, [account.accountId])) as [{ query_id: string }];
+      [{ query_id: queryId }] = (await stack.rows(fresh, [
+        account.accountId,
+      ])) as [{ query_id: string }];
       return true;
     });
     if (!found) return false;
-    const row = "select from network_query_attempt where query_id = $1 and source = 'hie' for update";
+    const row =
+      "select from network_query_attempt where query_id = $1 and source = 'hie' for update";
     const hold = await holds.lockRows(row, [queryId]);
     return soon(() => hold.isWaitedFor());
   },
@@ -102,11 +123,20 @@ const CALLBACK_NOT_PASSED_ON: KillWindow = {
   name: 'callback: taken, workflow not told',
   async reached(scene) {
     const isWaiting = () =>
-      rowsAre(scene, 'network_query_attempt', 'job is not null and callback_at is null', 2);
+      rowsAre(
+        scene,
+        'network_query_attempt',
+        'job is not null and callback_at is null',
+        2,
+      );
     if (!(await soon(isWaiting))) return false;
     scene.holds.pause('Temporal');
     return soon(() =>
-      rowsAre(scene, 'network_query_attempt', "callback_at is not null and pages = 0 and status = 'running'"),
+      rowsAre(
+        scene,
+        'network_query_attempt',
+        "callback_at is not null and pages = 0 and status = 'running'",
+      ),
     );
   },
 };
@@ -116,7 +146,14 @@ const DURING_COLLECT: KillWindow = {
   reached(scene) {
     const pages = scene.random.between(1, 4);
     const where = `pages >= ${pages} and cursor is not null and status = 'running'`;
-    return soon(() => rowsAre(scene, 'network_query_attempt', where, scene.random.between(1, 3)));
+    return soon(() =>
+      rowsAre(
+        scene,
+        'network_query_attempt',
+        where,
+        scene.random.between(1, 3),
+      ),
+    );
   },
 };
 
@@ -124,7 +161,12 @@ const PAGE_BEFORE_COMMIT: KillWindow = {
   name: 'collect: page before its commit',
   async reached(scene) {
     const pages = scene.random.between(0, 3);
-    if (!(await soon(() => rowsAre(scene, 'network_query_attempt', `pages >= ${pages}`)))) return false;
+    if (
+      !(await soon(() =>
+        rowsAre(scene, 'network_query_attempt', `pages >= ${pages}`),
+      ))
+    )
+      return false;
     const hold = await scene.holds.lockTable('patient_resource');
     return soon(() => hold.isWaitedFor());
   },
@@ -133,7 +175,9 @@ const PAGE_BEFORE_COMMIT: KillWindow = {
 const FAILURE_BEFORE_NEXT: KillWindow = {
   name: 'attempt: failed, the next one is due',
   async reached(scene) {
-    const due = await soon(() => rowsAre(scene, 'network_query_attempt', 'will_retry'));
+    const due = await soon(() =>
+      rowsAre(scene, 'network_query_attempt', 'will_retry'),
+    );
     await sleep(scene.random.between(0, 5_500));
     return due;
   },
@@ -143,7 +187,14 @@ const BETWEEN_RECORD_AND_WEBHOOK: KillWindow = {
   name: 'event: recorded, webhook not answered yet',
   prepare: ({ holds }) => holds.pause('receiver'),
   reached: (scene) =>
-    soon(() => rowsAre(scene, 'event', "status = 'delivering'", scene.random.between(1, 3))),
+    soon(() =>
+      rowsAre(
+        scene,
+        'event',
+        "status = 'delivering'",
+        scene.random.between(1, 3),
+      ),
+    ),
 };
 
 const AT_RANDOM: KillWindow = {
@@ -176,23 +227,33 @@ export interface PlannedKill {
   seed: number;
 }
 
-/** `rounds` kills of each part, every window in turn before one comes again; parts change from round to round. */
+/**
+ * `rounds` kills of each part, every window in turn before one comes again;
+ * parts change from round to round.
+ */
 export function planKills(
   random: SeededRandom,
-  options: { parts: readonly Killable[]; rounds: number; windows?: readonly KillWindow[] },
+  options: {
+    parts: readonly Killable[];
+    rounds: number;
+    windows?: readonly KillWindow[];
+  },
 ): PlannedKill[] {
   const windows = options.windows ?? KILL_WINDOWS;
   const ofPart = new Map(
     options.parts.map((part) => {
       const order: KillWindow[] = [];
-      while (order.length < options.rounds) order.push(...random.shuffle(windows));
+      while (order.length < options.rounds)
+        order.push(...random.shuffle(windows));
       return [part, order];
     }),
   );
   return Array.from({ length: options.rounds }, (_, round) =>
     options.parts.flatMap((part) => {
       const window = ofPart.get(part)?.[round];
-      return window === undefined ? [] : [{ part, window, seed: random.between(1, 2 ** 30) }];
+      return window === undefined
+        ? []
+        : [{ part, window, seed: random.between(1, 2 ** 30) }];
     }),
   ).flat();
 }

@@ -4,29 +4,56 @@ import type { PatientOnboardingSummary } from '../../../src/contract/patient-onb
 import { accountAccess } from '../../../src/orchestrator/client/credentials.ts';
 import { startOnboarding } from '../../../src/orchestrator/patient-onboarding/start-onboarding.ts';
 import type { FaultRuleInput } from '../../../tools/simulator/faults/rules.ts';
-import { loadSamplePatients, type SamplePatient } from '../../../tools/simulator/samples.ts';
+import {
+  loadSamplePatients,
+  type SamplePatient,
+} from '../../../tools/simulator/samples.ts';
 import type { SettingsChange } from '../../../tools/simulator/settings.ts';
-import { type CallAnswer, callGateway, type StackAccess, type StackAccount } from '../../support/stack.ts';
+import {
+  type CallAnswer,
+  callGateway,
+  type StackAccess,
+  type StackAccount,
+} from '../../support/stack.ts';
 
-/** How each person gets into the exchange. The six are all that the simulated sources know. */
+/**
+ * How each person gets into the exchange. The six are all that the simulated
+ * sources know.
+ */
 const BY_CREATE_WITH_QUERY = ['keith-kiehn', 'tamica-murazik'];
 const BY_CREATE_THEN_QUERY = ['isaiah-weber', 'dannie-bogisich'];
 const BY_ONBOARDING = ['adan-fuentes', 'lieselotte-howe'];
 /** This person is sent twice at the same time, under two idempotency keys. */
 const SENT_TWICE = 'keith-kiehn';
 
-const SOURCES = { hie: { enabled: true }, pharmacy: { enabled: true }, lab: { enabled: true } };
+const SOURCES = {
+  hie: { enabled: true },
+  pharmacy: { enabled: true },
+  lab: { enabled: true },
+};
 
-/** Slow sources with small pages, so that each step takes long enough to be hit. */
+/**
+ * Slow sources with small pages, so that each step takes long enough to be hit.
+ */
 export const SLOW_SOURCES: SettingsChange = {
-  hie: { latencyMs: 60, pageSize: 40, jobLatencyMs: { min: 1_500, max: 2_500 } },
+  hie: {
+    latencyMs: 60,
+    pageSize: 40,
+    jobLatencyMs: { min: 1_500, max: 2_500 },
+  },
   pharmacy: { latencyMs: 60, pageSize: 15 },
   lab: { latencyMs: 60, pageSize: 25 },
 };
 
-export const FAILS_ITS_FIRST_JOB = { sample: 'dannie-bogisich', source: 'hie' } as const;
+export const FAILS_ITS_FIRST_JOB = {
+  sample: 'dannie-bogisich',
+  source: 'hie',
+} as const;
 
-/** One query ends partial, and one source needs a second attempt, with or without a kill. */
+/**
+ * One query ends partial, and one source needs a second attempt, with or
+ * without a kill.
+ */
 export const FAULTS_OF_SOURCES: FaultRuleInput[] = [
   {
     sample: 'isaiah-weber',
@@ -34,7 +61,12 @@ export const FAULTS_OF_SOURCES: FaultRuleInput[] = [
     operation: 'match',
     fault: { type: 'status', status: 403, code: 'suppressed' },
   },
-  { ...FAILS_ITS_FIRST_JOB, operation: 'job', times: 1, fault: { type: 'job-fails' } },
+  {
+    ...FAILS_ITS_FIRST_JOB,
+    operation: 'job',
+    times: 1,
+    fault: { type: 'job-fails' },
+  },
 ];
 
 export interface MadeCall {
@@ -51,7 +83,10 @@ export interface Workload {
   onboardings: { sample: string; summary: PatientOnboardingSummary }[];
 }
 
-/** Brings in all six persons at once; resolves when every call is answered and every onboarding has ended. */
+/**
+ * Brings in all six persons at once; resolves when every call is answered and
+ * every onboarding has ended.
+ */
 export async function runWorkload(
   access: StackAccess,
   account: StackAccount,
@@ -60,16 +95,29 @@ export async function runWorkload(
   const deadlineAt = Date.now() + options.timeoutMs;
   const calls: MadeCall[] = [];
   const call = async (path: string, body: unknown): Promise<CallAnswer> => {
-    const made = await callUntilAnswered(access, account, path, body, deadlineAt);
+    const made = await callUntilAnswered(
+      access,
+      account,
+      path,
+      body,
+      deadlineAt,
+    );
     calls.push(made);
     return made.answer;
   };
   const create = (key: string, more: object = {}) =>
-    call(`patient?facilityId=${account.facilityId}`, { ...sampleOf(key).createBody, ...more });
+    call(`patient?facilityId=${account.facilityId}`, {
+      ...sampleOf(key).createBody,
+      ...more,
+    });
 
   const [onboardings] = await Promise.all([
-    Promise.all(BY_ONBOARDING.map((key) => onboard(access, account, key, deadlineAt))),
-    ...BY_CREATE_WITH_QUERY.map((key) => create(key, { networkQuery: { sources: SOURCES } })),
+    Promise.all(
+      BY_ONBOARDING.map((key) => onboard(access, account, key, deadlineAt)),
+    ),
+    ...BY_CREATE_WITH_QUERY.map((key) =>
+      create(key, { networkQuery: { sources: SOURCES } }),
+    ),
     create(SENT_TWICE),
     ...BY_CREATE_THEN_QUERY.map(async (key) => {
       const { body } = await create(key);
@@ -79,7 +127,10 @@ export async function runWorkload(
   return { calls, onboardings };
 }
 
-/** What a careful caller does: no answer, or one that says "later", is followed by the same call under the same key. */
+/**
+ * What a careful caller does: no answer, or one that says "later", is followed
+ * by the same call under the same key.
+ */
 export async function callUntilAnswered(
   { connection }: StackAccess,
   account: StackAccount,
@@ -89,14 +140,18 @@ export async function callUntilAnswered(
 ): Promise<MadeCall> {
   const idempotencyKey = randomUUID();
   for (let unanswered = 0; ; ) {
-    const answer = await callGateway(connection, account, 'POST', path, { body, idempotencyKey }).catch(
-      () => undefined,
-    );
+    const answer = await callGateway(connection, account, 'POST', path, {
+      body,
+      idempotencyKey,
+    }).catch(() => undefined);
     if (answer !== undefined && answer.status < 300)
       return { path, body, idempotencyKey, answer, unanswered };
-    const isLater = answer === undefined || answer.status >= 500 || answer.status === 409;
+    const isLater =
+      answer === undefined || answer.status >= 500 || answer.status === 409;
     if (!isLater || Date.now() > deadlineAt)
-      throw new Error(`POST ${path}: ${answer === undefined ? 'no answer' : JSON.stringify(answer.body)}`);
+      throw new Error(
+        `POST ${path}: ${answer === undefined ? 'no answer' : JSON.stringify(answer.body)}`,
+      );
     if (answer === undefined) unanswered += 1;
     await sleep(200);
   }
@@ -114,22 +169,35 @@ async function onboard(
     patient: sampleOf(key).createBody,
     sources: SOURCES,
   };
-  const options = { exchange: accountAccess(account.accountId), idHmacKey: secrets.idHmacKey };
+  const options = {
+    exchange: accountAccess(account.accountId),
+    idHmacKey: secrets.idHmacKey,
+  };
   const { handle } = await whileTemporalIsAway(
-    () => temporal.withDeadline(Date.now() + 5_000, () => startOnboarding(temporal, request, options)),
+    () =>
+      temporal.withDeadline(Date.now() + 5_000, () =>
+        startOnboarding(temporal, request, options),
+      ),
     deadlineAt,
   );
   const summary = await whileTemporalIsAway(() => handle.result(), deadlineAt);
   return { sample: key, summary };
 }
 
-/** Starting twice is one start, and a result can be asked for as often as one likes. */
-export async function whileTemporalIsAway<T>(ask: () => Promise<T>, deadlineAt: number): Promise<T> {
+/**
+ * Starting twice is one start, and a result can be asked for as often as one
+ * likes.
+ */
+export async function whileTemporalIsAway<T>(
+  ask: () => Promise<T>,
+  deadlineAt: number,
+): Promise<T> {
   for (;;) {
     try {
       return await ask();
     } catch (error) {
-      const isFinal = error instanceof Error && error.name === 'WorkflowFailedError';
+      const isFinal =
+        error instanceof Error && error.name === 'WorkflowFailedError';
       if (isFinal || Date.now() > deadlineAt) throw error;
       await sleep(200);
     }
@@ -137,7 +205,9 @@ export async function whileTemporalIsAway<T>(ask: () => Promise<T>, deadlineAt: 
 }
 
 export function sampleOf(key: string): SamplePatient {
-  const sample = loadSamplePatients().find((candidate) => candidate.key === key);
+  const sample = loadSamplePatients().find(
+    (candidate) => candidate.key === key,
+  );
   if (sample === undefined) throw new Error(`no sample ${key}`);
   return sample;
 }

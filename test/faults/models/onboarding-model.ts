@@ -3,7 +3,10 @@ import type {
   PatientOnboardingStatus,
   PatientOnboardingSummary,
 } from '../../../src/contract/patient-onboarding.ts';
-import { SOURCE_TYPES, type SourceType } from '../../../src/contract/primitives.ts';
+import {
+  SOURCE_TYPES,
+  type SourceType,
+} from '../../../src/contract/primitives.ts';
 import { accountAccess } from '../../../src/orchestrator/client/credentials.ts';
 import {
   type StartedOnboarding,
@@ -38,20 +41,29 @@ interface OnboardingModelState {
 const JOBS = 3;
 const job = fc.nat(JOBS - 1);
 
-const jobAt = ({ jobs }: Readonly<OnboardingModelState>, index: number): Job => {
+const jobAt = (
+  { jobs }: Readonly<OnboardingModelState>,
+  index: number,
+): Job => {
   const found = jobs[index];
   if (found === undefined) throw new Error('no such job');
   return found;
 };
 const isRunning = ({ started, isCancelled, states }: Job) =>
-  started !== undefined && !isCancelled && [...states.values()].includes('running');
+  started !== undefined &&
+  !isCancelled &&
+  [...states.values()].includes('running');
 
 const outcomeOf = (states: readonly SourceState[]) => {
   if (!states.includes('completed')) return 'failed';
   return states.includes('failed') ? 'partial' : 'completed';
 };
 
-const requestOf = (index: number, { body, sources }: Job, { account }: World) => ({
+const requestOf = (
+  index: number,
+  { body, sources }: Job,
+  { account }: World,
+) => ({
   jobId: `model/${account.accountId}/${index}`,
   facilityId: account.facilityId,
   patient: body as never,
@@ -65,10 +77,14 @@ const start = job.map((index) =>
     () => true,
     async (model, world) => {
       const target = jobAt(model, index);
-      const started = await startOnboarding(world.stack.temporal, requestOf(index, target, world), {
-        exchange: accountAccess(world.account.accountId),
-        idHmacKey: world.stack.secrets.idHmacKey,
-      });
+      const started = await startOnboarding(
+        world.stack.temporal,
+        requestOf(index, target, world),
+        {
+          exchange: accountAccess(world.account.accountId),
+          idHmacKey: world.stack.secrets.idHmacKey,
+        },
+      );
       if (started.isNew !== (target.started === undefined))
         throw new Error('A job was not started exactly once');
       if (!started.isNew) return;
@@ -81,7 +97,8 @@ const start = job.map((index) =>
 const createBefore = job.map((index) =>
   command<OnboardingModelState>(
     `create the patient before(${index})`,
-    (model) => jobAt(model, index).started === undefined && !jobAt(model, index).isKnown,
+    (model) =>
+      jobAt(model, index).started === undefined && !jobAt(model, index).isKnown,
     async (model, world) => {
       const target = jobAt(model, index);
       const path = `patient?facilityId=${world.account.facilityId}`;
@@ -91,13 +108,21 @@ const createBefore = job.map((index) =>
   ),
 );
 
-async function statusOf(target: Job): Promise<PatientOnboardingStatus | undefined> {
-  return target.started?.handle.query<PatientOnboardingStatus>('status').catch(() => undefined);
+async function statusOf(
+  target: Job,
+): Promise<PatientOnboardingStatus | undefined> {
+  return target.started?.handle
+    .query<PatientOnboardingStatus>('status')
+    .catch(() => undefined);
 }
 
 /** The id of the query that the onboarding has started. */
 async function queryOf(target: Job, world: World): Promise<string> {
-  await world.eventually('the query', async () => (await statusOf(target))?.requestIds.length, 1);
+  await world.eventually(
+    'the query',
+    async () => (await statusOf(target))?.requestIds.length,
+    1,
+  );
   const [requestId] = (await statusOf(target))?.requestIds ?? [];
   if (requestId === undefined) throw new Error('The onboarding has no query');
   return requestId;
@@ -121,7 +146,10 @@ const running = ({ jobs }: Readonly<OnboardingModelState>): RunningSource[] =>
 const onRunning = (
   name: string,
   end: SourceState,
-  run: (of: RunningSource & { requestId: string }, world: World) => Promise<void>,
+  run: (
+    of: RunningSource & { requestId: string },
+    world: World,
+  ) => Promise<void>,
 ) =>
   fc.nat(8).map((number) =>
     command<OnboardingModelState>(
@@ -137,7 +165,11 @@ const onRunning = (
     ),
   );
 
-const endJob = (name: string, state: 'answered' | 'refused', callbacks: number) =>
+const endJob = (
+  name: string,
+  state: 'answered' | 'refused',
+  callbacks: number,
+) =>
   onRunning(
     name,
     state === 'answered' ? 'completed' : 'failed',
@@ -146,7 +178,8 @@ const endJob = (name: string, state: 'answered' | 'refused', callbacks: number) 
       const held = await world.jobOf(requestId, type, 1, family);
       world.sources.hold(type, family, 1);
       held.state = state;
-      for (let sent = 0; sent < callbacks; sent += 1) await world.sources.callBack(held);
+      for (let sent = 0; sent < callbacks; sent += 1)
+        await world.sources.callBack(held);
     },
   );
 
@@ -166,21 +199,39 @@ const cancel = job.map((index) =>
   ),
 );
 
-/** What the caller of the exchange sees of the onboarded person: one patient, and one query in the expected state. */
-async function compareExchange(target: Job, index: number, world: World): Promise<void> {
+/**
+ * What the caller of the exchange sees of the onboarded person: one patient,
+ * and one query in the expected state.
+ */
+async function compareExchange(
+  target: Job,
+  index: number,
+  world: World,
+): Promise<void> {
   const { lastName } = target.body;
   const patients = async () => {
-    const { body } = await world.mustCall([200], 'GET', `patient?filters=${lastName}`);
+    const { body } = await world.mustCall(
+      [200],
+      'GET',
+      `patient?filters=${lastName}`,
+    );
     return body.patients.map(({ id }: { id: string }) => id) as string[];
   };
-  const count = target.started !== undefined && !target.isCancelled ? 1 : undefined;
+  const count =
+    target.started !== undefined && !target.isCancelled ? 1 : undefined;
   if (count !== undefined)
-    await world.eventually(`patients of job ${index}`, async () => (await patients()).length, 1);
+    await world.eventually(
+      `patients of job ${index}`,
+      async () => (await patients()).length,
+      1,
+    );
   const found = await patients();
-  if (found.length > 1) throw new Error(`job ${index} has ${found.length} patients`);
+  if (found.length > 1)
+    throw new Error(`job ${index} has ${found.length} patients`);
   if (found.length === 0 || target.started === undefined) return;
   const states = [...target.states.values()];
-  // A cancellation may come before the query; if it comes later, it ends the query.
+  // A cancellation may come before the query; if it comes later, it ends the
+  // query.
   const ended = states.map((state) => (state === 'running' ? 'failed' : state));
   const expected = target.isCancelled
     ? outcomeOf(ended)
@@ -190,33 +241,53 @@ async function compareExchange(target: Job, index: number, world: World): Promis
   await world.eventually(
     `query of job ${index}`,
     async () => {
-      const { body } = await world.mustCall([200], 'GET', `network/query?patientId=${found[0]}`);
-      const queries = body.queries.map(({ status }: { status: string }) => status) as string[];
-      return target.isCancelled && queries.length === 0 ? expected : queries.join();
+      const { body } = await world.mustCall(
+        [200],
+        'GET',
+        `network/query?patientId=${found[0]}`,
+      );
+      const queries = body.queries.map(
+        ({ status }: { status: string }) => status,
+      ) as string[];
+      return target.isCancelled && queries.length === 0
+        ? expected
+        : queries.join();
     },
     expected,
   );
 }
 
-async function compare({ jobs }: OnboardingModelState, world: World): Promise<void> {
+async function compare(
+  { jobs }: OnboardingModelState,
+  world: World,
+): Promise<void> {
   for (const [index, target] of jobs.entries()) {
     await compareExchange(target, index, world);
     const { started, states, isKnown, isCancelled } = target;
     if (started === undefined) continue;
     const name = `onboarding ${index}`;
     if (isCancelled) {
-      await world.eventually(name, async () => (await started.handle.describe()).status.name, 'CANCELLED');
+      await world.eventually(
+        name,
+        async () => (await started.handle.describe()).status.name,
+        'CANCELLED',
+      );
     } else if (isRunning(target)) {
       const running = async () => {
         const now = await statusOf(target);
         return (
           now && {
             phase: now.phase,
-            sources: Object.fromEntries(now.sources.map((each) => [each.type, each.state])),
+            sources: Object.fromEntries(
+              now.sources.map((each) => [each.type, each.state]),
+            ),
           }
         );
       };
-      await world.eventually(name, running, { phase: 'querying', sources: Object.fromEntries(states) });
+      await world.eventually(name, running, {
+        phase: 'querying',
+        sources: Object.fromEntries(states),
+      });
     } else {
       const ended = async () => summaryOf(await started.handle.result());
       const expected: Outcome = {
@@ -230,11 +301,18 @@ async function compare({ jobs }: OnboardingModelState, world: World): Promise<vo
   }
 }
 
-const summaryOf = ({ status, created, requestIds, sources }: PatientOnboardingSummary): Outcome => ({
+const summaryOf = ({
+  status,
+  created,
+  requestIds,
+  sources,
+}: PatientOnboardingSummary): Outcome => ({
   status,
   created,
   queries: requestIds.length,
-  sources: Object.fromEntries(sources.map(({ type, outcome }) => [type, outcome])),
+  sources: Object.fromEntries(
+    sources.map(({ type, outcome }) => [type, outcome]),
+  ),
 });
 
 export const ONBOARDING_MODEL: Model<OnboardingModelState> = {
@@ -243,8 +321,15 @@ export const ONBOARDING_MODEL: Model<OnboardingModelState> = {
     return {
       jobs: jobs.map((sources) => {
         const body = newPerson();
-        for (const type of SOURCE_TYPES) world.sources.treat(type, body.lastName, 'accepts');
-        return { body, sources, isCancelled: false, states: new Map(), isKnown: false };
+        for (const type of SOURCE_TYPES)
+          world.sources.treat(type, body.lastName, 'accepts');
+        return {
+          body,
+          sources,
+          isCancelled: false,
+          states: new Map(),
+          isKnown: false,
+        };
       }),
     };
   },

@@ -1,6 +1,9 @@
 import pg from 'pg';
 
-/** Refusals are audited, a use of a limit is counted, and a key's last use noted; nothing else may change. */
+/**
+ * Refusals are audited, a use of a limit is counted, and a key's last use
+ * noted; nothing else may change.
+ */
 const CHANGE_WITHOUT_EFFECT: ReadonlySet<string> = new Set([
   'audit_entry',
   'audit_head',
@@ -16,21 +19,28 @@ export interface AccountContent {
 }
 
 /**
- * On a connection of its own, whose statement has a name: planning one that reads all tables costs about as much as running it.
+ * On a connection of its own, whose statement has a name: planning one that
+ * reads all tables costs about as much as running it.
  *
  * @param databaseUrl a superuser's, for whom row-level security hides nothing
  */
-export async function openAccountContent(databaseUrl: string): Promise<AccountContent> {
+export async function openAccountContent(
+  databaseUrl: string,
+): Promise<AccountContent> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   const hashes = (await tablesOfAccounts(client)).map(
-    (name) => `select '${name}' as name, coalesce(sum(hashtextextended(t::text, 0)), 0)::text as hash
+    (
+      name,
+    ) => `select '${name}' as name, coalesce(sum(hashtextextended(t::text, 0)), 0)::text as hash
       from ${client.escapeIdentifier(name)} t where account_id = $1::uuid`,
   );
   return {
     async read(accountId) {
       const { rows } = await client.query<{ name: string; hash: string }>({
-        ...{ name: 'content', text: hashes.join(' union all '), values: [accountId] },
+        name: 'content',
+        text: hashes.join(' union all '),
+        values: [accountId],
       });
       return Object.fromEntries(rows.map(({ name, hash }) => [name, hash]));
     },
@@ -43,5 +53,7 @@ async function tablesOfAccounts(client: pg.Client): Promise<string[]> {
     select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and a.attname = 'account_id'
     order by name`);
-  return rows.map(({ name }) => name).filter((name) => !CHANGE_WITHOUT_EFFECT.has(name));
+  return rows
+    .map(({ name }) => name)
+    .filter((name) => !CHANGE_WITHOUT_EFFECT.has(name));
 }

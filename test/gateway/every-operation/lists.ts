@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { Endpoint } from '../../../src/contract/endpoint.ts';
-import { type EndpointName, endpoints } from '../../../src/contract/endpoints.ts';
+import {
+  type EndpointName,
+  endpoints,
+} from '../../../src/contract/endpoints.ts';
 import { TEST_BASE_URL } from '../../support/gateway.ts';
 import { notification } from './cases/notifications.ts';
 import { possibleDuplicate } from './cases/possible-duplicates.ts';
@@ -21,7 +24,10 @@ export interface List {
 }
 
 const three = <T>(make: () => Promise<T>): Promise<T[]> =>
-  [1, 2, 3].reduce(async (made, _) => [...(await made), await make()], Promise.resolve<T[]>([]));
+  [1, 2, 3].reduce(
+    async (made, _) => [...(await made), await make()],
+    Promise.resolve<T[]>([]),
+  );
 
 /** Every operation that is paged. */
 export const LISTS: readonly List[] = [
@@ -51,7 +57,13 @@ export const LISTS: readonly List[] = [
     withThree: async ({ make }) => {
       const patientId = await make.patient();
       await three(() => make.query(patientId));
-      return { query: { patientId, source: 'lab', startedAfter: '2020-01-01T00:00:00+01:00' } };
+      return {
+        query: {
+          patientId,
+          source: 'lab',
+          startedAfter: '2020-01-01T00:00:00+01:00',
+        },
+      };
     },
   },
   {
@@ -60,9 +72,21 @@ export const LISTS: readonly List[] = [
     sort: 'sentAt=asc',
     withThree: async ({ make }) => {
       const patientId = await make.patient();
-      const note = { destination: 'dr+a@direct.example.org', subject: 'Referral', body: 'Please see.' };
-      await three(() => make.call('POST', `message?patientId=${patientId}`, note));
-      return { query: { patientId, destination: note.destination, direction: 'outbound' } };
+      const note = {
+        destination: 'dr+a@direct.example.org',
+        subject: 'Referral',
+        body: 'Please see.',
+      };
+      await three(() =>
+        make.call('POST', `message?patientId=${patientId}`, note),
+      );
+      return {
+        query: {
+          patientId,
+          destination: note.destination,
+          direction: 'outbound',
+        },
+      };
     },
   },
   {
@@ -105,10 +129,14 @@ const withoutLinks = (answer: { body: string }) =>
 export function describeLists(world: () => World): void {
   describe('a list', () => {
     test('is every operation that takes a count', () => {
-      const paged = (Object.keys(endpoints) as EndpointName[]).filter((name) => {
-        const { query }: Endpoint = endpoints[name];
-        return 'fromItem' in ((query as z.ZodObject | undefined)?.shape ?? {});
-      });
+      const paged = (Object.keys(endpoints) as EndpointName[]).filter(
+        (name) => {
+          const { query }: Endpoint = endpoints[name];
+          return (
+            'fromItem' in ((query as z.ZodObject | undefined)?.shape ?? {})
+          );
+        },
+      );
       expect(LISTS.map(({ name }) => name).sort()).toEqual(paged.sort());
     });
 
@@ -118,27 +146,56 @@ export function describeLists(world: () => World): void {
         const { name, items, sort } = list;
         const sent = await list.withThree(world());
         const get = async (query: Sent['query']) =>
-          withoutLinks(await send(world(), name, { ...sent, query: { ...sent.query, ...query } }));
+          withoutLinks(
+            await send(world(), name, {
+              ...sent,
+              query: { ...sent.query, ...query },
+            }),
+          );
         const follow = async (address: string) => {
           const url = new URL(address);
           expect(url.origin).toBe(TEST_BASE_URL);
           const kept = Object.fromEntries(url.searchParams);
           expect(kept).toMatchObject({ ...sent.query, count: '1', sort });
-          const headers = { 'x-api-key': world().account.apiKey, ...sent.headers };
-          return withoutLinks(await world().app.inject({ url: `${url.pathname}${url.search}`, headers }));
+          const headers = {
+            'x-api-key': world().account.apiKey,
+            ...sent.headers,
+          };
+          return withoutLinks(
+            await world().app.inject({
+              url: `${url.pathname}${url.search}`,
+              headers,
+            }),
+          );
         };
         const all = (await get({ sort }))[items];
-        expect((await get({ count: 2 })).meta).toMatchObject({ itemsOnPage: 2, itemsInTotal: 3 });
+        expect((await get({ count: 2 })).meta).toMatchObject({
+          itemsOnPage: 2,
+          itemsInTotal: 3,
+        });
         const first = await get({ count: 1, sort });
         const second = await follow(first.meta.nextPage);
         const third = await follow(second.meta.nextPage);
-        expect([first, second, third].flatMap((page) => page[items])).toEqual(all);
-        expect([first.meta.prevPage, third.meta.nextPage]).toEqual([undefined, undefined]);
-        expect((await follow(third.meta.prevPage))[items]).toEqual(second[items]);
-        expect((await follow(second.meta.prevPage))[items]).toEqual(first[items]);
-        const cursor = new URL(first.meta.nextPage).searchParams.get('fromItem') ?? '';
+        expect([first, second, third].flatMap((page) => page[items])).toEqual(
+          all,
+        );
+        expect([first.meta.prevPage, third.meta.nextPage]).toEqual([
+          undefined,
+          undefined,
+        ]);
+        expect((await follow(third.meta.prevPage))[items]).toEqual(
+          second[items],
+        );
+        expect((await follow(second.meta.prevPage))[items]).toEqual(
+          first[items],
+        );
+        const cursor =
+          new URL(first.meta.nextPage).searchParams.get('fromItem') ?? '';
         const inOtherSort = await get({ fromItem: cursor });
-        expect([inOtherSort.status, inOtherSort.errors[0].path]).toEqual([400, 'fromItem']);
+        expect([inOtherSort.status, inOtherSort.errors[0].path]).toEqual([
+          400,
+          'fromItem',
+        ]);
       },
     );
   });

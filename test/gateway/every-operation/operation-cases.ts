@@ -28,13 +28,18 @@ export interface Refused {
   what: string;
   status: number;
   send: (world: World, good: Sent) => Sent | Promise<Sent>;
-  /** Of the mistake, in `errors`; none where a request as a whole is refused. */
+  /**
+   * Of the mistake, in `errors`; none where a request as a whole is refused.
+   */
   path?: string;
   /** A part of the mistake's message, or of `detail`. */
   message: string;
 }
 
-/** What an operation must answer beside what is generated for every one of its kind (generated-cases.ts). */
+/**
+ * What an operation must answer beside what is generated for every one of its
+ * kind (generated-cases.ts).
+ */
 export interface OperationCases {
   /** Answered with the first success status of the row. */
   good: Build;
@@ -43,10 +48,17 @@ export interface OperationCases {
 }
 
 /** The good request with other members in its body. */
-export const badBody = (change: object, path: string, message: string): Refused => ({
+export const badBody = (
+  change: object,
+  path: string,
+  message: string,
+): Refused => ({
   what: `${path || 'body'} of ${shorten(change)}`,
   status: 400,
-  send: (_world, good) => ({ ...good, body: { ...(good.body as object | undefined), ...change } }),
+  send: (_world, good) => ({
+    ...good,
+    body: { ...(good.body as object | undefined), ...change },
+  }),
   path,
   message,
 });
@@ -60,8 +72,13 @@ export const badQuery = (
   what: `?${shorten(change)}`,
   status: 400,
   send: (_world, good) => {
-    const all = Object.entries({ ...good.query, ...change }).filter(([, value]) => value !== undefined);
-    return { ...good, query: Object.fromEntries(all) as NonNullable<Sent['query']> };
+    const all = Object.entries({ ...good.query, ...change }).filter(
+      ([, value]) => value !== undefined,
+    );
+    return {
+      ...good,
+      query: Object.fromEntries(all) as NonNullable<Sent['query']>,
+    };
   },
   path,
   message,
@@ -83,6 +100,8 @@ export const badPages = (countMax = 500): Refused[] => [
 export const NO_ID = '01a00000-0000-7000-8000-000000000000';
 
 const shorten = (value: unknown): string => {
-  const text = JSON.stringify(value, (_key, part) => (part === undefined ? null : part));
+  const text = JSON.stringify(value, (_key, part) =>
+    part === undefined ? null : part,
+  );
   return text.length > 70 ? `${text.slice(0, 69)}…` : text;
 };

@@ -1,23 +1,37 @@
 import type { LightMyRequestResponse } from 'fastify';
 import { expect } from 'vitest';
 import type { Endpoint } from '../../../src/contract/endpoint.ts';
-import { type EndpointName, endpoints } from '../../../src/contract/endpoints.ts';
+import {
+  type EndpointName,
+  endpoints,
+} from '../../../src/contract/endpoints.ts';
 import { ERROR_NAMES, errorBodySchema } from '../../../src/contract/errors.ts';
 import type { Sent } from './operation-cases.ts';
 import type { World } from './world.ts';
 
-/** Sends it with the key of the world's account, unless the headers name another one. */
-export async function send(world: World, name: EndpointName, sent: Sent): Promise<LightMyRequestResponse> {
+/**
+ * Sends it with the key of the world's account, unless the headers name another
+ * one.
+ */
+export async function send(
+  world: World,
+  name: EndpointName,
+  sent: Sent,
+): Promise<LightMyRequestResponse> {
   const { method, path }: Endpoint = endpoints[name];
   const { params = {}, query = {}, headers = {}, slash, body } = sent;
   const filled = path.replaceAll(/:(\w+)/g, (_, param: string) => {
     const value = params[param];
-    if (value === undefined) throw new Error(`${name}: the request has no ${param}`);
+    if (value === undefined)
+      throw new Error(`${name}: the request has no ${param}`);
     return encodeURIComponent(value);
   });
   const address = slash ? `${filled}/` : filled;
   const search = new URLSearchParams(
-    Object.entries(query).map(([key, value]): [string, string] => [key, String(value)]),
+    Object.entries(query).map(([key, value]): [string, string] => [
+      key,
+      String(value),
+    ]),
   );
   const isText = typeof body === 'string';
   return world.app.inject({
@@ -33,7 +47,11 @@ export async function send(world: World, name: EndpointName, sent: Sent): Promis
 }
 
 /** The body is what the row says, with no member that the row does not know. */
-export function expectGood(name: EndpointName, answer: LightMyRequestResponse, status?: number): void {
+export function expectGood(
+  name: EndpointName,
+  answer: LightMyRequestResponse,
+  status?: number,
+): void {
   const { responses }: Endpoint = endpoints[name];
   const documented = Object.keys(responses).map(Number);
   const expected = status ?? (name === 'createPatient' ? 201 : documented[0]);
@@ -45,7 +63,9 @@ export function expectGood(name: EndpointName, answer: LightMyRequestResponse, s
   }
   const body = answer.json();
   expect(schema.parse(body)).toEqual(body);
-  expect(answer.headers['content-type']).toMatch(/^application\/(fhir\+)?json; charset=utf-8$/);
+  expect(answer.headers['content-type']).toMatch(
+    /^application\/(fhir\+)?json; charset=utf-8$/,
+  );
 }
 
 /** A problem document with all its members, and nothing of the inside. */
@@ -55,7 +75,9 @@ export function expectRefused(
 ): void {
   const { status, path, message = '' } = expected;
   expect(answer.statusCode, answer.body).toBe(status);
-  expect(answer.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+  expect(answer.headers['content-type']).toBe(
+    'application/problem+json; charset=utf-8',
+  );
   const body = answer.json();
   expect(errorBodySchema.parse(body)).toEqual(body);
   expect(body).toMatchObject({
@@ -67,9 +89,14 @@ export function expectRefused(
   expect(body.detail).toContain(message);
   expect(answer.body).not.toMatch(INTERNALS);
   if (path === undefined) return;
-  const mistake = body.errors?.find((found: { path: string }) => found.path === path);
+  const mistake = body.errors?.find(
+    (found: { path: string }) => found.path === path,
+  );
   expect(mistake?.message, answer.body).toContain(message);
-  expect(body.detail).toContain(path === '' ? mistake.message : `${path}: ${mistake.message}`);
+  expect(body.detail).toContain(
+    path === '' ? mistake.message : `${path}: ${mistake.message}`,
+  );
 }
 
-const INTERNALS = /\bat [^"]*:\d+:\d+|node_modules|\.ts\b|select |insert |postgres|kysely|SQLSTATE|ECONN/i;
+const INTERNALS =
+  /\bat [^"]*:\d+:\d+|node_modules|\.ts\b|select |insert |postgres|kysely|SQLSTATE|ECONN/i;

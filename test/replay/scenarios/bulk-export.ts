@@ -6,10 +6,16 @@ import {
   type BulkExportInput,
   type BulkExportProgress,
 } from '../../../src/contract/bulk-export-workflow.ts';
-import { bulkExportWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
+import {
+  bulkExportWorkflowId,
+  WORKFLOW_TYPES,
+} from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
 
-const at = (state: BulkExportProgress['state'], done: number): BulkExportProgress => ({
+const at = (
+  state: BulkExportProgress['state'],
+  done: number,
+): BulkExportProgress => ({
   state,
   patients: 3,
   done,
@@ -19,20 +25,28 @@ const at = (state: BulkExportProgress['state'], done: number): BulkExportProgres
 const run = (exportSlices: BulkExportActivities['exportSlices']): Scenario => ({
   workflowType: WORKFLOW_TYPES.bulkExport,
   workflowId: bulkExportWorkflowId(REQUEST_ID),
-  args: [{ accountId: ACCOUNT_ID, exportId: REQUEST_ID } satisfies BulkExportInput],
+  args: [
+    { accountId: ACCOUNT_ID, exportId: REQUEST_ID } satisfies BulkExportInput,
+  ],
   activities: {
     builds: {
       listExportPatients: async () => at('running', 0),
       exportSlices,
     } satisfies Partial<BulkExportActivities>,
-    exchange: { failExport: async () => at('failed', 1) } satisfies Partial<BulkExportActivities>,
+    exchange: {
+      failExport: async () => at('failed', 1),
+    } satisfies Partial<BulkExportActivities>,
   },
 });
 
 export const bulkExportScenarios: Record<string, Scenario> = {
-  'bulk-export/completed-v1': run(inTurn(at('running', 1), at('running', 2), at('completed', 3))),
+  'bulk-export/completed-v1': run(
+    inTurn(at('running', 1), at('running', 2), at('completed', 3)),
+  ),
   'bulk-export/failed-v1': run(
-    inTurn<BulkExportProgress>(ApplicationFailure.nonRetryable('cannot be written')),
+    inTurn<BulkExportProgress>(
+      ApplicationFailure.nonRetryable('cannot be written'),
+    ),
   ),
   'bulk-export/paused-then-cancelled-v1': {
     ...run(async () => {

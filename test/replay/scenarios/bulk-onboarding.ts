@@ -8,7 +8,10 @@ import {
   type BulkOnboardingTiming,
   DEFAULT_BULK_TIMING,
 } from '../../../src/contract/bulk-onboarding.ts';
-import { bulkOnboardingWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
+import {
+  bulkOnboardingWorkflowId,
+  WORKFLOW_TYPES,
+} from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
 
 const NEXT_REQUEST_ID = '01900000-0000-7000-8000-000000000002';
@@ -33,7 +36,10 @@ const started = (requestId: string) => ({
   status: 'waiting' as const,
   uploadUrl: `https://exchange.test/links/bulk-upload/${requestId}`,
 });
-const stands = (status: 'processing' | 'completed' | 'failed' | 'expired', more: { paused?: true } = {}) => ({
+const stands = (
+  status: 'processing' | 'completed' | 'failed' | 'expired',
+  more: { paused?: true } = {},
+) => ({
   ...request(REQUEST_ID),
   status,
   counts: { ...counts, handled: 10 },
@@ -61,7 +67,11 @@ const bulk = (
         startBulkCreate: inTurn(started(REQUEST_ID), started(NEXT_REQUEST_ID)),
         uploadBulkFile: inTurn('taken' as const),
         getBulkCreate: inTurn(stands('processing')),
-        takeBulkResult: async () => ({ counts, result: file('result/1'), corrections: file('result/2') }),
+        takeBulkResult: async () => ({
+          counts,
+          result: file('result/1'),
+          corrections: file('result/2'),
+        }),
         discardFiles: async () => undefined,
         ...answers,
       },
@@ -69,11 +79,16 @@ const bulk = (
   };
 };
 
-const webhook = (status: BulkCreateSignal['status'], requestId = REQUEST_ID): BulkCreateSignal => ({
+const webhook = (
+  status: BulkCreateSignal['status'],
+  requestId = REQUEST_ID,
+): BulkCreateSignal => ({
   messageId: `message-${status}-${requestId}`,
   requestId,
   status,
-  ...(status === 'completed' ? { result: 'https://exchange.test/links/bulk-result/1' } : {}),
+  ...(status === 'completed'
+    ? { result: 'https://exchange.test/links/bulk-result/1' }
+    : {}),
 });
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const { bulkCreateEvent } = BULK_ONBOARDING_MESSAGES;
@@ -98,15 +113,25 @@ export const bulkOnboardingScenarios: Record<string, Scenario> = {
   'bulk-onboarding/another-url-polled-v1': bulk(
     {
       uploadBulkFile: inTurn<'gone' | 'taken'>('gone', 'taken'),
-      getBulkCreate: inTurn(stands('processing'), new Error('no answer'), stands('completed')),
+      getBulkCreate: inTurn(
+        stands('processing'),
+        new Error('no answer'),
+        stands('completed'),
+      ),
     },
     { pollFirstMs: 500, pollMaxMs: 1_000 },
   ),
-  /** The exchange cannot take the file while the first URL is valid; the second upload succeeds. */
+  /**
+   * The exchange cannot take the file while the first URL is valid; the second
+   * upload succeeds.
+   */
   'bulk-onboarding/uploaded-after-outage-v1': {
     ...bulk({
       startBulkCreate: inTurn(started(NEXT_REQUEST_ID), started(REQUEST_ID)),
-      uploadBulkFile: inTurn<'gone-in-outage' | 'taken'>('gone-in-outage', 'taken'),
+      uploadBulkFile: inTurn<'gone-in-outage' | 'taken'>(
+        'gone-in-outage',
+        'taken',
+      ),
     }),
     async meanwhile(handle) {
       await pause(1_500);
@@ -115,7 +140,9 @@ export const bulkOnboardingScenarios: Record<string, Scenario> = {
   },
   /** The workflow fails and does not delete the file. */
   'bulk-onboarding/upload-refused-v1': bulk({
-    uploadBulkFile: inTurn<'taken'>(ApplicationFailure.nonRetryable('uploadBulkFile: 413', 'rejected')),
+    uploadBulkFile: inTurn<'taken'>(
+      ApplicationFailure.nonRetryable('uploadBulkFile: 413', 'rejected'),
+    ),
   }),
   'bulk-onboarding/failed-v1': {
     ...bulk({}),

@@ -8,7 +8,10 @@ import {
   type RowsHandled,
   type UploadState,
 } from '../../../src/contract/bulk-create-workflow.ts';
-import { bulkPatientCreateWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
+import {
+  bulkPatientCreateWorkflowId,
+  WORKFLOW_TYPES,
+} from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
 
 const IN_TIME = '2100-01-01T00:00:00.000Z';
@@ -20,7 +23,10 @@ const counts = (handled: number): BulkCounts => ({
   failed: 0,
 });
 const uploaded: UploadState = { state: 'uploaded' };
-const stretch = (handled: number, more: Partial<RowsHandled> = {}): RowsHandled => ({
+const stretch = (
+  handled: number,
+  more: Partial<RowsHandled> = {},
+): RowsHandled => ({
   done: false,
   counts: counts(handled),
   rowsPerSecond: 10,
@@ -34,13 +40,23 @@ const bulkCreate = (
 ): Omit<Scenario, 'meanwhile'> => ({
   workflowType: WORKFLOW_TYPES.bulkPatientCreate,
   workflowId: bulkPatientCreateWorkflowId(REQUEST_ID),
-  args: [{ accountId: ACCOUNT_ID, requestId: REQUEST_ID, uploadExpiresAt } satisfies BulkPatientCreateInput],
+  args: [
+    {
+      accountId: ACCOUNT_ID,
+      requestId: REQUEST_ID,
+      uploadExpiresAt,
+    } satisfies BulkPatientCreateInput,
+  ],
   activities: {
     exchange: {
       lookForUpload: inTurn<UploadState>(uploaded),
       checkUpload: async () => ({ kind: 'ok', rows: 30 }),
       handleRows: inTurn(stretch(10), stretch(30, { done: true })),
-      finishBulkCreate: async () => ({ kind: 'completed', counts: counts(30), sweep: true }),
+      finishBulkCreate: async () => ({
+        kind: 'completed',
+        counts: counts(30),
+        sweep: true,
+      }),
       setBulkPaused: async () => undefined,
       endBulkCreate: async ({ reason }) => ({ status: 'failed', reason }),
       ...activities,
@@ -53,7 +69,10 @@ export const bulkPatientCreateScenarios: Record<string, Scenario> = {
   /** Looked at once in vain; paused and resumed; its sweep is started. */
   'bulk-patient-create/uploaded-paused-completed-v1': {
     ...bulkCreate({
-      lookForUpload: inTurn<UploadState>({ state: 'waiting', waitMs: 60_000 }, uploaded),
+      lookForUpload: inTurn<UploadState>(
+        { state: 'waiting', waitMs: 60_000 },
+        uploaded,
+      ),
     }),
     async meanwhile(handle) {
       await handle.signal(BULK_CREATE_MESSAGES.uploaded);
@@ -64,10 +83,16 @@ export const bulkPatientCreateScenarios: Record<string, Scenario> = {
       await handle.executeUpdate(BULK_CREATE_MESSAGES.resume);
     },
   },
-  /** The row is paused, and no command of this workflow did it: PostgreSQL or Temporal was restored. */
+  /**
+   * The row is paused, and no command of this workflow did it: PostgreSQL or
+   * Temporal was restored.
+   */
   'bulk-patient-create/found-paused-v1': {
     ...bulkCreate({
-      handleRows: inTurn(stretch(10, { stopped: 'paused' }), stretch(30, { done: true })),
+      handleRows: inTurn(
+        stretch(10, { stopped: 'paused' }),
+        stretch(30, { done: true }),
+      ),
     }),
     async meanwhile(handle) {
       await handle.signal(BULK_CREATE_MESSAGES.uploaded);
@@ -76,18 +101,31 @@ export const bulkPatientCreateScenarios: Record<string, Scenario> = {
     },
   },
   'bulk-patient-create/expired-v1': bulkCreate(
-    { lookForUpload: inTurn<UploadState>({ state: 'waiting', waitMs: 1_000 }, { state: 'expired' }) },
+    {
+      lookForUpload: inTurn<UploadState>(
+        { state: 'waiting', waitMs: 1_000 },
+        { state: 'expired' },
+      ),
+    },
     '2026-11-21T12:00:00.000Z',
   ),
   'bulk-patient-create/refused-v1': bulkCreate(
-    { checkUpload: async () => ({ kind: 'refused', reason: 'a column is missing' }) },
+    {
+      checkUpload: async () => ({
+        kind: 'refused',
+        reason: 'a column is missing',
+      }),
+    },
     '2026-11-21T12:00:00.000Z',
   ),
   'bulk-patient-create/unreadable-v1': bulkCreate(
     {
       handleRows: inTurn<RowsHandled>(
         stretch(10),
-        ApplicationFailure.nonRetryable('cannot be read', BULK_FAILURE_TYPES.unreadableUpload),
+        ApplicationFailure.nonRetryable(
+          'cannot be read',
+          BULK_FAILURE_TYPES.unreadableUpload,
+        ),
       ),
     },
     '2026-11-21T12:00:00.000Z',

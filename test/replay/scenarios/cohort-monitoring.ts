@@ -9,7 +9,10 @@ import {
   type CohortMonitoringInput,
   DEFAULT_MONITORING_PACE,
 } from '../../../src/contract/cohort-monitoring.ts';
-import { cohortMonitoringWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
+import {
+  cohortMonitoringWorkflowId,
+  WORKFLOW_TYPES,
+} from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, type Scenario } from './scenario.ts';
 
 const COHORT_ID = '01900000-0000-7000-8000-0000000000c1';
@@ -49,12 +52,23 @@ export const cohortMonitoringScenarios: Record<string, Scenario> = {
   'cohort-monitoring/paced-waited-completed-v1': monitoring(
     inTurn(
       page({ started: 90, next: next('b'), requestLimit: 120_000 }),
-      page({ started: 5, next: { ...next('b'), handled: ['p'], refusals: 1 }, waitMs: 600 }),
-      page({ started: 60, skipped: { alreadyAsked: 30, optedOut: 5, gone: 1 }, failed: 1, canList: false }),
+      page({
+        started: 5,
+        next: { ...next('b'), handled: ['p'], refusals: 1 },
+        waitMs: 600,
+      }),
+      page({
+        started: 60,
+        skipped: { alreadyAsked: 30, optedOut: 5, gone: 1 },
+        failed: 1,
+        canList: false,
+      }),
     ),
   ),
   'cohort-monitoring/paused-resumed-cancelled-v1': {
-    ...monitoring(inTurn(page({ started: 1, next: next('b') })), { queriesPerMinute: 60 }),
+    ...monitoring(inTurn(page({ started: 1, next: next('b') })), {
+      queriesPerMinute: 60,
+    }),
     async meanwhile(handle) {
       await sleep(400);
       await handle.signal(COHORT_MONITORING_MESSAGES.pause);
@@ -64,8 +78,15 @@ export const cohortMonitoringScenarios: Record<string, Scenario> = {
       await handle.cancel();
     },
   },
-  'cohort-monitoring/refused-v1': monitoring(inTurn(page({ failed: 5, refused: true, next: next('b') }))),
+  'cohort-monitoring/refused-v1': monitoring(
+    inTurn(page({ failed: 5, refused: true, next: next('b') })),
+  ),
   'cohort-monitoring/unauthorized-v1': monitoring(
-    inTurn<MonitoredPage>(ApplicationFailure.nonRetryable('listCohortPatients: 401', 'unauthorized')),
+    inTurn<MonitoredPage>(
+      ApplicationFailure.nonRetryable(
+        'listCohortPatients: 401',
+        'unauthorized',
+      ),
+    ),
   ),
 };

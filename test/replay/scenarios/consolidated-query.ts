@@ -6,13 +6,23 @@ import type {
   ConsolidatedEnd,
   ConsolidatedQueryInput,
 } from '../../../src/contract/consolidated-query-workflow.ts';
-import { consolidatedQueryWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
+import {
+  consolidatedQueryWorkflowId,
+  WORKFLOW_TYPES,
+} from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
 
-const run = (buildConsolidated: ConsolidatedActivities['buildConsolidated']): Scenario => ({
+const run = (
+  buildConsolidated: ConsolidatedActivities['buildConsolidated'],
+): Scenario => ({
   workflowType: WORKFLOW_TYPES.consolidatedQuery,
   workflowId: consolidatedQueryWorkflowId(REQUEST_ID),
-  args: [{ accountId: ACCOUNT_ID, requestId: REQUEST_ID } satisfies ConsolidatedQueryInput],
+  args: [
+    {
+      accountId: ACCOUNT_ID,
+      requestId: REQUEST_ID,
+    } satisfies ConsolidatedQueryInput,
+  ],
   activities: {
     builds: { buildConsolidated } satisfies Partial<ConsolidatedActivities>,
     exchange: {
@@ -28,9 +38,13 @@ async function untilCancelled(): Promise<never> {
 }
 
 export const consolidatedQueryScenarios: Record<string, Scenario> = {
-  'consolidated-query/completed-v1': run(inTurn({ state: 'completed' as const, sizeBytes: 12_345 })),
+  'consolidated-query/completed-v1': run(
+    inTurn({ state: 'completed' as const, sizeBytes: 12_345 }),
+  ),
   'consolidated-query/failed-v1': run(
-    inTurn<ConsolidatedEnd>(ApplicationFailure.nonRetryable('cannot be put together')),
+    inTurn<ConsolidatedEnd>(
+      ApplicationFailure.nonRetryable('cannot be put together'),
+    ),
   ),
   'consolidated-query/cancelled-v1': {
     ...run(untilCancelled),

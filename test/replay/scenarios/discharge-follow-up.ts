@@ -5,7 +5,10 @@ import {
   FOLLOW_UP_PLAN,
   type FollowUpStep,
 } from '../../../src/contract/discharge-follow-up-workflow.ts';
-import { dischargeFollowUpWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
+import {
+  dischargeFollowUpWorkflowId,
+  WORKFLOW_TYPES,
+} from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, type Scenario } from './scenario.ts';
 
 const NOTIFICATION_ID = '01900000-0000-7000-8000-0000000000f1';
@@ -17,7 +20,10 @@ const input = (startedAt: string): DischargeFollowUpInput => ({
   startedAt,
   plan: FOLLOW_UP_PLAN,
 });
-const open = (isQueryRunning: boolean): FollowUpStep => ({ state: 'open', isQueryRunning });
+const open = (isQueryRunning: boolean): FollowUpStep => ({
+  state: 'open',
+  isQueryRunning,
+});
 const ended = (state: FollowUpStep['state'], reason: string): FollowUpStep => ({
   state,
   reason,
@@ -40,10 +46,15 @@ export const dischargeFollowUpScenarios: Record<string, Scenario> = {
   'discharge-follow-up/all-rounds-without-new-data-v1': scenario(LONG_PAST, {
     askAfterDischarge: inTurn(open(true), open(false)),
     lookAfterDischarge: inTurn(open(false)),
-    endFollowUp: inTurn(ended('no-new-data', 'The last query has brought nothing new')),
+    endFollowUp: inTurn(
+      ended('no-new-data', 'The last query has brought nothing new'),
+    ),
   }),
   'discharge-follow-up/new-data-v1': scenario(LONG_PAST, {
-    askAfterDischarge: inTurn(open(false), ended('new-data', '3 resources were new')),
+    askAfterDischarge: inTurn(
+      open(false),
+      ended('new-data', '3 resources were new'),
+    ),
     lookAfterDischarge: inTurn(open(false)),
     endFollowUp: inTurn(ended('cancelled', 'never asked')),
   }),

@@ -8,7 +8,10 @@ import {
   RECEIPT_WITHIN_MS,
   type TransmissionStep,
 } from '../../../src/contract/messages-workflow.ts';
-import { messageTransmissionWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
+import {
+  messageTransmissionWorkflowId,
+  WORKFLOW_TYPES,
+} from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
 
 const run = (activities: Partial<MessageActivities>): Scenario => ({
@@ -44,7 +47,10 @@ export const messageTransmissionScenarios: Record<string, Scenario> = {
   'message-transmission/receipts-v1': {
     ...run({
       transmitMessage: inTurn<TransmissionStep>({ state: 'waiting' }),
-      checkTransmission: inTurn<TransmissionStep>({ state: 'waiting' }, { state: 'completed' }),
+      checkTransmission: inTurn<TransmissionStep>(
+        { state: 'waiting' },
+        { state: 'completed' },
+      ),
     }),
     async meanwhile(handle) {
       await sleep(500);
@@ -54,7 +60,9 @@ export const messageTransmissionScenarios: Record<string, Scenario> = {
     },
   },
   'message-transmission/not-handed-over-v1': run({
-    transmitMessage: inTurn<TransmissionStep>(ApplicationFailure.nonRetryable('nobody there')),
+    transmitMessage: inTurn<TransmissionStep>(
+      ApplicationFailure.nonRetryable('nobody there'),
+    ),
   }),
   'message-transmission/cancelled-v1': {
     ...run({ transmitMessage: untilCancelled }),

@@ -1,5 +1,8 @@
 import { ApplicationFailure } from '@temporalio/common';
-import type { RecordActivities, SourceActivities } from '../../../src/activities/exchange/network-query.ts';
+import type {
+  RecordActivities,
+  SourceActivities,
+} from '../../../src/activities/exchange/network-query.ts';
 import {
   HISTORY_EVENTS_MAX,
   NETWORK_QUERY_MESSAGES,
@@ -8,7 +11,10 @@ import {
   type SourceStep,
 } from '../../../src/contract/network-query-workflow.ts';
 import { SOURCE_TYPES } from '../../../src/contract/primitives.ts';
-import { networkQueryWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
+import {
+  networkQueryWorkflowId,
+  WORKFLOW_TYPES,
+} from '../../../src/contract/temporal.ts';
 import { SOURCE_RETRIES } from '../../../src/exchange/queries/network-query/rules/retries.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
 
@@ -35,16 +41,22 @@ const waiting: SourceStep = { state: 'waiting' };
 const held: SourceStep = {
   state: 'waiting',
   retryAfterMs: 2_000,
-  held: { reason: 'lab answered 401 to the token request', nextTryAt: '2026-11-22T10:15:00.000Z' },
+  held: {
+    reason: 'lab answered 401 to the token request',
+    nextTryAt: '2026-11-22T10:15:00.000Z',
+  },
 };
-const failure = (type: string) => ApplicationFailure.nonRetryable('The source did not do it', type);
+const failure = (type: string) =>
+  ApplicationFailure.nonRetryable('The source did not do it', type);
 
 const source = (activities: Partial<SourceActivities>) => activities;
 const record: Partial<RecordActivities> = {
   recordFailedAttempt: async () => undefined,
   openNextAttempt: async ({ attempt }) => ({ attempt }),
 };
-const callBack = (name: (typeof SOURCE_TYPES)[number]) => [{ source: name, attempt: 1 }];
+const callBack = (name: (typeof SOURCE_TYPES)[number]) => [
+  { source: name, attempt: 1 },
+];
 
 export const networkQueryScenarios: Record<string, Scenario> = {
   'network-query/all-sources-at-once-v1': {
@@ -67,7 +79,10 @@ export const networkQueryScenarios: Record<string, Scenario> = {
       }),
     },
   },
-  /** hie is waited for and calls back; pharmacy fails and does better; lab refuses and is tried again by hand. */
+  /**
+   * hie is waited for and calls back; pharmacy fails and does better; lab
+   * refuses and is tried again by hand.
+   */
   'network-query/callback-further-attempt-retry-v1': {
     ...base,
     activities: {
@@ -77,22 +92,39 @@ export const networkQueryScenarios: Record<string, Scenario> = {
         collectSource: inTurn<SourceStep>(waiting, completed),
       }),
       'source-pharmacy': source({
-        askSource: inTurn<SourceStep>(failure(SOURCE_FAILURE_TYPES.jobFailed), completed),
+        askSource: inTurn<SourceStep>(
+          failure(SOURCE_FAILURE_TYPES.jobFailed),
+          completed,
+        ),
       }),
       'source-lab': source({
-        askSource: inTurn<SourceStep>(failure(SOURCE_FAILURE_TYPES.refused), completed),
+        askSource: inTurn<SourceStep>(
+          failure(SOURCE_FAILURE_TYPES.refused),
+          completed,
+        ),
       }),
     },
     async meanwhile(handle) {
       await eventually(() =>
-        handle.executeUpdate(NETWORK_QUERY_MESSAGES.retrySource, { args: [{ source: 'lab' }] }),
+        handle.executeUpdate(NETWORK_QUERY_MESSAGES.retrySource, {
+          args: [{ source: 'lab' }],
+        }),
       );
-      await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('hie'));
+      await handle.signal(
+        NETWORK_QUERY_MESSAGES.sourceCallback,
+        ...callBack('hie'),
+      );
       await eventually(() => stateIs(handle, 'pharmacy', 'completed'));
-      await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('hie'));
+      await handle.signal(
+        NETWORK_QUERY_MESSAGES.sourceCallback,
+        ...callBack('hie'),
+      );
     },
   },
-  /** lab is away and is waited for; hie calls back before its data is ready, and again. */
+  /**
+   * lab is away and is waited for; hie calls back before its data is ready, and
+   * again.
+   */
   'network-query/held-and-early-callback-v1': {
     ...base,
     activities: {
@@ -109,29 +141,45 @@ export const networkQueryScenarios: Record<string, Scenario> = {
     },
     async meanwhile(handle) {
       await eventually(() => stateIs(handle, 'hie', 'waiting'));
-      await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('hie'));
+      await handle.signal(
+        NETWORK_QUERY_MESSAGES.sourceCallback,
+        ...callBack('hie'),
+      );
       await eventually(() => stateIs(handle, 'lab', 'completed'));
-      await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('hie'));
+      await handle.signal(
+        NETWORK_QUERY_MESSAGES.sourceCallback,
+        ...callBack('hie'),
+      );
     },
   },
   /**
-   * All deadlines pass in seconds. Before it gives up, the workflow collects once more: hie has its data then, pharmacy was
-   * away all the time, and lab still has nothing.
+   * All deadlines pass in seconds. Before it gives up, the workflow collects
+   * once more: hie has its data then, pharmacy was away all the time, and lab
+   * still has nothing.
    */
   'network-query/collected-after-deadline-v1': {
     ...base,
     args: [{ ...input, steering: withDeadline(1_500) }],
     activities: {
       exchange: record,
-      'source-hie': source({ askSource: inTurn(waiting), collectSource: inTurn(completed) }),
+      'source-hie': source({
+        askSource: inTurn(waiting),
+        collectSource: inTurn(completed),
+      }),
       'source-pharmacy': source({
         askSource: inTurn<SourceStep>(new Error('our database is away')),
         collectSource: inTurn(completed),
       }),
-      'source-lab': source({ askSource: inTurn<SourceStep>(held), collectSource: inTurn<SourceStep>(held) }),
+      'source-lab': source({
+        askSource: inTurn<SourceStep>(held),
+        collectSource: inTurn<SourceStep>(held),
+      }),
     },
   },
-  /** hie calls back too early, again and again; lab is waited for. The run that continues as new. */
+  /**
+   * hie calls back too early, again and again; lab is waited for. The run that
+   * continues as new.
+   */
   'network-query/long-history-v1': { ...chatty(), recordsFirstRun: true },
   /** The run after it. */
   'network-query/continued-as-new-v1': chatty(),
@@ -145,7 +193,9 @@ export const networkQueryScenarios: Record<string, Scenario> = {
     },
     async meanwhile(handle) {
       await eventually(() => stateIs(handle, 'lab', 'waiting'));
-      await handle.executeUpdate(NETWORK_QUERY_MESSAGES.giveUpSource, { args: [{ source: 'lab' }] });
+      await handle.executeUpdate(NETWORK_QUERY_MESSAGES.giveUpSource, {
+        args: [{ source: 'lab' }],
+      });
       await handle.executeUpdate(NETWORK_QUERY_MESSAGES.cancelQuery);
     },
   },
@@ -162,16 +212,26 @@ function chatty(): Scenario {
         collectSource: inTurn<SourceStep>(waiting, completed),
       }),
       'source-pharmacy': source({ askSource: inTurn(completed) }),
-      'source-lab': source({ askSource: inTurn(waiting), collectSource: inTurn(completed) }),
+      'source-lab': source({
+        askSource: inTurn(waiting),
+        collectSource: inTurn(completed),
+      }),
     },
     async meanwhile(handle) {
       await eventually(() => stateIs(handle, 'lab', 'waiting'));
       const { runId } = await handle.describe();
       await eventually(async () => {
-        await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('hie'));
-        if ((await handle.describe()).runId === runId) throw new Error('the first run goes on');
+        await handle.signal(
+          NETWORK_QUERY_MESSAGES.sourceCallback,
+          ...callBack('hie'),
+        );
+        if ((await handle.describe()).runId === runId)
+          throw new Error('the first run goes on');
       });
-      await handle.signal(NETWORK_QUERY_MESSAGES.sourceCallback, ...callBack('lab'));
+      await handle.signal(
+        NETWORK_QUERY_MESSAGES.sourceCallback,
+        ...callBack('lab'),
+      );
     },
   };
 }
@@ -181,9 +241,9 @@ async function stateIs(
   name: string,
   state: string,
 ) {
-  const { sources } = await handle.query<{ sources: { source: string; state: string }[] }>(
-    NETWORK_QUERY_MESSAGES.status,
-  );
+  const { sources } = await handle.query<{
+    sources: { source: string; state: string }[];
+  }>(NETWORK_QUERY_MESSAGES.status);
   if (!sources.some((entry) => entry.source === name && entry.state === state))
     throw new Error(`${name} is not ${state}`);
 }

@@ -7,7 +7,10 @@ import {
   type PatientOnboardingInput,
 } from '../../../src/contract/patient-onboarding.ts';
 import { SOURCE_TYPES } from '../../../src/contract/primitives.ts';
-import { patientOnboardingWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
+import {
+  patientOnboardingWorkflowId,
+  WORKFLOW_TYPES,
+} from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
 
 const COHORT_ID = '01900000-0000-7000-8000-0000000000c1';
@@ -23,7 +26,13 @@ const input: PatientOnboardingInput = {
     lastName: 'Person',
     dob: '1980-01-01',
     genderAtBirth: 'F',
-    address: { addressLine1: '1 Test Street', city: 'Austin', state: 'TX', zip: '78701', country: 'USA' },
+    address: {
+      addressLine1: '1 Test Street',
+      city: 'Austin',
+      state: 'TX',
+      zip: '78701',
+      country: 'USA',
+    },
   },
   cohortIds: [COHORT_ID],
   sources: [...SOURCE_TYPES],
@@ -36,7 +45,12 @@ const query = (...states: [SourceState, SourceState, SourceState]) => ({
   status: states.includes('in-progress') ? 'in-progress' : 'completed',
   sources: SOURCE_TYPES.map((type, index) => {
     const status = states[index] ?? 'in-progress';
-    return { type, status, startedAt: AT, ...(status === 'in-progress' ? {} : { completedAt: AT }) };
+    return {
+      type,
+      status,
+      startedAt: AT,
+      ...(status === 'in-progress' ? {} : { completedAt: AT }),
+    };
   }),
   errors: [],
 });
@@ -70,24 +84,39 @@ const webhook = (
   status,
   completedAt: AT,
 });
-const verification = (status: 'pending' | 'verified', more: { proofedIdentityId?: string } = {}) => ({
-  ...{ sessionId: REQUEST_ID, patientId: PATIENT_ID, status, expiresAt: AT },
+const verification = (
+  status: 'pending' | 'verified',
+  more: { proofedIdentityId?: string } = {},
+) => ({
+  sessionId: REQUEST_ID,
+  patientId: PATIENT_ID,
+  status,
+  expiresAt: AT,
   ...more,
 });
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export const patientOnboardingScenarios: Record<string, Scenario> = {
-  /** Its query had ended before the answer came; the documents are listed at the end. */
+  /**
+   * Its query had ended before the answer came; the documents are listed at the
+   * end.
+   */
   'patient-onboarding/documents-v1': {
     ...onboarding({
-      startNetworkQuery: async () => query('completed', 'completed', 'completed'),
+      startNetworkQuery: async () =>
+        query('completed', 'completed', 'completed'),
       listDocuments: async () => ({ total: 2, fileNames: ['a.xml', 'b.pdf'] }),
     }),
     async meanwhile() {},
   },
-  /** One webhook comes twice and before the query's answer, the intake is repeated. */
+  /**
+   * One webhook comes twice and before the query's answer, the intake is
+   * repeated.
+   */
   'patient-onboarding/webhooks-v1': {
-    ...onboarding({ getNetworkQuery: inTurn(query('completed', 'failed', 'completed')) }),
+    ...onboarding({
+      getNetworkQuery: inTurn(query('completed', 'failed', 'completed')),
+    }),
     async meanwhile(handle) {
       const { networkQueryEvent, intakeReceived } = PATIENT_ONBOARDING_MESSAGES;
       await handle.signal(networkQueryEvent, webhook('hie', 'completed'));
@@ -124,7 +153,8 @@ export const patientOnboardingScenarios: Record<string, Scenario> = {
         expiresAt: new Date(Date.now() + 3_600_000).toISOString(),
         method: 'otp',
       }),
-      startNetworkQuery: async () => query('completed', 'completed', 'completed'),
+      startNetworkQuery: async () =>
+        query('completed', 'completed', 'completed'),
     }),
     args: [{ ...input, ias: { redirectUrl: 'https://app.example.org/back' } }],
     async meanwhile(handle) {
@@ -137,7 +167,10 @@ export const patientOnboardingScenarios: Record<string, Scenario> = {
         await handle.signal(aal2Confirmed, { aal2SessionId });
     },
   },
-  /** Neither webhook nor return came: sessions and challenges are looked at, and the first challenge fails. */
+  /**
+   * Neither webhook nor return came: sessions and challenges are looked at, and
+   * the first challenge fails.
+   */
   'patient-onboarding/identity-polled-v1': {
     ...onboarding({
       createIdentitySession: async () => ({
@@ -158,15 +191,25 @@ export const patientOnboardingScenarios: Record<string, Scenario> = {
       }),
       getAal2Challenge: inTurn(
         { challengeId: REQUEST_ID, status: 'failed' as const, expiresAt: AT },
-        { challengeId: REQUEST_ID, status: 'verified' as const, expiresAt: AT, aal2SessionId: 'aal2_first' },
+        {
+          challengeId: REQUEST_ID,
+          status: 'verified' as const,
+          expiresAt: AT,
+          aal2SessionId: 'aal2_first',
+        },
       ),
-      startNetworkQuery: async () => query('completed', 'completed', 'completed'),
+      startNetworkQuery: async () =>
+        query('completed', 'completed', 'completed'),
     }),
     args: [
       {
         ...input,
         ias: { redirectUrl: 'https://app.example.org/back' },
-        timing: { ...DEFAULT_ONBOARDING_TIMING, pollFirstMs: 500, pollMaxMs: 1_000 },
+        timing: {
+          ...DEFAULT_ONBOARDING_TIMING,
+          pollFirstMs: 500,
+          pollMaxMs: 1_000,
+        },
       },
     ],
     async meanwhile(handle) {
@@ -175,7 +218,10 @@ export const patientOnboardingScenarios: Record<string, Scenario> = {
     },
   },
   'patient-onboarding/cancelled-v1': {
-    ...onboarding({ getNetworkQuery: inTurn(running), cancelNetworkQuery: inTurn(running) }),
+    ...onboarding({
+      getNetworkQuery: inTurn(running),
+      cancelNetworkQuery: inTurn(running),
+    }),
     async meanwhile(handle) {
       await pause(1_500);
       await handle.cancel();

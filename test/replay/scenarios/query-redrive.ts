@@ -4,10 +4,16 @@ import type {
   RedrivePage,
   RedriveProgress,
 } from '../../../src/contract/query-redrive-workflow.ts';
-import { queryRedriveWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
+import {
+  queryRedriveWorkflowId,
+  WORKFLOW_TYPES,
+} from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
 
-const at = (retried: number, state: RedriveProgress['state'] = 'running'): RedriveProgress => ({
+const at = (
+  retried: number,
+  state: RedriveProgress['state'] = 'running',
+): RedriveProgress => ({
   state,
   queries: 120,
   retried,
@@ -18,7 +24,13 @@ const at = (retried: number, state: RedriveProgress['state'] = 'running'): Redri
 const redrive = (pagesPerRun: number, ...pages: RedrivePage[]): Scenario => ({
   workflowType: WORKFLOW_TYPES.queryRedrive,
   workflowId: queryRedriveWorkflowId(REQUEST_ID),
-  args: [{ accountId: ACCOUNT_ID, redriveId: REQUEST_ID, pagesPerRun } satisfies QueryRedriveInput],
+  args: [
+    {
+      accountId: ACCOUNT_ID,
+      redriveId: REQUEST_ID,
+      pagesPerRun,
+    } satisfies QueryRedriveInput,
+  ],
   activities: {
     exchange: {
       redrivePage: inTurn(...pages),
@@ -35,7 +47,10 @@ export const queryRedriveScenarios: Record<string, Scenario> = {
     { progress: at(119, 'completed') },
   ),
   'query-redrive/cancelled-in-temporal-v1': {
-    ...redrive(200, { progress: at(50), wait: { ms: 60_000, why: 'Wait for the next minute' } }),
+    ...redrive(200, {
+      progress: at(50),
+      wait: { ms: 60_000, why: 'Wait for the next minute' },
+    }),
     async meanwhile(handle) {
       await new Promise((resolve) => setTimeout(resolve, 500));
       await handle.cancel();
@@ -44,7 +59,10 @@ export const queryRedriveScenarios: Record<string, Scenario> = {
   // The history is that of the second run.
   'query-redrive/continued-cancelled-v1': redrive(
     1,
-    { progress: at(50), wait: { ms: 100, why: 'Wait until running retries have ended' } },
+    {
+      progress: at(50),
+      wait: { ms: 100, why: 'Wait until running retries have ended' },
+    },
     { progress: at(60, 'cancelled') },
   ),
 };

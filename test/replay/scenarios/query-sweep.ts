@@ -6,10 +6,16 @@ import {
   type QuerySweepInput,
   type QuerySweepProgress,
 } from '../../../src/contract/bulk-create-workflow.ts';
-import { querySweepWorkflowId, WORKFLOW_TYPES } from '../../../src/contract/temporal.ts';
+import {
+  querySweepWorkflowId,
+  WORKFLOW_TYPES,
+} from '../../../src/contract/temporal.ts';
 import { ACCOUNT_ID, inTurn, REQUEST_ID, type Scenario } from './scenario.ts';
 
-const at = (started: number, state: QuerySweepProgress['state'] = 'running'): QuerySweepProgress => ({
+const at = (
+  started: number,
+  state: QuerySweepProgress['state'] = 'running',
+): QuerySweepProgress => ({
   requestId: REQUEST_ID,
   state,
   patients: 120,
@@ -19,11 +25,17 @@ const at = (started: number, state: QuerySweepProgress['state'] = 'running'): Qu
   open: 40,
 });
 
-const sweep = (activities: Partial<SweepActivities>): Omit<Scenario, 'meanwhile'> => ({
+const sweep = (
+  activities: Partial<SweepActivities>,
+): Omit<Scenario, 'meanwhile'> => ({
   workflowType: WORKFLOW_TYPES.querySweep,
   workflowId: querySweepWorkflowId(REQUEST_ID),
   args: [
-    { accountId: ACCOUNT_ID, requestId: REQUEST_ID, pace: DEFAULT_SWEEP_PACE } satisfies QuerySweepInput,
+    {
+      accountId: ACCOUNT_ID,
+      requestId: REQUEST_ID,
+      pace: DEFAULT_SWEEP_PACE,
+    } satisfies QuerySweepInput,
   ],
   activities: {
     exchange: {
@@ -36,7 +48,9 @@ const sweep = (activities: Partial<SweepActivities>): Omit<Scenario, 'meanwhile'
 
 export const querySweepScenarios: Record<string, Scenario> = {
   'query-sweep/window-limit-completed-v1': sweep({
-    startSweepPage: inTurn<Awaited<ReturnType<SweepActivities['startSweepPage']>>>(
+    startSweepPage: inTurn<
+      Awaited<ReturnType<SweepActivities['startSweepPage']>>
+    >(
       { progress: at(50) },
       { progress: at(50), waitFor: { what: 'window' } },
       { progress: at(96), waitFor: { what: 'limit', resetMs: 400 } },
@@ -44,7 +58,12 @@ export const querySweepScenarios: Record<string, Scenario> = {
     ),
   }),
   'query-sweep/paused-resumed-cancelled-v1': {
-    ...sweep({ startSweepPage: inTurn({ progress: at(50), waitFor: { what: 'window' as const } }) }),
+    ...sweep({
+      startSweepPage: inTurn({
+        progress: at(50),
+        waitFor: { what: 'window' as const },
+      }),
+    }),
     async meanwhile(handle) {
       await sleep(500);
       await handle.executeUpdate(QUERY_SWEEP_MESSAGES.pause);

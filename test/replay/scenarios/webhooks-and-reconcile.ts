@@ -1,6 +1,9 @@
 import { ApplicationFailure } from '@temporalio/common';
 import type { ReconcileActivities } from '../../../src/activities/exchange/reconcile.ts';
-import type { DeliveredDue, WebhookActivities } from '../../../src/activities/exchange/webhook-delivery.ts';
+import type {
+  DeliveredDue,
+  WebhookActivities,
+} from '../../../src/activities/exchange/webhook-delivery.ts';
 import {
   RECONCILE_LOOP_MESSAGES,
   type Reconciled,
@@ -17,10 +20,18 @@ import {
 } from '../../../src/contract/webhook-destination-workflow.ts';
 import { ACCOUNT_ID, inTurn, type Scenario } from './scenario.ts';
 
-const NOTHING_TO_DO: Reconciled = { rounds: 1, kinds: {}, cursors: {}, isBehind: false };
+const NOTHING_TO_DO: Reconciled = {
+  rounds: 1,
+  kinds: {},
+  cursors: {},
+  isBehind: false,
+};
 const delay = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 const DESTINATION_ID = '01900000-0000-7000-8000-0000000000d1';
-const destination: WebhookDestinationInput = { accountId: ACCOUNT_ID, destinationId: DESTINATION_ID };
+const destination: WebhookDestinationInput = {
+  accountId: ACCOUNT_ID,
+  destinationId: DESTINATION_ID,
+};
 const waiting = (held: boolean): DeliveredDue => ({
   look: { state: 'waiting', untilMs: Date.now() + 60_000, held },
   sent: 0,
@@ -60,7 +71,14 @@ export const webhookAndReconcileScenarios: Record<string, Scenario> = {
         reconcileLeftOvers: inTurn<Reconciled>(
           {
             rounds: 1,
-            kinds: { 'network queries': { found: 500, healed: 499, failed: 1, oldestSeconds: 900 } },
+            kinds: {
+              'network queries': {
+                found: 500,
+                healed: 499,
+                failed: 1,
+                oldestSeconds: 900,
+              },
+            },
             cursors: { 'query sweeps': '2026-11-21T00:00:00.000Z' },
             isBehind: true,
           },
@@ -68,7 +86,9 @@ export const webhookAndReconcileScenarios: Record<string, Scenario> = {
           NOTHING_TO_DO,
         ),
       } satisfies Partial<ReconcileActivities>,
-      exchange: { setReconcilePaused: async () => undefined } satisfies Partial<ReconcileActivities>,
+      exchange: {
+        setReconcilePaused: async () => undefined,
+      } satisfies Partial<ReconcileActivities>,
     },
     async meanwhile(handle) {
       const { roundDue, pause, resume } = RECONCILE_LOOP_MESSAGES;
@@ -87,7 +107,9 @@ export const webhookAndReconcileScenarios: Record<string, Scenario> = {
     workflowId: RECONCILE_WORKFLOW_ID,
     args: [{ intervalMs: 1_000 } satisfies ReconcileLoopInput],
     activities: {
-      exchange: { reconcileLeftOvers: async () => NOTHING_TO_DO } satisfies Partial<ReconcileActivities>,
+      exchange: {
+        reconcileLeftOvers: async () => NOTHING_TO_DO,
+      } satisfies Partial<ReconcileActivities>,
     },
     async meanwhile(handle) {
       await delay(4_500);

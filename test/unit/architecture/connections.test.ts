@@ -12,7 +12,12 @@ test('every connection of a Temporal client can be closed while a call waits for
       .filter((file) => file.endsWith('.ts'))
       .map((file) => join(folder, file))
       .filter((file) =>
-        OWN_CONNECTION.test(readFileSync(join(ROOT, file), 'utf8').replaceAll('NativeConnection.', '')),
+        OWN_CONNECTION.test(
+          readFileSync(join(ROOT, file), 'utf8').replaceAll(
+            'NativeConnection.',
+            '',
+          ),
+        ),
       ),
   );
   expect(makers).toEqual(['src/temporal/connection.ts']);

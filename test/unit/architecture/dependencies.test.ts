@@ -6,7 +6,10 @@ import { expect, test } from 'vitest';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
-/** Rows of docs/dependencies.md: the packages of the first cell, and the cells behind it. */
+/**
+ * Rows of docs/dependencies.md: the packages of the first cell, and the cells
+ * behind it.
+ */
 const rows = read('docs/dependencies.md')
   .split('\n')
   .filter((line) => line.startsWith('| `'))
@@ -15,12 +18,19 @@ const rows = read('docs/dependencies.md')
       .split('|')
       .map((cell) => cell.trim())
       .slice(1, -1);
-    return { names: [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name), cells };
+    return {
+      names: [...names.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name),
+      cells,
+    };
   });
 
 test('docs/dependencies.md has one line for every runtime dependency, and none for anything else', () => {
-  const { dependencies } = JSON.parse(read('package.json')) as { dependencies: object };
-  expect(rows.flatMap(({ names }) => names).sort()).toEqual(Object.keys(dependencies).sort());
+  const { dependencies } = JSON.parse(read('package.json')) as {
+    dependencies: object;
+  };
+  expect(rows.flatMap(({ names }) => names).sort()).toEqual(
+    Object.keys(dependencies).sort(),
+  );
 });
 
 test('each line says what the package is for, why this one, and what would replace it', () => {

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { importCircle, refusedImports } from '../../../scripts/check-imports.ts';
+import {
+  importCircle,
+  refusedImports,
+} from '../../../scripts/check-imports.ts';
 import { circleIn } from '../../../scripts/import-circles.ts';
 import { refusal } from '../../../scripts/import-rules.ts';
 
@@ -9,17 +12,29 @@ const FORBIDDEN: [file: string, imported: string][] = [
   ['contract/a.ts', 'shared/bulk-csv/check-csv.ts'],
   ['shared/bulk-csv/a.ts', 'exchange/platform/errors.ts'],
   ['shared/monitoring/a.ts', 'temporal/client.ts'],
-  ['exchange/people/patients/rules/b.ts', 'exchange/platform/database/database.ts'],
-  ['exchange/people/patients/rules/b.ts', 'exchange/people/patients/patient-store.ts'],
+  [
+    'exchange/people/patients/rules/b.ts',
+    'exchange/platform/database/database.ts',
+  ],
+  [
+    'exchange/people/patients/rules/b.ts',
+    'exchange/people/patients/patient-store.ts',
+  ],
   ['exchange/people/patients/rules/c.ts', 'node:fs'],
   ['exchange/records/rules/cb.ts', 'kysely'],
-  ['exchange/platform/outbox/rules/cc.ts', 'exchange/platform/outbox/webhook-dispatcher.ts'],
+  [
+    'exchange/platform/outbox/rules/cc.ts',
+    'exchange/platform/outbox/webhook-dispatcher.ts',
+  ],
   ['exchange/messaging/messages/routes.ts', 'orchestrator/client/answers.ts'],
   ['exchange/messaging/messages/service.ts', 'activities/exchange/messages.ts'],
   ['exchange/messaging/messages/feature.ts', 'activities/exchange/messages.ts'],
   ['exchange/platform/http/d.ts', 'exchange/access/accounts/account-store.ts'],
   ['exchange/people/patients/rules/da.ts', 'exchange/records/rules/dates.ts'],
-  ['exchange/records/db.ts', 'exchange/queries/network-query/timeline-store.ts'],
+  [
+    'exchange/records/db.ts',
+    'exchange/queries/network-query/timeline-store.ts',
+  ],
   ['exchange/queries/sweep/dc.ts', 'exchange/features.ts'],
   ['exchange/e.ts', 'workflows/index.ts'],
   ['gateway.ts', 'tools/simulator/server.ts'],
@@ -32,10 +47,19 @@ const FORBIDDEN: [file: string, imported: string][] = [
   ['workflows/exchange/q/k.ts', 'orchestrator/client/answers.ts'],
   ['workflows/exchange/q/l.ts', '@temporalio/client'],
   ['workflows/exchange/q/m.ts', 'temporal/client.ts'],
-  ['workflows/orchestrator/p/n.ts', 'exchange/queries/network-query/rules/query-status.ts'],
+  [
+    'workflows/orchestrator/p/n.ts',
+    'exchange/queries/network-query/rules/query-status.ts',
+  ],
   ['workflows/orchestrator/p/o.ts', 'lib/logger.ts'],
-  ['workflows/shared/oa.ts', 'exchange/queries/network-query/rules/query-status.ts'],
-  ['workflows/shared/ob.ts', 'workflows/orchestrator/patient-onboarding/workflow.ts'],
+  [
+    'workflows/shared/oa.ts',
+    'exchange/queries/network-query/rules/query-status.ts',
+  ],
+  [
+    'workflows/shared/ob.ts',
+    'workflows/orchestrator/patient-onboarding/workflow.ts',
+  ],
   ['workflows/shared/oc.ts', 'node:crypto'],
   ['activities/exchange/p.ts', 'orchestrator/client/answers.ts'],
   ['activities/exchange/p.ts', 'workflows/index.ts'],
@@ -49,19 +73,31 @@ const ALLOWED: [file: string, imported: string][] = [
   ['contract/aa.ts', 'contract/errors.ts'],
   ['contract/aa.ts', 'zod'],
   ['exchange/people/patients/rules/bb.ts', 'contract/errors.ts'],
-  ['exchange/records/rules/cc.ts', 'exchange/people/patients/rules/demographics.ts'],
-  ['exchange/messaging/messages/routes.ts', 'exchange/platform/database/database.ts'],
+  [
+    'exchange/records/rules/cc.ts',
+    'exchange/people/patients/rules/demographics.ts',
+  ],
+  [
+    'exchange/messaging/messages/routes.ts',
+    'exchange/platform/database/database.ts',
+  ],
   ['exchange/operations/ops/n.ts', 'exchange/platform/database/database.ts'],
   ['exchange/features.ts', 'exchange/operations/retention/feature.ts'],
   ['activities/exchange/index.ts', 'exchange/features.ts'],
   ['orchestrator/bulk-onboarding/dd.ts', 'shared/blobs/blob-store.ts'],
-  ['workflows/exchange/q/ee.ts', 'exchange/queries/network-query/rules/query-status.ts'],
+  [
+    'workflows/exchange/q/ee.ts',
+    'exchange/queries/network-query/rules/query-status.ts',
+  ],
   ['workflows/exchange/q/ff.ts', 'contract/temporal.ts'],
   ['workflows/exchange/q/gg.ts', 'temporal/search-attributes.ts'],
   ['workflows/exchange/q/hh.ts', 'activities/exchange/network-query.ts'],
   ['workflows/orchestrator/p/jj.ts', 'activities/orchestrator/endpoints.ts'],
   ['workflows/exchange/q/jl.ts', 'workflows/shared/work-in-pages.ts'],
-  ['workflows/index.ts', 'workflows/exchange/queries/network-query/workflow.ts'],
+  [
+    'workflows/index.ts',
+    'workflows/exchange/queries/network-query/workflow.ts',
+  ],
   ['activities/exchange/kk.ts', 'exchange/platform/database/database.ts'],
   ['lib/ll.ts', 'config.ts'],
   ['config/lm.ts', 'lib/time-zone.ts'],

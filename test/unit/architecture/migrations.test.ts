@@ -2,16 +2,33 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 
-const FOLDER = fileURLToPath(new URL('../../../src/exchange/platform/database/migrations/', import.meta.url));
-/** The schema of 0.1.0: from the next one on, the previous build runs on the new schema. */
+const FOLDER = fileURLToPath(
+  new URL(
+    '../../../src/exchange/platform/database/migrations/',
+    import.meta.url,
+  ),
+);
+/**
+ * The schema of 0.1.0: from the next one on, the previous build runs on the new
+ * schema.
+ */
 const BASELINE = 1;
 
-/** What the code of the previous build does not survive, while it runs beside this one or is put back in its place. */
+/**
+ * What the code of the previous build does not survive, while it runs beside
+ * this one or is put back in its place.
+ */
 const CONTRACTING: readonly [RegExp, string][] = [
-  [/\bDROP\s+(?:TABLE|COLUMN|VIEW|SCHEMA|TYPE|ROLE)\b/i, 'it may still read or write it'],
+  [
+    /\bDROP\s+(?:TABLE|COLUMN|VIEW|SCHEMA|TYPE|ROLE)\b/i,
+    'it may still read or write it',
+  ],
   [/\bRENAME\b/i, 'it knows the old name'],
   [/\bSET\s+NOT\s+NULL\b/i, 'it may write NULL'],
-  [/\bALTER\s+(?:COLUMN\s+)?\w+\s+(?:SET\s+DATA\s+)?TYPE\b/i, 'it may read or write the old type'],
+  [
+    /\bALTER\s+(?:COLUMN\s+)?\w+\s+(?:SET\s+DATA\s+)?TYPE\b/i,
+    'it may read or write the old type',
+  ],
   [
     /\bADD\s+COLUMN\b(?=[^,;]*\bNOT\s+NULL\b)(?![^,;]*\b(?:DEFAULT|GENERATED)\b)/i,
     'it inserts without the column',
@@ -30,7 +47,9 @@ function contractions(sql: string): string[] {
 }
 
 const migrations = readdirSync(FOLDER)
-  .filter((name) => name.endsWith('.sql') && Number.parseInt(name, 10) > BASELINE)
+  .filter(
+    (name) => name.endsWith('.sql') && Number.parseInt(name, 10) > BASELINE,
+  )
   .sort();
 
 describe('the previous build runs on the schema of this one: migrations only expand it', () => {
@@ -61,8 +80,16 @@ describe('the previous build runs on the schema of this one: migrations only exp
 });
 
 test('every table of the schema says above its definition what it is for', () => {
-  const sql = readdirSync(FOLDER).map((name) => readFileSync(`${FOLDER}${name}`, 'utf8'));
-  const tables = [...sql.join('\n').matchAll(/^(.*)\nCREATE (?:UNLOGGED )?TABLE (\w+)/gm)];
+  const sql = readdirSync(FOLDER).map((name) =>
+    readFileSync(`${FOLDER}${name}`, 'utf8'),
+  );
+  const tables = [
+    ...sql.join('\n').matchAll(/^(.*)\nCREATE (?:UNLOGGED )?TABLE (\w+)/gm),
+  ];
   expect(tables.length).toBeGreaterThan(70);
-  expect(tables.flatMap(([, above = '', name]) => (/^-- \S/.test(above) ? [] : [name]))).toEqual([]);
+  expect(
+    tables.flatMap(([, above = '', name]) =>
+      /^-- \S/.test(above) ? [] : [name],
+    ),
+  ).toEqual([]);
 });

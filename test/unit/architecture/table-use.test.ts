@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest';
-import { declaredTableUse, foundTableUse, upwardUse } from '../../../scripts/table-use.ts';
+import {
+  declaredTableUse,
+  foundTableUse,
+  upwardUse,
+} from '../../../scripts/table-use.ts';
 
 test('table-use.json declares each table of another room that a room’s SQL names, and no other', () => {
   const found = foundTableUse();
@@ -7,7 +11,10 @@ test('table-use.json declares each table of another room that a room’s SQL nam
   expect(declaredTableUse()).toEqual(found);
 });
 
-/** What the sources were asked, and for which accounts there is something to seal: read, never written. */
+/**
+ * What the sources were asked, and for which accounts there is something to
+ * seal: read, never written.
+ */
 const UPWARD = [
   'platform/audit: account of access/accounts',
   'records: recorded_subject of messaging/notifications',

@@ -21,9 +21,18 @@ test('a test borrows helpers from its own suite and from test/support only', () 
   const imports = readdirSync(TEST, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))
     .flatMap((file) => importsOf(file).map((imported) => ({ file, imported })));
-  expect(imports).toContainEqual({ file: 'gateway/messages.test.ts', imported: 'support/gateway.ts' });
-  const borrowed = imports.filter(({ file, imported }) => isBorrowed(file, imported));
-  expect(borrowed.map(({ file, imported }) => `test/${file} imports test/${imported}`)).toEqual([]);
+  expect(imports).toContainEqual({
+    file: 'gateway/messages.test.ts',
+    imported: 'support/gateway.ts',
+  });
+  const borrowed = imports.filter(({ file, imported }) =>
+    isBorrowed(file, imported),
+  );
+  expect(
+    borrowed.map(
+      ({ file, imported }) => `test/${file} imports test/${imported}`,
+    ),
+  ).toEqual([]);
 });
 
 test('`npm test` starts no whole stack: files that do lie in test/system, test/faults or test/foreign', () => {
@@ -32,7 +41,8 @@ test('`npm test` starts no whole stack: files that do lie in test/system, test/f
     .filter((file) => importsOf(file).includes('support/stack.ts'));
   expect(starters).toContain('system/starter.test.ts');
   const elsewhere = starters.filter(
-    (file) => !['system', 'faults', 'foreign', 'support'].includes(suiteOf(file)),
+    (file) =>
+      !['system', 'faults', 'foreign', 'support'].includes(suiteOf(file)),
   );
   expect(elsewhere).toEqual([]);
 });

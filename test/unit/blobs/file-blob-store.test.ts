@@ -1,4 +1,12 @@
-import { mkdtemp, readdir, readFile, readlink, rm, utimes, writeFile } from 'node:fs/promises';
+import {
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  rm,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -17,7 +25,9 @@ const filesBelow = async (path: string) =>
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name));
 const fileOf = async (ref: string) => {
-  const found = (await filesBelow(folder)).find((path) => path.endsWith(ref.split('/')[1] ?? '?'));
+  const found = (await filesBelow(folder)).find((path) =>
+    path.endsWith(ref.split('/')[1] ?? '?'),
+  );
   if (found === undefined) throw new Error(`no file of ${ref}`);
   return found;
 };
@@ -34,19 +44,28 @@ describe('file blob store', () => {
     },
   });
 
-  test.skipIf(process.platform !== 'linux')('closes the file of a stream that is never read', async () => {
-    const { ref } = await store.put('document', Buffer.from('content'), 'text/plain');
-    const path = await fileOf(ref);
-    const isOpen = async () => {
-      const open = await readdir('/proc/self/fd');
-      const targets = await Promise.all(open.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')));
-      return targets.includes(path);
-    };
-    const content = await store.get(ref);
-    expect(await isOpen()).toBe(true);
-    content.destroy();
-    await expect.poll(isOpen).toBe(false);
-  });
+  test.skipIf(process.platform !== 'linux')(
+    'closes the file of a stream that is never read',
+    async () => {
+      const { ref } = await store.put(
+        'document',
+        Buffer.from('content'),
+        'text/plain',
+      );
+      const path = await fileOf(ref);
+      const isOpen = async () => {
+        const open = await readdir('/proc/self/fd');
+        const targets = await Promise.all(
+          open.map((fd) => readlink(`/proc/self/fd/${fd}`).catch(() => '')),
+        );
+        return targets.includes(path);
+      };
+      const content = await store.get(ref);
+      expect(await isOpen()).toBe(true);
+      content.destroy();
+      await expect.poll(isOpen).toBe(false);
+    },
+  );
 
   test('with compress=no, blobs are written as 0.1.0 reads them, and any store reads both', async () => {
     const plain = await openBlobStore(`${address}?compress=no`, testKeyRing());
@@ -57,17 +76,22 @@ describe('file blob store', () => {
     ] as const) {
       const { ref } = await writer.put('document', content, 'text/plain');
       expect((await readFile(await fileOf(ref)))[0]).toBe(version);
-      for (const reader of [plain, store]) expect((await reader.read(ref)).equals(content)).toBe(true);
+      for (const reader of [plain, store])
+        expect((await reader.read(ref)).equals(content)).toBe(true);
     }
-    await expect(openBlobStore(`${address}?compress=yes`, testKeyRing())).rejects.toThrow('compress=no');
+    await expect(
+      openBlobStore(`${address}?compress=yes`, testKeyRing()),
+    ).rejects.toThrow('compress=no');
   });
 
-  test.each(['s3:///prefix', 'https://x.example/', 'file://relative/folder', 'nonsense'])(
-    'refuses BLOB_STORE=%s and says what it takes',
-    async (address) => {
-      await expect(openBlobStore(address, testKeyRing())).rejects.toThrow(
-        /BLOB_STORE: .*file:\/\/\/a\/folder/,
-      );
-    },
-  );
+  test.each([
+    's3:///prefix',
+    'https://x.example/',
+    'file://relative/folder',
+    'nonsense',
+  ])('refuses BLOB_STORE=%s and says what it takes', async (address) => {
+    await expect(openBlobStore(address, testKeyRing())).rejects.toThrow(
+      /BLOB_STORE: .*file:\/\/\/a\/folder/,
+    );
+  });
 });

@@ -5,20 +5,30 @@ import { checkCsv } from '../../../src/shared/bulk-csv/check-csv.ts';
 import { createCsvScanner } from '../../../src/shared/bulk-csv/csv-scanner.ts';
 import { parseRecords } from '../../../src/shared/bulk-csv/records.ts';
 
-const HEADER = 'firstName,lastName,dob,gender,addressLine1-1,city-1,state-1,zip-1';
+const HEADER =
+  'firstName,lastName,dob,gender,addressLine1-1,city-1,state-1,zip-1';
 const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 
 /** The same bytes in blocks that end anywhere. */
-async function* inBlocks(bytes: Uint8Array, sizes: readonly number[] = [7]): AsyncGenerator<Uint8Array> {
+async function* inBlocks(
+  bytes: Uint8Array,
+  sizes: readonly number[] = [7],
+): AsyncGenerator<Uint8Array> {
   for (let start = 0, turn = 0; start < bytes.length; turn += 1) {
     const size = sizes[turn % sizes.length] ?? 1;
     yield bytes.subarray(start, start + size);
     start += size;
   }
 }
-const blockSizes = fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 });
+const blockSizes = fc.array(fc.integer({ min: 1, max: 9 }), {
+  minLength: 1,
+  maxLength: 5,
+});
 
-function scan(bytes: Uint8Array, sizes: readonly number[]): [number, number][] | 'refused' {
+function scan(
+  bytes: Uint8Array,
+  sizes: readonly number[],
+): [number, number][] | 'refused' {
   const records: [number, number][] = [];
   const scanner = createCsvScanner((start, end) => records.push([start, end]));
   try {
@@ -48,7 +58,10 @@ const csvParse = (bytes: Uint8Array): string[][] | 'refused' => {
 
 describe('the first pass finds the records that csv-parse finds', () => {
   test('any text: refused by both or the same cells', () => {
-    const text = fc.string({ unit: fc.constantFrom('a', ',', '"', '\r', '\n', 'é', '😀'), maxLength: 40 });
+    const text = fc.string({
+      unit: fc.constantFrom('a', ',', '"', '\r', '\n', 'é', '😀'),
+      maxLength: 40,
+    });
     fc.assert(
       fc.property(text, blockSizes, (content, sizes) => {
         const bytes = bytesOf(content);
@@ -56,7 +69,9 @@ describe('the first pass finds the records that csv-parse finds', () => {
         const cells =
           places === 'refused'
             ? places
-            : places.flatMap(([start, end]) => parseRecords(bytes.subarray(start, end)));
+            : places.flatMap(([start, end]) =>
+                parseRecords(bytes.subarray(start, end)),
+              );
         expect(cells).toEqual(csvParse(bytes));
         if (places !== 'refused') expect(parseRecords(bytes)).toEqual(cells);
       }),
@@ -66,29 +81,52 @@ describe('the first pass finds the records that csv-parse finds', () => {
 
   test('any bytes: refused exactly when they are not UTF-8 (or hold a NUL, or break the quoting)', () => {
     const byte = fc.oneof(
-      fc.constantFrom(0x61, 0x2c, 0xc2, 0xe0, 0xed, 0xf0, 0xf4, 0x80, 0x8f, 0x90, 0x9f, 0xa0, 0xbf),
+      fc.constantFrom(
+        0x61,
+        0x2c,
+        0xc2,
+        0xe0,
+        0xed,
+        0xf0,
+        0xf4,
+        0x80,
+        0x8f,
+        0x90,
+        0x9f,
+        0xa0,
+        0xbf,
+      ),
       fc.integer({ min: 1, max: 255 }).filter((value) => value !== 0x22),
     );
     fc.assert(
-      fc.property(fc.array(byte, { maxLength: 8 }), blockSizes, (list, sizes) => {
-        const bytes = Uint8Array.from(list);
-        const isUtf8 = (() => {
-          try {
-            new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-            return true;
-          } catch {
-            return false;
-          }
-        })();
-        expect(scan(bytes, sizes) !== 'refused').toBe(isUtf8);
-      }),
+      fc.property(
+        fc.array(byte, { maxLength: 8 }),
+        blockSizes,
+        (list, sizes) => {
+          const bytes = Uint8Array.from(list);
+          const isUtf8 = (() => {
+            try {
+              new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+              return true;
+            } catch {
+              return false;
+            }
+          })();
+          expect(scan(bytes, sizes) !== 'refused').toBe(isUtf8);
+        },
+      ),
       { numRuns: 800 },
     );
   });
 
   test('chunks hold all rows, each once and in order, however the file comes in', async () => {
-    const cell = fc.string({ unit: fc.constantFrom('a', 'b', ',', '"', '\n', '\r', 'ß'), maxLength: 5 });
-    const rows = fc.array(fc.array(cell, { minLength: 8, maxLength: 8 }), { maxLength: 12 });
+    const cell = fc.string({
+      unit: fc.constantFrom('a', 'b', ',', '"', '\n', '\r', 'ß'),
+      maxLength: 5,
+    });
+    const rows = fc.array(fc.array(cell, { minLength: 8, maxLength: 8 }), {
+      maxLength: 12,
+    });
     const style = fc.record({
       lineEnd: fc.constantFrom('\r\n', '\n', '\r'),
       bom: fc.boolean(),
@@ -102,20 +140,29 @@ describe('the first pass finds the records that csv-parse finds', () => {
         blockSizes,
         fc.integer({ min: 1, max: 4 }),
         async (list, how, sizes, chunkRows) => {
-          const lines = list.map((cells) => cells.map((text) => `"${text.replaceAll('"', '""')}"`).join(','));
-          const between = how.emptyLines ? `${how.lineEnd} \t${how.lineEnd}` : how.lineEnd;
-          const body = [HEADER, ...lines].join(between) + (how.endsOpen ? '' : how.lineEnd);
+          const lines = list.map((cells) =>
+            cells.map((text) => `"${text.replaceAll('"', '""')}"`).join(','),
+          );
+          const between = how.emptyLines
+            ? `${how.lineEnd} \t${how.lineEnd}`
+            : how.lineEnd;
+          const body =
+            [HEADER, ...lines].join(between) +
+            (how.endsOpen ? '' : how.lineEnd);
           const bytes = bytesOf((how.bom ? '\uFEFF' : '') + body);
           const checked = await checkCsv(inBlocks(bytes, sizes), { chunkRows });
           if (checked.kind === 'refused') throw new Error(checked.reason);
           expect(checked.layout).toEqual({
-            recordDelimiter: list.length === 0 && how.endsOpen ? '\n' : how.lineEnd,
+            recordDelimiter:
+              list.length === 0 && how.endsOpen ? '\n' : how.lineEnd,
             bom: how.bom,
             columns: HEADER.split(','),
           });
           expect(checked.rows).toBe(list.length);
           const parts = checked.chunks.map((chunk) => {
-            const records = parseRecords(bytes.subarray(chunk.byteStart, chunk.byteEnd));
+            const records = parseRecords(
+              bytes.subarray(chunk.byteStart, chunk.byteEnd),
+            );
             expect(records).toHaveLength(chunk.rows);
             return { firstRow: chunk.firstRow, records };
           });
@@ -138,15 +185,31 @@ describe('a file that is not in the format is refused with one sentence that tel
   const ROW = 'Ann,Lee,1980-01-01,F,1 Main St,Boston,MA,02116';
 
   test.each([
-    ['nothing at all', '', 'the file is empty: its first line must name the columns'],
-    ['only blank lines', ' \r\n\n\t', 'the file is empty: its first line must name the columns'],
-    ['UTF-16', new Uint8Array([0xff, 0xfe, 0x61, 0x00]), 'the file is UTF-16: save it as CSV UTF-8'],
+    [
+      'nothing at all',
+      '',
+      'the file is empty: its first line must name the columns',
+    ],
+    [
+      'only blank lines',
+      ' \r\n\n\t',
+      'the file is empty: its first line must name the columns',
+    ],
+    [
+      'UTF-16',
+      new Uint8Array([0xff, 0xfe, 0x61, 0x00]),
+      'the file is UTF-16: save it as CSV UTF-8',
+    ],
     [
       'a workbook',
       new Uint8Array([0x50, 0x4b, 3, 4, 20]),
       'the file is a workbook or a zip archive: export it as CSV UTF-8',
     ],
-    ['a NUL byte', `${HEADER}\n${ROW}\nA\0nn`, 'row 2 holds a NUL byte: save the file as CSV UTF-8'],
+    [
+      'a NUL byte',
+      `${HEADER}\n${ROW}\nA\0nn`,
+      'row 2 holds a NUL byte: save the file as CSV UTF-8',
+    ],
     [
       'Latin-1',
       Buffer.from(`${HEADER}\n${ROW}\nJos\xe9,x`, 'latin1'),

@@ -2,12 +2,23 @@ import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import { Agent } from 'undici';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import {
+  afterAll,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  test,
+} from 'vitest';
 import { createBulkFileActivities } from '../../../src/activities/orchestrator/bulk-onboarding.ts';
 import type { FileRef } from '../../../src/contract/bulk-onboarding.ts';
 import { createExchangeClient } from '../../../src/orchestrator/client/exchange-client.ts';
 import { createFileTransfer } from '../../../src/orchestrator/client/file-transfer.ts';
-import { type Stub, type StubAnswer, startStub } from '../../support/http-stub.ts';
+import {
+  type Stub,
+  type StubAnswer,
+  startStub,
+} from '../../support/http-stub.ts';
 import { type MemoryFiles, memoryFiles } from './memory-files.ts';
 
 const exchange = { credentialRef: 'api-key' };
@@ -23,7 +34,8 @@ let status: StubAnswer;
 let other: StubAnswer;
 beforeAll(async () => {
   stub = await startStub();
-  stub.answer = ({ url }) => (url.startsWith('/medical/v1/patient/bulk/') ? status : other);
+  stub.answer = ({ url }) =>
+    url.startsWith('/medical/v1/patient/bulk/') ? status : other;
 });
 beforeEach(async () => {
   stub.requests.length = 0;
@@ -42,10 +54,20 @@ const stands = (state: string, more: object = {}): StubAnswer => ({
   status: 200,
   body: { requestId, status: state, ...more },
 });
-const asked = () => stub.requests.map(({ method, url }) => `${method} ${url.replace(/^.*\//, '')}`);
+const asked = () =>
+  stub.requests.map(
+    ({ method, url }) => `${method} ${url.replace(/^.*\//, '')}`,
+  );
 
-function run<A extends unknown[], R>(activity: (...args: A) => Promise<R>, args: A, attempt = 1): Promise<R> {
-  return new MockActivityEnvironment({ attempt }, quiet).run(activity, ...args) as Promise<R>;
+function run<A extends unknown[], R>(
+  activity: (...args: A) => Promise<R>,
+  args: A,
+  attempt = 1,
+): Promise<R> {
+  return new MockActivityEnvironment({ attempt }, quiet).run(
+    activity,
+    ...args,
+  ) as Promise<R>;
 }
 const activities = () =>
   createBulkFileActivities({
@@ -57,17 +79,29 @@ const activities = () =>
         timeoutMs: 240_000,
         dispatcher,
       }),
-    transferFor: () => createFileTransfer({ credential, dispatcher, stallMs: 5_000 }),
+    transferFor: () =>
+      createFileTransfer({ credential, dispatcher, stallMs: 5_000 }),
     files,
   });
 const upload = (attempt?: number, sent = file) =>
   run(
     activities().uploadBulkFile,
-    [{ exchange, requestId, uploadUrl: `${stub.url}/links/upload`, file: sent }],
+    [
+      {
+        exchange,
+        requestId,
+        uploadUrl: `${stub.url}/links/upload`,
+        file: sent,
+      },
+    ],
     attempt,
   );
 const take = (link: string | undefined, attempt?: number) =>
-  run(activities().takeBulkResult, [{ exchange, requestId, file, link }], attempt);
+  run(
+    activities().takeBulkResult,
+    [{ exchange, requestId, file, link }],
+    attempt,
+  );
 
 async function failureOf(call: Promise<unknown>): Promise<ApplicationFailure> {
   const error = await call.catch((thrown: unknown) => thrown);
@@ -76,22 +110,34 @@ async function failureOf(call: Promise<unknown>): Promise<ApplicationFailure> {
 }
 
 describe('a result whose new link is refused', () => {
-  test.each([401, 403])('with %i fails at once, and says so', async (refusal) => {
-    status = stands('completed', { result: `${stub.url}/result` });
-    other = { status: refusal };
-    const failure = await failureOf(take(undefined));
-    expect(failure).toMatchObject({ type: 'unauthorized', nonRetryable: true });
-    expect(failure.message).toMatch(/^downloadFile: 40[13] for a link that the exchange has just made/);
-    // The link of a webhook may have expired, so it is tried with a new one.
-    expect(await failureOf(take(`${stub.url}/old`))).toMatchObject({
-      type: 'not-found',
-      nonRetryable: false,
-    });
-  });
+  test.each([401, 403])(
+    'with %i fails at once, and says so',
+    async (refusal) => {
+      status = stands('completed', { result: `${stub.url}/result` });
+      other = { status: refusal };
+      const failure = await failureOf(take(undefined));
+      expect(failure).toMatchObject({
+        type: 'unauthorized',
+        nonRetryable: true,
+      });
+      expect(failure.message).toMatch(
+        /^downloadFile: 40[13] for a link that the exchange has just made/,
+      );
+      // The link of a webhook may have expired, so it is tried with a new one.
+      expect(await failureOf(take(`${stub.url}/old`))).toMatchObject({
+        type: 'not-found',
+        nonRetryable: false,
+      });
+    },
+  );
 
   test('by an HTML page fails at once', async () => {
     status = stands('completed', { result: `${stub.url}/result` });
-    other = { status: 200, body: '<html>Please sign in</html>', headers: { 'content-type': 'text/html' } };
+    other = {
+      status: 200,
+      body: '<html>Please sign in</html>',
+      headers: { 'content-type': 'text/html' },
+    };
     const failure = await failureOf(take(undefined));
     expect(failure).toMatchObject({ type: 'bad-answer', nonRetryable: true });
     expect(failure.message).toContain('is an HTML page');
@@ -112,16 +158,24 @@ describe('uploading', () => {
     ['no longer waits for it', stands('expired'), 'gone-in-outage', 1],
     ['waits for it', stands('waiting'), 'taken', 2],
     ['does not say', { status: 404 }, 'taken', 2],
-  ])('asks first the second time, when the exchange %s', async (_, answer, outcome, calls) => {
-    status = answer;
-    other = { status: 200, body: {} };
-    expect(await upload(2)).toBe(outcome);
-    expect(asked()).toEqual([`GET ${requestId}`, 'PUT upload'].slice(0, calls));
-  });
+  ])(
+    'asks first the second time, when the exchange %s',
+    async (_, answer, outcome, calls) => {
+      status = answer;
+      other = { status: 200, body: {} };
+      expect(await upload(2)).toBe(outcome);
+      expect(asked()).toEqual(
+        [`GET ${requestId}`, 'PUT upload'].slice(0, calls),
+      );
+    },
+  );
 
   test('of a file that is gone from our store is not tried again', async () => {
     await files.delete(file.ref);
-    expect(await failureOf(upload())).toMatchObject({ type: 'file-lost', nonRetryable: true });
+    expect(await failureOf(upload())).toMatchObject({
+      type: 'file-lost',
+      nonRetryable: true,
+    });
     expect(stub.requests).toEqual([]);
   });
 });
@@ -131,7 +185,10 @@ describe('taking the result', () => {
 
   test('uses the link of the webhook, with nothing more asked', async () => {
     other = { status: 200, body: csv };
-    expect((await take(`${stub.url}/links/first`)).counts).toMatchObject({ rows: 1, created: 1 });
+    expect((await take(`${stub.url}/links/first`)).counts).toMatchObject({
+      rows: 1,
+      created: 1,
+    });
     expect(asked()).toEqual(['GET first']);
   });
 
@@ -149,7 +206,10 @@ describe('taking the result', () => {
 
   test('without any link waits for one', async () => {
     status = stands('completed');
-    expect(await failureOf(take(undefined))).toMatchObject({ type: 'unavailable', nonRetryable: false });
+    expect(await failureOf(take(undefined))).toMatchObject({
+      type: 'unavailable',
+      nonRetryable: false,
+    });
   });
 
   test('that is no CSV is reported once, without quoting its content', async () => {

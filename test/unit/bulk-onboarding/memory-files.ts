@@ -23,7 +23,10 @@ export function memoryFiles(): MemoryFiles {
     },
     async get(ref) {
       const bytes = stored.get(ref);
-      if (bytes === undefined) throw Object.assign(new Error('no such blob'), { name: 'BlobNotFoundError' });
+      if (bytes === undefined)
+        throw Object.assign(new Error('no such blob'), {
+          name: 'BlobNotFoundError',
+        });
       return Readable.from([bytes], { objectMode: false });
     },
     async getRange(ref, start, end) {

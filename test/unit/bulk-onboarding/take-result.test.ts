@@ -15,9 +15,13 @@ const RESULT = [
   'E-4,,02112,,,failed,firstName: is required',
   '',
 ].join('\r\n');
-const stream = (text: string) => Readable.from([Buffer.from(text)], { objectMode: false });
+const stream = (text: string) =>
+  Readable.from([Buffer.from(text)], { objectMode: false });
 
-/** Of a file of which nothing but another header is known, unless the test says what was sent. */
+/**
+ * Of a file of which nothing but another header is known, unless the test says
+ * what was sent.
+ */
 async function takeResult(
   files: MemoryFiles,
   content: Readable,
@@ -32,7 +36,10 @@ async function takeResult(
 describe('a result CSV', () => {
   test('is kept as it came, counted, and parted into patient ids and rows to correct', async () => {
     const files = memoryFiles();
-    const { counts, result, patients, corrections } = await takeResult(files, stream(RESULT));
+    const { counts, result, patients, corrections } = await takeResult(
+      files,
+      stream(RESULT),
+    );
     expect(counts).toEqual({ rows: 4, created: 1, updated: 1, failed: 2 });
     expect(files.textOf(result.ref)).toBe(RESULT);
     expect(files.textOf(patients?.ref)).toBe(
@@ -44,10 +51,19 @@ describe('a result CSV', () => {
   });
 
   test('without a failed row has nothing to correct; of a dry run there are no patients', async () => {
-    const text = 'firstName,patientId,metriportId,status,reason\nJane,,,would-create,\nJoe,,,would-update,\n';
+    const text =
+      'firstName,patientId,metriportId,status,reason\nJane,,,would-create,\nJoe,,,would-update,\n';
     const taken = await takeResult(memoryFiles(), stream(text));
-    expect(taken.counts).toEqual({ rows: 2, created: 1, updated: 1, failed: 0 });
-    expect(taken).toMatchObject({ patients: undefined, corrections: undefined });
+    expect(taken.counts).toEqual({
+      rows: 2,
+      created: 1,
+      updated: 1,
+      failed: 0,
+    });
+    expect(taken).toMatchObject({
+      patients: undefined,
+      corrections: undefined,
+    });
   });
 
   test('of a file of corrected rows that fail again has the new reasons only', async () => {
@@ -55,11 +71,16 @@ describe('a result CSV', () => {
     const text =
       'firstName,reason,patientId,metriportId,status,reason\nJane,the old one,,,failed,the new one\n';
     const { corrections } = await takeResult(files, stream(text));
-    expect(files.textOf(corrections?.ref)).toBe('firstName,reason\r\nJane,the new one\r\n');
+    expect(files.textOf(corrections?.ref)).toBe(
+      'firstName,reason\r\nJane,the new one\r\n',
+    );
   });
 
   test('of another service is judged by its patient ids when it has no status', async () => {
-    const { counts } = await takeResult(memoryFiles(), stream('id,metriportId\n1,p-1\n2,\n'));
+    const { counts } = await takeResult(
+      memoryFiles(),
+      stream('id,metriportId\n1,p-1\n2,\n'),
+    );
     expect(counts).toEqual({ rows: 2, created: 1, updated: 0, failed: 1 });
   });
 
@@ -89,25 +110,44 @@ describe('a result CSV', () => {
 
   test('in another order than the file is believed before the file', async () => {
     const files = memoryFiles();
-    const text = 'id,firstName,status,reason\n2,Joe,failed,x\n1,Jane,failed,y\n';
-    const { corrections } = await takeResult(files, stream(text), {}, 'id,firstName\n1,Jane\n2,Joe\n');
-    expect(files.textOf(corrections?.ref)).toBe('id,firstName,reason\r\n2,Joe,x\r\n1,Jane,y\r\n');
+    const text =
+      'id,firstName,status,reason\n2,Joe,failed,x\n1,Jane,failed,y\n';
+    const { corrections } = await takeResult(
+      files,
+      stream(text),
+      {},
+      'id,firstName\n1,Jane\n2,Joe\n',
+    );
+    expect(files.textOf(corrections?.ref)).toBe(
+      'id,firstName,reason\r\n2,Joe,x\r\n1,Jane,y\r\n',
+    );
   });
 
   test('in which a foreign cell is a formula does not hand it on to a spreadsheet', async () => {
     const files = memoryFiles();
-    const { corrections } = await takeResult(files, stream('firstName,status,reason\n=1+1,failed,x\n'));
+    const { corrections } = await takeResult(
+      files,
+      stream('firstName,status,reason\n=1+1,failed,x\n'),
+    );
     expect(files.textOf(corrections?.ref)).toContain("\r\n'=1+1,x");
   });
 
   test('of many rows arrives whole', async () => {
     const files = memoryFiles();
-    const rows = Array.from({ length: 5_000 }, (_, n) => `E-${n},p-${n},${n % 2 ? 'created' : 'failed'},why`);
+    const rows = Array.from(
+      { length: 5_000 },
+      (_, n) => `E-${n},p-${n},${n % 2 ? 'created' : 'failed'},why`,
+    );
     const { counts, corrections } = await takeResult(
       files,
       stream(['id,patientId,status,reason', ...rows, ''].join('\n')),
     );
-    expect(counts).toEqual({ rows: 5_000, created: 2_500, updated: 0, failed: 2_500 });
+    expect(counts).toEqual({
+      rows: 5_000,
+      created: 2_500,
+      updated: 0,
+      failed: 2_500,
+    });
     const lines = files.textOf(corrections?.ref).trimEnd().split('\r\n');
     expect(lines).toHaveLength(2_501);
     expect(lines.at(-1)).toBe('E-4998,why');
@@ -116,21 +156,30 @@ describe('a result CSV', () => {
   test.each([
     ['empty', ''],
     ['no CSV', 'a,b\n"open'],
-  ])('that is %s leaves nothing behind, and the error quotes nothing', async (_, text) => {
-    const files = memoryFiles();
-    const error = await takeResult(files, stream(text)).catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(UnreadableCsvError);
-    expect(String(error)).not.toContain('open');
-    expect(files.stored.size).toBe(0);
-  });
+  ])(
+    'that is %s leaves nothing behind, and the error quotes nothing',
+    async (_, text) => {
+      const files = memoryFiles();
+      const error = await takeResult(files, stream(text)).catch(
+        (thrown: unknown) => thrown,
+      );
+      expect(error).toBeInstanceOf(UnreadableCsvError);
+      expect(String(error)).not.toContain('open');
+      expect(files.stored.size).toBe(0);
+    },
+  );
 
   test('whose reading is broken off leaves nothing behind', async () => {
     const files = memoryFiles();
     const rows = Array.from({ length: 2_000 }, (_, n) => `E-${n},,failed,why`);
     const aborted = AbortSignal.abort(new Error('cancelled'));
-    const call = takeResult(files, stream(['id,patientId,status,reason', ...rows].join('\n')), {
-      signal: aborted,
-    });
+    const call = takeResult(
+      files,
+      stream(['id,patientId,status,reason', ...rows].join('\n')),
+      {
+        signal: aborted,
+      },
+    );
     await expect(call).rejects.toThrow('cancelled');
     expect(files.stored.size).toBe(0);
   });

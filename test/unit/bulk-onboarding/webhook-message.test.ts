@@ -2,16 +2,29 @@ import { describe, expect, test } from 'vitest';
 import { readWebhookMessage } from '../../../src/orchestrator/receiver/webhook-message.ts';
 
 const requestId = '0198f1c2-7d11-7f3a-9d52-0c8f2f6f1a01';
-const read = (bulkPatientCreate: unknown, type = 'medical.bulk-patient-create') =>
+const read = (
+  bulkPatientCreate: unknown,
+  type = 'medical.bulk-patient-create',
+) =>
   readWebhookMessage(
-    Buffer.from(JSON.stringify({ meta: { messageId: 'm-1', type, requestId }, bulkPatientCreate })),
+    Buffer.from(
+      JSON.stringify({
+        meta: { messageId: 'm-1', type, requestId },
+        bulkPatientCreate,
+      }),
+    ),
   );
 
 describe('the webhook of a bulk create', () => {
   test('is reduced to what its workflow needs', () => {
     const result = 'https://exchange.test/r';
     expect(
-      read({ requestId, status: 'completed', result, rows: [{ firstName: 'Jane' }] })?.bulkCreate,
+      read({
+        requestId,
+        status: 'completed',
+        result,
+        rows: [{ firstName: 'Jane' }],
+      })?.bulkCreate,
     ).toEqual({
       messageId: 'm-1',
       requestId,
@@ -35,6 +48,8 @@ describe('the webhook of a bulk create', () => {
   });
 
   test('of another type is none', () => {
-    expect(read({ requestId, status: 'completed' }, 'network-query.hie')?.bulkCreate).toBeUndefined();
+    expect(
+      read({ requestId, status: 'completed' }, 'network-query.hie')?.bulkCreate,
+    ).toBeUndefined();
   });
 });

@@ -1,9 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { type Rendering, renderDocument } from '../../../src/exchange/delivery/documents/render.ts';
-import { loadCcda, loadSamplePatients } from '../../../tools/simulator/samples.ts';
+import {
+  type Rendering,
+  renderDocument,
+} from '../../../src/exchange/delivery/documents/render.ts';
+import {
+  loadCcda,
+  loadSamplePatients,
+} from '../../../tools/simulator/samples.ts';
 
 /** A small C-CDA document with this as the text of its one section. */
-const ccda = (text: string, { title = 'Visit', declaration = '' } = {}): string =>
+const ccda = (
+  text: string,
+  { title = 'Visit', declaration = '' } = {},
+): string =>
   `${declaration}<ClinicalDocument xmlns="urn:hl7-org:v3"><title>${title}</title>
     <effectiveTime value="20240506070809-0500"/>
     <recordTarget><patientRole><id extension="77"/><patient><name><given>Zoë</given> <family>O'Neil</family></name>
@@ -26,7 +35,11 @@ const body = async (text: string): Promise<string> =>
 describe('the narrative of a section', () => {
   test.each([
     ['plain text', 'No &amp; <br/> none', '<p>No &amp; <br />none</p>'],
-    ['paragraphs', '<paragraph>a</paragraph><paragraph>b</paragraph>', '<p>a</p>\n<p>b</p>'],
+    [
+      'paragraphs',
+      '<paragraph>a</paragraph><paragraph>b</paragraph>',
+      '<p>a</p>\n<p>b</p>',
+    ],
     [
       'lists within lists',
       '<list listType="ordered"><caption>C</caption><item>a<list><item>b</item></list></item></list>',
@@ -38,14 +51,26 @@ describe('the narrative of a section', () => {
       '<p><strong>a </strong><em>b</em></p>',
     ],
     ['superscripts, in words', 'm<sup>2</sup>', '<p>m2</p>'],
-    ['unknown elements, as their text', '<custom><deep>kept</deep></custom>', '<p>kept</p>'],
+    [
+      'unknown elements, as their text',
+      '<custom><deep>kept</deep></custom>',
+      '<p>kept</p>',
+    ],
     [
       'media, by name',
       '<renderMultiMedia referencedObject="M"/>',
       '<p><em>[Image or other media, not shown here]</em></p>',
     ],
-    ['links, as their text', '<linkHtml href="https://evil.example/">see</linkHtml>', '<p>see</p>'],
-    ['CDATA, as text', '<![CDATA[<script>x</script>]]>', '<p>&lt;script&gt;x&lt;/script&gt;</p>'],
+    [
+      'links, as their text',
+      '<linkHtml href="https://evil.example/">see</linkHtml>',
+      '<p>see</p>',
+    ],
+    [
+      'CDATA, as text',
+      '<![CDATA[<script>x</script>]]>',
+      '<p>&lt;script&gt;x&lt;/script&gt;</p>',
+    ],
     ['entities of nobody, unexpanded', '&xxe;', '<p>&amp;xxe;</p>'],
     ['nothing', '', '<p class="muted">This section is empty.</p>'],
   ])('shows %s', async (_what, text, shown) => {
@@ -58,7 +83,9 @@ describe('the narrative of a section', () => {
        <tbody><tr><td>Na</td><td><list><item>140</item><item>mmol/L</item></list></td><td colspan="bogus">x</td></tr></tbody></table>`,
     );
     expect(table).toContain('<p><strong>Labs</strong></p>');
-    expect(table).toContain('<thead><tr><th>Test</th><th colspan="2">Value</th></tr></thead>');
+    expect(table).toContain(
+      '<thead><tr><th>Test</th><th colspan="2">Value</th></tr></thead>',
+    );
     expect(table).toContain('<td>• 140<br />• mmol/L</td><td>x</td>');
   });
 
@@ -73,7 +100,9 @@ describe('the narrative of a section', () => {
     ['http://example.org 12', 'http://example.org 12'],
     ['seen 2021-03-15T15:45:16Z', 'seen 2021-03-15T15:45:16Z'],
   ])('shows the cell %s as %s', async (cell, shown) => {
-    const table = await body(`<table><tbody><tr><td>${cell}</td></tr></tbody></table>`);
+    const table = await body(
+      `<table><tbody><tr><td>${cell}</td></tr></tbody></table>`,
+    );
     expect(/<td[^>]*>(.*)<\/td>/.exec(table)?.[1]).toBe(shown);
   });
 
@@ -86,9 +115,13 @@ describe('the narrative of a section', () => {
         { title: '&lt;/title&gt;&lt;script&gt;alert(3)&lt;/script&gt;' },
       ),
     );
-    expect(page).not.toMatch(/<script|<img|<iframe|<[^>]*\s(?:on\w+|style|src)=|\shref="(?!#)/i);
+    expect(page).not.toMatch(
+      /<script|<img|<iframe|<[^>]*\s(?:on\w+|style|src)=|\shref="(?!#)/i,
+    );
     expect(page).toContain('&lt;img src=x onerror=alert(2)&gt;');
-    expect(page).toContain('<title>&lt;/title&gt;&lt;script&gt;alert(3)&lt;/script&gt;</title>');
+    expect(page).toContain(
+      '<title>&lt;/title&gt;&lt;script&gt;alert(3)&lt;/script&gt;</title>',
+    );
   });
 
   test('leaves the entries for machines out', async () => {
@@ -99,7 +132,13 @@ describe('the narrative of a section', () => {
 describe('the header', () => {
   test('says whom the document is about, and dates as they were written', async () => {
     const page = await html(ccda('x'));
-    for (const fact of ["Zoë O'Neil", '5 Apr 1980', 'Female', '77', '6 May 2024, 07:08 UTC-05:00'])
+    for (const fact of [
+      "Zoë O'Neil",
+      '5 Apr 1980',
+      'Female',
+      '77',
+      '6 May 2024, 07:08 UTC-05:00',
+    ])
       expect(page).toContain(`<dd>${fact}</dd>`);
   });
 });
@@ -117,9 +156,17 @@ describe('odd documents', () => {
     ['other XML', '<note/>', refused('not a C-CDA document')],
     ['not well-formed', ccda('<paragraph>'), refused('not well-formed')],
     ['cut short', ccda('x').slice(0, -20), refused('not well-formed')],
-    ['a DTD', ccda('x', { declaration: '<!DOCTYPE x [<!ENTITY a "b">]>' }), refused('document type')],
+    [
+      'a DTD',
+      ccda('x', { declaration: '<!DOCTYPE x [<!ENTITY a "b">]>' }),
+      refused('document type'),
+    ],
     ['nested too deep', ccda(deep), refused('too deep')],
-    ['not in its encoding', Buffer.from(ccda('é'), 'latin1'), refused('encoding')],
+    [
+      'not in its encoding',
+      Buffer.from(ccda('é'), 'latin1'),
+      refused('encoding'),
+    ],
     [
       'an encoding nobody knows',
       ccda('x', { declaration: '<?xml version="1.0" encoding="x-odd"?>' }),
@@ -130,10 +177,21 @@ describe('odd documents', () => {
   });
 
   test.each<[string, Uint8Array]>([
-    ['UTF-16', Buffer.concat([Buffer.of(0xff, 0xfe), Buffer.from(ccda('Zoë'), 'utf16le')])],
+    [
+      'UTF-16',
+      Buffer.concat([
+        Buffer.of(0xff, 0xfe),
+        Buffer.from(ccda('Zoë'), 'utf16le'),
+      ]),
+    ],
     [
       'Latin-1',
-      Buffer.from(ccda('Zoë', { declaration: '<?xml version="1.0" encoding="ISO-8859-1"?>' }), 'latin1'),
+      Buffer.from(
+        ccda('Zoë', {
+          declaration: '<?xml version="1.0" encoding="ISO-8859-1"?>',
+        }),
+        'latin1',
+      ),
     ],
     ['UTF-8 with a byte order mark', Buffer.from(`\ufeff${ccda('Zoë')}`)],
     [
@@ -151,9 +209,14 @@ describe('odd documents', () => {
   test('without patient, title or body still becomes a page', async () => {
     const page = await html('<ClinicalDocument></ClinicalDocument>');
     expect(page).toContain('<h1>Clinical document</h1>');
-    expect((await renderDocument(Buffer.from('<ClinicalDocument></ClinicalDocument>'), 'pdf')).kind).toBe(
-      'rendered',
-    );
+    expect(
+      (
+        await renderDocument(
+          Buffer.from('<ClinicalDocument></ClinicalDocument>'),
+          'pdf',
+        )
+      ).kind,
+    ).toBe('rendered');
   });
 
   test('with a body that is a file says so; one that is text shows it', async () => {
@@ -161,10 +224,15 @@ describe('odd documents', () => {
       html(
         `<ClinicalDocument><component><nonXMLBody><text ${attributes}>${content}</text></nonXMLBody></component></ClinicalDocument>`,
       );
-    expect(await other('mediaType="application/pdf" representation="B64"', 'JVBERi0=')).toContain(
-      'file of type application/pdf',
-    );
-    expect(await other('mediaType="text/plain" representation="B64"', 'SGVsbG8=')).toContain('<p>Hello</p>');
+    expect(
+      await other(
+        'mediaType="application/pdf" representation="B64"',
+        'JVBERi0=',
+      ),
+    ).toContain('file of type application/pdf');
+    expect(
+      await other('mediaType="text/plain" representation="B64"', 'SGVsbG8='),
+    ).toContain('<p>Hello</p>');
   });
 });
 
@@ -185,10 +253,17 @@ describe('pdf', () => {
   });
 
   test('holds tables whose cells overlap, are empty, or are higher than a page', async () => {
-    const high = Array.from({ length: 400 }, (_, line) => `<item>line ${line}</item>`).join('');
+    const high = Array.from(
+      { length: 400 },
+      (_, line) => `<item>line ${line}</item>`,
+    ).join('');
     const text = `<table><tr><td rowspan="9" colspan="3">a</td><td>b</td></tr><tr><td colspan="40">c</td></tr>
       <tr><td/><td><list>${high}</list></td></tr></table><table/><table><thead><tr><th>only a head</th></tr></thead></table>`;
-    expect((await renderDocument(Buffer.from(ccda(text)), 'pdf')).kind).toBe('rendered');
-    expect((await renderDocument(Buffer.from(ccda(text)), 'html')).kind).toBe('rendered');
+    expect((await renderDocument(Buffer.from(ccda(text)), 'pdf')).kind).toBe(
+      'rendered',
+    );
+    expect((await renderDocument(Buffer.from(ccda(text)), 'html')).kind).toBe(
+      'rendered',
+    );
   });
 });

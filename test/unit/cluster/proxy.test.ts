@@ -10,8 +10,14 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dispatcher, request } from 'undici';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type GatewayProxy, startProxy } from '../../../bench/cluster/proxy/proxy.ts';
-import { pathPattern, type Refusal } from '../../../bench/cluster/proxy/refusals.ts';
+import {
+  type GatewayProxy,
+  startProxy,
+} from '../../../bench/cluster/proxy/proxy.ts';
+import {
+  pathPattern,
+  type Refusal,
+} from '../../../bench/cluster/proxy/refusals.ts';
 import { freePort } from '../../../src/lib/free-port.ts';
 import { closedGate } from '../../support/gate.ts';
 
@@ -38,7 +44,8 @@ beforeEach(async () => {
     onRefusal: (refusal) => void refusals.push(refusal),
     holdMs: HOLD_MS,
   });
-  for (const { url } of backends) expect(await proxy.waitUntilReady(url, Date.now() + 10_000)).toBe(true);
+  for (const { url } of backends)
+    expect(await proxy.waitUntilReady(url, Date.now() + 10_000)).toBe(true);
 });
 afterEach(async () => {
   await proxy.close();
@@ -53,10 +60,15 @@ async function startBackend(name: string): Promise<Backend> {
     handle: (_incoming, reply) => void reply.end(name),
     url: '',
     server: createServer((incoming, reply) => {
-      if (incoming.url === '/ready') return void reply.writeHead(backend.isReady ? 200 : 503).end();
+      if (incoming.url === '/ready')
+        return void reply.writeHead(backend.isReady ? 200 : 503).end();
       const chunks: Buffer[] = [];
       incoming.on('data', (chunk: Buffer) => chunks.push(chunk));
-      incoming.on('end', () => backend.received.push(`${incoming.method} ${Buffer.concat(chunks)}`.trim()));
+      incoming.on('end', () =>
+        backend.received.push(
+          `${incoming.method} ${Buffer.concat(chunks)}`.trim(),
+        ),
+      );
       incoming.on('end', () => backend.handle(incoming, reply));
     }),
   };
@@ -71,17 +83,30 @@ function stop(server: Server): void {
   server.closeAllConnections();
 }
 
-async function call(method: Dispatcher.HttpMethod, headers: Record<string, string> = {}, body?: string) {
-  const answer = await request(`${proxy.url}/x?y=1`, { method, headers, body: body ?? null });
+async function call(
+  method: Dispatcher.HttpMethod,
+  headers: Record<string, string> = {},
+  body?: string,
+) {
+  const answer = await request(`${proxy.url}/x?y=1`, {
+    method,
+    headers,
+    body: body ?? null,
+  });
   return { status: answer.statusCode, text: await answer.body.text() };
 }
 
 async function noneIsReady(): Promise<void> {
   for (const backend of backends) backend.isReady = false;
-  await expect.poll(async () => (await Promise.race([call('GET'), sleep(700)])) === undefined).toBe(true);
+  await expect
+    .poll(
+      async () => (await Promise.race([call('GET'), sleep(700)])) === undefined,
+    )
+    .toBe(true);
 }
 
-const cut = (_incoming: IncomingMessage, reply: ServerResponse): void => void reply.socket?.destroy();
+const cut = (_incoming: IncomingMessage, reply: ServerResponse): void =>
+  void reply.socket?.destroy();
 const cutInTheMiddle =
   (length = 10) =>
   (_incoming: IncomingMessage, reply: ServerResponse): void => {
@@ -91,48 +116,77 @@ const cutInTheMiddle =
 const allReceived = () => backends.flatMap(({ received }) => received);
 
 test('gateways take turns', async () => {
-  const answers = [await call('GET'), await call('GET'), await call('GET'), await call('GET')];
+  const answers = [
+    await call('GET'),
+    await call('GET'),
+    await call('GET'),
+    await call('GET'),
+  ];
   expect(answers.map(({ text }) => text).sort()).toEqual(['a', 'a', 'b', 'b']);
 });
 
 test.each([
   ['a GET', 'GET' as const, {}, undefined],
-  ['a POST with an Idempotency-Key', 'POST' as const, { 'idempotency-key': 'k1' }, 'body'],
-])('%s whose answer is lost is sent to the other gateway', async (_, method, headers, body) => {
-  for (const lose of [cut, cutInTheMiddle()]) {
-    const [first] = backends;
-    if (first !== undefined) first.handle = lose;
-    expect(await call(method, headers, body)).toEqual({ status: 200, text: 'b' });
-    expect(await call(method, headers, body)).toEqual({ status: 200, text: 'b' });
-  }
-  const sent = [method, body].filter(Boolean).join(' ');
-  expect(new Set(allReceived())).toEqual(new Set([sent]));
-  expect(proxy.counts).toMatchObject({ requests: 4, failed: 0 });
-  expect(proxy.counts.repeated).toBeGreaterThan(0);
-});
+  [
+    'a POST with an Idempotency-Key',
+    'POST' as const,
+    { 'idempotency-key': 'k1' },
+    'body',
+  ],
+])(
+  '%s whose answer is lost is sent to the other gateway',
+  async (_, method, headers, body) => {
+    for (const lose of [cut, cutInTheMiddle()]) {
+      const [first] = backends;
+      if (first !== undefined) first.handle = lose;
+      expect(await call(method, headers, body)).toEqual({
+        status: 200,
+        text: 'b',
+      });
+      expect(await call(method, headers, body)).toEqual({
+        status: 200,
+        text: 'b',
+      });
+    }
+    const sent = [method, body].filter(Boolean).join(' ');
+    expect(new Set(allReceived())).toEqual(new Set([sent]));
+    expect(proxy.counts).toMatchObject({ requests: 4, failed: 0 });
+    expect(proxy.counts.repeated).toBeGreaterThan(0);
+  },
+);
 
 test('a POST without an Idempotency-Key is sent once, and the caller learns that its answer was lost', async () => {
   for (const backend of backends) backend.handle = cut;
   const { status, text } = await call('POST', {}, 'body');
   expect(status).toBe(502);
-  expect(JSON.parse(text)).toMatchObject({ status: 502, detail: expect.stringContaining('Idempotency-Key') });
+  expect(JSON.parse(text)).toMatchObject({
+    status: 502,
+    detail: expect.stringContaining('Idempotency-Key'),
+  });
   expect(allReceived()).toEqual(['POST body']);
   expect(proxy.counts).toMatchObject({ repeated: 0, failed: 1 });
-  expect(refusals).toMatchObject([{ status: 502, method: 'POST', path: '/x', isPostponed: false }]);
+  expect(refusals).toMatchObject([
+    { status: 502, method: 'POST', path: '/x', isPostponed: false },
+  ]);
 });
 
 test('a POST without an Idempotency-Key goes to the other gateway if the first one took no connection', async () => {
   const [first] = backends;
   if (first !== undefined) stop(first.server);
-  for (const _ of [1, 2, 3]) expect(await call('POST', {}, 'body')).toEqual({ status: 200, text: 'b' });
+  for (const _ of [1, 2, 3])
+    expect(await call('POST', {}, 'body')).toEqual({ status: 200, text: 'b' });
   expect(allReceived()).toEqual(['POST body', 'POST body', 'POST body']);
 });
 
 test('a 503 of a gateway that is not ready is asked elsewhere; one of a ready gateway, which sheds load, is passed on', async () => {
   const [first, second] = backends as [Backend, Backend];
-  const shed = (_incoming: IncomingMessage, reply: ServerResponse) => void reply.writeHead(503).end('later');
+  const shed = (_incoming: IncomingMessage, reply: ServerResponse) =>
+    void reply.writeHead(503).end('later');
   first.handle = shed;
-  expect([await call('GET'), await call('GET')]).toContainEqual({ status: 503, text: 'later' });
+  expect([await call('GET'), await call('GET')]).toContainEqual({
+    status: 503,
+    text: 'later',
+  });
 
   second.handle = shed;
   first.handle = (_incoming, reply) => {
@@ -141,7 +195,10 @@ test('a 503 of a gateway that is not ready is asked elsewhere; one of a ready ga
     reply.writeHead(503).end('the database is away');
   };
   const answers = [await call('GET'), await call('GET')];
-  expect(answers).not.toContainEqual({ status: 503, text: 'the database is away' });
+  expect(answers).not.toContainEqual({
+    status: 503,
+    text: 'the database is away',
+  });
   expect(answers).toContainEqual({ status: 200, text: 'b' });
 });
 
@@ -158,9 +215,16 @@ test('a request that waited too long for a ready gateway is answered 503 with Re
   const answer = await request(`${proxy.url}/x`);
   expect(answer.statusCode).toBe(503);
   expect(answer.headers['retry-after']).toBe('1');
-  expect(await answer.body.json()).toMatchObject({ name: 'SERVICE_UNAVAILABLE', status: 503 });
+  expect(await answer.body.json()).toMatchObject({
+    name: 'SERVICE_UNAVAILABLE',
+    status: 503,
+  });
   expect(proxy.counts.failed).toBe(0);
-  expect(refusals.at(-1)).toMatchObject({ status: 503, isPostponed: true, backend: undefined });
+  expect(refusals.at(-1)).toMatchObject({
+    status: 503,
+    isPostponed: true,
+    backend: undefined,
+  });
 });
 
 test('a request with an Idempotency-Key whose gateways both ended is postponed, because it may be sent again', async () => {
@@ -173,7 +237,9 @@ test('a request with an Idempotency-Key whose gateways both ended is postponed, 
 test('a client that leaves while no gateway is ready has abandoned its request; it did not fail', async () => {
   await noneIsReady();
   const { abandoned } = proxy.counts;
-  await expect(request(`${proxy.url}/x`, { signal: AbortSignal.timeout(200) })).rejects.toThrow();
+  await expect(
+    request(`${proxy.url}/x`, { signal: AbortSignal.timeout(200) }),
+  ).rejects.toThrow();
   await expect.poll(() => proxy.counts.abandoned).toBeGreaterThan(abandoned);
   await sleep(HOLD_MS);
   expect(proxy.counts.failed).toBe(0);
@@ -185,7 +251,9 @@ test('a refusal of a gateway is noted with its reason, and a 503 without Retry-A
   const refuse = (status: number, headers: Record<string, string>) => {
     first.handle = (_incoming, reply) => {
       const problem = JSON.stringify({ detail: 'The files are away' });
-      reply.writeHead(status, { ...headers, 'content-length': problem.length }).end(problem);
+      reply
+        .writeHead(status, { ...headers, 'content-length': problem.length })
+        .end(problem);
     };
     return call('POST', {}, 'body');
   };
@@ -221,13 +289,17 @@ test('the body of a client that waits for 100 Continue is forwarded', async () =
 });
 
 test('what is noted of a path contains no id, no token and no query', () => {
-  expect(pathPattern('/medical/v1/patient/01a20593-ecef-7222-9306-7746b2724964?firstName=Ada')).toBe(
-    '/medical/v1/patient/:id',
+  expect(
+    pathPattern(
+      '/medical/v1/patient/01a20593-ecef-7222-9306-7746b2724964?firstName=Ada',
+    ),
+  ).toBe('/medical/v1/patient/:id');
+  expect(
+    pathPattern('/links/bulk-upload/eyJhIjoiMDFhMjA1OTMifQ.c2lnbmF0dXJl'),
+  ).toBe('/links/bulk-upload/:id');
+  expect(pathPattern('/fhir/R4/Patient/$export')).toBe(
+    '/fhir/R4/Patient/$export',
   );
-  expect(pathPattern('/links/bulk-upload/eyJhIjoiMDFhMjA1OTMifQ.c2lnbmF0dXJl')).toBe(
-    '/links/bulk-upload/:id',
-  );
-  expect(pathPattern('/fhir/R4/Patient/$export')).toBe('/fhir/R4/Patient/$export');
 });
 
 test('a large body is streamed while it is still being received', async () => {
@@ -238,8 +310,13 @@ test('a large body is streamed while it is still being received', async () => {
     yield 'second';
   }
   for (const backend of backends)
-    backend.server.on('request', (incoming: IncomingMessage) => incoming.once('data', () => gate.open()));
-  const answer = await request(`${proxy.url}/x`, { method: 'PUT', body: Readable.from(parts()) });
+    backend.server.on('request', (incoming: IncomingMessage) =>
+      incoming.once('data', () => gate.open()),
+    );
+  const answer = await request(`${proxy.url}/x`, {
+    method: 'PUT',
+    body: Readable.from(parts()),
+  });
   await answer.body.dump();
   expect(answer.statusCode).toBe(200);
   expect(allReceived()).toEqual(['PUT firstsecond']);

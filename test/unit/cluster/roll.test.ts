@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest';
-import { rollInTurn, startWorkers, WORKER_GROUPS } from '../../../bench/cluster/cluster.ts';
-import type { NodePart, StackSite } from '../../../tools/embedded/open-stack.ts';
+import {
+  rollInTurn,
+  startWorkers,
+  WORKER_GROUPS,
+} from '../../../bench/cluster/cluster.ts';
+import type {
+  NodePart,
+  StackSite,
+} from '../../../tools/embedded/open-stack.ts';
 
 test('a roll that failed does not prevent the next one', async () => {
   const builds: number[] = [];
@@ -27,12 +34,15 @@ test('rolls that are requested at once are done one after the other', async () =
 test('the first workers take over from the build of an earlier run, but not when one of them is started again', async () => {
   const parts: (() => Omit<NodePart, 'name'>)[] = [];
   const site = {
-    startNode: async (_: string, part: () => Omit<NodePart, 'name'>) => void parts.push(part),
+    startNode: async (_: string, part: () => Omit<NodePart, 'name'>) =>
+      void parts.push(part),
   } as unknown as StackSite;
-  const versionings = () => parts.map((part) => part().environment.WORKER_VERSIONING);
+  const versionings = () =>
+    parts.map((part) => part().environment.WORKER_VERSIONING);
 
   await startWorkers(site, {}, { build: 1, alone: true });
-  const each = (versioning: string) => Object.keys(WORKER_GROUPS).map(() => versioning);
+  const each = (versioning: string) =>
+    Object.keys(WORKER_GROUPS).map(() => versioning);
   expect(versionings()).toEqual(each('alone'));
   expect(versionings()).toEqual(each('on'));
 });

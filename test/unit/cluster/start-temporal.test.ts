@@ -12,16 +12,29 @@ test('a cluster whose Temporal server cannot be built says why, and what to do',
   const site = { dataDir, log: () => undefined };
   const noPrograms = () => Promise.reject(new Error('Go is not on the PATH'));
   const context = { outside: {} } as never;
-  const start = startTemporalCluster(site as never, context, 'postgres://unused', noPrograms);
-  await expect(start).rejects.toThrow(/cannot be built: Go is not on the PATH. Install Go.*TEMPORAL_ADDRESS/);
+  const start = startTemporalCluster(
+    site as never,
+    context,
+    'postgres://unused',
+    noPrograms,
+  );
+  await expect(start).rejects.toThrow(
+    /cannot be built: Go is not on the PATH. Install Go.*TEMPORAL_ADDRESS/,
+  );
 });
 
 test('workflows of a data folder that began with the development server are not left behind', async () => {
   const dataDir = await makeTestFolder();
   await mkdir(join(dataDir, 'temporal'));
   await writeFile(join(dataDir, 'temporal', 'temporal.db'), '');
-  const start = startTemporalCluster({ dataDir } as never, { outside: {} } as never, 'postgres://unused');
-  await expect(start).rejects.toThrow('The workflows of this data folder are in the development server');
+  const start = startTemporalCluster(
+    { dataDir } as never,
+    { outside: {} } as never,
+    'postgres://unused',
+  );
+  await expect(start).rejects.toThrow(
+    'The workflows of this data folder are in the development server',
+  );
 });
 
 test('an external Temporal that is not there is reported at once, with its address', async () => {

@@ -5,18 +5,25 @@ import { EXAMPLES } from '../../../src/exchange/platform/http/openapi/examples.t
 
 type Json = { [word: string]: unknown };
 
-/** Whether the published schema lets a value through, by those words of JSON Schema that the contract uses for its rules. */
+/**
+ * Whether the published schema lets a value through, by those words of JSON
+ * Schema that the contract uses for its rules.
+ */
 function passes(schema: Json, value: unknown, root: Json): boolean {
   if (typeof schema.$ref === 'string')
     return passes(
-      (root.$defs as Record<string, Json>)[schema.$ref.replace('#/$defs/', '')] ?? {},
+      (root.$defs as Record<string, Json>)[
+        schema.$ref.replace('#/$defs/', '')
+      ] ?? {},
       value,
       root,
     );
   const all = (word: string) => (schema[word] as Json[] | undefined) ?? [];
-  const ok = (inner: unknown, item: unknown) => passes(inner as Json, item, root);
+  const ok = (inner: unknown, item: unknown) =>
+    passes(inner as Json, item, root);
   if (schema.anyOf && !all('anyOf').some((one) => ok(one, value))) return false;
-  if (schema.oneOf && all('oneOf').filter((one) => ok(one, value)).length !== 1) return false;
+  if (schema.oneOf && all('oneOf').filter((one) => ok(one, value)).length !== 1)
+    return false;
   if (!all('allOf').every((one) => ok(one, value))) return false;
   if (schema.not && ok(schema.not, value)) return false;
   if ('const' in schema && schema.const !== value) return false;
@@ -24,24 +31,29 @@ function passes(schema: Json, value: unknown, root: Json): boolean {
   if (typeof value === 'string')
     return (
       [undefined, 'string'].includes(schema.type as string) &&
-      (schema.pattern === undefined || new RegExp(schema.pattern as string, 'u').test(value))
+      (schema.pattern === undefined ||
+        new RegExp(schema.pattern as string, 'u').test(value))
     );
   if (Array.isArray(value))
     return (
       [undefined, 'array'].includes(schema.type as string) &&
       value.length >= Number(schema.minItems ?? 0) &&
       value.every((item) => ok(schema.items ?? {}, item)) &&
-      (schema.contains === undefined || value.some((item) => ok(schema.contains, item)))
+      (schema.contains === undefined ||
+        value.some((item) => ok(schema.contains, item)))
     );
   if (value !== null && typeof value === 'object')
     return (
       [undefined, 'object'].includes(schema.type as string) &&
-      Object.keys(value).length <= Number(schema.maxProperties ?? Number.POSITIVE_INFINITY) &&
+      Object.keys(value).length <=
+        Number(schema.maxProperties ?? Number.POSITIVE_INFINITY) &&
       ((schema.required as string[] | undefined) ?? []).every(
         (name) => (value as Json)[name] !== undefined,
       ) &&
       Object.entries((schema.properties as Json | undefined) ?? {}).every(
-        ([name, inner]) => (value as Json)[name] === undefined || ok(inner, (value as Json)[name]),
+        ([name, inner]) =>
+          (value as Json)[name] === undefined ||
+          ok(inner, (value as Json)[name]),
       )
     );
   return true;
@@ -52,7 +64,13 @@ const published = (schema: z.ZodType, value: unknown): boolean => {
   return passes(root, value, root);
 };
 
-const ADDRESS = { addressLine1: '1 Main', city: 'Boston', state: ' ma ', zip: '02108-1234', country: 'us' };
+const ADDRESS = {
+  addressLine1: '1 Main',
+  city: 'Boston',
+  state: ' ma ',
+  zip: '02108-1234',
+  country: 'us',
+};
 const PERSON = {
   firstName: ['Ann', ''],
   lastName: 'O’Neil, Second',
@@ -64,11 +82,21 @@ const PERSON = {
   additionalIdentifiers: { quest: ['q-1', 'q-2'] },
 };
 const ID = '0198a000-0000-7000-8000-000000000000';
-const MESSAGE = { destination: 'urn:oid:2.16.840.1', subject: 'S', attachments: [ID] };
+const MESSAGE = {
+  destination: 'urn:oid:2.16.840.1',
+  subject: 'S',
+  attachments: [ID],
+};
 const person = (change: object) => ({ ...PERSON, ...change });
-const facility = (change: object) => ({ ...EXAMPLES.createFacility.body, ...change });
+const facility = (change: object) => ({
+  ...EXAMPLES.createFacility.body,
+  ...change,
+});
 
-const BODIES: [keyof typeof endpoints, { good: unknown[]; refused: unknown[] }][] = [
+const BODIES: [
+  keyof typeof endpoints,
+  { good: unknown[]; refused: unknown[] },
+][] = [
   [
     'createPatient',
     {
@@ -103,7 +131,11 @@ const BODIES: [keyof typeof endpoints, { good: unknown[]; refused: unknown[] }][
     'createFacility',
     {
       good: [facility({})],
-      refused: [facility({ npi: '' }), facility({ name: ' ' }), facility({ tin: ' ' })],
+      refused: [
+        facility({ npi: '' }),
+        facility({ name: ' ' }),
+        facility({ tin: ' ' }),
+      ],
     },
   ],
   [
@@ -116,7 +148,15 @@ const BODIES: [keyof typeof endpoints, { good: unknown[]; refused: unknown[] }][
   [
     'sendMessage',
     {
-      good: [MESSAGE, { ...MESSAGE, destination: 'a@direct.example.org', attachments: [], body: 'Hello' }],
+      good: [
+        MESSAGE,
+        {
+          ...MESSAGE,
+          destination: 'a@direct.example.org',
+          attachments: [],
+          body: 'Hello',
+        },
+      ],
       refused: [
         { ...MESSAGE, destination: 'nowhere' },
         { ...MESSAGE, attachments: [] },
@@ -128,14 +168,23 @@ const BODIES: [keyof typeof endpoints, { good: unknown[]; refused: unknown[] }][
   [
     'createWebhook',
     {
-      good: [{ url: 'https://a.example.org', types: ['*', 'patient.*', 'message.status'] }],
+      good: [
+        {
+          url: 'https://a.example.org',
+          types: ['*', 'patient.*', 'message.status'],
+        },
+      ],
       refused: [{ url: 'https://a.example.org', types: ['unknown'] }],
     },
   ],
   [
     'retryWebhooks',
     {
-      good: [{ eventId: ID, webhookId: ID }, { from: '2026-01-01T00:00:00Z' }, {}],
+      good: [
+        { eventId: ID, webhookId: ID },
+        { from: '2026-01-01T00:00:00Z' },
+        {},
+      ],
       refused: [{ eventId: ID, from: '2026-01-01T00:00:00Z' }],
     },
   ],
@@ -157,28 +206,49 @@ describe.each(BODIES)('the body of %s', (name, { good, refused }) => {
       expect(body.safeParse(value).error).toBeUndefined();
       const { address } = value as { address?: unknown };
       // One object is taken for a list of one; the schema has the list.
-      const listed = address === ADDRESS ? { ...(value as object), address: [address] } : value;
+      const listed =
+        address === ADDRESS
+          ? { ...(value as object), address: [address] }
+          : value;
       expect(published(body, listed), JSON.stringify(listed)).toBe(true);
     }
   });
 });
 
 describe('parameters', () => {
-  const patterns = (name: keyof typeof endpoints, parameter: string): RegExp[] =>
+  const patterns = (
+    name: keyof typeof endpoints,
+    parameter: string,
+  ): RegExp[] =>
     [
       ...JSON.stringify(
-        z.toJSONSchema((endpoints[name] as { query: z.ZodObject }).query.shape[parameter] as z.ZodType, {
-          io: 'input',
-        }),
+        z.toJSONSchema(
+          (endpoints[name] as { query: z.ZodObject }).query.shape[
+            parameter
+          ] as z.ZodType,
+          {
+            io: 'input',
+          },
+        ),
       ).matchAll(/"pattern":("(?:[^"\\]|\\.)*")/g),
     ].map(([, text]) => new RegExp(JSON.parse(text ?? '')));
 
   test('say how a sort and a list of types look', () => {
     const [sort] = patterns('listPatients', 'sort');
-    expect(['createdAt=desc', ' id=asc , createdAt=desc'].every((text) => sort?.test(text))).toBe(true);
-    expect(['', 'name=asc', 'id', 'id=up', 'id=asc,'].some((text) => sort?.test(text))).toBe(false);
+    expect(
+      ['createdAt=desc', ' id=asc , createdAt=desc'].every((text) =>
+        sort?.test(text),
+      ),
+    ).toBe(true);
+    expect(
+      ['', 'name=asc', 'id', 'id=up', 'id=asc,'].some((text) =>
+        sort?.test(text),
+      ),
+    ).toBe(false);
     const [types] = patterns('getConsolidated', 'resources');
     expect(types?.test('Condition, Observation')).toBe(true);
-    expect(['', 'Foo', 'Condition,'].some((text) => types?.test(text))).toBe(false);
+    expect(['', 'Foo', 'Condition,'].some((text) => types?.test(text))).toBe(
+      false,
+    );
   });
 });

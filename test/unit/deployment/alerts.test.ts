@@ -7,17 +7,22 @@ import { parse } from 'yaml';
 import { findPromtool } from '../../support/promtool.ts';
 import { makeTestFolder } from '../../support/test-folder.ts';
 
-const ALERTS = fileURLToPath(new URL('../../../deploy/observability/alerts.yml', import.meta.url));
-const RULES = (parse(await readFile(ALERTS, 'utf8')) as { groups: { rules: Rule[] }[] }).groups.flatMap(
-  ({ rules }) => rules,
+const ALERTS = fileURLToPath(
+  new URL('../../../deploy/observability/alerts.yml', import.meta.url),
 );
+const RULES = (
+  parse(await readFile(ALERTS, 'utf8')) as { groups: { rules: Rule[] }[] }
+).groups.flatMap(({ rules }) => rules);
 
 interface Rule {
   alert: string;
   labels: Record<string, string>;
   annotations: { runbook: string };
 }
-/** Values by series, in promtool's notation (start+step x count); undefined: the series is not there. */
+/**
+ * Values by series, in promtool's notation (start+step x count); undefined: the
+ * series is not there.
+ */
 type Series = Readonly<Record<string, string | undefined>>;
 interface Cause {
   series: Series;
@@ -29,16 +34,24 @@ const http = (status: string) =>
   `http_request_duration_seconds_count{operation="getPatient",status="${status}"}`;
 const httpBucket = (le: string) =>
   `http_request_duration_seconds_bucket{operation="getPatient",status="200",le="${le}"}`;
-const waitBucket = (le: string) => `database_connection_wait_seconds_bucket{process="gateway",le="${le}"}`;
-const pollers = (queue: string) => `task_queue_pollers{queue="${queue}",type="workflow"}`;
-const work = (what: string) => `open_work${what}{kind="network query",process="gateway"}`;
-const outcome = (name: string) => `query_sources_last_hour{source="lab",outcome="${name}"}`;
+const waitBucket = (le: string) =>
+  `database_connection_wait_seconds_bucket{process="gateway",le="${le}"}`;
+const pollers = (queue: string) =>
+  `task_queue_pollers{queue="${queue}",type="workflow"}`;
+const work = (what: string) =>
+  `open_work${what}{kind="network query",process="gateway"}`;
+const outcome = (name: string) =>
+  `query_sources_last_hour{source="lab",outcome="${name}"}`;
 const BACKLOG = 'task_queue_backlog_seconds{queue="exchange",type="workflow"}';
-const RECONCILED = 'reconcile_oldest_seconds{kind="network queries",process="worker"}';
+const RECONCILED =
+  'reconcile_oldest_seconds{kind="network queries",process="worker"}';
 const MISSING_BLOBS = 'reconcile_found_total{kind="missing blobs"}';
 const FAILED = 'reconcile_failed_total{kind="erasures"}';
 
-/** A system with load, one failure in a hundred, and one account that sends far more than its share. */
+/**
+ * A system with load, one failure in a hundred, and one account that sends far
+ * more than its share.
+ */
 const HEALTHY: Series = {
   'up{job="gateway",instance="g1"}': '1x100',
   'up{job="worker",instance="w1"}': '1x100',
@@ -88,16 +101,24 @@ const CAUSES: Readonly<Record<string, Cause>> = {
     summary: 'No gateway can read the state of the system from PostgreSQL',
   },
   TemporalUnseen: {
-    series: { [pollers('exchange')]: undefined, [pollers('orchestrator')]: undefined },
+    series: {
+      [pollers('exchange')]: undefined,
+      [pollers('orchestrator')]: undefined,
+    },
     summary: 'No gateway can read the task queues from Temporal',
   },
   RequestsFail: {
     series: { [http('500')]: '0+30x100' },
-    summary: 'More than 2 % of the requests end with a 5xx status, without those that were shed',
+    summary:
+      'More than 2 % of the requests end with a 5xx status, without those that were shed',
   },
   RequestsShed: {
-    series: { 'requests_shed_total{reason="gateway"}': '0+120x100', [http('503')]: '0+720x100' },
-    summary: 'Gateways are overloaded: they refuse 2 requests per second with 503',
+    series: {
+      'requests_shed_total{reason="gateway"}': '0+120x100',
+      [http('503')]: '0+720x100',
+    },
+    summary:
+      'Gateways are overloaded: they refuse 2 requests per second with 503',
   },
   RequestsSlow: {
     series: { [httpBucket('0.1')]: '0+200x100' },
@@ -106,7 +127,8 @@ const CAUSES: Readonly<Record<string, Cause>> = {
   ConnectionsWait: {
     series: { [waitBucket('0.1')]: '0+200x100' },
     labels: { process: 'gateway' },
-    summary: 'One transaction in a hundred of a gateway waits longer than 1 s for a connection to PostgreSQL',
+    summary:
+      'One transaction in a hundred of a gateway waits longer than 1 s for a connection to PostgreSQL',
   },
   AuthenticationFailures: {
     series: { 'authentication_failures_total{reason="unknown"}': '0+120x100' },
@@ -147,7 +169,8 @@ const CAUSES: Readonly<Record<string, Cause>> = {
   },
   BlobsMissing: {
     series: { [MISSING_BLOBS]: '0x40 3x60' },
-    summary: 'Blobs that rows refer to are missing: their documents or results cannot be read',
+    summary:
+      'Blobs that rows refer to are missing: their documents or results cannot be read',
   },
   SourceRefuses: {
     series: { 'source_state{source="lab",state="open"}': '1x100' },
@@ -178,8 +201,15 @@ const seriesOf = (series: Series) =>
     values === undefined ? [] : [{ series: name, values }],
   );
 
-/** After 90 minutes: every alert is asked for, so that one that fires without its cause is found too. */
-const promtoolTest = (name: string, series: Series, expected: Readonly<Record<string, Cause>>) => ({
+/**
+ * After 90 minutes: every alert is asked for, so that one that fires without
+ * its cause is found too.
+ */
+const promtoolTest = (
+  name: string,
+  series: Series,
+  expected: Readonly<Record<string, Cause>>,
+) => ({
   name,
   interval: '1m',
   input_series: seriesOf({ ...HEALTHY, ...series }),
@@ -191,20 +221,32 @@ const promtoolTest = (name: string, series: Series, expected: Readonly<Record<st
         : [
             {
               exp_labels: { ...rule.labels, ...cause.labels },
-              exp_annotations: { summary: cause.summary, runbook: rule.annotations.runbook },
+              exp_annotations: {
+                summary: cause.summary,
+                runbook: rule.annotations.runbook,
+              },
             },
           ];
     return { alertname: rule.alert, eval_time: '90m', exp_alerts };
   }),
 });
 
-async function promtool(path: string, tests: readonly unknown[]): Promise<{ exitCode: number; out: string }> {
+async function promtool(
+  path: string,
+  tests: readonly unknown[],
+): Promise<{ exitCode: number; out: string }> {
   const file = join(await makeTestFolder(), 'alerts.test.yml');
   // YAML is a superset of JSON.
-  await writeFile(file, JSON.stringify({ rule_files: [ALERTS], evaluation_interval: '1m', tests }));
+  await writeFile(
+    file,
+    JSON.stringify({ rule_files: [ALERTS], evaluation_interval: '1m', tests }),
+  );
   return new Promise((resolve) => {
     execFile(path, ['test', 'rules', file], (error, stdout, stderr) =>
-      resolve({ exitCode: error === null ? 0 : Number(error.code), out: `${stdout}${stderr}` }),
+      resolve({
+        exitCode: error === null ? 0 : Number(error.code),
+        out: `${stdout}${stderr}`,
+      }),
     );
   });
 }
@@ -216,18 +258,31 @@ const reason = 'missing' in found ? ` (skipped: ${found.missing})` : '';
 test.skipIf(path === '')(
   `a healthy system fires no alert, and each cause fires its alert alone${reason}`,
   async () => {
-    expect(Object.keys(CAUSES).toSorted()).toEqual(RULES.map(({ alert }) => alert).toSorted());
+    expect(Object.keys(CAUSES).toSorted()).toEqual(
+      RULES.map(({ alert }) => alert).toSorted(),
+    );
     const tests = Object.entries(CAUSES).map(([alert, cause]) =>
       promtoolTest(alert, cause.series, { [alert]: cause }),
     );
-    const run = await promtool(path, [promtoolTest('healthy', {}, {}), ...tests]);
-    expect(run).toEqual({ exitCode: 0, out: expect.stringContaining('SUCCESS') });
+    const run = await promtool(path, [
+      promtoolTest('healthy', {}, {}),
+      ...tests,
+    ]);
+    expect(run).toEqual({
+      exitCode: 0,
+      out: expect.stringContaining('SUCCESS'),
+    });
   },
 );
 
-test.skipIf(path === '')(`an alert that does not fire is found${reason}`, async () => {
-  const cause = CAUSES.WorkLate as Cause;
-  const run = await promtool(path, [promtoolTest('healthy, said to be late', {}, { WorkLate: cause })]);
-  expect(run).toMatchObject({ exitCode: 1 });
-  expect(run.out).toContain('alertname: WorkLate');
-});
+test.skipIf(path === '')(
+  `an alert that does not fire is found${reason}`,
+  async () => {
+    const cause = CAUSES.WorkLate as Cause;
+    const run = await promtool(path, [
+      promtoolTest('healthy, said to be late', {}, { WorkLate: cause }),
+    ]);
+    expect(run).toMatchObject({ exitCode: 1 });
+    expect(run.out).toContain('alertname: WorkLate');
+  },
+);

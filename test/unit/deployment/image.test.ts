@@ -13,9 +13,9 @@ const execute = promisify(execFile);
 
 describe('the image', () => {
   const dockerfile = readText('Dockerfile');
-  const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, from = '']) =>
-    from.split(' '),
-  );
+  const copied = [
+    ...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm),
+  ].flatMap(([, from = '']) => from.split(' '));
 
   test('is made of files that are there and not kept out of the build', () => {
     const kept = readText('.dockerignore').match(/^!.+$/gm) ?? [];
@@ -39,16 +39,25 @@ describe('the image', () => {
   });
 
   test('installs what the processes import without the development packages', async () => {
-    const { dependencies } = JSON.parse(readText('package.json')) as { dependencies: Record<string, string> };
-    const files = (await readdir(join(ROOT, 'src'), { recursive: true })).filter((name) =>
-      name.endsWith('.ts'),
-    );
+    const { dependencies } = JSON.parse(readText('package.json')) as {
+      dependencies: Record<string, string>;
+    };
+    const files = (
+      await readdir(join(ROOT, 'src'), { recursive: true })
+    ).filter((name) => name.endsWith('.ts'));
     const imported = new Set<string>(['esbuild']);
     for (const file of files)
-      for (const [, name = ''] of (await readFile(join(ROOT, 'src', file), 'utf8')).matchAll(
+      for (const [, name = ''] of (
+        await readFile(join(ROOT, 'src', file), 'utf8')
+      ).matchAll(
         /^(?:import(?! type)|export)[^;]*? from '((?:@[\w-]+\/)?[\w.-]+)[^']*';/gm,
       ))
-        if (!name.startsWith('.') && !name.startsWith('node:') && name !== 'node') imported.add(name);
+        if (
+          !name.startsWith('.') &&
+          !name.startsWith('node:') &&
+          name !== 'node'
+        )
+          imported.add(name);
     expect([...imported].filter((name) => !(name in dependencies))).toEqual([]);
   });
 });
@@ -57,8 +66,13 @@ describe('npm run secrets', () => {
   test('makes exactly the files that docker-compose.yml and docker-compose.cloud.yml mount, once', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'secrets-'));
     const make = () =>
-      execute(process.execPath, ['run.mjs', 'src/make-secrets.ts', join(folder, 's')], { cwd: ROOT });
-    const read = async (name: string) => (await readFile(join(folder, 's', name), 'utf8')).trim();
+      execute(
+        process.execPath,
+        ['run.mjs', 'src/make-secrets.ts', join(folder, 's')],
+        { cwd: ROOT },
+      );
+    const read = async (name: string) =>
+      (await readFile(join(folder, 's', name), 'utf8')).trim();
     try {
       await make();
       const mounted = Object.keys({ ...compose.secrets, ...cloudSecrets });

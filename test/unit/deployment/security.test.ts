@@ -13,10 +13,16 @@ const threats = readText('SECURITY.md')
 test('every threat in SECURITY.md names its guard, and a test or decision that exists', () => {
   expect(threats.length).toBeGreaterThan(20);
   for (const [, threat = '', guard = '', shownBy = ''] of threats) {
-    const paths = [...shownBy.matchAll(/`((?:test|docs)\/[^`]+)`/g)].map(([, path = '']) => path);
+    const paths = [...shownBy.matchAll(/`((?:test|docs)\/[^`]+)`/g)].map(
+      ([, path = '']) => path,
+    );
     expect([guard.trim(), paths.length], threat).not.toContain(0);
     expect(
-      paths.filter((path) => !existsSync(join(ROOT, path)) && !existsSync(join(ROOT, `${path}.test.ts`))),
+      paths.filter(
+        (path) =>
+          !existsSync(join(ROOT, path)) &&
+          !existsSync(join(ROOT, `${path}.test.ts`)),
+      ),
       threat,
     ).toEqual([]);
   }

@@ -1,7 +1,10 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { readConnection, S3_FOLDER } from '../../../src/starter/local-stack/connection-file.ts';
+import {
+  readConnection,
+  S3_FOLDER,
+} from '../../../src/starter/local-stack/connection-file.ts';
 import { BackupError, backUp } from '../../../tools/embedded/backup/backup.ts';
 import { startStack } from '../../../tools/embedded/stack.ts';
 import { makeTestFolder } from '../../support/test-folder.ts';
@@ -23,9 +26,13 @@ test('a backup of a cluster is refused, because its blobs and workflows would no
   const dataDir = await clusterFolder();
   const backup = backUp(dataDir, `${dataDir}-backup`);
   await expect(backup).rejects.toBeInstanceOf(BackupError);
-  await expect(backup).rejects.toThrow('Stop the cluster, and copy the whole folder');
+  await expect(backup).rejects.toThrow(
+    'Stop the cluster, and copy the whole folder',
+  );
 });
 
 test('a command that finds no cluster running says that one is started with npm run cluster', async () => {
-  await expect(readConnection(await clusterFolder())).rejects.toThrow('Start one with "npm run cluster"');
+  await expect(readConnection(await clusterFolder())).rejects.toThrow(
+    'Start one with "npm run cluster"',
+  );
 });

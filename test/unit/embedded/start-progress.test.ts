@@ -10,7 +10,9 @@ afterEach(() => {
 
 test('a stack starts part by part: each says when it is ready, and what is not ready is waited for, with a line that says so', () => {
   let written = '';
-  const { onStart, close } = createStartProgress({ write: (text) => (written += text) });
+  const { onStart, close } = createStartProgress({
+    write: (text) => (written += text),
+  });
   const postgresReady = onStart('PostgreSQL');
   onStart('Temporal');
   vi.advanceTimersByTime(10_000);

@@ -9,9 +9,15 @@ describe('slots of accounts', () => {
     fc.assert(
       fc.asyncProperty(
         fc.integer({ min: 1, max: 4 }),
-        fc.array(fc.record({ account: fc.constantFrom('a', 'b', 'c'), fails: fc.boolean() }), {
-          maxLength: 60,
-        }),
+        fc.array(
+          fc.record({
+            account: fc.constantFrom('a', 'b', 'c'),
+            fails: fc.boolean(),
+          }),
+          {
+            maxLength: 60,
+          },
+        ),
         async (atOnceMax, pieces) => {
           const slots = new AccountSlots({ atOnceMax, waitMs: 60_000 });
           const running = new Map<string, number>();
@@ -30,11 +36,19 @@ describe('slots of accounts', () => {
               }),
             ),
           );
-          expect([...most.values()].every((count) => count <= atOnceMax)).toBe(true);
-          expect(begun.toSorted((left, right) => left - right)).toEqual(pieces.map((_, index) => index));
-          expect(ends.map(({ status }) => status === 'rejected')).toEqual(pieces.map(({ fails }) => fails));
+          expect([...most.values()].every((count) => count <= atOnceMax)).toBe(
+            true,
+          );
+          expect(begun.toSorted((left, right) => left - right)).toEqual(
+            pieces.map((_, index) => index),
+          );
+          expect(ends.map(({ status }) => status === 'rejected')).toEqual(
+            pieces.map(({ fails }) => fails),
+          );
           for (const account of ['a', 'b', 'c']) {
-            const own = begun.filter((index) => pieces[index]?.account === account);
+            const own = begun.filter(
+              (index) => pieces[index]?.account === account,
+            );
             expect(own).toEqual(own.toSorted((left, right) => left - right));
           }
         },
@@ -48,19 +62,32 @@ describe('slots of accounts', () => {
         fc.integer({ min: 1, max: 9 }),
         fc.array(fc.constantFrom('a', 'b', 'c', 'd'), { maxLength: 60 }),
         async (atOnceMax, sharedMax, pieces) => {
-          const slots = new AccountSlots({ atOnceMax, sharedMax, waitMs: 60_000 });
+          const slots = new AccountSlots({
+            atOnceMax,
+            sharedMax,
+            waitMs: 60_000,
+          });
           const accounts = new Set(pieces);
-          for (const account of accounts) await slots.run(account, async () => undefined);
-          const share = accounts.size < 2 ? atOnceMax : Math.max(1, Math.floor(sharedMax / accounts.size));
+          for (const account of accounts)
+            await slots.run(account, async () => undefined);
+          const share =
+            accounts.size < 2
+              ? atOnceMax
+              : Math.max(1, Math.floor(sharedMax / accounts.size));
           const running = new Map<string, number>();
           const runningOf = (account: string) => running.get(account) ?? 0;
-          let [most, mostTogether, ended] = [0, 0, 0];
+          let most = 0;
+          let mostTogether = 0;
+          let ended = 0;
           await Promise.all(
             pieces.map((account) =>
               slots.run(account, async () => {
                 running.set(account, runningOf(account) + 1);
                 most = Math.max(most, runningOf(account));
-                const together = [...running.values()].reduce((sum, each) => sum + each, 0);
+                const together = [...running.values()].reduce(
+                  (sum, each) => sum + each,
+                  0,
+                );
                 mostTogether = Math.max(mostTogether, together);
                 await Promise.resolve();
                 running.set(account, runningOf(account) - 1);
@@ -69,7 +96,10 @@ describe('slots of accounts', () => {
             ),
           );
           expect(most).toBeLessThanOrEqual(Math.min(atOnceMax, share));
-          if (accounts.size > 1) expect(mostTogether).toBeLessThanOrEqual(Math.max(sharedMax, accounts.size));
+          if (accounts.size > 1)
+            expect(mostTogether).toBeLessThanOrEqual(
+              Math.max(sharedMax, accounts.size),
+            );
           expect(ended).toBe(pieces.length);
         },
       ),
@@ -94,7 +124,10 @@ describe('slots of accounts', () => {
     const late = slots.run('a', async () => {
       begun = true;
     });
-    await expect(late).rejects.toMatchObject({ status: 503, options: { headers: { 'retry-after': '1' } } });
+    await expect(late).rejects.toMatchObject({
+      status: 503,
+      options: { headers: { 'retry-after': '1' } },
+    });
     blocked.open();
     await first;
     await sleep(1);
@@ -105,7 +138,10 @@ describe('slots of accounts', () => {
   describe('while other accounts are active', () => {
     afterEach(() => vi.useRealTimers());
 
-    /** Starts so many transactions of an account that end only when their gate opens. */
+    /**
+     * Starts so many transactions of an account that end only when their gate
+     * opens.
+     */
     const startMany = (slots: AccountSlots, account: string, count: number) => {
       const gate = closedGate();
       const begun = { count: 0 };
@@ -124,7 +160,11 @@ describe('slots of accounts', () => {
 
     test('are fewer, and all again once those are silent', async () => {
       vi.useFakeTimers();
-      const slots = new AccountSlots({ atOnceMax: 8, sharedMax: 4, waitMs: 60_000 });
+      const slots = new AccountSlots({
+        atOnceMax: 8,
+        sharedMax: 4,
+        waitMs: 60_000,
+      });
       await slots.run('other', async () => undefined);
       const many = startMany(slots, 'many', 20);
       await vi.advanceTimersByTimeAsync(500);
@@ -146,8 +186,15 @@ describe('slots of accounts', () => {
 
     test('are not held up by a transaction that waits for a lock', async () => {
       vi.useFakeTimers();
-      const slots = new AccountSlots({ atOnceMax: 3, sharedMax: 2, waitMs: 60_000 });
-      const keepActive = setInterval(() => void slots.run('other', async () => undefined), 100);
+      const slots = new AccountSlots({
+        atOnceMax: 3,
+        sharedMax: 2,
+        waitMs: 60_000,
+      });
+      const keepActive = setInterval(
+        () => void slots.run('other', async () => undefined),
+        100,
+      );
       await vi.advanceTimersByTimeAsync(200);
       const blocked = startMany(slots, 'a', 1);
       const behind = startMany(slots, 'a', 5);

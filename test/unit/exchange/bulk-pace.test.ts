@@ -21,11 +21,15 @@ describe('the pace of a bulk create', () => {
   test('has no time left while it is paused, or once it has ended', () => {
     const half = { ...running, counts: counts(100, 50) };
     expect(bulkPace({ ...half, paused: true })).toEqual({ rowsPerSecond: 25 });
-    expect(bulkPace({ ...half, status: 'completed' })).toEqual({ rowsPerSecond: 25 });
+    expect(bulkPace({ ...half, status: 'completed' })).toEqual({
+      rowsPerSecond: 25,
+    });
   });
 
   test('is not told before the first rows are done', () => {
     expect(bulkPace({ ...running, counts: counts(100, 0) })).toEqual({});
-    expect(bulkPace({ ...running, activeMs: 0, counts: counts(100, 50) })).toEqual({});
+    expect(
+      bulkPace({ ...running, activeMs: 0, counts: counts(100, 50) }),
+    ).toEqual({});
   });
 });

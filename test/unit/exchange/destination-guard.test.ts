@@ -56,56 +56,99 @@ describe('a webhook destination', () => {
     ['nowhere', 'URL'],
   ])('%s is refused', (url, reason) => {
     expect(destinationProblem(url, strict)).toContain(reason);
-    expect(() => checkDestination(url, strict)).toThrow(BlockedDestinationError);
+    expect(() => checkDestination(url, strict)).toThrow(
+      BlockedDestinationError,
+    );
   });
 
   test('may be private or plain http where the operator vouches for that very origin', () => {
-    const rules = { allowLoopback: false, trustedOrigins: ['http://receiver:8081', 'https://10.0.0.1'] };
+    const rules = {
+      allowLoopback: false,
+      trustedOrigins: ['http://receiver:8081', 'https://10.0.0.1'],
+    };
     for (const url of ['http://receiver:8081/webhooks', 'https://10.0.0.1/x']) {
       expect(destinationProblem(url, rules)).toBeUndefined();
     }
-    for (const url of ['http://receiver:8082/', 'https://receiver:8081/', 'https://10.0.0.1:8443/']) {
+    for (const url of [
+      'http://receiver:8082/',
+      'https://receiver:8081/',
+      'https://10.0.0.1:8443/',
+    ]) {
       expect(destinationProblem(url, rules)).toBeDefined();
     }
-    expect(destinationProblem('http://user:pass@receiver:8081/', rules)).toContain('user name');
+    expect(
+      destinationProblem('http://user:pass@receiver:8081/', rules),
+    ).toContain('user name');
   });
 
   test('may be plain http on this machine in the embedded stack, and nowhere else', () => {
-    expect(destinationProblem('http://127.0.0.1:8080/x', embedded)).toBeUndefined();
-    expect(destinationProblem('http://localhost:8080/x', embedded)).toBeUndefined();
+    expect(
+      destinationProblem('http://127.0.0.1:8080/x', embedded),
+    ).toBeUndefined();
+    expect(
+      destinationProblem('http://localhost:8080/x', embedded),
+    ).toBeUndefined();
     expect(destinationProblem('http://10.0.0.1/x', embedded)).toBeDefined();
-    expect(destinationProblem('http://hooks.example.org/x', embedded)).toBeDefined();
+    expect(
+      destinationProblem('http://hooks.example.org/x', embedded),
+    ).toBeDefined();
   });
 });
 
 test('in the embedded stack, no part of the stack itself but the receiver is a destination', () => {
   const rules = { allowLoopback: true, refusedPorts: [7233, 443] };
-  for (const host of ['127.0.0.1:7233', 'localhost:7233', '[::1]:7233', '0x7f.1:7233', 'a.localhost:7233'])
-    expect(destinationProblem(`http://${host}/x`, rules)).toContain('port of this service');
-  expect(destinationProblem('https://localhost/x', rules)).toContain('port of this service');
+  for (const host of [
+    '127.0.0.1:7233',
+    'localhost:7233',
+    '[::1]:7233',
+    '0x7f.1:7233',
+    'a.localhost:7233',
+  ])
+    expect(destinationProblem(`http://${host}/x`, rules)).toContain(
+      'port of this service',
+    );
+  expect(destinationProblem('https://localhost/x', rules)).toContain(
+    'port of this service',
+  );
   expect(destinationProblem('http://127.0.0.1:7234/x', rules)).toBeUndefined();
-  expect(destinationProblem('https://hooks.example.org/x', rules)).toBeUndefined();
+  expect(
+    destinationProblem('https://hooks.example.org/x', rules),
+  ).toBeUndefined();
 });
 
 describe('the look-up of a destination’s socket', () => {
-  const lookUp = (name: string, rules: { allowLoopback: boolean }, all: boolean) =>
+  const lookUp = (
+    name: string,
+    rules: { allowLoopback: boolean },
+    all: boolean,
+  ) =>
     new Promise<string | LookupAddress[]>((resolve, reject) => {
-      guardedLookup(rules)(name, { all }, (error, address) => (error ? reject(error) : resolve(address)));
+      guardedLookup(rules)(name, { all }, (error, address) =>
+        error ? reject(error) : resolve(address),
+      );
     });
 
   test('refuses a name that leads to this machine, whichever form is asked for', async () => {
-    await expect(lookUp('localhost', strict, true)).rejects.toThrow(BlockedDestinationError);
-    await expect(lookUp('localhost', strict, false)).rejects.toThrow(BlockedDestinationError);
+    await expect(lookUp('localhost', strict, true)).rejects.toThrow(
+      BlockedDestinationError,
+    );
+    await expect(lookUp('localhost', strict, false)).rejects.toThrow(
+      BlockedDestinationError,
+    );
   });
 
   test('answers in the form that was asked for', async () => {
     expect(await lookUp('localhost', embedded, true)).toEqual(
-      expect.arrayContaining([expect.objectContaining({ family: expect.any(Number) })]),
+      expect.arrayContaining([
+        expect.objectContaining({ family: expect.any(Number) }),
+      ]),
     );
     expect(typeof (await lookUp('localhost', embedded, false))).toBe('string');
   });
 
   test('passes on that a name does not exist', async () => {
-    await expect(lookUp('does-not-exist.invalid', strict, true)).rejects.toHaveProperty('code');
+    await expect(
+      lookUp('does-not-exist.invalid', strict, true),
+    ).rejects.toHaveProperty('code');
   });
 });

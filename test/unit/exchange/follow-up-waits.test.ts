@@ -9,7 +9,9 @@ import {
 const OF = { accountId: 'a', notificationId: 'n', round: 1 };
 const refusing = (error: Error) => {
   const refuse = () => Promise.reject(error);
-  return createFollowUpActivities({ rounds: { ask: refuse, look: refuse, end: refuse } as FollowUpRounds });
+  return createFollowUpActivities({
+    rounds: { ask: refuse, look: refuse, end: refuse } as FollowUpRounds,
+  });
 };
 const waitAfter = async (retryAfterMs: number): Promise<number> => {
   const failure = await refusing(new NoRoomError(retryAfterMs))
@@ -22,7 +24,9 @@ const waitAfter = async (retryAfterMs: number): Promise<number> => {
 describe('a follow-up for which a source has no room', () => {
   test('waits as long as the limit or the source says, and up to five seconds more, not all at the same moment', async () => {
     for (const retryAfterMs of [0, 7_000, 45 * 60_000]) {
-      const waits = await Promise.all(Array.from({ length: 20 }, () => waitAfter(retryAfterMs)));
+      const waits = await Promise.all(
+        Array.from({ length: 20 }, () => waitAfter(retryAfterMs)),
+      );
       expect(Math.min(...waits)).toBeGreaterThanOrEqual(retryAfterMs);
       expect(Math.max(...waits)).toBeLessThanOrEqual(retryAfterMs + 5_000);
       expect(new Set(waits).size).toBeGreaterThan(1);

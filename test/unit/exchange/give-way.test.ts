@@ -8,7 +8,13 @@ function comparing() {
     name: 'patients to compare',
     takeUp: async ({ cursor }) => {
       state.slices += 1;
-      return { found: 1, healed: 1, failures: [], isBehind: state.isBehind, cursor: `${cursor}+` };
+      return {
+        found: 1,
+        healed: 1,
+        failures: [],
+        isBehind: state.isBehind,
+        cursor: `${cursor}+`,
+      };
     },
   };
   const waiting = givingWay(recovery, async () => state.isImporting, {
@@ -16,14 +22,25 @@ function comparing() {
     now: () => state.now,
   });
   const round = (cursor = 'a') =>
-    waiting.takeUp({ limit: 500, signal: new AbortController().signal, recheckBefore: new Date(), cursor });
+    waiting.takeUp({
+      limit: 500,
+      signal: new AbortController().signal,
+      recheckBefore: new Date(),
+      cursor,
+    });
   return { state, round };
 }
 
 test('what can wait begins no slice during an import, and goes on from the same place at once after it', async () => {
   const { state, round } = comparing();
   state.isImporting = true;
-  expect(await round('17')).toEqual({ found: 0, healed: 0, failures: [], isBehind: true, cursor: '17' });
+  expect(await round('17')).toEqual({
+    found: 0,
+    healed: 0,
+    failures: [],
+    isBehind: true,
+    cursor: '17',
+  });
   expect(state.slices).toBe(0);
   state.isImporting = false;
   expect(await round('17')).toMatchObject({ found: 1, cursor: '17+' });

@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type PatientDemographics, patientDemographicsSchema } from '../../../src/contract/patients.ts';
+import {
+  type PatientDemographics,
+  patientDemographicsSchema,
+} from '../../../src/contract/patients.ts';
 import type { Demographics } from '../../../src/exchange/people/patients/rules/demographics.ts';
 import { identityKeys } from '../../../src/exchange/people/patients/rules/identity-keys.ts';
 import {
@@ -15,14 +18,22 @@ import { anyCharacter, property } from '../../support/property.ts';
 const KEY = 'a-key-for-the-tests-of-keys';
 const ACCOUNT = '0198a000-0000-7000-8000-000000000001';
 
-const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 12 }).filter((s) => /\p{L}/u.test(s));
+const text = fc
+  .string({ unit: 'grapheme', minLength: 1, maxLength: 12 })
+  .filter((s) => /\p{L}/u.test(s));
 const name = text
   .map((s) => s.replaceAll(/[\s,]/gu, ''))
   .filter(
-    (s) => s !== '' && s.trim() !== '' && !isStandInName([s], ['Smith']) && !isStandInName(['Ann'], [s]),
+    (s) =>
+      s !== '' &&
+      s.trim() !== '' &&
+      !isStandInName([s], ['Smith']) &&
+      !isStandInName(['Ann'], [s]),
   );
 // 00000 and 99999 stand for no place.
-const zip = fc.integer({ min: 1, max: 99_998 }).map((n) => String(n).padStart(5, '0'));
+const zip = fc
+  .integer({ min: 1, max: 99_998 })
+  .map((n) => String(n).padStart(5, '0'));
 const address = fc.record({
   addressLine1: text,
   addressLine2: fc.option(text, { nil: undefined }),
@@ -35,8 +46,12 @@ const address = fc.record({
   country: fc.constant('USA'),
 });
 const contact = fc.oneof(
-  fc.record({ phone: fc.constantFrom('6175550100', '6175550101', '6175550102') }),
-  fc.record({ email: fc.constantFrom('A@example.org', 'a@example.org', 'b@example.org') }),
+  fc.record({
+    phone: fc.constantFrom('6175550100', '6175550101', '6175550102'),
+  }),
+  fc.record({
+    email: fc.constantFrom('A@example.org', 'a@example.org', 'b@example.org'),
+  }),
 );
 const demographics: fc.Arbitrary<PatientDemographics> = fc.record({
   firstName: fc.array(name, { minLength: 1, maxLength: 3 }),
@@ -47,13 +62,23 @@ const demographics: fc.Arbitrary<PatientDemographics> = fc.record({
   contact: fc.array(contact, { maxLength: 4 }),
 });
 
-const keysOf = (person: Demographics & { externalId?: string }, account = ACCOUNT) =>
-  identityKeys(KEY, account, person).map((key) => key.toString('hex'));
+const keysOf = (
+  person: Demographics & { externalId?: string },
+  account = ACCOUNT,
+) => identityKeys(KEY, account, person).map((key) => key.toString('hex'));
 
 describe('normalising', () => {
   property([demographics])('twice is normalising once', (input) => {
     const once = normaliseDemographics(input);
-    const { firstNames, lastNames, gender, addresses, contacts, personalIdentifiers, dob } = once;
+    const {
+      firstNames,
+      lastNames,
+      gender,
+      addresses,
+      contacts,
+      personalIdentifiers,
+      dob,
+    } = once;
     const again = normaliseDemographics({
       firstName: firstNames,
       lastName: lastNames,
@@ -61,14 +86,18 @@ describe('normalising', () => {
       genderAtBirth: gender,
       address: addresses,
       contact: contacts,
-      personalIdentifiers: personalIdentifiers as PatientDemographics['personalIdentifiers'],
+      personalIdentifiers:
+        personalIdentifiers as PatientDemographics['personalIdentifiers'],
     });
     expect(again).toEqual(once);
   });
 
-  property([fc.string({ unit: anyCharacter })])('leaves no blank at an end and no two in a row', (raw) => {
-    expect(normaliseText(raw)).not.toMatch(/^\s|\s$|\s\s/u);
-  });
+  property([fc.string({ unit: anyCharacter })])(
+    'leaves no blank at an end and no two in a row',
+    (raw) => {
+      expect(normaliseText(raw)).not.toMatch(/^\s|\s$|\s\s/u);
+    },
+  );
 
   test('keeps one of two addresses that differ in case and blanks only', () => {
     const parsed = patientDemographicsSchema.parse({
@@ -77,8 +106,19 @@ describe('normalising', () => {
       dob: '1980-01-01',
       genderAtBirth: 'U',
       address: [
-        { addressLine1: '1  Main St', city: 'Boston', state: 'MA', zip: '02108' },
-        { addressLine1: '1 MAIN ST ', city: 'boston', state: 'ma', zip: '02108', country: 'US' },
+        {
+          addressLine1: '1  Main St',
+          city: 'Boston',
+          state: 'MA',
+          zip: '02108',
+        },
+        {
+          addressLine1: '1 MAIN ST ',
+          city: 'boston',
+          state: 'ma',
+          zip: '02108',
+          country: 'US',
+        },
       ],
     });
     expect(normaliseDemographics(parsed).addresses).toHaveLength(1);
@@ -95,29 +135,57 @@ describe('normalising', () => {
 });
 
 describe('identity keys', () => {
-  property([demographics])('are one for each five-digit zip, in one order for everybody', (input) => {
-    const person = normaliseDemographics(input);
-    const keys = keysOf(person);
-    expect(keys).toHaveLength(new Set(person.addresses.map((a) => a.zip.slice(0, 5))).size);
-    expect(keys).toEqual([...keys].sort());
-    expect(keysOf({ ...person, addresses: [...person.addresses].reverse() })).toEqual(keys);
-  });
+  property([demographics])(
+    'are one for each five-digit zip, in one order for everybody',
+    (input) => {
+      const person = normaliseDemographics(input);
+      const keys = keysOf(person);
+      expect(keys).toHaveLength(
+        new Set(person.addresses.map((a) => a.zip.slice(0, 5))).size,
+      );
+      expect(keys).toEqual([...keys].sort());
+      expect(
+        keysOf({ ...person, addresses: [...person.addresses].reverse() }),
+      ).toEqual(keys);
+    },
+  );
 
-  property([demographics, zip])('are in common exactly when a zip is', (input, otherZip) => {
-    const person = normaliseDemographics(input);
-    const elsewhere = { ...person, addresses: [{ ...person.addresses[0], zip: otherZip }] } as Demographics;
-    const shared = keysOf(elsewhere).some((key) => keysOf(person).includes(key));
-    expect(shared).toBe(person.addresses.some((a) => a.zip.startsWith(otherZip)));
-  });
+  property([demographics, zip])(
+    'are in common exactly when a zip is',
+    (input, otherZip) => {
+      const person = normaliseDemographics(input);
+      const elsewhere = {
+        ...person,
+        addresses: [{ ...person.addresses[0], zip: otherZip }],
+      } as Demographics;
+      const shared = keysOf(elsewhere).some((key) =>
+        keysOf(person).includes(key),
+      );
+      expect(shared).toBe(
+        person.addresses.some((a) => a.zip.startsWith(otherZip)),
+      );
+    },
+  );
 
-  property([demographics])('know no case, and know the order of names', (input) => {
-    const person = normaliseDemographics(input);
-    const loud = { ...person, lastNames: person.lastNames.map((n) => n.toUpperCase()) };
-    expect(keysOf(loud)).toEqual(keysOf(person));
-    const reversed = { ...person, firstNames: [...person.firstNames].reverse() };
-    const same = reversed.firstNames.map(casefold).join('\0') === person.firstNames.map(casefold).join('\0');
-    expect(keysOf(reversed)[0] === keysOf(person)[0]).toBe(same);
-  });
+  property([demographics])(
+    'know no case, and know the order of names',
+    (input) => {
+      const person = normaliseDemographics(input);
+      const loud = {
+        ...person,
+        lastNames: person.lastNames.map((n) => n.toUpperCase()),
+      };
+      expect(keysOf(loud)).toEqual(keysOf(person));
+      const reversed = {
+        ...person,
+        firstNames: [...person.firstNames].reverse(),
+      };
+      const same =
+        reversed.firstNames.map(casefold).join('\0') ===
+        person.firstNames.map(casefold).join('\0');
+      expect(keysOf(reversed)[0] === keysOf(person)[0]).toBe(same);
+    },
+  );
 
   test('of a name, birth date or zip that stands for many need the caller’s own id', () => {
     const usual = normaliseDemographics({
@@ -125,18 +193,33 @@ describe('identity keys', () => {
       lastName: ['Kim'],
       dob: '1980-03-04',
       genderAtBirth: 'F',
-      address: [{ addressLine1: '1', city: 'B', state: 'MA', zip: '02108', country: 'USA' }],
+      address: [
+        {
+          addressLine1: '1',
+          city: 'B',
+          state: 'MA',
+          zip: '02108',
+          country: 'USA',
+        },
+      ],
     });
     const anybody = [
       { firstNames: ['Baby', 'Girl'] },
       { firstNames: ['Jane'], lastNames: ['Doe'] },
       { dob: '1900-01-01' },
-      { addresses: usual.addresses.map((address) => ({ ...address, zip: '99999' })) },
+      {
+        addresses: usual.addresses.map((address) => ({
+          ...address,
+          zip: '99999',
+        })),
+      },
     ];
     for (const change of anybody) {
       const person = { ...usual, ...change };
       expect(keysOf(person)).toEqual([]);
-      const [one, same, other] = ['a', 'a', 'b'].map((externalId) => keysOf({ ...person, externalId }));
+      const [one, same, other] = ['a', 'a', 'b'].map((externalId) =>
+        keysOf({ ...person, externalId }),
+      );
       expect(one).toHaveLength(1);
       expect(one).toEqual(same);
       expect(one).not.toEqual(other);
@@ -150,7 +233,15 @@ describe('identity keys', () => {
       lastName: ['Kim'],
       dob: '1980-01-01',
       genderAtBirth: 'F',
-      address: [{ addressLine1: '1', city: 'B', state: 'MA', zip: '02108', country: 'USA' }],
+      address: [
+        {
+          addressLine1: '1',
+          city: 'B',
+          state: 'MA',
+          zip: '02108',
+          country: 'USA',
+        },
+      ],
     });
     for (const other of [
       { firstNames: ['AnnLee'] },
@@ -160,17 +251,28 @@ describe('identity keys', () => {
     ]) {
       expect(keysOf({ ...base, ...other })).not.toEqual(keysOf(base));
     }
-    expect(keysOf(base, '0198a000-0000-7000-8000-000000000002')).not.toEqual(keysOf(base));
+    expect(keysOf(base, '0198a000-0000-7000-8000-000000000002')).not.toEqual(
+      keysOf(base),
+    );
   });
 });
 
 describe('merging', () => {
-  property([demographics, demographics])('puts the new first and loses nothing that is known', (a, b) => {
-    const [known, update] = [normaliseDemographics(a), normaliseDemographics(b)];
-    const merged = mergeDemographics(known, update);
-    expect(merged.addresses.slice(0, update.addresses.length)).toEqual(update.addresses);
-    const lines = (list: Demographics['addresses']) => list.map((x) => casefold(x.addressLine1) + x.zip);
-    expect(lines(merged.addresses)).toEqual(expect.arrayContaining(lines(known.addresses)));
-    expect(mergeDemographics(merged, update)).toEqual(merged);
-  });
+  property([demographics, demographics])(
+    'puts the new first and loses nothing that is known',
+    (a, b) => {
+      const known = normaliseDemographics(a);
+      const update = normaliseDemographics(b);
+      const merged = mergeDemographics(known, update);
+      expect(merged.addresses.slice(0, update.addresses.length)).toEqual(
+        update.addresses,
+      );
+      const lines = (list: Demographics['addresses']) =>
+        list.map((x) => casefold(x.addressLine1) + x.zip);
+      expect(lines(merged.addresses)).toEqual(
+        expect.arrayContaining(lines(known.addresses)),
+      );
+      expect(mergeDemographics(merged, update)).toEqual(merged);
+    },
+  );
 });

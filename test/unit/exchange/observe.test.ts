@@ -8,10 +8,19 @@ import { observeRequests } from '../../../src/exchange/platform/http/plugins/obs
 import { DecryptionError } from '../../../src/lib/key-ring.ts';
 
 test('an answer that breaks off has a line that says so, and one that is whole has none', async () => {
-  const lines: { level: string; fields: Record<string, unknown>; message: string }[] = [];
-  const at = (level: string) => (fields: Record<string, unknown>, message: string) =>
-    void lines.push({ level, fields, message });
-  const logger = { info: at('info'), debug: at('debug'), error: at('error') } as never;
+  const lines: {
+    level: string;
+    fields: Record<string, unknown>;
+    message: string;
+  }[] = [];
+  const at =
+    (level: string) => (fields: Record<string, unknown>, message: string) =>
+      void lines.push({ level, fields, message });
+  const logger = {
+    info: at('info'),
+    debug: at('debug'),
+    error: at('error'),
+  } as never;
   const app = fastify();
   app.decorateRequest('caller', null);
   observeRequests(app, { logger, metrics: new Registry() });
@@ -26,17 +35,26 @@ test('an answer that breaks off has a line that says so, and one that is whole h
     );
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
 
-  await expect(request(`${url}/damaged`).then(({ body }) => body.text())).rejects.toThrow();
-  expect(await request(`${url}/whole`).then(({ body }) => body.text())).toBe('first');
+  await expect(
+    request(`${url}/damaged`).then(({ body }) => body.text()),
+  ).rejects.toThrow();
+  expect(await request(`${url}/whole`).then(({ body }) => body.text())).toBe(
+    'first',
+  );
   await app.close();
-  const ofOperation = (operation: string) => lines.filter(({ fields }) => fields.operation === operation);
+  const ofOperation = (operation: string) =>
+    lines.filter(({ fields }) => fields.operation === operation);
   const [first, ...others] = ofOperation('damaged');
   expect(first).toMatchObject({
     level: 'error',
     fields: { error: 'DecryptionError' },
     message: 'response aborted',
   });
-  expect(others.filter(({ fields }) => fields.status === 200 && fields.brokenOff !== true)).toEqual([]);
+  expect(
+    others.filter(
+      ({ fields }) => fields.status === 200 && fields.brokenOff !== true,
+    ),
+  ).toEqual([]);
   const [whole, ...more] = ofOperation('whole');
   expect(whole?.fields).not.toHaveProperty('brokenOff');
   expect(more).toEqual([]);
@@ -44,7 +62,9 @@ test('an answer that breaks off has a line that says so, and one that is whole h
 
 test('a flood of requests without a valid key is counted in full and logged in part, and the log states how many are left out', async () => {
   const lines: Record<string, unknown>[] = [];
-  const logger = { info: (fields: Record<string, unknown>) => void lines.push(fields) } as never;
+  const logger = {
+    info: (fields: Record<string, unknown>) => void lines.push(fields),
+  } as never;
   const metrics = new Registry();
   let now = 0;
   const app = fastify();
@@ -59,11 +79,15 @@ test('a flood of requests without a valid key is counted in full and logged in p
   expect(lines.at(-1)).toMatchObject({ status: 200 });
   now += 1_000;
   for (let n = 0; n < 2; n += 1) await app.inject('/closed');
-  expect(lines.slice(51).map(({ status, notLogged }) => [status, notLogged])).toEqual([
+  expect(
+    lines.slice(51).map(({ status, notLogged }) => [status, notLogged]),
+  ).toEqual([
     [401, 70],
     [401, undefined],
   ]);
-  const counted = await metrics.getSingleMetricAsString('authentication_failures_total');
+  const counted = await metrics.getSingleMetricAsString(
+    'authentication_failures_total',
+  );
   expect(counted).toContain('reason="signature"} 122');
   await app.close();
 });

@@ -5,7 +5,10 @@ const A_DAY_MS = 86_400_000;
 
 test('work that is requested often begins at once, and once more after the last request', async () => {
   const begun: string[] = [];
-  const paced = new PacedWork({ pauseMs: A_DAY_MS, work: async (key) => void begun.push(key) });
+  const paced = new PacedWork({
+    pauseMs: A_DAY_MS,
+    work: async (key) => void begun.push(key),
+  });
   for (let count = 0; count < 100; count++) {
     paced.request('one');
     await Promise.resolve();

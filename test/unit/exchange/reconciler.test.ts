@@ -28,14 +28,25 @@ const roundCount = {
 };
 const isImporting = async () => false;
 const neverAborted = () => new AbortController().signal;
-const round = (recoveries: Recovery[], cursors: Record<string, string> = {}, kindMs = 50) =>
-  createReconciler({ roundCount, isImporting, recoveries, logger, kindMs, overtimeMs: 20 }).round(
-    { rounds: 0, cursors },
-    neverAborted(),
-  );
+const round = (
+  recoveries: Recovery[],
+  cursors: Record<string, string> = {},
+  kindMs = 50,
+) =>
+  createReconciler({
+    roundCount,
+    isImporting,
+    recoveries,
+    logger,
+    kindMs,
+    overtimeMs: 20,
+  }).round({ rounds: 0, cursors }, neverAborted());
 
 test('a kind that fails, or that never ends, stops no other kind', async () => {
-  const hanging: Recovery = { name: 'hanging', takeUp: () => new Promise(() => undefined) };
+  const hanging: Recovery = {
+    name: 'hanging',
+    takeUp: () => new Promise(() => undefined),
+  };
   const hangers = ['a', 'b', 'c', 'd'].map((name) => ({ ...hanging, name }));
   const { kinds } = await round([
     ...hangers,
@@ -65,13 +76,17 @@ test('a kind that still works since the last round is not started a second time'
     overtimeMs: 10,
   });
   await reconciler.round(undefined, neverAborted());
-  expect((await reconciler.round(undefined, neverAborted())).kinds.hanging).toMatchObject({ failed: 1 });
+  expect(
+    (await reconciler.round(undefined, neverAborted())).kinds.hanging,
+  ).toMatchObject({ failed: 1 });
   expect(starts).toBe(1);
 });
 
 test('a round leaves no listener on its signal', async () => {
   const { signal } = new AbortController();
-  const recoveries = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => kind(name, {}));
+  const recoveries = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) =>
+    kind(name, {}),
+  );
   await createReconciler({
     roundCount,
     isImporting,
@@ -92,10 +107,13 @@ test('each kind gets its own cursor back; one that fails keeps its own', async (
       return { ...nothing, cursor: `${cursor}+` };
     },
   };
-  const { cursors } = await round([slices, kind('broken', new Error('no')), kind('whole', {})], {
-    slices: 's',
-    broken: 'b',
-  });
+  const { cursors } = await round(
+    [slices, kind('broken', new Error('no')), kind('whole', {})],
+    {
+      slices: 's',
+      broken: 'b',
+    },
+  );
   expect(seen).toEqual({ slices: 's' });
   expect(cursors).toEqual({ slices: 's+', broken: 'b' });
 });
@@ -114,8 +132,15 @@ test('a round that is cancelled ends as cancelled, and begins no further kind', 
       },
     }),
   );
-  const reconciler = createReconciler({ roundCount, isImporting, recoveries, logger });
-  await expect(reconciler.round(undefined, cancelled.signal)).rejects.toThrow('stop');
+  const reconciler = createReconciler({
+    roundCount,
+    isImporting,
+    recoveries,
+    logger,
+  });
+  await expect(reconciler.round(undefined, cancelled.signal)).rejects.toThrow(
+    'stop',
+  );
   expect(begun.length).toBeLessThan(10);
 });
 
@@ -135,7 +160,10 @@ test('while patients are imported, a round leaves out only the kinds that can wa
 });
 
 test('an item that fails does not stop its kind; the oldest one found is reported', async () => {
-  const items = [1, 2, 3, 4].map((n) => ({ n, since: new Date(2020, 1, 10 - n) }));
+  const items = [1, 2, 3, 4].map((n) => ({
+    n,
+    since: new Date(2020, 1, 10 - n),
+  }));
   const healed: number[] = [];
   const recovery = itemRecovery({
     name: 'items',
@@ -147,9 +175,18 @@ test('an item that fails does not stop its kind; the oldest one found is reporte
       return n !== 4;
     },
   });
-  const taken = await recovery.takeUp({ limit: 4, signal: neverAborted(), recheckBefore: new Date() });
+  const taken = await recovery.takeUp({
+    limit: 4,
+    signal: neverAborted(),
+    recheckBefore: new Date(),
+  });
   expect(healed).toEqual([2, 3, 4]);
-  expect(taken).toMatchObject({ found: 3, healed: 2, oldestSince: items[2]?.since, isBehind: true });
+  expect(taken).toMatchObject({
+    found: 3,
+    healed: 2,
+    oldestSince: items[2]?.since,
+    isBehind: true,
+  });
   expect(taken.failures).toHaveLength(1);
 });
 
@@ -160,7 +197,11 @@ test('items that always fail do not make the rounds follow each other without a 
     heal: () => Promise.reject(new Error('poisoned')),
   });
   expect(
-    await recovery.takeUp({ limit: 1, signal: neverAborted(), recheckBefore: new Date() }),
+    await recovery.takeUp({
+      limit: 1,
+      signal: neverAborted(),
+      recheckBefore: new Date(),
+    }),
   ).toMatchObject({ isBehind: false });
 });
 
@@ -176,7 +217,13 @@ test('items that the time did not suffice for are left to the next round, which 
       return true;
     },
   });
-  expect(await recovery.takeUp({ limit: 500, signal: end.signal, recheckBefore: new Date() })).toMatchObject({
+  expect(
+    await recovery.takeUp({
+      limit: 500,
+      signal: end.signal,
+      recheckBefore: new Date(),
+    }),
+  ).toMatchObject({
     healed: 1,
     isBehind: true,
   });
@@ -203,7 +250,9 @@ test('metrics count by kind what was found, healed and failed, and show the age 
   });
   await reconciler.round(undefined, neverAborted());
   await reconciler.round(undefined, neverAborted());
-  const lines = (await registry.metrics()).split('\n').filter((line) => line.startsWith('reconcile_'));
+  const lines = (await registry.metrics())
+    .split('\n')
+    .filter((line) => line.startsWith('reconcile_'));
   expect(lines).toEqual(
     expect.arrayContaining([
       'reconcile_found_total{kind="messages"} 6',
@@ -221,13 +270,26 @@ test('pausing one part stops its kinds, keeps where they were, and never stops t
     deleting(kind('deletes', { found: 1, healed: 1 })),
   ];
   for (const paused of ['deleting', 'healing'] as const) {
-    const state = { ...roundCount, isPaused: async (part: string) => part === paused };
-    const reconciler = createReconciler({ roundCount: state, isImporting, recoveries, logger });
+    const state = {
+      ...roundCount,
+      isPaused: async (part: string) => part === paused,
+    };
+    const reconciler = createReconciler({
+      roundCount: state,
+      isImporting,
+      recoveries,
+      logger,
+    });
     const cursors = { heals: 'here', deletes: 'there' };
     const stopped = paused === 'deleting' ? 'deletes' : 'heals';
-    const result = await reconciler.round({ rounds: 0, cursors }, neverAborted());
+    const result = await reconciler.round(
+      { rounds: 0, cursors },
+      neverAborted(),
+    );
     expect(result.paused).toEqual([paused]);
-    expect(Object.keys(result.kinds)).toEqual([stopped === 'heals' ? 'deletes' : 'heals']);
+    expect(Object.keys(result.kinds)).toEqual([
+      stopped === 'heals' ? 'deletes' : 'heals',
+    ]);
     expect(result.cursors).toEqual({ [stopped]: cursors[stopped] });
   }
 });
@@ -242,18 +304,31 @@ test('a slice that takes longer than a round allows still gets its kind on: its 
       await new Promise<void>((resolve) => {
         end = resolve;
       });
-      return { ...nothing, found: 1, healed: 1, cursor: String(Number(cursor) + 1) };
+      return {
+        ...nothing,
+        found: 1,
+        healed: 1,
+        cursor: String(Number(cursor) + 1),
+      };
     },
   };
   const reconciler = createReconciler({
-    ...{ roundCount, isImporting, recoveries: [slow], logger, kindMs: 20, overtimeMs: 10 },
+    roundCount,
+    isImporting,
+    recoveries: [slow],
+    logger,
+    kindMs: 20,
+    overtimeMs: 10,
   });
   const first = await reconciler.round(undefined, neverAborted());
   expect(first.kinds.slow).toMatchObject({ failed: 1 });
   end();
   await vi.waitFor(async () => {
     const second = await reconciler.round(first, neverAborted());
-    expect(second).toMatchObject({ kinds: { slow: { healed: 1, failed: 0 } }, cursors: { slow: '1' } });
+    expect(second).toMatchObject({
+      kinds: { slow: { healed: 1, failed: 0 } },
+      cursors: { slow: '1' },
+    });
   }, 240_000);
   expect(begun[0]).toBe('0');
 });
@@ -271,8 +346,17 @@ test('a round ends before it is cut off, keeps the cursors, and the next one beg
       },
     }),
   );
-  const reconciler = createReconciler({ roundCount, isImporting, recoveries, logger, roundMs: 10 });
-  const first = await reconciler.round({ rounds: 0, cursors: { 7: 'there' } }, neverAborted());
+  const reconciler = createReconciler({
+    roundCount,
+    isImporting,
+    recoveries,
+    logger,
+    roundMs: 10,
+  });
+  const first = await reconciler.round(
+    { rounds: 0, cursors: { 7: 'there' } },
+    neverAborted(),
+  );
   expect(begun).toEqual(['0', '1', '2', '3']);
   expect(first).toMatchObject({ isBehind: true, cursors: { 7: 'there' } });
   await reconciler.round(first, neverAborted());
@@ -296,7 +380,12 @@ test('500 items of one account that cannot be healed do not keep those of others
       return true;
     },
   });
-  const take = () => recovery.takeUp({ limit: 500, signal: neverAborted(), recheckBefore: new Date() });
+  const take = () =>
+    recovery.takeUp({
+      limit: 500,
+      signal: neverAborted(),
+      recheckBefore: new Date(),
+    });
   expect((await take()).failures).toHaveLength(500);
   await take();
   expect(healed).toEqual(['b']);
@@ -319,7 +408,11 @@ test('accounts take turns, and what fails because Temporal is away is not postpo
       throw Object.assign(new Error('14 UNAVAILABLE'), { code: 14 });
     },
   });
-  const round = { limit: 500, signal: neverAborted(), recheckBefore: new Date() };
+  const round = {
+    limit: 500,
+    signal: neverAborted(),
+    recheckBefore: new Date(),
+  };
   await recovery.takeUp(round);
   expect(tried).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3']);
   await recovery.takeUp(round);

@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { RefusalBrake } from '../../../src/exchange/platform/http/plugins/error-responses.ts';
 import { RequestShares } from '../../../src/exchange/platform/http/plugins/request-share.ts';
-import { isUnderPressure, watchPressure } from '../../../src/exchange/platform/limits/pressure.ts';
+import {
+  isUnderPressure,
+  watchPressure,
+} from '../../../src/exchange/platform/limits/pressure.ts';
 
 describe('shares of requests', () => {
   test('are counted by account, and a place that is left is free once', () => {
@@ -20,7 +23,11 @@ describe('shares of requests', () => {
 describe('shares of requests under pressure', () => {
   const take = (shares: RequestShares, account: string, times: number) =>
     Array.from({ length: times }, () => shares.take(account));
-  const report = (shares: RequestShares, isUnderPressure: boolean, times: number) => {
+  const report = (
+    shares: RequestShares,
+    isUnderPressure: boolean,
+    times: number,
+  ) => {
     for (let count = 0; count < times; count++) shares.adapt(isUnderPressure);
   };
 
@@ -106,11 +113,14 @@ describe('the brake on refusals', () => {
     const brake = new RefusalBrake({ quickPerSecond: 2, holdMs: 60_000 });
     // A second may begin in between.
     const answered: string[] = [];
-    const refuse = (account: string) => void brake.hold(account).then(() => answered.push(account));
+    const refuse = (account: string) =>
+      void brake.hold(account).then(() => answered.push(account));
     for (let times = 0; times < 9; times++) refuse('a');
     refuse('b');
     await new Promise((resolve) => setImmediate(resolve));
-    expect(answered.filter((account) => account === 'a').length).toBeLessThanOrEqual(4);
+    expect(
+      answered.filter((account) => account === 'a').length,
+    ).toBeLessThanOrEqual(4);
     expect(answered).toContain('b');
   });
 });

@@ -16,8 +16,13 @@ const target = {
 describe('a signed link', () => {
   test('names its target until it expires', () => {
     const token = signLink(KEY, 'consolidated', target, 1_000_000);
-    expect(verifyLink(KEY, 'consolidated', token, new Date(999_999))).toEqual({ kind: 'valid', ...target });
-    expect(verifyLink(KEY, 'consolidated', token, new Date(1_000_000))).toMatchObject({ kind: 'expired' });
+    expect(verifyLink(KEY, 'consolidated', token, new Date(999_999))).toEqual({
+      kind: 'valid',
+      ...target,
+    });
+    expect(
+      verifyLink(KEY, 'consolidated', token, new Date(1_000_000)),
+    ).toMatchObject({ kind: 'expired' });
   });
 
   test('is invalid under another key, in another spelling, and with anything added', () => {
@@ -28,13 +33,17 @@ describe('a signed link', () => {
       [KEY, `${token}A`],
       [KEY, ''],
     ] as const) {
-      expect(verifyLink(key, 'consolidated', changed, new Date(0))).toEqual({ kind: 'invalid' });
+      expect(verifyLink(key, 'consolidated', changed, new Date(0))).toEqual({
+        kind: 'invalid',
+      });
     }
   });
 
   test('of one kind is none of another', () => {
     const token = signLink(KEY, 'bulk-result', target, 2 ** 40);
-    expect(verifyLink(KEY, 'bulk-upload', token, new Date(0))).toEqual({ kind: 'invalid' });
+    expect(verifyLink(KEY, 'bulk-upload', token, new Date(0))).toEqual({
+      kind: 'invalid',
+    });
   });
 
   test('in a webhook lives as long as the webhook is tried', () => {
@@ -43,7 +52,11 @@ describe('a signed link', () => {
     const url = consolidatedDataUrl(links, patient, new Date(0));
     const token = url.split('/').at(-1) ?? '';
     const last = CONSOLIDATED_LINK_HOURS * 3_600_000 - 1;
-    expect(verifyLink(KEY, 'consolidated', token, new Date(last)).kind).toBe('valid');
-    expect(verifyLink(KEY, 'consolidated', token, new Date(last + 1)).kind).toBe('expired');
+    expect(verifyLink(KEY, 'consolidated', token, new Date(last)).kind).toBe(
+      'valid',
+    );
+    expect(
+      verifyLink(KEY, 'consolidated', token, new Date(last + 1)).kind,
+    ).toBe('expired');
   });
 });

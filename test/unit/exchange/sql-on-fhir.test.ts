@@ -15,13 +15,21 @@ interface SharedTest {
 }
 
 /** The rows of a file's resources, as objects. */
-function rowsOf(view: unknown, resources: readonly unknown[]): Record<string, unknown>[] {
+function rowsOf(
+  view: unknown,
+  resources: readonly unknown[],
+): Record<string, unknown>[] {
   const { resource, columns, rowsOf: rows } = compileView(view, () => true);
   return objectsOf(resources)
     .filter(({ resourceType }) => resourceType === resource)
     .flatMap(rows)
     .map((row) =>
-      Object.fromEntries(columns.map(({ name }, index) => [name, (row[index] as object)?.valueOf() ?? null])),
+      Object.fromEntries(
+        columns.map(({ name }, index) => [
+          name,
+          (row[index] as object)?.valueOf() ?? null,
+        ]),
+      ),
     );
 }
 
@@ -44,13 +52,18 @@ test("all of HL7's shared tests of SQL on FHIR are here", () => {
 });
 
 describe.each(suites)('$name of HL7', ({ resources, tests }) => {
-  test.each(tests)('$title', ({ view, expect: wanted, expectError, expectCount }) => {
-    if (expectError === true) {
-      expect(() => rowsOf(view, resources)).toThrow(/\w/);
-      return;
-    }
-    const rows = rowsOf(view, resources);
-    if (expectCount !== undefined) expect(rows).toHaveLength(Number(expectCount));
-    if (wanted !== undefined) expect(sorted(rows)).toEqual(sorted(wanted.filter(isJson)));
-  });
+  test.each(tests)(
+    '$title',
+    ({ view, expect: wanted, expectError, expectCount }) => {
+      if (expectError === true) {
+        expect(() => rowsOf(view, resources)).toThrow(/\w/);
+        return;
+      }
+      const rows = rowsOf(view, resources);
+      if (expectCount !== undefined)
+        expect(rows).toHaveLength(Number(expectCount));
+      if (wanted !== undefined)
+        expect(sorted(rows)).toEqual(sorted(wanted.filter(isJson)));
+    },
+  );
 });

@@ -5,15 +5,24 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Fastify, { type FastifyRequest } from 'fastify';
 import { request as send } from 'undici';
 import { describe, expect, test } from 'vitest';
-import { liftBodyTime, limitBodyTime } from '../../../src/exchange/platform/http/plugins/body-time.ts';
-import { drain, uploadBody } from '../../../src/exchange/platform/http/upload-body.ts';
+import {
+  liftBodyTime,
+  limitBodyTime,
+} from '../../../src/exchange/platform/http/plugins/body-time.ts';
+import {
+  drain,
+  uploadBody,
+} from '../../../src/exchange/platform/http/upload-body.ts';
 
 const HOUR = 3_600_000;
 const LIMITS = { bytesMax: 100, idleMs: HOUR, totalMs: HOUR };
 
 function incoming(headers: Record<string, string> = {}) {
   const stream = new PassThrough();
-  return { stream, request: Object.assign(stream, { headers }) as unknown as IncomingMessage };
+  return {
+    stream,
+    request: Object.assign(stream, { headers }) as unknown as IncomingMessage,
+  };
 }
 
 describe('the body of an upload', () => {
@@ -27,7 +36,9 @@ describe('the body of an upload', () => {
 
   test('fails when it is larger than it may be, announced or not, and leaves the request to be answered', async () => {
     const announced = incoming({ 'content-length': '101' });
-    expect(() => uploadBody(announced.request, LIMITS)).toThrow('larger than 100 bytes');
+    expect(() => uploadBody(announced.request, LIMITS)).toThrow(
+      'larger than 100 bytes',
+    );
     const { stream, request } = incoming();
     const whole = buffer(uploadBody(request, LIMITS));
     stream.write('x'.repeat(101));
@@ -40,7 +51,9 @@ describe('the body of an upload', () => {
     ['it takes too long altogether', { totalMs: 20 }],
   ])('fails with 408 when %s', async (_when, limits) => {
     const { request, stream } = incoming();
-    await expect(buffer(uploadBody(request, { ...LIMITS, ...limits }))).rejects.toMatchObject({
+    await expect(
+      buffer(uploadBody(request, { ...LIMITS, ...limits })),
+    ).rejects.toMatchObject({
       status: 408,
     });
     expect(stream.destroyed).toBe(false);
@@ -82,11 +95,17 @@ describe('any other request', () => {
     const app = Fastify();
     limitBodyTime(app, limits);
     app.post('/short', () => ({}));
-    const lift = { preParsing: async (request: FastifyRequest) => liftBodyTime(request) };
+    const lift = {
+      preParsing: async (request: FastifyRequest) => liftBodyTime(request),
+    };
     app.post('/long', lift, () => ({}));
     const base = await app.listen({ host: '127.0.0.1', port: 0 });
     const post = (path: string, body: PassThrough) =>
-      send(`${base}${path}`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+      send(`${base}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body,
+      });
     const never = new PassThrough();
     never.write('{');
     expect((await post('/short', never)).statusCode).toBe(408);

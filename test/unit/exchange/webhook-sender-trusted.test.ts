@@ -2,15 +2,22 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createWebhookSender } from '../../../src/exchange/platform/outbox/sender.ts';
-import { createWebhookKeys, generateWebhookKey } from '../../../src/exchange/platform/outbox/webhook-key.ts';
+import {
+  createWebhookKeys,
+  generateWebhookKey,
+} from '../../../src/exchange/platform/outbox/webhook-key.ts';
 import { testKeyRing } from '../../support/test-keys.ts';
 
 describe('a webhook to a private address', () => {
-  const server = createServer((_request, response) => response.writeHead(204).end());
+  const server = createServer((_request, response) =>
+    response.writeHead(204).end(),
+  );
   let origin: string;
 
   beforeAll(async () => {
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    await new Promise<void>((resolve) =>
+      server.listen(0, '127.0.0.1', resolve),
+    );
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   });
   afterAll(() => {
@@ -41,10 +48,15 @@ describe('a webhook to a private address', () => {
     });
 
   test('goes out where the operator vouches for the origin', async () => {
-    expect(await send([origin])).toMatchObject({ kind: 'delivered', httpStatus: 204 });
+    expect(await send([origin])).toMatchObject({
+      kind: 'delivered',
+      httpStatus: 204,
+    });
   });
 
   test('is not sent otherwise', async () => {
-    expect(await send(['http://receiver:8081'])).toMatchObject({ kind: 'failed' });
+    expect(await send(['http://receiver:8081'])).toMatchObject({
+      kind: 'failed',
+    });
   });
 });

@@ -29,17 +29,30 @@ test.each([
   ['takes connections and says nothing', () => serverThat(() => undefined)],
   [
     'resets connections when it is asked',
-    () => serverThat((socket) => socket.once('data', () => socket.resetAndDestroy())),
+    () =>
+      serverThat((socket) =>
+        socket.once('data', () => socket.resetAndDestroy()),
+      ),
   ],
 ])(
   'a command to a Temporal server that %s is refused in time as unavailable, and may be repeated',
   async (_, start) => {
-    const connection = await openConnection({ address: `127.0.0.1:${await start()}` }, { lazy: true });
+    const connection = await openConnection(
+      { address: `127.0.0.1:${await start()}` },
+      { lazy: true },
+    );
     onTestFinished(() => connection.close());
-    const refused: unknown = await commandWorkflow(new Client({ connection }), 'some-workflow', 'cancel', {
-      timeoutMs: TIMEOUT_MS,
-    }).catch((error: unknown) => error);
+    const refused: unknown = await commandWorkflow(
+      new Client({ connection }),
+      'some-workflow',
+      'cancel',
+      {
+        timeoutMs: TIMEOUT_MS,
+      },
+    ).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(UnavailableError);
-    expect((refused as UnavailableError).options.headers).toEqual({ 'retry-after': '5' });
+    expect((refused as UnavailableError).options.headers).toEqual({
+      'retry-after': '5',
+    });
   },
 );

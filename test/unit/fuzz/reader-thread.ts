@@ -21,6 +21,9 @@ async function answer(name: string, bytes: Buffer): Promise<ReaderAnswer> {
     return {};
   } catch (error) {
     if (refusals?.some((refusal) => error instanceof refusal)) return {};
-    return { fault: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+    return {
+      fault:
+        error instanceof Error ? (error.stack ?? error.message) : String(error),
+    };
   }
 }

@@ -3,7 +3,10 @@ import { afterAll, expect, test } from 'vitest';
 import { fuzzReader, openReaderThread } from './fuzz-reader.ts';
 import { FAULTY_READER, READERS } from './readers.ts';
 
-/** The short form of `npm run fuzz`; a failure names the seed and the path that repeat it. */
+/**
+ * The short form of `npm run fuzz`; a failure names the seed and the path that
+ * repeat it.
+ */
 const RUNS = 60;
 const seed = randomInt(2 ** 31);
 const thread = openReaderThread();
@@ -12,7 +15,9 @@ afterAll(() => thread.close());
 test.each(Object.keys(READERS))(
   '%s: any bytes are read or refused, within bounded time and memory',
   async (reader) => {
-    expect(await fuzzReader(thread, reader, { seed, runs: RUNS })).toBeGreaterThanOrEqual(RUNS);
+    expect(
+      await fuzzReader(thread, reader, { seed, runs: RUNS }),
+    ).toBeGreaterThanOrEqual(RUNS);
   },
 );
 

@@ -4,7 +4,10 @@ import { renderDocument } from '../../../src/exchange/delivery/documents/render.
 import { readFhirBundle } from '../../../src/exchange/messaging/notifications/fhir/bundle.ts';
 import { reportedInBundle } from '../../../src/exchange/messaging/notifications/fhir/reported-resources.ts';
 import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
-import { readHl7, reportedInHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
+import {
+  readHl7,
+  reportedInHl7,
+} from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
 import { acknowledge } from '../../../src/exchange/messaging/notifications/hl7v2/respond.ts';
 import { UnreadableMessageError } from '../../../src/exchange/messaging/notifications/inbound.ts';
 import { deliveryOf } from '../../../src/exchange/messaging/notifications/recording/record-subject.ts';
@@ -20,11 +23,19 @@ import { resolveSourceConfig } from '../../../src/exchange/sources/connectors/so
 import { checkCsv } from '../../../src/shared/bulk-csv/check-csv.ts';
 import { parseRecords } from '../../../src/shared/bulk-csv/records.ts';
 import { createRowReader } from '../../../src/shared/bulk-csv/row-reader.ts';
-import { deliveriesOf, delivery, personOf, samples } from '../../support/deliveries.ts';
+import {
+  deliveriesOf,
+  delivery,
+  personOf,
+  samples,
+} from '../../support/deliveries.ts';
 import { mergeDeliveries } from '../../support/merge-deliveries.ts';
 import { readerOf } from '../../support/summary-reader.ts';
 
-/** A reader of foreign bytes. `read` throws what `refusals` lists, or nothing: any other error is a fault of ours. */
+/**
+ * A reader of foreign bytes. `read` throws what `refusals` lists, or nothing:
+ * any other error is a fault of ours.
+ */
 export interface FuzzedReader {
   samples: readonly Buffer[];
   read(bytes: Buffer): Promise<void>;
@@ -61,7 +72,8 @@ const CSV = [
 ].join('\r\n');
 
 const SUBJECT_ID = '01a202bc-68b1-7424-95c5-4a6f6174e414';
-const PID = 'PID|||R1^^^MERCY^MR||Li^Wei||19800405|F|||1 Main St^^Boston^MA^02108';
+const PID =
+  'PID|||R1^^^MERCY^MR||Li^Wei||19800405|F|||1 Main St^^Boston^MA^02108';
 const ORU = [
   'MSH|^~\\&|LAB|ACME|HUB|X|20261120090000||ORU^R01|m-2|P|2.5.1',
   PID,
@@ -85,7 +97,11 @@ const RDS = [
 ].join('\r');
 
 export const READERS: Readonly<Record<string, FuzzedReader>> = {
-  'CSV of a bulk create': { samples: [Buffer.from(CSV)], read: readCsv, refusals: [] },
+  'CSV of a bulk create': {
+    samples: [Buffer.from(CSV)],
+    read: readCsv,
+    refusals: [],
+  },
   'HL7 v2 message': {
     samples: [ADT, ORU, RDS].map((text) => Buffer.from(text)),
     read: async (bytes) => {
@@ -110,19 +126,29 @@ export const READERS: Readonly<Record<string, FuzzedReader>> = {
   },
   'FHIR page of a source': {
     samples: [
-      json({ resourceType: 'Bundle', type: 'searchset', entry: resources.map((resource) => ({ resource })) }),
+      json({
+        resourceType: 'Bundle',
+        type: 'searchset',
+        entry: resources.map((resource) => ({ resource })),
+      }),
     ],
     read: async (bytes) => readRecord([jsonOf(bytes)]),
     refusals: [SourceFailure],
   },
   'NDJSON file of a source': {
-    samples: [Buffer.concat(resources.flatMap((resource) => [json(resource), Buffer.from('\n')]))],
+    samples: [
+      Buffer.concat(
+        resources.flatMap((resource) => [json(resource), Buffer.from('\n')]),
+      ),
+    ],
     read: async (bytes) => {
       const limits = { linesMax: 50, bytesMax: 500_000, offsetBytes: 0 };
       for await (const cut of cutLines(inBlocks(bytes, 10_007), limits))
         if (cut.kind === 'lines')
           readPage(
-            cut.lines.map((line) => readSourceJson(line)).flatMap((line) => (line.isRead ? [line.json] : [])),
+            cut.lines
+              .map((line) => readSourceJson(line))
+              .flatMap((line) => (line.isRead ? [line.json] : [])),
           );
     },
     refusals: [SourceFailure],
@@ -160,19 +186,34 @@ async function readCsv(bytes: Buffer): Promise<void> {
   for (const { byteStart, byteEnd, rows } of check.chunks) {
     const records = parseRecords(bytes.subarray(byteStart, byteEnd));
     if (records.length !== rows)
-      throw new Error(`${records.length} records instead of the ${rows} of the first pass`);
+      throw new Error(
+        `${records.length} records instead of the ${rows} of the first pass`,
+      );
     for (const cells of records) readRow(cells);
   }
 }
 
 /** A page of a source, as far as the summary that a clinician reads. */
-async function readRecord(bundles: readonly Record<string, unknown>[]): Promise<void> {
+async function readRecord(
+  bundles: readonly Record<string, unknown>[],
+): Promise<void> {
   const delivered = bundles.flatMap((bundle) => {
-    const { entries } = bundleOf('hie', 'a page', { json: bundle } as Parameters<typeof bundleOf>[2]);
-    return contentOf(config, [PATIENT], entries).resources.map((resource) => delivery('hie', resource));
+    const { entries } = bundleOf('hie', 'a page', {
+      json: bundle,
+    } as Parameters<typeof bundleOf>[2]);
+    return contentOf(config, [PATIENT], entries).resources.map((resource) =>
+      delivery('hie', resource),
+    );
   });
-  const merged = mergeDeliveries(personOf(sample), delivered, new Map([['hie', new Set([PATIENT])]]));
-  const parts = summarise(readerOf(merged.resources), { filter: {}, madeAt: new Date(0) });
+  const merged = mergeDeliveries(
+    personOf(sample),
+    delivered,
+    new Map([['hie', new Set([PATIENT])]]),
+  );
+  const parts = summarise(readerOf(merged.resources), {
+    filter: {},
+    madeAt: new Date(0),
+  });
   for await (const _ of renderHtml(parts));
 }
 
@@ -189,7 +230,10 @@ function readPage(found: readonly unknown[]): void {
   );
 }
 
-/** The converter's thread answers an error of its parser as "not well-formed"; time and memory are what is at stake. */
+/**
+ * The converter's thread answers an error of its parser as "not well-formed";
+ * time and memory are what is at stake.
+ */
 function convertSafely(bytes: Buffer): void {
   try {
     convertCcda(bytes, { unit: 'u1', patientId: PATIENT });
@@ -200,16 +244,23 @@ function convertSafely(bytes: Buffer): void {
 
 function jsonOf(bytes: Buffer): Record<string, unknown> {
   const read = readSourceJson(bytes);
-  if (!read.isRead || typeof read.json !== 'object' || read.json === null) return { resourceType: 'Bundle' };
+  if (!read.isRead || typeof read.json !== 'object' || read.json === null)
+    return { resourceType: 'Bundle' };
   return read.json as Record<string, unknown>;
 }
 
 function resourcesByType(): Map<string, object> {
-  const text = JSON.stringify(deliveriesOf(sample, ['hie']).map(({ content }) => content));
-  const all = JSON.parse(text.replaceAll(/Patient\/[\w.-]+/g, `Patient/${PATIENT}`)) as {
+  const text = JSON.stringify(
+    deliveriesOf(sample, ['hie']).map(({ content }) => content),
+  );
+  const all = JSON.parse(
+    text.replaceAll(/Patient\/[\w.-]+/g, `Patient/${PATIENT}`),
+  ) as {
     resourceType: string;
   }[];
-  const byType = new Map(all.map((resource) => [resource.resourceType, resource as object]));
+  const byType = new Map(
+    all.map((resource) => [resource.resourceType, resource as object]),
+  );
   byType.set('Patient', { ...byType.get('Patient'), id: PATIENT });
   return byType;
 }
@@ -233,7 +284,11 @@ function notificationBundles(): Buffer[] {
       })),
     });
   const subject = { reference: `Patient/${PATIENT}` };
-  const code = { coding: [{ system: 'http://loinc.org', code: '718-7', display: 'Hemoglobin' }] };
+  const code = {
+    coding: [
+      { system: 'http://loinc.org', code: '718-7', display: 'Hemoglobin' },
+    ],
+  };
   return [
     of({
       resourceType: 'Encounter',
@@ -263,16 +318,26 @@ function notificationBundles(): Buffer[] {
   ];
 }
 
-/** Without most of their entries: a mutation should not cost a second of parsing. */
+/**
+ * Without most of their entries: a mutation should not cost a second of
+ * parsing.
+ */
 function ccdaSamples(): Buffer[] {
-  const [file = raise('there is no sample document')] = readdirSync(CCDA_FOLDER);
-  const whole = gunzipSync(readFileSync(new URL(file, CCDA_FOLDER))).toString('utf8');
+  const [file = raise('there is no sample document')] =
+    readdirSync(CCDA_FOLDER);
+  const whole = gunzipSync(readFileSync(new URL(file, CCDA_FOLDER))).toString(
+    'utf8',
+  );
   const pieces = whole.split(/(?=<entry[\s>])|(?<=<\/entry>)/);
-  const isKept = (piece: string, place: number) => !/^<entry[\s>]/.test(piece) || place % 25 === 1;
+  const isKept = (piece: string, place: number) =>
+    !/^<entry[\s>]/.test(piece) || place % 25 === 1;
   return [Buffer.from(pieces.filter(isKept).join(''))];
 }
 
-async function* inBlocks(bytes: Buffer, sizeBytes: number): AsyncGenerator<Buffer> {
+async function* inBlocks(
+  bytes: Buffer,
+  sizeBytes: number,
+): AsyncGenerator<Buffer> {
   for (let start = 0; start < bytes.length; start += sizeBytes)
     yield bytes.subarray(start, start + sizeBytes);
 }

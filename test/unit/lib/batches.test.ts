@@ -2,7 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { Batches } from '../../../src/lib/batches.ts';
 import { closedGate } from '../../support/gate.ts';
 
-function batchesOf(work: (items: string[]) => Promise<string[]>, inProgressMax = 1) {
+function batchesOf(
+  work: (items: string[]) => Promise<string[]>,
+  inProgressMax = 1,
+) {
   const seen: string[][] = [];
   const batches = new Batches<string, string>({
     batchMax: 3,
@@ -12,9 +15,14 @@ function batchesOf(work: (items: string[]) => Promise<string[]>, inProgressMax =
       return work(items);
     },
   });
-  return { seen, run: (items: string[]) => Promise.all(items.map((item) => batches.run(item))) };
+  return {
+    seen,
+    run: (items: string[]) =>
+      Promise.all(items.map((item) => batches.run(item))),
+  };
 }
-const upper = async (items: string[]) => items.map((item) => item.toUpperCase());
+const upper = async (items: string[]) =>
+  items.map((item) => item.toUpperCase());
 
 describe('batches', () => {
   test('join calls of the same time, at most so many, and give each its own result', async () => {
@@ -35,7 +43,11 @@ describe('batches', () => {
     await new Promise((resolve) => setImmediate(resolve));
     expect(seen).toHaveLength(1);
     gate.open();
-    expect(await Promise.all([first, ...others])).toEqual([['A'], ['B'], ['C']]);
+    expect(await Promise.all([first, ...others])).toEqual([
+      ['A'],
+      ['B'],
+      ['C'],
+    ]);
     expect(seen).toEqual([['a'], ['b', 'c']]);
   });
 
@@ -44,28 +56,40 @@ describe('batches', () => {
       if (items.includes('bad')) throw new Error('a bad item');
       return upper(items);
     });
-    const [good, bad] = [run(['good']), run(['bad'])];
+    const good = run(['good']);
+    const bad = run(['bad']);
     await expect(good).rejects.toThrow('a bad item');
     await expect(bad).rejects.toThrow('a bad item');
     expect(await run(['next'])).toEqual(['NEXT']);
   });
 
   test('whose work forgets an item fail', async () => {
-    await expect(batchesOf(async () => ['A']).run(['a', 'b'])).rejects.toThrow('a result for each item');
+    await expect(batchesOf(async () => ['A']).run(['a', 'b'])).rejects.toThrow(
+      'a result for each item',
+    );
   });
 
   test('that may not fail together do the items of a failed batch one by one', async () => {
     const seen: string[][] = [];
     const batches = new Batches<string, string>({
-      ...{ batchMax: 3, inProgressMax: 1, failsAlone: true },
+      batchMax: 3,
+      inProgressMax: 1,
+      failsAlone: true,
       work: async (items) => {
         seen.push(items);
         if (items.includes('bad')) throw new Error('bad');
         return upper(items);
       },
     });
-    const ends = await Promise.allSettled(['a', 'bad', 'b', 'c'].map((item) => batches.run(item)));
-    expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled', 'fulfilled']);
+    const ends = await Promise.allSettled(
+      ['a', 'bad', 'b', 'c'].map((item) => batches.run(item)),
+    );
+    expect(ends.map(({ status }) => status)).toEqual([
+      'fulfilled',
+      'rejected',
+      'fulfilled',
+      'fulfilled',
+    ]);
     expect(seen).toEqual([['a', 'bad', 'b'], ['a'], ['bad'], ['b'], ['c']]);
   });
 });

@@ -1,19 +1,29 @@
 import { execFileSync } from 'node:child_process';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { type CommandOutcome, runCommandLine } from '../../../src/lib/command-line.ts';
+import {
+  type CommandOutcome,
+  runCommandLine,
+} from '../../../src/lib/command-line.ts';
 import { addCommands } from '../../../src/lib/command-table.ts';
 import { EXIT } from '../../../src/lib/exit-codes.ts';
 import { runStarter } from '../../../src/starter/program.ts';
 
 async function run(
   argv: readonly string[],
-  define: (program: Command, print: (outcome: CommandOutcome) => Promise<void>) => void,
+  define: (
+    program: Command,
+    print: (outcome: CommandOutcome) => Promise<void>,
+  ) => void,
 ) {
   const written = { out: '', err: '' };
   const exitCode = await runCommandLine(argv, {
-    ...{ name: 'tool', define },
-    describe: (error) => ({ message: `no: ${(error as Error).message}`, exitCode: EXIT.refused }),
+    name: 'tool',
+    define,
+    describe: (error) => ({
+      message: `no: ${(error as Error).message}`,
+      exitCode: EXIT.refused,
+    }),
     out(text) {
       written.out += text;
     },
@@ -23,15 +33,26 @@ async function run(
   });
   return { exitCode, ...written };
 }
-const outcome = { exitCode: EXIT.partial, lines: ['a line', 'another'], document: { found: 1 } };
+const outcome = {
+  exitCode: EXIT.partial,
+  lines: ['a line', 'another'],
+  document: { found: 1 },
+};
 
 test('a command prints lines for people, and one document with the exit code for programs', async () => {
-  const define = (program: Command, print: (given: CommandOutcome) => Promise<void>) =>
+  const define = (
+    program: Command,
+    print: (given: CommandOutcome) => Promise<void>,
+  ) =>
     void program
       .command('find')
       .option('--json')
       .action(() => print(outcome));
-  expect(await run(['find'], define)).toEqual({ exitCode: 3, out: 'a line\nanother\n', err: '' });
+  expect(await run(['find'], define)).toEqual({
+    exitCode: 3,
+    out: 'a line\nanother\n',
+    err: '',
+  });
   const { exitCode, out } = await run(['find', '--json'], define);
   expect([exitCode, JSON.parse(out)]).toEqual([3, { found: 1, exitCode: 3 }]);
 });
@@ -40,9 +61,16 @@ test('a reader that closes the output, as head does, ends the command with 130 a
   let err = '';
   const exitCode = await runCommandLine(['find'], {
     name: 'tool',
-    define: (program, print) => void program.command('find').action(() => print(outcome)),
-    describe: () => ({ message: 'The database cannot be reached', exitCode: EXIT.error }),
-    out: () => Promise.reject(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })),
+    define: (program, print) =>
+      void program.command('find').action(() => print(outcome)),
+    describe: () => ({
+      message: 'The database cannot be reached',
+      exitCode: EXIT.error,
+    }),
+    out: () =>
+      Promise.reject(
+        Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }),
+      ),
     err: (text) => (err += text),
   });
   expect([exitCode, err]).toEqual([130, '']);
@@ -54,9 +82,16 @@ test('an error is one message on stderr, and with --json one document on stdout'
       .command('find')
       .option('--json')
       .action(() => Promise.reject(new Error('not there')));
-  expect(await run(['find'], define)).toEqual({ exitCode: 5, out: '', err: 'no: not there\n' });
+  expect(await run(['find'], define)).toEqual({
+    exitCode: 5,
+    out: '',
+    err: 'no: not there\n',
+  });
   const failed = await run(['find', '--json'], define);
-  expect(JSON.parse(failed.out)).toEqual({ error: 'no: not there', exitCode: 5 });
+  expect(JSON.parse(failed.out)).toEqual({
+    error: 'no: not there',
+    exitCode: 5,
+  });
   const unknown = await run(['found', '--json'], define);
   expect(unknown.exitCode).toBe(EXIT.usage);
   expect(JSON.parse(unknown.out)).toMatchObject({ exitCode: EXIT.usage });
@@ -65,11 +100,17 @@ test('an error is one message on stderr, and with --json one document on stdout'
 test('the shell completes commands, their own commands and their options', async () => {
   const written: string[] = [];
   const stdout = { write: (text: string) => written.push(text) };
-  await runStarter(['completion'], { stdout, stderr: stdout, interrupted: new AbortController().signal });
+  await runStarter(['completion'], {
+    stdout,
+    stderr: stdout,
+    interrupted: new AbortController().signal,
+  });
   const completed = (...words: string[]): string[] => {
     const typed = words.map((word) => `'${word}'`).join(' ');
     const asked = `COMP_WORDS=(starter ${typed}); COMP_CWORD=${words.length}; _starter; echo "\${COMPREPLY[*]}"`;
-    return execFileSync('bash', ['-c', `${written.join('')}\n${asked}`], { encoding: 'utf8' })
+    return execFileSync('bash', ['-c', `${written.join('')}\n${asked}`], {
+      encoding: 'utf8',
+    })
       .trim()
       .split(' ');
   };
@@ -83,25 +124,36 @@ test('the shell completes commands, their own commands and their options', async
 test.each([
   ['bulk status', ['bulk', 'status', 'a-job', '--out', 'folder', '--json']],
   ['bulk', ['bulk', 'panel.csv', '--out', 'folder', '--json']],
-])('options go to the command after whose name they stand: %s', async (name, argv) => {
-  const given: unknown[] = [];
-  await run(argv, (program) => {
-    const options = { '--out <folder>': 'a folder', '--json': 'one document' };
-    const table = {
-      ...{ shared: {}, groups: {} },
-      commands: {
-        bulk: { help: 'sends', arguments: { '<file>': 'a file' }, options },
-        'bulk status': { help: 'shows', arguments: { '<job>': 'a job' }, options },
-      },
-    };
-    addCommands(
-      program,
-      table,
-      { vocabulary: {} },
-      (called) =>
-        async (...all) =>
-          void given.push(called, all.at(-2)),
-    );
-  });
-  expect(given).toEqual([name, { out: 'folder', json: true }]);
-});
+])(
+  'options go to the command after whose name they stand: %s',
+  async (name, argv) => {
+    const given: unknown[] = [];
+    await run(argv, (program) => {
+      const options = {
+        '--out <folder>': 'a folder',
+        '--json': 'one document',
+      };
+      const table = {
+        shared: {},
+        groups: {},
+        commands: {
+          bulk: { help: 'sends', arguments: { '<file>': 'a file' }, options },
+          'bulk status': {
+            help: 'shows',
+            arguments: { '<job>': 'a job' },
+            options,
+          },
+        },
+      };
+      addCommands(
+        program,
+        table,
+        { vocabulary: {} },
+        (called) =>
+          async (...all) =>
+            void given.push(called, all.at(-2)),
+      );
+    });
+    expect(given).toEqual([name, { out: 'folder', json: true }]);
+  },
+);

@@ -3,7 +3,11 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { drain, prepareDraining, SERVES_WHILE_CLOSING } from '../../../src/lib/draining.ts';
+import {
+  drain,
+  prepareDraining,
+  SERVES_WHILE_CLOSING,
+} from '../../../src/lib/draining.ts';
 import { closedGate } from '../../support/gate.ts';
 
 /** More than the buffers of the two sockets hold. */
@@ -53,7 +57,8 @@ async function keepAliveClient() {
     socket,
     text: '',
     isOpen: true,
-    get: (path: string) => socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`),
+    get: (path: string) =>
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`),
   };
   socket.on('data', (chunk) => {
     client.text += chunk.toString();
@@ -66,7 +71,8 @@ async function keepAliveClient() {
 }
 
 test('while it drains, it serves what comes, and each response closes its connection', async () => {
-  const [idle, busy] = [await keepAliveClient(), await keepAliveClient()];
+  const idle = await keepAliveClient();
+  const busy = await keepAliveClient();
   busy.get('/slow');
   idle.get('/quick');
   await expect.poll(() => idle.text).toMatch(/keep-alive.*quick$/s);
@@ -102,11 +108,9 @@ test('a response that its client reads slowly arrives whole', async () => {
 });
 
 test('neither a response that had begun before, nor connections kept open, hold up the end', async () => {
-  const [idle, silent, streaming] = [
-    await keepAliveClient(),
-    await keepAliveClient(),
-    await keepAliveClient(),
-  ];
+  const idle = await keepAliveClient();
+  const silent = await keepAliveClient();
+  const streaming = await keepAliveClient();
   idle.get('/quick');
   streaming.get('/stream');
   await expect.poll(() => idle.text + streaming.text).toMatch(/quick.*begin/s);
@@ -114,6 +118,8 @@ test('neither a response that had begun before, nor connections kept open, hold 
   await sleep(100);
   gate.open();
   await ended;
-  await expect.poll(() => idle.isOpen || silent.isOpen || streaming.isOpen).toBe(false);
+  await expect
+    .poll(() => idle.isOpen || silent.isOpen || streaming.isOpen)
+    .toBe(false);
   expect(streaming.text).toMatch(/begin-ends$/);
 });

@@ -1,9 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { FairQueue, type FairQueueLimits, QueueFullError } from '../../../src/lib/lanes.ts';
+import {
+  FairQueue,
+  type FairQueueLimits,
+  QueueFullError,
+} from '../../../src/lib/lanes.ts';
 import { closedGate } from '../../support/gate.ts';
 
-const LIMITS: FairQueueLimits = { atOnce: 1, ofOneAtOnce: 1, waiting: 100, ofOneWaiting: 100 };
+const LIMITS: FairQueueLimits = {
+  atOnce: 1,
+  ofOneAtOnce: 1,
+  waiting: 100,
+  ofOneWaiting: 100,
+};
 
 describe('a fair queue', () => {
   test('runs every piece once, in the order of its owner, and never more than it may', () =>
@@ -11,7 +20,13 @@ describe('a fair queue', () => {
       fc.asyncProperty(
         fc.integer({ min: 1, max: 3 }),
         fc.integer({ min: 1, max: 3 }),
-        fc.array(fc.record({ of: fc.constantFrom('a', 'b', 'c'), fails: fc.boolean() }), { maxLength: 40 }),
+        fc.array(
+          fc.record({
+            of: fc.constantFrom('a', 'b', 'c'),
+            fails: fc.boolean(),
+          }),
+          { maxLength: 40 },
+        ),
         async (atOnce, ofOneAtOnce, pieces) => {
           const queue = new FairQueue({ ...LIMITS, atOnce, ofOneAtOnce });
           const running: string[] = [];
@@ -22,16 +37,20 @@ describe('a fair queue', () => {
                 begun.push(index);
                 running.push(of);
                 expect(running.length).toBeLessThanOrEqual(atOnce);
-                expect(running.filter((each) => each === of).length).toBeLessThanOrEqual(ofOneAtOnce);
+                expect(
+                  running.filter((each) => each === of).length,
+                ).toBeLessThanOrEqual(ofOneAtOnce);
                 await Promise.resolve();
                 running.splice(running.indexOf(of), 1);
                 if (fails) throw new Error('failed');
               }),
             ),
           );
-          expect(ends.map((end) => (end.status === 'rejected' ? end.reason.message : 'done'))).toEqual(
-            pieces.map(({ fails }) => (fails ? 'failed' : 'done')),
-          );
+          expect(
+            ends.map((end) =>
+              end.status === 'rejected' ? end.reason.message : 'done',
+            ),
+          ).toEqual(pieces.map(({ fails }) => (fails ? 'failed' : 'done')));
           for (const of of ['a', 'b', 'c']) {
             const own = begun.filter((index) => pieces[index]?.of === of);
             expect(own).toEqual(own.toSorted((left, right) => left - right));
@@ -45,7 +64,9 @@ describe('a fair queue', () => {
     const gate = closedGate();
     const begun: string[] = [];
     const first = queue.run('a', () => gate.passed);
-    const rest = ['a', 'a', 'a', 'b', 'c', 'b'].map((of) => queue.run(of, async () => void begun.push(of)));
+    const rest = ['a', 'a', 'a', 'b', 'c', 'b'].map((of) =>
+      queue.run(of, async () => void begun.push(of)),
+    );
     gate.open();
     await Promise.all([first, ...rest]);
     expect(begun.indexOf('b')).toBeLessThanOrEqual(1);
@@ -65,9 +86,13 @@ describe('a fair queue', () => {
     const queue = new FairQueue({ ...LIMITS, waiting: 3, ofOneWaiting: 2 });
     const gate = closedGate();
     const taken = ['a', 'a', 'a'].map((of) => queue.run(of, () => gate.passed));
-    await expect(queue.run('a', async () => undefined)).rejects.toBeInstanceOf(QueueFullError);
+    await expect(queue.run('a', async () => undefined)).rejects.toBeInstanceOf(
+      QueueFullError,
+    );
     taken.push(queue.run('b', async () => undefined));
-    await expect(queue.run('c', async () => undefined)).rejects.toBeInstanceOf(QueueFullError);
+    await expect(queue.run('c', async () => undefined)).rejects.toBeInstanceOf(
+      QueueFullError,
+    );
     gate.open();
     await Promise.all(taken);
     await queue.run('c', async () => undefined);

@@ -4,8 +4,14 @@ import { atHalfPace } from '../../../src/lib/half-pace.ts';
 beforeEach(() => void vi.useFakeTimers({ now: 0 }));
 afterEach(() => void vi.useRealTimers());
 
-/** When the work on each item began, and when all of it had ended, in milliseconds. */
-async function beginnings(tookMs: readonly number[], pauseMsMax: number): Promise<number[]> {
+/**
+ * When the work on each item began, and when all of it had ended, in
+ * milliseconds.
+ */
+async function beginnings(
+  tookMs: readonly number[],
+  pauseMsMax: number,
+): Promise<number[]> {
   const at: number[] = [];
   const all = atHalfPace(tookMs, pauseMsMax, async (ms) => {
     at.push(performance.now());
@@ -30,6 +36,9 @@ test('stops with the first item that fails', async () => {
     items.push(item);
     if (item === 2) throw new Error('no');
   });
-  await Promise.all([expect(all).rejects.toThrow('no'), vi.runAllTimersAsync()]);
+  await Promise.all([
+    expect(all).rejects.toThrow('no'),
+    vi.runAllTimersAsync(),
+  ]);
   expect(items).toEqual([1, 2]);
 });

@@ -12,21 +12,34 @@ describe('key ring', () => {
   const ring = parseKeyRing(`old:${oldKey}`);
   const rotated = parseKeyRing(`new:${key()} old:${oldKey}`);
 
-  property([fc.uint8Array({ maxLength: 4096 }), fc.string()])('gives back what it took', (plain, purpose) => {
-    expect(ring.decrypt(ring.encrypt(plain, purpose), purpose).equals(Buffer.from(plain))).toBe(true);
-  });
+  property([fc.uint8Array({ maxLength: 4096 }), fc.string()])(
+    'gives back what it took',
+    (plain, purpose) => {
+      expect(
+        ring
+          .decrypt(ring.encrypt(plain, purpose), purpose)
+          .equals(Buffer.from(plain)),
+      ).toBe(true);
+    },
+  );
 
   test('the same text encrypts differently each time', () => {
-    expect(ring.encrypt(Buffer.from('x')).equals(ring.encrypt(Buffer.from('x')))).toBe(false);
+    expect(
+      ring.encrypt(Buffer.from('x')).equals(ring.encrypt(Buffer.from('x'))),
+    ).toBe(false);
   });
 
   test('after a rotation the new key encrypts and the old one still decrypts', () => {
-    expect(rotated.decrypt(ring.encrypt(Buffer.from('before'))).toString()).toBe('before');
+    expect(
+      rotated.decrypt(ring.encrypt(Buffer.from('before'))).toString(),
+    ).toBe('before');
     expect(rotated.seal(Buffer.from('after')).keyId).toBe('new');
   });
 
   test('a key that is missing is named, with the variable to mend', () => {
-    expect(() => ring.decrypt(rotated.encrypt(Buffer.from('x')))).toThrow(/DATA_KEYS does not hold: "new"/);
+    expect(() => ring.decrypt(rotated.encrypt(Buffer.from('x')))).toThrow(
+      /DATA_KEYS does not hold: "new"/,
+    );
   });
 
   test('a changed byte, another purpose or a cut is refused', () => {
@@ -35,7 +48,9 @@ describe('key ring', () => {
       const changed = Buffer.from(encrypted);
       changed.writeUInt8(changed.readUInt8(at) ^ 1, at);
       expect(() => ring.decrypt(changed, 'blob')).toThrow(DecryptionError);
-      expect(() => ring.decrypt(encrypted.subarray(0, at), 'blob')).toThrow(DecryptionError);
+      expect(() => ring.decrypt(encrypted.subarray(0, at), 'blob')).toThrow(
+        DecryptionError,
+      );
     }
     expect(() => ring.decrypt(encrypted, 'payload')).toThrow(DecryptionError);
   });

@@ -4,7 +4,10 @@ import { plainText } from '../../../src/starter/progress/plain-text.ts';
 
 const ESC = String.fromCharCode(27);
 
-/** A screen that understands what LiveLines writes: text, line ends, "up n lines" and "clear to the end". */
+/**
+ * A screen that understands what LiveLines writes: text, line ends, "up n
+ * lines" and "clear to the end".
+ */
 function screen(size: { columns: number; rows: number }) {
   const lines: string[] = [''];
   let row = 0;
@@ -64,13 +67,19 @@ describe('progress on a terminal', () => {
     live.print('a word of warning');
     live.set('a', ['done']);
     live.close();
-    expect(out.shown()).toEqual(['b  begun', '  hie running', 'a word of warning', 'a  done']);
+    expect(out.shown()).toEqual([
+      'b  begun',
+      '  hie running',
+      'a word of warning',
+      'a  done',
+    ]);
   });
 
   test('never draws more than the screen holds, nor a line that would wrap', () => {
     const out = screen({ columns: 20, rows: 8 });
     const live = new LiveLines(out);
-    for (let index = 0; index < 20; index++) live.set(`subject ${index}`, ['a text that is far too long']);
+    for (let index = 0; index < 20; index++)
+      live.set(`subject ${index}`, ['a text that is far too long']);
     expect(out.shown()).toHaveLength(7);
     expect(out.shown().slice(-2)).toEqual(['… and 15 more lines', '⠋ 0 s']);
     for (const line of out.shown()) expect(line.length).toBeLessThan(20);
@@ -82,9 +91,18 @@ const DEADLINE = new Date('2026-11-24T09:52:21Z');
 test('a spinner lives below the rows, with the elapsed time, what is awaited and until when at the latest', () => {
   const out = screen({ columns: 120, rows: 24 });
   const live = new LiveLines(out);
-  live.set('a', ['waiting'], [{ what: 'hie', until: DEADLINE }, { what: 'lab' }]);
-  live.set('b', ['waiting'], [{ what: 'hie', until: new Date('2026-11-23T09:52:21Z') }]);
-  const awaited = 'waiting for hie (until 2026-11-24 09:52 UTC at the latest), lab';
+  live.set(
+    'a',
+    ['waiting'],
+    [{ what: 'hie', until: DEADLINE }, { what: 'lab' }],
+  );
+  live.set(
+    'b',
+    ['waiting'],
+    [{ what: 'hie', until: new Date('2026-11-23T09:52:21Z') }],
+  );
+  const awaited =
+    'waiting for hie (until 2026-11-24 09:52 UTC at the latest), lab';
   vi.advanceTimersByTime(65_160);
   expect(out.shown().slice(0, -1)).toEqual(['a  waiting', 'b  waiting']);
   expect(out.shown().at(-1)?.slice(1)).toBe(` 1 min 5 s, ${awaited}`);
@@ -120,17 +138,26 @@ test('in a file a line stands for each change, with its subject and without colo
   live.set('a', ['begun', 'hie running', 'lab running']);
   live.set('a', ['begun', 'hie running', 'lab done']);
   live.close();
-  expect(out.lines()).toEqual(['a: begun', 'a: hie running', 'a: lab running', 'a: lab done']);
+  expect(out.lines()).toEqual([
+    'a: begun',
+    'a: hie running',
+    'a: lab running',
+    'a: lab done',
+  ]);
 });
 
 test('cutting a line keeps its colours whole', () => {
   const line = `${ESC}[31mfailed${ESC}[39m and ${ESC}[2mmore${ESC}[22m`;
-  expect(fitted(line, 8)).toBe(`${ESC}[31mfailed${ESC}[39m …${ESC}[2m${ESC}[22m`);
+  expect(fitted(line, 8)).toBe(
+    `${ESC}[31mfailed${ESC}[39m …${ESC}[2m${ESC}[22m`,
+  );
   expect(fitted(line, 40)).toBe(line);
 });
 
 test('what others wrote cannot steer the terminal', () => {
-  expect(plainText(`a${ESC}[2J${ESC}]0;title\u0007 b\r\n\tc \u009b31m`)).not.toMatch(/\p{C}/u);
+  expect(
+    plainText(`a${ESC}[2J${ESC}]0;title\u0007 b\r\n\tc \u009b31m`),
+  ).not.toMatch(/\p{C}/u);
   expect(plainText(`one\ntwo`)).toBe('one two');
   expect(plainText('x'.repeat(5_000))).toHaveLength(500);
 });

@@ -6,10 +6,22 @@ import { startProbeServer } from '../../../src/lib/probe-server.ts';
 test('a process tells whether it lives, whether it takes work, and its metrics', async () => {
   let ready = false;
   const metrics = createMetrics('test');
-  const server = await startProbeServer({ host: '127.0.0.1', port: 0, metrics, isReady: () => ready });
+  const server = await startProbeServer({
+    host: '127.0.0.1',
+    port: 0,
+    metrics,
+    isReady: () => ready,
+  });
   const get = async (path: string, method: 'GET' | 'POST' = 'GET') => {
-    const { statusCode, headers, body } = await request(`${server.url}${path}`, { method });
-    return { statusCode, type: headers['content-type'], text: await body.text() };
+    const { statusCode, headers, body } = await request(
+      `${server.url}${path}`,
+      { method },
+    );
+    return {
+      statusCode,
+      type: headers['content-type'],
+      text: await body.text(),
+    };
   };
   expect(await get('/health')).toMatchObject({ statusCode: 200 });
   expect(await get('/ready')).toMatchObject({ statusCode: 503 });

@@ -2,7 +2,10 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { readAhead } from '../../../src/lib/read-ahead.ts';
 
-async function* counting(read: string[], to: number): AsyncGenerator<number, void> {
+async function* counting(
+  read: string[],
+  to: number,
+): AsyncGenerator<number, void> {
   try {
     for (let each = 1; each <= to; each += 1) {
       read.push(`read ${each}`);

@@ -16,11 +16,14 @@ test('a time limit that only a joined signal refers to is in force after garbage
 });
 
 test('joined signals abort with the first of them, for its reason, and leave nothing at the others', () => {
-  const [first, second] = [new AbortController(), new AbortController()];
+  const first = new AbortController();
+  const second = new AbortController();
   const joined = anySignal([first.signal, second.signal]);
   expect(joined.aborted).toBe(false);
   second.abort('enough');
   expect(joined.reason).toBe('enough');
   expect(getEventListeners(first.signal, 'abort')).toEqual([]);
-  expect(anySignal([new AbortController().signal, second.signal]).reason).toBe('enough');
+  expect(anySignal([new AbortController().signal, second.signal]).reason).toBe(
+    'enough',
+  );
 });

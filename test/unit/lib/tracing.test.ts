@@ -9,7 +9,10 @@ import { request } from 'undici';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { ConfigError, readConfig } from '../../../src/config.ts';
 import { createLogger } from '../../../src/lib/logger.ts';
-import { TRACE_VARIABLES, tracingConfig } from '../../../src/lib/tracing/config.ts';
+import {
+  TRACE_VARIABLES,
+  tracingConfig,
+} from '../../../src/lib/tracing/config.ts';
 import { createTracer } from '../../../src/lib/tracing/open-telemetry.ts';
 import {
   currentSpan,
@@ -22,7 +25,10 @@ import {
 import { startTracing } from '../../../src/lib/tracing/start-tracing.ts';
 import { traceRequests } from '../../../src/lib/tracing/trace-requests.ts';
 import { startStub } from '../../support/http-stub.ts';
-import { type OtlpReceiver, startOtlpReceiver } from '../../support/otlp-receiver.ts';
+import {
+  type OtlpReceiver,
+  startOtlpReceiver,
+} from '../../support/otlp-receiver.ts';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN = '00f067aa0ba902b7';
@@ -43,20 +49,31 @@ const configOf = (variables: Record<string, string>) => {
 describe('off, which is the default', () => {
   test('nothing of OpenTelemetry is loaded: one module imports it, and that is imported when traces are on', async () => {
     const src = fileURLToPath(new URL('../../../src/', import.meta.url));
-    const files = (await readdir(src, { recursive: true })).filter((name) => name.endsWith('.ts'));
+    const files = (await readdir(src, { recursive: true })).filter((name) =>
+      name.endsWith('.ts'),
+    );
     const texts = await Promise.all(
-      files.map(async (name) => ({ name, text: await readFile(join(src, name), 'utf8') })),
+      files.map(async (name) => ({
+        name,
+        text: await readFile(join(src, name), 'utf8'),
+      })),
     );
     const naming = (pattern: RegExp) =>
       texts.filter(({ text }) => pattern.test(text)).map(({ name }) => name);
-    expect(naming(/from '@opentelemetry\//)).toEqual(['lib/tracing/open-telemetry.ts']);
+    expect(naming(/from '@opentelemetry\//)).toEqual([
+      'lib/tracing/open-telemetry.ts',
+    ]);
     expect(naming(/from '[^']*open-telemetry\.ts'/)).toEqual([]);
-    expect(naming(/import\('\.\/open-telemetry\.ts'\)/)).toEqual(['lib/tracing/start-tracing.ts']);
+    expect(naming(/import\('\.\/open-telemetry\.ts'\)/)).toEqual([
+      'lib/tracing/start-tracing.ts',
+    ]);
   });
 
   test('no header is sent, and work runs as it is', async () => {
     expect(await startTracing('test', logger)).toBeUndefined();
-    expect(await traced({ name: 'work', kind: 'internal' }, async (span) => span)).toBeUndefined();
+    expect(
+      await traced({ name: 'work', kind: 'internal' }, async (span) => span),
+    ).toBeUndefined();
     expect(traceHeaders()).toEqual({});
   });
 });
@@ -66,7 +83,11 @@ describe('on', () => {
   let tracer: Tracer;
   beforeEach(async () => {
     collector = await startOtlpReceiver();
-    tracer = createTracer('test', configOf({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }), logger);
+    tracer = createTracer(
+      'test',
+      configOf({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }),
+      logger,
+    );
     installTracer(tracer);
   });
   afterEach(async () => {
@@ -85,15 +106,22 @@ describe('on', () => {
     app.post('/patient/:id', async () => traceHeaders());
     return app;
   };
-  /** Over a connection: the body arrives in events that belong to no request. */
-  const post = async (headers: Record<string, string>): Promise<{ traceparent?: string }> => {
+  /**
+   * Over a connection: the body arrives in events that belong to no request.
+   */
+  const post = async (
+    headers: Record<string, string>,
+  ): Promise<{ traceparent?: string }> => {
     const app = server();
     const url = await app.listen({ port: 0 });
-    const answer = await request(`${url}/patient/record-4711?name=Adalovelace`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', ...headers },
-      body: Readable.from(inTwoPackets()),
-    });
+    const answer = await request(
+      `${url}/patient/record-4711?name=Adalovelace`,
+      {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...headers },
+        body: Readable.from(inTwoPackets()),
+      },
+    );
     const json = (await answer.body.json()) as { traceparent?: string };
     await app.close();
     return json;
@@ -102,30 +130,41 @@ describe('on', () => {
   test('a request with a body is handled in the trace that its header names', async () => {
     const answer = await post({ traceparent: `00-${TRACE}-${SPAN}-01` });
     const [span] = await recorded();
-    expect(span).toMatchObject({ traceId: TRACE, parentSpanId: SPAN, name: 'POST /patient/:id' });
+    expect(span).toMatchObject({
+      traceId: TRACE,
+      parentSpanId: SPAN,
+      name: 'POST /patient/:id',
+    });
     expect(answer).toEqual({ traceparent: `00-${TRACE}-${span?.spanId}-01` });
   });
 
   test('neither path, query nor body is recorded', async () => {
     await post({});
     await server().inject({ url: '/nowhere/record-4711?name=Adalovelace' });
-    expect((await recorded()).map(({ name }) => name)).toEqual(['POST /patient/:id', 'GET']);
+    expect((await recorded()).map(({ name }) => name)).toEqual([
+      'POST /patient/:id',
+      'GET',
+    ]);
     expect(collector.text()).not.toMatch(/record-4711|Adalovelace|nowhere/);
   });
 
-  test.each(['', 'nonsense', `00-${'0'.repeat(32)}-${SPAN}-01`, `00-${TRACE}-${SPAN}-01-more`])(
-    'a header that is none begins a new trace: "%s"',
-    async (traceparent) => {
-      await post({ traceparent });
-      const [span] = await recorded();
-      expect(span?.traceId).toMatch(/^[\da-f]{32}$/);
-      expect(span?.traceId).not.toBe(TRACE);
-    },
-  );
+  test.each([
+    '',
+    'nonsense',
+    `00-${'0'.repeat(32)}-${SPAN}-01`,
+    `00-${TRACE}-${SPAN}-01-more`,
+  ])('a header that is none begins a new trace: "%s"', async (traceparent) => {
+    await post({ traceparent });
+    const [span] = await recorded();
+    expect(span?.traceId).toMatch(/^[\da-f]{32}$/);
+    expect(span?.traceId).not.toBe(TRACE);
+  });
 
   test('what the caller does not record is not recorded, and passed on as such', async () => {
     const answer = await post({ traceparent: `00-${TRACE}-${SPAN}-00` });
-    expect(answer.traceparent).toMatch(new RegExp(`^00-${TRACE}-[\\da-f]{16}-00$`));
+    expect(answer.traceparent).toMatch(
+      new RegExp(`^00-${TRACE}-[\\da-f]{16}-00$`),
+    );
     expect(await recorded()).toEqual([]);
   });
 
@@ -146,13 +185,25 @@ describe('on', () => {
         await new Promise((resolve) => setImmediate(resolve));
         expect(currentSpan()).toBe(span);
         expect(withSpan(undefined, currentSpan)).toBeUndefined();
-        return traced({ name: `${name}, inner`, kind: 'internal' }, async () => span?.traceId);
+        return traced(
+          { name: `${name}, inner`, kind: 'internal' },
+          async () => span?.traceId,
+        );
       });
-    const [a, b] = await Promise.all([work('a'), work('b', `00-${TRACE}-${SPAN}-01`)]);
+    const [a, b] = await Promise.all([
+      work('a'),
+      work('b', `00-${TRACE}-${SPAN}-01`),
+    ]);
     expect(b).toBe(TRACE);
     const spans = await recorded();
-    const traceOf = (name: string) => spans.find((span) => span.name === name)?.traceId;
-    expect(['a', 'a, inner', 'b', 'b, inner'].map(traceOf)).toEqual([a, a, TRACE, TRACE]);
+    const traceOf = (name: string) =>
+      spans.find((span) => span.name === name)?.traceId;
+    expect(['a', 'a, inner', 'b', 'b, inner'].map(traceOf)).toEqual([
+      a,
+      a,
+      TRACE,
+      TRACE,
+    ]);
   });
 
   test('the share, the headers and the attributes come from the environment', async () => {
@@ -176,7 +227,10 @@ describe('on', () => {
   });
 
   test('headers in another form are refused, without repeating them', () => {
-    const variables = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_HEADERS: 'my-secret' };
+    const variables = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      OTEL_EXPORTER_OTLP_HEADERS: 'my-secret',
+    };
     expect(() => configOf(variables)).toThrow(ConfigError);
     expect(() => configOf(variables)).toThrow(/^(?!.*my-secret)/);
   });
@@ -187,10 +241,17 @@ test('a collector that refuses costs nothing but one line in the log', async () 
   stub.answer = () => ({ status: 400 });
   const lines: string[] = [];
   const log = pino({}, { write: (line: string) => void lines.push(line) });
-  const tracer = createTracer('test', configOf({ OTEL_EXPORTER_OTLP_ENDPOINT: stub.url }), log);
-  for (let count = 0; count < 1_100; count += 1) tracer.start({ name: 'work', kind: 'internal' }).end();
+  const tracer = createTracer(
+    'test',
+    configOf({ OTEL_EXPORTER_OTLP_ENDPOINT: stub.url }),
+    log,
+  );
+  for (let count = 0; count < 1_100; count += 1)
+    tracer.start({ name: 'work', kind: 'internal' }).end();
   await tracer.stop();
   expect(stub.requests.length).toBeGreaterThan(1);
-  expect(lines.filter((line) => line.includes('traces are lost'))).toHaveLength(1);
+  expect(lines.filter((line) => line.includes('traces are lost'))).toHaveLength(
+    1,
+  );
   await stub.close();
 });

@@ -1,14 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decimalOf, fhirJson, parseFhirJson } from '../../../src/lib/written-decimals.ts';
+import {
+  decimalOf,
+  fhirJson,
+  parseFhirJson,
+} from '../../../src/lib/written-decimals.ts';
 import { property } from '../../support/property.ts';
 
-const through = (text: string): string => fhirJson(parseFhirJson(text) as object);
+const through = (text: string): string =>
+  fhirJson(parseFhirJson(text) as object);
 /** As PostgreSQL keeps jsonb: names by length, then in byte order. */
 const stored = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(stored);
   if (typeof value !== 'object' || value === null) return value;
-  const sorted = Object.entries(value).sort(([a], [b]) => a.length - b.length || (a < b ? -1 : 1));
+  const sorted = Object.entries(value).sort(
+    ([a], [b]) => a.length - b.length || (a < b ? -1 : 1),
+  );
   return Object.fromEntries(sorted.map(([name, part]) => [name, stored(part)]));
 };
 
@@ -22,7 +29,14 @@ const decimal = fc
   .map((parts) => parts.join(''));
 const text = fc.oneof(
   fc.string(),
-  fc.constantFrom('"value":5.00,', '\\', '\\"', '": 1.0}', '_value', 'https://a/1.0'),
+  fc.constantFrom(
+    '"value":5.00,',
+    '\\',
+    '\\"',
+    '": 1.0}',
+    '_value',
+    'https://a/1.0',
+  ),
 );
 
 describe('a decimal', () => {
@@ -43,7 +57,9 @@ describe('a decimal', () => {
     expect(through(json)).toBe(json);
     const spaced = `{ "valueQuantity" : { "value" :\n${written} } }`;
     expect(through(spaced)).toBe(`{"valueQuantity":{"value":${written}}}`);
-    const kept = stored(JSON.parse(JSON.stringify(parseFhirJson(json)))) as object;
+    const kept = stored(
+      JSON.parse(JSON.stringify(parseFhirJson(json))),
+    ) as object;
     expect(fhirJson(kept)).toContain(`"value":${written}`);
   });
 
@@ -61,23 +77,32 @@ describe('a decimal', () => {
   ])('stays as it is written, and so does everything else', (members) => {
     // FHIR's names of elements have letters and digits only.
     const names = members.map(
-      ([name, value], index) => `${index}${value.startsWith('"') ? name : name.replaceAll(/\W/g, '')}`,
+      ([name, value], index) =>
+        `${index}${value.startsWith('"') ? name : name.replaceAll(/\W/g, '')}`,
     );
     const json = `{${members.map(([, value], index) => `${JSON.stringify(names[index])}:${value}`).join(',')}}`;
     fc.pre(!members.some(([name]) => name.includes('_')));
-    // JSON.stringify writes -0 as 0; what is written beside a look-alike stays -0.
-    const read = (from: string) => JSON.parse(from, (_, each) => (each === 0 ? 0 : each));
+    // JSON.stringify writes -0 as 0; what is written beside a look-alike stays
+    // -0.
+    const read = (from: string) =>
+      JSON.parse(from, (_, each) => (each === 0 ? 0 : each));
     expect(read(through(json))).toEqual(read(json));
-    for (const [, value] of members) if (value !== '-0') expect(through(json)).toContain(value);
+    for (const [, value] of members)
+      if (value !== '-0') expect(through(json)).toContain(value);
   });
 
-  test.each(['"a": 5.00,', ': 5.00,', '": 5.00,', '\\"a": 5.00}', '"a\\": 5.00 ,', '\\', 'a"'])(
-    'in a text is no number, whatever the text is: %s',
-    (text) => {
-      const json = JSON.stringify({ a: text, b: [text, text], c: { a: text } });
-      expect(fhirJson(parseFhirJson(json) as object)).toBe(json);
-    },
-  );
+  test.each([
+    '"a": 5.00,',
+    ': 5.00,',
+    '": 5.00,',
+    '\\"a": 5.00}',
+    '"a\\": 5.00 ,',
+    '\\',
+    'a"',
+  ])('in a text is no number, whatever the text is: %s', (text) => {
+    const json = JSON.stringify({ a: text, b: [text, text], c: { a: text } });
+    expect(fhirJson(parseFhirJson(json) as object)).toBe(json);
+  });
 
   test('is a number for every step between', () => {
     expect(parseFhirJson('{"value":5.00}')).toMatchObject({ value: 5 });
@@ -85,12 +110,15 @@ describe('a decimal', () => {
   });
 
   test('that a step has changed is the new one', () => {
-    const { value: _, ...rest } = parseFhirJson('{"value":5.00}') as { value: number };
+    const { value: _, ...rest } = parseFhirJson('{"value":5.00}') as {
+      value: number;
+    };
     expect(fhirJson({ ...rest, value: 6 })).toBe('{"value":6}');
   });
 
   test('whose element has an extension of the sender is a number, and the extension stays', () => {
-    const json = '{"value":5.00,"_value":{"extension":[{"url":"x","valueCode":"y"}]}}';
+    const json =
+      '{"value":5.00,"_value":{"extension":[{"url":"x","valueCode":"y"}]}}';
     expect(JSON.parse(through(json))).toEqual(JSON.parse(json));
   });
 
@@ -98,7 +126,9 @@ describe('a decimal', () => {
     for (const valueString of ['5,"x":1', '05', '"', '5.0.0', '}']) {
       const value = {
         value: 5,
-        _value: { extension: [{ url: 'urn:medical-exchange:written', valueString }] },
+        _value: {
+          extension: [{ url: 'urn:medical-exchange:written', valueString }],
+        },
       };
       expect(JSON.parse(fhirJson(value))).toEqual(value);
     }
@@ -117,6 +147,12 @@ describe('a decimal', () => {
 });
 
 test('text that is no JSON is refused as JSON.parse refuses it', () => {
-  for (const broken of ['{"a":05.00}', '{"a":5.00', '{"a":5.00,}', '5.00}', '{"a":1.}'])
+  for (const broken of [
+    '{"a":05.00}',
+    '{"a":5.00',
+    '{"a":5.00,}',
+    '5.00}',
+    '{"a":1.}',
+  ])
     expect(() => parseFhirJson(broken)).toThrow(SyntaxError);
 });

@@ -13,7 +13,8 @@ function take(address: string, group: 'known' | 'strangers' = 'strangers') {
   return { ...bodies.take(group, address, giveUp), giveUp };
 }
 const REFUSED = { status: 503, options: { headers: { 'retry-after': '30' } } };
-const refused = (address: string) => expect(() => take(address)).toThrow(expect.objectContaining(REFUSED));
+const refused = (address: string) =>
+  expect(() => take(address)).toThrow(expect.objectContaining(REFUSED));
 
 describe('places of large bodies', () => {
   test('are three for strangers, and others for the partner', () => {
@@ -32,14 +33,17 @@ describe('places of large bodies', () => {
   });
 
   test('go from a body that comes slowly to one that waits', () => {
-    const [fast, slow] = [take('a'), take('b')];
+    const fast = take('a');
+    const slow = take('b');
     take('c');
     nowMs = 10_000;
     fast.received(2_000_000);
     slow.received(900_000);
     take('d');
     expect(fast.giveUp).not.toHaveBeenCalled();
-    expect(slow.giveUp).toHaveBeenCalledExactlyOnceWith(expect.objectContaining(REFUSED));
+    expect(slow.giveUp).toHaveBeenCalledExactlyOnceWith(
+      expect.objectContaining(REFUSED),
+    );
   });
 
   test('within an address go from its own bodies only', () => {

@@ -5,10 +5,14 @@ import { OUR_OUTAGE_TYPES } from '../../../src/contract/network-query-workflow.t
 import { BlobStoreUnavailableError } from '../../../src/shared/blobs/blob-store.ts';
 
 const MINUTE_MS = 60_000;
-const refused = () => Object.assign(new Error('connect ECONNREFUSED 10.0.0.5'), { code: 'ECONNREFUSED' });
+const refused = () =>
+  Object.assign(new Error('connect ECONNREFUSED 10.0.0.5'), {
+    code: 'ECONNREFUSED',
+  });
 const described = (error: Error) => {
   const failure = describeFailure(error);
-  if (!(failure instanceof ApplicationFailure)) throw new Error('not described');
+  if (!(failure instanceof ApplicationFailure))
+    throw new Error('not described');
   const { type, message, nonRetryable, details } = failure;
   return { type, message, nonRetryable, since: details?.[0] };
 };

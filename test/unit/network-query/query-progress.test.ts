@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { HISTORY_EVENTS_MAX, type SourceProgress } from '../../../src/contract/network-query-workflow.ts';
-import { SOURCE_TYPES, type SourceType } from '../../../src/contract/primitives.ts';
+import {
+  HISTORY_EVENTS_MAX,
+  type SourceProgress,
+} from '../../../src/contract/network-query-workflow.ts';
+import {
+  SOURCE_TYPES,
+  type SourceType,
+} from '../../../src/contract/primitives.ts';
 import { SOURCE_RETRIES } from '../../../src/exchange/queries/network-query/rules/retries.ts';
 import { QueryProgress } from '../../../src/workflows/exchange/network-query/progress.ts';
 import { property } from '../../support/property.ts';
@@ -36,27 +42,42 @@ describe('the progress of a query', () => {
     const { status, sources } = new QueryProgress(input()).snapshot();
     expect(status).toBe('running');
     expect(sources).toEqual(
-      SOURCE_TYPES.map((source) => ({ source, attempt: 1, state: 'asking', resources: 0 })),
+      SOURCE_TYPES.map((source) => ({
+        source,
+        attempt: 1,
+        state: 'asking',
+        resources: 0,
+      })),
     );
   });
 
-  property([fc.array(step)])('is running exactly until each of its sources has ended', (steps) => {
-    const progress = new QueryProgress(input());
-    for (const { source, change } of steps) {
-      if ('attempt' in change) progress.begin(source, change.attempt);
-      else progress.change(source, change);
-    }
-    const { status, sources } = progress.snapshot();
-    const ended = sources.every(({ state }) => state === 'completed' || state === 'failed');
-    expect(progress.ended).toBe(ended);
-    expect(status === 'running').toBe(!ended);
-  });
+  property([fc.array(step)])(
+    'is running exactly until each of its sources has ended',
+    (steps) => {
+      const progress = new QueryProgress(input());
+      for (const { source, change } of steps) {
+        if ('attempt' in change) progress.begin(source, change.attempt);
+        else progress.change(source, change);
+      }
+      const { status, sources } = progress.snapshot();
+      const ended = sources.every(
+        ({ state }) => state === 'completed' || state === 'failed',
+      );
+      expect(progress.ended).toBe(ended);
+      expect(status === 'running').toBe(!ended);
+    },
+  );
 
-  property([fc.array(step)])('keeps one entry for each source, in the order of the input', (steps) => {
-    const progress = new QueryProgress(input());
-    for (const { source, change } of steps) progress.change(source, change);
-    expect(progress.snapshot().sources.map(({ source }) => source)).toEqual([...SOURCE_TYPES]);
-  });
+  property([fc.array(step)])(
+    'keeps one entry for each source, in the order of the input',
+    (steps) => {
+      const progress = new QueryProgress(input());
+      for (const { source, change } of steps) progress.change(source, change);
+      expect(progress.snapshot().sources.map(({ source }) => source)).toEqual([
+        ...SOURCE_TYPES,
+      ]);
+    },
+  );
 
   test('tells a snapshot that later changes do not touch', () => {
     const progress = new QueryProgress(input());
@@ -89,7 +110,9 @@ describe('the progress of a query', () => {
 
   test('tells each change to who watches it', () => {
     const seen: string[] = [];
-    const progress = new QueryProgress(input(['lab']), (now) => seen.push(now.toMarkdown()));
+    const progress = new QueryProgress(input(['lab']), (now) =>
+      seen.push(now.toMarkdown()),
+    );
     progress.change('lab', { state: 'failed', reason: 'lab answered 403' });
     expect(seen.at(-1)).toContain('lab answered 403');
   });
@@ -97,7 +120,9 @@ describe('the progress of a query', () => {
   test('says on its page how it ended, why a source failed, and what to type', () => {
     const progress = new QueryProgress(input(['hie', 'lab']));
     progress.change('hie', { state: 'completed', resources: 12 });
-    expect(progress.toMarkdown()).toContain('npm run starter -- cancel request');
+    expect(progress.toMarkdown()).toContain(
+      'npm run starter -- cancel request',
+    );
     progress.change('lab', { state: 'failed', reason: 'lab answered 403' });
     expect(progress.toMarkdown().split('\n')).toEqual([
       '**Query ended as partial: 1 of 2 sources completed**',

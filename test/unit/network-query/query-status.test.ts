@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { SOURCE_TYPES, type SourceType } from '../../../src/contract/primitives.ts';
+import {
+  SOURCE_TYPES,
+  type SourceType,
+} from '../../../src/contract/primitives.ts';
 import {
   type AttemptOutcome,
   lastAttempts,
@@ -38,27 +41,47 @@ const query = fc
 const shuffled = query.chain((attempts) =>
   fc.tuple(
     fc.constant(attempts),
-    fc.shuffledSubarray(attempts, { minLength: attempts.length, maxLength: attempts.length }),
+    fc.shuffledSubarray(attempts, {
+      minLength: attempts.length,
+      maxLength: attempts.length,
+    }),
   ),
 );
 
 describe('the overall status of a query', () => {
-  property([shuffled])('does not depend on the order of the attempts', ([attempts, otherOrder]) => {
-    expect(overallStatus(otherOrder)).toBe(overallStatus(attempts));
-  });
+  property([shuffled])(
+    'does not depend on the order of the attempts',
+    ([attempts, otherOrder]) => {
+      expect(overallStatus(otherOrder)).toBe(overallStatus(attempts));
+    },
+  );
 
-  property([query])('is running exactly while a source runs or is due for another attempt', (attempts) => {
-    const isOpen = attempts.some(({ status, willRetry }) => status === 'running' || willRetry);
-    expect(overallStatus(attempts) === 'running').toBe(isOpen);
-  });
+  property([query])(
+    'is running exactly while a source runs or is due for another attempt',
+    (attempts) => {
+      const isOpen = attempts.some(
+        ({ status, willRetry }) => status === 'running' || willRetry,
+      );
+      expect(overallStatus(attempts) === 'running').toBe(isOpen);
+    },
+  );
 
-  property([query])('is decided by the last attempt of each source, once all have ended', (attempts) => {
-    const status = overallStatus(attempts);
-    if (status === 'running') return;
-    const ends = new Set(lastAttempts(attempts).map((attempt) => attempt.status));
-    const expected = ends.has('completed') ? (ends.has('failed') ? 'partial' : 'completed') : 'failed';
-    expect(status).toBe(expected);
-  });
+  property([query])(
+    'is decided by the last attempt of each source, once all have ended',
+    (attempts) => {
+      const status = overallStatus(attempts);
+      if (status === 'running') return;
+      const ends = new Set(
+        lastAttempts(attempts).map((attempt) => attempt.status),
+      );
+      const expected = ends.has('completed')
+        ? ends.has('failed')
+          ? 'partial'
+          : 'completed'
+        : 'failed';
+      expect(status).toBe(expected);
+    },
+  );
 
   test('is failed when no source could start', () => {
     expect(overallStatus([])).toBe('failed');

@@ -7,7 +7,8 @@ import { provenToken } from '../../../src/exchange/queries/network-query/attempt
 import { createSourceCallbacks } from '../../../src/exchange/queries/network-query/source-callback.ts';
 import { testKeyRing } from '../../support/test-keys.ts';
 
-const secretOf = (text: string): string => `whsec_${Buffer.from(text).toString('base64')}`;
+const secretOf = (text: string): string =>
+  `whsec_${Buffer.from(text).toString('base64')}`;
 const body = Buffer.from('{}');
 
 function headers(secret: string) {
@@ -29,21 +30,32 @@ test('a callback reaches the database only if a source signed it and its token h
     store,
     temporal: {} as Client,
     logger: pino({ level: 'silent' }),
-    callbackSecrets: { hie: secretOf('of the hie'), lab: secretOf('of the lab') },
+    callbackSecrets: {
+      hie: secretOf('of the hie'),
+      lab: secretOf('of the lab'),
+    },
     keyRing: testKeyRing(),
     callbackKey: 'key',
   });
   const token = 'a'.repeat(43);
-  const call = async (of: string, signed: object) => (await callbacks.handle(of, { ...signed }, body)).status;
+  const call = async (of: string, signed: object) =>
+    (await callbacks.handle(of, { ...signed }, body)).status;
   expect(await call(token, {})).toBe(401);
   expect(await call(token, headers(secretOf('of a stranger')))).toBe(401);
   expect(await call(`${token}x`, headers(secretOf('of the lab')))).toBe(404);
   expect(await call('%00', headers(secretOf('of the lab')))).toBe(404);
   // As a connection gets it, but not made by us.
-  expect(await call(provenToken('another key', token), headers(secretOf('of a stranger')))).toBe(401);
+  expect(
+    await call(
+      provenToken('another key', token),
+      headers(secretOf('of a stranger')),
+    ),
+  ).toBe(401);
   expect(lookUps).toBe(0);
   expect(await call(token, headers(secretOf('of the lab')))).toBe(404);
   expect(lookUps).toBe(1);
-  expect(await call(provenToken('key', token), headers(secretOf('of a connection')))).toBe(404);
+  expect(
+    await call(provenToken('key', token), headers(secretOf('of a connection'))),
+  ).toBe(404);
   expect(lookUps).toBe(2);
 });

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
-import { readHl7, reportedInHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
+import {
+  readHl7,
+  reportedInHl7,
+} from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
 import { messagesIn } from '../../../src/exchange/messaging/notifications/hl7v2/respond.ts';
 import { fhirJson } from '../../../src/lib/written-decimals.ts';
 
@@ -18,12 +21,17 @@ function reported(type: string, ...segments: string[]) {
   const parsed = message(type, ...segments);
   const { content } = readHl7(parsed, 'UTC');
   const subjects = reportedInHl7(parsed, 'UTC', 'acme');
-  expect(content.kind === 'clinical' && content.items.map(({ sourceId }) => sourceId)).toEqual(
-    subjects.map(({ sourceId }) => sourceId),
-  );
+  expect(
+    content.kind === 'clinical' &&
+      content.items.map(({ sourceId }) => sourceId),
+  ).toEqual(subjects.map(({ sourceId }) => sourceId));
   return subjects.flatMap(({ sourceId, resources }) =>
-    // biome-ignore lint/suspicious/noExplicitAny: resources of several types
-    resources.map((each) => ({ sourceId, isStatusOnly: each.isStatusOnly, resource: each.resource as any })),
+    resources.map((each) => ({
+      sourceId,
+      isStatusOnly: each.isStatusOnly,
+      // biome-ignore lint/suspicious/noExplicitAny: resources of several types
+      resource: each.resource as any,
+    })),
   );
 }
 
@@ -45,7 +53,9 @@ describe('a VXU message', () => {
       resource: {
         status: 'completed',
         patient: { reference: 'Patient/person' },
-        vaccineCode: { coding: [{ system: 'http://hl7.org/fhir/sid/cvx', code: '140' }] },
+        vaccineCode: {
+          coding: [{ system: 'http://hl7.org/fhir/sid/cvx', code: '140' }],
+        },
         occurrenceDateTime: '2026-11-01',
         primarySource: true,
         lotNumber: 'LOT7',
@@ -57,7 +67,9 @@ describe('a VXU message', () => {
       },
     });
     expect(vaccination?.resource.occurrenceString).toBeUndefined();
-    expect(fhirJson(vaccination?.resource.doseQuantity)).toBe('{"value":0.50,"unit":"milliliter"}');
+    expect(fhirJson(vaccination?.resource.doseQuantity)).toBe(
+      '{"value":0.50,"unit":"milliliter"}',
+    );
     expect(other).toMatchObject({
       sourceId: expect.stringMatching(/^Immunization\/20200101 of .+\/03$/),
       resource: { status: 'not-done' },
@@ -73,18 +85,25 @@ describe('a VXU message', () => {
         RXA,
       ].join('\r');
       const { content } = readHl7(parseHl7(Buffer.from(text)), 'UTC');
-      return content.kind === 'clinical' ? content.items[0]?.sourceId : undefined;
+      return content.kind === 'clinical'
+        ? content.items[0]?.sourceId
+        : undefined;
     };
     expect(idFor('R1^^^ACME^MR')).toBe(idFor('R1^^^ACME^MR'));
     expect(idFor('R1^^^ACME^MR')).not.toBe(idFor('R2^^^ACME^MR'));
     expect(() => idFor('')).toThrow('PID-3 is required');
   });
   test('is taken back by its action code, and without a vaccine says nothing', () => {
-    expect(reported('VXU^V04', ORC, RXA.replace('|CP|A', '|CP|D'))[0]?.resource.status).toBe(
-      'entered-in-error',
+    expect(
+      reported('VXU^V04', ORC, RXA.replace('|CP|A', '|CP|D'))[0]?.resource
+        .status,
+    ).toBe('entered-in-error');
+    expect(
+      reported('VXU^V04', ORC, RXA.replace('140^Influenza', '998^None')),
+    ).toEqual([]);
+    expect(() => readHl7(message('VXU^V04', ORC), 'UTC')).toThrow(
+      'RXA is required: the vaccination',
     );
-    expect(reported('VXU^V04', ORC, RXA.replace('140^Influenza', '998^None'))).toEqual([]);
-    expect(() => readHl7(message('VXU^V04', ORC), 'UTC')).toThrow('RXA is required: the vaccination');
   });
 });
 
@@ -106,7 +125,12 @@ describe('an MDM message', () => {
       ),
     ].join('|');
   test('is a document, its lines one file', () => {
-    const [document] = reported('MDM^T02', txa({ 18: 'R' }), 'OBX|1|TX|||Seen today', 'OBX|2|TX|||and well');
+    const [document] = reported(
+      'MDM^T02',
+      txa({ 18: 'R' }),
+      'OBX|1|TX|||Seen today',
+      'OBX|2|TX|||and well',
+    );
     expect(document).toMatchObject({
       sourceId: 'DocumentReference/D-1^EHR',
       isStatusOnly: undefined,
@@ -116,12 +140,22 @@ describe('an MDM message', () => {
         type: { text: 'Discharge summary' },
         author: [{ display: 'Ada Lee' }],
         securityLabel: [{ coding: [{ code: 'R' }] }],
-        content: [{ attachment: { data: Buffer.from('Seen today\nand well').toString('base64') } }],
+        content: [
+          {
+            attachment: {
+              data: Buffer.from('Seen today\nand well').toString('base64'),
+            },
+          },
+        ],
       },
     });
   });
   test('of a replacement supersedes the one before, and one that is cancelled was an error', () => {
-    const [own, before] = reported('MDM^T10', txa({ 12: 'D-2^EHR', 13: 'D-1^EHR' }), 'OBX|1|TX|||Better');
+    const [own, before] = reported(
+      'MDM^T10',
+      txa({ 12: 'D-2^EHR', 13: 'D-1^EHR' }),
+      'OBX|1|TX|||Better',
+    );
     expect(own?.resource.relatesTo).toMatchObject([{ code: 'replaces' }]);
     expect(before).toMatchObject({
       sourceId: 'DocumentReference/D-1^EHR',
@@ -159,11 +193,15 @@ test('an SIU message is an appointment with its time, people and place', () => {
     },
   });
   expect(reported('SIU^S15', SCH)[0]?.resource.status).toBe('cancelled');
-  expect(reported('SIU^S12', SCH.replace('0900+0000', '2345-0500'))[0]?.resource).toMatchObject({
+  expect(
+    reported('SIU^S12', SCH.replace('0900+0000', '2345-0500'))[0]?.resource,
+  ).toMatchObject({
     start: '2026-12-01T23:45:00.000-05:00',
     end: '2026-12-02T00:15:00.000-05:00',
   });
-  expect(reported('SIU^S26', SCH.replace('|30|MIN', '||'))[0]?.resource).toMatchObject({
+  expect(
+    reported('SIU^S26', SCH.replace('|30|MIN', '||'))[0]?.resource,
+  ).toMatchObject({
     status: 'noshow',
     requestedPeriod: [{ start: '2026-12-01T09:00:00.000Z' }],
   });
@@ -172,8 +210,14 @@ test('an SIU message is an appointment with its time, people and place', () => {
 test.each(['ORM^O01', 'OML^O21'])(
   'an order (%s) is known by number and code, and can be cancelled',
   (type) => {
-    const OBR = 'OBR|1|P-7^EHR||2345-7^Glucose^LN|||||||||Fasting|||12^Lee^Ada||||||||||||||R73.9^High^I10C';
-    const [order] = reported(type, 'ORC|NW|P-7^EHR|||||^^^^^S||202611200700+0000', OBR, 'NTE|1||By noon');
+    const OBR =
+      'OBR|1|P-7^EHR||2345-7^Glucose^LN|||||||||Fasting|||12^Lee^Ada||||||||||||||R73.9^High^I10C';
+    const [order] = reported(
+      type,
+      'ORC|NW|P-7^EHR|||||^^^^^S||202611200700+0000',
+      OBR,
+      'NTE|1||By noon',
+    );
     expect(order).toMatchObject({
       sourceId: 'ServiceRequest/P-7^EHR/2345-7',
       resource: {
@@ -184,7 +228,9 @@ test.each(['ORM^O01', 'OML^O21'])(
         note: [{ text: 'Fasting\nBy noon' }],
       },
     });
-    expect(reported(type, 'ORC|CA|P-7^EHR', OBR)[0]?.resource.status).toBe('revoked');
+    expect(reported(type, 'ORC|CA|P-7^EHR', OBR)[0]?.resource.status).toBe(
+      'revoked',
+    );
   },
 );
 
@@ -199,8 +245,13 @@ test('an RDE message is a prescription', () => {
     status: 'active',
     intent: 'order',
     medicationCodeableConcept: { coding: [{ code: '308182' }] },
-    dosageInstruction: [{ text: 'One three times a day', route: { text: 'Oral' } }],
-    dispenseRequest: { quantity: { value: 30, unit: 'capsule' }, numberOfRepeatsAllowed: 2 },
+    dosageInstruction: [
+      { text: 'One three times a day', route: { text: 'Oral' } },
+    ],
+    dispenseRequest: {
+      quantity: { value: 30, unit: 'capsule' },
+      numberOfRepeatsAllowed: 2,
+    },
   });
 });
 
@@ -214,8 +265,17 @@ test('what was replaced has ended, and what replaces it goes on', () => {
   const drug = 'RXE||860975^Metformin^RXNORM|500||mg';
   const test = (number: string) => `OBR|1|${number}||2345-7^Glucose^LN`;
   for (const control of ['RU', 'RQ']) {
-    const drugs = reported('RDE^O11', `ORC|${control}|P-1^EHR`, drug, 'ORC|RO|P-2^EHR', drug);
-    expect(drugs.map(({ resource }) => resource.status)).toEqual(['stopped', 'active']);
+    const drugs = reported(
+      'RDE^O11',
+      `ORC|${control}|P-1^EHR`,
+      drug,
+      'ORC|RO|P-2^EHR',
+      drug,
+    );
+    expect(drugs.map(({ resource }) => resource.status)).toEqual([
+      'stopped',
+      'active',
+    ]);
     const orders = reported(
       'ORM^O01',
       `ORC|${control}|P-1^EHR`,
@@ -223,7 +283,10 @@ test('what was replaced has ended, and what replaces it goes on', () => {
       'ORC|RO|P-2^EHR',
       test('P-2^EHR'),
     );
-    expect(orders.map(({ resource }) => resource.status)).toEqual(['revoked', 'active']);
+    expect(orders.map(({ resource }) => resource.status)).toEqual([
+      'revoked',
+      'active',
+    ]);
   }
 });
 
@@ -246,30 +309,47 @@ describe('a prescription keeps how much of the drug is taken, how, when and what
           text: 'Titrate slowly; Call if ineffective; With food',
           timing: {
             code: { text: 'Q8H' },
-            repeat: { boundsPeriod: { start: '2026-11-20', end: '2026-11-27' } },
+            repeat: {
+              boundsPeriod: { start: '2026-11-20', end: '2026-11-27' },
+            },
           },
           additionalInstruction: [{ text: 'if above 180' }],
           route: { text: 'Intravenous' },
           site: { text: 'Left arm' },
         },
       ],
-      note: [{ text: 'Base: Sodium chloride 0.9 %, 200 mL' }, { text: 'Additive: Nicardipine, 40 mg' }],
+      note: [
+        { text: 'Base: Sodium chloride 0.9 %, 200 mL' },
+        { text: 'Additive: Nicardipine, 40 mg' },
+      ],
     });
-    expect(fhirJson(prescription?.resource.dosageInstruction[0].doseAndRate)).toContain(
+    expect(
+      fhirJson(prescription?.resource.dosageInstruction[0].doseAndRate),
+    ).toContain(
       '"doseRange":{"low":{"value":5,"unit":"mg/hr"},"high":{"value":15,"unit":"mg/hr"}}',
     );
   });
-  test.each(['OMP^O09', 'ORM^O01'])('also when only the request is sent, as %s', (type) => {
-    const [order] = reported(type, 'ORC|NW|R-3', ...REQUESTED);
-    expect(order).toMatchObject({
-      sourceId: expect.stringContaining('MedicationRequest/R-3^'),
-      resource: {
-        medicationCodeableConcept: { text: 'Acetaminophen' },
-        dosageInstruction: [{ text: '1 or 2 tablets; for pain', timing: { code: { text: 'QID' } } }],
-      },
-    });
-    expect(fhirJson(order?.resource)).toContain('"high":{"value":2,"unit":"tablet"}');
-  });
+  test.each(['OMP^O09', 'ORM^O01'])(
+    'also when only the request is sent, as %s',
+    (type) => {
+      const [order] = reported(type, 'ORC|NW|R-3', ...REQUESTED);
+      expect(order).toMatchObject({
+        sourceId: expect.stringContaining('MedicationRequest/R-3^'),
+        resource: {
+          medicationCodeableConcept: { text: 'Acetaminophen' },
+          dosageInstruction: [
+            {
+              text: '1 or 2 tablets; for pain',
+              timing: { code: { text: 'QID' } },
+            },
+          ],
+        },
+      });
+      expect(fhirJson(order?.resource)).toContain(
+        '"high":{"value":2,"unit":"tablet"}',
+      );
+    },
+  );
 });
 
 test('a measured value in the text of a document stands beside what it is a value of', () => {
@@ -280,7 +360,9 @@ test('a measured value in the text of a document stands beside what it is a valu
     'OBX|2|NM|29463-7^Weight^LN||70.5|kg',
   );
   const file = document?.resource.content[0].attachment.data ?? '';
-  expect(Buffer.from(file, 'base64').toString()).toBe('Seen today\nWeight: 70.5 kg');
+  expect(Buffer.from(file, 'base64').toString()).toBe(
+    'Seen today\nWeight: 70.5 kg',
+  );
 });
 
 test('the time of an appointment is that of TQ1, which replaces the older one', () => {
@@ -297,9 +379,10 @@ test('the time of an appointment is that of TQ1, which replaces the older one', 
 
 test('general and laboratory orders of other kinds are orders', () => {
   for (const type of ['OMG^O19', 'OML^O33'])
-    expect(reported(type, 'ORC|NW|P-1', 'OBR|1|P-1||2345-7^Glucose^LN')[0]?.resource.code.text).toBe(
-      'Glucose',
-    );
+    expect(
+      reported(type, 'ORC|NW|P-1', 'OBR|1|P-1||2345-7^Glucose^LN')[0]?.resource
+        .code.text,
+    ).toBe('Glucose');
 });
 
 test('what a message contains and is not used is named, never by its value', () => {

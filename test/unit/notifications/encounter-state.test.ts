@@ -6,7 +6,8 @@ import { encounterState } from '../../../src/exchange/messaging/notifications/ru
 import { property } from '../../support/property.ts';
 
 let number = 0;
-const at = (minute: number) => new Date(Date.UTC(2026, 4, 1, 8, minute)).toISOString();
+const at = (minute: number) =>
+  new Date(Date.UTC(2026, 4, 1, 8, minute)).toISOString();
 function event(
   trigger: EncounterEvent['trigger'],
   minute: number,
@@ -14,14 +15,28 @@ function event(
 ): EncounterEvent {
   number += 1;
   const messageKey = String(number).padStart(4, '0');
-  return { trigger, recordedAt: at(minute), messageKey, arrival: messageKey, ...rest };
+  return {
+    trigger,
+    recordedAt: at(minute),
+    messageKey,
+    arrival: messageKey,
+    ...rest,
+  };
 }
-const keys = (events: EncounterEvent[]) => encounterState(events).facts.map(({ key }) => key);
+const keys = (events: EncounterEvent[]) =>
+  encounterState(events).facts.map(({ key }) => key);
 
 const anyEvent = fc.record(
   {
     trigger: fc.constantFrom<EncounterEvent['trigger']>(
-      ...(['admit', 'transfer', 'discharge', 'update', 'cancel-admit', 'cancel-transfer'] as const),
+      ...([
+        'admit',
+        'transfer',
+        'discharge',
+        'update',
+        'cancel-admit',
+        'cancel-transfer',
+      ] as const),
       ...(['cancel-discharge', 'snapshot', 'describe', 'register'] as const),
     ),
     recordedAt: fc.nat(6).map(at),
@@ -30,16 +45,32 @@ const anyEvent = fc.record(
     admittedAt: fc.nat(6).map(at),
     dischargedAt: fc.nat(6).map(at),
     location: fc.constantFrom('A', 'B', 'C'),
-    phase: fc.constantFrom('open' as const, 'ended' as const, 'cancelled' as const),
+    phase: fc.constantFrom(
+      'open' as const,
+      'ended' as const,
+      'cancelled' as const,
+    ),
   },
   { requiredKeys: ['trigger', 'recordedAt', 'messageKey'] },
 );
-/** Messages of different ids, then the same ones in another order with some of them doubled. */
+/**
+ * Messages of different ids, then the same ones in another order with some of
+ * them doubled.
+ */
 const anyArrival = fc
-  .uniqueArray(anyEvent, { maxLength: 12, selector: ({ messageKey }) => messageKey })
-  .map((events) => events.map((each): EncounterEvent => ({ ...each, arrival: each.messageKey })))
+  .uniqueArray(anyEvent, {
+    maxLength: 12,
+    selector: ({ messageKey }) => messageKey,
+  })
+  .map((events) =>
+    events.map(
+      (each): EncounterEvent => ({ ...each, arrival: each.messageKey }),
+    ),
+  )
   .filter(
-    (events) => new Set(events.map(({ trigger, recordedAt }) => trigger + recordedAt)).size === events.length,
+    (events) =>
+      new Set(events.map(({ trigger, recordedAt }) => trigger + recordedAt))
+        .size === events.length,
   )
   .chain((events) =>
     fc.tuple(fc.constant(events), fc.subarray(events)).chain(([all, doubled]) =>
@@ -79,7 +110,11 @@ describe('an encounter', () => {
 
   test('is the same in every order of its messages: A03, A01, A02 gives what A01, A02, A03 gives', async () => {
     const sequence = [
-      event('admit', 1, { admittedAt: at(0), location: 'A', encounterClass: 'EMER' }),
+      event('admit', 1, {
+        admittedAt: at(0),
+        location: 'A',
+        encounterClass: 'EMER',
+      }),
       event('describe', 2, { admittedAt: at(0), encounterClass: 'IMP' }),
       event('transfer', 3, { location: 'B' }),
       event('transfer', 4, { location: 'C' }),
@@ -89,7 +124,9 @@ describe('an encounter', () => {
       event('discharge', 8, { disposition: '02' }),
     ];
     const inOrder = encounterState(sequence);
-    const shuffled = fc.shuffledSubarray(sequence, { minLength: sequence.length });
+    const shuffled = fc.shuffledSubarray(sequence, {
+      minLength: sequence.length,
+    });
     await fc.assert(
       fc.property(shuffled, (arrived) => {
         expect(encounterState(arrived)).toEqual(inOrder);
@@ -110,7 +147,9 @@ describe('an encounter', () => {
       dischargedAt: at(8),
       location: 'Ward 2',
     });
-    expect(state.transfers).toEqual([{ at: at(5), from: 'Ward 1', to: 'Ward 2' }]);
+    expect(state.transfers).toEqual([
+      { at: at(5), from: 'Ward 1', to: 'Ward 2' },
+    ]);
     expect(state.facts.map((fact) => [fact.key, fact.at])).toEqual([
       ['admit/0', at(0)],
       [`transfer/${at(5)}`, at(5)],
@@ -124,21 +163,41 @@ describe('an encounter', () => {
       admitted,
       event('update', 3, { admittedAt: at(2), encounterClass: 'IMP' }),
     ]);
-    expect(corrected).toMatchObject({ admittedAt: at(2), encounterClass: 'IMP' });
+    expect(corrected).toMatchObject({
+      admittedAt: at(2),
+      encounterClass: 'IMP',
+    });
     expect(corrected.facts).toMatchObject([{ key: 'admit/0', at: at(2) }]);
     expect(keys([admitted, event('admit', 4)])).toEqual(['admit/0']);
   });
 
   test('whose admission is taken back has happened no more, until it happens again', () => {
-    const events = [event('admit', 1), event('transfer', 2), event('cancel-admit', 3)];
-    expect(encounterState(events)).toMatchObject({ status: 'cancelled', facts: [] });
+    const events = [
+      event('admit', 1),
+      event('transfer', 2),
+      event('cancel-admit', 3),
+    ];
+    expect(encounterState(events)).toMatchObject({
+      status: 'cancelled',
+      facts: [],
+    });
     expect(keys([...events, event('admit', 4)])).toEqual(['admit/1']);
   });
 
   test('whose discharge is taken back goes on, and a later discharge is another one', () => {
-    const events = [event('admit', 1), event('discharge', 2), event('cancel-discharge', 3)];
-    expect(encounterState(events)).toMatchObject({ status: 'in-progress', dischargedAt: undefined });
-    expect(keys([...events, event('discharge', 4)])).toEqual(['admit/0', 'discharge/1']);
+    const events = [
+      event('admit', 1),
+      event('discharge', 2),
+      event('cancel-discharge', 3),
+    ];
+    expect(encounterState(events)).toMatchObject({
+      status: 'in-progress',
+      dischargedAt: undefined,
+    });
+    expect(keys([...events, event('discharge', 4)])).toEqual([
+      'admit/0',
+      'discharge/1',
+    ]);
   });
 
   test('knows a discharge that was taken back before it came', () => {
@@ -157,7 +216,8 @@ describe('an encounter', () => {
     expect(keys(events)).toEqual([`transfer/${at(1)}`]);
   });
 
-  const moved = (minute: number, rest: Partial<EncounterEvent> = {}) => event('transfer', minute, rest);
+  const moved = (minute: number, rest: Partial<EncounterEvent> = {}) =>
+    event('transfer', minute, rest);
 
   test('keeps two transfers of the same minute that follow each other, and takes one that is sent again once', () => {
     const events = [
@@ -175,31 +235,70 @@ describe('an encounter', () => {
       moved(5, { priorLocation: 'A', location: 'B' }),
       moved(5, { priorLocation: 'A', location: 'C' }),
     ];
-    expect(encounterState(corrected).transfers).toEqual([{ at: at(5), from: 'A', to: 'C' }]);
+    expect(encounterState(corrected).transfers).toEqual([
+      { at: at(5), from: 'A', to: 'C' },
+    ]);
   });
 
   test('that is first heard of by an update is known from then on, unless it only is to begin', () => {
-    const described = event('describe', 5, { admittedAt: at(1), encounterClass: 'IMP', location: 'A' });
-    expect(encounterState([described])).toMatchObject({ status: 'in-progress', admittedAt: at(1) });
+    const described = event('describe', 5, {
+      admittedAt: at(1),
+      encounterClass: 'IMP',
+      location: 'A',
+    });
+    expect(encounterState([described])).toMatchObject({
+      status: 'in-progress',
+      admittedAt: at(1),
+    });
     expect(keys([described, event('admit', 6)])).toEqual(['admit/0']);
-    expect(encounterState([{ ...described, dischargedAt: at(3) }])).toMatchObject({
+    expect(
+      encounterState([{ ...described, dischargedAt: at(3) }]),
+    ).toMatchObject({
       status: 'finished',
       dischargedAt: at(3),
     });
-    expect(encounterState([{ ...described, dischargedAt: at(9) }]).status).toBe('in-progress');
-    for (const unknown of [{ admittedAt: undefined }, { admittedAt: at(6) }, { encounterClass: 'PRENC' }])
-      expect(encounterState([{ ...described, ...unknown }])).toMatchObject({ status: 'unknown', facts: [] });
-    expect(encounterState([event('cancel-admit', 4), described]).status).toBe('cancelled');
+    expect(encounterState([{ ...described, dischargedAt: at(9) }]).status).toBe(
+      'in-progress',
+    );
+    for (const unknown of [
+      { admittedAt: undefined },
+      { admittedAt: at(6) },
+      { encounterClass: 'PRENC' },
+    ])
+      expect(encounterState([{ ...described, ...unknown }])).toMatchObject({
+        status: 'unknown',
+        facts: [],
+      });
+    expect(encounterState([event('cancel-admit', 4), described]).status).toBe(
+      'cancelled',
+    );
   });
 
   test('may be told as a whole, again and again', () => {
     const snapshot = (minute: number, phase: 'open' | 'ended' | 'cancelled') =>
-      event('snapshot', minute, { phase, admittedAt: at(0), transfers: [{ at: at(2), to: 'B' }] });
-    expect(keys([snapshot(1, 'open'), snapshot(3, 'open')])).toEqual(['admit/0', `transfer/${at(2)}`]);
-    expect(keys([snapshot(1, 'ended'), snapshot(3, 'open'), snapshot(5, 'ended')])).toContain('discharge/1');
-    const elsewhere = event('snapshot', 4, { phase: 'open', transfers: [{ at: at(3), to: 'C' }] });
-    expect(keys([snapshot(1, 'open'), elsewhere])).toEqual(['admit/0', `transfer/${at(3)}`]);
-    expect(encounterState([snapshot(1, 'open'), snapshot(3, 'cancelled')]).facts).toEqual([]);
+      event('snapshot', minute, {
+        phase,
+        admittedAt: at(0),
+        transfers: [{ at: at(2), to: 'B' }],
+      });
+    expect(keys([snapshot(1, 'open'), snapshot(3, 'open')])).toEqual([
+      'admit/0',
+      `transfer/${at(2)}`,
+    ]);
+    expect(
+      keys([snapshot(1, 'ended'), snapshot(3, 'open'), snapshot(5, 'ended')]),
+    ).toContain('discharge/1');
+    const elsewhere = event('snapshot', 4, {
+      phase: 'open',
+      transfers: [{ at: at(3), to: 'C' }],
+    });
+    expect(keys([snapshot(1, 'open'), elsewhere])).toEqual([
+      'admit/0',
+      `transfer/${at(3)}`,
+    ]);
+    expect(
+      encounterState([snapshot(1, 'open'), snapshot(3, 'cancelled')]).facts,
+    ).toEqual([]);
   });
 });
 
@@ -234,9 +333,19 @@ describe('merged records', () => {
   });
 
   property([
-    anyMerges.chain((all) => fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length }))),
-  ])('end at the same one in whatever order the merges come', ([sent, arrived]) => {
-    for (const record of ['a', 'b', 'c', 'd'])
-      expect(survivingRecord(record, arrived)?.surviving).toBe(survivingRecord(record, sent)?.surviving);
-  });
+    anyMerges.chain((all) =>
+      fc.tuple(
+        fc.constant(all),
+        fc.shuffledSubarray(all, { minLength: all.length }),
+      ),
+    ),
+  ])(
+    'end at the same one in whatever order the merges come',
+    ([sent, arrived]) => {
+      for (const record of ['a', 'b', 'c', 'd'])
+        expect(survivingRecord(record, arrived)?.surviving).toBe(
+          survivingRecord(record, sent)?.surviving,
+        );
+    },
+  );
 });

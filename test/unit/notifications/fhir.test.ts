@@ -5,7 +5,9 @@ import { UnreadableMessageError } from '../../../src/exchange/messaging/notifica
 const patient = {
   resourceType: 'Patient',
   id: 'p1',
-  identifier: [{ system: 'urn:mercy', value: '77', type: { coding: [{ code: 'MR' }] } }],
+  identifier: [
+    { system: 'urn:mercy', value: '77', type: { coding: [{ code: 'MR' }] } },
+  ],
   name: [{ family: 'Sample', given: ['Pat'] }],
   birthDate: '1980-04-05',
   address: [{ postalCode: '02108' }],
@@ -19,8 +21,14 @@ const encounter = {
   subject: { reference: 'Patient/p1' },
   period: { start: '2026-04-29T08:00:00-05:00', end: '2026-05-01T09:00:00Z' },
   location: [
-    { location: { display: 'Ward 2' }, period: { start: '2026-04-30T00:00:00Z' } },
-    { location: { reference: 'Location/l1' }, period: { start: '2026-04-29T13:00:00Z' } },
+    {
+      location: { display: 'Ward 2' },
+      period: { start: '2026-04-30T00:00:00Z' },
+    },
+    {
+      location: { reference: 'Location/l1' },
+      period: { start: '2026-04-29T13:00:00Z' },
+    },
   ],
 };
 const location = { resourceType: 'Location', id: 'l1', name: 'Emergency' };
@@ -35,7 +43,8 @@ const bundle = (resources: object[], rest: object = {}) =>
       ...rest,
     }),
   );
-const read = (resources: object[], rest?: object) => readFhirBundle(bundle(resources, rest));
+const read = (resources: object[], rest?: object) =>
+  readFhirBundle(bundle(resources, rest));
 
 describe('a Bundle', () => {
   test('with an Encounter tells how it stands as a whole', () => {
@@ -54,11 +63,15 @@ describe('a Bundle', () => {
           admittedAt: '2026-04-29T13:00:00.000Z',
           dischargedAt: '2026-05-01T09:00:00.000Z',
           location: 'Ward 2',
-          transfers: [{ at: '2026-04-30T00:00:00.000Z', from: 'Emergency', to: 'Ward 2' }],
+          transfers: [
+            { at: '2026-04-30T00:00:00.000Z', from: 'Emergency', to: 'Ward 2' },
+          ],
         },
       },
     });
-    expect(read([{ ...encounter, status: 'planned' }, patient]).content).toMatchObject({
+    expect(
+      read([{ ...encounter, status: 'planned' }, patient]).content,
+    ).toMatchObject({
       event: { trigger: 'update' },
     });
   });
@@ -66,13 +79,21 @@ describe('a Bundle', () => {
   test.each(['2026-02-29', '2026-02-30T08:00:00Z', '2026-04-31'])(
     'has no time of %s, which no calendar has',
     (start) => {
-      const { content } = read([{ ...encounter, period: { start }, location: [] }, patient]);
+      const { content } = read([
+        { ...encounter, period: { start }, location: [] },
+        patient,
+      ]);
       expect(JSON.stringify(content)).not.toMatch(/2026-0[35]-0[12]/);
     },
   );
 
   test('is the same when its references name a version', () => {
-    const versioned = JSON.parse(JSON.stringify(encounter).replace('Location/l1', 'Location/l1/_history/4'));
+    const versioned = JSON.parse(
+      JSON.stringify(encounter).replace(
+        'Location/l1',
+        'Location/l1/_history/4',
+      ),
+    );
     const { content } = read([encounter, patient, location]);
     expect(read([versioned, patient, location]).content).toEqual(content);
   });
@@ -81,21 +102,41 @@ describe('a Bundle', () => {
     const bytes = bundle([encounter, patient]);
     const marked = Buffer.concat([Buffer.of(0xef, 0xbb, 0xbf), bytes]);
     expect(readFhirBundle(marked)).toEqual(readFhirBundle(bytes));
-    const latin = Buffer.from(bytes.toString('utf8').replace('Sample', 'Sämple'), 'latin1');
-    expect(() => readFhirBundle(latin)).toThrow('The body is not valid JSON in UTF-8');
+    const latin = Buffer.from(
+      bytes.toString('utf8').replace('Sample', 'Sämple'),
+      'latin1',
+    );
+    expect(() => readFhirBundle(latin)).toThrow(
+      'The body is not valid JSON in UTF-8',
+    );
   });
 
   test('is known by its identifier, its id, or the versions of what it holds', () => {
-    expect(read([encounter, patient], { identifier: { system: 's', value: '1' } }).messageId).toBe('s|1');
-    expect(read([encounter, patient], { id: undefined }).messageId).toBe('Encounter/e1/_history/3');
-    const nameless = () => read([{ ...encounter, meta: {} }, patient], { id: undefined }).messageId;
+    expect(
+      read([encounter, patient], { identifier: { system: 's', value: '1' } })
+        .messageId,
+    ).toBe('s|1');
+    expect(read([encounter, patient], { id: undefined }).messageId).toBe(
+      'Encounter/e1/_history/3',
+    );
+    const nameless = () =>
+      read([{ ...encounter, meta: {} }, patient], { id: undefined }).messageId;
     expect(nameless()).toMatch(/^[0-9a-f]{64}$/);
-    const said = (resource: object, rest?: object) => read([resource, patient], rest).fingerprint;
-    expect(said(encounter, { timestamp: '2026-05-01T11:00:00Z' })).toBe(said(encounter));
-    expect(said({ ...encounter, status: 'in-progress' })).not.toBe(said(encounter));
+    const said = (resource: object, rest?: object) =>
+      read([resource, patient], rest).fingerprint;
+    expect(said(encounter, { timestamp: '2026-05-01T11:00:00Z' })).toBe(
+      said(encounter),
+    );
+    expect(said({ ...encounter, status: 'in-progress' })).not.toBe(
+      said(encounter),
+    );
     expect(
       said(encounter, {
-        entry: [{ resource: { resourceType: 'Basic' } }, { resource: encounter }, { resource: patient }],
+        entry: [
+          { resource: { resourceType: 'Basic' } },
+          { resource: encounter },
+          { resource: patient },
+        ],
       }),
     ).not.toBe(said(encounter));
     expect(nameless()).toBe(nameless());
@@ -107,7 +148,11 @@ describe('a Bundle', () => {
       status: 'completed',
       whenHandedOver: '2026-05-01',
     };
-    const request = { resourceType: 'MedicationRequest', id: 'r1', status: 'active' };
+    const request = {
+      resourceType: 'MedicationRequest',
+      id: 'r1',
+      status: 'active',
+    };
     const fills = read([
       patient,
       { ...dispense, id: 'd1' },
@@ -117,8 +162,18 @@ describe('a Bundle', () => {
     expect(fills.content).toEqual({
       kind: 'pharmacy',
       items: [
-        { sourceId: 'MedicationDispense/d1', at: '2026-05-01T00:00:00.000Z', isTrue: true, rank: 2 },
-        { sourceId: 'MedicationDispense/d2', at: '2026-05-01T00:00:00.000Z', isTrue: false, rank: 2 },
+        {
+          sourceId: 'MedicationDispense/d1',
+          at: '2026-05-01T00:00:00.000Z',
+          isTrue: true,
+          rank: 2,
+        },
+        {
+          sourceId: 'MedicationDispense/d2',
+          at: '2026-05-01T00:00:00.000Z',
+          isTrue: false,
+          rank: 2,
+        },
       ],
     });
     expect(read([patient, request]).content).toMatchObject({
@@ -143,7 +198,8 @@ describe('a Bundle', () => {
       status: 'final',
       effectiveDateTime: '2026-05-02',
     };
-    const items = (resources: object[]) => read([patient, specimen, ...resources]).content;
+    const items = (resources: object[]) =>
+      read([patient, specimen, ...resources]).content;
     expect(
       items([
         { ...observation, id: 'o1' },
@@ -151,17 +207,35 @@ describe('a Bundle', () => {
       ]),
     ).toEqual({
       kind: 'laboratory',
-      items: [{ sourceId: 'Specimen/s1', at: '2026-05-01T06:00:00.000Z', isTrue: true, rank: 2 }],
+      items: [
+        {
+          sourceId: 'Specimen/s1',
+          at: '2026-05-01T06:00:00.000Z',
+          isTrue: true,
+          rank: 2,
+        },
+      ],
     });
     expect(items([report, { ...observation, id: 'o1' }])).toMatchObject({
-      items: [{ sourceId: 'DiagnosticReport/r1', at: '2026-05-02T00:00:00.000Z' }],
+      items: [
+        { sourceId: 'DiagnosticReport/r1', at: '2026-05-02T00:00:00.000Z' },
+      ],
     });
   });
 
   test('of type message is about what its header names', () => {
-    const header = { resourceType: 'MessageHeader', focus: [{ reference: 'DiagnosticReport/r1' }] };
-    const report = { resourceType: 'DiagnosticReport', id: 'r1', status: 'final' };
-    const about = read([header, encounter, patient, report], { type: 'message' });
+    const header = {
+      resourceType: 'MessageHeader',
+      focus: [{ reference: 'DiagnosticReport/r1' }],
+    };
+    const report = {
+      resourceType: 'DiagnosticReport',
+      id: 'r1',
+      status: 'final',
+    };
+    const about = read([header, encounter, patient, report], {
+      type: 'message',
+    });
     expect(about.content.kind).toBe('laboratory');
   });
 
@@ -173,7 +247,12 @@ describe('a Bundle', () => {
       'invalid',
       'Bundle.resourceType',
     ],
-    ['a searchset', () => read([encounter, patient], { type: 'searchset' }), 'invalid', 'Bundle.type'],
+    [
+      'a searchset',
+      () => read([encounter, patient], { type: 'searchset' }),
+      'invalid',
+      'Bundle.type',
+    ],
     ['nothing told', () => read([patient]), 'unsupported', 'Bundle.entry'],
     ['nobody', () => read([encounter]), 'invalid', 'Bundle.entry'],
     [
@@ -182,7 +261,12 @@ describe('a Bundle', () => {
       'invalid',
       'Bundle.entry',
     ],
-    ['no id', () => read([{ ...encounter, id: undefined }, patient]), 'invalid', 'Encounter.id'],
+    [
+      'no id',
+      () => read([{ ...encounter, id: undefined }, patient]),
+      'invalid',
+      'Encounter.id',
+    ],
     [
       'the character U+0000',
       () => read([{ ...encounter, class: { code: 'I\0' } }, patient]),
@@ -195,14 +279,20 @@ describe('a Bundle', () => {
       'invalid',
       'Bundle.entry[0].resource.period.start',
     ],
-  ])('with %s is refused by name of the place, without any value', (_, take, kind, place) => {
-    try {
-      take();
-      expect.unreachable();
-    } catch (error) {
-      expect(error).toBeInstanceOf(UnreadableMessageError);
-      expect(error).toMatchObject({ kind, ...(place === '' ? {} : { place }) });
-      expect((error as Error).message).not.toMatch(/Sample|1980|02108|77/);
-    }
-  });
+  ])(
+    'with %s is refused by name of the place, without any value',
+    (_, take, kind, place) => {
+      try {
+        take();
+        expect.unreachable();
+      } catch (error) {
+        expect(error).toBeInstanceOf(UnreadableMessageError);
+        expect(error).toMatchObject({
+          kind,
+          ...(place === '' ? {} : { place }),
+        });
+        expect((error as Error).message).not.toMatch(/Sample|1980|02108|77/);
+      }
+    },
+  );
 });

@@ -10,16 +10,25 @@ const page = readFileSync('docs/hl7v2.md', 'utf8');
 /** The fields in the tables of a section. */
 const documented = (...titles: string[]) =>
   titles.flatMap((title) => {
-    const section = page.split(/^## /m).find((part) => part.startsWith(title)) ?? '';
+    const section =
+      page.split(/^## /m).find((part) => part.startsWith(title)) ?? '';
     const rows = section.split('\n').filter((line) => line.startsWith('| `'));
     return rows.flatMap((row) =>
-      [...(row.split(' | ')[0] ?? '').matchAll(/`(\w{3}-\d+)/g)].map(([, place = '']) => place),
+      [...(row.split(' | ')[0] ?? '').matchAll(/`(\w{3}-\d+)/g)].map(
+        ([, place = '']) => place,
+      ),
     );
   });
 
 const FIELDS = 50;
-/** Every field of every segment filled, so that a field is missing from `unused` only if it was read. */
-function readOf(type: string, segments: Record<string, Record<number, string>>): string[] {
+/**
+ * Every field of every segment filled, so that a field is missing from `unused`
+ * only if it was read.
+ */
+function readOf(
+  type: string,
+  segments: Record<string, Record<number, string>>,
+): string[] {
   const names = Object.keys(segments);
   const text = (without: string) =>
     [
@@ -28,7 +37,9 @@ function readOf(type: string, segments: Record<string, Record<number, string>>):
         [
           name,
           ...Array.from({ length: FIELDS }, (_, index) =>
-            without === `${name}-${index + 1}` ? '' : (segments[name]?.[index + 1] ?? 'xx'),
+            without === `${name}-${index + 1}`
+              ? ''
+              : (segments[name]?.[index + 1] ?? 'xx'),
           ),
         ].join('|'),
       ),
@@ -39,9 +50,13 @@ function readOf(type: string, segments: Record<string, Record<number, string>>):
   const read = new Set<string>();
   for (const without of ['', ...places]) {
     try {
-      const { unused = [] } = readHl7(parseHl7(Buffer.from(text(without))), 'UTC');
+      const { unused = [] } = readHl7(
+        parseHl7(Buffer.from(text(without))),
+        'UTC',
+      );
       const isFormal = (place: string) =>
-        place.endsWith('-1') && !['RXD-1', 'RXE-1', 'EVN-1', 'ORC-1', 'MRG-1', 'SCH-1'].includes(place);
+        place.endsWith('-1') &&
+        !['RXD-1', 'RXE-1', 'EVN-1', 'ORC-1', 'MRG-1', 'SCH-1'].includes(place);
       for (const place of places)
         if (
           place !== without &&
@@ -57,19 +72,26 @@ function readOf(type: string, segments: Record<string, Record<number, string>>):
   return [...read].sort();
 }
 const of = (places: readonly string[], ...segments: string[]) =>
-  [...new Set(places)].filter((place) => segments.includes(place.slice(0, 3))).sort();
+  [...new Set(places)]
+    .filter((place) => segments.includes(place.slice(0, 3)))
+    .sort();
 
 describe('docs/hl7v2.md names exactly the fields that are read', () => {
-  const PID = { 3: 'R1^^^A^MR', 5: 'Li^Wei', 7: '19800405', 11: 'x^^y^MA^02108' };
+  const PID = {
+    3: 'R1^^^A^MR',
+    5: 'Li^Wei',
+    7: '19800405',
+    11: 'x^^y^MA^02108',
+  };
   const time = '20261120080000';
   test('of stays', () => {
     const read = readOf('ADT^A01', {
-      ...{ EVN: { 2: time, 6: time }, PID, PV1: { 2: 'I', 44: time, 45: time } },
-      ...{
-        AL1: { 3: 'a^A^L', 6: time },
-        DG1: { 3: 'd^D^L', 5: time, 6: 'F', 21: '' },
-        PR1: { 3: 'p^P^L', 5: time, 20: 'A' },
-      },
+      EVN: { 2: time, 6: time },
+      PID,
+      PV1: { 2: 'I', 44: time, 45: time },
+      AL1: { 3: 'a^A^L', 6: time },
+      DG1: { 3: 'd^D^L', 5: time, 6: 'F', 21: '' },
+      PR1: { 3: 'p^P^L', 5: time, 20: 'A' },
     });
     const places = documented('All messages', 'ADT');
     const segments = ['PID', 'PV1', 'AL1', 'DG1', 'PR1'];
@@ -77,7 +99,14 @@ describe('docs/hl7v2.md names exactly the fields that are read', () => {
     expect(of(read, 'EVN')).toEqual(['EVN-2', 'EVN-6']);
   });
   test('of results', () => {
-    const numeric = { 2: 'NM', 3: '1^T^L', 5: '1', 11: 'F', 14: time, 19: time };
+    const numeric = {
+      2: 'NM',
+      3: '1^T^L',
+      5: '1',
+      11: 'F',
+      14: time,
+      19: time,
+    };
     const read = readOf('ORU^R01', {
       PID,
       ORC: {},
@@ -102,14 +131,21 @@ describe('docs/hl7v2.md names exactly the fields that are read', () => {
     const segments = ['ORC', 'RXD', 'RXE', 'TQ1'];
     expect(of(read, ...segments)).toEqual(of(documented('RDS'), ...segments));
   });
-  test.each(Object.entries(mapped))('of %s, and where they go', (type, { elements }) => {
-    const section = page.split(/^## /m).find((part) => part.startsWith(type)) ?? '';
-    for (const { from, to } of elements) {
-      const row = section
-        .split('\n')
-        .find((line) => line.includes(`.${to}\``) && line.includes(`\`${from[0]}\``));
-      expect(row, `${type} ${to}`).toBeDefined();
-      for (const place of from) expect(row).toContain(`\`${place}\``);
-    }
-  });
+  test.each(Object.entries(mapped))(
+    'of %s, and where they go',
+    (type, { elements }) => {
+      const section =
+        page.split(/^## /m).find((part) => part.startsWith(type)) ?? '';
+      for (const { from, to } of elements) {
+        const row = section
+          .split('\n')
+          .find(
+            (line) =>
+              line.includes(`.${to}\``) && line.includes(`\`${from[0]}\``),
+          );
+        expect(row, `${type} ${to}`).toBeDefined();
+        for (const place of from) expect(row).toContain(`\`${place}\``);
+      }
+    },
+  );
 });

@@ -7,13 +7,24 @@ import { UnreadableMessageError } from '../../../src/exchange/messaging/notifica
 
 /** Field by field, for nobody counts bars. */
 const segment = (name: string, fields: Record<number, string>) =>
-  [name, ...Array.from({ length: 50 }, (_, index) => fields[index + 1] ?? '')].join('|');
+  [
+    name,
+    ...Array.from({ length: 50 }, (_, index) => fields[index + 1] ?? ''),
+  ].join('|');
 const PV1 = segment('PV1', {
-  ...{ 1: '1', 2: 'I', 3: '5E^512^A^MERCY', 6: 'ER^1', 19: 'V100^^^MERCY', 36: '01' },
-  ...{ 44: '20260429', 45: '20260501082000' },
+  1: '1',
+  2: 'I',
+  3: '5E^512^A^MERCY',
+  6: 'ER^1',
+  19: 'V100^^^MERCY',
+  36: '01',
+  44: '20260429',
+  45: '20260501082000',
 });
 const ZONE = 'America/New_York';
-const lines = (changes: Partial<Record<'MSH' | 'EVN' | 'PID' | 'PV1' | 'MRG', string>> = {}) =>
+const lines = (
+  changes: Partial<Record<'MSH' | 'EVN' | 'PID' | 'PV1' | 'MRG', string>> = {},
+) =>
   Object.values({
     MSH: 'MSH|^~\\&|ADT|MERCY|EXCHANGE|HUB|20260501083000-0500||ADT^A03^ADT_A03|M-1|P|2.5.1',
     EVN: 'EVN||20260501082900|||op1|20260501082500',
@@ -23,8 +34,11 @@ const lines = (changes: Partial<Record<'MSH' | 'EVN' | 'PID' | 'PV1' | 'MRG', st
   });
 const message = (changes?: Parameters<typeof lines>[0], end = '\r') =>
   Buffer.from(lines(changes).filter(Boolean).join(end));
-const read = (changes?: Parameters<typeof lines>[0]) => readHl7(parseHl7(message(changes)), ZONE);
-function refusalOf(changes: Parameters<typeof lines>[0]): UnreadableMessageError {
+const read = (changes?: Parameters<typeof lines>[0]) =>
+  readHl7(parseHl7(message(changes)), ZONE);
+function refusalOf(
+  changes: Parameters<typeof lines>[0],
+): UnreadableMessageError {
   try {
     read(changes);
   } catch (error) {
@@ -70,14 +84,26 @@ describe('an ADT message', () => {
   });
 
   test.each(['\r', '\n', '\r\n'])('may end its segments in %j', (end) => {
-    expect(readHl7(parseHl7(message({}, end)), ZONE).content.kind).toBe('encounter');
+    expect(readHl7(parseHl7(message({}, end)), ZONE).content.kind).toBe(
+      'encounter',
+    );
   });
 
   test('may come in its frame, with a byte order mark, in UTF-8 or Latin-1', () => {
     const text = lines().join('\r').replace('Mary^Ann', 'Zoë');
-    const framed = Buffer.concat([Buffer.from([0x0b]), Buffer.from(text), Buffer.from([0x1c, 0x0d])]);
-    for (const bytes of [framed, Buffer.from(`\uFEFF${text}`), Buffer.from(text, 'latin1')])
-      expect(readHl7(parseHl7(bytes), ZONE).person.name?.[0]?.given).toEqual(['Zoë']);
+    const framed = Buffer.concat([
+      Buffer.from([0x0b]),
+      Buffer.from(text),
+      Buffer.from([0x1c, 0x0d]),
+    ]);
+    for (const bytes of [
+      framed,
+      Buffer.from(`\uFEFF${text}`),
+      Buffer.from(text, 'latin1'),
+    ])
+      expect(readHl7(parseHl7(bytes), ZONE).person.name?.[0]?.given).toEqual([
+        'Zoë',
+      ]);
   });
 
   test.each([
@@ -90,43 +116,67 @@ describe('an ADT message', () => {
     ['ASCII', 'Zo\u00eb', [0x5a, 0x6f, 0xc3, 0xab]],
     ['UNICODE UTF-8', 'Zo\u00eb', [0x5a, 0x6f, 0xc3, 0xab]],
     ['8859/1~8859/15', '\u00a4', [0xa4]],
-  ])('is read in the character set that MSH-18 names: %s', (charset, name, bytes) => {
-    const text = lines({ MSH: `${lines()[0]}||||||${charset}` }).join('\r');
-    const [before, after] = text.split('Mary^Ann');
-    const whole = Buffer.concat([Buffer.from(`${before}`), Buffer.from(bytes), Buffer.from(`${after}`)]);
-    for (const framed of [whole, Buffer.concat([Buffer.of(0x0b), whole, Buffer.of(0x1c, 0x0d)])])
-      expect(readHl7(parseHl7(framed), ZONE).person.name?.[0]?.given).toEqual([name]);
-  });
+  ])(
+    'is read in the character set that MSH-18 names: %s',
+    (charset, name, bytes) => {
+      const text = lines({ MSH: `${lines()[0]}||||||${charset}` }).join('\r');
+      const [before, after] = text.split('Mary^Ann');
+      const whole = Buffer.concat([
+        Buffer.from(`${before}`),
+        Buffer.from(bytes),
+        Buffer.from(`${after}`),
+      ]);
+      for (const framed of [
+        whole,
+        Buffer.concat([Buffer.of(0x0b), whole, Buffer.of(0x1c, 0x0d)]),
+      ])
+        expect(readHl7(parseHl7(framed), ZONE).person.name?.[0]?.given).toEqual(
+          [name],
+        );
+    },
+  );
 
   test.each([
     ['KOI-7', Buffer.from('Zoe')],
     ['8859/12', Buffer.from('Zoe')],
     ['8859/1~ISO IR87', Buffer.from('Zoe')],
     ['UNICODE UTF-8', Buffer.of(0x5a, 0xeb)],
-  ])('in a character set that cannot be read (%s) is refused, and answered', (charset, bytes) => {
-    const text = lines({ MSH: `${lines()[0]}||||||${charset}` }).join('\r');
-    const [before, after] = text.split('Mary^Ann');
-    const parsed = parseHl7(Buffer.concat([Buffer.from(`${before}`), bytes, Buffer.from(`${after}`)]));
-    expect(() => readHl7(parsed, ZONE)).toThrow(
-      expect.objectContaining({ kind: 'invalid', place: 'MSH-18' }),
-    );
-    expect(acknowledge(parsed, 'AE')).toContain('MSA|AE|M-1');
-  });
+  ])(
+    'in a character set that cannot be read (%s) is refused, and answered',
+    (charset, bytes) => {
+      const text = lines({ MSH: `${lines()[0]}||||||${charset}` }).join('\r');
+      const [before, after] = text.split('Mary^Ann');
+      const parsed = parseHl7(
+        Buffer.concat([
+          Buffer.from(`${before}`),
+          bytes,
+          Buffer.from(`${after}`),
+        ]),
+      );
+      expect(() => readHl7(parsed, ZONE)).toThrow(
+        expect.objectContaining({ kind: 'invalid', place: 'MSH-18' }),
+      );
+      expect(acknowledge(parsed, 'AE')).toContain('MSA|AE|M-1');
+    },
+  );
 
   test('in UTF-8 with a byte order mark is read as such, whatever MSH-18 says', () => {
     const text = lines({ MSH: `${lines()[0]}||||||8859/1` })
       .join('\r')
       .replace('Mary^Ann', 'Zo\u00eb');
-    expect(readHl7(parseHl7(Buffer.from(`\uFEFF${text}`)), ZONE).person.name?.[0]?.given).toEqual([
-      'Zo\u00eb',
-    ]);
+    expect(
+      readHl7(parseHl7(Buffer.from(`\uFEFF${text}`)), ZONE).person.name?.[0]
+        ?.given,
+    ).toEqual(['Zo\u00eb']);
   });
 
   test('that was begun anew within its frame is the one that was written in full', () => {
     const broken = `${lines({ MSH: lines()[0]?.replace('M-1', 'M-0') })
       .join('\r')
       .slice(0, 150)}`;
-    const bytes = Buffer.from(`\u000b${broken}\u000b${lines().join('\r')}\u001c\r`);
+    const bytes = Buffer.from(
+      `\u000b${broken}\u000b${lines().join('\r')}\u001c\r`,
+    );
     expect(readHl7(parseHl7(bytes), ZONE)).toMatchObject({
       messageId: expect.stringContaining('"M-1"'),
       sourcePatientId: '77^MERCY',
@@ -155,7 +205,9 @@ describe('an ADT message', () => {
   });
 
   test('may have separators of its own', () => {
-    const bytes = Buffer.from(lines().join('\r').replaceAll('|', '#').replaceAll('^', '*'));
+    const bytes = Buffer.from(
+      lines().join('\r').replaceAll('|', '#').replaceAll('^', '*'),
+    );
     expect(readHl7(parseHl7(bytes), ZONE)).toMatchObject({
       messageId: expect.stringContaining('"M-1"'),
       content: { sourceId: 'V100^MERCY' },
@@ -163,40 +215,73 @@ describe('an ADT message', () => {
   });
 
   test('without a visit number is known by its account number, and without either refused', () => {
-    expect(read({ PV1: 'PV1|1|E' }).content).toMatchObject({ sourceId: 'ACC9^@MERCY' });
+    expect(read({ PV1: 'PV1|1|E' }).content).toMatchObject({
+      sourceId: 'ACC9^@MERCY',
+    });
     expect(refusalOf({ PV1: 'PV1|1|E', PID: 'PID|1||77' })).toMatchObject({
       kind: 'invalid',
       place: 'PV1-19',
     });
   });
 
-  test.each(['A30', 'A34', 'A36', 'A39', 'A40', 'A47'])('that merges two records names both: %s', (event) => {
-    const inbound = read({
-      MSH: lines()[0]?.replace('A03^ADT_A03', event),
-      PV1: '',
-      MRG: 'MRG|66^^^MERCY^MR',
-    });
-    expect(inbound.content).toEqual({
-      kind: 'merge',
-      priorPatientId: '66^MERCY',
-      sourcePatientId: '77^MERCY',
-    });
-  });
+  test.each(['A30', 'A34', 'A36', 'A39', 'A40', 'A47'])(
+    'that merges two records names both: %s',
+    (event) => {
+      const inbound = read({
+        MSH: lines()[0]?.replace('A03^ADT_A03', event),
+        PV1: '',
+        MRG: 'MRG|66^^^MERCY^MR',
+      });
+      expect(inbound.content).toEqual({
+        kind: 'merge',
+        priorPatientId: '66^MERCY',
+        sourcePatientId: '77^MERCY',
+      });
+    },
+  );
 
   test.each<[string, Parameters<typeof lines>[0], string, string]>([
-    ['repetitions', { PID: `PID|1||77||${'A^B~'.repeat(100)}A^B` }, 'PID-5', '100 repetitions of a field'],
-    ['characters', { PID: `PID|1||77||A${'^'.repeat(100_000)}` }, 'PID', '100000 characters of a segment'],
-    ['segments', { PV1: `${PV1}${'\rNTE|1'.repeat(1_000)}` }, 'MSH', '1000 segments of a message'],
-  ])('with too many %s is refused by name of the place, and answered', (_, changes, place, limit) => {
-    const refusal = refusalOf(changes);
-    expect(refusal).toMatchObject({ kind: 'invalid', place, message: `At most ${limit} are accepted` });
-    expect(acknowledge(parseHl7(message(changes)), 'AE', refusal)).toContain('MSA|AE|M-1');
-  });
+    [
+      'repetitions',
+      { PID: `PID|1||77||${'A^B~'.repeat(100)}A^B` },
+      'PID-5',
+      '100 repetitions of a field',
+    ],
+    [
+      'characters',
+      { PID: `PID|1||77||A${'^'.repeat(100_000)}` },
+      'PID',
+      '100000 characters of a segment',
+    ],
+    [
+      'segments',
+      { PV1: `${PV1}${'\rNTE|1'.repeat(1_000)}` },
+      'MSH',
+      '1000 segments of a message',
+    ],
+  ])(
+    'with too many %s is refused by name of the place, and answered',
+    (_, changes, place, limit) => {
+      const refusal = refusalOf(changes);
+      expect(refusal).toMatchObject({
+        kind: 'invalid',
+        place,
+        message: `At most ${limit} are accepted`,
+      });
+      expect(acknowledge(parseHl7(message(changes)), 'AE', refusal)).toContain(
+        'MSA|AE|M-1',
+      );
+    },
+  );
 
   test('may hold a long segment that is not read, and a header that repeats what it likes is answered', () => {
-    expect(read({ PV1: `OBX|1|ED|${'x'.repeat(500_000)}\r${PV1}` }).messageId).toContain('"M-1"');
+    expect(
+      read({ PV1: `OBX|1|ED|${'x'.repeat(500_000)}\r${PV1}` }).messageId,
+    ).toContain('"M-1"');
     const MSH = lines()[0]?.replace('ADT^A03', `ADT^A03${'~x'.repeat(200)}`);
-    expect(acknowledge(parseHl7(message({ MSH })), 'AE')).toContain('MSA|AE|M-1');
+    expect(acknowledge(parseHl7(message({ MSH })), 'AE')).toContain(
+      'MSA|AE|M-1',
+    );
   });
 
   test('of another kind, for training, or without what it needs is refused by name of the place', () => {
@@ -205,7 +290,9 @@ describe('an ADT message', () => {
       kind: 'unsupported',
       place: 'MSH-9',
     });
-    expect(refusalOf({ MSH: header.replace('ADT^A03', 'BAR^P01') })).toMatchObject({ kind: 'unsupported' });
+    expect(
+      refusalOf({ MSH: header.replace('ADT^A03', 'BAR^P01') }),
+    ).toMatchObject({ kind: 'unsupported' });
     expect(refusalOf({ MSH: header.replace('|P|', '|T|') })).toMatchObject({
       kind: 'unsupported',
       place: 'MSH-11',
@@ -214,9 +301,19 @@ describe('an ADT message', () => {
       kind: 'invalid',
       place: 'MSH-10',
     });
-    expect(refusalOf({ PID: '' })).toMatchObject({ kind: 'invalid', place: 'PID' });
-    for (const text of ['', 'hello', 'PID|1', `${lines().join('\r')}\r${lines().join('\r')}`])
-      expect(() => parseHl7(Buffer.from(text)), text.slice(0, 9)).toThrow(UnreadableMessageError);
+    expect(refusalOf({ PID: '' })).toMatchObject({
+      kind: 'invalid',
+      place: 'PID',
+    });
+    for (const text of [
+      '',
+      'hello',
+      'PID|1',
+      `${lines().join('\r')}\r${lines().join('\r')}`,
+    ])
+      expect(() => parseHl7(Buffer.from(text)), text.slice(0, 9)).toThrow(
+        UnreadableMessageError,
+      );
   });
 });
 
@@ -238,18 +335,26 @@ describe('the acknowledgement', () => {
   });
 
   test('says what is wrong and where, and nothing of the person', () => {
-    const problem = refusalOf({ PV1: 'PV1|1|E', PID: lines()[2]?.replace('ACC9', '') });
+    const problem = refusalOf({
+      PV1: 'PV1|1|E',
+      PID: lines()[2]?.replace('ACC9', ''),
+    });
     const ack = acknowledge(parseHl7(message()), 'AE', problem);
-    expect(ack).toContain('MSA|AE|M-1\rERR||PV1^1^19|101|E||||PV1-19 is required: the visit number');
+    expect(ack).toContain(
+      'MSA|AE|M-1\rERR||PV1^1^19|101|E||||PV1-19 is required: the visit number',
+    );
     expect(ack).not.toMatch(/Mary|19700203|02108/);
   });
 });
 
 describe('a time', () => {
-  const utc = (text: string, offset?: string) => parseHl7Time(text, { zone: ZONE, offset });
+  const utc = (text: string, offset?: string) =>
+    parseHl7Time(text, { zone: ZONE, offset });
 
   test('is read by its own offset, else the message’s, else the sender’s zone, summer and winter', () => {
-    expect(utc('20260701120000.1234+0200', '-0800')).toBe('2026-07-01T10:00:00.123Z');
+    expect(utc('20260701120000.1234+0200', '-0800')).toBe(
+      '2026-07-01T10:00:00.123Z',
+    );
     expect(utc('202607011200', '-0800')).toBe('2026-07-01T20:00:00.000Z');
     expect(utc('202607011200')).toBe('2026-07-01T16:00:00.000Z');
     expect(utc('2026011512')).toBe('2026-01-15T17:00:00.000Z');
@@ -274,16 +379,31 @@ describe('a time', () => {
     ] as const;
     for (const [zone, day, until] of skipped) {
       const times = Array.from({ length: until }, (_, minute) => {
-        const clock = [Math.floor(minute / 60), minute % 60].map((part) => String(part).padStart(2, '0'));
-        return Date.parse(parseHl7Time(`${day}${clock.join('')}`, { zone }) ?? '');
+        const clock = [Math.floor(minute / 60), minute % 60].map((part) =>
+          String(part).padStart(2, '0'),
+        );
+        return Date.parse(
+          parseHl7Time(`${day}${clock.join('')}`, { zone }) ?? '',
+        );
       });
-      expect(times, zone).toEqual(times.map((_, minute) => (times[0] ?? 0) + minute * 60_000));
+      expect(times, zone).toEqual(
+        times.map((_, minute) => (times[0] ?? 0) + minute * 60_000),
+      );
     }
   });
 
   test.each([
-    ...['', '2026', '20260231', '20261301', '2026-05-01', '20260501 1200'],
-    ...['00000101', '99991231235959-1200', '202605011200+9999', '202605011200+1500', '202605011200-0060'],
+    '',
+    '2026',
+    '20260231',
+    '20261301',
+    '2026-05-01',
+    '20260501 1200',
+    '00000101',
+    '99991231235959-1200',
+    '202605011200+9999',
+    '202605011200+1500',
+    '202605011200-0060',
   ])('%j is none', (text) => {
     expect(utc(text)).toBeUndefined();
   });

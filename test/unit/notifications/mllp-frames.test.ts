@@ -1,11 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, test as plain } from 'vitest';
-import { FrameError, framed, MllpFrames } from '../../../src/exchange/messaging/notifications/mllp/frames.ts';
+import {
+  FrameError,
+  framed,
+  MllpFrames,
+} from '../../../src/exchange/messaging/notifications/mllp/frames.ts';
 import { property } from '../../support/property.ts';
 
 const readAll = (chunks: readonly Buffer[], bytesMax = 1_000) => {
   const frames = new MllpFrames(bytesMax);
-  return chunks.flatMap((chunk) => [...frames.read(chunk)]).map((message) => message.toString());
+  return chunks
+    .flatMap((chunk) => [...frames.read(chunk)])
+    .map((message) => message.toString());
 };
 
 /** Texts with the bytes of the frame in them, but without a whole end block. */
@@ -15,14 +21,26 @@ const message = fc
   .filter((text) => !text.includes('\x1c\r'));
 
 describe('messages in MLLP frames', () => {
-  property([fc.array(message), fc.array(fc.nat({ max: 200 })), fc.constantFrom('', '\r', '\r\n')])(
+  property([
+    fc.array(message),
+    fc.array(fc.nat({ max: 200 })),
+    fc.constantFrom('', '\r', '\r\n'),
+  ])(
     'are read as they were sent, wherever their frames are split and joined',
     (messages, cuts, between) => {
-      const sent = Buffer.concat(messages.flatMap((each) => [framed(each), Buffer.from(between)]));
-      const places = [...new Set(cuts)].filter((cut) => cut < sent.length).sort((a, b) => a - b);
-      const chunks = [0, ...places].map((from, index) => sent.subarray(from, places[index] ?? sent.length));
+      const sent = Buffer.concat(
+        messages.flatMap((each) => [framed(each), Buffer.from(between)]),
+      );
+      const places = [...new Set(cuts)]
+        .filter((cut) => cut < sent.length)
+        .sort((a, b) => a - b);
+      const chunks = [0, ...places].map((from, index) =>
+        sent.subarray(from, places[index] ?? sent.length),
+      );
       expect(readAll(chunks)).toEqual(messages);
-      expect(readAll([...sent].map((byte) => Buffer.of(byte)))).toEqual(messages);
+      expect(readAll([...sent].map((byte) => Buffer.of(byte)))).toEqual(
+        messages,
+      );
     },
   );
 
@@ -33,6 +51,8 @@ describe('messages in MLLP frames', () => {
   });
 
   plain('are never text outside of a frame', () => {
-    expect(() => readAll([Buffer.from('GET / HTTP/1.1\r\n')])).toThrow(FrameError);
+    expect(() => readAll([Buffer.from('GET / HTTP/1.1\r\n')])).toThrow(
+      FrameError,
+    );
   });
 });

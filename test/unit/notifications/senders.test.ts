@@ -3,15 +3,26 @@ import { ConfigError, readConfig } from '../../../src/config.ts';
 import { authenticateSender } from '../../../src/exchange/messaging/notifications/senders.ts';
 
 const read = (NOTIFICATION_SENDERS: string) =>
-  readConfig(['NOTIFICATION_SENDERS'], { NOTIFICATION_SENDERS }).NOTIFICATION_SENDERS;
+  readConfig(['NOTIFICATION_SENDERS'], { NOTIFICATION_SENDERS })
+    .NOTIFICATION_SENDERS;
 
 describe('NOTIFICATION_SENDERS', () => {
   test('names each sender with its secret, and its time zone where it is not UTC', () => {
-    expect(read('mercy=secret-of-mercy-1=@America/New_York  general=secret-of-general')).toEqual([
-      { name: 'mercy', secret: 'secret-of-mercy-1=', timeZone: 'America/New_York' },
+    expect(
+      read(
+        'mercy=secret-of-mercy-1=@America/New_York  general=secret-of-general',
+      ),
+    ).toEqual([
+      {
+        name: 'mercy',
+        secret: 'secret-of-mercy-1=',
+        timeZone: 'America/New_York',
+      },
       { name: 'general', secret: 'secret-of-general', timeZone: 'UTC' },
     ]);
-    expect(readConfig(['NOTIFICATION_SENDERS'], {}).NOTIFICATION_SENDERS).toEqual([]);
+    expect(
+      readConfig(['NOTIFICATION_SENDERS'], {}).NOTIFICATION_SENDERS,
+    ).toEqual([]);
   });
 
   test.each([
@@ -41,16 +52,27 @@ describe('a sender', () => {
 });
 
 describe('MLLP_SENDERS', () => {
-  const readMllp = (MLLP_SENDERS: string) => readConfig(['MLLP_SENDERS'], { MLLP_SENDERS }).MLLP_SENDERS;
+  const readMllp = (MLLP_SENDERS: string) =>
+    readConfig(['MLLP_SENDERS'], { MLLP_SENDERS }).MLLP_SENDERS;
 
   test('says by what each sender is recognised', () => {
-    expect(readMllp('mercy=certificate:feed.mercy.example.org  general=EPIC|GENERAL+WEST')).toEqual([
+    expect(
+      readMllp(
+        'mercy=certificate:feed.mercy.example.org  general=EPIC|GENERAL+WEST',
+      ),
+    ).toEqual([
       { sender: 'mercy', certificate: 'feed.mercy.example.org' },
       { sender: 'general', application: 'EPIC', facility: 'GENERAL WEST' },
     ]);
   });
 
-  test.each(['mercy', 'mercy=EPIC', 'mercy=|', 'mercy=certificate:', 'a/b=EPIC|X'])('refuses %j', (text) => {
+  test.each([
+    'mercy',
+    'mercy=EPIC',
+    'mercy=|',
+    'mercy=certificate:',
+    'a/b=EPIC|X',
+  ])('refuses %j', (text) => {
     expect(() => readMllp(text)).toThrow(ConfigError);
   });
 });

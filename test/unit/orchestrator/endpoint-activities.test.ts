@@ -37,17 +37,34 @@ const activities = createEndpointActivities({
   idHmacKey: TEST_ID_HMAC_KEY,
 });
 
-const QUERY = { requestId: 'r', startedAt: 'x', status: 'processing', sources: [] };
-const startInput = { exchange, query: { patientId: 'p' }, body: { sources: { lab: { enabled: true } } } };
+const QUERY = {
+  requestId: 'r',
+  startedAt: 'x',
+  status: 'processing',
+  sources: [],
+};
+const startInput = {
+  exchange,
+  query: { patientId: 'p' },
+  body: { sources: { lab: { enabled: true } } },
+};
 
 /** Runs an activity as the given attempt of the given activity. */
 function run<A extends unknown[], R>(
   activity: (...args: A) => Promise<R>,
   args: A,
-  { workflowId = 'patient-onboarding/MRN-42', activityId = 'start-query-1', attempt = 1 } = {},
+  {
+    workflowId = 'patient-onboarding/MRN-42',
+    activityId = 'start-query-1',
+    attempt = 1,
+  } = {},
 ): Promise<R> {
   const environment = new MockActivityEnvironment(
-    { activityId, attempt, workflowExecution: { workflowId, runId: `run-${attempt}` } },
+    {
+      activityId,
+      attempt,
+      workflowExecution: { workflowId, runId: `run-${attempt}` },
+    },
     quiet,
   );
   return environment.run(activity, ...args) as Promise<R>;
@@ -58,7 +75,8 @@ async function failureOf(call: Promise<unknown>): Promise<ApplicationFailure> {
     () => undefined,
     (error: unknown) => error,
   );
-  if (!(thrown instanceof ApplicationFailure)) throw new Error(`expected a failure, got ${String(thrown)}`);
+  if (!(thrown instanceof ApplicationFailure))
+    throw new Error(`expected a failure, got ${String(thrown)}`);
   return thrown;
 }
 
@@ -71,7 +89,8 @@ test('a credential that this worker does not have fails at once, and says which 
     clientFor: () =>
       createExchangeClient({
         baseUrl: stub.url,
-        credential: async () => Promise.reject(new ConfigError('EXCHANGE_API_KEY is not set')),
+        credential: async () =>
+          Promise.reject(new ConfigError('EXCHANGE_API_KEY is not set')),
         idempotency: true,
         timeoutMs: 240_000,
         dispatcher,
@@ -84,7 +103,9 @@ test('a credential that this worker does not have fails at once, and says which 
 });
 
 describe('the idempotency key', () => {
-  const keyOf = async (options: Parameters<typeof run>[2]): Promise<unknown> => {
+  const keyOf = async (
+    options: Parameters<typeof run>[2],
+  ): Promise<unknown> => {
     stub.answer = () => ({ status: 200, body: QUERY });
     await run(activities.startNetworkQuery, [startInput], options);
     return stub.requests.at(-1)?.headers['idempotency-key'];
@@ -94,7 +115,9 @@ describe('the idempotency key', () => {
     const first = await keyOf({ attempt: 1 });
     expect(await keyOf({ attempt: 2 })).toBe(first);
     expect(await keyOf({ activityId: 'start-query-2' })).not.toBe(first);
-    expect(await keyOf({ workflowId: 'patient-onboarding/other' })).not.toBe(first);
+    expect(await keyOf({ workflowId: 'patient-onboarding/other' })).not.toBe(
+      first,
+    );
   });
 
   test('shows nothing of the workflow id', async () => {
@@ -109,12 +132,27 @@ describe('a failure', () => {
     [429, 'rate-limited', false],
     [500, 'ambiguous', false],
     [503, 'unavailable', false],
-  ] as const)('of status %i has the type %s', async (status, type, nonRetryable) => {
-    stub.answer = () => ({ status, headers: { 'retry-after': '9' }, body: { detail: 'Jane Smith' } });
-    const failure = await failureOf(run(activities.startNetworkQuery, [startInput]));
-    expect(failure).toMatchObject({ type, nonRetryable, nextRetryDelay: 9_000 });
-    expect(JSON.stringify([failure.message, failure.details, failure.cause])).not.toContain('Jane');
-  });
+  ] as const)(
+    'of status %i has the type %s',
+    async (status, type, nonRetryable) => {
+      stub.answer = () => ({
+        status,
+        headers: { 'retry-after': '9' },
+        body: { detail: 'Jane Smith' },
+      });
+      const failure = await failureOf(
+        run(activities.startNetworkQuery, [startInput]),
+      );
+      expect(failure).toMatchObject({
+        type,
+        nonRetryable,
+        nextRetryDelay: 9_000,
+      });
+      expect(
+        JSON.stringify([failure.message, failure.details, failure.cause]),
+      ).not.toContain('Jane');
+    },
+  );
 });
 
 describe('a result', () => {
@@ -127,7 +165,9 @@ describe('a result', () => {
     stub.answer = () => ({ status: 200, body: settings });
     for (const result of [
       await run(activities.getSettings, [{ exchange }]),
-      await run(activities.updateSettings, [{ exchange, body: { webhookUrl: null } }]),
+      await run(activities.updateSettings, [
+        { exchange, body: { webhookUrl: null } },
+      ]),
     ])
       expect(JSON.stringify(result)).not.toContain('whsec');
   });
@@ -145,7 +185,11 @@ describe('a result', () => {
     for (const status of [201, 200]) {
       stub.answer = () => ({ status, body: patient });
       const body = { ...patient, genderAtBirth: 'F' as const };
-      expect(await run(activities.createPatient, [{ exchange, query: { facilityId: 'f' }, body }])).toEqual({
+      expect(
+        await run(activities.createPatient, [
+          { exchange, query: { facilityId: 'f' }, body },
+        ]),
+      ).toEqual({
         patientId: 'p',
         created: status === 201,
       });
@@ -165,7 +209,9 @@ describe('a result', () => {
       status: 200,
       body: { id: 'p', eTag: 'e', ...demographics, facilityIds: ['f'], status },
     });
-    expect(await run(activities.getPatient, [{ exchange, params: { id: 'p' } }])).toEqual({
+    expect(
+      await run(activities.getPatient, [{ exchange, params: { id: 'p' } }]),
+    ).toEqual({
       id: 'p',
       eTag: 'e',
       facilityIds: ['f'],
@@ -175,15 +221,25 @@ describe('a result', () => {
 
   test('of a delete is nothing, and its body goes with the call', async () => {
     stub.answer = () => ({ status: 204 });
-    expect(await run(activities.deleteCohort, [{ exchange, params: { id: 'c' } }])).toBeUndefined();
-    stub.answer = () => ({ status: 200, body: { message: 'gone', cohort: { id: 'c', name: 'n', size: 0 } } });
+    expect(
+      await run(activities.deleteCohort, [{ exchange, params: { id: 'c' } }]),
+    ).toBeUndefined();
+    stub.answer = () => ({
+      status: 200,
+      body: { message: 'gone', cohort: { id: 'c', name: 'n', size: 0 } },
+    });
     const body = { allPatients: true as const };
-    expect(await run(activities.removePatientsFromCohort, [{ exchange, params: { id: 'c' }, body }])).toEqual(
-      {
-        size: 0,
-      },
-    );
-    expect(stub.requests.at(-1)).toMatchObject({ method: 'DELETE', body: JSON.stringify(body) });
+    expect(
+      await run(activities.removePatientsFromCohort, [
+        { exchange, params: { id: 'c' }, body },
+      ]),
+    ).toEqual({
+      size: 0,
+    });
+    expect(stub.requests.at(-1)).toMatchObject({
+      method: 'DELETE',
+      body: JSON.stringify(body),
+    });
   });
 
   test('of a page of patients is whom it names, who is opted out, and where it goes on', async () => {
@@ -192,7 +248,10 @@ describe('a result', () => {
       { id: 'p', ...person, status: { hieOptOut: true } },
       { id: 'q', ...person },
     ];
-    stub.answer = () => ({ status: 200, body: { patients, meta: { nextPage: 'https://x/next' } } });
+    stub.answer = () => ({
+      status: 200,
+      body: { patients, meta: { nextPage: 'https://x/next' } },
+    });
     const input = { exchange, params: { id: 'c' }, query: { count: 2 } };
     expect(await run(activities.listCohortPatients, [input])).toEqual({
       patients: [
@@ -210,7 +269,9 @@ describe('a result', () => {
       name: 'x'.repeat(40),
     }));
     stub.answer = () => ({ status: 200, body: { cohorts } });
-    const failure = await failureOf(run(activities.listCohorts, [{ exchange }]));
+    const failure = await failureOf(
+      run(activities.listCohorts, [{ exchange }]),
+    );
     expect(failure).toMatchObject({ type: 'bad-answer', nonRetryable: true });
     expect(failure.message).toMatch(/listCohorts: the result has \d+ bytes/);
   });
@@ -231,6 +292,8 @@ describe('cancellation', () => {
       environment.cancel();
       return { status: 200, body: QUERY };
     };
-    expect(await environment.run(activities.startNetworkQuery, startInput)).toMatchObject({ requestId: 'r' });
+    expect(
+      await environment.run(activities.startNetworkQuery, startInput),
+    ).toMatchObject({ requestId: 'r' });
   });
 });

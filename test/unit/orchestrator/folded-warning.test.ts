@@ -6,7 +6,10 @@ afterEach(() => void vi.useRealTimers());
 
 test('a flood of one warning is one line at once and one a minute with their number', () => {
   const lines: unknown[][] = [];
-  const warn = foldedWarning({ warn: (...line: unknown[]) => lines.push(line) } as never, 'refused');
+  const warn = foldedWarning(
+    { warn: (...line: unknown[]) => lines.push(line) } as never,
+    'refused',
+  );
   for (let times = 0; times < 1_000; times += 1) warn();
   expect(lines).toEqual([['refused']]);
   vi.advanceTimersByTime(60_000);

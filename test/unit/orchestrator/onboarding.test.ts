@@ -45,17 +45,27 @@ test('an input without timing, as a caller of its own may start it, has the usua
   const { timing: _, ...rest } = onboardingInput();
   const { deadlineAtMs } = new Onboarding(rest, T0).state;
   expect(deadlineAtMs).toBe(T0 + DEFAULT_ONBOARDING_TIMING.deadlineMs);
-  expect(new Onboarding({ ...rest, timing: { restartsMax: 1 } }, T0).state.deadlineAtMs).toBe(deadlineAtMs);
+  expect(
+    new Onboarding({ ...rest, timing: { restartsMax: 1 } }, T0).state
+      .deadlineAtMs,
+  ).toBe(deadlineAtMs);
 });
 
 describe('a webhook about another patient', () => {
   test('changes nothing, even under this onboarding’s request id', () => {
     const onboarding = started();
     onboarding.webhook(ended('hie', 'failed', 1, { patientId: 'patient-2' }));
-    expect(onboardingStatus(onboarding.state)).toMatchObject({ webhooksReceived: 0 });
+    expect(onboardingStatus(onboarding.state)).toMatchObject({
+      webhooksReceived: 0,
+    });
     expect(onboarding.openRequestIds).toEqual([REQUEST_ID]);
-    onboarding.webhook(ended('hie', 'completed', 2, { patientId: 'patient-1' }));
-    expect(onboardingStatus(onboarding.state).sources[0]).toMatchObject({ type: 'hie', state: 'completed' });
+    onboarding.webhook(
+      ended('hie', 'completed', 2, { patientId: 'patient-1' }),
+    );
+    expect(onboardingStatus(onboarding.state).sources[0]).toMatchObject({
+      type: 'hie',
+      state: 'completed',
+    });
   });
 
   test('is not taken for the first word of a query whose start is unknown', () => {
@@ -63,7 +73,12 @@ describe('a webhook about another patient', () => {
     onboarding.patientCreated('patient-1', true);
     onboarding.cohortsAssigned([]);
     onboarding.startUnknown(ALL, T0);
-    onboarding.webhook(ended('hie', 'completed', 1, { patientId: 'patient-2', requestId: RESTART_ID }));
+    onboarding.webhook(
+      ended('hie', 'completed', 1, {
+        patientId: 'patient-2',
+        requestId: RESTART_ID,
+      }),
+    );
     expect(onboarding.state.requestIds).toEqual([]);
   });
 });
@@ -71,20 +86,36 @@ describe('a webhook about another patient', () => {
 describe('sources that could not start', () => {
   test('a rate-limited source is asked for again once its wait is over, alone', () => {
     const onboarding = started(limited());
-    expect(onboarding.next(T0)).toEqual({ kind: 'wait', ms: MINUTE, for: 'status' });
-    expect(onboarding.next(T0 + 2 * MINUTE)).toEqual({ kind: 'start', types: ['pharmacy'] });
+    expect(onboarding.next(T0)).toEqual({
+      kind: 'wait',
+      ms: MINUTE,
+      for: 'status',
+    });
+    expect(onboarding.next(T0 + 2 * MINUTE)).toEqual({
+      kind: 'start',
+      types: ['pharmacy'],
+    });
     onboarding.queryStarted(
       ['pharmacy'],
-      queryAnswer([attempt('pharmacy', 'processing', 2)], { requestId: RESTART_ID }),
+      queryAnswer([attempt('pharmacy', 'processing', 2)], {
+        requestId: RESTART_ID,
+      }),
       T0 + 2 * MINUTE,
     );
     expect(onboarding.openRequestIds).toEqual([REQUEST_ID, RESTART_ID]);
-    onboarding.webhook(ended('pharmacy', 'completed', 3, { requestId: RESTART_ID }));
+    onboarding.webhook(
+      ended('pharmacy', 'completed', 3, { requestId: RESTART_ID }),
+    );
     onboarding.webhook(ended('hie', 'completed', 3));
     onboarding.webhook(ended('lab', 'completed', 3));
     const summary = onboardingSummary(onboarding.state);
     expect(summary.status).toBe('completed');
-    expect(summary.sources[1]).toMatchObject({ type: 'pharmacy', starts: 2, attempts: 1, error: undefined });
+    expect(summary.sources[1]).toMatchObject({
+      type: 'pharmacy',
+      starts: 2,
+      attempts: 1,
+      error: undefined,
+    });
   });
 
   test('the number of further queries is bounded, and the waits grow', () => {
@@ -95,14 +126,24 @@ describe('sources that could not start', () => {
       errors: [{ source: 'pharmacy', httpStatus: 429 }],
     });
     onboarding.queryStarted(['pharmacy'], alone, T0 + 2 * MINUTE);
-    expect(onboardingStatus(onboarding.state).nextStartAt).toBe(new Date(T0 + 6 * MINUTE).toISOString());
+    expect(onboardingStatus(onboarding.state).nextStartAt).toBe(
+      new Date(T0 + 6 * MINUTE).toISOString(),
+    );
     onboarding.queryStarted(['pharmacy'], alone, T0 + 6 * MINUTE);
     onboarding.webhook(ended('hie', 'completed', 3));
     onboarding.webhook(ended('lab', 'completed', 3));
     expect(onboarding.settled).toBe(true);
     expect(onboardingSummary(onboarding.state)).toMatchObject({
       status: 'partial',
-      sources: [{}, { outcome: 'not-started', starts: 3, error: 'could not be started (429)' }, {}],
+      sources: [
+        {},
+        {
+          outcome: 'not-started',
+          starts: 3,
+          error: 'could not be started (429)',
+        },
+        {},
+      ],
     });
   });
 
@@ -111,11 +152,9 @@ describe('sources that could not start', () => {
     onboarding.webhook(ended('hie', 'completed', 3));
     onboarding.webhook(ended('lab', 'failed', 3));
     expect(onboarding.next(T0 + MINUTE)).toEqual({ kind: 'finish' });
-    expect(onboardingSummary(onboarding.state).sources.map(({ outcome }) => outcome)).toEqual([
-      'completed',
-      'not-started',
-      'failed',
-    ]);
+    expect(
+      onboardingSummary(onboarding.state).sources.map(({ outcome }) => outcome),
+    ).toEqual(['completed', 'not-started', 'failed']);
   });
 });
 
@@ -127,7 +166,11 @@ describe('events', () => {
     onboarding.queryStarted(ALL, allRunning(), T0);
     expect(onboardingStatus(onboarding.state)).toMatchObject({
       webhooksReceived: 1,
-      sources: [{ state: 'completed' }, { state: 'running' }, { state: 'running' }],
+      sources: [
+        { state: 'completed' },
+        { state: 'running' },
+        { state: 'running' },
+      ],
     });
   });
 
@@ -144,17 +187,29 @@ describe('events', () => {
     const onboarding = started();
     onboarding.webhook(ended('hie', 'failed', 5));
     expect(onboardingStatus(onboarding.state).sources[0]?.state).toBe('failed');
-    onboarding.polled(queryAnswer([attempt('hie', 'failed', 0, 5), attempt('hie', 'in-progress', 6)]));
-    expect(onboardingStatus(onboarding.state).sources[0]?.state).toBe('running');
+    onboarding.polled(
+      queryAnswer([
+        attempt('hie', 'failed', 0, 5),
+        attempt('hie', 'in-progress', 6),
+      ]),
+    );
+    expect(onboardingStatus(onboarding.state).sources[0]?.state).toBe(
+      'running',
+    );
     onboarding.webhook(ended('hie', 'completed', 7));
-    expect(onboardingStatus(onboarding.state).sources[0]?.state).toBe('completed');
+    expect(onboardingStatus(onboarding.state).sources[0]?.state).toBe(
+      'completed',
+    );
   });
 
   test('after a start of unknown outcome the first event tells which query is ours', () => {
     const onboarding = new Onboarding(onboardingInput({ timing }), T0);
     onboarding.patientCreated('patient-1', true);
     onboarding.startUnknown(ALL, T0);
-    expect(onboarding.next(T0 + MINUTE)).toMatchObject({ kind: 'wait', for: 'deadline' });
+    expect(onboarding.next(T0 + MINUTE)).toMatchObject({
+      kind: 'wait',
+      for: 'deadline',
+    });
     onboarding.webhook(ended('hie', 'completed', 1));
     expect(onboarding.openRequestIds).toEqual([REQUEST_ID]);
     expect(onboarding.next(T0 + MINUTE)).toEqual({ kind: 'poll' });
@@ -180,8 +235,12 @@ describe('polls', () => {
   test('a failed attempt is no outcome while the query still runs', () => {
     const onboarding = started();
     onboarding.polled(queryAnswer([attempt('hie', 'failed', 0, 1)]));
-    expect(onboardingStatus(onboarding.state).sources[0]?.state).toBe('running');
-    onboarding.polled(queryAnswer([attempt('hie', 'failed', 0, 1)], { status: 'partial' }));
+    expect(onboardingStatus(onboarding.state).sources[0]?.state).toBe(
+      'running',
+    );
+    onboarding.polled(
+      queryAnswer([attempt('hie', 'failed', 0, 1)], { status: 'partial' }),
+    );
     expect(onboardingStatus(onboarding.state).sources[0]?.state).toBe('failed');
   });
 
@@ -210,7 +269,11 @@ test('at the deadline what is open is given up, and the summary says so', () => 
   expect(onboarding.next(T0 + 1000 * MINUTE)).toEqual({ kind: 'finish' });
   expect(onboardingSummary(onboarding.state)).toMatchObject({
     status: 'partial',
-    sources: [{ outcome: 'timed-out' }, { outcome: 'not-started' }, { outcome: 'completed' }],
+    sources: [
+      { outcome: 'timed-out' },
+      { outcome: 'not-started' },
+      { outcome: 'completed' },
+    ],
   });
 });
 
@@ -218,7 +281,11 @@ test('a carried state goes on where it was', () => {
   const before = started(limited());
   before.webhook(ended('hie', 'completed', 1));
   const carried = JSON.parse(JSON.stringify(before.state));
-  const after = new Onboarding(onboardingInput({ timing }), T0 + 99 * MINUTE, carried);
+  const after = new Onboarding(
+    onboardingInput({ timing }),
+    T0 + 99 * MINUTE,
+    carried,
+  );
   expect(onboardingStatus(after.state)).toEqual(onboardingStatus(before.state));
   after.webhook(ended('hie', 'completed', 1));
   expect(after.state.webhooksReceived).toBe(1);
@@ -227,12 +294,17 @@ test('a carried state goes on where it was', () => {
 describe('the page of an onboarding', () => {
   test('that ended as partial says so, why, and what to type', () => {
     const onboarding = started(
-      queryAnswer([attempt('hie', 'processing'), attempt('lab', 'processing')], {
-        status: 'processing',
-        errors: [{ source: 'pharmacy', httpStatus: 400 }],
-      }),
+      queryAnswer(
+        [attempt('hie', 'processing'), attempt('lab', 'processing')],
+        {
+          status: 'processing',
+          errors: [{ source: 'pharmacy', httpStatus: 400 }],
+        },
+      ),
     );
-    expect(onboardingDetails(onboarding.state)).toContain(`npm run starter -- status ${REQUEST_ID}`);
+    expect(onboardingDetails(onboarding.state)).toContain(
+      `npm run starter -- status ${REQUEST_ID}`,
+    );
     onboarding.webhook(ended('hie', 'completed', 1));
     onboarding.webhook(ended('lab', 'failed', 2));
     onboarding.state.phase = 'ended';
@@ -240,8 +312,12 @@ describe('the page of an onboarding', () => {
     expect(lines[0]).toBe('**Ended as partial: 1 of 3 sources completed**');
     expect(lines).toEqual(
       expect.arrayContaining([
-        expect.stringMatching(/^- \*\*pharmacy\*\*: not-started · could not be started \(400\)/),
-        expect.stringMatching(/^- \*\*lab\*\*: failed · the source failed; see the timeline of the query/),
+        expect.stringMatching(
+          /^- \*\*pharmacy\*\*: not-started · could not be started \(400\)/,
+        ),
+        expect.stringMatching(
+          /^- \*\*lab\*\*: failed · the source failed; see the timeline of the query/,
+        ),
         `- Query lab again: \`npm run starter -- retry ${REQUEST_ID} lab\``,
         '- Query pharmacy: `npm run starter -- query patient-1 --sources pharmacy`',
       ]),

@@ -10,15 +10,21 @@ test('a person who comes back is thanked, and their onboarding told; the session
       return id === 'job-key';
     },
   });
-  const open = async (path: string) => app.inject({ method: 'GET', url: `/return/${path}` });
+  const open = async (path: string) =>
+    app.inject({ method: 'GET', url: `/return/${path}` });
 
   expect((await open('job-key?sessionId=s&status=verified')).body).toMatch(
     /Thank you.*collects your medical records/,
   );
   const second = await open('job-key?aal2SessionId=aal2_x&status=verified');
-  expect([second.statusCode, second.headers['referrer-policy']]).toEqual([200, 'no-referrer']);
+  expect([second.statusCode, second.headers['referrer-policy']]).toEqual([
+    200,
+    'no-referrer',
+  ]);
   expect(second.body).not.toContain('aal2_x');
-  expect((await open('job-key?aal2SessionId=aal2_x&status=failed')).body).toMatch(
+  expect(
+    (await open('job-key?aal2SessionId=aal2_x&status=failed')).body,
+  ).toMatch(
     /Not confirmed.*cannot be requested on your behalf.*ask the organization/,
   );
   expect(told).toEqual([

@@ -4,10 +4,14 @@ import { expect, test } from 'vitest';
 import { generateWebhookKey } from '../../../src/exchange/platform/outbox/webhook-key.ts';
 import { isSigned } from '../../../src/orchestrator/receiver/signatures.ts';
 
-const [MINUTE, HOUR] = [60_000, 3_600_000];
+const MINUTE = 60_000;
+const HOUR = 3_600_000;
 const key = generateWebhookKey();
-const bodyOf = (meta: object) => JSON.stringify({ meta: { messageId: 'm-1', type: 'ping', ...meta } });
-const whenAgo = (ageMs: number) => ({ when: new Date(Date.now() - ageMs).toISOString() });
+const bodyOf = (meta: object) =>
+  JSON.stringify({ meta: { messageId: 'm-1', type: 'ping', ...meta } });
+const whenAgo = (ageMs: number) => ({
+  when: new Date(Date.now() - ageMs).toISOString(),
+});
 const plainly = (body: string) => ({
   'x-metriport-signature': createHmac('sha256', key).update(body).digest('hex'),
 });

@@ -4,7 +4,10 @@ import { MessageLog } from '../../../src/orchestrator/receiver/message-log.ts';
 import type { Onboardings } from '../../../src/orchestrator/receiver/onboardings.ts';
 
 /** A receiver whose onboardings know nothing but what is given. */
-export async function createTestReceiver(known: Partial<Onboardings>, intakeKeys: string[] = []) {
+export async function createTestReceiver(
+  known: Partial<Onboardings>,
+  intakeKeys: string[] = [],
+) {
   const onboardings: Onboardings = {
     signalSourceEnd: async () => false,
     signalVerified: async () => false,

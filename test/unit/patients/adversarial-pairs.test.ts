@@ -1,7 +1,10 @@
 import type { Patient } from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
 import { comparePersons } from '../../../src/exchange/people/patients/rules/compare-persons.ts';
-import type { Demographics, Gender } from '../../../src/exchange/people/patients/rules/demographics.ts';
+import type {
+  Demographics,
+  Gender,
+} from '../../../src/exchange/people/patients/rules/demographics.ts';
 import { gradeMatch } from '../../../src/exchange/people/patients/rules/match-score.ts';
 import {
   agreesWithPerson,
@@ -18,7 +21,11 @@ import {
 } from '../../support/adversarial-pairs.ts';
 
 /** What both have besides names: a whole household's, or only the zip. */
-const HOUSEHOLD = { phone: '6175550100', email: 'home@example.org', street: '12 Elm St' };
+const HOUSEHOLD = {
+  phone: '6175550100',
+  email: 'home@example.org',
+  street: '12 Elm St',
+};
 interface Variant {
   household?: typeof HOUSEHOLD;
   /** Appended to the given names of both. */
@@ -29,16 +36,32 @@ const VARIANTS: ReadonlyArray<readonly [string, Variant]> = [
   ['by the zip alone', {}],
   ['in one household', { household: HOUSEHOLD }],
   ['by the zip, with another middle name', { middle: 'Quincy' }],
-  ['in one household, with another middle name', { household: HOUSEHOLD, middle: 'Quincy' }],
-  ['in one household, of one stated gender', { household: HOUSEHOLD, gender: 'F' }],
+  [
+    'in one household, with another middle name',
+    { household: HOUSEHOLD, middle: 'Quincy' },
+  ],
+  [
+    'in one household, of one stated gender',
+    { household: HOUSEHOLD, gender: 'F' },
+  ],
 ];
 
 const partsOf = (name: string, { middle }: Variant) => {
-  const [first = '', last = '', suffix = ''] = name.split('|').map((part) => part.trim());
-  return { first: middle === undefined ? first : `${first} ${middle}`, last, suffix };
+  const [first = '', last = '', suffix = ''] = name
+    .split('|')
+    .map((part) => part.trim());
+  return {
+    first: middle === undefined ? first : `${first} ${middle}`,
+    last,
+    suffix,
+  };
 };
 
-function ours(name: string, change: Change = {}, variant: Variant): Demographics {
+function ours(
+  name: string,
+  change: Change = {},
+  variant: Variant,
+): Demographics {
   const { first, last, suffix } = partsOf(name, variant);
   const {
     dob = '1985-03-14',
@@ -54,27 +77,46 @@ function ours(name: string, change: Change = {}, variant: Variant): Demographics
     lastNames: `${last} ${suffix}`.trim().split(' '),
     dob,
     gender,
-    addresses: [{ addressLine1, city: 'Boston', state: 'MA', zip, country: 'USA' }],
+    addresses: [
+      { addressLine1, city: 'Boston', state: 'MA', zip, country: 'USA' },
+    ],
     contacts: [
       ...(phone === undefined ? [] : [{ phone }]),
       ...(variant.household === undefined ? [] : [{ email: HOUSEHOLD.email }]),
     ],
     personalIdentifiers: [
       ...(ssn === undefined ? [] : [{ type: 'ssn' as const, value: ssn }]),
-      ...(licence === undefined ? [] : [{ type: 'driversLicense' as const, value: licence, state: 'MA' }]),
+      ...(licence === undefined
+        ? []
+        : [{ type: 'driversLicense' as const, value: licence, state: 'MA' }]),
     ],
   };
 }
 
-const GENDERS: Record<Gender, Patient['gender']> = { M: 'male', F: 'female', O: 'other', U: 'unknown' };
+const GENDERS: Record<Gender, Patient['gender']> = {
+  M: 'male',
+  F: 'female',
+  O: 'other',
+  U: 'unknown',
+};
 
 /** The same person as another system describes them. */
 function theirs(name: string, change: Change = {}, variant: Variant): Patient {
   const { suffix, first, last } = partsOf(name, variant);
-  const { dob, gender, addresses, contacts, personalIdentifiers } = ours(name, change, variant);
+  const { dob, gender, addresses, contacts, personalIdentifiers } = ours(
+    name,
+    change,
+    variant,
+  );
   return {
     resourceType: 'Patient',
-    name: [{ given: first.split(' '), family: last, ...(suffix === '' ? {} : { suffix: [suffix] }) }],
+    name: [
+      {
+        given: first.split(' '),
+        family: last,
+        ...(suffix === '' ? {} : { suffix: [suffix] }),
+      },
+    ],
     birthDate: dob,
     gender: GENDERS[gender],
     address: addresses.map(({ addressLine1, city, state, zip }) => ({
@@ -84,8 +126,12 @@ function theirs(name: string, change: Change = {}, variant: Variant): Patient {
       postalCode: zip,
     })),
     telecom: contacts.flatMap(({ phone, email }) => [
-      ...(phone === undefined ? [] : [{ system: 'phone' as const, value: phone }]),
-      ...(email === undefined ? [] : [{ system: 'email' as const, value: email }]),
+      ...(phone === undefined
+        ? []
+        : [{ system: 'phone' as const, value: phone }]),
+      ...(email === undefined
+        ? []
+        : [{ system: 'email' as const, value: email }]),
     ]),
     identifier: personalIdentifiers.map(({ type, value }) => ({
       type: { coding: [{ code: type === 'ssn' ? 'SS' : 'DL' }] },
@@ -95,13 +141,23 @@ function theirs(name: string, change: Change = {}, variant: Variant): Patient {
 }
 
 /** By the review list, by sources and by documents, in both directions. */
-function judge({ left, right, leftChange, rightChange }: AdversarialPair, variant: Variant) {
+function judge(
+  { left, right, leftChange, rightChange }: AdversarialPair,
+  variant: Variant,
+) {
   const both = [
-    { ours: ours(left, leftChange, variant), theirs: theirs(right, rightChange, variant) },
-    { ours: ours(right, rightChange, variant), theirs: theirs(left, leftChange, variant) },
+    {
+      ours: ours(left, leftChange, variant),
+      theirs: theirs(right, rightChange, variant),
+    },
+    {
+      ours: ours(right, rightChange, variant),
+      theirs: theirs(left, leftChange, variant),
+    },
   ];
   const [first, second] = both.map((each) => traitsOf(each.ours));
-  if (first === undefined || second === undefined) throw new Error('a pair has two');
+  if (first === undefined || second === undefined)
+    throw new Error('a pair has two');
   return {
     grade: gradeMatch(comparePersons(first, second)).grade,
     reversed: gradeMatch(comparePersons(second, first)).grade,
@@ -112,7 +168,9 @@ function judge({ left, right, leftChange, rightChange }: AdversarialPair, varian
 
 describe.each(VARIANTS)('two people are never matched %s', (_, variant) => {
   test.each(
-    [...TWO_PEOPLE, ...TWO_RELATIVES].map((pair) => [pair.kind, pair.left, pair.right, pair] as const),
+    [...TWO_PEOPLE, ...TWO_RELATIVES].map(
+      (pair) => [pair.kind, pair.left, pair.right, pair] as const,
+    ),
   )('%s: %s, %s', (_kind, _l, _r, pair) => {
     const judged = judge(pair, variant);
     expect(judged).toMatchObject({ bySource: false, byDocument: false });
@@ -122,13 +180,18 @@ describe.each(VARIANTS)('two people are never matched %s', (_, variant) => {
 });
 
 describe('values that stand for none', () => {
-  test.each(ONLY_STAND_INS.map((pair) => [pair.kind, pair] as const))('%s', (_, pair) => {
-    for (const [, variant] of VARIANTS.filter(([, { household }]) => household === undefined)) {
-      const judged = judge(pair, variant);
-      expect(judged).toMatchObject({ bySource: false, byDocument: false });
-      expect(judged.grade).not.toBe('certain');
-    }
-  });
+  test.each(ONLY_STAND_INS.map((pair) => [pair.kind, pair] as const))(
+    '%s',
+    (_, pair) => {
+      for (const [, variant] of VARIANTS.filter(
+        ([, { household }]) => household === undefined,
+      )) {
+        const judged = judge(pair, variant);
+        expect(judged).toMatchObject({ bySource: false, byDocument: false });
+        expect(judged.grade).not.toBe('certain');
+      }
+    },
+  );
 
   test('a birth on the first of January needs more than a zip', () => {
     const vague = { dob: '1990-01-01' };
@@ -139,21 +202,30 @@ describe('values that stand for none', () => {
       leftChange: vague,
       rightChange: vague,
     };
-    expect(judge(pair, {})).toMatchObject({ grade: 'probable', bySource: false });
-    expect(judge(pair, { household: HOUSEHOLD })).toMatchObject({ grade: 'certain', bySource: true });
+    expect(judge(pair, {})).toMatchObject({
+      grade: 'probable',
+      bySource: false,
+    });
+    expect(judge(pair, { household: HOUSEHOLD })).toMatchObject({
+      grade: 'certain',
+      bySource: true,
+    });
   });
 });
 
 describe('one person is matched or comes before a person', () => {
-  test.each(ONE_PERSON.map((pair) => [pair.kind, pair.left, pair.right, pair] as const))(
-    '%s: %s, %s',
-    (_kind, _l, _r, pair) => {
-      expect(judge(pair, { household: HOUSEHOLD }).grade).not.toBe('certainly-not');
-    },
-  );
+  test.each(
+    ONE_PERSON.map((pair) => [pair.kind, pair.left, pair.right, pair] as const),
+  )('%s: %s, %s', (_kind, _l, _r, pair) => {
+    expect(judge(pair, { household: HOUSEHOLD }).grade).not.toBe(
+      'certainly-not',
+    );
+  });
 
   test('most of them also by the zip alone', () => {
-    const missed = ONE_PERSON.filter((pair) => judge(pair, {}).grade === 'certainly-not');
+    const missed = ONE_PERSON.filter(
+      (pair) => judge(pair, {}).grade === 'certainly-not',
+    );
     expect(missed.length / ONE_PERSON.length).toBeLessThan(0.05);
   });
 });

@@ -1,8 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
-import templates from '../../../src/exchange/records/conversion/ccda/templates.json' with { type: 'json' };
+import templates from '../../../src/exchange/records/conversion/ccda/templates.json' with {
+  type: 'json',
+};
 import { TRANSFORMS } from '../../../src/exchange/records/conversion/ccda/transforms.ts';
-import { ccdaOf, convertedSections, LOINC, SNOMED, section, TEMPLATE } from '../../support/ccda-sections.ts';
+import {
+  ccdaOf,
+  convertedSections,
+  LOINC,
+  SNOMED,
+  section,
+  TEMPLATE,
+} from '../../support/ccda-sections.ts';
 
 const RXNORM = 'codeSystem="2.16.840.1.113883.6.88"';
 const person = (name: string) =>
@@ -18,11 +27,20 @@ const stated = (code: string, value: string) =>
 const product = (code: string, more = '', name = 'consumable') =>
   `<${name}><manufacturedProduct><manufacturedMaterial>${code}</manufacturedMaterial>${more}</manufacturedProduct></${name}>`;
 const ALBUTEROL = `<code code="745752" ${RXNORM} displayName="Albuterol inhaler"/>`;
-const ofSection = (code: string, content: string) => convertedSections(section('', code, content)).resources;
+const ofSection = (code: string, content: string) =>
+  convertedSections(section('', code, content)).resources;
 const entry = (content: string) => `<entry>${content}</entry>`;
 
-/** What HL7's guide C-CDA on FHIR maps, as facts of our own: an entry, its section, and what must come of it. */
-const FACTS: readonly (readonly [what: string, loinc: string, content: string, expected: object[]])[] = [
+/**
+ * What HL7's guide C-CDA on FHIR maps, as facts of our own: an entry, its
+ * section, and what must come of it.
+ */
+const FACTS: readonly (readonly [
+  what: string,
+  loinc: string,
+  content: string,
+  expected: object[],
+])[] = [
   [
     'a prescription: dose, rate, route, site, frequency, bounds, as needed, sig, instruction, refills, reason, vehicle',
     '10160-0',
@@ -46,7 +64,10 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
         intent: 'order',
         authoredOn: '2024-01-02',
         requester: { display: 'Ada Roe' },
-        medicationCodeableConcept: { coding: [{ code: '745752' }], text: 'Albuterol inhaler' },
+        medicationCodeableConcept: {
+          coding: [{ code: '745752' }],
+          text: 'Albuterol inhaler',
+        },
         reasonCode: [{ text: 'Wheezing' }],
         dispenseRequest: { numberOfRepeatsAllowed: 2, quantity: { value: 1 } },
         dosageInstruction: [
@@ -63,7 +84,12 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
             },
             asNeededCodeableConcept: { text: 'Wheezing' },
             route: {
-              coding: [{ system: 'http://ncicb.nci.nih.gov/xml/owl/EVS/Thesaurus.owl', code: 'C38216' }],
+              coding: [
+                {
+                  system: 'http://ncicb.nci.nih.gov/xml/owl/EVS/Thesaurus.owl',
+                  code: 'C38216',
+                },
+              ],
             },
             doseAndRate: [{ doseQuantity: { value: 2, unit: 'Puff' } }],
             maxDosePerPeriod: {
@@ -121,7 +147,9 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
       { resourceType: 'PractitionerRole' },
       {
         resourceType: 'Immunization',
-        vaccineCode: { coding: [{ system: 'http://hl7.org/fhir/sid/cvx', code: '88' }] },
+        vaccineCode: {
+          coding: [{ system: 'http://hl7.org/fhir/sid/cvx', code: '88' }],
+        },
         occurrenceDateTime: '2024-01-01',
         lotNumber: 'L1',
         doseQuantity: { value: 60, code: 'ug' },
@@ -141,7 +169,12 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
         resourceType: 'Immunization',
         status: 'not-done',
         statusReason: {
-          coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-ActReason', code: 'PATOBJ' }],
+          coding: [
+            {
+              system: 'http://terminology.hl7.org/CodeSystem/v3-ActReason',
+              code: 'PATOBJ',
+            },
+          ],
         },
       },
     ],
@@ -169,7 +202,9 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
         onsetDateTime: '2001',
         clinicalStatus: { coding: [{ code: 'resolved' }] },
         extension: [{ valueDateTime: '2010' }],
-        reaction: [{ manifestation: [{ text: 'Flushed face' }], severity: 'moderate' }],
+        reaction: [
+          { manifestation: [{ text: 'Flushed face' }], severity: 'moderate' },
+        ],
       },
     ],
   ],
@@ -194,8 +229,14 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
         effectiveDateTime: '2024-01-01',
         performer: [{ display: 'Ada Roe' }],
         component: [
-          { code: { coding: [{ code: '8480-6' }] }, valueQuantity: { value: 120 } },
-          { code: { coding: [{ code: '8462-4' }] }, valueQuantity: { value: 80 } },
+          {
+            code: { coding: [{ code: '8480-6' }] },
+            valueQuantity: { value: 120 },
+          },
+          {
+            code: { coding: [{ code: '8462-4' }] },
+            valueQuantity: { value: 80 },
+          },
         ],
       },
       {
@@ -214,9 +255,16 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
       <component>${stated(`<code code="1-1" ${LOINC} displayName="Count"/>`, '<value xsi:type="PQ" nullFlavor="OTH"><translation value="45" code="thou/mcl" codeSystem="2.16.840.1.113883.6.252"/></value>')}</component>
       <component>${stated(`<code code="1-2" ${LOINC} displayName="Culture"/>`, '<value xsi:type="ED"><reference value="#r"/></value>')}</component></organizer>`)}`,
     [
-      { valueQuantity: { value: 45, unit: 'thou/mcl' }, effectiveDateTime: '2024-01-01' },
+      {
+        valueQuantity: { value: 45, unit: 'thou/mcl' },
+        effectiveDateTime: '2024-01-01',
+      },
       { valueString: 'No growth' },
-      { resourceType: 'DiagnosticReport', code: { text: 'Urinalysis' }, result: [{}, {}] },
+      {
+        resourceType: 'DiagnosticReport',
+        code: { text: 'Urinalysis' },
+        result: [{}, {}],
+      },
     ],
   ],
   [
@@ -231,7 +279,10 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
       { resourceType: 'Practitioner' },
       { resourceType: 'PractitionerRole' },
       { resourceType: 'Location', name: 'Ward 1' },
-      { resourceType: 'Device', udiCarrier: [{ deviceIdentifier: '00643169007222' }] },
+      {
+        resourceType: 'Device',
+        udiCarrier: [{ deviceIdentifier: '00643169007222' }],
+      },
       {
         resourceType: 'Procedure',
         performedPeriod: { start: '2024-01-01', end: '2024-01-02' },
@@ -285,9 +336,17 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
       {
         resourceType: 'CareTeam',
         status: 'active',
-        participant: [{ role: [{ text: 'Primary care physician' }], member: { display: 'Eve Roe' } }],
+        participant: [
+          {
+            role: [{ text: 'Primary care physician' }],
+            member: { display: 'Eve Roe' },
+          },
+        ],
       },
-      { resourceType: 'CommunicationRequest', payload: [{ contentString: 'Rest for a week' }] },
+      {
+        resourceType: 'CommunicationRequest',
+        payload: [{ contentString: 'Rest for a week' }],
+      },
     ],
   ],
   [
@@ -323,7 +382,13 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
         resourceType: 'DocumentReference',
         description: 'Section',
         type: { coding: [{ code: '10154-3' }] },
-        content: [{ attachment: { data: Buffer.from('Chest pain since Monday').toString('base64') } }],
+        content: [
+          {
+            attachment: {
+              data: Buffer.from('Chest pain since Monday').toString('base64'),
+            },
+          },
+        ],
       },
     ],
   ],
@@ -343,16 +408,30 @@ describe('what C-CDA on FHIR maps is in the record', () => {
         <raceCode code="2106-3" codeSystem="2.16.840.1.113883.6.238" displayName="White"/><ethnicGroupCode code="2186-5" codeSystem="2.16.840.1.113883.6.238"/>
         <languageCommunication><languageCode code="en"/><preferenceInd value="true"/></languageCommunication><birthTime`,
       )
-      .replace('<patient>', '<telecom use="MC" value="tel:+1(555)555-0100"/><patient>');
-    const conversion = convertCcda(Buffer.from(text), { unit: 'u', patientId: 'p' });
+      .replace(
+        '<patient>',
+        '<telecom use="MC" value="tel:+1(555)555-0100"/><patient>',
+      );
+    const conversion = convertCcda(Buffer.from(text), {
+      unit: 'u',
+      patientId: 'p',
+    });
     expect(conversion).toMatchObject({
       kind: 'converted',
       patient: {
         maritalStatus: {
-          coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v3-MaritalStatus', code: 'M' }],
+          coding: [
+            {
+              system: 'http://terminology.hl7.org/CodeSystem/v3-MaritalStatus',
+              code: 'M',
+            },
+          ],
         },
         communication: [
-          { language: { coding: [{ system: 'urn:ietf:bcp:47', code: 'en' }] }, preferred: true },
+          {
+            language: { coding: [{ system: 'urn:ietf:bcp:47', code: 'en' }] },
+            preferred: true,
+          },
         ],
         telecom: [{ system: 'phone', value: '+1(555)555-0100', use: 'mobile' }],
         extension: [
@@ -368,9 +447,15 @@ describe('what C-CDA on FHIR maps is in the record', () => {
     ['2.16.840.1.113883.6.90', 'http://hl7.org/fhir/sid/icd-10-cm'],
     ['2.16.840.1.113883.6.103', 'http://hl7.org/fhir/sid/icd-9-cm'],
     ['2.16.840.1.113883.6.4', 'http://www.cms.gov/Medicare/Coding/ICD10'],
-    ['2.16.840.1.113883.6.285', 'http://www.cms.gov/Medicare/Coding/HCPCSReleaseCodeSets'],
+    [
+      '2.16.840.1.113883.6.285',
+      'http://www.cms.gov/Medicare/Coding/HCPCSReleaseCodeSets',
+    ],
     ['2.16.840.1.113883.6.12', 'http://www.ama-assn.org/go/cpt'],
-    ['2.16.840.1.113883.5.4', 'http://terminology.hl7.org/CodeSystem/v3-ActCode'],
+    [
+      '2.16.840.1.113883.5.4',
+      'http://terminology.hl7.org/CodeSystem/v3-ActCode',
+    ],
     ['1.2.3.4', 'urn:oid:1.2.3.4'],
     ['no system', undefined],
   ])('the code system %s is written as %s', (root, system) => {
@@ -381,15 +466,24 @@ describe('what C-CDA on FHIR maps is in the record', () => {
       ),
     );
     expect(made).toHaveProperty('code.coding.0.code', '1');
-    if (system === undefined) expect(made).not.toHaveProperty('code.coding.0.system');
+    if (system === undefined)
+      expect(made).not.toHaveProperty('code.coding.0.system');
     else expect(made).toHaveProperty('code.coding.0.system', system);
   });
 });
 
 test('every row of the tables names a transform, and every nested table is one', () => {
   for (const [name, { rows }] of Object.entries(templates))
-    for (const [from, to, how, argument] of rows as unknown as [string, string, string, string?][]) {
-      expect(Object.keys(TRANSFORMS), `${name}: ${from} → ${to}`).toContain(how);
-      if (how === 'each' || how === 'nested') expect(Object.keys(templates), name).toContain(argument);
+    for (const [from, to, how, argument] of rows as unknown as [
+      string,
+      string,
+      string,
+      string?,
+    ][]) {
+      expect(Object.keys(TRANSFORMS), `${name}: ${from} → ${to}`).toContain(
+        how,
+      );
+      if (how === 'each' || how === 'nested')
+        expect(Object.keys(templates), name).toContain(argument);
     }
 });

@@ -3,10 +3,18 @@ import { convertCcda } from '../../../src/exchange/records/conversion/ccda/conve
 import { foldPatient } from '../../../src/exchange/records/rules/fold-patient.ts';
 import type { Json } from '../../../src/exchange/records/rules/json.ts';
 import { fhirJson } from '../../../src/lib/written-decimals.ts';
-import { ccdaOf, convertedSections, LOINC, SNOMED, section, TEMPLATE } from '../../support/ccda-sections.ts';
+import {
+  ccdaOf,
+  convertedSections,
+  LOINC,
+  SNOMED,
+  section,
+  TEMPLATE,
+} from '../../support/ccda-sections.ts';
 import { personOf, samples } from '../../support/deliveries.ts';
 
-// What documents of certified EHRs state and the guide's examples do not, as facts of our own (docs/ccda.md, "Measured").
+// What documents of certified EHRs state and the guide's examples do not, as
+// facts of our own (docs/ccda.md, "Measured").
 
 const entry = (content: string) => `<entry>${content}</entry>`;
 const part = (type: string, content: string) =>
@@ -23,7 +31,12 @@ const concern = (root: string, content: string) =>
 const made = (loinc: string, content: string): Json[] =>
   convertedSections(section('', loinc, content)).resources;
 
-const FACTS: readonly (readonly [what: string, loinc: string, content: string, expected: object])[] = [
+const FACTS: readonly (readonly [
+  what: string,
+  loinc: string,
+  content: string,
+  expected: object,
+])[] = [
   [
     'a reaction under another relationship than MFST',
     '48765-2',
@@ -35,7 +48,10 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
         <name>Penicillin</name></playingEntity></participantRole></participant>${part('SUBJ', observation(template('4.9'), coded('126485001', 'Hives')))}`,
       ),
     ),
-    { code: { text: 'Penicillin' }, reaction: [{ manifestation: [{ text: 'Hives' }] }] },
+    {
+      code: { text: 'Penicillin' },
+      reaction: [{ manifestation: [{ text: 'Hives' }] }],
+    },
   ],
   [
     'the time of day of an end without an offset, and the age beside the date of onset',
@@ -52,14 +68,18 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
       onsetDateTime: '2001',
       note: [{ text: 'Age at onset: 36 years' }],
       abatementDateTime: '2007-06-01',
-      _abatementDateTime: { extension: [{ valuePeriod: { start: '2007-06-01T12:26:00+14:00' } }] },
+      _abatementDateTime: {
+        extension: [{ valuePeriod: { start: '2007-06-01T12:26:00+14:00' } }],
+      },
     },
   ],
   [
     'a problem whose code only the referenced words name',
     '11450-4',
     `<text><content ID="p1">Fever of unknown origin</content></text>${concern('4.3', observation(template('4.4'), `<text><reference value="#p1"/></text><value xsi:type="CD" code="7520000" ${SNOMED}/>`))}`,
-    { code: { coding: [{ code: '7520000' }], text: 'Fever of unknown origin' } },
+    {
+      code: { coding: [{ code: '7520000' }], text: 'Fever of unknown origin' },
+    },
   ],
   [
     'the refusal of a planned immunization',
@@ -67,7 +87,11 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
     entry(`<substanceAdministration classCode="SBADM" moodCode="INT" negationInd="true">${template('4.52')}<statusCode code="completed"/>
       <consumable><manufacturedProduct><manufacturedMaterial><code code="166" codeSystem="2.16.840.1.113883.12.292" displayName="Influenza"/>
       </manufacturedMaterial></manufacturedProduct></consumable>${part('RSON', `<observation classCode="OBS" moodCode="EVN">${template('4.53')}<code code="PATOBJ" codeSystem="2.16.840.1.113883.5.8"/></observation>`)}</substanceAdministration>`),
-    { resourceType: 'MedicationRequest', doNotPerform: true, statusReason: { coding: [{ code: 'PATOBJ' }] } },
+    {
+      resourceType: 'MedicationRequest',
+      doNotPerform: true,
+      statusReason: { coding: [{ code: 'PATOBJ' }] },
+    },
   ],
   [
     'the day and place of a planned test',
@@ -75,7 +99,10 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
     entry(`<observation classCode="OBS" moodCode="RQO"><code code="23426006" ${SNOMED} displayName="Spirometry"/>
       <effectiveTime><center value="20240421"/></effectiveTime>
       <participant typeCode="LOC"><participantRole><playingEntity><name>Good Clinic</name></playingEntity></participantRole></participant></observation>`),
-    { occurrenceDateTime: '2024-04-21', locationReference: [{ display: 'Good Clinic' }] },
+    {
+      occurrenceDateTime: '2024-04-21',
+      locationReference: [{ display: 'Good Clinic' }],
+    },
   ],
   [
     'the amount of a supply that is ordered without a name',
@@ -98,7 +125,11 @@ const FACTS: readonly (readonly [what: string, loinc: string, content: string, e
     '10157-6',
     entry(`<organizer classCode="CLUSTER" moodCode="EVN">${template('4.45')}<statusCode code="completed"/><subject><relatedSubject classCode="PRS">
       <code code="FTH" codeSystem="2.16.840.1.113883.5.111" displayName="father"/><subject><birthTime value="1910"/></subject></relatedSubject></subject></organizer>`),
-    { resourceType: 'FamilyMemberHistory', relationship: { text: 'father' }, bornDate: '1910' },
+    {
+      resourceType: 'FamilyMemberHistory',
+      relationship: { text: 'father' },
+      bornDate: '1910',
+    },
   ],
 ];
 
@@ -112,8 +143,12 @@ test('that a visit had no diagnosis is counted, and is no statement that there a
     'moodCode="EVN" negationInd="true"',
   );
   const visit = `<entry><encounter classCode="ENC" moodCode="EVN"><code code="99213" codeSystem="2.16.840.1.113883.6.12"/>${part('SUBJ', `<act classCode="ACT" moodCode="EVN">${template('4.80')}<code code="29308-4" ${LOINC}/>${part('SUBJ', diagnosis)}</act>`)}</encounter></entry>`;
-  const { resources, leftOutEntries } = convertedSections(section('', '46240-8', visit));
-  expect(resources.map(({ resourceType }) => resourceType)).toEqual(['Encounter']);
+  const { resources, leftOutEntries } = convertedSections(
+    section('', '46240-8', visit),
+  );
+  expect(resources.map(({ resourceType }) => resourceType)).toEqual([
+    'Encounter',
+  ]);
   expect(leftOutEntries).toBe(1);
 });
 
@@ -144,18 +179,27 @@ describe('the numbers of statements in words and in entries', () => {
   const table = (...rows: string[]) =>
     `<table><thead><tr><th>Drug</th></tr></thead><tbody>${rows.join('')}</tbody></table>`;
   const uneven = (words: string, ...drugs: string[]) =>
-    convertedSections(section('', '10160-0', `<text>${words}</text>${drugs.map(drug).join('')}`))
-      .unevenSections;
+    convertedSections(
+      section(
+        '',
+        '10160-0',
+        `<text>${words}</text>${drugs.map(drug).join('')}`,
+      ),
+    ).unevenSections;
 
   test('are said where they differ', () => {
-    expect(uneven(table(row('A'), row('B')), 'A')).toEqual(['medications (2 in words, 1 as entries)']);
+    expect(uneven(table(row('A'), row('B')), 'A')).toEqual([
+      'medications (2 in words, 1 as entries)',
+    ]);
     expect(uneven('<list><item>A</item></list>', 'A', 'B')).toEqual([
       'medications (1 in words, 2 as entries)',
     ]);
   });
 
   test('are not compared where they agree, or where words are not listed once', () => {
-    expect(uneven(table(row('A'), row('B'), '<tr><td/></tr>'), 'A', 'B')).toEqual([]);
+    expect(
+      uneven(table(row('A'), row('B'), '<tr><td/></tr>'), 'A', 'B'),
+    ).toEqual([]);
     expect(uneven(`${table(row('A'))}${table(row('B'))}`, 'A')).toEqual([]);
     expect(uneven('A and B', 'A')).toEqual([]);
     expect(uneven(table(row('none')))).toEqual([]);
@@ -168,9 +212,13 @@ describe('the person in the header of a document', () => {
       ccdaOf()
         .toString()
         .replace('</patient>', `${more}</patient>`)
-        .replace('<patientRole>', '<patientRole><addr><city>Oldtown</city></addr>'),
+        .replace(
+          '<patientRole>',
+          '<patientRole><addr><city>Oldtown</city></addr>',
+        ),
     );
-  const MARRIED = '<maritalStatusCode code="M" codeSystem="2.16.840.1.113883.5.2" displayName="Married"/>';
+  const MARRIED =
+    '<maritalStatusCode code="M" codeSystem="2.16.840.1.113883.5.2" displayName="Married"/>';
   const race = (code: string, name: string) =>
     `<raceCode code="${code}" codeSystem="2.16.840.1.113883.6.238" displayName="${name}"/>`;
   const language =
@@ -178,14 +226,24 @@ describe('the person in the header of a document', () => {
   const patientOf = (more: string): Json => {
     const conversion = convertCcda(header(more), { unit: 'u', patientId: 'p' });
     if (conversion.kind !== 'converted') throw new Error(conversion.kind);
-    return conversion.resources.find(({ resourceType }) => resourceType === 'Patient') ?? {};
+    return (
+      conversion.resources.find(
+        ({ resourceType }) => resourceType === 'Patient',
+      ) ?? {}
+    );
   };
   const [sample] = samples;
   if (sample === undefined) throw new Error('the samples are gone');
-  const folded = (...members: (readonly [source: string, content: Json])[]): Json =>
+  const folded = (
+    ...members: (readonly [source: string, content: Json])[]
+  ): Json =>
     foldPatient(
       personOf(sample),
-      members.map(([source, content]) => ({ source, content, fileName: `${source}.xml` })),
+      members.map(([source, content]) => ({
+        source,
+        content,
+        fileName: `${source}.xml`,
+      })),
       () => undefined,
     );
 
@@ -201,8 +259,17 @@ describe('the person in the header of a document', () => {
     ]);
     expect(folded(['hie', stated])).toMatchObject({
       maritalStatus: { text: 'Married' },
-      communication: [{ language: { coding: [{ code: 'es' }] }, preferred: true }],
-      extension: [{ extension: [{ valueCoding: { code: '2106-3' } }, { valueString: 'White' }] }],
+      communication: [
+        { language: { coding: [{ code: 'es' }] }, preferred: true },
+      ],
+      extension: [
+        {
+          extension: [
+            { valueCoding: { code: '2106-3' } },
+            { valueString: 'White' },
+          ],
+        },
+      ],
     });
     expect(patientOf('')).toEqual({});
   });
@@ -216,22 +283,32 @@ describe('the person in the header of a document', () => {
     };
     const stated = patientOf(`${MARRIED}${race('2106-3', 'White')}${language}`);
     const other = patientOf(`${MARRIED}${race('2028-9', 'Asian')}`);
-    const person = folded(['lab', native], ['hie', stated], ['pharmacy', other]);
+    const person = folded(
+      ['lab', native],
+      ['hie', stated],
+      ['pharmacy', other],
+    );
     expect(person.maritalStatus).toEqual({ text: 'Divorced' });
     expect(person.communication).toMatchObject([
       { language: { coding: [{ code: 'en' }] } },
       { language: { coding: [{ code: 'es' }] } },
     ]);
-    const also = (person.extension as Json[]).filter(({ url }) => url === 'urn:medical-exchange:also-stated');
+    const also = (person.extension as Json[]).filter(
+      ({ url }) => url === 'urn:medical-exchange:also-stated',
+    );
     expect(
       also.map(({ extension }) =>
-        (extension as Json[]).map(({ valueCode, valueString }) => valueCode ?? valueString),
+        (extension as Json[]).map(
+          ({ valueCode, valueString }) => valueCode ?? valueString,
+        ),
       ),
     ).toEqual([
       ['maritalStatus', 'hie', 'Married'],
       ['maritalStatus', 'pharmacy', 'Married'],
       ['race', 'pharmacy', 'Asian'],
     ]);
-    expect(folded(['hie', stated], ['lab', patientOf(MARRIED)]).extension).toHaveLength(1);
+    expect(
+      folded(['hie', stated], ['lab', patientOf(MARRIED)]).extension,
+    ).toHaveLength(1);
   });
 });

@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { convertedSections, LOINC, SNOMED, section, TEMPLATE } from '../../support/ccda-sections.ts';
+import {
+  convertedSections,
+  LOINC,
+  SNOMED,
+  section,
+  TEMPLATE,
+} from '../../support/ccda-sections.ts';
 
 const PLACES = {
   allergies: [`${TEMPLATE}2.6.1`, '48765-2'],
@@ -17,17 +23,24 @@ type Place = keyof typeof PLACES;
 
 const convert = (place: Place, ...entries: string[]) =>
   convertedSections(
-    section(PLACES[place][0], PLACES[place][1], entries.map((entry) => `<entry>${entry}</entry>`).join('')),
+    section(
+      PLACES[place][0],
+      PLACES[place][1],
+      entries.map((entry) => `<entry>${entry}</entry>`).join(''),
+    ),
   );
 const codesIn = (concept: unknown): string[] =>
-  [...JSON.stringify(concept ?? {}).matchAll(/"code":"([^"]+)"/g)].map(([, code = '']) => code);
+  [...JSON.stringify(concept ?? {}).matchAll(/"code":"([^"]+)"/g)].map(
+    ([, code = '']) => code,
+  );
 
 const MI = `<value xsi:type="CD" code="22298006" ${SNOMED} displayName="Myocardial infarction"/>`;
 const hemoglobin = (value: string, more = '', attributes = 'moodCode="EVN"') =>
   `<observation classCode="OBS" ${attributes}><templateId root="${TEMPLATE}4.2"/><id root="1.2.3" extension="o"/>
    <code code="718-7" ${LOINC} displayName="Hemoglobin"/>${more.includes('statusCode') ? '' : '<statusCode code="completed"/>'}
    ${more.includes('effectiveTime') ? '' : '<effectiveTime value="20240501"/>'}${value}${more}</observation>`;
-const quantity = (value: string) => `<value xsi:type="PQ" value="${value}" unit="g/dL"/>`;
+const quantity = (value: string) =>
+  `<value xsi:type="PQ" value="${value}" unit="g/dL"/>`;
 const status = (value: string) =>
   `<entryRelationship typeCode="REFR"><observation classCode="OBS" moodCode="EVN"><code code="33999-4" ${LOINC}/>
    <statusCode code="completed"/><value xsi:type="CD" code="${value}" ${SNOMED}/></observation></entryRelationship>`;
@@ -35,7 +48,8 @@ const problem = (concern: string, more = '', value = MI) =>
   `<act classCode="ACT" moodCode="EVN"><templateId root="${TEMPLATE}4.3"/><id root="1.2.3" extension="c"/><statusCode code="${concern}"/>
    <entryRelationship typeCode="SUBJ"><observation classCode="OBS" moodCode="EVN"><templateId root="${TEMPLATE}4.4"/>
    <id root="1.2.3" extension="d"/><statusCode code="completed"/>${value}${more}</observation></entryRelationship></act>`;
-const PENICILLIN = '<code code="7980" displayName="Penicillin" codeSystem="2.16.840.1.113883.6.88"/>';
+const PENICILLIN =
+  '<code code="7980" displayName="Penicillin" codeSystem="2.16.840.1.113883.6.88"/>';
 const allergy = (concern: string, more = '', substance = PENICILLIN) =>
   `<act classCode="ACT" moodCode="EVN"><templateId root="${TEMPLATE}4.30"/><id root="1.2.3" extension="a"/><statusCode code="${concern}"/>
    <entryRelationship typeCode="SUBJ"><observation classCode="OBS" moodCode="EVN"><templateId root="${TEMPLATE}4.7"/>
@@ -57,20 +71,29 @@ const done = (kind: string, state: string, mood: string, more = '') =>
 const relative = (code: string, observation: string) =>
   `<organizer classCode="CLUSTER" moodCode="EVN"><templateId root="${TEMPLATE}4.45"/><id root="1.2.3" extension="f"/><statusCode code="completed"/>
    <subject><relatedSubject classCode="PRS">${code}</relatedSubject></subject><component>${observation}</component></organizer>`;
-const FATHER = '<code code="FTH" codeSystem="2.16.840.1.113883.5.111" displayName="Father"/>';
+const FATHER =
+  '<code code="FTH" codeSystem="2.16.840.1.113883.5.111" displayName="Father"/>';
 
 describe('what a C-CDA document says of other people', () => {
   test("is not the patient's: a relative's illness is family history", () => {
     const age = `<entryRelationship typeCode="SUBJ"><observation classCode="OBS" moodCode="EVN"><code code="445518008" ${SNOMED}/>
       <statusCode code="completed"/><value xsi:type="PQ" value="57" unit="a"/></observation></entryRelationship>`;
-    const { resources, leftOutEntries } = convert('family', relative(FATHER, hemoglobin(MI, age)));
+    const { resources, leftOutEntries } = convert(
+      'family',
+      relative(FATHER, hemoglobin(MI, age)),
+    );
     expect(leftOutEntries).toBe(0);
     expect(resources).toMatchObject([
       {
         resourceType: 'FamilyMemberHistory',
         patient: { reference: 'Patient/p' },
         relationship: { text: 'Father' },
-        condition: [{ code: { text: 'Myocardial infarction' }, onsetAge: { value: 57, unit: 'a' } }],
+        condition: [
+          {
+            code: { text: 'Myocardial infarction' },
+            onsetAge: { value: 57, unit: 'a' },
+          },
+        ],
       },
     ]);
   });
@@ -83,15 +106,21 @@ describe('what a C-CDA document says of other people', () => {
     ],
     ['an illness of no relative', hemoglobin(MI)],
   ])('is left out and counted when it is %s', (_, entry) => {
-    expect(convert('family', entry)).toMatchObject({ resources: [], leftOutEntries: 1 });
-  });
-
-  test('is left out and counted wherever it is: the result of a fetus, also in a panel with results of the mother', () => {
-    const fetus = '<subject><relatedSubject classCode="PRS"><code code="CHILD"/></relatedSubject></subject>';
-    expect(convert('results', hemoglobin(quantity('17'), fetus))).toMatchObject({
+    expect(convert('family', entry)).toMatchObject({
       resources: [],
       leftOutEntries: 1,
     });
+  });
+
+  test('is left out and counted wherever it is: the result of a fetus, also in a panel with results of the mother', () => {
+    const fetus =
+      '<subject><relatedSubject classCode="PRS"><code code="CHILD"/></relatedSubject></subject>';
+    expect(convert('results', hemoglobin(quantity('17'), fetus))).toMatchObject(
+      {
+        resources: [],
+        leftOutEntries: 1,
+      },
+    );
     const panel = `<organizer classCode="BATTERY" moodCode="EVN"><templateId root="${TEMPLATE}4.1"/><id root="1.2.3" extension="g"/>
       <statusCode code="completed"/><component>${hemoglobin(quantity('17'), fetus)}</component>
       <component>${hemoglobin(quantity('12'))}</component></organizer>`;
@@ -104,7 +133,10 @@ describe('what a C-CDA document says of other people', () => {
 
   test('as a risk is not a condition', () => {
     const risk = problem('active').replace('4.3"', '4.136"');
-    expect(convert('concerns', risk)).toMatchObject({ resources: [], leftOutEntries: 1 });
+    expect(convert('concerns', risk)).toMatchObject({
+      resources: [],
+      leftOutEntries: 1,
+    });
     expect(convert('concerns', problem('active')).resources).toHaveLength(1);
   });
 });
@@ -140,7 +172,13 @@ describe('what a C-CDA document plans', () => {
       drug('active', 'INT'),
       done('observation', 'active', 'GOL'),
     );
-    expect(resources.map(({ resourceType, status, intent }) => [resourceType, status, intent])).toEqual([
+    expect(
+      resources.map(({ resourceType, status, intent }) => [
+        resourceType,
+        status,
+        intent,
+      ]),
+    ).toEqual([
       ['Encounter', 'planned', undefined],
       ['ServiceRequest', 'active', 'plan'],
       ['MedicationRequest', 'active', 'plan'],
@@ -149,7 +187,10 @@ describe('what a C-CDA document plans', () => {
   });
 
   test('is not to be done when it is negated', () => {
-    const negated = done('procedure', 'active', 'RQO').replace('moodCode', 'negationInd="true" moodCode');
+    const negated = done('procedure', 'active', 'RQO').replace(
+      'moodCode',
+      'negationInd="true" moodCode',
+    );
     expect(convert('plan', negated).resources).toMatchObject([
       { resourceType: 'ServiceRequest', doNotPerform: true },
     ]);
@@ -172,27 +213,65 @@ describe('the status that a C-CDA document states', () => {
     ['completed', '', 'inactive'],
     ['aborted', '', 'inactive'],
     ['suspended', '', 'inactive'],
-    ['active', '<effectiveTime><low value="2001"/><high value="2003"/></effectiveTime>', 'resolved'],
-    ['active', '<effectiveTime><low value="2001"/><high value="99991231"/></effectiveTime>', 'active'],
-    ['active', `<effectiveTime><high value="20240601"/></effectiveTime>${status('55561003')}`, 'active'],
-    ['active', `<effectiveTime><high value="20240601"/></effectiveTime>${status('413322009')}`, 'resolved'],
-    ['active', '<effectiveTime><low value="2001"/><high nullFlavor="UNK"/></effectiveTime>', 'active'],
-  ])('of a problem, in a concern that is %s with "%s", is %s', (concern, more, is) => {
-    const { resources } = convert('problems', problem(concern, more));
-    expect(resources.map(({ clinicalStatus }) => codesIn(clinicalStatus))).toEqual([[is]]);
-  });
+    [
+      'active',
+      '<effectiveTime><low value="2001"/><high value="2003"/></effectiveTime>',
+      'resolved',
+    ],
+    [
+      'active',
+      '<effectiveTime><low value="2001"/><high value="99991231"/></effectiveTime>',
+      'active',
+    ],
+    [
+      'active',
+      `<effectiveTime><high value="20240601"/></effectiveTime>${status('55561003')}`,
+      'active',
+    ],
+    [
+      'active',
+      `<effectiveTime><high value="20240601"/></effectiveTime>${status('413322009')}`,
+      'resolved',
+    ],
+    [
+      'active',
+      '<effectiveTime><low value="2001"/><high nullFlavor="UNK"/></effectiveTime>',
+      'active',
+    ],
+  ])(
+    'of a problem, in a concern that is %s with "%s", is %s',
+    (concern, more, is) => {
+      const { resources } = convert('problems', problem(concern, more));
+      expect(
+        resources.map(({ clinicalStatus }) => codesIn(clinicalStatus)),
+      ).toEqual([[is]]);
+    },
+  );
 
   test.each([
     ['active', '', 'active'],
     ['active', status('73425007'), 'inactive'],
     ['completed', status('55561003'), 'active'],
     ['completed', '', 'inactive'],
-    ['active', '<effectiveTime><low value="2001"/><high value="20991231"/></effectiveTime>', 'active'],
-    ['active', '<effectiveTime><low value="2001"/><high nullFlavor="UNK"/></effectiveTime>', 'active'],
-  ])('of an allergy, in a concern that is %s with "%s", is %s', (concern, more, is) => {
-    const { resources } = convert('allergies', allergy(concern, more));
-    expect(resources.map(({ clinicalStatus }) => codesIn(clinicalStatus))).toEqual([[is]]);
-  });
+    [
+      'active',
+      '<effectiveTime><low value="2001"/><high value="20991231"/></effectiveTime>',
+      'active',
+    ],
+    [
+      'active',
+      '<effectiveTime><low value="2001"/><high nullFlavor="UNK"/></effectiveTime>',
+      'active',
+    ],
+  ])(
+    'of an allergy, in a concern that is %s with "%s", is %s',
+    (concern, more, is) => {
+      const { resources } = convert('allergies', allergy(concern, more));
+      expect(
+        resources.map(({ clinicalStatus }) => codesIn(clinicalStatus)),
+      ).toEqual([[is]]);
+    },
+  );
 
   test.each([
     ['medications', drug, 'suspended', 'on-hold'],
@@ -200,29 +279,49 @@ describe('the status that a C-CDA document states', () => {
     ['medications', drug, 'aborted', 'stopped'],
     ['medications', drug, 'completed', 'unknown'],
     ['medications', drug, 'unheard', 'unknown'],
-    ['procedures', (state: string) => done('procedure', state, 'EVN'), 'active', 'in-progress'],
-    ['procedures', (state: string) => done('act', state, 'EVN'), 'cancelled', 'not-done'],
-    ['procedures', (state: string) => done('procedure', state, 'EVN'), 'unheard', 'unknown'],
+    [
+      'procedures',
+      (state: string) => done('procedure', state, 'EVN'),
+      'active',
+      'in-progress',
+    ],
+    [
+      'procedures',
+      (state: string) => done('act', state, 'EVN'),
+      'cancelled',
+      'not-done',
+    ],
+    [
+      'procedures',
+      (state: string) => done('procedure', state, 'EVN'),
+      'unheard',
+      'unknown',
+    ],
     [
       'results',
-      (state: string) => hemoglobin(quantity('7'), `<statusCode code="${state}"/>`),
+      (state: string) =>
+        hemoglobin(quantity('7'), `<statusCode code="${state}"/>`),
       'active',
       'preliminary',
     ],
     [
       'results',
-      (state: string) => hemoglobin(quantity('7'), `<statusCode code="${state}"/>`),
+      (state: string) =>
+        hemoglobin(quantity('7'), `<statusCode code="${state}"/>`),
       'aborted',
       'cancelled',
     ],
     [
       'results',
-      (state: string) => hemoglobin(quantity('7'), `<statusCode code="${state}"/>`),
+      (state: string) =>
+        hemoglobin(quantity('7'), `<statusCode code="${state}"/>`),
       'held',
       'registered',
     ],
   ] as const)('in %s is kept', (place, entry, state, is) => {
-    expect(convert(place, entry(state)).resources.map((resource) => resource.status)).toEqual([is]);
+    expect(
+      convert(place, entry(state)).resources.map((resource) => resource.status),
+    ).toEqual([is]);
   });
 
   test.each([
@@ -234,21 +333,25 @@ describe('the status that a C-CDA document states', () => {
     'as completed does not make a drug with the time "%s" a past one, unless it had ended: %s',
     (time, is) => {
       const period = `<effectiveTime>${time}</effectiveTime>`;
-      expect(convert('medications', drug('completed', 'EVN', period)).resources).toMatchObject([
-        { status: is },
-      ]);
+      expect(
+        convert('medications', drug('completed', 'EVN', period)).resources,
+      ).toMatchObject([{ status: is }]);
     },
   );
 
   test('as an error withdraws the statement, and only that', () => {
     expect(convert('allergies', allergy('nullified')).resources).toEqual([]);
-    expect(convert('medications', drug('nullified'), drug('active')).resources).toHaveLength(1);
+    expect(
+      convert('medications', drug('nullified'), drug('active')).resources,
+    ).toHaveLength(1);
     const panel = `<organizer classCode="BATTERY" moodCode="EVN"><templateId root="${TEMPLATE}4.1"/><id root="1.2.3" extension="g"/>
       <statusCode code="completed"/><component>${hemoglobin(quantity('1'), '<statusCode code="nullified"/>')}</component>
       <component>${hemoglobin(quantity('12'))}</component></organizer>`;
-    expect(convert('results', panel).resources.map(({ valueQuantity }) => valueQuantity)).toEqual([
-      expect.objectContaining({ value: 12 }),
-    ]);
+    expect(
+      convert('results', panel).resources.map(
+        ({ valueQuantity }) => valueQuantity,
+      ),
+    ).toEqual([expect.objectContaining({ value: 12 })]);
   });
 
   const visit = (part: string) =>
@@ -260,9 +363,14 @@ describe('the status that a C-CDA document states', () => {
   test('has an end that is still to come in words, because it has ended nothing', () => {
     const [expected] = convert(
       'problems',
-      problem('active', '<effectiveTime><low value="2024"/><high value="20240601"/></effectiveTime>'),
+      problem(
+        'active',
+        '<effectiveTime><low value="2024"/><high value="20240601"/></effectiveTime>',
+      ),
     ).resources;
-    expect(expected).toMatchObject({ note: [{ text: 'Stated to end on 2024-06-01' }] });
+    expect(expected).toMatchObject({
+      note: [{ text: 'Stated to end on 2024-06-01' }],
+    });
     expect(expected).not.toHaveProperty('abatementDateTime');
   });
 
@@ -270,13 +378,21 @@ describe('the status that a C-CDA document states', () => {
     const pastIllness = (time: string) =>
       `<observation classCode="OBS" moodCode="EVN"><templateId root="${TEMPLATE}4.4"/>${time}${MI}</observation>`;
     const past = (time: string) =>
-      convertedSections(section(`${TEMPLATE}2.20`, '11348-0', `<entry>${pastIllness(time)}</entry>`))
-        .resources[0];
+      convertedSections(
+        section(
+          `${TEMPLATE}2.20`,
+          '11348-0',
+          `<entry>${pastIllness(time)}</entry>`,
+        ),
+      ).resources[0];
     expect(past('')).toMatchObject({ resourceType: 'Condition' });
     expect(past('')).not.toHaveProperty('clinicalStatus');
-    expect(codesIn(past('<effectiveTime><high value="2010"/></effectiveTime>')?.clinicalStatus)).toEqual([
-      'resolved',
-    ]);
+    expect(
+      codesIn(
+        past('<effectiveTime><high value="2010"/></effectiveTime>')
+          ?.clinicalStatus,
+      ),
+    ).toEqual(['resolved']);
   });
 
   test('of the diagnosis of an encounter is not that of an active problem', () => {
@@ -293,24 +409,38 @@ describe('the status that a C-CDA document states', () => {
       diagnosis: [{ condition: { reference: 'Condition/ccda.u.1' } }],
     });
     expect(JSON.stringify(encounter)).not.toContain('Admission');
-    const ended = diagnosed('<effectiveTime><high value="20120110"/></effectiveTime>');
+    const ended = diagnosed(
+      '<effectiveTime><high value="20120110"/></effectiveTime>',
+    );
     const [over] = convert('encounters', ended).resources;
     expect(over).toMatchObject({ abatementDateTime: '2012-01-10' });
     expect(codesIn(over?.clinicalStatus)).toEqual(['resolved']);
   });
 
   test('of the reason for an encounter is the problem of the document that it names, otherwise only a reason', () => {
-    const reason = visit(`<entryRelationship typeCode="RSON">${finding('')}</entryRelationship>`);
+    const reason = visit(
+      `<entryRelationship typeCode="RSON">${finding('')}</entryRelationship>`,
+    );
     expect(convert('encounters', reason).resources).toMatchObject([
-      { resourceType: 'Encounter', reasonCode: [{ text: 'Myocardial infarction' }] },
+      {
+        resourceType: 'Encounter',
+        reasonCode: [{ text: 'Myocardial infarction' }],
+      },
     ]);
     const listed = problem('active').replace('extension="d"', 'extension="i"');
     const sections = (['encounters', 'problems'] as const).map((place) =>
-      section(PLACES[place][0], PLACES[place][1], `<entry>${place === 'problems' ? listed : reason}</entry>`),
+      section(
+        PLACES[place][0],
+        PLACES[place][1],
+        `<entry>${place === 'problems' ? listed : reason}</entry>`,
+      ),
     );
     expect(convertedSections(...sections).resources).toMatchObject([
       { resourceType: 'Condition' },
-      { resourceType: 'Encounter', reasonReference: [{ reference: 'Condition/ccda.u.1' }] },
+      {
+        resourceType: 'Encounter',
+        reasonReference: [{ reference: 'Condition/ccda.u.1' }],
+      },
     ]);
   });
 });
@@ -323,7 +453,9 @@ describe('what a C-CDA document measured', () => {
     ['.5', { valueQuantity: { value: 0.5, unit: 'g/dL' } }],
     ['-3', { valueQuantity: { value: -3, unit: 'g/dL' } }],
   ])('as %s is neither cut off nor lost', (value, expected) => {
-    expect(convert('results', hemoglobin(quantity(value))).resources).toMatchObject([expected]);
+    expect(
+      convert('results', hemoglobin(quantity(value))).resources,
+    ).toMatchObject([expected]);
   });
 
   test.each([
@@ -342,19 +474,32 @@ describe('what a C-CDA document measured', () => {
       { valueCodeableConcept: { text: 'Gram-positive rods' } },
     ],
   ])('is kept: %s', (value, expected) => {
-    expect(convert('results', hemoglobin(value)).resources).toMatchObject([expected]);
+    expect(convert('results', hemoglobin(value)).resources).toMatchObject([
+      expected,
+    ]);
   });
 
   test('has its flag, its reference range and its period', () => {
     const range = `<referenceRange><observationRange><text>for women</text><value xsi:type="IVL_PQ"><low value="12.0" unit="g/dL"/>
       <high value="15.5" unit="g/dL"/></value></observationRange></referenceRange>`;
-    const flag = '<interpretationCode code="L" codeSystem="2.16.840.1.113883.5.83"/>';
-    const time = '<effectiveTime><low value="20240501"/><high value="20240502"/></effectiveTime>';
-    const [result] = convert('results', hemoglobin(quantity('7'), `${time}${flag}${range}`)).resources;
+    const flag =
+      '<interpretationCode code="L" codeSystem="2.16.840.1.113883.5.83"/>';
+    const time =
+      '<effectiveTime><low value="20240501"/><high value="20240502"/></effectiveTime>';
+    const [result] = convert(
+      'results',
+      hemoglobin(quantity('7'), `${time}${flag}${range}`),
+    ).resources;
     expect(codesIn(result?.interpretation)).toEqual(['L']);
     expect(result).toMatchObject({
       effectivePeriod: { start: '2024-05-01', end: '2024-05-02' },
-      referenceRange: [{ low: { value: 12, unit: 'g/dL' }, high: { value: 15.5 }, text: 'for women' }],
+      referenceRange: [
+        {
+          low: { value: 12, unit: 'g/dL' },
+          high: { value: 15.5 },
+          text: 'for women',
+        },
+      ],
     });
   });
 
@@ -362,13 +507,25 @@ describe('what a C-CDA document measured', () => {
     const range = (flag: string, low: string, high: string) =>
       `<referenceRange><observationRange><value xsi:type="IVL_PQ"><low value="${low}" unit="g/dL"/><high value="${high}" unit="g/dL"/></value>
        <interpretationCode code="${flag}" codeSystem="2.16.840.1.113883.5.83"/></observationRange></referenceRange>`;
-    const ranges = range('N', '12', '15') + range('LL', '1', '7') + range('H', '15', '20');
-    expect(convert('results', hemoglobin(quantity('7'), ranges)).resources).toMatchObject([
+    const ranges =
+      range('N', '12', '15') + range('LL', '1', '7') + range('H', '15', '20');
+    expect(
+      convert('results', hemoglobin(quantity('7'), ranges)).resources,
+    ).toMatchObject([
       {
         referenceRange: [
-          { low: { value: 12 }, type: { coding: [{ code: 'normal' }], text: 'Normal' } },
-          { low: { value: 1 }, type: { coding: [{ code: 'LL' }], text: 'Critically low' } },
-          { low: { value: 15 }, type: { coding: [{ code: 'H' }], text: 'High' } },
+          {
+            low: { value: 12 },
+            type: { coding: [{ code: 'normal' }], text: 'Normal' },
+          },
+          {
+            low: { value: 1 },
+            type: { coding: [{ code: 'LL' }], text: 'Critically low' },
+          },
+          {
+            low: { value: 15 },
+            type: { coding: [{ code: 'H' }], text: 'High' },
+          },
         ],
       },
     ]);
@@ -377,7 +534,9 @@ describe('what a C-CDA document measured', () => {
   test('in a panel of a panel is kept', () => {
     const inner = `<organizer classCode="BATTERY" moodCode="EVN"><component>${hemoglobin(quantity('7'))}</component></organizer>`;
     const outer = `<organizer classCode="BATTERY" moodCode="EVN"><component>${inner}</component></organizer>`;
-    expect(convert('results', outer).resources).toMatchObject([{ valueQuantity: { value: 7 } }]);
+    expect(convert('results', outer).resources).toMatchObject([
+      { valueQuantity: { value: 7 } },
+    ]);
   });
 });
 
@@ -386,19 +545,22 @@ describe('a C-CDA document', () => {
     `<entryRelationship typeCode="MFST"><observation classCode="OBS" moodCode="EVN"><value xsi:type="CD" code="1" ${SNOMED} displayName="${name}"/></observation></entryRelationship>`;
 
   test('keeps every reaction of an allergy, and the substance beside other participants', () => {
-    const other = '<participant typeCode="LOC"><participantRole/></participant>';
-    const both = allergy('active', reaction('Hives') + reaction('Anaphylaxis')).replace(
-      '<participant',
-      `${other}<participant`,
-    );
+    const other =
+      '<participant typeCode="LOC"><participantRole/></participant>';
+    const both = allergy(
+      'active',
+      reaction('Hives') + reaction('Anaphylaxis'),
+    ).replace('<participant', `${other}<participant`);
     const [found] = convert('allergies', both).resources;
     expect(found).toMatchObject({ code: { text: 'Penicillin' } });
     expect(JSON.stringify(found?.reaction)).toMatch(/Hives.*Anaphylaxis/);
   });
 
   test('may name a substance only in its text', () => {
-    const text = '<text><table><tr><td ID="a1">codeine sulfate</td><td ID="a2">rash</td></tr></table></text>';
-    const substance = '<code nullFlavor="NA"><originalText><reference value="#a1"/></originalText></code>';
+    const text =
+      '<text><table><tr><td ID="a1">codeine sulfate</td><td ID="a2">rash</td></tr></table></text>';
+    const substance =
+      '<code nullFlavor="NA"><originalText><reference value="#a1"/></originalText></code>';
     const { resources } = convertedSections(
       section(
         PLACES.allergies[0],
@@ -412,8 +574,10 @@ describe('a C-CDA document', () => {
   });
 
   test('may say in its text that there is none', () => {
-    const text = '<text><paragraph ID="m1">No known medications</paragraph></text>';
-    const product = '<code nullFlavor="NI"><originalText><reference value="#m1"/></originalText></code>';
+    const text =
+      '<text><paragraph ID="m1">No known medications</paragraph></text>';
+    const product =
+      '<code nullFlavor="NI"><originalText><reference value="#m1"/></originalText></code>';
     const { resources } = convertedSections(
       section(
         PLACES.medications[0],
@@ -421,20 +585,36 @@ describe('a C-CDA document', () => {
         `${text}<entry>${drug('completed', 'EVN', '', product)}</entry>`,
       ),
     );
-    expect(resources).toMatchObject([{ medicationCodeableConcept: { text: 'No known medications' } }]);
+    expect(resources).toMatchObject([
+      { medicationCodeableConcept: { text: 'No known medications' } },
+    ]);
   });
 
   test('may give a dose as a range, and the time of an immunization as a period', () => {
-    const dose = '<doseQuantity><low value="1" unit="mg"/><high value="2" unit="mg"/></doseQuantity>';
-    expect(convert('medications', drug('active', 'EVN', dose)).resources).toMatchObject([
+    const dose =
+      '<doseQuantity><low value="1" unit="mg"/><high value="2" unit="mg"/></doseQuantity>';
+    expect(
+      convert('medications', drug('active', 'EVN', dose)).resources,
+    ).toMatchObject([
       {
         dosage: [
-          { doseAndRate: [{ doseRange: { low: { value: 1, code: 'mg' }, high: { value: 2, unit: 'mg' } } }] },
+          {
+            doseAndRate: [
+              {
+                doseRange: {
+                  low: { value: 1, code: 'mg' },
+                  high: { value: 2, unit: 'mg' },
+                },
+              },
+            ],
+          },
         ],
       },
     ]);
     const time = '<effectiveTime><low value="20200101"/></effectiveTime>';
-    expect(convert('immunizations', drug('completed', 'EVN', time)).resources).toMatchObject([
+    expect(
+      convert('immunizations', drug('completed', 'EVN', time)).resources,
+    ).toMatchObject([
       { status: 'completed', occurrenceDateTime: '2020-01-01' },
     ]);
   });
@@ -446,12 +626,18 @@ describe('a section of a C-CDA document', () => {
 
   test.each([
     ['entries are optional', `${TEMPLATE}2.1`, MEDICATIONS],
-    ['the first template is of HITSP', `2.16.840.1.113883.3.88.11.83.112 ${TEMPLATE}2.1.1`, MEDICATIONS],
+    [
+      'the first template is of HITSP',
+      `2.16.840.1.113883.3.88.11.83.112 ${TEMPLATE}2.1.1`,
+      MEDICATIONS,
+    ],
     ['the template is of CCD', '2.16.840.1.113883.10.20.1.8', 'unknown'],
     ['there is no template, only a LOINC code', '', MEDICATIONS],
     ['the template is unknown', '1.2.3', MEDICATIONS],
   ])('is read when %s', (_, templates, code) => {
-    const { resources, ...rest } = convertedSections(section(templates, code, aspirin));
+    const { resources, ...rest } = convertedSections(
+      section(templates, code, aspirin),
+    );
     expect(resources).toMatchObject([{ resourceType: 'MedicationStatement' }]);
     expect(rest).toMatchObject({ skippedSections: 0, leftOutEntries: 0 });
   });
@@ -464,7 +650,9 @@ describe('a section of a C-CDA document', () => {
   test('of discharge medications is read, though an act is around each', () => {
     const act = `<entry><act classCode="ACT" moodCode="EVN"><templateId root="${TEMPLATE}4.35"/>
       <entryRelationship typeCode="SUBJ">${drug('active')}</entryRelationship></act></entry>`;
-    expect(convertedSections(section(`${TEMPLATE}2.11`, '10183-2', act)).resources).toMatchObject([
+    expect(
+      convertedSections(section(`${TEMPLATE}2.11`, '10183-2', act)).resources,
+    ).toMatchObject([
       { resourceType: 'MedicationStatement', status: 'active' },
     ]);
   });
@@ -478,7 +666,9 @@ describe('a section of a C-CDA document', () => {
 
   test('has no entry that leaves no sign; an empty element harms nothing', () => {
     const media = `<entry><observationMedia classCode="OBS" moodCode="EVN"><templateId root="${TEMPLATE}4.99"/></observationMedia></entry>`;
-    expect(convertedSections(section(`${TEMPLATE}2.3.1`, '30954-2', media))).toMatchObject({
+    expect(
+      convertedSections(section(`${TEMPLATE}2.3.1`, '30954-2', media)),
+    ).toMatchObject({
       resources: [],
       leftOutEntries: 1,
       leftOutTemplates: { '4.99': 1 },
@@ -488,7 +678,10 @@ describe('a section of a C-CDA document', () => {
       '30954-2',
       `<entry><observation/></entry><entry>${hemoglobin(quantity('7'))}</entry>`,
     );
-    expect(convertedSections(empty)).toMatchObject({ skippedSections: 0, resources: [{}] });
+    expect(convertedSections(empty)).toMatchObject({
+      skippedSections: 0,
+      resources: [{}],
+    });
   });
 });
 
@@ -501,7 +694,9 @@ test('what a document or a section says above the usual confidentiality is label
     );
   const labels = (...sections: string[]) =>
     convertedSections(...sections)
-      .resources.filter(({ resourceType }) => ['Condition', 'Procedure'].includes(String(resourceType)))
+      .resources.filter(({ resourceType }) =>
+        ['Condition', 'Procedure'].includes(String(resourceType)),
+      )
       .map(({ resourceType, meta }) => [
         resourceType,
         codesIn((meta as { security?: unknown } | undefined)?.security),

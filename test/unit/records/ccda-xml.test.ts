@@ -11,8 +11,17 @@ import {
 } from '../../../src/exchange/records/conversion/ccda/element.ts';
 import { property } from '../../support/property.ts';
 
-const name = fc.constantFrom('a', 'b', 'id', 'entry', 'constructor', '__proto__');
-const text = fc.string({ maxLength: 6 }).map((words) => words.replaceAll(/[^ -~]/g, ' '));
+const name = fc.constantFrom(
+  'a',
+  'b',
+  'id',
+  'entry',
+  'constructor',
+  '__proto__',
+);
+const text = fc
+  .string({ maxLength: 6 })
+  .map((words) => words.replaceAll(/[^ -~]/g, ' '));
 const element = fc.letrec<{ element: CdaElement }>((tie) => ({
   element: fc.record({
     name,
@@ -31,14 +40,25 @@ const element = fc.letrec<{ element: CdaElement }>((tie) => ({
   }),
 })).element;
 const escaped = (words: string) =>
-  words.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
-const written = ({ name: own, attributes, content }: CdaElement, prefix = ''): string =>
+  words
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;');
+const written = (
+  { name: own, attributes, content }: CdaElement,
+  prefix = '',
+): string =>
   `<${prefix}${own}${Object.entries(attributes)
     .map(([key, value]) => ` ${key}="${escaped(value)}"`)
     .join('')}>${content
-    .map((part) => (typeof part === 'string' ? escaped(part) : written(part, prefix)))
+    .map((part) =>
+      typeof part === 'string' ? escaped(part) : written(part, prefix),
+    )
     .join('<!-- c -->')}</${prefix}${own}>`;
-/** Joins texts that follow each other, which the reader may give in one piece. */
+/**
+ * Joins texts that follow each other, which the reader may give in one piece.
+ */
 const joined = ({ name: own, attributes, content }: CdaElement): unknown => ({
   own,
   attributes: { ...attributes },
@@ -46,7 +66,8 @@ const joined = ({ name: own, attributes, content }: CdaElement): unknown => ({
     .map((part) => (typeof part === 'string' ? part : joined(part)))
     .reduce<unknown[]>((all, part) => {
       const last = all.at(-1);
-      if (typeof part === 'string' && typeof last === 'string') all[all.length - 1] = last + part;
+      if (typeof part === 'string' && typeof last === 'string')
+        all[all.length - 1] = last + part;
       else all.push(part);
       return all;
     }, []),
@@ -66,7 +87,9 @@ describe('a document', () => {
     ['an unknown entity', '<x>a &deg; b</x>', 'a &deg; b'],
     ['a processing instruction', '<x>a<?pi?></x>', 'a'],
   ])('is read although it has %s', (_, xml, expected) => {
-    expect(words(select(readElements(xml), 'x')[0], { parts: [] })).toBe(expected);
+    expect(words(select(readElements(xml), 'x')[0], { parts: [] })).toBe(
+      expected,
+    );
   });
 
   test.each([

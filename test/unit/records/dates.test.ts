@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { clinicalTime, moment } from '../../../src/exchange/records/rules/dates.ts';
+import {
+  clinicalTime,
+  moment,
+} from '../../../src/exchange/records/rules/dates.ts';
 import { property } from '../../support/property.ts';
 
 const days = (resource: Record<string, unknown>) => {
@@ -29,7 +32,11 @@ describe('the days in which a resource counts', () => {
       { resourceType: 'Procedure', performedDateTime: '2023' },
       '2023-01-01 2023-12-31',
     ],
-    ['a month too', { resourceType: 'Procedure', performedDateTime: '2024-02' }, '2024-02-01 2024-02-29'],
+    [
+      'a month too',
+      { resourceType: 'Procedure', performedDateTime: '2024-02' },
+      '2024-02-01 2024-02-29',
+    ],
     [
       'an encounter: from its start to its end',
       {
@@ -41,12 +48,20 @@ describe('the days in which a resource counts', () => {
     ],
     [
       'an encounter that goes on',
-      { resourceType: 'Encounter', status: 'in-progress', period: { start: '2024-01-30' } },
+      {
+        resourceType: 'Encounter',
+        status: 'in-progress',
+        period: { start: '2024-01-30' },
+      },
       '2024-01-30 infinity',
     ],
     [
       'an encounter that ended some time',
-      { resourceType: 'Encounter', status: 'finished', period: { start: '2024-01-30' } },
+      {
+        resourceType: 'Encounter',
+        status: 'finished',
+        period: { start: '2024-01-30' },
+      },
       '2024-01-30 2024-01-30',
     ],
     [
@@ -56,7 +71,11 @@ describe('the days in which a resource counts', () => {
     ],
     [
       'a problem with an end',
-      { resourceType: 'Condition', onsetDateTime: '2010-05-01', abatementDateTime: '2012-01-01' },
+      {
+        resourceType: 'Condition',
+        onsetDateTime: '2010-05-01',
+        abatementDateTime: '2012-01-01',
+      },
       '2010-05-01 2012-01-01',
     ],
     [
@@ -75,17 +94,36 @@ describe('the days in which a resource counts', () => {
     ],
     [
       'a prescription: when it was written',
-      { resourceType: 'MedicationRequest', status: 'active', authoredOn: '2020-01-02' },
+      {
+        resourceType: 'MedicationRequest',
+        status: 'active',
+        authoredOn: '2020-01-02',
+      },
       '2020-01-02 2020-01-02',
     ],
     [
       'a period that ends before it begins',
-      { resourceType: 'Encounter', period: { start: '2024-01-30', end: '2023-01-30' } },
+      {
+        resourceType: 'Encounter',
+        period: { start: '2024-01-30', end: '2023-01-30' },
+      },
       '2024-01-30 2024-01-30',
     ],
-    ['nothing that is a date', { resourceType: 'Observation', effectiveDateTime: '2023-02-31' }, undefined],
-    ['no year 0', { resourceType: 'Observation', effectiveDateTime: '0000-01-01' }, undefined],
-    ['a type without a clinical date', { resourceType: 'Practitioner', birthDate: '1970-01-01' }, undefined],
+    [
+      'nothing that is a date',
+      { resourceType: 'Observation', effectiveDateTime: '2023-02-31' },
+      undefined,
+    ],
+    [
+      'no year 0',
+      { resourceType: 'Observation', effectiveDateTime: '0000-01-01' },
+      undefined,
+    ],
+    [
+      'a type without a clinical date',
+      { resourceType: 'Practitioner', birthDate: '1970-01-01' },
+      undefined,
+    ],
   ])('%s', (_, resource, expected) => {
     expect(days(resource)).toBe(expected);
   });
@@ -94,12 +132,18 @@ describe('the days in which a resource counts', () => {
     [
       fc.oneof(
         fc.string(),
-        fc.stringMatching(/^\d{4}(-\d{2}(-\d{2}(T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})?)?)?)?$/),
+        fc.stringMatching(
+          /^\d{4}(-\d{2}(-\d{2}(T\d{2}:\d{2}(:\d{2})?(Z|[+-]\d{2}:\d{2})?)?)?)?$/,
+        ),
       ),
     ],
     { numRuns: 500 },
   )('are days that a calendar has, whatever a source sends', (text) => {
-    const found = days({ resourceType: 'Condition', onsetDateTime: text, abatementDateTime: text });
+    const found = days({
+      resourceType: 'Condition',
+      onsetDateTime: text,
+      abatementDateTime: text,
+    });
     if (found === undefined) expect(moment(text)).toBeUndefined();
     for (const day of found?.split(' ') ?? []) {
       expect(new Date(day).toISOString().slice(0, 10)).toBe(day);

@@ -35,7 +35,12 @@ property([fc.array(fc.nat(2))])(
   },
 );
 
-const anyCharacter = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
-property([fc.jsonValue({ stringUnit: anyCharacter })])('the length of JSON is that of its text', (value) => {
-  expect(jsonLength(value)).toBe(JSON.stringify(value).length);
-});
+const anyCharacter = fc
+  .integer({ min: 0, max: 0xffff })
+  .map((code) => String.fromCharCode(code));
+property([fc.jsonValue({ stringUnit: anyCharacter })])(
+  'the length of JSON is that of its text',
+  (value) => {
+    expect(jsonLength(value)).toBe(JSON.stringify(value).length);
+  },
+);

@@ -1,20 +1,35 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { isJson, type Json, objectsOf } from '../../../src/exchange/records/rules/json.ts';
+import {
+  isJson,
+  type Json,
+  objectsOf,
+} from '../../../src/exchange/records/rules/json.ts';
 import { withStatedOn } from '../../../src/exchange/records/rules/provenance.ts';
 import { directions } from '../../../src/exchange/records/summary/directions.ts';
 import { valueIn } from '../../../src/exchange/records/summary/observation.ts';
-import { delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
-import { type Delivered, mergeDeliveries } from '../../support/merge-deliveries.ts';
+import {
+  delivery,
+  patientIdsOf,
+  personOf,
+  samples,
+} from '../../support/deliveries.ts';
+import {
+  type Delivered,
+  mergeDeliveries,
+} from '../../support/merge-deliveries.ts';
 import { property } from '../../support/property.ts';
 
-// What several sources, or several documents of one source, say of one person, and what the record must then say: neither may two
-// facts become one, nor may an earlier state of one stand beside its present state.
+// What several sources, or several documents of one source, say of one person,
+// and what the record must then say: neither may two facts become one, nor may
+// an earlier state of one stand beside its present state.
 
 const [sample] = samples;
 if (sample === undefined) throw new Error('the samples are gone');
 const ids = patientIdsOf(sample);
-const subjectAt = (source: string) => ({ reference: `Patient/${[...(ids.get(source) ?? [])][0]}` });
+const subjectAt = (source: string) => ({
+  reference: `Patient/${[...(ids.get(source) ?? [])][0]}`,
+});
 
 type Fact = (source: string) => Json;
 const fact =
@@ -23,27 +38,50 @@ const fact =
     Object.assign(
       {
         resourceType,
-        [resourceType === 'AllergyIntolerance' || resourceType === 'Immunization' ? 'patient' : 'subject']:
-          subjectAt(source),
+        [resourceType === 'AllergyIntolerance' ||
+        resourceType === 'Immunization'
+          ? 'patient'
+          : 'subject']: subjectAt(source),
       },
       ...parts,
     );
 
 /** As the source answers it; `updated` is its `meta.lastUpdated`. */
-const fhir = (source: string, id: string, of: Fact, updated?: string): Delivered =>
-  delivery(source, { ...of(source), id, ...(updated && { meta: { lastUpdated: updated } }) });
+const fhir = (
+  source: string,
+  id: string,
+  of: Fact,
+  updated?: string,
+): Delivered =>
+  delivery(source, {
+    ...of(source),
+    id,
+    ...(updated && { meta: { lastUpdated: updated } }),
+  });
 /** As a document of a day states it. */
-const inDocument = (source: string, day: string, of: Fact, number = 1): Delivered => {
+const inDocument = (
+  source: string,
+  day: string,
+  of: Fact,
+  number = 1,
+): Delivered => {
   const unit = day.replaceAll(/\D/g, '');
   const resource = { ...of(source), id: `ccda.${unit}.${number}` };
-  return { ...delivery(source, withStatedOn(resource, day), `${unit}.xml`), isConverted: true };
+  return {
+    ...delivery(source, withStatedOn(resource, day), `${unit}.xml`),
+    isConverted: true,
+  };
 };
 
 const LOINC = 'http://loinc.org';
 const SNOMED = 'http://snomed.info/sct';
 const RXNORM = 'http://www.nlm.nih.gov/research/umls/rxnorm';
-const coded = (system: string, code: string) => ({ coding: [{ system, code }] });
-const numbered = (value: string, system = 'urn:oid:1.2.3') => ({ identifier: [{ system, value }] });
+const coded = (system: string, code: string) => ({
+  coding: [{ system, code }],
+});
+const numbered = (value: string, system = 'urn:oid:1.2.3') => ({
+  identifier: [{ system, value }],
+});
 const TERMS = 'http://terminology.hl7.org/CodeSystem';
 
 const LISINOPRIL = { medicationCodeableConcept: coded(RXNORM, '314076') };
@@ -100,7 +138,10 @@ const report = (status: string, ...parts: object[]) =>
 const allergy = (state: string, ...parts: object[]) =>
   fact(
     'AllergyIntolerance',
-    { clinicalStatus: coded(`${TERMS}/allergyintolerance-clinical`, state), code: coded(RXNORM, '7980') },
+    {
+      clinicalStatus: coded(`${TERMS}/allergyintolerance-clinical`, state),
+      code: coded(RXNORM, '7980'),
+    },
     ...parts,
   );
 const result = (value: number, ...parts: object[]) =>
@@ -123,25 +164,42 @@ const NDC = 'http://hl7.org/fhir/sid/ndc';
 const ICD = 'http://hl7.org/fhir/sid/icd-10-cm';
 const taken = (doseQuantity: object, route: string, repeat: object) => ({
   dosageInstruction: [
-    { doseAndRate: [{ doseQuantity }], route: { coding: [{ display: route }] }, timing: { repeat } },
+    {
+      doseAndRate: [{ doseQuantity }],
+      route: { coding: [{ display: route }] },
+      timing: { repeat },
+    },
   ],
 });
 const every = (frequency: number, more: object = {}) => ({
-  dosageInstruction: [{ timing: { repeat: { frequency, period: 1, periodUnit: 'd' } }, ...more }],
+  dosageInstruction: [
+    { timing: { repeat: { frequency, period: 1, periodUnit: 'd' } }, ...more },
+  ],
 });
-const verified = (type: string, code: string) => ({ verificationStatus: coded(`${TERMS}/${type}`, code) });
+const verified = (type: string, code: string) => ({
+  verificationStatus: coded(`${TERMS}/${type}`, code),
+});
 const inError = verified('condition-ver-status', 'entered-in-error');
 
 /** What a reader sees of a resource: its status, value and directions. */
 function shown(resource: Json): string {
-  const { clinicalStatus, verificationStatus, status, dosageInstruction, dosage } = resource;
+  const {
+    clinicalStatus,
+    verificationStatus,
+    status,
+    dosageInstruction,
+    dosage,
+  } = resource;
   const codes = [clinicalStatus, verificationStatus].flatMap((concept) =>
-    objectsOf(isJson(concept) ? concept.coding : undefined).map(({ code }) => code),
+    objectsOf(isJson(concept) ? concept.coding : undefined).map(
+      ({ code }) => code,
+    ),
   );
   const value = valueIn(resource);
   return [
     ...(codes.length > 0 ? codes : [status]),
-    value && `${value.value} ${value.unit === 'mg/dL' ? value.unit : ''}`.trim(),
+    value &&
+      `${value.value} ${value.unit === 'mg/dL' ? value.unit : ''}`.trim(),
     directions(dosageInstruction ?? dosage),
   ]
     .filter(Boolean)
@@ -149,7 +207,13 @@ function shown(resource: Json): string {
     .trim();
 }
 const recordOf = (deliveries: readonly Delivered[]) =>
-  (mergeDeliveries(personOf(sample), deliveries, ids).resources.slice(1) as Json[]).map(shown).sort();
+  (
+    mergeDeliveries(personOf(sample), deliveries, ids).resources.slice(
+      1,
+    ) as Json[]
+  )
+    .map(shown)
+    .sort();
 
 type Case = readonly [name: string, deliveries: Delivered[], record: string[]];
 const CASES: readonly Case[] = [
@@ -157,14 +221,22 @@ const CASES: readonly Case[] = [
     'an active drug of an old document, stopped in the new one',
     [
       inDocument('hie', '2023-05-01', order(numbered('7'))),
-      inDocument('hie', '2024-03-01', order(numbered('7'), { status: 'stopped' })),
+      inDocument(
+        'hie',
+        '2024-03-01',
+        order(numbered('7'), { status: 'stopped' }),
+      ),
     ],
     ['stopped'],
   ],
   [
     'a stopped drug of an old document that goes on in the new one',
     [
-      inDocument('hie', '2023-05-01', order(numbered('7'), { status: 'stopped' })),
+      inDocument(
+        'hie',
+        '2023-05-01',
+        order(numbered('7'), { status: 'stopped' }),
+      ),
       inDocument('hie', '2024-03-01', order(numbered('7'))),
     ],
     ['active'],
@@ -181,7 +253,11 @@ const CASES: readonly Case[] = [
     'a drug that the new document dates otherwise',
     [
       inDocument('hie', '2023-05-01', order(numbered('7'))),
-      inDocument('hie', '2024-03-01', order(numbered('7'), { authoredOn: '2023-01-01' })),
+      inDocument(
+        'hie',
+        '2024-03-01',
+        order(numbered('7'), { authoredOn: '2023-01-01' }),
+      ),
     ],
     ['active'],
   ],
@@ -190,20 +266,31 @@ const CASES: readonly Case[] = [
     [
       inDocument('hie', '2022-05-01', order(numbered('7'))),
       inDocument('hie', '2023-05-01', order(numbered('7'))),
-      inDocument('hie', '2024-03-01', order(numbered('7'), { status: 'stopped' })),
+      inDocument(
+        'hie',
+        '2024-03-01',
+        order(numbered('7'), { status: 'stopped' }),
+      ),
     ],
     ['stopped'],
   ],
   [
     'documents without numbers: the same drug and start, stopped in the new one',
-    [inDocument('hie', '2023-05-01', order()), inDocument('hie', '2024-03-01', order({ status: 'stopped' }))],
+    [
+      inDocument('hie', '2023-05-01', order()),
+      inDocument('hie', '2024-03-01', order({ status: 'stopped' })),
+    ],
     ['stopped'],
   ],
   [
     'two entries with numbers of their own stay two',
     [
       inDocument('hie', '2023-05-01', order(numbered('7'))),
-      inDocument('hie', '2024-03-01', order(numbered('8'), { status: 'stopped' })),
+      inDocument(
+        'hie',
+        '2024-03-01',
+        order(numbered('8'), { status: 'stopped' }),
+      ),
     ],
     ['active', 'stopped'],
   ],
@@ -211,7 +298,11 @@ const CASES: readonly Case[] = [
     'documents of two sources stay two',
     [
       inDocument('hie', '2023-05-01', order(numbered('7'))),
-      inDocument('lab', '2024-03-01', order(numbered('7'), { status: 'stopped' })),
+      inDocument(
+        'lab',
+        '2024-03-01',
+        order(numbered('7'), { status: 'stopped' }),
+      ),
     ],
     ['active', 'stopped'],
   ],
@@ -219,7 +310,11 @@ const CASES: readonly Case[] = [
     'two documents of one day: it is not known which is newer',
     [
       inDocument('hie', '2024-03-01', order(numbered('7'))),
-      inDocument('hie', '2024-03-01T10:00:00Z', order(numbered('7'), { status: 'stopped' })),
+      inDocument(
+        'hie',
+        '2024-03-01T10:00:00Z',
+        order(numbered('7'), { status: 'stopped' }),
+      ),
     ],
     ['active', 'stopped'],
   ],
@@ -248,7 +343,10 @@ const CASES: readonly Case[] = [
       inDocument(
         'hie',
         '2024-03-01',
-        order(numbered('7'), { status: 'stopped', medicationCodeableConcept: coded(RXNORM, '1') }),
+        order(numbered('7'), {
+          status: 'stopped',
+          medicationCodeableConcept: coded(RXNORM, '1'),
+        }),
       ),
     ],
     ['active', 'stopped'],
@@ -256,7 +354,12 @@ const CASES: readonly Case[] = [
   [
     'a drug that the source has stopped, and its older document',
     [
-      fhir('hie', 'm', order(numbered('7'), { status: 'stopped' }), '2024-01-01T00:00:00Z'),
+      fhir(
+        'hie',
+        'm',
+        order(numbered('7'), { status: 'stopped' }),
+        '2024-01-01T00:00:00Z',
+      ),
       inDocument('hie', '2023-05-01', order(numbered('7'))),
     ],
     ['stopped'],
@@ -273,7 +376,11 @@ const CASES: readonly Case[] = [
     'a document newer than the last change at its source: in doubt two',
     [
       fhir('hie', 'm', order(numbered('7')), '2022-01-01T00:00:00Z'),
-      inDocument('hie', '2023-05-01', order(numbered('7'), { status: 'stopped' })),
+      inDocument(
+        'hie',
+        '2023-05-01',
+        order(numbered('7'), { status: 'stopped' }),
+      ),
     ],
     ['active', 'stopped'],
   ],
@@ -309,14 +416,21 @@ const CASES: readonly Case[] = [
   ],
   [
     'a problem that another source has resolved stays two',
-    [fhir('hie', 'p', problem('active')), fhir('lab', 'p', problem('resolved'))],
+    [
+      fhir('hie', 'p', problem('active')),
+      fhir('lab', 'p', problem('resolved')),
+    ],
     ['active', 'resolved'],
   ],
   [
     'a problem with another onset in the new document',
     [
       inDocument('hie', '2023-05-01', problem('active', numbered('7'))),
-      inDocument('hie', '2024-03-01', problem('active', numbered('7'), { onsetDateTime: '2019-01-01' })),
+      inDocument(
+        'hie',
+        '2024-03-01',
+        problem('active', numbered('7'), { onsetDateTime: '2019-01-01' }),
+      ),
     ],
     ['active'],
   ],
@@ -356,8 +470,16 @@ const CASES: readonly Case[] = [
   [
     'an allergy with more reactions in the new document',
     [
-      inDocument('hie', '2023-05-01', allergy('active', numbered('7'), { criticality: 'low' })),
-      inDocument('hie', '2024-03-01', allergy('active', numbered('7'), { criticality: 'high' })),
+      inDocument(
+        'hie',
+        '2023-05-01',
+        allergy('active', numbered('7'), { criticality: 'low' }),
+      ),
+      inDocument(
+        'hie',
+        '2024-03-01',
+        allergy('active', numbered('7'), { criticality: 'high' }),
+      ),
     ],
     ['active'],
   ],
@@ -381,15 +503,28 @@ const CASES: readonly Case[] = [
     'a corrected result, and the first value at another source under the same number',
     [
       fhir('hie', 'r1', result(4.1, numbered('9')), '2025-01-01T00:00:00Z'),
-      fhir('lab', 'r2', result(4.5, numbered('9'), { status: 'corrected' }), '2024-05-02T00:00:00Z'),
+      fhir(
+        'lab',
+        'r2',
+        result(4.5, numbered('9'), { status: 'corrected' }),
+        '2024-05-02T00:00:00Z',
+      ),
     ],
     ['corrected 4.5 mg/dL'],
   ],
   [
     'a result issued again with another value under the same number',
     [
-      fhir('lab', 'r1', result(4.1, numbered('9'), { issued: '2024-05-01T11:00:00Z' })),
-      fhir('lab', 'r2', result(4.5, numbered('9'), { issued: '2024-05-01T15:00:00Z' })),
+      fhir(
+        'lab',
+        'r1',
+        result(4.1, numbered('9'), { issued: '2024-05-01T11:00:00Z' }),
+      ),
+      fhir(
+        'lab',
+        'r2',
+        result(4.5, numbered('9'), { issued: '2024-05-01T15:00:00Z' }),
+      ),
     ],
     ['final 4.5 mg/dL'],
   ],
@@ -403,7 +538,10 @@ const CASES: readonly Case[] = [
   ],
   [
     'two results under one number, of which nothing says that one is the correction',
-    [fhir('lab', 'r1', result(4.1, numbered('9'))), fhir('lab', 'r2', result(4.5, numbered('9')))],
+    [
+      fhir('lab', 'r1', result(4.1, numbered('9'))),
+      fhir('lab', 'r2', result(4.5, numbered('9'))),
+    ],
     ['final 4.1 mg/dL', 'final 4.5 mg/dL'],
   ],
   [
@@ -413,14 +551,20 @@ const CASES: readonly Case[] = [
       fhir(
         'lab',
         'r2',
-        result(59, numbered('9'), { status: 'corrected', effectiveDateTime: '2024-05-02T10:00:00Z' }),
+        result(59, numbered('9'), {
+          status: 'corrected',
+          effectiveDateTime: '2024-05-02T10:00:00Z',
+        }),
       ),
     ],
     ['corrected 59 mg/dL', 'final 95 mg/dL'],
   ],
   [
     'a corrected result without a number',
-    [fhir('lab', 'r1', result(95)), fhir('lab', 'r2', result(59, { status: 'corrected' }))],
+    [
+      fhir('lab', 'r1', result(95)),
+      fhir('lab', 'r2', result(59, { status: 'corrected' })),
+    ],
     ['corrected 59 mg/dL', 'final 95 mg/dL'],
   ],
   [
@@ -431,7 +575,13 @@ const CASES: readonly Case[] = [
         `r${index}`,
         result(Number(value), {
           status: index === 0 ? 'final' : 'corrected',
-          identifier: [{ type: { coding: [{ code: 'PLAC' }] }, system: 'urn:o', value: '1' }],
+          identifier: [
+            {
+              type: { coding: [{ code: 'PLAC' }] },
+              system: 'urn:o',
+              value: '1',
+            },
+          ],
         }),
       ),
     ),
@@ -447,7 +597,10 @@ const CASES: readonly Case[] = [
   ],
   [
     'entered in error at the source, while its document still has it, by content',
-    [fhir('hie', 'p', problem('active', inError)), inDocument('hie', '2024-03-01', problem('active'))],
+    [
+      fhir('hie', 'p', problem('active', inError)),
+      inDocument('hie', '2024-03-01', problem('active')),
+    ],
     ['active entered-in-error'],
   ],
   [
@@ -520,7 +673,15 @@ const CASES: readonly Case[] = [
   ],
   // Units.
   ...[
-    ['K/uL', '10*9/L', 'x10E3/uL', 'thou/mcL', '10*3/uL', '10^3/µL', 'Thousand/uL'],
+    [
+      'K/uL',
+      '10*9/L',
+      'x10E3/uL',
+      'thou/mcL',
+      '10*3/uL',
+      '10^3/µL',
+      'Thousand/uL',
+    ],
     ['g/L', 'G/L', 'gm/L'],
     ['mm[Hg]', 'mmHg', 'mm Hg'],
     ['mcg/L', 'ug/L', 'ng/mL'],
@@ -529,36 +690,59 @@ const CASES: readonly Case[] = [
     others.map(
       (other): Case => [
         `one result in ${one} and ${other}`,
-        [fhir('hie', 'r', measured(4.52, one)), fhir('lab', 'r', measured(4.52, other))],
+        [
+          fhir('hie', 'r', measured(4.52, one)),
+          fhir('lab', 'r', measured(4.52, other)),
+        ],
         ['final 4.52'],
       ],
     ),
   ),
   [
     'g/L and mg/dL, with the number that belongs to each',
-    [fhir('hie', 'r', measured(13.5, 'g/dL')), fhir('lab', 'r', measured(135, 'g/L'))],
+    [
+      fhir('hie', 'r', measured(13.5, 'g/dL')),
+      fhir('lab', 'r', measured(135, 'g/L')),
+    ],
     ['final 13.5'],
   ],
   [
     'g/L and mg/dL with the same number',
-    [fhir('hie', 'r', measured(135, 'ug/L')), fhir('lab', 'r', measured(135, 'g/L'))],
+    [
+      fhir('hie', 'r', measured(135, 'ug/L')),
+      fhir('lab', 'r', measured(135, 'g/L')),
+    ],
     ['final 135', 'final 135'],
   ],
   [
     'mEq/L and mmol/L of sodium',
-    [fhir('hie', 'r', measured(140, 'mEq/L', '2951-2')), fhir('lab', 'r', measured(140, 'mmol/L', '2951-2'))],
+    [
+      fhir('hie', 'r', measured(140, 'mEq/L', '2951-2')),
+      fhir('lab', 'r', measured(140, 'mmol/L', '2951-2')),
+    ],
     ['final 140'],
   ],
   [
     'mEq/L and mmol/L of calcium',
-    [fhir('hie', 'r', measured(5, 'mEq/L', '17864-0')), fhir('lab', 'r', measured(5, 'mmol/L', '17864-0'))],
+    [
+      fhir('hie', 'r', measured(5, 'mEq/L', '17864-0')),
+      fhir('lab', 'r', measured(5, 'mmol/L', '17864-0')),
+    ],
     ['final 5', 'final 5'],
   ],
   [
     'a result that one source flags as normal and the other as high',
     [
-      fhir('hie', 'r', result(95, { interpretation: [{ coding: [{ code: 'N' }] }] })),
-      fhir('lab', 'r', result(95, { interpretation: [{ coding: [{ code: 'H' }] }] })),
+      fhir(
+        'hie',
+        'r',
+        result(95, { interpretation: [{ coding: [{ code: 'N' }] }] }),
+      ),
+      fhir(
+        'lab',
+        'r',
+        result(95, { interpretation: [{ coding: [{ code: 'H' }] }] }),
+      ),
     ],
     ['final 95 mg/dL', 'final 95 mg/dL'],
   ],
@@ -566,15 +750,27 @@ const CASES: readonly Case[] = [
     'a result that a document dates to the day',
     [
       fhir('lab', 'r', result(95)),
-      inDocument('hie', '2024-06-01', result(95, { effectiveDateTime: '2024-05-01' })),
+      inDocument(
+        'hie',
+        '2024-06-01',
+        result(95, { effectiveDateTime: '2024-05-01' }),
+      ),
     ],
     ['final 95 mg/dL'],
   ],
   [
     'a result in the evening, of which UTC has the next day',
     [
-      fhir('lab', 'r', result(95, { effectiveDateTime: '2024-05-02T01:30:00Z' })),
-      inDocument('hie', '2024-06-01', result(95, { effectiveDateTime: '2024-05-01' })),
+      fhir(
+        'lab',
+        'r',
+        result(95, { effectiveDateTime: '2024-05-02T01:30:00Z' }),
+      ),
+      inDocument(
+        'hie',
+        '2024-06-01',
+        result(95, { effectiveDateTime: '2024-05-01' }),
+      ),
     ],
     ['final 95 mg/dL'],
   ],
@@ -582,7 +778,11 @@ const CASES: readonly Case[] = [
     'a result that a document dates to another day',
     [
       fhir('lab', 'r', result(95)),
-      inDocument('hie', '2024-06-01', result(95, { effectiveDateTime: '2024-05-03' })),
+      inDocument(
+        'hie',
+        '2024-06-01',
+        result(95, { effectiveDateTime: '2024-05-03' }),
+      ),
     ],
     ['final 95 mg/dL', 'final 95 mg/dL'],
   ],
@@ -590,7 +790,11 @@ const CASES: readonly Case[] = [
     'two results of one day',
     [
       fhir('lab', 'r', result(95)),
-      fhir('hie', 'r', result(95, { effectiveDateTime: '2024-05-01T18:00:00Z' })),
+      fhir(
+        'hie',
+        'r',
+        result(95, { effectiveDateTime: '2024-05-01T18:00:00Z' }),
+      ),
     ],
     ['final 95 mg/dL', 'final 95 mg/dL'],
   ],
@@ -604,7 +808,11 @@ const CASES: readonly Case[] = [
     ([one = '', other = '']): Case => [
       `one drug as NDC ${one} and ${other}`,
       [one, other].map((code, index) =>
-        fhir(index === 0 ? 'hie' : 'pharmacy', 'm', order({ medicationCodeableConcept: coded(NDC, code) })),
+        fhir(
+          index === 0 ? 'hie' : 'pharmacy',
+          'm',
+          order({ medicationCodeableConcept: coded(NDC, code) }),
+        ),
       ),
       ['active'],
     ],
@@ -612,22 +820,43 @@ const CASES: readonly Case[] = [
   [
     'two drugs with near NDCs',
     ['00071015523', '00071-0155-24'].map((code, index) =>
-      fhir(index === 0 ? 'hie' : 'pharmacy', 'm', order({ medicationCodeableConcept: coded(NDC, code) })),
+      fhir(
+        index === 0 ? 'hie' : 'pharmacy',
+        'm',
+        order({ medicationCodeableConcept: coded(NDC, code) }),
+      ),
     ),
     ['active', 'active'],
   ],
   [
     'a drug with RxNorm and NDC, and one with the NDC only',
     [
-      fhir('hie', 'm', order({ medicationCodeableConcept: both([RXNORM, '314076'], [NDC, '0071-0155-23']) })),
-      fhir('pharmacy', 'm', order({ medicationCodeableConcept: coded(NDC, '00071015523') })),
+      fhir(
+        'hie',
+        'm',
+        order({
+          medicationCodeableConcept: both(
+            [RXNORM, '314076'],
+            [NDC, '0071-0155-23'],
+          ),
+        }),
+      ),
+      fhir(
+        'pharmacy',
+        'm',
+        order({ medicationCodeableConcept: coded(NDC, '00071015523') }),
+      ),
     ],
     ['active'],
   ],
   [
     'a problem with SNOMED CT and ICD-10, and one with the ICD-10 only',
     [
-      fhir('hie', 'p', problem('active', { code: both([SNOMED, '44054006'], [ICD, 'E11.9']) })),
+      fhir(
+        'hie',
+        'p',
+        problem('active', { code: both([SNOMED, '44054006'], [ICD, 'E11.9']) }),
+      ),
       fhir('lab', 'p', problem('active', { code: coded(ICD, 'E11.9') })),
     ],
     ['active'],
@@ -635,8 +864,16 @@ const CASES: readonly Case[] = [
   [
     'two problems with one ICD-10 code and two SNOMED CT codes',
     [
-      fhir('hie', 'p', problem('active', { code: both([SNOMED, '44054006'], [ICD, 'E11.9']) })),
-      fhir('lab', 'p', problem('active', { code: both([SNOMED, '73211009'], [ICD, 'E11.9']) })),
+      fhir(
+        'hie',
+        'p',
+        problem('active', { code: both([SNOMED, '44054006'], [ICD, 'E11.9']) }),
+      ),
+      fhir(
+        'lab',
+        'p',
+        problem('active', { code: both([SNOMED, '73211009'], [ICD, 'E11.9']) }),
+      ),
     ],
     ['active', 'active'],
   ],
@@ -648,7 +885,11 @@ const CASES: readonly Case[] = [
         'hie',
         'm',
         order(
-          taken({ value: 2, unit: 'capsule' }, 'Oral route', { frequency: 1, period: 6, periodUnit: 'h' }),
+          taken({ value: 2, unit: 'capsule' }, 'Oral route', {
+            frequency: 1,
+            period: 6,
+            periodUnit: 'h',
+          }),
         ),
       ),
       inDocument(
@@ -667,7 +908,10 @@ const CASES: readonly Case[] = [
   ],
   [
     '500 mg and 0.5 g',
-    [fhir('hie', 'm', order(dose(500))), fhir('pharmacy', 'm', order(dose(0.5, 'g')))],
+    [
+      fhir('hie', 'm', order(dose(500))),
+      fhir('pharmacy', 'm', order(dose(0.5, 'g'))),
+    ],
     ['active 500 mg'],
   ],
   [
@@ -677,25 +921,38 @@ const CASES: readonly Case[] = [
   ],
   [
     'an order that one source dates to the day and the other to the minute',
-    [fhir('pharmacy', 'm', order()), fhir('hie', 'm', order({ authoredOn: '2022-01-01T15:04:00Z' }))],
+    [
+      fhir('pharmacy', 'm', order()),
+      fhir('hie', 'm', order({ authoredOn: '2022-01-01T15:04:00Z' })),
+    ],
     ['active'],
   ],
   [
     'two allergies of two sources, each coded as a drug allergy',
-    [fhir('hie', 'a', ofKind('416098002', 'Penicillin')), fhir('lab', 'b', ofKind('416098002', 'Sulfa'))],
+    [
+      fhir('hie', 'a', ofKind('416098002', 'Penicillin')),
+      fhir('lab', 'b', ofKind('416098002', 'Sulfa')),
+    ],
     ['active', 'active'],
   ],
   [
     'two allergies of two documents, each coded as an allergy',
     [
       inDocument('hie', '2023-05-01', ofKind('419199007', 'Peanut')),
-      inDocument('hie', '2024-03-01', ofKind('419199007', 'Shellfish', { criticality: 'high' })),
+      inDocument(
+        'hie',
+        '2024-03-01',
+        ofKind('419199007', 'Shellfish', { criticality: 'high' }),
+      ),
     ],
     ['active', 'active'],
   ],
   [
     'one allergy of two sources, each coded as a food allergy',
-    [fhir('hie', 'a', ofKind('414285001', 'Peanut')), fhir('lab', 'b', ofKind('414285001', 'PEANUT'))],
+    [
+      fhir('hie', 'a', ofKind('414285001', 'Peanut')),
+      fhir('lab', 'b', ofKind('414285001', 'PEANUT')),
+    ],
     ['active'],
   ],
   [
@@ -725,14 +982,21 @@ const CASES: readonly Case[] = [
   [
     'a drug to be taken as needed for pain, and regularly',
     [
-      fhir('hie', 'n', order(every(3, { asNeededCodeableConcept: { text: 'pain' } }))),
+      fhir(
+        'hie',
+        'n',
+        order(every(3, { asNeededCodeableConcept: { text: 'pain' } })),
+      ),
       fhir('pharmacy', 'r', order(every(3))),
     ],
     ['active 3 times a day', 'active 3 times a day as needed for pain'],
   ],
   [
     'a result of the patient and one of a donor',
-    [fhir('hie', 'p', result(95)), fhir('lab', 'd', result(95, { focus: [{ display: 'Donor' }] }))],
+    [
+      fhir('hie', 'p', result(95)),
+      fhir('lab', 'd', result(95, { focus: [{ display: 'Donor' }] })),
+    ],
     ['final 95 mg/dL', 'final 95 mg/dL'],
   ],
   [
@@ -762,7 +1026,11 @@ const CASES: readonly Case[] = [
   [
     'a problem that began in the evening, of which a document has only the day',
     [
-      fhir('hie', 'p', problem('active', { onsetDateTime: '2020-02-03T20:00:00-05:00' })),
+      fhir(
+        'hie',
+        'p',
+        problem('active', { onsetDateTime: '2020-02-03T20:00:00-05:00' }),
+      ),
       inDocument('lab', '2024-12-01', problem('active')),
     ],
     ['active'],
@@ -778,7 +1046,12 @@ const CASES: readonly Case[] = [
   [
     'a final report to which the laboratory has appended',
     [
-      fhir('lab', 'r', report('appended', numbered('9')), '2024-05-03T10:00:00Z'),
+      fhir(
+        'lab',
+        'r',
+        report('appended', numbered('9')),
+        '2024-05-03T10:00:00Z',
+      ),
       inDocument('hie', '2024-06-01', report('final', numbered('9'))),
     ],
     ['appended'],
@@ -787,7 +1060,10 @@ const CASES: readonly Case[] = [
     'what belongs to another person',
     [
       fhir('hie', 'r', result(95)),
-      fhir('lab', 'r', (source) => ({ ...result(95)(source), subject: { reference: 'Patient/another' } })),
+      fhir('lab', 'r', (source) => ({
+        ...result(95)(source),
+        subject: { reference: 'Patient/another' },
+      })),
     ],
     ['final 95 mg/dL'],
   ],
@@ -812,16 +1088,27 @@ describe('of several statements the record says', () => {
 describe('versions of statements', () => {
   const all = CASES.flatMap(([, deliveries]) => deliveries);
   const unique = [
-    ...new Map(all.map((each) => [`${each.source} ${each.resourceType}/${each.sourceId}`, each])).values(),
+    ...new Map(
+      all.map((each) => [
+        `${each.source} ${each.resourceType}/${each.sourceId}`,
+        each,
+      ]),
+    ).values(),
   ];
   property(
-    [fc.subarray(unique, { maxLength: 9 }), fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true }))],
+    [
+      fc.subarray(unique, { maxLength: 9 }),
+      fc.infiniteStream(fc.double({ min: 0, max: 1, noNaN: true })),
+    ],
     { numRuns: 100 },
-  )('in any mixture and order give one record, in which each delivery is once', (some, random) => {
-    const shuffled = some
-      .map((each) => ({ each, at: random.next().value as number }))
-      .sort((left, right) => left.at - right.at)
-      .map(({ each }) => each);
-    expect(recordOf(shuffled)).toEqual(recordOf(some));
-  });
+  )(
+    'in any mixture and order give one record, in which each delivery is once',
+    (some, random) => {
+      const shuffled = some
+        .map((each) => ({ each, at: random.next().value as number }))
+        .sort((left, right) => left.at - right.at)
+        .map(({ each }) => each);
+      expect(recordOf(shuffled)).toEqual(recordOf(some));
+    },
+  );
 });

@@ -3,24 +3,47 @@ import { describe, expect, test } from 'vitest';
 import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
 import { valueIn } from '../../../src/exchange/records/rules/codes.ts';
 import { canonicalJson } from '../../../src/exchange/records/rules/json.ts';
-import { digitsOf, measureOf } from '../../../src/exchange/records/rules/measures.ts';
+import {
+  digitsOf,
+  measureOf,
+} from '../../../src/exchange/records/rules/measures.ts';
 import { CLINICAL_TYPES } from '../../../src/exchange/records/rules/resource-types.ts';
 import { loadCcda } from '../../../tools/simulator/samples.ts';
-import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
-import { type Delivered, mergeDeliveries } from '../../support/merge-deliveries.ts';
+import {
+  deliveriesOf,
+  delivery,
+  patientIdsOf,
+  personOf,
+  samples,
+} from '../../support/deliveries.ts';
+import {
+  type Delivered,
+  mergeDeliveries,
+} from '../../support/merge-deliveries.ts';
 import { property } from '../../support/property.ts';
 
 type Resource = Record<string, unknown> & { resourceType: string; id: string };
 const [sample] = samples;
 if (sample === undefined) throw new Error('the samples are gone');
 const ids = patientIdsOf(sample);
-const subjectAt = (source: string) => ({ reference: `Patient/${[...(ids.get(source) ?? [])][0]}` });
+const subjectAt = (source: string) => ({
+  reference: `Patient/${[...(ids.get(source) ?? [])][0]}`,
+});
 const merged = (deliveries: readonly Delivered[]) =>
-  mergeDeliveries(personOf(sample), deliveries, ids).resources.slice(1) as Resource[];
+  mergeDeliveries(personOf(sample), deliveries, ids).resources.slice(
+    1,
+  ) as Resource[];
 
 const NUMBER = [{ system: 'urn:shared', value: '1000' }];
-const concept = (code: string) => ({ coding: [{ system: 'http://snomed.info/sct', code }] });
-const at = (source: string, resourceType: string, id: string, rest: object): Delivered =>
+const concept = (code: string) => ({
+  coding: [{ system: 'http://snomed.info/sct', code }],
+});
+const at = (
+  source: string,
+  resourceType: string,
+  id: string,
+  rest: object,
+): Delivered =>
   delivery(source, {
     resourceType,
     id,
@@ -31,14 +54,26 @@ const at = (source: string, resourceType: string, id: string, rest: object): Del
     ...rest,
   });
 /** The same number on each, at one source and at two. */
-const numbered = (type: string, ...contents: object[]): [string, Delivered[]][] => [
-  [`${type} at one source`, contents.map((each, index) => at('hie', type, `r${index}`, each))],
+const numbered = (
+  type: string,
+  ...contents: object[]
+): [string, Delivered[]][] => [
+  [
+    `${type} at one source`,
+    contents.map((each, index) => at('hie', type, `r${index}`, each)),
+  ],
   [
     `${type} at two sources`,
-    contents.map((each, index) => at(index % 2 === 0 ? 'hie' : 'lab', type, `r${index}`, each)),
+    contents.map((each, index) =>
+      at(index % 2 === 0 ? 'hie' : 'lab', type, `r${index}`, each),
+    ),
   ],
 ];
-const coverage = { status: 'active', period: { start: '2024-01-01' }, payor: [{ display: 'Aetna' }] };
+const coverage = {
+  status: 'active',
+  period: { start: '2024-01-01' },
+  payor: [{ display: 'Aetna' }],
+};
 const claim = { status: 'active', outcome: 'complete', created: '2024-01-01' };
 const document = (title: string, rest: object = {}) => ({
   status: 'current',
@@ -64,7 +99,9 @@ describe('a business number alone unites nothing', () => {
         status: 'active',
         authoredOn: '2024-01-01',
         medicationReference: { reference: '#drug' },
-        contained: [{ resourceType: 'Medication', id: 'drug', code: concept(code) }],
+        contained: [
+          { resourceType: 'Medication', id: 'drug', code: concept(code) },
+        ],
       })),
     ),
     ...numbered(
@@ -73,7 +110,9 @@ describe('a business number alone unites nothing', () => {
         status: 'active',
         authoredOn: '2024-01-01',
         medicationCodeableConcept: concept('1'),
-        dosageInstruction: [{ doseAndRate: [{ doseQuantity: { value, unit: 'mg' } }] }],
+        dosageInstruction: [
+          { doseAndRate: [{ doseQuantity: { value, unit: 'mg' } }] },
+        ],
       })),
     ),
     ...numbered(
@@ -98,7 +137,10 @@ describe('a business number alone unites nothing', () => {
       { ...claim, total: [{ amount: { value: 5, currency: 'USD' } }] },
       { ...claim, item: [{ sequence: 1, productOrService: concept('1') }] },
     ),
-    ...numbered('Claim', claim, { ...claim, total: { value: 5, currency: 'USD' } }),
+    ...numbered('Claim', claim, {
+      ...claim,
+      total: { value: 5, currency: 'USD' },
+    }),
     ...numbered(
       'Specimen',
       { type: concept('1'), collection: { collectedDateTime: '2024-01-01' } },
@@ -107,9 +149,21 @@ describe('a business number alone unites nothing', () => {
     ),
     ...numbered(
       'Encounter',
-      { status: 'finished', class: { code: 'AMB' }, period: { start: '2024-01-01' } },
-      { status: 'finished', class: { code: 'EMER' }, period: { start: '2024-01-01' } },
-      { status: 'finished', class: { code: 'AMB' }, period: { start: '2024-01-02' } },
+      {
+        status: 'finished',
+        class: { code: 'AMB' },
+        period: { start: '2024-01-01' },
+      },
+      {
+        status: 'finished',
+        class: { code: 'EMER' },
+        period: { start: '2024-01-01' },
+      },
+      {
+        status: 'finished',
+        class: { code: 'AMB' },
+        period: { start: '2024-01-02' },
+      },
     ),
     ...numbered(
       'DocumentReference',
@@ -122,21 +176,46 @@ describe('a business number alone unites nothing', () => {
       { code: concept('1'), onsetDateTime: '2010-01-01' },
       { code: concept('1'), onsetDateTime: '2020-01-01' },
     ),
-    ...numbered('AllergyIntolerance', { code: concept('1') }, { code: concept('2') }),
+    ...numbered(
+      'AllergyIntolerance',
+      { code: concept('1') },
+      { code: concept('2') },
+    ),
     ...numbered(
       'Procedure',
-      { status: 'completed', code: concept('1'), performedDateTime: '2024-01-01' },
-      { status: 'not-done', code: concept('1'), performedDateTime: '2024-01-01' },
+      {
+        status: 'completed',
+        code: concept('1'),
+        performedDateTime: '2024-01-01',
+      },
+      {
+        status: 'not-done',
+        code: concept('1'),
+        performedDateTime: '2024-01-01',
+      },
     ),
-    ...numbered('AdverseEvent', { event: concept('1') }, { event: concept('2') }),
-    ...numbered('Practitioner', { name: [{ family: 'A', given: ['B'] }] }, { name: [{ family: 'C' }] }),
+    ...numbered(
+      'AdverseEvent',
+      { event: concept('1') },
+      { event: concept('2') },
+    ),
+    ...numbered(
+      'Practitioner',
+      { name: [{ family: 'A', given: ['B'] }] },
+      { name: [{ family: 'C' }] },
+    ),
     ...numbered('Organization', { name: 'North' }, { name: 'South' }),
   ])('%s', (_, deliveries) => {
     expect(merged(deliveries)).toHaveLength(deliveries.length);
   });
 
   test('and a chain of keys does not either', () => {
-    const drug = (id: string, source: string, status: string, identifier: object[]) =>
+    const drug = (
+      id: string,
+      source: string,
+      status: string,
+      identifier: object[],
+    ) =>
       at(source, 'MedicationRequest', id, {
         status,
         authoredOn: '2024-01-01',
@@ -148,11 +227,19 @@ describe('a business number alone unites nothing', () => {
       drug('b', 'lab', 'active', []),
       drug('c', 'pharmacy', 'stopped', NUMBER),
     ]);
-    expect(record.map(({ status }) => status).sort()).toEqual(['active', 'stopped']);
+    expect(record.map(({ status }) => status).sort()).toEqual([
+      'active',
+      'stopped',
+    ]);
   });
 });
 
-const hemoglobin = (source: string, id: string, rest: object, isConverted = false): Delivered => ({
+const hemoglobin = (
+  source: string,
+  id: string,
+  rest: object,
+  isConverted = false,
+): Delivered => ({
   ...at(source, 'Observation', id, {
     status: 'final',
     code: { coding: [{ system: 'http://loinc.org', code: '718-7' }] },
@@ -175,11 +262,21 @@ describe('one result in two precisions', () => {
     ['an edge that rounding twice crosses', 1, [value(9.95), value(9.9464)]],
     ['another unit', 2, [value(14.411, 'g/dL'), value(14.4109, 'g/L')]],
     ['no unit at all', 2, [value(14.411, 'g/dL'), value(14.411, '')]],
-    ['above or below', 2, [value(14.411, 'g/dL', { comparator: '<' }), value(14.411)]],
-    ['two spellings of a unit', 1, [value(14.4, '10*3/uL'), value(14.4, '10^3/uL')]],
+    [
+      'above or below',
+      2,
+      [value(14.411, 'g/dL', { comparator: '<' }), value(14.411)],
+    ],
+    [
+      'two spellings of a unit',
+      1,
+      [value(14.4, '10*3/uL'), value(14.4, '10^3/uL')],
+    ],
     ['words with signs', 2, [{ valueString: '<5' }, { valueString: '>5' }]],
   ])('%s: %i', (_, count, contents) => {
-    const deliveries = contents.map((each, index) => hemoglobin(index === 0 ? 'hie' : 'lab', 'a', each));
+    const deliveries = contents.map((each, index) =>
+      hemoglobin(index === 0 ? 'hie' : 'lab', 'a', each),
+    );
     expect(merged(deliveries)).toHaveLength(count);
     expect(merged([...deliveries].reverse())).toEqual(merged(deliveries));
   });
@@ -198,32 +295,60 @@ describe('one result in two precisions', () => {
       [1, 3, 0, 2],
       [2, 0, 3, 1],
     ])
-      expect(canonicalJson(merged(order.flatMap((index) => three[index] ?? [])))).toBe(canonicalJson(record));
+      expect(
+        canonicalJson(merged(order.flatMap((index) => three[index] ?? []))),
+      ).toBe(canonicalJson(record));
   });
 
   test('keeps the more precise number that a source wrote, also of components', () => {
     const part = (number: number) => ({
-      component: [{ code: concept('1'), valueQuantity: { value: number, unit: 'mmHg' } }],
+      component: [
+        { code: concept('1'), valueQuantity: { value: number, unit: 'mmHg' } },
+      ],
     });
     const newer = { meta: { lastUpdated: '2025-01-01T00:00:00Z' } };
     expect(
-      merged([hemoglobin('hie', 'a', value(14.4109)), hemoglobin('lab', 'b', { ...value(14.41), ...newer })]),
+      merged([
+        hemoglobin('hie', 'a', value(14.4109)),
+        hemoglobin('lab', 'b', { ...value(14.41), ...newer }),
+      ]),
     ).toMatchObject([{ valueQuantity: { value: 14.4109 } }]);
     expect(
-      merged([hemoglobin('hie', 'a', part(120.04)), hemoglobin('lab', 'b', { ...part(120), ...newer })]),
+      merged([
+        hemoglobin('hie', 'a', part(120.04)),
+        hemoglobin('lab', 'b', { ...part(120), ...newer }),
+      ]),
     ).toMatchObject([{ component: [{ valueQuantity: { value: 120.04 } }] }]);
     expect(
-      merged([hemoglobin('hie', 'a', value(14.411)), hemoglobin('hie', 'b', value(14.410907), true)]),
+      merged([
+        hemoglobin('hie', 'a', value(14.411)),
+        hemoglobin('hie', 'b', value(14.410907), true),
+      ]),
     ).toMatchObject([{ valueQuantity: { value: 14.411 } }]);
   });
 
   test('shows no number beside the reference range of another unit', () => {
-    const measured = (id: string, source: string, number: number, unit: string, rest: object) =>
+    const measured = (
+      id: string,
+      source: string,
+      number: number,
+      unit: string,
+      rest: object,
+    ) =>
       hemoglobin(source, id, {
-        valueQuantity: { value: number, unit, code: unit, system: 'http://unitsofmeasure.org' },
+        valueQuantity: {
+          value: number,
+          unit,
+          code: unit,
+          system: 'http://unitsofmeasure.org',
+        },
         ...rest,
       });
-    const ranged = { referenceRange: [{ low: { value: 120 }, high: { value: 160 }, text: '120-160' }] };
+    const ranged = {
+      referenceRange: [
+        { low: { value: 120 }, high: { value: 160 }, text: '120-160' },
+      ],
+    };
     const [newer, older] = ['2025-01-02', '2025-01-01'].map((day) => ({
       meta: { lastUpdated: `${day}T00:00:00Z` },
     }));
@@ -231,18 +356,25 @@ describe('one result in two precisions', () => {
       measured('a', 'lab', 13.51, 'g/dL', { ...newer }),
       measured('b', 'hie', 135, 'g/L', { ...ranged, ...older }),
     ]);
-    expect(leading).toMatchObject({ valueQuantity: { value: 13.51, unit: 'g/dL' } });
+    expect(leading).toMatchObject({
+      valueQuantity: { value: 13.51, unit: 'g/dL' },
+    });
     expect(leading).not.toHaveProperty('referenceRange');
     expect(
       merged([
         measured('a', 'lab', 13.51, 'g/dL', { ...older }),
         measured('b', 'hie', 135, 'g/L', { ...ranged, ...newer }),
       ]),
-    ).toMatchObject([{ valueQuantity: { value: 135, unit: 'g/L' }, ...ranged }]);
+    ).toMatchObject([
+      { valueQuantity: { value: 135, unit: 'g/L' }, ...ranged },
+    ]);
     expect(
       merged([
         measured('a', 'lab', 4.51, 'K/uL', { ...newer }),
-        measured('b', 'hie', 4.51, '10*9/L', { referenceRange: [{ text: '4-11' }], ...older }),
+        measured('b', 'hie', 4.51, '10*9/L', {
+          referenceRange: [{ text: '4-11' }],
+          ...older,
+        }),
       ]),
     ).toMatchObject([{ referenceRange: [{ text: '4-11' }] }]);
   });
@@ -262,9 +394,13 @@ describe('one result in two precisions', () => {
         [...deliveriesOf(each), ...converted],
         patientIdsOf(each),
       ).resources;
-      const alone = record.filter(({ meta }) => (meta as { source?: string }).source === 'doc.xml');
+      const alone = record.filter(
+        ({ meta }) => (meta as { source?: string }).source === 'doc.xml',
+      );
       // Of 4 it cannot be said that it is 3.9059, rounded.
-      const numbers = alone.flatMap((resource) => measureOf(valueIn(resource)?.value)?.value ?? []);
+      const numbers = alone.flatMap(
+        (resource) => measureOf(valueIn(resource)?.value)?.value ?? [],
+      );
       expect(numbers.filter((number) => digitsOf(number) >= 3)).toEqual([]);
     },
   );
@@ -276,7 +412,15 @@ const FACTS = {
   type: [concept('3')],
   vaccineCode: [concept('1'), concept('2')],
   medicationCodeableConcept: [concept('1'), concept('2')],
-  status: ['active', 'final', 'preliminary', 'completed', 'stopped', 'not-done', 'entered-in-error'],
+  status: [
+    'active',
+    'final',
+    'preliminary',
+    'completed',
+    'stopped',
+    'not-done',
+    'entered-in-error',
+  ],
   effectiveDateTime: ['2024-01-01', '2024-01-02'],
   onsetDateTime: ['2024-01-01', '2024-01-02'],
   authoredOn: ['2024-01-01', '2024-01-02'],
@@ -284,30 +428,47 @@ const FACTS = {
   performedDateTime: ['2024-01-01', '2024-01-02'],
   occurrenceDateTime: ['2024-01-01', '2024-01-02'],
   period: [{ start: '2024-01-01' }, { start: '2024-01-01', end: '2024-01-03' }],
-  valueQuantity: [13.5, 13.46, 13.461, 13.4609, 14].map((number) => ({ value: number, unit: 'g/dL' })),
+  valueQuantity: [13.5, 13.46, 13.461, 13.4609, 14].map((number) => ({
+    value: number,
+    unit: 'g/dL',
+  })),
   quantity: [{ value: 30 }, { value: 60 }],
   doNotPerform: [true, false],
   clinicalStatus: [concept('active'), concept('resolved')],
   dosageInstruction: [1, 2].map((number) => [
     { doseAndRate: [{ doseQuantity: { value: number, unit: 'mg' } }] },
   ]),
-  dosage: [1, 2].map((number) => [{ doseAndRate: [{ doseQuantity: { value: number, unit: 'mg' } }] }]),
+  dosage: [1, 2].map((number) => [
+    { doseAndRate: [{ doseQuantity: { value: number, unit: 'mg' } }] },
+  ]),
 } as const;
 type Fact = keyof typeof FACTS;
 
 const facts = fc.record(
   Object.fromEntries(
-    Object.entries(FACTS).map(([name, values]) => [name, fc.constantFrom<unknown>(...values)]),
+    Object.entries(FACTS).map(([name, values]) => [
+      name,
+      fc.constantFrom<unknown>(...values),
+    ]),
   ),
   { requiredKeys: [] },
 );
 const anyDelivery = fc
   .record({
-    type: fc.constantFrom(...[...CLINICAL_TYPES].filter((type) => type !== 'Patient')),
+    type: fc.constantFrom(
+      ...[...CLINICAL_TYPES].filter((type) => type !== 'Patient'),
+    ),
     source: fc.constantFrom('hie', 'lab', 'pharmacy'),
     id: fc.constantFrom('1', '2', '3', '4', '5'),
-    identifier: fc.constantFrom(NUMBER, [], [{ system: 'urn:shared', value: '2000' }]),
-    lastUpdated: fc.constantFrom('2024-01-01T00:00:00Z', '2024-01-02T00:00:00Z'),
+    identifier: fc.constantFrom(
+      NUMBER,
+      [],
+      [{ system: 'urn:shared', value: '2000' }],
+    ),
+    lastUpdated: fc.constantFrom(
+      '2024-01-01T00:00:00Z',
+      '2024-01-02T00:00:00Z',
+    ),
     isConverted: fc.boolean(),
   })
   .chain(({ type, source, id, identifier, lastUpdated, isConverted }) =>
@@ -316,7 +477,10 @@ const anyDelivery = fc
       isConverted,
     })),
   );
-/** Elements that a type has; the rules for types that are not here look at all of it anyway. */
+/**
+ * Elements that a type has; the rules for types that are not here look at all
+ * of it anyway.
+ */
 const DRUG: Fact[] = ['medicationCodeableConcept', 'status', 'doNotPerform'];
 const ELEMENTS: Readonly<Record<string, readonly Fact[]>> = {
   AllergyIntolerance: ['code', 'clinicalStatus'],
@@ -347,39 +511,62 @@ const ELEMENTS: Readonly<Record<string, readonly Fact[]>> = {
 const ofType = (type: string, content: object): object =>
   Object.fromEntries(
     Object.entries(content).filter(
-      ([name]) => !(name in FACTS) || (ELEMENTS[type]?.includes(name as Fact) ?? true),
+      ([name]) =>
+        !(name in FACTS) || (ELEMENTS[type]?.includes(name as Fact) ?? true),
     ),
   );
 
 /** Of one type at a time, for others never meet. */
 const deliveriesOfOneType = fc
   .record({
-    type: fc.constantFrom(...[...CLINICAL_TYPES].filter((type) => type !== 'Patient')),
+    type: fc.constantFrom(
+      ...[...CLINICAL_TYPES].filter((type) => type !== 'Patient'),
+    ),
     all: fc.array(anyDelivery, { minLength: 2, maxLength: 8 }),
   })
   .map(({ type, all }) => {
-    const unique = new Map(all.map((each) => [`${each.source} ${each.sourceId}`, each]));
+    const unique = new Map(
+      all.map((each) => [`${each.source} ${each.sourceId}`, each]),
+    );
     return [...unique.values()].map(
       (each): Delivered => ({
-        ...delivery(each.source, { ...ofType(type, each.content), resourceType: type, id: each.sourceId }),
+        ...delivery(each.source, {
+          ...ofType(type, each.content),
+          resourceType: type,
+          id: each.sourceId,
+        }),
         isConverted: each.isConverted,
       }),
     );
   });
 
 /** As it was said, more precisely, or as far as it has come since. */
-function isFound(name: Fact, told: unknown, resource: Resource, isConverted: boolean): boolean {
+function isFound(
+  name: Fact,
+  told: unknown,
+  resource: Resource,
+  isConverted: boolean,
+): boolean {
   const found = resource[name];
   if (canonicalJson(found) === canonicalJson(told)) return true;
   if (name === 'doNotPerform') return told === (found ?? false);
   if (name === 'status') {
     if (told === 'preliminary' && found === 'final') return true;
-    return isConverted && told === 'completed' && resource.resourceType.startsWith('Medication');
+    return (
+      isConverted &&
+      told === 'completed' &&
+      resource.resourceType.startsWith('Medication')
+    );
   }
   if (name === 'period')
-    return canonicalJson({ ...(found as object), end: undefined }) === canonicalJson(told);
+    return (
+      canonicalJson({ ...(found as object), end: undefined }) ===
+      canonicalJson(told)
+    );
   if (name !== 'valueQuantity') return false;
-  const [coarse, fine] = [told, found].map((each) => (each as { value?: number } | undefined)?.value ?? 0);
+  const [coarse, fine] = [told, found].map(
+    (each) => (each as { value?: number } | undefined)?.value ?? 0,
+  );
   return Math.abs(Number(coarse) - Number(fine)) <= 0.05;
 }
 
@@ -387,31 +574,49 @@ test('a drug that must not be given and one that was not given stay two', () => 
   const of = (source: 'hie' | 'lab', id: string, content: object) =>
     at(source, 'MedicationAdministration', id, {
       identifier: [{ system: 'urn:shared', value: '1000' }],
-      medicationCodeableConcept: { coding: [{ system: 'http://snomed.info/sct', code: '1' }] },
+      medicationCodeableConcept: {
+        coding: [{ system: 'http://snomed.info/sct', code: '1' }],
+      },
       status: 'not-done',
       effectiveDateTime: '2024-01-01',
       ...content,
     });
   const prohibited = of('lab', '1', { doNotPerform: true });
   const notGiven = of('hie', '2', { doNotPerform: false });
-  const { resources } = mergeDeliveries(personOf(sample), [prohibited, notGiven], ids);
-  expect(resources.filter(({ resourceType }) => resourceType === 'MedicationAdministration')).toHaveLength(2);
+  const { resources } = mergeDeliveries(
+    personOf(sample),
+    [prohibited, notGiven],
+    ids,
+  );
+  expect(
+    resources.filter(
+      ({ resourceType }) => resourceType === 'MedicationAdministration',
+    ),
+  ).toHaveLength(2);
 });
 
 describe('nothing that a delivery says is lost', () => {
   property([deliveriesOfOneType], { numRuns: 150 })(
     'whatever number it shares with others: one resource says all of it',
     (deliveries) => {
-      const { resources, excluded, superseded } = mergeDeliveries(personOf(sample), deliveries, ids);
+      const { resources, excluded, superseded } = mergeDeliveries(
+        personOf(sample),
+        deliveries,
+        ids,
+      );
       // Of what is superseded, `merge-cases.test.ts` says by what.
       const aside = new Set(
-        [...excluded, ...superseded].map(({ source, sourceId }) => `${source} ${sourceId}`),
+        [...excluded, ...superseded].map(
+          ({ source, sourceId }) => `${source} ${sourceId}`,
+        ),
       );
       for (const { source, sourceId, content, isConverted } of deliveries) {
         if (aside.has(`${source} ${sourceId}`)) continue;
         const told = Object.entries(content).filter(([name]) => name in FACTS);
         const carriers = (resources as Resource[]).filter((resource) =>
-          told.every(([name, fact]) => isFound(name as Fact, fact, resource, isConverted)),
+          told.every(([name, fact]) =>
+            isFound(name as Fact, fact, resource, isConverted),
+          ),
         );
         expect(carriers, canonicalJson(content)).not.toHaveLength(0);
       }
@@ -421,7 +626,10 @@ describe('nothing that a delivery says is lost', () => {
   property(
     [
       deliveriesOfOneType.chain((all) =>
-        fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length })),
+        fc.tuple(
+          fc.constant(all),
+          fc.shuffledSubarray(all, { minLength: all.length }),
+        ),
       ),
     ],
     {

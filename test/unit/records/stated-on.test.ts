@@ -6,7 +6,10 @@ import { samples } from '../../support/deliveries.ts';
 
 test('the time of a document is in every resource that is made of it', () => {
   for (const sample of samples) {
-    const conversion = convertCcda(loadCcda(sample), { unit: 'u', patientId: 'p' });
+    const conversion = convertCcda(loadCcda(sample), {
+      unit: 'u',
+      patientId: 'p',
+    });
     if (conversion.kind !== 'converted') throw new Error('not converted');
     expect(conversion.resources.length).toBeGreaterThan(0);
     const times = new Set(conversion.resources.map(statedOn));

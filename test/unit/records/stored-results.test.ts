@@ -6,11 +6,18 @@ import { MERGE_RULES } from '../../../src/exchange/records/merge/merge-batch.ts'
 import { deliveryFacts } from '../../../src/exchange/records/rules/delivery-facts.ts';
 import { groupByKeys } from '../../../src/exchange/records/rules/grouping.ts';
 import { loadCcda } from '../../../tools/simulator/samples.ts';
-import { deliveriesOf, delivery, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
+import {
+  deliveriesOf,
+  delivery,
+  patientIdsOf,
+  personOf,
+  samples,
+} from '../../support/deliveries.ts';
 
 /**
- * Databases hold what these functions returned. If a change gives other results, raise the number of the rules, so that
- * every record is merged (or every document converted) again, and put the new hash here.
+ * Databases hold what these functions returned. If a change gives other
+ * results, raise the number of the rules, so that every record is merged (or
+ * every document converted) again, and put the new hash here.
  */
 const CONVERTED_BY_RULES: Readonly<Record<number, string>> = {
   9: '62bd5fdb951cfe56b4bcd898e6633bec',
@@ -20,10 +27,16 @@ const MERGED_BY_RULES: Readonly<Record<number, string>> = {
 };
 
 const digest = (results: unknown): string =>
-  createHash('sha256').update(JSON.stringify(results)).digest('hex').slice(0, 32);
+  createHash('sha256')
+    .update(JSON.stringify(results))
+    .digest('hex')
+    .slice(0, 32);
 
 const converted = samples.map((sample) =>
-  convertCcda(loadCcda(sample), { unit: '0123456789abcdef', patientId: 'header' }),
+  convertCcda(loadCcda(sample), {
+    unit: '0123456789abcdef',
+    patientId: 'header',
+  }),
 );
 
 test('the same documents are converted to the same resources, as long as the rules have the same number', () => {
@@ -36,10 +49,15 @@ test('the same deliveries have the same keys, assertions, dates and groups, as l
     const ofDocument = document?.kind === 'converted' ? document.resources : [];
     const deliveries = [
       ...deliveriesOf(sample),
-      ...ofDocument.map((resource) => ({ ...delivery('hie', resource), isConverted: true })),
+      ...ofDocument.map((resource) => ({
+        ...delivery('hie', resource),
+        isConverted: true,
+      })),
     ];
     const ids = patientIdsOf(sample);
-    const facts = deliveries.map((each) => deliveryFacts(each, { patientIds: ids.get(each.source) }));
+    const facts = deliveries.map((each) =>
+      deliveryFacts(each, { patientIds: ids.get(each.source) }),
+    );
     return { facts, groups: groupByKeys(personOf(sample).patientId, facts) };
   });
   expect(digest(results)).toBe(MERGED_BY_RULES[MERGE_RULES]);

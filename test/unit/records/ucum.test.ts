@@ -1,11 +1,25 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { fromBaseUnits, inBaseUnits, unitOf } from '../../../src/exchange/records/rules/ucum.ts';
+import {
+  fromBaseUnits,
+  inBaseUnits,
+  unitOf,
+} from '../../../src/exchange/records/rules/ucum.ts';
 import { property } from '../../support/property.ts';
 
-const inUnit = (value: number, from: string, to: string): number | undefined => {
-  const [one, other] = [unitOf(from), unitOf(to)];
-  if (one === undefined || other === undefined || one.dimension !== other.dimension) return undefined;
+const inUnit = (
+  value: number,
+  from: string,
+  to: string,
+): number | undefined => {
+  const one = unitOf(from);
+  const other = unitOf(to);
+  if (
+    one === undefined ||
+    other === undefined ||
+    one.dimension !== other.dimension
+  )
+    return undefined;
   return fromBaseUnits(inBaseUnits(value, one), other);
 };
 
@@ -46,16 +60,28 @@ describe('units are compared by what they measure', () => {
     expect(inUnit(1, one, other)).toBeUndefined();
   });
 
-  test.each(['', '/', 'm//s', 'Foo', 'mg//', 'constructor', '__proto__', '10*', '[', '{', 'x'.repeat(5_000)])(
-    '%j ends well',
+  test.each([
+    '',
+    '/',
+    'm//s',
+    'Foo',
+    'mg//',
+    'constructor',
+    '__proto__',
+    '10*',
+    '[',
+    '{',
+    'x'.repeat(5_000),
+  ])('%j ends well', (text) => {
+    expect(() => unitOf(text)).not.toThrow();
+  });
+
+  property([fc.string({ maxLength: 30 })])(
+    'any text is a unit or none',
     (text) => {
       expect(() => unitOf(text)).not.toThrow();
     },
   );
-
-  property([fc.string({ maxLength: 30 })])('any text is a unit or none', (text) => {
-    expect(() => unitOf(text)).not.toThrow();
-  });
 
   const UNITS = ['g/L', 'mg/dL', 'ng/mL', 'ug/dL', 'pg/mL'];
   property([
@@ -63,6 +89,9 @@ describe('units are compared by what they measure', () => {
     fc.constantFrom(...UNITS),
     fc.constantFrom(...UNITS),
   ])('there and back is the same number', (value, from, to) => {
-    expect(inUnit(inUnit(value, from, to) ?? Number.NaN, to, from)).toBeCloseTo(value, 9);
+    expect(inUnit(inUnit(value, from, to) ?? Number.NaN, to, from)).toBeCloseTo(
+      value,
+      9,
+    );
   });
 });

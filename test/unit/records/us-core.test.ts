@@ -3,7 +3,9 @@ import { expect, test } from 'vitest';
 import { isJson, type Json } from '../../../src/exchange/records/rules/json.ts';
 import { provenanceOf } from '../../../src/exchange/records/rules/provenance.ts';
 import { referencesIn } from '../../../src/exchange/records/rules/references.ts';
-import words from '../../../src/exchange/records/rules/us-core/defect-words.json' with { type: 'json' };
+import words from '../../../src/exchange/records/rules/us-core/defect-words.json' with {
+  type: 'json',
+};
 import {
   ALL_PROFILES,
   BOUNDS,
@@ -11,7 +13,12 @@ import {
   examined,
   inUsCore,
 } from '../../../src/exchange/records/rules/us-core/us-core.ts';
-import { deliveriesOf, patientIdsOf, personOf, samples } from '../../support/deliveries.ts';
+import {
+  deliveriesOf,
+  patientIdsOf,
+  personOf,
+  samples,
+} from '../../support/deliveries.ts';
 import { mergeDeliveries } from '../../support/merge-deliveries.ts';
 import { property } from '../../support/property.ts';
 
@@ -19,7 +26,9 @@ const BASE = 'http://hl7.org/fhir/us/core/StructureDefinition/';
 const both = (...names: string[]): string[] =>
   names.flatMap((name) => [`${BASE}${name}|8.0.0`, `${BASE}${name}|6.1.0`]);
 
-const concept = (system: string, code: string) => ({ coding: [{ system, code }] });
+const concept = (system: string, code: string) => ({
+  coding: [{ system, code }],
+});
 const category = (code: string) => [
   concept('http://terminology.hl7.org/CodeSystem/observation-category', code),
 ];
@@ -32,13 +41,25 @@ const glucose: Json = {
   code: concept('http://loinc.org', '2339-0'),
   subject,
   effectiveDateTime: '2024-03-07',
-  valueQuantity: { value: 90, unit: 'mg/dL', system: 'http://unitsofmeasure.org', code: 'mg/dL' },
+  valueQuantity: {
+    value: 90,
+    unit: 'mg/dL',
+    system: 'http://unitsofmeasure.org',
+    code: 'mg/dL',
+  },
 };
 const without = (resource: Json, ...names: string[]): Json =>
-  Object.fromEntries(Object.entries(resource).filter(([name]) => !names.includes(name)));
+  Object.fromEntries(
+    Object.entries(resource).filter(([name]) => !names.includes(name)),
+  );
 const claimsOf = (resource: Json): string[] => examined(resource).claims;
 const unknownElement = {
-  extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'unknown' }],
+  extension: [
+    {
+      url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason',
+      valueCode: 'unknown',
+    },
+  ],
 };
 
 test('a result that conforms claims the profile in both versions and is not changed otherwise', () => {
@@ -49,10 +70,16 @@ test('a result that conforms claims the profile in both versions and is not chan
 });
 
 test('a result without a value says that it is unknown, and the defect is named', () => {
-  const { resource, claims, defects } = examined(without(glucose, 'valueQuantity'));
+  const { resource, claims, defects } = examined(
+    without(glucose, 'valueQuantity'),
+  );
   expect(claims).toEqual(both('us-core-observation-lab'));
-  expect(resource.dataAbsentReason).toMatchObject({ coding: [{ code: 'unknown' }] });
-  expect(defects).toEqual([{ profile: 'us-core-observation-lab', element: 'value[x]', isStated: true }]);
+  expect(resource.dataAbsentReason).toMatchObject({
+    coding: [{ code: 'unknown' }],
+  });
+  expect(defects).toEqual([
+    { profile: 'us-core-observation-lab', element: 'value[x]', isStated: true },
+  ]);
 });
 
 test('a vital sign over a period claims nothing: validators accept only a time', () => {
@@ -62,11 +89,16 @@ test('a vital sign over a period claims nothing: validators accept only a time',
     effectivePeriod: { start: '2024-03-07', end: '2024-03-09' },
   };
   expect(claimsOf(average)).toEqual([]);
-  expect(claimsOf({ ...average, category: category('laboratory') })).toEqual(both('us-core-observation-lab'));
+  expect(claimsOf({ ...average, category: category('laboratory') })).toEqual(
+    both('us-core-observation-lab'),
+  );
 });
 
 test.each([
-  ['8.0.0', { valueCoding: { system: 'http://snomed.info/sct', code: '248152002' } }],
+  [
+    '8.0.0',
+    { valueCoding: { system: 'http://snomed.info/sct', code: '248152002' } },
+  ],
   ['6.1.0', { valueCode: 'female' }],
 ])(
   'a Patient whose sex has the form of %s claims that version only, and that is no defect',
@@ -88,16 +120,26 @@ test.each([
 );
 
 test('a result with only a year claims nothing: its time is not exact to the day', () => {
-  const { resource, claims, defects } = examined({ ...glucose, effectiveDateTime: '2024' });
+  const { resource, claims, defects } = examined({
+    ...glucose,
+    effectiveDateTime: '2024',
+  });
   expect(claims).toEqual([]);
   expect(resource).toEqual({ ...glucose, effectiveDateTime: '2024', meta: {} });
   expect(defects).toEqual([
-    { profile: 'us-core-observation-lab', element: 'effectiveDateTime', isStated: false },
+    {
+      profile: 'us-core-observation-lab',
+      element: 'effectiveDateTime',
+      isStated: false,
+    },
   ]);
 });
 
 test('what cannot claim a profile gets no statements for it either', () => {
-  const resource = without({ ...glucose, effectiveDateTime: '2024' }, 'valueQuantity');
+  const resource = without(
+    { ...glucose, effectiveDateTime: '2024' },
+    'valueQuantity',
+  );
   expect(inUsCore(resource)).toEqual({ ...resource, meta: {} });
 });
 
@@ -122,7 +164,12 @@ test('a vital sign in a unit that its own profile does not allow claims only the
 test('a blood pressure needs both numbers', () => {
   const part = (code: string) => ({
     code: concept('http://loinc.org', code),
-    valueQuantity: { value: 80, unit: 'mmHg', system: 'http://unitsofmeasure.org', code: 'mm[Hg]' },
+    valueQuantity: {
+      value: 80,
+      unit: 'mmHg',
+      system: 'http://unitsofmeasure.org',
+      code: 'mm[Hg]',
+    },
   });
   const pressure = {
     ...without(glucose, 'valueQuantity'),
@@ -130,8 +177,12 @@ test('a blood pressure needs both numbers', () => {
     code: concept('http://loinc.org', '85354-9'),
   };
   const whole = { ...pressure, component: [part('8480-6'), part('8462-4')] };
-  expect(claimsOf(whole)).toEqual(both('us-core-vital-signs', 'us-core-blood-pressure'));
-  expect(claimsOf({ ...pressure, component: [part('8480-6')] })).toEqual(both('us-core-vital-signs'));
+  expect(claimsOf(whole)).toEqual(
+    both('us-core-vital-signs', 'us-core-blood-pressure'),
+  );
+  expect(claimsOf({ ...pressure, component: [part('8480-6')] })).toEqual(
+    both('us-core-vital-signs'),
+  );
 });
 
 test('an ordered prescription says that its requester is unknown; a plan needs none', () => {
@@ -140,11 +191,16 @@ test('an ordered prescription says that its requester is unknown; a plan needs n
     id: 'm',
     status: 'active',
     intent: 'order',
-    medicationCodeableConcept: concept('http://www.nlm.nih.gov/research/umls/rxnorm', '314076'),
+    medicationCodeableConcept: concept(
+      'http://www.nlm.nih.gov/research/umls/rxnorm',
+      '314076',
+    ),
     subject,
   };
   expect(inUsCore(prescription).requester).toEqual(unknownElement);
-  expect(inUsCore({ ...prescription, intent: 'plan' })).not.toHaveProperty('requester');
+  expect(inUsCore({ ...prescription, intent: 'plan' })).not.toHaveProperty(
+    'requester',
+  );
 });
 
 test('what ends before it starts is passed on as it is and claims nothing', () => {
@@ -155,7 +211,9 @@ test('what ends before it starts is passed on as it is and claims nothing', () =
   const { resource, claims, defects } = examined(reversed);
   expect(resource).toEqual({ ...reversed, meta: {} });
   expect(claims).toEqual([]);
-  expect(defects).toEqual([{ profile: 'us-core-observation-lab', element: 'Period', isStated: false }]);
+  expect(defects).toEqual([
+    { profile: 'us-core-observation-lab', element: 'Period', isStated: false },
+  ]);
 });
 
 test('a care plan that is not of the kind "assess-plan" claims 8.0.0 only', () => {
@@ -164,29 +222,43 @@ test('a care plan that is not of the kind "assess-plan" claims 8.0.0 only', () =
     status: 'active',
     intent: 'plan',
     subject,
-    text: { status: 'generated', div: '<div xmlns="http://www.w3.org/1999/xhtml">Plan</div>' },
+    text: {
+      status: 'generated',
+      div: '<div xmlns="http://www.w3.org/1999/xhtml">Plan</div>',
+    },
     category: [concept('http://snomed.info/sct', '734163000')],
   };
   expect(claimsOf(plan)).toEqual([`${BASE}us-core-careplan|8.0.0`]);
 });
 
 test("a source's claim to US Core is not kept without our check; one to another guide is", () => {
-  const other = 'http://hl7.org/fhir/us/carin-bb/StructureDefinition/C4BB-Coverage';
+  const other =
+    'http://hl7.org/fhir/us/carin-bb/StructureDefinition/C4BB-Coverage';
   const claiming = {
     resourceType: 'Coverage',
     id: 'c',
     status: 'active',
     meta: { profile: [`${BASE}us-core-coverage`, other], source: 'hie-1.json' },
   };
-  expect(inUsCore(claiming).meta).toEqual({ profile: [other], source: 'hie-1.json' });
+  expect(inUsCore(claiming).meta).toEqual({
+    profile: [other],
+    source: 'hie-1.json',
+  });
 });
 
 test('a person without any number is known by ours; a number without a system says so', () => {
-  const person: Json = { resourceType: 'Patient', id: 'p', name: [{ family: 'Lovelace' }], gender: 'female' };
-  expect(inUsCore(person).identifier).toEqual([{ system: 'urn:medical-exchange:patient', value: 'p' }]);
-  expect(inUsCore({ ...person, identifier: [{ value: '7' }] }).identifier).toEqual([
-    { value: '7', _system: unknownElement },
+  const person: Json = {
+    resourceType: 'Patient',
+    id: 'p',
+    name: [{ family: 'Lovelace' }],
+    gender: 'female',
+  };
+  expect(inUsCore(person).identifier).toEqual([
+    { system: 'urn:medical-exchange:patient', value: 'p' },
   ]);
+  expect(
+    inUsCore({ ...person, identifier: [{ value: '7' }] }).identifier,
+  ).toEqual([{ value: '7', _system: unknownElement }]);
 });
 
 test('a practitioner with a malformed NPI claims no profile', () => {
@@ -195,12 +267,19 @@ test('a practitioner with a malformed NPI claims no profile', () => {
     name: [{ family: 'Blackwell' }],
     identifier: [{ system: 'http://hl7.org/fhir/sid/us-npi', value: npi }],
   });
-  expect(claimsOf(practitioner('1234567893'))).toEqual(both('us-core-practitioner'));
+  expect(claimsOf(practitioner('1234567893'))).toEqual(
+    both('us-core-practitioner'),
+  );
   expect(claimsOf(practitioner('1234567890'))).toEqual([]);
 });
 
 test('a generated Provenance claims US Core, and its agents are found inside it', () => {
-  const origin = { sourceId: 'x', fileName: 'f', collectedAt: new Date(0), isConverted: false };
+  const origin = {
+    sourceId: 'x',
+    fileName: 'f',
+    collectedAt: new Date(0),
+    isConverted: false,
+  };
   const provenance = provenanceOf(
     {
       id: 'o',
@@ -232,16 +311,23 @@ test.each([
 
 test('a range in units of another system claims 6.1.0 only', () => {
   const referenceRange = [{ low: { value: 1, system: 'urn:local' } }];
-  expect(claimsOf({ ...glucose, referenceRange })).toEqual([both('us-core-observation-lab')[1]]);
+  expect(claimsOf({ ...glucose, referenceRange })).toEqual([
+    both('us-core-observation-lab')[1],
+  ]);
 });
 
 test('every requirement has words, so that each defect can be reported in plain words', () => {
-  const requirements = [...ALL_PROFILES.flatMap(({ requires }) => requires), ...Object.values(BOUNDS).flat()];
+  const requirements = [
+    ...ALL_PROFILES.flatMap(({ requires }) => requires),
+    ...Object.values(BOUNDS).flat(),
+  ];
   const unnamed = requirements
     .map(({ element }) => element)
     .filter((element) => !Object.hasOwn(words.elements, element));
   expect(unnamed).toEqual([]);
-  expect(ALL_PROFILES.filter(({ type }) => !Object.hasOwn(words.types, type))).toEqual([]);
+  expect(
+    ALL_PROFILES.filter(({ type }) => !Object.hasOwn(words.types, type)),
+  ).toEqual([]);
 });
 
 test('every bound is of a profile that resources are examined by', () => {
@@ -290,13 +376,24 @@ test('a report counts what conforms, what was left out and by whom', () => {
 });
 
 const records = samples.map(
-  (sample) => mergeDeliveries(personOf(sample), deliveriesOf(sample), patientIdsOf(sample)).resources,
+  (sample) =>
+    mergeDeliveries(
+      personOf(sample),
+      deliveriesOf(sample),
+      patientIdsOf(sample),
+    ).resources,
 );
 
 test('in each sample record, every reference points to a resource of the record', () => {
   for (const resources of records) {
-    const names = new Set(resources.map(({ resourceType, id }) => `${String(resourceType)}/${String(id)}`));
-    const dangling = referencesIn(resources).filter((each) => !each.startsWith('#') && !names.has(each));
+    const names = new Set(
+      resources.map(
+        ({ resourceType, id }) => `${String(resourceType)}/${String(id)}`,
+      ),
+    );
+    const dangling = referencesIn(resources).filter(
+      (each) => !each.startsWith('#') && !names.has(each),
+    );
     expect(dangling).toEqual([]);
   }
 });
@@ -304,19 +401,36 @@ test('in each sample record, every reference points to a resource of the record'
 /** Whether everything in `before` is in `after`, at the same place. */
 function keeps(before: unknown, after: unknown): boolean {
   if (Array.isArray(before))
-    return Array.isArray(after) && before.every((item, index) => keeps(item, after[index]));
+    return (
+      Array.isArray(after) &&
+      before.every((item, index) => keeps(item, after[index]))
+    );
   if (!isJson(before)) return before === after;
-  return isJson(after) && Object.entries(before).every(([name, value]) => keeps(value, after[name]));
+  return (
+    isJson(after) &&
+    Object.entries(before).every(([name, value]) => keeps(value, after[name]))
+  );
 }
 
-property([fc.constantFrom(...records.flat()), fc.array(fc.nat(30), { maxLength: 6 })])(
+property([
+  fc.constantFrom(...records.flat()),
+  fc.array(fc.nat(30), { maxLength: 6 }),
+])(
   'whatever a source leaves out, nothing that it says is changed, and a second look finds the same',
   (resource, gaps) => {
-    const left = Object.keys(resource).filter((name) => !['resourceType', 'id', 'meta'].includes(name));
+    const left = Object.keys(resource).filter(
+      (name) => !['resourceType', 'id', 'meta'].includes(name),
+    );
     const cut = without(resource, ...gaps.flatMap((gap) => left[gap] ?? []));
     const { resource: given, claims } = examined(cut);
     expect(keeps(without(cut, 'meta'), given)).toBe(true);
-    expect(examined(given)).toEqual({ resource: given, claims, defects: examined(given).defects });
-    expect(examined(given).defects.every(({ isStated }) => !isStated)).toBe(true);
+    expect(examined(given)).toEqual({
+      resource: given,
+      claims,
+      defects: examined(given).defects,
+    });
+    expect(examined(given).defects.every(({ isStated }) => !isStated)).toBe(
+      true,
+    );
   },
 );

@@ -11,9 +11,14 @@ interface Workflow {
 }
 
 test('the hosted workflow tries every circumstance that scripts/try-elsewhere can make', () => {
-  const { status, stderr } = spawnSync(SCRIPT, ['nowhere'], { encoding: 'utf8' });
+  const { status, stderr } = spawnSync(SCRIPT, ['nowhere'], {
+    encoding: 'utf8',
+  });
   expect(status).toBe(2);
-  const [, names = ''] = /^Unknown: nowhere\. Expected some of: (.+)$/m.exec(stderr) ?? [];
-  const { jobs } = parse(readFileSync('.github/workflows/ci.yml', 'utf8')) as Workflow;
+  const [, names = ''] =
+    /^Unknown: nowhere\. Expected some of: (.+)$/m.exec(stderr) ?? [];
+  const { jobs } = parse(
+    readFileSync('.github/workflows/ci.yml', 'utf8'),
+  ) as Workflow;
   expect(jobs.elsewhere.strategy.matrix.circumstance).toEqual(names.split(' '));
 });

@@ -14,13 +14,17 @@ const request: MedicationRequest = {
 
 describe('what a pharmacy dispensed', () => {
   test('is three fills, thirty days apart, for an active prescription, and one otherwise', () => {
-    const dates = dispensesOf(request).map(({ whenHandedOver }) => whenHandedOver?.slice(0, 10));
+    const dates = dispensesOf(request).map(({ whenHandedOver }) =>
+      whenHandedOver?.slice(0, 10),
+    );
     expect(dates).toEqual(['2025-06-02', '2025-07-02', '2025-08-01']);
     expect(dispensesOf({ ...request, status: 'stopped' })).toHaveLength(1);
   });
 
   test('is nothing after the day the samples were made for', () => {
-    expect(dispensesOf({ ...request, authoredOn: '2025-12-20T10:00:00Z' })).toHaveLength(1);
+    expect(
+      dispensesOf({ ...request, authoredOn: '2025-12-20T10:00:00Z' }),
+    ).toHaveLength(1);
   });
 
   test('is the same each time it is derived, under ids of its own', () => {

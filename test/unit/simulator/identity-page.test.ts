@@ -10,7 +10,9 @@ const asked = {
 
 test('the identity page says who is asked, by whom, for what, and what happens next', () => {
   const page = identityPage(asked);
-  expect(page).toContain('Ann &lt;Sample&gt;, born 1980-04-05, is asked to confirm who they are.');
+  expect(page).toContain(
+    'Ann &lt;Sample&gt;, born 1980-04-05, is asked to confirm who they are.',
+  );
   expect(page).toContain('Asked by the application at app.example.org');
   expect(page).toContain('you return to app.example.org');
   expect(page).toContain('nothing is requested');
@@ -18,7 +20,7 @@ test('the identity page says who is asked, by whom, for what, and what happens n
 });
 
 test('a sign-in, which names no person, addresses the reader', () => {
-  expect(identityPage({ ...asked, kind: 'challenge', person: undefined })).toContain(
-    'You are asked to sign in with a second factor.',
-  );
+  expect(
+    identityPage({ ...asked, kind: 'challenge', person: undefined }),
+  ).toContain('You are asked to sign in with a second factor.');
 });

@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { withReferences } from '../../../tools/simulator/data/patient-view.ts';
 
-const resolve = (reference: string) => (reference === 'urn:uuid:1' ? 'Patient/1' : undefined);
+const resolve = (reference: string) =>
+  reference === 'urn:uuid:1' ? 'Patient/1' : undefined;
 
 describe('references of a resource', () => {
   test('are put into the words of the source', () => {
-    expect(withReferences({ subject: { reference: 'urn:uuid:1' } }, resolve)).toEqual({
+    expect(
+      withReferences({ subject: { reference: 'urn:uuid:1' } }, resolve),
+    ).toEqual({
       subject: { reference: 'Patient/1' },
     });
   });

@@ -12,13 +12,20 @@ const line = (messageId: string, type = 'message.status', requestId = 'q') => ({
 const expected = [{ requestId: 'q', type: 'message.status', atMost: 1 }];
 
 test('a webhook that came twice under its id is one message', () => {
-  const facts = checkWebhooks([line('1'), line('1'), line('2', 'message.status', 'other')], expected);
+  const facts = checkWebhooks(
+    [line('1'), line('1'), line('2', 'message.status', 'other')],
+    expected,
+  );
   expect(facts).toEqual({ faults: [], messages: 1, repeats: 1 });
 });
 
 test.each([
   ['a lost one', [], 'message.status of q: 0 messages'],
-  ['one fact under two ids', [line('1'), line('2')], 'message.status of q: 2 messages'],
+  [
+    'one fact under two ids',
+    [line('1'), line('2')],
+    'message.status of q: 2 messages',
+  ],
   [
     'one that nothing led to',
     [line('1'), line('2', 'webhook.test')],
@@ -34,5 +41,7 @@ test.each([
     'network-query.hie.first-data-ready of q: 2 messages, none expected',
   ],
 ])('finds %s', (_what, received, fault) => {
-  expect(checkWebhooks(received, expected).faults).toEqual([`webhook ${fault}`]);
+  expect(checkWebhooks(received, expected).faults).toEqual([
+    `webhook ${fault}`,
+  ]);
 });

@@ -4,7 +4,9 @@ import { judgeRequests } from '../../../bench/soak/cluster/judge-requests.ts';
 
 const STARTED_AT = Date.parse('2026-11-22T12:00:00Z');
 const at = (seconds: number) => STARTED_AT + seconds * 1_000;
-const FAULTS = [{ what: 'S3 server killed (seaweedfs)', beganAt: at(100), endedAt: at(120) }];
+const FAULTS = [
+  { what: 'S3 server killed (seaweedfs)', beganAt: at(100), endedAt: at(120) },
+];
 
 const refused = (seconds: number, more: Partial<Refusal> = {}): Refusal => ({
   receivedAt: new Date(at(seconds)).toISOString(),
@@ -18,14 +20,23 @@ const refused = (seconds: number, more: Partial<Refusal> = {}): Refusal => ({
 });
 
 test('requests that were postponed while a fault lasted, and shortly after, are reported and no loss', () => {
-  const { lines, losses } = judgeRequests([refused(100), refused(110), refused(128)], FAULTS);
-  expect(lines).toEqual([expect.stringMatching(/^from 0 s, 3 times 503 GET .* S3 server killed .* files/)]);
+  const { lines, losses } = judgeRequests(
+    [refused(100), refused(110), refused(128)],
+    FAULTS,
+  );
+  expect(lines).toEqual([
+    expect.stringMatching(
+      /^from 0 s, 3 times 503 GET .* S3 server killed .* files/,
+    ),
+  ]);
   expect(losses).toEqual([]);
 });
 
 test('a request that was postponed without a fault is a loss', () => {
   const { losses } = judgeRequests([refused(50), refused(140)], FAULTS);
-  expect(losses).toEqual([expect.stringMatching(/from -50 s, 2 times 503 .* no fault/)]);
+  expect(losses).toEqual([
+    expect.stringMatching(/from -50 s, 2 times 503 .* no fault/),
+  ]);
 });
 
 test('a request that failed is a loss, also while a fault lasted', () => {
@@ -34,6 +45,8 @@ test('a request that failed is a loss, also while a fault lasted', () => {
 });
 
 test('a fault that still lasts counts', () => {
-  const lasting = [{ what: 'PostgreSQL restarted (PostgreSQL)', beganAt: at(100) }];
+  const lasting = [
+    { what: 'PostgreSQL restarted (PostgreSQL)', beganAt: at(100) },
+  ];
   expect(judgeRequests([refused(500)], lasting).losses).toEqual([]);
 });

@@ -11,7 +11,8 @@ import { seededRandom } from '../../support/seeded-random.ts';
 
 function take(seed: number, count: number): PlannedFault[] {
   const faults: PlannedFault[] = [];
-  for (const fault of planFaults(seededRandom(seed))) if (faults.push(fault) === count) break;
+  for (const fault of planFaults(seededRandom(seed)))
+    if (faults.push(fault) === count) break;
   return faults;
 }
 
@@ -31,7 +32,9 @@ test('every round has each kind, three kills among them, and every target is bef
         .sort(),
     ).toEqual([...ROUND].sort());
   expect(ROUND.filter((kind) => kind === 'killed')).toHaveLength(3);
-  const befallen = new Set(faults.map(({ kind, target }) => `${kind} ${target}`));
+  const befallen = new Set(
+    faults.map(({ kind, target }) => `${kind} ${target}`),
+  );
   expect(befallen.size).toBe(Object.values(FAULT_TARGETS).flat().length);
 });
 

@@ -1,16 +1,18 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { startTcpProxy, type TcpProxy } from '../../../bench/soak/mixed/tcp-proxy.ts';
+import {
+  startTcpProxy,
+  type TcpProxy,
+} from '../../../bench/soak/mixed/tcp-proxy.ts';
 
 describe('the line to a server', () => {
   let proxy: TcpProxy;
   let close: () => Promise<void>;
   beforeEach(async () => {
-    const echo = createServer((socket) => socket.on('error', () => undefined).pipe(socket)).listen(
-      0,
-      '127.0.0.1',
-    );
+    const echo = createServer((socket) =>
+      socket.on('error', () => undefined).pipe(socket),
+    ).listen(0, '127.0.0.1');
     await once(echo, 'listening');
     proxy = await startTcpProxy((echo.address() as AddressInfo).port);
     close = async () => {

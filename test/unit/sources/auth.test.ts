@@ -17,7 +17,11 @@ const test = sourceTest
       tokens.issued += 1;
       tokens.accepted = `Bearer token-${tokens.issued}`;
       return {
-        json: { access_token: `token-${tokens.issued}`, token_type: 'bearer', expires_in: 3600 },
+        json: {
+          access_token: `token-${tokens.issued}`,
+          token_type: 'bearer',
+          expires_in: 3600,
+        },
         headers: { 'content-type': 'application/json' },
       };
     };
@@ -28,7 +32,9 @@ const test = sourceTest
     ({ tokens }): Routes => ({
       'POST token': tokens.issue,
       'POST Patient/$match': ({ headers }) =>
-        headers.authorization === tokens.accepted ? { json: bundle([]) } : { status: 401 },
+        headers.authorization === tokens.accepted
+          ? { json: bundle([]) }
+          : { status: 401 },
     }),
   )
   .extend('connector', ({ source }) => {
@@ -42,17 +48,33 @@ const test = sourceTest
     return connect(source, { auth });
   });
 
-test('one token serves all calls, those that start together too', async ({ source, tokens, connector }) => {
+test('one token serves all calls, those that start together too', async ({
+  source,
+  tokens,
+  connector,
+}) => {
   await Promise.all([1, 2, 3].map(() => connector.begin(ada, {}, never)));
   expect(tokens.issued).toBe(1);
   const [request] = source.askedFor('POST token');
-  expect(request?.body).toBe('grant_type=client_credentials&scope=system%2F*.read');
-  const login = Buffer.from(request?.headers.authorization?.replace('Basic ', '') ?? '', 'base64').toString();
-  expect(login.split(':').map(decodeURIComponent)).toEqual(['ex:change', 'sécret']);
+  expect(request?.body).toBe(
+    'grant_type=client_credentials&scope=system%2F*.read',
+  );
+  const login = Buffer.from(
+    request?.headers.authorization?.replace('Basic ', '') ?? '',
+    'base64',
+  ).toString();
+  expect(login.split(':').map(decodeURIComponent)).toEqual([
+    'ex:change',
+    'sécret',
+  ]);
 });
 
 test.each([
-  ['system/Patient.rs system/Observation.rs', 'system/Patient.read', ['system/Observation.rs']],
+  [
+    'system/Patient.rs system/Observation.rs',
+    'system/Patient.read',
+    ['system/Observation.rs'],
+  ],
   ['system/*.read', 'system/Patient.rs', ['system/*.read']],
   ['system/Patient.read openid', 'system/*.r system/*.s', ['openid']],
   ['system/Patient.rs', 'system/*.cruds', []],
@@ -61,20 +83,34 @@ test.each([
   expect(missingScopes(asked, granted)).toEqual(missing);
 });
 
-test('fewer scopes than asked are said', async ({ source, tokens, connector }) => {
+test('fewer scopes than asked are said', async ({
+  source,
+  tokens,
+  connector,
+}) => {
   source.serve({
-    'POST token': () => ({ ...tokens.issue(), json: { ...tokens.issue().json, scope: 'system/Patient.rs' } }),
+    'POST token': () => ({
+      ...tokens.issue(),
+      json: { ...tokens.issue().json, scope: 'system/Patient.rs' },
+    }),
   });
   expect(await connector.begin(ada, {}, never)).toEqual({
     kind: 'unknown-patient',
-    notice: 'the authorization server did not grant all scopes that were asked for: system/*.read',
+    notice:
+      'the authorization server did not grant all scopes that were asked for: system/*.read',
   });
 });
 
-test('a token that is no longer taken is replaced once', async ({ source, tokens, connector }) => {
+test('a token that is no longer taken is replaced once', async ({
+  source,
+  tokens,
+  connector,
+}) => {
   await connector.begin(ada, {}, never);
   tokens.accepted = 'Bearer something new';
-  expect(await connector.begin(ada, {}, never)).toEqual({ kind: 'unknown-patient' });
+  expect(await connector.begin(ada, {}, never)).toEqual({
+    kind: 'unknown-patient',
+  });
   expect(tokens.issued).toBe(2);
   source.routes['POST Patient/$match'] = { status: 401 };
   await expect(connector.begin(ada, {}, never)).rejects.toMatchObject({
@@ -89,15 +125,29 @@ test.for<[Reply, string, string]>([
   [{ status: 401 }, 'denied', 'hie answered 401 to the token request'],
   [{ status: 503 }, 'transport', 'hie answered 503 to the token request'],
   [{ status: 429 }, 'rate-limited', 'hie answered 429 to the token request'],
-  [{ text: 'no' }, 'bad-answer', 'hie answered the token request without a token'],
-])('a token endpoint that answers %j fails as %s', async ([reply, kind, message], { source, connector }) => {
-  source.serve({ 'POST token': reply });
-  await expect(connector.begin(ada, {}, never)).rejects.toMatchObject({ kind, message });
-});
+  [
+    { text: 'no' },
+    'bad-answer',
+    'hie answered the token request without a token',
+  ],
+])(
+  'a token endpoint that answers %j fails as %s',
+  async ([reply, kind, message], { source, connector }) => {
+    source.serve({ 'POST token': reply });
+    await expect(connector.begin(ada, {}, never)).rejects.toMatchObject({
+      kind,
+      message,
+    });
+  },
+);
 
 test('a fixed token that is refused is asked with once', async ({ source }) => {
   await expect(
-    connect(source, { auth: { kind: 'bearer', token: 'old' } }).begin(ada, {}, never),
+    connect(source, { auth: { kind: 'bearer', token: 'old' } }).begin(
+      ada,
+      {},
+      never,
+    ),
   ).rejects.toMatchObject({
     kind: 'denied',
     message: 'hie answered 401 to Patient/$match',

@@ -17,13 +17,26 @@ const UNUSED: CallBudget = {
   blockedUntil: Number.NEGATIVE_INFINITY,
 };
 const rates = fc.record({
-  perSecond: fc.oneof(fc.integer({ min: 1, max: 60 }), fc.constant(Number.POSITIVE_INFINITY)),
-  perMinute: fc.oneof(fc.integer({ min: 10, max: 600 }), fc.constant(Number.POSITIVE_INFINITY)),
+  perSecond: fc.oneof(
+    fc.integer({ min: 1, max: 60 }),
+    fc.constant(Number.POSITIVE_INFINITY),
+  ),
+  perMinute: fc.oneof(
+    fc.integer({ min: 10, max: 600 }),
+    fc.constant(Number.POSITIVE_INFINITY),
+  ),
 });
 
-/** When each call is made if workers ask for batches of these sizes after these pauses. */
-function callTimes(at: CallRates, asks: readonly { pauseMs: number; calls: number }[]): number[] {
-  let [budget, now] = [UNUSED, 0];
+/**
+ * When each call is made if workers ask for batches of these sizes after these
+ * pauses.
+ */
+function callTimes(
+  at: CallRates,
+  asks: readonly { pauseMs: number; calls: number }[],
+): number[] {
+  let budget = UNUSED;
+  let now = 0;
   return asks.flatMap(({ pauseMs, calls }) => {
     now += pauseMs;
     const size = Math.min(calls, callsAtOnce(at));
@@ -33,11 +46,19 @@ function callTimes(at: CallRates, asks: readonly { pauseMs: number; calls: numbe
   });
 }
 const mostIn = (times: readonly number[], windowMs: number): number =>
-  Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + windowMs - 0.001).length));
+  Math.max(
+    ...times.map(
+      (from) =>
+        times.filter((at) => at >= from && at < from + windowMs - 0.001).length,
+    ),
+  );
 
 describe('the budget of a base address', () => {
   const asks = fc.array(
-    fc.record({ pauseMs: fc.oneof(fc.constant(0), fc.nat(3_000)), calls: fc.integer({ min: 1, max: 30 }) }),
+    fc.record({
+      pauseMs: fc.oneof(fc.constant(0), fc.nat(3_000)),
+      calls: fc.integer({ min: 1, max: 30 }),
+    }),
     { minLength: 1, maxLength: 120 },
   );
   property([rates, asks], { numRuns: 300 })(
@@ -57,27 +78,49 @@ describe('the budget of a base address', () => {
         Array.from({ length: 400 }, () => ({ pauseMs: 0, calls: 1 })),
       );
       const tookMs = (times.at(-1) ?? 0) - (times[0] ?? 0);
-      const fastestMs = Math.max(400_000 / at.perSecond, (400 * 60_000) / at.perMinute);
+      const fastestMs = Math.max(
+        400_000 / at.perSecond,
+        (400 * 60_000) / at.perMinute,
+      );
       expect(tookMs).toBeLessThanOrEqual((fastestMs * 4) / 3);
     },
   );
 
   test('lets nobody call before the time that the source named', () => {
-    const { at } = takeCalls({ ...UNUSED, blockedUntil: 5_000 }, { perSecond: 10, perMinute: 100 }, 1, 1_000);
+    const { at } = takeCalls(
+      { ...UNUSED, blockedUntil: 5_000 },
+      { perSecond: 10, perMinute: 100 },
+      1,
+      1_000,
+    );
     expect(at).toBe(5_000);
   });
 });
 
 describe('what a source says about its rate', () => {
   const headers = (of: Record<string, string>) => (name: string) => of[name];
-  test.each<[string, number, Record<string, string>, number | undefined, number]>([
+  test.each<
+    [string, number, Record<string, string>, number | undefined, number]
+  >([
     ['a 429 with Retry-After', 429, {}, 3_000, 3_000],
     ['a 429 without a word', 429, {}, undefined, 1_000],
     ['a 429 for hours: a minute, then asked again', 429, {}, 7_200_000, 60_000],
     ['a 200', 200, {}, undefined, 0],
     ['a 503 with Retry-After, which is about this request', 503, {}, 3_000, 0],
-    ['nothing remaining', 200, { 'ratelimit-remaining': '0', 'ratelimit-reset': '7' }, undefined, 7_000],
-    ['something remaining', 200, { 'ratelimit-remaining': '3', 'ratelimit-reset': '7' }, undefined, 0],
+    [
+      'nothing remaining',
+      200,
+      { 'ratelimit-remaining': '0', 'ratelimit-reset': '7' },
+      undefined,
+      7_000,
+    ],
+    [
+      'something remaining',
+      200,
+      { 'ratelimit-remaining': '3', 'ratelimit-reset': '7' },
+      undefined,
+      0,
+    ],
     [
       'nothing remaining, in one field',
       200,
@@ -85,7 +128,13 @@ describe('what a source says about its rate', () => {
       undefined,
       9_000,
     ],
-    ['nothing remaining, as a structured field', 200, { ratelimit: '"default";r=0;t=4' }, undefined, 4_000],
+    [
+      'nothing remaining, as a structured field',
+      200,
+      { ratelimit: '"default";r=0;t=4' },
+      undefined,
+      4_000,
+    ],
     [
       'a reset as a time',
       200,
@@ -93,9 +142,17 @@ describe('what a source says about its rate', () => {
       undefined,
       12_000,
     ],
-    ['nonsense', 200, { 'ratelimit-remaining': '0', 'ratelimit-reset': 'soon' }, undefined, 0],
+    [
+      'nonsense',
+      200,
+      { 'ratelimit-remaining': '0', 'ratelimit-reset': 'soon' },
+      undefined,
+      0,
+    ],
   ])('%s', (_, status, of, retryAfterMs, expected) => {
-    expect(blockOf(status, headers(of), retryAfterMs, 1_700_000_000_000)).toBe(expected);
+    expect(blockOf(status, headers(of), retryAfterMs, 1_700_000_000_000)).toBe(
+      expected,
+    );
   });
 });
 
@@ -112,19 +169,28 @@ describe('the calls of a connector', () => {
       },
       block: async (_target, forMs) => void blocked.push(forMs),
     };
-    await expect(connect(source, {}, { callBudgets }).begin(ada, {}, never)).rejects.toMatchObject({
+    await expect(
+      connect(source, {}, { callBudgets }).begin(ada, {}, never),
+    ).rejects.toMatchObject({
       kind: 'rate-limited',
     });
     expect(taken.length).toBeGreaterThan(0);
-    expect(new Set(taken)).toEqual(new Set([source.baseUrl.replace(/\/?$/, '/')]));
+    expect(new Set(taken)).toEqual(
+      new Set([source.baseUrl.replace(/\/?$/, '/')]),
+    );
     expect(blocked).toEqual([3_000]);
   });
 
   test('fail as a fault of ours, and not of the source, when the budget cannot be read', async () => {
     const source = await new FakeSource({}).start();
     const fault = new Error('the database is away');
-    const callBudgets: CallBudgets = { take: () => Promise.reject(fault), block: async () => undefined };
-    await expect(connect(source, {}, { callBudgets }).begin(ada, {}, never)).rejects.toBe(fault);
+    const callBudgets: CallBudgets = {
+      take: () => Promise.reject(fault),
+      block: async () => undefined,
+    };
+    await expect(
+      connect(source, {}, { callBudgets }).begin(ada, {}, never),
+    ).rejects.toBe(fault);
     expect(source.asked).toEqual([]);
   });
 });

@@ -1,7 +1,10 @@
 import { Webhook } from 'standardwebhooks';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { readCallback, verifySourceCallback } from '../../../src/exchange/platform/http/signed-callback.ts';
+import {
+  readCallback,
+  verifySourceCallback,
+} from '../../../src/exchange/platform/http/signed-callback.ts';
 
 const secret = `whsec_${Buffer.from('a callback secret for tests').toString('base64')}`;
 const other = `whsec_${Buffer.from('another secret').toString('base64')}`;
@@ -20,9 +23,14 @@ test('a signed callback is genuine, also while the secret is rotated, and whatev
     isGenuine: true,
     messageId: 'msg_1',
   });
-  expect(verifySourceCallback([other, secret], signed(), body).isGenuine).toBe(true);
+  expect(verifySourceCallback([other, secret], signed(), body).isGenuine).toBe(
+    true,
+  );
   const at = new Date();
-  const headers = { ...signed(at), 'webhook-signature': new Webhook(secret).sign('msg_1', at, 'no json') };
+  const headers = {
+    ...signed(at),
+    'webhook-signature': new Webhook(secret).sign('msg_1', at, 'no json'),
+  };
   expect(verifySourceCallback(secret, headers, 'no json').isGenuine).toBe(true);
 });
 
@@ -32,7 +40,11 @@ test.each([
   ['of another body', signed(), '{"status":"failed"}'],
   ['old', signed(new Date(Date.now() - 600_000)), body],
   ['of the future', signed(new Date(Date.now() + 600_000)), body],
-  ['with doubled headers', { ...signed(), 'webhook-signature': ['v1,a', 'v1,b'] }, body],
+  [
+    'with doubled headers',
+    { ...signed(), 'webhook-signature': ['v1,a', 'v1,b'] },
+    body,
+  ],
 ])('a callback that is %s is not', (_, headers, text) => {
   expect(verifySourceCallback(secret, headers, text)).toMatchObject({
     isGenuine: false,
@@ -42,7 +54,9 @@ test.each([
 
 test('a source without a secret has no genuine callbacks, and a secret that is none is a fault of ours', () => {
   expect(verifySourceCallback([], signed(), body).isGenuine).toBe(false);
-  expect(() => verifySourceCallback('whsec_%%%', signed(), body)).toThrow('not valid base64');
+  expect(() => verifySourceCallback('whsec_%%%', signed(), body)).toThrow(
+    'not valid base64',
+  );
 });
 
 test('the body of a callback is read whole, or not at all', () => {
@@ -52,5 +66,6 @@ test('the body of a callback is read whole, or not at all', () => {
   expect(read('utf8', '{"name":"Núñez"}')).toEqual({ name: 'Núñez' });
   // Its accents would be lost.
   expect(read('latin1', '{"name":"Núñez"}')).toBeUndefined();
-  for (const other of ['', '{"name":', '{"name":5}', 'null']) expect(read('utf8', other)).toBeUndefined();
+  for (const other of ['', '{"name":', '{"name":5}', 'null'])
+    expect(read('utf8', other)).toBeUndefined();
 });

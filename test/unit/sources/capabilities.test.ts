@@ -1,18 +1,33 @@
 import { expect } from 'vitest';
-import { ada, bundle, connect, never, type Reply, sourceTest } from '../../support/fake-source.ts';
+import {
+  ada,
+  bundle,
+  connect,
+  never,
+  type Reply,
+  sourceTest,
+} from '../../support/fake-source.ts';
 
 const statement = (...operations: string[]): Reply => ({
   json: {
     resourceType: 'CapabilityStatement',
     rest: [
-      { mode: 'server', resource: [{ type: 'Patient', operation: operations.map((name) => ({ name })) }] },
+      {
+        mode: 'server',
+        resource: [
+          { type: 'Patient', operation: operations.map((name) => ({ name })) },
+        ],
+      },
     ],
   },
 });
 
 const nobody = { json: bundle([]) };
 const test = sourceTest
-  .extend('routes', { 'POST Patient/$match': nobody, 'POST Patient/_search': nobody })
+  .extend('routes', {
+    'POST Patient/$match': nobody,
+    'POST Patient/_search': nobody,
+  })
   .extend('server', ({ source }) => {
     let nowMs = 0;
     const connector = connect(source, {}, { clock: { now: () => nowMs } });
@@ -36,7 +51,9 @@ test.for(['match', '$match', 'patient-match'])(
   },
 );
 
-test('an operation that others are stated without is not tried', async ({ server }) => {
+test('an operation that others are stated without is not tried', async ({
+  server,
+}) => {
   server.states(statement('everything'));
   await server.ask();
   expect(server.matches()).toBe(0);
@@ -56,21 +73,27 @@ test('the statement is read again after ten minutes', async ({ server }) => {
 test.for<[string, Reply]>([
   ['in trouble', { status: 503 }],
   ['over its limit', { status: 429 }],
-])('a server that is %s is believed what it stated before', async ([_, reply], { server }) => {
-  server.states(statement('everything'));
-  await server.ask();
-  server.pass(11);
-  server.states(reply);
-  await server.ask();
-  expect([server.statements(), server.matches()]).toEqual([2, 0]);
-});
+])(
+  'a server that is %s is believed what it stated before',
+  async ([_, reply], { server }) => {
+    server.states(statement('everything'));
+    await server.ask();
+    server.pass(11);
+    server.states(reply);
+    await server.ask();
+    expect([server.statements(), server.matches()]).toEqual([2, 0]);
+  },
+);
 
 test.for<[string, Reply]>([
   ['no statement', { status: 404 }],
   ['a forbidden one', { status: 403 }],
   ['one in HTML', { text: '<html>', headers: { 'content-type': 'text/html' } }],
   ['one of something else', { json: { resourceType: 'Patient' } }],
-  ['one that is broken', { json: { resourceType: 'CapabilityStatement', rest: { mode: 1 } } }],
+  [
+    'one that is broken',
+    { json: { resourceType: 'CapabilityStatement', rest: { mode: 1 } } },
+  ],
   ['one that is down', { status: 500 }],
 ])('a server with %s is tried', async ([_, reply], { server }) => {
   server.states(reply);

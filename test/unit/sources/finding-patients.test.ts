@@ -16,7 +16,12 @@ const GRADE = 'http://hl7.org/fhir/StructureDefinition/match-grade';
 const graded = (resource: unknown, grade: string) => ({
   resourceType: 'Bundle',
   type: 'searchset',
-  entry: [{ resource, search: { mode: 'match', extension: [{ url: GRADE, valueCode: grade }] } }],
+  entry: [
+    {
+      resource,
+      search: { mode: 'match', extension: [{ url: GRADE, valueCode: grade }] },
+    },
+  ],
 });
 
 describe('$match', () => {
@@ -30,7 +35,9 @@ describe('$match', () => {
         'hie answered Patient/$match with another patient as a certain match: nothing was collected; compare our ' +
         'description of the patient with the source, then query it again',
     });
-    source.routes = { 'POST Patient/$match': { json: graded(somebodyElse, 'certain') } };
+    source.routes = {
+      'POST Patient/$match': { json: graded(somebodyElse, 'certain') },
+    };
     await expect(source.begin()).rejects.toMatchObject({ kind: 'refused' });
     expect(source.askedFor('GET Patient/p9')).toEqual([]);
   });
@@ -38,13 +45,19 @@ describe('$match', () => {
   test('somebody else who is only a candidate, and a namesake nobody can prove, leave the person unknown', async ({
     source,
   }) => {
-    source.serve({ 'POST Patient/$match': { json: graded(somebodyElse, 'possible') } });
+    source.serve({
+      'POST Patient/$match': { json: graded(somebodyElse, 'possible') },
+    });
     expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
     const namesake = { ...adaAtSource, address: [{ postalCode: '90210' }] };
-    source.routes = { 'POST Patient/$match': { json: graded(namesake, 'certain') } };
+    source.routes = {
+      'POST Patient/$match': { json: graded(namesake, 'certain') },
+    };
     expect(await source.begin()).toMatchObject({
       kind: 'unknown-patient',
-      notice: expect.stringContaining('1 Patient that may be this patient, which is not certain'),
+      notice: expect.stringContaining(
+        '1 Patient that may be this patient, which is not certain',
+      ),
     });
   });
 
@@ -62,7 +75,9 @@ describe('$match', () => {
     });
     expect(await source.begin()).toMatchObject({
       kind: 'unknown-patient',
-      notice: expect.stringContaining('2 Patients that cannot be this patient together'),
+      notice: expect.stringContaining(
+        '2 Patients that cannot be this patient together',
+      ),
     });
     expect(source.askedFor('POST Patient/_search')).toEqual([]);
   });
@@ -82,15 +97,23 @@ describe('$match', () => {
     ['an id that climbs', { ...adaAtSource, id: '..' }],
     ['an id with a path in it', { ...adaAtSource, id: 'p1/../p2' }],
   ])('a Patient with %s is not trusted', async ([_, patient], { source }) => {
-    source.serve({ 'POST Patient/$match': { json: graded(patient, 'possible') } });
+    source.serve({
+      'POST Patient/$match': { json: graded(patient, 'possible') },
+    });
     expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
   });
 
-  test('several records of our person are all collected', async ({ source }) => {
+  test('several records of our person are all collected', async ({
+    source,
+  }) => {
     source.serve({
-      'POST Patient/$match': { json: bundle([adaAtSource, { ...adaAtSource, id: 'p2' }]) },
+      'POST Patient/$match': {
+        json: bundle([adaAtSource, { ...adaAtSource, id: 'p2' }]),
+      },
       'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
-      'GET Patient/p2/$everything': { json: bundle([condition('c2', 'Patient/p2')]) },
+      'GET Patient/p2/$everything': {
+        json: bundle([condition('c2', 'Patient/p2')]),
+      },
     });
     const pages = await source.collect();
     expect(idsOf(pages)).toEqual(['Condition/c1', 'Condition/c2']);
@@ -99,16 +122,24 @@ describe('$match', () => {
     expect(source.askedFor('GET Patient/p2/$everything')).toHaveLength(1);
   });
 
-  test.for([404, 405, 501])('a source that answers %s to it is searched', async (status, { source }) => {
-    source.serve({ 'POST Patient/$match': { status }, 'POST Patient/_search': { json: bundle([]) } });
-    expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
-  });
+  test.for([404, 405, 501])(
+    'a source that answers %s to it is searched',
+    async (status, { source }) => {
+      source.serve({
+        'POST Patient/$match': { status },
+        'POST Patient/_search': { json: bundle([]) },
+      });
+      expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
+    },
+  );
 });
 
 describe('a search', () => {
   const match = { 'POST Patient/$match': { status: 404 } };
 
-  test('that answers everybody finds our person on a later page, or nobody', async ({ source }) => {
+  test('that answers everybody finds our person on a later page, or nobody', async ({
+    source,
+  }) => {
     source.serve({
       ...match,
       'POST Patient/_search': { json: bundle([somebodyElse], '?page=2') },
@@ -116,11 +147,15 @@ describe('a search', () => {
       'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
     });
     expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
-    source.routes['GET Patient/_search?page=2'] = { json: bundle([somebodyElse]) };
+    source.routes['GET Patient/_search?page=2'] = {
+      json: bundle([somebodyElse]),
+    };
     expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
   });
 
-  test('that answers everybody without end is a bad answer, not an unknown patient', async ({ source }) => {
+  test('that answers everybody without end is a bad answer, not an unknown patient', async ({
+    source,
+  }) => {
     let page = 1;
     source.serve({
       ...match,
@@ -140,7 +175,12 @@ describe('a search', () => {
     const sent = ({ body }: { body: string }) =>
       new URLSearchParams(body).has('birthdate')
         ? { status: 400 }
-        : { json: bundle([{ ...adaAtSource, id: 'p7', birthDate: '1985-12-11' }, adaAtSource]) };
+        : {
+            json: bundle([
+              { ...adaAtSource, id: 'p7', birthDate: '1985-12-11' },
+              adaAtSource,
+            ]),
+          };
     source.serve({
       ...match,
       'POST Patient/_search': sent,
@@ -160,13 +200,25 @@ describe('a search', () => {
     const found = (named: { status?: number; json?: unknown }) => ({
       ...match,
       'POST Patient/_search': ({ body }: { body: string }) =>
-        new URLSearchParams(body).has('birthdate') ? { json: bundle([]) } : named,
+        new URLSearchParams(body).has('birthdate')
+          ? { json: bundle([]) }
+          : named,
       'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
     });
     source.serve(found({ json: bundle([near]) }));
     expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
-    const namesake = { resourceType: 'Patient', id: 'p1', name: near.name, birthDate: '1958-12-11' };
-    for (const answer of [{ json: bundle([namesake]) }, { status: 400 }, { status: 403 }, { status: 500 }]) {
+    const namesake = {
+      resourceType: 'Patient',
+      id: 'p1',
+      name: near.name,
+      birthDate: '1958-12-11',
+    };
+    for (const answer of [
+      { json: bundle([namesake]) },
+      { status: 400 },
+      { status: 403 },
+      { status: 500 },
+    ]) {
       source.serve(found(answer));
       expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
     }
@@ -184,20 +236,35 @@ describe('a search', () => {
     expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
   });
 
-  test('that reports an error is no proof that the patient is unknown', async ({ source }) => {
-    const outcome = { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code: 'timeout' }] };
-    source.serve({ ...match, 'POST Patient/_search': { json: bundle([outcome]) } });
+  test('that reports an error is no proof that the patient is unknown', async ({
+    source,
+  }) => {
+    const outcome = {
+      resourceType: 'OperationOutcome',
+      issue: [{ severity: 'error', code: 'timeout' }],
+    };
+    source.serve({
+      ...match,
+      'POST Patient/_search': { json: bundle([outcome]) },
+    });
     await expect(source.begin()).rejects.toMatchObject({ kind: 'bad-answer' });
   });
 
-  test('is not continued by a link that would put the name into an address', async ({ source }) => {
+  test('is not continued by a link that would put the name into an address', async ({
+    source,
+  }) => {
     let posts = 0;
     source.serve({
       ...match,
       'POST Patient/_search': () => {
         posts += 1;
         return {
-          json: bundle([], posts === 1 ? 'Patient?family=Lovelace&birthdate=1985-12-10&page=2' : undefined),
+          json: bundle(
+            [],
+            posts === 1
+              ? 'Patient?family=Lovelace&birthdate=1985-12-10&page=2'
+              : undefined,
+          ),
         };
       },
     });
@@ -205,7 +272,9 @@ describe('a search', () => {
     expect(source.askedFor('POST Patient/_search')[1]?.body).toBe(
       'family=Lovelace&birthdate=1985-12-10&page=2',
     );
-    expect(source.asked.some(({ path }) => path.includes('Lovelace'))).toBe(false);
+    expect(source.asked.some(({ path }) => path.includes('Lovelace'))).toBe(
+      false,
+    );
   });
 });
 
@@ -217,7 +286,9 @@ describe('a person whom the exact search does not find', () => {
         rest: [
           {
             mode: 'server',
-            resource: [{ type: 'Patient', searchParam: names.map((name) => ({ name })) }],
+            resource: [
+              { type: 'Patient', searchParam: names.map((name) => ({ name })) },
+            ],
           },
         ],
       },
@@ -225,20 +296,35 @@ describe('a person whom the exact search does not find', () => {
   });
   const byParameter = (name: string, found: unknown, others?: unknown) => ({
     'POST Patient/_search': ({ body }: { body: string }) => ({
-      json: bundle(new URLSearchParams(body).has(name) ? [found] : [others ?? namesake]),
+      json: bundle(
+        new URLSearchParams(body).has(name) ? [found] : [others ?? namesake],
+      ),
     }),
   });
-  const namesake = { ...adaAtSource, id: 'p5', address: [{ postalCode: '90210' }] };
-  const everything = { 'GET Patient/p1/$everything': { json: bundle([condition('c1')]) } };
+  const namesake = {
+    ...adaAtSource,
+    id: 'p5',
+    address: [{ postalCode: '90210' }],
+  };
+  const everything = {
+    'GET Patient/p1/$everything': { json: bundle([condition('c1')]) },
+  };
   const searched = (source: FakeSource) =>
     source
       .askedFor('POST Patient/_search')
-      .map(({ body }) => [...new URLSearchParams(body).keys()].filter((name) => name !== '_count').join('+'));
+      .map(({ body }) =>
+        [...new URLSearchParams(body).keys()]
+          .filter((name) => name !== '_count')
+          .join('+'),
+      );
 
   test('is searched by the birth date and a similar name, the zip, the phone and the identifier, in this order', async ({
     source,
   }) => {
-    source.serve({ 'POST Patient/$match': { status: 404 }, ...byParameter('nothing', adaAtSource) });
+    source.serve({
+      'POST Patient/$match': { status: 404 },
+      ...byParameter('nothing', adaAtSource),
+    });
     expect(await source.begin()).toMatchObject({ kind: 'unknown-patient' });
     expect(searched(source)).toEqual([
       'family+given+birthdate',
@@ -248,9 +334,11 @@ describe('a person whom the exact search does not find', () => {
       'birthdate+identifier',
       'family+given',
     ]);
-    expect(source.askedFor('POST Patient/_search').map(({ headers }) => headers['cache-control'])).toEqual(
-      Array.from({ length: 6 }, () => 'no-cache'),
-    );
+    expect(
+      source
+        .askedFor('POST Patient/_search')
+        .map(({ headers }) => headers['cache-control']),
+    ).toEqual(Array.from({ length: 6 }, () => 'no-cache'));
   });
 
   test('is found by the first search that returns an acceptable Patient; further ones are not sent', async ({
@@ -265,7 +353,9 @@ describe('a person whom the exact search does not find', () => {
     expect(searched(source)).toHaveLength(3);
   });
 
-  test('is not searched by parameters that the server does not list', async ({ source }) => {
+  test('is not searched by parameters that the server does not list', async ({
+    source,
+  }) => {
     source.serve({
       ...searchable('family', 'given', 'birthdate', 'address-postalcode'),
       'POST Patient/$match': { status: 404 },
@@ -290,17 +380,25 @@ describe('a person whom the exact search does not find', () => {
       ...everything,
     });
     expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
-    expect(searched(source)).toEqual(['birthdate+address-postalcode', 'birthdate+phone']);
+    expect(searched(source)).toEqual([
+      'birthdate+address-postalcode',
+      'birthdate+phone',
+    ]);
     source.routes['GET metadata'] = { status: 404 };
     source.asked.length = 0;
     expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
     expect(searched(source)).toEqual([]);
   });
 
-  test('is not searched further at a server that ignores the birth date', async ({ source }) => {
+  test('is not searched further at a server that ignores the birth date', async ({
+    source,
+  }) => {
     source.serve({
       'POST Patient/$match': { status: 404 },
-      ...byParameter('name', adaAtSource, { ...namesake, birthDate: '1950-01-01' }),
+      ...byParameter('name', adaAtSource, {
+        ...namesake,
+        birthDate: '1950-01-01',
+      }),
     });
     expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
     expect(searched(source)).toHaveLength(1);
@@ -312,7 +410,9 @@ describe('a person whom the exact search does not find', () => {
     source.serve({
       'POST Patient/$match': { status: 404 },
       'POST Patient/_search': ({ body }) =>
-        body.includes('postalcode') ? { json: bundle([adaAtSource]) } : { status: 400 },
+        body.includes('postalcode')
+          ? { json: bundle([adaAtSource]) }
+          : { status: 400 },
       ...everything,
     });
     expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
@@ -323,7 +423,9 @@ describe('a person whom the exact search does not find', () => {
     });
   });
 
-  test('is never named in an address, whichever parameter a next link repeats', async ({ source }) => {
+  test('is never named in an address, whichever parameter a next link repeats', async ({
+    source,
+  }) => {
     let posts = 0;
     source.serve({
       'POST Patient/$match': { status: 404 },
@@ -335,7 +437,9 @@ describe('a person whom the exact search does not find', () => {
     });
     expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
     expect(posts).toBe(12);
-    expect(source.asked.some(({ path }) => path.includes('page=2'))).toBe(false);
+    expect(source.asked.some(({ path }) => path.includes('page=2'))).toBe(
+      false,
+    );
   });
 });
 
@@ -347,18 +451,32 @@ describe('Patient.link', () => {
   });
   const nothing = { json: bundle([]) };
 
-  test('is followed, round circles too, to records that agree with the person', async ({ source }) => {
+  test('is followed, round circles too, to records that agree with the person', async ({
+    source,
+  }) => {
     source.serve({
-      'POST Patient/$match': { json: bundle([linked('p1', 'Patient/p2', 'replaced-by')]) },
+      'POST Patient/$match': {
+        json: bundle([linked('p1', 'Patient/p2', 'replaced-by')]),
+      },
       'GET Patient/p2': () => ({
-        json: { ...linked('p2', `${source.baseUrl}/Patient/p3`), address: undefined },
+        json: {
+          ...linked('p2', `${source.baseUrl}/Patient/p3`),
+          address: undefined,
+        },
       }),
       'GET Patient/p3': { json: linked('p3', 'Patient/p1') },
       'GET Patient/p1/$everything': nothing,
-      'GET Patient/p2/$everything': { json: bundle([condition('c2', 'Patient/p2')]) },
-      'GET Patient/p3/$everything': { json: bundle([condition('c3', 'Patient/p3')]) },
+      'GET Patient/p2/$everything': {
+        json: bundle([condition('c2', 'Patient/p2')]),
+      },
+      'GET Patient/p3/$everything': {
+        json: bundle([condition('c3', 'Patient/p3')]),
+      },
     });
-    expect(idsOf(await source.collect())).toEqual(['Condition/c2', 'Condition/c3']);
+    expect(idsOf(await source.collect())).toEqual([
+      'Condition/c2',
+      'Condition/c3',
+    ]);
   });
 
   test('to somebody else, to a record that is gone, or to another server brings nothing', async ({
@@ -367,7 +485,10 @@ describe('Patient.link', () => {
     const link = [
       { other: { reference: 'Patient/p9' }, type: 'seealso' },
       { other: { reference: 'Patient/gone' }, type: 'replaces' },
-      { other: { reference: 'https://elsewhere.example/fhir/Patient/p7' }, type: 'refer' },
+      {
+        other: { reference: 'https://elsewhere.example/fhir/Patient/p7' },
+        type: 'refer',
+      },
       { other: { reference: 'RelatedPerson/r1' }, type: 'seealso' },
       { other: {} },
       'nonsense',

@@ -20,16 +20,25 @@ import {
   sourceTest,
 } from '../../support/fake-source.ts';
 
-/** A server that is a Document Responder of IHE MHD, as its guide states it, and a supplier of patients. */
+/**
+ * A server that is a Document Responder of IHE MHD, as its guide states it, and
+ * a supplier of patients.
+ */
 const responder = (rest: object = {}, documents: object = {}) => ({
   json: {
     resourceType: 'CapabilityStatement',
-    instantiates: ['https://profiles.ihe.net/ITI/MHD/CapabilityStatement/IHE.MHD.DocumentResponder'],
+    instantiates: [
+      'https://profiles.ihe.net/ITI/MHD/CapabilityStatement/IHE.MHD.DocumentResponder',
+    ],
     rest: [
       {
         mode: 'server',
         resource: [
-          { type: 'Patient', interaction: [{ code: 'search-type' }], searchParam: [{ name: 'birthdate' }] },
+          {
+            type: 'Patient',
+            interaction: [{ code: 'search-type' }],
+            searchParam: [{ name: 'birthdate' }],
+          },
           {
             type: 'DocumentReference',
             interaction: [{ code: 'read' }, { code: 'search-type' }],
@@ -52,10 +61,19 @@ const document = (id: string, url: string, status = 'current') => ({
   subject: { reference: 'Patient/p1' },
   content: [{ attachment: { contentType: 'text/xml', url } }],
 });
-const cda = { text: '<ClinicalDocument/>', headers: { 'content-type': 'text/xml' } };
-const listed = (current: unknown[], superseded: unknown[] = [], next?: string): Routes => ({
+const cda = {
+  text: '<ClinicalDocument/>',
+  headers: { 'content-type': 'text/xml' },
+};
+const listed = (
+  current: unknown[],
+  superseded: unknown[] = [],
+  next?: string,
+): Routes => ({
   'POST DocumentReference/_search': ({ body }) =>
-    body.includes('status=current') ? { json: bundle(current, next) } : { json: bundle(superseded) },
+    body.includes('status=current')
+      ? { json: bundle(current, next) }
+      : { json: bundle(superseded) },
 });
 
 const test = sourceTest.extend('routes', {
@@ -64,7 +82,9 @@ const test = sourceTest.extend('routes', {
   'POST Patient/_search': { json: bundle([adaAtSource]) },
 });
 const contentsOf = (pages: SourcePage[]) =>
-  pages.flatMap(({ attachments }) => attachments.map(({ documentReferenceId }) => documentReferenceId));
+  pages.flatMap(({ attachments }) =>
+    attachments.map(({ documentReferenceId }) => documentReferenceId),
+  );
 const searches = (source: FakeSource) =>
   source.askedFor('POST DocumentReference/_search').map(({ body }) => body);
 
@@ -73,10 +93,19 @@ describe('a network that has documents only', () => {
     source,
   }) => {
     source.serve({
-      ...listed([document('d1', 'Binary/b1')], [document('d0', 'Binary/b0', 'superseded')], '?page=2'),
-      'GET DocumentReference/_search?page=2': { json: bundle([document('d2', 'Binary/b2')]) },
+      ...listed(
+        [document('d1', 'Binary/b1')],
+        [document('d0', 'Binary/b0', 'superseded')],
+        '?page=2',
+      ),
+      'GET DocumentReference/_search?page=2': {
+        json: bundle([document('d2', 'Binary/b2')]),
+      },
       'GET Binary/b1': cda,
-      'GET Binary/b2': { text: '%PDF-1.7', headers: { 'content-type': 'application/pdf' } },
+      'GET Binary/b2': {
+        text: '%PDF-1.7',
+        headers: { 'content-type': 'application/pdf' },
+      },
     });
     const pages = await source.collect();
     expect(idsOf(pages).filter((name) => name.startsWith('Document'))).toEqual([
@@ -85,10 +114,11 @@ describe('a network that has documents only', () => {
       'DocumentReference/d0',
     ]);
     expect(contentsOf(pages)).toEqual(['d1', 'd2']);
-    expect(pages.flatMap(({ attachments }) => attachments.map(({ contentType }) => contentType))).toEqual([
-      'text/xml',
-      'application/pdf',
-    ]);
+    expect(
+      pages.flatMap(({ attachments }) =>
+        attachments.map(({ contentType }) => contentType),
+      ),
+    ).toEqual(['text/xml', 'application/pdf']);
     expect(searches(source)).toEqual([
       'patient=Patient%2Fp1&status=current&_count=200',
       'patient=Patient%2Fp1&status=superseded&_count=200',
@@ -99,7 +129,10 @@ describe('a network that has documents only', () => {
   test.for<[string, object, object]>([
     [
       'the guide that it follows',
-      { instantiates: undefined, implementationGuide: ['https://profiles.ihe.net/ITI/MHD'] },
+      {
+        instantiates: undefined,
+        implementationGuide: ['https://profiles.ihe.net/ITI/MHD'],
+      },
       {},
     ],
     [
@@ -128,24 +161,41 @@ describe('a network that has documents only', () => {
   test.for<[string, object, object]>([
     [
       'only receives documents',
-      { instantiates: ['https://profiles.ihe.net/ITI/MHD/CapabilityStatement/IHE.MHD.DocumentRecipient'] },
+      {
+        instantiates: [
+          'https://profiles.ihe.net/ITI/MHD/CapabilityStatement/IHE.MHD.DocumentRecipient',
+        ],
+      },
       {},
     ],
     ['cannot be searched for them', {}, { interaction: [{ code: 'read' }] }],
     ['does not name the profile', { instantiates: undefined }, {}],
-  ])('is not taken for one if it %s', async ([_, rest, documents], { source }) => {
-    source.serve({ ...listed([]), 'GET metadata': responder(rest, documents) });
-    await source.collect();
-    expect(searches(source).join()).not.toContain('status=');
-  });
+  ])(
+    'is not taken for one if it %s',
+    async ([_, rest, documents], { source }) => {
+      source.serve({
+        ...listed([]),
+        'GET metadata': responder(rest, documents),
+      });
+      await source.collect();
+      expect(searches(source).join()).not.toContain('status=');
+    },
+  );
 
-  test('is taken for one, or not, as the connection says', async ({ source }) => {
-    source.serve({ ...listed([]), 'GET metadata': responder({ instantiates: undefined }) });
+  test('is taken for one, or not, as the connection says', async ({
+    source,
+  }) => {
+    source.serve({
+      ...listed([]),
+      'GET metadata': responder({ instantiates: undefined }),
+    });
     await source.collect({ documentSearch: true });
     expect(searches(source)).toHaveLength(2);
     source.routes['GET metadata'] = responder();
     await source.collect({ documentSearch: false });
-    expect(searches(source).slice(2)).toEqual(['patient=Patient%2Fp1&_count=200']);
+    expect(searches(source).slice(2)).toEqual([
+      'patient=Patient%2Fp1&_count=200',
+    ]);
   });
 
   test('that refuses the search fails the query: it must not seem to have no documents', async ({
@@ -164,13 +214,27 @@ describe('a network that has documents only', () => {
   test('that knows no superseded documents, and one that ignores the status, are collected without a gap', async ({
     source,
   }) => {
-    const both = [document('d1', 'Binary/b1'), document('d0', 'Binary/b0', 'superseded')];
-    source.serve({ ...listed(both, both), 'GET Binary/b1': cda, 'GET Binary/b0': { status: 410 } });
+    const both = [
+      document('d1', 'Binary/b1'),
+      document('d0', 'Binary/b0', 'superseded'),
+    ];
+    source.serve({
+      ...listed(both, both),
+      'GET Binary/b1': cda,
+      'GET Binary/b0': { status: 410 },
+    });
     const ignoring = await source.collect();
     expect(contentsOf(ignoring)).toEqual(['d1']);
-    expect(ignoring.reduce((sum, { skippedAttachments }) => sum + skippedAttachments, 0)).toBe(0);
+    expect(
+      ignoring.reduce(
+        (sum, { skippedAttachments }) => sum + skippedAttachments,
+        0,
+      ),
+    ).toBe(0);
     source.routes['POST DocumentReference/_search'] = ({ body }) =>
-      body.includes('superseded') ? { status: 400 } : { json: bundle([document('d1', 'Binary/b1')]) };
+      body.includes('superseded')
+        ? { status: 400 }
+        : { json: bundle([document('d1', 'Binary/b1')]) };
     source.routes['GET DocumentReference'] = { status: 400 };
     expect(contentsOf(await source.collect())).toEqual(['d1']);
   });
@@ -180,29 +244,56 @@ describe('a network that has documents only', () => {
   }) => {
     const inline = (id: string, status: string) => ({
       ...document(id, '', status),
-      content: [{ attachment: { contentType: 'text/plain', data: Buffer.from(id).toString('base64') } }],
+      content: [
+        {
+          attachment: {
+            contentType: 'text/plain',
+            data: Buffer.from(id).toString('base64'),
+          },
+        },
+      ],
     });
-    source.serve(listed([inline('d1', 'current')], [inline('d0', 'superseded')]));
+    source.serve(
+      listed([inline('d1', 'current')], [inline('d0', 'superseded')]),
+    );
     expect(contentsOf(await source.collect())).toEqual(['d1', 'd0']);
   });
 
-  test('continues after a crash with what was not fetched yet', async ({ source }) => {
+  test('continues after a crash with what was not fetched yet', async ({
+    source,
+  }) => {
     source.serve({
       ...listed([document('d1', 'Binary/b1'), document('d2', 'Binary/b2')]),
       'GET Binary/b1': cda,
       'GET Binary/b2': cda,
     });
     const pages = await source.collect();
-    const index = pages.findIndex(({ resources }) => resources.some(({ id }) => id === 'd1'));
+    const index = pages.findIndex(({ resources }) =>
+      resources.some(({ id }) => id === 'd1'),
+    );
     const stored: unknown = JSON.parse(JSON.stringify(pages[index]?.next));
-    const rest = await allOf(connect(source).resume(stored as Record<string, unknown>, never));
+    const rest = await allOf(
+      connect(source).resume(stored as Record<string, unknown>, never),
+    );
     expect(contentsOf(rest)).toEqual(['d1', 'd2']);
   });
 });
 
-test('a check says that the server lists documents, and how many of the patient', async ({ source }) => {
-  source.serve(listed([document('d1', 'Binary/b1'), document('d2', 'Binary/b2')], [], '?page=2'));
-  const config = resolveSourceConfig({ source: 'hie', baseUrl: source.baseUrl, auth: { kind: 'none' } });
+test('a check says that the server lists documents, and how many of the patient', async ({
+  source,
+}) => {
+  source.serve(
+    listed(
+      [document('d1', 'Binary/b1'), document('d2', 'Binary/b2')],
+      [],
+      '?page=2',
+    ),
+  );
+  const config = resolveSourceConfig({
+    source: 'hie',
+    baseUrl: source.baseUrl,
+    auth: { kind: 'none' },
+  });
   const check = async () =>
     (await checkSource(config, { sign: async () => '' }, ada))
       .slice(1)
@@ -213,17 +304,25 @@ test('a check says that the server lists documents, and how many of the patient'
     'true documents: the server lists 2 current documents of this patient on its first page',
   ]);
   source.routes['POST DocumentReference/_search'] = { status: 403 };
-  expect((await check()).at(-1)).toBe('false documents: hie answered 403 to DocumentReference/_search');
+  expect((await check()).at(-1)).toBe(
+    'false documents: hie answered 403 to DocumentReference/_search',
+  );
 });
 
 describe('a server that has $everything and lists documents', () => {
   const [server] = responder().json.rest;
   const withEverything = responder({
-    rest: [{ ...server, operation: [{ name: 'match' }, { name: 'everything' }] }],
+    rest: [
+      { ...server, operation: [{ name: 'match' }, { name: 'everything' }] },
+    ],
   });
 
-  test('is asked for both, and no document is fetched twice', async ({ source }) => {
-    const everything = { json: bundle([condition('c1'), document('d1', 'Binary/b1')]) };
+  test('is asked for both, and no document is fetched twice', async ({
+    source,
+  }) => {
+    const everything = {
+      json: bundle([condition('c1'), document('d1', 'Binary/b1')]),
+    };
     source.serveEverything(everything, {
       'GET metadata': withEverything,
       ...listed([document('d1', 'Binary/b1'), document('d2', 'Binary/b2')]),
@@ -238,28 +337,46 @@ describe('a server that has $everything and lists documents', () => {
     expect(source.askedFor('GET Binary/b1')).toHaveLength(1);
   });
 
-  test('is not asked for documents that it cannot search', async ({ source }) => {
+  test('is not asked for documents that it cannot search', async ({
+    source,
+  }) => {
     const unsearchable = responder(
-      { rest: [{ ...server, operation: [{ name: 'match' }, { name: 'everything' }] }] },
+      {
+        rest: [
+          { ...server, operation: [{ name: 'match' }, { name: 'everything' }] },
+        ],
+      },
       {},
     );
     const [first] = unsearchable.json.rest;
     for (const each of first?.resource ?? [])
-      if (each.type === 'DocumentReference') each.interaction = [{ code: 'read' }];
-    source.serveEverything({ json: bundle([condition('c1')]) }, { 'GET metadata': unsearchable });
+      if (each.type === 'DocumentReference')
+        each.interaction = [{ code: 'read' }];
+    source.serveEverything(
+      { json: bundle([condition('c1')]) },
+      { 'GET metadata': unsearchable },
+    );
     expect(idsOf(await source.collect())).toEqual(['Condition/c1']);
     expect(searches(source)).toEqual([]);
   });
 
-  test('is asked for no documents by a source that has none', async ({ source }) => {
-    source.serveEverything({ json: bundle([]) }, { 'GET metadata': withEverything });
+  test('is asked for no documents by a source that has none', async ({
+    source,
+  }) => {
+    source.serveEverything(
+      { json: bundle([]) },
+      { 'GET metadata': withEverything },
+    );
     await source.collect({ source: 'pharmacy' });
     expect(searches(source)).toEqual([]);
   });
 });
 
 describe('a document at another host', () => {
-  async function withRepository(source: FakeSource, config: (origin: string) => Partial<SourceConfig>) {
+  async function withRepository(
+    source: FakeSource,
+    config: (origin: string) => Partial<SourceConfig>,
+  ) {
     const repository = await new FakeSource({ 'GET d1.xml': cda }).start();
     source.serve(listed([document('d1', `${repository.baseUrl}/d1.xml`)]));
     const auth = { kind: 'bearer', token: 'secret-1' } as const;
@@ -281,17 +398,30 @@ describe('a document at another host', () => {
   test('is fetched once the origin is allowed, with the token only if that is allowed too', async ({
     source,
   }) => {
-    const allowed = await withRepository(source, (origin) => ({ allowedOrigins: [origin] }));
+    const allowed = await withRepository(source, (origin) => ({
+      allowedOrigins: [origin],
+    }));
     expect(contentsOf(allowed.pages)).toEqual(['d1']);
     expect(allowed.repository.asked[0]?.headers.authorization).toBeUndefined();
-    const trusted = await withRepository(source, (origin) => ({ tokenOrigins: [origin] }));
-    expect(trusted.repository.asked[0]?.headers.authorization).toBe('Bearer secret-1');
+    const trusted = await withRepository(source, (origin) => ({
+      tokenOrigins: [origin],
+    }));
+    expect(trusted.repository.asked[0]?.headers.authorization).toBe(
+      'Bearer secret-1',
+    );
   });
 
-  test('that cannot be fetched is counted, with what the server answered', async ({ source }) => {
-    source.serve({ ...listed([document('d1', 'Binary/b1')]), 'GET Binary/b1': { status: 404 } });
+  test('that cannot be fetched is counted, with what the server answered', async ({
+    source,
+  }) => {
+    source.serve({
+      ...listed([document('d1', 'Binary/b1')]),
+      'GET Binary/b1': { status: 404 },
+    });
     const pages = await source.collect();
-    expect(pages.find(({ skippedAttachments }) => skippedAttachments > 0)).toMatchObject({
+    expect(
+      pages.find(({ skippedAttachments }) => skippedAttachments > 0),
+    ).toMatchObject({
       skippedAttachments: 1,
       skippedReasons: ['hie answered 404 to a document'],
     });

@@ -3,7 +3,10 @@ import { expect, test } from 'vitest';
 import { cutLines } from '../../../src/exchange/sources/connectors/collect/async-job.ts';
 import { property } from '../../support/property.ts';
 
-async function* inParts(bytes: Buffer, sizeBytes: number): AsyncGenerator<Buffer> {
+async function* inParts(
+  bytes: Buffer,
+  sizeBytes: number,
+): AsyncGenerator<Buffer> {
   for (let start = 0; start < bytes.length; start += sizeBytes)
     yield bytes.subarray(start, start + sizeBytes);
 }
@@ -23,7 +26,9 @@ property({
   'however a file arrives, its pages hold each line once, and any page can be gone on after',
   async (given) => {
     const { lines, linesMax, partBytes } = given;
-    const file = Buffer.from(lines.join('\n') + (given.endsWithNewline ? '\n' : ''));
+    const file = Buffer.from(
+      lines.join('\n') + (given.endsWithNewline ? '\n' : ''),
+    );
     const wanted = lines.filter((text) => text.trim() !== '');
     const read = async (offsetBytes: number) => {
       const groups: string[][] = [];
@@ -46,7 +51,9 @@ property({
     expect(groups.flat()).toEqual(wanted);
     expect(groups.every((group) => group.length <= linesMax)).toBe(true);
     for (const [index, end] of ends.entries()) {
-      expect((await read(end)).groups.flat()).toEqual(groups.slice(index + 1).flat());
+      expect((await read(end)).groups.flat()).toEqual(
+        groups.slice(index + 1).flat(),
+      );
     }
   },
 );
@@ -54,6 +61,7 @@ property({
 test('a file that became shorter is noticed', async () => {
   const cuts = [];
   const limits = { linesMax: 5, bytesMax: 100, offsetBytes: 50 };
-  for await (const cut of cutLines(inParts(Buffer.from('{}\n'), 10), limits)) cuts.push(cut.kind);
+  for await (const cut of cutLines(inParts(Buffer.from('{}\n'), 10), limits))
+    cuts.push(cut.kind);
   expect(cuts).toEqual(['too-short']);
 });

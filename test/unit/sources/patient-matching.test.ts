@@ -10,7 +10,10 @@ import { ada, adaAtSource } from '../../support/fake-source.ts';
 
 const theirs = adaAtSource as Patient;
 const person = (change: Partial<Demographics>) => ({ ...ada, ...change });
-const patient = (change: Partial<Patient>): Patient => ({ ...theirs, ...change });
+const patient = (change: Partial<Patient>): Patient => ({
+  ...theirs,
+  ...change,
+});
 const elsewhere = [{ postalCode: '90210' }];
 
 describe('names', () => {
@@ -28,7 +31,9 @@ describe('names', () => {
     [['Aaron697'], 'Dicki44', ['Aaron697'], 'Dicki44'],
   ])('%j %s is %j %s', (firstNames, lastName, given, family) => {
     const ours = person({ firstNames, lastNames: lastName.split(' ') });
-    expect(describesPerson(ours, patient({ name: [{ given, family }] }))).toBe(true);
+    expect(describesPerson(ours, patient({ name: [{ given, family }] }))).toBe(
+      true,
+    );
   });
 
   test.each<[Patient['name']]>([
@@ -57,7 +62,9 @@ describe('names', () => {
       { use: 'maiden' as const, family: 'Lovelace' },
     ];
     expect(describesPerson(ada, patient({ name: married }))).toBe(true);
-    expect(describesPerson(ada, patient({ name: [{ text: 'Ada Lovelace' }] }))).toBe(true);
+    expect(
+      describesPerson(ada, patient({ name: [{ text: 'Ada Lovelace' }] })),
+    ).toBe(true);
   });
 });
 
@@ -79,45 +86,89 @@ describe('birth and gender', () => {
     ['F', 'unknown', true],
     ['F', undefined, true],
   ])('%s against %s: %s', (ours, gender, isSame) => {
-    expect(describesPerson(person({ gender: ours }), patient({ gender }))).toBe(isSame);
+    expect(describesPerson(person({ gender: ours }), patient({ gender }))).toBe(
+      isSame,
+    );
   });
 });
 
 describe('what tells namesakes apart', () => {
   test('one zip in common is enough, by its five digits', () => {
-    expect(describesPerson(ada, patient({ address: [...elsewhere, { postalCode: '02115-9999' }] }))).toBe(
-      true,
-    );
+    expect(
+      describesPerson(
+        ada,
+        patient({ address: [...elsewhere, { postalCode: '02115-9999' }] }),
+      ),
+    ).toBe(true);
     expect(describesPerson(ada, patient({ address: elsewhere }))).toBe(false);
     expect(describesPerson(ada, patient({ address: undefined }))).toBe(false);
   });
 
-  test.each(['+1 (617) 555-0100', '617.555.0100', '6175550100 x12'])('so is the phone number %s', (value) => {
-    const moved = patient({ address: elsewhere, telecom: [{ system: 'phone', value }] });
-    expect(describesPerson(ada, moved)).toBe(true);
-  });
+  test.each(['+1 (617) 555-0100', '617.555.0100', '6175550100 x12'])(
+    'so is the phone number %s',
+    (value) => {
+      const moved = patient({
+        address: elsewhere,
+        telecom: [{ system: 'phone', value }],
+      });
+      expect(describesPerson(ada, moved)).toBe(true);
+    },
+  );
 
   test('an empty phone number or zip is in common with nobody', () => {
-    const vague = patient({ address: [{ postalCode: '' }], telecom: [{ system: 'phone', value: '' }] });
-    expect(describesPerson(person({ contacts: [{ phone: undefined }] }), vague)).toBe(false);
+    const vague = patient({
+      address: [{ postalCode: '' }],
+      telecom: [{ system: 'phone', value: '' }],
+    });
+    expect(
+      describesPerson(person({ contacts: [{ phone: undefined }] }), vague),
+    ).toBe(false);
   });
 
   test('so is an SSN or a licence, told by system or type, however it is written', () => {
-    const ssn = { system: 'http://hl7.org/fhir/sid/us-ssn', value: '999123456' };
-    expect(describesPerson(ada, patient({ address: [], identifier: [ssn] }))).toBe(true);
+    const ssn = {
+      system: 'http://hl7.org/fhir/sid/us-ssn',
+      value: '999123456',
+    };
+    expect(
+      describesPerson(ada, patient({ address: [], identifier: [ssn] })),
+    ).toBe(true);
     const licensed = person({
-      personalIdentifiers: [{ type: 'driversLicense', value: 's-999 1', state: 'MA' }],
+      personalIdentifiers: [
+        { type: 'driversLicense', value: 's-999 1', state: 'MA' },
+      ],
     });
     const licence = { type: { coding: [{ code: 'DL' }] }, value: 'S9991' };
-    expect(describesPerson(licensed, patient({ address: [], identifier: [licence] }))).toBe(true);
-    const byState = { system: 'urn:oid:2.16.840.1.113883.4.3.25', value: 'S9991' };
-    expect(describesPerson(licensed, patient({ address: [], identifier: [byState] }))).toBe(true);
+    expect(
+      describesPerson(
+        licensed,
+        patient({ address: [], identifier: [licence] }),
+      ),
+    ).toBe(true);
+    const byState = {
+      system: 'urn:oid:2.16.840.1.113883.4.3.25',
+      value: 'S9991',
+    };
+    expect(
+      describesPerson(
+        licensed,
+        patient({ address: [], identifier: [byState] }),
+      ),
+    ).toBe(true);
   });
 
   test('a masked SSN, or the same number of another kind, proves nothing', () => {
-    const masked = { system: 'http://hl7.org/fhir/sid/us-ssn', value: '***-**-3456' };
+    const masked = {
+      system: 'http://hl7.org/fhir/sid/us-ssn',
+      value: '***-**-3456',
+    };
     const record = { type: { coding: [{ code: 'MR' }] }, value: '999-12-3456' };
-    expect(describesPerson(ada, patient({ address: [], identifier: [masked, record] }))).toBe(false);
+    expect(
+      describesPerson(
+        ada,
+        patient({ address: [], identifier: [masked, record] }),
+      ),
+    ).toBe(false);
   });
 });
 
@@ -126,16 +177,31 @@ describe('a Patient that comes with a statement about who it is', () => {
     const bare = patient({ address: [], telecom: undefined });
     expect(agreesWithPerson(ada, bare)).toBe(true);
     expect(agreesWithPerson(ada, patient({ address: elsewhere }))).toBe(false);
-    const moved = patient({ address: elsewhere, telecom: [{ system: 'phone', value: '617-555-0100' }] });
+    const moved = patient({
+      address: elsewhere,
+      telecom: [{ system: 'phone', value: '617-555-0100' }],
+    });
     expect(agreesWithPerson(ada, moved)).toBe(true);
-    expect(agreesWithPerson(ada, { ...bare, birthDate: '1985-12-11' })).toBe(false);
+    expect(agreesWithPerson(ada, { ...bare, birthDate: '1985-12-11' })).toBe(
+      false,
+    );
     expect(agreesWithPerson(ada, { ...bare, gender: 'male' })).toBe(false);
-    expect(agreesWithPerson(ada, { ...bare, name: [{ family: 'King', given: ['Ada'] }] })).toBe(false);
+    expect(
+      agreesWithPerson(ada, {
+        ...bare,
+        name: [{ family: 'King', given: ['Ada'] }],
+      }),
+    ).toBe(false);
   });
 
   test('needs an address if many people share the birth date', () => {
     const vague = { ...ada, dob: '1985-01-01' };
-    expect(agreesWithPerson(vague, patient({ address: [], birthDate: '1985-01-01' }))).toBe(false);
+    expect(
+      agreesWithPerson(
+        vague,
+        patient({ address: [], birthDate: '1985-01-01' }),
+      ),
+    ).toBe(false);
   });
 
   test('may live elsewhere where an earlier match is kept', () => {

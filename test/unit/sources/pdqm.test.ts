@@ -13,7 +13,10 @@ import {
   sourceTest,
 } from '../../support/fake-source.ts';
 
-/** A server that is a Patient Demographics Supplier of IHE PDQm, as its guide states it (ITI-119). */
+/**
+ * A server that is a Patient Demographics Supplier of IHE PDQm, as its guide
+ * states it (ITI-119).
+ */
 const supplier = {
   resourceType: 'CapabilityStatement',
   fhirVersion: '4.0.1',
@@ -33,28 +36,47 @@ const supplier = {
       operation: [
         {
           name: 'PDQm $Match',
-          definition: 'https://profiles.ihe.net/ITI/PDQm/OperationDefinition/PDQmMatch',
+          definition:
+            'https://profiles.ihe.net/ITI/PDQm/OperationDefinition/PDQmMatch',
         },
       ],
     },
   ],
 };
 const other = {
-  rest: [{ mode: 'server', resource: [{ type: 'Patient' }], operation: [{ name: 'process-message' }] }],
+  rest: [
+    {
+      mode: 'server',
+      resource: [{ type: 'Patient' }],
+      operation: [{ name: 'process-message' }],
+    },
+  ],
 };
-const outcome = { resourceType: 'OperationOutcome', issue: [{ severity: 'warning', code: 'informational' }] };
+const outcome = {
+  resourceType: 'OperationOutcome',
+  issue: [{ severity: 'warning', code: 'informational' }],
+};
 
-const test = sourceTest.extend('routes', { 'GET metadata': { json: supplier } });
-const asked = (source: FakeSource, what: string) => source.askedFor(what).length;
+const test = sourceTest.extend('routes', {
+  'GET metadata': { json: supplier },
+});
+const asked = (source: FakeSource, what: string) =>
+  source.askedFor(what).length;
 
 describe('a supplier of PDQm', () => {
   test('is asked by $match with the person, without onlyCertainMatches, and without empty lists', async ({
     source,
   }) => {
-    source.serve({ 'POST Patient/$match': { json: bundle([adaAtSource, outcome]) } });
+    source.serve({
+      'POST Patient/$match': { json: bundle([adaAtSource, outcome]) },
+    });
     const unidentified = { ...ada, personalIdentifiers: [] };
-    expect((await connect(source).begin(unidentified, {}, never)).kind).toBe('ready');
-    const sent: unknown = JSON.parse(source.askedFor('POST Patient/$match')[0]?.body ?? '');
+    expect((await connect(source).begin(unidentified, {}, never)).kind).toBe(
+      'ready',
+    );
+    const sent: unknown = JSON.parse(
+      source.askedFor('POST Patient/$match')[0]?.body ?? '',
+    );
     expect(sent).toMatchObject({
       resourceType: 'Parameters',
       parameter: [{ name: 'resource' }, { name: 'count' }],
@@ -75,7 +97,8 @@ describe('a supplier of PDQm', () => {
             operation: [
               {
                 name: 'demographics',
-                definition: 'https://profiles.ihe.net/ITI/PDQm/OperationDefinition/PDQmMatch',
+                definition:
+                  'https://profiles.ihe.net/ITI/PDQm/OperationDefinition/PDQmMatch',
               },
             ],
           },
@@ -85,11 +108,18 @@ describe('a supplier of PDQm', () => {
     ['only by what it instantiates', { ...supplier, rest: other.rest }],
     [
       'by the name of a national guide',
-      { ...other, instantiates: ['http://fhir.ch/ig/CapabilityStatement/CH.PDQm.Supplier'] },
+      {
+        ...other,
+        instantiates: [
+          'http://fhir.ch/ig/CapabilityStatement/CH.PDQm.Supplier',
+        ],
+      },
     ],
   ])('is known %s', async ([_, statement], { source }) => {
     source.serve({
-      'GET metadata': { json: { ...statement, resourceType: 'CapabilityStatement' } },
+      'GET metadata': {
+        json: { ...statement, resourceType: 'CapabilityStatement' },
+      },
       'POST Patient/$match': { json: bundle([adaAtSource]) },
     });
     await source.begin();
@@ -100,27 +130,45 @@ describe('a supplier of PDQm', () => {
     source,
   }) => {
     const namesake = { ...adaAtSource, address: [{ postalCode: '90210' }] };
-    source.serve({ 'POST Patient/$match': { json: bundle([namesake, { ...namesake, id: 'p2' }]) } });
+    source.serve({
+      'POST Patient/$match': {
+        json: bundle([namesake, { ...namesake, id: 'p2' }]),
+      },
+    });
     expect(await source.begin()).toMatchObject({ kind: 'unknown-patient' });
-    source.routes['POST Patient/$match'] = { json: bundle([{ ...namesake, id: 'p2' }, adaAtSource]) };
+    source.routes['POST Patient/$match'] = {
+      json: bundle([{ ...namesake, id: 'p2' }, adaAtSource]),
+    };
     expect(await source.begin()).toMatchObject({ kind: 'ready' });
     expect(asked(source, 'GET Patient/p2')).toBe(0);
   });
 });
 
 describe('what the connection says', () => {
-  const never404 = { 'GET metadata': { json: { ...other, resourceType: 'CapabilityStatement' } } };
+  const never404 = {
+    'GET metadata': { json: { ...other, resourceType: 'CapabilityStatement' } },
+  };
 
-  test('makes a server be asked by $match that does not state it', async ({ source }) => {
-    source.serve({ ...never404, 'POST Patient/$match': { json: bundle([adaAtSource]) } });
+  test('makes a server be asked by $match that does not state it', async ({
+    source,
+  }) => {
+    source.serve({
+      ...never404,
+      'POST Patient/$match': { json: bundle([adaAtSource]) },
+    });
     await source.begin({ patientMatch: true });
     expect(asked(source, 'POST Patient/$match')).toBe(1);
   });
 
-  test('keeps a server from being asked by $match that states it', async ({ source }) => {
+  test('keeps a server from being asked by $match that states it', async ({
+    source,
+  }) => {
     source.serve({ 'POST Patient/_search': { json: bundle([adaAtSource]) } });
     await source.begin({ patientMatch: false });
-    expect([asked(source, 'POST Patient/$match'), asked(source, 'POST Patient/_search')]).toEqual([0, 1]);
+    expect([
+      asked(source, 'POST Patient/$match'),
+      asked(source, 'POST Patient/_search'),
+    ]).toEqual([0, 1]);
   });
 });
 
@@ -129,15 +177,30 @@ describe('a $match that fails', () => {
   const nobody = { 'POST Patient/_search': { json: bundle([]) } };
 
   test.for<[number, string]>([
-    [500, 'hie answered 500 to Patient/$match; the patient was searched for instead'],
-    [503, 'hie answered 503 to Patient/$match; the patient was searched for instead'],
-    [403, 'hie answered 403 to Patient/$match; the patient was searched for instead'],
-    [422, 'hie answered 422 to Patient/$match; the patient was searched for instead'],
-  ])('with %s is followed by searches, and a notice', async ([status, notice], { source }) => {
-    source.serve({ 'POST Patient/$match': { status }, ...found });
-    expect(await source.begin()).toMatchObject({ kind: 'ready', notice });
-    expect(idsOf(await source.collect())).toEqual(['Patient/p1']);
-  });
+    [
+      500,
+      'hie answered 500 to Patient/$match; the patient was searched for instead',
+    ],
+    [
+      503,
+      'hie answered 503 to Patient/$match; the patient was searched for instead',
+    ],
+    [
+      403,
+      'hie answered 403 to Patient/$match; the patient was searched for instead',
+    ],
+    [
+      422,
+      'hie answered 422 to Patient/$match; the patient was searched for instead',
+    ],
+  ])(
+    'with %s is followed by searches, and a notice',
+    async ([status, notice], { source }) => {
+      source.serve({ 'POST Patient/$match': { status }, ...found });
+      expect(await source.begin()).toMatchObject({ kind: 'ready', notice });
+      expect(idsOf(await source.collect())).toEqual(['Patient/p1']);
+    },
+  );
 
   test.for<[string, Reply]>([
     ['something that is no Bundle', { json: adaAtSource }],
@@ -168,11 +231,14 @@ describe('a $match that fails', () => {
     source.serve({ 'POST Patient/$match': { status: 422 }, ...nobody });
     expect(await source.begin()).toEqual({
       kind: 'unknown-patient',
-      notice: 'hie answered 422 to Patient/$match; the patient was searched for instead',
+      notice:
+        'hie answered 422 to Patient/$match; the patient was searched for instead',
     });
   });
 
-  test('at a server without searches is the failure itself', async ({ source }) => {
+  test('at a server without searches is the failure itself', async ({
+    source,
+  }) => {
     source.serve({ 'POST Patient/$match': { status: 500 } });
     await expect(source.begin()).rejects.toMatchObject({
       kind: 'transport',
@@ -183,16 +249,22 @@ describe('a $match that fails', () => {
   test.for<[number, string]>([
     [401, 'denied'],
     [429, 'rate-limited'],
-  ])('with %s is not followed by searches: they would fail as well', async ([status, kind], { source }) => {
-    source.serve({ 'POST Patient/$match': { status }, ...found });
-    await expect(source.begin()).rejects.toMatchObject({ kind });
-    expect(asked(source, 'POST Patient/_search')).toBe(0);
-  });
+  ])(
+    'with %s is not followed by searches: they would fail as well',
+    async ([status, kind], { source }) => {
+      source.serve({ 'POST Patient/$match': { status }, ...found });
+      await expect(source.begin()).rejects.toMatchObject({ kind });
+      expect(asked(source, 'POST Patient/_search')).toBe(0);
+    },
+  );
 
   test.for(['suppressed', 'business-rule'])(
     'because of the patient (%s) is not followed by searches',
     async (code, { source }) => {
-      const json = { resourceType: 'OperationOutcome', issue: [{ severity: 'error', code }] };
+      const json = {
+        resourceType: 'OperationOutcome',
+        issue: [{ severity: 'error', code }],
+      };
       source.serve({ 'POST Patient/$match': { status: 403, json }, ...found });
       await expect(source.begin()).rejects.toMatchObject({ kind: 'refused' });
       expect(asked(source, 'POST Patient/_search')).toBe(0);
@@ -203,20 +275,31 @@ describe('a $match that fails', () => {
     source,
   }) => {
     const somebody = { ...adaAtSource, id: 'p9', birthDate: '1971-01-01' };
-    source.serve({ 'POST Patient/$match': { json: bundle([somebody]) }, ...found });
+    source.serve({
+      'POST Patient/$match': { json: bundle([somebody]) },
+      ...found,
+    });
     await expect(source.begin()).rejects.toMatchObject({ kind: 'refused' });
     expect(asked(source, 'POST Patient/_search')).toBe(0);
   });
 });
 
-test('a check says in words how patients are looked up, and what $match answered', async ({ source }) => {
+test('a check says in words how patients are looked up, and what $match answered', async ({
+  source,
+}) => {
   source.serve({
     'POST Patient/$match': { status: 403 },
     'POST Patient/_search': { json: bundle([adaAtSource]) },
   });
-  const config = resolveSourceConfig({ source: 'hie', baseUrl: source.baseUrl, auth: { kind: 'none' } });
+  const config = resolveSourceConfig({
+    source: 'hie',
+    baseUrl: source.baseUrl,
+    auth: { kind: 'none' },
+  });
   const findings = await checkSource(config, { sign: async () => '' }, ada);
-  expect(findings.map(({ what, works, message }) => `${works} ${what}: ${message}`)).toEqual([
+  expect(
+    findings.map(({ what, works, message }) => `${works} ${what}: ${message}`),
+  ).toEqual([
     'true token: requests carry none',
     'true metadata: the server speaks FHIR 4.0.1; it has Patient/$match (IHE PDQm)',
     'true patient: the source knows this patient (1 record); hie answered 403 to Patient/$match; the patient was searched for instead',

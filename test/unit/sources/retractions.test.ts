@@ -26,23 +26,46 @@ describe('an answer says of a resource that it is gone', () => {
     if (page === undefined) throw new Error('no page');
     return page;
   };
-  const bundleOf = (entry: unknown[], type = 'searchset') => ({ resourceType: 'Bundle', type, entry });
+  const bundleOf = (entry: unknown[], type = 'searchset') => ({
+    resourceType: 'Bundle',
+    type,
+    entry,
+  });
 
   test.for<[string, object]>([
     ['a deletion', { request: { method: 'DELETE', url: 'Condition/c1' } }],
-    ['a deletion at an address', { request: { method: 'DELETE', url: '/Condition/c1' } }],
-    ['the status 410', { fullUrl: 'Condition/c1', response: { status: '410 Gone' } }],
+    [
+      'a deletion at an address',
+      { request: { method: 'DELETE', url: '/Condition/c1' } },
+    ],
+    [
+      'the status 410',
+      { fullUrl: 'Condition/c1', response: { status: '410 Gone' } },
+    ],
   ])('by %s: it is retracted, and no stray', async ([_, entry], { source }) => {
-    const page = await pageOf(source, bundleOf([entry, { resource: condition('c2') }]));
-    expect(page).toMatchObject({ retracted: [deleted('c1')], misattributedCount: 0 });
+    const page = await pageOf(
+      source,
+      bundleOf([entry, { resource: condition('c2') }]),
+    );
+    expect(page).toMatchObject({
+      retracted: [deleted('c1')],
+      misattributedCount: 0,
+    });
     expect(idsOf([page])).toEqual(['Condition/c2']);
   });
 
-  test('by naming another patient: it is retracted with whom it names', async ({ source }) => {
+  test('by naming another patient: it is retracted with whom it names', async ({
+    source,
+  }) => {
     const page = await pageOf(
       source,
       bundleOf([
-        { resource: { ...condition('c1', 'Patient/p9'), meta: { lastUpdated: '2026-01-02T00:00:00Z' } } },
+        {
+          resource: {
+            ...condition('c1', 'Patient/p9'),
+            meta: { lastUpdated: '2026-01-02T00:00:00Z' },
+          },
+        },
         { resource: condition('c2') },
       ]),
     );
@@ -59,7 +82,9 @@ describe('an answer says of a resource that it is gone', () => {
   test('of a history the newest version counts, whether it is the deletion or what came after it', async ({
     source,
   }) => {
-    const deletion = (id: string) => ({ request: { method: 'DELETE', url: `Condition/${id}` } });
+    const deletion = (id: string) => ({
+      request: { method: 'DELETE', url: `Condition/${id}` },
+    });
     const page = await pageOf(
       source,
       bundleOf(
@@ -79,7 +104,10 @@ describe('an answer says of a resource that it is gone', () => {
   test('not when the same answer brings it', async ({ source }) => {
     const page = await pageOf(
       source,
-      bundleOf([{ request: { method: 'DELETE', url: 'Condition/c1' } }, { resource: condition('c1') }]),
+      bundleOf([
+        { request: { method: 'DELETE', url: 'Condition/c1' } },
+        { resource: condition('c1') },
+      ]),
     );
     expect(page.retracted).toEqual([]);
   });
@@ -88,15 +116,26 @@ describe('an answer says of a resource that it is gone', () => {
     const url = 'https://other.example/fhir/Condition/c1';
     const page = await pageOf(
       source,
-      bundleOf([{ request: { method: 'DELETE', url } }, { resource: condition('c2') }]),
+      bundleOf([
+        { request: { method: 'DELETE', url } },
+        { resource: condition('c2') },
+      ]),
     );
     expect(page.retracted).toEqual([]);
   });
 
-  test('in the list of deleted resources of a bulk manifest', async ({ source }) => {
-    const gone = bundleOf([{ request: { method: 'DELETE', url: 'Condition/c1' } }], 'transaction');
+  test('in the list of deleted resources of a bulk manifest', async ({
+    source,
+  }) => {
+    const gone = bundleOf(
+      [{ request: { method: 'DELETE', url: 'Condition/c1' } }],
+      'transaction',
+    );
     source.serve({
-      'GET Patient/p1/$everything': { status: 202, headers: { 'content-location': '/fhir/jobs/1' } },
+      'GET Patient/p1/$everything': {
+        status: 202,
+        headers: { 'content-location': '/fhir/jobs/1' },
+      },
       'GET jobs/1': () => ({
         json: {
           output: [{ type: 'Condition', url: `${source.baseUrl}/files/1` }],
@@ -112,8 +151,12 @@ describe('an answer says of a resource that it is gone', () => {
     const poll = await connector.poll(begun.job, never);
     if (poll.kind !== 'ready') throw new Error('pending');
     const pages = await allOf(poll.pages);
-    expect(pages.flatMap(({ retracted }) => retracted)).toEqual([deleted('c1')]);
-    expect(pages.flatMap(({ misattributedCount }) => misattributedCount)).not.toContain(1);
+    expect(pages.flatMap(({ retracted }) => retracted)).toEqual([
+      deleted('c1'),
+    ]);
+    expect(
+      pages.flatMap(({ misattributedCount }) => misattributedCount),
+    ).not.toContain(1);
   });
 });
 
@@ -124,7 +167,11 @@ const ndjson = (...lines: unknown[]) => ({
 
 describe('what became of a resource that a whole answer no longer holds', () => {
   const missing = [{ resourceType: 'Condition', id: 'c1' }];
-  const ask = (source: FakeSource, present: [string, string][] = [], ids = missing) =>
+  const ask = (
+    source: FakeSource,
+    present: [string, string][] = [],
+    ids = missing,
+  ) =>
     connect(source).checkMissing(
       { missing: ids, patientIds: ['p1', 'p2'], present: new Map(present) },
       never,
@@ -136,12 +183,16 @@ describe('what became of a resource that a whole answer no longer holds', () => 
     expect(await ask(source)).toEqual(['deleted']);
   });
 
-  test('404: it was deleted, where one that is there is found', async ({ source }) => {
+  test('404: it was deleted, where one that is there is found', async ({
+    source,
+  }) => {
     source.serve({ 'GET Condition/c2': { json: condition('c2') } });
     expect(await ask(source, [['Condition', 'c2']])).toEqual(['deleted']);
   });
 
-  test('404: nobody knows, where one that is there is not found either', async ({ source }) => {
+  test('404: nobody knows, where one that is there is not found either', async ({
+    source,
+  }) => {
     source.serve({});
     expect(await ask(source, [['Condition', 'c2']])).toEqual(['unknown']);
   });
@@ -155,7 +206,10 @@ describe('what became of a resource that a whole answer no longer holds', () => 
       const resource = [{ type: 'Condition', interaction }];
       source.serve({
         'GET metadata': {
-          json: { resourceType: 'CapabilityStatement', rest: [{ mode: 'server', resource }] },
+          json: {
+            resourceType: 'CapabilityStatement',
+            rest: [{ mode: 'server', resource }],
+          },
         },
       });
       expect(await ask(source)).toEqual([fate]);
@@ -166,7 +220,11 @@ describe('what became of a resource that a whole answer no longer holds', () => 
     ['this person', condition('c1'), 'kept'],
     ['an earlier id of this person', condition('c1', 'Patient/p2'), 'kept'],
     ['nobody', { resourceType: 'Condition', id: 'c1' }, 'kept'],
-    ['somebody of another server', condition('c1', 'https://other.example/Patient/p9'), 'kept'],
+    [
+      'somebody of another server',
+      condition('c1', 'https://other.example/Patient/p9'),
+      'kept',
+    ],
     ['another person', condition('c1', 'Patient/p9'), 'moved'],
     ['another resource', condition('c9', 'Patient/p9'), 'unknown'],
   ])('it names %s', async ([_, json, fate], { source }) => {
@@ -174,18 +232,35 @@ describe('what became of a resource that a whole answer no longer holds', () => 
     expect(await ask(source)).toEqual([fate]);
   });
 
-  test('refused: nobody knows, and the others are asked for', async ({ source }) => {
-    source.serve({ 'GET Condition/c1': { status: 403 }, 'GET Condition/c2': { status: 410 } });
-    expect(await ask(source, [], [...missing, { resourceType: 'Condition', id: 'c2' }])).toEqual([
-      'unknown',
-      'deleted',
-    ]);
+  test('refused: nobody knows, and the others are asked for', async ({
+    source,
+  }) => {
+    source.serve({
+      'GET Condition/c1': { status: 403 },
+      'GET Condition/c2': { status: 410 },
+    });
+    expect(
+      await ask(
+        source,
+        [],
+        [...missing, { resourceType: 'Condition', id: 'c2' }],
+      ),
+    ).toEqual(['unknown', 'deleted']);
   });
 
-  test('a source in trouble is left alone: what was not read by then is unknown', async ({ source }) => {
-    source.serve({ 'GET Condition/c1': { status: 410 }, 'GET Condition/c2': { status: 503 } });
+  test('a source in trouble is left alone: what was not read by then is unknown', async ({
+    source,
+  }) => {
+    source.serve({
+      'GET Condition/c1': { status: 410 },
+      'GET Condition/c2': { status: 503 },
+    });
     const more = ['c2', 'c3'].map((id) => ({ resourceType: 'Condition', id }));
-    expect(await ask(source, [], [...missing, ...more])).toEqual(['deleted', 'unknown', 'unknown']);
+    expect(await ask(source, [], [...missing, ...more])).toEqual([
+      'deleted',
+      'unknown',
+      'unknown',
+    ]);
     expect(source.askedFor('GET Condition/c3')).toEqual([]);
   });
 

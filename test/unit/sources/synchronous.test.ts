@@ -1,5 +1,8 @@
 import { expect } from 'vitest';
-import { installTracer, type SpanStart } from '../../../src/lib/tracing/spans.ts';
+import {
+  installTracer,
+  type SpanStart,
+} from '../../../src/lib/tracing/spans.ts';
 import {
   ada,
   adaAtSource,
@@ -21,12 +24,16 @@ test('a source that answers at once is asked for the patient and for everything,
 }) => {
   source.serve({
     ...knowsAda,
-    'GET Patient/p1/$everything': { json: bundle([adaAtSource, condition('c1')]) },
+    'GET Patient/p1/$everything': {
+      json: bundle([adaAtSource, condition('c1')]),
+    },
   });
   const pages = await source.collect();
   expect(idsOf(pages)).toEqual(['Patient/p1', 'Condition/c1']);
   expect(pages[0]?.next).toBeNull();
-  expect(JSON.parse(pages[0]?.raw.bytes.toString() ?? '')).toMatchObject({ resourceType: 'Bundle' });
+  expect(JSON.parse(pages[0]?.raw.bytes.toString() ?? '')).toMatchObject({
+    resourceType: 'Bundle',
+  });
   expect(source.asked.map(({ method, path }) => `${method} ${path}`)).toEqual([
     'GET metadata',
     'POST Patient/$match',
@@ -34,7 +41,9 @@ test('a source that answers at once is asked for the patient and for everything,
   ]);
 });
 
-test('a source gets the trace that asks it, and nothing else of it', async ({ source }) => {
+test('a source gets the trace that asks it, and nothing else of it', async ({
+  source,
+}) => {
   const exported: SpanStart[] = [];
   const span = {
     traceId: 'a'.repeat(32),
@@ -52,7 +61,10 @@ test('a source gets the trace that asks it, and nothing else of it', async ({ so
     stop: async () => undefined,
   });
   try {
-    source.serve({ ...knowsAda, 'GET Patient/p1/$everything': { json: bundle([adaAtSource]) } });
+    source.serve({
+      ...knowsAda,
+      'GET Patient/p1/$everything': { json: bundle([adaAtSource]) },
+    });
     await source.collect();
   } finally {
     installTracer(undefined);
@@ -62,7 +74,9 @@ test('a source gets the trace that asks it, and nothing else of it', async ({ so
     traceparent,
     traceparent,
   ]);
-  expect(exported.map(({ attributes }) => attributes?.['exchange.call'])).toContain('Patient/$match');
+  expect(
+    exported.map(({ attributes }) => attributes?.['exchange.call']),
+  ).toContain('Patient/$match');
   expect(JSON.stringify(exported)).not.toMatch(/p1|127\.0\.0\.1/);
 });
 
@@ -71,36 +85,65 @@ test('pages are followed, relative links too, and a crash goes on after the reco
 }) => {
   source.serve({
     ...knowsAda,
-    'GET Patient/p1/$everything': { json: bundle([condition('c1')], '?page=2') },
-    'GET Patient/p1/$everything?page=2': { json: bundle([condition('c2')], 'Condition?page=3') },
-    'GET Condition?page=3': () => ({ json: bundle([condition('c3')], `${source.baseUrl}/Condition?page=4`) }),
+    'GET Patient/p1/$everything': {
+      json: bundle([condition('c1')], '?page=2'),
+    },
+    'GET Patient/p1/$everything?page=2': {
+      json: bundle([condition('c2')], 'Condition?page=3'),
+    },
+    'GET Condition?page=3': () => ({
+      json: bundle([condition('c3')], `${source.baseUrl}/Condition?page=4`),
+    }),
     'GET Condition?page=4': { json: bundle([condition('c4')]) },
   });
   const connector = connect(source);
   const pages = await collectAtOnce(connector);
-  expect(idsOf(pages)).toEqual(['Condition/c1', 'Condition/c2', 'Condition/c3', 'Condition/c4']);
+  expect(idsOf(pages)).toEqual([
+    'Condition/c1',
+    'Condition/c2',
+    'Condition/c3',
+    'Condition/c4',
+  ]);
   const recorded: unknown = JSON.parse(JSON.stringify(pages[1]?.next));
-  const rest = await allOf(connect(source).resume(recorded as Record<string, unknown>, never));
+  const rest = await allOf(
+    connect(source).resume(recorded as Record<string, unknown>, never),
+  );
   expect(idsOf(rest)).toEqual(['Condition/c3', 'Condition/c4']);
 });
 
 test('demographics stand in no address', async ({ source }) => {
   source.serve({ 'POST Patient/_search': { json: bundle([]) } });
   expect(await source.begin()).toEqual({ kind: 'unknown-patient' });
-  expect(source.askedFor('POST Patient/_search')[0]?.body).toContain('birthdate=1985-12-10');
-  expect(source.asked.map(({ path }) => path).join(' ')).not.toMatch(/Lovelace|1985/i);
+  expect(source.askedFor('POST Patient/_search')[0]?.body).toContain(
+    'birthdate=1985-12-10',
+  );
+  expect(source.asked.map(({ path }) => path).join(' ')).not.toMatch(
+    /Lovelace|1985/i,
+  );
 });
 
-test('a source without $match and $everything is searched by form, then by type', async ({ source }) => {
+test('a source without $match and $everything is searched by form, then by type', async ({
+  source,
+}) => {
   source.serve({
     'POST Patient/_search': { json: bundle([adaAtSource]) },
     'POST Condition/_search': { json: bundle([condition('c1')]) },
     'GET Immunization': {
-      json: bundle([{ resourceType: 'Immunization', id: 'i1', patient: { reference: 'Patient/p1' } }]),
+      json: bundle([
+        {
+          resourceType: 'Immunization',
+          id: 'i1',
+          patient: { reference: 'Patient/p1' },
+        },
+      ]),
     },
   });
   const connector = connect(source);
-  expect(idsOf(await collectAtOnce(connector))).toEqual(['Patient/p1', 'Condition/c1', 'Immunization/i1']);
+  expect(idsOf(await collectAtOnce(connector))).toEqual([
+    'Patient/p1',
+    'Condition/c1',
+    'Immunization/i1',
+  ]);
   await connector.begin(ada, {}, never);
   // What it lacks was learnt the first time.
   expect(source.askedFor('POST Patient/$match')).toHaveLength(1);
@@ -118,7 +161,11 @@ test('a statement of capabilities saves the probing, and the searches for types 
           {
             mode: 'server',
             resource: [
-              { type: 'Patient', interaction: [{ code: 'search-type' }], operation: [{ name: 'summary' }] },
+              {
+                type: 'Patient',
+                interaction: [{ code: 'search-type' }],
+                operation: [{ name: 'summary' }],
+              },
               {
                 type: 'Condition',
                 interaction: [{ code: 'search-type' }],
@@ -138,11 +185,17 @@ test('a statement of capabilities saves the probing, and the searches for types 
   expect(idsOf(pages)).toEqual(['Patient/p1', 'Condition/c1']);
   expect(source.askedFor('POST Patient/$match')).toHaveLength(0);
   expect(source.askedFor('GET metadata')).toHaveLength(1);
-  expect(source.askedFor('POST Condition/_search')[0]?.body).toContain('subject=Patient%2Fp1');
+  expect(source.askedFor('POST Condition/_search')[0]?.body).toContain(
+    'subject=Patient%2Fp1',
+  );
   expect(source.askedFor('POST Goal')).toHaveLength(0);
   expect(source.askedFor('POST Observation').length).toBeGreaterThan(0);
   expect(pages.at(-1)?.reported).toEqual({
-    gaps: [expect.stringMatching(/^the source could not be asked for AllergyIntolerance, .*Observation/)],
+    gaps: [
+      expect.stringMatching(
+        /^the source could not be asked for AllergyIntolerance, .*Observation/,
+      ),
+    ],
     warnings: [],
   });
 });
@@ -161,11 +214,15 @@ test('a type that the source forbids is named as missing, and the others are col
   const pages = await source.collect();
   expect(idsOf(pages)).toEqual(['Patient/p1', 'Condition/c1']);
   const { gaps = [] } = pages.at(-1)?.reported ?? {};
-  expect(gaps).toContain('the source forbids us (403) to search for Observation');
+  expect(gaps).toContain(
+    'the source forbids us (403) to search for Observation',
+  );
   expect(source.askedFor('GET AllergyIntolerance')).toHaveLength(1);
 });
 
-test('a source that forbids every search of a record has denied access', async ({ source }) => {
+test('a source that forbids every search of a record has denied access', async ({
+  source,
+}) => {
   source.serve({
     'GET metadata': {},
     'POST Patient/_search': ({ body }) =>
@@ -180,19 +237,32 @@ test('a record is not called complete when the source lists only Patient and ser
 }) => {
   const statement = {
     resourceType: 'CapabilityStatement',
-    rest: [{ mode: 'server', resource: [{ type: 'Patient', interaction: [{ code: 'search-type' }] }] }],
+    rest: [
+      {
+        mode: 'server',
+        resource: [{ type: 'Patient', interaction: [{ code: 'search-type' }] }],
+      },
+    ],
   };
   source.serve({
     'GET metadata': { json: statement },
     'POST Patient/_search': { json: bundle([adaAtSource]) },
     'GET Observation': {
-      json: bundle([{ resourceType: 'Observation', id: 'o1', subject: { reference: 'Patient/p1' } }]),
+      json: bundle([
+        {
+          resourceType: 'Observation',
+          id: 'o1',
+          subject: { reference: 'Patient/p1' },
+        },
+      ]),
     },
   });
   const pages = await source.collect();
   expect(idsOf(pages)).toEqual(['Patient/p1', 'Observation/o1']);
   const { gaps = [], warnings = [] } = pages.at(-1)?.reported ?? {};
-  expect(gaps.join()).toContain('could not be asked for Condition, AllergyIntolerance, Encounter');
+  expect(gaps.join()).toContain(
+    'could not be asked for Condition, AllergyIntolerance, Encounter',
+  );
   expect(gaps.join()).not.toContain('Observation');
   expect(warnings.join()).toMatch(/no search for .* and \d+ more/);
 });
@@ -201,7 +271,9 @@ test.for(['5.0.0', '3.0.2', '4.6.0'])(
   'a server that speaks FHIR %s is refused',
   async (fhirVersion, { source }) => {
     source.serve({
-      'GET metadata': { json: { resourceType: 'CapabilityStatement', fhirVersion } },
+      'GET metadata': {
+        json: { resourceType: 'CapabilityStatement', fhirVersion },
+      },
       'POST Patient/$match': { json: bundle([adaAtSource]) },
     });
     await expect(source.collect()).rejects.toMatchObject({
@@ -222,7 +294,9 @@ test('an answer that calls itself R5 is refused', async ({ source }) => {
   await expect(source.collect()).rejects.toMatchObject({ kind: 'refused' });
 });
 
-test('a source that supports nothing of this is refused, with a reason', async ({ source }) => {
+test('a source that supports nothing of this is refused, with a reason', async ({
+  source,
+}) => {
   source.serve({ 'POST Patient/_search': { json: bundle([adaAtSource]) } });
   await expect(source.collect({ source: 'lab' })).rejects.toMatchObject({
     kind: 'refused',
@@ -238,11 +312,17 @@ test('a source that supports nothing of this is refused, with a reason', async (
 test('the pharmacy is asked for medications, and again without _type when it does not know that', async ({
   source,
 }) => {
-  const request = { resourceType: 'MedicationRequest', id: 'm1', subject: { reference: 'Patient/p1' } };
+  const request = {
+    resourceType: 'MedicationRequest',
+    id: 'm1',
+    subject: { reference: 'Patient/p1' },
+  };
   source.serve({
     ...knowsAda,
     'GET Patient/p1/$everything': ({ path }) =>
-      path.includes('_type') ? { status: 400 } : { json: bundle([request, condition('c1')]) },
+      path.includes('_type')
+        ? { status: 400 }
+        : { json: bundle([request, condition('c1')]) },
   });
   const pages = await source.collect({ source: 'pharmacy' });
   expect(idsOf(pages)).toEqual(['MedicationRequest/m1']);

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import type { BulkOnboardingStatus, BulkOnboardingSummary } from '../../../src/contract/bulk-onboarding.ts';
+import type {
+  BulkOnboardingStatus,
+  BulkOnboardingSummary,
+} from '../../../src/contract/bulk-onboarding.ts';
 import { LiveLines } from '../../../src/lib/live-lines.ts';
 import { bulkResult } from '../../../src/starter/commands/report-bulk.ts';
 import { bulkRows, bulkView } from '../../../src/starter/progress/bulk-view.ts';
@@ -25,8 +28,9 @@ const request = (handled: number, more: object = {}) => ({
   ...more,
 });
 const lines = (isTTY: boolean) => new LiveLines({ write: () => true, isTTY });
-// biome-ignore lint/suspicious/noControlCharactersInRegex: colours
-const plain = (rows: string[]) => rows.map((row) => row.replaceAll(/\u001b\[\d+m/g, ''));
+const plain = (rows: string[]) =>
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: colours
+  rows.map((row) => row.replaceAll(/\u001b\[\d+m/g, ''));
 
 describe('a bulk onboarding on a terminal', () => {
   test('has a bar, rows a second and the time left, as the exchange tells them', () => {
@@ -38,10 +42,17 @@ describe('a bulk onboarding on a terminal', () => {
 
   test('where lines stay tells every tenth only', () => {
     const rows = [50_001, 54_000, 59_999, 60_000].map(
-      (handled) => bulkRows(bulkView({ status, request: request(handled) }), lines(false))[0],
+      (handled) =>
+        bulkRows(
+          bulkView({ status, request: request(handled) }),
+          lines(false),
+        )[0],
     );
     expect(new Set(rows)).toEqual(
-      new Set(['processing: 50 % of 100,000 rows', 'processing: 60 % of 100,000 rows']),
+      new Set([
+        'processing: 50 % of 100,000 rows',
+        'processing: 60 % of 100,000 rows',
+      ]),
     );
   });
 
@@ -50,13 +61,21 @@ describe('a bulk onboarding on a terminal', () => {
       status: { ...status, problem: 'no answer' },
       request: request(1, { paused: true }),
     });
-    expect(bulkRows(view, lines(false))).toEqual(['paused: 0 % of 100,000 rows (no answer)']);
+    expect(bulkRows(view, lines(false))).toEqual([
+      'paused: 0 % of 100,000 rows (no answer)',
+    ]);
   });
 
   test('keeps to the request that counts, and to our own count of rows until the exchange has one', () => {
-    const old = bulkView({ status, request: { ...request(70_000), requestId: 'request-1' } });
+    const old = bulkView({
+      status,
+      request: { ...request(70_000), requestId: 'request-1' },
+    });
     expect(old.counts?.handled).toBe(0);
-    const early = bulkView({ status, request: { ...request(0), counts: { rows: 0, handled: 0 } } });
+    const early = bulkView({
+      status,
+      request: { ...request(0), counts: { rows: 0, handled: 0 } },
+    });
     expect(early.counts?.rows).toBe(100_000);
   });
 });
@@ -79,12 +98,19 @@ describe('the end of a bulk onboarding', () => {
 
   test('of a file that was refused says why', () => {
     const view = ended({ reason: 'The column zip-1 is missing' });
-    expect(view).toMatchObject({ state: 'failed', failure: 'The column zip-1 is missing' });
-    expect(bulkRows(view, lines(false))).toEqual(['failed: The column zip-1 is missing']);
+    expect(view).toMatchObject({
+      state: 'failed',
+      failure: 'The column zip-1 is missing',
+    });
+    expect(bulkRows(view, lines(false))).toEqual([
+      'failed: The column zip-1 is missing',
+    ]);
   });
 
   test('that did not come in time is a failure', () => {
-    expect(ended({ status: 'timed-out', reason: 'no outcome before the deadline' })).toMatchObject({
+    expect(
+      ended({ status: 'timed-out', reason: 'no outcome before the deadline' }),
+    ).toMatchObject({
       state: 'failed',
       failure: 'no outcome before the deadline',
     });
@@ -95,15 +121,25 @@ describe('the end of a bulk onboarding', () => {
       state: 'cancelled',
       phase: 'ended',
     });
-    expect(bulkView({ end: { state: 'failed', reason: 'It was terminated' } }).failure).toBe(
-      'It was terminated',
-    );
+    expect(
+      bulkView({ end: { state: 'failed', reason: 'It was terminated' } })
+        .failure,
+    ).toBe('It was terminated');
   });
 });
 
 test('a job that goes on names the command that saves its files where the user wants them', () => {
   const live = new LiveLines({ write: () => undefined });
-  const context = { terminal: { live, interrupted: new AbortController().signal }, target: {} as Target };
-  const { lines } = bulkResult('bulk', { jobId: 'j', workflowId: 'w', out: 'out/panel' }, context);
-  expect(lines.at(-1)).toBe('  npm run starter -- bulk status j --out out/panel');
+  const context = {
+    terminal: { live, interrupted: new AbortController().signal },
+    target: {} as Target,
+  };
+  const { lines } = bulkResult(
+    'bulk',
+    { jobId: 'j', workflowId: 'w', out: 'out/panel' },
+    context,
+  );
+  expect(lines.at(-1)).toBe(
+    '  npm run starter -- bulk status j --out out/panel',
+  );
 });

@@ -16,7 +16,8 @@ beforeEach(async () => {
   exchange.answer = ({ url }) => {
     const { pathname, searchParams } = new URL(url, exchange.url);
     const fileName = searchParams.get('fileName') ?? '';
-    if (pathname.startsWith('/links/')) return { status: 200, body: decodeURIComponent(pathname) };
+    if (pathname.startsWith('/links/'))
+      return { status: 200, body: decodeURIComponent(pathname) };
     if (pathname === '/medical/v1/document') {
       const documents = FILES.map((name, index) => ({
         id: `d${index}`,
@@ -30,7 +31,9 @@ beforeEach(async () => {
       return { status: 400, body: { status: 400, detail: 'no XML' } };
     return {
       status: 200,
-      body: { url: `${exchange.url}/links/${encodeURIComponent(`${fileName}:${format}`)}` },
+      body: {
+        url: `${exchange.url}/links/${encodeURIComponent(`${fileName}:${format}`)}`,
+      },
     };
   };
 });
@@ -40,27 +43,58 @@ afterEach(async () => {
 });
 
 const documents = (...options: string[]) =>
-  starter(['documents', PATIENT, ...options, '--base-url', exchange.url, '--api-key', 'key']);
+  starter([
+    'documents',
+    PATIENT,
+    ...options,
+    '--base-url',
+    exchange.url,
+    '--api-key',
+    'key',
+  ]);
 
 test('documents are listed, and without a folder none is fetched', async () => {
   const { exitCode, stdout } = await documents('--content', 'paper');
   expect(exitCode).toBe(0);
   expect(stdout).toContain('Paper 0');
   expect(exchange.requests.map(({ url }) => url)).toEqual([
-    expect.stringMatching(/document\?.*output=dto.*content=paper|document\?.*content=paper.*output=dto/),
+    expect.stringMatching(
+      /document\?.*output=dto.*content=paper|document\?.*content=paper.*output=dto/,
+    ),
   ]);
 });
 
 test('they are downloaded, converted where that is possible, under names that stay in the folder', async () => {
-  const { json } = await documents('--out', folder, '--format', 'html', '--json');
-  expect((await readdir(folder)).sort()).toEqual(['evil_file.pdf', 'hie-1.html']);
-  expect(await readFile(join(folder, 'hie-1.html'), 'utf8')).toBe('/links/hie-1.xml:html');
-  expect(await readFile(join(folder, 'evil_file.pdf'), 'utf8')).toBe('/links/../../../evil file.pdf:null');
+  const { json } = await documents(
+    '--out',
+    folder,
+    '--format',
+    'html',
+    '--json',
+  );
+  expect((await readdir(folder)).sort()).toEqual([
+    'evil_file.pdf',
+    'hie-1.html',
+  ]);
+  expect(await readFile(join(folder, 'hie-1.html'), 'utf8')).toBe(
+    '/links/hie-1.xml:html',
+  );
+  expect(await readFile(join(folder, 'evil_file.pdf'), 'utf8')).toBe(
+    '/links/../../../evil file.pdf:null',
+  );
   expect(json()).toMatchObject({
     exitCode: 0,
-    documents: [{ savedAs: join(folder, 'hie-1.html') }, { savedAs: join(folder, 'evil_file.pdf') }],
+    documents: [
+      { savedAs: join(folder, 'hie-1.html') },
+      { savedAs: join(folder, 'evil_file.pdf') },
+    ],
   });
   // The key is for the exchange; the link is a permission of its own.
-  const fetched = exchange.requests.filter(({ url }) => url.startsWith('/links/'));
-  expect(fetched.map(({ headers }) => headers['x-api-key'])).toEqual([undefined, undefined]);
+  const fetched = exchange.requests.filter(({ url }) =>
+    url.startsWith('/links/'),
+  );
+  expect(fetched.map(({ headers }) => headers['x-api-key'])).toEqual([
+    undefined,
+    undefined,
+  ]);
 });

@@ -18,9 +18,13 @@ let exchange: Stub;
 beforeEach(async () => {
   exchange = await startStub();
   exchange.answer = ({ url }) => {
-    if (url.includes('/token/embed')) return { status: 200, body: { token: 'head.claims.signature' } };
+    if (url.includes('/token/embed'))
+      return { status: 200, body: { token: 'head.claims.signature' } };
     if (url.includes('/settings'))
-      return { status: 200, body: { id: ACCOUNT, webhookUrl: null, webhookKey: null } };
+      return {
+        status: 200,
+        body: { id: ACCOUNT, webhookUrl: null, webhookKey: null },
+      };
     return url.includes(PATIENT)
       ? { status: 200, body: PERSON }
       : { status: 404, body: { status: 404, detail: 'Patient not found' } };
@@ -29,7 +33,14 @@ beforeEach(async () => {
 afterEach(() => exchange.close());
 
 const embed = (...options: string[]) =>
-  starter(['embed', ...options, '--base-url', exchange.url, '--api-key', 'key']);
+  starter([
+    'embed',
+    ...options,
+    '--base-url',
+    exchange.url,
+    '--api-key',
+    'key',
+  ]);
 
 test('the address of the page is printed, with its token in the fragment', async () => {
   const { exitCode, stdout } = await embed(PATIENT, '--seconds', '600');
@@ -37,12 +48,16 @@ test('the address of the page is printed, with its token in the fragment', async
   expect(stdout).toContain(
     `${exchange.url}/embed/${ACCOUNT}/patient/${PATIENT}#access_token=head.claims.signature`,
   );
-  const asked = exchange.requests.find(({ url }) => url.includes('/token/embed'));
+  const asked = exchange.requests.find(({ url }) =>
+    url.includes('/token/embed'),
+  );
   expect(JSON.parse(String(asked?.body))).toEqual({ expirationInSeconds: 600 });
 });
 
 test('no token is made for a patient who is none', async () => {
   const { exitCode } = await embed('0198f1c2-0000-7000-8000-00000000000f');
   expect(exitCode).not.toBe(0);
-  expect(exchange.requests.some(({ url }) => url.includes('/token/embed'))).toBe(false);
+  expect(
+    exchange.requests.some(({ url }) => url.includes('/token/embed')),
+  ).toBe(false);
 });

@@ -16,8 +16,17 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-const FILE = { kind: 'output', name: 'Patient.1.ndjson', type: 'Patient', count: 2, sizeBytes: 6 } as const;
-const manifest = (transactionTime = '2026-05-01T12:00:00.000Z', url = `http://exchange/x/${FILE.name}`) => ({
+const FILE = {
+  kind: 'output',
+  name: 'Patient.1.ndjson',
+  type: 'Patient',
+  count: 2,
+  sizeBytes: 6,
+} as const;
+const manifest = (
+  transactionTime = '2026-05-01T12:00:00.000Z',
+  url = `http://exchange/x/${FILE.name}`,
+) => ({
   transactionTime,
   output: [{ type: 'Patient', url, count: 2, sizeBytes: 6 }],
   deleted: [],
@@ -33,7 +42,9 @@ async function* content(text: string): AsyncGenerator<Uint8Array> {
 }
 
 test('a file that comes with fewer or more bytes than the manifest says is not saved', async () => {
-  await expect(save('{}\n{}')).rejects.toThrow('came with 5 bytes, but the manifest says 6');
+  await expect(save('{}\n{}')).rejects.toThrow(
+    'came with 5 bytes, but the manifest says 6',
+  );
   await expect(save('{}\n{}\n{')).rejects.toThrow('came with 7 bytes');
   expect(await readdir(folder)).toEqual([]);
   await save('{}\n{}\n');
@@ -47,20 +58,29 @@ test('a file counts as complete only with all of its bytes', async () => {
   await writeFile(join(folder, FILE.name), '{}\n{}\n');
   expect(await isComplete(folder, FILE)).toBe(true);
   // An exchange of 0.1.0 gives no size.
-  expect(await isComplete(folder, { ...FILE, sizeBytes: undefined })).toBe(true);
+  expect(await isComplete(folder, { ...FILE, sizeBytes: undefined })).toBe(
+    true,
+  );
 });
 
 test('a folder takes the files of one export, also when the exchange has another address', async () => {
   await prepareExportFolder(folder);
   await openExportFolder(folder, manifest());
-  await openExportFolder(folder, manifest(undefined, `https://elsewhere/y/${FILE.name}`));
-  await expect(openExportFolder(folder, manifest('2026-06-01T12:00:00.000Z'))).rejects.toThrow(
+  await openExportFolder(
+    folder,
+    manifest(undefined, `https://elsewhere/y/${FILE.name}`),
+  );
+  await expect(
+    openExportFolder(folder, manifest('2026-06-01T12:00:00.000Z')),
+  ).rejects.toThrow('contains another export');
+  await expect(prepareExportFolder(folder)).rejects.toThrow(
     'contains another export',
   );
-  await expect(prepareExportFolder(folder)).rejects.toThrow('contains another export');
   await rm(join(folder, 'manifest.json'));
   await save('{}\n{}\n');
-  await expect(openExportFolder(folder, manifest())).rejects.toThrow('contains another export');
+  await expect(openExportFolder(folder, manifest())).rejects.toThrow(
+    'contains another export',
+  );
 });
 
 test.each([

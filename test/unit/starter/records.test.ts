@@ -1,4 +1,11 @@
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -22,15 +29,20 @@ beforeEach(async () => {
   exchange.answer = ({ method, url }) => {
     const query = { requestId: REQUEST, conversionType: 'json' };
     if (url.startsWith('/result'))
-      return canDownload ? { status: 200, body: BUNDLE } : { status: 410, body: { title: 'expired' } };
+      return canDownload
+        ? { status: 200, body: BUNDLE }
+        : { status: 410, body: { title: 'expired' } };
     looks += method === 'GET' ? 1 : 0;
-    if (looks < 2) return { status: 200, body: { ...query, status: 'processing' } };
+    if (looks < 2)
+      return { status: 200, body: { ...query, status: 'processing' } };
     return {
       status: 200,
       body: {
         ...query,
         status: ends,
-        ...(ends === 'completed' ? { result: `${exchange.url}/result` } : { message: 'it could not be' }),
+        ...(ends === 'completed'
+          ? { result: `${exchange.url}/result` }
+          : { message: 'it could not be' }),
       },
     };
   };
@@ -41,17 +53,41 @@ afterEach(async () => {
 });
 
 const records = (...argv: string[]) =>
-  starter(['records', PATIENT, '--format', 'json', '--base-url', exchange.url, '--api-key', 'key', ...argv]);
+  starter([
+    'records',
+    PATIENT,
+    '--format',
+    'json',
+    '--base-url',
+    exchange.url,
+    '--api-key',
+    'key',
+    ...argv,
+  ]);
 
 test('a record is put together, followed and saved for its owner alone', async () => {
   const out = join(folder, 'record.json');
-  const run = await records('--out', out, '--resources', 'Condition,Goal', '--from', '2024-01-01', '--json');
+  const run = await records(
+    '--out',
+    out,
+    '--resources',
+    'Condition,Goal',
+    '--from',
+    '2024-01-01',
+    '--json',
+  );
   expect(run.exitCode).toBe(0);
-  expect(run.json()).toMatchObject({ requestId: REQUEST, status: 'completed', path: out });
+  expect(run.json()).toMatchObject({
+    requestId: REQUEST,
+    status: 'completed',
+    path: out,
+  });
   expect(JSON.parse(await readFile(out, 'utf8'))).toEqual(BUNDLE);
   expect((await stat(out)).mode & 0o777).toBe(0o600);
   const [start, ...others] = exchange.requests;
-  expect(start?.url).toContain('conversionType=json&resources=Condition%2CGoal&dateFrom=2024-01-01');
+  expect(start?.url).toContain(
+    'conversionType=json&resources=Condition%2CGoal&dateFrom=2024-01-01',
+  );
   // The link carries its own authority.
   expect(others.at(-1)?.headers['x-api-key']).toBeUndefined();
 });

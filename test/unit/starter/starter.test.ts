@@ -3,7 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { storageInFolders } from '../../../src/starter/local-stack/connection-file.ts';
-import { type Stub, type StubAnswer, type StubRequest, startStub } from '../../support/http-stub.ts';
+import {
+  type Stub,
+  type StubAnswer,
+  type StubRequest,
+  startStub,
+} from '../../support/http-stub.ts';
 import { starter } from '../../support/run-starter.ts';
 
 const REQUEST = '0198f1c2-7d11-7f3a-9d52-0c8f2f6f1a01';
@@ -20,23 +25,44 @@ beforeEach(async () => {
 });
 afterEach(() => exchange.close());
 
-const source = (type: string, status: string) => ({ type, status, startedAt: '2026-01-01T00:00:00.000Z' });
+const source = (type: string, status: string) => ({
+  type,
+  status,
+  startedAt: '2026-01-01T00:00:00.000Z',
+});
 const query = (status: string, sources: object[]): StubAnswer => ({
   status: 200,
-  body: { requestId: REQUEST, status, sources, startedAt: '2026-01-01T00:00:00.000Z' },
+  body: {
+    requestId: REQUEST,
+    status,
+    sources,
+    startedAt: '2026-01-01T00:00:00.000Z',
+  },
 });
 const running = query('in-progress', [source('hie', 'in-progress')]);
 const ended = (status: string) =>
-  query(status, [source('hie', status === 'completed' ? 'completed' : 'failed')]);
-const problem = (status: number): StubAnswer => ({ status, body: { name: 'PROBLEM', title: 'A problem' } });
+  query(status, [
+    source('hie', status === 'completed' ? 'completed' : 'failed'),
+  ]);
+const problem = (status: number): StubAnswer => ({
+  status,
+  body: { name: 'PROBLEM', title: 'A problem' },
+});
 
 function answer({ method, url }: StubRequest): StubAnswer {
   if (method === 'GET' && url.endsWith('/timeline')) return problem(404);
-  if (method === 'GET') return (states.length > 1 ? states.shift() : states[0]) ?? problem(500);
+  if (method === 'GET')
+    return (states.length > 1 ? states.shift() : states[0]) ?? problem(500);
   return running;
 }
 
-const at = (...argv: string[]) => [...argv, '--base-url', exchange.url, '--api-key', KEY];
+const at = (...argv: string[]) => [
+  ...argv,
+  '--base-url',
+  exchange.url,
+  '--api-key',
+  KEY,
+];
 
 describe('query', () => {
   test('is followed to its end, at an exchange that knows no timeline', async () => {
@@ -46,8 +72,12 @@ describe('query', () => {
     const [start] = exchange.requests;
     expect(start?.url).toContain(`patientId=${PATIENT}`);
     expect(start?.headers['x-api-key']).toBe(KEY);
-    expect(JSON.parse(start?.body ?? '')).toEqual({ sources: { hie: { enabled: true } } });
-    expect(exchange.requests.filter(({ url }) => url.endsWith('/timeline'))).toHaveLength(1);
+    expect(JSON.parse(start?.body ?? '')).toEqual({
+      sources: { hie: { enabled: true } },
+    });
+    expect(
+      exchange.requests.filter(({ url }) => url.endsWith('/timeline')),
+    ).toHaveLength(1);
   });
 
   test.each([
@@ -108,7 +138,9 @@ describe('query', () => {
     });
     expect(run.exitCode).toBe(130);
     expect(run.stdout).toContain('The work continues');
-    expect(exchange.requests.some(({ url }) => url.includes('cancel'))).toBe(false);
+    expect(exchange.requests.some(({ url }) => url.includes('cancel'))).toBe(
+      false,
+    );
   });
 });
 
@@ -124,7 +156,8 @@ describe('retry and cancel', () => {
 
   test('a refusal says how the source stands', async () => {
     states = [ended('completed')];
-    exchange.answer = (request) => (request.method === 'POST' ? problem(409) : answer(request));
+    exchange.answer = (request) =>
+      request.method === 'POST' ? problem(409) : answer(request);
     const run = await starter(at('retry', REQUEST, 'hie'));
     expect(run.exitCode).toBe(5);
     expect(run.stderr).toContain('the hie source is completed');
@@ -133,26 +166,45 @@ describe('retry and cancel', () => {
   test('cancelling is done when the exchange has done it, whatever state that leaves', async () => {
     states = [running, ended('failed')];
     const run = await starter(at('cancel', REQUEST, '--json'));
-    expect(run.json()).toMatchObject({ command: 'cancel', status: 'failed', exitCode: 0 });
-    const posted = exchange.requests.filter(({ method }) => method === 'POST').map(({ url }) => url);
+    expect(run.json()).toMatchObject({
+      command: 'cancel',
+      status: 'failed',
+      exitCode: 0,
+    });
+    const posted = exchange.requests
+      .filter(({ method }) => method === 'POST')
+      .map(({ url }) => url);
     expect(posted).toEqual([`/medical/v1/network/query/${REQUEST}/cancel`]);
   });
 
   test('--source gives up that source only', async () => {
     await starter(at('cancel', REQUEST, '--source', 'lab'));
-    const posted = exchange.requests.filter(({ method }) => method === 'POST').map(({ url }) => url);
-    expect(posted).toEqual([`/medical/v1/network/query/${REQUEST}/source/lab/cancel`]);
+    const posted = exchange.requests
+      .filter(({ method }) => method === 'POST')
+      .map(({ url }) => url);
+    expect(posted).toEqual([
+      `/medical/v1/network/query/${REQUEST}/source/lab/cancel`,
+    ]);
   });
 });
 
 describe('a command that cannot do its work', () => {
   test.each([
-    ['is told that nothing is known of the id', 404, 5, 'has nothing with this id'],
+    [
+      'is told that nothing is known of the id',
+      404,
+      5,
+      'has nothing with this id',
+    ],
     ['is told that the key is not accepted', 401, 5, 'API key'],
     ['is told to come back later', 429, 1, 'Try again in 7 s'],
     ['is told of a broken exchange', 503, 1, 'cannot be reached'],
   ])('%s', async (_, status, exitCode, told) => {
-    exchange.answer = () => ({ ...(problem(status) as object), status, headers: { 'retry-after': '7' } });
+    exchange.answer = () => ({
+      ...(problem(status) as object),
+      status,
+      headers: { 'retry-after': '7' },
+    });
     const run = await starter(at('query', PATIENT, '--json'));
     expect(run.exitCode).toBe(exitCode);
     expect(run.stderr).toContain(told);
@@ -187,12 +239,17 @@ describe('a command that cannot do its work', () => {
   test('needs no Temporal to say so of a job at another exchange: it names what is missing', async () => {
     const run = await starter(at('status', 'job-1'));
     expect(run.exitCode).toBe(2);
-    for (const name of ['TEMPORAL_ADDRESS', 'DATA_KEYS', 'ID_HMAC_KEY']) expect(run.stderr).toContain(name);
+    for (const name of ['TEMPORAL_ADDRESS', 'DATA_KEYS', 'ID_HMAC_KEY'])
+      expect(run.stderr).toContain(name);
     expect(exchange.requests).toEqual([]);
   });
 
   test('lists the facilities when it cannot know which one is meant', async () => {
-    const facilities = ['one', 'two'].map((name) => ({ id: `id-${name}`, name, active: true }));
+    const facilities = ['one', 'two'].map((name) => ({
+      id: `id-${name}`,
+      name,
+      active: true,
+    }));
     exchange.answer = () => ({ status: 200, body: { facilities } });
     const run = await starter(at('onboard', '--sample', 'keith-kiehn'));
     expect(run.exitCode).toBe(2);
@@ -205,7 +262,9 @@ describe('the key of another exchange', () => {
     await starter(['query', PATIENT, '--base-url', exchange.url], {
       env: { API_KEY: 'from-the-environment' },
     });
-    expect(exchange.requests[0]?.headers['x-api-key']).toBe('from-the-environment');
+    expect(exchange.requests[0]?.headers['x-api-key']).toBe(
+      'from-the-environment',
+    );
   });
 });
 
@@ -217,7 +276,9 @@ describe('the running stack', () => {
   afterEach(() => rm(dataDir, { recursive: true, force: true }));
 
   test('must run', async () => {
-    const run = await starter(['status', REQUEST], { env: { DATA_DIR: dataDir } });
+    const run = await starter(['status', REQUEST], {
+      env: { DATA_DIR: dataDir },
+    });
     expect(run.exitCode).toBe(1);
     expect(run.stderr).toContain('npm start');
   });
@@ -237,7 +298,10 @@ describe('the running stack', () => {
       receiverUrl: exchange.url,
       storage: storageInFolders(dataDir),
     };
-    await writeFile(join(dataDir, 'connection.json'), JSON.stringify(connection));
+    await writeFile(
+      join(dataDir, 'connection.json'),
+      JSON.stringify(connection),
+    );
     await writeFile(
       join(dataDir, 'stack.lock'),
       JSON.stringify({ pid: process.pid, commandLine: 'node a-stack' }),
@@ -250,9 +314,18 @@ describe('the running stack', () => {
 });
 
 test.each([
-  ...['onboard', 'query', 'status', 'retry', 'cancel'],
-  ...['bulk', 'bulk status', 'bulk pause', 'bulk resume', 'bulk cancel'],
-  ...['export', 'export cancel'],
+  'onboard',
+  'query',
+  'status',
+  'retry',
+  'cancel',
+  'bulk',
+  'bulk status',
+  'bulk pause',
+  'bulk resume',
+  'bulk cancel',
+  'export',
+  'export cancel',
 ])('%s --help has examples and exit codes', async (name) => {
   const run = await starter([...name.split(' '), '--help']);
   expect(run.exitCode).toBe(0);

@@ -2,7 +2,10 @@ import { defaultPayloadConverter } from '@temporalio/common';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createEncryptionCodec } from '../../../src/temporal/codec.ts';
-import { type CodecServer, createCodecServer } from '../../../src/temporal/codec-server.ts';
+import {
+  type CodecServer,
+  createCodecServer,
+} from '../../../src/temporal/codec-server.ts';
 import { testKeyRing } from '../../support/test-keys.ts';
 
 const UI = 'http://127.0.0.1:8233';
@@ -22,19 +25,33 @@ describe('codec server', () => {
   });
   afterAll(() => server.close());
 
-  const post = (path: string, body: unknown, headers: Record<string, string> = {}) =>
+  const post = (
+    path: string,
+    body: unknown,
+    headers: Record<string, string> = {},
+  ) =>
     request(`${server.endpoint}/${path}`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'x-namespace': 'default', ...headers },
+      headers: {
+        'content-type': 'application/json',
+        'x-namespace': 'default',
+        ...headers,
+      },
       body: JSON.stringify(body),
     });
-  const base64 = (bytes: Uint8Array | null | undefined) => Buffer.from(bytes ?? []).toString('base64');
+  const base64 = (bytes: Uint8Array | null | undefined) =>
+    Buffer.from(bytes ?? []).toString('base64');
   const encrypted = async (value: unknown) => {
     const [payload] = await createEncryptionCodec(testKeyRing()).encode([
       defaultPayloadConverter.toPayload(value),
     ]);
-    const metadata = Object.entries(payload?.metadata ?? {}).map(([key, bytes]) => [key, base64(bytes)]);
-    return { metadata: Object.fromEntries(metadata), data: base64(payload?.data) };
+    const metadata = Object.entries(payload?.metadata ?? {}).map(
+      ([key, bytes]) => [key, base64(bytes)],
+    );
+    return {
+      metadata: Object.fromEntries(metadata),
+      data: base64(payload?.data),
+    };
   };
 
   test('the UI reads what workers encrypted', async () => {
@@ -50,20 +67,27 @@ describe('codec server', () => {
     expect(answer.statusCode).toBe(200);
     expect(answer.headers['access-control-allow-origin']).toBe(UI);
     expect(answer.headers['cache-control']).toBe('no-store');
-    const { payloads } = (await answer.body.json()) as { payloads: { data: string }[] };
-    expect(payloads.map(({ data }) => Buffer.from(data, 'base64').toString())).toEqual([
-      '{"status":"waiting"}',
-      '1',
-    ]);
+    const { payloads } = (await answer.body.json()) as {
+      payloads: { data: string }[];
+    };
+    expect(
+      payloads.map(({ data }) => Buffer.from(data, 'base64').toString()),
+    ).toEqual(['{"status":"waiting"}', '1']);
   });
 
   test('a payload that does not decrypt comes back as it is and spoils no other', async () => {
     const foreign = await encrypted('x');
     foreign.metadata['encryption-key-id'] = base64(Buffer.from('gone'));
-    const answer = await post(DECODE, { payloads: [foreign, await encrypted('fine')] });
-    const { payloads } = (await answer.body.json()) as { payloads: { data: string }[] };
+    const answer = await post(DECODE, {
+      payloads: [foreign, await encrypted('fine')],
+    });
+    const { payloads } = (await answer.body.json()) as {
+      payloads: { data: string }[];
+    };
     expect(payloads[0]).toEqual(foreign);
-    expect(Buffer.from(payloads[1]?.data ?? '', 'base64').toString()).toBe('"fine"');
+    expect(Buffer.from(payloads[1]?.data ?? '', 'base64').toString()).toBe(
+      '"fine"',
+    );
   });
 
   test('the preflight of the UI is answered with the headers it sends', async () => {
@@ -72,14 +96,16 @@ describe('codec server', () => {
       headers: {
         origin: UI,
         'access-control-request-method': 'POST',
-        'access-control-request-headers': 'authorization,authorization-extras,content-type,x-namespace',
+        'access-control-request-headers':
+          'authorization,authorization-extras,content-type,x-namespace',
       },
     });
     expect(answer.statusCode).toBe(204);
     expect(answer.headers).toMatchObject({
       'access-control-allow-origin': UI,
       'access-control-allow-methods': 'POST',
-      'access-control-allow-headers': 'content-type, x-namespace, authorization, authorization-extras',
+      'access-control-allow-headers':
+        'content-type, x-namespace, authorization, authorization-extras',
       'access-control-allow-credentials': 'true',
     });
   });
@@ -88,7 +114,10 @@ describe('codec server', () => {
     'a page of %s gets nothing',
     async (origin) => {
       for (const method of ['OPTIONS', 'POST'] as const) {
-        const answer = await request(`${server.endpoint}/${DECODE}`, { method, headers: { origin } });
+        const answer = await request(`${server.endpoint}/${DECODE}`, {
+          method,
+          headers: { origin },
+        });
         expect(answer.statusCode).toBe(403);
         expect(answer.headers['access-control-allow-origin']).toBeUndefined();
         await answer.body.dump();
@@ -121,7 +150,9 @@ describe('codec server', () => {
   );
 
   test('a body that is too large or no JSON is refused without an echo', async () => {
-    const large = await post(DECODE, { payloads: [{ data: 'A'.repeat(7 * 1024 * 1024) }] });
+    const large = await post(DECODE, {
+      payloads: [{ data: 'A'.repeat(7 * 1024 * 1024) }],
+    });
     expect(large.statusCode).toBe(413);
     await large.body.dump();
     const text = await request(`${server.endpoint}/${DECODE}`, {

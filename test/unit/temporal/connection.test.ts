@@ -7,8 +7,13 @@ const NOWHERE = '127.0.0.1:1';
 test.each([50, 150, 400, 900])(
   'a call that waits for its retry when the connection is closed, %i ms after it was made, fails and throws nowhere else',
   async (afterMs) => {
-    const connection = await openConnection({ address: NOWHERE }, { lazy: true });
-    const call = new Client({ connection }).workflow.getHandle('any').describe();
+    const connection = await openConnection(
+      { address: NOWHERE },
+      { lazy: true },
+    );
+    const call = new Client({ connection }).workflow
+      .getHandle('any')
+      .describe();
     const failed = expect(call).rejects.toThrow();
     await new Promise((resolve) => setTimeout(resolve, afterMs));
     await connection.close();

@@ -1,5 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { MONITORING_FREQUENCIES, MONITORING_KINDS } from '../../../src/contract/cohort-monitoring.ts';
+import {
+  MONITORING_FREQUENCIES,
+  MONITORING_KINDS,
+} from '../../../src/contract/cohort-monitoring.ts';
 import {
   DEFAULT_MONITORING_HOURS,
   JITTER_MINUTES,
@@ -9,17 +12,20 @@ import {
   zoneClock,
 } from '../../../src/shared/monitoring/monitoring-slot.ts';
 
-const cohort = (number: number) => `01900000-0000-7000-8000-${String(number).padStart(12, '0')}`;
+const cohort = (number: number) =>
+  `01900000-0000-7000-8000-${String(number).padStart(12, '0')}`;
 const cohorts = Array.from({ length: 2_000 }, (_, number) => cohort(number));
 const NIGHT = DEFAULT_MONITORING_HOURS;
-const slots = (frequency: (typeof MONITORING_FREQUENCIES)[number], hours: MonitoringHours = NIGHT) =>
-  cohorts.map((id) => monitoringSlot(id, 'hie', frequency, hours));
+const slots = (
+  frequency: (typeof MONITORING_FREQUENCIES)[number],
+  hours: MonitoringHours = NIGHT,
+) => cohorts.map((id) => monitoringSlot(id, 'hie', frequency, hours));
 
 describe('the slot of a cohort', () => {
   test('is always the same, and another one for the other kind', () => {
     for (const frequency of MONITORING_FREQUENCIES) {
-      const [hie, again, pharmacy] = (['hie', 'hie', 'pharmacy'] as const).map((kind) =>
-        monitoringSlot(cohort(1), kind, frequency, NIGHT),
+      const [hie, again, pharmacy] = (['hie', 'hie', 'pharmacy'] as const).map(
+        (kind) => monitoringSlot(cohort(1), kind, frequency, NIGHT),
       );
       expect(hie).toEqual(again);
       expect(hie).not.toEqual(pharmacy);
@@ -31,39 +37,54 @@ describe('the slot of a cohort', () => {
     ['weekly', 0, 6],
     ['biweekly', 0, 13],
     ['monthly', 1, 28],
-  ] as const)('%s: spreads over the days %i to %i and all hours, evenly', (frequency, first, last) => {
-    const days = new Map<number, number>();
-    const hours = new Map<number, number>();
-    const minutes = new Set<number>();
-    for (const { day, hour, minute } of slots(frequency)) {
-      days.set(day, (days.get(day) ?? 0) + 1);
-      hours.set(hour, (hours.get(hour) ?? 0) + 1);
-      minutes.add(minute);
-    }
-    expect([...days.keys()].sort((a, b) => a - b)).toEqual(
-      Array.from({ length: last - first + 1 }, (_, index) => first + index),
-    );
-    expect([...hours.keys()].sort()).toEqual([1, 2, 3, 4]);
-    expect(minutes.size).toBe(60 - JITTER_MINUTES);
-    expect(Math.max(...days.values())).toBeLessThan((2 * cohorts.length) / days.size);
-    expect(Math.max(...hours.values())).toBeLessThan(cohorts.length / 2);
-  });
+  ] as const)(
+    '%s: spreads over the days %i to %i and all hours, evenly',
+    (frequency, first, last) => {
+      const days = new Map<number, number>();
+      const hours = new Map<number, number>();
+      const minutes = new Set<number>();
+      for (const { day, hour, minute } of slots(frequency)) {
+        days.set(day, (days.get(day) ?? 0) + 1);
+        hours.set(hour, (hours.get(hour) ?? 0) + 1);
+        minutes.add(minute);
+      }
+      expect([...days.keys()].sort((a, b) => a - b)).toEqual(
+        Array.from({ length: last - first + 1 }, (_, index) => first + index),
+      );
+      expect([...hours.keys()].sort()).toEqual([1, 2, 3, 4]);
+      expect(minutes.size).toBe(60 - JITTER_MINUTES);
+      expect(Math.max(...days.values())).toBeLessThan(
+        (2 * cohorts.length) / days.size,
+      );
+      expect(Math.max(...hours.values())).toBeLessThan(cohorts.length / 2);
+    },
+  );
 
   test('with its jitter lies within the hours of the account', () => {
-    for (const { minute } of slots('weekly')) expect(minute + JITTER_MINUTES).toBeLessThanOrEqual(60);
+    for (const { minute } of slots('weekly'))
+      expect(minute + JITTER_MINUTES).toBeLessThanOrEqual(60);
     const night = slots('monthly', { ...NIGHT, fromHour: 22, toHour: 2 });
-    expect(new Set(night.map(({ hour }) => hour))).toEqual(new Set([22, 23, 0, 1]));
+    expect(new Set(night.map(({ hour }) => hour))).toEqual(
+      new Set([22, 23, 0, 1]),
+    );
     const anytime = slots('weekly', { ...NIGHT, fromHour: 6, toHour: 6 });
     expect(new Set(anytime.map(({ hour }) => hour)).size).toBe(24);
   });
 
   test('is never in an hour that the clocks skip or repeat on such a day', () => {
-    // New York: on a Sunday, 2 o'clock from 8 to 14 March, 1 o'clock from 1 to 7 November; an hour around counts too.
-    const onSundays = [...slots('weekly'), ...slots('biweekly')].filter(({ day }) => day % 7 === 3);
+    // New York: on a Sunday, 2 o'clock from 8 to 14 March, 1 o'clock from 1 to
+    // 7 November; an hour around counts too.
+    const onSundays = [...slots('weekly'), ...slots('biweekly')].filter(
+      ({ day }) => day % 7 === 3,
+    );
     expect(new Set(onSundays.map(({ hour }) => hour))).toEqual(new Set([4]));
     const monthly = slots('monthly');
     const hoursOn = (first: number, last: number) =>
-      new Set(monthly.filter(({ day }) => day >= first && day <= last).map(({ hour }) => hour));
+      new Set(
+        monthly
+          .filter(({ day }) => day >= first && day <= last)
+          .map(({ hour }) => hour),
+      );
     expect(hoursOn(1, 7)).toEqual(new Set([3, 4]));
     expect(hoursOn(8, 14)).toEqual(new Set([4]));
     expect(hoursOn(15, 28)).toEqual(new Set([1, 2, 3, 4]));
@@ -71,7 +92,11 @@ describe('the slot of a cohort', () => {
 
   test('is found even where every hour allowed is touched by a change', () => {
     const cairo = { timeZone: 'Africa/Cairo', fromHour: 0, toHour: 1 };
-    expect(slots('monthly', cairo).every(({ day, hour }) => day >= 1 && day <= 28 && hour === 0)).toBe(true);
+    expect(
+      slots('monthly', cairo).every(
+        ({ day, hour }) => day >= 1 && day <= 28 && hour === 0,
+      ),
+    ).toBe(true);
   });
 });
 
@@ -100,7 +125,13 @@ describe('the clocks of a zone', () => {
   test('a zone that is none is refused, and in an account’s settings replaced by the default', () => {
     expect(() => zoneClock('Mars/Olympus')).toThrow(RangeError);
     expect(monitoringHoursSchema.parse({})).toEqual(DEFAULT_MONITORING_HOURS);
-    expect(monitoringHoursSchema.parse({ timeZone: 'Mars/Olympus', fromHour: 25, toHour: 3 })).toEqual({
+    expect(
+      monitoringHoursSchema.parse({
+        timeZone: 'Mars/Olympus',
+        fromHour: 25,
+        toHour: 3,
+      }),
+    ).toEqual({
       ...DEFAULT_MONITORING_HOURS,
       toHour: 3,
     });

@@ -9,7 +9,11 @@ function capture() {
     { level: 'trace', base: null },
     { write: (line: string) => void lines.push(JSON.parse(line)) },
   );
-  return { log: createSdkLogger(logger), lines, text: () => JSON.stringify(lines) };
+  return {
+    log: createSdkLogger(logger),
+    lines,
+    text: () => JSON.stringify(lines),
+  };
 }
 
 test('ids, counts and states pass, anything with a blank in it does not', () => {
@@ -22,13 +26,19 @@ test('ids, counts and states pass, anything with a blank in it does not', () => 
     patient: { firstName: 'Lieselotte' },
     list: ['Lieselotte'],
   });
-  expect(lines[0]).toMatchObject({ workflowId: 'network-query/0190-a', attempt: 2, isLocal: false });
+  expect(lines[0]).toMatchObject({
+    workflowId: 'network-query/0190-a',
+    attempt: 2,
+    isLocal: false,
+  });
   expect(text()).not.toContain('Lieselotte');
 });
 
 test('an error tells its class, type, code and place, and nothing of its message however many lines it has', () => {
   const { log, lines, text } = capture();
-  const cause = Object.assign(new Error('duplicate key (Lieselotte)'), { code: '23505' });
+  const cause = Object.assign(new Error('duplicate key (Lieselotte)'), {
+    code: '23505',
+  });
   const error = ApplicationFailure.create({
     message: 'first line\n  at Lieselotte home\nHowe',
     type: 'Store',
@@ -49,8 +59,14 @@ test('an error tells its class, type, code and place, and nothing of its message
 
 test('what the SDK appends to its own messages is cut off', () => {
   const { log, lines } = capture();
-  log.error('Error while processing ActivityTask.start: unexpected token L in Lieselotte', {});
-  expect(lines[0]).toMatchObject({ level: 50, msg: 'Error while processing ActivityTask.start' });
+  log.error(
+    'Error while processing ActivityTask.start: unexpected token L in Lieselotte',
+    {},
+  );
+  expect(lines[0]).toMatchObject({
+    level: 50,
+    msg: 'Error while processing ActivityTask.start',
+  });
 });
 
 test('housekeeping of the workers is for debugging only', () => {

@@ -9,11 +9,17 @@ const converter = createDataConverter(testKeyRing());
 test('a sealed text is readable only with the key', async () => {
   const sealed = await sealText(converter, 'Jane Smith’s records are late');
   expect(sealed).toMatch(/^sealed:[A-Za-z0-9+/=]+$/);
-  expect(Buffer.from(sealed.slice(7), 'base64').toString('latin1')).not.toContain('Smith');
-  expect(await openText(converter, sealed)).toBe('Jane Smith’s records are late');
+  expect(
+    Buffer.from(sealed.slice(7), 'base64').toString('latin1'),
+  ).not.toContain('Smith');
+  expect(await openText(converter, sealed)).toBe(
+    'Jane Smith’s records are late',
+  );
   await expect(
     openText(
-      createDataConverter(parseKeyRing(`other:${Buffer.alloc(32, 'other').toString('base64')}`)),
+      createDataConverter(
+        parseKeyRing(`other:${Buffer.alloc(32, 'other').toString('base64')}`),
+      ),
       sealed,
     ),
   ).rejects.toThrow(DecryptionError);

@@ -28,17 +28,32 @@ test('all means every queue of both halves', () => {
 });
 
 test('a deployment may split the queues over processes', () => {
-  expect(parseWorkerQueues('source-lab  exchange, webhooks')).toEqual(['exchange', 'webhooks', 'source-lab']);
+  expect(parseWorkerQueues('source-lab  exchange, webhooks')).toEqual([
+    'exchange',
+    'webhooks',
+    'source-lab',
+  ]);
   expect(parseWorkerQueues('builds')).toEqual(['builds']);
 });
 
-test.each(['', 'exchange lab', 'ALL'])('%j is refused with the names that exist', (text) => {
-  expect(() => parseWorkerQueues(text)).toThrow(ConfigError);
-  expect(() => parseWorkerQueues(text)).toThrow(/WORKER_QUEUES: .*source-pharmacy/);
-});
+test.each(['', 'exchange lab', 'ALL'])(
+  '%j is refused with the names that exist',
+  (text) => {
+    expect(() => parseWorkerQueues(text)).toThrow(ConfigError);
+    expect(() => parseWorkerQueues(text)).toThrow(
+      /WORKER_QUEUES: .*source-pharmacy/,
+    );
+  },
+);
 
 test('a worker of the background lane has no queue that a caller waits for, and the others have none of that lane', () => {
-  expect(isBackgroundOnly(parseWorkerQueues(BACKGROUND_QUEUES.join(' ')))).toBe(true);
-  expect(isBackgroundOnly(parseWorkerQueues('background-builds exchange'))).toBe(false);
-  expect(parseWorkerQueues(INTERACTIVE_QUEUES.join(' '))).toEqual(INTERACTIVE_QUEUES);
+  expect(isBackgroundOnly(parseWorkerQueues(BACKGROUND_QUEUES.join(' ')))).toBe(
+    true,
+  );
+  expect(
+    isBackgroundOnly(parseWorkerQueues('background-builds exchange')),
+  ).toBe(false);
+  expect(parseWorkerQueues(INTERACTIVE_QUEUES.join(' '))).toEqual(
+    INTERACTIVE_QUEUES,
+  );
 });

@@ -3,7 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError, readConfig } from '../../../src/config.ts';
-import { SOURCE_VARIABLES, sourceConfigs } from '../../../src/worker/exchange-service.ts';
+import {
+  SOURCE_VARIABLES,
+  sourceConfigs,
+} from '../../../src/worker/exchange-service.ts';
 
 const base = {
   HIE_BASE_URL: 'https://hie.example.org/fhir/',
@@ -73,11 +76,18 @@ test('each source has settings of its own, by the names and in the units of conn
   };
   const { hie, lab } = await configs({ LAB_SETTINGS: settings(limits) });
   expect(lab).toMatchObject(limits);
-  expect(hie).toMatchObject({ pageSize: 200, requestTimeoutSeconds: 30, incremental: true });
+  expect(hie).toMatchObject({
+    pageSize: 200,
+    requestTimeoutSeconds: 30,
+    incremental: true,
+  });
 });
 
 test('half a set of client credentials is a fault of the configuration, and no secret is quoted', async () => {
-  const incomplete = configs({ LAB_CLIENT_ID: 'id', LAB_CLIENT_SECRET: 'very-secret' });
+  const incomplete = configs({
+    LAB_CLIENT_ID: 'id',
+    LAB_CLIENT_SECRET: 'very-secret',
+  });
   const error = await incomplete.catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(ConfigError);
   expect(String(error)).toMatch(/needs LAB_TOKEN_URL/);
@@ -95,33 +105,67 @@ test('a key instead of a secret, a scope, mutual TLS and pins come from the conf
   const { hie, lab } = await configs({
     HIE_CLIENT_ID: 'id',
     HIE_SETTINGS: settings({
-      ...{ auth: 'smart-backend', scope: 'system/*.rs', tlsPins: [pin] },
-      ...{ tlsCa: pem('ca'), tlsCert: pem('cert'), tlsKey: pem('key') },
+      auth: 'smart-backend',
+      scope: 'system/*.rs',
+      tlsPins: [pin],
+      tlsCa: pem('ca'),
+      tlsCert: pem('cert'),
+      tlsKey: pem('key'),
     }),
     LAB_SETTINGS: settings({ auth: 'client-secret-post' }),
     LAB_TOKEN_URL: 'https://lab.example.org/token',
     LAB_CLIENT_ID: 'id',
     LAB_CLIENT_SECRET: 'secret',
   });
-  expect(hie.auth).toEqual({ kind: 'smart-backend', clientId: 'id', scope: 'system/*.rs' });
+  expect(hie.auth).toEqual({
+    kind: 'smart-backend',
+    clientId: 'id',
+    scope: 'system/*.rs',
+  });
   expect(hie.tls).toEqual({ ca: 'ca', cert: 'cert', key: 'key', pins: [pin] });
-  expect(lab.auth).toMatchObject({ kind: 'client-credentials', secretIn: 'form' });
+  expect(lab.auth).toMatchObject({
+    kind: 'client-credentials',
+    secretIn: 'form',
+  });
 });
 
 test.each([
-  [{ HIE_SETTINGS: settings({ auth: 'smart-backend' }) }, /needs HIE_CLIENT_ID/],
+  [
+    { HIE_SETTINGS: settings({ auth: 'smart-backend' }) },
+    /needs HIE_CLIENT_ID/,
+  ],
   [{ HIE_SETTINGS: settings({ auth: 'bearer' }) }, /needs HIE_BEARER_TOKEN/],
-  [{ HIE_SETTINGS: settings({ auth: 'client-secret-post' }), HIE_CLIENT_ID: 'id' }, /needs HIE_TOKEN_URL/],
-  [{ HIE_SETTINGS: settings({ tlsKey: '/dev/null' }) }, /tlsCert and tlsKey belong together/],
-  [{ HIE_SETTINGS: settings({ tlsCa: '/nowhere' }) }, /tlsCa: \/nowhere cannot be read/],
-  [{ HIE_SETTINGS: settings({ tlsPins: ['sha256/short'] }) }, /sha256\/<base64>/],
+  [
+    {
+      HIE_SETTINGS: settings({ auth: 'client-secret-post' }),
+      HIE_CLIENT_ID: 'id',
+    },
+    /needs HIE_TOKEN_URL/,
+  ],
+  [
+    { HIE_SETTINGS: settings({ tlsKey: '/dev/null' }) },
+    /tlsCert and tlsKey belong together/,
+  ],
+  [
+    { HIE_SETTINGS: settings({ tlsCa: '/nowhere' }) },
+    /tlsCa: \/nowhere cannot be read/,
+  ],
+  [
+    { HIE_SETTINGS: settings({ tlsPins: ['sha256/short'] }) },
+    /sha256\/<base64>/,
+  ],
   [{ LAB_SETTINGS: settings({ pageSize: 0 }) }, /LAB_SETTINGS.*pageSize/s],
-  [{ LAB_SETTINGS: settings({ fullAfterDays: 91 }) }, /LAB_SETTINGS.*fullAfterDays/s],
+  [
+    { LAB_SETTINGS: settings({ fullAfterDays: 91 }) },
+    /LAB_SETTINGS.*fullAfterDays/s,
+  ],
   [{ LAB_SETTINGS: settings({ pagesize: 50 }) }, /LAB_SETTINGS.*"pagesize"/s],
   [{ LAB_SETTINGS: 'pageSize=50' }, /LAB_SETTINGS: must be a JSON object/],
   [{ LAB_PAGE_SIZE: '50' }, /LAB_PAGE_SIZE: is not a variable.*LAB_SETTINGS/s],
 ])('%j is a fault of the configuration', async (env, message) => {
-  const error = await configs(env as Record<string, string>).catch((reason: unknown) => reason);
+  const error = await configs(env as Record<string, string>).catch(
+    (reason: unknown) => reason,
+  );
   expect(error).toBeInstanceOf(ConfigError);
   expect(String(error)).toMatch(message);
 });

@@ -5,7 +5,9 @@ import { expect, test } from 'vitest';
 const yielding = (...before: string[]) => {
   const [command = '', ...args] = [
     ...before,
-    ...[process.execPath, 'run.mjs', 'test/support/yielding-process.ts'],
+    process.execPath,
+    'run.mjs',
+    'test/support/yielding-process.ts',
   ];
   const { stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' });
   return stdout === '' ? stderr : Number(stdout);

@@ -9,14 +9,29 @@ import {
 import { property } from '../../support/property.ts';
 
 const perMinute = fc.integer({ min: 1, max: 20_000 });
-/** Pieces of work as they may come: how many each could use at most, and how long it took. */
-const pieces = fc.array(fc.record({ wanted: fc.nat(150), tookMs: fc.integer({ min: 0, max: 90_000 }) }), {
-  minLength: 1,
-  maxLength: 60,
-});
+/**
+ * Pieces of work as they may come: how many each could use at most, and how
+ * long it took.
+ */
+const pieces = fc.array(
+  fc.record({
+    wanted: fc.nat(150),
+    tookMs: fc.integer({ min: 0, max: 90_000 }),
+  }),
+  {
+    minLength: 1,
+    maxLength: 60,
+  },
+);
 
-/** When each piece began and what it used, with the waits that pacing asks for. */
-function run(work: { wanted: number; tookMs: number }[], budget: number, pageSize: number) {
+/**
+ * When each piece began and what it used, with the waits that pacing asks for.
+ */
+function run(
+  work: { wanted: number; tookMs: number }[],
+  budget: number,
+  pageSize: number,
+) {
   let nowMs = 0;
   return work.map(({ wanted, tookMs }) => {
     const begunAtMs = nowMs;
@@ -43,16 +58,23 @@ describe('paced work', () => {
     },
   );
 
-  property([pieces, perMinute])('takes no longer than the budget makes it take', (work, budget) => {
-    let nowMs = 0;
-    for (const { wanted, tookMs } of work) {
-      const waitMs = pauseAfter([{ count: wanted, perMinute: budget }], tookMs);
-      expect(waitMs).toBeGreaterThanOrEqual(0);
-      if (waitMs > 0) expect(tookMs + waitMs).toBeLessThan((wanted * 60_000) / budget + 1);
-      nowMs += tookMs + waitMs;
-    }
-    expect(nowMs).toBeGreaterThanOrEqual(0);
-  });
+  property([pieces, perMinute])(
+    'takes no longer than the budget makes it take',
+    (work, budget) => {
+      let nowMs = 0;
+      for (const { wanted, tookMs } of work) {
+        const waitMs = pauseAfter(
+          [{ count: wanted, perMinute: budget }],
+          tookMs,
+        );
+        expect(waitMs).toBeGreaterThanOrEqual(0);
+        if (waitMs > 0)
+          expect(tookMs + waitMs).toBeLessThan((wanted * 60_000) / budget + 1);
+        nowMs += tookMs + waitMs;
+      }
+      expect(nowMs).toBeGreaterThanOrEqual(0);
+    },
+  );
 
   test('keeps to the tighter of two budgets', () => {
     const uses = [
@@ -65,7 +87,10 @@ describe('paced work', () => {
 });
 
 describe('a page', () => {
-  property([fc.integer({ min: 1, max: 500 }), fc.double({ min: 0, max: 1e6, noNaN: true })])(
+  property([
+    fc.integer({ min: 1, max: 500 }),
+    fc.double({ min: 0, max: 1e6, noNaN: true }),
+  ])(
     'is at least one item and never more than a minute allows',
     (size, budget) => {
       const page = pageWithin(size, budget);
@@ -77,9 +102,9 @@ describe('a page', () => {
 
 describe('looking again', () => {
   test('is put off ever longer, up to a bound', () => {
-    expect([0, 1, 2, 3, 9, 5_000].map((looks) => backOff(looks, 1_000, 30_000))).toEqual([
-      1_000, 2_000, 4_000, 8_000, 30_000, 30_000,
-    ]);
+    expect(
+      [0, 1, 2, 3, 9, 5_000].map((looks) => backOff(looks, 1_000, 30_000)),
+    ).toEqual([1_000, 2_000, 4_000, 8_000, 30_000, 30_000]);
   });
 });
 

@@ -12,13 +12,26 @@ import { loadWorkflowBundle } from '../../../src/temporal/workflow-bundle.ts';
 import { dumpTemporal } from '../../support/scan-temporal.ts';
 import { takeRuntimeLogs } from '../../support/temporal-runtime.ts';
 import { testKeyRing } from '../../support/test-keys.ts';
-import { askUpdate, leakyWorkflow, tellSignal, toldQuery } from './workflows.ts';
+import {
+  askUpdate,
+  leakyWorkflow,
+  tellSignal,
+  toldQuery,
+} from './workflows.ts';
 
-// Fresh for each run: the last test leaves a readable name on the server on purpose.
-const WORDS = ['Lieselotte', 'Hottenrott'].map((word) => `${word}${randomUUID().slice(0, 8)}`);
+// Fresh for each run: the last test leaves a readable name on the server on
+// purpose.
+const WORDS = ['Lieselotte', 'Hottenrott'].map(
+  (word) => `${word}${randomUUID().slice(0, 8)}`,
+);
 const NAME = WORDS.join(' ');
 /** The name, and texts of ours that stand beside it. */
-const UNREADABLE = [...WORDS, 'failed for', 'raw-history.test.ts', 'summary of'];
+const UNREADABLE = [
+  ...WORDS,
+  'failed for',
+  'raw-history.test.ts',
+  'summary of',
+];
 const address = inject('temporalAddress');
 const namespace = 'default';
 
@@ -44,10 +57,16 @@ describe('what Temporal holds of a workflow that is full of a name', () => {
       namespace,
       taskQueue,
       dataConverter,
-      workflowBundle: await loadWorkflowBundle(fileURLToPath(new URL('./workflows.ts', import.meta.url))),
+      workflowBundle: await loadWorkflowBundle(
+        fileURLToPath(new URL('./workflows.ts', import.meta.url)),
+      ),
       activities: {
         greet: async (name: string) => {
-          throw ApplicationFailure.retryable(`activity failed for ${name}`, 'Leaky', { name });
+          throw ApplicationFailure.retryable(
+            `activity failed for ${name}`,
+            'Leaky',
+            { name },
+          );
         },
       },
     });
@@ -65,7 +84,9 @@ describe('what Temporal holds of a workflow that is full of a name', () => {
         ]),
       });
       await handle.executeUpdate(askUpdate, { args: [NAME] });
-      await handle.executeUpdate(askUpdate, { args: ['refuse'] }).catch(() => undefined);
+      await handle
+        .executeUpdate(askUpdate, { args: ['refuse'] })
+        .catch(() => undefined);
       await handle.signal(tellSignal, NAME);
       failure = await handle.result().catch((error: unknown) => error);
       expect(await handle.query(toldQuery)).toBe(NAME);
@@ -85,7 +106,9 @@ describe('what Temporal holds of a workflow that is full of a name', () => {
   });
 
   test('the logs say what failed and where, and nothing of the name', () => {
-    const failed = logs.lines.map((line) => JSON.parse(line)).filter((line) => /failed/.test(line.msg));
+    const failed = logs.lines
+      .map((line) => JSON.parse(line))
+      .filter((line) => /failed/.test(line.msg));
     expect(failed).toContainEqual(
       expect.objectContaining({
         msg: 'Activity failed',
@@ -98,12 +121,16 @@ describe('what Temporal holds of a workflow that is full of a name', () => {
         }),
       }),
     );
-    expect(failed).toContainEqual(expect.objectContaining({ msg: 'Workflow failed', workflowId }));
+    expect(failed).toContainEqual(
+      expect.objectContaining({ msg: 'Workflow failed', workflowId }),
+    );
     for (const word of WORDS) expect(logs.lines.join('')).not.toContain(word);
   });
 
   test('a client that holds the key reads everything, failures included', async () => {
-    expect(failure).toMatchObject({ cause: { message: `workflow failed for ${NAME}`, type: 'Leaky' } });
+    expect(failure).toMatchObject({
+      cause: { message: `workflow failed for ${NAME}`, type: 'Leaky' },
+    });
     const { memo } = await client.workflow.getHandle(workflowId).describe();
     expect(memo).toEqual({ name: NAME });
   });
@@ -115,7 +142,10 @@ describe('what Temporal holds of a workflow that is full of a name', () => {
       args: [NAME],
       taskQueue: `${taskQueue}-without-worker`,
       workflowId: `${workflowId}/plain`,
-      memo: { failure: `failed for ${first}`, stack: `at raw-history.test.ts ${last}` },
+      memo: {
+        failure: `failed for ${first}`,
+        stack: `at raw-history.test.ts ${last}`,
+      },
       staticSummary: `summary of ${NAME}`,
     });
     await expect.poll(() => dumpTemporal(plain)).toContain(NAME);

@@ -24,11 +24,15 @@ export async function believer(first: string): Promise<string[]> {
     believed.push(value);
     return believed.join(' ');
   });
-  setHandler(countQuery, (value) => believed.filter((each) => each === value).length);
+  setHandler(
+    countQuery,
+    (value) => believed.filter((each) => each === value).length,
+  );
   believed.push(await echo('echo'));
   await waitOutside().then(
     (value) => believed.push(value),
-    (error: Error & { cause?: Error }) => believed.push(`failed: ${error.message}`),
+    (error: Error & { cause?: Error }) =>
+      believed.push(`failed: ${error.message}`),
   );
   await condition(() => believed.includes('end'));
   return believed;

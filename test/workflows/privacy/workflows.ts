@@ -10,7 +10,10 @@ import {
   sleep,
 } from '@temporalio/workflow';
 
-/** A workflow that puts a person's name wherever a workflow can put data, to prove that none of it is readable. */
+/**
+ * A workflow that puts a person's name wherever a workflow can put data, to
+ * prove that none of it is readable.
+ */
 export async function leakyWorkflow(name: string): Promise<string> {
   let told = '';
   setHandler(tellSignal, (value) => {
@@ -18,7 +21,10 @@ export async function leakyWorkflow(name: string): Promise<string> {
   });
   setHandler(askUpdate, (value) => `updated ${value}`, {
     validator: (value) => {
-      if (value === 'refuse') throw ApplicationFailure.nonRetryable(`refused ${name}`, 'Refused', { name });
+      if (value === 'refuse')
+        throw ApplicationFailure.nonRetryable(`refused ${name}`, 'Refused', {
+          name,
+        });
     },
   });
   setHandler(toldQuery, () => told);
@@ -26,7 +32,11 @@ export async function leakyWorkflow(name: string): Promise<string> {
   await sleep(1, { summary: `timer of ${name}` });
   await greet(name).catch(() => undefined);
   await condition(() => told !== '');
-  throw ApplicationFailure.nonRetryable(`workflow failed for ${name}`, 'Leaky', { name });
+  throw ApplicationFailure.nonRetryable(
+    `workflow failed for ${name}`,
+    'Leaky',
+    { name },
+  );
 }
 
 export const tellSignal = defineSignal<[string]>('tell');

@@ -3,12 +3,18 @@ import { z } from 'zod';
 import { SOURCE_NAMES } from '../protocol.ts';
 import { type PatientView, withReferences } from './patient-view.ts';
 
-/** A correction at a source: a resource is deleted, or moved to another sample patient. */
+/**
+ * A correction at a source: a resource is deleted, or moved to another sample
+ * patient.
+ */
 export const correction = z.strictObject({
   source: z.enum(SOURCE_NAMES),
   /** `Observation/<id at the source>` */
   resource: z.string().regex(/^[A-Z][A-Za-z]+\/[^/]+$/),
-  /** Key of the sample patient that the resource belongs to; without it, the resource is deleted. */
+  /**
+   * Key of the sample patient that the resource belongs to; without it, the
+   * resource is deleted.
+   */
   to: z.string().optional(),
 });
 export type Correction = z.infer<typeof correction>;
@@ -26,18 +32,36 @@ export const addition = z.strictObject({
 export type Addition = z.infer<typeof addition>;
 
 /** Corrected resources by name; undefined: deleted. */
-export type Corrections = ReadonlyMap<string, { resource: FhirResource; to: string } | undefined>;
+export type Corrections = ReadonlyMap<
+  string,
+  { resource: FhirResource; to: string } | undefined
+>;
 
-export const nameOf = ({ resourceType, id }: FhirResource): string => `${resourceType}/${id}`;
+export const nameOf = ({ resourceType, id }: FhirResource): string =>
+  `${resourceType}/${id}`;
 
-/** A view after the corrections: without the resources that were removed, with those that were moved here. */
-export function corrected(view: PatientView, corrections: Corrections): PatientView {
+/**
+ * A view after the corrections: without the resources that were removed, with
+ * those that were moved here.
+ */
+export function corrected(
+  view: PatientView,
+  corrections: Corrections,
+): PatientView {
   if (corrections.size === 0) return view;
-  const kept = view.resources.filter((resource) => !corrections.has(nameOf(resource)));
+  const kept = view.resources.filter(
+    (resource) => !corrections.has(nameOf(resource)),
+  );
   const came = [...corrections.values()].flatMap((moved) =>
     moved?.to === view.sample ? [moved.resource] : [],
   );
-  return { ...view, resources: [...came.map((resource) => about(resource, view.patient.id ?? '')), ...kept] };
+  return {
+    ...view,
+    resources: [
+      ...came.map((resource) => about(resource, view.patient.id ?? '')),
+      ...kept,
+    ],
+  };
 }
 
 /** A copy of the resource that refers to this Patient. */

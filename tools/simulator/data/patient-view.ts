@@ -9,7 +9,11 @@ import type {
 import { v5 as uuidV5 } from 'uuid';
 import { filled } from '../../../src/lib/filled.ts';
 import type { SourceName } from '../protocol.ts';
-import { loadCcda, loadSampleResources, type SamplePatient } from '../samples.ts';
+import {
+  loadCcda,
+  loadSampleResources,
+  type SamplePatient,
+} from '../samples.ts';
 import { knownTo, SHARED_TYPES } from './knowledge.ts';
 import templates from './templates.json' with { type: 'json' };
 
@@ -17,15 +21,23 @@ import templates from './templates.json' with { type: 'json' };
 export interface PatientView {
   sample: string;
   patient: Patient;
-  /** The patient's resources, then the shared resources (practitioners and so on) that they refer to. */
+  /**
+   * The patient's resources, then the shared resources (practitioners and so
+   * on) that they refer to.
+   */
   resources: FhirResource[];
   binaries: Map<string, StoredBinary>;
 }
 
-/** Providers by Synthea's conditional reference, such as `Practitioner?identifier=…`. */
+/**
+ * Providers by Synthea's conditional reference, such as
+ * `Practitioner?identifier=…`.
+ */
 export type ProvidersByReference = ReadonlyMap<string, FhirResource>;
 
-/** Reduces a sample to the resources of the source, under the source's own ids. */
+/**
+ * Reduces a sample to the resources of the source, under the source's own ids.
+ */
 export function buildPatientView(
   source: SourceName,
   sample: SamplePatient,
@@ -33,52 +45,86 @@ export function buildPatientView(
 ): PatientView {
   const original = loadSampleResources(sample);
   const known = knownTo(source, original);
-  if (source === 'pharmacy') known.push(...known.filter(isRequest).flatMap(dispensesOf));
+  if (source === 'pharmacy')
+    known.push(...known.filter(isRequest).flatMap(dispensesOf));
 
   const patientId = idAtSource(source, sample.patientId);
   const targets = new Map(
-    known.map((resource) => [`urn:uuid:${resource.id}`, localReference(source, resource)]),
+    known.map((resource) => [
+      `urn:uuid:${resource.id}`,
+      localReference(source, resource),
+    ]),
   );
   targets.set(`urn:uuid:${sample.patientId}`, `Patient/${patientId}`);
   const referred = new Set<FhirResource>();
   const resolve = (reference: string): string | undefined => {
     const provider = providers.get(reference);
-    if (!provider || !SHARED_TYPES[source].includes(provider.resourceType)) return targets.get(reference);
+    if (!provider || !SHARED_TYPES[source].includes(provider.resourceType))
+      return targets.get(reference);
     referred.add(provider);
     return localReference(source, provider);
   };
 
   const own = known.map((resource) => localCopy(source, resource, resolve));
-  const shared = [...referred].map((resource) => localCopy(source, resource, resolve));
+  const shared = [...referred].map((resource) =>
+    localCopy(source, resource, resolve),
+  );
   const view = {
     sample: sample.key,
     patient: localPatient(source, original, patientId),
     binaries: new Map(),
   };
-  return addDocuments(source, sample, { ...view, resources: [...own, ...shared] });
+  return addDocuments(source, sample, {
+    ...view,
+    resources: [...own, ...shared],
+  });
 }
 
-function addDocuments(source: SourceName, sample: SamplePatient, view: PatientView): PatientView {
+function addDocuments(
+  source: SourceName,
+  sample: SamplePatient,
+  view: PatientView,
+): PatientView {
   if (source !== 'hie') return view;
   const document = { contentType: 'application/xml', bytes: loadCcda(sample) };
   const binaryId = idAtSource(source, `${sample.patientId}/ccda/binary`);
-  // The DocumentReference with which an information exchange offers a C-CDA document; the content is a Binary.
+  // The DocumentReference with which an information exchange offers a C-CDA
+  // document; the content is a Binary.
   const reference = filled(templates.document, {
-    ...{ id: idAtSource(source, `${sample.patientId}/ccda`), binaryId, patientId: view.patient.id },
-    ...{ contentType: document.contentType, size: document.bytes.length },
+    id: idAtSource(source, `${sample.patientId}/ccda`),
+    binaryId,
+    patientId: view.patient.id,
+    contentType: document.contentType,
+    size: document.bytes.length,
     hash: createHash('sha1').update(document.bytes).digest('base64'),
   }) as DocumentReference;
-  return { ...view, resources: [reference, ...view.resources], binaries: new Map([[binaryId, document]]) };
+  return {
+    ...view,
+    resources: [reference, ...view.resources],
+    binaries: new Map([[binaryId, document]]),
+  };
 }
 
-/** Each source has its own record number; only the information exchange has official identifiers. */
-function localPatient(source: SourceName, original: readonly FhirResource[], patientId: string): Patient {
-  const patient = original.find((resource): resource is Patient => resource.resourceType === 'Patient');
+/**
+ * Each source has its own record number; only the information exchange has
+ * official identifiers.
+ */
+function localPatient(
+  source: SourceName,
+  original: readonly FhirResource[],
+  patientId: string,
+): Patient {
+  const patient = original.find(
+    (resource): resource is Patient => resource.resourceType === 'Patient',
+  );
   if (!patient) throw new Error('A sample bundle contains no Patient');
   const official = (patient.identifier ?? []).filter((identifier) =>
     identifier.type?.coding?.some(({ code }) => code === 'SS' || code === 'DL'),
   );
-  const recordNumber = { system: `urn:simulated-source:${source}:record-number`, value: patientId };
+  const recordNumber = {
+    system: `urn:simulated-source:${source}:record-number`,
+    value: patientId,
+  };
   return {
     ...patient,
     id: patientId,
@@ -96,7 +142,10 @@ const localCopy = (
   source: SourceName,
   resource: FhirResource,
   resolve: (reference: string) => string | undefined,
-): FhirResource => ({ ...withReferences(resource, resolve), id: idAtSource(source, resource.id ?? '') });
+): FhirResource => ({
+  ...withReferences(resource, resolve),
+  id: idAtSource(source, resource.id ?? ''),
+});
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const SUPPLY_DAYS = 30;
@@ -104,8 +153,9 @@ const SUPPLY_DAYS = 30;
 const SAMPLES_END_MS = Date.parse('2026-01-01T00:00:00Z');
 
 /**
- * The fills of a prescription: three for an active one, otherwise one, beginning a day after it was written. Synthea
- * generates no dispenses; these are derived from the prescription alone, so they are always the same.
+ * The fills of a prescription: three for an active one, otherwise one,
+ * beginning a day after it was written. Synthea generates no dispenses; these
+ * are derived from the prescription alone, so they are always the same.
  */
 export function dispensesOf(request: MedicationRequest): MedicationDispense[] {
   const authoredMs = Date.parse(request.authoredOn ?? '');
@@ -119,11 +169,21 @@ export function dispensesOf(request: MedicationRequest): MedicationDispense[] {
     .map(({ fill, handedOverMs }) => dispense(request, fill, handedOverMs));
 }
 
-function dispense(request: MedicationRequest, fill: number, handedOverMs: number): MedicationDispense {
-  const [fillCode, fillDisplay] = fill === 0 ? ['FF', 'First Fill'] : ['RF', 'Refill'];
+function dispense(
+  request: MedicationRequest,
+  fill: number,
+  handedOverMs: number,
+): MedicationDispense {
+  const [fillCode, fillDisplay] =
+    fill === 0 ? ['FF', 'First Fill'] : ['RF', 'Refill'];
   return filled(templates.dispense, {
-    ...{ ...request, id: `${request.id}/dispense/${fill + 1}`, requestId: request.id, days: SUPPLY_DAYS },
-    ...{ fillCode, fillDisplay, handedOver: new Date(handedOverMs).toISOString() },
+    ...request,
+    id: `${request.id}/dispense/${fill + 1}`,
+    requestId: request.id,
+    days: SUPPLY_DAYS,
+    fillCode,
+    fillDisplay,
+    handedOver: new Date(handedOverMs).toISOString(),
   }) as MedicationDispense;
 }
 
@@ -132,17 +192,26 @@ export interface StoredBinary {
   bytes: Buffer;
 }
 
-/** Maps a reference to the source's own; undefined when the source does not have the target. */
+/**
+ * Maps a reference to the source's own; undefined when the source does not have
+ * the target.
+ */
 type Resolve = (reference: string) => string | undefined;
 
 /**
- * Copies a resource with its references resolved. A reference to an unknown target keeps only its display text, or is
- * removed if it has none, so that a response never refers to a resource that cannot be read.
+ * Copies a resource with its references resolved. A reference to an unknown
+ * target keeps only its display text, or is removed if it has none, so that a
+ * response never refers to a resource that cannot be read.
  */
-export const withReferences = <T extends object>(resource: T, resolve: Resolve): T =>
-  copyObject(resource as Record<string, unknown>, resolve) as T;
+export const withReferences = <T extends object>(
+  resource: T,
+  resolve: Resolve,
+): T => copyObject(resource as Record<string, unknown>, resolve) as T;
 
-function copyObject(source: Record<string, unknown>, resolve: Resolve): Record<string, unknown> {
+function copyObject(
+  source: Record<string, unknown>,
+  resolve: Resolve,
+): Record<string, unknown> {
   const copy: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(source)) {
     const copied = copyValue(name, value, resolve);
@@ -167,6 +236,9 @@ function copyValue(name: string, value: unknown, resolve: Resolve): unknown {
 
 const NAMESPACE = 'a4f0d8f6-6f0c-5d3b-9b0e-3c1f4e2d7a10';
 
-/** A source's own id for a resource of the samples: always the same, and different at each source. */
+/**
+ * A source's own id for a resource of the samples: always the same, and
+ * different at each source.
+ */
 export const idAtSource = (source: SourceName, originalId: string): string =>
   uuidV5(`${source}:${originalId}`, NAMESPACE);

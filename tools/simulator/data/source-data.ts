@@ -1,6 +1,10 @@
 import type { FhirResource, Patient } from 'fhir/r4.js';
 import type { SourceName } from '../protocol.ts';
-import { loadProviders, loadSamplePatients, type SamplePatient } from '../samples.ts';
+import {
+  loadProviders,
+  loadSamplePatients,
+  type SamplePatient,
+} from '../samples.ts';
 import { corrected, nameOf } from './corrections.ts';
 import {
   buildPatientView,
@@ -11,12 +15,21 @@ import {
   withReferences,
 } from './patient-view.ts';
 
-/** The records of one source. A record is built when it is first used, then cached. */
+/**
+ * The records of one source. A record is built when it is first used, then
+ * cached.
+ */
 export class SourceData {
   readonly #samplesByPatientId = new Map<string, SamplePatient>();
   readonly #views = new Map<string, PatientView>();
-  readonly #corrections = new Map<string, { resource: FhirResource; to: string } | undefined>();
-  /** By name: when a resource was changed, and since when a sample patient no longer has it. */
+  readonly #corrections = new Map<
+    string,
+    { resource: FhirResource; to: string } | undefined
+  >();
+  /**
+   * By name: when a resource was changed, and since when a sample patient no
+   * longer has it.
+   */
   readonly #changedAt = new Map<string, string>();
   readonly #removed = new Map<string, { sample: string; at: string }>();
 
@@ -26,7 +39,10 @@ export class SourceData {
     private readonly providers: () => ProvidersByReference,
   ) {
     for (const sample of samples) {
-      this.#samplesByPatientId.set(idAtSource(source, sample.patientId), sample);
+      this.#samplesByPatientId.set(
+        idAtSource(source, sample.patientId),
+        sample,
+      );
       for (const link of LINK_TYPES) {
         const ids = linkedIds(source, sample.patientId, link);
         this.#samplesByPatientId.set(ids.first, sample);
@@ -40,7 +56,9 @@ export class SourceData {
     return this.#samplesByPatientId.get(patientId)?.key;
   }
 
-  /** The record of a Patient of this source; undefined when the id is unknown. */
+  /**
+   * The record of a Patient of this source; undefined when the id is unknown.
+   */
   view(patientId: string): PatientView | undefined {
     const sample = this.#samplesByPatientId.get(patientId);
     if (!sample) return undefined;
@@ -51,7 +69,9 @@ export class SourceData {
 
   /** The records of all patients of this source, each once. */
   views(): PatientView[] {
-    return this.samples.flatMap((sample) => this.view(idAtSource(this.source, sample.patientId)) ?? []);
+    return this.samples.flatMap(
+      (sample) => this.view(idAtSource(this.source, sample.patientId)) ?? [],
+    );
   }
 
   /** Id of the first of a sample patient's two linked Patients. */
@@ -60,32 +80,50 @@ export class SourceData {
     return sample && linkedIds(this.source, sample.patientId, link).first;
   }
 
-  /** One resource by type and id, with the sample patient whose record contains it. */
-  read(type: string, id: string): { resource: FhirResource; sample: string } | undefined {
+  /**
+   * One resource by type and id, with the sample patient whose record contains
+   * it.
+   */
+  read(
+    type: string,
+    id: string,
+  ): { resource: FhirResource; sample: string } | undefined {
     if (type === 'Patient') {
       const view = this.view(id);
       return view && { resource: view.patient, sample: view.sample };
     }
     for (const { resources, sample } of this.views()) {
-      const resource = resources.find((candidate) => candidate.resourceType === type && candidate.id === id);
+      const resource = resources.find(
+        (candidate) => candidate.resourceType === type && candidate.id === id,
+      );
       if (resource) return { resource, sample };
     }
     return undefined;
   }
 
-  /** Deletes a resource, or moves it to another sample patient. Returns false when there is no such resource or patient. */
+  /**
+   * Deletes a resource, or moves it to another sample patient. Returns false
+   * when there is no such resource or patient.
+   */
   correct(name: string, to: string | undefined, at: Date): boolean {
     const [type = '', id = ''] = name.split('/');
     const found = this.read(type, id);
     if (found === undefined || type === 'Patient') return false;
-    if (to !== undefined && !this.samples.some(({ key }) => key === to)) return false;
-    this.#corrections.set(name, to === undefined ? undefined : { resource: found.resource, to });
+    if (to !== undefined && !this.samples.some(({ key }) => key === to))
+      return false;
+    this.#corrections.set(
+      name,
+      to === undefined ? undefined : { resource: found.resource, to },
+    );
     this.#changedAt.set(name, at.toISOString());
     this.#removed.set(name, { sample: found.sample, at: at.toISOString() });
     return true;
   }
 
-  /** Adds a resource to the record of a sample patient, or replaces it. Returns false when there is no such patient. */
+  /**
+   * Adds a resource to the record of a sample patient, or replaces it. Returns
+   * false when there is no such patient.
+   */
   put(resource: FhirResource, sample: string, at: Date): boolean {
     if (!this.samples.some(({ key }) => key === sample)) return false;
     this.#corrections.set(nameOf(resource), { resource, to: sample });
@@ -93,7 +131,9 @@ export class SourceData {
     return true;
   }
 
-  /** When a resource was changed; undefined for one that is as in the samples. */
+  /**
+   * When a resource was changed; undefined for one that is as in the samples.
+   */
   changedAt(name: string): string | undefined {
     return this.#changedAt.get(name);
   }
@@ -101,7 +141,9 @@ export class SourceData {
   /** Names of the resources that a sample patient no longer has since then. */
   removedSince(sample: string, since: string): string[] {
     return [...this.#removed].flatMap(([name, removed]) =>
-      removed.sample === sample && Date.parse(removed.at) > Date.parse(since) ? [name] : [],
+      removed.sample === sample && Date.parse(removed.at) > Date.parse(since)
+        ? [name]
+        : [],
     );
   }
 
@@ -152,9 +194,13 @@ export function createSourceData(): Record<SourceName, SourceData> {
 function providersByReference(): ProvidersByReference {
   const references = new Map<string, FhirResource>();
   for (const resource of loadProviders()) {
-    if (!('identifier' in resource) || !Array.isArray(resource.identifier)) continue;
+    if (!('identifier' in resource) || !Array.isArray(resource.identifier))
+      continue;
     for (const { system, value } of resource.identifier) {
-      references.set(`${resource.resourceType}?identifier=${system}|${value}`, resource);
+      references.set(
+        `${resource.resourceType}?identifier=${system}|${value}`,
+        resource,
+      );
     }
   }
   return references;
@@ -169,36 +215,64 @@ interface LinkedIds {
   second: string;
 }
 
-const linkedIds = (source: SourceName, samplePatientId: string, link: LinkType): LinkedIds => ({
+const linkedIds = (
+  source: SourceName,
+  samplePatientId: string,
+  link: LinkType,
+): LinkedIds => ({
   first: idAtSource(source, `${samplePatientId}/${link}/first`),
   second: idAtSource(source, `${samplePatientId}/${link}/second`),
 });
 
 /**
- * Splits a view between two linked Patients. With `replaced-by`, all data is at the second one; with `seealso`, each has
- * half of it.
+ * Splits a view between two linked Patients. With `replaced-by`, all data is at
+ * the second one; with `seealso`, each has half of it.
  */
-function splitView(view: PatientView, ids: LinkedIds, link: LinkType): [PatientView, PatientView] {
+function splitView(
+  view: PatientView,
+  ids: LinkedIds,
+  link: LinkType,
+): [PatientView, PatientView] {
   const atFirst = (index: number) => link === 'seealso' && index % 2 === 0;
   const first = view.resources.filter((_, index) => atFirst(index));
   const second = view.resources.filter((_, index) => !atFirst(index));
   return [
-    { ...moved(view, first, ids.first), patient: linked(view.patient, ids.first, ids.second, link) },
+    {
+      ...moved(view, first, ids.first),
+      patient: linked(view.patient, ids.first, ids.second, link),
+    },
     {
       ...moved(view, second, ids.second),
-      patient: linked(view.patient, ids.second, ids.first, link === 'seealso' ? 'seealso' : 'replaces'),
+      patient: linked(
+        view.patient,
+        ids.second,
+        ids.first,
+        link === 'seealso' ? 'seealso' : 'replaces',
+      ),
     },
   ];
 }
 
-function moved(view: PatientView, resources: readonly FhirResource[], patientId: string): PatientView {
+function moved(
+  view: PatientView,
+  resources: readonly FhirResource[],
+  patientId: string,
+): PatientView {
   const from = `Patient/${view.patient.id}`;
   const to = `Patient/${patientId}`;
   const resolve = (reference: string) => (reference === from ? to : reference);
-  return { ...view, resources: resources.map((resource) => withReferences(resource, resolve)) };
+  return {
+    ...view,
+    resources: resources.map((resource) => withReferences(resource, resolve)),
+  };
 }
 
-const linked = (patient: Patient, id: string, otherId: string, type: LinkType | 'replaces'): Patient => ({
+const linked = (
+  patient: Patient,
+  id: string,
+  otherId: string,
+  type: LinkType | 'replaces',
+): Patient => ({
   ...patient,
   id,
   active: type !== 'replaced-by',

@@ -9,7 +9,10 @@ export interface SentAnswer extends Omit<Answer, 'body'> {
   body?: Answer['body'] | Readable;
 }
 
-/** Whether a fault can be applied to this response; otherwise it is kept for the next one. */
+/**
+ * Whether a fault can be applied to this response; otherwise it is kept for the
+ * next one.
+ */
 export function canShow(fault: Fault, answer: Answer): boolean {
   if (answer.status !== 200 || answer.body === undefined) return false;
   switch (fault.type) {
@@ -48,13 +51,21 @@ export function applyToAnswer(
     case 'foreign-link':
       return withNextLink(answer, () => fault.url);
     case 'endless-pages':
-      return withNextLink(answer, (bundle) => bundle.link?.find(({ relation }) => relation === 'self')?.url);
+      return withNextLink(
+        answer,
+        (bundle) =>
+          bundle.link?.find(({ relation }) => relation === 'self')?.url,
+      );
     default:
       return answer;
   }
 }
 
-function strays(call: Call, sample: string | undefined, count: number): FhirResource[] {
+function strays(
+  call: Call,
+  sample: string | undefined,
+  count: number,
+): FhirResource[] {
   const other = call.source.data.views().find((view) => view.sample !== sample);
   const patientId = `Patient/${other?.patient.id}`;
   return (other?.resources ?? [])
@@ -62,9 +73,15 @@ function strays(call: Call, sample: string | undefined, count: number): FhirReso
     .slice(0, count);
 }
 
-function withMisattributed(answer: Answer, resources: readonly FhirResource[], call: Call): Answer {
+function withMisattributed(
+  answer: Answer,
+  resources: readonly FhirResource[],
+  call: Call,
+): Answer {
   if (isNdjson(answer)) {
-    const lines = resources.map((resource) => `${JSON.stringify(resource)}\n`).join('');
+    const lines = resources
+      .map((resource) => `${JSON.stringify(resource)}\n`)
+      .join('');
     return { ...answer, body: `${textOf(answer)}${lines}` };
   }
   const entries = resources.map(
@@ -74,29 +91,50 @@ function withMisattributed(answer: Answer, resources: readonly FhirResource[], c
       search: { mode: 'match' },
     }),
   );
-  return withBundle(answer, (bundle) => ({ ...bundle, entry: [...(bundle.entry ?? []), ...entries] }));
+  return withBundle(answer, (bundle) => ({
+    ...bundle,
+    entry: [...(bundle.entry ?? []), ...entries],
+  }));
 }
 
-const withNextLink = (answer: Answer, nextUrl: (bundle: Bundle) => string | undefined): Answer =>
+const withNextLink = (
+  answer: Answer,
+  nextUrl: (bundle: Bundle) => string | undefined,
+): Answer =>
   withBundle(answer, (bundle) => {
     const url = nextUrl(bundle);
-    const others = (bundle.link ?? []).filter(({ relation }) => relation !== 'next');
-    return { ...bundle, link: url ? [...others, { relation: 'next', url }] : others };
+    const others = (bundle.link ?? []).filter(
+      ({ relation }) => relation !== 'next',
+    );
+    return {
+      ...bundle,
+      link: url ? [...others, { relation: 'next', url }] : others,
+    };
   });
 
-function withBundle(answer: Answer, change: (bundle: Bundle) => Bundle): Answer {
+function withBundle(
+  answer: Answer,
+  change: (bundle: Bundle) => Bundle,
+): Answer {
   const outer = answer.body as Bundle;
-  if (outer.type !== 'batch-response') return { ...answer, body: change(outer) };
-  const entry = (outer.entry ?? []).map((item) => ({ ...item, resource: change(item.resource as Bundle) }));
+  if (outer.type !== 'batch-response')
+    return { ...answer, body: change(outer) };
+  const entry = (outer.entry ?? []).map((item) => ({
+    ...item,
+    resource: change(item.resource as Bundle),
+  }));
   return { ...answer, body: { ...outer, entry } };
 }
 
 const bundleOf = ({ body }: Answer): Bundle | undefined =>
-  typeof body === 'object' && 'resourceType' in body && body.resourceType === 'Bundle'
+  typeof body === 'object' &&
+  'resourceType' in body &&
+  body.resourceType === 'Bundle'
     ? (body as Bundle)
     : undefined;
 
-const isNdjson = ({ contentType }: Answer): boolean => contentType?.includes('ndjson') ?? false;
+const isNdjson = ({ contentType }: Answer): boolean =>
+  contentType?.includes('ndjson') ?? false;
 
 function textOf({ body }: Answer): string {
   if (typeof body === 'string') return body;
@@ -105,7 +143,11 @@ function textOf({ body }: Answer): string {
 
 /** A Bundle that is valid except for its size. */
 function* giantBundle(bytes: number): Generator<Buffer> {
-  const resource = { resourceType: 'Basic', id: 'filler', language: 'x'.repeat(60_000) };
+  const resource = {
+    resourceType: 'Basic',
+    id: 'filler',
+    language: 'x'.repeat(60_000),
+  };
   const entry = Buffer.from(JSON.stringify({ resource }));
   yield Buffer.from('{"resourceType":"Bundle","type":"searchset","entry":[');
   for (let sent = 0; sent < bytes; sent += entry.length + 1) {

@@ -23,7 +23,10 @@ const job = z.object({
   callback: z
     .object({
       url: z.string(),
-      /** Delays of the callbacks after the job is ready; one callback for each entry. */
+      /**
+       * Delays of the callbacks after the job is ready; one callback for each
+       * entry.
+       */
       delaysMs: z.array(z.number()),
     })
     .optional(),
@@ -38,9 +41,15 @@ export function jobState({ outcome, readyAtMs }: Job, nowMs: number): JobState {
 }
 
 /** Reported progress of a running job, 0 to 99 percent. */
-export function jobProgress({ createdAtMs, readyAtMs }: Job, nowMs: number): number {
+export function jobProgress(
+  { createdAtMs, readyAtMs }: Job,
+  nowMs: number,
+): number {
   const total = Math.max(1, readyAtMs - createdAtMs);
-  return Math.max(0, Math.min(99, Math.floor(((nowMs - createdAtMs) / total) * 100)));
+  return Math.max(
+    0,
+    Math.min(99, Math.floor(((nowMs - createdAtMs) / total) * 100)),
+  );
 }
 
 /** One line of the jobs file. */
@@ -56,7 +65,10 @@ export type CallBack = (job: Job) => Promise<void>;
 
 const KEPT_MS = 60 * 60 * 1000;
 
-/** The asynchronous requests that the sources have accepted. With a file, they and their callbacks survive a restart. */
+/**
+ * The asynchronous requests that the sources have accepted. With a file, they
+ * and their callbacks survive a restart.
+ */
 export class Jobs {
   readonly #jobs = new Map<string, Job>();
   readonly #timers = new Map<string, NodeJS.Timeout[]>();
@@ -111,11 +123,15 @@ export class Jobs {
       const event = jobEvent.safeParse(line).data;
       if (event?.kind === 'started') this.#jobs.set(event.job.id, event.job);
       if (event?.kind === 'cancelled') this.#jobs.delete(event.jobId);
-      if (event?.kind === 'called-back') calls.set(event.jobId, (calls.get(event.jobId) ?? 0) + 1);
+      if (event?.kind === 'called-back')
+        calls.set(event.jobId, (calls.get(event.jobId) ?? 0) + 1);
     }
     this.#forgetOld();
     for (const job of this.#jobs.values()) {
-      this.#schedule(job, job.callback?.delaysMs.slice(calls.get(job.id) ?? 0) ?? []);
+      this.#schedule(
+        job,
+        job.callback?.delaysMs.slice(calls.get(job.id) ?? 0) ?? [],
+      );
     }
   }
 
@@ -130,7 +146,8 @@ export class Jobs {
   }
 
   #forgetOld(): void {
-    // Jobs are in the order of their creation, so the first recent one ends the loop.
+    // Jobs are in the order of their creation, so the first recent one ends the
+    // loop.
     for (const job of this.#jobs.values()) {
       if (job.createdAtMs > Date.now() - KEPT_MS) return;
       this.#forget(job.id);
@@ -138,15 +155,24 @@ export class Jobs {
   }
 }
 
-/** Standard Webhooks secrets: base64, with or without `whsec_`. A source without a secret sends no callbacks. */
+/**
+ * Standard Webhooks secrets: base64, with or without `whsec_`. A source without
+ * a secret sends no callbacks.
+ */
 export type CallbackSecrets = Partial<Record<SourceName, string>>;
 
 /**
- * Creates the function that reports the end of a job to the client: one POST, signed according to Standard Webhooks. A
- * failed callback is not repeated, because the client can poll the job. All callbacks of one job have the same message id.
+ * Creates the function that reports the end of a job to the client: one POST,
+ * signed according to Standard Webhooks. A failed callback is not repeated,
+ * because the client can poll the job. All callbacks of one job have the same
+ * message id.
  */
-export function createCallBack(secrets: CallbackSecrets, log: RequestLog): CallBack {
-  // Created now, so that an invalid secret fails the start and not the first callback.
+export function createCallBack(
+  secrets: CallbackSecrets,
+  log: RequestLog,
+): CallBack {
+  // Created now, so that an invalid secret fails the start and not the first
+  // callback.
   const signers = new Map(
     Object.entries(secrets).flatMap(([source, secret]) =>
       secret ? [[source, new Webhook(secret)] as const] : [],
@@ -156,8 +182,15 @@ export function createCallBack(secrets: CallbackSecrets, log: RequestLog): CallB
     const signer = signers.get(job.source);
     if (!job.callback || !signer) return;
     const startedAtMs = Date.now();
-    const body = JSON.stringify({ status: job.outcome === 'fails' ? 'failed' : 'completed' });
-    const status = await signedPost(job.callback.url, signer, `msg_${job.id}`, body);
+    const body = JSON.stringify({
+      status: job.outcome === 'fails' ? 'failed' : 'completed',
+    });
+    const status = await signedPost(
+      job.callback.url,
+      signer,
+      `msg_${job.id}`,
+      body,
+    );
     log.add({
       at: new Date(startedAtMs).toISOString(),
       source: job.source,

@@ -21,53 +21,97 @@ export interface AdtFacts extends MessageFacts {
   visit: Visit;
 }
 
-/** A message (HL7 v2.5.1, ER7) as a hospital, a laboratory or a pharmacy would send it. */
+/**
+ * A message (HL7 v2.5.1, ER7) as a hospital, a laboratory or a pharmacy would
+ * send it.
+ */
 export function hl7Message(facts: AdtFacts): string {
   const { event, visitNumber, visit } = facts;
   if (event.event === 'fill') return fillMessage(facts);
   if (event.event === 'result') return resultMessage(facts);
   const trigger = TRIGGERS[event.event];
-  if (trigger === undefined) throw new Error(`There is no ADT message for ${event.event}`);
-  const [ward, before] = [visit.stays.at(-1), visit.stays.at(-2)];
-  return message(event.event === 'merge' ? 'merge' : 'encounter', `ADT^${trigger}`, facts, {
-    ...{ trigger, visit: text(visitNumber), priorRecord: text(event.priorRecord ?? 'unknown') },
-    ...{ ward: placeOf(ward?.location), wardBefore: placeOf(before?.location) },
-    ...{ admitted: hl7Time(visit.admittedAt), discharged: hl7Time(visit.dischargedAt) },
-    disposition: visit.dischargedAt === undefined ? '' : '01',
-  });
+  if (trigger === undefined)
+    throw new Error(`There is no ADT message for ${event.event}`);
+  const ward = visit.stays.at(-1);
+  const before = visit.stays.at(-2);
+  return message(
+    event.event === 'merge' ? 'merge' : 'encounter',
+    `ADT^${trigger}`,
+    facts,
+    {
+      trigger,
+      visit: text(visitNumber),
+      priorRecord: text(event.priorRecord ?? 'unknown'),
+      ward: placeOf(ward?.location),
+      wardBefore: placeOf(before?.location),
+      admitted: hl7Time(visit.admittedAt),
+      discharged: hl7Time(visit.dischargedAt),
+      disposition: visit.dischargedAt === undefined ? '' : '01',
+    },
+  );
 }
 
 const placeOf = (location: string | undefined): string =>
   location === undefined ? '' : `${text(location)}^^^MERCY`;
 
-/** A result message (ORU^R01) as a laboratory would send it: a panel, and the report as a file. */
+/**
+ * A result message (ORU^R01) as a laboratory would send it: a panel, and the
+ * report as a file.
+ */
 export const resultMessage = (facts: MessageFacts): string =>
   message('result', 'ORU^R01', facts, {
-    report: Buffer.from(onePagePdf('Basic metabolic panel: see the results')).toString('base64'),
+    report: Buffer.from(
+      onePagePdf('Basic metabolic panel: see the results'),
+    ).toString('base64'),
   });
 
 /** A dispense message (RDS^O13) as a pharmacy would send it. */
-export const fillMessage = (facts: MessageFacts): string => message('fill', 'RDS^O13', facts);
+export const fillMessage = (facts: MessageFacts): string =>
+  message('fill', 'RDS^O13', facts);
 
-/** The message with the segments of `messages.json`. @param type of the message: `ADT^A01` */
+/**
+ * The message with the segments of `messages.json`. @param type of the message:
+ * `ADT^A01`
+ */
 function message(
   name: keyof typeof MESSAGES,
   type: string,
   { id, event, sample, record }: MessageFacts,
   more: Readonly<Record<string, string>> = {},
 ): string {
-  const { firstName, lastName, dob, genderAtBirth, address, contact } = sample.createBody;
+  const { firstName, lastName, dob, genderAtBirth, address, contact } =
+    sample.createBody;
   const home = address[0];
-  const lines = home && [home.addressLine1, home.addressLine2 ?? '', home.city, home.state, home.zip, 'USA'];
+  const lines = home && [
+    home.addressLine1,
+    home.addressLine2 ?? '',
+    home.city,
+    home.state,
+    home.zip,
+    'USA',
+  ];
   const values = {
-    ...{ ...more, id, type, time: hl7Time(event.at), record: text(record) },
-    ...{ firstName: text(firstName), lastName: text(lastName), dob: dob.replaceAll('-', '') },
-    ...{ gender: genderAtBirth, address: lines?.map(text).join('^'), phone: contact[0]?.phone },
+    ...more,
+    id,
+    type,
+    time: hl7Time(event.at),
+    record: text(record),
+    firstName: text(firstName),
+    lastName: text(lastName),
+    dob: dob.replaceAll('-', ''),
+    gender: genderAtBirth,
+    address: lines?.map(text).join('^'),
+    phone: contact[0]?.phone,
   };
-  return MESSAGES[name].map((segment) => `${filledText(SHARED[segment] ?? segment, values)}\r`).join('');
+  return MESSAGES[name]
+    .map((segment) => `${filledText(SHARED[segment] ?? segment, values)}\r`)
+    .join('');
 }
 
-/** A PDF of one page with one line of text; the text must contain no brackets or backslashes. */
+/**
+ * A PDF of one page with one line of text; the text must contain no brackets or
+ * backslashes.
+ */
 function onePagePdf(line: string): string {
   const content = `BT /F1 18 Tf 72 720 Td (${line}) Tj ET`;
   const objects = [
@@ -94,7 +138,8 @@ const ESCAPES: Readonly<Record<string, string>> = {
   '&': '\\T\\',
   '~': '\\R\\',
 };
-const text = (value: string): string => value.replaceAll(/[\\|^&~]/g, (sign) => ESCAPES[sign] ?? sign);
+const text = (value: string): string =>
+  value.replaceAll(/[\\|^&~]/g, (sign) => ESCAPES[sign] ?? sign);
 
 const hl7Time = (iso: string | undefined): string =>
   iso === undefined

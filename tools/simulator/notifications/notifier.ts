@@ -8,7 +8,10 @@ import { hl7Message } from './hl7v2.ts';
 import type { NotifiedEvent, NotifyRequest, SentMessage } from './request.ts';
 import { Visits } from './visits.ts';
 
-/** The exchange that notifications are sent to, and the sender's name and secret. */
+/**
+ * The exchange that notifications are sent to, and the sender's name and
+ * secret.
+ */
 export interface NotifyTarget {
   /** Base address of the exchange. */
   url: string;
@@ -22,59 +25,92 @@ interface Message {
   body: string;
 }
 
-/** Thrown when notifications cannot be sent: no exchange is configured, or the request makes no sense. */
+/**
+ * Thrown when notifications cannot be sent: no exchange is configured, or the
+ * request makes no sense.
+ */
 export class CannotNotifyError extends Error {
   override readonly name = 'CannotNotifyError';
 }
 
 const TIMEOUT_MS = 10_000;
 
-/** The senders of notifications about sample patients: a hospital, a pharmacy and a laboratory. */
+/**
+ * The senders of notifications about sample patients: a hospital, a pharmacy
+ * and a laboratory.
+ */
 export class Notifier {
   readonly #visits = new Visits();
 
   constructor(private readonly target: NotifyTarget | undefined) {}
 
-  /** Creates the messages in the order of the events, and sends them in the requested order. Throws CannotNotifyError. */
+  /**
+   * Creates the messages in the order of the events, and sends them in the
+   * requested order. Throws CannotNotifyError.
+   */
   async notify(asked: NotifyRequest): Promise<SentMessage[]> {
     const target = this.target;
     if (target === undefined)
-      throw new CannotNotifyError('To send notifications, set EXCHANGE_BASE_URL and NOTIFICATION_SENDERS.');
+      throw new CannotNotifyError(
+        'To send notifications, set EXCHANGE_BASE_URL and NOTIFICATION_SENDERS.',
+      );
     const { order, times, delayMs } = asked.arrival;
     const messages = arranged(this.#messages(asked), order);
     const sent: SentMessage[] = [];
     for (const message of messages) {
       for (let time = 0; time < times; time++) {
         if (delayMs > 0) await sleep(delayMs);
-        sent.push({ event: message.event, format: message.format, ...(await post(target, message)) });
+        sent.push({
+          event: message.event,
+          format: message.format,
+          ...(await post(target, message)),
+        });
       }
     }
     return sent;
   }
 
-  #messages({ sample: key, format, visit: visitName, record, events }: NotifyRequest): Message[] {
+  #messages({
+    sample: key,
+    format,
+    visit: visitName,
+    record,
+    events,
+  }: NotifyRequest): Message[] {
     const sample = loadSamplePatients().find((known) => known.key === key);
-    if (sample === undefined) throw new CannotNotifyError(`There is no sample ${key}`);
+    if (sample === undefined)
+      throw new CannotNotifyError(`There is no sample ${key}`);
     const nowMs = Date.now();
     return events.map((given, index): Message => {
       const event: NotifiedEvent = {
         ...given,
-        at: given.at ?? new Date(nowMs - (events.length - 1 - index) * 1_000).toISOString(),
+        at:
+          given.at ??
+          new Date(nowMs - (events.length - 1 - index) * 1_000).toISOString(),
       };
       const ofMessage = event.event === 'merge' ? 'hl7v2' : format;
       const visitNumber = `${sample.key}-${visitName}`;
       const facts = {
-        ...{ id: randomUUID().slice(0, 18), event, sample, visitNumber },
+        id: randomUUID().slice(0, 18),
+        event,
+        sample,
+        visitNumber,
         record: record ?? idAtSource('hie', `${sample.patientId}/record`),
         visit: this.#visits.after(visitNumber, event),
       };
-      const body = ofMessage === 'fhir' ? JSON.stringify(notificationBundle(facts)) : hl7Message(facts);
+      const body =
+        ofMessage === 'fhir'
+          ? JSON.stringify(notificationBundle(facts))
+          : hl7Message(facts);
       return { event: event.event, format: ofMessage, body };
     });
   }
 }
 
-function arranged(messages: Message[], order: NotifyRequest['arrival']['order']): Message[] {
+function arranged(
+  messages: Message[],
+  order: NotifyRequest['arrival']['order'],
+): Message[] {
   if (order === 'reversed') return messages.reverse();
   if (order === 'as-happened') return messages;
   return messages
@@ -92,13 +128,17 @@ async function post(
       method: 'POST',
       headers: {
         authorization: `Bearer ${secret}`,
-        'content-type': format === 'fhir' ? 'application/fhir+json' : 'application/hl7-v2',
+        'content-type':
+          format === 'fhir' ? 'application/fhir+json' : 'application/hl7-v2',
       },
       body,
       headersTimeout: TIMEOUT_MS,
       bodyTimeout: TIMEOUT_MS,
     });
-    return { status: response.statusCode, answer: answerOf(format, await response.body.text()) };
+    return {
+      status: response.statusCode,
+      answer: answerOf(format, await response.body.text()),
+    };
   } catch {
     return { status: 0 };
   }

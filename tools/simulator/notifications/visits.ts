@@ -15,11 +15,17 @@ export class Visits {
 
   /** Applies an event to a visit and returns a copy of its new state. */
   after(key: string, { event, at, location }: NotifiedEvent): Visit {
-    const visit: Visit = structuredClone(this.#visits.get(key) ?? { isCancelled: false, stays: [] });
+    const visit: Visit = structuredClone(
+      this.#visits.get(key) ?? { isCancelled: false, stays: [] },
+    );
     const ward = location ?? `Ward ${visit.stays.length + 1}`;
     switch (event) {
       case 'admit':
-        Object.assign(visit, { admittedAt: at, isCancelled: false, stays: [{ location: ward, from: at }] });
+        Object.assign(visit, {
+          admittedAt: at,
+          isCancelled: false,
+          stays: [{ location: ward, from: at }],
+        });
         break;
       case 'transfer':
         visit.stays.push({ location: ward, from: at });

@@ -30,8 +30,8 @@ interface Verification {
 }
 
 /**
- * The stand-in identity partner. It verifies nothing: pressing the button counts as proof of identity. Sessions are kept
- * in memory only.
+ * The stand-in identity partner. It verifies nothing: pressing the button
+ * counts as proof of identity. Sessions are kept in memory only.
  */
 export async function identityRoutes(
   app: FastifyInstance,
@@ -40,23 +40,33 @@ export async function identityRoutes(
   const calls = new SignedCalls(options.secret);
   const verifications = new Map<string, Verification>();
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) =>
+    done(null, body),
+  );
 
   const open = (kind: Verification['kind'], schema: typeof opening) =>
     app.post(`/${kind}s`, (request, reply) => {
       const text = String(request.body ?? '');
-      if (options.settings.identity.down) return reply.code(503).send({ error: 'down' });
+      if (options.settings.identity.down)
+        return reply.code(503).send({ error: 'down' });
       if (!calls.isGenuine(request.headers, text))
         return reply.code(401).send({ error: 'missing or invalid signature' });
       const parsed = schema.safeParse(JSON.parse(text));
-      if (!parsed.success) return reply.code(400).send({ error: z.prettifyError(parsed.error) });
+      if (!parsed.success)
+        return reply.code(400).send({ error: z.prettifyError(parsed.error) });
       const id = randomUUID();
-      const { person } = parsed.data as Partial<z.output<typeof sessionOpening>>;
+      const { person } = parsed.data as Partial<
+        z.output<typeof sessionOpening>
+      >;
       const verification = { kind, opened: parsed.data, person };
       verifications.set(id, verification);
-      if (options.settings.identity.verifies === 'at-once') void reportLater(verification);
+      if (options.settings.identity.verifies === 'at-once')
+        void reportLater(verification);
       const origin = options.publicUrl ?? `http://${request.headers.host}`;
-      return { url: `${origin}/identity/verify/${id}`, ...(kind === 'challenge' && { method: 'otp' }) };
+      return {
+        url: `${origin}/identity/verify/${id}`,
+        ...(kind === 'challenge' && { method: 'otp' }),
+      };
     });
   open('session', sessionOpening);
   open('challenge', challengeOpening);
@@ -66,17 +76,25 @@ export async function identityRoutes(
     await report(verification, options.settings.identity.outcome);
   }
 
-  async function report({ kind, opened, person }: Verification, outcome: string): Promise<void> {
+  async function report(
+    { kind, opened, person }: Verification,
+    outcome: string,
+  ): Promise<void> {
     const { reference, callbackUrl } = opened;
     const isVerified = outcome !== 'failed';
-    const shown = outcome === 'somebody-else' ? ELSE : { ...person, dob: person?.dob };
+    const shown =
+      outcome === 'somebody-else' ? ELSE : { ...person, dob: person?.dob };
     const content = {
       type: `${kind}.${isVerified ? 'verified' : 'failed'}`,
       reference,
       ...(kind === 'session' &&
         isVerified && {
           subject: `subject-${reference}`,
-          person: { firstName: shown.firstNames?.[0], lastName: shown.lastNames?.[0], dob: shown.dob },
+          person: {
+            firstName: shown.firstNames?.[0],
+            lastName: shown.lastNames?.[0],
+            dob: shown.dob,
+          },
         }),
     };
     for (let times = 0; times < options.settings.identity.callbacks; times++)
@@ -88,33 +106,59 @@ export async function identityRoutes(
 
   app.get<{ Params: { id: string } }>('/verify/:id', (request, reply) => {
     const verification = verifications.get(request.params.id);
-    if (verification === undefined) return page(reply.code(404), '<p>There is no such verification.</p>');
+    if (verification === undefined)
+      return page(reply.code(404), '<p>There is no such verification.</p>');
     const { kind, opened, person } = verification;
     return page(reply, identityPage({ kind, person, ...opened }));
   });
 
-  app.post<{ Params: { id: string } }>('/verify/:id', async (request, reply) => {
-    const verification = verifications.get(request.params.id);
-    if (verification === undefined) return page(reply.code(404), '<p>There is no such verification.</p>');
-    const chosen = new URLSearchParams(String(request.body ?? '')).get('outcome');
-    await report(verification, chosen === 'failed' ? 'failed' : options.settings.identity.outcome);
-    return reply.redirect(verification.opened.returnUrl, 303);
-  });
+  app.post<{ Params: { id: string } }>(
+    '/verify/:id',
+    async (request, reply) => {
+      const verification = verifications.get(request.params.id);
+      if (verification === undefined)
+        return page(reply.code(404), '<p>There is no such verification.</p>');
+      const chosen = new URLSearchParams(String(request.body ?? '')).get(
+        'outcome',
+      );
+      await report(
+        verification,
+        chosen === 'failed' ? 'failed' : options.settings.identity.outcome,
+      );
+      return reply.redirect(verification.opened.returnUrl, 303);
+    },
+  );
 }
 
-const ELSE = { firstNames: ['Somebody'], lastNames: ['Else'], dob: '1950-01-01' };
+const ELSE = {
+  firstNames: ['Somebody'],
+  lastNames: ['Else'],
+  dob: '1950-01-01',
+};
 
 /** What the page of a verification says. */
 interface Asked {
   kind: 'session' | 'challenge';
-  person?: { firstNames: readonly string[]; lastNames: readonly string[]; dob: string };
+  person?: {
+    firstNames: readonly string[];
+    lastNames: readonly string[];
+    dob: string;
+  };
   /** Where the browser goes afterwards. */
   returnUrl: string;
   expiresAt: string;
 }
 
-/** The page of the stand-in identity partner: who is asked, for what, by whom, and what each button leads to. */
-export function identityPage({ kind, person, returnUrl, expiresAt }: Asked): string {
+/**
+ * The page of the stand-in identity partner: who is asked, for what, by whom,
+ * and what each button leads to.
+ */
+export function identityPage({
+  kind,
+  person,
+  returnUrl,
+  expiresAt,
+}: Asked): string {
   const who =
     person === undefined
       ? 'You are'

@@ -19,12 +19,16 @@ export interface Carried {
 
 const BODY_BYTES_MAX = 40 * 1024 * 1024;
 
-/** Delivers an inbound message to the exchange. Returns the HTTP status, 0 for no response. */
+/**
+ * Delivers an inbound message to the exchange. Returns the HTTP status, 0 for
+ * no response.
+ */
 export type Deliver = (message: object) => Promise<number>;
 
 /**
- * The stand-in transport partner for messages (XDR and Direct): accepts messages, and confirms or fails them according to
- * its settings. Messages are kept in memory only.
+ * The stand-in transport partner for messages (XDR and Direct): accepts
+ * messages, and confirms or fails them according to its settings. Messages are
+ * kept in memory only.
  * @param callbackUrl callback of the exchange; without it no receipts are sent
  */
 export async function messageRoutes(
@@ -40,29 +44,41 @@ export async function messageRoutes(
   const calls = new SignedCalls(options.secret);
   const { carried } = options;
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'string', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
-    done(null, body),
+  app.addContentTypeParser(
+    '*',
+    { parseAs: 'string', bodyLimit: BODY_BYTES_MAX },
+    (_request, body, done) => done(null, body),
   );
 
   app.post('/messages', (request, reply) => {
     const { messages: settings } = options.settings;
     if (settings.downTimes > 0) {
-      options.settings.change({ messages: { downTimes: settings.downTimes - 1 } });
+      options.settings.change({
+        messages: { downTimes: settings.downTimes - 1 },
+      });
       return reply.code(503).send({ error: 'down' });
     }
     const text = String(request.body ?? '');
     if (!calls.isGenuine(request.headers, text))
       return reply.code(401).send({ error: 'missing or invalid signature' });
     const message = sentMessage.safeParse(JSON.parse(text));
-    if (!message.success) return reply.code(400).send({ error: z.prettifyError(message.error) });
-    if (settings.outcome === 'refused') return reply.code(422).send({ error: 'refused' });
+    if (!message.success)
+      return reply.code(400).send({ error: z.prettifyError(message.error) });
+    if (settings.outcome === 'refused')
+      return reply.code(422).send({ error: 'refused' });
     const { id } = message.data;
     const known = carried.get(id);
     if (known !== undefined) return known.end;
     const end: Carried['end'] =
-      settings.outcome === 'failed' ? { status: 'failed', reason: 'undelivered' } : { status: 'delivered' };
-    const now: Carried['end'] = settings.delivers === 'at-once' ? end : { status: 'accepted' };
-    carried.set(id, { end: now, attachments: message.data.attachments.map(seenOf) });
+      settings.outcome === 'failed'
+        ? { status: 'failed', reason: 'undelivered' }
+        : { status: 'delivered' };
+    const now: Carried['end'] =
+      settings.delivers === 'at-once' ? end : { status: 'accepted' };
+    carried.set(id, {
+      end: now,
+      attachments: message.data.attachments.map(seenOf),
+    });
     if (settings.delivers !== 'at-once') void endLater(id, end);
     return now;
   });
@@ -70,7 +86,10 @@ export async function messageRoutes(
   app.get<{ Params: { id: string } }>('/messages/:id', (request, reply) => {
     if (!calls.isGenuine(request.headers, ''))
       return reply.code(401).send({ error: 'missing or invalid signature' });
-    return carried.get(request.params.id)?.end ?? reply.code(404).send({ error: 'unknown' });
+    return (
+      carried.get(request.params.id)?.end ??
+      reply.code(404).send({ error: 'unknown' })
+    );
   });
 
   async function endLater(id: string, end: Carried['end']): Promise<void> {
@@ -79,19 +98,39 @@ export async function messageRoutes(
     carried.set(id, { attachments: [], ...carried.get(id), end });
     if (delivers !== 'later' || options.callbackUrl === undefined) return;
     for (let times = 0; times < callbacks; times++)
-      await calls.post(options.callbackUrl, `msg_${id}`, { type: 'receipt', reference: id });
+      await calls.post(options.callbackUrl, `msg_${id}`, {
+        type: 'receipt',
+        reference: id,
+      });
   }
 }
 
-function seenOf({ id, content }: { id: string; content: string }): Carried['attachments'][number] {
+function seenOf({
+  id,
+  content,
+}: {
+  id: string;
+  content: string;
+}): Carried['attachments'][number] {
   const bytes = Buffer.from(content, 'base64');
-  return { id, sizeBytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') };
+  return {
+    id,
+    sizeBytes: bytes.length,
+    sha256: createHash('sha256').update(bytes).digest('hex'),
+  };
 }
 
 /** Returns undefined when no exchange is configured. */
-export function createDeliver(options: { secret?: string; callbackUrl?: string }): Deliver | undefined {
+export function createDeliver(options: {
+  secret?: string;
+  callbackUrl?: string;
+}): Deliver | undefined {
   const { secret, callbackUrl } = options;
   if (secret === undefined || callbackUrl === undefined) return undefined;
   const calls = new SignedCalls(secret);
-  return (message) => calls.post(callbackUrl, `msg_${Date.now()}`, { ...message, type: 'message' });
+  return (message) =>
+    calls.post(callbackUrl, `msg_${Date.now()}`, {
+      ...message,
+      type: 'message',
+    });
 }

@@ -2,10 +2,16 @@ import { z } from 'zod';
 import defaults from '../settings.json' with { type: 'json' };
 
 const identitySettings = z.strictObject({
-  /** `by-page`: the patient presses a button. `at-once`: the outcome is reported `delayMs` after the session was opened. */
+  /**
+   * `by-page`: the patient presses a button. `at-once`: the outcome is reported
+   * `delayMs` after the session was opened.
+   */
   verifies: z.enum(['by-page', 'at-once']),
   delayMs: z.int().min(0),
-  /** Outcome of the verification; on the page, the patient can also choose to fail. */
+  /**
+   * Outcome of the verification; on the page, the patient can also choose to
+   * fail.
+   */
   outcome: z.enum(['verified', 'failed', 'somebody-else']),
   /** How many times each outcome is reported; 0: the callback is lost. */
   callbacks: z.int().min(0).max(5),
@@ -14,7 +20,10 @@ const identitySettings = z.strictObject({
 });
 
 const messageSettings = z.strictObject({
-  /** Where the outcome is reported: `at-once` in the response, `later` by a callback, `silently` only when polled. */
+  /**
+   * Where the outcome is reported: `at-once` in the response, `later` by a
+   * callback, `silently` only when polled.
+   */
   delivers: z.enum(['at-once', 'later', 'silently']),
   delayMs: z.int().min(0),
   outcome: z.enum(['delivered', 'failed', 'refused']),
@@ -30,7 +39,10 @@ export const partnerSettingsChange = z.strictObject({
 });
 export type PartnerSettingsChange = z.output<typeof partnerSettingsChange>;
 
-/** Behaviour of the identity partner and the transport partner; changes apply from the next request. */
+/**
+ * Behaviour of the identity partner and the transport partner; changes apply
+ * from the next request.
+ */
 export class PartnerSettings {
   identity = identitySettings.parse(defaults.partners.identity);
   messages = messageSettings.parse(defaults.partners.messages);

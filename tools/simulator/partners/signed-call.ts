@@ -4,7 +4,10 @@ import { signedPost } from '../signed-post.ts';
 
 const TRIES = 3;
 
-/** Signs and verifies the requests of a partner's protocol; both sides use Standard Webhooks. */
+/**
+ * Signs and verifies the requests of a partner's protocol; both sides use
+ * Standard Webhooks.
+ */
 export class SignedCalls {
   readonly #signer: Webhook;
 
@@ -16,7 +19,9 @@ export class SignedCalls {
   /** Whether the exchange signed this request. */
   isGenuine(headers: Record<string, unknown>, body: string): boolean {
     try {
-      this.#signer.verify(body, headers as Record<string, string>, { jsonParse: false });
+      this.#signer.verify(body, headers as Record<string, string>, {
+        jsonParse: false,
+      });
       return true;
     } catch {
       return false;
@@ -24,8 +29,8 @@ export class SignedCalls {
   }
 
   /**
-   * Sends a signed request to the exchange, repeated when there is no response or a 5xx status. Returns the last HTTP
-   * status, 0 for no response.
+   * Sends a signed request to the exchange, repeated when there is no response
+   * or a 5xx status. Returns the last HTTP status, 0 for no response.
    */
   async post(url: string, messageId: string, content: object): Promise<number> {
     const body = JSON.stringify(content);

@@ -2,7 +2,12 @@ import { createHash, randomUUID } from 'node:crypto';
 import { type Answer, refusal } from '../answer.ts';
 import type { Fault } from '../faults/rules.ts';
 import type { Job } from '../jobs/jobs.ts';
-import { firstPage, nextPage, patientOfPage, requestedSince } from '../paging.ts';
+import {
+  firstPage,
+  nextPage,
+  patientOfPage,
+  requestedSince,
+} from '../paging.ts';
 import type { SourceSettings } from '../settings.ts';
 import type { Call } from '../source.ts';
 import { pathPart, type Route, requestedCount } from './route.ts';
@@ -27,40 +32,59 @@ export const everythingRoutes: Route[] = [
 function everything(call: Call): Answer {
   const settings = call.source.settings();
   if (!settings.everything || settings.documentNetwork)
-    return refusal(404, 'not-supported', 'Patient/$everything is not supported.');
+    return refusal(
+      404,
+      'not-supported',
+      'Patient/$everything is not supported.',
+    );
   const patientId = pathPart(call, 'id');
   const sample = call.source.data.sampleOf(patientId);
-  if (!sample) return refusal(404, 'not-found', 'There is no Patient with this id.');
+  if (!sample)
+    return refusal(404, 'not-found', 'There is no Patient with this id.');
 
   const types = settings.honoursTypeFilter ? typesOf(call) : undefined;
   const count = requestedCount(call);
   const since = requestedSince(call);
-  if (!settings.async || !prefersAsync(call)) return firstPage(call, { patientId, types, since }, count);
+  if (!settings.async || !prefersAsync(call))
+    return firstPage(call, { patientId, types, since }, count);
   const requestUrl = `${call.baseUrl}/Patient/${patientId}/$everything`;
   return startJob(call, { sample, patientId, types, count, since, requestUrl });
 }
 
 function typesOf(call: Call): string[] | undefined {
-  const types = call.params.getAll('_type').flatMap((value) => value.split(','));
+  const types = call.params
+    .getAll('_type')
+    .flatMap((value) => value.split(','));
   return types.length > 0 ? types : undefined;
 }
 
 function prefersAsync(call: Call): boolean {
   const { prefer } = call.request.headers;
-  return typeof prefer === 'string' && prefer.split(/[,;]/).some((part) => part.trim() === 'respond-async');
+  return (
+    typeof prefer === 'string' &&
+    prefer.split(/[,;]/).some((part) => part.trim() === 'respond-async')
+  );
 }
 
 const DOUBLED_AFTER_MS = 250;
 
-/** Accepts an asynchronous `$everything`. The faults of the job and of its callback are decided here, once. */
+/**
+ * Accepts an asynchronous `$everything`. The faults of the job and of its
+ * callback are decided here, once.
+ */
 function startJob(
   call: Call,
-  request: Pick<Job, 'sample' | 'patientId' | 'types' | 'count' | 'since' | 'requestUrl'>,
+  request: Pick<
+    Job,
+    'sample' | 'patientId' | 'types' | 'count' | 'since' | 'requestUrl'
+  >,
 ): Answer {
   const { source } = call;
   const occasion = { source: source.name, sample: request.sample };
   const jobFault = source.faults.take('job', { ...occasion, operation: 'job' });
-  const callbackUrl = source.settings().callback ? header(call, 'x-callback-url') : undefined;
+  const callbackUrl = source.settings().callback
+    ? header(call, 'x-callback-url')
+    : undefined;
   const callbackFault = callbackUrl
     ? source.faults.take('callback', { ...occasion, operation: 'callback' })
     : undefined;
@@ -75,10 +99,22 @@ function startJob(
     createdAtMs,
     readyAtMs: createdAtMs + durationMs(id, source.settings().jobLatencyMs),
     outcome: outcome(jobFault),
-    ...(jobFault?.type === 'job-fails' ? { failureStatus: jobFault.status } : {}),
-    ...(callbackUrl ? { callback: { url: callbackUrl, delaysMs: callbackDelaysMs(callbackFault) } } : {}),
+    ...(jobFault?.type === 'job-fails'
+      ? { failureStatus: jobFault.status }
+      : {}),
+    ...(callbackUrl
+      ? {
+          callback: {
+            url: callbackUrl,
+            delaysMs: callbackDelaysMs(callbackFault),
+          },
+        }
+      : {}),
   });
-  return { status: 202, headers: { 'content-location': `${call.baseUrl}/$jobs/${id}` } };
+  return {
+    status: 202,
+    headers: { 'content-location': `${call.baseUrl}/$jobs/${id}` },
+  };
 }
 
 function outcome(fault: Fault | undefined): Job['outcome'] {
@@ -92,9 +128,14 @@ function callbackDelaysMs(fault: Fault | undefined): number[] {
   return fault?.type === 'doubled-callback' ? [0, DOUBLED_AFTER_MS] : [0];
 }
 
-function durationMs(jobId: string, { min, max }: SourceSettings['jobLatencyMs']): number {
+function durationMs(
+  jobId: string,
+  { min, max }: SourceSettings['jobLatencyMs'],
+): number {
   const spread = Math.max(0, max - min) + 1;
-  return min + (createHash('sha256').update(jobId).digest().readUInt32BE(0) % spread);
+  return (
+    min + (createHash('sha256').update(jobId).digest().readUInt32BE(0) % spread)
+  );
 }
 
 function header(call: Call, name: string): string | undefined {

@@ -1,5 +1,11 @@
 import type { Bundle, BundleEntry, FhirResource } from 'fhir/r4.js';
-import { type Answer, batchResponse, ok, operationOutcome, refusal } from '../answer.ts';
+import {
+  type Answer,
+  batchResponse,
+  ok,
+  operationOutcome,
+  refusal,
+} from '../answer.ts';
 import { type Job, jobProgress, jobState } from '../jobs/jobs.ts';
 import { firstPage, select } from '../paging.ts';
 import type { Call } from '../source.ts';
@@ -34,7 +40,8 @@ export const jobRoutes: Route[] = [
     method: 'GET',
     path: '/$files/:jobId/:file',
     operation: 'page',
-    // Without a token, the files are protected by the job's id, which cannot be guessed.
+    // Without a token, the files are protected by the job's id, which cannot be
+    // guessed.
     open: (call) => !call.source.settings().manifestRequiresAccessToken,
     sample: (call) => jobOf(call)?.sample,
     answer: file,
@@ -47,7 +54,11 @@ function status(call: Call): Answer {
   const nowMs = Date.now();
   const state = jobState(job, nowMs);
   if (state === 'failed') {
-    return refusal(job.failureStatus ?? 500, 'exception', 'The network could not complete this request.');
+    return refusal(
+      job.failureStatus ?? 500,
+      'exception',
+      'The network could not complete this request.',
+    );
   }
   if (state === 'completed') return result(call, job);
   return {
@@ -63,13 +74,19 @@ function result(call: Call, job: Job): Answer {
   const { asyncResult } = call.source.settings();
   if (asyncResult === 'manifest') return manifest(call, job);
   const page = firstPage(call, job, job.count);
-  return asyncResult === 'bundle' ? page : ok(batchResponse(page.body as Bundle));
+  return asyncResult === 'bundle'
+    ? page
+    : ok(batchResponse(page.body as Bundle));
 }
 
 function manifest(call: Call, job: Job): Answer {
-  const { manifestRequiresAccessToken, manifestWithErrors } = call.source.settings();
-  const types = [...new Set(resourcesOf(call, job).map(({ resourceType }) => resourceType))];
-  const fileUrl = (name: string) => `${call.baseUrl}/$files/${job.id}/${name}.ndjson`;
+  const { manifestRequiresAccessToken, manifestWithErrors } =
+    call.source.settings();
+  const types = [
+    ...new Set(resourcesOf(call, job).map(({ resourceType }) => resourceType)),
+  ];
+  const fileUrl = (name: string) =>
+    `${call.baseUrl}/$files/${job.id}/${name}.ndjson`;
   return {
     status: 200,
     contentType: 'application/json',
@@ -81,7 +98,9 @@ function manifest(call: Call, job: Job): Answer {
       ...(deletionsOf(call, job).length > 0
         ? { deleted: [{ type: 'Bundle', url: fileUrl(DELETED_FILE) }] }
         : {}),
-      error: manifestWithErrors ? [{ type: 'OperationOutcome', url: fileUrl(ERROR_FILE) }] : [],
+      error: manifestWithErrors
+        ? [{ type: 'OperationOutcome', url: fileUrl(ERROR_FILE) }]
+        : [],
     },
   };
 }
@@ -92,12 +111,28 @@ function file(call: Call): Answer {
   const name = pathPart(call, 'file').replace(/\.ndjson$/, '');
   const resources: FhirResource[] =
     name === ERROR_FILE
-      ? [operationOutcome('incomplete', 'One member of the network did not answer.')]
+      ? [
+          operationOutcome(
+            'incomplete',
+            'One member of the network did not answer.',
+          ),
+        ]
       : name === DELETED_FILE
-        ? [{ resourceType: 'Bundle', type: 'transaction', entry: deletionsOf(call, job) }]
-        : resourcesOf(call, job).filter(({ resourceType }) => resourceType === name);
-  if (resources.length === 0) return refusal(404, 'not-found', 'There is no such file.');
-  const body = resources.map((resource) => `${JSON.stringify(resource)}\n`).join('');
+        ? [
+            {
+              resourceType: 'Bundle',
+              type: 'transaction',
+              entry: deletionsOf(call, job),
+            },
+          ]
+        : resourcesOf(call, job).filter(
+            ({ resourceType }) => resourceType === name,
+          );
+  if (resources.length === 0)
+    return refusal(404, 'not-found', 'There is no such file.');
+  const body = resources
+    .map((resource) => `${JSON.stringify(resource)}\n`)
+    .join('');
   return { status: 200, contentType: NDJSON, body };
 }
 
@@ -106,7 +141,10 @@ function resourcesOf(call: Call, job: Job): FhirResource[] {
   return view ? select(call, view, job) : [];
 }
 
-/** What the source has deleted, or moved to another patient, since the time that a job was asked for. */
+/**
+ * What the source has deleted, or moved to another patient, since the time that
+ * a job was asked for.
+ */
 function deletionsOf(call: Call, { since, sample }: Job): BundleEntry[] {
   const { changes } = call.source.settings();
   if (since === undefined || changes !== 'honoured') return [];

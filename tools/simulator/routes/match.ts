@@ -36,13 +36,24 @@ export const matchRoutes: Route[] = [
 ];
 
 function match(call: Call): Answer {
-  if (!call.source.settings().match) return refusal(404, 'not-supported', 'Patient/$match is not supported.');
+  if (!call.source.settings().match)
+    return refusal(404, 'not-supported', 'Patient/$match is not supported.');
   const query = matchQuery(call);
   if (!query)
-    return refusal(400, 'invalid', 'Send a Parameters resource with a Patient as the parameter "resource".');
-  const parameter = (parametersOf(call)?.parameter ?? []).find(({ name }) => name === 'onlyCertainMatches');
-  const found = candidates(call, query).filter(({ score }) => gradeOf(score) !== undefined);
-  const wanted = parameter?.valueBoolean ? found.filter(({ score }) => gradeOf(score) === 'certain') : found;
+    return refusal(
+      400,
+      'invalid',
+      'Send a Parameters resource with a Patient as the parameter "resource".',
+    );
+  const parameter = (parametersOf(call)?.parameter ?? []).find(
+    ({ name }) => name === 'onlyCertainMatches',
+  );
+  const found = candidates(call, query).filter(
+    ({ score }) => gradeOf(score) !== undefined,
+  );
+  const wanted = parameter?.valueBoolean
+    ? found.filter(({ score }) => gradeOf(score) === 'certain')
+    : found;
   return bundleOf(call, applyFault(call, wanted));
 }
 
@@ -51,12 +62,20 @@ function search(call: Call): Answer {
   const id = call.params.get('_id');
   const wanted = call.source.settings().searchAnswersEverybody
     ? found
-    : found.filter(({ complete, patient }) => (id ? patient.id === id : complete));
+    : found.filter(({ complete, patient }) =>
+        id ? patient.id === id : complete,
+      );
   return bundleOf(call, applyFault(call, wanted));
 }
 
-/** The sample patient that a request is most likely about, for rules and the log; undefined when none is close. */
-function likelySample(call: Call, query: PersonQuery | undefined): string | undefined {
+/**
+ * The sample patient that a request is most likely about, for rules and the
+ * log; undefined when none is close.
+ */
+function likelySample(
+  call: Call,
+  query: PersonQuery | undefined,
+): string | undefined {
   const best = candidates(call, query)[0];
   return best && gradeOf(best.score) ? best.sample : undefined;
 }
@@ -64,9 +83,11 @@ function likelySample(call: Call, query: PersonQuery | undefined): string | unde
 /** All patients of the source, best match first. */
 function candidates(call: Call, query: PersonQuery | undefined): Candidate[] {
   if (!query) return [];
-  const everybody = call.source.data
-    .views()
-    .map(({ patient, sample }) => ({ patient, sample, ...agreement(query, patient) }));
+  const everybody = call.source.data.views().map(({ patient, sample }) => ({
+    patient,
+    sample,
+    ...agreement(query, patient),
+  }));
   return everybody.sort((a, b) => b.score - a.score);
 }
 
@@ -76,8 +97,19 @@ function applyFault(call: Call, found: Candidate[]): Candidate[] {
   const best = found[0];
   if (matchFault?.type === 'unknown-patient') return [];
   if (matchFault?.type === 'wrong-patient') {
-    const other = source.data.views().find(({ sample }) => sample !== best?.sample);
-    return other ? [{ patient: other.patient, sample: other.sample, score: 1, complete: true }] : [];
+    const other = source.data
+      .views()
+      .find(({ sample }) => sample !== best?.sample);
+    return other
+      ? [
+          {
+            patient: other.patient,
+            sample: other.sample,
+            score: 1,
+            complete: true,
+          },
+        ]
+      : [];
   }
   if (matchFault?.type === 'linked-patient' && best) {
     const id = source.data.linkedPatientId(best.sample, matchFault.link);
@@ -103,7 +135,8 @@ function bundleOf(call: Call, found: readonly Candidate[]): Answer {
   return ok(searchset(entries));
 }
 
-const gradeOf = (score: number): string | undefined => GRADES.find(({ from }) => score >= from)?.code;
+const gradeOf = (score: number): string | undefined =>
+  GRADES.find(({ from }) => score >= from)?.code;
 
 const gradeExtension = (grade: string) => ({
   url: 'http://hl7.org/fhir/StructureDefinition/match-grade',
@@ -111,8 +144,12 @@ const gradeExtension = (grade: string) => ({
 });
 
 function matchQuery(call: Call): PersonQuery | undefined {
-  const resource = parametersOf(call)?.parameter?.find(({ name }) => name === 'resource')?.resource;
-  return resource?.resourceType === 'Patient' ? queryOfPatient(resource as Patient) : undefined;
+  const resource = parametersOf(call)?.parameter?.find(
+    ({ name }) => name === 'resource',
+  )?.resource;
+  return resource?.resourceType === 'Patient'
+    ? queryOfPatient(resource as Patient)
+    : undefined;
 }
 
 function parametersOf(call: Call): Parameters | undefined {
@@ -139,17 +176,24 @@ function queryOfPatient(patient: Patient): PersonQuery {
     givens: names.flatMap((name) => name.given ?? []),
     birthDate: patient.birthDate,
     gender: patient.gender,
-    zips: (patient.address ?? []).flatMap((address) => address.postalCode ?? []),
+    zips: (patient.address ?? []).flatMap(
+      (address) => address.postalCode ?? [],
+    ),
     identifiers: (patient.identifier ?? []).flatMap(({ system, value }) =>
       value ? [system ? `${system}|${value}` : value] : [],
     ),
   };
 }
 
-/** Reads the parameters of a `Patient` search; unknown ones are ignored, as FHIR allows. */
+/**
+ * Reads the parameters of a `Patient` search; unknown ones are ignored, as FHIR
+ * allows.
+ */
 function queryOfSearch(params: URLSearchParams): PersonQuery {
   const list = (name: string) =>
-    params.getAll(name).flatMap((value) => value.split(/[,\s]+/).filter(Boolean));
+    params
+      .getAll(name)
+      .flatMap((value) => value.split(/[,\s]+/).filter(Boolean));
   return {
     families: list('family'),
     givens: list('given'),
@@ -161,34 +205,58 @@ function queryOfSearch(params: URLSearchParams): PersonQuery {
 }
 
 /**
- * Compares a Patient with the criteria: the weighted share of them that match, 0 to 1, and whether all do. Without criteria every
- * Patient matches, with score 0.
+ * Compares a Patient with the criteria: the weighted share of them that match,
+ * 0 to 1, and whether all do. Without criteria every Patient matches, with
+ * score 0.
  */
 function agreement(query: PersonQuery, patient: Patient) {
   const known = queryOfPatient(patient);
   const zip = (value: string) => value.slice(0, 5);
   const criteria: [weight: number, asked: boolean, agrees: boolean][] = [
-    [30, query.families.length > 0, anyStartsWith(query.families, known.families)],
+    [
+      30,
+      query.families.length > 0,
+      anyStartsWith(query.families, known.families),
+    ],
     [20, query.givens.length > 0, anyStartsWith(query.givens, known.givens)],
     [30, query.birthDate !== undefined, query.birthDate === known.birthDate],
     [5, query.gender !== undefined, query.gender === known.gender],
-    [15, query.zips.length > 0, query.zips.some((asked) => known.zips.map(zip).includes(zip(asked)))],
+    [
+      15,
+      query.zips.length > 0,
+      query.zips.some((asked) => known.zips.map(zip).includes(zip(asked))),
+    ],
   ];
-  // Identifiers of systems that this source does not use do not count against a match.
+  // Identifiers of systems that this source does not use do not count against a
+  // match.
   const identifierAgrees = query.identifiers.some((asked) =>
     known.identifiers.some((own) => own === asked || own.endsWith(`|${asked}`)),
   );
-  const onlyIdentifiers = criteria.every(([, asked]) => !asked) && query.identifiers.length > 0;
-  if (onlyIdentifiers) return { score: identifierAgrees ? 1 : 0, complete: identifierAgrees };
+  const onlyIdentifiers =
+    criteria.every(([, asked]) => !asked) && query.identifiers.length > 0;
+  if (onlyIdentifiers)
+    return { score: identifierAgrees ? 1 : 0, complete: identifierAgrees };
 
   const asked = criteria.filter(([, isAsked]) => isAsked);
   const total = asked.reduce((sum, [weight]) => sum + weight, 0);
-  const agreed = asked.reduce((sum, [weight, , agrees]) => sum + (agrees ? weight : 0), 0);
-  return { score: total === 0 ? 0 : agreed / total, complete: agreed === total };
+  const agreed = asked.reduce(
+    (sum, [weight, , agrees]) => sum + (agrees ? weight : 0),
+    0,
+  );
+  return {
+    score: total === 0 ? 0 : agreed / total,
+    complete: agreed === total,
+  };
 }
 
-const anyStartsWith = (asked: readonly string[], known: readonly string[]): boolean =>
-  asked.some((prefix) => known.some((name) => fold(name).startsWith(fold(prefix))));
+const anyStartsWith = (
+  asked: readonly string[],
+  known: readonly string[],
+): boolean =>
+  asked.some((prefix) =>
+    known.some((name) => fold(name).startsWith(fold(prefix))),
+  );
 
 /** Without case and accents. */
-const fold = (name: string): string => name.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();
+const fold = (name: string): string =>
+  name.normalize('NFD').replace(/\p{M}/gu, '').toLowerCase();

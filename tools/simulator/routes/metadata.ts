@@ -1,13 +1,24 @@
-import type { CapabilityStatement, CapabilityStatementRestResource } from 'fhir/r4.js';
+import type {
+  CapabilityStatement,
+  CapabilityStatementRestResource,
+} from 'fhir/r4.js';
 import { ok, refusal } from '../answer.ts';
-import { DOCUMENT_TYPES, PATIENT_TYPES, SHARED_TYPES } from '../data/knowledge.ts';
+import {
+  DOCUMENT_TYPES,
+  PATIENT_TYPES,
+  SHARED_TYPES,
+} from '../data/knowledge.ts';
 import type { Call, Source } from '../source.ts';
 import statements from './metadata.json' with { type: 'json' };
 import type { Route } from './route.ts';
 
-type Interaction = NonNullable<CapabilityStatementRestResource['interaction']>[number]['code'];
+type Interaction = NonNullable<
+  CapabilityStatementRestResource['interaction']
+>[number]['code'];
 
-/** Served without authentication, so that a client can find the token endpoint. */
+/**
+ * Served without authentication, so that a client can find the token endpoint.
+ */
 export const metadataRoutes: Route[] = [
   {
     method: 'GET',
@@ -17,7 +28,11 @@ export const metadataRoutes: Route[] = [
     answer: (call) =>
       call.source.settings().metadata
         ? ok(capabilityStatement(call))
-        : refusal(404, 'not-supported', 'This server has no CapabilityStatement.'),
+        : refusal(
+            404,
+            'not-supported',
+            'This server has no CapabilityStatement.',
+          ),
   },
   {
     method: 'GET',
@@ -26,7 +41,12 @@ export const metadataRoutes: Route[] = [
     open: () => true,
     answer: (call) => {
       const url = tokenUrl(call);
-      if (!url) return refusal(404, 'not-supported', 'This server uses fixed bearer tokens.');
+      if (!url)
+        return refusal(
+          404,
+          'not-supported',
+          'This server uses fixed bearer tokens.',
+        );
       const body = { token_endpoint: url, ...statements.smart };
       return { status: 200, contentType: 'application/json', body };
     },
@@ -45,7 +65,10 @@ function capabilityStatement(call: Call): CapabilityStatement {
     fhirVersion: '4.0.1',
     format: ['json'],
     software: { name: `Simulated ${name} network` },
-    implementation: { description: 'Stand-in source with synthetic patients only', url: call.baseUrl },
+    implementation: {
+      description: 'Stand-in source with synthetic patients only',
+      url: call.baseUrl,
+    },
     ...(documentNetwork ? { instantiates: iheActors(call.source) } : {}),
     rest: [
       {
@@ -54,15 +77,23 @@ function capabilityStatement(call: Call): CapabilityStatement {
         ...(call.source.settings().changes === 'untimed'
           ? {}
           : { searchParam: [{ name: '_lastUpdated', type: 'date' as const }] }),
-        ...(documentNetwork && call.source.settings().match ? { operation: [PDQM_MATCH] } : {}),
+        ...(documentNetwork && call.source.settings().match
+          ? { operation: [PDQM_MATCH] }
+          : {}),
         resource: documentNetwork
           ? documentNetworkResources(call.source)
           : [
               patientResource(call.source),
               ...PATIENT_TYPES[name].map((type) =>
-                resource(type, ['read', 'search-type'], ['_id', 'patient', 'subject', 'category']),
+                resource(
+                  type,
+                  ['read', 'search-type'],
+                  ['_id', 'patient', 'subject', 'category'],
+                ),
               ),
-              ...SHARED_TYPES[name].map((type) => resource(type, ['read', 'search-type'], ['_id'])),
+              ...SHARED_TYPES[name].map((type) =>
+                resource(type, ['read', 'search-type'], ['_id']),
+              ),
               ...(name === 'hie' ? [resource('Binary', ['read'], [])] : []),
             ],
       },
@@ -79,31 +110,54 @@ const PDQM_MATCH = {
 const iheActors = (source: Source): string[] => [
   'https://profiles.ihe.net/ITI/MHD/CapabilityStatement/IHE.MHD.DocumentResponder',
   ...(source.settings().match
-    ? ['https://profiles.ihe.net/ITI/PDQm/CapabilityStatement/IHE.PDQm.PatientDemographicsSupplier']
+    ? [
+        'https://profiles.ihe.net/ITI/PDQm/CapabilityStatement/IHE.PDQm.PatientDemographicsSupplier',
+      ]
     : []),
 ];
 
-const documentNetworkResources = (source: Source): CapabilityStatementRestResource[] => [
+const documentNetworkResources = (
+  source: Source,
+): CapabilityStatementRestResource[] => [
   { ...patientResource(source), operation: undefined },
-  ...DOCUMENT_TYPES.map((type) => resource(type, ['read', 'search-type'], ['_id', 'patient', 'status'])),
+  ...DOCUMENT_TYPES.map((type) =>
+    resource(type, ['read', 'search-type'], ['_id', 'patient', 'status']),
+  ),
   resource('Binary', ['read'], []),
 ];
 
 function patientResource(source: Source): CapabilityStatementRestResource {
   const { match, everything, async } = source.settings();
-  const params = ['_id', 'family', 'given', 'birthdate', 'gender', 'address-postalcode', 'identifier'];
+  const params = [
+    '_id',
+    'family',
+    'given',
+    'birthdate',
+    'gender',
+    'address-postalcode',
+    'identifier',
+  ];
   return {
     ...resource('Patient', ['read', 'search-type'], params),
     operation: [
       ...(match
-        ? [{ name: 'match', definition: 'http://hl7.org/fhir/OperationDefinition/Patient-match' }]
+        ? [
+            {
+              name: 'match',
+              definition:
+                'http://hl7.org/fhir/OperationDefinition/Patient-match',
+            },
+          ]
         : []),
       ...(everything
         ? [
             {
               name: 'everything',
-              definition: 'http://hl7.org/fhir/OperationDefinition/Patient-everything',
-              documentation: async ? 'Honours Prefer: respond-async.' : 'Answers synchronously.',
+              definition:
+                'http://hl7.org/fhir/OperationDefinition/Patient-everything',
+              documentation: async
+                ? 'Honours Prefer: respond-async.'
+                : 'Answers synchronously.',
             },
           ]
         : []),
@@ -118,22 +172,33 @@ const resource = (
 ): CapabilityStatementRestResource => ({
   type,
   interaction: interactions.map((code) => ({ code })),
-  searchParam: params.map((name) => ({ name, type: SEARCH_PARAM_TYPES[name] ?? 'token' })),
+  searchParam: params.map((name) => ({
+    name,
+    type: SEARCH_PARAM_TYPES[name] ?? 'token',
+  })),
 });
 
-const SEARCH_PARAM_TYPES = statements.searchParamTypes as Record<string, 'string' | 'date' | 'reference'>;
+const SEARCH_PARAM_TYPES = statements.searchParamTypes as Record<
+  string,
+  'string' | 'date' | 'reference'
+>;
 
 function security(call: Call) {
   const url = tokenUrl(call);
-  if (!url) return { description: 'A fixed bearer token in the Authorization header.' };
+  if (!url)
+    return { description: 'A fixed bearer token in the Authorization header.' };
   const extension = [
     {
       url: 'http://fhir-registry.smarthealthit.org/StructureDefinition/oauth-uris',
       extension: [{ url: 'token', valueUri: url }],
     },
   ];
-  const system = 'http://terminology.hl7.org/CodeSystem/restful-security-service';
-  return { extension, service: [{ coding: [{ system, code: 'SMART-on-FHIR' }] }] };
+  const system =
+    'http://terminology.hl7.org/CodeSystem/restful-security-service';
+  return {
+    extension,
+    service: [{ coding: [{ system, code: 'SMART-on-FHIR' }] }],
+  };
 }
 
 function tokenUrl(call: Call): string | undefined {

@@ -1,12 +1,19 @@
 import type { Binary, BundleEntry } from 'fhir/r4.js';
 import { type Answer, ok, refusal, searchset } from '../answer.ts';
-import { DOCUMENT_TYPES, PATIENT_TYPES, SHARED_TYPES } from '../data/knowledge.ts';
+import {
+  DOCUMENT_TYPES,
+  PATIENT_TYPES,
+  SHARED_TYPES,
+} from '../data/knowledge.ts';
 import { changedSince, firstPage, requestedSince } from '../paging.ts';
 import type { Operation } from '../protocol.ts';
 import type { Call, Source } from '../source.ts';
 import { pathPart, patientParam, type Route, requestedCount } from './route.ts';
 
-/** Searches by type and reads by id. Searches for DocumentReference are a separate operation in rules and log. */
+/**
+ * Searches by type and reads by id. Searches for DocumentReference are a
+ * separate operation in rules and log.
+ */
 export const resourceRoutes: Route[] = [
   ...searchRoutes('/DocumentReference', 'document', () => 'DocumentReference'),
   ...searchRoutes('/:type', 'search', (call) => pathPart(call, 'type')),
@@ -24,13 +31,21 @@ export const resourceRoutes: Route[] = [
     sample: (call) => read(call)?.sample,
     answer: (call) => {
       const found = read(call);
-      const [resource] = found ? changedSince(call, [found.resource], undefined) : [];
-      return resource ? ok(resource) : refusal(404, 'not-found', 'There is no such resource.');
+      const [resource] = found
+        ? changedSince(call, [found.resource], undefined)
+        : [];
+      return resource
+        ? ok(resource)
+        : refusal(404, 'not-found', 'There is no such resource.');
     },
   },
 ];
 
-function searchRoutes(path: string, operation: Operation, typeOf: (call: Call) => string): Route[] {
+function searchRoutes(
+  path: string,
+  operation: Operation,
+  typeOf: (call: Call) => string,
+): Route[] {
   const common = {
     operation,
     sample: (call: Call) => call.source.data.sampleOf(patientParam(call) ?? ''),
@@ -44,25 +59,45 @@ function searchRoutes(path: string, operation: Operation, typeOf: (call: Call) =
 
 /** The types besides Patient and Binary. */
 const servedTypes = ({ name, settings }: Source): readonly string[] =>
-  settings().documentNetwork ? DOCUMENT_TYPES : [...PATIENT_TYPES[name], ...SHARED_TYPES[name]];
+  settings().documentNetwork
+    ? DOCUMENT_TYPES
+    : [...PATIENT_TYPES[name], ...SHARED_TYPES[name]];
 
 function search(call: Call, type: string): Answer {
   if (!servedTypes(call.source).includes(type))
-    return refusal(404, 'not-supported', 'This resource type is not supported.');
+    return refusal(
+      404,
+      'not-supported',
+      'This resource type is not supported.',
+    );
   const id = call.params.get('_id');
   if (id) return ok(searchset(byId(call, type, id)));
   const status = call.params.get('status') ?? undefined;
-  if (call.source.settings().documentNetwork && type === 'DocumentReference' && status === undefined)
-    return refusal(400, 'required', 'A search for documents must name their status (ITI-67).');
+  if (
+    call.source.settings().documentNetwork &&
+    type === 'DocumentReference' &&
+    status === undefined
+  )
+    return refusal(
+      400,
+      'required',
+      'A search for documents must name their status (ITI-67).',
+    );
   const patientId = patientParam(call);
-  if (!patientId) return refusal(400, 'too-costly', 'A search must name a patient.');
+  if (!patientId)
+    return refusal(400, 'too-costly', 'A search must name a patient.');
   if (!call.source.data.sampleOf(patientId)) return ok(searchset([]));
   // A category is given as `code` or `system|code`.
-  const categories = call.params.getAll('category').flatMap((value) => value.split(','));
+  const categories = call.params
+    .getAll('category')
+    .flatMap((value) => value.split(','));
   const codes = categories.map((value) => value.split('|').at(-1) ?? '');
   const since = requestedSince(call);
   const asked = { patientId, types: [type], status, since };
-  const wanted = { ...asked, ...(codes.length > 0 ? { categories: codes } : {}) };
+  const wanted = {
+    ...asked,
+    ...(codes.length > 0 ? { categories: codes } : {}),
+  };
   return firstPage(call, wanted, requestedCount(call));
 }
 
@@ -96,6 +131,7 @@ function binary(call: Call): Answer {
 
 function read(call: Call) {
   const type = pathPart(call, 'type');
-  if (type !== 'Patient' && !servedTypes(call.source).includes(type)) return undefined;
+  if (type !== 'Patient' && !servedTypes(call.source).includes(type))
+    return undefined;
   return call.source.data.read(type, pathPart(call, 'id'));
 }

@@ -2,7 +2,10 @@ import type { Answer } from '../answer.ts';
 import type { Operation } from '../protocol.ts';
 import type { Call } from '../source.ts';
 
-/** One route of a source; the pipeline adds access check, rate limit, faults and log. */
+/**
+ * One route of a source; the pipeline adds access check, rate limit, faults and
+ * log.
+ */
 export interface Route {
   method: 'GET' | 'POST' | 'DELETE';
   /** Path below the base address of the source. */
@@ -21,7 +24,9 @@ export function pathPart(call: Call, name: string): string {
   return params[name] ?? '';
 }
 
-/** `_count` as a number; undefined when it is absent or not a positive number. */
+/**
+ * `_count` as a number; undefined when it is absent or not a positive number.
+ */
 export function requestedCount(call: Call): number | undefined {
   const count = Number(call.params.get('_count'));
   return Number.isInteger(count) && count > 0 ? count : undefined;

@@ -8,7 +8,10 @@ interface Client {
   clientSecret: string;
 }
 
-/** OAuth 2 client credentials (RFC 6749, 4.4); the client authenticates by HTTP Basic or in the form. */
+/**
+ * OAuth 2 client credentials (RFC 6749, 4.4); the client authenticates by HTTP
+ * Basic or in the form.
+ */
 export function tokenRoute(client: Client): Route {
   return {
     method: 'POST',
@@ -18,7 +21,8 @@ export function tokenRoute(client: Client): Route {
     answer: (call) => {
       if (call.params.get('grant_type') !== 'client_credentials')
         return oauthError(400, 'unsupported_grant_type');
-      if (!isClient(credentialsOf(call), client)) return oauthError(401, 'invalid_client');
+      if (!isClient(credentialsOf(call), client))
+        return oauthError(401, 'invalid_client');
       return {
         status: 200,
         contentType: 'application/json',
@@ -35,10 +39,13 @@ export function tokenRoute(client: Client): Route {
 }
 
 const isClient = (shown: Client, client: Client): boolean =>
-  sameText(shown.clientId, client.clientId) && sameText(shown.clientSecret, client.clientSecret);
+  sameText(shown.clientId, client.clientId) &&
+  sameText(shown.clientSecret, client.clientSecret);
 
 function credentialsOf(call: Call): Client {
-  const basic = /^Basic (\S+)$/i.exec(call.request.headers.authorization ?? '')?.[1];
+  const basic = /^Basic (\S+)$/i.exec(
+    call.request.headers.authorization ?? '',
+  )?.[1];
   if (!basic) {
     return {
       clientId: call.params.get('client_id') ?? '',
@@ -48,7 +55,10 @@ function credentialsOf(call: Call): Client {
   const text = Buffer.from(basic, 'base64').toString('utf8');
   const colon = text.indexOf(':');
   // RFC 6749 requires both parts to be form-encoded before they are joined.
-  return { clientId: formDecode(text.slice(0, colon)), clientSecret: formDecode(text.slice(colon + 1)) };
+  return {
+    clientId: formDecode(text.slice(0, colon)),
+    clientSecret: formDecode(text.slice(colon + 1)),
+  };
 }
 
 function formDecode(text: string): string {
@@ -62,6 +72,8 @@ function formDecode(text: string): string {
 const oauthError = (status: number, error: string): Answer => ({
   status,
   contentType: 'application/json',
-  ...(status === 401 ? { headers: { 'www-authenticate': 'Basic realm="token"' } } : {}),
+  ...(status === 401
+    ? { headers: { 'www-authenticate': 'Basic realm="token"' } }
+    : {}),
   body: { error },
 });

@@ -1,8 +1,18 @@
 import { sql } from 'kysely';
-import type { Account, AccountSettings, Dialect } from '../../platform/account.ts';
-import { type SystemTx, takeAdminRole } from '../../platform/database/database.ts';
+import type {
+  Account,
+  AccountSettings,
+  Dialect,
+} from '../../platform/account.ts';
+import {
+  type SystemTx,
+  takeAdminRole,
+} from '../../platform/database/database.ts';
 
-export async function findAccount(tx: Pick<SystemTx, 'db'>, accountId: string): Promise<Account | undefined> {
+export async function findAccount(
+  tx: Pick<SystemTx, 'db'>,
+  accountId: string,
+): Promise<Account | undefined> {
   return tx.db
     .selectFrom('account')
     .select(['id', 'dialect', 'settings'])
@@ -10,10 +20,17 @@ export async function findAccount(tx: Pick<SystemTx, 'db'>, accountId: string): 
     .executeTakeFirst();
 }
 
-/** Creates the account; an account that already has this id is left unchanged. */
+/**
+ * Creates the account; an account that already has this id is left unchanged.
+ */
 export async function insertAccount(
   tx: SystemTx,
-  account: { id: string; name: string; dialect?: Dialect; settings: AccountSettings },
+  account: {
+    id: string;
+    name: string;
+    dialect?: Dialect;
+    settings: AccountSettings;
+  },
 ): Promise<void> {
   await takeAdminRole(tx);
   await tx.db
@@ -37,7 +54,10 @@ export const listAccounts = (tx: SystemTx) =>
     .orderBy('id')
     .execute();
 
-/** Locks the account until the transaction ends, so that concurrent changes do not overwrite each other. */
+/**
+ * Locks the account until the transaction ends, so that concurrent changes do
+ * not overwrite each other.
+ */
 export async function lockAccount(
   tx: SystemTx,
   accountId: string,
@@ -54,7 +74,10 @@ export async function lockAccount(
 export async function updateAccount(
   tx: SystemTx,
   accountId: string,
-  { settings, ...account }: { name: string; dialect: Dialect; settings: AccountSettings },
+  {
+    settings,
+    ...account
+  }: { name: string; dialect: Dialect; settings: AccountSettings },
 ): Promise<void> {
   await takeAdminRole(tx);
   await tx.db

@@ -1,8 +1,16 @@
 import { sql } from 'kysely';
 import type { Scope } from '../../../contract/scope.ts';
 import type { Account } from '../../platform/account.ts';
-import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
-import { type Store, type SystemTx, takeAdminRole } from '../../platform/database/database.ts';
+import {
+  columnsOf,
+  type Members,
+  membersOf,
+} from '../../platform/database/columns.ts';
+import {
+  type Store,
+  type SystemTx,
+  takeAdminRole,
+} from '../../platform/database/database.ts';
 
 /** An API key with its account. `keyId` identifies the key in the audit. */
 export interface ApiKeyOwner {
@@ -16,10 +24,16 @@ export interface ApiKeyOwner {
 /** A key as shown to operators: without the key itself and its hash. */
 export type StoredKey = Omit<Members<'api_key'>, 'accountId' | 'hash'>;
 
-/** Minimum time between two updates of a key's last use, so that a busy key does not cause a write per request. */
+/**
+ * Minimum time between two updates of a key's last use, so that a busy key does
+ * not cause a write per request.
+ */
 const USE_RECORDED_EVERY_MS = 5 * 60_000;
 
-/** Finds keys by hash, including revoked and expired ones. The result is keyed by the hash in hex. */
+/**
+ * Finds keys by hash, including revoked and expired ones. The result is keyed
+ * by the hash in hex.
+ */
 export async function findKeysByHash(
   store: KeyStore,
   hashes: readonly Buffer[],
@@ -28,7 +42,10 @@ export async function findKeysByHash(
   return new Map(rows.map((row) => [row.hash.toString('hex'), toOwner(row)]));
 }
 
-/** Finds keys by id, including revoked and expired ones. The result is keyed by id. */
+/**
+ * Finds keys by id, including revoked and expired ones. The result is keyed by
+ * id.
+ */
 export async function findKeysById(
   store: KeyStore,
   ids: readonly string[],
@@ -61,26 +78,42 @@ async function findKnown(
   const before = Date.now() - USE_RECORDED_EVERY_MS;
   const used = rows
     .filter(({ state }) => state === 'good')
-    .filter(({ last_used_at: last }) => last === null || last.getTime() < before)
+    .filter(
+      ({ last_used_at: last }) => last === null || last.getTime() < before,
+    )
     .map((row) => row.key_id);
   if (used.length > 0) await store.asSystem((tx) => recordUse(tx, used));
   return rows;
 }
 
 function toOwner(row: KnownKeyRow): ApiKeyOwner {
-  const { keyId, state, scopes, accountId: id, dialect, settings } = membersOf(row);
+  const {
+    keyId,
+    state,
+    scopes,
+    accountId: id,
+    dialect,
+    settings,
+  } = membersOf(row);
   return { keyId, state, scopes, account: { id, dialect, settings } };
 }
 
-async function recordUse(tx: SystemTx, keyIds: readonly string[]): Promise<void> {
-  // Rows locked by another gateway are skipped, because it is recording the same use.
+async function recordUse(
+  tx: SystemTx,
+  keyIds: readonly string[],
+): Promise<void> {
+  // Rows locked by another gateway are skipped, because it is recording the
+  // same use.
   await sql`
     update api_key set last_used_at = now() where id in (
       select id from api_key where id = any(${[...keyIds]}::uuid[]) for update skip locked
     )`.execute(tx.db);
 }
 
-/** Stores a key by its hash; a known key is left unchanged. Without `scopes` the key has all of them. */
+/**
+ * Stores a key by its hash; a known key is left unchanged. Without `scopes` the
+ * key has all of them.
+ */
 export async function insertApiKey(
   tx: SystemTx,
   key: {
@@ -102,7 +135,10 @@ export async function insertApiKey(
 }
 
 /** The account's keys, newest first. */
-export async function listApiKeys(tx: SystemTx, accountId: string): Promise<StoredKey[]> {
+export async function listApiKeys(
+  tx: SystemTx,
+  accountId: string,
+): Promise<StoredKey[]> {
   return tx.db
     .selectFrom('api_key')
     .select(['id', 'prefix', 'label', 'scopes'])
@@ -122,13 +158,24 @@ export async function findApiKeys(
   return tx.db
     .selectFrom('api_key')
     .select(['id', 'prefix', 'account_id as accountId'])
-    .where((or) => or.or([or(sql<string>`id::text`, '=', idOrPrefix), or('prefix', '=', idOrPrefix)]))
+    .where((or) =>
+      or.or([
+        or(sql<string>`id::text`, '=', idOrPrefix),
+        or('prefix', '=', idOrPrefix),
+      ]),
+    )
     .limit(2)
     .execute();
 }
 
-/** Revokes a key, effective with the commit. Returns false if the key is unknown or already revoked. */
-export async function revokeApiKey(tx: SystemTx, keyId: string): Promise<boolean> {
+/**
+ * Revokes a key, effective with the commit. Returns false if the key is unknown
+ * or already revoked.
+ */
+export async function revokeApiKey(
+  tx: SystemTx,
+  keyId: string,
+): Promise<boolean> {
   await takeAdminRole(tx);
   const { numUpdatedRows } = await tx.db
     .updateTable('api_key')

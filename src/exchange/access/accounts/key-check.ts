@@ -2,12 +2,22 @@ import { LRUCache } from 'lru-cache';
 import { BatchedLookUp, LookUpsFullError } from '../../../lib/batches.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { OverloadError } from '../../platform/errors.ts';
-import { type ApiKeyOwner, findKeysByHash, findKeysById } from './api-key-store.ts';
+import {
+  type ApiKeyOwner,
+  findKeysByHash,
+  findKeysById,
+} from './api-key-store.ts';
 
-/** Looks up the current state of API keys. Nothing is cached, so a revocation takes effect with its commit. */
+/**
+ * Looks up the current state of API keys. Nothing is cached, so a revocation
+ * takes effect with its commit.
+ */
 export type KeyCheck = ReturnType<typeof createKeyCheck>;
 
-/** Keys that were good recently are looked up separately, so that they never wait behind a flood of unknown keys. */
+/**
+ * Keys that were good recently are looked up separately, so that they never
+ * wait behind a flood of unknown keys.
+ */
 const GOOD_LATELY = { ttl: 60 * 60_000, max: 10_000 };
 const UNPROVEN_MAX = { atOnce: 100, waiting: 1_000 };
 
@@ -24,8 +34,9 @@ export function createKeyCheck(store: Pick<Store, 'call' | 'asSystem'>) {
   const byId = new BatchedLookUp((keyIds) => findKeysById(store, keyIds));
   return {
     /**
-     * Finds a key by its SHA-256 hash, including revoked and expired keys; undefined if it is unknown. Throws OverloadError if
-     * too many unknown keys are being checked.
+     * Finds a key by its SHA-256 hash, including revoked and expired keys;
+     * undefined if it is unknown. Throws OverloadError if too many unknown keys
+     * are being checked.
      */
     async byHash(hash: Buffer): Promise<ApiKeyOwner | undefined> {
       const key = hash.toString('hex');
@@ -34,7 +45,10 @@ export function createKeyCheck(store: Pick<Store, 'call' | 'asSystem'>) {
       if (owner?.state === 'good') goodLately.set(key, true);
       return owner;
     },
-    /** Finds a key by id; undefined unless it is good. For embed tokens, which are valid only as long as their key. */
+    /**
+     * Finds a key by id; undefined unless it is good. For embed tokens, which
+     * are valid only as long as their key.
+     */
     async byId(keyId: string): Promise<ApiKeyOwner | undefined> {
       const owner = await byId.get(keyId).catch(asOverload);
       return owner?.state === 'good' ? owner : undefined;
@@ -44,6 +58,9 @@ export function createKeyCheck(store: Pick<Store, 'call' | 'asSystem'>) {
 
 function asOverload(error: unknown): never {
   if (error instanceof LookUpsFullError)
-    throw new OverloadError('gateway', 'Too many keys are being checked; try again shortly');
+    throw new OverloadError(
+      'gateway',
+      'Too many keys are being checked; try again shortly',
+    );
   throw error;
 }

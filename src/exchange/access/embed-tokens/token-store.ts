@@ -1,5 +1,8 @@
 import { sql } from 'kysely';
-import { type SystemTx, takeAdminRole } from '../../platform/database/database.ts';
+import {
+  type SystemTx,
+  takeAdminRole,
+} from '../../platform/database/database.ts';
 
 /** The revoked ones of these embed tokens. */
 export async function findRevokedEmbedTokens(
@@ -15,18 +18,25 @@ export async function findRevokedEmbedTokens(
 }
 
 /**
- * Revokes a token for all requests that arrive after the commit. Returns false when it was already revoked. Also deletes the
- * revocations of expired tokens.
+ * Revokes a token for all requests that arrive after the commit. Returns false
+ * when it was already revoked. Also deletes the revocations of expired tokens.
  */
 export async function revokeEmbedToken(
   tx: SystemTx,
   token: { tokenId: string; accountId: string; expiresAt: Date },
 ): Promise<boolean> {
   await takeAdminRole(tx);
-  await tx.db.deleteFrom('embed_token_revocation').where('expires_at', '<', sql<Date>`now()`).execute();
+  await tx.db
+    .deleteFrom('embed_token_revocation')
+    .where('expires_at', '<', sql<Date>`now()`)
+    .execute();
   const { numInsertedOrUpdatedRows } = await tx.db
     .insertInto('embed_token_revocation')
-    .values({ token_id: token.tokenId, account_id: token.accountId, expires_at: token.expiresAt })
+    .values({
+      token_id: token.tokenId,
+      account_id: token.accountId,
+      expires_at: token.expiresAt,
+    })
     .onConflict((conflict) => conflict.column('token_id').doNothing())
     .executeTakeFirst();
   return (numInsertedOrUpdatedRows ?? 0n) > 0n;

@@ -6,14 +6,20 @@ export const FHIR_AUDIENCE = 'fhir';
 /** SMART Backend Services: at most five minutes. */
 export const ACCESS_TOKEN_SECONDS = 300;
 
-/** The claims of an access token. It is signed and not stored, as embed tokens are (decision 44). */
+/**
+ * The claims of an access token. It is signed and not stored, as embed tokens
+ * are (decision 44).
+ */
 export interface FhirAccessToken {
   clientId: string;
   accountId: string;
   scopes: readonly string[];
 }
 
-/** Derived from the internal token key; tokens signed with one of the keys are not valid for the other. */
+/**
+ * Derived from the internal token key; tokens signed with one of the keys are
+ * not valid for the other.
+ */
 const signingKey = (internalTokenKey: string): Uint8Array =>
   createHmac('sha256', internalTokenKey).update('fhir access tokens').digest();
 
@@ -41,11 +47,13 @@ export async function verifyAccessToken(
       requiredClaims: ['exp', 'sub', 'client_id', 'scope'],
     });
     const { sub: accountId, client_id: clientId, scope } = payload;
-    if (!isId(accountId) || !isId(clientId) || typeof scope !== 'string') return undefined;
+    if (!isId(accountId) || !isId(clientId) || typeof scope !== 'string')
+      return undefined;
     return { clientId, accountId, scopes: scope.split(' ') };
   } catch {
     return undefined;
   }
 }
 
-const isId = (value: unknown): value is string => typeof value === 'string' && /^[0-9a-f-]{36}$/.test(value);
+const isId = (value: unknown): value is string =>
+  typeof value === 'string' && /^[0-9a-f-]{36}$/.test(value);

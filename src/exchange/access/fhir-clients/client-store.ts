@@ -3,7 +3,10 @@ import type { JSONWebKeySet } from 'jose';
 import { type Selectable, sql } from 'kysely';
 import type { Account } from '../../platform/account.ts';
 import { columnsOf } from '../../platform/database/columns.ts';
-import { type SystemTx, takeAdminRole } from '../../platform/database/database.ts';
+import {
+  type SystemTx,
+  takeAdminRole,
+} from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { findAccount } from '../accounts/account-store.ts';
 
@@ -25,14 +28,20 @@ export async function insertClient(
   },
 ): Promise<void> {
   await takeAdminRole(tx);
-  const published = 'jwks' in keys ? { jwks: JSON.stringify(keys.jwks) } : { jwks_url: keys.jwksUrl };
+  const published =
+    'jwks' in keys
+      ? { jwks: JSON.stringify(keys.jwks) }
+      : { jwks_url: keys.jwksUrl };
   await tx.db
     .insertInto('fhir_client')
     .values({ ...columnsOf(client), ...published, scopes: [...scopes] })
     .execute();
 }
 
-export const listClients = (tx: SystemTx, accountId: string): Promise<StoredClient[]> =>
+export const listClients = (
+  tx: SystemTx,
+  accountId: string,
+): Promise<StoredClient[]> =>
   tx.db
     .selectFrom('fhir_client')
     .selectAll()
@@ -41,10 +50,20 @@ export const listClients = (tx: SystemTx, accountId: string): Promise<StoredClie
     .orderBy('id')
     .execute();
 
-export const findClient = (tx: SystemTx, id: string): Promise<StoredClient | undefined> =>
-  tx.db.selectFrom('fhir_client').selectAll().where(sql<string>`id::text`, '=', id).executeTakeFirst();
+export const findClient = (
+  tx: SystemTx,
+  id: string,
+): Promise<StoredClient | undefined> =>
+  tx.db
+    .selectFrom('fhir_client')
+    .selectAll()
+    .where(sql<string>`id::text`, '=', id)
+    .executeTakeFirst();
 
-/** Revokes a client and its tokens, effective with the commit. Returns false if it is unknown or already revoked. */
+/**
+ * Revokes a client and its tokens, effective with the commit. Returns false if
+ * it is unknown or already revoked.
+ */
 export async function revokeClient(tx: SystemTx, id: string): Promise<boolean> {
   await takeAdminRole(tx);
   const { numUpdatedRows } = await tx.db
@@ -56,7 +75,10 @@ export async function revokeClient(tx: SystemTx, id: string): Promise<boolean> {
   return numUpdatedRows > 0n;
 }
 
-/** The accounts of those of these clients that are not revoked, by client, and whether it is a network's. */
+/**
+ * The accounts of those of these clients that are not revoked, by client, and
+ * whether it is a network's.
+ */
 export async function findClientAccounts(
   tx: SystemTx,
   ids: readonly string[],
@@ -75,7 +97,10 @@ export async function findClientAccounts(
   return accounts;
 }
 
-/** Records that an assertion was used. Returns false when it was used before. Also forgets those that have expired. */
+/**
+ * Records that an assertion was used. Returns false when it was used before.
+ * Also forgets those that have expired.
+ */
 export async function useAssertion(
   tx: SystemTx,
   { id, account_id }: Pick<StoredClient, 'id' | 'account_id'>,
@@ -96,7 +121,9 @@ export async function useAssertion(
       jti_hash: createHash('sha256').update(jti).digest(),
       expires_at: expiresAt,
     })
-    .onConflict((conflict) => conflict.columns(['client_id', 'jti_hash']).doNothing())
+    .onConflict((conflict) =>
+      conflict.columns(['client_id', 'jti_hash']).doNothing(),
+    )
     .executeTakeFirst();
   return (numInsertedOrUpdatedRows ?? 0n) > 0n;
 }

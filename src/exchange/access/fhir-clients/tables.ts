@@ -15,6 +15,11 @@ declare module '../../platform/database/schema.ts' {
       created_at: Instant;
       revoked_at: Date | null;
     };
-    fhir_client_assertion: { client_id: string; account_id: string; jti_hash: Buffer; expires_at: Date };
+    fhir_client_assertion: {
+      client_id: string;
+      account_id: string;
+      jti_hash: Buffer;
+      expires_at: Date;
+    };
   }
 }

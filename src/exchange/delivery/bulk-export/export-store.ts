@@ -20,8 +20,10 @@ const FORGET_FILES = sqlFile('forget-files.sql', import.meta.url);
 export type StoredExport = Selectable<Database['bulk_export']>;
 
 /**
- * How far the transaction time lies before the kick-off. Everything that was committed until then is in the files: a
- * transaction lasts no longer than this, so that what it commits later has a later time, and is in the next export.
+ * How far the transaction time lies before the kick-off. Everything that was
+ * committed until then is in the files: a transaction lasts no longer than
+ * this, so that what it commits later has a later time, and is in the next
+ * export.
  */
 const SETTLED_AFTER = sql`interval '2 minutes'`;
 
@@ -55,24 +57,40 @@ export async function insertExport(
     .execute();
 }
 
-/** The last completed run of the same views whose patients are still known, at or before a time if one is given. */
+/**
+ * The last completed run of the same views whose patients are still known, at
+ * or before a time if one is given.
+ */
 export const findBase = async (
   tx: AccountTx,
   key: string,
   until?: string,
-): Promise<StoredExport | undefined> => (await BASE_RUN<StoredExport>({ key, until }).execute(tx.db)).rows[0];
+): Promise<StoredExport | undefined> =>
+  (await BASE_RUN<StoredExport>({ key, until }).execute(tx.db)).rows[0];
 
-/** Ids of patients of the run before who are not in this one: deleted, or no longer in the cohort. */
+/**
+ * Ids of patients of the run before who are not in this one: deleted, or no
+ * longer in the cohort.
+ */
 export async function readLeftPatients(
   tx: AccountTx,
   { id, base_id: base }: Pick<StoredExport, 'id' | 'base_id'>,
 ): Promise<string[]> {
-  const { rows } = await LEFT_PATIENTS<{ id: string }>({ id, base }).execute(tx.db);
+  const { rows } = await LEFT_PATIENTS<{ id: string }>({ id, base }).execute(
+    tx.db,
+  );
   return rows.map((row) => row.id);
 }
 
-export const findExport = (tx: AccountTx, id: string): Promise<StoredExport | undefined> =>
-  tx.db.selectFrom('bulk_export').selectAll().where('id', '=', id).executeTakeFirst();
+export const findExport = (
+  tx: AccountTx,
+  id: string,
+): Promise<StoredExport | undefined> =>
+  tx.db
+    .selectFrom('bulk_export')
+    .selectAll()
+    .where('id', '=', id)
+    .executeTakeFirst();
 
 export async function countRunningExports(tx: AccountTx): Promise<number> {
   const { running } = await tx.db
@@ -83,8 +101,14 @@ export async function countRunningExports(tx: AccountTx): Promise<number> {
   return running;
 }
 
-/** Lists the patients of an export, once. A patient who is new since its `since` comes whole. */
-export async function listExportPatients(tx: AccountTx, id: string): Promise<StoredExport | undefined> {
+/**
+ * Lists the patients of an export, once. A patient who is new since its `since`
+ * comes whole.
+ */
+export async function listExportPatients(
+  tx: AccountTx,
+  id: string,
+): Promise<StoredExport | undefined> {
   await LIST_PATIENTS({ id }).execute(tx.db);
   return findExport(tx, id);
 }
@@ -115,7 +139,12 @@ export async function readMembers(
 export interface WrittenSlice {
   /** Number of the slice; it is the number of those before. */
   slice: number;
-  parts: { kind: FileKind; resourceType: string; lines: number; content: BlobRef }[];
+  parts: {
+    kind: FileKind;
+    resourceType: string;
+    lines: number;
+    content: BlobRef;
+  }[];
   /** Ordinal of the last patient that is finished. */
   done: number;
   /** Place in the record of the next patient. */
@@ -124,11 +153,16 @@ export interface WrittenSlice {
   isLast: boolean;
   /** Patients whose data it contains, for the audit. */
   patientIds: readonly string[];
-  /** Patients who were deleted before it, and of whom no file contains anything. */
+  /**
+   * Patients who were deleted before it, and of whom no file contains anything.
+   */
   missingOrdinals: readonly number[];
 }
 
-/** Commits a slice. Returns undefined when the export has ended, or another execution has written this slice. */
+/**
+ * Commits a slice. Returns undefined when the export has ended, or another
+ * execution has written this slice.
+ */
 export async function commitSlice(
   tx: AccountTx,
   id: string,
@@ -136,11 +170,19 @@ export async function commitSlice(
 ): Promise<StoredExport | undefined> {
   const { place, parts, patientIds } = written;
   const { rows } = await COMMIT_SLICE<StoredExport>({
-    ...{ ...written, id, parts: JSON.stringify(parts), place: place && JSON.stringify(place) },
+    ...written,
+    id,
+    parts: JSON.stringify(parts),
+    place: place && JSON.stringify(place),
   }).execute(tx.db);
   const [row] = rows;
   if (row === undefined) return undefined;
-  const entry = { actor: row.actor, operation: 'fhirExport', targetId: id, outcome: '200' };
+  const entry = {
+    actor: row.actor,
+    operation: 'fhirExport',
+    targetId: id,
+    outcome: '200',
+  };
   await insertAuditEntriesIn(
     tx,
     patientIds.map((patientId) => ({ ...entry, patientId })),
@@ -156,19 +198,34 @@ export async function endExport(
 ): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
     .updateTable('bulk_export')
-    .set({ status: end.status, reason: end.reason ?? null, ended_at: sql<Date>`now()`, place: null })
+    .set({
+      status: end.status,
+      reason: end.reason ?? null,
+      ended_at: sql<Date>`now()`,
+      place: null,
+    })
     .where(({ and }) => and({ id, status: 'running' }))
     .executeTakeFirst();
   return numUpdatedRows > 0n;
 }
 
-/** Withdraws a completed export: its files are deleted, and it is no longer found. */
+/**
+ * Withdraws a completed export: its files are deleted, and it is no longer
+ * found.
+ */
 export async function withdrawExport(tx: AccountTx, id: string): Promise<void> {
-  await tx.db.updateTable('bulk_export').set({ status: 'cancelled' }).where('id', '=', id).execute();
+  await tx.db
+    .updateTable('bulk_export')
+    .set({ status: 'cancelled' })
+    .where('id', '=', id)
+    .execute();
 }
 
 /** In order of kind, type and slice. */
-export async function readParts(tx: AccountTx, id: string): Promise<ExportPart[]> {
+export async function readParts(
+  tx: AccountTx,
+  id: string,
+): Promise<ExportPart[]> {
   const rows = await tx.db
     .selectFrom('bulk_export_part')
     .select(['kind', 'resource_type as resourceType', 'lines', 'content'])
@@ -180,12 +237,18 @@ export async function readParts(tx: AccountTx, id: string): Promise<ExportPart[]
   return rows.map(({ content, ...part }) => ({ ...part, ...content }));
 }
 
-/** Whether one of the exported patients has been deleted since; then the files must go, too. */
+/**
+ * Whether one of the exported patients has been deleted since; then the files
+ * must go, too.
+ */
 const CONTAINS_DELETED = sql<boolean>`exists (
   select from bulk_export_patient m where m.export_id = bulk_export.id and m.ordinal <= bulk_export.done
     and not exists (select from patient p where p.id = m.patient_id))`;
 
-export async function containsDeletedPatient(tx: AccountTx, id: string): Promise<boolean> {
+export async function containsDeletedPatient(
+  tx: AccountTx,
+  id: string,
+): Promise<boolean> {
   const row = await tx.db
     .selectFrom('bulk_export')
     .select(CONTAINS_DELETED.as('contains'))
@@ -202,7 +265,10 @@ export const exportRows = workflowRows<{ exportId: string }>({
   open: sql`status = 'running'`,
 });
 
-/** Ended exports with files that are to be deleted: expired, not completed, or with a patient who was deleted since. */
+/**
+ * Ended exports with files that are to be deleted: expired, not completed, or
+ * with a patient who was deleted since.
+ */
 export async function exportsToClear(
   tx: SystemTx,
   wanted: { keptHours: number; limit: number },
@@ -215,6 +281,9 @@ export async function exportsToClear(
   return (await found.execute(tx.db)).rows;
 }
 
-export async function markFilesDeleted(tx: AccountTx, id: string): Promise<void> {
+export async function markFilesDeleted(
+  tx: AccountTx,
+  id: string,
+): Promise<void> {
   await FORGET_FILES({ id }).execute(tx.db);
 }

@@ -5,14 +5,24 @@ import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { findCohort } from '../../people/cohorts/cohort-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
-import { ExchangeError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
+import {
+  ExchangeError,
+  InvalidRequestError,
+  NotFoundError,
+} from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
 import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
 import { leaveRequestShare } from '../../platform/http/plugins/request-share.ts';
 import { requireUnchanged } from '../../records/reading/record-store.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 import { acceptFhirBodies } from '../fhir-api/bundles.ts';
-import { checkSearch, pairsOf, permittedTypes, prefers, requireParameters } from '../fhir-api/requests.ts';
+import {
+  checkSearch,
+  pairsOf,
+  permittedTypes,
+  prefers,
+  requireParameters,
+} from '../fhir-api/requests.ts';
 import {
   containsDeletedPatient,
   countRunningExports,
@@ -45,9 +55,13 @@ const STATUS_PATH = `${FHIR_PATH}/bulk-export`;
 export const KICK_OFF = { operation: 'fhirExport', scope: 'read' } as const;
 
 /** FHIR Bulk Data Access 2.0: kick-off, status, cancellation and files. */
-export function addExportRoutes(app: FastifyInstance, deps: ExportRouteDeps): void {
+export function addExportRoutes(
+  app: FastifyInstance,
+  deps: ExportRouteDeps,
+): void {
   acceptFhirBodies(app);
-  // All data is about patients, so that a system-level export is one of all patients.
+  // All data is about patients, so that a system-level export is one of all
+  // patients.
   for (const url of [
     `${FHIR_PATH}/$export`,
     `${FHIR_PATH}/Patient/$export`,
@@ -64,17 +78,32 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRouteDeps): vo
 
   app.get<{ Params: { id: string } }>(
     `${STATUS_PATH}/:id`,
-    { schema, config: { operation: 'fhirExportStatus', scope: 'read' }, exposeHeadRoute: false },
+    {
+      schema,
+      config: { operation: 'fhirExportStatus', scope: 'read' },
+      exposeHeadRoute: false,
+    },
     async (request, reply) => {
       const { row, files } = await exportOf(deps, request, request.params.id);
       reply.header('cache-control', 'no-store');
       if (row.status === 'failed')
-        throw new ExchangeError(500, `The export failed: ${row.reason ?? 'start a new one'}`);
+        throw new ExchangeError(
+          500,
+          `The export failed: ${row.reason ?? 'start a new one'}`,
+        );
       if (row.status === 'running') {
         const { patients, done, resources } = row;
         const progress =
-          patients === null ? 'starting' : `${done} of ${patients} patients, ${resources} resources`;
-        return reply.code(202).headers({ 'x-progress': progress, 'retry-after': RETRY_AFTER_SECONDS }).send();
+          patients === null
+            ? 'starting'
+            : `${done} of ${patients} patients, ${resources} resources`;
+        return reply
+          .code(202)
+          .headers({
+            'x-progress': progress,
+            'retry-after': RETRY_AFTER_SECONDS,
+          })
+          .send();
       }
       const statusUrl = `${deps.publicBaseUrl}${STATUS_PATH}/${row.id}`;
       reply.header('expires', expiryOf(row).toUTCString());
@@ -94,7 +123,8 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRouteDeps): vo
       const { row } = await exportOf(deps, request, request.params.id);
       const { id: accountId } = callerOf(request).account;
       await deps.store.asAccount(accountId, async (tx) => {
-        if (!(await endExport(tx, row.id, { status: 'cancelled' }))) await withdrawExport(tx, row.id);
+        if (!(await endExport(tx, row.id, { status: 'cancelled' })))
+          await withdrawExport(tx, row.id);
         await auditExport(tx, request, row.id, '202');
       });
       deps.bulkExports.stop(accountId, row.id);
@@ -104,19 +134,31 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRouteDeps): vo
 
   app.get<{ Params: { id: string; file: string } }>(
     `${STATUS_PATH}/:id/:file`,
-    { schema, config: { operation: 'fhirExportFile', scope: 'read' }, exposeHeadRoute: false },
+    {
+      schema,
+      config: { operation: 'fhirExportFile', scope: 'read' },
+      exposeHeadRoute: false,
+    },
     async (request, reply) => {
       const { row, files } = await exportOf(deps, request, request.params.id);
       const { view_plan: plan } = row;
       const file = files.find(({ name }) => name === request.params.file);
-      if (row.status !== 'completed' || file === undefined) throw new NotFoundError('File');
-      await deps.store.asAccount(row.account_id, (tx) => auditExport(tx, request, row.id, '200'));
+      if (row.status !== 'completed' || file === undefined)
+        throw new NotFoundError('File');
+      await deps.store.asAccount(row.account_id, (tx) =>
+        auditExport(tx, request, row.id, '200'),
+      );
       leaveRequestShare(request);
       return reply
         .type(
-          plan === null || file.kind === 'error' ? 'application/fhir+ndjson' : TABLE_MEDIA_TYPES[plan.format],
+          plan === null || file.kind === 'error'
+            ? 'application/fhir+ndjson'
+            : TABLE_MEDIA_TYPES[plan.format],
         )
-        .headers({ 'cache-control': 'no-store', 'content-length': file.sizeBytes })
+        .headers({
+          'cache-control': 'no-store',
+          'content-length': file.sizeBytes,
+        })
         .send(Readable.from(contentOf(deps.blobs, file)));
     },
   );
@@ -126,39 +168,63 @@ export function addExportRoutes(app: FastifyInstance, deps: ExportRouteDeps): vo
 function wantedExport(request: FastifyRequest): WantedExport {
   const { id: cohortId } = request.params as { id?: string };
   requireParameters(request);
-  const { request: parsed, faults } = parseExport(pairsOf(request), (type) => SERVED_TYPES.includes(type));
+  const { request: parsed, faults } = parseExport(pairsOf(request), (type) =>
+    SERVED_TYPES.includes(type),
+  );
   // Unlike in a search, an ignored parameter could multiply the data.
   const isLenient = prefers(request, 'handling=lenient');
-  const unknown = parsed.ignored.map((parameter) => ({ parameter, message: 'is not supported' }));
-  checkSearch(request, { faults: isLenient ? faults : [...faults, ...unknown], ignored: [] });
-  const { ignored: _, ...wanted } = { ...parsed, types: permittedTypes(request, parsed.types) };
+  const unknown = parsed.ignored.map((parameter) => ({
+    parameter,
+    message: 'is not supported',
+  }));
+  checkSearch(request, {
+    faults: isLenient ? faults : [...faults, ...unknown],
+    ignored: [],
+  });
+  const { ignored: _, ...wanted } = {
+    ...parsed,
+    types: permittedTypes(request, parsed.types),
+  };
   return { cohortId, ...wanted };
 }
 
-export type WantedExport = Omit<Parameters<typeof insertExport>[1], 'id' | 'actor' | 'request'>;
+export type WantedExport = Omit<
+  Parameters<typeof insertExport>[1],
+  'id' | 'actor' | 'request'
+>;
 
 /**
  * Answers a kick-off: commits an export and starts its workflow.
  *
  * @param read what is wanted; its errors leave nothing behind
- * @throws ExchangeError 429 when the account's exports are as many as may run, NotFoundError for another account's cohort
+ * @throws ExchangeError 429 when the account's exports are as many as may run,
+ *   NotFoundError for another account's cohort
  */
 export const kickOff =
   (
     { store, publicBaseUrl, bulkExports }: ExportRouteDeps,
-    read: (request: FastifyRequest, tx: AccountTx) => WantedExport | Promise<WantedExport>,
+    read: (
+      request: FastifyRequest,
+      tx: AccountTx,
+    ) => WantedExport | Promise<WantedExport>,
   ) =>
   async (request: FastifyRequest, reply: FastifyReply) => {
     if (!prefers(request, 'respond-async'))
       throw new InvalidRequestError([
-        { path: 'Prefer', message: 'must be respond-async: an export takes its time' },
+        {
+          path: 'Prefer',
+          message: 'must be respond-async: an export takes its time',
+        },
       ]);
     const { account, actor } = callerOf(request);
     const id = uuidv7();
     await store.asAccount(account.id, async (tx) => {
       const wanted = await read(request, tx);
       const { cohortId } = wanted;
-      if (cohortId !== undefined && (!UUID.test(cohortId) || (await findCohort(tx, cohortId)) === undefined))
+      if (
+        cohortId !== undefined &&
+        (!UUID.test(cohortId) || (await findCohort(tx, cohortId)) === undefined)
+      )
         throw new NotFoundError('Group');
       if ((await countRunningExports(tx)) >= RUNNING_MAX)
         throw new ExchangeError(
@@ -166,36 +232,58 @@ export const kickOff =
           `${RUNNING_MAX} exports of this account are running; wait for one to end, or cancel it`,
           { headers: { 'retry-after': '60' } },
         );
-      await insertExport(tx, { id, actor, request: `${publicBaseUrl}${request.url}`, ...wanted });
+      await insertExport(tx, {
+        id,
+        actor,
+        request: `${publicBaseUrl}${request.url}`,
+        ...wanted,
+      });
       await auditExport(tx, request, id, '202');
     });
     bulkExports.launch(account.id, id);
-    return reply.code(202).header('content-location', `${publicBaseUrl}${STATUS_PATH}/${id}`).send();
+    return reply
+      .code(202)
+      .header('content-location', `${publicBaseUrl}${STATUS_PATH}/${id}`)
+      .send();
   };
 
-/** @throws NotFoundError when it does not exist or was cancelled, ExchangeError 410 when its files are gone */
+/**
+ * @throws NotFoundError when it does not exist or was cancelled, ExchangeError
+ *   410 when its files are gone
+ */
 async function exportOf(
   deps: ExportRouteDeps,
   request: FastifyRequest,
   id: string,
 ): Promise<{ row: StoredExport; files: ExportFile[] }> {
   if (!UUID.test(id)) throw new NotFoundError('Export');
-  const { row, parts, isWithdrawn } = await deps.store.asAccount(callerOf(request).account.id, async (tx) => {
-    const found = await findExport(tx, id);
-    const isCompleted = found?.status === 'completed';
-    if (isCompleted) await requireUnchanged(tx, found.created_at);
-    return {
-      row: found,
-      parts: isCompleted ? await readParts(tx, id) : [],
-      isWithdrawn: isCompleted && (await containsDeletedPatient(tx, id)),
-    };
-  });
+  const { row, parts, isWithdrawn } = await deps.store.asAccount(
+    callerOf(request).account.id,
+    async (tx) => {
+      const found = await findExport(tx, id);
+      const isCompleted = found?.status === 'completed';
+      if (isCompleted) await requireUnchanged(tx, found.created_at);
+      return {
+        row: found,
+        parts: isCompleted ? await readParts(tx, id) : [],
+        isWithdrawn: isCompleted && (await containsDeletedPatient(tx, id)),
+      };
+    },
+  );
   const { actor, fhirScopes } = callerOf(request);
-  // Another caller's export may contain types that the scopes of this token do not permit.
+  // Another caller's export may contain types that the scopes of this token do
+  // not permit.
   const isOthers = fhirScopes !== undefined && row?.actor !== actor;
-  if (row === undefined || row.status === 'cancelled' || isOthers) throw new NotFoundError('Export');
-  if (row.status === 'completed' && (row.files_deleted_at !== null || expiryOf(row) < new Date()))
-    throw new ExchangeError(410, 'The files of this export have expired; start a new export');
+  if (row === undefined || row.status === 'cancelled' || isOthers)
+    throw new NotFoundError('Export');
+  if (
+    row.status === 'completed' &&
+    (row.files_deleted_at !== null || expiryOf(row) < new Date())
+  )
+    throw new ExchangeError(
+      410,
+      'The files of this export have expired; start a new export',
+    );
   if (isWithdrawn)
     throw new ExchangeError(
       410,
@@ -207,7 +295,10 @@ async function exportOf(
 const expiryOf = ({ ended_at, created_at }: StoredExport): Date =>
   new Date((ended_at ?? created_at).getTime() + FILES_KEPT_HOURS * 3_600_000);
 
-async function* contentOf(blobs: BlobStore, { refs }: ExportFile): AsyncGenerator<Uint8Array> {
+async function* contentOf(
+  blobs: BlobStore,
+  { refs }: ExportFile,
+): AsyncGenerator<Uint8Array> {
   for (const ref of refs) yield* await blobs.get(ref);
 }
 

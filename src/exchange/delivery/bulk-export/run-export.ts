@@ -1,13 +1,22 @@
 import { sql } from 'kysely';
-import type { BulkExportInput, BulkExportProgress } from '../../../contract/bulk-export-workflow.ts';
+import type {
+  BulkExportInput,
+  BulkExportProgress,
+} from '../../../contract/bulk-export-workflow.ts';
 import { readAhead } from '../../../lib/read-ahead.ts';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
-import { incompleteness, readRecordCompleteness } from '../../records/reading/completeness.ts';
-import { type ConsolidatedPlace, readConsolidated } from '../../records/reading/read-consolidated.ts';
+import {
+  incompleteness,
+  readRecordCompleteness,
+} from '../../records/reading/completeness.ts';
+import {
+  type ConsolidatedPlace,
+  readConsolidated,
+} from '../../records/reading/read-consolidated.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { withAddressesAt } from '../../records/rules/attachment-addresses.ts';
 import type { Json } from '../../records/rules/json.ts';
@@ -27,7 +36,11 @@ import {
   type StoredExport,
   type WrittenSlice,
 } from './export-store.ts';
-import { type FileKind, type ResourceFilter, resourceFilter } from './rules/export-request.ts';
+import {
+  type FileKind,
+  type ResourceFilter,
+  resourceFilter,
+} from './rules/export-request.ts';
 import { ndjsonOf, type SliceFile, type SliceTexts } from './rules/files.ts';
 import { completenessResource, queryResources } from './views/own-resources.ts';
 import { createTableMaker, type TableMaker } from './views/table-maker.ts';
@@ -38,16 +51,30 @@ export interface ExportRunner {
   listPatients(of: BulkExportInput): Promise<BulkExportProgress>;
   /** Where the export is now, as a text that changes with each slice. */
   checkpoint(of: BulkExportInput): Promise<string>;
-  /** Writes slices until the export has ended or some time has passed. Continues after the last committed slice. */
-  writeSlices(of: BulkExportInput, signal?: AbortSignal): Promise<BulkExportProgress>;
-  /** Ends the export as failed, unless it has already ended. @param reason shown to the caller */
+  /**
+   * Writes slices until the export has ended or some time has passed. Continues
+   * after the last committed slice.
+   */
+  writeSlices(
+    of: BulkExportInput,
+    signal?: AbortSignal,
+  ): Promise<BulkExportProgress>;
+  /**
+   * Ends the export as failed, unless it has already ended. @param reason shown
+   * to the caller
+   */
   fail(of: BulkExportInput, reason: string): Promise<BulkExportProgress>;
 }
 
 /** A page of a patient's record, or that the patient is finished. */
-type Read = { member: ExportMember; page: ExportPage } | { member: ExportMember; isMissing: boolean };
+type Read =
+  | { member: ExportMember; page: ExportPage }
+  | { member: ExportMember; isMissing: boolean };
 
-/** A slice ends with the page that makes it this large, or with this many patients: what is repeated after a crash. */
+/**
+ * A slice ends with the page that makes it this large, or with this many
+ * patients: what is repeated after a crash.
+ */
 const SLICE = { bytes: 8_000_000, patients: 200 };
 const STEP_MS = 30_000;
 
@@ -61,22 +88,39 @@ export function createExportRunner(deps: {
   slice?: typeof SLICE;
   tablesOf?: TableMaker;
 }): ExportRunner {
-  const { store, blobs, slice: size = SLICE, tablesOf = createTableMaker(deps) } = deps;
+  const {
+    store,
+    blobs,
+    slice: size = SLICE,
+    tablesOf = createTableMaker(deps),
+  } = deps;
   const find = ({ accountId, exportId }: BulkExportInput) =>
     store.asAccount(accountId, (tx) => findExport(tx, exportId));
 
-  /** Everything that is still to be written, page by page. Does not depend on when it is read, but for changes of the records. */
-  async function* readRest(accountId: string, row: StoredExport): AsyncGenerator<Read> {
+  /**
+   * Everything that is still to be written, page by page. Does not depend on
+   * when it is read, but for changes of the records.
+   */
+  async function* readRest(
+    accountId: string,
+    row: StoredExport,
+  ): AsyncGenerator<Read> {
     const filter = resourceFilter(row.types, row.type_filters);
     const { id, since } = row;
     let { done } = row;
     let start = row.place ?? undefined;
     for (;;) {
-      const members = await store.asAccount(accountId, (tx) => readMembers(tx, id, done, size.patients));
+      const members = await store.asAccount(accountId, (tx) =>
+        readMembers(tx, id, done, size.patients),
+      );
       if (members.length === 0) return;
       for (const member of members) {
         let isMissing = start === undefined;
-        for await (const page of readPatient(deps, { accountId, member, filter, since }, start)) {
+        for await (const page of readPatient(
+          deps,
+          { accountId, member, filter, since },
+          start,
+        )) {
           isMissing = false;
           yield { member, page };
         }
@@ -88,14 +132,29 @@ export function createExportRunner(deps: {
   }
 
   /** Takes one slice from what is still to be written. */
-  async function takeSlice(rest: AsyncGenerator<Read>, row: StoredExport, signal?: AbortSignal) {
+  async function takeSlice(
+    rest: AsyncGenerator<Read>,
+    row: StoredExport,
+    signal?: AbortSignal,
+  ) {
     const lines = new SliceLines();
     const patientIds: string[] = [];
     const missingOrdinals: number[] = [];
-    const sliceOf = (done: number, end: { place?: ConsolidatedPlace; isLast: boolean }) => {
+    const sliceOf = (
+      done: number,
+      end: { place?: ConsolidatedPlace; isLast: boolean },
+    ) => {
       const { resources } = lines;
-      const written = { slice: row.slices, done, place: end.place, isLast: end.isLast };
-      return { lines, written: { ...written, patientIds, missingOrdinals, resources } };
+      const written = {
+        slice: row.slices,
+        done,
+        place: end.place,
+        isLast: end.isLast,
+      };
+      return {
+        lines,
+        written: { ...written, patientIds, missingOrdinals, resources },
+      };
     };
     let { done } = row;
     for (let finished = 0; finished < size.patients; ) {
@@ -106,7 +165,8 @@ export function createExportRunner(deps: {
       if ('page' in value) {
         const { lines: own, next: place } = value.page;
         const isDisclosed = own.some(({ kind }) => kind !== 'error');
-        if (isDisclosed && patientIds.at(-1) !== member.patientId) patientIds.push(member.patientId);
+        if (isDisclosed && patientIds.at(-1) !== member.patientId)
+          patientIds.push(member.patientId);
         lines.add(own);
         if (lines.sizeBytes >= size.bytes && place !== undefined)
           return sliceOf(done, { place, isLast: false });
@@ -120,7 +180,10 @@ export function createExportRunner(deps: {
     return sliceOf(done, { isLast: done >= (row.patients ?? 0) });
   }
 
-  /** Returns the row after the slice, or undefined when the export has ended or another execution has written the slice. */
+  /**
+   * Returns the row after the slice, or undefined when the export has ended or
+   * another execution has written the slice.
+   */
   async function writeSlice(
     accountId: string,
     row: StoredExport,
@@ -143,14 +206,21 @@ export function createExportRunner(deps: {
     return committed;
   }
 
-  /** Files are written side by side: most of the time of a small one is the wait for the disk. */
-  async function putFiles(files: readonly SliceFile[]): Promise<WrittenSlice['parts']> {
+  /**
+   * Files are written side by side: most of the time of a small one is the wait
+   * for the disk.
+   */
+  async function putFiles(
+    files: readonly SliceFile[],
+  ): Promise<WrittenSlice['parts']> {
     const puts = files.map(async ({ content, mediaType, ...part }) => ({
       ...part,
       content: await blobs.put('export', content, mediaType),
     }));
     const settled = await Promise.allSettled(puts);
-    const parts = settled.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
+    const parts = settled.flatMap((each) =>
+      each.status === 'fulfilled' ? [each.value] : [],
+    );
     const failed = settled.find((each) => each.status === 'rejected');
     if (failed === undefined) return parts;
     await deleteBlobs(parts);
@@ -163,7 +233,11 @@ export function createExportRunner(deps: {
 
   return {
     listPatients: async ({ accountId, exportId }) =>
-      progressOf(await store.asAccount(accountId, (tx) => listExportPatients(tx, exportId))),
+      progressOf(
+        await store.asAccount(accountId, (tx) =>
+          listExportPatients(tx, exportId),
+        ),
+      ),
     checkpoint: async (of) => String((await find(of))?.slices ?? ''),
     async writeSlices(of, signal) {
       const endsAt = Date.now() + STEP_MS;
@@ -176,7 +250,8 @@ export function createExportRunner(deps: {
           row = await writeSlice(of.accountId, row, rest, signal);
         }
       } catch (error) {
-        // The definitions do not fit the records: the next attempt would end in the same way.
+        // The definitions do not fit the records: the next attempt would end in
+        // the same way.
         if (error instanceof ViewError) return this.fail(of, error.message);
         throw error;
       } finally {
@@ -185,7 +260,9 @@ export function createExportRunner(deps: {
       return progressOf(row ?? (await find(of)));
     },
     async fail(of, reason) {
-      await store.asAccount(of.accountId, (tx) => endExport(tx, of.exportId, { status: 'failed', reason }));
+      await store.asAccount(of.accountId, (tx) =>
+        endExport(tx, of.exportId, { status: 'failed', reason }),
+      );
       return progressOf(await find(of));
     },
   };
@@ -217,7 +294,12 @@ class SliceLines {
 function progressOf(row: StoredExport | undefined): BulkExportProgress {
   if (row === undefined) return { state: 'gone', done: 0, resources: 0 };
   const { status, patients, done, resources } = row;
-  return { state: status, patients: patients ?? undefined, done, resources: Number(resources) };
+  return {
+    state: status,
+    patients: patients ?? undefined,
+    done,
+    resources: Number(resources),
+  };
 }
 
 /** One line of a file. */
@@ -227,7 +309,10 @@ interface ExportLine {
   json: Json;
 }
 
-/** Lines of one patient, and the place after them; without a place, the patient is finished. */
+/**
+ * Lines of one patient, and the place after them; without a place, the patient
+ * is finished.
+ */
 interface ExportPage {
   lines: ExportLine[];
   next?: ConsolidatedPlace;
@@ -241,27 +326,43 @@ export interface PatientReaderDeps {
   publicBaseUrl: string;
 }
 
-/** Yields what an export contains of a patient, page by page. Yields nothing when the patient no longer exists. */
+/**
+ * Yields what an export contains of a patient, page by page. Yields nothing
+ * when the patient no longer exists.
+ */
 export async function* readPatient(
   deps: PatientReaderDeps,
-  of: { accountId: string; member: ExportMember; filter: ResourceFilter; since: Date | null },
+  of: {
+    accountId: string;
+    member: ExportMember;
+    filter: ResourceFilter;
+    since: Date | null;
+  },
   start: ConsolidatedPlace | undefined,
 ): AsyncGenerator<ExportPage> {
   const { accountId, member, filter, since } = of;
   const { patientId } = member;
   const fhirBase = `${deps.publicBaseUrl}${FHIR_PATH}`;
-  const inTx = <T>(work: (tx: AccountTx) => Promise<T>) => deps.store.asAccount(accountId, work);
+  const inTx = <T>(work: (tx: AccountTx) => Promise<T>) =>
+    deps.store.asAccount(accountId, work);
   if ((await inTx((tx) => findPatient(tx, patientId))) === undefined) return;
   if (start === undefined) await deps.records.merge(accountId, patientId);
   const changes =
-    since === null || member.isWhole ? undefined : await inTx((tx) => readChanges(tx, patientId, since));
-  // What refers to a resource that has gone has changed as well, so everything comes again.
+    since === null || member.isWhole
+      ? undefined
+      : await inTx((tx) => readChanges(tx, patientId, since));
+  // What refers to a resource that has gone has changed as well, so everything
+  // comes again.
   if (since !== null && changes !== undefined && changes.gone.length === 0) {
     const { readTypes } = filter;
-    const changed = changes.changed.filter(({ resourceType }) => readTypes?.includes(resourceType) !== false);
+    const changed = changes.changed.filter(
+      ({ resourceType }) => readTypes?.includes(resourceType) !== false,
+    );
     for (let from = 0; from < changed.length; ) {
       const own = changed.slice(from, from + RESOURCES_PER_PAGE);
-      const { served, read } = await inTx((tx) => readSomeServed(tx, patientId, own));
+      const { served, read } = await inTx((tx) =>
+        readSomeServed(tx, patientId, own),
+      );
       from += read;
       // The Patient also changes with the caller's demographics.
       yield {
@@ -289,11 +390,22 @@ export async function* readPatient(
       return {
         page: await asServed(tx, patientId, read.resources),
         next: read.next,
-        notes: after === undefined ? await ownLinesOf(tx, patientId, filter) : [],
+        notes:
+          after === undefined ? await ownLinesOf(tx, patientId, filter) : [],
       };
     });
-    const deleted = after === undefined && changes !== undefined ? deletedLines(changes.gone, filter) : [];
-    yield { lines: [...notes, ...deleted, ...linesOf(page, patientId, filter, fhirBase)], next };
+    const deleted =
+      after === undefined && changes !== undefined
+        ? deletedLines(changes.gone, filter)
+        : [];
+    yield {
+      lines: [
+        ...notes,
+        ...deleted,
+        ...linesOf(page, patientId, filter, fhirBase),
+      ],
+      next,
+    };
     after = next;
   } while (after !== undefined);
 }
@@ -309,14 +421,21 @@ function linesOf(
     const json = withAddressesAt(fhirBase, resource.json);
     const isWanted = filter.matches(resource, patientId);
     const provenance =
-      filter.hasType('Provenance') && (isWanted || !filter.hasType(resourceType))
+      filter.hasType('Provenance') &&
+      (isWanted || !filter.hasType(resourceType))
         ? servedProvenance(resource, patientId)
         : undefined;
     return [
       ...(isWanted ? [{ kind: 'output', resourceType, json } as const] : []),
       ...(provenance === undefined
         ? []
-        : [{ kind: 'output', resourceType: 'Provenance', json: provenance } as const]),
+        : [
+            {
+              kind: 'output',
+              resourceType: 'Provenance',
+              json: provenance,
+            } as const,
+          ]),
     ];
   });
 }
@@ -326,10 +445,18 @@ interface Changes {
   gone: { resourceType: string; id: string }[];
 }
 
-async function readChanges(tx: AccountTx, patientId: string, since: Date): Promise<Changes> {
+async function readChanges(
+  tx: AccountTx,
+  patientId: string,
+  since: Date,
+): Promise<Changes> {
   const rows = await tx.db
     .selectFrom('record_resource')
-    .select(['resource_type as resourceType', 'resource_id as id', 'gone_at as goneAt'])
+    .select([
+      'resource_type as resourceType',
+      'resource_id as id',
+      'gone_at as goneAt',
+    ])
     .where('patient_id', '=', patientId)
     .where('changed_at', '>', since)
     .where('resource_id', '<>', patientId)
@@ -337,22 +464,36 @@ async function readChanges(tx: AccountTx, patientId: string, since: Date): Promi
     .orderBy('resource_id')
     .execute();
   return {
-    changed: [{ resourceType: 'Patient', id: patientId }, ...rows.filter(({ goneAt }) => goneAt === null)],
+    changed: [
+      { resourceType: 'Patient', id: patientId },
+      ...rows.filter(({ goneAt }) => goneAt === null),
+    ],
     gone: rows.filter(({ goneAt }) => goneAt !== null),
   };
 }
 
-/** One transaction Bundle that deletes what has gone (Bulk Data Access, "deleted"). */
-function deletedLines(gone: Changes['gone'], filter: ResourceFilter): ExportLine[] {
+/**
+ * One transaction Bundle that deletes what has gone (Bulk Data Access,
+ * "deleted").
+ */
+function deletedLines(
+  gone: Changes['gone'],
+  filter: ResourceFilter,
+): ExportLine[] {
   const entry = gone
     .filter(({ resourceType }) => filter.hasType(resourceType))
-    .map(({ resourceType, id }) => ({ request: { method: 'DELETE', url: `${resourceType}/${id}` } }));
+    .map(({ resourceType, id }) => ({
+      request: { method: 'DELETE', url: `${resourceType}/${id}` },
+    }));
   if (entry.length === 0) return [];
   const json = { resourceType: 'Bundle', type: 'transaction', entry };
   return [{ kind: 'deleted', resourceType: 'Bundle', json }];
 }
 
-/** Says that a record is incomplete, and gives what our own tables say of it, for views. */
+/**
+ * Says that a record is incomplete, and gives what our own tables say of it,
+ * for views.
+ */
 async function ownLinesOf(
   tx: AccountTx,
   patientId: string,
@@ -360,13 +501,27 @@ async function ownLinesOf(
 ): Promise<ExportLine[]> {
   const standing = await readRecordCompleteness(tx, patientId);
   const own = [
-    ...(ownTypes.includes('RecordCompleteness') ? [completenessResource(patientId, standing)] : []),
-    ...(ownTypes.includes('QueryOutcome') ? await queryResources(tx, patientId) : []),
-  ].map((json): ExportLine => ({ kind: 'output', resourceType: String(json.resourceType), json }));
+    ...(ownTypes.includes('RecordCompleteness')
+      ? [completenessResource(patientId, standing)]
+      : []),
+    ...(ownTypes.includes('QueryOutcome')
+      ? await queryResources(tx, patientId)
+      : []),
+  ].map(
+    (json): ExportLine => ({
+      kind: 'output',
+      resourceType: String(json.resourceType),
+      json,
+    }),
+  );
   const sentence = incompleteness(standing);
   if (sentence === undefined) return own;
   const issue = [
-    { severity: 'warning', code: 'incomplete', diagnostics: `Patient/${patientId}: ${sentence}` },
+    {
+      severity: 'warning',
+      code: 'incomplete',
+      diagnostics: `Patient/${patientId}: ${sentence}`,
+    },
   ];
   const json = { resourceType: 'OperationOutcome', issue };
   return [...own, { kind: 'error', resourceType: 'OperationOutcome', json }];

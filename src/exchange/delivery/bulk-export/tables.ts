@@ -1,6 +1,9 @@
 import type { Generated } from 'kysely';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
-import type { JsonColumn, NullableJsonColumn } from '../../platform/database/schema.ts';
+import type {
+  JsonColumn,
+  NullableJsonColumn,
+} from '../../platform/database/schema.ts';
 import type { ConsolidatedPlace } from '../../records/reading/read-consolidated.ts';
 import type { FileKind, TypeFilters } from './rules/export-request.ts';
 import type { ViewPlan } from './rules/view-run.ts';

@@ -8,32 +8,61 @@ import { requireUnchanged } from '../../records/reading/record-store.ts';
 import { canonicalJson } from '../../records/rules/json.ts';
 import { requireScope } from '../fhir-api/requests.ts';
 import { findBase } from './export-store.ts';
-import { type ExportRouteDeps, KICK_OFF, kickOff, type WantedExport } from './routes.ts';
+import {
+  type ExportRouteDeps,
+  KICK_OFF,
+  kickOff,
+  type WantedExport,
+} from './routes.ts';
 import { OWN_TYPES } from './rules/view-run.ts';
-import { parseViewRequest, READY_VIEWS, type ViewRequest } from './views/view-plan.ts';
+import {
+  parseViewRequest,
+  READY_VIEWS,
+  type ViewRequest,
+} from './views/view-plan.ts';
 
 const schema = { hide: true };
 const VIEWS_PATH = `${FHIR_PATH}/ViewDefinition`;
 
-/** SQL on FHIR v2: the ready-made ViewDefinitions, and `$viewdefinition-export`, whose runs are exports (routes.ts). */
-export function addViewRoutes(app: FastifyInstance, deps: ExportRouteDeps): void {
+/**
+ * SQL on FHIR v2: the ready-made ViewDefinitions, and `$viewdefinition-export`,
+ * whose runs are exports (routes.ts).
+ */
+export function addViewRoutes(
+  app: FastifyInstance,
+  deps: ExportRouteDeps,
+): void {
   const config = { operation: 'fhirReadView', scope: 'read' } as const;
-  app.get(VIEWS_PATH, { schema, config, exposeHeadRoute: false }, async (_, reply) => {
-    const entry = [...READY_VIEWS].map(([id, resource]) => ({
-      ...{ fullUrl: `${deps.publicBaseUrl}${VIEWS_PATH}/${id}`, resource },
-    }));
-    const bundle = { resourceType: 'Bundle', type: 'searchset', total: entry.length, entry };
-    return reply.type('application/fhir+json').send(JSON.stringify(bundle));
-  });
+  app.get(
+    VIEWS_PATH,
+    { schema, config, exposeHeadRoute: false },
+    async (_, reply) => {
+      const entry = [...READY_VIEWS].map(([id, resource]) => ({
+        fullUrl: `${deps.publicBaseUrl}${VIEWS_PATH}/${id}`,
+        resource,
+      }));
+      const bundle = {
+        resourceType: 'Bundle',
+        type: 'searchset',
+        total: entry.length,
+        entry,
+      };
+      return reply.type('application/fhir+json').send(JSON.stringify(bundle));
+    },
+  );
   app.post(
     `${VIEWS_PATH}/$viewdefinition-export`,
     { schema, config: KICK_OFF },
     kickOff(deps, async (request, tx): Promise<WantedExport> => {
       const wanted = parseViewRequest(request.body);
       const { plan, cohortId } = wanted;
-      const types = [...new Set(plan.views.map(({ resource }) => resource))].sort();
-      // What our own tables say of sources needs the scope of the resources that tell of origins.
-      for (const type of types) requireScope(request, OWN_TYPES.includes(type) ? 'Provenance' : type);
+      const types = [
+        ...new Set(plan.views.map(({ resource }) => resource)),
+      ].sort();
+      // What our own tables say of sources needs the scope of the resources
+      // that tell of origins.
+      for (const type of types)
+        requireScope(request, OWN_TYPES.includes(type) ? 'Provenance' : type);
       const key = keyOf(request, wanted);
       const base = await baseOf(tx, wanted, key);
       const view = { plan, key, baseId: base?.id };
@@ -43,13 +72,26 @@ export function addViewRoutes(app: FastifyInstance, deps: ExportRouteDeps): void
 }
 
 /** The same for runs of the same caller, cohort, form and definitions. */
-const keyOf = (request: FastifyRequest, { plan: { isDeidentified, views }, cohortId }: ViewRequest): string =>
-  hash('sha256', canonicalJson([callerOf(request).actor, cohortId ?? null, isDeidentified, views]));
+const keyOf = (
+  request: FastifyRequest,
+  { plan: { isDeidentified, views }, cohortId }: ViewRequest,
+): string =>
+  hash(
+    'sha256',
+    canonicalJson([
+      callerOf(request).actor,
+      cohortId ?? null,
+      isDeidentified,
+      views,
+    ]),
+  );
 
 /**
- * The run that an incremental one follows, and from when on changes count. Undefined: everything is written.
+ * The run that an incremental one follows, and from when on changes count.
+ * Undefined: everything is written.
  *
- * @throws ExchangeError 422 when nothing tells which patients have left since then, 410 when more is withheld by now
+ * @throws ExchangeError 422 when nothing tells which patients have left since
+ *   then, 410 when more is withheld by now
  */
 async function baseOf(
   tx: AccountTx,

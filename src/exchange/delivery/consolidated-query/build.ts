@@ -7,7 +7,10 @@ import { renderHtml } from '../../records/summary/render-html.ts';
 import { renderPdf } from '../../records/summary/render-pdf.ts';
 import { openRecordReader } from '../../records/summary/section.ts';
 import { summarise } from '../../records/summary/summarise.ts';
-import { readConsolidatedQuery, type StoredConsolidatedQuery } from './query-store.ts';
+import {
+  readConsolidatedQuery,
+  type StoredConsolidatedQuery,
+} from './query-store.ts';
 import { RESULT_FORMATS } from './result-link.ts';
 import { endAndAnnounce } from './transitions.ts';
 
@@ -19,7 +22,8 @@ interface QueryOf {
   requestId: string;
 }
 
-export interface BuilderDeps extends Pick<Platform, 'store' | 'blobs' | 'publicBaseUrl'> {
+export interface BuilderDeps
+  extends Pick<Platform, 'store' | 'blobs' | 'publicBaseUrl'> {
   records: RecordKeeper;
 }
 
@@ -29,7 +33,10 @@ export function createConsolidatedBuilder(deps: BuilderDeps) {
     store.asAccount(accountId, (tx) => readConsolidatedQuery(tx, requestId));
 
   return {
-    /** Writes the result in bounded memory and ends the query. A query that has already ended is left unchanged. */
+    /**
+     * Writes the result in bounded memory and ends the query. A query that has
+     * already ended is left unchanged.
+     */
     async build(of: QueryOf, signal?: AbortSignal): Promise<ConsolidatedEnd> {
       const { accountId, requestId } = of;
       const query = await read(of);
@@ -40,15 +47,23 @@ export function createConsolidatedBuilder(deps: BuilderDeps) {
         bytesOf(contentOf(deps, accountId, query), signal),
         RESULT_FORMATS[query.conversionType].contentType,
       );
-      const ended = await store.asAccount(accountId, (tx) => endAndAnnounce(tx, requestId, { result }));
-      // Another execution has ended the query in the meantime, so no row refers to this result.
+      const ended = await store.asAccount(accountId, (tx) =>
+        endAndAnnounce(tx, requestId, { result }),
+      );
+      // Another execution has ended the query in the meantime, so no row refers
+      // to this result.
       if (ended === undefined) await blobs.delete(result.ref);
       return endOf(ended ?? (await read(of)));
     },
 
-    /** Ends the query as failed, unless it has already ended. @param reason shown to the caller */
+    /**
+     * Ends the query as failed, unless it has already ended. @param reason
+     * shown to the caller
+     */
     async fail(of: QueryOf, reason: string): Promise<ConsolidatedEnd> {
-      await store.asAccount(of.accountId, (tx) => endAndAnnounce(tx, of.requestId, { reason }));
+      await store.asAccount(of.accountId, (tx) =>
+        endAndAnnounce(tx, of.requestId, { reason }),
+      );
       return endOf(await read(of));
     },
   };
@@ -61,17 +76,26 @@ async function* contentOf(
   query: StoredConsolidatedQuery,
 ): AsyncGenerator<string | Uint8Array> {
   const { patientId, resources, dateFrom, dateTo, conversionType } = query;
-  const of = { accountId, patientId, filter: { types: resources, dateFrom, dateTo } };
+  const of = {
+    accountId,
+    patientId,
+    filter: { types: resources, dateFrom, dateTo },
+  };
   if (conversionType === 'json') {
     yield* consolidatedBundle(store, { ...of, publicBaseUrl });
     return;
   }
   const reader = await openRecordReader(store, of);
-  const summary = fittedTables(summarise(reader, { filter: of.filter, madeAt: new Date() }));
+  const summary = fittedTables(
+    summarise(reader, { filter: of.filter, madeAt: new Date() }),
+  );
   yield* conversionType === 'html' ? renderHtml(summary) : renderPdf(summary);
 }
 
-/** Joins the content to larger pieces, so that a blob is not written resource by resource. Throws when the signal aborts. */
+/**
+ * Joins the content to larger pieces, so that a blob is not written resource by
+ * resource. Throws when the signal aborts.
+ */
 async function* bytesOf(
   content: AsyncIterable<string | Uint8Array>,
   signal?: AbortSignal,
@@ -95,6 +119,7 @@ const PIECE_BYTES = 64 * 1024;
 
 function endOf(query: StoredConsolidatedQuery | undefined): ConsolidatedEnd {
   if (query === undefined) return { state: 'gone' };
-  if (query.status === 'completed') return { state: 'completed', sizeBytes: query.result?.sizeBytes };
+  if (query.status === 'completed')
+    return { state: 'completed', sizeBytes: query.result?.sizeBytes };
   return { state: 'failed', reason: query.reason };
 }

@@ -1,5 +1,8 @@
 import { type Selectable, sql } from 'kysely';
-import type { ConsolidatedStatus, ConversionType } from '../../../contract/consolidated-query.ts';
+import type {
+  ConsolidatedStatus,
+  ConversionType,
+} from '../../../contract/consolidated-query.ts';
 import type { Metadata } from '../../../contract/network-query.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import { isNotOnLegalHold } from '../../people/patients/legal-hold-store.ts';
@@ -24,7 +27,10 @@ export type StoredConsolidatedQuery = Omit<
   'id'
 > & { requestId: string };
 
-/** Creates a query, or returns the one with the same parameters that is already in progress. */
+/**
+ * Creates a query, or returns the one with the same parameters that is already
+ * in progress.
+ */
 export async function openConsolidatedQuery(
   tx: AccountTx,
   id: string,
@@ -32,17 +38,33 @@ export async function openConsolidatedQuery(
   { metadata, ...parameters }: ConsolidatedParameters & { metadata?: Metadata },
 ): Promise<{ query: StoredConsolidatedQuery; isNew: boolean }> {
   const { conversionType, resources, dateFrom, dateTo } = parameters;
-  const canonical = JSON.stringify([conversionType, resources ?? null, dateFrom ?? null, dateTo ?? null]);
+  const canonical = JSON.stringify([
+    conversionType,
+    resources ?? null,
+    dateFrom ?? null,
+    dateTo ?? null,
+  ]);
   for (;;) {
     const opened = await tx.db
       .insertInto('consolidated_query')
       .values({
-        ...columnsOf({ id, accountId: tx.accountId, patientId, conversionType, resources, dateFrom, dateTo }),
+        ...columnsOf({
+          id,
+          accountId: tx.accountId,
+          patientId,
+          conversionType,
+          resources,
+          dateFrom,
+          dateTo,
+        }),
         parameters: canonical,
         metadata: metadata === undefined ? null : JSON.stringify(metadata),
       })
       .onConflict((conflict) =>
-        conflict.columns(['patient_id', 'parameters']).where('status', '=', 'processing').doNothing(),
+        conflict
+          .columns(['patient_id', 'parameters'])
+          .where('status', '=', 'processing')
+          .doNothing(),
       )
       .returningAll()
       .executeTakeFirst();
@@ -50,7 +72,13 @@ export async function openConsolidatedQuery(
     const running = await tx.db
       .selectFrom('consolidated_query')
       .selectAll()
-      .where(({ and }) => and({ patient_id: patientId, parameters: canonical, status: 'processing' }))
+      .where(({ and }) =>
+        and({
+          patient_id: patientId,
+          parameters: canonical,
+          status: 'processing',
+        }),
+      )
       .executeTakeFirst();
     // Undefined when that query has just ended: the next insert then succeeds.
     if (running !== undefined) return { query: toQuery(running), isNew: false };
@@ -69,7 +97,10 @@ export async function readConsolidatedQuery(
   return row && toQuery(row);
 }
 
-/** A patient's queries in progress, newest first; at most one for each set of parameters. */
+/**
+ * A patient's queries in progress, newest first; at most one for each set of
+ * parameters.
+ */
 export async function listRunningQueries(
   tx: AccountTx,
   patientId: string,
@@ -102,7 +133,10 @@ export async function latestStatus(
   return row?.status;
 }
 
-/** Ends a query in progress. Returns undefined when it has already ended or was deleted with its patient. */
+/**
+ * Ends a query in progress. Returns undefined when it has already ended or was
+ * deleted with its patient.
+ */
 export async function endConsolidatedQuery(
   tx: AccountTx,
   requestId: string,
@@ -130,26 +164,40 @@ export const consolidatedRows = workflowRows<{ requestId: string }>({
   open: sql`status = 'processing'`,
 });
 
-/** Results of queries that ended more than `endedBeforeDays` days ago; those of patients under legal hold are kept. */
+/**
+ * Results of queries that ended more than `endedBeforeDays` days ago; those of
+ * patients under legal hold are kept.
+ */
 export async function resultsToDelete(
   tx: SystemTx,
   { endedBeforeDays, limit }: { endedBeforeDays: number; limit: number },
-): Promise<{ accountId: string; requestId: string; ref: string; since: Date }[]> {
+): Promise<
+  { accountId: string; requestId: string; ref: string; since: Date }[]
+> {
   const rows = await tx.db
     .selectFrom('consolidated_query')
     .select(['account_id as accountId', 'id as requestId', 'result'])
     .select(({ ref }) => ref('ended_at').$notNull().as('since'))
     .where('result', 'is not', null)
     .where('result_deleted_at', 'is', null)
-    .where('ended_at', '<', sql<Date>`now() - ${endedBeforeDays} * interval '1 day'`)
+    .where(
+      'ended_at',
+      '<',
+      sql<Date>`now() - ${endedBeforeDays} * interval '1 day'`,
+    )
     .where(isNotOnLegalHold('consolidated_query'))
     .orderBy('ended_at')
     .limit(limit)
     .execute();
-  return rows.flatMap(({ result, ...owned }) => (result === null ? [] : [{ ...owned, ref: result.ref }]));
+  return rows.flatMap(({ result, ...owned }) =>
+    result === null ? [] : [{ ...owned, ref: result.ref }],
+  );
 }
 
-export async function markResultDeleted(tx: AccountTx, requestId: string): Promise<void> {
+export async function markResultDeleted(
+  tx: AccountTx,
+  requestId: string,
+): Promise<void> {
   await tx.db
     .updateTable('consolidated_query')
     .set({ result_deleted_at: sql<Date>`now()` })
@@ -157,8 +205,14 @@ export async function markResultDeleted(tx: AccountTx, requestId: string): Promi
     .execute();
 }
 
-function toQuery(row: Selectable<Database['consolidated_query']>): StoredConsolidatedQuery {
+function toQuery(
+  row: Selectable<Database['consolidated_query']>,
+): StoredConsolidatedQuery {
   const { id: requestId, result, ...known } = presentOf(row);
   // A deleted result is not returned.
-  return { ...known, requestId, result: known.resultDeletedAt === undefined ? result : undefined };
+  return {
+    ...known,
+    requestId,
+    result: known.resultDeletedAt === undefined ? result : undefined,
+  };
 }

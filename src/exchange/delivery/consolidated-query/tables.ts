@@ -1,5 +1,8 @@
 import type { Generated } from 'kysely';
-import type { ConsolidatedStatus, ConversionType } from '../../../contract/consolidated-query.ts';
+import type {
+  ConsolidatedStatus,
+  ConversionType,
+} from '../../../contract/consolidated-query.ts';
 import type { Metadata } from '../../../contract/network-query.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import type { NullableJsonColumn } from '../../platform/database/schema.ts';

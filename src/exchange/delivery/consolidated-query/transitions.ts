@@ -6,14 +6,25 @@ import {
   CONSOLIDATED_END_REASONS,
   type ConsolidatedQueryInput,
 } from '../../../contract/consolidated-query-workflow.ts';
-import { consolidatedQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
+import {
+  consolidatedQueryWorkflowId,
+  PRIORITY,
+  WORKFLOW_TYPES,
+} from '../../../contract/temporal.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { deleting, itemRecovery, type Recovery } from '../../platform/recovery/recovery.ts';
-import { createWorkLauncher, type WorkLauncher } from '../../platform/workflows/launcher.ts';
+import {
+  deleting,
+  itemRecovery,
+  type Recovery,
+} from '../../platform/recovery/recovery.ts';
+import {
+  createWorkLauncher,
+  type WorkLauncher,
+} from '../../platform/workflows/launcher.ts';
 import {
   consolidatedRows,
   endConsolidatedQuery,
@@ -23,7 +34,8 @@ import {
 } from './query-store.ts';
 
 /**
- * Ends a query and writes its webhook event in the same transaction. Resolves to undefined if it had already ended.
+ * Ends a query and writes its webhook event in the same transaction. Resolves
+ * to undefined if it had already ended.
  *
  * @param how.reason shown to the caller: no personal data, no internals
  */
@@ -44,7 +56,9 @@ export async function endAndAnnounce(
       ? {}
       : { additionalIds: patient?.additionalIdentifiers }),
     status: 'result' in how ? 'completed' : 'failed',
-    ...('result' in how ? { bundle: bundleOf(query, how.result, endedAt) } : {}),
+    ...('result' in how
+      ? { bundle: bundleOf(query, how.result, endedAt) }
+      : {}),
     filters: filtersOf(query),
   };
   await insertEvent(tx, {
@@ -54,15 +68,27 @@ export async function endAndAnnounce(
     requestId,
     occurredAt: endedAt,
     body: {
-      meta: { requestId, when: endedAt.toISOString(), type, ...(metadata && { data: metadata }) },
+      meta: {
+        requestId,
+        when: endedAt.toISOString(),
+        type,
+        ...(metadata && { data: metadata }),
+      },
       patients: [announced],
     },
   });
   return query;
 }
 
-/** The Bundle of the event. The attachment's url is added when the webhook is sent (decision 3). */
-function bundleOf({ requestId, patientId }: StoredConsolidatedQuery, result: BlobRef, at: Date) {
+/**
+ * The Bundle of the event. The attachment's url is added when the webhook is
+ * sent (decision 3).
+ */
+function bundleOf(
+  { requestId, patientId }: StoredConsolidatedQuery,
+  result: BlobRef,
+  at: Date,
+) {
   return {
     resourceType: 'Bundle' as const,
     type: 'collection',
@@ -107,9 +133,14 @@ function filtersOf({
 }
 
 /** Starts the workflows of consolidated queries. */
-export type ConsolidatedLauncher = Pick<WorkLauncher, 'launch' | 'drain'> & { recoveries: Recovery[] };
+export type ConsolidatedLauncher = Pick<WorkLauncher, 'launch' | 'drain'> & {
+  recoveries: Recovery[];
+};
 
-/** Longer than webhook delivery attempts and the validity of their links together. */
+/**
+ * Longer than webhook delivery attempts and the validity of their links
+ * together.
+ */
 const RESULT_RETENTION_DAYS = 7;
 
 export function createConsolidatedLauncher(
@@ -123,10 +154,16 @@ export function createConsolidatedLauncher(
     notStarted: 'consolidated query not started yet; reconcile will',
     type: WORKFLOW_TYPES.consolidatedQuery,
     workflowId: consolidatedQueryWorkflowId,
-    input: (accountId, requestId): ConsolidatedQueryInput => ({ accountId, requestId }),
+    input: (accountId, requestId): ConsolidatedQueryInput => ({
+      accountId,
+      requestId,
+    }),
     priority: PRIORITY.interactive,
     summary: 'Consolidated query',
-    end: (tx, requestId) => endAndAnnounce(tx, requestId, { reason: CONSOLIDATED_END_REASONS.workflowGone }),
+    end: (tx, requestId) =>
+      endAndAnnounce(tx, requestId, {
+        reason: CONSOLIDATED_END_REASONS.workflowGone,
+      }),
   });
 
   return {
@@ -137,10 +174,17 @@ export function createConsolidatedLauncher(
         itemRecovery({
           name: 'consolidated results past their retention',
           find: (limit) =>
-            store.asSystem((tx) => resultsToDelete(tx, { endedBeforeDays: RESULT_RETENTION_DAYS, limit })),
+            store.asSystem((tx) =>
+              resultsToDelete(tx, {
+                endedBeforeDays: RESULT_RETENTION_DAYS,
+                limit,
+              }),
+            ),
           async heal({ accountId, requestId, ref }) {
             await deps.blobs.delete(ref);
-            await store.asAccount(accountId, (tx) => markResultDeleted(tx, requestId));
+            await store.asAccount(accountId, (tx) =>
+              markResultDeleted(tx, requestId),
+            );
             return true;
           },
         }),

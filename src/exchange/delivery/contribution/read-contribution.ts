@@ -1,8 +1,15 @@
 import type { ContributedEntry } from '../../../contract/contribution.ts';
 import { type FieldError, InvalidRequestError } from '../../platform/errors.ts';
-import { deliveryFacts, type ExclusionReason } from '../../records/rules/delivery-facts.ts';
+import {
+  deliveryFacts,
+  type ExclusionReason,
+} from '../../records/rules/delivery-facts.ts';
 import { derivedUuid } from '../../records/rules/ids.ts';
-import { canonical, canonicalJson, type Json } from '../../records/rules/json.ts';
+import {
+  canonical,
+  canonicalJson,
+  type Json,
+} from '../../records/rules/json.ts';
 import { hasElement, r4Faults } from '../../records/rules/r4/check-r4.ts';
 import { subjectIds } from '../../records/rules/references.ts';
 import { CLINICAL_TYPES, MINIMUM } from '../../records/rules/resource-types.ts';
@@ -12,14 +19,20 @@ import { withLocalReferences } from '../../sources/connectors/collect/bundle-pag
 export const CONTRIBUTION = 'contribution' as const;
 
 /** A resource with the id that it is kept under. */
-export type Contributed = Json & { resourceType: string; id: string; meta?: object };
+export type Contributed = Json & {
+  resourceType: string;
+  id: string;
+  meta?: object;
+};
 
 /**
- * The resources of a contribution, each with an id and naming the patient: one without an id gets one of its content, so that the
- * same content twice is one resource; one that says nothing of a patient is about this one. References within the contribution
- * become `Type/id`.
+ * The resources of a contribution, each with an id and naming the patient: one
+ * without an id gets one of its content, so that the same content twice is one
+ * resource; one that says nothing of a patient is about this one. References
+ * within the contribution become `Type/id`.
  *
- * @throws InvalidRequestError with what is wrong with each: of another patient, no FHIR R4, of no meaning
+ * @throws InvalidRequestError with what is wrong with each: of another patient,
+ *   no FHIR R4, of no meaning
  */
 export function readContribution(
   { id: patientId, dob }: { id: string; dob: string },
@@ -28,20 +41,38 @@ export function readContribution(
 ): Contributed[] {
   const identified = entries.map(({ resource, fullUrl }) => ({
     fullUrl,
-    resource: { ...resource, id: resource.id ?? derivedUuid([patientId, canonicalJson(resource)]) },
+    resource: {
+      ...resource,
+      id: resource.id ?? derivedUuid([patientId, canonicalJson(resource)]),
+    },
   }));
   const resources = withLocalReferences(
     () => undefined,
     identified,
-    identified.map(({ resource }) => canonical(withSubject(resource, patientId)) as Contributed),
+    identified.map(
+      ({ resource }) =>
+        canonical(withSubject(resource, patientId)) as Contributed,
+    ),
   );
-  const names = resources.map(({ resourceType, id }) => `${resourceType}/${id}`);
+  const names = resources.map(
+    ({ resourceType, id }) => `${resourceType}/${id}`,
+  );
   const errors = resources.flatMap((resource, index): FieldError[] => {
     const path = pathOf(index);
     const isSecond = names.indexOf(names[index] ?? '') < index;
-    if (isSecond) return [{ path, message: 'has the type and id of another one; contribute each once' }];
-    const isOther = resource.resourceType === 'Patient' && !dob.startsWith(String(resource.birthDate ?? ''));
-    const faults = isOther ? ['is a Patient with another birth date'] : faultsOf(resource, patientId);
+    if (isSecond)
+      return [
+        {
+          path,
+          message: 'has the type and id of another one; contribute each once',
+        },
+      ];
+    const isOther =
+      resource.resourceType === 'Patient' &&
+      !dob.startsWith(String(resource.birthDate ?? ''));
+    const faults = isOther
+      ? ['is a Patient with another birth date']
+      : faultsOf(resource, patientId);
     return faults.map((message) => ({ path, message }));
   });
   if (errors.length > 0) throw new InvalidRequestError(errors);
@@ -58,32 +89,55 @@ function faultsOf(resource: Contributed, patientId: string): string[] {
         `${element} is missing or not as FHIR R4 defines it${isOfOtherVersion ? '; another version of FHIR has it so' : ''}`,
     );
   const { resourceType, id: sourceId } = resource;
-  const delivery = { source: CONTRIBUTION, resourceType, sourceId, sha256: '', isConverted: false };
+  const delivery = {
+    source: CONTRIBUTION,
+    resourceType,
+    sourceId,
+    sha256: '',
+    isConverted: false,
+  };
   const { exclusion } = deliveryFacts(
     { ...delivery, content: resource },
     { patientIds: new Set([patientId]) },
   );
-  return exclusion === undefined ? [] : [EXCLUDED[exclusion](resourceType, patientId)];
+  return exclusion === undefined
+    ? []
+    : [EXCLUDED[exclusion](resourceType, patientId)];
 }
 
 /** Why the record would not hold it, for the caller. */
-const EXCLUDED: Readonly<Record<ExclusionReason, (type: string, patientId: string) => string>> = {
+const EXCLUDED: Readonly<
+  Record<ExclusionReason, (type: string, patientId: string) => string>
+> = {
   type: (type) => `${type} is not a type that records hold`,
-  incomplete: (type) => `says nothing: it needs ${(MINIMUM[type] ?? []).join(' or ')}`,
-  'names-nobody': (_, patientId) => `names no patient: it must refer to Patient/${patientId}`,
-  'names-another': (_, patientId) => `names another patient: it must refer to Patient/${patientId}`,
+  incomplete: (type) =>
+    `says nothing: it needs ${(MINIMUM[type] ?? []).join(' or ')}`,
+  'names-nobody': (_, patientId) =>
+    `names no patient: it must refer to Patient/${patientId}`,
+  'names-another': (_, patientId) =>
+    `names another patient: it must refer to Patient/${patientId}`,
   unreadable: () => 'is nested too deeply to be read',
 };
 
-/** Elements that say whom a resource is about, in the order in which the first that its type has is filled in. */
+/**
+ * Elements that say whom a resource is about, in the order in which the first
+ * that its type has is filled in.
+ */
 const SUBJECTS = ['subject', 'patient', 'beneficiary', 'for'];
 
 function withSubject(resource: Contributed, patientId: string): Contributed {
-  const element = SUBJECTS.find((each) => hasElement(resource.resourceType, each));
+  const element = SUBJECTS.find((each) =>
+    hasElement(resource.resourceType, each),
+  );
   const isUnnamed =
     element !== undefined &&
     CLINICAL_TYPES.has(resource.resourceType) &&
     subjectIds(resource).length === 0 &&
-    SUBJECTS.every((each) => resource[each] === undefined && resource[`_${each}`] === undefined);
-  return isUnnamed ? { ...resource, [element]: { reference: `Patient/${patientId}` } } : resource;
+    SUBJECTS.every(
+      (each) =>
+        resource[each] === undefined && resource[`_${each}`] === undefined,
+    );
+  return isUnnamed
+    ? { ...resource, [element]: { reference: `Patient/${patientId}` } }
+    : resource;
 }

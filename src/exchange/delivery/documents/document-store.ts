@@ -2,19 +2,36 @@ import { sql } from 'kysely';
 import type { DocumentFormat } from '../../../contract/documents.ts';
 import type { Members } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
-import { isTakenBack, listedDocuments } from '../../records/deliveries/delivery-store.ts';
+import {
+  isTakenBack,
+  listedDocuments,
+} from '../../records/deliveries/delivery-store.ts';
 
-/** A stored file: an attachment from a source or a message, or a source's response that contained resources. */
+/**
+ * A stored file: an attachment from a source or a message, or a source's
+ * response that contained resources.
+ */
 export type StoredDocument = Pick<
   Members<'document'>,
-  'id' | 'patientId' | 'source' | 'fileName' | 'contentType' | 'sizeBytes' | 'blobRef'
+  | 'id'
+  | 'patientId'
+  | 'source'
+  | 'fileName'
+  | 'contentType'
+  | 'sizeBytes'
+  | 'blobRef'
 >;
 
 /** A document found by name or id, whether or not it is listed. */
 export interface FoundDocument extends StoredDocument {
-  /** Whether its source has withdrawn it; its content must then not be returned. */
+  /**
+   * Whether its source has withdrawn it; its content must then not be returned.
+   */
   isTakenBack: boolean;
-  /** Whether the account's or the patient's policy on sensitive data withholds it. */
+  /**
+   * Whether the account's or the patient's policy on sensitive data withholds
+   * it.
+   */
   isWithheld: boolean;
 }
 
@@ -26,14 +43,22 @@ export interface ListedDocument extends StoredDocument {
   reference: Record<string, unknown> | null;
 }
 
-/** A patient's documents from sources and messages, as `listedDocuments` selects them. */
-export async function listDocuments(tx: AccountTx, patientId: string): Promise<ListedDocument[]> {
+/**
+ * A patient's documents from sources and messages, as `listedDocuments` selects
+ * them.
+ */
+export async function listDocuments(
+  tx: AccountTx,
+  patientId: string,
+): Promise<ListedDocument[]> {
   const { rows } = await sql<ListedDocument>`
     select d.id, d.patient_id as "patientId", d.source, d.file_name as "fileName", d.content_type as "contentType",
       d.size_bytes as "sizeBytes", d.blob_ref as "blobRef", d.created_at as "collectedAt", r.content as reference
     from ${listedDocuments(patientId)} as d
     left join patient_resource r on r.patient_id = d.patient_id and r.source = d.source
-      and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id`.execute(tx.db);
+      and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id`.execute(
+    tx.db,
+  );
   return rows;
 }
 
@@ -47,21 +72,40 @@ const DOCUMENT = [
   'blob_ref as blobRef',
 ] as const;
 
-export const findDocumentByName = (tx: AccountTx, fileName: string): Promise<FoundDocument | undefined> =>
+export const findDocumentByName = (
+  tx: AccountTx,
+  fileName: string,
+): Promise<FoundDocument | undefined> =>
   documents(tx).where('file_name', '=', fileName).executeTakeFirst();
 
 /** The ids of attachments, by their file names. */
-export async function findAttachmentIds(tx: AccountTx, fileNames: readonly string[]) {
+export async function findAttachmentIds(
+  tx: AccountTx,
+  fileNames: readonly string[],
+) {
   if (fileNames.length === 0) return new Map<string, string>();
-  const found = documents(tx).where('kind', '=', 'attachment').where('file_name', 'in', fileNames);
-  return new Map((await found.execute()).map(({ id, fileName }) => [fileName, id]));
+  const found = documents(tx)
+    .where('kind', '=', 'attachment')
+    .where('file_name', 'in', fileNames);
+  return new Map(
+    (await found.execute()).map(({ id, fileName }) => [fileName, id]),
+  );
 }
 
 /** Finds an attachment by its id, which messages refer to. */
-export const findAttachment = (tx: AccountTx, id: string): Promise<FoundDocument | undefined> =>
-  documents(tx).where('id', '=', id).where('kind', '=', 'attachment').executeTakeFirst();
+export const findAttachment = (
+  tx: AccountTx,
+  id: string,
+): Promise<FoundDocument | undefined> =>
+  documents(tx)
+    .where('id', '=', id)
+    .where('kind', '=', 'attachment')
+    .executeTakeFirst();
 
-export const findDocument = (tx: AccountTx, id: string): Promise<FoundDocument | undefined> =>
+export const findDocument = (
+  tx: AccountTx,
+  id: string,
+): Promise<FoundDocument | undefined> =>
   documents(tx).where('id', '=', id).executeTakeFirst();
 
 const documents = (tx: AccountTx) =>
@@ -72,9 +116,17 @@ const documents = (tx: AccountTx) =>
     .select(sql<boolean>`is_withheld(document)`.as('isWithheld'));
 
 /** A document converted to html or pdf. */
-export type Rendition = Pick<Members<'document_rendition'>, 'id' | 'format' | 'sizeBytes' | 'blobRef'>;
+export type Rendition = Pick<
+  Members<'document_rendition'>,
+  'id' | 'format' | 'sizeBytes' | 'blobRef'
+>;
 
-const RENDITION = ['id', 'format', 'size_bytes as sizeBytes', 'blob_ref as blobRef'] as const;
+const RENDITION = [
+  'id',
+  'format',
+  'size_bytes as sizeBytes',
+  'blob_ref as blobRef',
+] as const;
 
 /** The newest rendition that will not be deleted soon. */
 export async function findRendition(
@@ -123,11 +175,15 @@ export async function findRenditionById(
 }
 
 /**
- * Deletes renditions older than a day, in all accounts; a trigger records their blobs for erasure.
+ * Deletes renditions older than a day, in all accounts; a trigger records their
+ * blobs for erasure.
  *
  * @returns number of deleted renditions
  */
-export async function deleteOldRenditions(tx: SystemTx, limit: number): Promise<number> {
+export async function deleteOldRenditions(
+  tx: SystemTx,
+  limit: number,
+): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from document_rendition where id in (
       select id from document_rendition where created_at < now() - interval '1 day'

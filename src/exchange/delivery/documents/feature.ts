@@ -1,11 +1,25 @@
-import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
+import type {
+  DepsOf,
+  Feature,
+  GatewayScopes,
+  OpenFeature,
+} from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { createDocumentRenditions, type DocumentRenditions } from './renditions.ts';
+import {
+  createDocumentRenditions,
+  type DocumentRenditions,
+} from './renditions.ts';
 import { addDocumentLinkRoute, addDocumentRoutes } from './routes.ts';
 
-/** The sources' documents: list, download URLs ("E14. Get document URL"), C-CDA documents as html or pdf. */
+/**
+ * The sources' documents: list, download URLs ("E14. Get document URL"), C-CDA
+ * documents as html or pdf.
+ */
 export const documentsFeature = {
-  open({ store, blobs }: Platform): OpenFeature<{ documentRenditions: DocumentRenditions }> {
+  open({
+    store,
+    blobs,
+  }: Platform): OpenFeature<{ documentRenditions: DocumentRenditions }> {
     const documentRenditions = createDocumentRenditions({ store, blobs });
     return {
       services: { documentRenditions },
@@ -15,7 +29,8 @@ export const documentsFeature = {
   },
   routes(
     { operations, open }: GatewayScopes,
-    deps: DepsOf<typeof addDocumentRoutes> & DepsOf<typeof addDocumentLinkRoute>,
+    deps: DepsOf<typeof addDocumentRoutes> &
+      DepsOf<typeof addDocumentLinkRoute>,
   ) {
     addDocumentRoutes(operations, deps);
     open((scope) => addDocumentLinkRoute(scope, deps));

@@ -9,7 +9,10 @@ import {
 import { dayText, momentText, periodText } from '../../records/rules/words.ts';
 import names from './code-system-names.json' with { type: 'json' };
 
-/** The readable content of a clinical document, rendered as html or pdf. Plain text only, no markup. */
+/**
+ * The readable content of a clinical document, rendered as html or pdf. Plain
+ * text only, no markup.
+ */
 export interface ReadableDocument {
   title: string;
   /** The patient's name, for the head of each page. */
@@ -51,20 +54,31 @@ export interface DocumentCell {
 }
 
 /** The text of runs, without their styles. */
-export const runsText = (runs: readonly Run[]): string => runs.map(({ text }) => text).join('');
+export const runsText = (runs: readonly Run[]): string =>
+  runs.map(({ text }) => text).join('');
 
-/** Reads what people see of a CDA document (root `ClinicalDocument`): header and section narratives. */
+/**
+ * Reads what people see of a CDA document (root `ClinicalDocument`): header and
+ * section narratives.
+ */
 export function readCcda(root: CdaElement): ReadableDocument {
   const patients = select(root, 'recordTarget/patientRole');
   const names = patients.flatMap((role) => namesOf(childOf(role, 'patient')));
-  const births = patients.flatMap((role) => dayText(isoTime(select(role, 'patient/birthTime')[0])) ?? []);
+  const births = patients.flatMap(
+    (role) => dayText(isoTime(select(role, 'patient/birthTime')[0])) ?? [],
+  );
   return {
-    title: textWithin(childOf(root, 'title')) || codeText(childOf(root, 'code')) || 'Clinical document',
+    title:
+      textWithin(childOf(root, 'title')) ||
+      codeText(childOf(root, 'code')) ||
+      'Clinical document',
     patient: names.join(', ') || 'No patient named',
     birthDate: births[0] ?? 'not given',
     facts: [...patients.flatMap(patientFacts), ...documentFacts(root)],
     sections: [
-      ...select(root, 'component/structuredBody/component/section').map(toSection),
+      ...select(root, 'component/structuredBody/component/section').map(
+        toSection,
+      ),
       ...select(root, 'component/nonXMLBody/text').map(otherBody),
     ],
   };
@@ -72,13 +86,21 @@ export function readCcda(root: CdaElement): ReadableDocument {
 
 function toSection(section: CdaElement): Section {
   return {
-    title: textWithin(childOf(section, 'title')) || codeText(childOf(section, 'code')) || 'Section',
-    blocks: childrenOf(section, 'text').flatMap(({ content }) => blocksOf(content)),
+    title:
+      textWithin(childOf(section, 'title')) ||
+      codeText(childOf(section, 'code')) ||
+      'Section',
+    blocks: childrenOf(section, 'text').flatMap(({ content }) =>
+      blocksOf(content),
+    ),
     sections: select(section, 'component/section').map(toSection),
   };
 }
 
-/** A `nonXMLBody`: plain text is shown; for other types a note says that the content is not shown. */
+/**
+ * A `nonXMLBody`: plain text is shown; for other types a note says that the
+ * content is not shown.
+ */
 function otherBody(text: CdaElement): Section {
   const type = text.attributes.mediaType ?? 'text/plain';
   const isText = type.startsWith('text/plain');
@@ -88,7 +110,10 @@ function otherBody(text: CdaElement): Section {
       ? Buffer.from(content, 'base64').toString('utf8')
       : content;
   const note = `The content of this document is a file of type ${type}, which cannot be shown here. Download the original document to read it.`;
-  const paragraph: Block = { kind: 'paragraph', runs: [{ text: isText ? shown : note }] };
+  const paragraph: Block = {
+    kind: 'paragraph',
+    runs: [{ text: isText ? shown : note }],
+  };
   return { title: 'Content', blocks: [paragraph], sections: [] };
 }
 
@@ -98,8 +123,14 @@ function patientFacts(role: CdaElement): HeaderField[] {
     ['Patient', namesOf(patient).join(', ')],
     ['Born', dayText(isoTime(childOf(patient, 'birthTime'))) ?? ''],
     ['Sex', sexText(childOf(patient, 'administrativeGenderCode'))],
-    ['Address', childrenOf(role, 'addr').map(addressText).filter(isThere).join('; ')],
-    ['Phone, e-mail', childrenOf(role, 'telecom').map(telecomText).filter(isThere).join('; ')],
+    [
+      'Address',
+      childrenOf(role, 'addr').map(addressText).filter(isThere).join('; '),
+    ],
+    [
+      'Phone, e-mail',
+      childrenOf(role, 'telecom').map(telecomText).filter(isThere).join('; '),
+    ],
     [
       'Record numbers',
       childrenOf(role, 'id')
@@ -110,18 +141,33 @@ function patientFacts(role: CdaElement): HeaderField[] {
 }
 
 function documentFacts(root: CdaElement): HeaderField[] {
-  const custodian = select(root, 'custodian/assignedCustodian/representedCustodianOrganization')[0];
+  const custodian = select(
+    root,
+    'custodian/assignedCustodian/representedCustodianOrganization',
+  )[0];
   const care = select(root, 'documentationOf/serviceEvent/effectiveTime')[0];
-  const visit = select(root, 'componentOf/encompassingEncounter/effectiveTime')[0];
+  const visit = select(
+    root,
+    'componentOf/encompassingEncounter/effectiveTime',
+  )[0];
   return facts([
     ['Kind', codeText(childOf(root, 'code'))],
     ['Created', momentText(isoTime(childOf(root, 'effectiveTime'))) ?? ''],
     ['Period of care', periodOf(care)],
     ['Encounter', periodOf(visit)],
-    ['Author', select(root, 'author/assignedAuthor').map(authorText).filter(isThere).join('; ')],
+    [
+      'Author',
+      select(root, 'author/assignedAuthor')
+        .map(authorText)
+        .filter(isThere)
+        .join('; '),
+    ],
     [
       'Custodian',
-      [textWithin(childOf(custodian, 'name')), addressText(childOf(custodian, 'addr'))]
+      [
+        textWithin(childOf(custodian, 'name')),
+        addressText(childOf(custodian, 'addr')),
+      ]
         .filter(isThere)
         .join(', '),
     ],
@@ -137,43 +183,65 @@ const namesOf = (person: CdaElement | undefined): string[] =>
 
 function authorText(author: CdaElement): string {
   const person = namesOf(childOf(author, 'assignedPerson'))[0];
-  const device = textWithin(select(author, 'assignedAuthoringDevice/softwareName')[0]);
-  const organization = textWithin(select(author, 'representedOrganization/name')[0]);
+  const device = textWithin(
+    select(author, 'assignedAuthoringDevice/softwareName')[0],
+  );
+  const organization = textWithin(
+    select(author, 'representedOrganization/name')[0],
+  );
   return [person ?? device, organization].filter(isThere).join(', ');
 }
 
 function addressText(address: CdaElement | undefined): string {
-  const part = (name: string) => childrenOf(address, name).map(textWithin).filter(isThere).join(', ');
+  const part = (name: string) =>
+    childrenOf(address, name).map(textWithin).filter(isThere).join(', ');
   const region = [part('state'), part('postalCode')].filter(isThere).join(' ');
-  return [part('streetAddressLine'), part('city'), region, part('country')].filter(isThere).join(', ');
+  return [part('streetAddressLine'), part('city'), region, part('country')]
+    .filter(isThere)
+    .join(', ');
 }
 
 const telecomText = ({ attributes }: CdaElement): string =>
   (attributes.value ?? '').replace(/^(?:tel|mailto):/i, '').trim();
 
 function codeText(code: CdaElement | undefined): string {
-  return code?.attributes.displayName ?? textWithin(childOf(code, 'originalText'));
+  return (
+    code?.attributes.displayName ?? textWithin(childOf(code, 'originalText'))
+  );
 }
 
 function sexText(code: CdaElement | undefined): string {
-  const known: Record<string, string> = lookupTable({ M: 'Male', F: 'Female', UN: 'Undifferentiated' });
+  const known: Record<string, string> = lookupTable({
+    M: 'Male',
+    F: 'Female',
+    UN: 'Undifferentiated',
+  });
   const { displayName, code: value = '' } = code?.attributes ?? {};
   return displayName ?? known[value] ?? value;
 }
 
 function periodOf(time: CdaElement | undefined): string {
-  const [start, end] = ['low', 'high'].map((name) => isoTime(childOf(time, name)));
+  const [start, end] = ['low', 'high'].map((name) =>
+    isoTime(childOf(time, name)),
+  );
   return periodText({ start, end }) ?? dayText(isoTime(time)) ?? '';
 }
 
-/** Converts an HL7 time (`YYYYMMDDHHMMSS[.s][±ZZZZ]`) to FHIR's format with the precision given; undefined if invalid. */
+/**
+ * Converts an HL7 time (`YYYYMMDDHHMMSS[.s][±ZZZZ]`) to FHIR's format with the
+ * precision given; undefined if invalid.
+ */
 function isoTime(time: CdaElement | undefined): string | undefined {
-  const match = /^(\d{4})(\d{2})?(\d{2})?(?:(\d{2})(\d{2})?[\d.]*)?(?:([+-]\d{2})(\d{2}))?$/.exec(
-    time?.attributes.value?.trim() ?? '',
-  );
+  const match =
+    /^(\d{4})(\d{2})?(\d{2})?(?:(\d{2})(\d{2})?[\d.]*)?(?:([+-]\d{2})(\d{2}))?$/.exec(
+      time?.attributes.value?.trim() ?? '',
+    );
   if (match === null) return undefined;
-  const [, year, month, day, hour, minute = '00', zoneHours, zoneMinutes] = match;
-  const date = [year, month, day].filter((part) => part !== undefined).join('-');
+  const [, year, month, day, hour, minute = '00', zoneHours, zoneMinutes] =
+    match;
+  const date = [year, month, day]
+    .filter((part) => part !== undefined)
+    .join('-');
   if (hour === undefined) return date;
   return `${date}T${hour}:${minute}${zoneHours === undefined ? '' : `${zoneHours}:${zoneMinutes}`}`;
 }
@@ -182,7 +250,9 @@ function isoTime(time: CdaElement | undefined): string | undefined {
 function textWithin(element: CdaElement | undefined): string {
   const whole = (part: CdaElement | string): string =>
     typeof part === 'string' ? part : part.content.map(whole).join(' ');
-  return element === undefined ? '' : whole(element).replaceAll(/\s+/g, ' ').trim();
+  return element === undefined
+    ? ''
+    : whole(element).replaceAll(/\s+/g, ' ').trim();
 }
 
 type Part = CdaElement | string;
@@ -193,8 +263,9 @@ const SPAN_MAX = 50;
 const NOT_SHOWN = 'Image or other media, not shown here';
 
 /**
- * Converts the narrative of a section (CDA R2, StrucDoc.Text) to blocks. Links, style sheets and media are dropped; the
- * text of unknown elements is kept, so that no text is lost.
+ * Converts the narrative of a section (CDA R2, StrucDoc.Text) to blocks. Links,
+ * style sheets and media are dropped; the text of unknown elements is kept, so
+ * that no text is lost.
  */
 function blocksOf(nodes: readonly Part[]): Block[] {
   const blocks: Block[] = [];
@@ -222,7 +293,9 @@ function blockOf(element: CdaElement): Block[] | undefined {
     case 'paragraph':
       return blocksOf(element.content);
     case 'caption':
-      return [{ kind: 'paragraph' as const, runs: tidy(runsWithin(element, 'bold')) }].filter(hasText);
+      return [
+        { kind: 'paragraph' as const, runs: tidy(runsWithin(element, 'bold')) },
+      ].filter(hasText);
     case 'list':
       return listOf(element);
     case 'table':
@@ -234,7 +307,9 @@ function blockOf(element: CdaElement): Block[] | undefined {
 
 const BLOCKS = new Set(['paragraph', 'list', 'table']);
 const holdsBlocks = (element: CdaElement): boolean =>
-  elementsIn(element).some((child) => BLOCKS.has(child.name) || holdsBlocks(child));
+  elementsIn(element).some(
+    (child) => BLOCKS.has(child.name) || holdsBlocks(child),
+  );
 const hasText = ({ runs }: { runs: Run[] }): boolean => runs.length > 0;
 
 function listOf(list: CdaElement): Block[] {
@@ -242,9 +317,13 @@ function listOf(list: CdaElement): Block[] {
     .filter(({ name }) => name === 'item')
     .map((item) => blocksOf(item.content))
     .filter((blocks) => blocks.length > 0);
-  const rest = blocksOf(list.content.filter((node) => !(isElement(node) && node.name === 'item')));
+  const rest = blocksOf(
+    list.content.filter((node) => !(isElement(node) && node.name === 'item')),
+  );
   const ordered = list.attributes.listType === 'ordered';
-  return items.length === 0 ? rest : [...rest, { kind: 'list', ordered, items }];
+  return items.length === 0
+    ? rest
+    : [...rest, { kind: 'list', ordered, items }];
 }
 
 function tableOf(table: CdaElement): Block[] {
@@ -255,13 +334,21 @@ function tableOf(table: CdaElement): Block[] {
     if (!isElement(part)) rest.push(part);
     else if (part.name === 'tr') rows.push(cellsOf(part));
     else if (part.name === 'thead') head.push(...elementsIn(part).map(cellsOf));
-    else if (part.name === 'tbody' || part.name === 'tfoot') rows.push(...elementsIn(part).map(cellsOf));
+    else if (part.name === 'tbody' || part.name === 'tfoot')
+      rows.push(...elementsIn(part).map(cellsOf));
     else if (part.name !== 'col' && part.name !== 'colgroup') rest.push(part);
   }
   const isFilled = (cells: DocumentCell[]) => cells.some(hasText);
   // A table with a head but no rows is kept: no text may be lost.
-  const block: Block = { kind: 'table', head: head.filter(isFilled), rows: rows.filter(isFilled) };
-  return [...blocksOf(rest), ...(block.head.length + block.rows.length === 0 ? [] : [block])];
+  const block: Block = {
+    kind: 'table',
+    head: head.filter(isFilled),
+    rows: rows.filter(isFilled),
+  };
+  return [
+    ...blocksOf(rest),
+    ...(block.head.length + block.rows.length === 0 ? [] : [block]),
+  ];
 }
 
 function cellsOf(row: CdaElement): DocumentCell[] {
@@ -276,7 +363,9 @@ function cellsOf(row: CdaElement): DocumentCell[] {
 }
 
 const readable = (runs: Run[]): Run[] =>
-  runs.length === 1 ? runs.map((run) => ({ ...run, text: readableText(run.text) })) : runs;
+  runs.length === 1
+    ? runs.map((run) => ({ ...run, text: readableText(run.text) }))
+    : runs;
 
 function span(text: string | undefined): number {
   const value = Number(text ?? 1);
@@ -284,7 +373,8 @@ function span(text: string | undefined): number {
 }
 
 /** Flattens blocks to lines, because a cell cannot contain blocks. */
-const linesOf = (blocks: readonly Block[]): Run[] => blocks.flatMap(linesOfBlock);
+const linesOf = (blocks: readonly Block[]): Run[] =>
+  blocks.flatMap(linesOfBlock);
 
 function linesOfBlock(block: Block): Run[] {
   switch (block.kind) {
@@ -297,7 +387,9 @@ function linesOfBlock(block: Block): Run[] {
       ]);
     case 'table':
       return [...block.head, ...block.rows].flatMap((cells) => [
-        ...cells.flatMap(({ runs }, index) => (index === 0 ? runs : [{ text: ' | ' }, ...runs])),
+        ...cells.flatMap(({ runs }, index) =>
+          index === 0 ? runs : [{ text: ' | ' }, ...runs],
+        ),
         NEW_LINE,
       ]);
   }
@@ -312,7 +404,10 @@ function runsOf(node: Part, style?: Run['style']): Run[] {
       return [NEW_LINE];
     case 'renderMultiMedia':
     case 'observationMedia':
-      return [...runsWithin(node, style), { text: ` [${NOT_SHOWN}] `, style: 'italic' }];
+      return [
+        ...runsWithin(node, style),
+        { text: ` [${NOT_SHOWN}] `, style: 'italic' },
+      ];
     case 'footnote':
       return [{ text: ' (' }, ...runsWithin(node, style), { text: ')' }];
     case 'content':
@@ -325,16 +420,26 @@ function runsOf(node: Part, style?: Run['style']): Run[] {
 const runsWithin = (element: CdaElement, style?: Run['style']): Run[] =>
   element.content.flatMap((child) => runsOf(child, style));
 
-/** Only HL7's own style codes; those of a sender's style sheet are unknown to us. */
+/**
+ * Only HL7's own style codes; those of a sender's style sheet are unknown to
+ * us.
+ */
 function styleOf(codes: string | undefined): Run['style'] | undefined {
-  const known = { Bold: 'bold', Italics: 'italic', Underline: 'underline' } as const;
+  const known = {
+    Bold: 'bold',
+    Italics: 'italic',
+    Underline: 'underline',
+  } as const;
   for (const code of codes?.split(/\s+/) ?? []) {
     if (Object.hasOwn(known, code)) return known[code as keyof typeof known];
   }
   return undefined;
 }
 
-/** Joins runs of the same style, collapses spaces, and removes empty lines at both ends. */
+/**
+ * Joins runs of the same style, collapses spaces, and removes empty lines at
+ * both ends.
+ */
 function tidy(runs: readonly Run[]): Run[] {
   const joined: Run[] = [];
   let before = '\n';
@@ -344,8 +449,10 @@ function tidy(runs: readonly Run[]): Run[] {
     if (own === '') continue;
     before = own;
     const last = joined.at(-1);
-    if (last !== undefined && (last.style === style || own.trim() === '')) last.text += own;
-    else joined.push(style === undefined ? { text: own } : { text: own, style });
+    if (last !== undefined && (last.style === style || own.trim() === ''))
+      last.text += own;
+    else
+      joined.push(style === undefined ? { text: own } : { text: own, style });
   }
   return trimmed(joined);
 }
@@ -363,23 +470,33 @@ function trimmed(runs: Run[]): Run[] {
 
 const CODE_SYSTEMS: Readonly<Record<string, string>> = lookupTable(names);
 
-/** A date with a time; plain digits only with a time zone, because without one they may be an identifier. */
-const TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?$/;
-const HL7_TIME = /^(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(?:\d{2}(?:\.\d+)?)?([+-]\d{2})(\d{2})$/;
+/**
+ * A date with a time; plain digits only with a time zone, because without one
+ * they may be an identifier.
+ */
+const TIME =
+  /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:\d{2})?$/;
+const HL7_TIME =
+  /^(\d{4})(\d{2})(\d{2})(\d{2})(\d{2})(?:\d{2}(?:\.\d+)?)?([+-]\d{2})(\d{2})$/;
 const CODE = /^(https?:\/\/[^\s|]+?)\/?[\s|]+(\S{1,40})$/;
 
 /**
- * A text that is only a time or only a code, as a person writes it: `15 Mar 2021, 15:45 UTC`, `SNOMED CT 410620009`. Other
- * texts are unchanged.
+ * A text that is only a time or only a code, as a person writes it: `15 Mar
+ * 2021, 15:45 UTC`, `SNOMED CT 410620009`. Other texts are unchanged.
  */
 function readableText(text: string): string {
   const plain = text.trim();
-  const time = TIME.test(plain) ? plain : plain.replace(HL7_TIME, '$1-$2-$3T$4:$5$6:$7');
+  const time = TIME.test(plain)
+    ? plain
+    : plain.replace(HL7_TIME, '$1-$2-$3T$4:$5$6:$7');
   if (TIME.test(time)) return isTime(time) ? (momentText(time) ?? text) : text;
   const [, system = '', code = ''] = CODE.exec(plain) ?? [];
   const name = CODE_SYSTEMS[system];
   return name === undefined ? text : `${name} ${code}`;
 }
 
-/** Texts of foreign documents may look like a time and be none, such as the 99th of a month. */
+/**
+ * Texts of foreign documents may look like a time and be none, such as the 99th
+ * of a month.
+ */
 const isTime = (text: string): boolean => !Number.isNaN(Date.parse(text));

@@ -1,9 +1,17 @@
 import { addEmbedTokenRoutes } from '../../access/embed-tokens/embed-token.ts';
-import { type DepsOf, type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
+import {
+  type DepsOf,
+  type Feature,
+  type GatewayScopes,
+  NOTHING_OPEN,
+} from '../../platform/feature.ts';
 import { addEmbedDataRoutes } from './data-routes.ts';
 import { addEmbedPageRoutes } from './page-routes.ts';
 
-/** Embedding: embed tokens (E1), and the page that shows one patient inside a customer's application. */
+/**
+ * Embedding: embed tokens (E1), and the page that shows one patient inside a
+ * customer's application.
+ */
 export const embedFeature = {
   open: NOTHING_OPEN,
   routes(

@@ -23,18 +23,22 @@ interface Asset {
 }
 
 /**
- * The embedded patient page: the same document for all patients, without personal data. Its script loads the patient's data
- * with the token in the URL's fragment, which browsers do not send to servers.
+ * The embedded patient page: the same document for all patients, without
+ * personal data. Its script loads the patient's data with the token in the
+ * URL's fragment, which browsers do not send to servers.
  */
 export function addEmbedPageRoutes(
   app: FastifyInstance,
   deps: Pick<GatewayPlatform, 'store' | 'publicBaseUrl'>,
 ): void {
   const assets = readAssets(FOLDER);
-  // Loads all modules at once, instead of one after another as imports are discovered.
+  // Loads all modules at once, instead of one after another as imports are
+  // discovered.
   const modules = [...assets.keys()]
     .filter((name) => name.endsWith('.js'))
-    .map((name) => `<link rel="modulepreload" href="{base}/embed/assets/${name}">`);
+    .map(
+      (name) => `<link rel="modulepreload" href="{base}/embed/assets/${name}">`,
+    );
   const page = pageOf(FOLDER, deps.publicBaseUrl, modules);
 
   app.get<{ Params: { account: string; id: string } }>(
@@ -43,26 +47,43 @@ export function addEmbedPageRoutes(
     async (request, reply) => {
       const { account: accountId } = request.params;
       const account = UUID.test(accountId)
-        ? await deps.store.asSystem((tx) => findAccount(tx, accountId.toLowerCase()))
+        ? await deps.store.asSystem((tx) =>
+            findAccount(tx, accountId.toLowerCase()),
+          )
         : undefined;
       if (account === undefined) throw new NotFoundError('Account');
-      // frame-ancestors replaces this header, which cannot allow specific origins.
+      // frame-ancestors replaces this header, which cannot allow specific
+      // origins.
       reply.raw.removeHeader('x-frame-options');
-      return reply.headers(headersOf(account.settings.embed?.frameAncestors ?? [])).send(page);
+      return reply
+        .headers(headersOf(account.settings.embed?.frameAncestors ?? []))
+        .send(page);
     },
   );
 
   addAssets(app, '/embed/assets', assets);
 }
 
-/** A page that is the same for everyone, with its assets below it. Its script gets what it is about from the URL's fragment. */
+/**
+ * A page that is the same for everyone, with its assets below it. Its script
+ * gets what it is about from the URL's fragment.
+ */
 export function addStaticPage(
   app: FastifyInstance,
-  { folder, path, publicBaseUrl }: { folder: URL; path: string; publicBaseUrl: string },
+  {
+    folder,
+    path,
+    publicBaseUrl,
+  }: { folder: URL; path: string; publicBaseUrl: string },
 ): void {
   const page = pageOf(folder, publicBaseUrl);
-  const options = { schema: { hide: true }, config: { operation: 'staticPage' } };
-  app.get(path, options, async (_request, reply) => reply.headers(headersOf([])).send(page));
+  const options = {
+    schema: { hide: true },
+    config: { operation: 'staticPage' },
+  };
+  app.get(path, options, async (_request, reply) =>
+    reply.headers(headersOf([])).send(page),
+  );
   addAssets(app, `${path}/assets`, readAssets(folder));
 }
 
@@ -73,19 +94,28 @@ const headersOf = (frameAncestors: readonly string[]) => ({
   'cache-control': 'no-cache',
 });
 
-const pageOf = (folder: URL, publicBaseUrl: string, modules: readonly string[] = []): string =>
+const pageOf = (
+  folder: URL,
+  publicBaseUrl: string,
+  modules: readonly string[] = [],
+): string =>
   readFileSync(new URL('index.html', folder), 'utf8')
     .replace('{modules}', modules.join('\n'))
     .replaceAll('{base}', new URL(publicBaseUrl).pathname.replace(/\/$/, ''));
 
-function addAssets(app: FastifyInstance, path: string, assets: ReadonlyMap<string, Asset>): void {
+function addAssets(
+  app: FastifyInstance,
+  path: string,
+  assets: ReadonlyMap<string, Asset>,
+): void {
   app.get<{ Params: { file: string } }>(
     `${path}/:file`,
     { schema: { hide: true }, config: { operation: 'embedAsset' } },
     async (request, reply) => {
       const asset = orNotFound('File', assets.get(request.params.file));
       reply.headers({ 'cache-control': 'no-cache', etag: asset.eTag });
-      if (request.headers['if-none-match'] === asset.eTag) return reply.code(304).send();
+      if (request.headers['if-none-match'] === asset.eTag)
+        return reply.code(304).send();
       return reply.type(asset.type).send(asset.content);
     },
   );
@@ -93,8 +123,13 @@ function addAssets(app: FastifyInstance, path: string, assets: ReadonlyMap<strin
 
 /** Reads all assets into memory; together they are only some kilobytes. */
 function readAssets(folder: URL): Map<string, Asset> {
-  const files = readdirSync(folder).map((name) => [name, readFileSync(new URL(name, folder))] as const);
-  const shared = Object.entries({ 'theme.css': THEME, 'charts.css': CHART_STYLE });
+  const files = readdirSync(folder).map(
+    (name) => [name, readFileSync(new URL(name, folder))] as const,
+  );
+  const shared = Object.entries({
+    'theme.css': THEME,
+    'charts.css': CHART_STYLE,
+  });
   return new Map(
     [...files, ...shared].flatMap(([name, content]): [string, Asset][] => {
       const type = TYPES[extname(name)];
@@ -105,12 +140,16 @@ function readAssets(folder: URL): Map<string, Asset> {
   );
 }
 
-/** A valid origin, as stored by the admin CLI; any other text could inject further directives into the policy. */
+/**
+ * A valid origin, as stored by the admin CLI; any other text could inject
+ * further directives into the policy.
+ */
 const ORIGIN = /^https?:\/\/[\w.:[\]-]+$/;
 
 /**
- * The Content-Security-Policy of the embedded page: only its own scripts, styles and requests, no HTML from strings, and
- * framing only by pages of the account's origins.
+ * The Content-Security-Policy of the embedded page: only its own scripts,
+ * styles and requests, no HTML from strings, and framing only by pages of the
+ * account's origins.
  */
 export function pagePolicy(frameAncestors: readonly string[]): string {
   const ancestors = frameAncestors.filter((origin) => ORIGIN.test(origin));

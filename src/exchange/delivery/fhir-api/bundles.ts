@@ -6,8 +6,16 @@ import { ExchangeError, InvalidRequestError } from '../../platform/errors.ts';
 import { jsonParser } from '../../platform/http/client-errors.ts';
 import { withAddressesAt } from '../../records/rules/attachment-addresses.ts';
 import type { Json } from '../../records/rules/json.ts';
-import { type SearchPair, type Subset, subsetOf } from './rules/search-request.ts';
-import { INCLUDED_MAX, type ServedResource, servedProvenance } from './search-record.ts';
+import {
+  type SearchPair,
+  type Subset,
+  subsetOf,
+} from './rules/search-request.ts';
+import {
+  INCLUDED_MAX,
+  type ServedResource,
+  servedProvenance,
+} from './search-record.ts';
 
 export const FHIR_JSON = 'application/fhir+json; charset=utf-8';
 
@@ -19,16 +27,26 @@ export interface BundleLink {
 interface Entry {
   fullUrl?: string;
   resource: Json;
-  search: { mode: 'match' | 'include' | 'outcome'; score?: number; extension?: Json[] };
+  search: {
+    mode: 'match' | 'include' | 'outcome';
+    score?: number;
+    extension?: Json[];
+  };
 }
 
-export const entryOf = (base: string, resource: Json, search: Entry['search']): Entry => ({
+export const entryOf = (
+  base: string,
+  resource: Json,
+  search: Entry['search'],
+): Entry => ({
   fullUrl: `${base}/${String(resource.resourceType)}/${String(resource.id)}`,
   resource: withAddressesAt(base, resource),
   search,
 });
 
-/** The entries of matches and what is included with them, each resource once. */
+/**
+ * The entries of matches and what is included with them, each resource once.
+ */
 export function searchEntriesOf(
   base: string,
   patientId: string,
@@ -41,11 +59,15 @@ export function searchEntriesOf(
 ): Entry[] {
   const { matches, included = [], withProvenance, subset } = page;
   const provenances = withProvenance
-    ? matches.map((match) => servedProvenance(match, patientId)).filter((each) => each !== undefined)
+    ? matches
+        .map((match) => servedProvenance(match, patientId))
+        .filter((each) => each !== undefined)
     : [];
   return [
     ...matches.map(({ json }) =>
-      entryOf(base, subset === undefined ? json : subsetOf(json, subset), { mode: 'match' }),
+      entryOf(base, subset === undefined ? json : subsetOf(json, subset), {
+        mode: 'match',
+      }),
     ),
     ...[...included.map(({ json }) => json), ...provenances].map((json) =>
       entryOf(base, json, { mode: 'include' }),
@@ -61,7 +83,12 @@ export function searchset(
   const outcome: Entry[] =
     issues.length === 0
       ? []
-      : [{ resource: { resourceType: 'OperationOutcome', issue: issues }, search: { mode: 'outcome' } }];
+      : [
+          {
+            resource: { resourceType: 'OperationOutcome', issue: issues },
+            search: { mode: 'outcome' },
+          },
+        ];
   const all = [...entries, ...outcome];
   return {
     resourceType: 'Bundle',
@@ -89,7 +116,13 @@ export const searchIssues = (
   ),
   ...(incomplete === undefined
     ? []
-    : [{ severity: 'warning', code: 'incomplete', diagnostics: incomplete } satisfies OperationOutcomeIssue]),
+    : [
+        {
+          severity: 'warning',
+          code: 'incomplete',
+          diagnostics: incomplete,
+        } satisfies OperationOutcomeIssue,
+      ]),
 ];
 
 /** What a page did not include, and how to get it. */
@@ -115,22 +148,35 @@ export interface PageCursor<Place> {
 const VALID_FOR = '1 day';
 
 /**
- * Cursors are encrypted: a search may have been sent by POST to keep a name or an identifier out of URLs, and the link to its
- * next page is a URL.
+ * Cursors are encrypted: a search may have been sent by POST to keep a name or
+ * an identifier out of URLs, and the link to its next page is a URL.
  */
 export function createPageCursors(linkSigningKey: string) {
-  const key = createHmac('sha256', linkSigningKey).update('fhir page cursors').digest();
+  const key = createHmac('sha256', linkSigningKey)
+    .update('fhir page cursors')
+    .digest();
   return {
-    write: <Place>({ path, pairs, place }: PageCursor<Place>): Promise<string> =>
+    write: <Place>({
+      path,
+      pairs,
+      place,
+    }: PageCursor<Place>): Promise<string> =>
       new EncryptJWT({ pairs, place })
         .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
         .setAudience(path)
         .setExpirationTime(VALID_FOR)
         .encrypt(key),
-    /** @throws InvalidRequestError when we did not issue it for this path, or it has expired */
+    /**
+     * @throws InvalidRequestError when we did not issue it for this path, or it
+     *   has expired
+     */
     async read<Place>(path: string, text: string): Promise<PageCursor<Place>> {
       try {
-        const { payload } = await jwtDecrypt<Omit<PageCursor<Place>, 'path'>>(text, key, { audience: path });
+        const { payload } = await jwtDecrypt<Omit<PageCursor<Place>, 'path'>>(
+          text,
+          key,
+          { audience: path },
+        );
         return { path, pairs: payload.pairs, place: payload.place };
       } catch {
         const message =
@@ -152,9 +198,23 @@ export function acceptFhirBodies(app: FastifyInstance): void {
     (_, body, done) => done(null, new URLSearchParams(body)),
   );
   const types = ['application/fhir+json', 'application/json'];
-  app.addContentTypeParser<Buffer>(types, { parseAs: 'buffer' }, jsonParser(app));
-  app.addContentTypeParser<Buffer>('*', { parseAs: 'buffer' }, (_, body, done) => {
-    if (body.length === 0) done(null, undefined);
-    else done(new ExchangeError(415, 'Content-Type must be application/fhir+json, or a form for a search'));
-  });
+  app.addContentTypeParser<Buffer>(
+    types,
+    { parseAs: 'buffer' },
+    jsonParser(app),
+  );
+  app.addContentTypeParser<Buffer>(
+    '*',
+    { parseAs: 'buffer' },
+    (_, body, done) => {
+      if (body.length === 0) done(null, undefined);
+      else
+        done(
+          new ExchangeError(
+            415,
+            'Content-Type must be application/fhir+json, or a form for a search',
+          ),
+        );
+    },
+  );
 }

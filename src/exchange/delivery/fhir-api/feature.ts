@@ -1,8 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import type { Store } from '../../platform/database/database.ts';
-import { type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
+import {
+  type Feature,
+  type GatewayScopes,
+  NOTHING_OPEN,
+} from '../../platform/feature.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
-import { FHIR_PATH, RESPONDER_PATH } from '../../platform/http/operation-outcome.ts';
+import {
+  FHIR_PATH,
+  RESPONDER_PATH,
+} from '../../platform/http/operation-outcome.ts';
 import { readRecordCompleteness } from '../../records/reading/completeness.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import type { Json } from '../../records/rules/json.ts';
@@ -13,7 +20,12 @@ import { profilesOfType } from '../../records/rules/us-core/us-core.ts';
 import { acceptFhirBodies, createPageCursors, FHIR_JSON } from './bundles.ts';
 import { addMatchRoute } from './patient-search.ts';
 import { addBinaryRoute, addReadRoutes } from './read-routes.ts';
-import { createFhirReadAudit, type FhirDeps, requireJson, requireParameters } from './requests.ts';
+import {
+  createFhirReadAudit,
+  type FhirDeps,
+  requireJson,
+  requireParameters,
+} from './requests.ts';
 import capabilities from './rules/capabilities.json' with { type: 'json' };
 import { includesOf } from './rules/search-request.ts';
 import { addSearchRoutes } from './search-routes.ts';
@@ -27,30 +39,49 @@ type FhirRouteDeps = Pick<
 };
 
 /** One of the two addresses of the API. */
-type Door = Pick<FhirDeps, 'path' | 'isResponder' | 'readStanding'> & Pick<FhirRouteDeps, 'publicBaseUrl'>;
+type Door = Pick<FhirDeps, 'path' | 'isResponder' | 'readStanding'> &
+  Pick<FhirRouteDeps, 'publicBaseUrl'>;
 /** `audited`: what writes the audit. */
 type DoorDeps = Pick<FhirDeps, 'finder'> & { audited: Store };
 
-/** The FHIR R4 API: consolidated records, read-only (docs/fhir.md); and for networks, contributed data (docs/contribution.md). */
+/**
+ * The FHIR R4 API: consolidated records, read-only (docs/fhir.md); and for
+ * networks, contributed data (docs/contribution.md).
+ */
 export const fhirApiFeature = {
   open: NOTHING_OPEN,
   routes({ authenticated, open }: GatewayScopes, deps: FhirRouteDeps) {
     const { store } = deps;
-    const own = { ...deps, path: FHIR_PATH, isResponder: false, readStanding: readRecordCompleteness };
+    const own = {
+      ...deps,
+      path: FHIR_PATH,
+      isResponder: false,
+      readStanding: readRecordCompleteness,
+    };
     const responder = {
-      ...{ ...deps, path: RESPONDER_PATH, isResponder: true, readStanding: async () => undefined },
+      ...deps,
+      path: RESPONDER_PATH,
+      isResponder: true,
+      readStanding: async () => undefined,
       store: { ...store, asAccount: store.asResponder },
     };
     for (const door of [own, responder]) {
       open((scope) => addMetadataRoute(scope, door));
-      authenticated((scope) => addFhirRoutes(scope, { ...door, finder: store, audited: store }));
+      authenticated((scope) =>
+        addFhirRoutes(scope, { ...door, finder: store, audited: store }),
+      );
     }
   },
 } satisfies Feature;
 
 /** Without a key: clients read it to learn how to authenticate. */
-function addMetadataRoute(app: FastifyInstance, { path, publicBaseUrl, isResponder }: Door): void {
-  const statement = JSON.stringify(capabilityStatement(`${publicBaseUrl}${path}`, isResponder));
+function addMetadataRoute(
+  app: FastifyInstance,
+  { path, publicBaseUrl, isResponder }: Door,
+): void {
+  const statement = JSON.stringify(
+    capabilityStatement(`${publicBaseUrl}${path}`, isResponder),
+  );
   app.get(
     `${path}/metadata`,
     { schema: { hide: true }, config: { operation: 'fhirMetadata' } },
@@ -60,12 +91,19 @@ function addMetadataRoute(app: FastifyInstance, { path, publicBaseUrl, isRespond
 
 function addFhirRoutes(
   app: FastifyInstance,
-  { publicBaseUrl, linkSigningKey, audited, ...deps }: FhirRouteDeps & Door & DoorDeps,
+  {
+    publicBaseUrl,
+    linkSigningKey,
+    audited,
+    ...deps
+  }: FhirRouteDeps & Door & DoorDeps,
 ): void {
   acceptFhirBodies(app);
   const fhir: FhirDeps = {
     ...deps,
-    cursors: createPageCursors(`${linkSigningKey}${deps.isResponder ? deps.path : ''}`),
+    cursors: createPageCursors(
+      `${linkSigningKey}${deps.isResponder ? deps.path : ''}`,
+    ),
     audit: createFhirReadAudit(audited),
     base: `${publicBaseUrl}${deps.path}`,
   };
@@ -83,11 +121,24 @@ function addFhirRoutes(
 
 const parameter = (name: string, type: string): Json => ({ name, type });
 
-/** US Core demands searches by name, address or specialty of these. Here they are found with a patient, or by id. */
-const WITHOUT_SEARCHES = ['Location', 'Organization', 'Practitioner', 'PractitionerRole'];
+/**
+ * US Core demands searches by name, address or specialty of these. Here they
+ * are found with a patient, or by id.
+ */
+const WITHOUT_SEARCHES = [
+  'Location',
+  'Organization',
+  'Practitioner',
+  'PractitionerRole',
+];
 
 /** Operations on the patient's records: `$docref` is that of US Core. */
-const DOCREF = [{ name: 'docref', definition: 'http://hl7.org/fhir/us/core/OperationDefinition/docref' }];
+const DOCREF = [
+  {
+    name: 'docref',
+    definition: 'http://hl7.org/fhir/us/core/OperationDefinition/docref',
+  },
+];
 
 function resourceOf(type: string, patient: Json): Json {
   const profiles = WITHOUT_SEARCHES.includes(type) ? [] : profilesOfType(type);
@@ -95,31 +146,52 @@ function resourceOf(type: string, patient: Json): Json {
     type,
     ...(profiles.length > 0 && { supportedProfile: profiles }),
     interaction: [{ code: 'read' }, { code: 'search-type' }],
-    ...{ versioning: 'no-version', readHistory: false, updateCreate: false },
+    versioning: 'no-version',
+    readHistory: false,
+    updateCreate: false,
   };
   if (type === 'Patient') return { ...common, ...patient };
-  const people = hasElement(type, 'subject') ? ['patient', 'subject'] : ['patient'];
-  const own = Object.entries(searchParametersOf(type)).map(([name, { kind }]) => parameter(name, kind));
+  const people = hasElement(type, 'subject')
+    ? ['patient', 'subject']
+    : ['patient'];
+  const own = Object.entries(searchParametersOf(type)).map(([name, { kind }]) =>
+    parameter(name, kind),
+  );
   return {
     ...common,
-    ...(type === 'Consent' && { documentation: 'Consents of sources, and those that were recorded here' }),
-    searchInclude: ['*', ...Object.keys(includesOf(type)).map((name) => `${type}:${name}`)],
+    ...(type === 'Consent' && {
+      documentation: 'Consents of sources, and those that were recorded here',
+    }),
+    searchInclude: [
+      '*',
+      ...Object.keys(includesOf(type)).map((name) => `${type}:${name}`),
+    ],
     searchRevInclude: ['Provenance:target'],
     searchParam: [
-      ...[parameter('_id', 'token'), parameter('_lastUpdated', 'date')],
-      ...[...people.map((name) => parameter(name, 'reference')), ...own],
+      parameter('_id', 'token'),
+      parameter('_lastUpdated', 'date'),
+      ...people.map((name) => parameter(name, 'reference')),
+      ...own,
     ],
     ...(type === 'DocumentReference' && { operation: DOCREF }),
   };
 }
 
-/** What the FHIR API can do, generated from what it implements. Its date is raised when it changes, so that clients notice. */
+/**
+ * What the FHIR API can do, generated from what it implements. Its date is
+ * raised when it changes, so that clients notice.
+ */
 function capabilityStatement(url: string, isResponder: boolean): Json {
   const { description, documentation, patient, other, ...own } =
     capabilities.doors[isResponder ? 'responder' : 'own'];
-  const resource = [...SERVED_TYPES.map((type) => resourceOf(type, patient)), ...other];
+  const resource = [
+    ...SERVED_TYPES.map((type) => resourceOf(type, patient)),
+    ...other,
+  ];
   return {
-    ...{ ...capabilities.statement, ...own, implementation: { description, url } },
+    ...capabilities.statement,
+    ...own,
+    implementation: { description, url },
     rest: [{ ...capabilities.rest, documentation, resource }],
   };
 }

@@ -1,15 +1,27 @@
 import { sql } from 'kysely';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { type ConsolidatedResource, readResources } from '../../records/reading/read-consolidated.ts';
+import {
+  type ConsolidatedResource,
+  readResources,
+} from '../../records/reading/read-consolidated.ts';
 import {
   type FoundPlace,
   findResources,
   readChangeTimes,
   searchLeading,
 } from '../../records/reading/record-search-store.ts';
-import { canonical, isJson, type Json, objectsOf, textOf } from '../../records/rules/json.ts';
+import {
+  canonical,
+  isJson,
+  type Json,
+  objectsOf,
+  textOf,
+} from '../../records/rules/json.ts';
 import { provenanceOf } from '../../records/rules/provenance.ts';
-import { parseLocalReference, referencesIn } from '../../records/rules/references.ts';
+import {
+  parseLocalReference,
+  referencesIn,
+} from '../../records/rules/references.ts';
 import { matchesAll, searchEntries } from '../../records/rules/search.ts';
 import { inUsCore } from '../../records/rules/us-core/us-core.ts';
 import type { SearchRequest } from './rules/search-request.ts';
@@ -20,16 +32,33 @@ export interface RecordPage<Place = FoundPlace> {
   next?: Place;
 }
 
-/** Rows looked at for one page at most: a page may come short, and even empty, and still have a next one. */
+/**
+ * Rows looked at for one page at most: a page may come short, and even empty,
+ * and still have a next one.
+ */
 const LOOKED_AT_MAX = 2_000;
 
-/** A page of the resources of one type in a patient's record that match the search, in its order. */
+/**
+ * A page of the resources of one type in a patient's record that match the
+ * search, in its order.
+ */
 export async function searchRecord(
   tx: AccountTx,
-  { patientId, resourceType, request }: { patientId: string; resourceType: string; request: SearchRequest },
+  {
+    patientId,
+    resourceType,
+    request,
+  }: { patientId: string; resourceType: string; request: SearchRequest },
   after: FoundPlace | undefined,
 ): Promise<RecordPage> {
-  const { clauses, lastUpdated, ids, sort, count, keeps = () => true } = request;
+  const {
+    clauses,
+    lastUpdated,
+    ids,
+    sort,
+    count,
+    keeps = () => true,
+  } = request;
   const matches: ServedResource[] = [];
   let place = after;
   for (let lookedAt = 0; lookedAt < LOOKED_AT_MAX; ) {
@@ -41,7 +70,11 @@ export async function searchRecord(
       patientId,
       found.map(({ id }) => ({ resourceType, id })),
     );
-    matches.push(...served.filter(({ json }) => matchesAll(searchEntries(json), clauses) && keeps(json)));
+    matches.push(
+      ...served.filter(
+        ({ json }) => matchesAll(searchEntries(json), clauses) && keeps(json),
+      ),
+    );
     if (read === found.length && read < wanted) return { matches };
     place = found[read - 1];
     lookedAt += read;
@@ -51,12 +84,15 @@ export async function searchRecord(
   return { matches, next: place };
 }
 
-/** Included resources of one page at most. Fewer when they are too large to hold at once. */
+/**
+ * Included resources of one page at most. Fewer when they are too large to hold
+ * at once.
+ */
 export const INCLUDED_MAX = 1_000;
 
 /**
- * The resources that `matches` refer to at these elements, each once and without the matches themselves; and how many further ones
- * they refer to.
+ * The resources that `matches` refer to at these elements, each once and
+ * without the matches themselves; and how many further ones they refer to.
  */
 export async function readIncluded(
   tx: AccountTx,
@@ -69,9 +105,16 @@ export async function readIncluded(
   const wanted = new Map<string, { resourceType: string; id: string }>();
   for (const { json } of matches)
     for (const { path, target: only } of include)
-      for (const reference of path === '*' ? referencesIn(json) : referencesAt(json, path.split('.'))) {
+      for (const reference of path === '*'
+        ? referencesIn(json)
+        : referencesAt(json, path.split('.'))) {
         const target = parseLocalReference(reference);
-        if (target === undefined || known.has(target.id) || !mayInclude(target.type)) continue;
+        if (
+          target === undefined ||
+          known.has(target.id) ||
+          !mayInclude(target.type)
+        )
+          continue;
         if (only !== undefined && only !== target.type) continue;
         wanted.set(target.id, { resourceType: target.type, id: target.id });
       }
@@ -80,12 +123,19 @@ export async function readIncluded(
   return { resources: served, leftOut: wanted.size - read };
 }
 
-function referencesAt(value: unknown, [name, ...rest]: readonly string[]): string[] {
-  if (name === undefined) return objectsOf(value).flatMap(({ reference }) => textOf(reference) ?? []);
+function referencesAt(
+  value: unknown,
+  [name, ...rest]: readonly string[],
+): string[] {
+  if (name === undefined)
+    return objectsOf(value).flatMap(({ reference }) => textOf(reference) ?? []);
   return objectsOf(value).flatMap((item) => referencesAt(item[name], rest));
 }
 
-/** The resources with these ids by patient, without those that have gone or are of another type. */
+/**
+ * The resources with these ids by patient, without those that have gone or are
+ * of another type.
+ */
 export async function placesOfIds(
   tx: AccountTx,
   resourceType: string,
@@ -93,21 +143,29 @@ export async function placesOfIds(
 ): Promise<Map<string, string[]>> {
   const byPatient = new Map<string, string[]>();
   for (const standing of await findResources(tx, ids)) {
-    if (standing.goneAt !== null || standing.resourceType !== resourceType) continue;
+    if (standing.goneAt !== null || standing.resourceType !== resourceType)
+      continue;
     if (!ids.includes(standing.resourceId)) continue;
-    byPatient.set(standing.patientId, [...(byPatient.get(standing.patientId) ?? []), standing.resourceId]);
+    byPatient.set(standing.patientId, [
+      ...(byPatient.get(standing.patientId) ?? []),
+      standing.resourceId,
+    ]);
   }
   return byPatient;
 }
 
-/** A consolidated resource as the FHIR API gives it: with the profiles that it conforms to; `meta.lastUpdated` is when it last changed in our record. */
+/**
+ * A consolidated resource as the FHIR API gives it: with the profiles that it
+ * conforms to; `meta.lastUpdated` is when it last changed in our record.
+ */
 export interface ServedResource extends ConsolidatedResource {
   json: Json;
   changedAt: Date;
 }
 
 /**
- * Reads these resources of a patient's record, in this order, without those that no longer exist.
+ * Reads these resources of a patient's record, in this order, without those
+ * that no longer exist.
  *
  * @throws NotFoundError when the patient does not exist
  */
@@ -118,14 +176,21 @@ export async function readServed(
 ): Promise<ServedResource[]> {
   const all: ServedResource[] = [];
   for (let from = 0; from < wanted.length; ) {
-    const { served, read } = await readSomeServed(tx, patientId, wanted.slice(from));
+    const { served, read } = await readSomeServed(
+      tx,
+      patientId,
+      wanted.slice(from),
+    );
     all.push(...served);
     from += read;
   }
   return all;
 }
 
-/** The same for those that are not too large to hold at once. `read`: how many of them were read, at least one. */
+/**
+ * The same for those that are not too large to hold at once. `read`: how many
+ * of them were read, at least one.
+ */
 export async function readSomeServed(
   tx: AccountTx,
   patientId: string,
@@ -150,20 +215,37 @@ export async function asServed(
   const served: ServedResource[] = [];
   for (const resource of resources) {
     const known = times.get(resource.id) ?? new Date(0);
-    const changedAt = resource.id === patientId ? await patientChangedAt(tx, patientId, known) : known;
+    const changedAt =
+      resource.id === patientId
+        ? await patientChangedAt(tx, patientId, known)
+        : known;
     const content = resource.content as unknown as Json;
-    served.push({ ...resource, changedAt, json: withLastUpdated(content, changedAt) });
+    served.push({
+      ...resource,
+      changedAt,
+      json: withLastUpdated(content, changedAt),
+    });
   }
   return served;
 }
 
-/** The Provenance that is generated for a resource; undefined for a Provenance, and for what no source delivered. */
-export function servedProvenance(resource: ServedResource, patientId: string): Json | undefined {
-  if (resource.origins.length === 0 || resource.resourceType === 'Provenance') return undefined;
+/**
+ * The Provenance that is generated for a resource; undefined for a Provenance,
+ * and for what no source delivered.
+ */
+export function servedProvenance(
+  resource: ServedResource,
+  patientId: string,
+): Json | undefined {
+  if (resource.origins.length === 0 || resource.resourceType === 'Provenance')
+    return undefined;
   return withLastUpdated(provenanceOf(resource, patientId), resource.changedAt);
 }
 
-/** The content has its keys in canonical order already; only what is new here is brought into it. */
+/**
+ * The content has its keys in canonical order already; only what is new here is
+ * brought into it.
+ */
 function withLastUpdated(content: Json, at: Date): Json {
   const { meta, ...rest } = inUsCore(content);
   const served: Json = {
@@ -172,14 +254,23 @@ function withLastUpdated(content: Json, at: Date): Json {
   };
   const keys = Object.keys(served).sort();
   return Object.fromEntries(
-    keys.map((key) => [key, served[key] === content[key] ? served[key] : canonical(served[key])]),
+    keys.map((key) => [
+      key,
+      served[key] === content[key] ? served[key] : canonical(served[key]),
+    ]),
   );
 }
 
 /** The Patient also changes with the caller's demographics. */
-async function patientChangedAt(tx: AccountTx, patientId: string, record: Date): Promise<Date> {
+async function patientChangedAt(
+  tx: AccountTx,
+  patientId: string,
+  record: Date,
+): Promise<Date> {
   const { rows } = await sql<{ at: Date }>`
-    select date_trunc('milliseconds', updated_at) as at from patient where id = ${patientId}`.execute(tx.db);
+    select date_trunc('milliseconds', updated_at) as at from patient where id = ${patientId}`.execute(
+    tx.db,
+  );
   const own = rows[0]?.at ?? record;
   return own > record ? own : record;
 }

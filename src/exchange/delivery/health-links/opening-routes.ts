@@ -15,9 +15,19 @@ import { auditLink } from '../../platform/http/signed-link-route.ts';
 import { signLink, verifyLink } from '../../platform/links/signed-link.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { ipsDocument } from '../fhir-api/summary/ips-document.ts';
-import { encrypted, HEALTH_LINK_PATH, isPasscode, keyOf, SECRET, sha256 } from './health-link.ts';
+import {
+  encrypted,
+  HEALTH_LINK_PATH,
+  isPasscode,
+  keyOf,
+  SECRET,
+  sha256,
+} from './health-link.ts';
 
-export type OpeningDeps = Pick<GatewayPlatform, 'store' | 'linkSigningKey' | 'publicBaseUrl'> & {
+export type OpeningDeps = Pick<
+  GatewayPlatform,
+  'store' | 'linkSigningKey' | 'publicBaseUrl'
+> & {
   records: RecordKeeper;
 };
 interface Link extends Pick<HealthLink, 'id' | 'isOneTime' | 'status'> {
@@ -34,39 +44,67 @@ type ByLink = FastifyRequest<{ Params: { secret: string } }>;
 const OPENED = sqlFile('opened-link.sql', import.meta.url);
 const OPENING = sqlFile('opening.sql', import.meta.url);
 
-const NAMELESS = { error: 'is required: who opens the link, a person or an organization' };
-const recipient = z.string(NAMELESS).trim().min(1, NAMELESS).max(TEXT_LENGTH_MAX);
+const NAMELESS = {
+  error: 'is required: who opens the link, a person or an organization',
+};
+const recipient = z
+  .string(NAMELESS)
+  .trim()
+  .min(1, NAMELESS)
+  .max(TEXT_LENGTH_MAX);
 const passcode = z.string().max(TEXT_LENGTH_MAX).default('');
-const manifestBody = z.object({ recipient, passcode, embeddedLengthMax: z.int().min(0).optional() });
+const manifestBody = z.object({
+  recipient,
+  passcode,
+  embeddedLengthMax: z.int().min(0).optional(),
+});
 
 const OPENINGS_PER_MINUTE = 10;
 const FILE_LIFETIME_MS = 5 * 60_000;
 const JOSE = 'application/jose';
 
-/** The same for every link that does not open, so that nothing can be learned from it. */
-const ended = () => new ExchangeError(404, 'There is no such health link, or it has ended');
+/**
+ * The same for every link that does not open, so that nothing can be learned
+ * from it.
+ */
+const ended = () =>
+  new ExchangeError(404, 'There is no such health link, or it has ended');
 
 /** Before the document is made, and again when the opening is noted. */
 function refuseTooOften({ openedLately }: Link): void {
   if (openedLately >= OPENINGS_PER_MINUTE)
-    throw new ExchangeError(429, TOO_OFTEN, { headers: { 'retry-after': '60' } });
+    throw new ExchangeError(429, TOO_OFTEN, {
+      headers: { 'retry-after': '60' },
+    });
 }
 const TOO_OFTEN = `This link was opened ${OPENINGS_PER_MINUTE} times in the last minute; try again later`;
 
 /**
- * What a SMART Health Link addresses, without an API key: its manifest (POST), and the file that a manifest names (GET). The document is made when it is asked for, so it is under the consents and policies of that moment.
+ * What a SMART Health Link addresses, without an API key: its manifest (POST),
+ * and the file that a manifest names (GET). The document is made when it is
+ * asked for, so it is under the consents and policies of that moment.
  */
-export function addOpeningRoutes(app: FastifyInstance, deps: OpeningDeps): void {
+export function addOpeningRoutes(
+  app: FastifyInstance,
+  deps: OpeningDeps,
+): void {
   const { store, linkSigningKey, publicBaseUrl } = deps;
   const path = `${HEALTH_LINK_PATH}/:secret`;
   const schema = { hide: true };
   const config = { operation: 'openHealthLink' };
   // Viewers of others run in browsers, which ask before they send.
   app.addHook('onRequest', async (_request, reply) => {
-    reply.headers({ 'access-control-allow-origin': '*', 'access-control-allow-headers': 'content-type' });
+    reply.headers({
+      'access-control-allow-origin': '*',
+      'access-control-allow-headers': 'content-type',
+    });
     reply.header('cache-control', 'no-store');
   });
-  app.options(`${HEALTH_LINK_PATH}/*`, { schema, config }, async (_request, reply) => reply.code(204).send());
+  app.options(
+    `${HEALTH_LINK_PATH}/*`,
+    { schema, config },
+    async (_request, reply) => reply.code(204).send(),
+  );
 
   app.post<{ Params: { secret: string }; Body: z.output<typeof manifestBody> }>(
     path,
@@ -75,40 +113,79 @@ export function addOpeningRoutes(app: FastifyInstance, deps: OpeningDeps): void 
       const { body, params } = request;
       const link = await withLink(request, async (tx, found) => {
         refuseTooOften(found);
-        if (found.passcode === null || (await isPasscode(found.passcode, body.passcode))) return found;
+        if (
+          found.passcode === null ||
+          (await isPasscode(found.passcode, body.passcode))
+        )
+          return found;
         await sql`update health_link set attempts_left = attempts_left - 1 where id = ${found.id}`.execute(
           tx.db,
         );
         return { remainingAttempts: found.attemptsLeft - 1 };
       });
       if ('remainingAttempts' in link)
-        throw new ExchangeError(401, 'The passcode is wrong or missing', { members: link });
+        throw new ExchangeError(401, 'The passcode is wrong or missing', {
+          members: link,
+        });
       const { embeddedLengthMax = Number.POSITIVE_INFINITY } = body;
-      const embedded = embeddedLengthMax === 0 ? undefined : await fileOf(request, reply, link);
-      const target = { accountId: link.accountId, targetId: await noteOpening(request, body.recipient) };
-      const token = signLink(linkSigningKey, 'health-link-file', target, Date.now() + FILE_LIFETIME_MS);
+      const embedded =
+        embeddedLengthMax === 0
+          ? undefined
+          : await fileOf(request, reply, link);
+      const target = {
+        accountId: link.accountId,
+        targetId: await noteOpening(request, body.recipient),
+      };
+      const token = signLink(
+        linkSigningKey,
+        'health-link-file',
+        target,
+        Date.now() + FILE_LIFETIME_MS,
+      );
       const location = `${publicBaseUrl}${HEALTH_LINK_PATH}/${params.secret}/file/${token}`;
-      const isEmbedded = embedded !== undefined && embedded.length <= embeddedLengthMax;
-      const file = { contentType: 'application/fhir+json', ...(isEmbedded ? { embedded } : { location }) };
-      return reply.send({ files: [file], status: link.isOneTime ? 'finalized' : 'can-change' });
+      const isEmbedded =
+        embedded !== undefined && embedded.length <= embeddedLengthMax;
+      const file = {
+        contentType: 'application/fhir+json',
+        ...(isEmbedded ? { embedded } : { location }),
+      };
+      return reply.send({
+        files: [file],
+        status: link.isOneTime ? 'finalized' : 'can-change',
+      });
     },
   );
 
   app.get<{ Params: { secret: string; token: string } }>(
     `${path}/file/:token`,
-    { exposeHeadRoute: false, schema, config: { operation: 'readHealthLinkFile' } },
+    {
+      exposeHeadRoute: false,
+      schema,
+      config: { operation: 'readHealthLinkFile' },
+    },
     async (request, reply) => {
       const link = await withLink(request, async (_tx, found) => found, 'used');
-      const named = verifyLink(linkSigningKey, 'health-link-file', request.params.token);
+      const named = verifyLink(
+        linkSigningKey,
+        'health-link-file',
+        request.params.token,
+      );
       if (named.kind !== 'valid') throw ended();
       const file = await fileOf(request, reply, link);
       await withLink(
         request,
         async (tx, { id, patientId }) => {
-          const { numAffectedRows } = await sql`update health_link_opening set fetched_at = now()
-            where id = ${named.targetId} and link_id = ${id} and fetched_at is null`.execute(tx.db);
+          const { numAffectedRows } =
+            await sql`update health_link_opening set fetched_at = now()
+            where id = ${named.targetId} and link_id = ${id} and fetched_at is null`.execute(
+              tx.db,
+            );
           if (numAffectedRows !== 1n) throw ended();
-          await auditLink(tx, request, { operation: 'readHealthLinkFile', patientId, targetId: id });
+          await auditLink(tx, request, {
+            operation: 'readHealthLinkFile',
+            patientId,
+            targetId: id,
+          });
         },
         'used',
       );
@@ -131,26 +208,45 @@ export function addOpeningRoutes(app: FastifyInstance, deps: OpeningDeps): void 
     const hash = sha256(secret);
     const [owner] = await store.asSystem(async ({ db }) => {
       const { rows } = await sql<{ id: string }>`
-        select account_id as id from health_link where secret_sha256 = ${hash}`.execute(db);
+        select account_id as id from health_link where secret_sha256 = ${hash}`.execute(
+        db,
+      );
       return rows;
     });
     if (owner === undefined) throw ended();
     return store.asAccount(owner.id, async (tx) => {
       const [link] = (await OPENED<Link>({ hash }).execute(tx.db)).rows;
       if (link === undefined) throw ended();
-      request.refusalNotes = { by: { accountId: owner.id, actor: 'link' }, targetId: link.id };
-      const isOfKey = link.keySha256.equals(sha256(keyOf(linkSigningKey, secret)));
-      if (!['active', also].includes(link.status) || link.isDenied || !isOfKey) throw ended();
+      request.refusalNotes = {
+        by: { accountId: owner.id, actor: 'link' },
+        targetId: link.id,
+      };
+      const isOfKey = link.keySha256.equals(
+        sha256(keyOf(linkSigningKey, secret)),
+      );
+      if (!['active', also].includes(link.status) || link.isDenied || !isOfKey)
+        throw ended();
       return work(tx, link);
     });
   }
 
-  async function fileOf(request: ByLink, reply: FastifyReply, link: Link): Promise<string> {
+  async function fileOf(
+    request: ByLink,
+    reply: FastifyReply,
+    link: Link,
+  ): Promise<string> {
     const { accountId, patientId } = link;
     countRequest(request, reply, accountId);
     await deps.records.merge(accountId, patientId);
-    const document = await ipsDocument(store, { accountId, patientId, base: `${publicBaseUrl}${FHIR_PATH}` });
-    return encrypted(keyOf(linkSigningKey, request.params.secret), fhirJson(document));
+    const document = await ipsDocument(store, {
+      accountId,
+      patientId,
+      base: `${publicBaseUrl}${FHIR_PATH}`,
+    });
+    return encrypted(
+      keyOf(linkSigningKey, request.params.secret),
+      fhirJson(document),
+    );
   }
 
   /** Notes who opened the link, in one transaction with its use. */
@@ -159,11 +255,19 @@ export function addOpeningRoutes(app: FastifyInstance, deps: OpeningDeps): void 
       refuseTooOften(link);
       const { id: linkId, accountId, patientId } = link;
       const opening = {
-        ...{ id: uuidv7(), linkId, accountId, patientId },
-        ...{ recipient: by, remoteAddress: request.ip },
+        id: uuidv7(),
+        linkId,
+        accountId,
+        patientId,
+        recipient: by,
+        remoteAddress: request.ip,
       };
       await OPENING(opening).execute(tx.db);
-      await auditLink(tx, request, { operation: 'openHealthLink', patientId, targetId: linkId });
+      await auditLink(tx, request, {
+        operation: 'openHealthLink',
+        patientId,
+        targetId: linkId,
+      });
       return opening.id;
     });
 }

@@ -1,10 +1,17 @@
 import type { Generated } from 'kysely';
 import type { JsonColumn } from '../../platform/database/schema.ts';
-import type { Content, Filter, SubscriptionResource } from './rules/subscription-request.ts';
+import type {
+  Content,
+  Filter,
+  SubscriptionResource,
+} from './rules/subscription-request.ts';
 
 declare module '../../platform/database/schema.ts' {
   interface Database {
-    /** A FHIR Subscription; the webhook destination with the same id holds its endpoint and headers, and how that fares. */
+    /**
+     * A FHIR Subscription; the webhook destination with the same id holds its
+     * endpoint and headers, and how that fares.
+     */
     fhir_subscription: {
       id: string;
       account_id: string;

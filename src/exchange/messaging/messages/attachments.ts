@@ -1,5 +1,8 @@
 import { z } from 'zod';
-import { MESSAGE_ATTACHMENT_BYTES_MAX, MESSAGE_ATTACHMENTS_MAX } from '../../../contract/messages.ts';
+import {
+  MESSAGE_ATTACHMENT_BYTES_MAX,
+  MESSAGE_ATTACHMENTS_MAX,
+} from '../../../contract/messages.ts';
 
 /** A file attached to an inbound message. */
 export interface ReceivedAttachment {
@@ -12,19 +15,24 @@ export interface ReceivedAttachment {
 export type ReadAttachments =
   | { attachments: ReceivedAttachment[] }
   | {
-      status: 413 | 422 /** For the partner: which attachment is wrong, and what is expected. */;
+      status:
+        | 413
+        | 422 /** For the partner: which attachment is wrong, and what is expected. */;
       problem: string;
     };
 
 const attachmentSchema = z.object({
   fileName: z.string().trim().min(1).max(255),
-  contentType: z.string().regex(/^[\w.+-]{1,100}\/[\w.+-]{1,100}(?:;\s*charset=[\w.-]{1,40})?$/),
+  contentType: z
+    .string()
+    .regex(/^[\w.+-]{1,100}\/[\w.+-]{1,100}(?:;\s*charset=[\w.-]{1,40})?$/),
   content: z.base64().min(1),
 });
 
 /**
- * Reads the attachments of the partner's callback: `{fileName, contentType, content}`, the content in base64. Returns status
- * 422 for an invalid attachment or too many, 413 when they are too large together.
+ * Reads the attachments of the partner's callback: `{fileName, contentType,
+ * content}`, the content in base64. Returns status 422 for an invalid
+ * attachment or too many, 413 when they are too large together.
  */
 export function readAttachments(given: readonly unknown[]): ReadAttachments {
   if (given.length > MESSAGE_ATTACHMENTS_MAX)
@@ -36,16 +44,27 @@ export function readAttachments(given: readonly unknown[]): ReadAttachments {
   let sizeBytes = 0;
   for (const [index, each] of given.entries()) {
     const parsed = attachmentSchema.safeParse(each);
-    // The rejected value is not repeated in the error: file names may contain people's names.
+    // The rejected value is not repeated in the error: file names may contain
+    // people's names.
     if (!parsed.success) {
       const member = parsed.error.issues[0]?.path.join('.') ?? '';
-      const place = member === '' ? `attachments[${index}]` : `attachments[${index}].${member}`;
-      return { status: 422, problem: `${place} ${RULES[member] ?? 'must be an object'}` };
+      const place =
+        member === ''
+          ? `attachments[${index}]`
+          : `attachments[${index}].${member}`;
+      return {
+        status: 422,
+        problem: `${place} ${RULES[member] ?? 'must be an object'}`,
+      };
     }
     const { fileName, contentType } = parsed.data;
     const content = Buffer.from(parsed.data.content, 'base64');
     sizeBytes += content.length;
-    attachments.push({ title: fileName.replaceAll(/\p{C}/gu, ''), contentType, content });
+    attachments.push({
+      title: fileName.replaceAll(/\p{C}/gu, ''),
+      contentType,
+      content,
+    });
   }
   if (sizeBytes > MESSAGE_ATTACHMENT_BYTES_MAX)
     return {

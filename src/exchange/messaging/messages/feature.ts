@@ -1,4 +1,9 @@
-import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
+import type {
+  DepsOf,
+  Feature,
+  GatewayScopes,
+  OpenFeature,
+} from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { createStartGuard } from '../../platform/recovery/start-guard.ts';
 import { documentsToRead } from '../../records/documents-to-read.ts';
@@ -6,10 +11,20 @@ import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { createMessageLauncher, type MessageLauncher } from './launcher.ts';
 import { addMessageCallbackRoute, addMessageRoutes } from './routes.ts';
 
-/** The C-CDA documents attached to messages become part of their patients' records. */
-export const ATTACHMENTS = { name: 'attachments of messages', source: 'message', since: 'sent_at' } as const;
+/**
+ * The C-CDA documents attached to messages become part of their patients'
+ * records.
+ */
+export const ATTACHMENTS = {
+  name: 'attachments of messages',
+  source: 'message',
+  since: 'sent_at',
+} as const;
 
-/** Messages between providers: E12, sending, and the transport partner's callbacks. */
+/**
+ * Messages between providers: E12, sending, and the transport partner's
+ * callbacks.
+ */
 export const messagesFeature = {
   open(
     platform: Platform,
@@ -21,14 +36,18 @@ export const messagesFeature = {
       services: { messages: launcher },
       recoveries: [
         launcher.recovery,
-        documentsToRead({ store: platform.store, records, startGuard }, ATTACHMENTS),
+        documentsToRead(
+          { store: platform.store, records, startGuard },
+          ATTACHMENTS,
+        ),
       ],
       drain: launcher.drain,
     };
   },
   routes(
     { operations, open }: GatewayScopes,
-    deps: DepsOf<typeof addMessageRoutes> & DepsOf<typeof addMessageCallbackRoute>,
+    deps: DepsOf<typeof addMessageRoutes> &
+      DepsOf<typeof addMessageCallbackRoute>,
   ) {
     addMessageRoutes(operations, deps);
     open((scope) => addMessageCallbackRoute(scope, deps));

@@ -34,10 +34,13 @@ import {
 
 const name = z.string().trim().min(1).max(200);
 /** A space separates names, as in the names of a patient (E4). */
-const names = boundedList(z.array(name).min(1), NAMES_MAX.parts).transform((values) =>
-  values.flatMap(splitNames),
+const names = boundedList(z.array(name).min(1), NAMES_MAX.parts).transform(
+  (values) => values.flatMap(splitNames),
 );
-/** The patient of the message: the source patient of the XDR submission set, or the context of the Direct message. */
+/**
+ * The patient of the message: the source patient of the XDR submission set, or
+ * the context of the Direct message.
+ */
 const personSchema = z.object({
   firstNames: names,
   lastNames: names,
@@ -48,11 +51,17 @@ const personSchema = z.object({
     .max(20)
     .regex(/^\d{5}/),
 });
-/** Removes the characters that PostgreSQL cannot store: NUL, and lone halves of surrogate pairs. */
-const storable = (text: string): string => text.replaceAll(/[\0\p{Surrogate}]/gu, '');
+/**
+ * Removes the characters that PostgreSQL cannot store: NUL, and lone halves of
+ * surrogate pairs.
+ */
+const storable = (text: string): string =>
+  text.replaceAll(/[\0\p{Surrogate}]/gu, '');
 const messageSchema = z.object({
   type: z.literal('message'),
-  /** The partner's id of the message; a repeated callback carries the same id. */
+  /**
+   * The partner's id of the message; a repeated callback carries the same id.
+   */
   messageId: z.string().min(1).max(500),
   destination: z
     .string()
@@ -61,9 +70,15 @@ const messageSchema = z.object({
     .refine((value) => transportOf(value) !== undefined),
   /** Required for XDR, not allowed for Direct. */
   network: z.enum(MESSAGE_NETWORKS).optional(),
-  subject: z.string().transform(storable).pipe(z.string().trim().min(1).max(1_000)),
+  subject: z
+    .string()
+    .transform(storable)
+    .pipe(z.string().trim().min(1).max(1_000)),
   body: z.string().max(MESSAGE_BODY_LENGTH_MAX).transform(storable).optional(),
-  intendedRecipientNpi: boundedList(z.array(z.string().regex(/^\d{10}$/)), 20).optional(),
+  intendedRecipientNpi: boundedList(
+    z.array(z.string().regex(/^\d{10}$/)),
+    20,
+  ).optional(),
   attachments: z.array(z.unknown()).optional(),
   patient: personSchema.optional(),
 });
@@ -81,16 +96,21 @@ export interface MessageCallbackDeps {
   receiptArrived(messageId: string): void;
 }
 
-/** The response to a callback. A `problem` is returned to the partner as the error message. */
+/**
+ * The response to a callback. A `problem` is returned to the partner as the
+ * error message.
+ */
 export interface CallbackAnswer {
   status: 200 | 400 | 404 | 409 | 413 | 422;
   problem?: string;
 }
 
 /**
- * Handles a callback of the transport partner whose signature was already checked: an inbound message, or a receipt for an
- * outbound one. Statuses: 200 accepted, or already known; 400 unreadable; 404 no account receives at this destination, or no
- * such message; 409 several accounts receive at this destination; 413 or 422 the attachments are too large or invalid
+ * Handles a callback of the transport partner whose signature was already
+ * checked: an inbound message, or a receipt for an outbound one. Statuses: 200
+ * accepted, or already known; 400 unreadable; 404 no account receives at this
+ * destination, or no such message; 409 several accounts receive at this
+ * destination; 413 or 422 the attachments are too large or invalid
  * (docs/decisions/0047-…).
  */
 export async function handleMessageCallback(
@@ -100,36 +120,54 @@ export async function handleMessageCallback(
   const callback = readCallback(callbackSchema, rawBody);
   if (callback === undefined) return { status: 400 };
   if (callback.type === 'message') return handleMessage(deps, callback);
-  const accountId = await deps.store.asSystem((tx) => accountOfMessage(tx, callback.reference));
+  const accountId = await deps.store.asSystem((tx) =>
+    accountOfMessage(tx, callback.reference),
+  );
   if (accountId === undefined) return { status: 404 };
   deps.receiptArrived(callback.reference);
   return { status: 200 };
 }
 
-async function handleMessage(deps: MessageCallbackDeps, message: InboundMessage): Promise<CallbackAnswer> {
+async function handleMessage(
+  deps: MessageCallbackDeps,
+  message: InboundMessage,
+): Promise<CallbackAnswer> {
   const { store, blobs } = deps;
   const { destination, network } = message;
   const transportMethod = transportOf(destination);
-  if (transportMethod === undefined || (transportMethod === 'xdr') !== (network !== undefined))
+  if (
+    transportMethod === undefined ||
+    (transportMethod === 'xdr') !== (network !== undefined)
+  )
     return { status: 400 };
   const read = readAttachments(message.attachments ?? []);
   if (!('attachments' in read)) return read;
-  const [accountId, ...others] = await store.asSystem((tx) => accountsAt(tx, transportMethod, destination));
+  const [accountId, ...others] = await store.asSystem((tx) =>
+    accountsAt(tx, transportMethod, destination),
+  );
   if (accountId === undefined) return { status: 404 };
   if (others.length > 0) return { status: 409 };
   const partnerKey = createHash('sha256').update(message.messageId).digest();
-  if (await store.asAccount(accountId, (tx) => isKnownMessage(tx, partnerKey))) return { status: 200 };
+  if (await store.asAccount(accountId, (tx) => isKnownMessage(tx, partnerKey)))
+    return { status: 200 };
 
   const attachments = await storeAttachments(blobs, read.attachments);
   try {
     const isNew = await store.asAccount(accountId, (tx) =>
-      writeMessage(tx, deps, { message, transportMethod, partnerKey }, attachments),
+      writeMessage(
+        tx,
+        deps,
+        { message, transportMethod, partnerKey },
+        attachments,
+      ),
     );
-    // Another delivery of the same message was stored first, with its own blobs.
+    // Another delivery of the same message was stored first, with its own
+    // blobs.
     if (!isNew) await deleteAttachments(blobs, attachments);
     return { status: 200 };
   } catch (error) {
-    // The commit may have succeeded although its answer was lost. A blob without a row does no harm; a row without its blob does.
+    // The commit may have succeeded although its answer was lost. A blob
+    // without a row does no harm; a row without its blob does.
     const isReferenced = await store
       .asAccount(accountId, (tx) => isKnownMessage(tx, partnerKey))
       .catch(() => true);
@@ -138,7 +176,10 @@ async function handleMessage(deps: MessageCallbackDeps, message: InboundMessage)
   }
 }
 
-/** Writes message, documents and event in one transaction. Returns false when the message is already stored. */
+/**
+ * Writes message, documents and event in one transaction. Returns false when
+ * the message is already stored.
+ */
 async function writeMessage(
   tx: AccountTx,
   { idHmacKey }: Pick<MessageCallbackDeps, 'idHmacKey'>,
@@ -146,7 +187,11 @@ async function writeMessage(
     message,
     transportMethod,
     partnerKey,
-  }: { message: InboundMessage; transportMethod: TransportMethod; partnerKey: Buffer },
+  }: {
+    message: InboundMessage;
+    transportMethod: TransportMethod;
+    partnerKey: Buffer;
+  },
   attachments: readonly StoredAttachment[],
 ): Promise<boolean> {
   const patientId = await patientOf(tx, idHmacKey, message.patient);
@@ -171,7 +216,10 @@ async function writeMessage(
   return true;
 }
 
-/** The patient of the message by the account's identity keys; null when none or several match. */
+/**
+ * The patient of the message by the account's identity keys; null when none or
+ * several match.
+ */
 async function patientOf(
   tx: AccountTx,
   hmacKey: string,
@@ -179,20 +227,33 @@ async function patientOf(
 ): Promise<string | null> {
   if (person === undefined) return null;
   const { zip, ...rest } = person;
-  const address = { addressLine1: '', city: '', state: '', zip, country: 'USA' };
-  const keys = identityKeys(hmacKey, tx.accountId, { ...rest, addresses: [address] });
+  const address = {
+    addressLine1: '',
+    city: '',
+    state: '',
+    zip,
+    country: 'USA',
+  };
+  const keys = identityKeys(hmacKey, tx.accountId, {
+    ...rest,
+    addresses: [address],
+  });
   const [one, ...others] = await findNamesakes(tx, hmacKey, person, keys);
   return one !== undefined && others.length === 0 ? one.id : null;
 }
 
 /** An attachment whose bytes are stored, and to which no row refers yet. */
-interface StoredAttachment extends Omit<NewDocument, 'patientId' | 'messageId'> {
+interface StoredAttachment
+  extends Omit<NewDocument, 'patientId' | 'messageId'> {
   title: string;
   /** SHA-1 in base64, as FHIR's `Attachment.hash` requires. */
   hash: string;
 }
 
-/** Stores the bytes of the attachments. When one fails, the stored ones are deleted again. */
+/**
+ * Stores the bytes of the attachments. When one fails, the stored ones are
+ * deleted again.
+ */
 async function storeAttachments(
   blobs: Pick<BlobStore, 'put' | 'delete'>,
   attachments: readonly ReceivedAttachment[],
@@ -203,7 +264,10 @@ async function storeAttachments(
       const blob = await blobs.put('document', content, contentType);
       const document = documentOf(blob, 'message');
       stored.push({
-        ...{ ...document, title, kind: 'attachment', sourceDocumentId: document.id },
+        ...document,
+        title,
+        kind: 'attachment',
+        sourceDocumentId: document.id,
         hash: createHash('sha1').update(content).digest('base64'),
       });
     }
@@ -222,8 +286,9 @@ async function deleteAttachments(
 }
 
 /**
- * Inserts a message's attachments as documents. If the message has a patient, each also becomes a DocumentReference in the
- * patient's record, delivered by the source `message`. Without a patient they can be read only by their ids.
+ * Inserts a message's attachments as documents. If the message has a patient,
+ * each also becomes a DocumentReference in the patient's record, delivered by
+ * the source `message`. Without a patient they can be read only by their ids.
  */
 async function insertAttachments(
   tx: AccountTx,
@@ -240,15 +305,21 @@ async function insertAttachments(
     })),
   );
   if (patientId === null || stored.length === 0) return;
-  // A message names its person by demographics, so our patient id stands in for the id at the source.
+  // A message names its person by demographics, so our patient id stands in for
+  // the id at the source.
   await insertSourcePatientIds(tx, patientId, 'message', [patientId]);
   for (const document of stored)
-    await upsertResources(tx, { patientId, source: 'message', documentId: document.id }, [
-      deliveredIn(document.fileName, referenceOf(message, document)),
-    ]);
+    await upsertResources(
+      tx,
+      { patientId, source: 'message', documentId: document.id },
+      [deliveredIn(document.fileName, referenceOf(message, document))],
+    );
 }
 
-const referenceOf = ({ patientId, subject, sentAt }: StoredMessage, document: StoredAttachment) => ({
+const referenceOf = (
+  { patientId, subject, sentAt }: StoredMessage,
+  document: StoredAttachment,
+) => ({
   resourceType: 'DocumentReference',
   id: document.id,
   status: 'current',

@@ -6,16 +6,34 @@ import {
   type MessageTransmissionInput,
   RECEIPT_WITHIN_MS,
 } from '../../../contract/messages-workflow.ts';
-import { messageTransmissionWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
+import {
+  messageTransmissionWorkflowId,
+  PRIORITY,
+  WORKFLOW_TYPES,
+} from '../../../contract/temporal.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
-import { createWorkLauncher, type WorkLauncher } from '../../platform/workflows/launcher.ts';
-import { endMessage, type StoredMessage, serializeMessage, transmissionRows } from './message-store.ts';
+import {
+  createWorkLauncher,
+  type WorkLauncher,
+} from '../../platform/workflows/launcher.ts';
+import {
+  endMessage,
+  type StoredMessage,
+  serializeMessage,
+  transmissionRows,
+} from './message-store.ts';
 
 /** Starts and signals the workflows that transmit messages. */
-export type MessageLauncher = Pick<WorkLauncher, 'launch' | 'recovery' | 'drain'> & {
-  /** Signals the workflow, in the background, that a receipt arrived, so that it checks the delivery now instead of later. */
+export type MessageLauncher = Pick<
+  WorkLauncher,
+  'launch' | 'recovery' | 'drain'
+> & {
+  /**
+   * Signals the workflow, in the background, that a receipt arrived, so that it
+   * checks the delivery now instead of later.
+   */
   receiptArrived(messageId: string): void;
 };
 
@@ -28,7 +46,8 @@ export function createMessageLauncher(deps: {
     name: 'messages',
     id: 'messageId',
     rows: transmissionRows,
-    notStarted: 'the workflow of a message could not be started; reconcile starts it later',
+    notStarted:
+      'the workflow of a message could not be started; reconcile starts it later',
     type: WORKFLOW_TYPES.messageTransmission,
     workflowId: messageTransmissionWorkflowId,
     input: (accountId, messageId): MessageTransmissionInput => ({
@@ -39,7 +58,10 @@ export function createMessageLauncher(deps: {
     priority: PRIORITY.interactive,
     summary: 'Message to another provider',
     end: (tx, messageId) =>
-      endTransmission(tx, messageId, { status: 'failed', reason: MESSAGE_END_REASONS.workflowGone }),
+      endTransmission(tx, messageId, {
+        status: 'failed',
+        reason: MESSAGE_END_REASONS.workflowGone,
+      }),
   });
   return {
     ...launcher,
@@ -52,14 +74,18 @@ export function createMessageLauncher(deps: {
   };
 }
 
-/** Ends a message and writes its webhook event, in one transaction. Undefined when the message had already ended. */
+/**
+ * Ends a message and writes its webhook event, in one transaction. Undefined
+ * when the message had already ended.
+ */
 export async function endTransmission(
   tx: AccountTx,
   messageId: string,
   end: { status: 'completed' } | { status: 'failed'; reason: string },
 ): Promise<StoredMessage | undefined> {
   const message = await endMessage(tx, messageId, end);
-  if (message !== undefined) await announceMessage(tx, 'message.status', message);
+  if (message !== undefined)
+    await announceMessage(tx, 'message.status', message);
   return message;
 }
 
@@ -76,10 +102,16 @@ export async function announceMessage(
     requestId: message.id,
     occurredAt: message.updatedAt,
     body: {
-      meta: { requestId: message.id, when: message.updatedAt.toISOString(), type },
+      meta: {
+        requestId: message.id,
+        when: message.updatedAt.toISOString(),
+        type,
+      },
       payload: {
         ...serializeMessage(message),
-        ...(type === 'message.status' ? { completedAt: message.updatedAt.toISOString() } : {}),
+        ...(type === 'message.status'
+          ? { completedAt: message.updatedAt.toISOString() }
+          : {}),
       },
     },
   });

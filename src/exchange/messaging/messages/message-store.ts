@@ -1,7 +1,15 @@
 import { type Selectable, sql } from 'kysely';
-import { MESSAGE_SORT, type Message, type TransportMethod } from '../../../contract/messages.ts';
+import {
+  MESSAGE_SORT,
+  type Message,
+  type TransportMethod,
+} from '../../../contract/messages.ts';
 import { externalIdOf } from '../../people/patients/patient-store.ts';
-import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
+import {
+  columnsOf,
+  type Members,
+  membersOf,
+} from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
   type CountedPage,
@@ -31,16 +39,26 @@ export type NewMessage = Omit<
 > & {
   /** Hash of the transport partner's id of an inbound message. */
   partnerKey?: Buffer;
-  /** Its attachments are to be converted and merged into the patient's record. */
+  /**
+   * Its attachments are to be converted and merged into the patient's record.
+   */
   toBeRead?: boolean;
 };
 
-/** Inserts a message. Returns undefined when the partner's message is already stored. */
-export async function insertMessage(tx: AccountTx, message: NewMessage): Promise<StoredMessage | undefined> {
+/**
+ * Inserts a message. Returns undefined when the partner's message is already
+ * stored.
+ */
+export async function insertMessage(
+  tx: AccountTx,
+  message: NewMessage,
+): Promise<StoredMessage | undefined> {
   const row = await tx.db
     .insertInto('message')
     .values(columnsOf({ ...message, accountId: tx.accountId }))
-    .onConflict((conflict) => conflict.columns(['account_id', 'partner_key']).doNothing())
+    .onConflict((conflict) =>
+      conflict.columns(['account_id', 'partner_key']).doNothing(),
+    )
     .returningAll()
     .returning(EXTERNAL_ID)
     .executeTakeFirst();
@@ -48,31 +66,55 @@ export async function insertMessage(tx: AccountTx, message: NewMessage): Promise
 }
 
 /** Whether the partner's message is stored. */
-export async function isKnownMessage(tx: AccountTx, partnerKey: Buffer): Promise<boolean> {
-  const query = tx.db.selectFrom('message').select('id').where('partner_key', '=', partnerKey);
+export async function isKnownMessage(
+  tx: AccountTx,
+  partnerKey: Buffer,
+): Promise<boolean> {
+  const query = tx.db
+    .selectFrom('message')
+    .select('id')
+    .where('partner_key', '=', partnerKey);
   return (await query.executeTakeFirst()) !== undefined;
 }
 
-export async function findMessage(tx: AccountTx, id: string): Promise<StoredMessage | undefined> {
-  const query = tx.db.selectFrom('message').selectAll().select(EXTERNAL_ID).where('id', '=', id);
+export async function findMessage(
+  tx: AccountTx,
+  id: string,
+): Promise<StoredMessage | undefined> {
+  const query = tx.db
+    .selectFrom('message')
+    .selectAll()
+    .select(EXTERNAL_ID)
+    .where('id', '=', id);
   const row = await query.executeTakeFirst();
   return row && toMessage(row);
 }
 
-type MessageFilter = Partial<Pick<Message, 'direction' | 'patientId' | 'destination' | 'status'>>;
+type MessageFilter = Partial<
+  Pick<Message, 'direction' | 'patientId' | 'destination' | 'status'>
+>;
 
-export const MESSAGE_ORDER = newestFirst(MESSAGE_SORT, 'message.sent_at', 'message.id');
+export const MESSAGE_ORDER = newestFirst(
+  MESSAGE_SORT,
+  'message.sent_at',
+  'message.id',
+);
 
-/** A page of the messages that match the filter, and how many match in total. */
+/**
+ * A page of the messages that match the filter, and how many match in total.
+ */
 export async function listMessages(
   tx: AccountTx,
   { direction, patientId, destination, status }: MessageFilter,
   request: PageRequest,
 ): Promise<CountedPage<StoredMessage>> {
   let matching = tx.db.selectFrom('message');
-  if (direction !== undefined) matching = matching.where('direction', '=', direction);
-  if (patientId !== undefined) matching = matching.where('patient_id', '=', patientId);
-  if (destination !== undefined) matching = matching.where('destination', '=', destination);
+  if (direction !== undefined)
+    matching = matching.where('direction', '=', direction);
+  if (patientId !== undefined)
+    matching = matching.where('patient_id', '=', patientId);
+  if (destination !== undefined)
+    matching = matching.where('destination', '=', destination);
   if (status !== undefined) matching = matching.where('status', '=', status);
   const page = await readCountedPage(
     tx.db,
@@ -83,7 +125,10 @@ export async function listMessages(
   return { ...page, items: page.items.map(toMessage) };
 }
 
-/** Processing → completed or failed. Undefined when the message had already ended, or was deleted with its patient. */
+/**
+ * Processing → completed or failed. Undefined when the message had already
+ * ended, or was deleted with its patient.
+ */
 export async function endMessage(
   tx: AccountTx,
   id: string,
@@ -96,7 +141,9 @@ export async function endMessage(
       reason: end.status === 'failed' ? end.reason : null,
       updated_at: sql<Date>`now()`,
     })
-    .where(({ and }) => and({ id, direction: 'outbound', status: 'processing' }))
+    .where(({ and }) =>
+      and({ id, direction: 'outbound', status: 'processing' }),
+    )
     .returningAll()
     .returning(EXTERNAL_ID)
     .executeTakeFirst();
@@ -111,13 +158,26 @@ export const transmissionRows = workflowRows<{ messageId: string }>({
   open: sql`direction = 'outbound' and status = 'processing'`,
 });
 
-/** The account of an outbound message; the partner's receipts carry only the message's id. */
-export async function accountOfMessage(tx: SystemTx, id: string): Promise<string | undefined> {
-  const query = tx.db.selectFrom('message').select('account_id').where('id', '=', id);
-  return (await query.where('direction', '=', 'outbound').executeTakeFirst())?.account_id;
+/**
+ * The account of an outbound message; the partner's receipts carry only the
+ * message's id.
+ */
+export async function accountOfMessage(
+  tx: SystemTx,
+  id: string,
+): Promise<string | undefined> {
+  const query = tx.db
+    .selectFrom('message')
+    .select('account_id')
+    .where('id', '=', id);
+  return (await query.where('direction', '=', 'outbound').executeTakeFirst())
+    ?.account_id;
 }
 
-/** The accounts that receive at a destination: the OID of an active facility, or a Direct address in the settings. */
+/**
+ * The accounts that receive at a destination: the OID of an active facility, or
+ * a Direct address in the settings.
+ */
 export async function accountsAt(
   tx: SystemTx,
   transport: TransportMethod,
@@ -136,7 +196,9 @@ export async function accountsAt(
   const rows = await tx.db
     .selectFrom('account')
     .select('id')
-    .where(sql<boolean>`settings -> 'messages' -> 'directAddresses' @> ${address}::jsonb`)
+    .where(
+      sql<boolean>`settings -> 'messages' -> 'directAddresses' @> ${address}::jsonb`,
+    )
     .execute();
   return rows.map(({ id }) => id);
 }
@@ -146,7 +208,10 @@ type AttachedDocument = Pick<
   'id' | 'fileName' | 'contentType' | 'sizeBytes' | 'blobRef'
 >;
 
-/** The patient's documents among these ids, without those taken back or withheld, in the order of the ids. */
+/**
+ * The patient's documents among these ids, without those taken back or
+ * withheld, in the order of the ids.
+ */
 export async function documentsOfPatient(
   tx: AccountTx,
   patientId: string,
@@ -155,18 +220,26 @@ export async function documentsOfPatient(
   if (ids.length === 0) return [];
   const rows = await tx.db
     .selectFrom('document')
-    .select(['id', 'file_name as fileName', 'content_type as contentType', 'blob_ref as blobRef'])
+    .select([
+      'id',
+      'file_name as fileName',
+      'content_type as contentType',
+      'blob_ref as blobRef',
+    ])
     .select('size_bytes as sizeBytes')
     .where('patient_id', '=', patientId)
     .where('id', 'in', [...ids])
-    .where(sql<boolean>`not ${isTakenBack('document')} and not is_withheld(document)`)
+    .where(
+      sql<boolean>`not ${isTakenBack('document')} and not is_withheld(document)`,
+    )
     .execute();
   const byId = new Map(rows.map((row) => [row.id, row]));
   return ids.flatMap((id) => byId.get(id) ?? []);
 }
 
-const toMessage = (row: Selectable<Database['message']> & { external_id: string | null }): StoredMessage =>
-  membersOf(row);
+const toMessage = (
+  row: Selectable<Database['message']> & { external_id: string | null },
+): StoredMessage => membersOf(row);
 
 /** A message as responses and webhooks carry it. */
 export function serializeMessage(message: StoredMessage): Message {
@@ -183,7 +256,8 @@ export function serializeMessage(message: StoredMessage): Message {
     subject: message.subject,
     body: message.body ?? undefined,
     attachments: attachments.length === 0 ? undefined : attachments,
-    intendedRecipientNpi: intendedRecipientNpi.length === 0 ? undefined : intendedRecipientNpi,
+    intendedRecipientNpi:
+      intendedRecipientNpi.length === 0 ? undefined : intendedRecipientNpi,
     sentAt: message.sentAt.toISOString(),
     updatedAt: message.updatedAt.toISOString(),
     reason: message.reason ?? undefined,

@@ -8,14 +8,24 @@ import {
 } from '../../../contract/messages.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { ExchangeError, InvalidRequestError, orNotFound } from '../../platform/errors.ts';
+import {
+  ExchangeError,
+  InvalidRequestError,
+  orNotFound,
+} from '../../platform/errors.ts';
 import type { Caller } from '../../platform/http/caller.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
-import { refuseUnsigned, verifySourceCallback } from '../../platform/http/signed-callback.ts';
-import { countStart, type StartLimit } from '../../platform/limits/limit-store.ts';
+import {
+  refuseUnsigned,
+  verifySourceCallback,
+} from '../../platform/http/signed-callback.ts';
+import {
+  countStart,
+  type StartLimit,
+} from '../../platform/limits/limit-store.ts';
 import { handleMessageCallback } from './inbound.ts';
 import { boundLargeBodies } from './large-bodies.ts';
 import type { MessageLauncher } from './launcher.ts';
@@ -40,11 +50,16 @@ export function addMessageRoutes(
     const opened = openPage(deps, 'listMessages', { query }, MESSAGE_ORDER);
     const filter = { direction, patientId, destination, status };
     const page = await listMessages(tx, filter, opened.request);
-    return ok({ messages: page.items.map(serializeMessage), meta: opened.meta(page) });
+    return ok({
+      messages: page.items.map(serializeMessage),
+      meta: opened.meta(page),
+    });
   });
 
   operations.read('getMessage', async (tx, { params }) =>
-    ok(serializeMessage(orNotFound('Message', await findMessage(tx, params.id)))),
+    ok(
+      serializeMessage(orNotFound('Message', await findMessage(tx, params.id))),
+    ),
   );
 
   operations.write('sendMessage', async (tx, { query, body, caller }) => {
@@ -55,7 +70,10 @@ export function addMessageRoutes(
         'Messages cannot be sent: no transport partner is configured; ask the operator of this service',
       );
     await countStart(tx, limitOf(caller));
-    const patient = orNotFound('Patient', await findPatient(tx, query.patientId));
+    const patient = orNotFound(
+      'Patient',
+      await findPatient(tx, query.patientId),
+    );
     const attachments = body.attachments ?? [];
     await checkAttachments(tx, patient.id, attachments);
     const message = await insertMessage(tx, {
@@ -69,7 +87,8 @@ export function addMessageRoutes(
       attachments,
       intendedRecipientNpi: body.intendedRecipientNpi ?? [],
     });
-    if (message === undefined) throw new Error('A message with a new id already exists');
+    if (message === undefined)
+      throw new Error('A message with a new id already exists');
     const { accountId } = tx;
     return ok(serializeMessage(message), {
       patientId: patient.id,
@@ -79,30 +98,51 @@ export function addMessageRoutes(
   });
 }
 
-/** Transport method and network of a message, from its destination; the default network for XDR is Carequality. */
+/**
+ * Transport method and network of a message, from its destination; the default
+ * network for XDR is Carequality.
+ */
 function transportFor({ destination, network }: MessageRequest) {
   const transportMethod = transportOf(destination);
   if (transportMethod === undefined)
-    throw new Error('A destination that passed validation has no transport method');
+    throw new Error(
+      'A destination that passed validation has no transport method',
+    );
   return {
     destination,
     transportMethod,
-    network: transportMethod === 'xdr' ? (network ?? ('CAREQUALITY' as const)) : null,
+    network:
+      transportMethod === 'xdr' ? (network ?? ('CAREQUALITY' as const)) : null,
   };
 }
 
 /**
- * Throws InvalidRequestError unless every attachment is a document of the patient and they are small enough together. Another
- * patient's document is reported like one that does not exist.
+ * Throws InvalidRequestError unless every attachment is a document of the
+ * patient and they are small enough together. Another patient's document is
+ * reported like one that does not exist.
  */
-async function checkAttachments(tx: AccountTx, patientId: string, ids: readonly string[]): Promise<void> {
+async function checkAttachments(
+  tx: AccountTx,
+  patientId: string,
+  ids: readonly string[],
+): Promise<void> {
   const documents = await documentsOfPatient(tx, patientId, ids);
   const known = new Set(documents.map(({ id }) => id));
   const unknown = ids.flatMap((id, index) =>
-    known.has(id) ? [] : [{ path: `attachments[${index}]`, message: 'is not a document of this patient' }],
+    known.has(id)
+      ? []
+      : [
+          {
+            path: `attachments[${index}]`,
+            message: 'is not a document of this patient',
+          },
+        ],
   );
   if (unknown.length > 0) throw new InvalidRequestError(unknown);
-  const sizeBytes = documents.reduce((sum, document) => sum + document.sizeBytes, 0);
+  const sizeBytes = documents.reduce(
+    (sum, document) => sum + document.sizeBytes,
+    0,
+  );
   if (sizeBytes <= MESSAGE_ATTACHMENT_BYTES_MAX) return;
   const message = `have ${sizeBytes} bytes in total, at most ${MESSAGE_ATTACHMENT_BYTES_MAX} are accepted; send several messages`;
   throw new InvalidRequestError([{ path: 'attachments', message }]);
@@ -115,11 +155,13 @@ const limitOf = ({ account }: Caller): StartLimit => ({
 });
 
 /** Base64 makes attachments a third larger; 1 MB more for the text. */
-const BODY_BYTES_MAX = Math.ceil(MESSAGE_ATTACHMENT_BYTES_MAX / 3) * 4 + 1024 * 1024;
+const BODY_BYTES_MAX =
+  Math.ceil(MESSAGE_ATTACHMENT_BYTES_MAX / 3) * 4 + 1024 * 1024;
 
 /**
- * Adds the route for the transport partner's messages and receipts. It needs no API key: the partner signs the body, which
- * stays raw bytes, because the signature covers them.
+ * Adds the route for the transport partner's messages and receipts. It needs no
+ * API key: the partner signs the body, which stays raw bytes, because the
+ * signature covers them.
  */
 export function addMessageCallbackRoute(
   app: FastifyInstance,
@@ -132,22 +174,31 @@ export function addMessageCallbackRoute(
   refuseUnsigned(app);
   const largeBodies = boundLargeBodies(app);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
-    done(null, body),
+  app.addContentTypeParser(
+    '*',
+    { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX },
+    (_request, body, done) => done(null, body),
   );
   app.post(
     '/messages/callback',
     { schema: { hide: true }, config: { operation: 'messageCallback' } },
     async (request, reply) => {
-      const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+      const body = Buffer.isBuffer(request.body)
+        ? request.body
+        : Buffer.alloc(0);
       const { messageSecret, messages } = deps;
       if (messageSecret === undefined) return reply.code(404).send();
       if (!verifySourceCallback(messageSecret, request.headers, body).isGenuine)
         return reply.code(401).send();
       largeBodies.noteGenuine(request.ip);
-      const receiptArrived = (messageId: string): void => messages?.receiptArrived(messageId);
-      const { status, problem } = await handleMessageCallback({ ...deps, receiptArrived }, body);
-      if (status !== 200 && problem !== undefined) throw new ExchangeError(status, problem);
+      const receiptArrived = (messageId: string): void =>
+        messages?.receiptArrived(messageId);
+      const { status, problem } = await handleMessageCallback(
+        { ...deps, receiptArrived },
+        body,
+      );
+      if (status !== 200 && problem !== undefined)
+        throw new ExchangeError(status, problem);
       return reply.code(status).send();
     },
   );

@@ -3,20 +3,37 @@ import {
   type MessageKey,
   type TransmissionStep,
 } from '../../../contract/messages-workflow.ts';
-import { BlobNotFoundError, type BlobStore } from '../../../shared/blobs/blob-store.ts';
+import {
+  BlobNotFoundError,
+  type BlobStore,
+} from '../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { PartnerFailure } from '../../platform/partners/partner-http.ts';
 import type { SourceHealth } from '../../sources/health/source-health.ts';
 import { endTransmission } from './launcher.ts';
-import { documentsOfPatient, findMessage, type StoredMessage } from './message-store.ts';
-import type { DeliveryState, MessagePartner, SentAttachment } from './partner.ts';
+import {
+  documentsOfPatient,
+  findMessage,
+  type StoredMessage,
+} from './message-store.ts';
+import type {
+  DeliveryState,
+  MessagePartner,
+  SentAttachment,
+} from './partner.ts';
 
 export type Transmission = ReturnType<typeof createTransmission>;
 
-/** The partner's key among the connections that have a breaker and can be paused (`admin -- sources`). */
+/**
+ * The partner's key among the connections that have a breaker and can be paused
+ * (`admin -- sources`).
+ */
 export const TRANSPORT_PARTNER = 'transport-partner';
 
-/** The steps of transmitting a message. Each reads the state from the message's row first, so each may run twice. */
+/**
+ * The steps of transmitting a message. Each reads the state from the message's
+ * row first, so each may run twice.
+ */
 export function createTransmission(deps: {
   store: Store;
   blobs: Pick<BlobStore, 'read'>;
@@ -32,23 +49,34 @@ export function createTransmission(deps: {
     of: MessageKey,
     how: { status: 'completed' } | { status: 'failed'; reason: string },
   ): Promise<TransmissionStep> {
-    const message = await store.asAccount(of.accountId, (tx) => endTransmission(tx, of.messageId, how));
+    const message = await store.asAccount(of.accountId, (tx) =>
+      endTransmission(tx, of.messageId, how),
+    );
     return stepOf(message ?? (await read(of)));
   }
 
   /** Applies a delivery state to the message's row. */
-  function apply(of: MessageKey, delivery: DeliveryState): Promise<TransmissionStep> {
+  function apply(
+    of: MessageKey,
+    delivery: DeliveryState,
+  ): Promise<TransmissionStep> {
     switch (delivery.state) {
       case 'accepted':
         return Promise.resolve({ state: 'waiting' });
       case 'delivered':
         return end(of, { status: 'completed' });
       case 'failed':
-        return end(of, { status: 'failed', reason: MESSAGE_END_REASONS[delivery.reason] });
+        return end(of, {
+          status: 'failed',
+          reason: MESSAGE_END_REASONS[delivery.reason],
+        });
     }
   }
 
-  /** The documents to send, with their bytes; undefined when one of them was deleted. */
+  /**
+   * The documents to send, with their bytes; undefined when one of them was
+   * deleted.
+   */
   async function attachmentsOf(
     accountId: string,
     { patientId, attachments }: StoredMessage,
@@ -70,49 +98,89 @@ export function createTransmission(deps: {
     return sent;
   }
 
-  /** Calls the partner, unless its breaker is open or an operator has paused it. Reports to the breaker how it answered. */
+  /**
+   * Calls the partner, unless its breaker is open or an operator has paused it.
+   * Reports to the breaker how it answered.
+   */
   async function call(
     messageId: string,
     send: (partner: MessagePartner) => Promise<DeliveryState>,
   ): Promise<DeliveryState> {
     if (deps.partner === undefined)
-      throw new PartnerFailure('transport', 'No transport partner is configured');
+      throw new PartnerFailure(
+        'transport',
+        'No transport partner is configured',
+      );
     const admitted = await sourceHealth.admit(TRANSPORT_PARTNER);
     if (!admitted.mayCall)
-      throw new PartnerFailure('transport', `The transport partner is not called now: ${admitted.reason}`, {
-        retryAfterMs: admitted.waitMs,
-      });
+      throw new PartnerFailure(
+        'transport',
+        `The transport partner is not called now: ${admitted.reason}`,
+        {
+          retryAfterMs: admitted.waitMs,
+        },
+      );
     try {
       const delivery = await send(deps.partner);
       await sourceHealth.answered(TRANSPORT_PARTNER);
       return delivery;
     } catch (error) {
       if (error instanceof PartnerFailure && error.kind === 'transport')
-        await sourceHealth.failed(TRANSPORT_PARTNER, { attempt: messageId, reason: error.message });
-      else if (error instanceof PartnerFailure) await sourceHealth.answered(TRANSPORT_PARTNER);
+        await sourceHealth.failed(TRANSPORT_PARTNER, {
+          attempt: messageId,
+          reason: error.message,
+        });
+      else if (error instanceof PartnerFailure)
+        await sourceHealth.answered(TRANSPORT_PARTNER);
       throw error;
     }
   }
 
   return {
-    /** Hands the message to the partner. Throws PartnerFailure when the partner does not accept it now. */
-    async transmit(of: MessageKey, signal?: AbortSignal): Promise<TransmissionStep> {
+    /**
+     * Hands the message to the partner. Throws PartnerFailure when the partner
+     * does not accept it now.
+     */
+    async transmit(
+      of: MessageKey,
+      signal?: AbortSignal,
+    ): Promise<TransmissionStep> {
       const message = await read(of);
       if (message?.status !== 'processing') return stepOf(message);
       const attachments = await attachmentsOf(of.accountId, message);
       if (attachments === undefined)
-        return end(of, { status: 'failed', reason: MESSAGE_END_REASONS.attachmentGone });
-      const sent = await call(of.messageId, (partner) => partner.send(message, attachments, signal));
+        return end(of, {
+          status: 'failed',
+          reason: MESSAGE_END_REASONS.attachmentGone,
+        });
+      const sent = await call(of.messageId, (partner) =>
+        partner.send(message, attachments, signal),
+      );
       return apply(of, sent);
     },
-    /** Asks the partner for the delivery state. Throws PartnerFailure when it does not answer. */
-    async check(of: MessageKey, signal?: AbortSignal): Promise<TransmissionStep> {
+    /**
+     * Asks the partner for the delivery state. Throws PartnerFailure when it
+     * does not answer.
+     */
+    async check(
+      of: MessageKey,
+      signal?: AbortSignal,
+    ): Promise<TransmissionStep> {
       const message = await read(of);
       if (message?.status !== 'processing') return stepOf(message);
-      return apply(of, await call(of.messageId, (partner) => partner.ask(of.messageId, signal)));
+      return apply(
+        of,
+        await call(of.messageId, (partner) =>
+          partner.ask(of.messageId, signal),
+        ),
+      );
     },
-    /** Ends the message as failed, unless it has ended. @param reason shown to the caller */
-    fail: (of: MessageKey, reason: string) => end(of, { status: 'failed', reason }),
+    /**
+     * Ends the message as failed, unless it has ended. @param reason shown to
+     * the caller
+     */
+    fail: (of: MessageKey, reason: string) =>
+      end(of, { status: 'failed', reason }),
   };
 }
 

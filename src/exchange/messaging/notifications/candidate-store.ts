@@ -8,13 +8,17 @@ const CANDIDATES = sqlFile('candidates.sql', import.meta.url);
 export interface Candidate extends Demographics {
   id: string;
   accountId: string;
-  /** The account has a notification of this subject for this patient, or has recorded it. */
+  /**
+   * The account has a notification of this subject for this patient, or has
+   * recorded it.
+   */
   isLinked: boolean;
 }
 
 /**
- * Patients of all accounts that a message may be about: those with this birth date and a primary address in one of these
- * ZIP codes (five digits), and those notified of the subject before. Oldest first.
+ * Patients of all accounts that a message may be about: those with this birth
+ * date and a primary address in one of these ZIP codes (five digits), and those
+ * notified of the subject before. Oldest first.
  */
 export async function findCandidates(
   tx: SystemTx,
@@ -29,10 +33,15 @@ export async function findCandidates(
 }
 
 /** The accounts that have notifications of a subject, or have recorded it. */
-export async function notifiedAccounts(tx: SystemTx, subjectId: string): Promise<string[]> {
+export async function notifiedAccounts(
+  tx: SystemTx,
+  subjectId: string,
+): Promise<string[]> {
   const { rows } = await sql<{ accountId: string }>`
     select account_id as "accountId" from notification where subject_id = ${subjectId}
-    union select account_id from recorded_subject where subject_id = ${subjectId} order by 1`.execute(tx.db);
+    union select account_id from recorded_subject where subject_id = ${subjectId} order by 1`.execute(
+    tx.db,
+  );
   return rows.map(({ accountId }) => accountId);
 }
 
@@ -47,7 +56,10 @@ const FEATURES = {
   ],
 } as const;
 
-/** Whether any cohort of the patient has notifications of this kind enabled; for what is only recorded, of any kind. */
+/**
+ * Whether any cohort of the patient has notifications of this kind enabled; for
+ * what is only recorded, of any kind.
+ */
 export async function isMonitored(
   tx: AccountTx,
   patientId: string,

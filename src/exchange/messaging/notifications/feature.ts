@@ -1,4 +1,9 @@
-import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
+import type {
+  DepsOf,
+  Feature,
+  GatewayScopes,
+  OpenFeature,
+} from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { createStartGuard } from '../../platform/recovery/start-guard.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
@@ -8,7 +13,10 @@ import { createRecordings, type Recordings } from './recording/recordings.ts';
 import { messageRematching } from './rematch/rematching.ts';
 import { addNotificationLinkRoute, addNotificationRoutes } from './routes.ts';
 
-/** Notifications that hospitals, pharmacies and labs send (ADT, fills, results), what they add to records, and the follow-up of discharges. */
+/**
+ * Notifications that hospitals, pharmacies and labs send (ADT, fills, results),
+ * what they add to records, and the follow-up of discharges.
+ */
 export const notificationsFeature = {
   open(
     { store, blobs, temporal, logger, idHmacKey }: Platform,
@@ -16,12 +24,26 @@ export const notificationsFeature = {
   ): OpenFeature<{ followUps: FollowUps; recordings: Recordings }> {
     const followUps = createFollowUps({ store, temporal, logger });
     const startGuard = createStartGuard(store);
-    const recordings = createRecordings({ store, blobs, records, startGuard, idHmacKey, logger });
-    const rematching = messageRematching({ store, blobs, followUps, recordings, idHmacKey });
+    const recordings = createRecordings({
+      store,
+      blobs,
+      records,
+      startGuard,
+      idHmacKey,
+      logger,
+    });
+    const rematching = messageRematching({
+      store,
+      blobs,
+      followUps,
+      recordings,
+      idHmacKey,
+    });
     return {
       services: { followUps, recordings },
       recoveries: [followUps.recovery, rematching, recordings.recovery],
-      drain: async () => void (await Promise.all([followUps.drain(), recordings.drain()])),
+      drain: async () =>
+        void (await Promise.all([followUps.drain(), recordings.drain()])),
     };
   },
   routes(

@@ -5,27 +5,45 @@ import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { readSourceJson } from '../../sources/connectors/http/http-response.ts';
 import { readFhirBundle } from './fhir/bundle.ts';
 import type { FollowUps } from './follow-up/follow-ups.ts';
-import { batchOf, type ParsedMessage, parseAll, respondToHl7 } from './hl7v2/respond.ts';
+import {
+  batchOf,
+  type ParsedMessage,
+  parseAll,
+  respondToHl7,
+} from './hl7v2/respond.ts';
 import { UnreadableMessageError } from './inbound.ts';
 import { createIntake } from './intake.ts';
 import type { Recordings } from './recording/recordings.ts';
-import { authenticateSender, MESSAGE_BYTES_MAX, type NotificationSender } from './senders.ts';
+import {
+  authenticateSender,
+  MESSAGE_BYTES_MAX,
+  type NotificationSender,
+} from './senders.ts';
 
-const HL7_TYPES = ['application/hl7-v2', 'x-application/hl7-v2+er7', 'text/plain'];
+const HL7_TYPES = [
+  'application/hl7-v2',
+  'x-application/hl7-v2+er7',
+  'text/plain',
+];
 const FHIR_TYPES = ['application/fhir+json', 'application/json'];
 const HL7_ANSWER = 'application/hl7-v2; charset=utf-8';
 
 type SenderRequest = FastifyRequest<{ Params: { sender: string } }>;
 
 /**
- * Adds the routes for senders of notifications (docs/interface.md, "Senders of notifications"). Each sender authenticates with
- * its own secret as a bearer token, and gets a response once its message is committed. HL7 v2: an acknowledgement with 200,
- * also for a refused message (AE, AR). FHIR: an OperationOutcome with 200 or 400. After any other status the message was not
+ * Adds the routes for senders of notifications (docs/interface.md, "Senders of
+ * notifications"). Each sender authenticates with its own secret as a bearer
+ * token, and gets a response once its message is committed. HL7 v2: an
+ * acknowledgement with 200, also for a refused message (AE, AR). FHIR: an
+ * OperationOutcome with 200 or 400. After any other status the message was not
  * accepted and may be sent again.
  */
 export function addInboundNotificationRoutes(
   app: FastifyInstance,
-  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'webhookDispatcher' | 'idHmacKey' | 'logger'> & {
+  deps: Pick<
+    GatewayPlatform,
+    'store' | 'blobs' | 'webhookDispatcher' | 'idHmacKey' | 'logger'
+  > & {
     followUps: Pick<FollowUps, 'launch' | 'wake'>;
     recordings: Pick<Recordings, 'launch'>;
     /** Systems that may send notifications. Default: none. */
@@ -36,27 +54,44 @@ export function addInboundNotificationRoutes(
   const senders = new WeakMap<FastifyRequest, NotificationSender>();
   const senderOf = (request: SenderRequest): NotificationSender => {
     const sender = senders.get(request);
-    if (sender === undefined) throw new Error('A sender route was registered without authentication');
+    if (sender === undefined)
+      throw new Error('A sender route was registered without authentication');
     return sender;
   };
 
   // Authenticate before the body is read.
   app.addHook('onRequest', async (request) => {
     const { sender: name } = (request as SenderRequest).params;
-    const sender = authenticateSender(deps.notificationSenders ?? [], name, request.headers.authorization);
+    const sender = authenticateSender(
+      deps.notificationSenders ?? [],
+      name,
+      request.headers.authorization,
+    );
     if (sender === undefined)
-      throw new ExchangeError(401, 'The bearer token of this sender is missing or wrong', {
-        headers: { 'www-authenticate': 'Bearer realm="notifications"' },
-      });
+      throw new ExchangeError(
+        401,
+        'The bearer token of this sender is missing or wrong',
+        {
+          headers: { 'www-authenticate': 'Bearer realm="notifications"' },
+        },
+      );
     senders.set(request, sender);
   });
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: MESSAGE_BYTES_MAX }, (_request, body, done) =>
-    done(null, body),
+  app.addContentTypeParser(
+    '*',
+    { parseAs: 'buffer', bodyLimit: MESSAGE_BYTES_MAX },
+    (_request, body, done) => done(null, body),
   );
 
-  const refuse = (sender: NotificationSender, { kind, place }: UnreadableMessageError): void =>
-    deps.logger.info({ sender: sender.name, kind, place }, 'notification refused');
+  const refuse = (
+    sender: NotificationSender,
+    { kind, place }: UnreadableMessageError,
+  ): void =>
+    deps.logger.info(
+      { sender: sender.name, kind, place },
+      'notification refused',
+    );
 
   app.post(
     '/notifications/hl7v2/:sender',
@@ -66,7 +101,9 @@ export function addInboundNotificationRoutes(
       const sender = senderOf(request);
       const acknowledgements: string[] = [];
       for (const message of parseWithHeader(bytes))
-        acknowledgements.push(await respondToHl7({ intake, logger: deps.logger }, sender, message));
+        acknowledgements.push(
+          await respondToHl7({ intake, logger: deps.logger }, sender, message),
+        );
       return reply.type(HL7_ANSWER).send(batchOf(acknowledgements));
     },
   );
@@ -82,7 +119,11 @@ export function addInboundNotificationRoutes(
         const message = readFhirBundle(bytes);
         // Here and not with the rest: what was accepted before stays readable.
         const read = readSourceJson(bytes);
-        if (!read.isRead) throw new UnreadableMessageError('invalid', `The body is ${read.fault}`);
+        if (!read.isRead)
+          throw new UnreadableMessageError(
+            'invalid',
+            `The body is ${read.fault}`,
+          );
         await intake.accept(sender, 'fhir', bytes, message);
         return reply.send(JSON.stringify(accepted()));
       } catch (error) {
@@ -94,33 +135,54 @@ export function addInboundNotificationRoutes(
   );
 }
 
-/** Parses the messages. Without a header no acknowledgement is possible, so the error becomes a 400. */
+/**
+ * Parses the messages. Without a header no acknowledgement is possible, so the
+ * error becomes a 400.
+ */
 function parseWithHeader(bytes: Buffer): ParsedMessage[] {
   try {
     return parseAll(bytes);
   } catch (error) {
     if (!(error instanceof UnreadableMessageError)) throw error;
-    throw new InvalidRequestError([{ path: error.place ?? '', message: error.message }]);
+    throw new InvalidRequestError([
+      { path: error.place ?? '', message: error.message },
+    ]);
   }
 }
 
 function bodyOf(request: FastifyRequest, types: readonly string[]): Buffer {
-  const type = (request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  const type =
+    (request.headers['content-type'] ?? '')
+      .split(';', 1)[0]
+      ?.trim()
+      .toLowerCase() ?? '';
   if (!types.includes(type))
-    throw new ExchangeError(415, `The Content-Type must be one of ${types.join(', ')}`);
+    throw new ExchangeError(
+      415,
+      `The Content-Type must be one of ${types.join(', ')}`,
+    );
   return Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
 }
 
 const FHIR_JSON = 'application/fhir+json; charset=utf-8';
 
-/** The response to an accepted message. It does not reveal whether a patient matched. */
+/**
+ * The response to an accepted message. It does not reveal whether a patient
+ * matched.
+ */
 const accepted = (): OperationOutcome => ({
   resourceType: 'OperationOutcome',
-  issue: [{ severity: 'information', code: 'informational', diagnostics: 'Accepted' }],
+  issue: [
+    { severity: 'information', code: 'informational', diagnostics: 'Accepted' },
+  ],
 });
 
 /** The response to a refused message: what is wrong, and where. */
-const refused = ({ kind, message, place }: UnreadableMessageError): OperationOutcome => ({
+const refused = ({
+  kind,
+  message,
+  place,
+}: UnreadableMessageError): OperationOutcome => ({
   resourceType: 'OperationOutcome',
   issue: [
     {

@@ -8,14 +8,26 @@ import type { EncounterEvent } from './rules/encounter-event.ts';
 import type { InboundOutcome } from './tables.ts';
 
 export interface NewInboundMessage
-  extends Pick<InboundMessage, 'trigger' | 'recordedAt' | 'sentAt' | 'unused' | 'filled' | 'ownCodes'> {
+  extends Pick<
+    InboundMessage,
+    'trigger' | 'recordedAt' | 'sentAt' | 'unused' | 'filled' | 'ownCodes'
+  > {
   id: string;
   sender: string;
   messageKey: Buffer;
-  /** A key of the sender's id alone. Messages with the same one and another `messageKey` say something else under a number used before. */
+  /**
+   * A key of the sender's id alone. Messages with the same one and another
+   * `messageKey` say something else under a number used before.
+   */
   controlKey: Buffer;
   format: 'hl7v2' | 'fhir';
-  kind: 'encounter' | 'pharmacy' | 'laboratory' | 'clinical' | 'merge' | 'person';
+  kind:
+    | 'encounter'
+    | 'pharmacy'
+    | 'laboratory'
+    | 'clinical'
+    | 'merge'
+    | 'person';
   content: BlobRef;
   timeZone: string;
 }
@@ -33,8 +45,8 @@ export async function isKnownMessage(
 }
 
 /**
- * Inserts a message. Undefined when this sender has sent it before; otherwise whether its number was used before, for a
- * message that says something else.
+ * Inserts a message. Undefined when this sender has sent it before; otherwise
+ * whether its number was used before, for a message that says something else.
  */
 export async function insertInboundMessage(
   tx: SystemTx,
@@ -52,22 +64,39 @@ export async function insertInboundMessage(
       unused: [...(message.unused ?? [])],
       outcome: 'unmatched',
     })
-    .onConflict((conflict) => conflict.columns(['sender', 'message_key']).doNothing())
+    .onConflict((conflict) =>
+      conflict.columns(['sender', 'message_key']).doNothing(),
+    )
     .returning('is_number_reused as isNumberReused')
     .executeTakeFirst();
   return row;
 }
 
-export async function setOutcome(tx: SystemTx, messageId: string, outcome: InboundOutcome): Promise<void> {
-  await tx.db.updateTable('inbound_message').set({ outcome }).where('id', '=', messageId).execute();
+export async function setOutcome(
+  tx: SystemTx,
+  messageId: string,
+  outcome: InboundOutcome,
+): Promise<void> {
+  await tx.db
+    .updateTable('inbound_message')
+    .set({ outcome })
+    .where('id', '=', messageId)
+    .execute();
 }
 
 /**
- * Locks a sender until the transaction ends: `alone` for a merge of records, `shared` for all other messages. The first lock of
- * the transaction; `messagesBeingMatched` waits for it.
+ * Locks a sender until the transaction ends: `alone` for a merge of records,
+ * `shared` for all other messages. The first lock of the transaction;
+ * `messagesBeingMatched` waits for it.
  */
-export async function lockSender(tx: SystemTx, sender: string, mode: 'shared' | 'alone'): Promise<void> {
-  await sql`select pg_advisory_xact_lock_shared(hashtextextended(${MATCHING}, 0))`.execute(tx.db);
+export async function lockSender(
+  tx: SystemTx,
+  sender: string,
+  mode: 'shared' | 'alone',
+): Promise<void> {
+  await sql`select pg_advisory_xact_lock_shared(hashtextextended(${MATCHING}, 0))`.execute(
+    tx.db,
+  );
   const id = sql`hashtextextended(${`inbound/${sender}`}, 0)`;
   await (mode === 'alone'
     ? sql`select pg_advisory_xact_lock(${id})`
@@ -78,14 +107,20 @@ export async function lockSender(tx: SystemTx, sender: string, mode: 'shared' | 
 const MATCHING = 'inbound-matching';
 
 /**
- * Waits until every transaction that is matching a message has ended, so that what it did not see (a patient who was being
- * created) sees it. Run it in a transaction of its own: new ones wait for it.
+ * Waits until every transaction that is matching a message has ended, so that
+ * what it did not see (a patient who was being created) sees it. Run it in a
+ * transaction of its own: new ones wait for it.
  */
 export async function messagesBeingMatched(tx: SystemTx): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${MATCHING}, 0))`.execute(tx.db);
+  await sql`select pg_advisory_xact_lock(hashtextextended(${MATCHING}, 0))`.execute(
+    tx.db,
+  );
 }
 
-/** Inserts the subject if it is new, and locks its row until the transaction ends. Returns its id. */
+/**
+ * Inserts the subject if it is new, and locks its row until the transaction
+ * ends. Returns its id.
+ */
 export async function lockSubject(
   tx: SystemTx,
   subject: Pick<StoredSubject, 'sender' | 'kind' | 'sourceKey'>,
@@ -94,7 +129,9 @@ export async function lockSubject(
     .insertInto('inbound_subject')
     .values(columnsOf({ id: uuidv7(), ...subject }))
     .onConflict((conflict) =>
-      conflict.columns(['sender', 'kind', 'source_key']).doUpdateSet({ updated_at: sql<Date>`now()` }),
+      conflict
+        .columns(['sender', 'kind', 'source_key'])
+        .doUpdateSet({ updated_at: sql<Date>`now()` }),
     )
     .returning('id')
     .executeTakeFirstOrThrow();
@@ -103,15 +140,27 @@ export async function lockSubject(
 
 export async function hasSubject(
   tx: SystemTx,
-  { sender, kind, sourceKey }: Pick<StoredSubject, 'sender' | 'kind' | 'sourceKey'>,
+  {
+    sender,
+    kind,
+    sourceKey,
+  }: Pick<StoredSubject, 'sender' | 'kind' | 'sourceKey'>,
 ): Promise<boolean> {
   const { rows } = await sql`select from inbound_subject
-    where sender = ${sender} and kind = ${kind} and source_key = ${sourceKey}`.execute(tx.db);
+    where sender = ${sender} and kind = ${kind} and source_key = ${sourceKey}`.execute(
+    tx.db,
+  );
   return rows.length > 0;
 }
 
-/** Those of the subjects about which a message came in the last 90 days, in the same order. */
-export async function recentOf(tx: SystemTx, ids: readonly string[]): Promise<string[]> {
+/**
+ * Those of the subjects about which a message came in the last 90 days, in the
+ * same order.
+ */
+export async function recentOf(
+  tx: SystemTx,
+  ids: readonly string[],
+): Promise<string[]> {
   const rows = await tx.db
     .selectFrom('inbound_subject')
     .select('id')
@@ -140,7 +189,10 @@ export async function insertInboundEvent(
 
 /** `messageKey`: in hex. */
 export interface StoredInboundEvent
-  extends Pick<EncounterEvent, 'messageKey' | 'arrival' | 'recordedAt' | 'sentAt'> {
+  extends Pick<
+    EncounterEvent,
+    'messageKey' | 'arrival' | 'recordedAt' | 'sentAt'
+  > {
   messageId: string;
   recordKey: Buffer | null;
   describesPerson: boolean;
@@ -148,12 +200,18 @@ export interface StoredInboundEvent
 }
 
 export interface StoredSubject
-  extends Pick<Members<'inbound_subject'>, 'id' | 'sender' | 'kind' | 'sourceKey' | 'state'> {
+  extends Pick<
+    Members<'inbound_subject'>,
+    'id' | 'sender' | 'kind' | 'sourceKey' | 'state'
+  > {
   events: StoredInboundEvent[];
 }
 
 /** A subject with the events of all its messages. */
-export async function readSubject(tx: SystemTx, id: string): Promise<StoredSubject> {
+export async function readSubject(
+  tx: SystemTx,
+  id: string,
+): Promise<StoredSubject> {
   const subject = await tx.db
     .selectFrom('inbound_subject')
     .select(['id', 'sender', 'kind', 'source_key as sourceKey', 'state'])
@@ -162,7 +220,13 @@ export async function readSubject(tx: SystemTx, id: string): Promise<StoredSubje
   const rows = await tx.db
     .selectFrom('inbound_event as e')
     .innerJoin('inbound_message as m', 'm.id', 'e.message_id')
-    .select(['m.id', 'm.message_key', 'm.recorded_at', 'm.sent_at', 'm.received_at'])
+    .select([
+      'm.id',
+      'm.message_key',
+      'm.recorded_at',
+      'm.sent_at',
+      'm.received_at',
+    ])
     .select(['e.record_key', 'e.describes_person', 'e.content'])
     .where('e.subject_id', '=', id)
     .execute();
@@ -171,7 +235,8 @@ export async function readSubject(tx: SystemTx, id: string): Promise<StoredSubje
     events: rows.map((row) => ({
       messageId: row.id,
       messageKey: row.message_key.toString('hex'),
-      // The clock of the database, then of the process: ids are UUIDs of version 7.
+      // The clock of the database, then of the process: ids are UUIDs of
+      // version 7.
       arrival: `${row.received_at.toISOString()} ${row.id}`,
       recordedAt: row.recorded_at.toISOString(),
       sentAt: row.sent_at?.toISOString(),
@@ -185,11 +250,19 @@ export async function readSubject(tx: SystemTx, id: string): Promise<StoredSubje
 export async function saveSubject(
   tx: SystemTx,
   id: string,
-  { state, recordKey, matchKeys }: { state: object; recordKey: Buffer | null; matchKeys: Buffer[] },
+  {
+    state,
+    recordKey,
+    matchKeys,
+  }: { state: object; recordKey: Buffer | null; matchKeys: Buffer[] },
 ): Promise<void> {
   await tx.db
     .updateTable('inbound_subject')
-    .set({ state: JSON.stringify(state), record_key: recordKey, match_keys: matchKeys })
+    .set({
+      state: JSON.stringify(state),
+      record_key: recordKey,
+      match_keys: matchKeys,
+    })
     .where('id', '=', id)
     .execute();
 }
@@ -206,11 +279,21 @@ export async function readMessageContent(
     .executeTakeFirstOrThrow();
 }
 
-/** Messages without a matching patient, newest first, except those whose subject was matched later. For operators. */
+/**
+ * Messages without a matching patient, newest first, except those whose subject
+ * was matched later. For operators.
+ */
 export async function listUnmatched(tx: SystemTx, limit: number) {
   return tx.db
     .selectFrom('inbound_message as m')
-    .select(['m.id', 'm.sender', 'm.kind', 'm.trigger', 'm.outcome', 'm.received_at as receivedAt'])
+    .select([
+      'm.id',
+      'm.sender',
+      'm.kind',
+      'm.trigger',
+      'm.outcome',
+      'm.received_at as receivedAt',
+    ])
     .where('m.outcome', 'in', ['unmatched', 'ambiguous', 'incomplete'])
     .where(({ not, exists, selectFrom }) =>
       not(

@@ -2,16 +2,25 @@ import type { Patient } from 'fhir/r4.js';
 import type { EncounterEvent } from './rules/encounter-event.ts';
 import type { ReportedResource } from './rules/present-resources.ts';
 
-/** A parsed message of a sender. Times are ISO 8601 in UTC with milliseconds. */
+/**
+ * A parsed message of a sender. Times are ISO 8601 in UTC with milliseconds.
+ */
 export interface InboundMessage {
-  /** The sender's id of the message, within the application that sent it: MSH-3, MSH-4 and MSH-10, or the id of the Bundle. */
+  /**
+   * The sender's id of the message, within the application that sent it: MSH-3,
+   * MSH-4 and MSH-10, or the id of the Bundle.
+   */
   messageId: string;
   /**
-   * SHA-256 (hex) of what the message says. A repeated message has the same id and says the same: senders begin their numbers
-   * anew, and two applications may use the same ones.
+   * SHA-256 (hex) of what the message says. A repeated message has the same id
+   * and says the same: senders begin their numbers anew, and two applications
+   * may use the same ones.
    */
   fingerprint: string;
-  /** The kind of message, for operators: `A03`, `Encounter`, `MedicationDispense`. */
+  /**
+   * The kind of message, for operators: `A03`, `Encounter`,
+   * `MedicationDispense`.
+   */
   trigger: string;
   recordedAt: string;
   sentAt?: string;
@@ -20,9 +29,15 @@ export interface InboundMessage {
   /** The sender's record number of that person. */
   sourcePatientId?: string;
   content: InboundContent;
-  /** What the message contains and we do not use (`PID-13`, `NK1`); never a value. */
+  /**
+   * What the message contains and we do not use (`PID-13`, `NK1`); never a
+   * value.
+   */
   unused?: readonly string[];
-  /** What of that which is read an HL7 v2 message holds, and hashes of the sender's own codes in it; never a value. */
+  /**
+   * What of that which is read an HL7 v2 message holds, and hashes of the
+   * sender's own codes in it; never a value.
+   */
   filled?: string[];
   ownCodes?: string[];
 }
@@ -32,10 +47,16 @@ export type InboundContent =
       kind: 'encounter';
       /** The sender's visit number. */
       sourceId: string;
-      event: Omit<EncounterEvent, 'messageKey' | 'arrival' | 'recordedAt' | 'sentAt'>;
+      event: Omit<
+        EncounterEvent,
+        'messageKey' | 'arrival' | 'recordedAt' | 'sentAt'
+      >;
     }
   | { kind: 'pharmacy' | 'laboratory'; items: ClinicalItem[] }
-  /** What is recorded and not announced: documents, immunizations, orders, prescriptions, appointments. */
+  /**
+   * What is recorded and not announced: documents, immunizations, orders,
+   * prescriptions, appointments.
+   */
   | { kind: 'clinical'; items: ClinicalItem[] }
   /** A new description of the person of a record, and of nothing else. */
   | { kind: 'person'; sourcePatientId: string }
@@ -54,7 +75,10 @@ export interface ClinicalItem {
   rank?: number;
 }
 
-/** What a message reports about one encounter, fill or result, as FHIR resources. */
+/**
+ * What a message reports about one encounter, fill or result, as FHIR
+ * resources.
+ */
 export interface ReportedSubject {
   kind: 'encounter' | 'pharmacy' | 'laboratory' | 'clinical';
   /** As in `InboundContent`. */
@@ -63,16 +87,17 @@ export interface ReportedSubject {
 }
 
 /**
- * A message that is refused. The error message is returned to the sender and never logged. It names places and rules, never
- * a value.
+ * A message that is refused. The error message is returned to the sender and
+ * never logged. It names places and rules, never a value.
  */
 export class UnreadableMessageError extends Error {
   override readonly name = 'UnreadableMessageError';
 
   constructor(
     /**
-     * unsupported: this kind of message is not supported. invalid: a required part is missing or wrong. failed: the message may
-     * be right, and we could not store it.
+     * unsupported: this kind of message is not supported. invalid: a required
+     * part is missing or wrong. failed: the message may be right, and we could
+     * not store it.
      */
     readonly kind: 'unsupported' | 'invalid' | 'failed',
     message: string,
@@ -84,14 +109,23 @@ export class UnreadableMessageError extends Error {
 }
 
 /** A required part of the message is missing or wrong. */
-export const invalid = (message: string, place?: string): UnreadableMessageError =>
+export const invalid = (
+  message: string,
+  place?: string,
+): UnreadableMessageError =>
   new UnreadableMessageError('invalid', message, place);
 
-/** Times outside these years are taken as errors; PostgreSQL cannot store some of them. */
+/**
+ * Times outside these years are taken as errors; PostgreSQL cannot store some
+ * of them.
+ */
 const FIRST_YEAR = 1_900;
 const LAST_YEAR = 2_199;
 
-/** Milliseconds since the epoch as ISO 8601 in UTC; undefined for NaN and for times outside the accepted years. */
+/**
+ * Milliseconds since the epoch as ISO 8601 in UTC; undefined for NaN and for
+ * times outside the accepted years.
+ */
 export function messageTime(ms: number): string | undefined {
   if (Number.isNaN(ms)) return undefined;
   const at = new Date(ms);
@@ -99,7 +133,10 @@ export function messageTime(ms: number): string | undefined {
   return year >= FIRST_YEAR && year <= LAST_YEAR ? at.toISOString() : undefined;
 }
 
-/** Whether a text is a calendar date such as `1980-02-29`, within the accepted years. */
+/**
+ * Whether a text is a calendar date such as `1980-02-29`, within the accepted
+ * years.
+ */
 export const isDay = (text: string | undefined): text is string =>
   text !== undefined &&
   /^\d{4}-\d{2}-\d{2}$/.test(text) &&

@@ -4,7 +4,11 @@ import { retryOvertaken } from '../../platform/database/retry.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { type Applied, applySubject } from './apply.ts';
 import { continueFollowUps, type FollowUps } from './follow-up/follow-ups.ts';
-import type { InboundContent, InboundFormat, InboundMessage } from './inbound.ts';
+import type {
+  InboundContent,
+  InboundFormat,
+  InboundMessage,
+} from './inbound.ts';
 import {
   hasSubject,
   insertInboundEvent,
@@ -28,20 +32,35 @@ import { type Recordings, startRecordings } from './recording/recordings.ts';
 import type { NotificationSender } from './senders.ts';
 import type { InboundOutcome } from './tables.ts';
 
-/** The sender's ids of messages, visits and records are stored only as hashes keyed with `idHmacKey`. */
-export interface IntakeDeps extends Pick<Platform, 'store' | 'blobs' | 'idHmacKey' | 'logger'> {
+/**
+ * The sender's ids of messages, visits and records are stored only as hashes
+ * keyed with `idHmacKey`.
+ */
+export interface IntakeDeps
+  extends Pick<Platform, 'store' | 'blobs' | 'idHmacKey' | 'logger'> {
   followUps: Pick<FollowUps, 'launch' | 'wake'>;
   recordings: Pick<Recordings, 'launch'>;
 }
 
 export type Intake = ReturnType<typeof createIntake>;
 
-/** Most important first: a message about several subjects is listed with the most important of their outcomes. */
+/**
+ * Most important first: a message about several subjects is listed with the
+ * most important of their outcomes.
+ */
 const OUTCOMES: readonly InboundOutcome[] = [
-  ...(['matched', 'ambiguous', 'unmatched', 'incomplete', 'not-monitored', 'merged'] as const),
+  ...([
+    'matched',
+    'ambiguous',
+    'unmatched',
+    'incomplete',
+    'not-monitored',
+    'merged',
+  ] as const),
 ];
 
-const NUMBER_REUSED = 'a message has the number of an earlier one and says something else; both are kept';
+const NUMBER_REUSED =
+  'a message has the number of an earlier one and says something else; both are kept';
 
 export function createIntake(deps: IntakeDeps) {
   const keyed = (sender: string, kind: string, id: string): Buffer =>
@@ -50,8 +69,9 @@ export function createIntake(deps: IntakeDeps) {
 
   return {
     /**
-     * Stores a message and everything that follows from it, in one transaction; resolves after the commit. A message that the
-     * sender has sent before changes nothing.
+     * Stores a message and everything that follows from it, in one transaction;
+     * resolves after the commit. A message that the sender has sent before
+     * changes nothing.
      */
     async accept(
       sender: NotificationSender,
@@ -60,22 +80,44 @@ export function createIntake(deps: IntakeDeps) {
       message: InboundMessage,
     ): Promise<void> {
       const { messageId, fingerprint } = message;
-      const messageKey = keyed(sender.name, 'message', `${messageId} ${fingerprint}`);
+      const messageKey = keyed(
+        sender.name,
+        'message',
+        `${messageId} ${fingerprint}`,
+      );
       const controlKey = keyed(sender.name, 'control', messageId);
       const known = { sender: sender.name, messageKey };
       if (await deps.store.asSystem((tx) => isKnownMessage(tx, known))) return;
-      const contentType = format === 'fhir' ? 'application/fhir+json' : 'application/hl7-v2';
+      const contentType =
+        format === 'fhir' ? 'application/fhir+json' : 'application/hl7-v2';
       const content = await deps.blobs.put('notification', bytes, contentType);
       const id = uuidv7();
       const { kind } = message.content;
       let isNumberReused = false;
       const applied = await retryOvertaken(() =>
         deps.store.asSystem(async (tx) => {
-          await lockSender(tx, sender.name, kind === 'merge' || kind === 'person' ? 'alone' : 'shared');
-          const { trigger, recordedAt, sentAt, unused, filled, ownCodes } = message;
+          await lockSender(
+            tx,
+            sender.name,
+            kind === 'merge' || kind === 'person' ? 'alone' : 'shared',
+          );
+          const { trigger, recordedAt, sentAt, unused, filled, ownCodes } =
+            message;
           const inserted = await insertInboundMessage(tx, {
-            ...{ id, sender: sender.name, messageKey, controlKey, format, kind, trigger, recordedAt, sentAt },
-            ...{ content, timeZone: sender.timeZone, unused, filled, ownCodes },
+            id,
+            sender: sender.name,
+            messageKey,
+            controlKey,
+            format,
+            kind,
+            trigger,
+            recordedAt,
+            sentAt,
+            content,
+            timeZone: sender.timeZone,
+            unused,
+            filled,
+            ownCodes,
           });
           if (inserted === undefined) return undefined;
           isNumberReused = inserted.isNumberReused;
@@ -86,7 +128,11 @@ export function createIntake(deps: IntakeDeps) {
       );
       if (applied === undefined) await deps.blobs.delete(content.ref);
       else {
-        if (isNumberReused) deps.logger.warn({ sender: sender.name, messageId: id }, NUMBER_REUSED);
+        if (isNumberReused)
+          deps.logger.warn(
+            { sender: sender.name, messageId: id },
+            NUMBER_REUSED,
+          );
         continueFollowUps(deps.followUps, applied);
         startRecordings(deps.recordings, applied);
       }
@@ -104,11 +150,19 @@ export function createIntake(deps: IntakeDeps) {
     const subjectIds = await subjectsOf(tx, sender.name, messageId, message);
     const applied: Applied[] = [];
     for (const subjectId of subjectIds)
-      applied.push(await applySubject(tx, subjectId, { personOfMessage, idHmacKey: deps.idHmacKey }));
+      applied.push(
+        await applySubject(tx, subjectId, {
+          personOfMessage,
+          idHmacKey: deps.idHmacKey,
+        }),
+      );
     return applied;
   }
 
-  /** Stores what the message says, and returns the ids of the subjects that it may change. */
+  /**
+   * Stores what the message says, and returns the ids of the subjects that it
+   * may change.
+   */
   async function subjectsOf(
     tx: SystemTx,
     sender: string,
@@ -120,13 +174,21 @@ export function createIntake(deps: IntakeDeps) {
       case 'merge':
         return merge(tx, sender, messageId, message, content);
       case 'person':
-        return describe(tx, sender, messageId, message, content.sourcePatientId);
+        return describe(
+          tx,
+          sender,
+          messageId,
+          message,
+          content.sourcePatientId,
+        );
       default:
         return addEvents(tx, sender, messageId, message, content);
     }
   }
 
-  /** Adds a new description of the person to the recent subjects of a record. */
+  /**
+   * Adds a new description of the person to the recent subjects of a record.
+   */
   async function describe(
     tx: SystemTx,
     sender: string,
@@ -135,26 +197,44 @@ export function createIntake(deps: IntakeDeps) {
     sourcePatientId: string,
   ): Promise<string[]> {
     const recordKey = keyed(sender, 'record', sourcePatientId);
-    const ids = await recentOf(tx, await subjectsLeadingTo(tx, sender, recordKey));
+    const ids = await recentOf(
+      tx,
+      await subjectsLeadingTo(tx, sender, recordKey),
+    );
     for (const subjectId of ids)
       await insertInboundEvent(tx, {
-        ...{ subjectId, messageId, recordKey, content: { trigger: 'update' } },
+        subjectId,
+        messageId,
+        recordKey,
+        content: { trigger: 'update' },
         describesPerson: describesEnough(person),
       });
     return ids;
   }
 
-  /** Stores a merge of two records, and returns the ids of the subjects that it may move to another person. */
+  /**
+   * Stores a merge of two records, and returns the ids of the subjects that it
+   * may move to another person.
+   */
   async function merge(
     tx: SystemTx,
     sender: string,
     messageId: string,
     { recordedAt }: InboundMessage,
-    { priorPatientId, sourcePatientId }: Extract<InboundContent, { kind: 'merge' }>,
+    {
+      priorPatientId,
+      sourcePatientId,
+    }: Extract<InboundContent, { kind: 'merge' }>,
   ): Promise<string[]> {
     const priorKey = keyed(sender, 'record', priorPatientId);
     const survivingKey = keyed(sender, 'record', sourcePatientId);
-    await insertMerge(tx, { messageId, sender, priorKey, survivingKey, recordedAt });
+    await insertMerge(tx, {
+      messageId,
+      sender,
+      priorKey,
+      survivingKey,
+      recordedAt,
+    });
     return subjectsLeadingTo(tx, sender, priorKey);
   }
 
@@ -168,27 +248,48 @@ export function createIntake(deps: IntakeDeps) {
     const items =
       content.kind === 'encounter'
         ? [{ sourceId: content.sourceId, content: content.event }]
-        : content.items.map((item) => ({ sourceId: item.sourceId, content: item }));
+        : content.items.map((item) => ({
+            sourceId: item.sourceId,
+            content: item,
+          }));
     const subjects = items
-      .map((each) => ({ ...each, sourceKey: keyed(sender, content.kind, each.sourceId) }))
+      .map((each) => ({
+        ...each,
+        sourceKey: keyed(sender, content.kind, each.sourceId),
+      }))
       .sort((a, b) => Buffer.compare(a.sourceKey, b.sourceKey));
-    const recordKey = sourcePatientId === undefined ? undefined : keyed(sender, 'record', sourcePatientId);
+    const recordKey =
+      sourcePatientId === undefined
+        ? undefined
+        : keyed(sender, 'record', sourcePatientId);
     const ids: string[] = [];
     for (const { sourceKey, content: ofSubject } of subjects) {
       const numbered = { sender, kind: content.kind, sourceKey };
-      const subjectId = await subjectOf(tx, numbered, recordKey, timeOfEvent(ofSubject));
+      const subjectId = await subjectOf(
+        tx,
+        numbered,
+        recordKey,
+        timeOfEvent(ofSubject),
+      );
       if (ids.includes(subjectId)) continue;
       // The sender's id is not stored in the row: it may be a record number.
       const { sourceId: _, ...rest } = ofSubject as { sourceId?: string };
       await insertInboundEvent(tx, {
-        ...{ subjectId, messageId, recordKey, content: rest, describesPerson: describesEnough(person) },
+        subjectId,
+        messageId,
+        recordKey,
+        content: rest,
+        describesPerson: describesEnough(person),
       });
       ids.push(subjectId);
     }
     return ids;
   }
 
-  /** Locks the subject of a number; if the number stands for somebody else's, the one that it is used again for. */
+  /**
+   * Locks the subject of a number; if the number stands for somebody else's,
+   * the one that it is used again for.
+   */
   async function subjectOf(
     tx: SystemTx,
     numbered: Parameters<typeof lockSubject>[1],
@@ -197,10 +298,17 @@ export function createIntake(deps: IntakeDeps) {
   ): Promise<string> {
     const id = await lockSubject(tx, numbered);
     if (recordKey === undefined) return id;
-    const again = { ...numbered, sourceKey: reusedNumberKey(deps.idHmacKey, numbered, recordKey) };
+    const again = {
+      ...numbered,
+      sourceKey: reusedNumberKey(deps.idHmacKey, numbered, recordKey),
+    };
     const isSeparate =
       (await hasSubject(tx, again)) ||
-      (at !== undefined && (await isSubjectNumberReused(tx, await readSubject(tx, id), { recordKey, at })));
+      (at !== undefined &&
+        (await isSubjectNumberReused(tx, await readSubject(tx, id), {
+          recordKey,
+          at,
+        })));
     return isSeparate ? lockSubject(tx, again) : id;
   }
 }

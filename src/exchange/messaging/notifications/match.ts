@@ -1,7 +1,10 @@
 import { createHmac } from 'node:crypto';
 import type { Patient } from 'fhir/r4.js';
 import { words } from '../../people/patients/rules/name-words.ts';
-import { agreesElsewhere, describesExactly } from '../../people/patients/rules/patient-matching.ts';
+import {
+  agreesElsewhere,
+  describesExactly,
+} from '../../people/patients/rules/patient-matching.ts';
 import type { Candidate } from './candidate-store.ts';
 import { isDay } from './inbound.ts';
 
@@ -10,7 +13,10 @@ export interface Match {
   patientId: string;
 }
 
-/** Whether a description is sufficient for matching: a full name, a birth date and a ZIP code. */
+/**
+ * Whether a description is sufficient for matching: a full name, a birth date
+ * and a ZIP code.
+ */
 export function describesEnough(person: Patient): boolean {
   const hasName = (person.name ?? []).some(({ family, given, text }) =>
     Boolean((family && given?.length) || text),
@@ -20,16 +26,21 @@ export function describesEnough(person: Patient): boolean {
 
 /** The five-digit ZIP codes of a person's addresses. */
 export function zipsOf(person: Patient): string[] {
-  const zips = (person.address ?? []).map(({ postalCode }) => (postalCode ?? '').trim().slice(0, 5));
+  const zips = (person.address ?? []).map(({ postalCode }) =>
+    (postalCode ?? '').trim().slice(0, 5),
+  );
   return [...new Set(zips.filter((zip) => /^\d{5}$/.test(zip)))];
 }
 
 /**
- * Finds the patient of each account that a message is about. A new match must be certain without an error being assumed
- * (patients/rules/patient-matching.ts), where the ZIP code of the primary address distinguishes namesakes; among several, the
- * one at the same street. A patient already notified of the subject stays matched while name, birth date and gender agree,
- * because people move; without a description it always stays. If several patients of an account fit, none is matched, and
- * `isAmbiguous` is true.
+ * Finds the patient of each account that a message is about. A new match must
+ * be certain without an error being assumed
+ * (patients/rules/patient-matching.ts), where the ZIP code of the primary
+ * address distinguishes namesakes; among several, the one at the same street. A
+ * patient already notified of the subject stays matched while name, birth date
+ * and gender agree, because people move; without a description it always stays.
+ * If several patients of an account fit, none is matched, and `isAmbiguous` is
+ * true.
  */
 export function matchPatients(
   candidates: readonly Candidate[],
@@ -37,12 +48,21 @@ export function matchPatients(
 ): { matches: Match[]; isAmbiguous: boolean } {
   const matches: Match[] = [];
   let isAmbiguous = false;
-  for (const accountId of new Set(candidates.map((candidate) => candidate.accountId))) {
-    const ofAccount = candidates.filter((candidate) => candidate.accountId === accountId);
-    const staying = ofAccount.filter(
-      (candidate) => candidate.isLinked && (person === undefined || agreesElsewhere(candidate, person)),
+  for (const accountId of new Set(
+    candidates.map((candidate) => candidate.accountId),
+  )) {
+    const ofAccount = candidates.filter(
+      (candidate) => candidate.accountId === accountId,
     );
-    const fitting = staying.length > 0 || person === undefined ? staying : fittingOf(ofAccount, person);
+    const staying = ofAccount.filter(
+      (candidate) =>
+        candidate.isLinked &&
+        (person === undefined || agreesElsewhere(candidate, person)),
+    );
+    const fitting =
+      staying.length > 0 || person === undefined
+        ? staying
+        : fittingOf(ofAccount, person);
     const [only] = fitting;
     if (only !== undefined && (fitting.length === 1 || staying.length > 0))
       matches.push({ accountId, patientId: only.id });
@@ -51,48 +71,84 @@ export function matchPatients(
   return { matches, isAmbiguous };
 }
 
-function fittingOf(candidates: readonly Candidate[], person: Patient): Candidate[] {
+function fittingOf(
+  candidates: readonly Candidate[],
+  person: Patient,
+): Candidate[] {
   const fitting = candidates.filter((candidate) =>
     describesExactly(
-      { ...candidate, addresses: candidate.addresses.slice(0, 1), contacts: [], personalIdentifiers: [] },
+      {
+        ...candidate,
+        addresses: candidate.addresses.slice(0, 1),
+        contacts: [],
+        personalIdentifiers: [],
+      },
       person,
     ),
   );
   if (fitting.length < 2) return fitting;
-  const streets = (person.address ?? []).map(({ line }) => words(line?.[0]).join(' '));
+  const streets = (person.address ?? []).map(({ line }) =>
+    words(line?.[0]).join(' '),
+  );
   const atStreet = fitting.filter(({ addresses }) =>
     streets.includes(words(addresses[0]?.addressLine1).join(' ')),
   );
   return atStreet.length === 1 ? atStreet : fitting;
 }
 
-/** The keys under which messages about a person are found again; one for each ZIP code. The person has a birth date. */
+/**
+ * The keys under which messages about a person are found again; one for each
+ * ZIP code. The person has a birth date.
+ */
 export const matchKeysOf = (person: Patient, hmacKey: string): Buffer[] =>
   zipsOf(person).map((zip) => matchKey(person.birthDate ?? '', zip, hmacKey));
 
-/** A keyed hash, because subjects are stored without demographics. @param zip five digits, or what a patient's row has instead */
-export const matchKey = (birthDate: string, zip: string, hmacKey: string): Buffer =>
+/**
+ * A keyed hash, because subjects are stored without demographics. @param zip
+ * five digits, or what a patient's row has instead
+ */
+export const matchKey = (
+  birthDate: string,
+  zip: string,
+  hmacKey: string,
+): Buffer =>
   createHmac('sha256', hmacKey)
     .update(JSON.stringify(['inbound-match', birthDate, zip]))
     .digest();
 
 /**
- * The keyed hash that stands for a sender's id in our tables: the id may be a record number.
+ * The keyed hash that stands for a sender's id in our tables: the id may be a
+ * record number.
  *
  * @param kind of the subject, or `message` or `record`
  */
-export const senderKey = (idHmacKey: string, sender: string, kind: string, id: string): Buffer =>
+export const senderKey = (
+  idHmacKey: string,
+  sender: string,
+  kind: string,
+  id: string,
+): Buffer =>
   createHmac('sha256', idHmacKey)
     .update(JSON.stringify(['inbound', sender, kind, id]))
     .digest();
 
 /**
- * The key of a subject whose number the sender had used for somebody else's subject, `sourceKey` being that of the number
+ * The key of a subject whose number the sender had used for somebody else's
+ * subject, `sourceKey` being that of the number
  * (docs/decisions/0165-identity-of-a-message.md).
  */
 export const reusedNumberKey = (
   idHmacKey: string,
-  { sender, kind, sourceKey }: { sender: string; kind: string; sourceKey: Buffer },
+  {
+    sender,
+    kind,
+    sourceKey,
+  }: { sender: string; kind: string; sourceKey: Buffer },
   recordKey: Buffer,
 ): Buffer =>
-  senderKey(idHmacKey, sender, kind, `${sourceKey.toString('hex')} of ${recordKey.toString('hex')}`);
+  senderKey(
+    idHmacKey,
+    sender,
+    kind,
+    `${sourceKey.toString('hex')} of ${recordKey.toString('hex')}`,
+  );

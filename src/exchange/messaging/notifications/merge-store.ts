@@ -8,7 +8,13 @@ export interface StoredMerge extends SourceMerge {
 
 export async function insertMerge(
   tx: SystemTx,
-  merge: { messageId: string; sender: string; priorKey: Buffer; survivingKey: Buffer; recordedAt: string },
+  merge: {
+    messageId: string;
+    sender: string;
+    priorKey: Buffer;
+    survivingKey: Buffer;
+    recordedAt: string;
+  },
 ): Promise<void> {
   await tx.db
     .insertInto('inbound_merge')
@@ -16,9 +22,20 @@ export async function insertMerge(
     .execute();
 }
 
-/** All merges that lead on from a record, over any number of steps; keys in hex. */
-export async function mergesFrom(tx: SystemTx, sender: string, recordKey: Buffer): Promise<StoredMerge[]> {
-  const { rows } = await sql<{ message_id: string; prior: string; surviving: string; recorded_at: Date }>`
+/**
+ * All merges that lead on from a record, over any number of steps; keys in hex.
+ */
+export async function mergesFrom(
+  tx: SystemTx,
+  sender: string,
+  recordKey: Buffer,
+): Promise<StoredMerge[]> {
+  const { rows } = await sql<{
+    message_id: string;
+    prior: string;
+    surviving: string;
+    recorded_at: Date;
+  }>`
     with recursive reached(key) as (
       select ${recordKey}::bytea
       union
@@ -29,12 +46,21 @@ export async function mergesFrom(tx: SystemTx, sender: string, recordKey: Buffer
   `.execute(tx.db);
   // The id is a UUID of version 7.
   return rows.map((row) => ({
-    ...{ ...membersOf(row), recordedAt: row.recorded_at.toISOString(), arrival: row.message_id },
+    ...membersOf(row),
+    recordedAt: row.recorded_at.toISOString(),
+    arrival: row.message_id,
   }));
 }
 
-/** Ids of the subjects of every record that was merged into this one, directly or over several steps, in locking order. */
-export async function subjectsLeadingTo(tx: SystemTx, sender: string, recordKey: Buffer): Promise<string[]> {
+/**
+ * Ids of the subjects of every record that was merged into this one, directly
+ * or over several steps, in locking order.
+ */
+export async function subjectsLeadingTo(
+  tx: SystemTx,
+  sender: string,
+  recordKey: Buffer,
+): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`
     with recursive chain(key) as (
       select ${recordKey}::bytea
@@ -46,21 +72,31 @@ export async function subjectsLeadingTo(tx: SystemTx, sender: string, recordKey:
   return rows.map(({ id }) => id);
 }
 
-/** A source merged two of its records of one person: everything of `prior` now belongs to `surviving`. */
+/**
+ * A source merged two of its records of one person: everything of `prior` now
+ * belongs to `surviving`.
+ */
 interface SourceMerge {
   prior: string;
   surviving: string;
   recordedAt: string;
-  /** Sorts merges in the order in which they arrived, which decides between those recorded at the same time. */
+  /**
+   * Sorts merges in the order in which they arrived, which decides between
+   * those recorded at the same time.
+   */
   arrival: string;
 }
 
 /**
- * The merge that leads from a record to the record it is part of now; undefined when it was never merged. The newest merge of
- * a record counts and, in a cycle of merges, the newest of the cycle, so the result does not depend on the order
- * of arrival, unless both were recorded at the same time.
+ * The merge that leads from a record to the record it is part of now; undefined
+ * when it was never merged. The newest merge of a record counts and, in a cycle
+ * of merges, the newest of the cycle, so the result does not depend on the
+ * order of arrival, unless both were recorded at the same time.
  */
-export function survivingRecord<M extends SourceMerge>(record: string, merges: readonly M[]): M | undefined {
+export function survivingRecord<M extends SourceMerge>(
+  record: string,
+  merges: readonly M[],
+): M | undefined {
   const path: M[] = [];
   for (let at = record; ; ) {
     const next = newest(merges.filter(({ prior }) => prior === at));
@@ -78,4 +114,10 @@ function newest<M extends SourceMerge>(merges: readonly M[]): M | undefined {
 }
 
 const compareMerges = (a: SourceMerge, b: SourceMerge): number =>
-  (a.recordedAt === b.recordedAt ? a.arrival < b.arrival : a.recordedAt < b.recordedAt) ? -1 : 1;
+  (
+    a.recordedAt === b.recordedAt
+      ? a.arrival < b.arrival
+      : a.recordedAt < b.recordedAt
+  )
+    ? -1
+    : 1;

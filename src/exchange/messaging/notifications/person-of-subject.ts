@@ -5,17 +5,26 @@ import { readFhirBundle } from './fhir/bundle.ts';
 import { parseHl7 } from './hl7v2/message.ts';
 import { readHl7 } from './hl7v2/read-hl7.ts';
 import type { InboundFormat, InboundMessage } from './inbound.ts';
-import { readMessageContent, type StoredInboundEvent, type StoredSubject } from './inbound-store.ts';
+import {
+  readMessageContent,
+  type StoredInboundEvent,
+  type StoredSubject,
+} from './inbound-store.ts';
 import { mergesFrom, survivingRecord } from './merge-store.ts';
 import { inOrder } from './subject-state.ts';
 
 /** Reads the person that the message with this id describes. */
-export type PersonOfMessage = (tx: SystemTx, messageId: string) => Promise<Patient>;
+export type PersonOfMessage = (
+  tx: SystemTx,
+  messageId: string,
+) => Promise<Patient>;
 
 /**
- * The person a subject is about, as the newest message with a description describes them. If the sender has since merged that
- * person's record into another, the description is that of the merge message. Messages under a record to which the subject no
- * longer belongs are ignored. `person` is undefined when no description remains.
+ * The person a subject is about, as the newest message with a description
+ * describes them. If the sender has since merged that person's record into
+ * another, the description is that of the merge message. Messages under a
+ * record to which the subject no longer belongs are ignored. `person` is
+ * undefined when no description remains.
  */
 export async function personOfSubject(
   tx: SystemTx,
@@ -23,20 +32,33 @@ export async function personOfSubject(
   personOfMessage: PersonOfMessage,
 ): Promise<{ person: Patient | undefined; recordKey: Buffer | null }> {
   const newestFirst = inOrder(subject.events).reverse();
-  const recordKey = newestFirst.find((event) => event.recordKey !== null)?.recordKey ?? null;
+  const recordKey =
+    newestFirst.find((event) => event.recordKey !== null)?.recordKey ?? null;
   const now = await currentRecord(tx, subject.sender, recordKey);
-  for (const event of newestFirst.filter(({ describesPerson }) => describesPerson)) {
+  for (const event of newestFirst.filter(
+    ({ describesPerson }) => describesPerson,
+  )) {
     const then = await currentRecord(tx, subject.sender, event.recordKey);
     if (event.recordKey !== null && then.record !== now.record) continue;
-    return { person: await personOfMessage(tx, then.mergedBy ?? event.messageId), recordKey };
+    return {
+      person: await personOfMessage(tx, then.mergedBy ?? event.messageId),
+      recordKey,
+    };
   }
   return { person: undefined, recordKey };
 }
 
-/** The events under the record to which a subject belongs today, and those without a record, in the sender's order. */
-export async function eventsOfRecord(tx: SystemTx, subject: StoredSubject): Promise<StoredInboundEvent[]> {
+/**
+ * The events under the record to which a subject belongs today, and those
+ * without a record, in the sender's order.
+ */
+export async function eventsOfRecord(
+  tx: SystemTx,
+  subject: StoredSubject,
+): Promise<StoredInboundEvent[]> {
   const events = inOrder(subject.events);
-  const recordKey = events.findLast((event) => event.recordKey !== null)?.recordKey ?? null;
+  const recordKey =
+    events.findLast((event) => event.recordKey !== null)?.recordKey ?? null;
   const now = await currentRecord(tx, subject.sender, recordKey);
   const own: StoredInboundEvent[] = [];
   for (const event of events) {
@@ -47,8 +69,9 @@ export async function eventsOfRecord(tx: SystemTx, subject: StoredSubject): Prom
 }
 
 /**
- * Whether a subject is somebody else's than the person of `recordKey`, and took place at another time than `at`: the sender uses
- * its number again. A report that was moved to the right person keeps the time of its specimen.
+ * Whether a subject is somebody else's than the person of `recordKey`, and took
+ * place at another time than `at`: the sender uses its number again. A report
+ * that was moved to the right person keeps the time of its specimen.
  */
 export async function isNumberReused(
   tx: SystemTx,
@@ -57,19 +80,26 @@ export async function isNumberReused(
 ): Promise<boolean> {
   const times = events.flatMap(({ content }) => timeOfEvent(content) ?? []);
   if (times.length === 0 || times.includes(at)) return false;
-  const theirs = inOrder(events).findLast((event) => event.recordKey !== null)?.recordKey ?? null;
+  const theirs =
+    inOrder(events).findLast((event) => event.recordKey !== null)?.recordKey ??
+    null;
   if (theirs === null) return false;
   const { record } = await currentRecord(tx, sender, theirs);
   return record !== (await currentRecord(tx, sender, recordKey)).record;
 }
 
-/** When the stay began, the specimen was collected, the medication handed over. */
+/**
+ * When the stay began, the specimen was collected, the medication handed over.
+ */
 export function timeOfEvent(content: object): string | undefined {
   const { admittedAt, at } = content as { admittedAt?: string; at?: string };
   return admittedAt ?? at;
 }
 
-/** The record (hex) that this record is part of today, and the message that merged it there. */
+/**
+ * The record (hex) that this record is part of today, and the message that
+ * merged it there.
+ */
 async function currentRecord(
   tx: SystemTx,
   sender: string,
@@ -77,22 +107,35 @@ async function currentRecord(
 ): Promise<{ record?: string; mergedBy?: string }> {
   if (recordKey === null) return {};
   const record = recordKey.toString('hex');
-  const merge = survivingRecord(record, await mergesFrom(tx, sender, recordKey));
+  const merge = survivingRecord(
+    record,
+    await mergesFrom(tx, sender, recordKey),
+  );
   return merge === undefined || merge.surviving === record
     ? { record }
     : { record: merge.surviving, mergedBy: merge.messageId };
 }
 
-/** Parses a stored message. Throws UnreadableMessageError. @param timeZone of the sender's times without an offset */
-export function readMessage(format: InboundFormat, bytes: Buffer, timeZone: string): InboundMessage {
-  return format === 'hl7v2' ? readHl7(parseHl7(bytes), timeZone) : readFhirBundle(bytes);
+/**
+ * Parses a stored message. Throws UnreadableMessageError. @param timeZone of
+ * the sender's times without an offset
+ */
+export function readMessage(
+  format: InboundFormat,
+  bytes: Buffer,
+  timeZone: string,
+): InboundMessage {
+  return format === 'hl7v2'
+    ? readHl7(parseHl7(bytes), timeZone)
+    : readFhirBundle(bytes);
 }
 
 /** Reads the person of a stored message. */
 export function personOfStoredMessage(blobs: BlobStore): PersonOfMessage {
   return async (tx, messageId): Promise<Patient> => {
     const { format, content } = await readMessageContent(tx, messageId);
-    // A person is described by dates without a time, to which the sender's time zone makes no difference.
+    // A person is described by dates without a time, to which the sender's time
+    // zone makes no difference.
     return readMessage(format, await blobs.read(content.ref), 'UTC').person;
   };
 }

@@ -12,7 +12,10 @@ export interface NotificationSender {
   timeZone: string;
 }
 
-/** The sender with this name, if the header carries its secret. An unknown name takes as long as a wrong secret. */
+/**
+ * The sender with this name, if the header carries its secret. An unknown name
+ * takes as long as a wrong secret.
+ */
 export function authenticateSender(
   senders: readonly NotificationSender[],
   name: string,
@@ -20,8 +23,12 @@ export function authenticateSender(
 ): NotificationSender | undefined {
   const given = /^Bearer (\S+)$/i.exec(authorization ?? '')?.[1] ?? '';
   const sender = senders.find((known) => known.name === name);
-  const isRight = timingSafeEqual(digest(given), digest(sender?.secret ?? 'no sender has this secret'));
+  const isRight = timingSafeEqual(
+    digest(given),
+    digest(sender?.secret ?? 'no sender has this secret'),
+  );
   return isRight ? sender : undefined;
 }
 
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+const digest = (text: string): Buffer =>
+  createHash('sha256').update(text).digest();

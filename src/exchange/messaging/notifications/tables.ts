@@ -1,22 +1,35 @@
 import type { Generated } from 'kysely';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
-import type { JsonColumn, NullableJsonColumn } from '../../platform/database/schema.ts';
+import type {
+  JsonColumn,
+  NullableJsonColumn,
+} from '../../platform/database/schema.ts';
 
 type SubjectKind = 'encounter' | 'pharmacy' | 'laboratory' | 'clinical';
 
-/** The outcome of a message: whether it matched a patient, and whether an account was notified. */
+/**
+ * The outcome of a message: whether it matched a patient, and whether an
+ * account was notified.
+ */
 export type InboundOutcome =
   /** At least one account was notified, now or before. */
   | 'matched'
-  /** A patient matched, but no cohort of the patient has the feature enabled. */
+  /**
+   * A patient matched, but no cohort of the patient has the feature enabled.
+   */
   | 'not-monitored'
   /** No patient matched. */
   | 'unmatched'
   /** Several patients of one account fit. */
   | 'ambiguous'
-  /** Neither this message nor an earlier one describes the person sufficiently. */
+  /**
+   * Neither this message nor an earlier one describes the person sufficiently.
+   */
   | 'incomplete'
-  /** A merge of two records, or a change of a person, about which no other message had arrived. */
+  /**
+   * A merge of two records, or a change of a person, about which no other
+   * message had arrived.
+   */
   | 'merged';
 
 declare module '../../platform/database/schema.ts' {

@@ -6,7 +6,10 @@ import type { Database } from '../../platform/database/schema.ts';
 /** A webhook destination of an account. */
 export type StoredDestination = Members<'webhook_destination'>;
 
-/** What a destination's row holds about its health until an event has been sent to its address. */
+/**
+ * What a destination's row holds about its health until an event has been sent
+ * to its address.
+ */
 export const UNKNOWN_HEALTH = {
   health: 'unknown',
   health_at: null,
@@ -16,11 +19,15 @@ export const UNKNOWN_HEALTH = {
   held_until: null,
 } as const;
 
-/** Further destinations: neither that of the settings, nor FHIR Subscriptions. */
+/**
+ * Further destinations: neither that of the settings, nor FHIR Subscriptions.
+ */
 const FURTHER = { of_settings: false, is_subscription: false };
 
 /** The further destinations, without the one of the settings, oldest first. */
-export async function listDestinations(tx: AccountTx): Promise<StoredDestination[]> {
+export async function listDestinations(
+  tx: AccountTx,
+): Promise<StoredDestination[]> {
   const rows = await tx.db
     .selectFrom('webhook_destination')
     .selectAll()
@@ -31,8 +38,14 @@ export async function listDestinations(tx: AccountTx): Promise<StoredDestination
   return rows.map(toDestination);
 }
 
-/** Finds a destination of the account, including the one of the settings; not a FHIR Subscription. */
-export async function findDestinationById(tx: AccountTx, id: string): Promise<StoredDestination | undefined> {
+/**
+ * Finds a destination of the account, including the one of the settings; not a
+ * FHIR Subscription.
+ */
+export async function findDestinationById(
+  tx: AccountTx,
+  id: string,
+): Promise<StoredDestination | undefined> {
   const query = tx.db
     .selectFrom('webhook_destination')
     .selectAll()
@@ -43,7 +56,12 @@ export async function findDestinationById(tx: AccountTx, id: string): Promise<St
 
 export async function insertDestination(
   tx: AccountTx,
-  destination: { id: string; url: string; types: readonly string[]; key: string },
+  destination: {
+    id: string;
+    url: string;
+    types: readonly string[];
+    key: string;
+  },
 ): Promise<StoredDestination> {
   const row = await tx.db
     .insertInto('webhook_destination')
@@ -58,7 +76,10 @@ export async function insertDestination(
   return toDestination(row);
 }
 
-/** Changes a further destination. Setting `url`, even to the same value, resets its health. Undefined if it does not exist. */
+/**
+ * Changes a further destination. Setting `url`, even to the same value, resets
+ * its health. Undefined if it does not exist.
+ */
 export async function changeDestination(
   tx: AccountTx,
   id: string,
@@ -77,8 +98,14 @@ export async function changeDestination(
   return row && toDestination(row);
 }
 
-/** Deletes a further destination and its undelivered events. False if it does not exist. */
-export async function deleteDestination(tx: AccountTx, id: string): Promise<boolean> {
+/**
+ * Deletes a further destination and its undelivered events. False if it does
+ * not exist.
+ */
+export async function deleteDestination(
+  tx: AccountTx,
+  id: string,
+): Promise<boolean> {
   const result = await tx.db
     .deleteFrom('webhook_destination')
     .where(({ and }) => and({ id, ...FURTHER }))
@@ -86,7 +113,10 @@ export async function deleteDestination(tx: AccountTx, id: string): Promise<bool
   return result.numDeletedRows > 0n;
 }
 
-/** Replaces the key; the current one becomes the previous key, valid until `previousUntil`. */
+/**
+ * Replaces the key; the current one becomes the previous key, valid until
+ * `previousUntil`.
+ */
 export async function rotateKey(
   tx: AccountTx,
   id: string,
@@ -119,7 +149,9 @@ export async function setHealth(
     .execute();
 }
 
-export function toDestination(row: Selectable<Database['webhook_destination']>): StoredDestination {
+export function toDestination(
+  row: Selectable<Database['webhook_destination']>,
+): StoredDestination {
   return {
     ...membersOf(row),
     previousKeyUntil: row.previous_key === null ? null : row.previous_key_until,

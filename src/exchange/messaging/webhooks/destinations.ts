@@ -1,10 +1,20 @@
 import { v7 as uuidv7 } from 'uuid';
 import { TEST_EVENT_TYPE } from '../../../contract/webhook-test.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { InvalidRequestError, NotFoundError, orNotFound } from '../../platform/errors.ts';
-import { type DestinationRules, destinationProblem } from '../../platform/outbox/destination-guard.ts';
+import {
+  InvalidRequestError,
+  NotFoundError,
+  orNotFound,
+} from '../../platform/errors.ts';
+import {
+  type DestinationRules,
+  destinationProblem,
+} from '../../platform/outbox/destination-guard.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
-import { generateWebhookKey, type WebhookKeys } from '../../platform/outbox/webhook-key.ts';
+import {
+  generateWebhookKey,
+  type WebhookKeys,
+} from '../../platform/outbox/webhook-key.ts';
 import {
   findDestinationById,
   insertDestination,
@@ -12,20 +22,36 @@ import {
   rotateKey,
   type StoredDestination,
 } from './destination-store.ts';
-import { findEventOfMessage, messagesBetween, reopenMessages, reopenUndelivered } from './replay-store.ts';
+import {
+  findEventOfMessage,
+  messagesBetween,
+  reopenMessages,
+  reopenUndelivered,
+} from './replay-store.ts';
 import { findDestination } from './settings-store.ts';
 
 const DESTINATIONS_MAX = 20;
 const REPLAY_MAX = 10_000;
 const HOUR_MS = 3_600_000;
 
-/** Throws InvalidRequestError if webhooks must not be sent to the URL. `path` is the member of the request. */
-export function checkAddress(path: string, url: string, rules: DestinationRules): void {
+/**
+ * Throws InvalidRequestError if webhooks must not be sent to the URL. `path` is
+ * the member of the request.
+ */
+export function checkAddress(
+  path: string,
+  url: string,
+  rules: DestinationRules,
+): void {
   const problem = destinationProblem(url, rules);
-  if (problem !== undefined) throw new InvalidRequestError([{ path, message: problem }]);
+  if (problem !== undefined)
+    throw new InvalidRequestError([{ path, message: problem }]);
 }
 
-/** Creates a further destination. Throws InvalidRequestError if the account already has the maximum number. */
+/**
+ * Creates a further destination. Throws InvalidRequestError if the account
+ * already has the maximum number.
+ */
 export async function createDestination(
   tx: AccountTx,
   keys: WebhookKeys,
@@ -36,26 +62,46 @@ export async function createDestination(
     throw new InvalidRequestError([{ path: '', message }]);
   }
   const types = [...new Set(body.types)];
-  return insertDestination(tx, { id: uuidv7(), url: body.url, types, key: keys.seal(generateWebhookKey()) });
+  return insertDestination(tx, {
+    id: uuidv7(),
+    url: body.url,
+    types,
+    key: keys.seal(generateWebhookKey()),
+  });
 }
 
 /** Returns a further destination. Throws NotFoundError. */
-export async function requireDestination(tx: AccountTx, id: string): Promise<StoredDestination> {
+export async function requireDestination(
+  tx: AccountTx,
+  id: string,
+): Promise<StoredDestination> {
   const destination = await findDestinationById(tx, id);
-  if (destination === undefined || destination.ofSettings) throw new NotFoundError('Webhook');
+  if (destination === undefined || destination.ofSettings)
+    throw new NotFoundError('Webhook');
   return destination;
 }
 
-/** Returns the destination of the settings. Throws InvalidRequestError if none is set. */
-export async function requireSettingsDestination(tx: AccountTx): Promise<StoredDestination> {
+/**
+ * Returns the destination of the settings. Throws InvalidRequestError if none
+ * is set.
+ */
+export async function requireSettingsDestination(
+  tx: AccountTx,
+): Promise<StoredDestination> {
   const destination = await findDestination(tx);
   if (destination !== undefined && destination.url !== null) return destination;
   throw new InvalidRequestError([
-    { path: '', message: 'no webhookUrl is set; set one with POST /medical/v1/settings' },
+    {
+      path: '',
+      message: 'no webhookUrl is set; set one with POST /medical/v1/settings',
+    },
   ]);
 }
 
-/** Gives a destination a new key. The previous key stays valid for `overlapHours`. */
+/**
+ * Gives a destination a new key. The previous key stays valid for
+ * `overlapHours`.
+ */
 export async function rotateWebhookKey(
   tx: AccountTx,
   keys: WebhookKeys,
@@ -64,12 +110,18 @@ export async function rotateWebhookKey(
 ): Promise<{ webhookKey: string; previousKeyUntil: string }> {
   const webhookKey = generateWebhookKey();
   const previousUntil = new Date(Date.now() + overlapHours * HOUR_MS);
-  await rotateKey(tx, destination.id, { key: keys.seal(webhookKey), previousUntil });
+  await rotateKey(tx, destination.id, {
+    key: keys.seal(webhookKey),
+    previousUntil,
+  });
   return { webhookKey, previousKeyUntil: previousUntil.toISOString() };
 }
 
 /** Writes a test event for one destination; returns its id. */
-export async function writeTestEvent(tx: AccountTx, destination: StoredDestination): Promise<string> {
+export async function writeTestEvent(
+  tx: AccountTx,
+  destination: StoredDestination,
+): Promise<string> {
   const now = new Date();
   const eventId = await insertEvent(
     tx,
@@ -84,7 +136,8 @@ export async function writeTestEvent(tx: AccountTx, destination: StoredDestinati
     },
     { destinationId: destination.id },
   );
-  if (eventId === undefined) throw new Error('the fact key of a test event must be unique');
+  if (eventId === undefined)
+    throw new Error('the fact key of a test event must be unique');
   return eventId;
 }
 
@@ -97,11 +150,18 @@ export interface Replay {
 }
 
 /**
- * Reopens the events to resend, and returns the ids of their rows in order. Throws NotFoundError for an unknown event or
- * destination, and InvalidRequestError if the period contains too many events.
+ * Reopens the events to resend, and returns the ids of their rows in order.
+ * Throws NotFoundError for an unknown event or destination, and
+ * InvalidRequestError if the period contains too many events.
  */
-export async function openReplay(tx: AccountTx, { eventId, from, to, webhookId }: Replay): Promise<string[]> {
-  if (webhookId !== undefined && (await findDestinationById(tx, webhookId)) === undefined)
+export async function openReplay(
+  tx: AccountTx,
+  { eventId, from, to, webhookId }: Replay,
+): Promise<string[]> {
+  if (
+    webhookId !== undefined &&
+    (await findDestinationById(tx, webhookId)) === undefined
+  )
     throw new NotFoundError('Webhook');
   if (eventId !== undefined) {
     const message = orNotFound('Event', await findEventOfMessage(tx, eventId));

@@ -1,9 +1,17 @@
-import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
+import type {
+  DepsOf,
+  Feature,
+  GatewayScopes,
+  OpenFeature,
+} from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { createDestinationPing, type DestinationPing } from './ping.ts';
 import { addSettingsRoutes, addWebhookRoutes } from './routes.ts';
 
-/** Webhook destinations: settings, further destinations, and resending. Events and their delivery are in `platform/outbox`. */
+/**
+ * Webhook destinations: settings, further destinations, and resending. Events
+ * and their delivery are in `platform/outbox`.
+ */
 export const webhooksFeature = {
   open(platform: Platform): OpenFeature<{ destinationPing: DestinationPing }> {
     const destinationPing = createDestinationPing(platform);
@@ -11,7 +19,10 @@ export const webhooksFeature = {
       services: { destinationPing },
       recoveries: [],
       drain: async () => {
-        await Promise.all([destinationPing.drain(), platform.webhookDispatcher.drain()]);
+        await Promise.all([
+          destinationPing.drain(),
+          platform.webhookDispatcher.drain(),
+        ]);
       },
     };
   },

@@ -17,13 +17,25 @@ export function createDestinationPing(deps: {
 }) {
   const background = createBackground(deps.logger);
 
-  async function check(accountId: string, destinationId?: string): Promise<void> {
+  async function check(
+    accountId: string,
+    destinationId?: string,
+  ): Promise<void> {
     const destination = await deps.store.asAccount(accountId, (tx) =>
-      destinationId === undefined ? findDestination(tx) : findDestinationById(tx, destinationId),
+      destinationId === undefined
+        ? findDestination(tx)
+        : findDestinationById(tx, destinationId),
     );
-    if (destination === undefined || destination.url === null || destination.key === null) return;
+    if (
+      destination === undefined ||
+      destination.url === null ||
+      destination.key === null
+    )
+      return;
     const { id, url, key } = destination;
-    const health = (await deps.sender.ping({ url, keys: [key] })) ? 'healthy' : 'failing';
+    const health = (await deps.sender.ping({ url, keys: [key] }))
+      ? 'healthy'
+      : 'failing';
     const { pending } = await deps.store.asAccount(accountId, async (tx) => {
       await setHealth(tx, { id, url }, health);
       return countUndelivered(tx, id);
@@ -34,11 +46,14 @@ export function createDestinationPing(deps: {
 
   return {
     /**
-     * Pings a destination in the background and records its health. If it answers, events that wait for it are sent. Without
-     * `destinationId`, pings the destination of the settings.
+     * Pings a destination in the background and records its health. If it
+     * answers, events that wait for it are sent. Without `destinationId`, pings
+     * the destination of the settings.
      */
     ping(accountId: string, destinationId?: string): void {
-      background.run('could not ping a webhook destination', {}, () => check(accountId, destinationId));
+      background.run('could not ping a webhook destination', {}, () =>
+        check(accountId, destinationId),
+      );
     },
     drain: () => background.drain(),
   };

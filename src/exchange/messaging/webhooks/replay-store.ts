@@ -9,7 +9,8 @@ const REOPEN_MESSAGES = sqlFile('reopen-messages.sql', import.meta.url);
 const TAKES_EVENTS = sql`d.url is not null and d.health <> 'disabled'`;
 
 /**
- * Reopens events that were dead-lettered, or had no destination when they occurred. Returns all open events, oldest first.
+ * Reopens events that were dead-lettered, or had no destination when they
+ * occurred. Returns all open events, oldest first.
  */
 export async function reopenUndelivered(tx: AccountTx): Promise<string[]> {
   await releaseHolds(tx);
@@ -29,20 +30,39 @@ export async function reopenUndelivered(tx: AccountTx): Promise<string[]> {
 }
 
 /**
- * Ends the hold of destinations, so that they get events at once and not one as a probe. Call it before events are changed:
- * destinations are locked before events everywhere.
+ * Ends the hold of destinations, so that they get events at once and not one as
+ * a probe. Call it before events are changed: destinations are locked before
+ * events everywhere.
  */
-async function releaseHolds(tx: AccountTx, destinationId?: string): Promise<void> {
+async function releaseHolds(
+  tx: AccountTx,
+  destinationId?: string,
+): Promise<void> {
   await tx.db
     .updateTable('webhook_destination')
-    .set({ failures: 0, failed_event: null, held_since: null, held_until: null })
+    .set({
+      failures: 0,
+      failed_event: null,
+      held_since: null,
+      held_until: null,
+    })
     .where('held_until', 'is not', null)
-    .$if(destinationId !== undefined, (query) => query.where('id', '=', destinationId ?? ''))
+    .$if(destinationId !== undefined, (query) =>
+      query.where('id', '=', destinationId ?? ''),
+    )
     .execute();
 }
 
-/** Messages that occurred in a period, oldest first. Returns at most `max` + 1, so that the caller notices an excess. */
-export async function messagesBetween(tx: AccountTx, from: Date, to: Date, max: number): Promise<string[]> {
+/**
+ * Messages that occurred in a period, oldest first. Returns at most `max` + 1,
+ * so that the caller notices an excess.
+ */
+export async function messagesBetween(
+  tx: AccountTx,
+  from: Date,
+  to: Date,
+  max: number,
+): Promise<string[]> {
   const rows = await tx.db
     .selectFrom('event')
     .select('id')
@@ -58,14 +78,22 @@ export async function messagesBetween(tx: AccountTx, from: Date, to: Date, max: 
 }
 
 /** Returns the id if it is the id of a message, else undefined. */
-export async function findEventOfMessage(tx: AccountTx, id: string): Promise<string | undefined> {
-  const query = tx.db.selectFrom('event').select('id').where('id', '=', id).where('copy_of', 'is', null);
+export async function findEventOfMessage(
+  tx: AccountTx,
+  id: string,
+): Promise<string | undefined> {
+  const query = tx.db
+    .selectFrom('event')
+    .select('id')
+    .where('id', '=', id)
+    .where('copy_of', 'is', null);
   return (await query.executeTakeFirst())?.id;
 }
 
 /**
- * Reopens messages, delivered or not, for every destination whose current filter matches, or for one destination. Events being
- * sent at the moment are left as they are. Returns the ids of the open events, in order.
+ * Reopens messages, delivered or not, for every destination whose current
+ * filter matches, or for one destination. Events being sent at the moment are
+ * left as they are. Returns the ids of the open events, in order.
  */
 export async function reopenMessages(
   tx: AccountTx,
@@ -80,10 +108,15 @@ export async function reopenMessages(
     ids,
     destinationId: destinationId ?? null,
   }).execute(tx.db);
-  return rows.sort((left, right) => Number(left.seq) - Number(right.seq)).map(({ id }) => id);
+  return rows
+    .sort((left, right) => Number(left.seq) - Number(right.seq))
+    .map(({ id }) => id);
 }
 
-/** Number of pending and dead-lettered events of a destination; without one, of all destinations of the account. */
+/**
+ * Number of pending and dead-lettered events of a destination; without one, of
+ * all destinations of the account.
+ */
 export async function countUndelivered(
   tx: AccountTx,
   destinationId?: string,
@@ -91,10 +124,16 @@ export async function countUndelivered(
   return tx.db
     .selectFrom('event')
     .select([
-      sql<number>`count(*) filter (where status in ('pending', 'delivering'))`.as('pending'),
+      sql<number>`count(*) filter (where status in ('pending', 'delivering'))`.as(
+        'pending',
+      ),
       sql<number>`count(*) filter (where status = 'dead')`.as('deadLettered'),
     ])
-    .where('destination_id', destinationId === undefined ? 'is not' : '=', destinationId ?? null)
+    .where(
+      'destination_id',
+      destinationId === undefined ? 'is not' : '=',
+      destinationId ?? null,
+    )
     .executeTakeFirstOrThrow();
 }
 

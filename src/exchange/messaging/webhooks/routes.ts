@@ -3,10 +3,17 @@ import type { SettingsResponse } from '../../../contract/settings.ts';
 import type { WebhookResponse } from '../../../contract/webhooks.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { orNotFound } from '../../platform/errors.ts';
-import { type DestinationDeps, destinationRules, type GatewayPlatform } from '../../platform/http/deps.ts';
+import {
+  type DestinationDeps,
+  destinationRules,
+  type GatewayPlatform,
+} from '../../platform/http/deps.ts';
 import { noContent, ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
-import { generateWebhookKey, type WebhookKeys } from '../../platform/outbox/webhook-key.ts';
+import {
+  generateWebhookKey,
+  type WebhookKeys,
+} from '../../platform/outbox/webhook-key.ts';
 import {
   changeDestination,
   deleteDestination,
@@ -36,11 +43,16 @@ export function addWebhookRoutes(
 ): void {
   const rules = destinationRules(deps);
   const responseOf = async (tx: AccountTx, destination: StoredDestination) =>
-    serializeWebhook(destination, await countUndelivered(tx, destination.id), deps.webhookKeys);
+    serializeWebhook(
+      destination,
+      await countUndelivered(tx, destination.id),
+      deps.webhookKeys,
+    );
 
   operations.read('listWebhooks', async (tx) => {
     const webhooks = [];
-    for (const destination of await listDestinations(tx)) webhooks.push(await responseOf(tx, destination));
+    for (const destination of await listDestinations(tx))
+      webhooks.push(await responseOf(tx, destination));
     return ok({ webhooks });
   });
 
@@ -49,7 +61,8 @@ export function addWebhookRoutes(
     const destination = await createDestination(tx, deps.webhookKeys, body);
     return ok(await responseOf(tx, destination), {
       targetId: destination.id,
-      afterCommit: () => deps.destinationPing.ping(tx.accountId, destination.id),
+      afterCommit: () =>
+        deps.destinationPing.ping(tx.accountId, destination.id),
     });
   });
 
@@ -59,27 +72,43 @@ export function addWebhookRoutes(
 
   operations.write('updateWebhook', async (tx, { params, body }) => {
     if (body.url !== undefined) checkAddress('url', body.url, rules);
-    const destination = orNotFound('Webhook', await changeDestination(tx, params.id, body));
+    const destination = orNotFound(
+      'Webhook',
+      await changeDestination(tx, params.id, body),
+    );
     return ok(await responseOf(tx, destination), {
       targetId: destination.id,
       afterCommit:
-        body.url === undefined ? undefined : () => deps.destinationPing.ping(tx.accountId, destination.id),
+        body.url === undefined
+          ? undefined
+          : () => deps.destinationPing.ping(tx.accountId, destination.id),
     });
   });
 
   operations.write('deleteWebhook', async (tx, { params }) => {
-    orNotFound('Webhook', (await deleteDestination(tx, params.id)) ? true : undefined);
+    orNotFound(
+      'Webhook',
+      (await deleteDestination(tx, params.id)) ? true : undefined,
+    );
     return noContent({ targetId: params.id.toLowerCase() });
   });
 
   operations.write('rotateWebhookKey', async (tx, { params, body }) => {
     const destination = await requireDestination(tx, params.id);
-    const rotated = await rotateWebhookKey(tx, deps.webhookKeys, destination, body.overlapHours);
+    const rotated = await rotateWebhookKey(
+      tx,
+      deps.webhookKeys,
+      destination,
+      body.overlapHours,
+    );
     return ok(rotated, { targetId: destination.id });
   });
 }
 
-/** The settings are also available under this path (docs/interface.md, Settings and destinations). */
+/**
+ * The settings are also available under this path (docs/interface.md, Settings
+ * and destinations).
+ */
 const AT_ROOT = '/settings';
 
 export function addSettingsRoutes(
@@ -94,7 +123,8 @@ export function addSettingsRoutes(
 
   operations.read(
     'getSettings',
-    async (tx) => ok(serializeSettings(tx.accountId, await findDestination(tx), keys)),
+    async (tx) =>
+      ok(serializeSettings(tx.accountId, await findDestination(tx), keys)),
     AT_ROOT,
   );
 
@@ -107,8 +137,15 @@ export function addSettingsRoutes(
       const destination =
         body.webhookUrl === undefined
           ? await findDestination(tx)
-          : await setDestination(tx, { id: uuidv7(), url, key: keys.seal(generateWebhookKey()) });
-      const afterCommit = url === null ? undefined : () => deps.destinationPing.ping(tx.accountId);
+          : await setDestination(tx, {
+              id: uuidv7(),
+              url,
+              key: keys.seal(generateWebhookKey()),
+            });
+      const afterCommit =
+        url === null
+          ? undefined
+          : () => deps.destinationPing.ping(tx.accountId);
       return ok(serializeSettings(tx.accountId, destination, keys), {
         targetId: destination?.id,
         afterCommit,
@@ -148,7 +185,10 @@ export function addSettingsRoutes(
           : 'All undelivered events are being resent';
       return ok(
         { message, events },
-        { afterCommit: () => deps.webhookDispatcher.resume(tx.accountId, eventIds) },
+        {
+          afterCommit: () =>
+            deps.webhookDispatcher.resume(tx.accountId, eventIds),
+        },
       );
     },
     `${AT_ROOT}/webhook/retry`,
@@ -162,7 +202,10 @@ export function addSettingsRoutes(
           ? await requireSettingsDestination(tx)
           : await requireDestination(tx, body.webhookId);
       const eventId = await writeTestEvent(tx, destination);
-      return ok({ message: 'A test event is being sent', eventId }, { targetId: destination.id });
+      return ok(
+        { message: 'A test event is being sent', eventId },
+        { targetId: destination.id },
+      );
     },
     `${AT_ROOT}/webhook/test`,
   );
@@ -171,7 +214,12 @@ export function addSettingsRoutes(
     'rotateSettingsKey',
     async (tx, { body }) => {
       const destination = await requireSettingsDestination(tx);
-      const rotated = await rotateWebhookKey(tx, deps.webhookKeys, destination, body.overlapHours);
+      const rotated = await rotateWebhookKey(
+        tx,
+        deps.webhookKeys,
+        destination,
+        body.overlapHours,
+      );
       return ok(rotated, { targetId: destination.id });
     },
     `${AT_ROOT}/webhook/key`,
@@ -185,7 +233,8 @@ function serializeWebhook(
   keys: Pick<WebhookKeys, 'open'>,
 ): WebhookResponse {
   const { id, url, types, key, previousKeyUntil, health } = destination;
-  const isOverlap = previousKeyUntil !== null && previousKeyUntil.getTime() > Date.now();
+  const isOverlap =
+    previousKeyUntil !== null && previousKeyUntil.getTime() > Date.now();
   return {
     id,
     url: url ?? '',
@@ -210,6 +259,7 @@ function serializeSettings(
   return {
     id: accountId,
     webhookUrl: isSet ? destination.url : null,
-    webhookKey: isSet && destination.key !== null ? keys.open(destination.key) : null,
+    webhookKey:
+      isSet && destination.key !== null ? keys.open(destination.key) : null,
   };
 }

@@ -13,7 +13,11 @@ import { createFacility } from '../../people/facilities/change-facility.ts';
 import { listFacilities } from '../../people/facilities/facility-store.ts';
 import type { AccountSettings, Dialect } from '../../platform/account.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
-import { type Store, type SystemTx, withinAccount } from '../../platform/database/database.ts';
+import {
+  type Store,
+  type SystemTx,
+  withinAccount,
+} from '../../platform/database/database.ts';
 import { InvalidRequestError } from '../../platform/errors.ts';
 import { labelCodes } from '../../records/reading/record-store.ts';
 import { ADMIN_ACTOR, AdminError, type Command, shortTime } from './command.ts';
@@ -29,14 +33,26 @@ export const createAccountCommand: Command<[AccountOptions]> = async (
   { name = '', dialect, ...options },
 ) => {
   const id = uuidv7();
-  const settings = changedSettings({}, { sources: 'hie,pharmacy,lab', ...options });
+  const settings = changedSettings(
+    {},
+    { sources: 'hie,pharmacy,lab', ...options },
+  );
   await store.asSystem(async (tx) => {
     await insertAccount(tx, { id, name: checkedName(name), dialect, settings });
     await auditAdmin(tx, id, 'createAccount', id);
   });
   return {
-    document: { account: { id, name: name.trim(), dialect: dialect ?? 'interface', settings } },
-    lines: [`Created account ${id}. Create its first key with: npm run admin -- keys create --account ${id}`],
+    document: {
+      account: {
+        id,
+        name: name.trim(),
+        dialect: dialect ?? 'interface',
+        settings,
+      },
+    },
+    lines: [
+      `Created account ${id}. Create its first key with: npm run admin -- keys create --account ${id}`,
+    ],
   };
 };
 
@@ -46,21 +62,26 @@ export const listAccountsCommand: Command = async ({ store }) => {
     document: { accounts },
     table: {
       head: ['account', 'name', 'dialect', 'sources', 'keys', 'created'],
-      rows: accounts.map(({ id, name, dialect, settings, activeKeys, createdAt }) => [
-        id,
-        name,
-        dialect,
-        Object.entries(settings.sources ?? {})
-          .flatMap(([source, { enabled }]) => (enabled ? [source] : []))
-          .join(' ') || 'none',
-        String(activeKeys),
-        shortTime(createdAt),
-      ]),
+      rows: accounts.map(
+        ({ id, name, dialect, settings, activeKeys, createdAt }) => [
+          id,
+          name,
+          dialect,
+          Object.entries(settings.sources ?? {})
+            .flatMap(([source, { enabled }]) => (enabled ? [source] : []))
+            .join(' ') || 'none',
+          String(activeKeys),
+          shortTime(createdAt),
+        ],
+      ),
     },
   };
 };
 
-/** `accounts set`. Takes effect immediately for API keys, and within five seconds for tokens of our orchestrator. */
+/**
+ * `accounts set`. Takes effect immediately for API keys, and within five
+ * seconds for tokens of our orchestrator.
+ */
 export const changeAccountCommand: Command<[string, AccountOptions]> = async (
   { store },
   accountId,
@@ -80,18 +101,31 @@ export const changeAccountCommand: Command<[string, AccountOptions]> = async (
   });
   return {
     document: { account },
-    lines: [`${account.name} (${account.dialect})`, JSON.stringify(account.settings, null, 2)],
+    lines: [
+      `${account.name} (${account.dialect})`,
+      JSON.stringify(account.settings, null, 2),
+    ],
   };
 };
 
-/** `accounts label`: what has a code of the ValueSet carries the label from now on. A filter cannot be applied here: give its expansion. */
-export const labelCodesCommand: Command<[string, { label: string }]> = async ({ store }, file, { label }) => {
+/**
+ * `accounts label`: what has a code of the ValueSet carries the label from now
+ * on. A filter cannot be applied here: give its expansion.
+ */
+export const labelCodesCommand: Command<[string, { label: string }]> = async (
+  { store },
+  file,
+  { label },
+) => {
   const text = await readFile(file, 'utf8').catch(() => {
-    throw new AdminError(`${file} cannot be read; give a file with a FHIR ValueSet in JSON`);
+    throw new AdminError(
+      `${file} cannot be read; give a file with a FHIR ValueSet in JSON`,
+    );
   });
   const codes = await store.asSystem(async (tx) => {
     const count = await labelCodes(tx, checkedLabel(label), text);
-    for (const { id } of await listAccounts(tx)) await auditAdmin(tx, id, 'labelCodes', id);
+    for (const { id } of await listAccounts(tx))
+      await auditAdmin(tx, id, 'labelCodes', id);
     return count;
   });
   if (codes === 0)
@@ -105,8 +139,12 @@ export const labelCodesCommand: Command<[string, { label: string }]> = async ({ 
 };
 
 /** Throws AdminError if the account does not exist. */
-export async function requireAccount(tx: SystemTx, accountId: string): Promise<void> {
-  if ((await lockAccount(tx, accountId)) === undefined) throw noAccount(accountId);
+export async function requireAccount(
+  tx: SystemTx,
+  accountId: string,
+): Promise<void> {
+  if ((await lockAccount(tx, accountId)) === undefined)
+    throw noAccount(accountId);
 }
 
 /** Runs work in an account. Throws AdminError if it does not exist. */
@@ -120,7 +158,10 @@ export const ofAccount = <T>(
     return work(tx);
   });
 
-/** Records an operation in the audit of an account. `details`: the operator's statement, without patient data. */
+/**
+ * Records an operation in the audit of an account. `details`: the operator's
+ * statement, without patient data.
+ */
 export const auditAdmin = (
   tx: SystemTx,
   accountId: string,
@@ -130,7 +171,11 @@ export const auditAdmin = (
 ): Promise<void> =>
   withinAccount(tx, accountId, (own) =>
     insertAuditEntry(own, {
-      ...{ actor: ADMIN_ACTOR, operation, patientId, targetId, outcome: 'done' },
+      actor: ADMIN_ACTOR,
+      operation,
+      patientId,
+      targetId,
+      outcome: 'done',
       details: details && JSON.stringify(details),
     }),
   );
@@ -142,16 +187,21 @@ export async function auditEverywhere(
   targetId?: string,
   details?: object,
 ): Promise<void> {
-  for (const { id } of await listAccounts(tx)) await auditAdmin(tx, id, operation, targetId, { details });
+  for (const { id } of await listAccounts(tx))
+    await auditAdmin(tx, id, operation, targetId, { details });
 }
 
 const noAccount = (accountId: string): AdminError =>
-  new AdminError(`Account ${accountId} not found; list all accounts with: npm run admin -- accounts list`);
+  new AdminError(
+    `Account ${accountId} not found; list all accounts with: npm run admin -- accounts list`,
+  );
 
 function checkedName(name: string): string {
   const trimmed = name.trim();
   if (trimmed.length >= 1 && trimmed.length <= 200) return trimmed;
-  throw new AdminError('--name must have 1 to 200 characters, such as --name "Harborview"');
+  throw new AdminError(
+    '--name must have 1 to 200 characters, such as --name "Harborview"',
+  );
 }
 
 const LIMITS = [
@@ -163,7 +213,8 @@ const LIMITS = [
 ] as const satisfies readonly (keyof NonNullable<AccountSettings['limits']>)[];
 
 /** Options of `accounts create` and `accounts set`, as parsed by commander. */
-interface SettingOptions extends Partial<Record<(typeof LIMITS)[number], string>> {
+interface SettingOptions
+  extends Partial<Record<(typeof LIMITS)[number], string>> {
   /** Names separated by commas, or `none`. */
   sources?: string;
   bulkSources?: string;
@@ -178,26 +229,51 @@ interface SettingOptions extends Partial<Record<(typeof LIMITS)[number], string>
 
 const LIMIT_MAX = 1_000_000;
 
-/** Returns the settings with the given options applied. Throws AdminError for an invalid option. */
-function changedSettings(settings: AccountSettings, options: SettingOptions): AccountSettings {
-  const limits = Object.assign({}, ...LIMITS.map((name) => limit(name, options[name])));
-  const monitoring = { ...hours(options.monitoringHours), ...timeZone(options.monitoringTimeZone) };
+/**
+ * Returns the settings with the given options applied. Throws AdminError for an
+ * invalid option.
+ */
+function changedSettings(
+  settings: AccountSettings,
+  options: SettingOptions,
+): AccountSettings {
+  const limits = Object.assign(
+    {},
+    ...LIMITS.map((name) => limit(name, options[name])),
+  );
+  const monitoring = {
+    ...hours(options.monitoringHours),
+    ...timeZone(options.monitoringTimeZone),
+  };
   return {
     ...settings,
-    ...(options.sources !== undefined && { sources: enabledSources(options.sources) }),
-    ...(options.bulkSources !== undefined && { bulk: { sources: sourceList(options.bulkSources) } }),
+    ...(options.sources !== undefined && {
+      sources: enabledSources(options.sources),
+    }),
+    ...(options.bulkSources !== undefined && {
+      bulk: { sources: sourceList(options.bulkSources) },
+    }),
     ...(hasMembers(limits) && { limits: { ...settings.limits, ...limits } }),
-    ...(hasMembers(monitoring) && { monitoring: { ...settings.monitoring, ...monitoring } }),
-    ...(options.withhold !== undefined && { withhold: words(options.withhold).map(checkedLabel) }),
+    ...(hasMembers(monitoring) && {
+      monitoring: { ...settings.monitoring, ...monitoring },
+    }),
+    ...(options.withhold !== undefined && {
+      withhold: words(options.withhold).map(checkedLabel),
+    }),
     ...(options.frameAncestors !== undefined && {
-      embed: { ...settings.embed, frameAncestors: origins(options.frameAncestors) },
+      embed: {
+        ...settings.embed,
+        frameAncestors: origins(options.frameAncestors),
+      },
     }),
   };
 }
 
 function checkedLabel(label: string): string {
   if (/^[A-Za-z0-9-]{1,64}$/.test(label)) return label;
-  throw new AdminError(`"${label}" is not a security label; expected a code like R, ETH or 42CFRPart2`);
+  throw new AdminError(
+    `"${label}" is not a security label; expected a code like R, ETH or 42CFRPart2`,
+  );
 }
 
 const hasMembers = (value: object): boolean => Object.keys(value).length > 0;
@@ -222,21 +298,29 @@ const sourceList = (text: string): SourceType[] =>
 
 const enabledSources = (text: string): AccountSettings['sources'] => {
   const enabled = sourceList(text);
-  return Object.fromEntries(SOURCE_TYPES.map((type) => [type, { enabled: enabled.includes(type) }]));
+  return Object.fromEntries(
+    SOURCE_TYPES.map((type) => [type, { enabled: enabled.includes(type) }]),
+  );
 };
 
 function limit(name: string, text: string | undefined): Record<string, number> {
   if (text === undefined) return {};
   const value = Number(text);
   if (!Number.isInteger(value) || value < 1 || value > LIMIT_MAX)
-    throw new AdminError(`"${text}" is not a valid limit; expected a whole number from 1 to ${LIMIT_MAX}`);
+    throw new AdminError(
+      `"${text}" is not a valid limit; expected a whole number from 1 to ${LIMIT_MAX}`,
+    );
   return { [name]: value };
 }
 
-function hours(text: string | undefined): { fromHour?: number; toHour?: number } {
+function hours(text: string | undefined): {
+  fromHour?: number;
+  toHour?: number;
+} {
   if (text === undefined) return {};
   const [, from, to] = /^(\d{1,2})-(\d{1,2})$/.exec(text) ?? [];
-  const [fromHour, toHour] = [Number(from), Number(to)];
+  const fromHour = Number(from);
+  const toHour = Number(to);
   if (fromHour <= 23 && toHour <= 24) return { fromHour, toHour };
   throw new AdminError(
     `"${text}" is not a valid range of monitoring hours; expected two hours of the day, such as 1-5 or 22-4`,
@@ -246,9 +330,15 @@ function hours(text: string | undefined): { fromHour?: number; toHour?: number }
 function timeZone(name: string | undefined): { timeZone?: string } {
   if (name === undefined) return {};
   try {
-    return { timeZone: new Intl.DateTimeFormat('en-US', { timeZone: name }).resolvedOptions().timeZone };
+    return {
+      timeZone: new Intl.DateTimeFormat('en-US', {
+        timeZone: name,
+      }).resolvedOptions().timeZone,
+    };
   } catch {
-    throw new AdminError(`"${name}" is not a time zone; expected an IANA name such as America/New_York`);
+    throw new AdminError(
+      `"${name}" is not a time zone; expected an IANA name such as America/New_York`,
+    );
   }
 }
 
@@ -257,15 +347,23 @@ const origins = (text: string): string[] =>
     const url = URL.canParse(word) ? new URL(word) : undefined;
     const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
     if (url === undefined || !isWeb || url.origin !== word.replace(/\/$/, ''))
-      throw new AdminError(`"${word}" is not an origin; expected one such as https://ehr.example.org`);
+      throw new AdminError(
+        `"${word}" is not an origin; expected one such as https://ehr.example.org`,
+      );
     return url.origin;
   });
 
 type Facility = z.input<typeof createFacilityBodySchema>;
-type CreateFacilityOptions = { account: string } & Pick<Facility, 'name' | 'npi' | 'tin'> &
+type CreateFacilityOptions = { account: string } & Pick<
+  Facility,
+  'name' | 'npi' | 'tin'
+> &
   Facility['address'];
 
-/** `facilities create`, with the same validation as the API operation "create facility". */
+/**
+ * `facilities create`, with the same validation as the API operation "create
+ * facility".
+ */
 export const createFacilityCommand: Command<[CreateFacilityOptions]> = async (
   { store },
   { account: accountId, name, npi, tin, ...address },
@@ -273,28 +371,45 @@ export const createFacilityCommand: Command<[CreateFacilityOptions]> = async (
   const body = createFacilityBodySchema.safeParse({ name, npi, tin, address });
   if (!body.success)
     throw new AdminError(
-      body.error.issues.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n'),
+      body.error.issues
+        .map(({ path, message }) => `${path.join('.')}: ${message}`)
+        .join('\n'),
     );
   const facility = await ofAccount(store, accountId, async (tx) => {
-    const made = await withinAccount(tx, accountId, (own) => createFacility(own, body.data)).catch(
-      (error: unknown) => {
-        throw error instanceof InvalidRequestError ? new AdminError(error.message) : error;
-      },
-    );
+    const made = await withinAccount(tx, accountId, (own) =>
+      createFacility(own, body.data),
+    ).catch((error: unknown) => {
+      throw error instanceof InvalidRequestError
+        ? new AdminError(error.message)
+        : error;
+    });
     await auditAdmin(tx, accountId, 'createFacility', made.id);
     return made;
   });
-  return { document: { facility }, lines: [`Created facility ${facility.id} (${facility.name}).`] };
+  return {
+    document: { facility },
+    lines: [`Created facility ${facility.id} (${facility.name}).`],
+  };
 };
 
-export const listFacilitiesCommand: Command<[string]> = async ({ store }, accountId) => {
+export const listFacilitiesCommand: Command<[string]> = async (
+  { store },
+  accountId,
+) => {
   await store.asSystem((tx) => requireAccount(tx, accountId));
-  const facilities = await store.asAccount(accountId, (tx) => listFacilities(tx));
+  const facilities = await store.asAccount(accountId, (tx) =>
+    listFacilities(tx),
+  );
   return {
     document: { accountId, facilities },
     table: {
       head: ['facility', 'name', 'npi', 'active'],
-      rows: facilities.map(({ id, name, npi, active }) => [id, name, npi, active ? 'yes' : 'no']),
+      rows: facilities.map(({ id, name, npi, active }) => [
+        id,
+        name,
+        npi,
+        active ? 'yes' : 'no',
+      ]),
     },
   };
 };

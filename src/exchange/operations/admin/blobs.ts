@@ -1,15 +1,33 @@
 import { counted } from '../../../lib/counted.ts';
-import { type BlobCopyReport, COPY_PARTS, copyBlobs } from '../../../shared/blobs/copy-blobs.ts';
+import {
+  type BlobCopyReport,
+  COPY_PARTS,
+  copyBlobs,
+} from '../../../shared/blobs/copy-blobs.ts';
 import { openSealedStorage } from '../../../shared/blobs/open-blob-store.ts';
 import { verifyBlobs } from '../../platform/blobs/verify-blobs.ts';
-import { AdminError, type AdminResult, type Command, existingStore } from './command.ts';
+import {
+  AdminError,
+  type AdminResult,
+  type Command,
+  existingStore,
+} from './command.ts';
 
 const SHOWN_MAX = 20;
 
-/** `blobs verify`: compares the blob store with the rows that refer to it, for example after a restore. */
-export const verifyBlobsCommand: Command<[], 'store' | 'openBlobs'> = async ({ store, openBlobs }) => {
+/**
+ * `blobs verify`: compares the blob store with the rows that refer to it, for
+ * example after a restore.
+ */
+export const verifyBlobsCommand: Command<[], 'store' | 'openBlobs'> = async ({
+  store,
+  openBlobs,
+}) => {
   const report = await verifyBlobs({ store, blobs: await openBlobs() });
-  const missing = Object.values(report.missing).reduce((sum, count) => sum + count, 0);
+  const missing = Object.values(report.missing).reduce(
+    (sum, count) => sum + count,
+    0,
+  );
   const shown = report.missingBlobs.slice(0, SHOWN_MAX);
   return {
     document: { ...report },
@@ -21,7 +39,9 @@ export const verifyBlobsCommand: Command<[], 'store' | 'openBlobs'> = async ({ s
           'backup of the blobs that is at least as new as the one of PostgreSQL:',
       ...shown.map(({ ref, table }) => `  ${ref}  (${table})`),
       ...(missing > shown.length
-        ? [`  and ${missing - shown.length} more (with --json: the first 1,000)`]
+        ? [
+            `  and ${missing - shown.length} more (with --json: the first 1,000)`,
+          ]
         : []),
       report.unnamed === 0
         ? 'Rows refer to all other blobs.'
@@ -47,9 +67,17 @@ export interface CopyBlobsOptions {
 /** How often a long copy reports its progress. */
 const PROGRESS_MS = 10_000;
 
-/** `blobs copy`: moves a blob store, or the orchestrator's files, to another folder or bucket. Needs neither database nor keys. */
+/**
+ * `blobs copy`: moves a blob store, or the orchestrator's files, to another
+ * folder or bucket. Needs neither database nor keys.
+ */
 export async function copyBlobsCommand(
-  { from, to, dryRun: isDryRun = false, verify: comparesContent = false }: CopyBlobsOptions,
+  {
+    from,
+    to,
+    dryRun: isDryRun = false,
+    verify: comparesContent = false,
+  }: CopyBlobsOptions,
   note: (line: string) => void,
 ): Promise<AdminResult> {
   let notedAt = Date.now();
@@ -61,12 +89,22 @@ export async function copyBlobsCommand(
     onPart(part, { copied, present }) {
       if (Date.now() - notedAt < PROGRESS_MS) return;
       notedAt = Date.now();
-      note(`${Math.floor((part / COPY_PARTS) * 100)} %: ${copied} copied, ${present} were there already`);
+      note(
+        `${Math.floor((part / COPY_PARTS) * 100)} %: ${copied} copied, ${present} were there already`,
+      );
     },
   });
   const { different, failed } = report;
-  const blobs = report.copied + report.present + report.deletedMeanwhile + different + failed;
-  if (blobs === 0) throw new AdminError(`There are no blobs at ${from}; check the address (--from)`);
+  const blobs =
+    report.copied +
+    report.present +
+    report.deletedMeanwhile +
+    different +
+    failed;
+  if (blobs === 0)
+    throw new AdminError(
+      `There are no blobs at ${from}; check the address (--from)`,
+    );
   return {
     document: { from, to, dryRun: isDryRun, blobs, ...report },
     lines: copyLines(report, isDryRun, comparesContent),
@@ -74,14 +112,21 @@ export async function copyBlobsCommand(
   };
 }
 
-function copyLines(report: BlobCopyReport, isDryRun: boolean, comparesContent: boolean): string[] {
-  const { copied, copiedBytes, present, deletedMeanwhile, different, failed } = report;
+function copyLines(
+  report: BlobCopyReport,
+  isDryRun: boolean,
+  comparesContent: boolean,
+): string[] {
+  const { copied, copiedBytes, present, deletedMeanwhile, different, failed } =
+    report;
   return [
     `${counted(copied, 'blob')} (${(copiedBytes / 1e6).toFixed(1)} MB) ${isDryRun ? 'would be copied' : 'copied'}; ` +
       `${present} were there already${comparesContent ? ', with the same content' : ''}.`,
     ...(deletedMeanwhile === 0
       ? []
-      : [`${counted(deletedMeanwhile, 'blob')} deleted by the running system meanwhile.`]),
+      : [
+          `${counted(deletedMeanwhile, 'blob')} deleted by the running system meanwhile.`,
+        ]),
     ...(different === 0
       ? []
       : [
@@ -93,7 +138,9 @@ function copyLines(report: BlobCopyReport, isDryRun: boolean, comparesContent: b
       ? []
       : [
           `FAULT: ${counted(failed, 'blob')} not copied. Correct the cause and run the command again:`,
-          ...report.failedBlobs.slice(0, SHOWN_MAX).map(({ ref, reason }) => `  ${ref}: ${reason}`),
+          ...report.failedBlobs
+            .slice(0, SHOWN_MAX)
+            .map(({ ref, reason }) => `  ${ref}: ${reason}`),
         ]),
   ];
 }

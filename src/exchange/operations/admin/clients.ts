@@ -8,13 +8,17 @@ import {
   revokeClient,
 } from '../../access/fhir-clients/client-store.ts';
 import { parseFhirScope } from '../../access/fhir-clients/rules/fhir-scopes.ts';
-import { FHIR_PATH, RESPONDER_PATH } from '../../platform/http/operation-outcome.ts';
+import {
+  FHIR_PATH,
+  RESPONDER_PATH,
+} from '../../platform/http/operation-outcome.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 import { auditAdmin, ofAccount } from './accounts.ts';
 import { AdminError, type Command, shortTime } from './command.ts';
 import type { CreateKeyOptions } from './keys.ts';
 
-export interface RegisterClientOptions extends Pick<CreateKeyOptions, 'account' | 'label'> {
+export interface RegisterClientOptions
+  extends Pick<CreateKeyOptions, 'account' | 'label'> {
   jwksUrl?: string;
   jwksFile?: string;
   /** Separated by blanks or commas. */
@@ -23,12 +27,20 @@ export interface RegisterClientOptions extends Pick<CreateKeyOptions, 'account' 
   network?: boolean;
 }
 
-/** `clients register`: a program that gets tokens of the FHIR API with a key pair of its own. */
-export const registerClientCommand: Command<[RegisterClientOptions]> = async ({ store }, options) => {
+/**
+ * `clients register`: a program that gets tokens of the FHIR API with a key
+ * pair of its own.
+ */
+export const registerClientCommand: Command<[RegisterClientOptions]> = async (
+  { store },
+  options,
+) => {
   const { account: accountId, label, network: isNetwork } = options;
   const scopes = parseScopes(options.scopes);
   if (isNetwork && label === undefined)
-    throw new AdminError('A network needs its name: --label; disclosures name it as the recipient');
+    throw new AdminError(
+      'A network needs its name: --label; disclosures name it as the recipient',
+    );
   const keys = await keysOf(options.jwksUrl, options.jwksFile);
   const id = uuidv7();
   await ofAccount(store, accountId, async (tx) => {
@@ -36,7 +48,13 @@ export const registerClientCommand: Command<[RegisterClientOptions]> = async ({ 
     await auditAdmin(tx, accountId, 'registerClient', id);
   });
   return {
-    document: { clientId: id, accountId, label, scopes, jwksUrl: options.jwksUrl },
+    document: {
+      clientId: id,
+      accountId,
+      label,
+      scopes,
+      jwksUrl: options.jwksUrl,
+    },
     lines: [
       id,
       '',
@@ -45,25 +63,39 @@ export const registerClientCommand: Command<[RegisterClientOptions]> = async ({ 
   };
 };
 
-export const listClientsCommand: Command<[string]> = async ({ store }, accountId) => {
-  const clients = await ofAccount(store, accountId, (tx) => listClients(tx, accountId));
+export const listClientsCommand: Command<[string]> = async (
+  { store },
+  accountId,
+) => {
+  const clients = await ofAccount(store, accountId, (tx) =>
+    listClients(tx, accountId),
+  );
   return {
     document: {
       accountId,
-      clients: clients.map(({ id, label, scopes, jwks_url, created_at, revoked_at }) => ({
-        ...{ clientId: id, label, scopes, jwksUrl: jwks_url, createdAt: created_at, revokedAt: revoked_at },
-      })),
+      clients: clients.map(
+        ({ id, label, scopes, jwks_url, created_at, revoked_at }) => ({
+          clientId: id,
+          label,
+          scopes,
+          jwksUrl: jwks_url,
+          createdAt: created_at,
+          revokedAt: revoked_at,
+        }),
+      ),
     },
     table: {
       head: ['client id', 'label', 'scopes', 'keys', 'created', 'state'],
-      rows: clients.map(({ id, label, scopes, jwks_url, created_at, revoked_at }) => [
-        id,
-        label ?? '–',
-        scopes.join(' '),
-        jwks_url ?? 'given',
-        shortTime(created_at),
-        revoked_at === null ? 'active' : 'revoked',
-      ]),
+      rows: clients.map(
+        ({ id, label, scopes, jwks_url, created_at, revoked_at }) => [
+          id,
+          label ?? '–',
+          scopes.join(' '),
+          jwks_url ?? 'given',
+          shortTime(created_at),
+          revoked_at === null ? 'active' : 'revoked',
+        ],
+      ),
     },
   };
 };
@@ -73,11 +105,17 @@ export const revokeClientCommand: Command<[string]> = async ({ store }, id) => {
   await store.asSystem(async (tx) => {
     const client = await findClient(tx, id);
     if (client === undefined)
-      throw new AdminError('Client not found; give its id, as listed by: npm run admin -- clients list');
-    if (!(await revokeClient(tx, id))) throw new AdminError('The client has already been revoked');
+      throw new AdminError(
+        'Client not found; give its id, as listed by: npm run admin -- clients list',
+      );
+    if (!(await revokeClient(tx, id)))
+      throw new AdminError('The client has already been revoked');
     await auditAdmin(tx, client.account_id, 'revokeClient', id);
   });
-  return { document: { clientId: id, revoked: true }, lines: [`Revoked the client ${id} and its tokens.`] };
+  return {
+    document: { clientId: id, revoked: true },
+    lines: [`Revoked the client ${id} and its tokens.`],
+  };
 };
 
 function parseScopes(text: string): string[] {
@@ -85,10 +123,13 @@ function parseScopes(text: string): string[] {
   const known = scopes.map((scope) => {
     const parsed = parseFhirScope(scope, (type) => SERVED_TYPES.includes(type));
     if (parsed === undefined)
-      throw new AdminError(`"${scope}" is not a scope; expected system/*.rs or system/<Type>.rs`);
+      throw new AdminError(
+        `"${scope}" is not a scope; expected system/*.rs or system/<Type>.rs`,
+      );
     return parsed;
   });
-  if (known.length === 0) throw new AdminError('Give at least one scope, such as system/*.rs');
+  if (known.length === 0)
+    throw new AdminError('Give at least one scope, such as system/*.rs');
   return [...new Set(known)].sort();
 }
 
@@ -116,12 +157,18 @@ function parseJwks(text: string): JSONWebKeySet {
     const jwks = JSON.parse(text) as JSONWebKeySet;
     createLocalJWKSet(jwks);
     if (jwks.keys.length > 0 && jwks.keys.length <= 20) {
-      if (jwks.keys.some((key) => PRIVATE_MEMBERS.some((member) => member in key)))
-        throw new AdminError('The file contains a private key; give the public keys only');
+      if (
+        jwks.keys.some((key) => PRIVATE_MEMBERS.some((member) => member in key))
+      )
+        throw new AdminError(
+          'The file contains a private key; give the public keys only',
+        );
       return jwks;
     }
   } catch (error) {
     if (error instanceof AdminError) throw error;
   }
-  throw new AdminError('The file is not a JSON Web Key Set with 1 to 20 keys: {"keys": [ … ]}');
+  throw new AdminError(
+    'The file is not a JSON Web Key Set with 1 to 20 keys: {"keys": [ … ]}',
+  );
 }

@@ -8,7 +8,10 @@ import type { AuditHeads } from '../../platform/audit/heads.ts';
 import type { BlobNames } from '../../platform/blobs/verify-blobs.ts';
 import type { Store } from '../../platform/database/database.ts';
 
-/** Result of a command: lines or a table for people, and a JSON document for programs. */
+/**
+ * Result of a command: lines or a table for people, and a JSON document for
+ * programs.
+ */
 export interface AdminResult {
   /** Output with `--json`. */
   document: Readonly<Record<string, unknown>>;
@@ -25,23 +28,38 @@ export interface AdminTarget {
   store: Store;
   /** Where the gateway answers, if it is known. */
   gatewayUrl?: string;
-  /** The key ring that encrypts credentials. Throws ConfigError if it is not configured. */
+  /**
+   * The key ring that encrypts credentials. Throws ConfigError if it is not
+   * configured.
+   */
   openKeyRing(): Promise<KeyRing>;
-  /** Opens the audit chain and external heads. Throws ConfigError if they are not configured. */
+  /**
+   * Opens the audit chain and external heads. Throws ConfigError if they are
+   * not configured.
+   */
   openAudit(): Promise<{ chain: AuditChain; heads?: AuditHeads }>;
-  /** A client of Temporal, which may be out of reach. Throws ConfigError if it is not configured. */
+  /**
+   * A client of Temporal, which may be out of reach. Throws ConfigError if it
+   * is not configured.
+   */
   openTemporal(): Promise<TemporalClient>;
   /** Opens the blob store. Throws ConfigError if it is not configured. */
   openBlobs(): Promise<BlobNames>;
 }
 
-/** A command gets what it needs of the target, its arguments, and its options without those that all commands have. */
-export type Command<Given extends unknown[] = [], Needs extends keyof AdminTarget = 'store'> = (
-  target: Pick<AdminTarget, Needs>,
-  ...given: Given
-) => Promise<AdminResult>;
+/**
+ * A command gets what it needs of the target, its arguments, and its options
+ * without those that all commands have.
+ */
+export type Command<
+  Given extends unknown[] = [],
+  Needs extends keyof AdminTarget = 'store',
+> = (target: Pick<AdminTarget, Needs>, ...given: Given) => Promise<AdminResult>;
 
-/** Invalid options, or an object that does not exist. The message states what to do. */
+/**
+ * Invalid options, or an object that does not exist. The message states what to
+ * do.
+ */
 export class AdminError extends Error {
   override readonly name = 'AdminError';
 }
@@ -50,7 +68,8 @@ export class AdminError extends Error {
 export const ADMIN_ACTOR = 'admin';
 
 /** UTC, to the minute. */
-export const shortTime = (time: Date | null): string => (time === null ? '–' : minuteOf(time));
+export const shortTime = (time: Date | null): string =>
+  time === null ? '–' : minuteOf(time);
 
 /** An operator's statement about a command, kept in the audit for good. */
 export interface Statement {
@@ -71,11 +90,15 @@ export function checkedStatement({ by, reason }: Statement): Statement {
 }
 
 /**
- * The address of a store to copy from. Throws AdminError for a folder that does not exist: a mistyped one must not become an
- * empty store that is copied without a word.
+ * The address of a store to copy from. Throws AdminError for a folder that does
+ * not exist: a mistyped one must not become an empty store that is copied
+ * without a word.
  */
 export async function existingStore(address: string): Promise<string> {
-  if (address.startsWith('file:///') && !(await isFolder(fileURLToPath(address))))
+  if (
+    address.startsWith('file:///') &&
+    !(await isFolder(fileURLToPath(address)))
+  )
     throw new AdminError(`--from: there is no folder ${address}`);
   return address;
 }

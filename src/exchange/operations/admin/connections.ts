@@ -4,7 +4,10 @@ import { v7 as uuidv7 } from 'uuid';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { KeyRing } from '../../../lib/key-ring.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
-import { type SystemTx, withinAccount } from '../../platform/database/database.ts';
+import {
+  type SystemTx,
+  withinAccount,
+} from '../../platform/database/database.ts';
 import { namespaceOf } from '../../records/rules/ids.ts';
 import {
   type CredentialOptions,
@@ -23,16 +26,31 @@ import {
   type StoredConnection,
   updateConnection,
 } from '../../sources/connections/connection-store.ts';
-import { configOf, openCredentials, sealCredentials } from '../../sources/connections/settings.ts';
-import { createAssertionSigner, ensureSigningKeys } from '../../sources/connections/signing-keys.ts';
-import { checkSource, registerSource } from '../../sources/connectors/check-source.ts';
+import {
+  configOf,
+  openCredentials,
+  sealCredentials,
+} from '../../sources/connections/settings.ts';
+import {
+  createAssertionSigner,
+  ensureSigningKeys,
+} from '../../sources/connections/signing-keys.ts';
+import {
+  checkSource,
+  registerSource,
+} from '../../sources/connectors/check-source.ts';
 import { SourceFailure } from '../../sources/connectors/connector.ts';
 import { resolveSourceConfig } from '../../sources/connectors/source-config.ts';
 import { optionName } from '../../sources/connectors/source-settings.ts';
 import type { ConnectionState } from '../../sources/health/rules/breaker.ts';
 import { readConnections } from '../../sources/health/source-health.ts';
 import { auditAdmin, ofAccount, requireAccount } from './accounts.ts';
-import { AdminError, type AdminResult, type AdminTarget, type Command } from './command.ts';
+import {
+  AdminError,
+  type AdminResult,
+  type AdminTarget,
+  type Command,
+} from './command.ts';
 
 interface ConnectionOptions extends CredentialOptions, SettingOptions {
   account: string;
@@ -43,37 +61,53 @@ interface ConnectionOptions extends CredentialOptions, SettingOptions {
   paused?: boolean;
 }
 
-/** Each is asked side by side with the others, within the memory of one worker. */
+/**
+ * Each is asked side by side with the others, within the memory of one worker.
+ */
 const CONNECTIONS_MAX = 10;
 
-/** `connections create`. The account's queries ask it from now on, instead of the server of the environment variables. */
-export const createConnectionCommand: Command<[ConnectionOptions], 'store' | 'openKeyRing'> = async (
-  target,
-  options,
-) => {
-  const [source, settings, credentials] = [
-    options.source,
-    settingsOf(options),
-    await credentialsOf(options, FILES),
-  ];
+/**
+ * `connections create`. The account's queries ask it from now on, instead of
+ * the server of the environment variables.
+ */
+export const createConnectionCommand: Command<
+  [ConnectionOptions],
+  'store' | 'openKeyRing'
+> = async (target, options) => {
+  const source = options.source;
+  const settings = settingsOf(options);
+  const credentials = await credentialsOf(options, FILES);
   const name = options.name.trim();
-  if (name.length < 1 || name.length > 60) throw new AdminError('--name must have 1 to 60 characters');
+  if (name.length < 1 || name.length > 60)
+    throw new AdminError('--name must have 1 to 60 characters');
   const keyRing = await target.openKeyRing();
   const id = uuidv7();
   const { account: accountId, baseUrl } = options;
-  validated(() => resolveSourceConfig(configOf({ id, source, baseUrl, settings }, credentials)));
+  validated(() =>
+    resolveSourceConfig(
+      configOf({ id, source, baseUrl, settings }, credentials),
+    ),
+  );
   const connection = {
-    ...{ id, accountId, source, name, baseUrl, settings },
+    id,
+    accountId,
+    source,
+    name,
+    baseUrl,
+    settings,
     authKind: options.auth ?? 'none',
     credentials: sealCredentials(keyRing, id, credentials),
     namespace: options.replacesDefault === true ? '' : namespaceOf(id),
     enabled: options.paused !== true,
   };
   await ofAccount(target.store, accountId, async (tx) => {
-    const others = (await listConnections(tx, accountId)).filter((other) => other.source === source);
+    const others = (await listConnections(tx, accountId)).filter(
+      (other) => other.source === source,
+    );
     checkAgainst(others, connection);
     await insertConnection(tx, connection);
-    if (credentials.auth.kind === 'smart-backend') await ensureSigningKeys(tx, keyRing);
+    if (credentials.auth.kind === 'smart-backend')
+      await ensureSigningKeys(tx, keyRing);
     await auditAdmin(tx, accountId, 'createConnection', id);
   });
   return {
@@ -81,7 +115,9 @@ export const createConnectionCommand: Command<[ConnectionOptions], 'store' | 'op
     lines: [
       `Created the connection ${name} (${id}).`,
       ...(credentials.auth.kind === 'smart-backend'
-        ? ['Register our keys with the network: <PUBLIC_BASE_URL>/.well-known/jwks.json']
+        ? [
+            'Register our keys with the network: <PUBLIC_BASE_URL>/.well-known/jwks.json',
+          ]
         : []),
       `Check it with: npm run admin -- connections check ${id}`,
     ],
@@ -93,22 +129,32 @@ function checkAgainst(
   { name, namespace }: { name: string; namespace: string },
 ) {
   if (others.some((other) => other.name === name))
-    throw new AdminError(`The account already has a connection named ${name} to this source`);
+    throw new AdminError(
+      `The account already has a connection named ${name} to this source`,
+    );
   if (others.some((other) => other.namespace === namespace))
-    throw new AdminError('Another connection already replaces the server of the environment variables');
+    throw new AdminError(
+      'Another connection already replaces the server of the environment variables',
+    );
   if (others.length >= CONNECTIONS_MAX)
-    throw new AdminError(`An account can have at most ${CONNECTIONS_MAX} connections to one source`);
+    throw new AdminError(
+      `An account can have at most ${CONNECTIONS_MAX} connections to one source`,
+    );
 }
 
-/** `connections list`: what each connection is, whether it answers, and how its queries of the last day went. */
-export const listConnectionsCommand: Command<[string | undefined]> = async ({ store }, accountId) => {
+/**
+ * `connections list`: what each connection is, whether it answers, and how its
+ * queries of the last day went.
+ */
+export const listConnectionsCommand: Command<[string | undefined]> = async (
+  { store },
+  accountId,
+) => {
   const connections = await store.asSystem(async (tx) => {
     if (accountId !== undefined) await requireAccount(tx, accountId);
-    const [all, states, counts] = [
-      await listConnections(tx, accountId),
-      await readConnections(tx),
-      await countParts(tx),
-    ];
+    const all = await listConnections(tx, accountId);
+    const states = await readConnections(tx);
+    const counts = await countParts(tx);
     return all.map((connection) => ({
       ...shown(connection),
       changedAt: connection.changedAt,
@@ -132,7 +178,13 @@ export const listConnectionsCommand: Command<[string | undefined]> = async ({ st
         'waiting',
       ],
       rows: connections.map(({ queries, ...each }) => [
-        ...[each.id, each.accountId, each.source, each.name, each.baseUrl, each.authKind, each.state],
+        each.id,
+        each.accountId,
+        each.source,
+        each.name,
+        each.baseUrl,
+        each.authKind,
+        each.state,
         ...[queries.asked, queries.failed, queries.waiting].map(String),
       ]),
     },
@@ -140,102 +192,173 @@ export const listConnectionsCommand: Command<[string | undefined]> = async ({ st
   };
 };
 
-const stateOf = ({ enabled }: StoredConnection, health: ConnectionState | undefined): string => {
+const stateOf = (
+  { enabled }: StoredConnection,
+  health: ConnectionState | undefined,
+): string => {
   if (!enabled) return 'paused';
   if (health?.openedAt === undefined) return 'enabled';
   return `does not answer: ${health.reason ?? 'no reason'}`;
 };
 
-export const showConnectionCommand: Command<[string]> = async ({ store }, id) => {
+export const showConnectionCommand: Command<[string]> = async (
+  { store },
+  id,
+) => {
   const connection = await store.asSystem((tx) => required(tx, id));
   const document = shown(connection);
-  return { document: { connection: document }, lines: [JSON.stringify(document, null, 2)] };
+  return {
+    document: { connection: document },
+    lines: [JSON.stringify(document, null, 2)],
+  };
 };
 
-/** `connections check`: whether the server answers, gives a token, and finds a patient. Exit code 3 if something does not work. */
-export const checkConnectionCommand: Command<[string, string | undefined], 'store' | 'openKeyRing'> = async (
-  { store, openKeyRing },
-  id,
-  patientId,
-) => {
+/**
+ * `connections check`: whether the server answers, gives a token, and finds a
+ * patient. Exit code 3 if something does not work.
+ */
+export const checkConnectionCommand: Command<
+  [string, string | undefined],
+  'store' | 'openKeyRing'
+> = async ({ store, openKeyRing }, id, patientId) => {
   const keyRing = await openKeyRing();
   const { connection, patient } = await store.asSystem(async (tx) => {
     const found = await required(tx, id);
     const person =
       patientId === undefined
         ? undefined
-        : await withinAccount(tx, found.accountId, (own) => findPatient(own, patientId));
+        : await withinAccount(tx, found.accountId, (own) =>
+            findPatient(own, patientId),
+          );
     if (patientId !== undefined && person === undefined)
-      throw new AdminError('The account has no patient with this id; create the test patient first');
+      throw new AdminError(
+        'The account has no patient with this id; create the test patient first',
+      );
     await auditAdmin(tx, found.accountId, 'checkConnection', id);
     return { connection: found, patient: person };
   });
   const findings = await checkSource(
-    resolveSourceConfig(configOf(connection, openedCredentials(keyRing, connection))),
+    resolveSourceConfig(
+      configOf(connection, openedCredentials(keyRing, connection)),
+    ),
     createAssertionSigner(store, keyRing),
     patient,
   );
   return {
     document: { connectionId: id, findings },
-    lines: findings.map(({ works, what, message }) => `${works ? 'works ' : 'FAULT '} ${what}: ${message}`),
+    lines: findings.map(
+      ({ works, what, message }) =>
+        `${works ? 'works ' : 'FAULT '} ${what}: ${message}`,
+    ),
     failed: findings.some(({ works }) => !works),
   };
 };
 
-/** `connections register`: registers us by UDAP. Workers use the client id with their next step. */
-export const registerConnectionCommand: Command<[string], 'store' | 'openKeyRing'> = async (target, id) => {
+/**
+ * `connections register`: registers us by UDAP. Workers use the client id with
+ * their next step.
+ */
+export const registerConnectionCommand: Command<
+  [string],
+  'store' | 'openKeyRing'
+> = async (target, id) => {
   const keyRing = await target.openKeyRing();
   const connection = await target.store.asSystem((tx) => required(tx, id));
   const credentials = openedCredentials(keyRing, connection);
   const { auth } = credentials;
-  if (auth.kind !== 'udap') throw new AdminError('Only connections with --auth udap are registered');
-  const clientId = await registerSource(resolveSourceConfig(configOf(connection, credentials)), auth).catch(
-    (error: unknown) => {
-      throw error instanceof SourceFailure ? new AdminError(error.message) : error;
-    },
-  );
-  return change(target, id, 'registerConnection', `is registered as ${clientId}`, (tx) =>
-    updateConnection(tx, id, {
-      credentials: sealCredentials(keyRing, id, { ...credentials, auth: { ...auth, clientId } }),
-    }),
+  if (auth.kind !== 'udap')
+    throw new AdminError('Only connections with --auth udap are registered');
+  const clientId = await registerSource(
+    resolveSourceConfig(configOf(connection, credentials)),
+    auth,
+  ).catch((error: unknown) => {
+    throw error instanceof SourceFailure
+      ? new AdminError(error.message)
+      : error;
+  });
+  return change(
+    target,
+    id,
+    'registerConnection',
+    `is registered as ${clientId}`,
+    (tx) =>
+      updateConnection(tx, id, {
+        credentials: sealCredentials(keyRing, id, {
+          ...credentials,
+          auth: { ...auth, clientId },
+        }),
+      }),
   );
 };
 
-/** `connections rotate`: replaces login, client certificate and callback secret. Workers use them with their next step. */
-export const rotateConnectionCommand: Command<[string, CredentialOptions], 'store' | 'openKeyRing'> = async (
-  target,
-  id,
-  options,
-) => {
+/**
+ * `connections rotate`: replaces login, client certificate and callback secret.
+ * Workers use them with their next step.
+ */
+export const rotateConnectionCommand: Command<
+  [string, CredentialOptions],
+  'store' | 'openKeyRing'
+> = async (target, id, options) => {
   const credentials = await credentialsOf(options, FILES);
   const keyRing = await target.openKeyRing();
-  return change(target, id, 'rotateConnection', 'has new credentials', async (tx, connection) => {
-    validated(() => resolveSourceConfig(configOf(connection, credentials)));
-    const sealed = sealCredentials(keyRing, id, credentials);
-    await updateConnection(tx, id, { credentials: sealed, authKind: options.auth ?? 'none' });
-    if (credentials.auth.kind === 'smart-backend') await ensureSigningKeys(tx, keyRing);
-  });
+  return change(
+    target,
+    id,
+    'rotateConnection',
+    'has new credentials',
+    async (tx, connection) => {
+      validated(() => resolveSourceConfig(configOf(connection, credentials)));
+      const sealed = sealCredentials(keyRing, id, credentials);
+      await updateConnection(tx, id, {
+        credentials: sealed,
+        authKind: options.auth ?? 'none',
+      });
+      if (credentials.auth.kind === 'smart-backend')
+        await ensureSigningKeys(tx, keyRing);
+    },
+  );
 };
 
-/** `connections set`: changes limits, rates, origins and facilities. Workers use them with their next step. */
-export const setConnectionCommand: Command<[string, SettingOptions], 'store' | 'openKeyRing'> = async (
+/**
+ * `connections set`: changes limits, rates, origins and facilities. Workers use
+ * them with their next step.
+ */
+export const setConnectionCommand: Command<
+  [string, SettingOptions],
+  'store' | 'openKeyRing'
+> = async (target, id, options) => {
+  if (Object.values(options).every((value) => value === undefined))
+    throw new AdminError(
+      'Name at least one setting to change; see: npm run admin -- connections set --help',
+    );
+  const keyRing = await target.openKeyRing();
+  return change(
+    target,
+    id,
+    'setConnection',
+    'has new settings',
+    async (tx, connection) => {
+      const settings = settingsOf(options, connection.settings);
+      const changed = { ...connection, settings };
+      validated(() =>
+        resolveSourceConfig(
+          configOf(changed, openedCredentials(keyRing, connection)),
+        ),
+      );
+      await updateConnection(tx, id, { settings });
+    },
+  );
+};
+
+/**
+ * `connections pause` and `connections resume`. Running queries wait; up to 14
+ * days of it do not count for their deadlines.
+ */
+export const enableConnectionCommand: Command<[string, boolean]> = (
   target,
   id,
-  options,
-) => {
-  if (Object.values(options).every((value) => value === undefined))
-    throw new AdminError('Name at least one setting to change; see: npm run admin -- connections set --help');
-  const keyRing = await target.openKeyRing();
-  return change(target, id, 'setConnection', 'has new settings', async (tx, connection) => {
-    const settings = settingsOf(options, connection.settings);
-    const changed = { ...connection, settings };
-    validated(() => resolveSourceConfig(configOf(changed, openedCredentials(keyRing, connection))));
-    await updateConnection(tx, id, { settings });
-  });
-};
-
-/** `connections pause` and `connections resume`. Running queries wait; up to 14 days of it do not count for their deadlines. */
-export const enableConnectionCommand: Command<[string, boolean]> = (target, id, enabled) =>
+  enabled,
+) =>
   change(
     target,
     id,
@@ -246,8 +369,12 @@ export const enableConnectionCommand: Command<[string, boolean]> = (target, id, 
 
 /** `connections delete`. What it delivered stays in the records. */
 export const deleteConnectionCommand: Command<[string]> = (target, id) =>
-  change(target, id, 'deleteConnection', 'is deleted; what it delivered stays in the records', (tx) =>
-    deleteConnection(tx, id),
+  change(
+    target,
+    id,
+    'deleteConnection',
+    'is deleted; what it delivered stays in the records',
+    (tx) => deleteConnection(tx, id),
   );
 
 async function change(
@@ -263,24 +390,33 @@ async function change(
     await auditAdmin(tx, connection.accountId, operation, id);
     return connection;
   });
-  return { document: { id, name, operation }, lines: [`The connection ${name} ${outcome}.`] };
+  return {
+    document: { id, name, operation },
+    lines: [`The connection ${name} ${outcome}.`],
+  };
 }
 
 async function required(tx: SystemTx, id: string): Promise<StoredConnection> {
   const connection = UUID.test(id) ? await findConnection(tx, id) : undefined;
   if (connection === undefined)
-    throw new AdminError(`Connection ${id} not found; list them with: npm run admin -- connections list`);
+    throw new AdminError(
+      `Connection ${id} not found; list them with: npm run admin -- connections list`,
+    );
   return connection;
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Everything but the credentials. */
-const shown = ({ credentials: _, ...connection }: Omit<StoredConnection, 'createdAt' | 'changedAt'>) =>
-  connection;
+const shown = ({
+  credentials: _,
+  ...connection
+}: Omit<StoredConnection, 'createdAt' | 'changedAt'>) => connection;
 
-const openedCredentials = (keyRing: KeyRing, { id, credentials }: StoredConnection) =>
-  openCredentials(keyRing, id, credentials);
+const openedCredentials = (
+  keyRing: KeyRing,
+  { id, credentials }: StoredConnection,
+) => openCredentials(keyRing, id, credentials);
 
 function validated(check: () => unknown): void {
   try {
@@ -291,19 +427,24 @@ function validated(check: () => unknown): void {
 }
 
 /**
- * Secrets come from a file, or from stdin for `-`. They are never taken from arguments: other users of the machine can read
- * those, and shells remember them.
+ * Secrets come from a file, or from stdin for `-`. They are never taken from
+ * arguments: other users of the machine can read those, and shells remember
+ * them.
  */
 const FILES: OptionSource = {
   nameOf: optionName,
   async read(option, path) {
     const content =
-      path === '-' ? await text(process.stdin) : await readFile(path, 'utf8').catch(() => undefined);
+      path === '-'
+        ? await text(process.stdin)
+        : await readFile(path, 'utf8').catch(() => undefined);
     if (content === undefined)
       throw new InvalidConnection(
         `${optionName(option)}: ${path} cannot be read; give a file, or - for stdin`,
       );
     if (content.trim() !== '') return content.trim();
-    throw new InvalidConnection(`${optionName(option)}: ${path === '-' ? 'stdin' : path} is empty`);
+    throw new InvalidConnection(
+      `${optionName(option)}: ${path === '-' ? 'stdin' : path} is empty`,
+    );
   },
 };

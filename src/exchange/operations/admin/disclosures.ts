@@ -8,7 +8,8 @@ import { ofAccount } from './accounts.ts';
 import type { ExportOptions } from './audit.ts';
 import { ADMIN_ACTOR, AdminError, type Command } from './command.ts';
 
-export interface DisclosureOptions extends Pick<ExportOptions, 'account' | 'from' | 'to'> {
+export interface DisclosureOptions
+  extends Pick<ExportOptions, 'account' | 'from' | 'to'> {
   patient: string;
 }
 
@@ -17,8 +18,8 @@ const YEARS = 6;
 const DISCLOSURES_MAX = 100_000;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-const READ_OPERATIONS = Object.entries(endpoints).flatMap(([name, { method }]) =>
-  method === 'GET' ? [name] : [],
+const READ_OPERATIONS = Object.entries(endpoints).flatMap(
+  ([name, { method }]) => (method === 'GET' ? [name] : []),
 );
 
 const COLUMNS = [
@@ -32,16 +33,22 @@ const COLUMNS = [
   'purpose',
 ] as const satisfies readonly (keyof Disclosure)[];
 
-/** `disclosures report`: who was given this patient's data, by which door, when and for which purpose, as CSV or JSON. */
+/**
+ * `disclosures report`: who was given this patient's data, by which door, when
+ * and for which purpose, as CSV or JSON.
+ */
 export const disclosuresCommand: Command<[DisclosureOptions]> = async (
   { store },
   { account: accountId, patient: patientId, ...options },
 ) => {
-  if (!UUID.test(patientId)) throw new AdminError('--patient must be the id of a patient');
+  if (!UUID.test(patientId))
+    throw new AdminError('--patient must be the id of a patient');
   const to = options.to ?? new Date();
   const from = options.from ?? yearsBefore(to, YEARS);
   const labels = await ofAccount(store, accountId, async (tx) => {
-    const keys = (await listApiKeys(tx, accountId)).map(({ id, label }) => [`key:${id}`, label] as const);
+    const keys = (await listApiKeys(tx, accountId)).map(
+      ({ id, label }) => [`key:${id}`, label] as const,
+    );
     const clients = await listClients(tx, accountId);
     return new Map<string, string | null>([
       ...keys,
@@ -50,11 +57,16 @@ export const disclosuresCommand: Command<[DisclosureOptions]> = async (
   });
   const found = await store.asAccount(accountId, async (tx) => {
     const known = await readDisclosures(tx, patientId, {
-      ...{ from, to, limit: DISCLOSURES_MAX + 1 },
+      from,
+      to,
+      limit: DISCLOSURES_MAX + 1,
       readOperations: READ_OPERATIONS,
     });
     await insertAuditEntry(tx, {
-      ...{ actor: ADMIN_ACTOR, operation: 'reportDisclosures', patientId, outcome: 'done' },
+      actor: ADMIN_ACTOR,
+      operation: 'reportDisclosures',
+      patientId,
+      outcome: 'done',
     });
     return known;
   });
@@ -62,10 +74,17 @@ export const disclosuresCommand: Command<[DisclosureOptions]> = async (
     throw new AdminError(
       `More than ${DISCLOSURES_MAX} disclosures; narrow the period with --from and --to, and repeat`,
     );
-  const disclosures = found.map((row) => ({ ...row, label: labels.get(row.recipient) ?? null }));
+  const disclosures = found.map((row) => ({
+    ...row,
+    label: labels.get(row.recipient) ?? null,
+  }));
   return {
     document: { accountId, patientId, from, to, disclosures },
-    lines: stringify(disclosures.map(csvRow), { header: true, columns: [...COLUMNS], escape_formulas: true })
+    lines: stringify(disclosures.map(csvRow), {
+      header: true,
+      columns: [...COLUMNS],
+      escape_formulas: true,
+    })
       .trimEnd()
       .split('\n'),
   };

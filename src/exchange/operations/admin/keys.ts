@@ -11,11 +11,20 @@ import {
   revokeApiKey,
   type StoredKey,
 } from '../../access/accounts/api-key-store.ts';
-import { generateApiKey, parseApiKey } from '../../access/accounts/rules/api-key.ts';
+import {
+  generateApiKey,
+  parseApiKey,
+} from '../../access/accounts/rules/api-key.ts';
 import { revokeEmbedToken } from '../../access/embed-tokens/token-store.ts';
-import { findAuditedEmbedToken, insertAuditEntriesIn } from '../../platform/audit/audit-store.ts';
+import {
+  findAuditedEmbedToken,
+  insertAuditEntriesIn,
+} from '../../platform/audit/audit-store.ts';
 import { withinAccount } from '../../platform/database/database.ts';
-import { listPublishedKeys, rotateSigningKeys } from '../../sources/connections/signing-keys.ts';
+import {
+  listPublishedKeys,
+  rotateSigningKeys,
+} from '../../sources/connections/signing-keys.ts';
 import { auditAdmin, ofAccount } from './accounts.ts';
 import { ADMIN_ACTOR, AdminError, type Command, shortTime } from './command.ts';
 
@@ -30,32 +39,72 @@ export interface CreateKeyOptions {
 
 const DAY_MS = 24 * 60 * 60_000;
 
-/** `keys create`. The key is only in the output; only its hash is stored. An account may have any number of keys. */
+/**
+ * `keys create`. The key is only in the output; only its hash is stored. An
+ * account may have any number of keys.
+ */
 export const createKeyCommand: Command<[CreateKeyOptions]> = async (
   { store },
   { account: accountId, label, scopes, expires },
 ) => {
-  const [id, key] = [uuidv7(), generateApiKey()];
+  const id = uuidv7();
+  const key = generateApiKey();
   const parts = parseApiKey(key);
-  if (parts === undefined) throw new Error('generateApiKey returned an invalid key');
+  if (parts === undefined)
+    throw new Error('generateApiKey returned an invalid key');
   const granted = parseScopes(scopes);
   const expiresAt = expires === undefined ? undefined : parseExpiry(expires);
   await ofAccount(store, accountId, async (tx) => {
-    await insertApiKey(tx, { id, accountId, ...parts, label, scopes: granted, expiresAt });
+    await insertApiKey(tx, {
+      id,
+      accountId,
+      ...parts,
+      label,
+      scopes: granted,
+      expiresAt,
+    });
     await auditAdmin(tx, accountId, 'createKey', id);
   });
   return {
-    document: { key, id, prefix: parts.prefix, accountId, scopes: granted, expiresAt },
-    lines: [key, '', 'Save the key now: it is not stored and cannot be shown again.'],
+    document: {
+      key,
+      id,
+      prefix: parts.prefix,
+      accountId,
+      scopes: granted,
+      expiresAt,
+    },
+    lines: [
+      key,
+      '',
+      'Save the key now: it is not stored and cannot be shown again.',
+    ],
   };
 };
 
-export const listKeysCommand: Command<[string]> = async ({ store }, accountId) => {
-  const keys = await ofAccount(store, accountId, (tx) => listApiKeys(tx, accountId));
+export const listKeysCommand: Command<[string]> = async (
+  { store },
+  accountId,
+) => {
+  const keys = await ofAccount(store, accountId, (tx) =>
+    listApiKeys(tx, accountId),
+  );
   return {
-    document: { accountId, keys: keys.map((key) => ({ ...key, state: stateOf(key) })) },
+    document: {
+      accountId,
+      keys: keys.map((key) => ({ ...key, state: stateOf(key) })),
+    },
     table: {
-      head: ['prefix', 'id', 'label', 'scopes', 'created', 'expires', 'last used', 'state'],
+      head: [
+        'prefix',
+        'id',
+        'label',
+        'scopes',
+        'created',
+        'expires',
+        'last used',
+        'state',
+      ],
       rows: keys.map((key) => [
         key.prefix,
         key.id,
@@ -70,15 +119,24 @@ export const listKeysCommand: Command<[string]> = async ({ store }, accountId) =
   };
 };
 
-/** `keys revoke`, by id or prefix (the part before the second `_`). Embed tokens created with the key become invalid too. */
-export const revokeKeyCommand: Command<[string]> = async ({ store }, idOrPrefix) => {
+/**
+ * `keys revoke`, by id or prefix (the part before the second `_`). Embed tokens
+ * created with the key become invalid too.
+ */
+export const revokeKeyCommand: Command<[string]> = async (
+  { store },
+  idOrPrefix,
+) => {
   const { prefix, id } = await store.asSystem(async (tx) => {
     const [key, another] = await findApiKeys(tx, idOrPrefix);
     if (key === undefined)
       throw new AdminError(
         'Key not found; give its id or prefix (mdx_ and eight characters), as listed by: npm run admin -- keys list',
       );
-    if (another !== undefined) throw new AdminError('Several keys have this prefix; give the id instead');
+    if (another !== undefined)
+      throw new AdminError(
+        'Several keys have this prefix; give the id instead',
+      );
     if (!(await revokeApiKey(tx, key.id)))
       throw new AdminError(`The key ${key.prefix} has already been revoked`);
     await auditAdmin(tx, key.accountId, 'revokeKey', key.id);
@@ -90,16 +148,23 @@ export const revokeKeyCommand: Command<[string]> = async ({ store }, idOrPrefix)
   };
 };
 
-function stateOf({ revokedAt, expiresAt }: StoredKey): 'active' | 'expired' | 'revoked' {
+function stateOf({
+  revokedAt,
+  expiresAt,
+}: StoredKey): 'active' | 'expired' | 'revoked' {
   if (revokedAt !== null) return 'revoked';
-  return expiresAt !== null && expiresAt.getTime() <= Date.now() ? 'expired' : 'active';
+  return expiresAt !== null && expiresAt.getTime() <= Date.now()
+    ? 'expired'
+    : 'active';
 }
 
 function parseScopes(text: string): Scope[] {
   const scopes = text.split(',').map((word) => {
     const scope = SCOPES.find((known) => known === word.trim());
     if (scope === undefined)
-      throw new AdminError(`"${word.trim()}" is not a scope; expected ${SCOPES.join(', ')}`);
+      throw new AdminError(
+        `"${word.trim()}" is not a scope; expected ${SCOPES.join(', ')}`,
+      );
     return scope;
   });
   return [...new Set(scopes)];
@@ -107,7 +172,10 @@ function parseScopes(text: string): Scope[] {
 
 function parseExpiry(text: string): Date {
   const days = /^(\d{1,4})d$/.exec(text)?.[1];
-  const time = days === undefined ? instantIn(text) : new Date(Date.now() + Number(days) * DAY_MS);
+  const time =
+    days === undefined
+      ? instantIn(text)
+      : new Date(Date.now() + Number(days) * DAY_MS);
   if (time !== undefined && time.getTime() > Date.now()) return time;
   throw new AdminError(
     time === undefined
@@ -116,13 +184,23 @@ function parseExpiry(text: string): Date {
   );
 }
 
-/** Revokes an embed token, given itself or its id from the audit (`embed:<id>`). Other tokens of the same key stay valid. */
-export const revokeEmbedTokenCommand: Command<[string]> = async ({ store }, tokenOrId) => {
-  const id = tokenOrId.includes('.') ? idIn(tokenOrId) : tokenOrId.replace(/^embed:/, '');
+/**
+ * Revokes an embed token, given itself or its id from the audit (`embed:<id>`).
+ * Other tokens of the same key stay valid.
+ */
+export const revokeEmbedTokenCommand: Command<[string]> = async (
+  { store },
+  tokenOrId,
+) => {
+  const id = tokenOrId.includes('.')
+    ? idIn(tokenOrId)
+    : tokenOrId.replace(/^embed:/, '');
   await store.asSystem(async (tx) => {
     const made = await findAuditedEmbedToken(tx, id);
     if (made === undefined)
-      throw new AdminError('Embed token not found; give the token, or its id from the audit');
+      throw new AdminError(
+        'Embed token not found; give the token, or its id from the audit',
+      );
     const { accountId, at } = made;
     const expiresAt = new Date(at.getTime() + EMBED_TOKEN_SECONDS_MAX * 1000);
     if (!(await revokeEmbedToken(tx, { tokenId: id, accountId, expiresAt })))
@@ -139,11 +217,16 @@ function idIn(token: string): string {
   try {
     return decodeJwt(token).jti ?? '';
   } catch {
-    throw new AdminError('The text is not an embed token; give the token, or its id from the audit');
+    throw new AdminError(
+      'The text is not an embed token; give the token, or its id from the audit',
+    );
   }
 }
 
-/** `signing-keys list`: the keys in our JWKS, and from when until when they sign. */
+/**
+ * `signing-keys list`: the keys in our JWKS, and from when until when they
+ * sign.
+ */
 export const listSigningKeysCommand: Command = async ({ store }) => {
   const keys = await store.asSystem(listPublishedKeys);
   return {
@@ -161,18 +244,24 @@ export const listSigningKeysCommand: Command = async ({ store }) => {
 };
 
 /**
- * `signing-keys rotate`: new keys, which sign after the overlap, or at once. They are those of the installation, so the audit of
- * every account has an entry per new key.
+ * `signing-keys rotate`: new keys, which sign after the overlap, or at once.
+ * They are those of the installation, so the audit of every account has an
+ * entry per new key.
  */
-export const rotateSigningKeysCommand: Command<[boolean], 'store' | 'openKeyRing'> = async (
-  { store, openKeyRing },
-  atOnce,
-) => {
+export const rotateSigningKeysCommand: Command<
+  [boolean],
+  'store' | 'openKeyRing'
+> = async ({ store, openKeyRing }, atOnce) => {
   const keyRing = await openKeyRing();
   await store.asSystem(async (tx) => {
     const operation = atOnce ? 'rotateSigningKeyAtOnce' : 'rotateSigningKey';
     const kids = await rotateSigningKeys(tx, keyRing, atOnce);
-    const entries = kids.map((kid) => ({ actor: ADMIN_ACTOR, operation, targetId: kid, outcome: 'done' }));
+    const entries = kids.map((kid) => ({
+      actor: ADMIN_ACTOR,
+      operation,
+      targetId: kid,
+      outcome: 'done',
+    }));
     for (const { id } of await listAccounts(tx))
       await withinAccount(tx, id, (own) => insertAuditEntriesIn(own, entries));
   });

@@ -1,18 +1,26 @@
 import { request } from 'undici';
 import type { SourceScore } from '../../../contract/network-query.ts';
 import { renderTable } from '../../../lib/table.ts';
-import { readTaskQueueStats, type TaskQueueStats } from '../../../temporal/task-queues.ts';
+import {
+  readTaskQueueStats,
+  type TaskQueueStats,
+} from '../../../temporal/task-queues.ts';
 import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
 import { ageOf, type Finding, findingsOf } from '../ops/findings.ts';
-import { type OpenWork, readOperationsReport, type SenderReport } from '../ops/report.ts';
+import {
+  type OpenWork,
+  readOperationsReport,
+  type SenderReport,
+} from '../ops/report.ts';
 import type { AdminTarget, Command } from './command.ts';
 
 /** So that the output fits on one screen; `--json` has all. */
 const SHOWN_MAX = 12;
 
 /**
- * `ops`: what is stuck, late, dead-lettered or refused now, over all accounts, and the command that helps. A service that does not
- * answer (PostgreSQL, Temporal, the gateway) is named, and what the others say is reported.
+ * `ops`: what is stuck, late, dead-lettered or refused now, over all accounts,
+ * and the command that helps. A service that does not answer (PostgreSQL,
+ * Temporal, the gateway) is named, and what the others say is reported.
  */
 export const opsCommand: Command<[], keyof AdminTarget> = async (target) => {
   const [report, queues, gatewayDown] = await Promise.all([
@@ -38,17 +46,25 @@ export const opsCommand: Command<[], keyof AdminTarget> = async (target) => {
 const ANSWERS_WITHIN_MS = 5_000;
 
 /** The address of the gateway if it is known and does not answer. */
-async function silentGateway(url: string | undefined): Promise<string | undefined> {
+async function silentGateway(
+  url: string | undefined,
+): Promise<string | undefined> {
   if (url === undefined) return undefined;
-  const asked = request(`${url}/health`, { signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) });
+  const asked = request(`${url}/health`, {
+    signal: AbortSignal.timeout(ANSWERS_WITHIN_MS),
+  });
   return asked.then(
     ({ body }) => body.dump().then(() => undefined),
     () => url,
   );
 }
 
-/** Undefined when Temporal cannot be reached. A configuration error is thrown. */
-async function readQueues({ openTemporal }: AdminTarget): Promise<TaskQueueStats[] | undefined> {
+/**
+ * Undefined when Temporal cannot be reached. A configuration error is thrown.
+ */
+async function readQueues({
+  openTemporal,
+}: AdminTarget): Promise<TaskQueueStats[] | undefined> {
   const client = await openTemporal();
   try {
     return await readTaskQueueStats(client);
@@ -71,7 +87,9 @@ function linesOf(
       : findings.slice(0, SHOWN_MAX).flatMap(findingLines)),
     ...(more > 0 ? [`… and ${more} more (--json lists all)`] : []),
     '',
-    ...(work === undefined ? [] : workLines(work.filter(({ open }) => open > 0))),
+    ...(work === undefined
+      ? []
+      : workLines(work.filter(({ open }) => open > 0))),
     ...(queues === undefined ? [] : ['', backlogLine(queues)]),
   ];
 }
@@ -85,18 +103,30 @@ const senderLines = (senders: readonly SenderReport[]): string[] =>
     : [
         '',
         ...renderTable(
-          ['sender, 7 days', 'messages', 'last', 'reused numbers', 'sent and not used'],
-          senders.map(({ sender, messages, silentSeconds, numbersReused, unused }) => [
-            ...[sender, String(messages), ageOf(silentSeconds), String(numbersReused)],
-            unused
-              .slice(0, UNUSED_SHOWN)
-              .map(({ place, messages: count }) => `${place} (${count})`)
-              .join(' '),
-          ]),
+          [
+            'sender, 7 days',
+            'messages',
+            'last',
+            'reused numbers',
+            'sent and not used',
+          ],
+          senders.map(
+            ({ sender, messages, silentSeconds, numbersReused, unused }) => [
+              sender,
+              String(messages),
+              ageOf(silentSeconds),
+              String(numbersReused),
+              unused
+                .slice(0, UNUSED_SHOWN)
+                .map(({ place, messages: count }) => `${place} (${count})`)
+                .join(' '),
+            ],
+          ),
         ),
       ];
 
-const percent = (share: number | null): string => (share === null ? '–' : `${Math.round(share * 100)} %`);
+const percent = (share: number | null): string =>
+  share === null ? '–' : `${Math.round(share * 100)} %`;
 
 const scoreLines = (scores: readonly SourceScore[]): string[] =>
   scores.length === 0
@@ -104,12 +134,25 @@ const scoreLines = (scores: readonly SourceScore[]): string[] =>
     : [
         '',
         ...renderTable(
-          ['source, 24 hours', 'queries', 'answered', 'first data', 'found', 'yield', 'LOINC', 'UCUM'],
+          [
+            'source, 24 hours',
+            'queries',
+            'answered',
+            'first data',
+            'found',
+            'yield',
+            'LOINC',
+            'UCUM',
+          ],
           scores.map((score) => [
-            ...[score.connection ?? score.source, String(score.queries), percent(score.responseRate)],
+            score.connection ?? score.source,
+            String(score.queries),
+            percent(score.responseRate),
             `${score.firstDataSecondsMedian ?? '–'} s, 95 % ${score.firstDataSecondsP95 ?? '–'} s`,
-            ...[percent(score.foundShare), String(score.resourcesPerFoundPatient ?? '–')],
-            ...[percent(score.codedShare), percent(score.unitShare)],
+            percent(score.foundShare),
+            String(score.resourcesPerFoundPatient ?? '–'),
+            percent(score.codedShare),
+            percent(score.unitShare),
           ]),
         ),
       ];
@@ -119,7 +162,11 @@ const workLines = (work: readonly OpenWork[]): string[] =>
     ? ['No work is open.']
     : renderTable(
         ['open work', 'open', 'oldest'],
-        work.map(({ kind, open, oldestSeconds }) => [kind, String(open), ageOf(oldestSeconds)]),
+        work.map(({ kind, open, oldestSeconds }) => [
+          kind,
+          String(open),
+          ageOf(oldestSeconds),
+        ]),
       );
 
 const findingLines = ({ kind, what, help, accountId }: Finding): string[] => [

@@ -1,11 +1,20 @@
-import { RECONCILE_PARTS, type ReconcilePart } from '../../../contract/reconcile-workflow.ts';
+import {
+  RECONCILE_PARTS,
+  type ReconcilePart,
+} from '../../../contract/reconcile-workflow.ts';
 import {
   pauseReconcile,
   readPauses,
   resumeReconcile,
 } from '../../platform/recovery/reconcile-state-store.ts';
 import { auditEverywhere } from './accounts.ts';
-import { AdminError, type Command, checkedStatement, type Statement, shortTime } from './command.ts';
+import {
+  AdminError,
+  type Command,
+  checkedStatement,
+  type Statement,
+  shortTime,
+} from './command.ts';
 
 /** Lists the paused parts of reconcile. */
 export const listReconcileCommand: Command = async ({ store }) => {
@@ -23,8 +32,15 @@ export const listReconcileCommand: Command = async ({ store }) => {
   };
 };
 
-/** Pauses a part of reconcile until it is resumed: in the next round it does nothing, and also after restarts. */
-export const pauseReconcileCommand: Command<[string, Statement]> = async ({ store }, part, options) => {
+/**
+ * Pauses a part of reconcile until it is resumed: in the next round it does
+ * nothing, and also after restarts.
+ */
+export const pauseReconcileCommand: Command<[string, Statement]> = async (
+  { store },
+  part,
+  options,
+) => {
   const statement = checkedStatement(options);
   await store.asSystem(async (tx) => {
     await pauseReconcile(tx, [knownPart(part)], statement);
@@ -39,16 +55,25 @@ export const pauseReconcileCommand: Command<[string, Statement]> = async ({ stor
   };
 };
 
-export const resumeReconcileCommand: Command<[string]> = async ({ store }, part) => {
+export const resumeReconcileCommand: Command<[string]> = async (
+  { store },
+  part,
+) => {
   await store.asSystem(async (tx) => {
-    if (!(await resumeReconcile(tx, [knownPart(part)]))) throw new AdminError(`${part} is not paused`);
+    if (!(await resumeReconcile(tx, [knownPart(part)])))
+      throw new AdminError(`${part} is not paused`);
     await auditEverywhere(tx, 'resumeReconcile', part);
   });
-  return { document: { part, state: 'works' }, lines: [`Resumed ${part}: it works from the next round on.`] };
+  return {
+    document: { part, state: 'works' },
+    lines: [`Resumed ${part}: it works from the next round on.`],
+  };
 };
 
 function knownPart(text: string): ReconcilePart {
   const part = RECONCILE_PARTS.find((each) => each === text);
   if (part !== undefined) return part;
-  throw new AdminError(`"${text}" is not a part of reconcile; expected one of ${RECONCILE_PARTS.join(', ')}`);
+  throw new AdminError(
+    `"${text}" is not a part of reconcile; expected one of ${RECONCILE_PARTS.join(', ')}`,
+  );
 }

@@ -7,7 +7,11 @@ import {
 import type { SystemTx } from '../../platform/database/database.ts';
 import { RETENTION_KINDS } from '../retention/kinds.ts';
 import { listRules, setRule } from '../retention/rule-store.ts';
-import { type RetentionKind, removedBefore, removeSlice } from '../retention/sweep.ts';
+import {
+  type RetentionKind,
+  removedBefore,
+  removeSlice,
+} from '../retention/sweep.ts';
 import { auditAdmin, auditEverywhere, ofAccount } from './accounts.ts';
 import {
   AdminError,
@@ -26,13 +30,20 @@ const DAYS_MIN = 30;
 const DAYS_MAX = 36_500;
 const SLICE = 500;
 
-/** `retention report`, and the dry run: the rule of each kind, and what it would remove now. Changes nothing. */
+/**
+ * `retention report`, and the dry run: the rule of each kind, and what it would
+ * remove now. Changes nothing.
+ */
 export const retentionReportCommand: Command = async ({ store }) => {
-  const rules = new Map((await store.asSystem(listRules)).map((rule) => [rule.kind, rule]));
+  const rules = new Map(
+    (await store.asSystem(listRules)).map((rule) => [rule.kind, rule]),
+  );
   const kinds = [];
   for (const kind of RETENTION_KINDS) {
     const rule = rules.get(kind.name);
-    const count = rule && (await store.asSystem((tx) => kind.count(tx, removedBefore(rule.days))));
+    const count =
+      rule &&
+      (await store.asSystem((tx) => kind.count(tx, removedBefore(rule.days))));
     kinds.push({
       kind: kind.name,
       days: rule?.days ?? null,
@@ -46,14 +57,31 @@ export const retentionReportCommand: Command = async ({ store }) => {
   return {
     document: { kinds },
     table: {
-      head: ['kind', 'kept', 'due now', 'oldest', 'on legal hold', 'removed so far', 'last sweep'],
+      head: [
+        'kind',
+        'kept',
+        'due now',
+        'oldest',
+        'on legal hold',
+        'removed so far',
+        'last sweep',
+      ],
       rows: kinds.map(({ kind, days, due, oldest, held, removed, sweptAt }) => [
         kind,
         days === null ? 'for ever' : `${days} days`,
-        ...[String(due), shortTime(oldest), String(held), String(removed), shortTime(sweptAt)],
+        String(due),
+        shortTime(oldest),
+        String(held),
+        String(removed),
+        shortTime(sweptAt),
       ]),
     },
-    lines: ['', ...RETENTION_KINDS.map(({ name, description }) => `${name}: ${description}`)],
+    lines: [
+      '',
+      ...RETENTION_KINDS.map(
+        ({ name, description }) => `${name}: ${description}`,
+      ),
+    ],
   };
 };
 
@@ -62,12 +90,13 @@ interface SetRetentionOptions extends Statement {
   forever?: boolean;
 }
 
-/** `retention set`. Takes effect with the next round of reconcile, in all accounts. */
-export const setRetentionCommand: Command<[string, SetRetentionOptions]> = async (
-  { store },
-  name,
-  options,
-) => {
+/**
+ * `retention set`. Takes effect with the next round of reconcile, in all
+ * accounts.
+ */
+export const setRetentionCommand: Command<
+  [string, SetRetentionOptions]
+> = async ({ store }, name, options) => {
   const kind = kindOf(name);
   const days = parseDays(options);
   const statement = checkedStatement(options);
@@ -87,13 +116,19 @@ export const setRetentionCommand: Command<[string, SetRetentionOptions]> = async
 };
 
 /** `retention run`: applies the rules now instead of once a day. */
-export async function runRetentionCommand(target: Target, { dryRun = false }): Promise<AdminResult> {
+export async function runRetentionCommand(
+  target: Target,
+  { dryRun = false },
+): Promise<AdminResult> {
   if (dryRun) return retentionReportCommand(target);
   const removed: { kind: string; removed: number }[] = [];
   for (const kind of RETENTION_KINDS) {
     let total = 0;
     for (;;) {
-      const slice = await removeSlice(target.store, kind, { limit: SLICE, isAsked: true });
+      const slice = await removeSlice(target.store, kind, {
+        limit: SLICE,
+        isAsked: true,
+      });
       total += slice;
       if (slice < SLICE) break;
     }
@@ -101,7 +136,9 @@ export async function runRetentionCommand(target: Target, { dryRun = false }): P
   }
   return {
     document: { removed },
-    lines: removed.map(({ kind, removed: count }) => `${kind}: ${count} removed`),
+    lines: removed.map(
+      ({ kind, removed: count }) => `${kind}: ${count} removed`,
+    ),
   };
 }
 
@@ -109,7 +146,9 @@ function kindOf(name: string): RetentionKind {
   const kind = RETENTION_KINDS.find((known) => known.name === name);
   if (kind !== undefined) return kind;
   const names = RETENTION_KINDS.map((known) => known.name).join(', ');
-  throw new AdminError(`"${name}" is not a kind of data; expected one of ${names}`);
+  throw new AdminError(
+    `"${name}" is not a kind of data; expected one of ${names}`,
+  );
 }
 
 function parseDays({ days, forever }: SetRetentionOptions): number | undefined {
@@ -118,20 +157,30 @@ function parseDays({ days, forever }: SetRetentionOptions): number | undefined {
   if (days === undefined) return undefined;
   const count = /^\d{1,5}$/.test(days) ? Number(days) : Number.NaN;
   if (count >= DAYS_MIN && count <= DAYS_MAX) return count;
-  throw new AdminError(`--days must be a number from ${DAYS_MIN} to ${DAYS_MAX}`);
+  throw new AdminError(
+    `--days must be a number from ${DAYS_MIN} to ${DAYS_MAX}`,
+  );
 }
 
-/** `holds place`: from now on the patient cannot be deleted, and nothing about the patient is removed by age. */
-export const placeHoldCommand: Command<[Statement & { account: string; patient: string }]> = async (
-  { store },
-  options,
-) => {
+/**
+ * `holds place`: from now on the patient cannot be deleted, and nothing about
+ * the patient is removed by age.
+ */
+export const placeHoldCommand: Command<
+  [Statement & { account: string; patient: string }]
+> = async ({ store }, options) => {
   const statement = checkedStatement(options);
   const { account: accountId, patient: patientId } = options;
   const hold = await ofAccount(store, accountId, async (tx) => {
-    const placed = await placeLegalHold(tx, { accountId, patientId, ...statement });
+    const placed = await placeLegalHold(tx, {
+      accountId,
+      patientId,
+      ...statement,
+    });
     if (placed === undefined)
-      throw new AdminError(`Patient ${patientId} not found in this account; give the id of a patient`);
+      throw new AdminError(
+        `Patient ${patientId} not found in this account; give the id of a patient`,
+      );
     await auditHold(tx, 'placeLegalHold', placed, statement);
     return placed;
   });
@@ -145,15 +194,25 @@ export const placeHoldCommand: Command<[Statement & { account: string; patient: 
 };
 
 /** `holds lift`. Other holds on the same patient stay in force. */
-export const liftHoldCommand: Command<[string, Statement]> = async ({ store }, id, options) => {
+export const liftHoldCommand: Command<[string, Statement]> = async (
+  { store },
+  id,
+  options,
+) => {
   const statement = checkedStatement(options);
   const { lifted, remaining } = await store.asSystem(async (tx) => {
     const hold = await liftLegalHold(tx, id);
     if (hold === undefined)
-      throw new AdminError('Legal hold not found; give its id, as listed by: npm run admin -- holds list');
+      throw new AdminError(
+        'Legal hold not found; give its id, as listed by: npm run admin -- holds list',
+      );
     await auditHold(tx, 'liftLegalHold', hold, statement);
     const holds = await listLegalHolds(tx, hold.account_id);
-    return { lifted: hold, remaining: holds.filter((other) => other.patient_id === hold.patient_id).length };
+    return {
+      lifted: hold,
+      remaining: holds.filter((other) => other.patient_id === hold.patient_id)
+        .length,
+    };
   });
   return {
     document: { hold: describe(lifted), lifted: true, remaining },
@@ -166,9 +225,16 @@ export const liftHoldCommand: Command<[string, Statement]> = async ({ store }, i
   };
 };
 
-/** `holds list`: the holds in force. Those that were lifted are in the audit. */
-export const listHoldsCommand: Command<[string]> = async ({ store }, accountId) => {
-  const holds = await ofAccount(store, accountId, (tx) => listLegalHolds(tx, accountId));
+/**
+ * `holds list`: the holds in force. Those that were lifted are in the audit.
+ */
+export const listHoldsCommand: Command<[string]> = async (
+  { store },
+  accountId,
+) => {
+  const holds = await ofAccount(store, accountId, (tx) =>
+    listLegalHolds(tx, accountId),
+  );
   return {
     document: { accountId, holds: holds.map(describe) },
     table: {
@@ -184,7 +250,13 @@ export const listHoldsCommand: Command<[string]> = async ({ store }, accountId) 
   };
 };
 
-const describe = ({ id, patient_id, placed_by, reason, placed_at }: StoredLegalHold) => ({
+const describe = ({
+  id,
+  patient_id,
+  placed_by,
+  reason,
+  placed_at,
+}: StoredLegalHold) => ({
   id,
   patientId: patient_id,
   placedBy: placed_by,
@@ -192,5 +264,13 @@ const describe = ({ id, patient_id, placed_by, reason, placed_at }: StoredLegalH
   placedAt: placed_at,
 });
 
-const auditHold = (tx: SystemTx, operation: string, hold: StoredLegalHold, details: Statement) =>
-  auditAdmin(tx, hold.account_id, operation, hold.id, { patientId: hold.patient_id, details });
+const auditHold = (
+  tx: SystemTx,
+  operation: string,
+  hold: StoredLegalHold,
+  details: Statement,
+) =>
+  auditAdmin(tx, hold.account_id, operation, hold.id, {
+    patientId: hold.patient_id,
+    details,
+  });

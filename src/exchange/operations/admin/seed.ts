@@ -2,10 +2,16 @@ import { v5 as uuidv5, v7 as uuidv7 } from 'uuid';
 import { insertAccount } from '../../access/accounts/account-store.ts';
 import { insertApiKey } from '../../access/accounts/api-key-store.ts';
 import { parseApiKey } from '../../access/accounts/rules/api-key.ts';
-import { findDestination, setDestination } from '../../messaging/webhooks/settings-store.ts';
+import {
+  findDestination,
+  setDestination,
+} from '../../messaging/webhooks/settings-store.ts';
 import { insertFacility } from '../../people/facilities/facility-store.ts';
 import type { Store } from '../../platform/database/database.ts';
-import { generateWebhookKey, type WebhookKeys } from '../../platform/outbox/webhook-key.ts';
+import {
+  generateWebhookKey,
+  type WebhookKeys,
+} from '../../platform/outbox/webhook-key.ts';
 
 export interface SeededAccount {
   accountId: string;
@@ -14,7 +20,10 @@ export interface SeededAccount {
   webhookKey: string;
 }
 
-/** Namespace of the derived ids, which are the same on every machine, so that seeding is idempotent. */
+/**
+ * Namespace of the derived ids, which are the same on every machine, so that
+ * seeding is idempotent.
+ */
 const SEED_NAMESPACE = '6f1d3f9c-2f0a-4f0e-9a51-7a2c6a3f6b10';
 export const DEMO_ACCOUNT_ID = uuidv5('demo-account', SEED_NAMESPACE);
 const FACILITY_ID = uuidv5('demo-facility', SEED_NAMESPACE);
@@ -29,9 +38,10 @@ const LIMITS = {
 };
 
 /**
- * Creates the demo account with one facility, all three sources and an API key. Idempotent; a key that is not known yet is
- * added. With `webhookUrl`, sets the webhook destination, and its key to `webhookKey` if that is given. Throws if `apiKey` is
- * not an API key.
+ * Creates the demo account with one facility, all three sources and an API key.
+ * Idempotent; a key that is not known yet is added. With `webhookUrl`, sets the
+ * webhook destination, and its key to `webhookKey` if that is given. Throws if
+ * `apiKey` is not an API key.
  */
 export async function seedDemoAccount(
   store: Store,
@@ -45,15 +55,25 @@ export async function seedDemoAccount(
 ): Promise<SeededAccount> {
   const { webhookKeys } = options;
   const key = parseApiKey(options.apiKey);
-  if (key === undefined) throw new Error('API_KEY is not an API key; generate one with: npm run secrets');
+  if (key === undefined)
+    throw new Error(
+      'API_KEY is not an API key; generate one with: npm run secrets',
+    );
   const enabled = { enabled: true };
   await store.asSystem(async (tx) => {
     await insertAccount(tx, {
       id: DEMO_ACCOUNT_ID,
       name: 'Demo account',
-      settings: { sources: { hie: enabled, pharmacy: enabled, lab: enabled }, limits: LIMITS },
+      settings: {
+        sources: { hie: enabled, pharmacy: enabled, lab: enabled },
+        limits: LIMITS,
+      },
     });
-    await insertApiKey(tx, { id: uuidv7(), accountId: DEMO_ACCOUNT_ID, ...key });
+    await insertApiKey(tx, {
+      id: uuidv7(),
+      accountId: DEMO_ACCOUNT_ID,
+      ...key,
+    });
   });
   const webhookKey = await store.asAccount(DEMO_ACCOUNT_ID, async (tx) => {
     await insertFacility(tx, {
@@ -73,9 +93,18 @@ export async function seedDemoAccount(
     });
     const known = await findDestination(tx);
     const url = options.webhookUrl ?? known?.url ?? null;
-    if (known !== undefined && known.key !== null && known.url === url) return webhookKeys.open(known.key);
+    if (known !== undefined && known.key !== null && known.url === url)
+      return webhookKeys.open(known.key);
     const key = webhookKeys.seal(options.webhookKey ?? generateWebhookKey());
-    return webhookKeys.open((await setDestination(tx, { id: known?.id ?? uuidv7(), url, key })).key ?? key);
+    return webhookKeys.open(
+      (await setDestination(tx, { id: known?.id ?? uuidv7(), url, key })).key ??
+        key,
+    );
   });
-  return { accountId: DEMO_ACCOUNT_ID, apiKey: options.apiKey, facilityId: FACILITY_ID, webhookKey };
+  return {
+    accountId: DEMO_ACCOUNT_ID,
+    apiKey: options.apiKey,
+    facilityId: FACILITY_ID,
+    webhookKey,
+  };
 }

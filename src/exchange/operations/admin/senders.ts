@@ -13,12 +13,23 @@ import {
   UnreadableMessageError,
 } from '../../messaging/notifications/inbound.ts';
 import { listUnmatched } from '../../messaging/notifications/inbound-store.ts';
-import { describesEnough, matchPatients, zipsOf } from '../../messaging/notifications/match.ts';
+import {
+  describesEnough,
+  matchPatients,
+  zipsOf,
+} from '../../messaging/notifications/match.ts';
 import { readMessage } from '../../messaging/notifications/person-of-subject.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { AdminError, type Command } from './command.ts';
 
-const COLUMNS = ['matched', 'ambiguous', 'unmatched', 'incomplete', 'merge', 'refused'] as const;
+const COLUMNS = [
+  'matched',
+  'ambiguous',
+  'unmatched',
+  'incomplete',
+  'merge',
+  'refused',
+] as const;
 type Outcome = (typeof COLUMNS)[number];
 /** What is listed of a kind; the rest is counted. `--json` has all. */
 const LISTED_MAX = 20;
@@ -26,22 +37,25 @@ const LISTED_MAX = 20;
 const LOCAL = /^urn:medical-exchange:sender:/;
 
 /**
- * `senders check`: reads the messages in a folder as they would be read from a sender, and records nothing. Shows what would be
- * recorded, refused or not used, which codes are the sender's own, and how many patients match; never a value of a message.
+ * `senders check`: reads the messages in a folder as they would be read from a
+ * sender, and records nothing. Shows what would be recorded, refused or not
+ * used, which codes are the sender's own, and how many patients match; never a
+ * value of a message.
  */
-export const checkSenderCommand: Command<[string, { timeZone: string }]> = async (
-  { store },
-  folder,
-  { timeZone },
-) => {
-  if (!Intl.supportedValuesOf('timeZone').includes(timeZone) && timeZone !== 'UTC')
-    throw new AdminError(`--time-zone "${timeZone}" is not a time zone; expected one like America/New_York`);
+export const checkSenderCommand: Command<
+  [string, { timeZone: string }]
+> = async ({ store }, folder, { timeZone }) => {
+  if (
+    !Intl.supportedValuesOf('timeZone').includes(timeZone) &&
+    timeZone !== 'UTC'
+  )
+    throw new AdminError(
+      `--time-zone "${timeZone}" is not a time zone; expected one like America/New_York`,
+    );
   const kinds = new Map<string, Map<string, number>>();
-  const [recorded, unused, codes] = [
-    new Map<string, number>(),
-    new Map<string, number>(),
-    new Map<string, number>(),
-  ];
+  const recorded = new Map<string, number>();
+  const unused = new Map<string, number>();
+  const codes = new Map<string, number>();
   const refused: { message: string; place?: string; reason: string }[] = [];
   let messages = 0;
   for await (const { name, read } of messagesOf(folder, timeZone)) {
@@ -51,37 +65,47 @@ export const checkSenderCommand: Command<[string, { timeZone: string }]> = async
       const kind = message.trigger;
       count(kinds, kind, await outcomeOf(store, message));
       for (const place of message.unused ?? []) add(unused, place);
-      for (const resource of reported.flatMap(({ resources }) => resources.map((each) => each.resource))) {
+      for (const resource of reported.flatMap(({ resources }) =>
+        resources.map((each) => each.resource),
+      )) {
         add(recorded, resource.resourceType);
-        for (const code of localCodes(resource)) add(codes, `${resource.resourceType} ${code}`);
+        for (const code of localCodes(resource))
+          add(codes, `${resource.resourceType} ${code}`);
       }
     } catch (error) {
       if (!(error instanceof UnreadableMessageError)) throw error;
       count(kinds, 'refused', 'refused');
-      refused.push({ message: name, place: error.place, reason: error.message });
+      refused.push({
+        message: name,
+        place: error.place,
+        reason: error.message,
+      });
     }
   }
   if (messages === 0)
-    throw new AdminError(`${folder} contains no messages; expected HL7 v2 files, or FHIR Bundles in .json`);
+    throw new AdminError(
+      `${folder} contains no messages; expected HL7 v2 files, or FHIR Bundles in .json`,
+    );
   return {
     document: {
-      ...{
-        command: 'senders check',
-        messages,
-        kinds: Object.fromEntries([...kinds].map(([kind, by]) => [kind, Object.fromEntries(by)])),
-      },
-      ...{
-        recorded: Object.fromEntries(recorded),
-        unused: Object.fromEntries(unused),
-        localCodes: Object.fromEntries(codes),
-        refused,
-      },
+      command: 'senders check',
+      messages,
+      kinds: Object.fromEntries(
+        [...kinds].map(([kind, by]) => [kind, Object.fromEntries(by)]),
+      ),
+      recorded: Object.fromEntries(recorded),
+      unused: Object.fromEntries(unused),
+      localCodes: Object.fromEntries(codes),
+      refused,
     },
     table: {
       head: ['event', ...COLUMNS],
       rows: [...kinds]
         .sort()
-        .map(([kind, by]) => [kind, ...COLUMNS.map((column) => `${by.get(column) ?? ''}`)]),
+        .map(([kind, by]) => [
+          kind,
+          ...COLUMNS.map((column) => `${by.get(column) ?? ''}`),
+        ]),
     },
     lines: [
       '',
@@ -89,7 +113,9 @@ export const checkSenderCommand: Command<[string, { timeZone: string }]> = async
       ...listOf('Sent and not used', unused),
       ...listOf("The sender's own codes", codes),
       ...[...new Set(refused.map(({ reason }) => reason))].map((reason) => {
-        const of = refused.filter((each) => each.reason === reason).map(({ message }) => message);
+        const of = refused
+          .filter((each) => each.reason === reason)
+          .map(({ message }) => message);
         return `Refused: ${reason}: ${firstOf(of)}`;
       }),
     ],
@@ -102,20 +128,30 @@ interface Read {
   reported: readonly ReportedSubject[];
 }
 
-/** Each message of the files of a folder, in the order of their names; reading one throws UnreadableMessageError. */
+/**
+ * Each message of the files of a folder, in the order of their names; reading
+ * one throws UnreadableMessageError.
+ */
 async function* messagesOf(
   folder: string,
   timeZone: string,
 ): AsyncGenerator<{ name: string; read: () => Read }> {
   const files = await readdir(folder, { withFileTypes: true }).catch(() => {
-    throw new AdminError(`${folder} cannot be read; give a folder with one or more messages to a file`);
+    throw new AdminError(
+      `${folder} cannot be read; give a folder with one or more messages to a file`,
+    );
   });
-  for (const { name } of files.filter((file) => file.isFile()).sort((a, b) => (a.name < b.name ? -1 : 1))) {
+  for (const { name } of files
+    .filter((file) => file.isFile())
+    .sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const bytes = await readFile(join(folder, name));
     if (name.endsWith('.json'))
       yield {
         name,
-        read: () => ({ message: readMessage('fhir', bytes, timeZone), reported: reportedInBundle(bytes) }),
+        read: () => ({
+          message: readMessage('fhir', bytes, timeZone),
+          reported: reportedInBundle(bytes),
+        }),
       };
     else
       for (const [index, one] of messagesIn(bytes).entries())
@@ -129,15 +165,29 @@ async function* messagesOf(
   }
 }
 
-/** As `applySubject` would match a message of a subject about which none has come before. */
-async function outcomeOf(store: Store, { person, content }: InboundMessage): Promise<Outcome> {
+/**
+ * As `applySubject` would match a message of a subject about which none has
+ * come before.
+ */
+async function outcomeOf(
+  store: Store,
+  { person, content }: InboundMessage,
+): Promise<Outcome> {
   if (content.kind === 'merge') return 'merge';
   if (!describesEnough(person)) return 'incomplete';
   const candidates = await store.asSystem((tx) =>
-    findCandidates(tx, { subjectId: uuidv7(), birthDate: person.birthDate, zips: zipsOf(person) }),
+    findCandidates(tx, {
+      subjectId: uuidv7(),
+      birthDate: person.birthDate,
+      zips: zipsOf(person),
+    }),
   );
   const { matches, isAmbiguous } = matchPatients(candidates, person);
-  return matches.length > 0 ? 'matched' : isAmbiguous ? 'ambiguous' : 'unmatched';
+  return matches.length > 0
+    ? 'matched'
+    : isAmbiguous
+      ? 'ambiguous'
+      : 'unmatched';
 }
 
 function localCodes(resource: object): string[] {
@@ -153,7 +203,11 @@ function localCodes(resource: object): string[] {
 const add = (counts: Map<string, number>, name: string): unknown =>
   counts.set(name, (counts.get(name) ?? 0) + 1);
 
-function count(kinds: Map<string, Map<string, number>>, kind: string, outcome: Outcome): void {
+function count(
+  kinds: Map<string, Map<string, number>>,
+  kind: string,
+  outcome: Outcome,
+): void {
   const by = kinds.get(kind) ?? new Map<string, number>();
   kinds.set(kind, by);
   add(by, outcome);
@@ -162,11 +216,14 @@ function count(kinds: Map<string, Map<string, number>>, kind: string, outcome: O
 function listOf(title: string, counts: ReadonlyMap<string, number>): string[] {
   const all = [...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1));
   if (all.length === 0) return [];
-  return [`${title}: ${firstOf(all.map(([name, times]) => `${name} (${times})`))}`];
+  return [
+    `${title}: ${firstOf(all.map(([name, times]) => `${name} (${times})`))}`,
+  ];
 }
 
 function firstOf(all: readonly string[]): string {
-  const more = all.length > LISTED_MAX ? `, and ${all.length - LISTED_MAX} more` : '';
+  const more =
+    all.length > LISTED_MAX ? `, and ${all.length - LISTED_MAX} more` : '';
   return `${all.slice(0, LISTED_MAX).join(', ')}${more}`;
 }
 
@@ -178,14 +235,25 @@ const REASONS: Readonly<Record<string, string>> = {
 const HEAD = ['message', 'received (UTC)', 'sender', 'kind', 'event', 'reason'];
 
 /**
- * `notifications unmatched`: messages that matched no patient, and so belong to no account. Shows ids, times and reasons only; the
- * messages themselves stay encrypted.
+ * `notifications unmatched`: messages that matched no patient, and so belong to
+ * no account. Shows ids, times and reasons only; the messages themselves stay
+ * encrypted.
  */
-export const listUnmatchedCommand: Command<[{ count: number }]> = async ({ store }, { count }) => {
+export const listUnmatchedCommand: Command<[{ count: number }]> = async (
+  { store },
+  { count },
+) => {
   const messages = await store.asSystem((tx) => listUnmatched(tx, count));
-  const rows = messages.map(({ id, receivedAt, sender, kind, trigger, outcome }) => [
-    ...[id, utcCell(receivedAt), sender, kind, trigger, REASONS[outcome] ?? outcome],
-  ]);
+  const rows = messages.map(
+    ({ id, receivedAt, sender, kind, trigger, outcome }) => [
+      id,
+      utcCell(receivedAt),
+      sender,
+      kind,
+      trigger,
+      REASONS[outcome] ?? outcome,
+    ],
+  );
   return {
     document: { command: 'notifications unmatched', messages },
     ...(rows.length === 0

@@ -1,7 +1,9 @@
 import { sql } from 'kysely';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
-/** Operations that show a patient, besides the GET operations of the contract. */
+/**
+ * Operations that show a patient, besides the GET operations of the contract.
+ */
 import SHOWING from './showing-operations.json' with { type: 'json' };
 
 const DISCLOSURES = sqlFile('disclosures.sql', import.meta.url);
@@ -10,7 +12,10 @@ const DISCLOSURES = sqlFile('disclosures.sql', import.meta.url);
 export interface Disclosure {
   at: Date;
   door: Door;
-  /** Who received it: the caller as in the audit, an address, a destination's origin, or sources. */
+  /**
+   * Who received it: the caller as in the audit, an address, a destination's
+   * origin, or sources.
+   */
   recipient: string;
   /** The name of a caller's key or client, if it has one. */
   label: string | null;
@@ -34,7 +39,10 @@ export type Door =
   | 'webhook'
   | 'network query';
 
-/** The disclosures of a patient in a period, oldest first; at most `limit`. `to` is exclusive. */
+/**
+ * The disclosures of a patient in a period, oldest first; at most `limit`. `to`
+ * is exclusive.
+ */
 export async function readDisclosures(
   tx: AccountTx,
   patientId: string,
@@ -46,7 +54,8 @@ export async function readDisclosures(
   }: { from: Date; to: Date; limit: number; readOperations: readonly string[] },
 ): Promise<Disclosure[]> {
   const showing = [...readOperations, ...SHOWING];
-  const within = (time: string) => sql`${sql.ref(time)} >= ${from} and ${sql.ref(time)} < ${to}`;
+  const within = (time: string) =>
+    sql`${sql.ref(time)} >= ${from} and ${sql.ref(time)} < ${to}`;
   const { rows } = await DISCLOSURES<Disclosure>({
     patientId,
     showing,

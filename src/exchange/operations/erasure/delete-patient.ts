@@ -6,18 +6,23 @@ import {
 } from '../../../contract/temporal.ts';
 import { lockConsent } from '../../people/cohorts/cohort-store.ts';
 import { isOnLegalHold } from '../../people/patients/legal-hold-store.ts';
-import { type StoredPatient, toPatient } from '../../people/patients/patient-store.ts';
+import {
+  type StoredPatient,
+  toPatient,
+} from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { recordWorkflowsToStop } from '../../platform/erasure/erasures.ts';
 import { ConflictError, orNotFound } from '../../platform/errors.ts';
 import { keepJobsOfPatient } from '../../queries/network-query/abandoned-jobs.ts';
 
 /**
- * Deletes a patient and all data about the patient, except the audit. Blobs and running workflows are recorded in the same
- * transaction, to be erased and stopped after it (`Erasures`); the workflows of queries cancel the jobs at the sources. Later
- * workflow steps, callbacks and links find no rows and end.
+ * Deletes a patient and all data about the patient, except the audit. Blobs and
+ * running workflows are recorded in the same transaction, to be erased and
+ * stopped after it (`Erasures`); the workflows of queries cancel the jobs at
+ * the sources. Later workflow steps, callbacks and links find no rows and end.
  *
- * @param check called with the locked patient first; may throw to reject the deletion
+ * @param check called with the locked patient first; may throw to reject the
+ *   deletion
  * @returns the patient's id in lower case
  * @throws NotFoundError, or ConflictError if the patient is under legal hold
  */
@@ -36,7 +41,9 @@ export async function deletePatient(
     );
   const open = await findOpenWork(tx, patient.id);
   await recordWorkflowsToStop(tx, [
-    ...open.queryRuns.map(({ requestId, run }) => networkQueryWorkflowId(requestId, run)),
+    ...open.queryRuns.map(({ requestId, run }) =>
+      networkQueryWorkflowId(requestId, run),
+    ),
     ...open.consolidatedQueries.map(consolidatedQueryWorkflowId),
     ...open.followUps.map(dischargeFollowUpWorkflowId),
     ...open.messages.map(messageTransmissionWorkflowId),
@@ -46,8 +53,14 @@ export async function deletePatient(
   return patient.id;
 }
 
-/** Locks a patient until the transaction ends, so that no row that refers to it can be written concurrently. */
-async function lockPatientAlone(tx: AccountTx, id: string): Promise<StoredPatient | undefined> {
+/**
+ * Locks a patient until the transaction ends, so that no row that refers to it
+ * can be written concurrently.
+ */
+async function lockPatientAlone(
+  tx: AccountTx,
+  id: string,
+): Promise<StoredPatient | undefined> {
   const row = await tx.db
     .selectFrom('patient')
     .selectAll()
@@ -67,7 +80,10 @@ interface OpenWork {
   messages: string[];
 }
 
-async function findOpenWork(tx: AccountTx, patientId: string): Promise<OpenWork> {
+async function findOpenWork(
+  tx: AccountTx,
+  patientId: string,
+): Promise<OpenWork> {
   const queryRuns = await tx.db
     .selectFrom('network_query_run as r')
     .innerJoin('network_query as q', 'q.id', 'r.query_id')
@@ -88,7 +104,13 @@ async function findOpenWork(tx: AccountTx, patientId: string): Promise<OpenWork>
   const messages = await tx.db
     .selectFrom('message')
     .select('id')
-    .where(({ and }) => and({ patient_id: patientId, direction: 'outbound', status: 'processing' }))
+    .where(({ and }) =>
+      and({
+        patient_id: patientId,
+        direction: 'outbound',
+        status: 'processing',
+      }),
+    )
     .execute();
   return {
     queryRuns,
@@ -99,14 +121,21 @@ async function findOpenWork(tx: AccountTx, patientId: string): Promise<OpenWork>
 }
 
 /**
- * Deletes a patient, locked with `lockPatientAlone`, and every row about the patient except the audit. Most rows are deleted by
- * cascade; events and responses under idempotency keys have no foreign key and are deleted explicitly.
+ * Deletes a patient, locked with `lockPatientAlone`, and every row about the
+ * patient except the audit. Most rows are deleted by cascade; events and
+ * responses under idempotency keys have no foreign key and are deleted
+ * explicitly.
  */
-async function deletePatientRows(tx: AccountTx, patientId: string): Promise<void> {
+async function deletePatientRows(
+  tx: AccountTx,
+  patientId: string,
+): Promise<void> {
   await tx.db.deleteFrom('event').where('patient_id', '=', patientId).execute();
   await tx.db
     .deleteFrom('idempotency_key')
-    .where(({ and }) => and({ account_id: tx.accountId, patient_id: patientId }))
+    .where(({ and }) =>
+      and({ account_id: tx.accountId, patient_id: patientId }),
+    )
     .execute();
   await tx.db.deleteFrom('patient').where('id', '=', patientId).execute();
 }

@@ -1,24 +1,59 @@
-import { createErasures, type Erasures, workflowStopper } from '../../platform/erasure/erasures.ts';
-import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
+import {
+  createErasures,
+  type Erasures,
+  workflowStopper,
+} from '../../platform/erasure/erasures.ts';
+import type {
+  DepsOf,
+  Feature,
+  GatewayScopes,
+  OpenFeature,
+} from '../../platform/feature.ts';
 import { checkETag } from '../../platform/http/etag.ts';
 import { noContent } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { deletePatient } from './delete-patient.ts';
 
-/** The deletion of a patient, with all that any district has collected about the patient. */
+/**
+ * The deletion of a patient, with all that any district has collected about the
+ * patient.
+ */
 export const erasureFeature = {
-  open({ store, blobs, temporal, logger }: Platform): OpenFeature<{ erasures: Erasures }> {
-    const erasures = createErasures({ store, blobs, stopWorkflow: workflowStopper(temporal), logger });
-    return { services: { erasures }, recoveries: [erasures.recovery], drain: erasures.drain };
+  open({
+    store,
+    blobs,
+    temporal,
+    logger,
+  }: Platform): OpenFeature<{ erasures: Erasures }> {
+    const erasures = createErasures({
+      store,
+      blobs,
+      stopWorkflow: workflowStopper(temporal),
+      logger,
+    });
+    return {
+      services: { erasures },
+      recoveries: [erasures.recovery],
+      drain: erasures.drain,
+    };
   },
-  routes: ({ operations }: GatewayScopes, deps: DepsOf<typeof addErasureRoutes>) =>
-    addErasureRoutes(operations, deps),
+  routes: (
+    { operations }: GatewayScopes,
+    deps: DepsOf<typeof addErasureRoutes>,
+  ) => addErasureRoutes(operations, deps),
 } satisfies Feature;
 
-function addErasureRoutes(operations: Operations, deps: { erasures: Pick<Erasures, 'start'> }): void {
+function addErasureRoutes(
+  operations: Operations,
+  deps: { erasures: Pick<Erasures, 'start'> },
+): void {
   operations.write('deletePatient', async (tx, { params, headers, body }) => {
-    const patientId = await deletePatient(tx, params.id, checkETag('The patient', headers, body));
+    const patientId = await deletePatient(
+      tx,
+      params.id,
+      checkETag('The patient', headers, body),
+    );
     return noContent({ patientId, afterCommit: () => deps.erasures.start() });
   });
 }

@@ -10,7 +10,10 @@ import { readRefusals } from '../../platform/workflows/refusal-store.ts';
 import { readScorecard } from '../../queries/network-query/query-store.ts';
 import { reportSources } from '../../sources/health/report.ts';
 
-/** Kinds of work that is accepted and not yet done. Also values of the metrics' label `kind`. */
+/**
+ * Kinds of work that is accepted and not yet done. Also values of the metrics'
+ * label `kind`.
+ */
 export const WORK_KINDS = [
   'network-query',
   'bulk-create',
@@ -43,7 +46,13 @@ interface SourceOutcome {
   queries: number;
 }
 
-const DESTINATION_STATES = ['healthy', 'failing', 'held', 'disabled', 'unknown'] as const;
+const DESTINATION_STATES = [
+  'healthy',
+  'failing',
+  'held',
+  'disabled',
+  'unknown',
+] as const;
 type DestinationState = (typeof DESTINATION_STATES)[number];
 
 /** A destination with events that wait or could not be delivered. */
@@ -67,11 +76,16 @@ interface UndeliverableEvents {
   events: number;
 }
 
-/** Queries of an account that failed at a source within the last day, or were refused there when they were accepted. */
+/**
+ * Queries of an account that failed at a source within the last day, or were
+ * refused there when they were accepted.
+ */
 interface FailedQueries {
   accountId: string;
   source: string;
-  /** `refused`: the source was not asked, for example because of a rate limit. */
+  /**
+   * `refused`: the source was not asked, for example because of a rate limit.
+   */
   state: 'failed' | 'refused';
   queries: number;
   /** When the first of them failed. */
@@ -86,10 +100,21 @@ export interface SenderReport {
   numbersReused: number;
   /** Since the newest message. */
   silentSeconds: number;
-  /** What its messages contain and we do not use, most frequent first: `PID-13`, `NK1`. */
+  /**
+   * What its messages contain and we do not use, most frequent first: `PID-13`,
+   * `NK1`.
+   */
   unused: { place: string; messages: number }[];
-  /** How its messages of the last day differ from those of the week before, by kind of message (`sender_drift`). */
-  drift: { kind: string; place: string; drift: 'vanished' | 'new-codes'; messages: number }[];
+  /**
+   * How its messages of the last day differ from those of the week before, by
+   * kind of message (`sender_drift`).
+   */
+  drift: {
+    kind: string;
+    place: string;
+    drift: 'vanished' | 'new-codes';
+    messages: number;
+  }[];
 }
 
 /** Maximum number of rows of each list of a report. */
@@ -100,8 +125,9 @@ const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
 /**
- * Ages in seconds at which open work counts as late. A query ends at the deadline of its slowest source, a week (lab); sweeps
- * and redrives are paced; the others end within seconds to an hour. The metric
+ * Ages in seconds at which open work counts as late. A query ends at the
+ * deadline of its slowest source, a week (lab); sweeps and redrives are paced;
+ * the others end within seconds to an hour. The metric
  * `open_work_late_after_seconds` passes them to the alert rules.
  */
 export const LATE_AFTER_SECONDS: Readonly<Record<WorkKind, number>> = {
@@ -117,13 +143,21 @@ export const LATE_AFTER_SECONDS: Readonly<Record<WorkKind, number>> = {
   'audit-sealing': 10 * MINUTE,
 };
 
-/** Webhooks are sent right after the commit, and by a workflow when that failed. */
+/**
+ * Webhooks are sent right after the commit, and by a workflow when that failed.
+ */
 export const WEBHOOK_LATE_SECONDS = 5 * MINUTE;
 export const BACKLOG_LATE_SECONDS = 2 * MINUTE;
 
 const OUTCOMES_BY_SOURCE = sqlFile('source-outcomes.sql', import.meta.url);
-const TROUBLED_DESTINATIONS = sqlFile('troubled-destinations.sql', import.meta.url);
-const UNDELIVERABLE_EVENTS = sqlFile('undeliverable-events.sql', import.meta.url);
+const TROUBLED_DESTINATIONS = sqlFile(
+  'troubled-destinations.sql',
+  import.meta.url,
+);
+const UNDELIVERABLE_EVENTS = sqlFile(
+  'undeliverable-events.sql',
+  import.meta.url,
+);
 const FAILED_QUERIES = sqlFile('failed-queries.sql', import.meta.url);
 const MESSAGE_SENDERS = sqlFile('message-senders.sql', import.meta.url);
 const OPEN_WORK = sqlFile('open-work.sql', import.meta.url);
@@ -131,17 +165,24 @@ const OPEN_WORK = sqlFile('open-work.sql', import.meta.url);
 export type OperationsReport = Awaited<ReturnType<typeof readOperationsReport>>;
 
 /**
- * Reads the state of the whole system, all accounts, for operators (`admin ops`) and metrics, as PostgreSQL knows it. Contains
- * ids, counts and times, never personal data.
+ * Reads the state of the whole system, all accounts, for operators (`admin
+ * ops`) and metrics, as PostgreSQL knows it. Contains ids, counts and times,
+ * never personal data.
  */
 export const readOperationsReport = (store: Pick<Store, 'asSystem'>) =>
   store.asSystem(async (tx) => ({
     work: await readOpenWork(tx),
     sources: await reportSources(tx),
-    /** How the queries of the last hour stand at each source. Goes through the accounts, because queries are indexed by account. */
+    /**
+     * How the queries of the last hour stand at each source. Goes through the
+     * accounts, because queries are indexed by account.
+     */
     outcomes: await rowsOf(tx, OUTCOMES_BY_SOURCE<SourceOutcome>()),
     destinations: await countDestinations(tx),
-    /** Destinations that are not healthy, or whose events are late, longest lag first; at most `LISTED_MAX`. */
+    /**
+     * Destinations that are not healthy, or whose events are late, longest lag
+     * first; at most `LISTED_MAX`.
+     */
     troubledDestinations: await rowsOf(
       tx,
       TROUBLED_DESTINATIONS<DestinationReport>({
@@ -151,33 +192,47 @@ export const readOperationsReport = (store: Pick<Store, 'asSystem'>) =>
         most: LISTED_MAX,
       }),
     ),
-    /** Events of the last week that are dead-lettered, or had no destination. */
-    undeliverable: await rowsOf(tx, UNDELIVERABLE_EVENTS<UndeliverableEvents>({ most: LISTED_MAX })),
+    /**
+     * Events of the last week that are dead-lettered, or had no destination.
+     */
+    undeliverable: await rowsOf(
+      tx,
+      UNDELIVERABLE_EVENTS<UndeliverableEvents>({ most: LISTED_MAX }),
+    ),
     failed: await readFailed(tx),
     /** Parts of reconcile that an operator has paused. */
     pauses: await readPauses(tx),
-    /** Input of workflows that was refused in the last week because it was not encrypted. */
+    /**
+     * Input of workflows that was refused in the last week because it was not
+     * encrypted.
+     */
     refusals: await readRefusals(tx),
     /** Processes whose clock differs from PostgreSQL's, in words. */
     wrongClocks: await readWrongClocks(tx),
     senders: await readSenders(tx),
-    /** How sources and connections did with the queries of the last day, over all accounts. */
+    /**
+     * How sources and connections did with the queries of the last day, over
+     * all accounts.
+     */
     scorecard: await readDaysScorecard(tx),
     ...(await countOthers(tx)),
   }));
 
-async function countDestinations(tx: SystemTx): Promise<Record<DestinationState, number>> {
+async function countDestinations(
+  tx: SystemTx,
+): Promise<Record<DestinationState, number>> {
   const counted = await rowsOf(
     tx,
     sql<{ state: DestinationState; destinations: number }>`
       select ${STATE} as state, count(*)::int as destinations from webhook_destination d
       where d.url is not null group by 1`,
   );
-  const counts = new Map(counted.map(({ state, destinations }) => [state, destinations]));
-  return Object.fromEntries(DESTINATION_STATES.map((state) => [state, counts.get(state) ?? 0])) as Record<
-    DestinationState,
-    number
-  >;
+  const counts = new Map(
+    counted.map(({ state, destinations }) => [state, destinations]),
+  );
+  return Object.fromEntries(
+    DESTINATION_STATES.map((state) => [state, counts.get(state) ?? 0]),
+  ) as Record<DestinationState, number>;
 }
 
 /** SQL: a destination is held whatever its health. */
@@ -194,16 +249,27 @@ async function readDaysScorecard(tx: SystemTx): Promise<SourceScore[]> {
   );
 }
 
-/** Failures and refusals of the last day by account and source, where nothing newer was tried at the source. */
+/**
+ * Failures and refusals of the last day by account and source, where nothing
+ * newer was tried at the source.
+ */
 async function readFailed(tx: SystemTx): Promise<FailedQueries[]> {
-  const statement = FAILED_QUERIES<Omit<FailedQueries, 'since'> & { since: Date }>({
+  const statement = FAILED_QUERIES<
+    Omit<FailedQueries, 'since'> & { since: Date }
+  >({
     cancelled: [...CANCEL_REASONS],
     most: LISTED_MAX,
   });
-  return (await rowsOf(tx, statement)).map((row) => ({ ...row, since: row.since.toISOString() }));
+  return (await rowsOf(tx, statement)).map((row) => ({
+    ...row,
+    since: row.since.toISOString(),
+  }));
 }
 
-/** Messages of senders within the last day for which no patient was found, and work at which processes ended repeatedly. */
+/**
+ * Messages of senders within the last day for which no patient was found, and
+ * work at which processes ended repeatedly.
+ */
 async function countOthers(tx: SystemTx) {
   const [counts] = await rowsOf(
     tx,
@@ -219,7 +285,10 @@ async function countOthers(tx: SystemTx) {
 
 const WEEK_MS = 7 * 86_400_000;
 
-/** The smallest UUID of version 7 of a time: ids of messages are in the order of their arrival, so no further index is needed. */
+/**
+ * The smallest UUID of version 7 of a time: ids of messages are in the order of
+ * their arrival, so no further index is needed.
+ */
 const firstIdSince = (ms: number): string =>
   `${ms
     .toString(16)
@@ -237,8 +306,15 @@ const readSenders = (tx: SystemTx, now = Date.now()): Promise<SenderReport[]> =>
     }),
   );
 
-/** Open work of all accounts by kind. Each line uses an index that contains open rows only, or a table with few rows. */
+/**
+ * Open work of all accounts by kind. Each line uses an index that contains open
+ * rows only, or a table with few rows.
+ */
 async function readOpenWork(tx: SystemTx): Promise<OpenWork[]> {
   const rows = await rowsOf(tx, OPEN_WORK<OpenWork>());
-  return rows.map((row) => ({ ...row, open: Number(row.open), notStarted: Number(row.notStarted) }));
+  return rows.map((row) => ({
+    ...row,
+    open: Number(row.open),
+    notStarted: Number(row.notStarted),
+  }));
 }

@@ -7,8 +7,8 @@ import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 
 /**
- * Stores the result of the format check: layout, number of rows and chunks. Returns false when one is already stored, or
- * the request is not processing.
+ * Stores the result of the format check: layout, number of rows and chunks.
+ * Returns false when one is already stored, or the request is not processing.
  */
 export async function setLayout(
   tx: AccountTx,
@@ -27,7 +27,15 @@ export async function setLayout(
     .insertInto('bulk_chunk')
     .values(
       checked.chunks.map(({ byteStart, byteEnd, firstRow, rows }, chunk) =>
-        columnsOf({ requestId, accountId: tx.accountId, chunk, byteStart, byteEnd, firstRow, rows }),
+        columnsOf({
+          requestId,
+          accountId: tx.accountId,
+          chunk,
+          byteStart,
+          byteEnd,
+          firstRow,
+          rows,
+        }),
       ),
     )
     .execute();
@@ -39,10 +47,19 @@ export interface OpenChunk extends CsvChunk {
 }
 
 /** The chunks that are not committed, in file order. */
-export async function listOpenChunks(tx: AccountTx, requestId: string): Promise<OpenChunk[]> {
+export async function listOpenChunks(
+  tx: AccountTx,
+  requestId: string,
+): Promise<OpenChunk[]> {
   return tx.db
     .selectFrom('bulk_chunk')
-    .select(['chunk', 'byte_start as byteStart', 'byte_end as byteEnd', 'first_row as firstRow', 'rows'])
+    .select([
+      'chunk',
+      'byte_start as byteStart',
+      'byte_end as byteEnd',
+      'first_row as firstRow',
+      'rows',
+    ])
     .where('request_id', '=', requestId)
     .where('completed_at', 'is', null)
     .orderBy('chunk')
@@ -50,8 +67,9 @@ export async function listOpenChunks(tx: AccountTx, requestId: string): Promise<
 }
 
 /**
- * Locks the chunk until the transaction ends; another execution of the step waits here and then finds it done. `stop` is set
- * when its rows must not be processed: the chunk is done, the request has ended, or it is paused.
+ * Locks the chunk until the transaction ends; another execution of the step
+ * waits here and then finds it done. `stop` is set when its rows must not be
+ * processed: the chunk is done, the request has ended, or it is paused.
  */
 export async function lockChunk(
   tx: AccountTx,
@@ -73,9 +91,10 @@ export async function lockChunk(
 export type ChunkCounts = Pick<BulkCounts, 'created' | 'updated' | 'failed'>;
 
 /**
- * Writes the chunk's checkpoint in the transaction of its rows: the part of the result, the request's counts, the audit
- * entry. Returns the request's counts; undefined when the chunk is already done or the request is no longer processing, and
- * then the caller must roll back.
+ * Writes the chunk's checkpoint in the transaction of its rows: the part of the
+ * result, the request's counts, the audit entry. Returns the request's counts;
+ * undefined when the chunk is already done or the request is no longer
+ * processing, and then the caller must roll back.
  */
 export async function completeChunk(
   tx: AccountTx,
@@ -86,7 +105,11 @@ export async function completeChunk(
 ): Promise<BulkCounts | undefined> {
   const { numUpdatedRows } = await tx.db
     .updateTable('bulk_chunk')
-    .set({ ...counts, result: JSON.stringify(part), completed_at: sql<Date>`now()` })
+    .set({
+      ...counts,
+      result: JSON.stringify(part),
+      completed_at: sql<Date>`now()`,
+    })
     .where(({ and }) => and({ request_id: requestId, chunk }))
     .where('completed_at', 'is', null)
     .executeTakeFirst();
@@ -112,12 +135,18 @@ export async function completeChunk(
 
 export interface ChunkPart {
   chunk: number;
-  /** Null when the chunk is not committed, or its part was deleted after the result was joined. */
+  /**
+   * Null when the chunk is not committed, or its part was deleted after the
+   * result was joined.
+   */
   part: BlobRef | null;
 }
 
 /** The chunks of a request with their parts of the result, in file order. */
-export async function listParts(tx: AccountTx, requestId: string): Promise<ChunkPart[]> {
+export async function listParts(
+  tx: AccountTx,
+  requestId: string,
+): Promise<ChunkPart[]> {
   return tx.db
     .selectFrom('bulk_chunk')
     .select(['chunk', 'result as part'])
@@ -126,8 +155,15 @@ export async function listParts(tx: AccountTx, requestId: string): Promise<Chunk
     .execute();
 }
 
-/** Sets the joined result. Returns false when a result is already set, or the request is not processing. */
-export async function setResult(tx: AccountTx, requestId: string, result: BlobRef): Promise<boolean> {
+/**
+ * Sets the joined result. Returns false when a result is already set, or the
+ * request is not processing.
+ */
+export async function setResult(
+  tx: AccountTx,
+  requestId: string,
+  result: BlobRef,
+): Promise<boolean> {
   const { numUpdatedRows } = await tx.db
     .updateTable('bulk_request')
     .set({ result: JSON.stringify(result) })
@@ -137,8 +173,14 @@ export async function setResult(tx: AccountTx, requestId: string, result: BlobRe
   return numUpdatedRows === 1n;
 }
 
-/** Clears the references to the parts of the result, whose blobs have been deleted. */
-export async function clearParts(tx: AccountTx, requestId: string): Promise<void> {
+/**
+ * Clears the references to the parts of the result, whose blobs have been
+ * deleted.
+ */
+export async function clearParts(
+  tx: AccountTx,
+  requestId: string,
+): Promise<void> {
   await tx.db
     .updateTable('bulk_chunk')
     .set({ result: null })

@@ -1,5 +1,8 @@
 import type { BulkCounts } from '../../../contract/bulk-create.ts';
-import type { RowsHandled, UploadCheck } from '../../../contract/bulk-create-workflow.ts';
+import type {
+  RowsHandled,
+  UploadCheck,
+} from '../../../contract/bulk-create-workflow.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../platform/database/database.ts';
 
@@ -13,7 +16,10 @@ export interface BulkEngineDeps {
 }
 
 export interface StepOptions {
-  /** Ends the step at the next safe point: it rejects with the signal's reason, and may be called again. */
+  /**
+   * Ends the step at the next safe point: it rejects with the signal's reason,
+   * and may be called again.
+   */
   signal?: AbortSignal;
   /** Called for each block of bytes that is read. */
   heartbeat?: () => void;

@@ -1,7 +1,16 @@
-import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
+import type {
+  DepsOf,
+  Feature,
+  GatewayScopes,
+  OpenFeature,
+} from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { bulkCreateRecoveries, uploadRetention } from './recovery.ts';
-import { addBulkCreateRoutes, addBulkResultRoute, addBulkUploadRoute } from './routes.ts';
+import {
+  addBulkCreateRoutes,
+  addBulkResultRoute,
+  addBulkUploadRoute,
+} from './routes.ts';
 import { type BulkCreateService, createBulkCreateService } from './service.ts';
 
 /** Bulk patient creates: E5, the upload of the CSV, the result CSV. */

@@ -3,7 +3,11 @@ import { v7 as uuidv7 } from 'uuid';
 import type { RowError } from '../../../shared/bulk-csv/row.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { OvertakenError } from '../../platform/database/retry.ts';
-import { findCohorts, holdCohorts, type NamedCohort } from '../cohorts/cohort-store.ts';
+import {
+  findCohorts,
+  holdCohorts,
+  type NamedCohort,
+} from '../cohorts/cohort-store.ts';
 import { findFacilityIds } from '../facilities/facility-store.ts';
 import type { StoredPatient } from '../patients/patient-store.ts';
 import type { PersonalIdentifier } from '../patients/rules/demographics.ts';
@@ -29,8 +33,17 @@ import {
   readPatients,
   releaseKeys,
 } from './patient-store.ts';
-import type { PreparedChunk, PreparedPerson, PreparedRow } from './prepare-chunk.ts';
-import { type FoldedPerson, foldRows, type KnownPerson, type RowOutcome } from './rules/bulk-fold.ts';
+import type {
+  PreparedChunk,
+  PreparedPerson,
+  PreparedRow,
+} from './prepare-chunk.ts';
+import {
+  type FoldedPerson,
+  foldRows,
+  type KnownPerson,
+  type RowOutcome,
+} from './rules/bulk-fold.ts';
 
 /** The parts of a request that apply to each of its chunks. */
 export interface BulkJob {
@@ -38,7 +51,10 @@ export interface BulkJob {
   /** Facility of the rows that name none. */
   facilityId: string;
   dryRun: boolean;
-  /** Whether the chunk before had only new patients, as the next one then probably has. */
+  /**
+   * Whether the chunk before had only new patients, as the next one then
+   * probably has.
+   */
   expectsNew?: boolean;
 }
 
@@ -53,29 +69,45 @@ export interface JudgedChunk extends OpenChunk {
   matched: MatchedRow[];
   outcomes: RowOutcome[];
   persons: FoldedPerson[];
-  /** The `persons` who are already patients of the account; locked by this transaction unless it is a dry run. */
+  /**
+   * The `persons` who are already patients of the account; locked by this
+   * transaction unless it is a dry run.
+   */
   patients: Map<string, StoredPatient>;
-  /** Dry run only: for each of `persons` who is not a patient, the row that would have created it. */
+  /**
+   * Dry run only: for each of `persons` who is not a patient, the row that
+   * would have created it.
+   */
   trialRows: Map<string, number>;
 }
 
 /**
- * Decides the outcome of each row, and locks the affected patients, identity keys and cohorts until the transaction ends.
- * The order of the locks is that of save-patient.ts: known patients, keys of new patients, cohorts. A dry run takes no
- * locks. Throws OvertakenError when another transaction was faster.
+ * Decides the outcome of each row, and locks the affected patients, identity
+ * keys and cohorts until the transaction ends. The order of the locks is that
+ * of save-patient.ts: known patients, keys of new patients, cohorts. A dry run
+ * takes no locks. Throws OvertakenError when another transaction was faster.
  */
-export async function judgeChunk(tx: AccountTx, job: BulkJob, chunk: PreparedChunk): Promise<JudgedChunk> {
+export async function judgeChunk(
+  tx: AccountTx,
+  job: BulkJob,
+  chunk: PreparedChunk,
+): Promise<JudgedChunk> {
   if (job.dryRun) return (await judge(tx, job, chunk, 'read')).judged;
-  const newcomers = job.expectsNew ? await judgeAsNew(tx, job, chunk) : undefined;
+  const newcomers = job.expectsNew
+    ? await judgeAsNew(tx, job, chunk)
+    : undefined;
   if (newcomers !== undefined) return newcomers;
   let { judged, references } = await judge(tx, job, chunk, 'lock');
   if (!(await claimNewKeys(tx, claimsOf(judged)))) {
-    // Another transaction took some keys first and has committed; the others stay blocked for everyone else. Judge again,
-    // but without waiting for a patient's lock: waiting for patients while blocking keys could deadlock.
+    // Another transaction took some keys first and has committed; the others
+    // stay blocked for everyone else. Judge again, but without waiting for a
+    // patient's lock: waiting for patients while blocking keys could deadlock.
     await releaseKeys(tx, claimsOf(judged));
     ({ judged, references } = await judge(tx, job, chunk, 'lock-nowait'));
     if (!(await claimNewKeys(tx, claimsOf(judged))))
-      throw new OvertakenError('an identity key was taken by another transaction meanwhile');
+      throw new OvertakenError(
+        'an identity key was taken by another transaction meanwhile',
+      );
   }
   await references.holdCohorts();
   job.expectsNew = judged.patients.size === 0;
@@ -83,8 +115,9 @@ export async function judgeChunk(tx: AccountTx, job: BulkJob, chunk: PreparedChu
 }
 
 /**
- * Judges the rows as if no patient held any of their keys, and inserts all keys, which saves looking them up. Returns undefined,
- * having inserted none, when a patient holds one of them.
+ * Judges the rows as if no patient held any of their keys, and inserts all
+ * keys, which saves looking them up. Returns undefined, having inserted none,
+ * when a patient holds one of them.
  */
 async function judgeAsNew(
   tx: AccountTx,
@@ -92,29 +125,43 @@ async function judgeAsNew(
   chunk: PreparedChunk,
 ): Promise<JudgedChunk | undefined> {
   const { judged, references } = await judge(tx, job, chunk, 'assume-new');
-  // The keys of a refused row are not inserted, so it would remain unknown whether a patient holds them.
-  const hasAll = judged.outcomes.every(({ kind }) => kind === 'created' || kind === 'updated');
+  // The keys of a refused row are not inserted, so it would remain unknown
+  // whether a patient holds them.
+  const hasAll = judged.outcomes.every(
+    ({ kind }) => kind === 'created' || kind === 'updated',
+  );
   if (!hasAll || !(await insertKeys(tx, claimsOf(judged)))) return undefined;
   await references.holdCohorts();
   return judged;
 }
 
 /** `assume-new`: as if no patient had any of the keys. */
-async function judge(tx: AccountTx, job: BulkJob, chunk: PreparedChunk, mode: ReadMode | 'assume-new') {
-  const known = mode === 'assume-new' ? noneKnown() : await findKnown(tx, job, chunk, mode);
+async function judge(
+  tx: AccountTx,
+  job: BulkJob,
+  chunk: PreparedChunk,
+  mode: ReadMode | 'assume-new',
+) {
+  const known =
+    mode === 'assume-new' ? noneKnown() : await findKnown(tx, job, chunk, mode);
   const references = await checkReferences(tx, job.facilityId, chunk.lines);
 
   const lines = chunk.lines.map((line) => {
     const errors = references.errorsOf(line);
-    return errors.length === 0 ? line : { ...line, errors: [...line.errors, ...errors] };
+    return errors.length === 0
+      ? line
+      : { ...line, errors: [...line.errors, ...errors] };
   });
   const matched = lines.filter(
-    (line): line is MatchedRow => line.person !== undefined && line.errors.length === 0,
+    (line): line is MatchedRow =>
+      line.person !== undefined && line.errors.length === 0,
   );
   const rows = matched.map(({ row, person, cohorts }) => ({
     row,
     keys: person.keys,
-    wantsTreatment: cohorts.some(({ id }) => references.treatmentCohorts.has(id)),
+    wantsTreatment: cohorts.some(({ id }) =>
+      references.treatmentCohorts.has(id),
+    ),
   }));
   const { trialRows } = known;
   const newId = createIdSource(rows.length);
@@ -128,7 +175,14 @@ async function judge(tx: AccountTx, job: BulkJob, chunk: PreparedChunk, mode: Re
     ownKeys: (place) => matched[place]?.person.ownKeys() ?? [],
     whyFull: createRoomCheck(matched, known.patients, job.facilityId),
   });
-  const judged: JudgedChunk = { ...chunk, ...folded, lines, matched, patients: known.patients, trialRows };
+  const judged: JudgedChunk = {
+    ...chunk,
+    ...folded,
+    lines,
+    matched,
+    patients: known.patients,
+    trialRows,
+  };
   return { judged, references };
 }
 
@@ -140,27 +194,38 @@ const noneKnown = () => ({
 });
 
 /** The keys that no patient holds yet, with the person that will hold each. */
-export const claimsOf = ({ persons }: Pick<JudgedChunk, 'persons'>): KeyHolder[] =>
-  persons.flatMap(({ id, newKeys }) => newKeys.map((key) => ({ personId: id, key })));
+export const claimsOf = ({
+  persons,
+}: Pick<JudgedChunk, 'persons'>): KeyHolder[] =>
+  persons.flatMap(({ id, newKeys }) =>
+    newKeys.map((key) => ({ personId: id, key })),
+  );
 
-/** The persons that hold these keys, oldest first; in a dry run also those that earlier rows would have created. */
+/**
+ * The persons that hold these keys, oldest first; in a dry run also those that
+ * earlier rows would have created.
+ */
 async function findKnown(
   tx: AccountTx,
   { requestId, dryRun }: BulkJob,
   chunk: PreparedChunk,
   mode: ReadMode,
 ) {
-  // A row may be of another person than the one who holds its keys, with keys of the own SSN or licence.
+  // A row may be of another person than the one who holds its keys, with keys
+  // of the own SSN or licence.
   const own = chunk.lines.flatMap(({ person }) => person?.ownKeys() ?? []);
   const keys = [...new Set([...chunk.keys, ...own])];
   const holders = await findKeyHolders(tx, keys);
-  const trialHolders = dryRun ? await findTrialKeyHolders(tx, requestId, keys) : [];
+  const trialHolders = dryRun
+    ? await findTrialKeyHolders(tx, requestId, keys)
+    : [];
 
   const keysOf = new Map<string, string[]>();
   const trialRows = new Map<string, number>();
   for (const { personId, key } of [...holders, ...trialHolders])
     keysOf.set(personId, [...(keysOf.get(personId) ?? []), key]);
-  for (const { personId, firstRow } of trialHolders) if (firstRow !== null) trialRows.set(personId, firstRow);
+  for (const { personId, firstRow } of trialHolders)
+    if (firstRow !== null) trialRows.set(personId, firstRow);
 
   const patientIds = [...keysOf.keys()].filter((id) => !trialRows.has(id));
   const patients = await readPatients(tx, patientIds, mode);
@@ -171,7 +236,10 @@ async function findKnown(
       .map(([id]) => ({ id, treatmentRelationship: true })),
   ];
   return {
-    persons: knownPersons.map((person) => ({ person, keys: keysOf.get(person.id) ?? [] })),
+    persons: knownPersons.map((person) => ({
+      person,
+      keys: keysOf.get(person.id) ?? [],
+    })),
     patients: new Map(patients.map((patient) => [patient.id, patient])),
     trialRows,
     trialIdentifiers: dryRun
@@ -180,14 +248,21 @@ async function findKnown(
   };
 }
 
-/** Makes up to `count` ascending UUIDv7 from one clock reading and one draw of randomness. */
+/**
+ * Makes up to `count` ascending UUIDv7 from one clock reading and one draw of
+ * randomness.
+ */
 function createIdSource(count: number): () => string {
   const random = randomBytes(16 * count);
   const msecs = Date.now();
   const firstSeq = count === 0 ? 0 : random.readUInt32BE(0) >>> 1;
   let used = 0;
   return () => {
-    const id = uuidv7({ msecs, seq: firstSeq + used, random: random.subarray(16 * used, 16 * used + 16) });
+    const id = uuidv7({
+      msecs,
+      seq: firstSeq + used,
+      random: random.subarray(16 * used, 16 * used + 16),
+    });
     used += 1;
     return id;
   };
@@ -198,37 +273,61 @@ interface References {
   treatmentCohorts: ReadonlySet<string>;
   /** Errors for the facility and cohort ids of a row that do not exist. */
   errorsOf(line: PreparedRow): RowError[];
-  /** Locks the cohorts until the transaction ends. Throws OvertakenError when one was changed or deleted meanwhile. */
+  /**
+   * Locks the cohorts until the transaction ends. Throws OvertakenError when
+   * one was changed or deleted meanwhile.
+   */
   holdCohorts(): Promise<void>;
 }
 
-/** Looks up the facilities and cohorts that the rows name, without locking them. */
+/**
+ * Looks up the facilities and cohorts that the rows name, without locking them.
+ */
 async function checkReferences(
   tx: AccountTx,
   defaultFacilityId: string,
   lines: readonly PreparedRow[],
 ): Promise<References> {
-  const facilityIds = new Set([defaultFacilityId, ...lines.flatMap(({ facility }) => facility?.id ?? [])]);
+  const facilityIds = new Set([
+    defaultFacilityId,
+    ...lines.flatMap(({ facility }) => facility?.id ?? []),
+  ]);
   const knownFacilities = await findFacilityIds(tx, [...facilityIds]);
-  const cohortIds = [...new Set(lines.flatMap(({ cohorts }) => cohorts.map(({ id }) => id)))];
+  const cohortIds = [
+    ...new Set(lines.flatMap(({ cohorts }) => cohorts.map(({ id }) => id))),
+  ];
   const cohorts = await findCohorts(tx, cohortIds);
   const knownCohorts = new Set(cohorts.map(({ id }) => id));
-  const treatment = cohorts.filter(({ purposeOfUse }) => purposeOfUse === 'treatment');
+  const treatment = cohorts.filter(
+    ({ purposeOfUse }) => purposeOfUse === 'treatment',
+  );
   return {
     treatmentCohorts: new Set(treatment.map(({ id }) => id)),
     errorsOf(line) {
-      const { column, id } = line.facility ?? { column: 'facilityId', id: defaultFacilityId };
-      const noFacility = knownFacilities.has(id) ? [] : [{ column, message: `there is no facility ${id}` }];
-      const noCohorts = line.cohorts.filter((cohort) => !knownCohorts.has(cohort.id));
+      const { column, id } = line.facility ?? {
+        column: 'facilityId',
+        id: defaultFacilityId,
+      };
+      const noFacility = knownFacilities.has(id)
+        ? []
+        : [{ column, message: `there is no facility ${id}` }];
+      const noCohorts = line.cohorts.filter(
+        (cohort) => !knownCohorts.has(cohort.id),
+      );
       return [
         ...noFacility,
-        ...noCohorts.map((cohort) => ({ column: cohort.column, message: `there is no cohort ${cohort.id}` })),
+        ...noCohorts.map((cohort) => ({
+          column: cohort.column,
+          message: `there is no cohort ${cohort.id}`,
+        })),
       ];
     },
     async holdCohorts() {
       const held = await holdCohorts(tx, cohortIds);
       if (!isSame(held.map(purposeOf), cohorts.map(purposeOf)))
-        throw new OvertakenError('a cohort of these rows was changed meanwhile');
+        throw new OvertakenError(
+          'a cohort of these rows was changed meanwhile',
+        );
     },
   };
 }
@@ -238,7 +337,10 @@ const purposeOf = ({ id, purposeOfUse }: NamedCohort) => ({ id, purposeOfUse });
 /** The part of a row that goes into its patient. */
 type ContentRow = Pick<PreparedRow, 'facility'> & { person: PreparedPerson };
 
-/** The patient's content after these rows, merged in file order; undefined without a patient and rows. */
+/**
+ * The patient's content after these rows, merged in file order; undefined
+ * without a patient and rows.
+ */
 export function contentAfter(
   patient: PatientContent | undefined,
   rows: readonly ContentRow[],
@@ -256,8 +358,9 @@ export function contentAfter(
 }
 
 /**
- * Makes a comparison of the SSNs and licences of a row with those that the patient and the rows that are taken for the person so far
- * have; in a dry run also those of earlier chunks.
+ * Makes a comparison of the SSNs and licences of a row with those that the
+ * patient and the rows that are taken for the person so far have; in a dry run
+ * also those of earlier chunks.
  */
 function createComparison(
   rows: readonly ContentRow[],
@@ -266,20 +369,25 @@ function createComparison(
 ) {
   return (person: { id: string; rows: readonly number[] }, place: number) => {
     const given = rows[place]?.person.given;
-    if (given === undefined || given.personalIdentifiers.length === 0) return 'unknown';
+    if (given === undefined || given.personalIdentifiers.length === 0)
+      return 'unknown';
     const known = [
       ...(patients.get(person.id)?.personalIdentifiers ?? []),
       ...(trial.get(person.id) ?? []),
-      ...person.rows.flatMap((before) => rows[before]?.person.given.personalIdentifiers ?? []),
+      ...person.rows.flatMap(
+        (before) => rows[before]?.person.given.personalIdentifiers ?? [],
+      ),
     ];
     return compareIdentifiers({ personalIdentifiers: known }, given);
   };
 }
 
 /**
- * Makes a check that returns why a row no longer fits its person (a list would exceed its limit), given the rows that the
- * person already has; undefined when it fits. Adding up the sizes usually proves that it fits; only otherwise are the rows
- * merged. A dry run does not know what earlier chunks would have added to a person who is not yet a patient.
+ * Makes a check that returns why a row no longer fits its person (a list would
+ * exceed its limit), given the rows that the person already has; undefined when
+ * it fits. Adding up the sizes usually proves that it fits; only otherwise are
+ * the rows merged. A dry run does not know what earlier chunks would have added
+ * to a person who is not yet a patient.
  */
 function createRoomCheck(
   rows: readonly ContentRow[],
@@ -288,7 +396,10 @@ function createRoomCheck(
 ) {
   /** Upper bounds of the lengths of each person's lists so far. */
   const sizes = new Map<string, ListSizes>();
-  return (person: { id: string; rows: readonly number[] }, place: number): string | undefined => {
+  return (
+    person: { id: string; rows: readonly number[] },
+    place: number,
+  ): string | undefined => {
     const row = rows[place];
     if (row === undefined) return undefined;
     const patient = patients.get(person.id);
@@ -307,10 +418,14 @@ function createRoomCheck(
   };
 }
 
-const addedSizes = (sizes: ListSizes, { person: { given } }: ContentRow): ListSizes => ({
+const addedSizes = (
+  sizes: ListSizes,
+  { person: { given } }: ContentRow,
+): ListSizes => ({
   addresses: sizes.addresses + given.addresses.length,
   contacts: sizes.contacts + given.contacts.length,
-  personalIdentifiers: sizes.personalIdentifiers + given.personalIdentifiers.length,
+  personalIdentifiers:
+    sizes.personalIdentifiers + given.personalIdentifiers.length,
   // A file has no column for them.
   additionalIdentifiers: sizes.additionalIdentifiers,
   formerExternalIds: sizes.formerExternalIds + 1,

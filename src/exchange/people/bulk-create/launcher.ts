@@ -1,16 +1,35 @@
-import { BULK_CREATE_MESSAGES, type BulkPatientCreateInput } from '../../../contract/bulk-create-workflow.ts';
-import { bulkPatientCreateWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
+import {
+  BULK_CREATE_MESSAGES,
+  type BulkPatientCreateInput,
+} from '../../../contract/bulk-create-workflow.ts';
+import {
+  bulkPatientCreateWorkflowId,
+  PRIORITY,
+  WORKFLOW_TYPES,
+} from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { createBackground, startOnce } from '../../platform/workflows/start-workflow.ts';
-import { markUploadSignalled, readBulkRequest, requestRows } from './request-store.ts';
+import {
+  createBackground,
+  startOnce,
+} from '../../platform/workflows/start-workflow.ts';
+import {
+  markUploadSignalled,
+  readBulkRequest,
+  requestRows,
+} from './request-store.ts';
 
 const SIGNAL_TIMEOUT_MS = 5_000;
 
 export type BulkLauncher = ReturnType<typeof createBulkLauncher>;
 
-/** Starts and signals the workflow of a committed bulk create. What fails in the background is repeated by `reconcile`. */
-export function createBulkLauncher(deps: Pick<Platform, 'store' | 'temporal' | 'logger'>) {
+/**
+ * Starts and signals the workflow of a committed bulk create. What fails in the
+ * background is repeated by `reconcile`.
+ */
+export function createBulkLauncher(
+  deps: Pick<Platform, 'store' | 'temporal' | 'logger'>,
+) {
   const { store, temporal } = deps;
   const background = createBackground(deps.logger);
 
@@ -19,13 +38,19 @@ export function createBulkLauncher(deps: Pick<Platform, 'store' | 'temporal' | '
     requestId: string,
     replacesRunning = false,
   ): Promise<'open' | 'closed'> {
-    const request = await store.asAccount(accountId, (tx) => readBulkRequest(tx, requestId));
+    const request = await store.asAccount(accountId, (tx) =>
+      readBulkRequest(tx, requestId),
+    );
     if (request === undefined) return 'closed';
     const input: BulkPatientCreateInput = {
       accountId,
       requestId,
-      // A file that has been uploaded is not waited for, whatever an earlier execution was signalled.
-      uploadExpiresAt: (request.status === 'processing' ? new Date() : request.uploadExpiresAt).toISOString(),
+      // A file that has been uploaded is not waited for, whatever an earlier
+      // execution was signalled.
+      uploadExpiresAt: (request.status === 'processing'
+        ? new Date()
+        : request.uploadExpiresAt
+      ).toISOString(),
     };
     const state = await startOnce(temporal, {
       type: WORKFLOW_TYPES.bulkPatientCreate,
@@ -34,17 +59,30 @@ export function createBulkLauncher(deps: Pick<Platform, 'store' | 'temporal' | '
       accountId,
       requestId,
       priority: PRIORITY.bulk,
-      searchAttributes: [{ key: searchAttribute.queryStatus, value: request.status }],
+      searchAttributes: [
+        { key: searchAttribute.queryStatus, value: request.status },
+      ],
       summary: request.dryRun ? 'Bulk create (dry run)' : 'Bulk create',
-      isOpen: () => store.asAccount(accountId, (tx) => requestRows.isOpen(tx, { requestId })),
+      isOpen: () =>
+        store.asAccount(accountId, (tx) =>
+          requestRows.isOpen(tx, { requestId }),
+        ),
       replacesRunning,
     });
-    await store.asAccount(accountId, (tx) => requestRows.markSeen(tx, { requestId }));
+    await store.asAccount(accountId, (tx) =>
+      requestRows.markSeen(tx, { requestId }),
+    );
     return state;
   }
 
-  /** Signals the upload and waits for it; starts the workflow first if none runs. */
-  async function signalUpload(accountId: string, requestId: string): Promise<'open' | 'closed'> {
+  /**
+   * Signals the upload and waits for it; starts the workflow first if none
+   * runs.
+   */
+  async function signalUpload(
+    accountId: string,
+    requestId: string,
+  ): Promise<'open' | 'closed'> {
     const state = await start(accountId, requestId);
     if (state === 'closed') return state;
     await temporal.withDeadline(Date.now() + SIGNAL_TIMEOUT_MS, () =>
@@ -52,13 +90,19 @@ export function createBulkLauncher(deps: Pick<Platform, 'store' | 'temporal' | '
         .getHandle(bulkPatientCreateWorkflowId(requestId))
         .signal(BULK_CREATE_MESSAGES.uploaded),
     );
-    await store.asAccount(accountId, (tx) => markUploadSignalled(tx, requestId));
+    await store.asAccount(accountId, (tx) =>
+      markUploadSignalled(tx, requestId),
+    );
     return state;
   }
 
   return {
-    /** Starts the workflow and waits for the start. Safe to repeat. Returns `closed` when the workflow has already ended. */
-    start: (accountId: string, requestId: string) => start(accountId, requestId),
+    /**
+     * Starts the workflow and waits for the start. Safe to repeat. Returns
+     * `closed` when the workflow has already ended.
+     */
+    start: (accountId: string, requestId: string) =>
+      start(accountId, requestId),
     /** Starts a stuck workflow anew; it goes on from the request's row. */
     async replace(accountId: string, requestId: string): Promise<void> {
       await start(accountId, requestId, true);

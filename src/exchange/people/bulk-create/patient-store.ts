@@ -13,19 +13,27 @@ import type { PersonalIdentifier } from '../patients/rules/demographics.ts';
 import type { PatientContent } from '../patients/rules/patient-content.ts';
 
 /*
- * Saves the patients of a whole chunk, one statement for each step. The locks and their order are those of
- * registration/save-patient.ts, which saves one patient.
+ * Saves the patients of a whole chunk, one statement for each step. The locks
+ * and their order are those of registration/save-patient.ts, which saves one
+ * patient.
  */
 
 export interface KeyHolder {
-  /** An identity key, its bytes as Latin-1 text: strings are fast to compare and to look up. */
+  /**
+   * An identity key, its bytes as Latin-1 text: strings are fast to compare and
+   * to look up.
+   */
   key: string;
   personId: string;
 }
 
 /** The patients that hold these keys. */
-export async function findKeyHolders(tx: AccountTx, keys: readonly string[]): Promise<KeyHolder[]> {
-  // The lateral join forces an index lookup for each key: the statistics of a table that has just grown mislead the planner.
+export async function findKeyHolders(
+  tx: AccountTx,
+  keys: readonly string[],
+): Promise<KeyHolder[]> {
+  // The lateral join forces an index lookup for each key: the statistics of a
+  // table that has just grown mislead the planner.
   const { rows } = await sql<{ place: number; person_id: string }>`
     select wanted.place, held.patient_id as person_id
     from unnest(${byteaArray(keys)}::bytea[]) with ordinality as wanted (key, place)
@@ -34,16 +42,23 @@ export async function findKeyHolders(tx: AccountTx, keys: readonly string[]): Pr
       where account_id = ${tx.accountId} and key = wanted.key offset 0
     ) as held
   `.execute(tx.db);
-  return rows.map(({ place, person_id }) => ({ key: keys[place - 1] as string, personId: person_id }));
+  return rows.map(({ place, person_id }) => ({
+    key: keys[place - 1] as string,
+    personId: person_id,
+  }));
 }
 
 /**
- * `lock`: lock the rows until the transaction ends. `lock-nowait`: the same, but fail with OvertakenError when another
- * transaction holds one of them. `read`: take no locks.
+ * `lock`: lock the rows until the transaction ends. `lock-nowait`: the same,
+ * but fail with OvertakenError when another transaction holds one of them.
+ * `read`: take no locks.
  */
 export type ReadMode = 'lock' | 'lock-nowait' | 'read';
 
-/** The patients, oldest first. Throws OvertakenError when one of them was deleted. */
+/**
+ * The patients, oldest first. Throws OvertakenError when one of them was
+ * deleted.
+ */
 export async function readPatients(
   tx: AccountTx,
   ids: readonly string[],
@@ -54,14 +69,25 @@ export async function readPatients(
     .selectFrom('patient')
     .selectAll()
     // In microseconds; a JavaScript Date has only milliseconds.
-    .select(sql<number>`(extract(epoch from created_at) * 1000000)::bigint`.as('created_us'))
+    .select(
+      sql<number>`(extract(epoch from created_at) * 1000000)::bigint`.as(
+        'created_us',
+      ),
+    )
     .where('id', '=', sql<string>`any(${uuidArray(ids)}::uuid[])`)
     .orderBy('id');
-  const locking = mode === 'lock-nowait' ? query.forNoKeyUpdate().noWait() : query.forNoKeyUpdate();
+  const locking =
+    mode === 'lock-nowait'
+      ? query.forNoKeyUpdate().noWait()
+      : query.forNoKeyUpdate();
   const rows = await (mode === 'read' ? query : locking).execute();
-  if (rows.length < ids.length) throw new OvertakenError('a matching patient was deleted meanwhile');
+  if (rows.length < ids.length)
+    throw new OvertakenError('a matching patient was deleted meanwhile');
   return rows
-    .sort((left, right) => left.created_us - right.created_us || (left.id < right.id ? -1 : 1))
+    .sort(
+      (left, right) =>
+        left.created_us - right.created_us || (left.id < right.id ? -1 : 1),
+    )
     .map(toPatient);
 }
 
@@ -70,7 +96,10 @@ export interface IdentifiedContent {
   content: PatientContent;
 }
 
-export async function insertPatients(tx: AccountTx, patients: readonly IdentifiedContent[]): Promise<void> {
+export async function insertPatients(
+  tx: AccountTx,
+  patients: readonly IdentifiedContent[],
+): Promise<void> {
   if (patients.length === 0) return;
   await sql`
     insert into patient (account_id, id, ${CONTENT_COLUMNS})
@@ -79,7 +108,10 @@ export async function insertPatients(tx: AccountTx, patients: readonly Identifie
 }
 
 /** Replaces the patients' content and increments their versions. */
-export async function updatePatients(tx: AccountTx, patients: readonly IdentifiedContent[]): Promise<void> {
+export async function updatePatients(
+  tx: AccountTx,
+  patients: readonly IdentifiedContent[],
+): Promise<void> {
   if (patients.length === 0) return;
   await sql`
     update patient set (${CONTENT_COLUMNS}) = row (${CONTENT_VALUES}), version = version + 1, updated_at = now()
@@ -88,12 +120,17 @@ export async function updatePatients(tx: AccountTx, patients: readonly Identifie
 }
 
 /**
- * Inserts new identity keys of patients, in key order, so that two chunks never deadlock. Returns false when a patient holds
- * one of them already; none is inserted then. Waits for transactions that are inserting one.
+ * Inserts new identity keys of patients, in key order, so that two chunks never
+ * deadlock. Returns false when a patient holds one of them already; none is
+ * inserted then. Waits for transactions that are inserting one.
  */
-export async function insertKeys(tx: AccountTx, claims: readonly KeyHolder[]): Promise<boolean> {
+export async function insertKeys(
+  tx: AccountTx,
+  claims: readonly KeyHolder[],
+): Promise<boolean> {
   if (claims.length === 0) return true;
-  // Without ON CONFLICT, with which PostgreSQL locks, inserts and confirms each row in turn: half the work.
+  // Without ON CONFLICT, with which PostgreSQL locks, inserts and confirms each
+  // row in turn: half the work.
   await sql`savepoint before_keys`.execute(tx.db);
   try {
     await sql`
@@ -109,12 +146,17 @@ export async function insertKeys(tx: AccountTx, claims: readonly KeyHolder[]): P
   return true;
 }
 
-const isUniqueViolation = (error: unknown): boolean => (error as { code?: unknown } | null)?.code === '23505';
+const isUniqueViolation = (error: unknown): boolean =>
+  (error as { code?: unknown } | null)?.code === '23505';
 
 /**
- * Like `insertKeys`, but inserts the rest when another transaction has inserted some of them first, and then returns false.
+ * Like `insertKeys`, but inserts the rest when another transaction has inserted
+ * some of them first, and then returns false.
  */
-export async function claimNewKeys(tx: AccountTx, claims: readonly KeyHolder[]): Promise<boolean> {
+export async function claimNewKeys(
+  tx: AccountTx,
+  claims: readonly KeyHolder[],
+): Promise<boolean> {
   if (await insertKeys(tx, claims)) return true;
   const { numAffectedRows } = await sql`
     insert into patient_identity_key (account_id, key, patient_id)
@@ -124,8 +166,14 @@ export async function claimNewKeys(tx: AccountTx, claims: readonly KeyHolder[]):
   return Number(numAffectedRows) === claims.length;
 }
 
-/** Undoes `claimNewKeys`. Until the transaction ends, other transactions that insert one of these keys still wait for it. */
-export async function releaseKeys(tx: AccountTx, claims: readonly KeyHolder[]): Promise<void> {
+/**
+ * Undoes `claimNewKeys`. Until the transaction ends, other transactions that
+ * insert one of these keys still wait for it.
+ */
+export async function releaseKeys(
+  tx: AccountTx,
+  claims: readonly KeyHolder[],
+): Promise<void> {
   await sql`
     delete from patient_identity_key held using ${claimRows(claims)}
     where held.account_id = ${tx.accountId} and held.key = claim.key and held.patient_id = claim.patient_id
@@ -133,7 +181,9 @@ export async function releaseKeys(tx: AccountTx, claims: readonly KeyHolder[]): 
 }
 
 function claimRows(claims: readonly KeyHolder[]) {
-  const sorted = [...claims].sort((left, right) => (left.key < right.key ? -1 : 1));
+  const sorted = [...claims].sort((left, right) =>
+    left.key < right.key ? -1 : 1,
+  );
   return sql`unnest(
     ${byteaArray(sorted.map(({ key }) => key))}::bytea[],
     ${uuidArray(sorted.map(({ personId }) => personId))}::uuid[]
@@ -165,13 +215,17 @@ export interface BulkPatient {
   isNew: boolean;
 }
 
-/** Records the patients that the request created or updated. For a patient of several chunks, the first row stays. */
+/**
+ * Records the patients that the request created or updated. For a patient of
+ * several chunks, the first row stays.
+ */
 export async function recordBulkPatients(
   tx: AccountTx,
   requestId: string,
   patients: readonly BulkPatient[],
 ): Promise<void> {
-  // A new patient cannot have been recorded before, and without ON CONFLICT an insert takes half the time.
+  // A new patient cannot have been recorded before, and without ON CONFLICT an
+  // insert takes half the time.
   const record = async (some: readonly BulkPatient[], unless = sql``) => {
     if (some.length === 0) return;
     await sql`
@@ -191,16 +245,24 @@ export async function recordBulkPatients(
   );
 }
 
-/** Without additional_identifiers: a file has no column for them, so rows never change them. */
+/**
+ * Without additional_identifiers: a file has no column for them, so rows never
+ * change them.
+ */
 const CONTENT =
   'external_id, former_external_ids, first_names, last_names, dob, gender, addresses, contacts, personal_identifiers, facility_ids, hie_opt_out, treatment_relationship';
 const CONTENT_COLUMNS = sql.raw(CONTENT);
 const CONTENT_VALUES = sql.raw(CONTENT.replaceAll(/\w+/g, 'given.$&'));
 
-/** The patients as parameters of one statement. A name contains no spaces, so a list of names is passed as one text. */
+/**
+ * The patients as parameters of one statement. A name contains no spaces, so a
+ * list of names is passed as one text.
+ */
 function contentRows(patients: readonly IdentifiedContent[]) {
-  const all = <T>(part: (content: PatientContent) => T): T[] => patients.map(({ content }) => part(content));
-  // As one value: PostgreSQL takes 2 µs to begin reading each jsonb, however small.
+  const all = <T>(part: (content: PatientContent) => T): T[] =>
+    patients.map(({ content }) => part(content));
+  // As one value: PostgreSQL takes 2 µs to begin reading each jsonb, however
+  // small.
   const listsOf = (part: (content: PatientContent) => unknown[]) =>
     sql`jsonb_array_elements(${JSON.stringify(all(part))}::jsonb)`;
   return sql`(select
@@ -222,7 +284,10 @@ function contentRows(patients: readonly IdentifiedContent[]) {
 
 /** The person that would hold a key if a dry run had written its rows. */
 interface TrialKeyHolder extends KeyHolder {
-  /** The row that would have created the person; null for a patient of the account. */
+  /**
+   * The row that would have created the person; null for a patient of the
+   * account.
+   */
   firstRow: number | null;
 }
 
@@ -231,7 +296,11 @@ export async function findTrialKeyHolders(
   requestId: string,
   keys: readonly string[],
 ): Promise<TrialKeyHolder[]> {
-  const { rows } = await sql<{ place: number; person_id: string; first_row: number | null }>`
+  const { rows } = await sql<{
+    place: number;
+    person_id: string;
+    first_row: number | null;
+  }>`
     select wanted.place, held.person_id, held.first_row
     from unnest(${byteaArray(keys)}::bytea[]) with ordinality as wanted (key, place)
     cross join lateral (
@@ -263,7 +332,10 @@ export async function insertTrialKeys(
   `.execute(tx.db);
 }
 
-/** The SSNs and licences that earlier chunks of a dry run would have given to these persons. */
+/**
+ * The SSNs and licences that earlier chunks of a dry run would have given to
+ * these persons.
+ */
 export async function findTrialIdentifiers(
   tx: AccountTx,
   requestId: string,
@@ -284,18 +356,33 @@ export async function findTrialIdentifiers(
 export async function insertTrialIdentifiers(
   tx: AccountTx,
   requestId: string,
-  persons: ReadonlyArray<{ id: string; identifiers: readonly PersonalIdentifier[] }>,
+  persons: ReadonlyArray<{
+    id: string;
+    identifiers: readonly PersonalIdentifier[];
+  }>,
 ): Promise<void> {
   const rows = persons
     .filter(({ identifiers }) => identifiers.length > 0)
     .map(({ id, identifiers }) => ({
-      ...{ request_id: requestId, account_id: tx.accountId, person_id: id },
+      request_id: requestId,
+      account_id: tx.accountId,
+      person_id: id,
       identifiers: JSON.stringify(identifiers),
     }));
-  if (rows.length > 0) await tx.db.insertInto('bulk_trial_identifier').values(rows).execute();
+  if (rows.length > 0)
+    await tx.db.insertInto('bulk_trial_identifier').values(rows).execute();
 }
 
-export async function deleteTrialKeys(tx: AccountTx, requestId: string): Promise<void> {
-  await tx.db.deleteFrom('bulk_trial_identifier').where('request_id', '=', requestId).execute();
-  await tx.db.deleteFrom('bulk_trial_key').where('request_id', '=', requestId).execute();
+export async function deleteTrialKeys(
+  tx: AccountTx,
+  requestId: string,
+): Promise<void> {
+  await tx.db
+    .deleteFrom('bulk_trial_identifier')
+    .where('request_id', '=', requestId)
+    .execute();
+  await tx.db
+    .deleteFrom('bulk_trial_key')
+    .where('request_id', '=', requestId)
+    .execute();
 }

@@ -2,9 +2,16 @@ import { setImmediate as otherWork } from 'node:timers/promises';
 import type { BlobRef, BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { CsvLayout } from '../../../shared/bulk-csv/layout.ts';
 import { parseRecords } from '../../../shared/bulk-csv/records.ts';
-import type { CellId, RowError, RowReader } from '../../../shared/bulk-csv/row.ts';
+import type {
+  CellId,
+  RowError,
+  RowReader,
+} from '../../../shared/bulk-csv/row.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
-import { identityKeyTexts, ownKeyTexts } from '../patients/rules/identity-keys.ts';
+import {
+  identityKeyTexts,
+  ownKeyTexts,
+} from '../patients/rules/identity-keys.ts';
 import type { StatedFacts } from '../patients/rules/patient-content.ts';
 import { normaliseDemographics } from '../patients/rules/patient-normalisation.ts';
 import type { OpenChunk } from './chunk-store.ts';
@@ -38,7 +45,10 @@ export interface PreparedPerson {
   facts: StatedFacts;
   /** Identity keys as Latin-1 text. */
   keys: string[];
-  /** Keys of the person's own SSN or licence, needed when another person has the other keys. */
+  /**
+   * Keys of the person's own SSN or licence, needed when another person has the
+   * other keys.
+   */
   ownKeys(): string[];
 }
 
@@ -49,14 +59,25 @@ export interface PreparedChunk extends OpenChunk {
 }
 
 /**
- * After so many rows, whatever else the process has to do takes its turn. On a machine with a load of 16, a chunk of 2,000 rows took 4 to
- * 6 s at a time, and workflow tasks that waited for it met their limit of 10 s.
+ * After so many rows, whatever else the process has to do takes its turn. On a
+ * machine with a load of 16, a chunk of 2,000 rows took 4 to 6 s at a time, and
+ * workflow tasks that waited for it met their limit of 10 s.
  */
 const ROWS_AT_ONCE = 50;
 
-/** Reads a chunk's bytes and checks its rows: the part of the work that does not need the database. */
-export async function prepareChunk(reader: ChunkReader, chunk: OpenChunk): Promise<PreparedChunk> {
-  const bytes = await reader.blobs.getRange(reader.upload.ref, chunk.byteStart, chunk.byteEnd);
+/**
+ * Reads a chunk's bytes and checks its rows: the part of the work that does not
+ * need the database.
+ */
+export async function prepareChunk(
+  reader: ChunkReader,
+  chunk: OpenChunk,
+): Promise<PreparedChunk> {
+  const bytes = await reader.blobs.getRange(
+    reader.upload.ref,
+    chunk.byteStart,
+    chunk.byteEnd,
+  );
   const records = parseRecords(bytes);
   if (records.length !== chunk.rows)
     throw new Error(
@@ -68,7 +89,8 @@ export async function prepareChunk(reader: ChunkReader, chunk: OpenChunk): Promi
     lines.push(prepareRow(reader, cells, chunk.firstRow + lines.length));
   }
   const keys = new Set<string>();
-  for (const { person } of lines) for (const key of person?.keys ?? []) keys.add(key);
+  for (const { person } of lines)
+    for (const key of person?.keys ?? []) keys.add(key);
   return { ...chunk, lines, keys };
 }
 
@@ -85,7 +107,8 @@ function prepareRow(
   const keys = identityKeyTexts(hmacKey, accountId, { ...given, externalId });
   let own: string[] | undefined;
   const hasOwn = keys.length > 0 && given.personalIdentifiers.length > 0;
-  const ownKeys = () => (own ??= hasOwn ? ownKeyTexts(hmacKey, accountId, given) : []);
+  const ownKeys = () =>
+    (own ??= hasOwn ? ownKeyTexts(hmacKey, accountId, given) : []);
   const person = { given, facts: { externalId, status }, keys, ownKeys };
   return { row, line, errors, facility, cohorts, person };
 }

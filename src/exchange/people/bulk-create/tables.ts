@@ -1,10 +1,18 @@
 import type { Generated } from 'kysely';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import type { CsvLayout } from '../../../shared/bulk-csv/layout.ts';
-import type { JsonColumn, NullableJsonColumn } from '../../platform/database/schema.ts';
+import type {
+  JsonColumn,
+  NullableJsonColumn,
+} from '../../platform/database/schema.ts';
 import type { PersonalIdentifier } from '../patients/rules/demographics.ts';
 
-export type BulkRequestState = 'waiting' | 'processing' | 'completed' | 'failed' | 'expired';
+export type BulkRequestState =
+  | 'waiting'
+  | 'processing'
+  | 'completed'
+  | 'failed'
+  | 'expired';
 
 declare module '../../platform/database/schema.ts' {
   interface Database {
@@ -19,15 +27,22 @@ declare module '../../platform/database/schema.ts' {
       reason: string | null;
       created_at: Instant;
       upload_expires_at: Date;
-      /** When the first upload began. An upload that began in time is accepted even if it ends after the URL expired. */
+      /**
+       * When the first upload began. An upload that began in time is accepted
+       * even if it ends after the URL expired.
+       */
       upload_begun_at: Date | null;
-      /** When the lease of a running upload was last renewed (upload-store.ts). */
+      /**
+       * When the lease of a running upload was last renewed (upload-store.ts).
+       */
       upload_seen_at: Date | null;
       upload: NullableJsonColumn<BlobRef>;
       uploaded_at: Date | null;
       /** When the upload was signalled to the workflow. */
       upload_announced_at: Date | null;
-      /** When the CSV was deleted after its retention; `upload` keeps its hash. */
+      /**
+       * When the CSV was deleted after its retention; `upload` keeps its hash.
+       */
       upload_deleted_at: Date | null;
       /** Result of the format check. */
       layout: NullableJsonColumn<CsvLayout>;
@@ -39,7 +54,10 @@ declare module '../../platform/database/schema.ts' {
       result: NullableJsonColumn<BlobRef>;
       ended_at: Date | null;
       workflow_started_at: Date | null;
-      /** Time spent on rows, without pauses: the total of past stretches. `active_since` is the start of the current one. */
+      /**
+       * Time spent on rows, without pauses: the total of past stretches.
+       * `active_since` is the start of the current one.
+       */
       active_ms: Generated<number>;
       active_since: Date | null;
     };
@@ -55,7 +73,10 @@ declare module '../../platform/database/schema.ts' {
       created: Generated<number>;
       updated: Generated<number>;
       failed: Generated<number>;
-      /** This chunk's part of the result CSV; null until the chunk is done, and after the parts were joined. */
+      /**
+       * This chunk's part of the result CSV; null until the chunk is done, and
+       * after the parts were joined.
+       */
       result: NullableJsonColumn<BlobRef>;
       completed_at: Date | null;
     };
@@ -73,7 +94,10 @@ declare module '../../platform/database/schema.ts' {
       request_id: string;
       key: Buffer;
       account_id: string;
-      /** A patient of the account or, if `first_row` is set, a patient that the row would have created. */
+      /**
+       * A patient of the account or, if `first_row` is set, a patient that the
+       * row would have created.
+       */
       person_id: string;
       first_row: number | null;
     };

@@ -18,13 +18,18 @@ import {
 import { removeWithoutTreatment } from './member-store.ts';
 import { mergeCohortSettings } from './rules/cohort-settings.ts';
 
-/** Called with the locked cohort before it is changed; may throw to reject the change. */
+/**
+ * Called with the locked cohort before it is changed; may throw to reject the
+ * change.
+ */
 type Check = (cohort: StoredCohort) => void;
 
 /**
- * Changes the members that `change` contains. The version, and with it the eTag, increases if that makes a difference; the
- * patients of a cohort are not part of its version. If the purpose becomes treatment, patients without a treatment
- * relationship are removed. Throws NotFoundError, and InvalidRequestError if another cohort has the name.
+ * Changes the members that `change` contains. The version, and with it the
+ * eTag, increases if that makes a difference; the patients of a cohort are not
+ * part of its version. If the purpose becomes treatment, patients without a
+ * treatment relationship are removed. Throws NotFoundError, and
+ * InvalidRequestError if another cohort has the name.
  */
 export async function changeCohort(
   tx: AccountTx,
@@ -46,13 +51,21 @@ export async function changeCohort(
   await updateCohort(tx, id, after).catch((error: unknown) => {
     throw error instanceof NameTakenError ? nameTaken() : error;
   });
-  const becomesTreatment = before.purposeOfUse !== 'treatment' && after.purposeOfUse === 'treatment';
+  const becomesTreatment =
+    before.purposeOfUse !== 'treatment' && after.purposeOfUse === 'treatment';
   if (becomesTreatment) await removeWithoutTreatment(tx, id);
   return readAgain(tx, id);
 }
 
-/** Deletes a cohort (E8). Throws NotFoundError, and InvalidRequestError if it still has patients. */
-export async function deleteEmptyCohort(tx: AccountTx, id: string, check: Check): Promise<void> {
+/**
+ * Deletes a cohort (E8). Throws NotFoundError, and InvalidRequestError if it
+ * still has patients.
+ */
+export async function deleteEmptyCohort(
+  tx: AccountTx,
+  id: string,
+  check: Check,
+): Promise<void> {
   const cohort = await requireCohort(tx, id);
   check(cohort);
   if (cohort.size > 0) {
@@ -63,28 +76,42 @@ export async function deleteEmptyCohort(tx: AccountTx, id: string, check: Check)
 }
 
 export const nameTaken = () =>
-  new InvalidRequestError([{ path: 'name', message: 'another cohort has this name' }]);
+  new InvalidRequestError([
+    { path: 'name', message: 'another cohort has this name' },
+  ]);
 
-/** Locks the cohort exclusively until the transaction ends, and returns it. Throws NotFoundError. */
-export async function requireCohort(tx: AccountTx, id: string): Promise<StoredCohort> {
+/**
+ * Locks the cohort exclusively until the transaction ends, and returns it.
+ * Throws NotFoundError.
+ */
+export async function requireCohort(
+  tx: AccountTx,
+  id: string,
+): Promise<StoredCohort> {
   const cohort = await lockCohort(tx, id);
   if (cohort === undefined) throw new NotFoundError('Cohort');
   return cohort;
 }
 
 /** Reads a cohort again that this transaction has locked. */
-export async function readAgain(tx: AccountTx, id: string): Promise<StoredCohort> {
+export async function readAgain(
+  tx: AccountTx,
+  id: string,
+): Promise<StoredCohort> {
   const cohort = await findCohort(tx, id);
   if (cohort === undefined) throw new Error('a locked cohort no longer exists');
   return cohort;
 }
 
 /**
- * Adds a patient, whose row the caller has locked, to all of the cohorts or to none. A patient without a treatment relationship
- * cannot be added to a treatment cohort (docs/interface.md, Cohort). Cohorts that the patient is already in are skipped.
+ * Adds a patient, whose row the caller has locked, to all of the cohorts or to
+ * none. A patient without a treatment relationship cannot be added to a
+ * treatment cohort (docs/interface.md, Cohort). Cohorts that the patient is
+ * already in are skipped.
  *
- * Throws InvalidRequestError if consent does not allow a cohort. For an unknown cohort, throws InvalidRequestError if it is
- * named in a patient's body (`cohorts`), NotFoundError if the operation is about cohorts (`cohortIds`).
+ * Throws InvalidRequestError if consent does not allow a cohort. For an unknown
+ * cohort, throws InvalidRequestError if it is named in a patient's body
+ * (`cohorts`), NotFoundError if the operation is about cohorts (`cohortIds`).
  */
 export async function assignToCohorts(
   tx: AccountTx,
@@ -101,7 +128,8 @@ export async function assignToCohorts(
       if (field === 'cohortIds') throw new NotFoundError(`Cohort ${id}`);
       return [{ path, message: `there is no cohort ${id}` }];
     }
-    if (patient.treatmentRelationship || cohort.purposeOfUse !== 'treatment') return [];
+    if (patient.treatmentRelationship || cohort.purposeOfUse !== 'treatment')
+      return [];
     return [
       {
         path,

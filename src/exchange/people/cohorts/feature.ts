@@ -12,7 +12,8 @@ export const cohortsFeature = {
   }),
   routes(
     { operations }: GatewayScopes,
-    deps: DepsOf<typeof addCohortRoutes> & DepsOf<typeof addCohortPatientRoutes>,
+    deps: DepsOf<typeof addCohortRoutes> &
+      DepsOf<typeof addCohortPatientRoutes>,
   ) {
     addCohortRoutes(operations, deps);
     addCohortPatientRoutes(operations, deps);

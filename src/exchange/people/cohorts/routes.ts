@@ -1,7 +1,15 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { CohortPatientsBody, CohortResponse } from '../../../contract/cohorts.ts';
+import type {
+  CohortPatientsBody,
+  CohortResponse,
+} from '../../../contract/cohorts.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { type FieldError, InvalidRequestError, NotFoundError, orNotFound } from '../../platform/errors.ts';
+import {
+  type FieldError,
+  InvalidRequestError,
+  NotFoundError,
+  orNotFound,
+} from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { checkETag, eTagHeader, eTagOf } from '../../platform/http/etag.ts';
 import { created, noContent, ok } from '../../platform/http/operation.ts';
@@ -18,7 +26,13 @@ import {
   readAgain,
   requireCohort,
 } from './change-cohort.ts';
-import { findCohort, insertCohort, listCohorts, lockConsent, type StoredCohort } from './cohort-store.ts';
+import {
+  findCohort,
+  insertCohort,
+  listCohorts,
+  lockConsent,
+  type StoredCohort,
+} from './cohort-store.ts';
 import {
   addAllPatients,
   addPatients,
@@ -29,7 +43,10 @@ import {
   removePatients,
 } from './member-store.ts';
 
-/** Routes for cohorts. After each change has committed, the cohort's monitoring schedules are updated. */
+/**
+ * Routes for cohorts. After each change has committed, the cohort's monitoring
+ * schedules are updated.
+ */
 export function addCohortRoutes(
   operations: Operations,
   deps: { cohortSchedules: Pick<CohortSchedules, 'cohortChanged'> },
@@ -47,7 +64,10 @@ export function addCohortRoutes(
   operations.write('createCohort', async (tx, { body }) => {
     const cohort = await insertCohort(tx, { ...body, id: uuidv7() });
     if (cohort === undefined) throw nameTaken();
-    return created(serializeCohort(cohort), { headers: eTagHeader(cohort), ...withSchedules(tx, cohort.id) });
+    return created(serializeCohort(cohort), {
+      headers: eTagHeader(cohort),
+      ...withSchedules(tx, cohort.id),
+    });
   });
 
   operations.read('getCohort', async (tx, { params }) => {
@@ -58,8 +78,16 @@ export function addCohortRoutes(
   operations.write(
     'updateCohort',
     async (tx, { params, headers, body }) => {
-      const cohort = await changeCohort(tx, params.id, body, checkETag('The cohort', headers, body));
-      return ok(serializeCohort(cohort), { headers: eTagHeader(cohort), ...withSchedules(tx, cohort.id) });
+      const cohort = await changeCohort(
+        tx,
+        params.id,
+        body,
+        checkETag('The cohort', headers, body),
+      );
+      return ok(serializeCohort(cohort), {
+        headers: eTagHeader(cohort),
+        ...withSchedules(tx, cohort.id),
+      });
     },
     { method: 'PUT' },
   );
@@ -73,7 +101,16 @@ export function addCohortRoutes(
 
 function serializeCohort(cohort: StoredCohort): CohortResponse {
   const { id, name, description, color, purposeOfUse, settings, size } = cohort;
-  return { id, eTag: eTagOf(cohort), name, description, color, purposeOfUse, settings, size };
+  return {
+    id,
+    eTag: eTagOf(cohort),
+    name,
+    description,
+    color,
+    purposeOfUse,
+    settings,
+    size,
+  };
 }
 
 /** Routes for the patients of cohorts. */
@@ -81,38 +118,60 @@ export function addCohortPatientRoutes(
   operations: Operations,
   deps: Pick<GatewayPlatform, 'publicBaseUrl' | 'linkSigningKey'>,
 ): void {
-  operations.read('listCohortPatients', async (tx, { params, query, caller }) => {
-    const cohort = orNotFound('Cohort', await findCohort(tx, params.id));
-    const opened = openPage(deps, 'listCohortPatients', { params, query }, COHORT_PATIENT_ORDER);
-    const page = await listCohortPatients(tx, cohort.id, opened.request);
-    return ok({
-      patients: page.items.map((patient) => serializePatient(patient, caller.account.dialect)),
-      meta: opened.meta({ ...page, total: cohort.size }),
-    });
-  });
+  operations.read(
+    'listCohortPatients',
+    async (tx, { params, query, caller }) => {
+      const cohort = orNotFound('Cohort', await findCohort(tx, params.id));
+      const opened = openPage(
+        deps,
+        'listCohortPatients',
+        { params, query },
+        COHORT_PATIENT_ORDER,
+      );
+      const page = await listCohortPatients(tx, cohort.id, opened.request);
+      return ok({
+        patients: page.items.map((patient) =>
+          serializePatient(patient, caller.account.dialect),
+        ),
+        meta: opened.meta({ ...page, total: cohort.size }),
+      });
+    },
+  );
 
   operations.write('addPatientsToCohort', async (tx, { params, body }) => {
     const { patientIds } = body;
-    const requested = patientIds && new Set(patientIds.map((id) => id.toLowerCase())).size;
+    const requested =
+      patientIds && new Set(patientIds.map((id) => id.toLowerCase())).size;
     const added = await addToCohort(tx, params.id, body);
     const { cohort, skipped } = added;
-    const response = { message: addedMessage(added, requested), cohort: serializeCohort(cohort), skipped };
+    const response = {
+      message: addedMessage(added, requested),
+      cohort: serializeCohort(cohort),
+      skipped,
+    };
     return ok(response, { targetId: cohort.id });
   });
 
   operations.write('removePatientsFromCohort', async (tx, { params, body }) => {
     const { patientIds } = body;
-    const requested = patientIds && new Set(patientIds.map((id) => id.toLowerCase())).size;
+    const requested =
+      patientIds && new Set(patientIds.map((id) => id.toLowerCase())).size;
     const { cohort, removed } = await removeFromCohort(tx, params.id, body);
     const message = removedMessage(removed, requested);
-    return ok({ message, cohort: serializeCohort(cohort) }, { targetId: cohort.id });
+    return ok(
+      { message, cohort: serializeCohort(cohort) },
+      { targetId: cohort.id },
+    );
   });
 
   operations.write('addPatientToCohorts', async (tx, { params, body }) => {
     const patient = orNotFound('Patient', await lockPatient(tx, params.id));
     await assignToCohorts(tx, patient, body.cohortIds, 'cohortIds');
     const cohorts = await listCohorts(tx, { patientId: patient.id });
-    return ok({ cohorts: cohorts.map(serializeCohort) }, { patientId: patient.id });
+    return ok(
+      { cohorts: cohorts.map(serializeCohort) },
+      { patientId: patient.id },
+    );
   });
 
   operations.read('getPatientCohorts', async (tx, { params }) => {
@@ -122,12 +181,20 @@ export function addCohortPatientRoutes(
   });
 }
 
-/** @param requested number of distinct patients in the request; undefined with `allPatients` */
-function addedMessage({ added, skipped }: AddedPatients, requested: number | undefined): string {
+/**
+ * @param requested number of distinct patients in the request; undefined with
+ *   `allPatients`
+ */
+function addedMessage(
+  { added, skipped }: AddedPatients,
+  requested: number | undefined,
+): string {
   const others = (requested ?? added) - added;
   const remarks = [
     `${patients(added)} added to the cohort`,
-    ...(others > 0 ? [`${others} ${others === 1 ? 'was' : 'were'} already in it`] : []),
+    ...(others > 0
+      ? [`${others} ${others === 1 ? 'was' : 'were'} already in it`]
+      : []),
     ...(skipped && skipped.total > 0
       ? [`${skipped.total} skipped for lack of a treatment relationship`]
       : []),
@@ -135,15 +202,23 @@ function addedMessage({ added, skipped }: AddedPatients, requested: number | und
   return remarks.join('; ');
 }
 
-function removedMessage(removed: number, requested: number | undefined): string {
+function removedMessage(
+  removed: number,
+  requested: number | undefined,
+): string {
   const others = (requested ?? removed) - removed;
-  const remark = others > 0 ? `; ${others} ${others === 1 ? 'was' : 'were'} not in it` : '';
+  const remark =
+    others > 0 ? `; ${others} ${others === 1 ? 'was' : 'were'} not in it` : '';
   return `${patients(removed)} removed from the cohort${remark}`;
 }
 
-const patients = (count: number): string => `${count} patient${count === 1 ? '' : 's'}`;
+const patients = (count: number): string =>
+  `${count} patient${count === 1 ? '' : 's'}`;
 
-/** Maximum number of skipped patients listed in a response; there may be a hundred thousand. */
+/**
+ * Maximum number of skipped patients listed in a response; there may be a
+ * hundred thousand.
+ */
 const SKIPPED_IDS_MAX = 100;
 /** Maximum number of errors listed in a response. */
 const ERRORS_MAX = 100;
@@ -157,9 +232,10 @@ interface AddedPatients {
 }
 
 /**
- * Adds patients by id, all or none of them, or every patient of the account whose consent allows it (docs/interface.md,
- * Cohort). Throws NotFoundError for an unknown cohort or patient, and InvalidRequestError for patients without the treatment
- * relationship that a treatment cohort requires.
+ * Adds patients by id, all or none of them, or every patient of the account
+ * whose consent allows it (docs/interface.md, Cohort). Throws NotFoundError for
+ * an unknown cohort or patient, and InvalidRequestError for patients without
+ * the treatment relationship that a treatment cohort requires.
  */
 async function addToCohort(
   tx: AccountTx,
@@ -181,7 +257,10 @@ async function addToCohort(
   return { cohort: await readAgain(tx, id), added, skipped };
 }
 
-/** Removes patients by id, or all of them; ids of patients not in the cohort are ignored. Throws NotFoundError for the cohort. */
+/**
+ * Removes patients by id, or all of them; ids of patients not in the cohort are
+ * ignored. Throws NotFoundError for the cohort.
+ */
 async function removeFromCohort(
   tx: AccountTx,
   cohortId: string,
@@ -203,7 +282,11 @@ async function requirePatients(
   for (const [index, id] of patientIds.entries()) {
     const consent = known.get(id.toLowerCase());
     if (consent === undefined) throw new NotFoundError(`Patient ${id}`);
-    if (treatedOnly && !consent.treatmentRelationship && barred.length < ERRORS_MAX) {
+    if (
+      treatedOnly &&
+      !consent.treatmentRelationship &&
+      barred.length < ERRORS_MAX
+    ) {
       const message = `patient ${id} has no treatment relationship (status.treatmentRelationship is false), and this cohort is for treatment`;
       barred.push({ path: `patientIds[${index}]`, message });
     }

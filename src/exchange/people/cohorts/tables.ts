@@ -17,7 +17,17 @@ declare module '../../platform/database/schema.ts' {
       patients_counted: Generated<number>;
       created_at: Instant;
     };
-    cohort_member: { account_id: string; cohort_id: string; patient_id: string; added_at: Generated<Date> };
-    cohort_size_change: { id: Generated<number>; account_id: string; cohort_id: string; change: number };
+    cohort_member: {
+      account_id: string;
+      cohort_id: string;
+      patient_id: string;
+      added_at: Generated<Date>;
+    };
+    cohort_size_change: {
+      id: Generated<number>;
+      account_id: string;
+      cohort_id: string;
+      change: number;
+    };
   }
 }

@@ -12,14 +12,25 @@ const LISTED_MAX = 500;
 export async function insertConsent(
   tx: AccountTx,
   patientId: string,
-  { decision, stated, actor }: { decision: Decision; stated: StatedConsent; actor: string },
+  {
+    decision,
+    stated,
+    actor,
+  }: { decision: Decision; stated: StatedConsent; actor: string },
 ): Promise<StoredConsent> {
   return tx.db
     .insertInto('consent')
     .values({
-      ...{ id: uuidv7(), account_id: tx.accountId, patient_id: patientId, recorded_by: actor },
-      ...{ decision: decision.decision, sources: decision.sources, purposes: decision.purposes },
-      ...{ period_start: decision.periodStart, period_end: decision.periodEnd, labels: decision.labels },
+      id: uuidv7(),
+      account_id: tx.accountId,
+      patient_id: patientId,
+      recorded_by: actor,
+      decision: decision.decision,
+      sources: decision.sources,
+      purposes: decision.purposes,
+      period_start: decision.periodStart,
+      period_end: decision.periodEnd,
+      labels: decision.labels,
       resource: JSON.stringify(stated),
     })
     .returningAll()
@@ -27,7 +38,10 @@ export async function insertConsent(
 }
 
 /** Newest first, at most 500. */
-export async function listConsents(tx: AccountTx, patientId: string): Promise<StoredConsent[]> {
+export async function listConsents(
+  tx: AccountTx,
+  patientId: string,
+): Promise<StoredConsent[]> {
   return tx.db
     .selectFrom('consent')
     .selectAll()
@@ -51,7 +65,10 @@ export async function findConsent(
 }
 
 /** Finds the named consents that belong to the account. */
-export async function findConsentsById(tx: AccountTx, ids: readonly string[]): Promise<StoredConsent[]> {
+export async function findConsentsById(
+  tx: AccountTx,
+  ids: readonly string[],
+): Promise<StoredConsent[]> {
   if (ids.length === 0) return [];
   return tx.db
     .selectFrom('consent')
@@ -62,7 +79,11 @@ export async function findConsentsById(tx: AccountTx, ids: readonly string[]): P
 }
 
 /** Ends a consent; one that has ended stays as it is. */
-export async function endConsent(tx: AccountTx, id: string, actor: string): Promise<void> {
+export async function endConsent(
+  tx: AccountTx,
+  id: string,
+  actor: string,
+): Promise<void> {
   await tx.db
     .updateTable('consent')
     .set({ ended_at: sql<Date>`now()`, ended_by: actor })
@@ -71,7 +92,10 @@ export async function endConsent(tx: AccountTx, id: string, actor: string): Prom
     .execute();
 }
 
-/** The sources that a patient's consents in force now exclude for a purpose. A permit lifts no denial. */
+/**
+ * The sources that a patient's consents in force now exclude for a purpose. A
+ * permit lifts no denial.
+ */
 export async function deniedSources(
   tx: AccountTx,
   patientId: string,
@@ -79,6 +103,10 @@ export async function deniedSources(
   among: readonly SourceType[],
 ): Promise<Set<SourceType>> {
   const { rows } = await sql<{ sources: SourceType[] }>`
-    select sources from denied_sources(${patientId}, ${purpose}) as sources`.execute(tx.db);
-  return new Set(rows.flatMap(({ sources }) => (sources.length === 0 ? among : sources)));
+    select sources from denied_sources(${patientId}, ${purpose}) as sources`.execute(
+    tx.db,
+  );
+  return new Set(
+    rows.flatMap(({ sources }) => (sources.length === 0 ? among : sources)),
+  );
 }

@@ -21,7 +21,9 @@ declare module '../../platform/database/schema.ts' {
       recorded_by: string | null;
       ended_at: Date | null;
       ended_by: string | null;
-      /** Security labels of HL7 that it is about; empty: it is about sources. */
+      /**
+       * Security labels of HL7 that it is about; empty: it is about sources.
+       */
       labels: string[];
     };
   }

@@ -1,8 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
-import type { CreateFacilityBody, UpdateFacilityBody } from '../../../contract/facilities.ts';
+import type {
+  CreateFacilityBody,
+  UpdateFacilityBody,
+} from '../../../contract/facilities.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { ExchangeError, InvalidRequestError, NotFoundError } from '../../platform/errors.ts';
+import {
+  ExchangeError,
+  InvalidRequestError,
+  NotFoundError,
+} from '../../platform/errors.ts';
 import {
   countFacilityUse,
   deleteFacility,
@@ -13,20 +20,36 @@ import {
   updateFacility,
 } from './facility-store.ts';
 
-/** Called with the locked facility before it is changed; may throw to reject the change. */
+/**
+ * Called with the locked facility before it is changed; may throw to reject the
+ * change.
+ */
 type Check = (facility: StoredFacility) => void;
 
-/** Throws InvalidRequestError if another facility of the account has the NPI. */
-export async function createFacility(tx: AccountTx, body: CreateFacilityBody): Promise<StoredFacility> {
+/**
+ * Throws InvalidRequestError if another facility of the account has the NPI.
+ */
+export async function createFacility(
+  tx: AccountTx,
+  body: CreateFacilityBody,
+): Promise<StoredFacility> {
   const id = uuidv7();
-  const facility = await insertFacility(tx, { id, oid: oidOfUuid(id), npi: body.npi, ...contentOf(body) });
+  const facility = await insertFacility(tx, {
+    id,
+    oid: oidOfUuid(id),
+    npi: body.npi,
+    ...contentOf(body),
+  });
   if (facility !== undefined) return facility;
-  throw new InvalidRequestError([{ path: 'npi', message: `another facility has the NPI ${body.npi}` }]);
+  throw new InvalidRequestError([
+    { path: 'npi', message: `another facility has the NPI ${body.npi}` },
+  ]);
 }
 
 /**
- * Replaces the content of a facility. The version, and with it the eTag, increases if that makes a difference. Throws
- * NotFoundError, and InvalidRequestError for a different NPI.
+ * Replaces the content of a facility. The version, and with it the eTag,
+ * increases if that makes a difference. Throws NotFoundError, and
+ * InvalidRequestError for a different NPI.
  */
 export async function replaceFacility(
   tx: AccountTx,
@@ -42,22 +65,35 @@ export async function replaceFacility(
   }
   const { name, tin, active, address } = known;
   const content = contentOf({ ...body, active: body.active ?? known.active });
-  return isDeepStrictEqual({ name, tin, active, address }, content) ? known : updateFacility(tx, id, content);
+  return isDeepStrictEqual({ name, tin, active, address }, content)
+    ? known
+    : updateFacility(tx, id, content);
 }
 
 /**
- * Deletes a facility. Throws NotFoundError, InvalidRequestError if it has patients, and 423 while a bulk create for it is in
- * progress.
+ * Deletes a facility. Throws NotFoundError, InvalidRequestError if it has
+ * patients, and 423 while a bulk create for it is in progress.
  */
-export async function deleteUnusedFacility(tx: AccountTx, id: string, check: Check): Promise<void> {
-  // Checked before the lock too, because waiting for it would take long if patients are constantly created here.
+export async function deleteUnusedFacility(
+  tx: AccountTx,
+  id: string,
+  check: Check,
+): Promise<void> {
+  // Checked before the lock too, because waiting for it would take long if
+  // patients are constantly created here.
   refuseWhenUsed(await countFacilityUse(tx, id));
   check(await requireFacility(tx, id, 'deleted'));
   refuseWhenUsed(await countFacilityUse(tx, id));
   await deleteFacility(tx, id);
 }
 
-function refuseWhenUsed({ patients, openBulkCreates }: { patients: number; openBulkCreates: number }): void {
+function refuseWhenUsed({
+  patients,
+  openBulkCreates,
+}: {
+  patients: number;
+  openBulkCreates: number;
+}): void {
   if (patients > 0) {
     const message = `this facility still has ${patients} patient${patients === 1 ? '' : 's'}; move them to another facility or delete them first`;
     throw new InvalidRequestError([{ path: '', message }]);
@@ -89,5 +125,9 @@ function contentOf(body: Omit<CreateFacilityBody, 'npi'>): FacilityContent {
   };
 }
 
-/** The OID derived from a UUID (ITU-T X.667, arc 2.25): globally unique without registration. */
-const oidOfUuid = (uuid: string): string => `2.25.${BigInt(`0x${uuid.replaceAll('-', '')}`)}`;
+/**
+ * The OID derived from a UUID (ITU-T X.667, arc 2.25): globally unique without
+ * registration.
+ */
+const oidOfUuid = (uuid: string): string =>
+  `2.25.${BigInt(`0x${uuid.replaceAll('-', '')}`)}`;

@@ -4,30 +4,51 @@ import type { AccountTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 
 /** A facility where patients receive care. */
-export type StoredFacility = Omit<Members<'facility'>, 'accountId' | 'createdAt'>;
+export type StoredFacility = Omit<
+  Members<'facility'>,
+  'accountId' | 'createdAt'
+>;
 
 /** The members of a facility that a change can write. */
-export type FacilityContent = Pick<StoredFacility, 'name' | 'tin' | 'active' | 'address'>;
+export type FacilityContent = Pick<
+  StoredFacility,
+  'name' | 'tin' | 'active' | 'address'
+>;
 
-/** All facilities of the account, or those with the given ids, in order of creation. */
+/**
+ * All facilities of the account, or those with the given ids, in order of
+ * creation.
+ */
 export async function listFacilities(
   tx: AccountTx,
   filter: { ids?: readonly string[] } = {},
 ): Promise<StoredFacility[]> {
   let query = tx.db.selectFrom('facility').selectAll();
-  if (filter.ids !== undefined) query = query.where('id', '=', sql<string>`any(${[...filter.ids]}::uuid[])`);
+  if (filter.ids !== undefined)
+    query = query.where(
+      'id',
+      '=',
+      sql<string>`any(${[...filter.ids]}::uuid[])`,
+    );
   const rows = await query.orderBy('created_at').orderBy('id').execute();
   return rows.map(toFacility);
 }
 
-export async function findFacility(tx: AccountTx, id: string): Promise<StoredFacility | undefined> {
-  const row = await tx.db.selectFrom('facility').selectAll().where('id', '=', id).executeTakeFirst();
+export async function findFacility(
+  tx: AccountTx,
+  id: string,
+): Promise<StoredFacility | undefined> {
+  const row = await tx.db
+    .selectFrom('facility')
+    .selectAll()
+    .where('id', '=', id)
+    .executeTakeFirst();
   return row && toFacility(row);
 }
 
 /**
- * Locks the facility until the transaction ends. `changed` allows concurrent transactions to refer to it; `deleted` waits for
- * them and excludes new ones.
+ * Locks the facility until the transaction ends. `changed` allows concurrent
+ * transactions to refer to it; `deleted` waits for them and excludes new ones.
  */
 export async function lockFacility(
   tx: AccountTx,
@@ -35,12 +56,21 @@ export async function lockFacility(
   toBe: 'changed' | 'deleted',
 ): Promise<StoredFacility | undefined> {
   const query = tx.db.selectFrom('facility').selectAll().where('id', '=', id);
-  const row = await (toBe === 'deleted' ? query.forUpdate() : query.forNoKeyUpdate()).executeTakeFirst();
+  const row = await (toBe === 'deleted'
+    ? query.forUpdate()
+    : query.forNoKeyUpdate()
+  ).executeTakeFirst();
   return row && toFacility(row);
 }
 
-/** Returns those of the given ids that exist, and locks them so that they cannot be deleted until the transaction ends. */
-export async function findFacilityIds(tx: AccountTx, ids: readonly string[]): Promise<Set<string>> {
+/**
+ * Returns those of the given ids that exist, and locks them so that they cannot
+ * be deleted until the transaction ends.
+ */
+export async function findFacilityIds(
+  tx: AccountTx,
+  ids: readonly string[],
+): Promise<Set<string>> {
   const rows = await tx.db
     .selectFrom('facility')
     .select('id')
@@ -53,18 +83,28 @@ export async function findFacilityIds(tx: AccountTx, ids: readonly string[]): Pr
 }
 
 /** Like `findFacilityIds`, for a single facility. */
-export async function facilityExists(tx: AccountTx, id: string): Promise<boolean> {
+export async function facilityExists(
+  tx: AccountTx,
+  id: string,
+): Promise<boolean> {
   return (await findFacilityIds(tx, [id])).size > 0;
 }
 
-/** Inserts a facility. Returns undefined, without a change, if the account has one with this id or NPI. */
+/**
+ * Inserts a facility. Returns undefined, without a change, if the account has
+ * one with this id or NPI.
+ */
 export async function insertFacility(
   tx: AccountTx,
   facility: Omit<StoredFacility, 'version' | 'active'> & { active?: boolean },
 ): Promise<StoredFacility | undefined> {
   const row = await tx.db
     .insertInto('facility')
-    .values({ ...facility, account_id: tx.accountId, address: JSON.stringify(facility.address) })
+    .values({
+      ...facility,
+      account_id: tx.accountId,
+      address: JSON.stringify(facility.address),
+    })
     .onConflict((conflict) => conflict.doNothing())
     .returningAll()
     .executeTakeFirst();
@@ -79,14 +119,20 @@ export async function updateFacility(
 ): Promise<StoredFacility> {
   const row = await tx.db
     .updateTable('facility')
-    .set({ ...content, address: JSON.stringify(content.address), version: sql<number>`version + 1` })
+    .set({
+      ...content,
+      address: JSON.stringify(content.address),
+      version: sql<number>`version + 1`,
+    })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow();
   return toFacility(row);
 }
 
-/** Deletes an unused facility, which the caller has locked with `lockFacility`. */
+/**
+ * Deletes an unused facility, which the caller has locked with `lockFacility`.
+ */
 export async function deleteFacility(tx: AccountTx, id: string): Promise<void> {
   await tx.db.deleteFrom('facility').where('id', '=', id).execute();
 }
@@ -96,19 +142,17 @@ export async function countFacilityUse(
   tx: AccountTx,
   id: string,
 ): Promise<{ patients: number; openBulkCreates: number }> {
-  const [patients, openBulkCreates] = [
-    await tx.db
-      .selectFrom('patient')
-      .select(({ fn }) => fn.countAll<number>().as('count'))
-      .where(sql<boolean>`facility_ids @> array[${id}::uuid]`)
-      .executeTakeFirstOrThrow(),
-    await tx.db
-      .selectFrom('bulk_request')
-      .select(({ fn }) => fn.countAll<number>().as('count'))
-      .where('facility_id', '=', id)
-      .where('status', 'in', ['waiting', 'processing'])
-      .executeTakeFirstOrThrow(),
-  ];
+  const patients = await tx.db
+    .selectFrom('patient')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where(sql<boolean>`facility_ids @> array[${id}::uuid]`)
+    .executeTakeFirstOrThrow();
+  const openBulkCreates = await tx.db
+    .selectFrom('bulk_request')
+    .select(({ fn }) => fn.countAll<number>().as('count'))
+    .where('facility_id', '=', id)
+    .where('status', 'in', ['waiting', 'processing'])
+    .executeTakeFirstOrThrow();
   return { patients: patients.count, openBulkCreates: openBulkCreates.count };
 }
 

@@ -1,9 +1,17 @@
 import { orNotFound } from '../../platform/errors.ts';
-import { type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
+import {
+  type Feature,
+  type GatewayScopes,
+  NOTHING_OPEN,
+} from '../../platform/feature.ts';
 import { checkETag, eTagHeader } from '../../platform/http/etag.ts';
 import { created, noContent, ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
-import { createFacility, deleteUnusedFacility, replaceFacility } from './change-facility.ts';
+import {
+  createFacility,
+  deleteUnusedFacility,
+  replaceFacility,
+} from './change-facility.ts';
 import { findFacility, listFacilities } from './facility-store.ts';
 import { serializeFacility } from './serializers.ts';
 
@@ -21,7 +29,10 @@ export function addFacilityRoutes(operations: Operations): void {
 
   operations.write('createFacility', async (tx, { body }) => {
     const facility = await createFacility(tx, body);
-    return created(serializeFacility(facility), { headers: eTagHeader(facility), targetId: facility.id });
+    return created(serializeFacility(facility), {
+      headers: eTagHeader(facility),
+      targetId: facility.id,
+    });
   });
 
   operations.read('getFacility', async (tx, { params }) => {
@@ -30,12 +41,24 @@ export function addFacilityRoutes(operations: Operations): void {
   });
 
   operations.write('updateFacility', async (tx, { params, headers, body }) => {
-    const facility = await replaceFacility(tx, params.id, body, checkETag('The facility', headers, body));
-    return ok(serializeFacility(facility), { headers: eTagHeader(facility), targetId: facility.id });
+    const facility = await replaceFacility(
+      tx,
+      params.id,
+      body,
+      checkETag('The facility', headers, body),
+    );
+    return ok(serializeFacility(facility), {
+      headers: eTagHeader(facility),
+      targetId: facility.id,
+    });
   });
 
   operations.write('deleteFacility', async (tx, { params, headers, body }) => {
-    await deleteUnusedFacility(tx, params.id, checkETag('The facility', headers, body));
+    await deleteUnusedFacility(
+      tx,
+      params.id,
+      checkETag('The facility', headers, body),
+    );
     return noContent({ targetId: params.id.toLowerCase() });
   });
 }

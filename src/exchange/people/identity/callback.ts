@@ -1,13 +1,20 @@
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
-import { IDENTITY_VERIFIED_EVENT_TYPE, type IdentityVerifiedEvent } from '../../../contract/identity.ts';
+import {
+  IDENTITY_VERIFIED_EVENT_TYPE,
+  type IdentityVerifiedEvent,
+} from '../../../contract/identity.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { readCallback } from '../../platform/http/signed-callback.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import { agreesWithPerson } from '../patients/rules/patient-matching.ts';
-import { AAL2_SESSION_MS, aal2SessionHash, aal2SessionId } from './aal2-session.ts';
+import {
+  AAL2_SESSION_MS,
+  aal2SessionHash,
+  aal2SessionId,
+} from './aal2-session.ts';
 import {
   accountOfVerification,
   endChallenge,
@@ -29,19 +36,26 @@ const callbackSchema = z.discriminatedUnion('type', [
     person: z.object({ firstName: text, lastName: text, dob: z.iso.date() }),
   }),
   z.object({ type: z.literal('challenge.verified'), reference: z.uuid() }),
-  z.object({ type: z.enum(['session.failed', 'challenge.failed']), reference: z.uuid() }),
+  z.object({
+    type: z.enum(['session.failed', 'challenge.failed']),
+    reference: z.uuid(),
+  }),
 ]);
 type Callback = z.output<typeof callbackSchema>;
 
 export const OTHER_PERSON = 'The verified person is not this patient';
 const NOT_VERIFIED = 'The identity partner could not verify the person';
 
-export type IdentityCallbackDeps = Pick<GatewayPlatform, 'store' | 'linkSigningKey' | 'clock'>;
+export type IdentityCallbackDeps = Pick<
+  GatewayPlatform,
+  'store' | 'linkSigningKey' | 'clock'
+>;
 
 /**
- * Handles the identity partner's callback with the outcome of a session or challenge; the signature was already checked. The
- * first outcome counts, a repeated callback changes nothing. Statuses: 200 accepted, or already known; 400 unreadable;
- * 404 unknown reference; 410 received after the expiry.
+ * Handles the identity partner's callback with the outcome of a session or
+ * challenge; the signature was already checked. The first outcome counts, a
+ * repeated callback changes nothing. Statuses: 200 accepted, or already known;
+ * 400 unreadable; 404 unknown reference; 410 received after the expiry.
  */
 export async function handleIdentityCallback(
   deps: IdentityCallbackDeps,
@@ -50,11 +64,15 @@ export async function handleIdentityCallback(
   const callback = readCallback(callbackSchema, rawBody);
   if (callback === undefined) return { status: 400 };
   const kind = callback.type.startsWith('session') ? 'session' : 'challenge';
-  const accountId = await deps.store.asSystem((tx) => accountOfVerification(tx, kind, callback.reference));
+  const accountId = await deps.store.asSystem((tx) =>
+    accountOfVerification(tx, kind, callback.reference),
+  );
   if (accountId === undefined) return { status: 404 };
   const now = deps.clock?.() ?? new Date();
   return deps.store.asAccount(accountId, (tx) =>
-    kind === 'session' ? applyToSession(tx, callback, now) : applyToChallenge(tx, deps, callback, now),
+    kind === 'session'
+      ? applyToSession(tx, callback, now)
+      : applyToChallenge(tx, deps, callback, now),
   );
 }
 
@@ -62,14 +80,23 @@ interface Handled {
   status: 200 | 404 | 410;
 }
 
-async function applyToSession(tx: AccountTx, callback: Callback, now: Date): Promise<Handled> {
+async function applyToSession(
+  tx: AccountTx,
+  callback: Callback,
+  now: Date,
+): Promise<Handled> {
   const session = await findSession(tx, callback.reference, { lock: true });
   if (session === undefined) return { status: 404 };
   if (session.status !== 'pending') return { status: 200 };
   if (session.expiresAt <= now) return { status: 410 };
   const patient = await findPatient(tx, session.patientId);
   if (callback.type !== 'session.verified' || patient === undefined) {
-    await endSession(tx, session.id, { status: 'failed', reason: NOT_VERIFIED }, now);
+    await endSession(
+      tx,
+      session.id,
+      { status: 'failed', reason: NOT_VERIFIED },
+      now,
+    );
     return { status: 200 };
   }
   const { firstName, lastName, dob } = callback.person;
@@ -80,7 +107,12 @@ async function applyToSession(tx: AccountTx, callback: Callback, now: Date): Pro
     birthDate: dob,
   });
   if (!isPatient) {
-    await endSession(tx, session.id, { status: 'failed', reason: OTHER_PERSON }, now);
+    await endSession(
+      tx,
+      session.id,
+      { status: 'failed', reason: OTHER_PERSON },
+      now,
+    );
     return { status: 200 };
   }
   const proofedIdentityId = uuidv7();
@@ -117,7 +149,9 @@ async function applyToChallenge(
     callback.type === 'challenge.verified'
       ? {
           status: 'verified' as const,
-          sessionHash: aal2SessionHash(aal2SessionId(linkSigningKey, challenge.id)),
+          sessionHash: aal2SessionHash(
+            aal2SessionId(linkSigningKey, challenge.id),
+          ),
           sessionExpiresAt: new Date(now.getTime() + AAL2_SESSION_MS),
         }
       : { status: 'failed' as const, reason: NOT_VERIFIED };

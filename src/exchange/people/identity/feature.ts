@@ -1,7 +1,19 @@
-import { type DepsOf, type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
-import { addIdentityCallbackRoute, addIdentityReturnRoutes, addIdentityRoutes } from './routes.ts';
+import {
+  type DepsOf,
+  type Feature,
+  type GatewayScopes,
+  NOTHING_OPEN,
+} from '../../platform/feature.ts';
+import {
+  addIdentityCallbackRoute,
+  addIdentityReturnRoutes,
+  addIdentityRoutes,
+} from './routes.ts';
 
-/** Identity sessions and AAL2 challenges for Individual Access Services (purpose `ias`). */
+/**
+ * Identity sessions and AAL2 challenges for Individual Access Services (purpose
+ * `ias`).
+ */
 export const identityFeature = {
   open: NOTHING_OPEN,
   routes(

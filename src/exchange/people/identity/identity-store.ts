@@ -1,5 +1,9 @@
 import type { Metadata } from '../../../contract/network-query.ts';
-import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
+import {
+  columnsOf,
+  type Members,
+  membersOf,
+} from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 
 export type StoredSession = Members<'identity_session'>;
@@ -7,14 +11,22 @@ export type StoredChallenge = Members<'aal2_challenge'>;
 
 export async function insertSession(
   tx: AccountTx,
-  session: Pick<StoredSession, 'id' | 'patientId' | 'redirectUrl' | 'expiresAt'> & { metadata?: Metadata },
+  session: Pick<
+    StoredSession,
+    'id' | 'patientId' | 'redirectUrl' | 'expiresAt'
+  > & { metadata?: Metadata },
 ): Promise<void> {
   await tx.db
     .insertInto('identity_session')
     .values(
       columnsOf({
-        ...{ ...session, accountId: tx.accountId, status: 'pending' as const },
-        metadata: session.metadata === undefined ? null : JSON.stringify(session.metadata),
+        ...session,
+        accountId: tx.accountId,
+        status: 'pending' as const,
+        metadata:
+          session.metadata === undefined
+            ? null
+            : JSON.stringify(session.metadata),
       }),
     )
     .execute();
@@ -28,17 +40,29 @@ const deleter =
   async (tx: AccountTx, id: string): Promise<void> => {
     await tx.db.deleteFrom(table).where('id', '=', id).execute();
   };
-export const [deleteSession, deleteChallenge] = [deleter('identity_session'), deleter('aal2_challenge')];
+export const deleteSession = deleter('identity_session');
+export const deleteChallenge = deleter('aal2_challenge');
 
-/** `lock` locks the row until the transaction ends, so that only the first of several callbacks takes effect. */
+/**
+ * `lock` locks the row until the transaction ends, so that only the first of
+ * several callbacks takes effect.
+ */
 const finder =
   <Table extends Verification>(table: Table) =>
-  async (tx: AccountTx, id: string, { lock = false } = {}): Promise<Members<Table> | undefined> => {
-    const query = tx.db.selectFrom<Verification>(table).selectAll().where('id', '=', id);
+  async (
+    tx: AccountTx,
+    id: string,
+    { lock = false } = {},
+  ): Promise<Members<Table> | undefined> => {
+    const query = tx.db
+      .selectFrom<Verification>(table)
+      .selectAll()
+      .where('id', '=', id);
     const row = await (lock ? query.forUpdate() : query).executeTakeFirst();
     return row && (membersOf(row) as Members<Table>);
   };
-export const [findSession, findChallenge] = [finder('identity_session'), finder('aal2_challenge')];
+export const findSession = finder('identity_session');
+export const findChallenge = finder('aal2_challenge');
 
 export async function endSession(
   tx: AccountTx,
@@ -48,7 +72,11 @@ export async function endSession(
 ): Promise<void> {
   await tx.db
     .updateTable('identity_session')
-    .set({ status: end.status, reason: 'reason' in end ? end.reason : null, ended_at: at })
+    .set({
+      status: end.status,
+      reason: 'reason' in end ? end.reason : null,
+      ended_at: at,
+    })
     .where('id', '=', id)
     .execute();
 }
@@ -88,11 +116,20 @@ export async function findIdentityOfSession(
 
 export async function insertChallenge(
   tx: AccountTx,
-  challenge: Pick<StoredChallenge, 'id' | 'proofedIdentityId' | 'redirectUrl' | 'expiresAt'>,
+  challenge: Pick<
+    StoredChallenge,
+    'id' | 'proofedIdentityId' | 'redirectUrl' | 'expiresAt'
+  >,
 ): Promise<void> {
   await tx.db
     .insertInto('aal2_challenge')
-    .values(columnsOf({ ...challenge, accountId: tx.accountId, status: 'pending' as const }))
+    .values(
+      columnsOf({
+        ...challenge,
+        accountId: tx.accountId,
+        status: 'pending' as const,
+      }),
+    )
     .execute();
 }
 
@@ -109,14 +146,20 @@ export async function endChallenge(
     .set({ status: end.status, ended_at: at })
     .set(
       end.status === 'verified'
-        ? { session_hash: end.sessionHash, session_expires_at: end.sessionExpiresAt }
+        ? {
+            session_hash: end.sessionHash,
+            session_expires_at: end.sessionExpiresAt,
+          }
         : { reason: end.reason },
     )
     .where('id', '=', id)
     .execute();
 }
 
-/** The AAL2 session with this hash, if it belongs to the identity and the identity to the patient. */
+/**
+ * The AAL2 session with this hash, if it belongs to the identity and the
+ * identity to the patient.
+ */
 export async function findAal2Session(
   tx: AccountTx,
   of: { sessionHash: Buffer; proofedIdentityId: string; patientId: string },
@@ -127,19 +170,28 @@ export async function findAal2Session(
     .select(['c.id', 'c.session_expires_at'])
     .where('c.session_hash', '=', of.sessionHash)
     .where('c.status', '=', 'verified')
-    .where(({ and }) => and({ 'i.id': of.proofedIdentityId, 'i.patient_id': of.patientId }))
+    .where(({ and }) =>
+      and({ 'i.id': of.proofedIdentityId, 'i.patient_id': of.patientId }),
+    )
     .executeTakeFirst();
   if (row === undefined || row.session_expires_at === null) return undefined;
   return { challengeId: row.id, expiresAt: row.session_expires_at };
 }
 
-/** The account of a session or challenge; the partner's callbacks carry only its id. */
+/**
+ * The account of a session or challenge; the partner's callbacks carry only its
+ * id.
+ */
 export async function accountOfVerification(
   tx: SystemTx,
   kind: 'session' | 'challenge',
   id: string,
 ): Promise<string | undefined> {
   const table = kind === 'session' ? 'identity_session' : 'aal2_challenge';
-  const row = await tx.db.selectFrom(table).select('account_id').where('id', '=', id).executeTakeFirst();
+  const row = await tx.db
+    .selectFrom(table)
+    .select('account_id')
+    .where('id', '=', id)
+    .executeTakeFirst();
   return row?.account_id;
 }

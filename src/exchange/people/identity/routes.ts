@@ -5,8 +5,14 @@ import { orNotFound } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
-import { refuseUnsigned, verifySourceCallback } from '../../platform/http/signed-callback.ts';
-import { addSignedLinkRoute, auditLink } from '../../platform/http/signed-link-route.ts';
+import {
+  refuseUnsigned,
+  verifySourceCallback,
+} from '../../platform/http/signed-callback.ts';
+import {
+  addSignedLinkRoute,
+  auditLink,
+} from '../../platform/http/signed-link-route.ts';
 import { aal2SessionId } from './aal2-session.ts';
 import { handleIdentityCallback } from './callback.ts';
 import {
@@ -18,9 +24,16 @@ import {
   type StoredSession,
 } from './identity-store.ts';
 import type { VerificationState } from './tables.ts';
-import { createVerifications, redirectWith, type VerificationDeps } from './verifications.ts';
+import {
+  createVerifications,
+  redirectWith,
+  type VerificationDeps,
+} from './verifications.ts';
 
-/** Identity sessions and AAL2 challenges (docs/interface.md, "Individual access (IAS)"). */
+/**
+ * Identity sessions and AAL2 challenges (docs/interface.md, "Individual access
+ * (IAS)").
+ */
 export function addIdentityRoutes(
   operations: Operations,
   deps: GatewayPlatform & Pick<VerificationDeps, 'identityPartner'>,
@@ -32,13 +45,21 @@ export function addIdentityRoutes(
     const session = await verifications.openSession(caller.account.id, body);
     const { sessionId, sessionUrl, expiresAt } = session;
     return ok(
-      { sessionId, sessionUrl, expiresAt: expiresAt.toISOString(), status: 'pending' as const },
+      {
+        sessionId,
+        sessionUrl,
+        expiresAt: expiresAt.toISOString(),
+        status: 'pending' as const,
+      },
       { patientId: body.patientId, targetId: sessionId },
     );
   });
 
   operations.read('getIdentitySession', async (tx, { params }) => {
-    const session = orNotFound('Identity session', await findSession(tx, params.id));
+    const session = orNotFound(
+      'Identity session',
+      await findSession(tx, params.id),
+    );
     const identity = await findIdentityOfSession(tx, session.id);
     return ok({
       sessionId: session.id,
@@ -52,7 +73,8 @@ export function addIdentityRoutes(
   });
 
   operations.act('createAal2Challenge', async ({ body, caller }) => {
-    const { patientId, expiresAt, ...challenge } = await verifications.openChallenge(caller.account.id, body);
+    const { patientId, expiresAt, ...challenge } =
+      await verifications.openChallenge(caller.account.id, body);
     return ok(
       { ...challenge, expiresAt: expiresAt.toISOString() },
       { patientId, targetId: challenge.challengeId },
@@ -60,20 +82,32 @@ export function addIdentityRoutes(
   });
 
   operations.read('getAal2Challenge', async (tx, { params }) => {
-    const challenge = orNotFound('Challenge', await findChallenge(tx, params.id));
+    const challenge = orNotFound(
+      'Challenge',
+      await findChallenge(tx, params.id),
+    );
     const { id, status, sessionExpiresAt } = challenge;
     const identity = await findProofedIdentity(tx, challenge.proofedIdentityId);
-    const isActive = status === 'verified' && sessionExpiresAt !== null && sessionExpiresAt > now();
+    const isActive =
+      status === 'verified' &&
+      sessionExpiresAt !== null &&
+      sessionExpiresAt > now();
     return ok(
       {
         challengeId: id,
         status: stateOf(challenge, now()),
         expiresAt: challenge.expiresAt.toISOString(),
-        aal2SessionId: isActive ? aal2SessionId(deps.linkSigningKey, id) : undefined,
+        aal2SessionId: isActive
+          ? aal2SessionId(deps.linkSigningKey, id)
+          : undefined,
         sessionExpiresAt: sessionExpiresAt?.toISOString(),
         reason: challenge.reason ?? undefined,
       },
-      { patientId: identity?.patientId, targetId: id, headers: { 'cache-control': 'no-store' } },
+      {
+        patientId: identity?.patientId,
+        targetId: id,
+        headers: { 'cache-control': 'no-store' },
+      },
     );
   });
 }
@@ -81,34 +115,45 @@ export function addIdentityRoutes(
 const stateOf = (
   { status, expiresAt }: { status: VerificationState; expiresAt: Date },
   now: Date,
-): VerificationState | 'expired' => (status === 'pending' && expiresAt <= now ? 'expired' : status);
+): VerificationState | 'expired' =>
+  status === 'pending' && expiresAt <= now ? 'expired' : status;
 
 const BODY_BYTES_MAX = 64 * 1024;
 
 /**
- * Adds the route for the identity partner's outcomes. It needs no API key: the partner signs the body, which stays raw bytes,
- * because the signature covers them.
+ * Adds the route for the identity partner's outcomes. It needs no API key: the
+ * partner signs the body, which stays raw bytes, because the signature covers
+ * them.
  */
 export function addIdentityCallbackRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayPlatform, 'store' | 'webhookDispatcher' | 'linkSigningKey' | 'clock'> & {
+  deps: Pick<
+    GatewayPlatform,
+    'store' | 'webhookDispatcher' | 'linkSigningKey' | 'clock'
+  > & {
     /** Key with which the identity partner signs its callbacks. */
     identitySecret?: string;
   },
 ): void {
   refuseUnsigned(app);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX }, (_request, body, done) =>
-    done(null, body),
+  app.addContentTypeParser(
+    '*',
+    { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX },
+    (_request, body, done) => done(null, body),
   );
   app.post(
     '/identity/callback',
     { schema: { hide: true }, config: { operation: 'identityCallback' } },
     async (request, reply) => {
-      const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
+      const body = Buffer.isBuffer(request.body)
+        ? request.body
+        : Buffer.alloc(0);
       const { identitySecret } = deps;
       if (identitySecret === undefined) return reply.code(404).send();
-      if (!verifySourceCallback(identitySecret, request.headers, body).isGenuine)
+      if (
+        !verifySourceCallback(identitySecret, request.headers, body).isGenuine
+      )
         return reply.code(401).send();
       const { status } = await handleIdentityCallback(deps, body);
       return reply.code(status).send();
@@ -116,18 +161,28 @@ export function addIdentityCallbackRoute(
   );
 }
 
-/** A browser that arrives before the partner's outcome reloads after this time. */
+/**
+ * A browser that arrives before the partner's outcome reloads after this time.
+ */
 const WAIT_SECONDS = 2;
 
 /**
- * Adds the routes to which the partner sends the person's browser. They redirect to the caller's URL with the outcome. Only the
- * partner's signed callback decides the outcome, never the visit itself; until it arrives, the browser reloads.
+ * Adds the routes to which the partner sends the person's browser. They
+ * redirect to the caller's URL with the outcome. Only the partner's signed
+ * callback decides the outcome, never the visit itself; until it arrives, the
+ * browser reloads.
  */
 export function addIdentityReturnRoutes(
   app: FastifyInstance,
   deps: Pick<GatewayPlatform, 'store' | 'linkSigningKey' | 'clock'>,
 ): void {
-  const isOpen = ({ status, expiresAt }: { status: VerificationState; expiresAt: Date }): boolean =>
+  const isOpen = ({
+    status,
+    expiresAt,
+  }: {
+    status: VerificationState;
+    expiresAt: Date;
+  }): boolean =>
     status === 'pending' && expiresAt > (deps.clock?.() ?? new Date());
 
   function addReturn<Opened extends StoredSession | StoredChallenge>(
@@ -150,7 +205,9 @@ export function addIdentityReturnRoutes(
       if (isOpen(opened)) return sendWaitingPage(reply);
       return redirect(reply, opened.redirectUrl, paramsOf(opened));
     };
-    addSignedLinkRoute(app, deps, link, operation, answer, { isForPeople: true });
+    addSignedLinkRoute(app, deps, link, operation, answer, {
+      isForPeople: true,
+    });
   }
 
   addReturn(
@@ -173,14 +230,27 @@ export function addIdentityReturnRoutes(
 }
 
 /** A verification that expired without an outcome counts as failed. */
-const outcomeOf = ({ status }: { status: VerificationState }): 'verified' | 'failed' =>
-  status === 'verified' ? 'verified' : 'failed';
+const outcomeOf = ({
+  status,
+}: {
+  status: VerificationState;
+}): 'verified' | 'failed' => (status === 'verified' ? 'verified' : 'failed');
 
-/** No referrer: the address of this page is a secret, and the next page must not receive it. */
-const redirect = (reply: FastifyReply, address: string, params: Record<string, string>): FastifyReply =>
+/**
+ * No referrer: the address of this page is a secret, and the next page must not
+ * receive it.
+ */
+const redirect = (
+  reply: FastifyReply,
+  address: string,
+  params: Record<string, string>,
+): FastifyReply =>
   reply
     .code(303)
-    .headers({ location: redirectWith(address, params), 'referrer-policy': 'no-referrer' })
+    .headers({
+      location: redirectWith(address, params),
+      'referrer-policy': 'no-referrer',
+    })
     .send();
 
 /** Names no person, because the link alone opens it. */

@@ -1,5 +1,8 @@
 import type { Metadata } from '../../../contract/network-query.ts';
-import type { Instant, NullableJsonColumn } from '../../platform/database/schema.ts';
+import type {
+  Instant,
+  NullableJsonColumn,
+} from '../../platform/database/schema.ts';
 
 export type VerificationState = 'pending' | 'verified' | 'failed';
 
@@ -16,7 +19,10 @@ interface VerificationColumns {
 
 declare module '../../platform/database/schema.ts' {
   interface Database {
-    identity_session: VerificationColumns & { patient_id: string; metadata: NullableJsonColumn<Metadata> };
+    identity_session: VerificationColumns & {
+      patient_id: string;
+      metadata: NullableJsonColumn<Metadata>;
+    };
     proofed_identity: {
       id: string;
       account_id: string;

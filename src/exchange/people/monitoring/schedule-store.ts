@@ -29,13 +29,19 @@ export interface WrittenSchedule {
   fingerprint: Buffer | null;
 }
 
-/** The cohorts whose ids are greater than `after`, up to and including `upTo`; an end that is missing is open. */
+/**
+ * The cohorts whose ids are greater than `after`, up to and including `upTo`;
+ * an end that is missing is open.
+ */
 export interface CohortRange {
   after?: string;
   upTo?: string;
 }
 
-/** The end of the slice of at most `size` cohorts after an id, deleted cohorts with a schedule included; undefined at the end. */
+/**
+ * The end of the slice of at most `size` cohorts after an id, deleted cohorts
+ * with a schedule included; undefined at the end.
+ */
 export async function sliceEnd(
   tx: SystemTx,
   { after, size }: { after?: string; size: number },
@@ -51,20 +57,37 @@ export async function sliceEnd(
 }
 
 /**
- * Schedules that differ from the current settings: new, changed, switched off, or of a deleted cohort. Leased ones are left
- * out. Monitoring that was never enabled has no schedule. In random order, so that schedules that cannot be written do not
- * block the others every time.
+ * Schedules that differ from the current settings: new, changed, switched off,
+ * or of a deleted cohort. Leased ones are left out. Monitoring that was never
+ * enabled has no schedule. In random order, so that schedules that cannot be
+ * written do not block the others every time.
  */
 export async function driftedSchedules(
   tx: SystemTx,
-  { rules, limit, cohortId, range }: { rules: number; limit: number; cohortId?: string; range?: CohortRange },
+  {
+    rules,
+    limit,
+    cohortId,
+    range,
+  }: { rules: number; limit: number; cohortId?: string; range?: CohortRange },
 ): Promise<ScheduleRef[]> {
-  const bounds = { cohortId: cohortId ?? null, after: range?.after ?? null, upTo: range?.upTo ?? null };
-  const { rows } = await DRIFTED_SCHEDULES<ScheduleRef>({ ...bounds, rules, limit }).execute(tx.db);
+  const bounds = {
+    cohortId: cohortId ?? null,
+    after: range?.after ?? null,
+    upTo: range?.upTo ?? null,
+  };
+  const { rows } = await DRIFTED_SCHEDULES<ScheduleRef>({
+    ...bounds,
+    rules,
+    limit,
+  }).execute(tx.db);
   return rows;
 }
 
-/** Schedules that were last compared with Temporal before this time, in random order. */
+/**
+ * Schedules that were last compared with Temporal before this time, in random
+ * order.
+ */
 export async function schedulesToCheck(
   tx: SystemTx,
   { before, limit }: { before: Date; limit: number },
@@ -78,7 +101,10 @@ export async function schedulesToCheck(
     .execute();
 }
 
-/** Leases a schedule for `forMs` milliseconds, inserting its row if needed. Undefined while another process has the lease. */
+/**
+ * Leases a schedule for `forMs` milliseconds, inserting its row if needed.
+ * Undefined while another process has the lease.
+ */
 export async function leaseSchedule(
   tx: SystemTx,
   { accountId, cohortId, kind }: ScheduleRef,
@@ -107,7 +133,10 @@ export async function leaseSchedule(
   };
 }
 
-/** Ends the lease, and records how the schedule was written, if it was. Does nothing when the lease has passed to another process. */
+/**
+ * Ends the lease, and records how the schedule was written, if it was. Does
+ * nothing when the lease has passed to another process.
+ */
 export async function releaseSchedule(
   tx: SystemTx,
   { cohortId, kind }: ScheduleRef,
@@ -122,11 +151,16 @@ export async function releaseSchedule(
   await tx.db
     .updateTable('cohort_schedule')
     .set({ ...facts, held_until: null })
-    .where(({ and }) => and({ cohort_id: cohortId, kind, held_until: heldUntil }))
+    .where(({ and }) =>
+      and({ cohort_id: cohortId, kind, held_until: heldUntil }),
+    )
     .execute();
 }
 
-/** Deletes the row of a schedule that no longer exists in Temporal, if the lease is still held. */
+/**
+ * Deletes the row of a schedule that no longer exists in Temporal, if the lease
+ * is still held.
+ */
 export async function deleteScheduleRow(
   tx: SystemTx,
   { cohortId, kind }: ScheduleRef,
@@ -134,15 +168,21 @@ export async function deleteScheduleRow(
 ): Promise<void> {
   await tx.db
     .deleteFrom('cohort_schedule')
-    .where(({ and }) => and({ cohort_id: cohortId, kind, held_until: heldUntil }))
+    .where(({ and }) =>
+      and({ cohort_id: cohortId, kind, held_until: heldUntil }),
+    )
     .execute();
 }
 
 /**
- * Inserts a row for each schedule found in Temporal that has none; it then counts as differing from the settings. Schedules
- * of unknown accounts are ignored. Returns the number of rows inserted.
+ * Inserts a row for each schedule found in Temporal that has none; it then
+ * counts as differing from the settings. Schedules of unknown accounts are
+ * ignored. Returns the number of rows inserted.
  */
-export async function adoptSchedules(tx: SystemTx, found: readonly ScheduleRef[]): Promise<number> {
+export async function adoptSchedules(
+  tx: SystemTx,
+  found: readonly ScheduleRef[],
+): Promise<number> {
   const { numAffectedRows = 0n } = await sql`
     insert into cohort_schedule (cohort_id, kind, account_id)
     select f."cohortId", f.kind, f."accountId"

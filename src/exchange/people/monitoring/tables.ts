@@ -1,7 +1,13 @@
-import type { MonitoringFrequency, MonitoringKind } from '../../../contract/cohort-monitoring.ts';
+import type {
+  MonitoringFrequency,
+  MonitoringKind,
+} from '../../../contract/cohort-monitoring.ts';
 import type { NullableJsonColumn } from '../../platform/database/schema.ts';
 
-/** The settings that a cohort's schedule follows: its own and those of its account. */
+/**
+ * The settings that a cohort's schedule follows: its own and those of its
+ * account.
+ */
 export type WantedSchedule =
   | { enabled: false }
   | {

@@ -1,17 +1,27 @@
 import { type Selectable, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { type AccountTx, type SystemTx, takeAdminRole } from '../../platform/database/database.ts';
+import {
+  type AccountTx,
+  type SystemTx,
+  takeAdminRole,
+} from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 
 export type StoredLegalHold = Selectable<Database['legal_hold']>;
 
-/** For removals by age: the patient of a row of this table, in its column `patient_id`, is under no legal hold. */
+/**
+ * For removals by age: the patient of a row of this table, in its column
+ * `patient_id`, is under no legal hold.
+ */
 export const isNotOnLegalHold = (table: keyof Database) =>
   sql<boolean>`not exists (
     select from legal_hold hold where hold.patient_id = ${sql.ref(`${table}.patient_id`)})`;
 
 /** Whether the patient is under at least one legal hold. */
-export async function isOnLegalHold(tx: AccountTx, patientId: string): Promise<boolean> {
+export async function isOnLegalHold(
+  tx: AccountTx,
+  patientId: string,
+): Promise<boolean> {
   const hold = await tx.db
     .selectFrom('legal_hold')
     .select('id')
@@ -22,8 +32,9 @@ export async function isOnLegalHold(tx: AccountTx, patientId: string): Promise<b
 }
 
 /**
- * Places a hold; returns undefined if the account has no such patient. A deletion of the patient at the same time either comes
- * first, so that the patient is not found, or waits and is refused.
+ * Places a hold; returns undefined if the account has no such patient. A
+ * deletion of the patient at the same time either comes first, so that the
+ * patient is not found, or waits and is refused.
  */
 export async function placeLegalHold(
   tx: SystemTx,
@@ -52,7 +63,10 @@ export async function placeLegalHold(
 }
 
 /** Removes a hold and returns it; undefined if there is none with this id. */
-export async function liftLegalHold(tx: SystemTx, id: string): Promise<StoredLegalHold | undefined> {
+export async function liftLegalHold(
+  tx: SystemTx,
+  id: string,
+): Promise<StoredLegalHold | undefined> {
   await takeAdminRole(tx);
   return tx.db
     .deleteFrom('legal_hold')
@@ -62,7 +76,10 @@ export async function liftLegalHold(tx: SystemTx, id: string): Promise<StoredLeg
 }
 
 /** The holds of an account, oldest first. */
-export const listLegalHolds = (tx: SystemTx, accountId: string): Promise<StoredLegalHold[]> =>
+export const listLegalHolds = (
+  tx: SystemTx,
+  accountId: string,
+): Promise<StoredLegalHold[]> =>
   tx.db
     .selectFrom('legal_hold')
     .selectAll()

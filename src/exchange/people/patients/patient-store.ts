@@ -1,4 +1,9 @@
-import { type AliasedRawBuilder, type RawBuilder, type Selectable, sql } from 'kysely';
+import {
+  type AliasedRawBuilder,
+  type RawBuilder,
+  type Selectable,
+  sql,
+} from 'kysely';
 import { PATIENT_SORT } from '../../../contract/patients.ts';
 import { membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
@@ -20,12 +25,22 @@ export interface StoredPatient extends PatientContent {
   createdAt: Date;
 }
 
-export async function findPatient(tx: AccountTx, id: string): Promise<StoredPatient | undefined> {
-  const row = await tx.db.selectFrom('patient').selectAll().where('id', '=', id).executeTakeFirst();
+export async function findPatient(
+  tx: AccountTx,
+  id: string,
+): Promise<StoredPatient | undefined> {
+  const row = await tx.db
+    .selectFrom('patient')
+    .selectAll()
+    .where('id', '=', id)
+    .executeTakeFirst();
   return row && toPatient(row);
 }
 
-/** External ids are not unique; returns the newest patient who has it now, else the newest who had it. */
+/**
+ * External ids are not unique; returns the newest patient who has it now, else
+ * the newest who had it.
+ */
 export async function findNewestByExternalId(
   tx: AccountTx,
   externalId: string,
@@ -34,7 +49,9 @@ export async function findNewestByExternalId(
     .selectFrom('patient')
     .selectAll()
     .where(hasExternalId(externalId))
-    .orderBy(sql`external_id = ${externalId}`, (order) => order.desc().nullsLast())
+    .orderBy(sql`external_id = ${externalId}`, (order) =>
+      order.desc().nullsLast(),
+    )
     .orderBy('created_at', 'desc')
     .orderBy('id', 'desc')
     .limit(1)
@@ -42,13 +59,19 @@ export async function findNewestByExternalId(
   return row && toPatient(row);
 }
 
-/** Whether a patient has this external id, or had it. A function finds the former ones: see migration 0183. */
+/**
+ * Whether a patient has this external id, or had it. A function finds the
+ * former ones: see migration 0183.
+ */
 export const hasExternalId = (externalId: string): RawBuilder<boolean> =>
   sql<boolean>`patient.id in (select id from patient where external_id = ${externalId}
     union all select patients_formerly_known_as(${externalId}))`;
 
 /** Returns those of the patients that exist, in the order of `ids`. */
-export async function findPatients(tx: AccountTx, ids: readonly string[]): Promise<StoredPatient[]> {
+export async function findPatients(
+  tx: AccountTx,
+  ids: readonly string[],
+): Promise<StoredPatient[]> {
   const rows = await tx.db
     .selectFrom('patient')
     .selectAll()
@@ -59,10 +82,14 @@ export async function findPatients(tx: AccountTx, ids: readonly string[]): Promi
 }
 
 /**
- * Reads a patient and locks it until the transaction ends. Concurrent transactions can still insert rows that refer to the
- * patient (new members of a cohort, see cohort-store.ts).
+ * Reads a patient and locks it until the transaction ends. Concurrent
+ * transactions can still insert rows that refer to the patient (new members of
+ * a cohort, see cohort-store.ts).
  */
-export async function lockPatient(tx: AccountTx, id: string): Promise<StoredPatient | undefined> {
+export async function lockPatient(
+  tx: AccountTx,
+  id: string,
+): Promise<StoredPatient | undefined> {
   const row = await tx.db
     .selectFrom('patient')
     .selectAll()
@@ -72,7 +99,10 @@ export async function lockPatient(tx: AccountTx, id: string): Promise<StoredPati
   return row && toPatient(row);
 }
 
-/** Ids of the patients that have any of the identity keys, oldest first, and the number of the keys that they have. */
+/**
+ * Ids of the patients that have any of the identity keys, oldest first, and the
+ * number of the keys that they have.
+ */
 export async function findByIdentityKeys(
   tx: AccountTx,
   keys: readonly Buffer[],
@@ -93,12 +123,16 @@ export async function findByIdentityKeys(
     .orderBy('patient.created_at')
     .orderBy('patient.id')
     .execute();
-  return { ids: rows.map(({ id }) => id), held: rows.reduce((sum, row) => sum + row.keys, 0) };
+  return {
+    ids: rows.map(({ id }) => id),
+    held: rows.reduce((sum, row) => sum + row.keys, 0),
+  };
 }
 
 /**
- * Everybody who is described by one of these identity keys: who holds it, and who is kept apart from the holder by another SSN or
- * driver's licence. All keys are of this date of birth and gender.
+ * Everybody who is described by one of these identity keys: who holds it, and
+ * who is kept apart from the holder by another SSN or driver's licence. All
+ * keys are of this date of birth and gender.
  */
 export async function findNamesakes(
   tx: AccountTx,
@@ -107,16 +141,27 @@ export async function findNamesakes(
   keys: readonly Buffer[],
 ): Promise<StoredPatient[]> {
   if ((await findByIdentityKeys(tx, keys)).held === 0) return [];
-  const born = tx.db.selectFrom('patient').selectAll().where('account_id', '=', tx.accountId);
-  const rows = await born.where('dob', '=', dob).where('gender', '=', gender).execute();
+  const born = tx.db
+    .selectFrom('patient')
+    .selectAll()
+    .where('account_id', '=', tx.accountId);
+  const rows = await born
+    .where('dob', '=', dob)
+    .where('gender', '=', gender)
+    .execute();
   return rows
     .map(toPatient)
     .filter((each) =>
-      identityKeys(hmacKey, tx.accountId, each).some((own) => keys.some((key) => own.equals(key))),
+      identityKeys(hmacKey, tx.accountId, each).some((own) =>
+        keys.some((key) => own.equals(key)),
+      ),
     );
 }
 
-/** Inserts the patient with those of the keys that no other patient has. @param held the number of keys that others have */
+/**
+ * Inserts the patient with those of the keys that no other patient has. @param
+ * held the number of keys that others have
+ */
 export async function insertPatient(
   tx: AccountTx,
   id: string,
@@ -131,7 +176,9 @@ export async function insertPatient(
     .executeTakeFirstOrThrow();
   const taken = await claimKeys(tx, id, keys);
   if (taken !== keys.length - held)
-    throw new OvertakenError('an identity key of this person was claimed concurrently');
+    throw new OvertakenError(
+      'an identity key of this person was claimed concurrently',
+    );
   return toPatient(row);
 }
 
@@ -143,7 +190,11 @@ export async function updatePatient(
 ): Promise<StoredPatient> {
   const row = await tx.db
     .updateTable('patient')
-    .set({ ...toColumns(content), version: sql<number>`version + 1`, updated_at: sql<Date>`now()` })
+    .set({
+      ...toColumns(content),
+      version: sql<number>`version + 1`,
+      updated_at: sql<Date>`now()`,
+    })
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow();
@@ -151,17 +202,28 @@ export async function updatePatient(
 }
 
 /**
- * Gives the patient those of the keys that no patient has, and returns their number. Waits for concurrent transactions that are
- * claiming or releasing one of the keys.
+ * Gives the patient those of the keys that no patient has, and returns their
+ * number. Waits for concurrent transactions that are claiming or releasing one
+ * of the keys.
  */
-export async function claimKeys(tx: AccountTx, patientId: string, keys: readonly Buffer[]): Promise<number> {
+export async function claimKeys(
+  tx: AccountTx,
+  patientId: string,
+  keys: readonly Buffer[],
+): Promise<number> {
   if (keys.length === 0) return 0;
   const rows = await tx.db
     .insertInto('patient_identity_key')
     .values(
-      [...keys].sort(Buffer.compare).map((key) => ({ account_id: tx.accountId, key, patient_id: patientId })),
+      [...keys].sort(Buffer.compare).map((key) => ({
+        account_id: tx.accountId,
+        key,
+        patient_id: patientId,
+      })),
     )
-    .onConflict((conflict) => conflict.columns(['account_id', 'key']).doNothing())
+    .onConflict((conflict) =>
+      conflict.columns(['account_id', 'key']).doNothing(),
+    )
     .returning('key')
     .execute();
   return rows.length;
@@ -173,8 +235,13 @@ export async function releaseOtherKeys(
   patientId: string,
   keep: readonly Buffer[],
 ): Promise<void> {
-  const held = tx.db.deleteFrom('patient_identity_key').where('patient_id', '=', patientId);
-  await (keep.length === 0 ? held : held.where('key', 'not in', keep)).execute();
+  const held = tx.db
+    .deleteFrom('patient_identity_key')
+    .where('patient_id', '=', patientId);
+  await (keep.length === 0
+    ? held
+    : held.where('key', 'not in', keep)
+  ).execute();
 }
 
 function toColumns(content: PatientContent) {
@@ -201,7 +268,10 @@ export function toPatient(row: Selectable<Database['patient']>): StoredPatient {
 }
 
 /** The caller's own id of a patient, for webhooks. */
-export async function readExternalId(tx: AccountTx, patientId: string): Promise<string | undefined> {
+export async function readExternalId(
+  tx: AccountTx,
+  patientId: string,
+): Promise<string | undefined> {
   const row = await tx.db
     .selectFrom('patient')
     .select('external_id')
@@ -210,25 +280,50 @@ export async function readExternalId(tx: AccountTx, patientId: string): Promise<
   return row?.external_id ?? undefined;
 }
 
-/** The column `external_id` for rows that refer to a patient, read in the same statement; also in `returning`. */
-export const externalIdOf = (patientIdColumn: string): AliasedRawBuilder<string | null, 'external_id'> =>
-  sql<string | null>`(select p.external_id from patient as p where p.id = ${sql.ref(patientIdColumn)})`.as(
+/**
+ * The column `external_id` for rows that refer to a patient, read in the same
+ * statement; also in `returning`.
+ */
+export const externalIdOf = (
+  patientIdColumn: string,
+): AliasedRawBuilder<string | null, 'external_id'> =>
+  sql<
+    string | null
+  >`(select p.external_id from patient as p where p.id = ${sql.ref(patientIdColumn)})`.as(
     'external_id',
   );
 
-export const PATIENT_ORDER = newestFirst(PATIENT_SORT, 'patient.created_at', 'patient.id');
+export const PATIENT_ORDER = newestFirst(
+  PATIENT_SORT,
+  'patient.created_at',
+  'patient.id',
+);
 
-/** Whether a word looks the same in JSON and PostgreSQL arrays, which escape quotes and backslashes. */
+/**
+ * Whether a word looks the same in JSON and PostgreSQL arrays, which escape
+ * quotes and backslashes.
+ */
 const isPlain = (word: string): boolean => !/["\\]/.test(word);
 
-/** A case-insensitive regular expression for a word; PostgreSQL's own case folding may cover only ASCII. */
+/**
+ * A case-insensitive regular expression for a word; PostgreSQL's own case
+ * folding may cover only ASCII.
+ */
 export const expressionOf = (word: string): string =>
   [...word.normalize('NFC')]
-    .map((letter) => [...new Set([letter, letter.toLowerCase(), letter.toUpperCase()])])
-    .map((cases) => `(?:${cases.map((text) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|')})`)
+    .map((letter) => [
+      ...new Set([letter, letter.toLowerCase(), letter.toUpperCase()]),
+    ])
+    .map(
+      (cases) =>
+        `(?:${cases.map((text) => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')).join('|')})`,
+    )
     .join('');
 
-/** A page of the account's patients that match the filter, and the total number of matches. */
+/**
+ * A page of the account's patients that match the filter, and the total number
+ * of matches.
+ */
 export async function listPatients(
   tx: AccountTx,
   filter: {
@@ -240,15 +335,25 @@ export async function listPatients(
   request: PageRequest,
 ): Promise<CountedPage<StoredPatient>> {
   let matching = tx.db.selectFrom('patient');
-  if (filter.externalId !== undefined) matching = matching.where(hasExternalId(filter.externalId));
+  if (filter.externalId !== undefined)
+    matching = matching.where(hasExternalId(filter.externalId));
   if (filter.facilityId !== undefined) {
-    matching = matching.where(sql<boolean>`facility_ids @> array[${filter.facilityId}::uuid]`);
+    matching = matching.where(
+      sql<boolean>`facility_ids @> array[${filter.facilityId}::uuid]`,
+    );
   }
   if (filter.words !== undefined && filter.words.length > 0) {
-    const [all, plain] = [filter.words, filter.words.filter(isPlain)].map((words) => words.map(expressionOf));
+    const [all, plain] = [filter.words, filter.words.filter(isPlain)].map(
+      (words) => words.map(expressionOf),
+    );
     const found = sql`select patients_with_words(${all}::text[], ${plain}::text[])`;
     matching = matching.where(sql<boolean>`patient.id in (${found})`);
   }
-  const page = await readCountedPage(tx.db, matching.selectAll('patient'), PATIENT_ORDER, request);
+  const page = await readCountedPage(
+    tx.db,
+    matching.selectAll('patient'),
+    PATIENT_ORDER,
+    request,
+  );
   return { ...page, items: page.items.map(toPatient) };
 }

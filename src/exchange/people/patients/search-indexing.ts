@@ -6,10 +6,16 @@ import type { Recovery } from '../../platform/recovery/recovery.ts';
 const AT_ONCE = 500;
 
 /**
- * Indexes the text by which patients are searched, of those that are new or changed. Each round of `reconcile` takes up a
- * slice; until then a search reads these patients themselves. (docs/decisions/0116-patients-are-searched-by-trigrams.md)
+ * Indexes the text by which patients are searched, of those that are new or
+ * changed. Each round of `reconcile` takes up a slice; until then a search
+ * reads these patients themselves.
+ * (docs/decisions/0116-patients-are-searched-by-trigrams.md)
  */
-export function searchIndexing({ store }: { store: Pick<Store, 'asSystem'> }): Recovery {
+export function searchIndexing({
+  store,
+}: {
+  store: Pick<Store, 'asSystem'>;
+}): Recovery {
   return {
     name: 'patients to index',
     canWait: true,
@@ -27,8 +33,9 @@ export function searchIndexing({ store }: { store: Pick<Store, 'asSystem'> }): R
 }
 
 /**
- * Two statements: the lock makes each later change of a patient wait, so that it clears the text again; the second statement
- * sees each change that was committed before the lock.
+ * Two statements: the lock makes each later change of a patient wait, so that
+ * it clears the text again; the second statement sees each change that was
+ * committed before the lock.
  */
 async function indexSome(tx: SystemTx, limit: number): Promise<number> {
   const { rows } = await sql<{ id: string }>`

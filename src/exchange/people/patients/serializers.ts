@@ -5,13 +5,17 @@ import { eTagOf } from '../../platform/http/etag.ts';
 import type { StoredPatient } from './patient-store.ts';
 import { externalIdsOf } from './rules/patient-content.ts';
 
-/** The patient in the form of all responses, in the account's dialect (docs/interface.md, Dialects). */
+/**
+ * The patient in the form of all responses, in the account's dialect
+ * (docs/interface.md, Dialects).
+ */
 export function serializePatient(
   patient: StoredPatient,
   dialect: Dialect,
   networkQuery?: NetworkQueryStatus,
 ): PatientResponse {
-  const names = (list: string[]) => (dialect === 'published' ? list.join(' ') : list);
+  const names = (list: string[]) =>
+    dialect === 'published' ? list.join(' ') : list;
   return {
     id: patient.id,
     eTag: eTagOf(patient),
@@ -27,7 +31,10 @@ export function serializePatient(
     address: patient.addresses,
     contact: patient.contacts,
     facilityIds: patient.facilityIds,
-    status: { hieOptOut: patient.hieOptOut, treatmentRelationship: patient.treatmentRelationship },
+    status: {
+      hieOptOut: patient.hieOptOut,
+      treatmentRelationship: patient.treatmentRelationship,
+    },
     createdAt: patient.createdAt.toISOString(),
     networkQuery,
   };

@@ -1,6 +1,14 @@
 import type { Generated } from 'kysely';
-import type { DefaultJsonColumn, JsonColumn } from '../../platform/database/schema.ts';
-import type { Address, Contact, Gender, PersonalIdentifier } from './rules/demographics.ts';
+import type {
+  DefaultJsonColumn,
+  JsonColumn,
+} from '../../platform/database/schema.ts';
+import type {
+  Address,
+  Contact,
+  Gender,
+  PersonalIdentifier,
+} from './rules/demographics.ts';
 
 declare module '../../platform/database/schema.ts' {
   interface Database {
@@ -25,7 +33,11 @@ declare module '../../platform/database/schema.ts' {
       created_at: Instant;
       updated_at: Instant;
     };
-    patient_identity_key: { account_id: string; key: Buffer; patient_id: string };
+    patient_identity_key: {
+      account_id: string;
+      key: Buffer;
+      patient_id: string;
+    };
     legal_hold: {
       id: string;
       account_id: string;

@@ -1,7 +1,15 @@
 import { type RawBuilder, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
-import { sqlFile, textArray, uuidArray } from '../../platform/database/pg-arrays.ts';
+import type {
+  AccountTx,
+  Store,
+  SystemTx,
+} from '../../platform/database/database.ts';
+import {
+  sqlFile,
+  textArray,
+  uuidArray,
+} from '../../platform/database/pg-arrays.ts';
 import type { Recovery } from '../../platform/recovery/recovery.ts';
 import { comparePersons } from '../patients/rules/compare-persons.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
@@ -22,17 +30,32 @@ const SAVE_PAIRS = sqlFile('save-pairs.sql', import.meta.url);
 const AT_ONCE = 200;
 
 /**
- * Compares patients that are new or changed with the others of their account. Triggers note them, whichever code writes them,
- * and each round of `reconcile` takes up a slice. Two patients created at the same time find each other,
- * because each is compared after its own commit. (docs/decisions/0108-possible-duplicates.md)
+ * Compares patients that are new or changed with the others of their account.
+ * Triggers note them, whichever code writes them, and each round of `reconcile`
+ * takes up a slice. Two patients created at the same time find each other,
+ * because each is compared after its own commit.
+ * (docs/decisions/0108-possible-duplicates.md)
  */
-export function patientComparing({ store }: { store: Pick<Store, 'asSystem'> }): Recovery {
+export function patientComparing({
+  store,
+}: {
+  store: Pick<Store, 'asSystem'>;
+}): Recovery {
   async function compare(noted: readonly NotedPatient[]): Promise<void> {
     await store.asSystem(async (tx) => {
       const ids = [...new Set(noted.map(({ patientId }) => patientId))];
       const patients = await readCompared(tx, ids);
-      const candidates = await findCandidates(tx, patients, HOLDERS_FOR_THE_SYSTEM);
-      await savePairs(tx, ids, pairsOf(patients, candidates), MATCH_RULES_VERSION);
+      const candidates = await findCandidates(
+        tx,
+        patients,
+        HOLDERS_FOR_THE_SYSTEM,
+      );
+      await savePairs(
+        tx,
+        ids,
+        pairsOf(patients, candidates),
+        MATCH_RULES_VERSION,
+      );
       await deleteNotes(
         tx,
         noted.map(({ id }) => id),
@@ -40,15 +63,22 @@ export function patientComparing({ store }: { store: Pick<Store, 'asSystem'> }):
     });
   }
 
-  /** Compares patients together; if that fails, one by one, so that one of them does not hold up the others. */
-  async function compareEach(noted: readonly NotedPatient[], signal: AbortSignal): Promise<unknown[]> {
+  /**
+   * Compares patients together; if that fails, one by one, so that one of them
+   * does not hold up the others.
+   */
+  async function compareEach(
+    noted: readonly NotedPatient[],
+    signal: AbortSignal,
+  ): Promise<unknown[]> {
     try {
       await compare(noted);
       return [];
     } catch (error) {
       if (noted.length === 1 || signal.aborted) return noted.map(() => error);
       const failures: unknown[] = [];
-      for (const one of noted) failures.push(...(await compareEach([one], signal)));
+      for (const one of noted)
+        failures.push(...(await compareEach([one], signal)));
       return failures;
     }
   }
@@ -58,11 +88,17 @@ export function patientComparing({ store }: { store: Pick<Store, 'asSystem'> }):
     canWait: true,
     async takeUp({ limit, signal, cursor }) {
       const taken = { found: 0, healed: 0, failures: [] as unknown[] };
-      let [after, oldestSince]: [string | undefined, Date | undefined] = [cursor, undefined];
+      let [after, oldestSince]: [string | undefined, Date | undefined] = [
+        cursor,
+        undefined,
+      ];
       while (taken.found < limit && !signal.aborted) {
         const size = Math.min(AT_ONCE, limit - taken.found);
-        const noted = await store.asSystem((tx) => patientsToCompare(tx, { after, limit: size }));
-        if (noted.length > 0) taken.failures.push(...(await compareEach(noted, signal)));
+        const noted = await store.asSystem((tx) =>
+          patientsToCompare(tx, { after, limit: size }),
+        );
+        if (noted.length > 0)
+          taken.failures.push(...(await compareEach(noted, signal)));
         taken.found += noted.length;
         taken.healed = taken.found - taken.failures.length;
         oldestSince ??= noted[0]?.since;
@@ -75,18 +111,30 @@ export function patientComparing({ store }: { store: Pick<Store, 'asSystem'> }):
 }
 
 /** As they are stored; those that stand for none belong to many people. */
-const usableIdentifiers = (all: ComparedPatient['personalIdentifiers']): string[] =>
+const usableIdentifiers = (
+  all: ComparedPatient['personalIdentifiers'],
+): string[] =>
   all.flatMap((each) => {
     const { ssns, licences } = identifiersOf([each]);
-    return ssns.size + licences.size > 0 && !each.value.includes(',') ? [each.value] : [];
+    return ssns.size + licences.size > 0 && !each.value.includes(',')
+      ? [each.value]
+      : [];
   });
 
 /**
- * Compares one patient at once, so that the response to a create names possible duplicates. Two that are created at the same time do
- * not see each other; `patientComparing` finds them later.
+ * Compares one patient at once, so that the response to a create names possible
+ * duplicates. Two that are created at the same time do not see each other;
+ * `patientComparing` finds them later.
  */
-export async function compareNow(tx: AccountTx, patient: ComparedPatient): Promise<StoredDuplicate[]> {
-  const candidates = await findCandidates(tx, [patient], HOLDERS_IN_THE_ACCOUNT);
+export async function compareNow(
+  tx: AccountTx,
+  patient: ComparedPatient,
+): Promise<StoredDuplicate[]> {
+  const candidates = await findCandidates(
+    tx,
+    [patient],
+    HOLDERS_IN_THE_ACCOUNT,
+  );
   const pairs = pairsOf([patient], candidates);
   if (pairs.length === 0) return [];
   await savePairs(tx, [patient.id], pairs, MATCH_RULES_VERSION);
@@ -97,7 +145,12 @@ function pairsOf(
   patients: readonly ComparedPatient[],
   candidates: ReadonlyArray<ComparedPatient & { of: string }>,
 ): FoundPair[] {
-  const byId = new Map(patients.map((patient) => [patient.id, { patient, traits: traitsOf(patient) }]));
+  const byId = new Map(
+    patients.map((patient) => [
+      patient.id,
+      { patient, traits: traitsOf(patient) },
+    ]),
+  );
   const pairs = new Map<string, FoundPair>();
   for (const candidate of candidates) {
     const compared = byId.get(candidate.of);
@@ -106,15 +159,27 @@ function pairsOf(
     const { grade, score } = gradeMatch(comparison);
     if (grade === 'certainly-not') continue;
     const { id, accountId } = compared.patient;
-    const patientIds: FoundPair['patientIds'] = id < candidate.id ? [id, candidate.id] : [candidate.id, id];
+    const patientIds: FoundPair['patientIds'] =
+      id < candidate.id ? [id, candidate.id] : [candidate.id, id];
     const agrees = agreeingTraits(comparison);
     const contradicts = contradictingTraits(comparison);
-    pairs.set(patientIds.join(), { id: uuidv7(), accountId, patientIds, grade, score, agrees, contradicts });
+    pairs.set(patientIds.join(), {
+      id: uuidv7(),
+      accountId,
+      patientIds,
+      grade,
+      score,
+      agrees,
+      contradicts,
+    });
   }
   return [...pairs.values()];
 }
 
-/** Bounds what thousands of people cost who share a made-up birth date, such as 1900-01-01. */
+/**
+ * Bounds what thousands of people cost who share a made-up birth date, such as
+ * 1900-01-01.
+ */
 const CANDIDATES_MAX = 100;
 
 interface NotedPatient {
@@ -136,7 +201,10 @@ async function patientsToCompare(
   return rows;
 }
 
-async function deleteNotes(tx: SystemTx, ids: readonly string[]): Promise<void> {
+async function deleteNotes(
+  tx: SystemTx,
+  ids: readonly string[],
+): Promise<void> {
   await sql`delete from patient_to_compare where id = any(${textArray(ids)}::text[]::bigint[])`.execute(
     tx.db,
   );
@@ -150,20 +218,28 @@ interface ComparedPatient extends Demographics {
 const PERSON = sql`p.id, p.account_id as "accountId", p.first_names as "firstNames", p.last_names as "lastNames", p.dob,
   p.gender, p.addresses, p.contacts, p.personal_identifiers as "personalIdentifiers"`;
 
-async function readCompared(tx: SystemTx, ids: readonly string[]): Promise<ComparedPatient[]> {
+async function readCompared(
+  tx: SystemTx,
+  ids: readonly string[],
+): Promise<ComparedPatient[]> {
   const { rows } = await sql<ComparedPatient>`
     select ${PERSON} from patient p where p.id = any(${uuidArray(ids)}::uuid[])
   `.execute(tx.db);
   return rows;
 }
 
-/** Who has one of `wanted.identifiers`. Row-level security keeps PostgreSQL from using their index, so an account asks a function. */
+/**
+ * Who has one of `wanted.identifiers`. Row-level security keeps PostgreSQL from
+ * using their index, so an account asks a function.
+ */
 const HOLDERS_IN_THE_ACCOUNT = sql`patients_with_identifiers(string_to_array(wanted.identifiers, ','))`;
 const HOLDERS_FOR_THE_SYSTEM = sql`holders_of_identifiers(s.account_id, string_to_array(wanted.identifiers, ','))`;
 
 /**
- * For each patient, the others of its account with the same birth date, or with the same initials and one of the birth dates
- * that a typing error makes of it, or with one of the identifiers. At most 100, those with the same names and zip first.
+ * For each patient, the others of its account with the same birth date, or with
+ * the same initials and one of the birth dates that a typing error makes of it,
+ * or with one of the identifiers. At most 100, those with the same names and
+ * zip first.
  */
 async function findCandidates(
   tx: SystemTx | AccountTx,
@@ -174,9 +250,13 @@ async function findCandidates(
     ids: uuidArray(patients.map(({ id }) => id)),
     dates: textArray(patients.map(({ dob }) => mistypedDates(dob).join())),
     identifiers: textArray(
-      patients.map(({ personalIdentifiers }) => usableIdentifiers(personalIdentifiers).join()),
+      patients.map(({ personalIdentifiers }) =>
+        usableIdentifiers(personalIdentifiers).join(),
+      ),
     ),
-    ...{ holders, person: PERSON, most: CANDIDATES_MAX },
+    holders,
+    person: PERSON,
+    most: CANDIDATES_MAX,
   }).execute(tx.db);
   return rows;
 }
@@ -192,7 +272,10 @@ interface FoundPair {
   contradicts: readonly string[];
 }
 
-/** Writes what was found about these patients: open pairs that no longer match go, new ones come; decided ones stay. */
+/**
+ * Writes what was found about these patients: open pairs that no longer match
+ * go, new ones come; decided ones stay.
+ */
 async function savePairs(
   tx: SystemTx | AccountTx,
   compared: readonly string[],
@@ -200,7 +283,11 @@ async function savePairs(
   rulesVersion: number,
 ): Promise<void> {
   const given = sql`json_to_recordset(${JSON.stringify(
-    pairs.map(({ patientIds: [first, second], ...pair }) => ({ ...pair, first, second })),
+    pairs.map(({ patientIds: [first, second], ...pair }) => ({
+      ...pair,
+      first,
+      second,
+    })),
   )}::json) as given (id uuid, "accountId" uuid, first uuid, second uuid, grade text, score double precision, agrees json,
     contradicts json)`;
   await sql`

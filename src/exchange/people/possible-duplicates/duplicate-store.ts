@@ -22,14 +22,20 @@ export const DUPLICATE_ORDER = newestFirst(
 
 export async function listDuplicates(
   tx: AccountTx,
-  { status, patientId }: { status?: StoredDuplicate['status']; patientId?: string },
+  {
+    status,
+    patientId,
+  }: { status?: StoredDuplicate['status']; patientId?: string },
   request: PageRequest,
 ): Promise<CountedPage<StoredDuplicate>> {
   let matching = tx.db.selectFrom('possible_duplicate');
   if (status !== undefined) matching = matching.where('status', '=', status);
   if (patientId !== undefined)
     matching = matching.where(({ or, eb }) =>
-      or([eb('patient_id', '=', patientId), eb('other_patient_id', '=', patientId)]),
+      or([
+        eb('patient_id', '=', patientId),
+        eb('other_patient_id', '=', patientId),
+      ]),
     );
   const page = await readCountedPage(
     tx.db,
@@ -40,13 +46,24 @@ export async function listDuplicates(
   return { ...page };
 }
 
-/** The undecided pairs of a patient, the likeliest first; at most ten, as a response to a create names them. */
-export async function openDuplicates(tx: AccountTx, patientId: string): Promise<StoredDuplicate[]> {
+/**
+ * The undecided pairs of a patient, the likeliest first; at most ten, as a
+ * response to a create names them.
+ */
+export async function openDuplicates(
+  tx: AccountTx,
+  patientId: string,
+): Promise<StoredDuplicate[]> {
   return tx.db
     .selectFrom('possible_duplicate')
     .selectAll()
     .where('status', '=', 'open')
-    .where(({ or, eb }) => or([eb('patient_id', '=', patientId), eb('other_patient_id', '=', patientId)]))
+    .where(({ or, eb }) =>
+      or([
+        eb('patient_id', '=', patientId),
+        eb('other_patient_id', '=', patientId),
+      ]),
+    )
     .orderBy('score', 'desc')
     .orderBy('id')
     .limit(NAMED_MAX)
@@ -54,11 +71,21 @@ export async function openDuplicates(tx: AccountTx, patientId: string): Promise<
 }
 const NAMED_MAX = 10;
 
-export async function findDuplicate(tx: AccountTx, id: string): Promise<StoredDuplicate | undefined> {
-  return tx.db.selectFrom('possible_duplicate').selectAll().where('id', '=', id).executeTakeFirst();
+export async function findDuplicate(
+  tx: AccountTx,
+  id: string,
+): Promise<StoredDuplicate | undefined> {
+  return tx.db
+    .selectFrom('possible_duplicate')
+    .selectAll()
+    .where('id', '=', id)
+    .executeTakeFirst();
 }
 
-/** Records a decision, over an earlier one if there is one. A repeated decision changes nothing. */
+/**
+ * Records a decision, over an earlier one if there is one. A repeated decision
+ * changes nothing.
+ */
 export async function decideDuplicate(
   tx: AccountTx,
   id: string,
@@ -74,13 +101,23 @@ export async function decideDuplicate(
 }
 
 /** The pairs of a patient as the response to a create names them. */
-export const namedDuplicates = (rows: readonly StoredDuplicate[], patientId: string) =>
-  rows.map(({ id, patient_id, other_patient_id, grade, agrees, contradicts }) => ({
-    ...{ id, grade, agrees, contradicts },
-    patientId: patient_id === patientId ? other_patient_id : patient_id,
-  }));
+export const namedDuplicates = (
+  rows: readonly StoredDuplicate[],
+  patientId: string,
+) =>
+  rows.map(
+    ({ id, patient_id, other_patient_id, grade, agrees, contradicts }) => ({
+      id,
+      grade,
+      agrees,
+      contradicts,
+      patientId: patient_id === patientId ? other_patient_id : patient_id,
+    }),
+  );
 
-export const serializeDuplicate = (row: StoredDuplicate): PossibleDuplicateResponse => ({
+export const serializeDuplicate = (
+  row: StoredDuplicate,
+): PossibleDuplicateResponse => ({
   id: row.id,
   status: row.status,
   patientIds: [row.patient_id, row.other_patient_id],
@@ -89,5 +126,7 @@ export const serializeDuplicate = (row: StoredDuplicate): PossibleDuplicateRespo
   agrees: row.agrees,
   contradicts: row.contradicts,
   foundAt: row.found_at.toISOString(),
-  ...(row.decided_at === null ? {} : { decidedAt: row.decided_at.toISOString() }),
+  ...(row.decided_at === null
+    ? {}
+    : { decidedAt: row.decided_at.toISOString() }),
 });

@@ -17,7 +17,8 @@ import {
 const MESSAGES = {
   accepted:
     'The two patients are marked as one person. Nothing was merged: both patients and their records stay separate',
-  refused: 'The two patients are marked as two people. The pair is not reported again',
+  refused:
+    'The two patients are marked as two people. The pair is not reported again',
 };
 
 /** The review list (docs/interface.md, "Possible duplicates"). */
@@ -26,16 +27,31 @@ export function addPossibleDuplicateRoutes(
   deps: Pick<GatewayPlatform, 'publicBaseUrl' | 'linkSigningKey'>,
 ): void {
   operations.read('listPossibleDuplicates', async (tx, { query }) => {
-    const opened = openPage(deps, 'listPossibleDuplicates', { query }, DUPLICATE_ORDER);
+    const opened = openPage(
+      deps,
+      'listPossibleDuplicates',
+      { query },
+      DUPLICATE_ORDER,
+    );
     const page = await listDuplicates(tx, query, opened.request);
-    return ok({ possibleDuplicates: page.items.map(serializeDuplicate), meta: opened.meta(page) });
+    return ok({
+      possibleDuplicates: page.items.map(serializeDuplicate),
+      meta: opened.meta(page),
+    });
   });
 
   operations.read('getPossibleDuplicate', async (tx, { params, caller }) => {
-    const pair = orNotFound('Possible duplicate', await findDuplicate(tx, params.id));
+    const pair = orNotFound(
+      'Possible duplicate',
+      await findDuplicate(tx, params.id),
+    );
     const patientOf = async (id: string) =>
-      serializePatient(orNotFound('Patient', await findPatient(tx, id)), caller.account.dialect);
-    const [first, second] = [await patientOf(pair.patient_id), await patientOf(pair.other_patient_id)];
+      serializePatient(
+        orNotFound('Patient', await findPatient(tx, id)),
+        caller.account.dialect,
+      );
+    const first = await patientOf(pair.patient_id);
+    const second = await patientOf(pair.other_patient_id);
     return ok(
       { ...serializeDuplicate(pair), patients: [first, second] },
       {
@@ -45,13 +61,24 @@ export function addPossibleDuplicateRoutes(
     );
   });
 
-  const decide = async (tx: AccountTx, id: string, status: 'accepted' | 'refused') => {
-    const pair = orNotFound('Possible duplicate', await decideDuplicate(tx, id, status));
+  const decide = async (
+    tx: AccountTx,
+    id: string,
+    status: 'accepted' | 'refused',
+  ) => {
+    const pair = orNotFound(
+      'Possible duplicate',
+      await decideDuplicate(tx, id, status),
+    );
     return ok(
       { ...serializeDuplicate(pair), message: MESSAGES[status] },
       { patientId: pair.patient_id, targetId: pair.id },
     );
   };
-  operations.write('acceptPossibleDuplicate', (tx, { params }) => decide(tx, params.id, 'accepted'));
-  operations.write('refusePossibleDuplicate', (tx, { params }) => decide(tx, params.id, 'refused'));
+  operations.write('acceptPossibleDuplicate', (tx, { params }) =>
+    decide(tx, params.id, 'accepted'),
+  );
+  operations.write('refusePossibleDuplicate', (tx, { params }) =>
+    decide(tx, params.id, 'refused'),
+  );
 }

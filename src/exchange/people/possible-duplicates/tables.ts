@@ -17,6 +17,11 @@ declare module '../../platform/database/schema.ts' {
       found_at: Instant;
       decided_at: Date | null;
     };
-    patient_to_compare: { id: Generated<string>; account_id: string; patient_id: string; noted_at: Instant };
+    patient_to_compare: {
+      id: Generated<string>;
+      account_id: string;
+      patient_id: string;
+      noted_at: Instant;
+    };
   }
 }

@@ -1,4 +1,9 @@
-import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
+import type {
+  DepsOf,
+  Feature,
+  GatewayScopes,
+  OpenFeature,
+} from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { searchIndexing } from '../patients/search-indexing.ts';
 import { addPatientRoutes } from './routes.ts';
@@ -10,6 +15,8 @@ export const patientsFeature = {
     recoveries: [searchIndexing({ store })],
     drain: async () => undefined,
   }),
-  routes: ({ operations }: GatewayScopes, deps: DepsOf<typeof addPatientRoutes>) =>
-    addPatientRoutes(operations, deps),
+  routes: (
+    { operations }: GatewayScopes,
+    deps: DepsOf<typeof addPatientRoutes>,
+  ) => addPatientRoutes(operations, deps),
 } satisfies Feature;

@@ -1,10 +1,21 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { PatientDemographics, UpdatePatientBody } from '../../../contract/patients.ts';
+import type {
+  PatientDemographics,
+  UpdatePatientBody,
+} from '../../../contract/patients.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { OvertakenError } from '../../platform/database/retry.ts';
-import { ConflictError, InvalidRequestError, NotFoundError, orNotFound } from '../../platform/errors.ts';
+import {
+  ConflictError,
+  InvalidRequestError,
+  NotFoundError,
+  orNotFound,
+} from '../../platform/errors.ts';
 import { removeFromTreatmentCohorts } from '../cohorts/cohort-store.ts';
-import { facilityExists, findFacilityIds } from '../facilities/facility-store.ts';
+import {
+  facilityExists,
+  findFacilityIds,
+} from '../facilities/facility-store.ts';
 import {
   claimKeys,
   findByIdentityKeys,
@@ -42,46 +53,77 @@ export interface SaveContext {
 }
 
 /**
- * Creates a patient, or merges the request into the matching patient (E4). The patient's row stays locked until the transaction
- * ends. Throws NotFoundError for an unknown facility, InvalidRequestError if a list of the patient would become too long, and
- * OvertakenError if the same person was created concurrently (docs/decisions/0053-keys-are-the-locks.md).
+ * Creates a patient, or merges the request into the matching patient (E4). The
+ * patient's row stays locked until the transaction ends. Throws NotFoundError
+ * for an unknown facility, InvalidRequestError if a list of the patient would
+ * become too long, and OvertakenError if the same person was created
+ * concurrently (docs/decisions/0053-keys-are-the-locks.md).
  */
 export async function createOrMatchPatient(
   { tx, hmacKey }: SaveContext,
   body: PatientDemographics,
   facilityId: string,
-): Promise<{ patient: StoredPatient; isNew: boolean; replaced?: ReturnType<typeof replacedBy> }> {
+): Promise<{
+  patient: StoredPatient;
+  isNew: boolean;
+  replaced?: ReturnType<typeof replacedBy>;
+}> {
   await requireFacility(tx, facilityId);
   const given = normaliseDemographics(body);
-  const { keys, known: found, held } = await findKnown({ tx, hmacKey }, given, body.externalId);
+  const {
+    keys,
+    known: found,
+    held,
+  } = await findKnown({ tx, hmacKey }, given, body.externalId);
   if (found === undefined) {
-    const patient = await insertPatient(tx, uuidv7(), newContent(given, body, facilityId), keys, held);
+    const patient = await insertPatient(
+      tx,
+      uuidv7(),
+      newContent(given, body, facilityId),
+      keys,
+      held,
+    );
     return { patient, isNew: true };
   }
 
   const known = await lockPatient(tx, found.id);
-  if (known === undefined) throw new OvertakenError('the matching patient was deleted concurrently');
+  if (known === undefined)
+    throw new OvertakenError('the matching patient was deleted concurrently');
   if (compareIdentifiers(known, given) === 'two')
-    throw new OvertakenError('the matching patient got another identifier concurrently');
+    throw new OvertakenError(
+      'the matching patient got another identifier concurrently',
+    );
   await claimKeys(tx, known.id, keys);
   const content = mergedContent(known, given, body, facilityId);
   requireRoom(known, content);
   const patient = await store(tx, known, content);
-  return { patient, isNew: false, replaced: replacedBy(known, afterMatch(known, given, body)) };
+  return {
+    patient,
+    isNew: false,
+    replaced: replacedBy(known, afterMatch(known, given, body)),
+  };
 }
 
-/** The patient that `createOrMatchPatient` would match; undefined if there is none. */
+/**
+ * The patient that `createOrMatchPatient` would match; undefined if there is
+ * none.
+ */
 export async function findMatch(
   context: SaveContext,
   body: PatientDemographics,
 ): Promise<StoredPatient | undefined> {
-  return (await findKnown(context, normaliseDemographics(body), body.externalId)).known;
+  return (
+    await findKnown(context, normaliseDemographics(body), body.externalId)
+  ).known;
 }
 
 /**
- * The oldest patient who has one of the identity keys and does not contradict, first of all one who has the same SSN or driver's
- * licence: another one means two people, who then have keys of their own (docs/decisions/0151-contradicting-patients-stay-apart.md).
- * `keys` are those that the person is to hold, and `held` is the number of those that other patients hold.
+ * The oldest patient who has one of the identity keys and does not contradict,
+ * first of all one who has the same SSN or driver's licence: another one means
+ * two people, who then have keys of their own
+ * (docs/decisions/0151-contradicting-patients-stay-apart.md). `keys` are those
+ * that the person is to hold, and `held` is the number of those that other
+ * patients hold.
  */
 async function findKnown(
   { tx, hmacKey }: SaveContext,
@@ -92,17 +134,23 @@ async function findKnown(
   const own = keys.length === 0 ? [] : ownKeys(hmacKey, tx.accountId, given);
   const { ids, held } = await findByIdentityKeys(tx, [...keys, ...own]);
   const holders = await findPatients(tx, ids);
-  const fitting = holders.filter((holder) => compareIdentifiers(holder, given) !== 'two');
-  const known = fitting.find((holder) => compareIdentifiers(holder, given) === 'one') ?? fitting[0];
-  // If others hold some of the keys, the person is known by those of the own SSN or licence.
+  const fitting = holders.filter(
+    (holder) => compareIdentifiers(holder, given) !== 'two',
+  );
+  const known =
+    fitting.find((holder) => compareIdentifiers(holder, given) === 'one') ??
+    fitting[0];
+  // If others hold some of the keys, the person is known by those of the own
+  // SSN or licence.
   const isAlone = holders.every((holder) => holder === known);
   return { keys: isAlone ? keys : [...keys, ...own], known, held };
 }
 
 /**
- * Replaces a patient's demographics (PUT). Members absent from the body are removed, except the status flags and the
- * facilities. `checkVersion` is called with the locked patient first and may throw to reject the change.
- * Throws NotFoundError, and ConflictError if another patient has these demographics.
+ * Replaces a patient's demographics (PUT). Members absent from the body are
+ * removed, except the status flags and the facilities. `checkVersion` is called
+ * with the locked patient first and may throw to reject the change. Throws
+ * NotFoundError, and ConflictError if another patient has these demographics.
  */
 export async function replacePatient(
   { tx, hmacKey }: SaveContext,
@@ -116,13 +164,22 @@ export async function replacePatient(
   checkVersion(known);
   if (facilityId !== undefined) await requireFacility(tx, facilityId);
 
-  const keys = identityKeys(hmacKey, tx.accountId, { ...given, externalId: body.externalId });
+  const keys = identityKeys(hmacKey, tx.accountId, {
+    ...given,
+    externalId: body.externalId,
+  });
   const own = keys.length === 0 ? [] : ownKeys(hmacKey, tx.accountId, given);
   await claimKeys(tx, known.id, keys);
-  // Only after claimKeys, which waits for concurrent transactions that claim one of the keys.
-  const holders = await findPatients(tx, (await findByIdentityKeys(tx, [...keys, ...own])).ids);
+  // Only after claimKeys, which waits for concurrent transactions that claim
+  // one of the keys.
+  const holders = await findPatients(
+    tx,
+    (await findByIdentityKeys(tx, [...keys, ...own])).ids,
+  );
   const others = holders.filter(({ id: holder }) => holder !== known.id);
-  const other = others.find((holder) => compareIdentifiers(holder, given) !== 'two');
+  const other = others.find(
+    (holder) => compareIdentifiers(holder, given) !== 'two',
+  );
   if (other !== undefined) {
     throw new ConflictError(
       `Patient ${other.id} already has these demographics: same names, date of birth, gender and a zip in common`,
@@ -133,15 +190,23 @@ export async function replacePatient(
   const content = {
     ...given,
     ...givenExternalIds(known, body),
-    additionalIdentifiers: normaliseAdditionalIdentifiers(body.additionalIdentifiers),
-    facilityIds: unitedIds(known.facilityIds, facilityId === undefined ? [] : [facilityId]),
+    additionalIdentifiers: normaliseAdditionalIdentifiers(
+      body.additionalIdentifiers,
+    ),
+    facilityIds: unitedIds(
+      known.facilityIds,
+      facilityId === undefined ? [] : [facilityId],
+    ),
     ...statusOf(body, known),
   };
   requireRoom(known, content);
   return store(tx, known, content);
 }
 
-/** Changes status flags only. `checkVersion` is called with the locked patient first and may throw. Throws NotFoundError. */
+/**
+ * Changes status flags only. `checkVersion` is called with the locked patient
+ * first and may throw. Throws NotFoundError.
+ */
 export async function changeStatus(
   tx: AccountTx,
   id: string,
@@ -155,8 +220,9 @@ export async function changeStatus(
 }
 
 /**
- * Replaces the patient's list of facilities. `checkVersion` is called with the locked patient first and may throw to reject
- * the change. Throws NotFoundError for an unknown patient, InvalidRequestError for an unknown facility.
+ * Replaces the patient's list of facilities. `checkVersion` is called with the
+ * locked patient first and may throw to reject the change. Throws NotFoundError
+ * for an unknown patient, InvalidRequestError for an unknown facility.
  */
 export async function setPatientFacilities(
   tx: AccountTx,
@@ -173,23 +239,43 @@ export async function setPatientFacilities(
   const errors = facilityIds.flatMap((facilityId, index) =>
     there.has(facilityId.toLowerCase())
       ? []
-      : [{ path: `facilityIds[${index}]`, message: `there is no facility ${facilityId}` }],
+      : [
+          {
+            path: `facilityIds[${index}]`,
+            message: `there is no facility ${facilityId}`,
+          },
+        ],
   );
   if (errors.length > 0) throw new InvalidRequestError(errors);
   const { id: _id, version, createdAt, ...content } = known;
-  return store(tx, known, { ...content, facilityIds: unitedIds([], facilityIds) });
+  return store(tx, known, {
+    ...content,
+    facilityIds: unitedIds([], facilityIds),
+  });
 }
 
-/** Writes the content if it has changed. If the treatment relationship ends, removes the patient from treatment cohorts. */
-async function store(tx: AccountTx, known: StoredPatient, content: PatientContent): Promise<StoredPatient> {
+/**
+ * Writes the content if it has changed. If the treatment relationship ends,
+ * removes the patient from treatment cohorts.
+ */
+async function store(
+  tx: AccountTx,
+  known: StoredPatient,
+  content: PatientContent,
+): Promise<StoredPatient> {
   if (known.treatmentRelationship && !content.treatmentRelationship) {
     await removeFromTreatmentCohorts(tx, known.id);
   }
   const { id, version, createdAt, ...before } = known;
-  return isSameContent(before, content) ? known : updatePatient(tx, id, content);
+  return isSameContent(before, content)
+    ? known
+    : updatePatient(tx, id, content);
 }
 
-/** Throws InvalidRequestError if the change makes a list of the patient too long. */
+/**
+ * Throws InvalidRequestError if the change makes a list of the patient too
+ * long.
+ */
 function requireRoom(known: StoredPatient, content: PatientContent): void {
   const overfull = overfullList(known.id, sizesOf(known), sizesOf(content));
   if (overfull !== undefined) throw new InvalidRequestError([overfull]);
@@ -200,18 +286,29 @@ async function requireFacility(tx: AccountTx, id: string): Promise<void> {
 }
 
 /**
- * The external ids after a PUT. Other systems may know the patient by the former ones, and a caller that does not know of the
- * list does not send it: they stay unless it says otherwise, or has no id for the patient at all.
+ * The external ids after a PUT. Other systems may know the patient by the
+ * former ones, and a caller that does not know of the list does not send it:
+ * they stay unless it says otherwise, or has no id for the patient at all.
  */
-function givenExternalIds(known: StoredPatient, { externalId, externalIds }: UpdatePatientBody) {
-  const [current = null] = [externalId ?? externalIds?.[0]].flatMap((id) => id ?? []);
-  const former = externalIds ?? (current === null ? [] : formerIds(known, current));
-  return { externalId: current, formerExternalIds: [...new Set(former)].filter((id) => id !== current) };
+function givenExternalIds(
+  known: StoredPatient,
+  { externalId, externalIds }: UpdatePatientBody,
+) {
+  const [current = null] = [externalId ?? externalIds?.[0]].flatMap(
+    (id) => id ?? [],
+  );
+  const former =
+    externalIds ?? (current === null ? [] : formerIds(known, current));
+  return {
+    externalId: current,
+    formerExternalIds: [...new Set(former)].filter((id) => id !== current),
+  };
 }
 
 function statusOf(body: PatientDemographics, known: StoredPatient) {
   return {
     hieOptOut: body.status?.hieOptOut ?? known.hieOptOut,
-    treatmentRelationship: body.status?.treatmentRelationship ?? known.treatmentRelationship,
+    treatmentRelationship:
+      body.status?.treatmentRelationship ?? known.treatmentRelationship,
   };
 }

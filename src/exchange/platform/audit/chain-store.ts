@@ -2,10 +2,14 @@ import { sql } from 'kysely';
 import type { SystemTx } from '../database/database.ts';
 
 /**
- * An audit entry with its position in the account's chain: null until it is sealed; the same goes for `mac`. `times`: the number
- * of refusals that the entry summarises, the first at `since`; 1 for an ordinary entry. `details`: JSON as text.
+ * An audit entry with its position in the account's chain: null until it is
+ * sealed; the same goes for `mac`. `times`: the number of refusals that the
+ * entry summarises, the first at `since`; 1 for an ordinary entry. `details`:
+ * JSON as text.
  */
-export type ChainRow = Awaited<ReturnType<ReturnType<typeof rows>['execute']>>[number];
+export type ChainRow = Awaited<
+  ReturnType<ReturnType<typeof rows>['execute']>
+>[number];
 
 export interface StoredHead {
   position: number;
@@ -20,13 +24,33 @@ const instant = <C extends 'at' | 'since'>(column: C) =>
 const rows = (tx: SystemTx, accountId: string) =>
   tx.db
     .selectFrom('audit_entry')
-    .select(['id', 'account_id as accountId', 'actor', 'operation', 'patient_id as patientId'])
-    .select(['target_id as targetId', 'outcome', 'remote_address as remoteAddress', 'position', 'mac'])
-    .select(['times', 'details', instant('at').as('at'), instant('since').as('since')])
+    .select([
+      'id',
+      'account_id as accountId',
+      'actor',
+      'operation',
+      'patient_id as patientId',
+    ])
+    .select([
+      'target_id as targetId',
+      'outcome',
+      'remote_address as remoteAddress',
+      'position',
+      'mac',
+    ])
+    .select([
+      'times',
+      'details',
+      instant('at').as('at'),
+      instant('since').as('since'),
+    ])
     .where('account_id', '=', accountId);
 
 /** Ids of accounts with unsealed entries. */
-export async function accountsToSeal(tx: SystemTx, limit: number): Promise<string[]> {
+export async function accountsToSeal(
+  tx: SystemTx,
+  limit: number,
+): Promise<string[]> {
   const accounts = await tx.db
     .selectFrom('account')
     .select('id')
@@ -44,8 +68,14 @@ export async function accountsToSeal(tx: SystemTx, limit: number): Promise<strin
   return accounts.map(({ id }) => id);
 }
 
-/** Locks the head of the account's chain until the transaction ends. Creates it at position 0 if there is none. */
-export async function lockHead(tx: SystemTx, accountId: string): Promise<StoredHead> {
+/**
+ * Locks the head of the account's chain until the transaction ends. Creates it
+ * at position 0 if there is none.
+ */
+export async function lockHead(
+  tx: SystemTx,
+  accountId: string,
+): Promise<StoredHead> {
   await tx.db
     .insertInto('audit_head')
     .values({ account_id: accountId, position: 0, mac: Buffer.alloc(0) })
@@ -54,13 +84,21 @@ export async function lockHead(tx: SystemTx, accountId: string): Promise<StoredH
   return heads(tx, accountId).forUpdate().executeTakeFirstOrThrow();
 }
 
-export const findHead = (tx: SystemTx, accountId: string): Promise<StoredHead | undefined> =>
-  heads(tx, accountId).executeTakeFirst();
+export const findHead = (
+  tx: SystemTx,
+  accountId: string,
+): Promise<StoredHead | undefined> => heads(tx, accountId).executeTakeFirst();
 
 const heads = (tx: SystemTx, accountId: string) =>
-  tx.db.selectFrom('audit_head').select(['position', 'mac']).where('account_id', '=', accountId);
+  tx.db
+    .selectFrom('audit_head')
+    .select(['position', 'mac'])
+    .where('account_id', '=', accountId);
 
-/** Unsealed entries, oldest first; with `only`, those with exactly these details. */
+/**
+ * Unsealed entries, oldest first; with `only`, those with exactly these
+ * details.
+ */
 export function unsealedRows(
   tx: SystemTx,
   accountId: string,
@@ -68,11 +106,15 @@ export function unsealedRows(
   only?: string,
 ): Promise<ChainRow[]> {
   const unsealed = rows(tx, accountId).where('position', 'is', null);
-  const query = only === undefined ? unsealed : unsealed.where('details', '=', only);
+  const query =
+    only === undefined ? unsealed : unsealed.where('details', '=', only);
   return query.orderBy('id').limit(limit).execute();
 }
 
-/** Whether the chain contains a sealed entry of one of these operations whose details contain the text. */
+/**
+ * Whether the chain contains a sealed entry of one of these operations whose
+ * details contain the text.
+ */
 export async function hasSealedDetail(
   tx: SystemTx,
   accountId: string,
@@ -97,9 +139,16 @@ export const sealedRows = (
   accountId: string,
   page: { after: number; limit: number },
 ): Promise<ChainRow[]> =>
-  rows(tx, accountId).where('position', '>', page.after).orderBy('position').limit(page.limit).execute();
+  rows(tx, accountId)
+    .where('position', '>', page.after)
+    .orderBy('position')
+    .limit(page.limit)
+    .execute();
 
-/** A page of the entries of a period, ordered by id, sealed or not. `to` is exclusive. */
+/**
+ * A page of the entries of a period, ordered by id, sealed or not. `to` is
+ * exclusive.
+ */
 export function rowsOfTime(
   tx: SystemTx,
   accountId: string,
@@ -118,14 +167,21 @@ export async function countUnsealed(
 ): Promise<{ count: number; oldestAt: Date | null }> {
   return tx.db
     .selectFrom('audit_entry')
-    .select(({ fn }) => [fn.countAll<number>().as('count'), fn.min<Date | null>('at').as('oldestAt')])
+    .select(({ fn }) => [
+      fn.countAll<number>().as('count'),
+      fn.min<Date | null>('at').as('oldestAt'),
+    ])
     .where('account_id', '=', accountId)
     .where('position', 'is', null)
     .executeTakeFirstOrThrow();
 }
 
 /** The MAC of the entry at a position; undefined if there is none. */
-export async function macAt(tx: SystemTx, accountId: string, position: number): Promise<Buffer | undefined> {
+export async function macAt(
+  tx: SystemTx,
+  accountId: string,
+  position: number,
+): Promise<Buffer | undefined> {
   const row = await tx.db
     .selectFrom('audit_entry')
     .select('mac')
@@ -134,7 +190,10 @@ export async function macAt(tx: SystemTx, accountId: string, position: number): 
   return row?.mac ?? undefined;
 }
 
-/** Stores positions and MACs, and advances the head, which the caller has locked (`lockHead`). */
+/**
+ * Stores positions and MACs, and advances the head, which the caller has locked
+ * (`lockHead`).
+ */
 export async function writeSeals(
   tx: SystemTx,
   accountId: string,
@@ -149,7 +208,11 @@ export async function writeSeals(
     where e.id = s.id and e.position is null`.execute(tx.db);
   await tx.db
     .updateTable('audit_head')
-    .set({ position: last.position, mac: last.mac, sealed_at: sql<Date>`now()` })
+    .set({
+      position: last.position,
+      mac: last.mac,
+      sealed_at: sql<Date>`now()`,
+    })
     .where('account_id', '=', accountId)
     .execute();
 }

@@ -1,4 +1,11 @@
-import type { AuditEvent, AuditEventAgent, AuditEventEntity, Coding, Element, Reference } from 'fhir/r4.js';
+import type {
+  AuditEvent,
+  AuditEventAgent,
+  AuditEventEntity,
+  Coding,
+  Element,
+  Reference,
+} from 'fhir/r4.js';
 import { endpoints } from '../../../contract/endpoints.ts';
 import patterns from './balp-patterns.json' with { type: 'json' };
 import type { ChainRow } from './chain-store.ts';
@@ -13,13 +20,21 @@ const REST: Coding = {
 };
 
 /**
- * One of IHE's Basic Audit Log Patterns (BALP): what its profile fixes, the name of the profile of an event about a patient and
- * of one that is not, the role of the caller (`client`) and ours. A caller sends data to us, or asks with parameters; when it
- * reads, data flows the other way.
+ * One of IHE's Basic Audit Log Patterns (BALP): what its profile fixes, the
+ * name of the profile of an event about a patient and of one that is not, the
+ * role of the caller (`client`) and ours. A caller sends data to us, or asks
+ * with parameters; when it reads, data flows the other way.
  */
 const PATTERNS: Readonly<Record<Interaction, Pattern>> = patterns;
 type Action = NonNullable<AuditEvent['action']>;
-const ACTIONS = { read: 'R', query: 'E', create: 'C', update: 'U', delete: 'D', disclosure: 'R' } as const;
+const ACTIONS = {
+  read: 'R',
+  query: 'E',
+  create: 'C',
+  update: 'U',
+  delete: 'D',
+  disclosure: 'R',
+} as const;
 interface Pattern {
   profile: { withPatient: string; without?: string };
   type: Coding;
@@ -28,11 +43,16 @@ interface Pattern {
   server: Coding;
 }
 
-const BASE = 'https://profiles.ihe.net/ITI/BALP/StructureDefinition/IHE.BasicAudit.';
+const BASE =
+  'https://profiles.ihe.net/ITI/BALP/StructureDefinition/IHE.BasicAudit.';
 
-/** The profile that an event claims; undefined if the pattern has none for it. */
+/**
+ * The profile that an event claims; undefined if the pattern has none for it.
+ */
 function profileOf(pattern: Pattern, hasPatient: boolean): string | undefined {
-  const name = hasPatient ? pattern.profile.withPatient : pattern.profile.without;
+  const name = hasPatient
+    ? pattern.profile.withPatient
+    : pattern.profile.without;
   return name && `${BASE}${name}`;
 }
 
@@ -44,9 +64,10 @@ const SERVICE: Reference = {
 };
 
 /**
- * Converts an audit entry to a FHIR R4 AuditEvent. Like the entry, it contains ids only. A successful request conforms to
- * the pattern of IHE BALP for what it did, and claims its profile. The parameters of a search are not recorded, because they
- * may identify a person; the event says that they are masked.
+ * Converts an audit entry to a FHIR R4 AuditEvent. Like the entry, it contains
+ * ids only. A successful request conforms to the pattern of IHE BALP for what
+ * it did, and claims its profile. The parameters of a search are not recorded,
+ * because they may identify a person; the event says that they are masked.
  */
 export function toAuditEvent(row: ChainRow): AuditEvent {
   const interaction = isSuccess(row) ? interactionOf(row) : undefined;
@@ -61,16 +82,26 @@ export function toAuditEvent(row: ChainRow): AuditEvent {
     recorded: row.at,
     outcome: outcomeOf(row.outcome),
     outcomeDesc: row.outcome,
-    ...(interaction === 'disclosure' && { purposeOfEvent: [{ text: 'not stated' }] }),
+    ...(interaction === 'disclosure' && {
+      purposeOfEvent: [{ text: 'not stated' }],
+    }),
     agent: agentsOf(row, pattern),
     source: {
       observer: SERVICE,
       site: row.accountId,
-      type: [{ system: `${TERMINOLOGY}/security-source-type`, code: '4', display: 'Application Server' }],
+      type: [
+        {
+          system: `${TERMINOLOGY}/security-source-type`,
+          code: '4',
+          display: 'Application Server',
+        },
+      ],
     },
     entity: [
       ...patientOf(row),
-      ...(interaction === 'query' ? queryOf() : targetOf(row, pattern !== undefined)),
+      ...(interaction === 'query'
+        ? queryOf()
+        : targetOf(row, pattern !== undefined)),
       ...remarksOf(row),
       ...chainOf(row),
     ],
@@ -79,9 +110,15 @@ export function toAuditEvent(row: ChainRow): AuditEvent {
 
 const isSuccess = ({ outcome }: ChainRow): boolean => /^2\d\d\b/.test(outcome);
 
-const operationOf = ({ operation }: ChainRow): Coding => ({ system: `${OURS}:operation`, code: operation });
+const operationOf = ({ operation }: ChainRow): Coding => ({
+  system: `${OURS}:operation`,
+  code: operation,
+});
 
-/** A revoked or expired key or token (401) becomes a user authentication event (IHE ATNA). */
+/**
+ * A revoked or expired key or token (401) becomes a user authentication event
+ * (IHE ATNA).
+ */
 function kindOf(
   row: ChainRow,
   pattern: Pattern | undefined,
@@ -89,29 +126,51 @@ function kindOf(
   if (row.outcome.startsWith('401'))
     return {
       type: { system: DICOM, code: '110114', display: 'User Authentication' },
-      subtype: [{ system: DICOM, code: '110122', display: 'Login' }, operationOf(row)],
+      subtype: [
+        { system: DICOM, code: '110122', display: 'Login' },
+        operationOf(row),
+      ],
       action: 'E',
     };
-  if (pattern === undefined) return { type: REST, subtype: [operationOf(row)], action: actionOf(row) };
+  if (pattern === undefined)
+    return { type: REST, subtype: [operationOf(row)], action: actionOf(row) };
   const action = actionOf(row);
   const isPatch = action === 'U' && methodOf(row.operation) === 'PATCH';
-  const subtype = isPatch ? { ...pattern.subtype, code: 'patch' } : pattern.subtype;
+  const subtype = isPatch
+    ? { ...pattern.subtype, code: 'patch' }
+    : pattern.subtype;
   return { type: pattern.type, subtype: [subtype, operationOf(row)], action };
 }
 
-/** What was done; of a refused request or a work of the service, what it would have been. */
+/**
+ * What was done; of a refused request or a work of the service, what it would
+ * have been.
+ */
 function actionOf(row: ChainRow): Action {
   const interaction = interactionOf(row);
   return interaction === undefined ? 'E' : ACTIONS[interaction];
 }
 
-function agentsOf({ actor, remoteAddress }: ChainRow, pattern: Pattern | undefined): AuditEventAgent[] {
+function agentsOf(
+  { actor, remoteAddress }: ChainRow,
+  pattern: Pattern | undefined,
+): AuditEventAgent[] {
   const who = { identifier: { system: `${OURS}:actor`, value: actor } };
-  const address = remoteAddress === null ? undefined : { address: remoteAddress, type: '2' as const };
-  if (pattern === undefined) return [{ who, requestor: true, ...(address && { network: address }) }];
+  const address =
+    remoteAddress === null
+      ? undefined
+      : { address: remoteAddress, type: '2' as const };
+  if (pattern === undefined)
+    return [{ who, requestor: true, ...(address && { network: address }) }];
   return [
-    // BALP requires a network of each; signed links and exports may have none that we know.
-    { type: concept(pattern.client), who, requestor: true, network: address ?? absent('unknown') },
+    // BALP requires a network of each; signed links and exports may have none
+    // that we know.
+    {
+      type: concept(pattern.client),
+      who,
+      requestor: true,
+      network: address ?? absent('unknown'),
+    },
     {
       type: concept(pattern.server),
       who: SERVICE,
@@ -124,29 +183,59 @@ function agentsOf({ actor, remoteAddress }: ChainRow, pattern: Pattern | undefin
 const concept = (coding: Coding) => ({ coding: [coding] });
 
 const absent = (reason: 'unknown' | 'masked'): Element => ({
-  extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: reason }],
+  extension: [
+    {
+      url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason',
+      valueCode: reason,
+    },
+  ],
 });
 
-/** AuditEvent outcome: 0 for success, 4 for a refused request (4xx), 8 for a server error. */
+/**
+ * AuditEvent outcome: 0 for success, 4 for a refused request (4xx), 8 for a
+ * server error.
+ */
 function outcomeOf(outcome: string): NonNullable<AuditEvent['outcome']> {
   const status = Number(/^\d{3}\b/.exec(outcome)?.[0] ?? 200);
   if (status < 400) return '0';
   return status < 500 ? '4' : '8';
 }
 
-const PERSON = { system: `${TERMINOLOGY}/audit-entity-type`, code: '1', display: 'Person' };
-const SYSTEM_OBJECT = { system: `${TERMINOLOGY}/audit-entity-type`, code: '2', display: 'System Object' };
+const PERSON = {
+  system: `${TERMINOLOGY}/audit-entity-type`,
+  code: '1',
+  display: 'Person',
+};
+const SYSTEM_OBJECT = {
+  system: `${TERMINOLOGY}/audit-entity-type`,
+  code: '2',
+  display: 'System Object',
+};
 const role = (code: string, display: string): Coding => ({
-  ...{ system: `${TERMINOLOGY}/object-role`, code, display },
+  system: `${TERMINOLOGY}/object-role`,
+  code,
+  display,
 });
 
 const patientOf = ({ patientId }: ChainRow): AuditEventEntity[] =>
   patientId === null
     ? []
-    : [{ what: { reference: `Patient/${patientId}` }, type: PERSON, role: role('1', 'Patient') }];
+    : [
+        {
+          what: { reference: `Patient/${patientId}` },
+          type: PERSON,
+          role: role('1', 'Patient'),
+        },
+      ];
 
-/** The object of the request. Without one, the patient whose data it was, or the account. */
-function targetOf({ targetId, patientId, accountId }: ChainRow, isRequired: boolean): AuditEventEntity[] {
+/**
+ * The object of the request. Without one, the patient whose data it was, or the
+ * account.
+ */
+function targetOf(
+  { targetId, patientId, accountId }: ChainRow,
+  isRequired: boolean,
+): AuditEventEntity[] {
   if (targetId === null && !isRequired) return [];
   const what =
     targetId !== null
@@ -161,7 +250,10 @@ const queryOf = (): AuditEventEntity[] => [
   { type: SYSTEM_OBJECT, role: role('24', 'Query'), _query: absent('masked') },
 ];
 
-/** The number of refusals that the entry summarises, and an operator's statement. */
+/**
+ * The number of refusals that the entry summarises, and an operator's
+ * statement.
+ */
 function remarksOf({ times, details }: ChainRow): AuditEventEntity[] {
   const detail = [
     ...(times > 1 ? [{ type: 'times', valueString: String(times) }] : []),
@@ -170,7 +262,10 @@ function remarksOf({ times, details }: ChainRow): AuditEventEntity[] {
   return detail.length === 0 ? [] : [{ name: 'audit entry', detail }];
 }
 
-/** The entry's position and MAC in the chain, so that two exports can be compared. */
+/**
+ * The entry's position and MAC in the chain, so that two exports can be
+ * compared.
+ */
 const chainOf = ({ position, mac }: ChainRow): AuditEventEntity[] =>
   position === null || mac === null
     ? []
@@ -184,8 +279,16 @@ const chainOf = ({ position, mac }: ChainRow): AuditEventEntity[] =>
         },
       ];
 
-/** What an audited request did, in the terms of IHE's Basic Audit Log Patterns. */
-type Interaction = 'read' | 'query' | 'create' | 'update' | 'delete' | 'disclosure';
+/**
+ * What an audited request did, in the terms of IHE's Basic Audit Log Patterns.
+ */
+type Interaction =
+  | 'read'
+  | 'query'
+  | 'create'
+  | 'update'
+  | 'delete'
+  | 'disclosure';
 
 const METHODS: Readonly<Record<string, { method: string }>> = endpoints;
 const OF_METHOD: Readonly<Record<string, Interaction>> = {
@@ -195,16 +298,30 @@ const OF_METHOD: Readonly<Record<string, Interaction>> = {
   DELETE: 'delete',
 };
 
-/** Undefined for what is none of them, such as starting a query or cancelling it, and for what the service did by itself. */
+/**
+ * Undefined for what is none of them, such as starting a query or cancelling
+ * it, and for what the service did by itself.
+ */
 function interactionOf({
   operation,
   patientId,
 }: Pick<ChainRow, 'operation' | 'patientId'>): Interaction | undefined {
-  // The kick-off of an export names no patient; the entries of the patients in it do.
-  if (operation === 'fhirExport') return patientId === null ? undefined : 'disclosure';
+  // The kick-off of an export names no patient; the entries of the patients in
+  // it do.
+  if (operation === 'fhirExport')
+    return patientId === null ? undefined : 'disclosure';
   if (operation === 'fhirNotification') return 'disclosure';
-  if (/^(?:list|match|count|fhir(?:Search|Match|Everything|Summary)$)/.test(operation)) return 'query';
-  if (/^(?:read|fhir(?:Read(?:Binary)?|ExportFile|SubscriptionEvents)$|getEmbedSummary$)/.test(operation))
+  if (
+    /^(?:list|match|count|fhir(?:Search|Match|Everything|Summary)$)/.test(
+      operation,
+    )
+  )
+    return 'query';
+  if (
+    /^(?:read|fhir(?:Read(?:Binary)?|ExportFile|SubscriptionEvents)$|getEmbedSummary$)/.test(
+      operation,
+    )
+  )
     return 'read';
   if (/^create/.test(operation)) return 'create';
   if (/^(?:update|set[A-Z])/.test(operation)) return 'update';
@@ -212,4 +329,5 @@ function interactionOf({
   return method === undefined ? undefined : OF_METHOD[method];
 }
 
-const methodOf = (operation: string): string | undefined => METHODS[operation]?.method;
+const methodOf = (operation: string): string | undefined =>
+  METHODS[operation]?.method;

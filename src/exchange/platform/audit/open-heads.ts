@@ -6,14 +6,23 @@ import { ConfigError } from '../../../config.ts';
 import type { S3Login } from '../../../shared/blobs/s3-bucket.ts';
 import { type AuditHeads, parseHead } from './heads.ts';
 
-/** Opens the storage that AUDIT_HEADS names, a folder or an S3 bucket. Throws ConfigError for any other kind of URL. */
-export async function openAuditHeads(address: string, login?: S3Login): Promise<AuditHeads> {
+/**
+ * Opens the storage that AUDIT_HEADS names, a folder or an S3 bucket. Throws
+ * ConfigError for any other kind of URL.
+ */
+export async function openAuditHeads(
+  address: string,
+  login?: S3Login,
+): Promise<AuditHeads> {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   // Other processes do not load the SDK.
   if (url?.protocol === 's3:' && url.host !== '')
     return (await import('./s3-heads.ts')).openS3Heads(url, login);
-  if (url?.protocol === 'file:' && url.host === '') return openFileHeads(fileURLToPath(url));
-  throw new ConfigError('AUDIT_HEADS: expected file:///a/folder or s3://bucket/prefix');
+  if (url?.protocol === 'file:' && url.host === '')
+    return openFileHeads(fileURLToPath(url));
+  throw new ConfigError(
+    'AUDIT_HEADS: expected file:///a/folder or s3://bucket/prefix',
+  );
 }
 
 /** One file for each account. */
@@ -22,10 +31,12 @@ async function openFileHeads(folder: string): Promise<AuditHeads> {
   const pathOf = (accountId: string) => join(folder, `${accountId}.json`);
   return {
     async read(accountId) {
-      const text = await readFile(pathOf(accountId), 'utf8').catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT') return undefined;
-        throw error;
-      });
+      const text = await readFile(pathOf(accountId), 'utf8').catch(
+        (error: NodeJS.ErrnoException) => {
+          if (error.code === 'ENOENT') return undefined;
+          throw error;
+        },
+      );
       return text === undefined ? undefined : parseHead(text, accountId);
     },
     async write(head) {
@@ -40,6 +51,8 @@ async function openFileHeads(folder: string): Promise<AuditHeads> {
       await rename(incoming, pathOf(head.accountId));
     },
     accounts: async () =>
-      (await readdir(folder)).flatMap((name) => /^([0-9a-f-]{36})\.json$/.exec(name)?.[1] ?? []),
+      (await readdir(folder)).flatMap(
+        (name) => /^([0-9a-f-]{36})\.json$/.exec(name)?.[1] ?? [],
+      ),
   };
 }

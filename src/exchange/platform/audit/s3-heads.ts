@@ -6,26 +6,45 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { ConfigError } from '../../../config.ts';
-import { openS3Bucket, type S3Bucket, type S3Login } from '../../../shared/blobs/s3-bucket.ts';
+import {
+  openS3Bucket,
+  type S3Bucket,
+  type S3Login,
+} from '../../../shared/blobs/s3-bucket.ts';
 import type { SignedAuditHead } from './chain.ts';
 import { type AuditHeads, parseHead, unreadableHead } from './heads.ts';
 
-/** Later times give names that come first in a listing, so that the newest head is found at once. */
+/**
+ * Later times give names that come first in a listing, so that the newest head
+ * is found at once.
+ */
 const LATEST_MS = 9_999_999_999_999;
 const ACCOUNT_FOLDER = /([0-9a-f-]{36})\/$/;
 
 /**
- * Heads in an S3 bucket with object lock: each sealing adds an object that nobody can change or delete before its time. What
- * can still be added says nothing false: a delete marker hides no version from us, a second version of a name and a head
- * under a name that is not its own count as unreadable, and an older head has an older name.
+ * Heads in an S3 bucket with object lock: each sealing adds an object that
+ * nobody can change or delete before its time. What can still be added says
+ * nothing false: a delete marker hides no version from us, a second version of
+ * a name and a head under a name that is not its own count as unreadable, and
+ * an older head has an older name.
  */
-export async function openS3Heads(url: URL, login?: S3Login): Promise<AuditHeads> {
+export async function openS3Heads(
+  url: URL,
+  login?: S3Login,
+): Promise<AuditHeads> {
   const at = await openS3Bucket(url, 'AUDIT_HEADS', login);
   const { client, bucket, prefix } = at;
   await requireLock(at);
   const folderOf = (accountId: string) => `${prefix}${accountId}/`;
-  const nameOf = ({ accountId, sealedAt, gone, signature }: SignedAuditHead) => {
-    const inverse = String(LATEST_MS - Date.parse(gone?.at ?? sealedAt)).padStart(13, '0');
+  const nameOf = ({
+    accountId,
+    sealedAt,
+    gone,
+    signature,
+  }: SignedAuditHead) => {
+    const inverse = String(
+      LATEST_MS - Date.parse(gone?.at ?? sealedAt),
+    ).padStart(13, '0');
     return `${folderOf(accountId)}${inverse}-${signature.slice(0, 32)}.json`;
   };
   return {
@@ -34,23 +53,55 @@ export async function openS3Heads(url: URL, login?: S3Login): Promise<AuditHeads
       if (newest === undefined) return undefined;
       if (newest.isReplaced) return unreadableHead(accountId);
       const { name, versionId } = newest;
-      const object = new GetObjectCommand({ Bucket: bucket, Key: name, VersionId: versionId });
+      const object = new GetObjectCommand({
+        Bucket: bucket,
+        Key: name,
+        VersionId: versionId,
+      });
       const { Body: body } = await client.send(object);
-      const head = parseHead((await body?.transformToString()) ?? '', accountId);
+      const head = parseHead(
+        (await body?.transformToString()) ?? '',
+        accountId,
+      );
       return nameOf(head) === name ? head : unreadableHead(accountId);
     },
     async write(head) {
-      const content = { Body: `${JSON.stringify(head)}\n`, ContentType: 'application/json' };
-      const object = { Bucket: bucket, Key: nameOf(head), ...content, IfNoneMatch: '*' };
-      await client.send(new PutObjectCommand(object)).catch((error: unknown) => {
-        // An earlier try succeeded, and its response was lost: the signature is part of the name.
-        if (!(error instanceof S3ServiceException && error.name === 'PreconditionFailed')) throw error;
-      });
+      const content = {
+        Body: `${JSON.stringify(head)}\n`,
+        ContentType: 'application/json',
+      };
+      const object = {
+        Bucket: bucket,
+        Key: nameOf(head),
+        ...content,
+        IfNoneMatch: '*',
+      };
+      await client
+        .send(new PutObjectCommand(object))
+        .catch((error: unknown) => {
+          // An earlier try succeeded, and its response was lost: the signature
+          // is part of the name.
+          if (
+            !(
+              error instanceof S3ServiceException &&
+              error.name === 'PreconditionFailed'
+            )
+          )
+            throw error;
+        });
     },
     async accounts() {
       const ids: string[] = [];
-      for await (const { CommonPrefixes: folders = [] } of pages(at, prefix, '/'))
-        ids.push(...folders.flatMap(({ Prefix: folder = '' }) => ACCOUNT_FOLDER.exec(folder)?.[1] ?? []));
+      for await (const { CommonPrefixes: folders = [] } of pages(
+        at,
+        prefix,
+        '/',
+      ))
+        ids.push(
+          ...folders.flatMap(
+            ({ Prefix: folder = '' }) => ACCOUNT_FOLDER.exec(folder)?.[1] ?? [],
+          ),
+        );
       return ids;
     },
   };
@@ -61,11 +112,17 @@ async function requireLock({ client, bucket }: S3Bucket): Promise<void> {
   const { ObjectLockConfiguration: lock } = await client
     .send(new GetObjectLockConfigurationCommand({ Bucket: bucket }))
     .catch((error: unknown) => {
-      if (error instanceof S3ServiceException && error.name === 'ObjectLockConfigurationNotFoundError')
+      if (
+        error instanceof S3ServiceException &&
+        error.name === 'ObjectLockConfigurationNotFoundError'
+      )
         return { ObjectLockConfiguration: undefined };
       throw error;
     });
-  if (lock?.ObjectLockEnabled !== 'Enabled' || lock.Rule?.DefaultRetention?.Mode !== 'COMPLIANCE')
+  if (
+    lock?.ObjectLockEnabled !== 'Enabled' ||
+    lock.Rule?.DefaultRetention?.Mode !== 'COMPLIANCE'
+  )
     throw new ConfigError(
       `AUDIT_HEADS: the bucket "${bucket}" needs object lock with a default retention in compliance mode; without it, heads could be deleted`,
     );
@@ -74,11 +131,14 @@ async function requireLock({ client, bucket }: S3Bucket): Promise<void> {
 async function newestVersion(
   at: S3Bucket,
   folder: string,
-): Promise<{ name: string; versionId: string; isReplaced: boolean } | undefined> {
+): Promise<
+  { name: string; versionId: string; isReplaced: boolean } | undefined
+> {
   const found: { name: string; versionId: string }[] = [];
   for await (const { Versions: versions = [] } of pages(at, folder)) {
     for (const { Key: name, VersionId: versionId } of versions)
-      if (name !== undefined && versionId !== undefined) found.push({ name, versionId });
+      if (name !== undefined && versionId !== undefined)
+        found.push({ name, versionId });
     if (found.length > 1) break;
   }
   const [newest, next] = found;
@@ -86,13 +146,25 @@ async function newestVersion(
 }
 
 /** Versions and delete markers below a prefix, by name. */
-async function* pages({ client, bucket }: S3Bucket, prefix: string, delimiter?: string) {
+async function* pages(
+  { client, bucket }: S3Bucket,
+  prefix: string,
+  delimiter?: string,
+) {
   let position: { KeyMarker?: string; VersionIdMarker?: string } = {};
   for (;;) {
-    const request = { Bucket: bucket, Prefix: prefix, Delimiter: delimiter, ...position };
+    const request = {
+      Bucket: bucket,
+      Prefix: prefix,
+      Delimiter: delimiter,
+      ...position,
+    };
     const page = await client.send(new ListObjectVersionsCommand(request));
     yield page;
     if (page.IsTruncated !== true) return;
-    position = { KeyMarker: page.NextKeyMarker, VersionIdMarker: page.NextVersionIdMarker };
+    position = {
+      KeyMarker: page.NextKeyMarker,
+      VersionIdMarker: page.NextVersionIdMarker,
+    };
   }
 }

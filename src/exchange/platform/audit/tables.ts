@@ -12,12 +12,18 @@ declare module '../database/schema.ts' {
       target_id: string | null;
       outcome: string;
       remote_address: string | null;
-      /** Number of refusals that the entry summarises, the first at `since`; 1 for an ordinary entry. */
+      /**
+       * Number of refusals that the entry summarises, the first at `since`; 1
+       * for an ordinary entry.
+       */
       times: Generated<number>;
       since: Date | null;
       /** JSON as text. */
       details: string | null;
-      /** Starts at 1 in each account and has no gaps; null until the entry is sealed. */
+      /**
+       * Starts at 1 in each account and has no gaps; null until the entry is
+       * sealed.
+       */
       position: number | null;
       mac: Buffer | null;
     };

@@ -2,10 +2,14 @@ import { sql } from 'kysely';
 import type { SystemTx } from '../database/database.ts';
 
 /**
- * Every column that refers to a blob, as an SQL expression of the reference. Blobs that none of them refers to are deleted a
- * day after they were written; a test compares this list with the schema. Each has an index.
+ * Every column that refers to a blob, as an SQL expression of the reference.
+ * Blobs that none of them refers to are deleted a day after they were written;
+ * a test compares this list with the schema. Each has an index.
  */
-export const BLOB_NAMING_COLUMNS: readonly (readonly [table: string, ref: string])[] = [
+export const BLOB_NAMING_COLUMNS: readonly (readonly [
+  table: string,
+  ref: string,
+])[] = [
   ['document', 'blob_ref'],
   ['document_rendition', 'blob_ref'],
   ['bulk_request', "upload->>'ref'"],
@@ -18,7 +22,10 @@ export const BLOB_NAMING_COLUMNS: readonly (readonly [table: string, ref: string
 ];
 
 /** Returns those of the references that no row of any account contains. */
-export async function findUnnamedBlobs(tx: SystemTx, refs: readonly string[]): Promise<string[]> {
+export async function findUnnamedBlobs(
+  tx: SystemTx,
+  refs: readonly string[],
+): Promise<string[]> {
   const named = BLOB_NAMING_COLUMNS.map(
     ([table, ref]) =>
       sql`exists (select from ${sql.table(table)} named where ${sql.raw(`named.${ref}`)} = blob.ref)`,

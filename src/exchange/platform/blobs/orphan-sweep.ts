@@ -1,18 +1,31 @@
 import type { Logger } from '../../../lib/logger.ts';
-import type { BlobStore, ListedBlob } from '../../../shared/blobs/blob-store.ts';
+import type {
+  BlobStore,
+  ListedBlob,
+} from '../../../shared/blobs/blob-store.ts';
 import type { Store } from '../database/database.ts';
 import type { Recovery } from '../recovery/recovery.ts';
 import { findUnnamedBlobs } from './named-blobs.ts';
 
-/** Far longer than the time between writing a blob and committing the row that refers to it. */
+/**
+ * Far longer than the time between writing a blob and committing the row that
+ * refers to it.
+ */
 const ORPHAN_AGE_MS = 24 * 60 * 60_000;
 /** Blobs checked in one round. */
 const LOOKED_MAX = 5_000;
 /** References checked in one statement. */
 const BATCH = 1_000;
-/** The store has a part for each two hex digits with which a blob's name can begin. */
-const [FIRST_PART, LAST_PART] = ['00', 'ff'];
-/** At least this many orphans, if they are more than half of the blobs, cannot be explained by crashes. */
+/**
+ * The store has a part for each two hex digits with which a blob's name can
+ * begin.
+ */
+const FIRST_PART = '00';
+const LAST_PART = 'ff';
+/**
+ * At least this many orphans, if they are more than half of the blobs, cannot
+ * be explained by crashes.
+ */
 const SUSPICIOUS_FROM = 20;
 
 interface OrphanSweepDeps {
@@ -22,18 +35,33 @@ interface OrphanSweepDeps {
 }
 
 /**
- * Deletes orphans: blobs without a row, because the process crashed between writing the blob and committing the row. Each
- * round checks at most `LOOKED_MAX` blobs of one part of the store, and the next round continues there or with the next part,
- * so that all parts are checked in 256 rounds if none has more blobs than that. If most of the blobs checked are orphans, none
+ * Deletes orphans: blobs without a row, because the process crashed between
+ * writing the blob and committing the row. Each round checks at most
+ * `LOOKED_MAX` blobs of one part of the store, and the next round continues
+ * there or with the next part, so that all parts are checked in 256 rounds if
+ * none has more blobs than that. If most of the blobs checked are orphans, none
  * is deleted: then the database is probably the wrong one, or an old one.
  */
-export function orphanSweep({ store, blobs, logger }: OrphanSweepDeps): Recovery {
+export function orphanSweep({
+  store,
+  blobs,
+  logger,
+}: OrphanSweepDeps): Recovery {
   let open: { part: string; listing: AsyncIterator<ListedBlob> } | undefined;
 
-  /** The next blobs of this part that are old enough, and whether they are its last. */
-  async function nextBlobs(part: string, signal: AbortSignal): Promise<{ refs: string[]; isLast: boolean }> {
+  /**
+   * The next blobs of this part that are old enough, and whether they are its
+   * last.
+   */
+  async function nextBlobs(
+    part: string,
+    signal: AbortSignal,
+  ): Promise<{ refs: string[]; isLast: boolean }> {
     // Another worker may have checked the parts between.
-    const listing = open?.part === part ? open.listing : blobs.list(part)[Symbol.asyncIterator]();
+    const listing =
+      open?.part === part
+        ? open.listing
+        : blobs.list(part)[Symbol.asyncIterator]();
     open = undefined;
     const writtenBefore = Date.now() - ORPHAN_AGE_MS;
     const refs: string[] = [];
@@ -55,9 +83,14 @@ export function orphanSweep({ store, blobs, logger }: OrphanSweepDeps): Recovery
       const orphans: string[] = [];
       for (let start = 0; start < refs.length; start += BATCH) {
         const batch = refs.slice(start, start + BATCH);
-        orphans.push(...(await store.asSystem((tx) => findUnnamedBlobs(tx, batch))));
+        orphans.push(
+          ...(await store.asSystem((tx) => findUnnamedBlobs(tx, batch))),
+        );
       }
-      if (orphans.length >= SUSPICIOUS_FROM && orphans.length > refs.length / 2) {
+      if (
+        orphans.length >= SUSPICIOUS_FROM &&
+        orphans.length > refs.length / 2
+      ) {
         logger.error(
           { part, looked: refs.length, orphans: orphans.length },
           'no row refers to most blobs of this part; nothing was deleted. Check that database and blob store belong together',
@@ -66,12 +99,20 @@ export function orphanSweep({ store, blobs, logger }: OrphanSweepDeps): Recovery
       }
       const deleted = orphans.slice(0, limit);
       for (const ref of deleted) await blobs.delete(ref);
-      if (deleted.length > 0) logger.info({ part, blobs: deleted.length }, 'deleted orphaned blobs');
-      return { found: orphans.length, healed: deleted.length, failures: [], cursor };
+      if (deleted.length > 0)
+        logger.info({ part, blobs: deleted.length }, 'deleted orphaned blobs');
+      return {
+        found: orphans.length,
+        healed: deleted.length,
+        failures: [],
+        cursor,
+      };
     },
   };
 }
 
 /** Undefined: the first one. */
 const partAfter = (part: string): string | undefined =>
-  part === LAST_PART ? undefined : (Number.parseInt(part, 16) + 1).toString(16).padStart(2, '0');
+  part === LAST_PART
+    ? undefined
+    : (Number.parseInt(part, 16) + 1).toString(16).padStart(2, '0');

@@ -1,6 +1,10 @@
 import { sql } from 'kysely';
 import type { Logger } from '../../../lib/logger.ts';
-import { BLOB_KINDS, type BlobStore, type ListedBlob } from '../../../shared/blobs/blob-store.ts';
+import {
+  BLOB_KINDS,
+  type BlobStore,
+  type ListedBlob,
+} from '../../../shared/blobs/blob-store.ts';
 import type { SealedStorage } from '../../../shared/blobs/encrypted-blob-store.ts';
 import type { Store, SystemTx } from '../database/database.ts';
 import type { Recovery } from '../recovery/recovery.ts';
@@ -10,7 +14,10 @@ import { BLOB_NAMING_COLUMNS, findUnnamedBlobs } from './named-blobs.ts';
 const SETTLED_MS = 15 * 60_000;
 const BATCH = 1_000;
 const LISTED_MAX = 1_000;
-/** Rows that keep the reference after their blob was deleted, because its time was over. */
+/**
+ * Rows that keep the reference after their blob was deleted, because its time
+ * was over.
+ */
 const DELETED: Readonly<Record<string, string>> = {
   "bulk_request.upload->>'ref'": 'upload_deleted_at',
   "consolidated_query.result->>'ref'": 'result_deleted_at',
@@ -41,7 +48,8 @@ export interface BlobReport {
 
 /** The parts of the store by the first two hex digits of the names. */
 export const PARTS = 256;
-export const digitsOf = (part: number): string => part.toString(16).padStart(2, '0');
+export const digitsOf = (part: number): string =>
+  part.toString(16).padStart(2, '0');
 
 interface BlobVerification {
   store: Pick<Store, 'asSystem'>;
@@ -49,7 +57,10 @@ interface BlobVerification {
   list(digits: string): AsyncIterable<ListedBlob>;
 }
 
-/** Compares the blobs with the rows that refer to them, one part of the names at a time, so that memory stays bounded. */
+/**
+ * Compares the blobs with the rows that refer to them, one part of the names at
+ * a time, so that memory stays bounded.
+ */
 export async function verifyBlobs({
   store,
   blobs,
@@ -57,32 +68,49 @@ export async function verifyBlobs({
   store: Pick<Store, 'asSystem'>;
   blobs: BlobNames;
 }): Promise<BlobReport> {
-  const report: BlobReport = { blobs: 0, references: 0, missing: {}, missingBlobs: [], unnamed: 0 };
+  const report: BlobReport = {
+    blobs: 0,
+    references: 0,
+    missing: {},
+    missingBlobs: [],
+    unnamed: 0,
+  };
   const list = (digits: string) => listAllKinds(blobs, digits);
   for (let part = 0; part < PARTS; part++) {
-    const { missing, references, all, settled } = await verifyPart({ store, list }, digitsOf(part));
+    const { missing, references, all, settled } = await verifyPart(
+      { store, list },
+      digitsOf(part),
+    );
     report.references += references;
     report.blobs += all.size;
     for (const blob of missing) {
       report.missing[blob.table] = (report.missing[blob.table] ?? 0) + 1;
-      if (report.missingBlobs.length < LISTED_MAX) report.missingBlobs.push(blob);
+      if (report.missingBlobs.length < LISTED_MAX)
+        report.missingBlobs.push(blob);
     }
     for (let start = 0; start < settled.length; start += BATCH) {
       const batch = settled.slice(start, start + BATCH);
-      report.unnamed += (await store.asSystem((tx) => findUnnamedBlobs(tx, batch))).length;
+      report.unnamed += (
+        await store.asSystem((tx) => findUnnamedBlobs(tx, batch))
+      ).length;
     }
   }
   return report;
 }
 
 /**
- * Compares the blobs of one part with the rows that refer to them. May run while the system works: what seems to be missing
- * is looked up once more.
+ * Compares the blobs of one part with the rows that refer to them. May run
+ * while the system works: what seems to be missing is looked up once more.
  */
 export async function verifyPart(deps: BlobVerification, digits: string) {
   const named = await deps.store.asSystem((tx) => namedInPart(tx, digits));
   const { all, settled } = await listPart(deps, digits);
-  return { references: named.length, all, settled, missing: await missingOf(deps, named, all, digits) };
+  return {
+    references: named.length,
+    all,
+    settled,
+    missing: await missingOf(deps, named, all, digits),
+  };
 }
 
 async function missingOf(
@@ -98,7 +126,10 @@ async function missingOf(
   return still.filter(({ ref }) => !all.has(ref) && !existing.has(ref));
 }
 
-async function* listAllKinds(blobs: BlobNames, digits: string): AsyncIterable<ListedBlob> {
+async function* listAllKinds(
+  blobs: BlobNames,
+  digits: string,
+): AsyncIterable<ListedBlob> {
   for (const kind of BLOB_KINDS) yield* blobs.list(kind, digits);
 }
 
@@ -122,7 +153,10 @@ async function namedInPart(tx: SystemTx, digits: string): Promise<NamedBlob[]> {
   for (const [table, ref] of BLOB_NAMING_COLUMNS) {
     if (table === ERASURE) continue;
     const deleted = DELETED[`${table}.${ref}`];
-    const isKept = deleted === undefined ? sql`` : sql`and ${sql.ref(`named.${deleted}`)} is null`;
+    const isKept =
+      deleted === undefined
+        ? sql``
+        : sql`and ${sql.ref(`named.${deleted}`)} is null`;
     const { rows } = await sql<NamedBlob>`
       select ${table} as "table", ${sql.raw(`named.${ref}`)} as ref
       from unnest(${[...BLOB_KINDS]}::text[]) as blob (kind)
@@ -136,8 +170,9 @@ async function namedInPart(tx: SystemTx, digits: string): Promise<NamedBlob[]> {
 }
 
 /**
- * Finds blobs that rows refer to and that are missing, for example after a restore: one part of the store in each round, all
- * of them in 256 rounds. It cannot heal them; they must come from a backup of the blobs.
+ * Finds blobs that rows refer to and that are missing, for example after a
+ * restore: one part of the store in each round, all of them in 256 rounds. It
+ * cannot heal them; they must come from a backup of the blobs.
  */
 export function missingBlobs(deps: {
   store: Pick<Store, 'asSystem'>;
@@ -153,10 +188,18 @@ export function missingBlobs(deps: {
       const { missing } = await verifyPart({ store, list }, digitsOf(part));
       if (missing.length > 0)
         logger.error(
-          { missing: missing.length, tables: [...new Set(missing.map(({ table }) => table))] },
+          {
+            missing: missing.length,
+            tables: [...new Set(missing.map(({ table }) => table))],
+          },
           'blobs that rows refer to are missing; "npm run admin -- blobs verify" lists them',
         );
-      return { found: missing.length, healed: 0, failures: [], cursor: String((part + 1) % PARTS) };
+      return {
+        found: missing.length,
+        healed: 0,
+        failures: [],
+        cursor: String((part + 1) % PARTS),
+      };
     },
   };
 }

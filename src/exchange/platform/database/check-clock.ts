@@ -7,12 +7,16 @@ import { isConnectionFault } from './postgres-errors.ts';
 
 const WRONG_CLOCKS = sqlFile('wrong-clocks.sql', import.meta.url);
 
-/** Receivers refuse webhooks that are off by five minutes; rows of several workers are put in order by seconds. */
+/**
+ * Receivers refuse webhooks that are off by five minutes; rows of several
+ * workers are put in order by seconds.
+ */
 const DIFFERENCE_MAX_MS = 30_000;
 
 /**
- * Throws ConfigError if this machine's clock differs from PostgreSQL's by more than 30 s, because the process would write times
- * that others compare with theirs. While the database cannot be reached, the clock is not checked.
+ * Throws ConfigError if this machine's clock differs from PostgreSQL's by more
+ * than 30 s, because the process would write times that others compare with
+ * theirs. While the database cannot be reached, the clock is not checked.
  */
 export async function checkClock(store: Pick<Store, 'call'>): Promise<void> {
   const sentAt = Date.now();
@@ -32,8 +36,15 @@ export async function checkClock(store: Pick<Store, 'call'>): Promise<void> {
   );
 }
 
-/** Shows PostgreSQL this process's clock each minute, because it may go wrong after the start. Returns what stops it. */
-export function showClock(store: Pick<Store, 'asSystem'>, program: string, everyMs = 60_000): () => void {
+/**
+ * Shows PostgreSQL this process's clock each minute, because it may go wrong
+ * after the start. Returns what stops it.
+ */
+export function showClock(
+  store: Pick<Store, 'asSystem'>,
+  program: string,
+  everyMs = 60_000,
+): () => void {
   const process = `${program} on ${hostname()}`;
   const show = () =>
     store.asSystem((tx) =>
@@ -46,12 +57,20 @@ export function showClock(store: Pick<Store, 'asSystem'>, program: string, every
       ),
     );
   // While the database is away, nothing is recorded.
-  const timer = setInterval(() => void show().catch(() => undefined), everyMs).unref();
+  const timer = setInterval(
+    () => void show().catch(() => undefined),
+    everyMs,
+  ).unref();
   return () => clearInterval(timer);
 }
 
-/** The clocks that are wrong now: `the clock of worker on host-3 is 42 s ahead of PostgreSQL's`. */
+/**
+ * The clocks that are wrong now: `the clock of worker on host-3 is 42 s ahead
+ * of PostgreSQL's`.
+ */
 export async function readWrongClocks(tx: SystemTx): Promise<string[]> {
-  const { rows } = await WRONG_CLOCKS<{ what: string }>({ most: DIFFERENCE_MAX_MS / 1_000 }).execute(tx.db);
+  const { rows } = await WRONG_CLOCKS<{ what: string }>({
+    most: DIFFERENCE_MAX_MS / 1_000,
+  }).execute(tx.db);
   return rows.map(({ what }) => what);
 }

@@ -1,28 +1,55 @@
 import { readdir, readFile } from 'node:fs/promises';
-import { Kysely, type Migration, Migrator, type RawBuilder, sql, type Transaction } from 'kysely';
+import {
+  Kysely,
+  type Migration,
+  Migrator,
+  type RawBuilder,
+  sql,
+  type Transaction,
+} from 'kysely';
 import pg from 'pg';
 import { ConfigError } from '../../../config.ts';
 import { AccountSlots } from './account-slots.ts';
-import { later, PipelineDialect, PipelinedClient, transact } from './pipeline.ts';
+import {
+  later,
+  PipelineDialect,
+  PipelinedClient,
+  transact,
+} from './pipeline.ts';
 import type { Database } from './schema.ts';
 
-/** A transaction that can access the rows of one account only (row-level security). */
+/**
+ * A transaction that can access the rows of one account only (row-level
+ * security).
+ */
 export interface AccountTx {
   readonly accountId: string;
   readonly db: Transaction<Database>;
-  /** Ids of the outbox events that this transaction writes (`insertEvent` adds to it); announced after the commit. */
+  /**
+   * Ids of the outbox events that this transaction writes (`insertEvent` adds
+   * to it); announced after the commit.
+   */
   readonly newEvents: string[];
 }
 
-/** A transaction with access to all accounts: for authentication, reconcile and callbacks. */
+/**
+ * A transaction with access to all accounts: for authentication, reconcile and
+ * callbacks.
+ */
 export interface SystemTx {
   readonly db: Transaction<Database>;
   /** As in `AccountTx`, by account. */
   readonly newEvents: Map<string, string[]>;
 }
 
-/** Called after the commit of each transaction that wrote events. Must not throw. */
-export type EventsCommitted = (accountId: string, eventIds: readonly string[]) => void;
+/**
+ * Called after the commit of each transaction that wrote events. Must not
+ * throw.
+ */
+export type EventsCommitted = (
+  accountId: string,
+  eventIds: readonly string[],
+) => void;
 
 export type Store = ReturnType<typeof createStore>;
 
@@ -33,20 +60,32 @@ pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 export interface StoreOptions {
   databaseUrl: string;
-  /** Name of the connections in pg_stat_activity, unless DATABASE_URL gives one. */
+  /**
+   * Name of the connections in pg_stat_activity, unless DATABASE_URL gives one.
+   */
   name?: string;
   /** Maximum number of connections of this process. */
   poolMax?: number;
   /**
-   * Maximum number of connections that one account may use at a time; capped at half of `poolMax`. Default: no limit. Set
-   * it in processes that serve many accounts, so that one account cannot block the others.
+   * Maximum number of connections that one account may use at a time; capped at
+   * half of `poolMax`. Default: no limit. Set it in processes that serve many
+   * accounts, so that one account cannot block the others.
    */
   accountMax?: number;
-  /** Maximum number of connections that accounts share evenly while several are active; at least one each. Default: no sharing. */
+  /**
+   * Maximum number of connections that accounts share evenly while several are
+   * active; at least one each. Default: no sharing.
+   */
   sharedMax?: number;
-  /** How long a transaction waits for a connection, or for a slot of its account, before it is refused. Default: 10 s. */
+  /**
+   * How long a transaction waits for a connection, or for a slot of its
+   * account, before it is refused. Default: 10 s.
+   */
   connectionWaitMs?: number;
-  /** Called when an idle connection breaks, for example on a restart of the server. */
+  /**
+   * Called when an idle connection breaks, for example on a restart of the
+   * server.
+   */
   onIdleError?: (error: Error) => void;
 }
 
@@ -66,8 +105,9 @@ export function createStore(options: StoreOptions) {
     Client: PipelinedClient,
   });
   pool.on('error', (error) => options.onIdleError?.(error));
-  // A connection that breaks between two statements emits an error event, which would end the process if it had no
-  // listener. The transaction fails at its next statement.
+  // A connection that breaks between two statements emits an error event, which
+  // would end the process if it had no listener. The transaction fails at its
+  // next statement.
   pool.on('connect', (client) => client.on('error', () => undefined));
   const connectionListeners: ((waitedMs: number) => void)[] = [];
   const onConnection = (waitedMs: number): void => {
@@ -78,47 +118,80 @@ export function createStore(options: StoreOptions) {
   const inSlot = createSlots(poolMax, connectionWaitMs, options);
   const listeners: EventsCommitted[] = [];
   const announce = (accountId: string, eventIds: readonly string[]) => {
-    if (eventIds.length > 0) for (const listener of listeners) listener(accountId, eventIds);
+    if (eventIds.length > 0)
+      for (const listener of listeners) listener(accountId, eventIds);
   };
 
   const asAccount =
     (role: string) =>
-    async <T>(accountId: string, work: (tx: AccountTx) => Promise<T>): Promise<T> => {
+    async <T>(
+      accountId: string,
+      work: (tx: AccountTx) => Promise<T>,
+    ): Promise<T> => {
       const binding = bindingTo(accountId, role);
       const newEvents: string[] = [];
       const result = await inSlot(accountId, () =>
-        transact({ db, dialect }, binding, (tx) => work({ accountId, db: tx, newEvents })),
+        transact({ db, dialect }, binding, (tx) =>
+          work({ accountId, db: tx, newEvents }),
+        ),
       );
       announce(accountId, newEvents);
       return result;
     };
 
   return {
-    /** Runs `work` in one transaction bound to the account; commits when it resolves, rolls back when it throws. */
+    /**
+     * Runs `work` in one transaction bound to the account; commits when it
+     * resolves, rolls back when it throws.
+     */
     asAccount: asAccount('exchange_app'),
-    /** As `asAccount`, for a network: `work` reads what the account contributed, and nothing else (0203-responder.sql). */
-    asResponder: asAccount('exchange_responder; set local search_path = responder, public'),
-    /** Runs `work` in one transaction with access to all accounts; commits and rolls back like `asAccount`. */
+    /**
+     * As `asAccount`, for a network: `work` reads what the account contributed,
+     * and nothing else (0203-responder.sql).
+     */
+    asResponder: asAccount(
+      'exchange_responder; set local search_path = responder, public',
+    ),
+    /**
+     * Runs `work` in one transaction with access to all accounts; commits and
+     * rolls back like `asAccount`.
+     */
     asSystem: async <T>(work: (tx: SystemTx) => Promise<T>): Promise<T> => {
       const newEvents = new Map<string, string[]>();
-      const result = await transact({ db, dialect }, 'set local role exchange_system', (tx) =>
-        work({ db: tx, newEvents }),
+      const result = await transact(
+        { db, dialect },
+        'set local role exchange_system',
+        (tx) => work({ db: tx, newEvents }),
       );
-      for (const [accountId, eventIds] of newEvents) announce(accountId, eventIds);
+      for (const [accountId, eventIds] of newEvents)
+        announce(accountId, eventIds);
       return result;
     },
-    /** Registers a listener for committed events, such as the webhook dispatcher. */
-    onEventsCommitted: (listener: EventsCommitted) => void listeners.push(listener),
-    /** Registers a listener that learns how long each transaction waited for a connection. */
-    onConnection: (listener: (waitedMs: number) => void) => void connectionListeners.push(listener),
     /**
-     * Runs one statement in a transaction of its own: a call of a database function that sets the role it needs. For lookups
-     * that every request makes, because a transaction takes three round trips.
+     * Registers a listener for committed events, such as the webhook
+     * dispatcher.
      */
-    call: async <R>(statement: RawBuilder<R>) => (await statement.execute(db)).rows,
+    onEventsCommitted: (listener: EventsCommitted) =>
+      void listeners.push(listener),
+    /**
+     * Registers a listener that learns how long each transaction waited for a
+     * connection.
+     */
+    onConnection: (listener: (waitedMs: number) => void) =>
+      void connectionListeners.push(listener),
+    /**
+     * Runs one statement in a transaction of its own: a call of a database
+     * function that sets the role it needs. For lookups that every request
+     * makes, because a transaction takes three round trips.
+     */
+    call: async <R>(statement: RawBuilder<R>) =>
+      (await statement.execute(db)).rows,
     /** Number of transactions that wait for a connection. */
     waitingForConnection: () => pool.waitingCount,
-    /** Brings the schema up to date; safe to call from several processes at once. */
+    /**
+     * Brings the schema up to date; safe to call from several processes at
+     * once.
+     */
     migrate: () => migrate(db),
     /** Resolves if the database responds. */
     ping: async () => {
@@ -128,24 +201,35 @@ export function createStore(options: StoreOptions) {
   };
 }
 
-function createSlots(poolMax: number, waitMs: number, { accountMax, sharedMax }: StoreOptions) {
-  if (accountMax === undefined) return <T>(_accountId: string, work: () => Promise<T>) => work();
+function createSlots(
+  poolMax: number,
+  waitMs: number,
+  { accountMax, sharedMax }: StoreOptions,
+) {
+  if (accountMax === undefined)
+    return <T>(_accountId: string, work: () => Promise<T>) => work();
   const atOnceMax = Math.max(1, Math.min(accountMax, Math.floor(poolMax / 2)));
   const slots = new AccountSlots({ atOnceMax, sharedMax, waitMs });
-  return <T>(accountId: string, work: () => Promise<T>) => slots.run(accountId, work);
+  return <T>(accountId: string, work: () => Promise<T>) =>
+    slots.run(accountId, work);
 }
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
-/** The statements that bind a transaction to an account. Throws unless the id is a UUID, because it becomes part of the SQL. */
+/**
+ * The statements that bind a transaction to an account. Throws unless the id is
+ * a UUID, because it becomes part of the SQL.
+ */
 function bindingTo(accountId: string, role: string): string {
-  if (!UUID.test(accountId)) throw new TypeError('An account id must be a UUID');
+  if (!UUID.test(accountId))
+    throw new TypeError('An account id must be a UUID');
   return `set local role ${role}; set local app.account_id = '${accountId}'`;
 }
 
 /**
- * Runs part of a system transaction as one account: row-level security applies to `work` as in `asAccount`, and its changes
- * commit with the rest of the transaction.
+ * Runs part of a system transaction as one account: row-level security applies
+ * to `work` as in `asAccount`, and its changes commit with the rest of the
+ * transaction.
  */
 export async function withinAccount<T>(
   tx: SystemTx,
@@ -165,8 +249,9 @@ export async function withinAccount<T>(
 }
 
 /**
- * Gives the rest of a system transaction the rights to create and change accounts and keys. Fails unless the login is a
- * member of exchange_admin; the logins of gateways and workers are not.
+ * Gives the rest of a system transaction the rights to create and change
+ * accounts and keys. Fails unless the login is a member of exchange_admin; the
+ * logins of gateways and workers are not.
  */
 export async function takeAdminRole(tx: SystemTx): Promise<void> {
   await sql`set local role exchange_admin`.execute(tx.db);
@@ -175,16 +260,21 @@ export async function takeAdminRole(tx: SystemTx): Promise<void> {
 const MIGRATIONS = new URL('./migrations/', import.meta.url);
 
 /**
- * Applies the numbered SQL files in order. Kysely's migrator serialises concurrent runs and records what was applied. Throws
- * ConfigError for a database from before the first release.
+ * Applies the numbered SQL files in order. Kysely's migrator serialises
+ * concurrent runs and records what was applied. Throws ConfigError for a
+ * database from before the first release.
  */
 async function migrate(db: Kysely<Database>): Promise<void> {
   await refuseUnreleased(db);
-  // Parts that were built side by side number their migrations apart, and are released in another order.
+  // Parts that were built side by side number their migrations apart, and are
+  // released in another order.
   const migrator = new Migrator({
     db,
     provider: {
-      getMigrations: async () => ({ ...(await appliedMigrations(db)), ...(await readMigrations()) }),
+      getMigrations: async () => ({
+        ...(await appliedMigrations(db)),
+        ...(await readMigrations()),
+      }),
     },
     allowUnorderedMigrations: true,
   });
@@ -198,7 +288,11 @@ const UNRELEASED = '0001-exchange';
 async function refuseUnreleased(db: Kysely<Database>): Promise<void> {
   const { rows } = await sql<{ found: boolean }>`
     select to_regclass('kysely_migration') is not null as found`.execute(db);
-  if (rows[0]?.found !== true || (await appliedMigrations(db))[UNRELEASED] === undefined) return;
+  if (
+    rows[0]?.found !== true ||
+    (await appliedMigrations(db))[UNRELEASED] === undefined
+  )
+    return;
   throw new ConfigError(
     'This database was created by a state of the exchange before 0.1.0, the first release. It cannot be updated, and nothing ' +
       'was changed. Start with an empty database: for "npm start" with another data folder (DATA_DIR), for a deployment with ' +
@@ -207,16 +301,25 @@ async function refuseUnreleased(db: Kysely<Database>): Promise<void> {
 }
 
 /**
- * Those that the database has, so that it may have more than this build: its schema is that of a later build when a deploy is
- * rolled back. Migrations only expand the schema, so the previous build runs on it.
+ * Those that the database has, so that it may have more than this build: its
+ * schema is that of a later build when a deploy is rolled back. Migrations only
+ * expand the schema, so the previous build runs on it.
  */
-async function appliedMigrations(db: Kysely<Database>): Promise<Record<string, Migration>> {
-  const { rows } = await sql<{ name: string }>`select name from kysely_migration`.execute(db);
-  return Object.fromEntries(rows.map(({ name }) => [name, { up: async () => undefined }]));
+async function appliedMigrations(
+  db: Kysely<Database>,
+): Promise<Record<string, Migration>> {
+  const { rows } = await sql<{
+    name: string;
+  }>`select name from kysely_migration`.execute(db);
+  return Object.fromEntries(
+    rows.map(({ name }) => [name, { up: async () => undefined }]),
+  );
 }
 
 async function readMigrations(): Promise<Record<string, Migration>> {
-  const files = (await readdir(MIGRATIONS)).filter((name) => name.endsWith('.sql')).sort();
+  const files = (await readdir(MIGRATIONS))
+    .filter((name) => name.endsWith('.sql'))
+    .sort();
   const migrations: Record<string, Migration> = {};
   for (const file of files) {
     const text = await readFile(new URL(file, MIGRATIONS), 'utf8');

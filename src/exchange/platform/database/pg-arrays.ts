@@ -3,19 +3,27 @@ import { type RawBuilder, sql } from 'kysely';
 import type { SystemTx } from './database.ts';
 
 /**
- * PostgreSQL arrays in the binary format, for set-based statements (`unnest(${uuidArray(ids)}::uuid[])`). pg sends a
- * Buffer unchanged, so that thousands of values need not be quoted, escaped and parsed.
+ * PostgreSQL arrays in the binary format, for set-based statements
+ * (`unnest(${uuidArray(ids)}::uuid[])`). pg sends a Buffer unchanged, so that
+ * thousands of values need not be quoted, escaped and parsed.
  */
-export const uuidArray = (ids: readonly string[]): Buffer => binaryArray(2950, ids, () => 16, writeUuid);
+export const uuidArray = (ids: readonly string[]): Buffer =>
+  binaryArray(2950, ids, () => 16, writeUuid);
 
 export const textArray = (texts: readonly (string | null)[]): Buffer =>
-  binaryArray(25, texts, longestUtf8, (array, place, text) => array.write(text, place, 'utf8'));
+  binaryArray(25, texts, longestUtf8, (array, place, text) =>
+    array.write(text, place, 'utf8'),
+  );
 
-/** Lists of texts, each as the text of a `text[]`, because `unnest` would flatten nested arrays; cast each element to `text[]`. */
+/**
+ * Lists of texts, each as the text of a `text[]`, because `unnest` would
+ * flatten nested arrays; cast each element to `text[]`.
+ */
 export const textLists = (lists: readonly (readonly string[])[]): Buffer =>
   textArray(lists.map((list) => `{${list.map(quoted).join(',')}}`));
 
-const quoted = (text: string): string => `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
+const quoted = (text: string): string =>
+  `"${text.replaceAll(/["\\]/g, '\\$&')}"`;
 
 /** Each value is given as Latin-1 text (`toString('latin1')`). */
 export const byteaArray = (values: readonly string[]): Buffer =>
@@ -47,8 +55,9 @@ const HEADER_BYTES = 20;
 const longestUtf8 = (text: string): number => text.length * 3;
 
 /**
- * The format of PostgreSQL's array_recv: dimensions, "has nulls", element type, length, lower bound; then length and bytes
- * of each element. `write` returns the number of bytes written, at most `sizeOf`.
+ * The format of PostgreSQL's array_recv: dimensions, "has nulls", element type,
+ * length, lower bound; then length and bytes of each element. `write` returns
+ * the number of bytes written, at most `sizeOf`.
  */
 function binaryArray<T>(
   elementType: number,
@@ -64,7 +73,8 @@ function binaryArray<T>(
   }
   const array = Buffer.allocUnsafe(longest);
   let place = 0;
-  for (const field of [1, hasNulls, elementType, values.length, 1]) place = array.writeInt32BE(field, place);
+  for (const field of [1, hasNulls, elementType, values.length, 1])
+    place = array.writeInt32BE(field, place);
   for (const value of values) {
     const sizeBytes = value === null ? -1 : write(array, place + 4, value);
     array.writeInt32BE(sizeBytes, place);
@@ -85,18 +95,25 @@ function writeUuid(array: Buffer, place: number, id: string): number {
 const NAME = /(?<!:):(\w+)/;
 
 /**
- * Reads a statement from a file beside the code, once, and returns a function that puts values (or parts of SQL) in the places of
- * their names: `where id = :id`.
+ * Reads a statement from a file beside the code, once, and returns a function
+ * that puts values (or parts of SQL) in the places of their names: `where id =
+ * :id`.
  */
 export function sqlFile(file: string, base: string) {
   const pieces = readFileSync(new URL(file, base), 'utf8').split(NAME);
-  return <Row>(values: Readonly<Record<string, unknown>> = {}): RawBuilder<Row> =>
+  return <Row>(
+    values: Readonly<Record<string, unknown>> = {},
+  ): RawBuilder<Row> =>
     sql<Row>`${sql.join(
-      pieces.map((piece, index) => (index % 2 === 0 ? sql.raw(piece) : sql`${values[piece]}`)),
+      pieces.map((piece, index) =>
+        index % 2 === 0 ? sql.raw(piece) : sql`${values[piece]}`,
+      ),
       sql.raw(''),
     )}`;
 }
 
 /** The rows that a statement returns. */
-export const rowsOf = async <Row>({ db }: Pick<SystemTx, 'db'>, statement: RawBuilder<Row>): Promise<Row[]> =>
-  (await statement.execute(db)).rows;
+export const rowsOf = async <Row>(
+  { db }: Pick<SystemTx, 'db'>,
+  statement: RawBuilder<Row>,
+): Promise<Row[]> => (await statement.execute(db)).rows;

@@ -1,17 +1,25 @@
 /**
- * Whether the database cannot be used now. PostgreSQL classes 08 and 57P (connection), 53 (it is full, or takes no more
- * connections), 25006 (a standby after a failover), 25P03 (this process stood still within a transaction); error codes of sockets.
- * A connection that broke within a transaction refuses its roll back by message only.
+ * Whether the database cannot be used now. PostgreSQL classes 08 and 57P
+ * (connection), 53 (it is full, or takes no more connections), 25006 (a standby
+ * after a failover), 25P03 (this process stood still within a transaction);
+ * error codes of sockets. A connection that broke within a transaction refuses
+ * its roll back by message only.
  */
 export function isConnectionFault(thrown: unknown): boolean {
-  const code = String((thrown as { code?: unknown } | null | undefined)?.code ?? '');
-  if (/^(08|53|57P0|25P03|25006)/.test(code) || SOCKET_FAULTS.test(code)) return true;
+  const code = String(
+    (thrown as { code?: unknown } | null | undefined)?.code ?? '',
+  );
+  if (/^(08|53|57P0|25P03|25006)/.test(code) || SOCKET_FAULTS.test(code))
+    return true;
   return thrown instanceof Error && CONNECTION_FAULTS.test(thrown.message);
 }
 
 const SOCKET_FAULTS =
   /^(ECONNREFUSED|ECONNRESET|ECONNABORTED|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/;
-/** What pg and its pool say of a connection that cannot be made, or that broke before. */
+/**
+ * What pg and its pool say of a connection that cannot be made, or that broke
+ * before.
+ */
 const CONNECTION_FAULTS =
   /^(Connection terminated|Connection ended|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed)/;
 
@@ -20,7 +28,10 @@ export class NameTakenError extends Error {
   override readonly name = 'NameTakenError';
 }
 
-/** Whether PostgreSQL refused the data itself, error classes 22 (data exception) and 54 (limit exceeded): a retry cannot succeed. */
+/**
+ * Whether PostgreSQL refused the data itself, error classes 22 (data exception)
+ * and 54 (limit exceeded): a retry cannot succeed.
+ */
 export function isRefusedData(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' && /^(22|54)[0-9A-Z]{3}$/.test(code);

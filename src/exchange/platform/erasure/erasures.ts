@@ -9,9 +9,15 @@ import { createBackground } from '../workflows/start-workflow.ts';
 
 export type Erasures = ReturnType<typeof createErasures>;
 
-/** Maximum number of erasures started after a request; `reconcile` does the rest. */
+/**
+ * Maximum number of erasures started after a request; `reconcile` does the
+ * rest.
+ */
 const BACKGROUND_MAX = 500;
-/** Number of erasures recorded as done together. After a crash that many may be repeated, which is harmless. */
+/**
+ * Number of erasures recorded as done together. After a crash that many may be
+ * repeated, which is harmless.
+ */
 const BATCH = 50;
 const STOP_TIMEOUT_MS = 5_000;
 
@@ -33,10 +39,21 @@ export function createErasures(deps: {
   async function takeUp(limit: number, signal: AbortSignal): Promise<TakenUp> {
     // Also those that a deletion starts itself wait while deleting is paused.
     const todo = await store.asSystem(async (tx) =>
-      (await readPauses(tx)).some(({ part }) => part === 'deleting') ? [] : pendingErasures(tx, limit),
+      (await readPauses(tx)).some(({ part }) => part === 'deleting')
+        ? []
+        : pendingErasures(tx, limit),
     );
-    const total: TakenUp = { found: 0, healed: 0, failures: [], oldestSince: todo[0]?.since };
-    for (let start = 0; start < todo.length && !signal.aborted; start += BATCH) {
+    const total: TakenUp = {
+      found: 0,
+      healed: 0,
+      failures: [],
+      oldestSince: todo[0]?.since,
+    };
+    for (
+      let start = 0;
+      start < todo.length && !signal.aborted;
+      start += BATCH
+    ) {
       const done: Erasure[] = [];
       const taken = await healEach(todo.slice(start, start + BATCH), {
         signal,
@@ -59,12 +76,22 @@ export function createErasures(deps: {
   }
 
   return {
-    /** Starts the pending erasures in the background; `reconcile` repeats those that fail. */
+    /**
+     * Starts the pending erasures in the background; `reconcile` repeats those
+     * that fail.
+     */
     start: () =>
-      background.run('erasure not finished yet; reconcile will finish it', {}, async () => {
-        const { failures } = await takeUp(BACKGROUND_MAX, new AbortController().signal);
-        if (failures.length > 0) throw failures[0];
-      }),
+      background.run(
+        'erasure not finished yet; reconcile will finish it',
+        {},
+        async () => {
+          const { failures } = await takeUp(
+            BACKGROUND_MAX,
+            new AbortController().signal,
+          );
+          if (failures.length > 0) throw failures[0];
+        },
+      ),
     recovery: {
       name: 'erasures',
       deletes: true,
@@ -74,7 +101,10 @@ export function createErasures(deps: {
   };
 }
 
-/** Returns a function that cancels a workflow. A workflow that has ended, or was never started, is ignored. */
+/**
+ * Returns a function that cancels a workflow. A workflow that has ended, or was
+ * never started, is ignored.
+ */
 export const workflowStopper =
   (temporal: Client) =>
   async (workflowId: string): Promise<void> => {
@@ -87,24 +117,38 @@ export const workflowStopper =
     }
   };
 
-/** A blob to erase or a workflow to stop, because its rows have been deleted. */
+/**
+ * A blob to erase or a workflow to stop, because its rows have been deleted.
+ */
 interface Erasure {
   kind: 'blob' | 'workflow';
   /** Reference of the blob, or id of the workflow. */
   ref: string;
 }
 
-export async function recordWorkflowsToStop(tx: AccountTx, workflowIds: readonly string[]): Promise<void> {
+export async function recordWorkflowsToStop(
+  tx: AccountTx,
+  workflowIds: readonly string[],
+): Promise<void> {
   if (workflowIds.length === 0) return;
   await tx.db
     .insertInto('erasure')
-    .values(workflowIds.map((ref) => ({ kind: 'workflow' as const, ref, account_id: tx.accountId })))
+    .values(
+      workflowIds.map((ref) => ({
+        kind: 'workflow' as const,
+        ref,
+        account_id: tx.accountId,
+      })),
+    )
     .onConflict((conflict) => conflict.doNothing())
     .execute();
 }
 
 /** Pending erasures of all accounts, oldest first. */
-async function pendingErasures(tx: SystemTx, limit: number): Promise<(Erasure & { since: Date })[]> {
+async function pendingErasures(
+  tx: SystemTx,
+  limit: number,
+): Promise<(Erasure & { since: Date })[]> {
   return tx.db
     .selectFrom('erasure')
     .select(['kind', 'ref', 'noted_at as since'])
@@ -114,7 +158,10 @@ async function pendingErasures(tx: SystemTx, limit: number): Promise<(Erasure & 
     .execute();
 }
 
-async function deleteErasures(tx: SystemTx, done: readonly Erasure[]): Promise<void> {
+async function deleteErasures(
+  tx: SystemTx,
+  done: readonly Erasure[],
+): Promise<void> {
   if (done.length === 0) return;
   await sql`
     delete from erasure using unnest(${done.map(({ kind }) => kind)}::text[], ${done.map(({ ref }) => ref)}::text[]) as done (kind, ref)
@@ -123,7 +170,10 @@ async function deleteErasures(tx: SystemTx, done: readonly Erasure[]): Promise<v
 }
 
 /** Moves a failed erasure to the end of the queue. */
-async function postponeErasure(tx: SystemTx, { kind, ref }: Erasure): Promise<void> {
+async function postponeErasure(
+  tx: SystemTx,
+  { kind, ref }: Erasure,
+): Promise<void> {
   await tx.db
     .updateTable('erasure')
     .set({ noted_at: sql<Date>`clock_timestamp()` })

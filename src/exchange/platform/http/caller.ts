@@ -7,10 +7,15 @@ export interface Caller {
   account: Account;
   /** The caller's name in the audit (`AuditRecord.actor`). */
   actor: string;
-  /** Id of the API key, or of the key that created the embed token; absent for our own orchestrator. */
+  /**
+   * Id of the API key, or of the key that created the embed token; absent for
+   * our own orchestrator.
+   */
   keyId?: string;
   scopes: readonly Scope[];
-  /** The scopes of a registered client's token: it permits the FHIR API only. */
+  /**
+   * The scopes of a registered client's token: it permits the FHIR API only.
+   */
   fhirScopes?: readonly string[];
   /** It is a network's token: it permits the responder only. */
   isNetwork?: boolean;
@@ -23,8 +28,12 @@ declare module 'fastify' {
   }
 }
 
-/** The caller of an authenticated request. Throws if the route was registered without authentication. */
+/**
+ * The caller of an authenticated request. Throws if the route was registered
+ * without authentication.
+ */
 export function callerOf(request: FastifyRequest): Caller {
-  if (request.caller === null) throw new Error('this route was registered without authentication');
+  if (request.caller === null)
+    throw new Error('this route was registered without authentication');
   return request.caller;
 }

@@ -5,8 +5,14 @@ import { v7 as uuidv7 } from 'uuid';
 import { ExchangeError } from '../errors.ts';
 import { PROBLEM_JSON, toErrorResponse } from './errors.ts';
 
-/** Sends an error response for a request that Node's HTTP parser rejects, in the same form as all other errors. */
-export function respondToClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+/**
+ * Sends an error response for a request that Node's HTTP parser rejects, in the
+ * same form as all other errors.
+ */
+export function respondToClientError(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy(error);
     return;
@@ -42,8 +48,9 @@ const ESCAPED_SURROGATE = /\\ud[89a-f]/i;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /**
- * Whether a text in a JSON body contains a lone surrogate (half of a surrogate pair). It cannot be encoded in UTF-8:
- * PostgreSQL rejects it in jsonb and replaces it elsewhere.
+ * Whether a text in a JSON body contains a lone surrogate (half of a surrogate
+ * pair). It cannot be encoded in UTF-8: PostgreSQL rejects it in jsonb and
+ * replaces it elsewhere.
  *
  * @param text the body as received
  * @param value the parsed body
@@ -61,7 +68,10 @@ function hasHalfCharacter(text: string, value: unknown): boolean {
   return false;
 }
 
-/** The error for a body that Fastify's parser refused: it refuses members that could change an object's prototype, too. */
+/**
+ * The error for a body that Fastify's parser refused: it refuses members that
+ * could change an object's prototype, too.
+ */
 function unreadableBody(body: string, error: Error): Error {
   try {
     JSON.parse(body);
@@ -74,17 +84,31 @@ function unreadableBody(body: string, error: Error): Error {
   );
 }
 
-/** Reads bodies of JSON; an empty one is undefined. Text of another encoding, half a character and prototypes are a 400. */
+/**
+ * Reads bodies of JSON; an empty one is undefined. Text of another encoding,
+ * half a character and prototypes are a 400.
+ */
 export function jsonParser(app: FastifyInstance) {
   const parse = app.getDefaultJsonParser('error', 'error');
-  return (request: FastifyRequest, bytes: Buffer, done: (error: Error | null, json?: unknown) => void) => {
-    if (!isUtf8(bytes)) return done(new ExchangeError(400, 'The body is not UTF-8; send JSON in UTF-8'));
+  return (
+    request: FastifyRequest,
+    bytes: Buffer,
+    done: (error: Error | null, json?: unknown) => void,
+  ) => {
+    if (!isUtf8(bytes))
+      return done(
+        new ExchangeError(400, 'The body is not UTF-8; send JSON in UTF-8'),
+      );
     const text = bytes.toString();
     if (text === '') return done(null);
     void parse(request, text, (error, value) => {
       if (error !== null) return done(unreadableBody(text, error));
-      const what = 'A text in the body contains half of a surrogate pair, which is not a character';
-      done(hasHalfCharacter(text, value) ? new ExchangeError(400, what) : null, value);
+      const what =
+        'A text in the body contains half of a surrogate pair, which is not a character';
+      done(
+        hasHalfCharacter(text, value) ? new ExchangeError(400, what) : null,
+        value,
+      );
     });
   };
 }

@@ -1,8 +1,12 @@
 /**
- * The value of `Content-Disposition` for an untrusted file name (RFC 6266, RFC 8187): an ASCII name for old clients, and the
- * full name for all others. Path separators, quotes and control characters are replaced.
+ * The value of `Content-Disposition` for an untrusted file name (RFC 6266, RFC
+ * 8187): an ASCII name for old clients, and the full name for all others. Path
+ * separators, quotes and control characters are replaced.
  */
-export function contentDisposition(type: 'attachment' | 'inline', fileName: string): string {
+export function contentDisposition(
+  type: 'attachment' | 'inline',
+  fileName: string,
+): string {
   const name =
     fileName
       .normalize('NFC')

@@ -1,5 +1,9 @@
 import type { FastifyError } from 'fastify';
-import { ERROR_NAMES, type ErrorBody, type ErrorStatus } from '../../../contract/errors.ts';
+import {
+  ERROR_NAMES,
+  type ErrorBody,
+  type ErrorStatus,
+} from '../../../contract/errors.ts';
 import { BlobStoreUnavailableError } from '../../../shared/blobs/blob-store.ts';
 import { isConnectionFault } from '../database/postgres-errors.ts';
 import { ExchangeError } from '../errors.ts';
@@ -17,34 +21,60 @@ export interface ErrorResponse {
   status: ErrorStatus;
   body: ErrorBody;
   headers: Readonly<Record<string, string>>;
-  /** True for an internal error: it is logged in full, and the caller gets no details. */
+  /**
+   * True for an internal error: it is logged in full, and the caller gets no
+   * details.
+   */
   isFault: boolean;
 }
 
-/** Converts any thrown error to the response that the caller gets (docs/interface.md, Errors). The only place that does. */
-export function toErrorResponse(thrown: unknown, requestId: string): ErrorResponse {
+/**
+ * Converts any thrown error to the response that the caller gets
+ * (docs/interface.md, Errors). The only place that does.
+ */
+export function toErrorResponse(
+  thrown: unknown,
+  requestId: string,
+): ErrorResponse {
   if (thrown instanceof ExchangeError) {
     return problem(thrown.status, thrown.message, requestId, thrown.options);
   }
   const known = KNOWN_CODES[codeOf(thrown) ?? ''];
-  if (known !== undefined) return problem(known.status, known.detail, requestId);
+  if (known !== undefined)
+    return problem(known.status, known.detail, requestId);
   const status = statusFromFastify(thrown);
-  if (status !== undefined) return problem(status, 'The request cannot be read', requestId);
+  if (status !== undefined)
+    return problem(status, 'The request cannot be read', requestId);
   const outage = outageOf(thrown);
   if (outage !== undefined) {
     const { detail, retryAfter } = outage;
-    return { ...problem(503, detail, requestId, { headers: { 'retry-after': retryAfter } }), isFault: true };
+    return {
+      ...problem(503, detail, requestId, {
+        headers: { 'retry-after': retryAfter },
+      }),
+      isFault: true,
+    };
   }
-  const detail = 'An internal error occurred; to report it, quote the id in `instance`';
+  const detail =
+    'An internal error occurred; to report it, quote the id in `instance`';
   return { ...problem(500, detail, requestId), isFault: true };
 }
 
 /** Which part is away, if the error means that. */
-function outageOf(thrown: unknown): { detail: string; retryAfter: string } | undefined {
+function outageOf(
+  thrown: unknown,
+): { detail: string; retryAfter: string } | undefined {
   if (thrown instanceof BlobStoreUnavailableError)
-    return { detail: 'The store of files is temporarily unavailable; try again shortly', retryAfter: '5' };
+    return {
+      detail:
+        'The store of files is temporarily unavailable; try again shortly',
+      retryAfter: '5',
+    };
   if (isConnectionFault(thrown))
-    return { detail: 'The database is temporarily unavailable; try again shortly', retryAfter: '2' };
+    return {
+      detail: 'The database is temporarily unavailable; try again shortly',
+      retryAfter: '2',
+    };
   return undefined;
 }
 
@@ -62,35 +92,64 @@ function problem(
     title: errorTitle(status),
     detail,
     instance: `urn:uuid:${requestId}`,
-    ...(extra.errors === undefined ? {} : { errors: extra.errors.map((error) => ({ ...error })) }),
+    ...(extra.errors === undefined
+      ? {}
+      : { errors: extra.errors.map((error) => ({ ...error })) }),
   };
   return { status, body, headers: extra.headers ?? {}, isFault: false };
 }
 
-const INVALID_DATE = { status: 400, detail: 'A date or time in the request is out of range' } as const;
-const NUL_CHARACTER = { status: 400, detail: 'A text in the request contains a NUL character' } as const;
+const INVALID_DATE = {
+  status: 400,
+  detail: 'A date or time in the request is out of range',
+} as const;
+const NUL_CHARACTER = {
+  status: 400,
+  detail: 'A text in the request contains a NUL character',
+} as const;
 
-/** Client errors by code: of Fastify, and of PostgreSQL for values that it rejects. */
-const KNOWN_CODES: Readonly<Record<string, { status: ErrorStatus; detail: string } | undefined>> = {
-  FST_ERR_CTP_INVALID_JSON_BODY: { status: 400, detail: 'The body is not valid JSON' },
+/**
+ * Client errors by code: of Fastify, and of PostgreSQL for values that it
+ * rejects.
+ */
+const KNOWN_CODES: Readonly<
+  Record<string, { status: ErrorStatus; detail: string } | undefined>
+> = {
+  FST_ERR_CTP_INVALID_JSON_BODY: {
+    status: 400,
+    detail: 'The body is not valid JSON',
+  },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
     status: 400,
     detail: 'The length of the body does not match Content-Length',
   },
-  FST_ERR_CTP_BODY_TOO_LARGE: { status: 413, detail: 'The body is larger than this operation allows' },
-  FST_ERR_CTP_INVALID_MEDIA_TYPE: { status: 415, detail: 'Content-Type must be application/json' },
+  FST_ERR_CTP_BODY_TOO_LARGE: {
+    status: 413,
+    detail: 'The body is larger than this operation allows',
+  },
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: {
+    status: 415,
+    detail: 'Content-Type must be application/json',
+  },
   FST_ERR_BAD_URL: { status: 400, detail: 'The URL is not valid' },
-  FST_ERR_MAX_PARAM_LENGTH: { status: 400, detail: 'A path segment of the URL is too long' },
+  FST_ERR_MAX_PARAM_LENGTH: {
+    status: 400,
+    detail: 'A path segment of the URL is too long',
+  },
   '22007': INVALID_DATE,
   '22008': INVALID_DATE,
   '22021': NUL_CHARACTER,
   '22P05': NUL_CHARACTER,
 };
 
-/** The status of any other client error that Fastify raises; undefined if the error is none. */
+/**
+ * The status of any other client error that Fastify raises; undefined if the
+ * error is none.
+ */
 function statusFromFastify(thrown: unknown): ErrorStatus | undefined {
   const { statusCode = 500 } = (thrown ?? {}) as Partial<FastifyError>;
-  if (!codeOf(thrown)?.startsWith('FST_') || statusCode >= 500) return undefined;
+  if (!codeOf(thrown)?.startsWith('FST_') || statusCode >= 500)
+    return undefined;
   return statusCode in ERROR_NAMES ? (statusCode as ErrorStatus) : 400;
 }
 
@@ -99,7 +158,10 @@ function codeOf(thrown: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** An error of OAuth 2.0 (RFC 6749); its body has the form that clients of a token endpoint expect. */
+/**
+ * An error of OAuth 2.0 (RFC 6749); its body has the form that clients of a
+ * token endpoint expect.
+ */
 export class OAuthRefusal extends ExchangeError {
   override readonly name = 'OAuthRefusal';
   readonly body: { error: string; error_description: string };

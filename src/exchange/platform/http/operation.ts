@@ -7,7 +7,9 @@ import type { Caller } from './caller.ts';
 export type Endpoints = typeof endpoints;
 export type OperationName = keyof Endpoints;
 
-type Part<E, K extends keyof Endpoint> = E extends { [P in K]: infer S extends z.ZodType }
+type Part<E, K extends keyof Endpoint> = E extends {
+  [P in K]: infer S extends z.ZodType;
+}
   ? z.output<S>
   : undefined;
 
@@ -30,9 +32,13 @@ type Responses<R> = {
 /** Parts of a response other than status and body. */
 export interface ResponseExtras {
   headers?: Record<string, string>;
-  /** Patient and object of the audit entry; default: those in the path or query. */
+  /**
+   * Patient and object of the audit entry; default: those in the path or query.
+   */
   patientId?: string;
-  /** Further patients that a read shows; each gets an audit entry of its own. */
+  /**
+   * Further patients that a read shows; each gets an audit entry of its own.
+   */
   otherPatientIds?: readonly string[];
   targetId?: string;
   /** Called after the transaction has committed. Must not throw. */
@@ -45,7 +51,11 @@ export interface AnyResponse extends ResponseExtras {
   body: unknown;
 }
 
-export const ok = <B>(body: B, extras: ResponseExtras = {}) => ({ ...extras, status: 200 as const, body });
+export const ok = <B>(body: B, extras: ResponseExtras = {}) => ({
+  ...extras,
+  status: 200 as const,
+  body,
+});
 export const created = <B>(body: B, extras: ResponseExtras = {}) => ({
   ...extras,
   status: 201 as const,
@@ -58,7 +68,8 @@ export const noContent = (extras: ResponseExtras = {}) => ({
   body: undefined,
 });
 
-export type OperationResponse<E extends Endpoint> = Responses<E['responses']> & AnyResponse;
+export type OperationResponse<E extends Endpoint> = Responses<E['responses']> &
+  AnyResponse;
 
 /** Runs inside the account's transaction, which is rolled back if it throws. */
 export type TransactionHandler<N extends OperationName> = (

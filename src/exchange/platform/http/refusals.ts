@@ -8,10 +8,16 @@ export interface Refusal extends Omit<AuditRecord, 'many' | 'details'> {
   accountId: string;
 }
 
-/** Individual entries per minute: of one kind (actor, operation and outcome), and of one account in total. */
+/**
+ * Individual entries per minute: of one kind (actor, operation and outcome),
+ * and of one account in total.
+ */
 const SINGLE_OF_A_KIND = 10;
 const SINGLE_OF_AN_ACCOUNT = 200;
-/** Kinds counted separately per account and minute; all others are counted together as `several`. */
+/**
+ * Kinds counted separately per account and minute; all others are counted
+ * together as `several`.
+ */
 const KINDS_OF_AN_ACCOUNT = 200;
 const WINDOW_MS = 60_000;
 const SEVERAL = 'several';
@@ -31,11 +37,16 @@ interface Window {
 export type RefusalAudit = ReturnType<typeof createRefusalAudit>;
 
 /**
- * Audits rejected and failed requests at a bounded rate, so that a flood of them overloads neither table nor gateway. In each
- * minute, the first few of each kind get individual entries, written before the response is sent; the others are counted and
- * become one summary entry per kind.
+ * Audits rejected and failed requests at a bounded rate, so that a flood of
+ * them overloads neither table nor gateway. In each minute, the first few of
+ * each kind get individual entries, written before the response is sent; the
+ * others are counted and become one summary entry per kind.
  */
-export function createRefusalAudit(deps: { store: Store; logger: Logger; windowMs?: number }) {
+export function createRefusalAudit(deps: {
+  store: Store;
+  logger: Logger;
+  windowMs?: number;
+}) {
   const { store, logger, windowMs = WINDOW_MS } = deps;
   let windows = new Map<string, Window>();
   let timer: NodeJS.Timeout | undefined;
@@ -43,7 +54,11 @@ export function createRefusalAudit(deps: { store: Store; logger: Logger; windowM
   function windowOf(accountId: string): Window {
     const known = windows.get(accountId);
     if (known !== undefined) return known;
-    const window: Window = { single: new Map(), singles: 0, counted: new Map() };
+    const window: Window = {
+      single: new Map(),
+      singles: 0,
+      counted: new Map(),
+    };
     windows.set(accountId, window);
     timer ??= setTimeout(() => void flush(), windowMs).unref();
     return window;
@@ -52,33 +67,57 @@ export function createRefusalAudit(deps: { store: Store; logger: Logger; windowM
   function count(refusal: Refusal, times = 1, since = new Date()): void {
     const { accountId, outcome } = refusal;
     const { counted } = windowOf(accountId);
-    const isOwnKind = counted.has(kindOf(refusal)) || counted.size < KINDS_OF_AN_ACCOUNT;
+    const isOwnKind =
+      counted.has(kindOf(refusal)) || counted.size < KINDS_OF_AN_ACCOUNT;
     const kind: Refusal = isOwnKind
-      ? { accountId, actor: refusal.actor, operation: refusal.operation, outcome }
+      ? {
+          accountId,
+          actor: refusal.actor,
+          operation: refusal.operation,
+          outcome,
+        }
       : { accountId, actor: SEVERAL, operation: SEVERAL, outcome };
     const known = counted.get(kindOf(kind));
-    if (known === undefined) counted.set(kindOf(kind), { ...kind, since, times });
+    if (known === undefined)
+      counted.set(kindOf(kind), { ...kind, since, times });
     else known.times += times;
   }
 
-  const write = ({ accountId, ...record }: Refusal, many?: AuditRecord['many']) =>
-    store.asAccount(accountId, (tx) => insertAuditEntry(tx, { ...record, many }));
+  const write = (
+    { accountId, ...record }: Refusal,
+    many?: AuditRecord['many'],
+  ) =>
+    store.asAccount(accountId, (tx) =>
+      insertAuditEntry(tx, { ...record, many }),
+    );
 
   async function note(refusal: Refusal): Promise<void> {
     const window = windowOf(refusal.accountId);
     const kind = kindOf(refusal);
     const singles = window.single.get(kind) ?? 0;
-    if (singles >= SINGLE_OF_A_KIND || window.singles >= SINGLE_OF_AN_ACCOUNT) return count(refusal);
+    if (singles >= SINGLE_OF_A_KIND || window.singles >= SINGLE_OF_AN_ACCOUNT)
+      return count(refusal);
     window.single.set(kind, singles + 1);
     window.singles += 1;
     await write(refusal).catch((err: unknown) => retryLaterOrLog(err, refusal));
   }
 
-  /** After a connection failure the entry is counted, to be written later. Any other failure would recur, so it is logged. */
-  function retryLaterOrLog(err: unknown, refusal: Refusal, many?: AuditRecord['many']): void {
+  /**
+   * After a connection failure the entry is counted, to be written later. Any
+   * other failure would recur, so it is logged.
+   */
+  function retryLaterOrLog(
+    err: unknown,
+    refusal: Refusal,
+    many?: AuditRecord['many'],
+  ): void {
     const { accountId, operation, outcome } = refusal;
     if (isConnectionFault(err)) count(refusal, many?.times, many?.since);
-    else logger.error({ err, accountId, operation, outcome, ...many }, 'audit entry not written');
+    else
+      logger.error(
+        { err, accountId, operation, outcome, ...many },
+        'audit entry not written',
+      );
   }
 
   async function flush(): Promise<void> {
@@ -88,13 +127,21 @@ export function createRefusalAudit(deps: { store: Store; logger: Logger; windowM
     windows = new Map();
     for (const { counted } of ended.values())
       for (const { since, times, ...kind } of counted.values())
-        await write(kind, { since, times }).catch((err) => retryLaterOrLog(err, kind, { since, times }));
+        await write(kind, { since, times }).catch((err) =>
+          retryLaterOrLog(err, kind, { since, times }),
+        );
   }
 
   return {
-    /** Resolves when the entry is written, or immediately if it is only counted. Never rejects. */
+    /**
+     * Resolves when the entry is written, or immediately if it is only counted.
+     * Never rejects.
+     */
     note,
-    /** Only counts the refusal, to be written later. For requests that failed because of the database. */
+    /**
+     * Only counts the refusal, to be written later. For requests that failed
+     * because of the database.
+     */
     count: (refusal: Refusal): void => count(refusal),
     /** Writes summary entries for everything counted so far. Never rejects. */
     flush,
@@ -102,10 +149,14 @@ export function createRefusalAudit(deps: { store: Store; logger: Logger; windowM
     async close() {
       await flush();
       clearTimeout(timer);
-      const lost = [...windows.values()].flatMap(({ counted }) => [...counted.values()]);
-      for (const kind of lost) logger.error({ ...kind }, 'audit entry not written');
+      const lost = [...windows.values()].flatMap(({ counted }) => [
+        ...counted.values(),
+      ]);
+      for (const kind of lost)
+        logger.error({ ...kind }, 'audit entry not written');
     },
   };
 }
 
-const kindOf = ({ actor, operation, outcome }: Refusal): string => `${actor}\n${operation}\n${outcome}`;
+const kindOf = ({ actor, operation, outcome }: Refusal): string =>
+  `${actor}\n${operation}\n${outcome}`;

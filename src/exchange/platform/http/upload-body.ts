@@ -15,13 +15,19 @@ export interface UploadLimits {
 }
 
 /**
- * Streams the body of an upload in bounded memory and with its own limits: a large file over a slow connection takes longer
- * than other requests may. Throws 413 if Content-Length is too large. The stream fails with 408 or 413, or with 400 if the
- * connection breaks; the request itself is not destroyed, so that a response can be sent.
+ * Streams the body of an upload in bounded memory and with its own limits: a
+ * large file over a slow connection takes longer than other requests may.
+ * Throws 413 if Content-Length is too large. The stream fails with 408 or 413,
+ * or with 400 if the connection breaks; the request itself is not destroyed, so
+ * that a response can be sent.
  */
-export function uploadBody(request: IncomingMessage, limits: UploadLimits): Readable {
+export function uploadBody(
+  request: IncomingMessage,
+  limits: UploadLimits,
+): Readable {
   const { bytesMax, idleMs, totalMs } = limits;
-  if (Number(request.headers['content-length'] ?? 0) > bytesMax) throw tooLarge(bytesMax);
+  if (Number(request.headers['content-length'] ?? 0) > bytesMax)
+    throw tooLarge(bytesMax);
   let sizeBytes = 0;
   const body = new Transform({
     transform(part: Buffer, _encoding, done) {
@@ -32,12 +38,19 @@ export function uploadBody(request: IncomingMessage, limits: UploadLimits): Read
     },
   });
   const idle = setTimeout(() => {
-    // While bytes wait to be read, it is we who are slow, such as while the blob store does not answer.
+    // While bytes wait to be read, it is we who are slow, such as while the
+    // blob store does not answer.
     if (body.readableLength > 0) idle.refresh();
-    else body.destroy(timedOut(`No data was received for ${idleMs / 1000} seconds`));
+    else
+      body.destroy(
+        timedOut(`No data was received for ${idleMs / 1000} seconds`),
+      );
   }, idleMs);
   const total = setTimeout(
-    () => body.destroy(timedOut(`The upload took longer than ${totalMs / 60_000} minutes`)),
+    () =>
+      body.destroy(
+        timedOut(`The upload took longer than ${totalMs / 60_000} minutes`),
+      ),
     totalMs,
   );
   const abort = (cause?: Error) => body.destroy(aborted(cause));
@@ -45,7 +58,8 @@ export function uploadBody(request: IncomingMessage, limits: UploadLimits): Read
     if (!request.readableEnded) abort();
   };
   request.once('error', abort).once('close', onClose);
-  // The consumer gets the error; without a consumer, an unhandled error event would end the process.
+  // The consumer gets the error; without a consumer, an unhandled error event
+  // would end the process.
   body.on('error', () => undefined);
   body.once('close', () => {
     clearTimeout(idle);
@@ -54,15 +68,22 @@ export function uploadBody(request: IncomingMessage, limits: UploadLimits): Read
   return request.pipe(body);
 }
 
-/** Limits of parallel uploads of one kind: each may write to the blob store for up to an hour. */
+/**
+ * Limits of parallel uploads of one kind: each may write to the blob store for
+ * up to an hour.
+ */
 const PERMITS = { all: 40, account: 8, holder: 8 };
 
 /**
- * Receives uploads, each outside the limits of other requests: `receive` reads the body, whose rest is discarded when it has
- * ended. Throws 503 when too many files are being uploaded.
+ * Receives uploads, each outside the limits of other requests: `receive` reads
+ * the body, whose rest is discarded when it has ended. Throws 503 when too many
+ * files are being uploaded.
  */
 export function createUploads(limits: UploadLimits) {
-  const permits = new Permits(PERMITS, 'Too many files are being uploaded at the moment');
+  const permits = new Permits(
+    PERMITS,
+    'Too many files are being uploaded at the moment',
+  );
   return async <T>(
     request: FastifyRequest,
     accountId: string,
@@ -86,12 +107,16 @@ export function createUploads(limits: UploadLimits) {
   };
 }
 
-/** How long a client that is still sending has to read the error response, in milliseconds. */
+/**
+ * How long a client that is still sending has to read the error response, in
+ * milliseconds.
+ */
 const LINGER_MS = 10_000;
 
 /**
- * Discards the rest of the body of a rejected request. If the connection were closed at once, a client that is still sending
- * would not receive the response.
+ * Discards the rest of the body of a rejected request. If the connection were
+ * closed at once, a client that is still sending would not receive the
+ * response.
  */
 export function drain(request: IncomingMessage): void {
   if (request.readableEnded || request.destroyed) return;
@@ -102,12 +127,22 @@ export function drain(request: IncomingMessage): void {
 }
 
 const aborted = (cause?: Error): ExchangeError =>
-  new ExchangeError(400, 'The upload was interrupted and nothing was stored; send the whole file again', {
-    cause,
-  });
+  new ExchangeError(
+    400,
+    'The upload was interrupted and nothing was stored; send the whole file again',
+    {
+      cause,
+    },
+  );
 
 const timedOut = (what: string): ExchangeError =>
-  new ExchangeError(408, `${what} and nothing was stored; send the whole file again`);
+  new ExchangeError(
+    408,
+    `${what} and nothing was stored; send the whole file again`,
+  );
 
 const tooLarge = (bytesMax: number): ExchangeError =>
-  new ExchangeError(413, `The file is larger than ${bytesMax} bytes; split it into several files`);
+  new ExchangeError(
+    413,
+    `The file is larger than ${bytesMax} bytes; split it into several files`,
+  );

@@ -1,26 +1,38 @@
 import { createHmac } from 'node:crypto';
 import type { FastifyRequest } from 'fastify';
 import { Batches } from '../../../lib/batches.ts';
-import { type AuditRecord, insertAuditEntries, insertAuditEntry } from '../audit/audit-store.ts';
+import {
+  type AuditRecord,
+  insertAuditEntries,
+  insertAuditEntry,
+} from '../audit/audit-store.ts';
 import type { AccountTx, Store } from '../database/database.ts';
 import { retryOvertaken } from '../database/retry.ts';
 import { ExchangeError } from '../errors.ts';
 import { patientNamedBy, targetNamedBy } from './audited-reads.ts';
 import { callerOf } from './caller.ts';
 import type { GatewayPlatform } from './deps.ts';
-import { claimIdempotencyKey, releaseIdempotencyKey, storeResponse } from './idempotency-store.ts';
+import {
+  claimIdempotencyKey,
+  releaseIdempotencyKey,
+  storeResponse,
+} from './idempotency-store.ts';
 import type { AnyResponse } from './operation.ts';
 
 export interface WriteDeps extends IdempotencyDeps {
   store: Store;
 }
 
-/** Writes audit entries of concurrent reads in batches; see `runAuditedRead`. */
+/**
+ * Writes audit entries of concurrent reads in batches; see `runAuditedRead`.
+ */
 export type ReadAudit = Batches<AuditRecord & { accountId: string }, undefined>;
 
 export const createReadAudit = (store: Store): ReadAudit =>
   new Batches({
-    ...{ batchMax: 200, inProgressMax: 1, failsAlone: true },
+    batchMax: 200,
+    inProgressMax: 1,
+    failsAlone: true,
     work: async (records) => {
       await insertAuditEntries(store, records);
       return records.map(() => undefined);
@@ -28,9 +40,11 @@ export const createReadAudit = (store: Store): ReadAudit =>
   });
 
 /**
- * Runs a change in one transaction: its effect, its audit entry and the response under its idempotency key are committed
- * together or not at all. Only success responses are stored; a rejected request changed nothing and is evaluated again when
- * it is repeated. Rejected and failed requests are audited by the error handler (refusals.ts).
+ * Runs a change in one transaction: its effect, its audit entry and the
+ * response under its idempotency key are committed together or not at all. Only
+ * success responses are stored; a rejected request changed nothing and is
+ * evaluated again when it is repeated. Rejected and failed requests are audited
+ * by the error handler (refusals.ts).
  */
 export async function runWrite(
   deps: WriteDeps,
@@ -43,8 +57,15 @@ export async function runWrite(
     deps.store.asAccount(callerOf(request).account.id, async (tx) => {
       const first = key && (await claimKeyOrFindResponse(tx, key, deps));
       const result = first ?? (await work(tx));
-      await audit(tx, operation, request, result, first ? 'replayed' : undefined);
-      if (key !== undefined && first === undefined) await saveResponse(tx, key, result, deps);
+      await audit(
+        tx,
+        operation,
+        request,
+        result,
+        first ? 'replayed' : undefined,
+      );
+      if (key !== undefined && first === undefined)
+        await saveResponse(tx, key, result, deps);
       return result;
     }),
   );
@@ -53,7 +74,8 @@ export async function runWrite(
 }
 
 /**
- * Runs a read of patient data. The audit entry is committed before the response is sent; concurrent reads share one commit.
+ * Runs a read of patient data. The audit entry is committed before the response
+ * is sent; concurrent reads share one commit.
  */
 export async function runAuditedRead(
   deps: { store: Store; readAudit: ReadAudit },
@@ -63,12 +85,19 @@ export async function runAuditedRead(
 ): Promise<AnyResponse> {
   const { id: accountId } = callerOf(request).account;
   const response = await deps.store.asAccount(accountId, read);
-  const { patientId = patientNamedBy(request), targetId = targetNamedBy(request) } = response;
+  const {
+    patientId = patientNamedBy(request),
+    targetId = targetNamedBy(request),
+  } = response;
   await Promise.all(
     [patientId, ...(response.otherPatientIds ?? [])].map((about) =>
       deps.readAudit.run({
         accountId,
-        ...recordOf(operation, request, { ...response, patientId: about, targetId }),
+        ...recordOf(operation, request, {
+          ...response,
+          patientId: about,
+          targetId,
+        }),
       }),
     ),
   );
@@ -76,8 +105,9 @@ export async function runAuditedRead(
 }
 
 /**
- * Runs a change that waits for an external call. The key is claimed before it and the response stored after it, each in a
- * transaction of its own. If the process stops in between, the key can be used again after one minute.
+ * Runs a change that waits for an external call. The key is claimed before it
+ * and the response stored after it, each in a transaction of its own. If the
+ * process stops in between, the key can be used again after one minute.
  */
 export async function runAction(
   deps: WriteDeps,
@@ -92,7 +122,8 @@ export async function runAction(
     key &&
     (await asAccount(async (tx) => {
       const known = await claimKeyOrFindResponse(tx, key, deps);
-      if (known !== undefined) await audit(tx, operation, request, known, 'replayed');
+      if (known !== undefined)
+        await audit(tx, operation, request, known, 'replayed');
       return known;
     }));
   if (first !== undefined) return first;
@@ -104,7 +135,8 @@ export async function runAction(
     });
     return response;
   } catch (error) {
-    if (key !== undefined) await asAccount((tx) => releaseIdempotencyKey(tx, key.hash));
+    if (key !== undefined)
+      await asAccount((tx) => releaseIdempotencyKey(tx, key.hash));
     throw error;
   }
 }
@@ -115,7 +147,8 @@ const audit = (
   request: FastifyRequest,
   response: AnyResponse,
   remark?: string,
-): Promise<void> => insertAuditEntry(tx, recordOf(operation, request, response, remark));
+): Promise<void> =>
+  insertAuditEntry(tx, recordOf(operation, request, response, remark));
 
 const recordOf = (
   operation: string,
@@ -131,7 +164,10 @@ const recordOf = (
   remoteAddress: request.ip,
 });
 
-/** `idHmacKey` keys the hash under which idempotency keys are stored; they may contain a medical record number. */
+/**
+ * `idHmacKey` keys the hash under which idempotency keys are stored; they may
+ * contain a medical record number.
+ */
 type IdempotencyDeps = Pick<GatewayPlatform, 'idHmacKey' | 'responseSeal'>;
 
 const RUNNING_RETRY_SECONDS = 2;
@@ -142,26 +178,37 @@ interface IdempotencyKey {
 }
 
 /**
- * Reads the Idempotency-Key of a write; undefined if there is none. A key belongs to the caller that sent it
- * (docs/decisions/0062-idempotency-keys-are-the-callers.md): a stored response may contain a token, so it is returned to the
- * same API key only. The caller is identified by its name in the audit, because the orchestrator's tokens change between two
- * attempts of an activity.
+ * Reads the Idempotency-Key of a write; undefined if there is none. A key
+ * belongs to the caller that sent it
+ * (docs/decisions/0062-idempotency-keys-are-the-callers.md): a stored response
+ * may contain a token, so it is returned to the same API key only. The caller
+ * is identified by its name in the audit, because the orchestrator's tokens
+ * change between two attempts of an activity.
  */
-function idempotencyOf(request: FastifyRequest, { idHmacKey }: IdempotencyDeps): IdempotencyKey | undefined {
+function idempotencyOf(
+  request: FastifyRequest,
+  { idHmacKey }: IdempotencyDeps,
+): IdempotencyKey | undefined {
   const key = request.headers['idempotency-key'];
   if (typeof key !== 'string') return undefined;
-  const keyed = (text: string) => createHmac('sha256', idHmacKey).update(text).digest();
+  const keyed = (text: string) =>
+    createHmac('sha256', idHmacKey).update(text).digest();
   const { account, actor } = callerOf(request);
   return {
     hash: keyed(`idempotency-key-of/${account.id}/${actor}/${key}`),
-    // The body after validation, so that two spellings of the same request have the same hash.
-    requestHash: keyed(`request/${request.method} ${request.url}\n${JSON.stringify(request.body) ?? ''}`),
+    // The body after validation, so that two spellings of the same request have
+    // the same hash.
+    requestHash: keyed(
+      `request/${request.method} ${request.url}\n${JSON.stringify(request.body) ?? ''}`,
+    ),
   };
 }
 
 /**
- * Claims the key for this request. Returns the stored response if the request is a repeat, undefined if it is the first.
- * Throws 409 with Retry-After while the first request is in progress, and 422 if the key was used for a different request.
+ * Claims the key for this request. Returns the stored response if the request
+ * is a repeat, undefined if it is the first. Throws 409 with Retry-After while
+ * the first request is in progress, and 422 if the key was used for a different
+ * request.
  */
 async function claimKeyOrFindResponse(
   tx: AccountTx,
@@ -175,10 +222,16 @@ async function claimKeyOrFindResponse(
     case 'answered': {
       const { status, patientId, answer } = claim.kept;
       const { body, headers } = responseSeal.open(key.hash, answer);
-      return { status, body, patientId, headers: { ...headers, 'idempotent-replayed': 'true' } };
+      return {
+        status,
+        body,
+        patientId,
+        headers: { ...headers, 'idempotent-replayed': 'true' },
+      };
     }
     case 'running':
-      // Retry-After distinguishes it from a conflict with the state of things, which a repetition does not change.
+      // Retry-After distinguishes it from a conflict with the state of things,
+      // which a repetition does not change.
       throw new ExchangeError(
         409,
         'A request with this Idempotency-Key is still in progress; try again shortly',
@@ -201,7 +254,8 @@ const saveResponse = (
 ): Promise<void> =>
   storeResponse(tx, hash, {
     status,
-    // A response without a body says nothing of the patient, and outlives a patient that it reports as deleted.
+    // A response without a body says nothing of the patient, and outlives a
+    // patient that it reports as deleted.
     patientId: body === undefined || body === null ? undefined : patientId,
     sealed: responseSeal.seal(hash, { body, headers }),
   });

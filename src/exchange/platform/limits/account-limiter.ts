@@ -3,7 +3,10 @@ import type { Store } from '../database/database.ts';
 import { countUse } from './limit-store.ts';
 
 export const REQUESTS_PER_MINUTE = 1_200;
-/** Leases per limit and minute: each takes a fiftieth of the limit, so that few requests need a database round trip. */
+/**
+ * Leases per limit and minute: each takes a fiftieth of the limit, so that few
+ * requests need a database round trip.
+ */
 const LEASES_PER_WINDOW = 50;
 
 export interface LimitState {
@@ -20,8 +23,10 @@ interface Lease {
 }
 
 /**
- * Limits each account's requests per minute across all gateways. Each gateway takes points from the database in small leases.
- * The rest of a lease expires with the minute, so several gateways may together stop slightly early, but never late.
+ * Limits each account's requests per minute across all gateways. Each gateway
+ * takes points from the database in small leases. The rest of a lease expires
+ * with the minute, so several gateways may together stop slightly early, but
+ * never late.
  */
 export class AccountLimiter {
   readonly #leases = new Map<string, Lease>();
@@ -30,7 +35,8 @@ export class AccountLimiter {
   constructor(private readonly store: Store) {}
 
   async take(account: Account): Promise<LimitState> {
-    const limit = account.settings.limits?.requestsPerMinute ?? REQUESTS_PER_MINUTE;
+    const limit =
+      account.settings.limits?.requestsPerMinute ?? REQUESTS_PER_MINUTE;
     // A loop, because other waiting requests may have used up a renewed lease.
     for (;;) {
       const lease = this.#leases.get(account.id);
@@ -48,14 +54,18 @@ export class AccountLimiter {
   #renew(accountId: string, limit: number): Promise<void> {
     const running = this.#pending.get(accountId);
     if (running !== undefined) return running;
-    const renewal = this.#takeLease(accountId, limit).finally(() => this.#pending.delete(accountId));
+    const renewal = this.#takeLease(accountId, limit).finally(() =>
+      this.#pending.delete(accountId),
+    );
     this.#pending.set(accountId, renewal);
     return renewal;
   }
 
   async #takeLease(accountId: string, limit: number): Promise<void> {
     const points = Math.max(1, Math.ceil(limit / LEASES_PER_WINDOW));
-    const [use] = await this.store.asAccount(accountId, (tx) => countUse(tx, ['requests'], points));
+    const [use] = await this.store.asAccount(accountId, (tx) =>
+      countUse(tx, ['requests'], points),
+    );
     if (use === undefined) throw new Error('countUse returned no row');
     this.#leases.set(accountId, {
       points: Math.max(0, Math.min(points, limit - (use.used - points))),

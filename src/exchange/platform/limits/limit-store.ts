@@ -16,16 +16,25 @@ export interface LimitUse {
   resetMs: number;
 }
 
-const toUse = ({ reset_ms, ...use }: { name: string; used: number; reset_ms: number }): LimitUse => ({
+const toUse = ({
+  reset_ms,
+  ...use
+}: {
+  name: string;
+  used: number;
+  reset_ms: number;
+}): LimitUse => ({
   ...use,
   resetMs: Math.max(0, reset_ms),
 });
 type UseRow = Parameters<typeof toUse>[0];
 
 /**
- * Counts one use (or `uses`) of each named limit in the current window, across all gateways. It is part of the caller's
- * transaction, so a request that is rolled back is not counted. A transaction that began in the previous window and had to
- * wait counts in the current one, so that it does not reset the counter.
+ * Counts one use (or `uses`) of each named limit in the current window, across
+ * all gateways. It is part of the caller's transaction, so a request that is
+ * rolled back is not counted. A transaction that began in the previous window
+ * and had to wait counts in the current one, so that it does not reset the
+ * counter.
  */
 export async function countUse(
   tx: AccountTx,
@@ -35,21 +44,36 @@ export async function countUse(
 ): Promise<LimitUse[]> {
   if (names.length === 0) return [];
   const sorted = [...names].sort();
-  const { rows } = await COUNT_USE<UseRow>({ accountId: tx.accountId, names: sorted, uses, window }).execute(
-    tx.db,
-  );
+  const { rows } = await COUNT_USE<UseRow>({
+    accountId: tx.accountId,
+    names: sorted,
+    uses,
+    window,
+  }).execute(tx.db);
   return rows.map(toUse);
 }
 
-/** Reads the uses of the named limits without counting, and without waiting for concurrent transactions that count. */
-export async function readUse(tx: AccountTx, names: readonly string[]): Promise<LimitUse[]> {
+/**
+ * Reads the uses of the named limits without counting, and without waiting for
+ * concurrent transactions that count.
+ */
+export async function readUse(
+  tx: AccountTx,
+  names: readonly string[],
+): Promise<LimitUse[]> {
   const { rows } = await READ_USE<UseRow>({ names: [...names] }).execute(tx.db);
   return rows.map(toUse);
 }
 
-/** A rate limit per account for one kind of operation, in addition to the limit of requests. */
+/**
+ * A rate limit per account for one kind of operation, in addition to the limit
+ * of requests.
+ */
 export interface StartLimit {
-  /** Name in the database and the RateLimit headers, such as `consolidated-query`. */
+  /**
+   * Name in the database and the RateLimit headers, such as
+   * `consolidated-query`.
+   */
   name: string;
   /** Name in the error message, such as `consolidated queries`. */
   what: string;
@@ -57,10 +81,14 @@ export interface StartLimit {
 }
 
 /**
- * Counts one start across all gateways, in the transaction of the start. Above the limit it throws 429, with Retry-After and
- * the RateLimit headers of this limit instead of those of the request limit; the rollback undoes the count.
+ * Counts one start across all gateways, in the transaction of the start. Above
+ * the limit it throws 429, with Retry-After and the RateLimit headers of this
+ * limit instead of those of the request limit; the rollback undoes the count.
  */
-export async function countStart(tx: AccountTx, { name, what, perMinute }: StartLimit): Promise<void> {
+export async function countStart(
+  tx: AccountTx,
+  { name, what, perMinute }: StartLimit,
+): Promise<void> {
   const [use] = await countUse(tx, [name]);
   if (use === undefined || use.used <= perMinute) return;
   const seconds = Math.max(1, Math.ceil(use.resetMs / 1000));

@@ -8,26 +8,44 @@ interface Permit {
   holder: string;
 }
 
-/** Limits how many streams or large bodies of a kind a gateway serves at a time, in all, per account and per holder. */
+/**
+ * Limits how many streams or large bodies of a kind a gateway serves at a time,
+ * in all, per account and per holder.
+ */
 export class Permits {
   readonly #open = new Map<string, Set<Permit>>();
   #count = 0;
   #closed = false;
 
   constructor(
-    private readonly max: { all: number; account: number; holder: number } = PERMITS,
+    private readonly max: {
+      all: number;
+      account: number;
+      holder: number;
+    } = PERMITS,
     private readonly refusal = 'Too many pages are watching at the moment',
   ) {}
 
   /**
-   * Throws 503 with Retry-After when no permit is free, so that neither an account nor a stolen token
-   * takes them all. `signal` is aborted when the permit is returned (which may happen twice) or the gateway closes.
+   * Throws 503 with Retry-After when no permit is free, so that neither an
+   * account nor a stolen token takes them all. `signal` is aborted when the
+   * permit is returned (which may happen twice) or the gateway closes.
    */
-  take(accountId: string, holder: string): { signal: AbortSignal; leave: () => void } {
+  take(
+    accountId: string,
+    holder: string,
+  ): { signal: AbortSignal; leave: () => void } {
     const own = this.#open.get(accountId) ?? new Set();
-    const ofHolder = [...own].filter((permit) => permit.holder === holder).length;
+    const ofHolder = [...own].filter(
+      (permit) => permit.holder === holder,
+    ).length;
     const { all, account, holder: each } = this.max;
-    if (this.#closed || this.#count >= all || own.size >= account || ofHolder >= each)
+    if (
+      this.#closed ||
+      this.#count >= all ||
+      own.size >= account ||
+      ofHolder >= each
+    )
       throw new ExchangeError(503, `${this.refusal}; try again in a while`, {
         headers: { 'retry-after': '30' },
       });
@@ -35,7 +53,10 @@ export class Permits {
     own.add(permit);
     this.#open.set(accountId, own);
     this.#count += 1;
-    return { signal: permit.controller.signal, leave: () => this.#leave(accountId, permit) };
+    return {
+      signal: permit.controller.signal,
+      leave: () => this.#leave(accountId, permit),
+    };
   }
 
   #leave(accountId: string, permit: Permit): void {
@@ -46,9 +67,13 @@ export class Permits {
     if (own.size === 0) this.#open.delete(accountId);
   }
 
-  /** Ends all streams, so that the gateway can close; clients reconnect to another gateway. */
+  /**
+   * Ends all streams, so that the gateway can close; clients reconnect to
+   * another gateway.
+   */
   close(): void {
     this.#closed = true;
-    for (const own of this.#open.values()) for (const { controller } of own) controller.abort();
+    for (const own of this.#open.values())
+      for (const { controller } of own) controller.abort();
   }
 }

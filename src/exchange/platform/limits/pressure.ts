@@ -1,6 +1,9 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 
-/** A sample of a process: how busy its event loop was since the last one, and whether work waits for the database. */
+/**
+ * A sample of a process: how busy its event loop was since the last one, and
+ * whether work waits for the database.
+ */
 export interface PressureSample {
   /** Share of the time in which the event loop was busy. */
   utilization: number;
@@ -12,14 +15,23 @@ export interface PressureSample {
 
 const SAMPLE_MS = 100;
 const RESOLUTION_MS = 5;
-/** Above both, the event loop is the bottleneck; a machine that is busy with other work causes the second alone. */
+/**
+ * Above both, the event loop is the bottleneck; a machine that is busy with
+ * other work causes the second alone.
+ */
 const UTILIZATION_MAX = 0.9;
 const LAG_MAX_MS = 10;
 
-export const isUnderPressure = ({ utilization, lagMs, waiting }: PressureSample): boolean =>
+export const isUnderPressure = ({
+  utilization,
+  lagMs,
+  waiting,
+}: PressureSample): boolean =>
   (utilization > UTILIZATION_MAX && lagMs > LAG_MAX_MS) || waiting > 0;
 
-/** Looks at this process ten times a second. Returns a function that stops it. */
+/**
+ * Looks at this process ten times a second. Returns a function that stops it.
+ */
 export function watchPressure(
   waitingForConnection: () => number,
   report: (sample: PressureSample) => void,
@@ -33,7 +45,9 @@ export function watchPressure(
     before = now;
     const meanMs = delays.mean / 1e6;
     delays.reset();
-    const lagMs = Number.isNaN(meanMs) ? SAMPLE_MS : Math.max(0, meanMs - RESOLUTION_MS);
+    const lagMs = Number.isNaN(meanMs)
+      ? SAMPLE_MS
+      : Math.max(0, meanMs - RESOLUTION_MS);
     report({ utilization, lagMs, waiting: waitingForConnection() });
   }, SAMPLE_MS);
   timer.unref();

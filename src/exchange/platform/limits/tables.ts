@@ -3,6 +3,11 @@ export {};
 
 declare module '../database/schema.ts' {
   interface Database {
-    rate_window: { account_id: string; name: string; window_start: Date; used: number };
+    rate_window: {
+      account_id: string;
+      name: string;
+      window_start: Date;
+      used: number;
+    };
   }
 }

@@ -1,7 +1,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { parse as parseUuid, stringify as stringifyUuid } from 'uuid';
 
-/** Kinds of links, by what they give access to. A link of one kind is invalid for any other. */
+/**
+ * Kinds of links, by what they give access to. A link of one kind is invalid
+ * for any other.
+ */
 export const LINK_KINDS = [
   /** A patient's consolidated record; the target is the patient. */
   'consolidated',
@@ -15,18 +18,30 @@ export const LINK_KINDS = [
   'document',
   /** The result of a consolidated query; the target is the query. */
   'consolidated-result',
-  /** A file of a health link, which its address names too; the target is the opening. */
+  /**
+   * A file of a health link, which its address names too; the target is the
+   * opening.
+   */
   'health-link-file',
   /** The FHIR Bundle of a notification; the target is the notification. */
   'encounter',
-  /** Return of a person from the identity partner; the target is the identity session. */
+  /**
+   * Return of a person from the identity partner; the target is the identity
+   * session.
+   */
   'identity-session',
-  /** Return of a person from the identity partner; the target is the AAL2 challenge. */
+  /**
+   * Return of a person from the identity partner; the target is the AAL2
+   * challenge.
+   */
   'aal2-challenge',
 ] as const;
 export type LinkKind = (typeof LINK_KINDS)[number];
 
-/** Lifetime of links in webhooks, whose deliveries are repeated for up to three days. */
+/**
+ * Lifetime of links in webhooks, whose deliveries are repeated for up to three
+ * days.
+ */
 export const CONSOLIDATED_LINK_HOURS = 72;
 
 export interface LinkTarget {
@@ -35,8 +50,13 @@ export interface LinkTarget {
   targetId: string;
 }
 
-/** Result of a check. An expired link still has its target, for the audit and for more specific responses. */
-export type VerifiedLink = ({ kind: 'valid' | 'expired' } & LinkTarget) | { kind: 'invalid' };
+/**
+ * Result of a check. An expired link still has its target, for the audit and
+ * for more specific responses.
+ */
+export type VerifiedLink =
+  | ({ kind: 'valid' | 'expired' } & LinkTarget)
+  | { kind: 'invalid' };
 
 const PAYLOAD_BYTES = 16 + 16 + 6;
 const SIGNATURE_BYTES = 32;
@@ -45,21 +65,34 @@ export type LinkMaker = ReturnType<typeof createLinkMaker>;
 
 /** Makes signed links with the process's base URL and signing key. */
 export const createLinkMaker = (publicBaseUrl: string, signingKey: string) => ({
-  /** `<public base URL>/links/<kind>/<token>`, valid for `lifetimeMs` from now. */
-  url: (kind: LinkKind, target: LinkTarget, lifetimeMs: number, now = new Date()): string =>
+  /**
+   * `<public base URL>/links/<kind>/<token>`, valid for `lifetimeMs` from now.
+   */
+  url: (
+    kind: LinkKind,
+    target: LinkTarget,
+    lifetimeMs: number,
+    now = new Date(),
+  ): string =>
     `${publicBaseUrl}/links/${kind}/${signLink(signingKey, kind, target, now.getTime() + lifetimeMs)}`,
 });
 
 /**
- * A link to a patient's consolidated record as a FHIR Bundle. Anyone who has the link can read the record until it expires. It
- * contains opaque ids only, and its signature makes any change invalid.
+ * A link to a patient's consolidated record as a FHIR Bundle. Anyone who has
+ * the link can read the record until it expires. It contains opaque ids only,
+ * and its signature makes any change invalid.
  */
 export const consolidatedDataUrl = (
   links: LinkMaker,
   { accountId, patientId }: { accountId: string; patientId: string },
   now?: Date,
 ): string =>
-  links.url('consolidated', { accountId, targetId: patientId }, CONSOLIDATED_LINK_HOURS * 3_600_000, now);
+  links.url(
+    'consolidated',
+    { accountId, targetId: patientId },
+    CONSOLIDATED_LINK_HOURS * 3_600_000,
+    now,
+  );
 
 /** @param expiresAtMs since the epoch */
 export function signLink(
@@ -72,7 +105,10 @@ export function signLink(
   payload.set(parseUuid(target.accountId), 0);
   payload.set(parseUuid(target.targetId), 16);
   payload.writeUIntBE(Math.floor(expiresAtMs), 32, 6);
-  return Buffer.concat([payload, signatureOf(signingKey, kind, payload)]).toString('base64url');
+  return Buffer.concat([
+    payload,
+    signatureOf(signingKey, kind, payload),
+  ]).toString('base64url');
 }
 
 /** Verifies the signature and expiry of a link token. Never throws. */
@@ -85,10 +121,15 @@ export function verifyLink(
   const bytes = Buffer.from(token, 'base64url');
   const payload = bytes.subarray(0, PAYLOAD_BYTES);
   const signature = bytes.subarray(PAYLOAD_BYTES);
-  // The same bytes have several base64 encodings; only the canonical one is accepted.
-  if (signature.length !== SIGNATURE_BYTES || bytes.toString('base64url') !== token)
+  // The same bytes have several base64 encodings; only the canonical one is
+  // accepted.
+  if (
+    signature.length !== SIGNATURE_BYTES ||
+    bytes.toString('base64url') !== token
+  )
     return { kind: 'invalid' };
-  if (!timingSafeEqual(signature, signatureOf(signingKey, kind, payload))) return { kind: 'invalid' };
+  if (!timingSafeEqual(signature, signatureOf(signingKey, kind, payload)))
+    return { kind: 'invalid' };
   return {
     kind: payload.readUIntBE(32, 6) > now.getTime() ? 'valid' : 'expired',
     accountId: stringifyUuid(payload.subarray(0, 16)),
@@ -96,6 +137,13 @@ export function verifyLink(
   };
 }
 
-function signatureOf(signingKey: string, kind: LinkKind, payload: Buffer): Buffer {
-  return createHmac('sha256', signingKey).update(`links/${kind}`).update(payload).digest();
+function signatureOf(
+  signingKey: string,
+  kind: LinkKind,
+  payload: Buffer,
+): Buffer {
+  return createHmac('sha256', signingKey)
+    .update(`links/${kind}`)
+    .update(payload)
+    .digest();
 }

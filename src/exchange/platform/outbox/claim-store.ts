@@ -16,9 +16,15 @@ export interface OpenEvent {
   attempts: number;
   destinationId: string;
   url: string;
-  /** Encrypted signing keys (`WebhookKeys`): the current one, then the previous one while it is valid. */
+  /**
+   * Encrypted signing keys (`WebhookKeys`): the current one, then the previous
+   * one while it is valid.
+   */
   keys: string[];
-  /** The attempt tests whether a held destination accepts events again; it is not one of the event's ten. */
+  /**
+   * The attempt tests whether a held destination accepts events again; it is
+   * not one of the event's ten.
+   */
   isProbe: boolean;
   /** When the destination was held, if it is. */
   heldSince: Date | null;
@@ -31,37 +37,52 @@ export interface OpenEvent {
 export type EventClaim =
   | { kind: 'claimed'; event: OpenEvent }
   /**
-   * An earlier event of the same patient has not been delivered there, another process is sending this one, or the destination
-   * is held.
+   * An earlier event of the same patient has not been delivered there, another
+   * process is sending this one, or the destination is held.
    */
   | { kind: 'blocked'; attempts: number }
   /** Already delivered, dead-lettered, or without a destination. */
   | { kind: 'closed' };
 
-/** How long a claim is respected; longer than the time that a receiver has to respond. */
+/**
+ * How long a claim is respected; longer than the time that a receiver has to
+ * respond.
+ */
 export const IN_HAND_MS = 25_000;
 
-/** SQL: times that processes compare are PostgreSQL's, for their own clocks may differ. */
+/**
+ * SQL: times that processes compare are PostgreSQL's, for their own clocks may
+ * differ.
+ */
 export const NOW = sql<Date>`now()`;
-export const nowPlus = (ms: number) => sql<Date>`now() + ${ms} * interval '1 millisecond'`;
+export const nowPlus = (ms: number) =>
+  sql<Date>`now() + ${ms} * interval '1 millisecond'`;
 
 const CLAIM_IS_OVER = sql<boolean>`e.status = 'delivering'
   and e.last_attempt_at < now() - ${IN_HAND_MS} * interval '1 millisecond'`;
 /**
- * SQL condition: the event `e` is open, and no process is sending it. Of rows that are found by their ids: written as a CASE it
- * matches no partial index, which PostgreSQL may take for almost empty while 100,000 events wait.
+ * SQL condition: the event `e` is open, and no process is sending it. Of rows
+ * that are found by their ids: written as a CASE it matches no partial index,
+ * which PostgreSQL may take for almost empty while 100,000 events wait.
  */
 const IS_FREE = sql<boolean>`case when e.status = 'pending' then true else ${CLAIM_IS_OVER} end`;
-/** SQL condition: the time of the next attempt of the open event `e` has come. */
+/**
+ * SQL condition: the time of the next attempt of the open event `e` has come.
+ */
 export const IS_DUE = sql<boolean>`(e.status = 'pending' and coalesce(e.next_attempt_at, '-infinity') <= now() or ${CLAIM_IS_OVER})`;
 
-/** SQL condition: two events are for the same destination. Not to be found by index: a destination may have 100,000 open events. */
+/**
+ * SQL condition: two events are for the same destination. Not to be found by
+ * index: a destination may have 100,000 open events.
+ */
 export const sameDestination = (one: string, other: string) =>
   sql<boolean>`${sql.ref(one)}.destination_id is not distinct from ${sql.ref(other)}.destination_id`;
 
 /**
- * SQL condition: no earlier event of the same patient is open for the destination of the event `e`. ORDER BY and LIMIT make
- * PostgreSQL look it up by patient (`event_open_by_patient`) for each event, however many events it believes to be open.
+ * SQL condition: no earlier event of the same patient is open for the
+ * destination of the event `e`. ORDER BY and LIMIT make PostgreSQL look it up
+ * by patient (`event_open_by_patient`) for each event, however many events it
+ * believes to be open.
  */
 export const NO_EARLIER_OPEN = sql<boolean>`(
   select earlier.id from event as earlier
@@ -69,7 +90,10 @@ export const NO_EARLIER_OPEN = sql<boolean>`(
     and ${sameDestination('earlier', 'e')}
   order by earlier.seq limit 1) is null`;
 
-/** SQL: the id of the message of a row. Under row-level security, COALESCE would not be looked up in the primary key. */
+/**
+ * SQL: the id of the message of a row. Under row-level security, COALESCE would
+ * not be looked up in the primary key.
+ */
 const messageIdOf = (row: string) =>
   sql`case when ${sql.ref(row)}.copy_of is null then ${sql.ref(row)}.id else ${sql.ref(row)}.copy_of end`;
 
@@ -80,11 +104,14 @@ export interface EventKey {
 }
 
 /**
- * Claims events for an attempt each, of any accounts, in one statement. The attempt is counted now, even if the process then
- * crashes. Rows that another transaction has locked are not waited for; for an event this counts as being sent by another
- * process. An event that is blocked by an earlier one is found when that one is closed (`afterDelivery`).
+ * Claims events for an attempt each, of any accounts, in one statement. The
+ * attempt is counted now, even if the process then crashes. Rows that another
+ * transaction has locked are not waited for; for an event this counts as being
+ * sent by another process. An event that is blocked by an earlier one is found
+ * when that one is closed (`afterDelivery`).
  *
- * @returns the claim of each event, in their order; of an event that is named twice, only one is claimed
+ * @returns the claim of each event, in their order; of an event that is named
+ *   twice, only one is claimed
  */
 export async function claimEvents(
   tx: Pick<SystemTx, 'db'>,
@@ -115,21 +142,36 @@ interface FoundRow extends ClaimedRow, Omit<Destination, 'url' | 'key'> {
 
 function claimOf(row: FoundRow | undefined): EventClaim {
   const isOpen = row?.status === 'pending' || row?.status === 'delivering';
-  if (!isOpen || row.url === null || row.key === null) return { kind: 'closed' };
+  if (!isOpen || row.url === null || row.key === null)
+    return { kind: 'closed' };
   const { url, key, attempts } = row;
   if (!row.is_claimed) return { kind: 'blocked', attempts };
-  return { kind: 'claimed', event: openEvent(row, { ...row, url, key }, false) };
+  return {
+    kind: 'claimed',
+    event: openEvent(row, { ...row, url, key }, false),
+  };
 }
 
 /**
- * Claims the oldest events of a destination that may be sent now, at most `max`, of a patient at most one. Of a held
- * destination it claims one event when a probe is due: the one whose last attempt is longest ago, so that an event which
- * always fails does not keep the destination held.
+ * Claims the oldest events of a destination that may be sent now, at most
+ * `max`, of a patient at most one. Of a held destination it claims one event
+ * when a probe is due: the one whose last attempt is longest ago, so that an
+ * event which always fails does not keep the destination held.
  */
-export async function claimDue(tx: AccountTx, destinationId: string, max: number): Promise<OpenEvent[]> {
+export async function claimDue(
+  tx: AccountTx,
+  destinationId: string,
+  max: number,
+): Promise<OpenEvent[]> {
   const destination = await tx.db
     .selectFrom('webhook_destination')
-    .select(['id as destination_id', 'url', 'key', 'previous_key', 'previous_key_until'])
+    .select([
+      'id as destination_id',
+      'url',
+      'key',
+      'previous_key',
+      'previous_key_until',
+    ])
     .select(['health', 'failures', 'held_since', 'held_until', 'looks_at'])
     .select(sql<boolean>`coalesce(held_until > now(), false)`.as('is_waiting'))
     .where('id', '=', destinationId)
@@ -139,20 +181,30 @@ export async function claimDue(tx: AccountTx, destinationId: string, max: number
   const { url, key, held_until: heldUntil } = destination;
   if (url === null || key === null || destination.is_waiting) return [];
   const isProbe = heldUntil !== null;
-  const claimed = await claimFirst(tx, destinationId, isProbe ? { isProbe, max: 1 } : { isProbe, max });
+  const claimed = await claimFirst(
+    tx,
+    destinationId,
+    isProbe ? { isProbe, max: 1 } : { isProbe, max },
+  );
   if (claimed.length === 0) return [];
   if (isProbe) {
-    // Until the result is recorded, or longer if the process dies, no second probe is sent.
+    // Until the result is recorded, or longer if the process dies, no second
+    // probe is sent.
     await tx.db
       .updateTable('webhook_destination')
       .set({ held_until: nowPlus(IN_HAND_MS) })
       .where('id', '=', destinationId)
       .execute();
   }
-  return claimed.map((row) => openEvent(row, { ...destination, url, key }, isProbe));
+  return claimed.map((row) =>
+    openEvent(row, { ...destination, url, key }, isProbe),
+  );
 }
 
-type ClaimedRow = Pick<Selectable<Database['event']>, 'id' | 'type' | 'patient_id' | 'attempts'> & {
+type ClaimedRow = Pick<
+  Selectable<Database['event']>,
+  'id' | 'type' | 'patient_id' | 'attempts'
+> & {
   message_id: string;
   body: Record<string, unknown>;
 };
@@ -174,18 +226,30 @@ async function claimFirst(
       from first where event.id = first.id returning event.*
     )
     select c.id, c.type, c.patient_id, c.attempts, m.id as message_id, m.body
-    from claimed as c join event as m on m.id = ${messageIdOf('c')} order by c.seq`.execute(tx.db);
+    from claimed as c join event as m on m.id = ${messageIdOf('c')} order by c.seq`.execute(
+    tx.db,
+  );
   return rows;
 }
 
 type Destination = { destination_id: string; url: string; key: string } & Pick<
   Selectable<Database['webhook_destination']>,
-  'previous_key' | 'previous_key_until' | 'health' | 'failures' | 'held_since' | 'looks_at'
+  | 'previous_key'
+  | 'previous_key_until'
+  | 'health'
+  | 'failures'
+  | 'held_since'
+  | 'looks_at'
 >;
 
-function openEvent(row: ClaimedRow, destination: Destination, isProbe: boolean): OpenEvent {
+function openEvent(
+  row: ClaimedRow,
+  destination: Destination,
+  isProbe: boolean,
+): OpenEvent {
   const { url, key, previous_key: previousKey } = destination;
-  const isOverlap = (destination.previous_key_until?.getTime() ?? 0) > Date.now();
+  const isOverlap =
+    (destination.previous_key_until?.getTime() ?? 0) > Date.now();
   return {
     id: row.id,
     messageId: row.message_id,

@@ -8,30 +8,40 @@ const ROUTES = sqlFile('routes.sql', import.meta.url);
 
 export interface NewEvent {
   type: string;
-  /** Unique per account, so that a repeated step does not announce a fact twice. */
+  /**
+   * Unique per account, so that a repeated step does not announce a fact twice.
+   */
   factKey: string;
   /** Events of one patient are delivered in order. */
   patientId?: string;
   requestId?: string;
   occurredAt: Date;
-  /** The body without `meta.messageId` and without links, which are added when it is sent. */
+  /**
+   * The body without `meta.messageId` and without links, which are added when
+   * it is sent.
+   */
   body: { meta: Record<string, unknown> } & Record<string, unknown>;
 }
 
-/** Any fixed UUID; it keeps these ids apart from others made by the same algorithm. */
+/**
+ * Any fixed UUID; it keeps these ids apart from others made by the same
+ * algorithm.
+ */
 const MESSAGE_ID_NAMESPACE = '6f1ad6a4-1c0b-4d0e-9c58-4d9c6f1c2b7e';
 
 /**
- * The message id of a fact. Derived from the fact, so that a fact that is announced again after PostgreSQL was restored from
- * an older backup has the id under which receivers know it.
+ * The message id of a fact. Derived from the fact, so that a fact that is
+ * announced again after PostgreSQL was restored from an older backup has the id
+ * under which receivers know it.
  */
 const messageIdOf = (accountId: string, factKey: string): string =>
   uuidv5(`${accountId}/${factKey}`, MESSAGE_ID_NAMESPACE);
 
 /**
- * Writes an event into the outbox, with a copy for each further destination whose filter matches, and for each FHIR Subscription
- * to it (`announce_message` in 0210-subscriptions.sql). It is sent after the
- * commit. With `onlyTo` it goes to that destination only.
+ * Writes an event into the outbox, with a copy for each further destination
+ * whose filter matches, and for each FHIR Subscription to it
+ * (`announce_message` in 0210-subscriptions.sql). It is sent after the commit.
+ * With `onlyTo` it goes to that destination only.
  *
  * @returns its id, or undefined when this fact (`factKey`) has an event already
  */
@@ -42,7 +52,10 @@ export async function insertEvent(
 ): Promise<string | undefined> {
   const id = messageIdOf(tx.accountId, event.factKey);
   const body = { ...event.body, meta: { messageId: id, ...event.body.meta } };
-  const first = onlyTo === undefined ? sql`d.of_settings` : sql`d.id = ${onlyTo.destinationId}`;
+  const first =
+    onlyTo === undefined
+      ? sql`d.of_settings`
+      : sql`d.id = ${onlyTo.destinationId}`;
   const { rows } = await sql<{ id: string }>`
     with message as (
       insert into event (id, account_id, patient_id, destination_id, type, fact_key, request_id, body, occurred_at, status)
@@ -60,7 +73,8 @@ export async function insertEvent(
 }
 
 /*
- * A row of `event` is a message to one destination (docs/decisions/0040-a-row-for-each-destination.md). For each further
+ * A row of `event` is a message to one destination
+ * (docs/decisions/0040-a-row-for-each-destination.md). For each further
  * destination the message is copied.
  */
 
@@ -68,8 +82,9 @@ export async function insertEvent(
 const STATUS_AT_FIRST = sql`case when d.url is null or d.health = 'disabled' then 'unrouted' else 'pending' end`;
 
 /**
- * Inserts copies of messages for all further destinations whose filters match, unless they exist. Test events, and what is sent
- * to a subscription only, are not copied.
+ * Inserts copies of messages for all further destinations whose filters match,
+ * unless they exist. Test events, and what is sent to a subscription only, are
+ * not copied.
  *
  * @param messages rows of `event` that are not copies themselves
  */
@@ -84,13 +99,22 @@ function copiesOf(messages: RawBuilder<unknown>): RawBuilder<unknown> {
     on conflict (copy_of, destination_id) where copy_of is not null do nothing`;
 }
 
-/** Inserts the missing copies of messages, by the current filters of the destinations. */
-export async function routeCopies(tx: AccountTx, messageIds: readonly string[]): Promise<void> {
+/**
+ * Inserts the missing copies of messages, by the current filters of the
+ * destinations.
+ */
+export async function routeCopies(
+  tx: AccountTx,
+  messageIds: readonly string[],
+): Promise<void> {
   const messages = sql`(select * from event where id = any(${[...messageIds]}::uuid[]) and copy_of is null)`;
   await copiesOf(messages).execute(tx.db);
 }
 
-/** Rows of the outbox, or with `isWhole` messages with the rows of all their destinations. */
+/**
+ * Rows of the outbox, or with `isWhole` messages with the rows of all their
+ * destinations.
+ */
 export interface Unrouted {
   eventId: string;
   isWhole: boolean;
@@ -100,8 +124,9 @@ export interface Unrouted {
 export type Routes = ReadonlyMap<string, readonly string[]>;
 
 /**
- * The rows to send, of several accounts. Rows without a destination, or of one that is held, are left out. MATERIALIZED: events are
- * looked up once, not once for each destination.
+ * The rows to send, of several accounts. Rows without a destination, or of one
+ * that is held, are left out. MATERIALIZED: events are looked up once, not once
+ * for each destination.
  *
  * @returns the routes of each account, in the order of the accounts
  */
@@ -112,7 +137,11 @@ export async function routesOf(
   const asked = accounts.flatMap(({ accountId, items }, index) =>
     items.map((item) => ({ ...item, accountId, index })),
   );
-  const { rows } = await ROUTES<{ id: string; destination_id: string; index: number }>({
+  const { rows } = await ROUTES<{
+    id: string;
+    destination_id: string;
+    index: number;
+  }>({
     indexes: asked.map(({ index }) => index),
     accountIds: asked.map(({ accountId }) => accountId),
     eventIds: asked.map(({ eventId }) => eventId),

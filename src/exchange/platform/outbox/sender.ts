@@ -4,18 +4,37 @@ import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
 import { v7 as uuidv7 } from 'uuid';
 import { retryAfterMs } from '../../../lib/retry-after.ts';
-import { currentSpan, type SpanStart, traced, traceHeaders } from '../../../lib/tracing/spans.ts';
+import {
+  currentSpan,
+  type SpanStart,
+  traced,
+  traceHeaders,
+} from '../../../lib/tracing/spans.ts';
 import type { OpenEvent } from './claim-store.ts';
-import { type DestinationRules, destinationProblem, guardedDispatchers } from './destination-guard.ts';
+import {
+  type DestinationRules,
+  destinationProblem,
+  guardedDispatchers,
+} from './destination-guard.ts';
 import type { WebhookKeys } from './webhook-key.ts';
 
 export type SendResult =
   | { kind: 'delivered'; httpStatus: number; note: string }
-  /** The receiver wants no further events (410), or a subscription has ended. */
+  /**
+   * The receiver wants no further events (410), or a subscription has ended.
+   */
   | { kind: 'gone'; httpStatus?: number; note: string }
-  | { kind: 'failed'; httpStatus?: number; note: string; retryAfterMs?: number };
+  | {
+      kind: 'failed';
+      httpStatus?: number;
+      note: string;
+      retryAfterMs?: number;
+    };
 
-/** What is sent for an event to a FHIR Subscription: the bodies, one after the other while each is accepted; or why it has ended. */
+/**
+ * What is sent for an event to a FHIR Subscription: the bodies, one after the
+ * other while each is accepted; or why it has ended.
+ */
 export type Notification =
   | {
       posts: readonly { body: string; onAccepted?: () => Promise<void> }[];
@@ -33,7 +52,10 @@ const PONG_TIMEOUT_MS = 4_000;
 const RESPONSE_BYTES_MAX = 1_000_000;
 
 export function createWebhookSender(deps: {
-  /** Where webhooks may be sent. Checked at each attempt, because a host name may resolve differently by then. */
+  /**
+   * Where webhooks may be sent. Checked at each attempt, because a host name
+   * may resolve differently by then.
+   */
   destinations: DestinationRules;
   /** Returns the body to send: the stored body with new, expiring links. */
   withLinks(accountId: string, event: OpenEvent): Record<string, unknown>;
@@ -51,8 +73,16 @@ export function createWebhookSender(deps: {
     maxResponseSize: RESPONSE_BYTES_MAX,
   });
 
-  /** Resolves when the response headers have arrived; the caller must consume the body. */
-  const post = (url: string, headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal) =>
+  /**
+   * Resolves when the response headers have arrived; the caller must consume
+   * the body.
+   */
+  const post = (
+    url: string,
+    headers: Readonly<Record<string, string>>,
+    body: string,
+    signal: AbortSignal,
+  ) =>
     request(url, {
       method: 'POST',
       dispatcher: dispatcherFor(url),
@@ -65,8 +95,12 @@ export function createWebhookSender(deps: {
     ...signatures(messageId, keys.map(deps.webhookKeys.open), body),
   });
 
-  async function messageOf(accountId: string, event: OpenEvent): Promise<Notification> {
-    if (event.type.startsWith('subscription.')) return deps.notificationOf(accountId, event);
+  async function messageOf(
+    accountId: string,
+    event: OpenEvent,
+  ): Promise<Notification> {
+    if (event.type.startsWith('subscription.'))
+      return deps.notificationOf(accountId, event);
     const body = JSON.stringify(deps.withLinks(accountId, event));
     return { posts: [{ body }], headers: signed(event, body) };
   }
@@ -75,7 +109,8 @@ export function createWebhookSender(deps: {
     /** Sends an event once. Never throws. */
     async send(accountId: string, event: OpenEvent): Promise<SendResult> {
       const problem = destinationProblem(event.url, deps.destinations);
-      if (problem !== undefined) return { kind: 'failed', note: `the destination ${problem}` };
+      if (problem !== undefined)
+        return { kind: 'failed', note: `the destination ${problem}` };
       return traced(spanOf(accountId, event, deps.causes), async (span) => {
         let timeoutMs = responseTimeoutMs;
         try {
@@ -86,11 +121,19 @@ export function createWebhookSender(deps: {
           const signal = AbortSignal.timeout(timeoutMs);
           let result: SendResult = { kind: 'failed', note: 'nothing to send' };
           for (const { body, onAccepted } of message.posts) {
-            const response = await post(event.url, message.headers, body, signal);
+            const response = await post(
+              event.url,
+              message.headers,
+              body,
+              signal,
+            );
             span?.set({ 'http.response.status_code': response.statusCode });
             // Only the status counts, even if reading the body fails.
             await response.body.dump().catch(() => undefined);
-            result = classify(response.statusCode, response.headers['retry-after']);
+            result = classify(
+              response.statusCode,
+              response.headers['retry-after'],
+            );
             if (result.kind !== 'delivered') return result;
             await onAccepted?.();
           }
@@ -103,17 +146,30 @@ export function createWebhookSender(deps: {
       });
     },
 
-    /** Whether the destination responds to `{ping}` with the same value as `{pong}` within 4 s. Never throws. */
-    async ping({ url, keys }: Pick<OpenEvent, 'url' | 'keys'>): Promise<boolean> {
-      if (destinationProblem(url, deps.destinations) !== undefined) return false;
-      const [messageId, ping] = [uuidv7(), uuidv7()];
+    /**
+     * Whether the destination responds to `{ping}` with the same value as
+     * `{pong}` within 4 s. Never throws.
+     */
+    async ping({
+      url,
+      keys,
+    }: Pick<OpenEvent, 'url' | 'keys'>): Promise<boolean> {
+      if (destinationProblem(url, deps.destinations) !== undefined)
+        return false;
+      const messageId = uuidv7();
+      const ping = uuidv7();
       const body = JSON.stringify({
         ping,
         meta: { messageId, when: new Date().toISOString(), type: 'ping' },
       });
       try {
         const signal = AbortSignal.timeout(PONG_TIMEOUT_MS);
-        const response = await post(url, signed({ keys, messageId }, body), body, signal);
+        const response = await post(
+          url,
+          signed({ keys, messageId }, body),
+          body,
+          signal,
+        );
         const { pong } = (await response.body.json()) as { pong?: unknown };
         return response.statusCode < 300 && pong === ping;
       } catch {
@@ -123,7 +179,10 @@ export function createWebhookSender(deps: {
   };
 }
 
-/** An attempt of a destination's workflow belongs to its trace; the first one to the trace of what announced the message. */
+/**
+ * An attempt of a destination's workflow belongs to its trace; the first one to
+ * the trace of what announced the message.
+ */
 const spanOf = (
   accountId: string,
   event: OpenEvent,
@@ -143,25 +202,45 @@ const spanOf = (
 /** The id of a message, and the keys that sign it. */
 type Signed = Pick<OpenEvent, 'messageId' | 'keys'>;
 
-function classify(httpStatus: number, retryAfter: string | string[] | undefined): SendResult {
+function classify(
+  httpStatus: number,
+  retryAfter: string | string[] | undefined,
+): SendResult {
   const note = String(httpStatus);
-  if (httpStatus >= 200 && httpStatus < 300) return { kind: 'delivered', httpStatus, note };
+  if (httpStatus >= 200 && httpStatus < 300)
+    return { kind: 'delivered', httpStatus, note };
   if (httpStatus === 410) return { kind: 'gone', httpStatus, note };
   if (httpStatus >= 300 && httpStatus < 400)
-    return { kind: 'failed', httpStatus, note: `${note}, redirects are not followed` };
-  return { kind: 'failed', httpStatus, note, retryAfterMs: retryAfterMs(retryAfter) };
+    return {
+      kind: 'failed',
+      httpStatus,
+      note: `${note}, redirects are not followed`,
+    };
+  return {
+    kind: 'failed',
+    httpStatus,
+    note,
+    retryAfterMs: retryAfterMs(retryAfter),
+  };
 }
 
 /**
- * The headers of Standard Webhooks and, for existing receivers, the hex HMAC of the raw body. While two keys are valid, the
- * first contains a signature of each; the second has room for one only, which is made with the older key.
+ * The headers of Standard Webhooks and, for existing receivers, the hex HMAC of
+ * the raw body. While two keys are valid, the first contains a signature of
+ * each; the second has room for one only, which is made with the older key.
  */
-function signatures(messageId: string, keys: readonly string[], body: string): Record<string, string> {
+function signatures(
+  messageId: string,
+  keys: readonly string[],
+  body: string,
+): Record<string, string> {
   const now = new Date();
   return {
     'webhook-id': messageId,
     'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-    'webhook-signature': keys.map((key) => new Webhook(key).sign(messageId, now, body)).join(' '),
+    'webhook-signature': keys
+      .map((key) => new Webhook(key).sign(messageId, now, body))
+      .join(' '),
     'x-metriport-signature': createHmac('sha256', keys.at(-1) ?? '')
       .update(body)
       .digest('hex'),
@@ -169,27 +248,37 @@ function signatures(messageId: string, keys: readonly string[], body: string): R
 }
 
 function noteOf(error: unknown, responseTimeoutMs: number): string {
-  const { name, code } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+  const { name, code } =
+    error instanceof Error ? (error as NodeJS.ErrnoException) : {};
   if (name === 'TimeoutError' || code === 'UND_ERR_HEADERS_TIMEOUT')
     return `no response within ${responseTimeoutMs / 1000} s`;
   return code ?? name ?? 'connection failed';
 }
 
-/** Long enough for a first attempt that waits for earlier ones; a later one belongs to the destination's workflow. */
+/**
+ * Long enough for a first attempt that waits for earlier ones; a later one
+ * belongs to the destination's workflow.
+ */
 const KEPT_MS = 10 * 60_000;
 const KEPT_MAX = 20_000;
 
 /**
- * The traces in which messages were announced, so that a webhook sent by the process that committed it is part of the trace.
- * Only in memory: a trace is not worth a column and its write (docs/decisions/0129-traces-without-a-person.md).
+ * The traces in which messages were announced, so that a webhook sent by the
+ * process that committed it is part of the trace. Only in memory: a trace is
+ * not worth a column and its write
+ * (docs/decisions/0129-traces-without-a-person.md).
  */
 export class EventCauses {
-  readonly #traceparents = new LRUCache<string, string>({ max: KEPT_MAX, ttl: KEPT_MS });
+  readonly #traceparents = new LRUCache<string, string>({
+    max: KEPT_MAX,
+    ttl: KEPT_MS,
+  });
 
   /** Remembers what runs now as the cause of these messages. */
   note(messageIds: readonly string[]): void {
     const cause = currentSpan()?.traceparent;
-    if (cause !== undefined) for (const id of messageIds) this.#traceparents.set(id, cause);
+    if (cause !== undefined)
+      for (const id of messageIds) this.#traceparents.set(id, cause);
   }
 
   of(messageId: string): string | undefined {

@@ -1,6 +1,11 @@
 import type { ColumnType, Generated } from 'kysely';
 
-export type EventState = 'pending' | 'delivering' | 'delivered' | 'dead' | 'unrouted';
+export type EventState =
+  | 'pending'
+  | 'delivering'
+  | 'delivered'
+  | 'dead'
+  | 'unrouted';
 
 declare module '../database/schema.ts' {
   interface Database {
@@ -9,7 +14,10 @@ declare module '../database/schema.ts' {
       account_id: string;
       /** The destination of the settings, which gets all events. */
       of_settings: Generated<boolean>;
-      /** Of a FHIR Subscription, which has the same id (delivery/subscriptions). Its key is none: it holds headers. */
+      /**
+       * Of a FHIR Subscription, which has the same id (delivery/subscriptions).
+       * Its key is none: it holds headers.
+       */
       is_subscription: Generated<boolean>;
       url: string | null;
       /** Event types and prefixes that it gets; null: all events. */
@@ -21,13 +29,22 @@ declare module '../database/schema.ts' {
       previous_key_until: Date | null;
       health: Generated<'healthy' | 'failing' | 'disabled' | 'unknown'>;
       health_at: Date | null;
-      /** Different events that failed one after the other, then the probes that failed; a success sets it to 0. */
+      /**
+       * Different events that failed one after the other, then the probes that
+       * failed; a success sets it to 0.
+       */
       failures: Generated<number>;
       failed_event: string | null;
-      /** Set while the destination is held; the next probe is sent at `held_until`. */
+      /**
+       * Set while the destination is held; the next probe is sent at
+       * `held_until`.
+       */
       held_since: Date | null;
       held_until: Date | null;
-      /** When the workflow `webhookDestination` looks at the events next; null: it is not running. */
+      /**
+       * When the workflow `webhookDestination` looks at the events next; null:
+       * it is not running.
+       */
       looks_at: Date | null;
       created_at: Instant;
       updated_at: Instant;
@@ -44,7 +61,10 @@ declare module '../database/schema.ts' {
       type: string;
       fact_key: string;
       request_id: string | null;
-      /** For a notification of a subscription: the number of its event, or of the last one of `body.events`. */
+      /**
+       * For a notification of a subscription: the number of its event, or of
+       * the last one of `body.events`.
+       */
       number: Generated<number | null>;
       /** Null for a copy, which uses the body of its message. */
       body: ColumnType<Record<string, unknown>, string | null, string | null>;
@@ -54,7 +74,10 @@ declare module '../database/schema.ts' {
       last_attempt_at: Date | null;
       /** Not before this time; null: now. */
       next_attempt_at: Date | null;
-      /** When the event became due for the first time, or again by a request to resend it. */
+      /**
+       * When the event became due for the first time, or again by a request to
+       * resend it.
+       */
       opened_at: Instant;
       delivered_at: Date | null;
     };

@@ -6,15 +6,20 @@ import { retryAfterMs } from '../../../lib/retry-after.ts';
 import { anySignal, timeoutSignal } from '../../../lib/timeout-signal.ts';
 import { traceHeaders } from '../../../lib/tracing/spans.ts';
 
-/** A partner's base URL, and the key with which both sides sign (Standard Webhooks: `whsec_…`). */
+/**
+ * A partner's base URL, and the key with which both sides sign (Standard
+ * Webhooks: `whsec_…`).
+ */
 export interface PartnerConfig {
   baseUrl: string;
   secret: string;
 }
 
 /**
- * A failed request to a partner. `transport`: it can be retried. `refused`: retrying is useless. `bad-answer`: the response
- * could not be parsed. The message names the request and the status, and contains nothing of either body.
+ * A failed request to a partner. `transport`: it can be retried. `refused`:
+ * retrying is useless. `bad-answer`: the response could not be parsed. The
+ * message names the request and the status, and contains nothing of either
+ * body.
  */
 export class PartnerFailure extends Error {
   override readonly name = 'PartnerFailure';
@@ -22,7 +27,11 @@ export class PartnerFailure extends Error {
   constructor(
     readonly kind: 'transport' | 'refused' | 'bad-answer',
     message: string,
-    readonly options: { httpStatus?: number; retryAfterMs?: number; cause?: unknown } = {},
+    readonly options: {
+      httpStatus?: number;
+      retryAfterMs?: number;
+      cause?: unknown;
+    } = {},
   ) {
     super(message, { cause: options.cause });
   }
@@ -30,15 +39,28 @@ export class PartnerFailure extends Error {
 
 const RESPONSE_BYTES_MAX = 64 * 1024;
 
-/** @param name the partner's name in messages, such as `identity partner`. Throws if the secret is not a valid key. */
-export function createPartnerHttp(name: string, { baseUrl, secret }: PartnerConfig) {
+/**
+ * @param name the partner's name in messages, such as `identity partner`.
+ *   Throws if the secret is not a valid key.
+ */
+export function createPartnerHttp(
+  name: string,
+  { baseUrl, secret }: PartnerConfig,
+) {
   const signer = new Webhook(secret);
   return {
-    /** Makes a signed request and returns the JSON of the response. Throws PartnerFailure. */
+    /**
+     * Makes a signed request and returns the JSON of the response. Throws
+     * PartnerFailure.
+     */
     async call(
       method: 'GET' | 'POST',
       path: string,
-      { body, signal, timeoutMs = 10_000 }: { body?: object; signal?: AbortSignal; timeoutMs?: number } = {},
+      {
+        body,
+        signal,
+        timeoutMs = 10_000,
+      }: { body?: object; signal?: AbortSignal; timeoutMs?: number } = {},
     ): Promise<unknown> {
       const label = `${method} ${path.split('/')[1] ?? ''}`;
       const text = body === undefined ? '' : JSON.stringify(body);
@@ -49,7 +71,9 @@ export function createPartnerHttp(name: string, { baseUrl, secret }: PartnerConf
           headers: {
             ...traceHeaders(),
             accept: 'application/json',
-            ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+            ...(body === undefined
+              ? {}
+              : { 'content-type': 'application/json' }),
             ...signatureOf(signer, text),
           },
           body: body === undefined ? undefined : text,
@@ -59,9 +83,14 @@ export function createPartnerHttp(name: string, { baseUrl, secret }: PartnerConf
         const { statusCode: status } = response;
         if (status >= 400) {
           throw new PartnerFailure(
-            status === 408 || status === 429 || status >= 500 ? 'transport' : 'refused',
+            status === 408 || status === 429 || status >= 500
+              ? 'transport'
+              : 'refused',
             `The ${name} responded ${status} to ${label}`,
-            { httpStatus: status, retryAfterMs: retryAfterMs(response.headers['retry-after']) },
+            {
+              httpStatus: status,
+              retryAfterMs: retryAfterMs(response.headers['retry-after']),
+            },
           );
         }
         return JSON.parse(responseText);
@@ -69,10 +98,17 @@ export function createPartnerHttp(name: string, { baseUrl, secret }: PartnerConf
         if (error instanceof PartnerFailure) throw error;
         if (signal?.aborted) throw signal.reason;
         if (error instanceof SyntaxError)
-          throw new PartnerFailure('bad-answer', `The ${name} returned an unreadable response to ${label}`);
-        throw new PartnerFailure('transport', `The ${name} could not be reached for ${label}`, {
-          cause: error,
-        });
+          throw new PartnerFailure(
+            'bad-answer',
+            `The ${name} returned an unreadable response to ${label}`,
+          );
+        throw new PartnerFailure(
+          'transport',
+          `The ${name} could not be reached for ${label}`,
+          {
+            cause: error,
+          },
+        );
       }
     },
   };
@@ -93,13 +129,17 @@ async function textOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   let sizeBytes = 0;
   for await (const piece of body) {
     sizeBytes += piece.length;
-    if (sizeBytes > RESPONSE_BYTES_MAX) throw new SyntaxError('the response is too large');
+    if (sizeBytes > RESPONSE_BYTES_MAX)
+      throw new SyntaxError('the response is too large');
     pieces.push(piece);
   }
   return Buffer.concat(pieces).toString('utf8');
 }
 
-/** The configuration of a partner, or undefined if none is set. Throws ConfigError if only one of its two variables is set. */
+/**
+ * The configuration of a partner, or undefined if none is set. Throws
+ * ConfigError if only one of its two variables is set.
+ */
 export function partnerConfig(
   prefix: string,
   baseUrl: string | undefined,
@@ -107,5 +147,7 @@ export function partnerConfig(
 ): PartnerConfig | undefined {
   if (baseUrl === undefined && secret === undefined) return undefined;
   if (baseUrl !== undefined && secret !== undefined) return { baseUrl, secret };
-  throw new ConfigError(`${prefix}_BASE_URL and ${prefix}_SECRET: set both, or neither`);
+  throw new ConfigError(
+    `${prefix}_BASE_URL and ${prefix}_SECRET: set both, or neither`,
+  );
 }

@@ -1,11 +1,21 @@
 import { type Client, WorkflowIdReusePolicy } from '@temporalio/client';
-import { RECONCILE_LOOP_MESSAGES, type ReconcileLoopInput } from '../../../contract/reconcile-workflow.ts';
-import { RECONCILE_WORKFLOW_ID, TASK_QUEUES, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
+import {
+  RECONCILE_LOOP_MESSAGES,
+  type ReconcileLoopInput,
+} from '../../../contract/reconcile-workflow.ts';
+import {
+  RECONCILE_WORKFLOW_ID,
+  TASK_QUEUES,
+  WORKFLOW_TYPES,
+} from '../../../contract/temporal.ts';
 import type { Logger } from '../../../lib/logger.ts';
 
 /** How often a worker makes sure that the loop still runs. */
 const CHECK_EVERY_MS = 60_000;
-/** A run that makes no progress any more, because a change does not replay, ends after this time; a new one is started then. */
+/**
+ * A run that makes no progress any more, because a change does not replay, ends
+ * after this time; a new one is started then.
+ */
 const RUN_TIMEOUT = '1 day';
 
 const startOptions = (input: ReconcileLoopInput) => ({
@@ -18,10 +28,14 @@ const startOptions = (input: ReconcileLoopInput) => ({
 });
 
 /**
- * Starts the workflow `reconcileLoop`, or has the running one make a round now and adopt the interval. Several workers may
- * call it concurrently; Temporal runs only one workflow with this id.
+ * Starts the workflow `reconcileLoop`, or has the running one make a round now
+ * and adopt the interval. Several workers may call it concurrently; Temporal
+ * runs only one workflow with this id.
  */
-export async function startReconcileLoop(temporal: Client, intervalSeconds: number): Promise<void> {
+export async function startReconcileLoop(
+  temporal: Client,
+  intervalSeconds: number,
+): Promise<void> {
   const intervalMs = intervalSeconds * 1_000;
   await temporal.workflow.signalWithStart(WORKFLOW_TYPES.reconcileLoop, {
     ...startOptions({ intervalMs }),
@@ -30,10 +44,16 @@ export async function startReconcileLoop(temporal: Client, intervalSeconds: numb
   });
 }
 
-/** Starts the loop again whenever it was ended, for example terminated by an operator. Returns a function that stops this. */
+/**
+ * Starts the loop again whenever it was ended, for example terminated by an
+ * operator. Returns a function that stops this.
+ */
 export function keepReconcileLoop(
   deps: { temporal: Client; logger: Pick<Logger, 'warn'> },
-  { intervalSeconds, checkEveryMs = CHECK_EVERY_MS }: { intervalSeconds: number; checkEveryMs?: number },
+  {
+    intervalSeconds,
+    checkEveryMs = CHECK_EVERY_MS,
+  }: { intervalSeconds: number; checkEveryMs?: number },
 ): () => void {
   const check = () =>
     deps.temporal.workflow
@@ -41,7 +61,12 @@ export function keepReconcileLoop(
         ...startOptions({ intervalMs: intervalSeconds * 1_000 }),
         workflowIdConflictPolicy: 'USE_EXISTING',
       })
-      .catch((err: unknown) => deps.logger.warn({ err }, 'the workflow reconcileLoop could not be checked'));
+      .catch((err: unknown) =>
+        deps.logger.warn(
+          { err },
+          'the workflow reconcileLoop could not be checked',
+        ),
+      );
   const timer = setInterval(() => void check(), checkEveryMs);
   return () => clearInterval(timer);
 }

@@ -20,7 +20,10 @@ export interface BegunRound {
 
 export type RoundCount = ReturnType<typeof createRoundCount>;
 
-/** Counts the rounds in PostgreSQL, and compares this with what the workflow has counted. Knows the pauses. */
+/**
+ * Counts the rounds in PostgreSQL, and compares this with what the workflow has
+ * counted. Knows the pauses.
+ */
 export const createRoundCount = (store: Pick<Store, 'asSystem'>) => ({
   isPaused: async (part: ReconcilePart) =>
     (await store.asSystem(readPauses)).some((paused) => paused.part === part),
@@ -30,13 +33,21 @@ export const createRoundCount = (store: Pick<Store, 'asSystem'>) => ({
 });
 
 /**
- * Compares the rounds that the workflow has counted with those that PostgreSQL has. If they differ, one of the two was
- * restored from a backup, and from now on all open work counts as not seen.
+ * Compares the rounds that the workflow has counted with those that PostgreSQL
+ * has. If they differ, one of the two was restored from a backup, and from now
+ * on all open work counts as not seen.
  *
- * A difference of one is no sign: the worker may have been killed before the workflow learned of the round.
+ * A difference of one is no sign: the worker may have been killed before the
+ * workflow learned of the round.
  */
-async function beginRound(tx: SystemTx, countedByWorkflow: number): Promise<BegunRound> {
-  const state = await tx.db.selectFrom('reconcile_state').select('rounds').executeTakeFirst();
+async function beginRound(
+  tx: SystemTx,
+  countedByWorkflow: number,
+): Promise<BegunRound> {
+  const state = await tx.db
+    .selectFrom('reconcile_state')
+    .select('rounds')
+    .executeTakeFirst();
   const counted = state?.rounds ?? 0;
   const suspicion =
     counted < countedByWorkflow
@@ -48,13 +59,20 @@ async function beginRound(tx: SystemTx, countedByWorkflow: number): Promise<Begu
     await sql`insert into reconcile_state (rounds, restored_at) values (${countedByWorkflow}, now())
       on conflict (only_row) do update set restored_at = now()`.execute(tx.db);
   const { rows } = await sql<{ now: Date; restoredAt: Date | null }>`
-    select now(), (select restored_at from reconcile_state) as "restoredAt"`.execute(tx.db);
+    select now(), (select restored_at from reconcile_state) as "restoredAt"`.execute(
+    tx.db,
+  );
   const { now = new Date(), restoredAt = null } = rows[0] ?? {};
-  const recheckBefore = new Date(Math.max(now.getTime() - RECHECK_AFTER_MS, restoredAt?.getTime() ?? 0));
+  const recheckBefore = new Date(
+    Math.max(now.getTime() - RECHECK_AFTER_MS, restoredAt?.getTime() ?? 0),
+  );
   return { recheckBefore, restoredAt: restoredAt ?? undefined, suspicion };
 }
 
-async function endRound(tx: SystemTx, countedByWorkflow: number): Promise<number> {
+async function endRound(
+  tx: SystemTx,
+  countedByWorkflow: number,
+): Promise<number> {
   const { rows } = await sql<{ rounds: number }>`
     insert into reconcile_state (rounds) values (${countedByWorkflow + 1})
     on conflict (only_row) do update set rounds = greatest(reconcile_state.rounds, ${countedByWorkflow}::bigint) + 1
@@ -77,7 +95,10 @@ export const readPauses = (tx: SystemTx): Promise<ReconcilePause[]> =>
     .orderBy('part')
     .execute();
 
-/** Pauses parts; of those that are paused already, who paused them first and why stays. */
+/**
+ * Pauses parts; of those that are paused already, who paused them first and why
+ * stays.
+ */
 export async function pauseReconcile(
   tx: SystemTx,
   parts: readonly ReconcilePart[],

@@ -8,11 +8,18 @@ import { type Recovery, removalRecovery } from './recovery.ts';
 
 const RECORD_START = sqlFile('record-start.sql', import.meta.url);
 
-/** After this many starts without an end, suspect work runs one piece at a time. */
+/**
+ * After this many starts without an end, suspect work runs one piece at a time.
+ */
 export const STARTS_IN_COMPANY = 2;
-/** After this many starts at the same progress without an end, work is given up. */
+/**
+ * After this many starts at the same progress without an end, work is given up.
+ */
 export const STARTS_MAX = 5;
-/** Suspect work that has run this long without ending its process no longer blocks the next one. */
+/**
+ * Suspect work that has run this long without ending its process no longer
+ * blocks the next one.
+ */
 const ALONE_MS = 20_000;
 
 /** Work was given up because its process ended each time it was started. */
@@ -20,22 +27,33 @@ export class ProcessEndedTooOften extends Error {
   override readonly name = 'ProcessEndedTooOften';
 
   constructor() {
-    super(`The exchange stopped unexpectedly ${STARTS_MAX} times at this point`);
+    super(
+      `The exchange stopped unexpectedly ${STARTS_MAX} times at this point`,
+    );
   }
 }
 
 export type StartGuard = ReturnType<typeof createStartGuard>;
 
-/** How often a process tries again to remove itself from counts that it could not delete, because PostgreSQL was away. */
+/**
+ * How often a process tries again to remove itself from counts that it could
+ * not delete, because PostgreSQL was away.
+ */
 const FORGET_AGAIN_MS = 5_000;
 const THIS_PROCESS = randomUUID();
 
 /**
- * Runs work on external data, so that work that crashes its process fails in the end instead of being repeated for ever. Starts are counted in PostgreSQL before the work begins, and the count is deleted when the
- * work ends in any way. A crash leaves counts of all work that ran in the process; therefore suspect work then runs one piece
- * at a time, and is counted only when it runs, so that innocent work completes.
+ * Runs work on external data, so that work that crashes its process fails in
+ * the end instead of being repeated for ever. Starts are counted in PostgreSQL
+ * before the work begins, and the count is deleted when the work ends in any
+ * way. A crash leaves counts of all work that ran in the process; therefore
+ * suspect work then runs one piece at a time, and is counted only when it runs,
+ * so that innocent work completes.
  */
-export function createStartGuard(store: Pick<Store, 'asAccount'>, by = THIS_PROCESS) {
+export function createStartGuard(
+  store: Pick<Store, 'asAccount'>,
+  by = THIS_PROCESS,
+) {
   let turn: Promise<unknown> = Promise.resolve();
   /** Work that has ended here and is still counted, with its account. */
   const remembered = new Map<string, string>();
@@ -43,27 +61,36 @@ export function createStartGuard(store: Pick<Store, 'asAccount'>, by = THIS_PROC
   function alone<T>(work: () => Promise<T>): Promise<T> {
     const result = turn.then(work);
     const ended = result.catch(() => undefined);
-    turn = turn.then(() => Promise.race([ended, delay(ALONE_MS, undefined, { ref: false })]));
+    turn = turn.then(() =>
+      Promise.race([ended, delay(ALONE_MS, undefined, { ref: false })]),
+    );
     return result;
   }
 
   return {
-    /** Runs `work` and returns its result. Throws ProcessEndedTooOften instead if it has been started too often. */
+    /**
+     * Runs `work` and returns its result. Throws ProcessEndedTooOften instead
+     * if it has been started too often.
+     */
     async run<T>(
       { accountId, ...counted }: CountedWork & { accountId: string },
       signal: AbortSignal,
       work: () => Promise<T>,
     ): Promise<T> {
       const mayStart = (startsMax: number) =>
-        store.asAccount(accountId, (tx) => recordStart(tx, { ...counted, by }, startsMax));
+        store.asAccount(accountId, (tx) =>
+          recordStart(tx, { ...counted, by }, startsMax),
+        );
       remembered.delete(counted.name);
       const runToEnd = async () => {
         try {
           return await work();
         } finally {
-          // If this fails, the count is removed later; the result of the work must not be lost.
+          // If this fails, the count is removed later; the result of the work
+          // must not be lost.
           await forget(accountId, counted.name).catch(() => {
-            if (remembered.size === 0) setTimeout(forgetAgain, FORGET_AGAIN_MS).unref();
+            if (remembered.size === 0)
+              setTimeout(forgetAgain, FORGET_AGAIN_MS).unref();
             remembered.set(counted.name, accountId);
           });
         }
@@ -84,7 +111,9 @@ export function createStartGuard(store: Pick<Store, 'asAccount'>, by = THIS_PROC
 
   async function forgetAgain(): Promise<void> {
     for (const [name, accountId] of remembered) {
-      const removed = store.asAccount(accountId, (tx) => deleteStartsBy(tx, name, by));
+      const removed = store.asAccount(accountId, (tx) =>
+        deleteStartsBy(tx, name, by),
+      );
       await removed.then(
         () => remembered.delete(name),
         () => undefined,
@@ -95,8 +124,14 @@ export function createStartGuard(store: Pick<Store, 'asAccount'>, by = THIS_PROC
 }
 
 /** Deletes old counts of work that was never continued. */
-export const activityStartRecovery = ({ store }: { store: Pick<Store, 'asSystem'> }): Recovery =>
-  removalRecovery('counts of starts', (limit) => store.asSystem((tx) => deleteOldStarts(tx, limit)));
+export const activityStartRecovery = ({
+  store,
+}: {
+  store: Pick<Store, 'asSystem'>;
+}): Recovery =>
+  removalRecovery('counts of starts', (limit) =>
+    store.asSystem((tx) => deleteOldStarts(tx, limit)),
+  );
 
 /** A unit of work, named by opaque ids, and its progress. */
 interface CountedWork {
@@ -105,15 +140,24 @@ interface CountedWork {
 }
 
 /**
- * Counts a start by a process, before the work begins. Returns false without counting if `startsMax` other processes have
- * started it at the same progress and not said how it ended. What a process has started before does not count: it lives.
+ * Counts a start by a process, before the work begins. Returns false without
+ * counting if `startsMax` other processes have started it at the same progress
+ * and not said how it ended. What a process has started before does not count:
+ * it lives.
  */
 async function recordStart(
   tx: AccountTx,
   { name, progress, by }: CountedWork & { by: string },
   startsMax: number,
 ): Promise<boolean> {
-  const values = { accountId: tx.accountId, name, progress, by, others: others(progress, by), startsMax };
+  const values = {
+    accountId: tx.accountId,
+    name,
+    progress,
+    by,
+    others: others(progress, by),
+    startsMax,
+  };
   const { rows } = await RECORD_START(values).execute(tx.db);
   return rows.length > 0;
 }
@@ -121,19 +165,41 @@ async function recordStart(
 const others = (progress: string, by: string) =>
   sql`case when activity_start.progress = ${progress} then array_remove(activity_start.processes, ${by}) else '{}' end`;
 
-/** Deletes the count of work that has ended, successfully or not: it did not end its process. */
+/**
+ * Deletes the count of work that has ended, successfully or not: it did not end
+ * its process.
+ */
 async function deleteStarts(tx: AccountTx, name: string): Promise<void> {
-  await later(tx).deleteFrom('activity_start').where('work', '=', name).execute();
+  await later(tx)
+    .deleteFrom('activity_start')
+    .where('work', '=', name)
+    .execute();
 }
 
-/** Removes a process from the count of work that has ended there some time ago. Others may have started it since. */
-async function deleteStartsBy(tx: AccountTx, name: string, by: string): Promise<void> {
+/**
+ * Removes a process from the count of work that has ended there some time ago.
+ * Others may have started it since.
+ */
+async function deleteStartsBy(
+  tx: AccountTx,
+  name: string,
+  by: string,
+): Promise<void> {
   await sql`update activity_start set processes = array_remove(processes, ${by}),
-    starts = cardinality(array_remove(processes, ${by})) where work = ${name}`.execute(tx.db);
-  await tx.db.deleteFrom('activity_start').where('work', '=', name).where('starts', '=', 0).execute();
+    starts = cardinality(array_remove(processes, ${by})) where work = ${name}`.execute(
+    tx.db,
+  );
+  await tx.db
+    .deleteFrom('activity_start')
+    .where('work', '=', name)
+    .where('starts', '=', 0)
+    .execute();
 }
 
-/** Deletes counts older than 30 days, of work that was never continued. Returns the number of rows. */
+/**
+ * Deletes counts older than 30 days, of work that was never continued. Returns
+ * the number of rows.
+ */
 async function deleteOldStarts(tx: SystemTx, limit: number): Promise<number> {
   const deleted = await sql`
     delete from activity_start where (account_id, work) in (

@@ -11,7 +11,12 @@ declare module '../database/schema.ts' {
       processes: Generated<string[]>;
       started_at: Instant;
     };
-    reconcile_pause: { part: ReconcilePart; paused_at: Generated<Date>; paused_by: string; reason: string };
+    reconcile_pause: {
+      part: ReconcilePart;
+      paused_at: Generated<Date>;
+      paused_by: string;
+      reason: string;
+    };
     reconcile_state: {
       only_row: Generated<boolean>;
       rounds: number;

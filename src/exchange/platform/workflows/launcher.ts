@@ -2,16 +2,27 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from '../../../lib/logger.ts';
 import type { AccountTx, Store } from '../database/database.ts';
 import { itemRecovery } from '../recovery/recovery.ts';
-import { createBackground, startOnce, type WorkflowStart, wasEndedByHand } from './start-workflow.ts';
+import {
+  createBackground,
+  startOnce,
+  type WorkflowStart,
+  wasEndedByHand,
+} from './start-workflow.ts';
 import type { WorkflowRows } from './workflow-rows.ts';
 
-/** The process that committed the work has this long to start its workflow itself. */
+/**
+ * The process that committed the work has this long to start its workflow
+ * itself.
+ */
 const GRACE_MS = 5_000;
 const SIGNAL_TIMEOUT_MS = 5_000;
 
 /** What is particular to one kind of work; `Id` is the name of its id. */
 export interface LaunchedWork<Id extends string>
-  extends Pick<WorkflowStart, 'type' | 'priority' | 'summary' | 'againAfterItsEnd'> {
+  extends Pick<
+    WorkflowStart,
+    'type' | 'priority' | 'summary' | 'againAfterItsEnd'
+  > {
   /** Name of the recovery. */
   name: string;
   id: Id;
@@ -19,7 +30,10 @@ export interface LaunchedWork<Id extends string>
   /** Log message when the start in the background failed. */
   notStarted: string;
   workflowId(id: string): string;
-  /** Ids and states only. Undefined when the work has ended before its workflow was started. */
+  /**
+   * Ids and states only. Undefined when the work has ended before its workflow
+   * was started.
+   */
   input(accountId: string, id: string): object | Promise<object | undefined>;
   /** Ends work whose workflow was ended from outside. */
   end(tx: AccountTx, id: string): Promise<unknown>;
@@ -29,23 +43,34 @@ export type WorkLauncher = ReturnType<typeof createWorkLauncher>;
 
 /** Starts and signals the workflows of one kind of committed work. */
 export function createWorkLauncher<Id extends string>(
-  { store, temporal, logger }: { store: Store; temporal: Client; logger: Logger },
+  {
+    store,
+    temporal,
+    logger,
+  }: { store: Store; temporal: Client; logger: Logger },
   work: LaunchedWork<Id>,
 ) {
   const { rows, workflowId, type, priority, summary, againAfterItsEnd } = work;
   const background = createBackground(logger);
   const ids = (id: string) => ({ [work.id]: id }) as Record<Id, string>;
 
-  async function start(accountId: string, id: string): Promise<'open' | 'closed'> {
+  async function start(
+    accountId: string,
+    id: string,
+  ): Promise<'open' | 'closed'> {
     const input = await work.input(accountId, id);
     if (input === undefined) return 'closed';
     const state = await startOnce(temporal, {
-      ...{ type, priority, summary, againAfterItsEnd },
+      type,
+      priority,
+      summary,
+      againAfterItsEnd,
       id: workflowId(id),
       input,
       accountId,
       requestId: id,
-      isOpen: () => store.asAccount(accountId, (tx) => rows.isOpen(tx, ids(id))),
+      isOpen: () =>
+        store.asAccount(accountId, (tx) => rows.isOpen(tx, ids(id))),
     });
     await store.asAccount(accountId, async (tx) => {
       await rows.markSeen(tx, ids(id));
@@ -55,7 +80,10 @@ export function createWorkLauncher<Id extends string>(
   }
 
   return {
-    /** Starts the workflow of committed work in the background. If that fails, `reconcile` starts it later. */
+    /**
+     * Starts the workflow of committed work in the background. If that fails,
+     * `reconcile` starts it later.
+     */
     launch: (accountId: string, id: string) =>
       background.run(work.notStarted, ids(id), () => start(accountId, id)),
     /** Sends a signal, and waits until Temporal has taken it. */
@@ -66,10 +94,15 @@ export function createWorkLauncher<Id extends string>(
     recovery: itemRecovery({
       name: work.name,
       find: (limit, recheckBefore) =>
-        store.asSystem((tx) => rows.toEnsure(tx, { olderThanMs: GRACE_MS, recheckBefore, limit })),
+        store.asSystem((tx) =>
+          rows.toEnsure(tx, { olderThanMs: GRACE_MS, recheckBefore, limit }),
+        ),
       async heal({ accountId, isStarted, [work.id]: id }) {
         // An operator who cancels or terminates it in Temporal has decided.
-        if (againAfterItsEnd === true && (await wasEndedByHand(temporal, workflowId(id)))) {
+        if (
+          againAfterItsEnd === true &&
+          (await wasEndedByHand(temporal, workflowId(id)))
+        ) {
           await store.asAccount(accountId, (tx) => work.end(tx, id));
           return true;
         }

@@ -11,13 +11,17 @@ export interface Refusal {
 
 export async function recordRefusal(tx: SystemTx, what: string): Promise<void> {
   await sql`insert into refused_payload (what) values (${what})
-    on conflict (what) do update set times = refused_payload.times + 1, last_at = now()`.execute(tx.db);
+    on conflict (what) do update set times = refused_payload.times + 1, last_at = now()`.execute(
+    tx.db,
+  );
 }
 
 /** What was refused in the last week, newest first. */
 export async function readRefusals(tx: SystemTx): Promise<Refusal[]> {
   const { rows } = await sql<Refusal>`
     select what, times, last_at as last from refused_payload
-    where last_at > now() - interval '7 days' order by last_at desc limit 20`.execute(tx.db);
+    where last_at > now() - interval '7 days' order by last_at desc limit 20`.execute(
+    tx.db,
+  );
   return rows;
 }

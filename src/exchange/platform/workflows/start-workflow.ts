@@ -7,11 +7,19 @@ import {
   WorkflowNotFoundError,
 } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
-import { laneOf, type Priority, type WORKFLOW_TYPES, workflowDetails } from '../../../contract/temporal.ts';
+import {
+  laneOf,
+  type Priority,
+  type WORKFLOW_TYPES,
+  workflowDetails,
+} from '../../../contract/temporal.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 
-/** How long to wait for Temporal, in milliseconds; after that, `reconcile` starts the workflow. */
+/**
+ * How long to wait for Temporal, in milliseconds; after that, `reconcile`
+ * starts the workflow.
+ */
 const START_TIMEOUT_MS = 5_000;
 
 type SearchAttributes = ConstructorParameters<typeof TypedSearchAttributes>[0];
@@ -24,34 +32,57 @@ export interface WorkflowStart {
   input: object;
   accountId: string;
   requestId?: string;
-  /** With any priority but `interactive`, the workflow runs in the background lane. */
+  /**
+   * With any priority but `interactive`, the workflow runs in the background
+   * lane.
+   */
   priority: Priority;
   /** In addition to account and request. */
   searchAttributes?: SearchAttributes;
-  /** Summary in the Temporal UI; encrypted like a payload. May name a patient by the caller's reference (decision 85). */
+  /**
+   * Summary in the Temporal UI; encrypted like a payload. May name a patient by
+   * the caller's reference (decision 85).
+   */
   summary: string;
-  /** Markdown for the Temporal UI, before what the workflow does. As `summary`. */
+  /**
+   * Markdown for the Temporal UI, before what the workflow does. As `summary`.
+   */
   about?: string;
   /**
-   * Whether the work is still open, read anew. If it is, but its workflow has completed, then PostgreSQL was restored from a
-   * backup, and the workflow is started again.
+   * Whether the work is still open, read anew. If it is, but its workflow has
+   * completed, then PostgreSQL was restored from a backup, and the workflow is
+   * started again.
    */
   isOpen(): Promise<boolean>;
-  /** Starts the workflow again also after one with the same id has ended in any other way, for example was terminated. */
+  /**
+   * Starts the workflow again also after one with the same id has ended in any
+   * other way, for example was terminated.
+   */
   againAfterItsEnd?: boolean;
-  /** Terminates a running workflow with the same id and starts it again, in one step: it is stuck. */
+  /**
+   * Terminates a running workflow with the same id and starts it again, in one
+   * step: it is stuck.
+   */
   replacesRunning?: boolean;
 }
 
 /**
- * Starts the workflow of committed work on the task queue of its lane. Harmless if repeated. Returns `closed` if the workflow
- * has ended, unless it completed and the work is still open (decision 74). Throws if Temporal does not respond within 5 s.
+ * Starts the workflow of committed work on the task queue of its lane. Harmless
+ * if repeated. Returns `closed` if the workflow has ended, unless it completed
+ * and the work is still open (decision 74). Throws if Temporal does not respond
+ * within 5 s.
  */
-export async function startOnce(temporal: Client, start: WorkflowStart): Promise<'open' | 'closed'> {
-  const again = start.againAfterItsEnd === true || start.replacesRunning === true;
+export async function startOnce(
+  temporal: Client,
+  start: WorkflowStart,
+): Promise<'open' | 'closed'> {
+  const again =
+    start.againAfterItsEnd === true || start.replacesRunning === true;
   if (await startedOrOpen(temporal, start, again)) return 'open';
-  // Asked in this order: a workflow commits the end of the work before it completes.
-  if (!(await hasCompleted(temporal, start.id)) || !(await start.isOpen())) return 'closed';
+  // Asked in this order: a workflow commits the end of the work before it
+  // completes.
+  if (!(await hasCompleted(temporal, start.id)) || !(await start.isOpen()))
+    return 'closed';
   await startedOrOpen(temporal, start, true);
   return 'open';
 }
@@ -79,11 +110,15 @@ async function startedOrOpen(
         priority: { priorityKey: start.priority, fairnessKey: accountId },
         typedSearchAttributes: new TypedSearchAttributes([
           { key: searchAttribute.accountId, value: accountId },
-          ...(requestId === undefined ? [] : [{ key: searchAttribute.requestId, value: requestId }]),
+          ...(requestId === undefined
+            ? []
+            : [{ key: searchAttribute.requestId, value: requestId }]),
           ...(start.searchAttributes ?? []),
         ]),
         staticSummary: start.summary,
-        staticDetails: [start.about, workflowDetails(start.type)].filter(Boolean).join('\n\n'),
+        staticDetails: [start.about, workflowDetails(start.type)]
+          .filter(Boolean)
+          .join('\n\n'),
       }),
     );
     return true;
@@ -93,32 +128,59 @@ async function startedOrOpen(
   }
 }
 
-/** Whether the last execution completed by itself. False if it failed, timed out, or was cancelled or terminated. */
-const hasCompleted = async (temporal: Client, workflowId: string): Promise<boolean> =>
-  (await statusOf(temporal, workflowId)) === 'COMPLETED';
+/**
+ * Whether the last execution completed by itself. False if it failed, timed
+ * out, or was cancelled or terminated.
+ */
+const hasCompleted = async (
+  temporal: Client,
+  workflowId: string,
+): Promise<boolean> => (await statusOf(temporal, workflowId)) === 'COMPLETED';
 
-/** Whether an operator ended the last execution in Temporal. False if Temporal does not know the workflow. */
-export async function wasEndedByHand(temporal: Client, workflowId: string): Promise<boolean> {
-  const status = await statusOf(temporal, workflowId).catch((error: unknown) => {
-    if (error instanceof WorkflowNotFoundError) return undefined;
-    throw error;
-  });
+/**
+ * Whether an operator ended the last execution in Temporal. False if Temporal
+ * does not know the workflow.
+ */
+export async function wasEndedByHand(
+  temporal: Client,
+  workflowId: string,
+): Promise<boolean> {
+  const status = await statusOf(temporal, workflowId).catch(
+    (error: unknown) => {
+      if (error instanceof WorkflowNotFoundError) return undefined;
+      throw error;
+    },
+  );
   return status === 'CANCELLED' || status === 'TERMINATED';
 }
 
-async function statusOf(temporal: Client, workflowId: string): Promise<WorkflowExecutionStatusName> {
-  const { status } = await temporal.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
-    temporal.workflow.getHandle(workflowId).describe(),
+async function statusOf(
+  temporal: Client,
+  workflowId: string,
+): Promise<WorkflowExecutionStatusName> {
+  const { status } = await temporal.withDeadline(
+    Date.now() + START_TIMEOUT_MS,
+    () => temporal.workflow.getHandle(workflowId).describe(),
   );
   return status.name;
 }
 
-/** Runs work after the response has been sent. Work that fails or is interrupted is completed by `reconcile`. */
+/**
+ * Runs work after the response has been sent. Work that fails or is interrupted
+ * is completed by `reconcile`.
+ */
 export function createBackground(logger: Logger) {
   const underWay = new Set<Promise<void>>();
   return {
-    /** @param what the log message on failure, such as `bulk create not started yet; reconcile will start it` */
-    run(what: string, ids: Record<string, unknown>, work: () => Promise<unknown>): void {
+    /**
+     * @param what the log message on failure, such as `bulk create not started
+     *   yet; reconcile will start it`
+     */
+    run(
+      what: string,
+      ids: Record<string, unknown>,
+      work: () => Promise<unknown>,
+    ): void {
       const running: Promise<void> = work()
         .then(() => undefined)
         .catch((error: unknown) => logger.warn({ err: error, ...ids }, what))

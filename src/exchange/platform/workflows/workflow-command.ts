@@ -10,23 +10,35 @@ import { ConflictError, UnavailableError } from '../errors.ts';
 /** How long to wait for a workflow to complete an update, in milliseconds. */
 const COMMAND_TIMEOUT_MS = 15_000;
 
-/** How long to wait for what needs no worker, such as a description or a termination. */
+/**
+ * How long to wait for what needs no worker, such as a description or a
+ * termination.
+ */
 const SERVER_TIMEOUT_MS = 3_000;
 
-/** How often a workflow task must have failed or timed out before its workflow counts as stuck. */
+/**
+ * How often a workflow task must have failed or timed out before its workflow
+ * counts as stuck.
+ */
 const STUCK_AFTER_TRIES = 2;
-/** How many command timeouts a workflow task must have waited for a worker before its workflow counts as stuck. */
+/**
+ * How many command timeouts a workflow task must have waited for a worker
+ * before its workflow counts as stuck.
+ */
 const STUCK_AFTER_TIMEOUTS = 4;
 
 /**
- * What became of a command. `closed`: the workflow is not running. `stuck`: its code fails again and again (a faulty deploy),
- * or no worker of its build runs; the caller does what the command asks for in the database, and replaces the workflow.
+ * What became of a command. `closed`: the workflow is not running. `stuck`: its
+ * code fails again and again (a faulty deploy), or no worker of its build runs;
+ * the caller does what the command asks for in the database, and replaces the
+ * workflow.
  */
 export type CommandOutcome = 'taken' | 'closed' | 'stuck';
 
 /**
- * Sends an update to a workflow and waits for its completion. Throws ConflictError if the workflow rejects the update,
- * UnavailableError if Temporal or its workers do not respond.
+ * Sends an update to a workflow and waits for its completion. Throws
+ * ConflictError if the workflow rejects the update, UnavailableError if
+ * Temporal or its workers do not respond.
  */
 export async function commandWorkflow(
   temporal: Client,
@@ -38,14 +50,19 @@ export async function commandWorkflow(
   const { argument, timeoutMs = COMMAND_TIMEOUT_MS } = options;
   try {
     await temporal.withDeadline(Date.now() + timeoutMs, () =>
-      handle.executeUpdate<void, [object | undefined]>(name, { args: [argument] }),
+      handle.executeUpdate<void, [object | undefined]>(name, {
+        args: [argument],
+      }),
     );
     return 'taken';
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return 'closed';
     if (error instanceof WorkflowUpdateFailedError)
-      throw new ConflictError(error.cause?.message ?? 'Not possible in the current state');
-    // The server refuses updates while workflow tasks fail, or the update waits for a task that never completes.
+      throw new ConflictError(
+        error.cause?.message ?? 'Not possible in the current state',
+      );
+    // The server refuses updates while workflow tasks fail, or the update waits
+    // for a task that never completes.
     if (await isStuck(temporal, handle, timeoutMs)) return 'stuck';
     if (error instanceof WorkflowUpdateRPCTimeoutOrCancelledError) {
       throw new UnavailableError(
@@ -53,16 +70,25 @@ export async function commandWorkflow(
         { cause: error },
       );
     }
-    throw new UnavailableError('The workflow service cannot be reached now; try again shortly', {
-      cause: error,
-    });
+    throw new UnavailableError(
+      'The workflow service cannot be reached now; try again shortly',
+      {
+        cause: error,
+      },
+    );
   }
 }
 
-async function isStuck(temporal: Client, handle: WorkflowHandle, timeoutMs: number): Promise<boolean> {
+async function isStuck(
+  temporal: Client,
+  handle: WorkflowHandle,
+  timeoutMs: number,
+): Promise<boolean> {
   try {
     const deadlineAt = Date.now() + Math.min(timeoutMs, SERVER_TIMEOUT_MS);
-    const { raw } = await temporal.withDeadline(deadlineAt, () => handle.describe());
+    const { raw } = await temporal.withDeadline(deadlineAt, () =>
+      handle.describe(),
+    );
     const { pendingWorkflowTask } = raw;
     if (pendingWorkflowTask == null) return false;
     if ((pendingWorkflowTask.attempt ?? 0) > STUCK_AFTER_TRIES) return true;
@@ -77,14 +103,22 @@ async function isStuck(temporal: Client, handle: WorkflowHandle, timeoutMs: numb
 
 /** For a start of a workflow that failed. */
 export const unavailable = (cause: unknown): never => {
-  throw new UnavailableError('The workflow service cannot be reached now; try again later', { cause });
+  throw new UnavailableError(
+    'The workflow service cannot be reached now; try again later',
+    { cause },
+  );
 };
 
 /** Closes a stuck workflow whose work has ended in the database. */
-export async function endStuckWorkflow(temporal: Client, workflowId: string): Promise<void> {
+export async function endStuckWorkflow(
+  temporal: Client,
+  workflowId: string,
+): Promise<void> {
   try {
     await temporal.withDeadline(Date.now() + SERVER_TIMEOUT_MS, () =>
-      temporal.workflow.getHandle(workflowId).terminate('Its work was ended on request while it was stuck'),
+      temporal.workflow
+        .getHandle(workflowId)
+        .terminate('Its work was ended on request while it was stuck'),
     );
   } catch (error) {
     if (!(error instanceof WorkflowNotFoundError)) throw error;

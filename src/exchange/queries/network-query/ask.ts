@@ -13,7 +13,11 @@ import {
   SourceFailure,
   type SourcePage,
 } from '../../sources/connectors/connector.ts';
-import { cancelJobsOf, type JobCancellation, keepSurplusJob } from './abandoned-jobs.ts';
+import {
+  cancelJobsOf,
+  type JobCancellation,
+  keepSurplusJob,
+} from './abandoned-jobs.ts';
 import {
   type AttemptWork,
   callbackToken,
@@ -35,7 +39,12 @@ import {
 } from './collection-store.ts';
 import { CountsDiffer, completeCollected } from './complete.ts';
 import { endWithoutData } from './endings.ts';
-import { askForEverything, clearFailedCalls, isNotEnough, type NotEnough } from './failed-calls.ts';
+import {
+  askForEverything,
+  clearFailedCalls,
+  isNotEnough,
+  type NotEnough,
+} from './failed-calls.ts';
 import { isWhole } from './part-store.ts';
 import { UNKNOWN_PATIENT } from './rules/query-status.ts';
 import { reviewOf } from './source-candidate-store.ts';
@@ -43,8 +52,14 @@ import type { Collection } from './tables.ts';
 
 export interface Asking extends Collecting, JobCancellation {
   store: Store;
-  /** Base URL for a source's callbacks, without the token; undefined for a source that is only polled. */
-  callbackBaseUrl: (source: SourceType, connectionId?: string) => string | undefined;
+  /**
+   * Base URL for a source's callbacks, without the token; undefined for a
+   * source that is only polled.
+   */
+  callbackBaseUrl: (
+    source: SourceType,
+    connectionId?: string,
+  ) => string | undefined;
   callbackKey: string;
   checks: ChangeChecks;
   /** For tests. Default: the system clock. */
@@ -52,11 +67,20 @@ export interface Asking extends Collecting, JobCancellation {
   noteUncancelled: () => void;
 }
 
-/** How long a cancelled step waits for the source to name the job that its request has started; after that, it ends without. */
+/**
+ * How long a cancelled step waits for the source to name the job that its
+ * request has started; after that, it ends without.
+ */
 const JOB_AWAITED_MS = 5_000;
 
-/** Finds the patient at the source and requests the data. Collects it if it is available at once. */
-export async function askSource(deps: Asking, on: SourceWork): Promise<SourceStep> {
+/**
+ * Finds the patient at the source and requests the data. Collects it if it is
+ * available at once.
+ */
+export async function askSource(
+  deps: Asking,
+  on: SourceWork,
+): Promise<SourceStep> {
   const { step, work, connector, signal } = on;
   const { store } = deps;
   const collected = collectStored(deps, on);
@@ -65,51 +89,83 @@ export async function askSource(deps: Asking, on: SourceWork): Promise<SourceSte
 
   const now = deps.clock?.() ?? new Date();
   checkAccess(work, now);
-  const { beginning, review, files } = await store.asAccount(step.accountId, async (tx) => ({
-    beginning: await whatToAsk(tx, deps.checks, on, now),
-    review: await reviewOf(tx, store, step, work.patientId),
-    files: await readStoredFiles(tx, work.patientId, step.source),
-  }));
+  const { beginning, review, files } = await store.asAccount(
+    step.accountId,
+    async (tx) => ({
+      beginning: await whatToAsk(tx, deps.checks, on, now),
+      review: await reviewOf(tx, store, step, work.patientId),
+      files: await readStoredFiles(tx, work.patientId, step.source),
+    }),
+  );
   const options = {
     callbackUrl: callbackUrlOf(deps, on),
     realtime: work.realtime,
     changes: await beginning.changes?.(),
   };
-  const begun = await withinGrace(connector.begin({ ...work.demographics, review }, options, signal), {
-    ...{ signal, graceMs: JOB_AWAITED_MS },
-    late: (late) => void cancelLate(deps, on, late).catch(deps.noteUncancelled),
-  });
+  const begun = await withinGrace(
+    connector.begin({ ...work.demographics, review }, options, signal),
+    {
+      signal,
+      graceMs: JOB_AWAITED_MS,
+      late: (late) =>
+        void cancelLate(deps, on, late).catch(deps.noteUncancelled),
+    },
+  );
   const { notice } = begun;
-  if (notice !== undefined) await store.asAccount(step.accountId, (tx) => recordNotice(tx, step, notice));
+  if (notice !== undefined)
+    await store.asAccount(step.accountId, (tx) =>
+      recordNotice(tx, step, notice),
+    );
   if (begun.kind === 'unknown-patient') {
-    await store.asAccount(step.accountId, (tx) => endWithoutData(tx, step, UNKNOWN_PATIENT));
+    await store.asAccount(step.accountId, (tx) =>
+      endWithoutData(tx, step, UNKNOWN_PATIENT),
+    );
     return { state: 'completed', resources: 0, note: UNKNOWN_PATIENT };
   }
   await beginning.noteChecked(begun.checked);
   const collection = beginning.collection(begun);
   if (begun.kind === 'ready') {
-    if (collection?.since === undefined) return collect(deps, on, begun.pages, files, collection);
-    // Before the first page: should that page not be one of changes, the source is asked again, and for everything.
-    await store.asAccount(step.accountId, (tx) => beginCollection(tx, step, work.patientId, collection));
+    if (collection?.since === undefined)
+      return collect(deps, on, begun.pages, files, collection);
+    // Before the first page: should that page not be one of changes, the source
+    // is asked again, and for everything.
+    await store.asAccount(step.accountId, (tx) =>
+      beginCollection(tx, step, work.patientId, collection),
+    );
     return collect(deps, on, begun.pages, files);
   }
   const isKept = await store.asAccount(step.accountId, async (tx) => {
     const kept = await keepJob(tx, step, begun.job);
-    if (!kept) await keepSurplusJob(tx, step, { purpose: purposeOf(work), job: begun.job });
-    else if (collection !== undefined) await beginCollection(tx, step, work.patientId, collection);
+    if (!kept)
+      await keepSurplusJob(tx, step, {
+        purpose: purposeOf(work),
+        job: begun.job,
+      });
+    else if (collection !== undefined)
+      await beginCollection(tx, step, work.patientId, collection);
     return kept;
   });
-  // Another execution of this step was faster, or the attempt was given up: this job would never be collected.
+  // Another execution of this step was faster, or the attempt was given up:
+  // this job would never be collected.
   if (!isKept) await cancelJobsOf(deps, step);
   return { state: 'waiting', retryAfterMs: begun.retryAfterMs };
 }
 
 /**
- * Individual access is valid only as long as the session that the query was started with. Checked before each request to a
- * source, which may be days later. The result of a request that a source accepted in time is still collected.
+ * Individual access is valid only as long as the session that the query was
+ * started with. Checked before each request to a source, which may be days
+ * later. The result of a request that a source accepted in time is still
+ * collected.
  */
-function checkAccess({ accessEndsAt }: Pick<AttemptWork, 'accessEndsAt'>, now: Date): void {
-  if (accessEndsAt === undefined || (accessEndsAt !== null && accessEndsAt > now)) return;
+function checkAccess(
+  { accessEndsAt }: Pick<AttemptWork, 'accessEndsAt'>,
+  now: Date,
+): void {
+  if (
+    accessEndsAt === undefined ||
+    (accessEndsAt !== null && accessEndsAt > now)
+  )
+    return;
   throw new SourceFailure(
     'refused',
     'The AAL2 session of this query has expired; start a query with an active session',
@@ -117,7 +173,10 @@ function checkAccess({ accessEndsAt }: Pick<AttemptWork, 'accessEndsAt'>, now: D
 }
 
 /** Polls an accepted request. Collects the data if it is ready. */
-export async function pollSource(deps: Asking, on: SourceWork): Promise<SourceStep> {
+export async function pollSource(
+  deps: Asking,
+  on: SourceWork,
+): Promise<SourceStep> {
   const { step, work, connector, signal } = on;
   const { store } = deps;
   const collected = collectStored(deps, on);
@@ -126,20 +185,32 @@ export async function pollSource(deps: Asking, on: SourceWork): Promise<SourceSt
 
   const polled = await connector.poll(work.job, signal);
   if (polled.kind === 'ready') return collect(deps, on, polled.pages);
-  if (polled.job !== work.job) await store.asAccount(step.accountId, (tx) => saveJob(tx, step, polled.job));
-  else if (work.failedCalls > 0) await store.asAccount(step.accountId, (tx) => clearFailedCalls(tx, step));
+  if (polled.job !== work.job)
+    await store.asAccount(step.accountId, (tx) =>
+      saveJob(tx, step, polled.job),
+    );
+  else if (work.failedCalls > 0)
+    await store.asAccount(step.accountId, (tx) => clearFailedCalls(tx, step));
   return { state: 'waiting', retryAfterMs: polled.retryAfterMs };
 }
 
-/** Goes on after the last stored page, where an earlier step was killed; undefined when none is stored. */
-function collectStored(deps: Asking, on: SourceWork): Promise<SourceStep> | undefined {
+/**
+ * Goes on after the last stored page, where an earlier step was killed;
+ * undefined when none is stored.
+ */
+function collectStored(
+  deps: Asking,
+  on: SourceWork,
+): Promise<SourceStep> | undefined {
   const { work, connector, signal } = on;
   if (work.isCollected)
     return orAskAgain(deps, on, async () => {
       await completeCollected(deps, on);
       return work.resources;
     });
-  return work.cursor === null ? undefined : collect(deps, on, connector.resume(work.cursor, signal));
+  return work.cursor === null
+    ? undefined
+    : collect(deps, on, connector.resume(work.cursor, signal));
 }
 
 const collect = (
@@ -152,17 +223,29 @@ const collect = (
   orAskAgain(deps, on, () =>
     collectPages(deps, on, pages, files, beginning).catch((error: unknown) => {
       if (!cannotBeStored(error)) throw error;
-      throw new SourceFailure('bad-answer', `${on.step.source} sent data that cannot be stored`, {
-        cause: error,
-      });
+      throw new SourceFailure(
+        'bad-answer',
+        `${on.step.source} sent data that cannot be stored`,
+        {
+          cause: error,
+        },
+      );
     }),
   );
 
-/** Whether data cannot be stored, however often it is tried: nested too deeply for JavaScript, or refused by PostgreSQL. */
+/**
+ * Whether data cannot be stored, however often it is tried: nested too deeply
+ * for JavaScript, or refused by PostgreSQL.
+ */
 const cannotBeStored = (error: unknown): boolean =>
-  (error instanceof RangeError && /call stack|string length/.test(error.message)) || isRefusedData(error);
+  (error instanceof RangeError &&
+    /call stack|string length/.test(error.message)) ||
+  isRefusedData(error);
 
-/** Asks for everything if an answer with changes cannot be trusted, or does not account for what the source has. */
+/**
+ * Asks for everything if an answer with changes cannot be trusted, or does not
+ * account for what the source has.
+ */
 async function orAskAgain(
   deps: Asking,
   on: SourceWork,
@@ -175,38 +258,73 @@ async function orAskAgain(
   });
   if (typeof resources === 'number') return { state: 'completed', resources };
   const { fingerprint } = connector.changes ?? {};
-  const counts = resources instanceof CountsDiffer ? resources.counts : undefined;
+  const counts =
+    resources instanceof CountsDiffer ? resources.counts : undefined;
   if (counts === undefined && fingerprint !== undefined)
     await deps.checks.note(connectionKey(step), fingerprint, NOT_TRUSTED);
-  await deps.store.asAccount(step.accountId, (tx) => askForEverything(tx, step, resources));
-  const fresh = { job: null, cursor: null, isCollected: false, pages: 0, resources: 0 };
+  await deps.store.asAccount(step.accountId, (tx) =>
+    askForEverything(tx, step, resources),
+  );
+  const fresh = {
+    job: null,
+    cursor: null,
+    isCollected: false,
+    pages: 0,
+    resources: 0,
+  };
   return askSource(deps, { ...on, work: { ...work, ...fresh, counts } });
 }
 
-/** The token in the callback of an account's own connection proves that we made it. */
-function callbackUrlOf({ callbackBaseUrl, callbackKey }: Asking, { step }: SourceWork): string | undefined {
+/**
+ * The token in the callback of an account's own connection proves that we made
+ * it.
+ */
+function callbackUrlOf(
+  { callbackBaseUrl, callbackKey }: Asking,
+  { step }: SourceWork,
+): string | undefined {
   const base = callbackBaseUrl(step.source, step.part.id ?? undefined);
   if (base === undefined) return undefined;
-  const token = callbackToken(callbackKey, step.requestId, step.source, step.attempt);
+  const token = callbackToken(
+    callbackKey,
+    step.requestId,
+    step.source,
+    step.attempt,
+  );
   return `${base}/${isWhole(step.part) ? token : provenToken(callbackKey, token)}`;
 }
 
 /** Cancels the job that a source names when its step has ended. */
-async function cancelLate(deps: Asking, { step, work }: SourceWork, late: Begin): Promise<void> {
+async function cancelLate(
+  deps: Asking,
+  { step, work }: SourceWork,
+  late: Begin,
+): Promise<void> {
   if (late.kind !== 'accepted') return;
   const { job } = late;
   const surplus = { purpose: purposeOf(work), job };
-  await deps.store.asAccount(step.accountId, (tx) => keepSurplusJob(tx, step, surplus));
+  await deps.store.asAccount(step.accountId, (tx) =>
+    keepSurplusJob(tx, step, surplus),
+  );
   await cancelJobsOf(deps, step);
 }
 
-/** More supporting resources than this are not asked for one by one: everything is. */
+/**
+ * More supporting resources than this are not asked for one by one: everything
+ * is.
+ */
 const SUPPORTING_MAX = 500;
 
-/** How a collection begins: the question for the source, and what to record of it. */
+/**
+ * How a collection begins: the question for the source, and what to record of
+ * it.
+ */
 interface BeginningCollection {
   changes?: () => Promise<ChangesQuestion>;
-  /** What is recorded once the source has accepted the question; undefined when nothing is. */
+  /**
+   * What is recorded once the source has accepted the question; undefined when
+   * nothing is.
+   */
   collection(begun: Begun): Collection | undefined;
   /** Remembers what this has found out about the server. */
   noteChecked(checked: Begun['checked']): Promise<void>;
@@ -218,8 +336,9 @@ const NOT_RECORDED: BeginningCollection = {
 };
 
 /**
- * Decides what a connection is asked for: what has changed since its last complete answer, or everything. Further attempts and
- * redrives ask for everything, because something about the earlier answers was wrong.
+ * Decides what a connection is asked for: what has changed since its last
+ * complete answer, or everything. Further attempts and redrives ask for
+ * everything, because something about the earlier answers was wrong.
  */
 async function whatToAsk(
   tx: AccountTx,
@@ -232,15 +351,27 @@ async function whatToAsk(
   const connection = connectionKey(step);
   const basis = basisOf(work.demographics, fingerprint);
   const isFirst = step.attempt === 1 && step.run === 0;
-  const last = isFirst ? await readLastCollection(tx, step, work.patientId) : undefined;
-  const since = changesSince(last, { basis, now, fullAfterDays })?.toISOString();
-  const held = since === undefined ? undefined : await readHeld(tx, step, work.patientId);
-  const canAsk = held !== undefined && held.newest.length > 0 && held.supporting.length <= SUPPORTING_MAX;
+  const last = isFirst
+    ? await readLastCollection(tx, step, work.patientId)
+    : undefined;
+  const since = changesSince(last, {
+    basis,
+    now,
+    fullAfterDays,
+  })?.toISOString();
+  const held =
+    since === undefined ? undefined : await readHeld(tx, step, work.patientId);
+  const canAsk =
+    held !== undefined &&
+    held.newest.length > 0 &&
+    held.supporting.length <= SUPPORTING_MAX;
   const changes =
     last === undefined || since === undefined || !canAsk
       ? undefined
       : async () => ({
-          ...{ since, patientIds: last.patientIds, ...held },
+          since,
+          patientIds: last.patientIds,
+          ...held,
           honoured: await checks.read(connection, fingerprint),
         });
   return {
@@ -251,8 +382,13 @@ async function whatToAsk(
       patientIds: begun.patientIds ?? [],
       ...(begun.since === undefined
         ? { counts: work.counts }
-        : { since: begun.since, fullAt: last?.fullAt.toISOString(), differences: last?.differences }),
+        : {
+            since: begun.since,
+            fullAt: last?.fullAt.toISOString(),
+            differences: last?.differences,
+          }),
     }),
-    noteChecked: (checked) => checks.note(connection, fingerprint, checked ?? {}),
+    noteChecked: (checked) =>
+      checks.note(connection, fingerprint, checked ?? {}),
   };
 }

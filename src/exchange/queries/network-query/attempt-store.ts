@@ -13,39 +13,80 @@ import { isWhole, ofConnection, updatePart } from './part-store.ts';
 import type { Collection } from './tables.ts';
 import { addOfStep } from './timeline-store.ts';
 
-/** The state of an attempt and the patient it asks about: all that a step needs to start, or to resume after a crash. */
-export type AttemptWork = NonNullable<Awaited<ReturnType<typeof readAttempt>>> & {
-  /** Set when everything is asked for because these counts of the source differed. */
+/**
+ * The state of an attempt and the patient it asks about: all that a step needs
+ * to start, or to resume after a crash.
+ */
+export type AttemptWork = NonNullable<
+  Awaited<ReturnType<typeof readAttempt>>
+> & {
+  /**
+   * Set when everything is asked for because these counts of the source
+   * differed.
+   */
   counts?: Readonly<Record<string, number>>;
 };
 
-export const purposeOf = ({ accessEndsAt }: Pick<AttemptWork, 'accessEndsAt'>): PurposeOfUse =>
+export const purposeOf = ({
+  accessEndsAt,
+}: Pick<AttemptWork, 'accessEndsAt'>): PurposeOfUse =>
   accessEndsAt === undefined ? 'treatment' : 'ias';
 
-/** The attempt that a step works on; undefined when it has not been written, or was deleted with its query. */
+/**
+ * The attempt that a step works on; undefined when it has not been written, or
+ * was deleted with its query.
+ */
 export async function readAttempt(tx: AccountTx, step: SourceStepInput) {
   const row = await tx.db
     .selectFrom('network_query_attempt as a')
     .innerJoin('network_query as q', 'q.id', 'a.query_id')
     .innerJoin('patient as p', 'p.id', 'q.patient_id')
     .leftJoin('aal2_challenge as c', 'c.id', 'q.aal2_challenge_id')
-    .select(['a.status', 'a.will_retry', 'a.reason', 'a.resources', 'a.pages', 'a.collected', 'a.job'])
+    .select([
+      'a.status',
+      'a.will_retry',
+      'a.reason',
+      'a.resources',
+      'a.pages',
+      'a.collected',
+      'a.job',
+    ])
     .select(['a.cursor', 'a.failed_calls', 'a.started_at'])
-    .select(['q.patient_id', 'q.requested', 'q.purpose_of_use', 'c.session_expires_at'])
+    .select([
+      'q.patient_id',
+      'q.requested',
+      'q.purpose_of_use',
+      'c.session_expires_at',
+    ])
     // Some connections answer only for patients of their facilities.
-    .select(['p.facility_ids', 'p.first_names', 'p.last_names', 'p.dob', 'p.gender', 'p.addresses'])
+    .select([
+      'p.facility_ids',
+      'p.first_names',
+      'p.last_names',
+      'p.dob',
+      'p.gender',
+      'p.addresses',
+    ])
     .select(['p.contacts', 'p.personal_identifiers'])
     .where('a.query_id', '=', step.requestId)
-    .where(({ and }) => and({ 'a.source': step.source, 'a.attempt': step.attempt }))
+    .where(({ and }) =>
+      and({ 'a.source': step.source, 'a.attempt': step.attempt }),
+    )
     .executeTakeFirst();
   if (row === undefined) return undefined;
-  const { requested, purpose_of_use, session_expires_at, collected, ...known } = row;
+  const { requested, purpose_of_use, session_expires_at, collected, ...known } =
+    row;
   const members = membersOf(known);
   return {
     ...members,
     demographics: members satisfies Demographics as Demographics,
-    realtime: requested.some(({ source, realtime }) => source === step.source && realtime),
-    /** With purpose `ias`: when the AAL2 session ends; `null` when the session was deleted. Undefined for treatment. */
+    realtime: requested.some(
+      ({ source, realtime }) => source === step.source && realtime,
+    ),
+    /**
+     * With purpose `ias`: when the AAL2 session ends; `null` when the session
+     * was deleted. Undefined for treatment.
+     */
     accessEndsAt: purpose_of_use === 'ias' ? session_expires_at : undefined,
     /** Every page is stored; merging them and ending the attempt remain. */
     isCollected: collected,
@@ -60,16 +101,24 @@ export async function readStatus(
   const row = await tx.db
     .selectFrom('network_query_attempt')
     .select('status')
-    .where(({ and }) => and({ query_id: step.requestId, source: step.source, attempt: step.attempt }))
+    .where(({ and }) =>
+      and({
+        query_id: step.requestId,
+        source: step.source,
+        attempt: step.attempt,
+      }),
+    )
     .executeTakeFirst();
   return row?.status;
 }
 
-const LOST_REASON = 'Its end was lost when the exchange was restored from a backup';
+const LOST_REASON =
+  'Its end was lost when the exchange was restored from a backup';
 
 /**
- * Inserts a further attempt of a source, and marks the attempt before as no longer waiting for it. Safe to repeat. An earlier
- * attempt that is still running here had ended before PostgreSQL was restored from a backup.
+ * Inserts a further attempt of a source, and marks the attempt before as no
+ * longer waiting for it. Safe to repeat. An earlier attempt that is still
+ * running here had ended before PostgreSQL was restored from a backup.
  */
 export async function insertNextAttempt(
   tx: AccountTx,
@@ -79,11 +128,17 @@ export async function insertNextAttempt(
   await later(tx)
     .updateTable('network_query_attempt')
     .set({ will_retry: false })
-    .where(({ and }) => and({ query_id: step.requestId, source: step.source, will_retry: true }))
+    .where(({ and }) =>
+      and({ query_id: step.requestId, source: step.source, will_retry: true }),
+    )
     .execute();
   await later(tx)
     .updateTable('network_query_attempt')
-    .set({ status: 'failed', reason: LOST_REASON, completed_at: sql<Date>`clock_timestamp()` })
+    .set({
+      status: 'failed',
+      reason: LOST_REASON,
+      completed_at: sql<Date>`clock_timestamp()`,
+    })
     .where(({ and }) => and({ query_id: step.requestId, source: step.source }))
     .where('attempt', '<', step.attempt)
     .where('status', '=', 'running')
@@ -124,23 +179,37 @@ export async function newestAttempt(
 }
 
 export const updateAttempt = (tx: AccountTx, step: SourceStepInput) =>
-  tx.db
-    .updateTable('network_query_attempt')
-    .where(({ and }) => and({ query_id: step.requestId, source: step.source, attempt: step.attempt }));
+  tx.db.updateTable('network_query_attempt').where(({ and }) =>
+    and({
+      query_id: step.requestId,
+      source: step.source,
+      attempt: step.attempt,
+    }),
+  );
 
 /** A step on one connection of a source. */
 export interface PartStep extends SourceStepInput {
   part: AskedConnection;
 }
 
-/** What the breaker, the change checks and the candidates know a step's connection by. */
-export const connectionKey = ({ source, part }: PartStep): string => part.id ?? source;
+/**
+ * What the breaker, the change checks and the candidates know a step's
+ * connection by.
+ */
+export const connectionKey = ({ source, part }: PartStep): string =>
+  part.id ?? source;
 
-/** Names the part within its query: `hie/1`, or `hie/1/<connection id>`. Stored keys depend on it. */
+/**
+ * Names the part within its query: `hie/1`, or `hie/1/<connection id>`. Stored
+ * keys depend on it.
+ */
 export const partKey = ({ source, attempt, part }: PartStep): string =>
   isWhole(part) ? `${source}/${attempt}` : `${source}/${attempt}/${part.id}`;
 
-/** What a step does on one connection to a source: which step, how far its part is, and whom it asks. */
+/**
+ * What a step does on one connection to a source: which step, how far its part
+ * is, and whom it asks.
+ */
 export interface SourceWork {
   step: PartStep;
   work: AttemptWork;
@@ -157,22 +226,38 @@ export const updateProgress = (
   isWhole(step.part)
     ? updateAttempt(tx, step)
     : // All columns of progress are in both tables.
-      (updatePart(tx, step, step.part.id) as unknown as ReturnType<typeof updateAttempt>);
+      (updatePart(tx, step, step.part.id) as unknown as ReturnType<
+        typeof updateAttempt
+      >);
 
 /** The state of an attempt whose source answers. */
-export const ANSWERED = { failed_calls: 0, failing_since: null, waiting_for: null, next_try_at: null };
+export const ANSWERED = {
+  failed_calls: 0,
+  failing_since: null,
+  waiting_for: null,
+  next_try_at: null,
+};
 
 /**
- * Stores the handle of a request that the source accepted, so that a step after a crash does not ask again, and records it in
- * the timeline. Returns false when there is a request already, or the attempt has ended: the source need not work on this one.
+ * Stores the handle of a request that the source accepted, so that a step after
+ * a crash does not ask again, and records it in the timeline. Returns false
+ * when there is a request already, or the attempt has ended: the source need
+ * not work on this one.
  */
-export async function keepJob(tx: AccountTx, step: PartStep, job: Record<string, unknown>): Promise<boolean> {
-  // A part's own row does not say that the attempt has ended. Locked, so that it cannot end before the job is stored.
+export async function keepJob(
+  tx: AccountTx,
+  step: PartStep,
+  job: Record<string, unknown>,
+): Promise<boolean> {
+  // A part's own row does not say that the attempt has ended. Locked, so that
+  // it cannot end before the job is stored.
   const open = await tx.db
     .selectFrom('network_query_attempt')
     .select('attempt')
     .where('query_id', '=', step.requestId)
-    .where(({ and }) => and({ source: step.source, attempt: step.attempt, status: 'running' }))
+    .where(({ and }) =>
+      and({ source: step.source, attempt: step.attempt, status: 'running' }),
+    )
     .forNoKeyUpdate()
     .executeTakeFirst();
   if (open === undefined) return false;
@@ -189,7 +274,11 @@ export async function keepJob(tx: AccountTx, step: PartStep, job: Record<string,
 }
 
 /** Stores the handle again after it has changed. */
-export async function saveJob(tx: AccountTx, step: PartStep, job: Record<string, unknown>): Promise<void> {
+export async function saveJob(
+  tx: AccountTx,
+  step: PartStep,
+  job: Record<string, unknown>,
+): Promise<void> {
   await updateProgress(tx, step)
     .set({ job: JSON.stringify(job), ...ANSWERED })
     .where('status', '=', 'running')
@@ -205,13 +294,15 @@ export interface PageCounts {
 }
 
 /**
- * Adds a page to the counts of a part and of its attempt, and saves the position to resume from (`null` after the last
- * page).
+ * Adds a page to the counts of a part and of its attempt, and saves the
+ * position to resume from (`null` after the last page).
  *
- * @param beginning how the connection was asked, with the first page of an answer for which that is not recorded yet
- * @returns the page's place in the attempt; undefined when the page must not be stored: the attempt has ended meanwhile, or
- * another execution of this step (one of the two timed out and still runs) has stored a page after the same `pagesBefore`.
- * With it, how the connection was asked.
+ * @param beginning how the connection was asked, with the first page of an
+ *   answer for which that is not recorded yet
+ * @returns the page's place in the attempt; undefined when the page must not be
+ *   stored: the attempt has ended meanwhile, or another execution of this step
+ *   (one of the two timed out and still runs) has stored a page after the same
+ *   `pagesBefore`. With it, how the connection was asked.
  */
 export async function savePage(
   tx: AccountTx,
@@ -229,10 +320,18 @@ export async function savePage(
     documents: sql<number>`documents + ${counts.documents}`,
     ...ANSWERED,
   };
-  const position = { cursor: cursor === null ? null : JSON.stringify(cursor), collected: cursor === null };
-  const gap = counts.hasGap ? { collection: sql<string>`collection || '{"hasGaps": true}'` } : {};
+  const position = {
+    cursor: cursor === null ? null : JSON.stringify(cursor),
+    collected: cursor === null,
+  };
+  const gap = counts.hasGap
+    ? { collection: sql<string>`collection || '{"hasGaps": true}'` }
+    : {};
   const gaps = counts.hasGap ? { hasGaps: true } : {};
-  const begun = beginning === undefined ? {} : { collection: JSON.stringify({ ...beginning, ...gaps }) };
+  const begun =
+    beginning === undefined
+      ? {}
+      : { collection: JSON.stringify({ ...beginning, ...gaps }) };
   // Before the part, in the order in which giving the attempt up locks them.
   if (!isWhole(step.part)) await lockAttempt(tx, step);
   const saved = await updateProgress(tx, step)
@@ -242,16 +341,22 @@ export async function savePage(
     .executeTakeFirst();
   if (saved === undefined) return undefined;
   const collectedAs = saved.collection ?? undefined;
-  if (isWhole(step.part)) return { place: pagesBefore, collection: collectedAs };
+  if (isWhole(step.part))
+    return { place: pagesBefore, collection: collectedAs };
   const attempt = await updateAttempt(tx, step)
     .set(added)
     .where('status', '=', 'running')
     .returning('pages')
     .executeTakeFirst();
-  return attempt === undefined ? undefined : { place: attempt.pages - 1, collection: collectedAs };
+  return attempt === undefined
+    ? undefined
+    : { place: attempt.pages - 1, collection: collectedAs };
 }
 
-async function lockAttempt(tx: AccountTx, { requestId, source, attempt }: SourceStepInput): Promise<void> {
+async function lockAttempt(
+  tx: AccountTx,
+  { requestId, source, attempt }: SourceStepInput,
+): Promise<void> {
   await later(tx)
     .selectFrom('network_query_attempt')
     .select('attempt')
@@ -260,12 +365,17 @@ async function lockAttempt(tx: AccountTx, { requestId, source, attempt }: Source
     .execute();
 }
 
-/** Ends an attempt and returns its counts; undefined when it had already ended. */
+/**
+ * Ends an attempt and returns its counts; undefined when it had already ended.
+ */
 export async function endAttempt(
   tx: AccountTx,
   step: SourceStepInput,
   end: { status: 'completed' | 'failed'; reason?: string; willRetry?: boolean },
-): Promise<{ completedAt: Date; resources: number; strays: number; documents: number } | undefined> {
+): Promise<
+  | { completedAt: Date; resources: number; strays: number; documents: number }
+  | undefined
+> {
   const isFinal = end.status === 'failed' && end.willRetry !== true;
   const row = await updateAttempt(tx, step)
     .set({
@@ -275,9 +385,13 @@ export async function endAttempt(
       completed_at: sql<Date>`coalesce(completed_at, clock_timestamp())`,
       ...ANSWERED,
     })
-    // A failed attempt that awaits its retry may end once more, without a retry: the source was given up meanwhile.
+    // A failed attempt that awaits its retry may end once more, without a
+    // retry: the source was given up meanwhile.
     .where(({ or, eb }) =>
-      or([eb('status', '=', 'running'), ...(isFinal ? [eb('will_retry', '=', true)] : [])]),
+      or([
+        eb('status', '=', 'running'),
+        ...(isFinal ? [eb('will_retry', '=', true)] : []),
+      ]),
     )
     .returning(['completed_at', 'resources', 'strays', 'documents'])
     .executeTakeFirst();
@@ -291,34 +405,52 @@ export async function endAttempt(
 }
 
 /**
- * The unguessable part of an attempt's callback URL. It is derived from LINK_SIGNING_KEY and never stored; the attempt's
- * row holds only its SHA-256.
+ * The unguessable part of an attempt's callback URL. It is derived from
+ * LINK_SIGNING_KEY and never stored; the attempt's row holds only its SHA-256.
  */
-export function callbackToken(key: string, requestId: string, source: SourceType, attempt: number): string {
+export function callbackToken(
+  key: string,
+  requestId: string,
+  source: SourceType,
+  attempt: number,
+): string {
   return createHmac('sha256', key)
     .update(`source-callback/${requestId}/${source}/${attempt}`)
     .digest('base64url');
 }
 
-export const callbackHash = (token: string): Buffer => createHash('sha256').update(token).digest();
-
-/** Whether a text has the form of a callback token; any other text need not be looked up. */
-export const isCallbackToken = (text: string): boolean => /^[\w-]{43}$/.test(text);
+export const callbackHash = (token: string): Buffer =>
+  createHash('sha256').update(token).digest();
 
 /**
- * The token as connections of an account get it: with a proof that we made it. Their keys are in the database, and only a
- * source that was given a token may make us read them.
+ * Whether a text has the form of a callback token; any other text need not be
+ * looked up.
  */
-export const provenToken = (key: string, token: string): string => `${token}.${proofOf(key, token)}`;
+export const isCallbackToken = (text: string): boolean =>
+  /^[\w-]{43}$/.test(text);
+
+/**
+ * The token as connections of an account get it: with a proof that we made it.
+ * Their keys are in the database, and only a source that was given a token may
+ * make us read them.
+ */
+export const provenToken = (key: string, token: string): string =>
+  `${token}.${proofOf(key, token)}`;
 
 /** The token, if the text is one with its proof. */
 export function tokenOfProven(key: string, text: string): string | undefined {
   const [token = '', proof = ''] = text.split('.');
-  if (!isCallbackToken(token) || proof.length !== PROOF_LENGTH) return undefined;
-  return timingSafeEqual(Buffer.from(proof), Buffer.from(proofOf(key, token))) ? token : undefined;
+  if (!isCallbackToken(token) || proof.length !== PROOF_LENGTH)
+    return undefined;
+  return timingSafeEqual(Buffer.from(proof), Buffer.from(proofOf(key, token)))
+    ? token
+    : undefined;
 }
 
 const PROOF_LENGTH = 22;
 
 const proofOf = (key: string, token: string): string =>
-  createHmac('sha256', key).update(`connection-callback/${token}`).digest('base64url').slice(0, PROOF_LENGTH);
+  createHmac('sha256', key)
+    .update(`connection-callback/${token}`)
+    .digest('base64url')
+    .slice(0, PROOF_LENGTH);

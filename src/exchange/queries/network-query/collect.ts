@@ -15,14 +15,31 @@ import {
   upsertResources,
 } from '../../records/deliveries/delivery-store.ts';
 import { lockRecord } from '../../records/merge/merge-store.ts';
-import { recordPageResources, retire } from '../../records/merge/retirement-store.ts';
+import {
+  recordPageResources,
+  retire,
+} from '../../records/merge/retirement-store.ts';
 import { revisionOf } from '../../records/rules/delivery-facts.ts';
 import type { Json } from '../../records/rules/json.ts';
 import { isTakenBack } from '../../records/rules/retirement.ts';
-import { SourceFailure, type SourcePage } from '../../sources/connectors/connector.ts';
+import {
+  SourceFailure,
+  type SourcePage,
+} from '../../sources/connectors/connector.ts';
 import { type PartStep, type SourceWork, savePage } from './attempt-store.ts';
-import { forgetLastCollection, lacksResources, leavesGap, recordOmissions } from './collection-store.ts';
-import { type Answer, type Completing, completeCollected, merge, readAnswer } from './complete.ts';
+import {
+  forgetLastCollection,
+  lacksResources,
+  leavesGap,
+  recordOmissions,
+} from './collection-store.ts';
+import {
+  type Answer,
+  type Completing,
+  completeCollected,
+  merge,
+  readAnswer,
+} from './complete.ts';
 import { announceFirstData } from './endings.ts';
 import { AttemptSuperseded } from './step-errors.ts';
 import type { Collection } from './tables.ts';
@@ -32,11 +49,14 @@ export interface Collecting extends Completing {
 }
 
 /**
- * Stores a source's pages as they arrive: the bytes in the blob store, then resources, documents and the position to
- * resume from in one transaction. After the last page everything is merged into the patient's record, and only then the
- * attempt ends, so a webhook never announces data that is not merged. A killed step resumes after the last committed page.
+ * Stores a source's pages as they arrive: the bytes in the blob store, then
+ * resources, documents and the position to resume from in one transaction.
+ * After the last page everything is merged into the patient's record, and only
+ * then the attempt ends, so a webhook never announces data that is not merged.
+ * A killed step resumes after the last committed page.
  *
- * @param files the files that are stored (`readStoredFiles`), if they have been read
+ * @param files the files that are stored (`readStoredFiles`), if they have been
+ *   read
  * @param beginning how the source was asked, to be recorded with the first page
  * @returns how many resources the attempt has collected in total
  * @throws AttemptSuperseded when the attempt was ended or taken over meanwhile
@@ -49,8 +69,10 @@ export async function collectPages(
   beginning?: Collection,
 ): Promise<number> {
   const { step, work } = on;
-  const readFiles = (tx: AccountTx) => readStoredFiles(tx, work.patientId, step.source);
-  const known = files ?? (await deps.store.asAccount(step.accountId, readFiles));
+  const readFiles = (tx: AccountTx) =>
+    readStoredFiles(tx, work.patientId, step.source);
+  const known =
+    files ?? (await deps.store.asAccount(step.accountId, readFiles));
   const storing = { store: deps.store, blobs: knowing(deps.blobs, known) };
   let { resources, pages: pageCount } = work;
   let answer: Answer | undefined;
@@ -60,10 +82,14 @@ export async function collectPages(
     isAnnounced = true;
   };
   for await (const page of pages) {
-    // A worker may have died between storing data and announcing it. The event's fact key keeps it to one.
+    // A worker may have died between storing data and announcing it. The
+    // event's fact key keeps it to one.
     if (!isAnnounced && resources > 0) await announce();
     const begun = pageCount === work.pages ? beginning : undefined;
-    const stored = await storePage(storing, on, page, { pageCount, beginning: begun });
+    const stored = await storePage(storing, on, page, {
+      pageCount,
+      beginning: begun,
+    });
     ({ answer } = stored);
     resources += stored.resources;
     pageCount += 1;
@@ -73,7 +99,10 @@ export async function collectPages(
   return resources;
 }
 
-/** Stores one page. Returns the number of its resources and, after the last page, what the answer is compared with. */
+/**
+ * Stores one page. Returns the number of its resources and, after the last
+ * page, what the answer is compared with.
+ */
 async function storePage(
   { store, blobs }: Pick<Collecting, 'store' | 'blobs'>,
   on: SourceWork,
@@ -82,11 +111,25 @@ async function storePage(
 ): Promise<{ resources: number; answer?: Answer }> {
   const { step, work, signal } = on;
   const { patientId } = work;
-  const { documents, plainTextIds } = await storeBytes(blobs, step, patientId, page);
-  const large = await storeLargeAttachment(blobs, step, patientId, page, signal);
+  const { documents, plainTextIds } = await storeBytes(
+    blobs,
+    step,
+    patientId,
+    page,
+  );
+  const large = await storeLargeAttachment(
+    blobs,
+    step,
+    patientId,
+    page,
+    signal,
+  );
   if (large !== undefined) documents.push(large);
   const isLargeLost = page.largeAttachment !== undefined && large === undefined;
-  const collected = identify(page, documents.find(({ kind }) => kind === 'page')?.fileName ?? '');
+  const collected = identify(
+    page,
+    documents.find(({ kind }) => kind === 'page')?.fileName ?? '',
+  );
   const counts = {
     resources: collected.length,
     strays: page.misattributedCount,
@@ -94,35 +137,63 @@ async function storePage(
     hasGap: isLargeLost || leavesGap(page),
   };
   const stored = await store.asAccount(step.accountId, async (tx) => {
-    // Taken before the attempt's row, as the transaction that ends the attempt takes them.
+    // Taken before the attempt's row, as the transaction that ends the attempt
+    // takes them.
     if (page.retracted.length > 0) await lockRecord(tx, patientId);
-    const saved = await savePage(tx, step, pageCount, counts, page.next, beginning);
+    const saved = await savePage(
+      tx,
+      step,
+      pageCount,
+      counts,
+      page.next,
+      beginning,
+    );
     if (saved === undefined) return undefined;
-    if (beginning !== undefined) await forgetLastCollection(tx, step, patientId);
+    if (beginning !== undefined)
+      await forgetLastCollection(tx, step, patientId);
     await insertDocuments(tx, documents);
-    if (plainTextIds.length > 0) await insertOutcomes(tx, patientId, plainTextIds, 'not-cda');
+    if (plainTextIds.length > 0)
+      await insertOutcomes(tx, patientId, plainTextIds, 'not-cda');
     await insertSourcePatientIds(tx, patientId, step.source, page.patientIds);
     const documentId = documents[0]?.id ?? '';
-    await upsertResources(tx, { patientId, source: step.source, documentId }, collected);
+    await upsertResources(
+      tx,
+      { patientId, source: step.source, documentId },
+      collected,
+    );
     await retireRetracted(tx, step, patientId, page);
     await recordPageResources(tx, step, saved.place, {
-      resources: collected.map(({ resourceType, sourceId }) => ({ resourceType, id: sourceId })),
-      // What has not changed is missing from an answer with changes, and not from the source.
+      resources: collected.map(({ resourceType, sourceId }) => ({
+        resourceType,
+        id: sourceId,
+      })),
+      // What has not changed is missing from an answer with changes, and not
+      // from the source.
       isPartial: saved.collection?.since !== undefined || lacksResources(page),
     });
     const skippedAttachments = page.skippedAttachments + (isLargeLost ? 1 : 0);
     await recordOmissions(tx, step, { ...page, skippedAttachments });
-    return { answer: page.next === null ? await readAnswer(tx, on, saved.collection) : undefined };
+    return {
+      answer:
+        page.next === null
+          ? await readAnswer(tx, on, saved.collection)
+          : undefined,
+    };
   });
   if (stored === undefined) {
     // No row refers to these blobs.
     for (const { blobRef } of documents) await blobs.delete(blobRef);
-    throw new AttemptSuperseded('The attempt was ended, or continued by another execution of this step');
+    throw new AttemptSuperseded(
+      'The attempt was ended, or continued by another execution of this step',
+    );
   }
   return { resources: collected.length, ...stored };
 }
 
-/** Retires, with the page itself, the resources that the page reports as deleted or as another person's. */
+/**
+ * Retires, with the page itself, the resources that the page reports as deleted
+ * or as another person's.
+ */
 async function retireRetracted(
   tx: AccountTx,
   step: PartStep,
@@ -130,7 +201,8 @@ async function retireRetracted(
   { retracted }: SourcePage,
 ): Promise<void> {
   if (retracted.length === 0) return;
-  const ids = (await readSourcePatientIds(tx, patientId)).get(step.source) ?? new Set();
+  const ids =
+    (await readSourcePatientIds(tx, patientId)).get(step.source) ?? new Set();
   await retire(
     tx,
     step,
@@ -139,13 +211,20 @@ async function retireRetracted(
   );
 }
 
-/** The blob store for one who has these files, by SHA-256: it stores their bytes again only if they got lost, and keeps their blobs. */
-function knowing(blobs: BlobStore, files: ReadonlyMap<string, string>): BlobStore {
+/**
+ * The blob store for one who has these files, by SHA-256: it stores their bytes
+ * again only if they got lost, and keeps their blobs.
+ */
+function knowing(
+  blobs: BlobStore,
+  files: ReadonlyMap<string, string>,
+): BlobStore {
   const kept = new Set(files.values());
   return {
     ...blobs,
     put: async (kind, content, contentType) => {
-      if (!(content instanceof Uint8Array)) return blobs.put(kind, content, contentType);
+      if (!(content instanceof Uint8Array))
+        return blobs.put(kind, content, contentType);
       const sha256 = hash('sha256', content);
       const ref = files.get(sha256);
       return ref !== undefined && (await blobs.has(ref))
@@ -157,8 +236,9 @@ function knowing(blobs: BlobStore, files: ReadonlyMap<string, string>): BlobStor
 }
 
 /**
- * Stores a page's bytes and attachments as blobs. The page itself is the first document; its file name becomes the
- * `meta.source` of the page's resources. Returns also which attachments are plain text.
+ * Stores a page's bytes and attachments as blobs. The page itself is the first
+ * document; its file name becomes the `meta.source` of the page's resources.
+ * Returns also which attachments are plain text.
  */
 async function storeBytes(
   blobs: BlobStore,
@@ -169,30 +249,53 @@ async function storeBytes(
   const describe = describerFor(step, patientId);
   const documents: NewDocument[] = [];
   const { raw } = page;
-  // A page is empty when the source does not serve a search, or when all of its resources were misattributed.
+  // A page is empty when the source does not serve a search, or when all of its
+  // resources were misattributed.
   if (raw.bytes.length > 0)
-    documents.push(describe('page', await blobs.put('source-answer', raw.bytes, raw.contentType)));
+    documents.push(
+      describe(
+        'page',
+        await blobs.put('source-answer', raw.bytes, raw.contentType),
+      ),
+    );
   const attachments = await Promise.all(
     page.attachments.map(async ({ bytes, contentType, documentReferenceId }) =>
-      describe('attachment', await blobs.put('document', bytes, contentType), documentReferenceId),
+      describe(
+        'attachment',
+        await blobs.put('document', bytes, contentType),
+        documentReferenceId,
+      ),
     ),
   );
-  const isPlain = page.attachments.map(({ bytes, contentType }) => isPlainText(bytes, contentType));
+  const isPlain = page.attachments.map(({ bytes, contentType }) =>
+    isPlainText(bytes, contentType),
+  );
   return {
     documents: [...documents, ...attachments],
-    plainTextIds: attachments.filter((_, index) => isPlain[index]).map(({ id }) => id),
+    plainTextIds: attachments
+      .filter((_, index) => isPlain[index])
+      .map(({ id }) => id),
   };
 }
 
-/** How many of the files a person can get: the list of documents has no stored answers, and equal files once. */
+/**
+ * How many of the files a person can get: the list of documents has no stored
+ * answers, and equal files once.
+ */
 const countAttachments = (documents: readonly NewDocument[]): number =>
   new Set(
     documents
       .filter(({ kind }) => kind === 'attachment')
-      .map(({ sourceDocumentId, sha256 }) => `${sourceDocumentId} ${sha256.toString('hex')}`),
+      .map(
+        ({ sourceDocumentId, sha256 }) =>
+          `${sourceDocumentId} ${sha256.toString('hex')}`,
+      ),
   ).size;
 
-/** Streams the page's large attachment into the blob store. Undefined if there is none, or if it broke off twice. */
+/**
+ * Streams the page's large attachment into the blob store. Undefined if there
+ * is none, or if it broke off twice.
+ */
 async function storeLargeAttachment(
   blobs: BlobStore,
   step: PartStep,
@@ -204,8 +307,16 @@ async function storeLargeAttachment(
   const { contentType, documentReferenceId } = largeAttachment;
   for (const isLast of [false, true]) {
     try {
-      const blob = await blobs.put('document', largeAttachment.chunks(), contentType);
-      return describerFor(step, patientId)('attachment', blob, documentReferenceId);
+      const blob = await blobs.put(
+        'document',
+        largeAttachment.chunks(),
+        contentType,
+      );
+      return describerFor(step, patientId)(
+        'attachment',
+        blob,
+        documentReferenceId,
+      );
     } catch (error) {
       if (!(error instanceof SourceFailure) || signal.aborted) throw error;
       if (isLast || error.kind !== 'transport') break;
@@ -216,7 +327,11 @@ async function storeLargeAttachment(
 
 const describerFor =
   (step: PartStep, patientId: string) =>
-  (kind: 'page' | 'attachment', blob: BlobRef, sourceDocumentId?: string): NewDocument => {
+  (
+    kind: 'page' | 'attachment',
+    blob: BlobRef,
+    sourceDocumentId?: string,
+  ): NewDocument => {
     const id = uuidv7();
     return {
       id,
@@ -234,9 +349,10 @@ const describerFor =
   };
 
 /**
- * A page's resources, one for each type and id, with `meta.source` naming the document they came from. Of repeated
- * resources the newer version counts where both carry a version, otherwise the later in the page. Resources without an id
- * are left out.
+ * A page's resources, one for each type and id, with `meta.source` naming the
+ * document they came from. Of repeated resources the newer version counts where
+ * both carry a version, otherwise the later in the page. Resources without an
+ * id are left out.
  */
 function identify(page: SourcePage, fileName: string): CollectedResource[] {
   const byIdentity = new Map<string, CollectedResource>();
@@ -245,13 +361,21 @@ function identify(page: SourcePage, fileName: string): CollectedResource[] {
     if (id === undefined) continue;
     const revision = revisionOf(resource as unknown as Json);
     const known = byIdentity.get(`${resourceType}/${id}`);
-    if (known !== undefined && revision !== '' && revision < known.revision) continue;
-    const json = JSON.stringify({ ...resource, meta: { ...resource.meta, source: fileName } });
+    if (known !== undefined && revision !== '' && revision < known.revision)
+      continue;
+    const json = JSON.stringify({
+      ...resource,
+      meta: { ...resource.meta, source: fileName },
+    });
     byIdentity.set(`${resourceType}/${id}`, {
       resourceType,
       sourceId: id,
-      // The file name differs with every collection, and equal content must have an equal hash.
-      sha256: hash('sha256', fileName === '' ? json : json.replaceAll(fileName, '')),
+      // The file name differs with every collection, and equal content must
+      // have an equal hash.
+      sha256: hash(
+        'sha256',
+        fileName === '' ? json : json.replaceAll(fileName, ''),
+      ),
       json,
       revision,
     });

@@ -11,7 +11,10 @@ import { countExcluded } from '../../records/reading/record-store.ts';
 import type { ExclusionReason } from '../../records/rules/delivery-facts.ts';
 import { isIn } from '../../records/rules/ids.ts';
 import { SUPPORTING_TYPES } from '../../sources/connectors/collect/supporting.ts';
-import type { ChangesQuestion, SourcePage } from '../../sources/connectors/connector.ts';
+import type {
+  ChangesQuestion,
+  SourcePage,
+} from '../../sources/connectors/connector.ts';
 import { type PartStep, partKey, updateProgress } from './attempt-store.ts';
 import { isWhole, ofConnection } from './part-store.ts';
 import type { Collection } from './tables.ts';
@@ -30,7 +33,13 @@ export async function readLastCollection(
   const row = await tx.db
     .selectFrom('source_collection')
     .selectAll()
-    .where(({ and }) => and({ patient_id: patientId, source: step.source, connection: connectionOf(step) }))
+    .where(({ and }) =>
+      and({
+        patient_id: patientId,
+        source: step.source,
+        connection: connectionOf(step),
+      }),
+    )
     .executeTakeFirst();
   return row && membersOf(row);
 }
@@ -41,16 +50,26 @@ export async function readHeld(
   step: PartStep,
   patientId: string,
 ): Promise<Pick<ChangesQuestion, 'newest' | 'supporting'>> {
-  const { rows } = await sql<{ resourceType: string; id: string; lastUpdated: string | null }>`
+  const { rows } = await sql<{
+    resourceType: string;
+    id: string;
+    lastUpdated: string | null;
+  }>`
     select resource_type as "resourceType", source_id as id, content->'meta'->>'lastUpdated' as "lastUpdated"
     from patient_resource where patient_id = ${patientId} and source = ${step.source} and converted_from is null
     order by revision desc, source_id`.execute(tx.db);
   const own = rows.filter(({ id }) => isIn(step.part.namespace, id));
   const newest = new Map<string, ChangesQuestion['newest'][number]>();
   for (const { resourceType, id, lastUpdated } of own)
-    if (lastUpdated !== null && !Number.isNaN(Date.parse(lastUpdated)) && !newest.has(resourceType))
+    if (
+      lastUpdated !== null &&
+      !Number.isNaN(Date.parse(lastUpdated)) &&
+      !newest.has(resourceType)
+    )
       newest.set(resourceType, { resourceType, id, lastUpdated });
-  const supporting = own.filter(({ resourceType }) => SUPPORTING_TYPES.some((type) => type === resourceType));
+  const supporting = own.filter(({ resourceType }) =>
+    SUPPORTING_TYPES.some((type) => type === resourceType),
+  );
   return { newest: [...newest.values()], supporting };
 }
 
@@ -68,12 +87,16 @@ export async function countHeld(
     .execute();
   const counts = new Map<string, number>();
   for (const { type, id } of rows)
-    if (isIn(step.part.namespace, id)) counts.set(type, (counts.get(type) ?? 0) + 1);
+    if (isIn(step.part.namespace, id))
+      counts.set(type, (counts.get(type) ?? 0) + 1);
   return counts;
 }
 
 /** How this part asks; undefined if that is not recorded, or it has ended. */
-export async function readCollection(tx: AccountTx, step: PartStep): Promise<Collection | undefined> {
+export async function readCollection(
+  tx: AccountTx,
+  step: PartStep,
+): Promise<Collection | undefined> {
   const { requestId, source, attempt, part } = step;
   const [table, own] = isWhole(part)
     ? [sql.table('network_query_attempt'), sql``]
@@ -85,15 +108,31 @@ export async function readCollection(tx: AccountTx, step: PartStep): Promise<Col
   return rows[0]?.collection ?? undefined;
 }
 
-/** Deletes the row of the last collection: if the one that begins does not complete, the next one asks for everything. */
-export async function forgetLastCollection(tx: AccountTx, step: PartStep, patientId: string): Promise<void> {
+/**
+ * Deletes the row of the last collection: if the one that begins does not
+ * complete, the next one asks for everything.
+ */
+export async function forgetLastCollection(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+): Promise<void> {
   await later(tx)
     .deleteFrom('source_collection')
-    .where(({ and }) => and({ patient_id: patientId, source: step.source, connection: connectionOf(step) }))
+    .where(({ and }) =>
+      and({
+        patient_id: patientId,
+        source: step.source,
+        connection: connectionOf(step),
+      }),
+    )
     .execute();
 }
 
-/** Records how a connection is asked, before its first page is stored, and forgets the last collection. */
+/**
+ * Records how a connection is asked, before its first page is stored, and
+ * forgets the last collection.
+ */
 export async function beginCollection(
   tx: AccountTx,
   step: PartStep,
@@ -113,12 +152,18 @@ export async function beginCollection(
       : `; everything was last asked for at ${minuteOf(collection.fullAt)}`;
   await addOfStep(tx, step, {
     kind: 'asked',
-    message: ofConnection(step, `Asking only for what changed since ${minuteOf(collection.since)}${full}`),
+    message: ofConnection(
+      step,
+      `Asking only for what changed since ${minuteOf(collection.since)}${full}`,
+    ),
     onceKey: `changes/${source}/${attempt}/${connectionOf(step)}`,
   });
 }
 
-/** Writes the row of a collection whose pages are all stored, unless something is missing from them. */
+/**
+ * Writes the row of a collection whose pages are all stored, unless something
+ * is missing from them.
+ */
 export async function rememberCollection(
   tx: AccountTx,
   step: PartStep,
@@ -127,7 +172,9 @@ export async function rememberCollection(
 ): Promise<void> {
   if (collection === undefined || collection.hasGaps === true) return;
   const { startedAt, basis, patientIds, since, fullAt } = collection;
-  const differences = collection.differences ?? (await differencesTo(tx, step, patientId, collection.counts));
+  const differences =
+    collection.differences ??
+    (await differencesTo(tx, step, patientId, collection.counts));
   await later(tx)
     .insertInto('source_collection')
     .values({
@@ -146,7 +193,9 @@ export async function rememberCollection(
     .execute();
 }
 
-/** By how much these counts of a source differ from what the record now holds. */
+/**
+ * By how much these counts of a source differ from what the record now holds.
+ */
 async function differencesTo(
   tx: AccountTx,
   step: PartStep,
@@ -156,40 +205,81 @@ async function differencesTo(
   if (Object.keys(counts).length === 0) return {};
   const held = await countHeld(tx, step, patientId);
   return Object.fromEntries(
-    Object.entries(counts).map(([type, count]) => [type, count - (held.get(type) ?? 0)]),
+    Object.entries(counts).map(([type, count]) => [
+      type,
+      count - (held.get(type) ?? 0),
+    ]),
   );
 }
 
 const HOUR_MS = 60 * 60_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Queries overlap by this: clocks differ, and a server may list what it has stored only after a while. */
+/**
+ * Queries overlap by this: clocks differ, and a server may list what it has
+ * stored only after a while.
+ */
 const OVERLAP_MS = 24 * HOUR_MS;
-/** Raise it when the rules change by which answers become resources: everything is then asked for again. */
+/**
+ * Raise it when the rules change by which answers become resources: everything
+ * is then asked for again.
+ */
 const RULES_VERSION = 1;
 
-/** What decides which data a query asks for. When it changes, an earlier answer no longer stands for it. */
+/**
+ * What decides which data a query asks for. When it changes, an earlier answer
+ * no longer stands for it.
+ */
 export function basisOf(person: Demographics, fingerprint: string): string {
-  const { firstNames, lastNames, dob, gender, addresses, contacts, personalIdentifiers } = person;
-  const identity = [firstNames, lastNames, dob, gender, addresses, contacts, personalIdentifiers];
+  const {
+    firstNames,
+    lastNames,
+    dob,
+    gender,
+    addresses,
+    contacts,
+    personalIdentifiers,
+  } = person;
+  const identity = [
+    firstNames,
+    lastNames,
+    dob,
+    gender,
+    addresses,
+    contacts,
+    personalIdentifiers,
+  ];
   return hash('sha256', JSON.stringify([RULES_VERSION, fingerprint, identity]));
 }
 
 /**
- * Since when a source is asked for changes; undefined when it is asked for everything: nothing was collected completely, the
- * last complete collection is not comparable, or everything is due again.
+ * Since when a source is asked for changes; undefined when it is asked for
+ * everything: nothing was collected completely, the last complete collection is
+ * not comparable, or everything is due again.
  */
 export function changesSince(
   last: Pick<LastCollection, 'basis' | 'fullAt' | 'askedAt'> | undefined,
-  { basis, now, fullAfterDays }: { basis: string; now: Date; fullAfterDays: number },
+  {
+    basis,
+    now,
+    fullAfterDays,
+  }: { basis: string; now: Date; fullAfterDays: number },
 ): Date | undefined {
   if (last === undefined || last.basis !== basis) return undefined;
   const age = now.getTime() - last.fullAt.getTime();
-  if (age < 0 || age >= fullAfterDays * DAY_MS || last.askedAt > now) return undefined;
+  if (age < 0 || age >= fullAfterDays * DAY_MS || last.askedAt > now)
+    return undefined;
   return new Date(last.askedAt.getTime() - OVERLAP_MS);
 }
 
-/** Records in the timeline what a page lacks: misattributed resources, failed fetches, errors the source reports. */
-export async function recordOmissions(tx: AccountTx, step: PartStep, page: SourcePage): Promise<void> {
+/**
+ * Records in the timeline what a page lacks: misattributed resources, failed
+ * fetches, errors the source reports.
+ */
+export async function recordOmissions(
+  tx: AccountTx,
+  step: PartStep,
+  page: SourcePage,
+): Promise<void> {
   const omissions = [
     page.misattributedCount > 0
       ? `${counted(page.misattributedCount, 'resource')} of other patients discarded`
@@ -201,10 +291,13 @@ export async function recordOmissions(tx: AccountTx, step: PartStep, page: Sourc
       ? undefined
       : `${counted(page.unreachable.count, 'organization, practitioner or location', 'organizations, practitioners or locations')} could not be fetched (${page.unreachable.reason})`,
     page.leftOut === undefined ? undefined : leftOutMessage(page.leftOut),
-    page.reportedErrors > 0 ? `the source reports errors of its own: ${page.reportedErrors}` : undefined,
+    page.reportedErrors > 0
+      ? `the source reports errors of its own: ${page.reportedErrors}`
+      : undefined,
     ...(page.reported?.gaps ?? []),
   ].filter((omission) => omission !== undefined);
-  for (const warning of page.reported?.warnings ?? []) await recordNotice(tx, step, warning, warning);
+  for (const warning of page.reported?.warnings ?? [])
+    await recordNotice(tx, step, warning, warning);
   if (omissions.length === 0) return;
   const isGap = leavesGap(page);
   const message = ofConnection(step, omissions.join('; '));
@@ -214,7 +307,10 @@ export async function recordOmissions(tx: AccountTx, step: PartStep, page: Sourc
 const reasonsOf = ({ skippedReasons = [] }: SourcePage): string =>
   skippedReasons.length === 0 ? '' : ` (${skippedReasons.join('; ')})`;
 
-/** Records in the timeline, once per attempt and connection, what went otherwise than usual when the source was asked. */
+/**
+ * Records in the timeline, once per attempt and connection, what went otherwise
+ * than usual when the source was asked.
+ */
 export async function recordNotice(
   tx: AccountTx,
   step: PartStep,
@@ -226,18 +322,31 @@ export async function recordNotice(
   await addOfStep(tx, step, { kind: 'notice', message, onceKey });
 }
 
-/** Whether a page lacks something of this patient's record; discarded resources of other patients are no gap. */
+/**
+ * Whether a page lacks something of this patient's record; discarded resources
+ * of other patients are no gap.
+ */
 export const leavesGap = (page: SourcePage): boolean =>
-  page.skippedAttachments > 0 || page.unreachable !== undefined || lacksResources(page);
+  page.skippedAttachments > 0 ||
+  page.unreachable !== undefined ||
+  lacksResources(page);
 
-/** Whether resources may be missing from a page, so that their absence says nothing about the source. */
+/**
+ * Whether resources may be missing from a page, so that their absence says
+ * nothing about the source.
+ */
 export const lacksResources = (page: SourcePage): boolean =>
-  page.leftOut !== undefined || page.reportedErrors > 0 || (page.reported?.gaps.length ?? 0) > 0;
+  page.leftOut !== undefined ||
+  page.reportedErrors > 0 ||
+  (page.reported?.gaps.length ?? 0) > 0;
 
 const leftOutMessage = (names: readonly string[]): string =>
   `${counted(names.length, 'resource')} larger than a page may be left out (${names.join(', ')})`;
 
-/** Records in the timeline, once per attempt, how many of a source's resources are stored but excluded, by reason. */
+/**
+ * Records in the timeline, once per attempt, how many of a source's resources
+ * are stored but excluded, by reason.
+ */
 export async function recordExclusions(
   tx: AccountTx,
   step: SourceStepInput,
@@ -246,7 +355,9 @@ export async function recordExclusions(
   const counts = await countExcluded(tx, patientId, step.source);
   if (counts.length === 0) return;
   const { source, attempt } = step;
-  const reasons = counts.map(({ reason, count }) => `${count} ${ASIDE_REASONS[reason]}`);
+  const reasons = counts.map(
+    ({ reason, count }) => `${count} ${ASIDE_REASONS[reason]}`,
+  );
   const message = `Stored, but excluded from the record: ${reasons.join(', ')}`;
   const onceKey = `put-aside/${source}/${attempt}`;
   await addOfStep(tx, step, { kind: 'incomplete', message, onceKey });

@@ -4,7 +4,11 @@ import { BlobStoreUnavailableError } from '../../../shared/blobs/blob-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
 import { readSourcePatientIds } from '../../records/deliveries/delivery-store.ts';
-import { type CompleteResult, findMissing, retire } from '../../records/merge/retirement-store.ts';
+import {
+  type CompleteResult,
+  findMissing,
+  retire,
+} from '../../records/merge/retirement-store.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { isIn } from '../../records/rules/ids.ts';
 import type { Identity, RetireReason } from '../../records/rules/retirement.ts';
@@ -22,10 +26,11 @@ export interface Completing {
 }
 
 /**
- * Finishes a part whose pages are all stored: retires what the source no longer has, merges the collected data into the
- * patient's record, and ends the part in the transaction that merges the last of it.
- * Throws AttemptSuperseded when the attempt was ended otherwise meanwhile, and CountsDiffer or CountsMissing when an answer
- * with changes does not account for what the source has.
+ * Finishes a part whose pages are all stored: retires what the source no longer
+ * has, merges the collected data into the patient's record, and ends the part
+ * in the transaction that merges the last of it. Throws AttemptSuperseded when
+ * the attempt was ended otherwise meanwhile, and CountsDiffer or CountsMissing
+ * when an answer with changes does not account for what the source has.
  *
  * @param answer what the answer is compared with, if it has been read
  */
@@ -37,7 +42,9 @@ export async function completeCollected(
   const { step, work } = on;
   const { countable, missing } =
     answer ??
-    (await store.asAccount(step.accountId, async (tx) => readAnswer(tx, on, await readCollection(tx, step))));
+    (await store.asAccount(step.accountId, async (tx) =>
+      readAnswer(tx, on, await readCollection(tx, step)),
+    ));
   await compareCounts(on, countable);
   await retireMissing(store, on, missing);
   let isEnded = false as boolean;
@@ -45,11 +52,15 @@ export async function completeCollected(
     isEnded = await endMerged(tx, step, work.patientId);
   });
   // The attempt may have been given up while its last pages were merged.
-  if (!isEnded) throw new AttemptSuperseded('The attempt was ended while its data was merged');
+  if (!isEnded)
+    throw new AttemptSuperseded(
+      'The attempt was ended while its data was merged',
+    );
 }
 
 /**
- * Merges the data collected so far into the patient's record. Throws MergeFailed when that is a fault of ours.
+ * Merges the data collected so far into the patient's record. Throws
+ * MergeFailed when that is a fault of ours.
  *
  * @param atEnd runs in the transaction that merges the last of it
  */
@@ -59,10 +70,16 @@ export async function merge(
   atEnd: (tx: AccountTx) => Promise<void>,
 ): Promise<void> {
   const options = { documentsOf: step.source, atEnd };
-  await records.merge(step.accountId, work.patientId, options).catch((error: unknown) => {
-    const isKnown = error instanceof AttemptSuperseded || error instanceof BlobStoreUnavailableError;
-    throw isKnown || isConnectionFault(error) ? error : new MergeFailed(error);
-  });
+  await records
+    .merge(step.accountId, work.patientId, options)
+    .catch((error: unknown) => {
+      const isKnown =
+        error instanceof AttemptSuperseded ||
+        error instanceof BlobStoreUnavailableError;
+      throw isKnown || isConnectionFault(error)
+        ? error
+        : new MergeFailed(error);
+    });
 }
 
 /** What the pages of an answer are compared with, once they are all stored. */
@@ -78,15 +95,18 @@ interface Countable {
   held: ReadonlyMap<string, number>;
 }
 
-/** What a complete answer no longer contains, and how to ask the source about it. */
+/**
+ * What a complete answer no longer contains, and how to ask the source about
+ * it.
+ */
 interface Missing extends CompleteResult {
   /** The person's Patient ids at the connection. */
   patientIds: string[];
 }
 
 /**
- * Reads what to compare an answer with: the counts, unless everything was asked for; what is missing, if something is and the
- * answer is complete.
+ * Reads what to compare an answer with: the counts, unless everything was asked
+ * for; what is missing, if something is and the answer is complete.
  */
 export async function readAnswer(
   tx: AccountTx,
@@ -99,12 +119,16 @@ export async function readAnswer(
       : { collection, held: await countHeld(tx, step, patientId) };
   const answer = await findMissing(tx, step, patientId);
   if (answer === undefined || answer.missing.length === 0) return { countable };
-  const ids = (await readSourcePatientIds(tx, patientId)).get(step.source) ?? [];
+  const ids =
+    (await readSourcePatientIds(tx, patientId)).get(step.source) ?? [];
   const patientIds = [...ids].filter((id) => isIn(step.part.namespace, id));
   return { countable, missing: { ...answer, patientIds } };
 }
 
-/** After an answer with changes, the source counts other numbers of resources than the record holds. */
+/**
+ * After an answer with changes, the source counts other numbers of resources
+ * than the record holds.
+ */
 export class CountsDiffer extends Error {
   override readonly name = 'CountsDiffer';
 
@@ -114,15 +138,19 @@ export class CountsDiffer extends Error {
   }
 }
 
-/** After an answer with changes, the source does not say how many resources it has: what it deleted would not be noticed. */
+/**
+ * After an answer with changes, the source does not say how many resources it
+ * has: what it deleted would not be noticed.
+ */
 export class CountsMissing extends Error {
   override readonly name = 'CountsMissing';
 }
 
 /**
- * Compares, after an answer with changes, how many resources of each type the source counts with how many the record holds of
- * it. So what was deleted, moved to another person or filed with an old time is noticed. Throws CountsDiffer,
- * CountsMissing.
+ * Compares, after an answer with changes, how many resources of each type the
+ * source counts with how many the record holds of it. So what was deleted,
+ * moved to another person or filed with an old time is noticed. Throws
+ * CountsDiffer, CountsMissing.
  */
 async function compareCounts(
   { connector: { changes }, signal }: SourceWork,
@@ -130,27 +158,38 @@ async function compareCounts(
 ): Promise<void> {
   if (changes === undefined || countable === undefined) return;
   const { collection, held } = countable;
-  const counts = await changes.count(collection.patientIds, [...held.keys()], signal);
+  const counts = await changes.count(
+    collection.patientIds,
+    [...held.keys()],
+    signal,
+  );
   const { differences = {} } = collection;
   const complete: [string, number][] = [];
   for (const [type, count] of counts) {
     if (count === undefined)
-      throw new CountsMissing(`The source does not count its resources of type ${type}`);
+      throw new CountsMissing(
+        `The source does not count its resources of type ${type}`,
+      );
     complete.push([type, count]);
   }
   const isOther = complete.some(
-    ([type, count]) => count !== (held.get(type) ?? 0) + (differences[type] ?? 0),
+    ([type, count]) =>
+      count !== (held.get(type) ?? 0) + (differences[type] ?? 0),
   );
   if (isOther) throw new CountsDiffer(Object.fromEntries(complete));
 }
 
-/** Resources checked at the source per query, one read each. Later queries check the rest. */
+/**
+ * Resources checked at the source per query, one read each. Later queries check
+ * the rest.
+ */
 const CHECKED_MAX = 200;
 
 /**
- * Retires resources that the source delivered before and that its complete answer no longer contains. Each is first read at
- * the source, because a search may leave out a resource that still exists. An incomplete answer retires nothing. Safe to
- * repeat. (docs/merge.md)
+ * Retires resources that the source delivered before and that its complete
+ * answer no longer contains. Each is first read at the source, because a search
+ * may leave out a resource that still exists. An incomplete answer retires
+ * nothing. Safe to repeat. (docs/merge.md)
  */
 async function retireMissing(
   store: Completing['store'],
@@ -166,7 +205,10 @@ async function retireMissing(
     const reason = fates[index];
     return isReason(reason) ? [{ ...identity, reason, revision: '' }] : [];
   });
-  const unknown = missing.length - checked.length + fates.filter((fate) => fate === 'unknown').length;
+  const unknown =
+    missing.length -
+    checked.length +
+    fates.filter((fate) => fate === 'unknown').length;
   await store.asAccount(step.accountId, async (tx) => {
     await retire(tx, step, work.patientId, retired);
     if (unknown === 0) return;
@@ -176,12 +218,21 @@ async function retireMissing(
   });
 }
 
-const isReason = (fate: Fate | undefined): fate is RetireReason => fate === 'deleted' || fate === 'moved';
+const isReason = (fate: Fate | undefined): fate is RetireReason =>
+  fate === 'deleted' || fate === 'moved';
 
-/** An order that differs from query to query, so that resources that cannot be checked never block the rest for good. */
-function shuffledFor(missing: readonly Identity[], requestId: string): Identity[] {
+/**
+ * An order that differs from query to query, so that resources that cannot be
+ * checked never block the rest for good.
+ */
+function shuffledFor(
+  missing: readonly Identity[],
+  requestId: string,
+): Identity[] {
   const place = ({ resourceType, id }: Identity) =>
-    createHash('sha256').update(`${requestId}/${resourceType}/${id}`).digest('hex');
+    createHash('sha256')
+      .update(`${requestId}/${resourceType}/${id}`)
+      .digest('hex');
   return missing
     .map((identity) => ({ identity, place: place(identity) }))
     .sort((left, right) => (left.place < right.place ? -1 : 1))

@@ -6,24 +6,37 @@ import { minuteOf } from '../../../lib/time.ts';
 import { readExternalId } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
-import { countRetired, deletePageResources } from '../../records/merge/retirement-store.ts';
+import {
+  countRetired,
+  deletePageResources,
+} from '../../records/merge/retirement-store.ts';
 import type { RetireReason } from '../../records/rules/retirement.ts';
 import { defaultConnection } from '../../sources/connections/connections.ts';
 import { keepJobsOfAttempt } from './abandoned-jobs.ts';
 import { endAttempt, type PartStep, readStatus } from './attempt-store.ts';
-import { readCollection, recordExclusions, rememberCollection } from './collection-store.ts';
+import {
+  readCollection,
+  recordExclusions,
+  rememberCollection,
+} from './collection-store.ts';
 import { endPart, isWhole, readParts } from './part-store.ts';
 import { type LockedQuery, lockQuery, settleQuery } from './query-store.ts';
 import type { QueryState } from './rules/query-status.ts';
 import { addOfStep, addToTimeline } from './timeline-store.ts';
 
 /**
- * Ends a part whose data is merged, in the transaction that merges the last of it. Returns false when the attempt was ended
- * otherwise.
+ * Ends a part whose data is merged, in the transaction that merges the last of
+ * it. Returns false when the attempt was ended otherwise.
  */
-export async function endMerged(tx: AccountTx, step: PartStep, patientId: string): Promise<boolean> {
+export async function endMerged(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+): Promise<boolean> {
   if (!isWhole(step.part)) {
-    const collection = await endPart(tx, step, step.part, { status: 'completed' });
+    const collection = await endPart(tx, step, step.part, {
+      status: 'completed',
+    });
     await rememberCollection(tx, step, patientId, collection);
     return (await readStatus(tx, step)) === 'running';
   }
@@ -31,17 +44,27 @@ export async function endMerged(tx: AccountTx, step: PartStep, patientId: string
   await recordExclusions(tx, step, patientId);
   const collection = await readCollection(tx, step);
   await rememberCollection(tx, step, patientId, collection);
-  const isEnded = await completeLocked(tx, step, query, { since: collection?.since });
+  const isEnded = await completeLocked(tx, step, query, {
+    since: collection?.since,
+  });
   return isEnded || (await readStatus(tx, step)) === 'completed';
 }
 
 /** Ends a part as completed that brought no data, because of `note`. */
-export async function endWithoutData(tx: AccountTx, step: PartStep, note: string): Promise<void> {
+export async function endWithoutData(
+  tx: AccountTx,
+  step: PartStep,
+  note: string,
+): Promise<void> {
   if (isWhole(step.part)) await completeAttempt(tx, step, { note });
-  else await endPart(tx, step, step.part, { status: 'completed', reason: note });
+  else
+    await endPart(tx, step, step.part, { status: 'completed', reason: note });
 }
 
-/** Ends an attempt of which at least one part completed, when all of them have ended. */
+/**
+ * Ends an attempt of which at least one part completed, when all of them have
+ * ended.
+ */
 export async function endOfParts(
   tx: AccountTx,
   step: SourceStepInput,
@@ -53,23 +76,30 @@ export async function endOfParts(
   await completeLocked(tx, step, query, says);
 }
 
-/** Ends an attempt as completed that brought no data, because of `note`. Ending an attempt that has ended does nothing. */
+/**
+ * Ends an attempt as completed that brought no data, because of `note`. Ending
+ * an attempt that has ended does nothing.
+ */
 export async function completeAttempt(
   tx: AccountTx,
   step: SourceStepInput,
   { note }: { note?: string } = {},
 ): Promise<void> {
   const query = await lockQuery(tx, step.requestId);
-  const since = (await readCollection(tx, { ...step, part: defaultConnection(step.source) }))?.since;
+  const since = (
+    await readCollection(tx, { ...step, part: defaultConnection(step.source) })
+  )?.since;
   await completeLocked(tx, step, query, { note, since });
 }
 
 /**
- * Completes an attempt whose query the caller has locked; returns false if it had ended. The end of the attempt, the resulting
- * status of the query and the event that announces it are one transaction.
+ * Completes an attempt whose query the caller has locked; returns false if it
+ * had ended. The end of the attempt, the resulting status of the query and the
+ * event that announces it are one transaction.
  *
  * @param says.note why the attempt completed without data; shown to callers
- * @param says.gap what is missing because some connections of the source failed; shown to callers
+ * @param says.gap what is missing because some connections of the source
+ *   failed; shown to callers
  * @param says.since the source was asked only for what changed since then
  */
 async function completeLocked(
@@ -79,15 +109,23 @@ async function completeLocked(
   { note, gap, since }: { note?: string; gap?: string; since?: string },
 ): Promise<boolean> {
   const onlyChanges =
-    since === undefined ? undefined : `Asked only for what changed since ${minuteOf(since)}`;
-  const ended = await endAttempt(tx, step, { status: 'completed', reason: gap ?? note ?? onlyChanges });
+    since === undefined
+      ? undefined
+      : `Asked only for what changed since ${minuteOf(since)}`;
+  const ended = await endAttempt(tx, step, {
+    status: 'completed',
+    reason: gap ?? note ?? onlyChanges,
+  });
   if (query === undefined || ended === undefined) return ended !== undefined;
   const { source } = step;
   const retired = await endAnswer(tx, step);
   const misattributed =
-    ended.strays > 0 ? `; ${counted(ended.strays, 'resource')} of other patients discarded` : '';
+    ended.strays > 0
+      ? `; ${counted(ended.strays, 'resource')} of other patients discarded`
+      : '';
   const collected = `${counted(ended.resources, 'resource')} and ${counted(ended.documents, 'document')}`;
-  const changes = since === undefined ? '' : ` of what changed since ${minuteOf(since)}`;
+  const changes =
+    since === undefined ? '' : ` of what changed since ${minuteOf(since)}`;
   const message =
     note === undefined
       ? `The ${source} source completed: ${collected} collected${changes}${misattributed}`
@@ -99,17 +137,24 @@ async function completeLocked(
       isGap: true,
     });
   await addOfStep(tx, step, { kind: 'completed', message });
-  await settleAndAnnounce(tx, step, query, { status: 'completed', ...ended, retired });
+  await settleAndAnnounce(tx, step, query, {
+    status: 'completed',
+    ...ended,
+    retired,
+  });
   return true;
 }
 
 /**
- * Ends an attempt as failed, in one transaction with the status of the query and, unless it will be retried, the webhook's
- * event. Ending an attempt that has ended does nothing.
+ * Ends an attempt as failed, in one transaction with the status of the query
+ * and, unless it will be retried, the webhook's event. Ending an attempt that
+ * has ended does nothing.
  *
  * @param failure.reason shown to callers
- * @param failure.retryAfterMs when given, a further attempt follows after this time
- * @param failure.abandoned the source may still work on its job, which is kept until it is cancelled there
+ * @param failure.retryAfterMs when given, a further attempt follows after this
+ *   time
+ * @param failure.abandoned the source may still work on its job, which is kept
+ *   until it is cancelled there
  */
 export async function failAttempt(
   tx: AccountTx,
@@ -119,7 +164,11 @@ export async function failAttempt(
   const query = await lockQuery(tx, step.requestId);
   if (failure.abandoned === true) await keepJobsOfAttempt(tx, step);
   const willRetry = failure.retryAfterMs !== undefined;
-  const ended = await endAttempt(tx, step, { status: 'failed', reason: failure.reason, willRetry });
+  const ended = await endAttempt(tx, step, {
+    status: 'failed',
+    reason: failure.reason,
+    willRetry,
+  });
   if (query === undefined || ended === undefined) return;
   const retired = await endAnswer(tx, step);
   const { source, attempt } = step;
@@ -131,7 +180,12 @@ export async function failAttempt(
     message: `The ${source} source failed: ${failure.reason}${next}${await keptOf(tx, step)}`,
   });
   if (willRetry) await settleQuery(tx, step.requestId, query.status);
-  else await settleAndAnnounce(tx, step, query, { status: 'failed', ...ended, retired });
+  else
+    await settleAndAnnounce(tx, step, query, {
+      status: 'failed',
+      ...ended,
+      retired,
+    });
 }
 
 /** What a failed attempt has delivered nevertheless, for its message. */
@@ -143,14 +197,26 @@ async function keptOf(tx: AccountTx, step: SourceStepInput): Promise<string> {
     : `; what ${completed.length} of ${parts.length} connections delivered is kept`;
 }
 
-/** Deletes the notes about the answer's content and returns how many resources it retired, however the attempt ended. */
-async function endAnswer(tx: AccountTx, step: SourceStepInput): Promise<number> {
+/**
+ * Deletes the notes about the answer's content and returns how many resources
+ * it retired, however the attempt ended.
+ */
+async function endAnswer(
+  tx: AccountTx,
+  step: SourceStepInput,
+): Promise<number> {
   await deletePageResources(tx, step);
   return recordRetired(tx, step);
 }
 
-/** Records in the timeline what an attempt retired, by reason and type; returns how many resources. */
-async function recordRetired(tx: AccountTx, step: SourceStepInput): Promise<number> {
+/**
+ * Records in the timeline what an attempt retired, by reason and type; returns
+ * how many resources.
+ */
+async function recordRetired(
+  tx: AccountTx,
+  step: SourceStepInput,
+): Promise<number> {
   const counts = await countRetired(tx, step);
   const { source, attempt } = step;
   let total = 0;
@@ -159,7 +225,9 @@ async function recordRetired(tx: AccountTx, step: SourceStepInput): Promise<numb
     const sum = own.reduce((before, { count }) => before + count, 0);
     if (sum === 0) continue;
     total += sum;
-    const types = own.map(({ resourceType, count }) => `${count} ${resourceType}`).join(', ');
+    const types = own
+      .map(({ resourceType, count }) => `${count} ${resourceType}`)
+      .join(', ');
     const were = sum === 1 ? 'it was retired' : 'they were retired';
     const message = `${beginning} ${counted(sum, 'resource')}: ${were} (${types})`;
     const onceKey = `retired/${reason}/${source}/${attempt}`;
@@ -183,12 +251,15 @@ export async function openAttemptsOfRun(
     .selectFrom('network_query_attempt')
     .select(['source', 'attempt'])
     .where(({ and }) => and({ query_id: requestId, run }))
-    .where(({ eb, or }) => or([eb('status', '=', 'running'), eb('will_retry', '=', true)]))
+    .where(({ eb, or }) =>
+      or([eb('status', '=', 'running'), eb('will_retry', '=', true)]),
+    )
     .execute();
 }
 
 /**
- * Fails the open attempts of a run whose workflow is closed: those of one source, or of all. Returns how many there were.
+ * Fails the open attempts of a run whose workflow is closed: those of one
+ * source, or of all. Returns how many there were.
  */
 export async function failOpenAttempts(
   tx: AccountTx,
@@ -200,7 +271,11 @@ export async function failOpenAttempts(
     (attempt) => source === undefined || attempt.source === source,
   );
   for (const attempt of open) {
-    await failAttempt(tx, { accountId: tx.accountId, ...of, ...attempt }, { reason, abandoned: true });
+    await failAttempt(
+      tx,
+      { accountId: tx.accountId, ...of, ...attempt },
+      { reason, abandoned: true },
+    );
   }
   return open.length;
 }
@@ -209,11 +284,18 @@ async function settleAndAnnounce(
   tx: AccountTx,
   step: SourceStepInput,
   query: LockedQuery,
-  { status, completedAt, retired }: { status: 'completed' | 'failed'; completedAt: Date; retired: number },
+  {
+    status,
+    completedAt,
+    retired,
+  }: { status: 'completed' | 'failed'; completedAt: Date; retired: number },
 ): Promise<void> {
   const overall = await settleQuery(tx, step.requestId, query.status);
   if (overall !== 'running')
-    await addToTimeline(tx, step.requestId, { kind: 'query-ended', message: QUERY_ENDED[overall] });
+    await addToTimeline(tx, step.requestId, {
+      kind: 'query-ended',
+      message: QUERY_ENDED[overall],
+    });
   const type = networkQueryEventType(step.source);
   const externalId = await readExternalId(tx, query.patient_id);
   await insertEvent(tx, {
@@ -245,12 +327,19 @@ async function settleAndAnnounce(
 
 const QUERY_ENDED: Record<Exclude<QueryState, 'running'>, string> = {
   completed: 'The query completed: every source completed',
-  partial: 'The query ended as partial: at least one source completed and at least one failed',
+  partial:
+    'The query ended as partial: at least one source completed and at least one failed',
   failed: 'The query failed: no source completed',
 };
 
-/** Announces, once per query, that the first hie data can be read before the query has ended. */
-export async function announceFirstData(tx: AccountTx, step: SourceStepInput): Promise<void> {
+/**
+ * Announces, once per query, that the first hie data can be read before the
+ * query has ended.
+ */
+export async function announceFirstData(
+  tx: AccountTx,
+  step: SourceStepInput,
+): Promise<void> {
   const query = await lockQuery(tx, step.requestId);
   if (query === undefined) return;
   const now = new Date();
@@ -262,11 +351,20 @@ export async function announceFirstData(tx: AccountTx, step: SourceStepInput): P
     requestId: step.requestId,
     occurredAt: now,
     body: {
-      meta: { requestId: step.requestId, when: now.toISOString(), type, data: query.metadata ?? undefined },
+      meta: {
+        requestId: step.requestId,
+        when: now.toISOString(),
+        type,
+        data: query.metadata ?? undefined,
+      },
       payload: {
         patientId: query.patient_id,
         externalId: await readExternalId(tx, query.patient_id),
-        source: { type: 'hie', status: 'processing', firstDataReadyAt: now.toISOString() },
+        source: {
+          type: 'hie',
+          status: 'processing',
+          firstDataReadyAt: now.toISOString(),
+        },
       },
     },
   });

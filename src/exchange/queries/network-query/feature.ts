@@ -1,15 +1,31 @@
 import type { Store } from '../../platform/database/database.ts';
-import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
+import type {
+  DepsOf,
+  Feature,
+  GatewayScopes,
+  OpenFeature,
+} from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { itemRecovery, type Recovery, removalRecovery } from '../../platform/recovery/recovery.ts';
+import {
+  itemRecovery,
+  type Recovery,
+  removalRecovery,
+} from '../../platform/recovery/recovery.ts';
 import { deleteOldAbandonedJobs } from './abandoned-jobs.ts';
 import { failOpenAttempts } from './endings.ts';
 import { type Launcher, runsToEnsure } from './launcher.ts';
 import { addNetworkQueryRoutes } from './routes.ts';
 import { createNetworkQueryService } from './service.ts';
-import { addSourceCallbackRoute, createSourceCallbacks, type SourceCallbacks } from './source-callback.ts';
+import {
+  addSourceCallbackRoute,
+  createSourceCallbacks,
+  type SourceCallbacks,
+} from './source-callback.ts';
 
-/** Network queries: E2, E3, retry, give up and cancel, and the sources' callbacks. */
+/**
+ * Network queries: E2, E3, retry, give up and cancel, and the sources'
+ * callbacks.
+ */
 export const networkQueryFeature = {
   open(platform: Platform): OpenFeature<{
     networkQueries: ReturnType<typeof createNetworkQueryService>;
@@ -20,7 +36,10 @@ export const networkQueryFeature = {
     return {
       services: { networkQueries, sourceCallbacks },
       recoveries: [
-        networkQueryRecovery({ ...platform, launcher: networkQueries.launcher }),
+        networkQueryRecovery({
+          ...platform,
+          launcher: networkQueries.launcher,
+        }),
         abandonedJobRecovery(platform),
       ],
       drain: networkQueries.drain,
@@ -28,42 +47,60 @@ export const networkQueryFeature = {
   },
   routes(
     { operations, open }: GatewayScopes,
-    deps: DepsOf<typeof addNetworkQueryRoutes> & DepsOf<typeof addSourceCallbackRoute>,
+    deps: DepsOf<typeof addNetworkQueryRoutes> &
+      DepsOf<typeof addSourceCallbackRoute>,
   ) {
     addNetworkQueryRoutes(operations, deps);
     open((scope) => addSourceCallbackRoute(scope, deps));
   },
 } satisfies Feature;
 
-/** The process that committed a run has this long to start its workflow itself. */
+/**
+ * The process that committed a run has this long to start its workflow itself.
+ */
 const GRACE_MS = 5_000;
-/** Starts at a time: each is a round trip to Temporal and two to PostgreSQL, slow ones just when many wait, after a stall. */
+/**
+ * Starts at a time: each is a round trip to Temporal and two to PostgreSQL,
+ * slow ones just when many wait, after a stall.
+ */
 const AT_ONCE = 12;
 
 /**
- * Starts the workflows of open runs that have none. If a workflow was terminated instead of completing, nothing would end
- * its open attempts, so they are ended here.
+ * Starts the workflows of open runs that have none. If a workflow was
+ * terminated instead of completing, nothing would end its open attempts, so
+ * they are ended here.
  */
-export function networkQueryRecovery(deps: { store: Store; launcher: Pick<Launcher, 'start'> }): Recovery {
+export function networkQueryRecovery(deps: {
+  store: Store;
+  launcher: Pick<Launcher, 'start'>;
+}): Recovery {
   const { store, launcher } = deps;
 
   return itemRecovery({
     name: 'network queries',
     atOnce: AT_ONCE,
     find: (limit, recheckBefore) =>
-      store.asSystem((tx) => runsToEnsure(tx, { olderThanMs: GRACE_MS, recheckBefore, limit })),
+      store.asSystem((tx) =>
+        runsToEnsure(tx, { olderThanMs: GRACE_MS, recheckBefore, limit }),
+      ),
     async heal({ accountId, requestId, run, isStarted }) {
       const state = await launcher.start(accountId, requestId, run);
       if (state === 'open') return !isStarted;
       const reason = 'The workflow of this query ended unexpectedly';
-      await store.asAccount(accountId, (tx) => failOpenAttempts(tx, { requestId, run }, reason));
+      await store.asAccount(accountId, (tx) =>
+        failOpenAttempts(tx, { requestId, run }, reason),
+      );
       return true;
     },
   });
 }
 
 /** Removes the jobs that could not be cancelled at their sources. */
-export const abandonedJobRecovery = ({ store }: { store: Pick<Store, 'asSystem'> }): Recovery =>
+export const abandonedJobRecovery = ({
+  store,
+}: {
+  store: Pick<Store, 'asSystem'>;
+}): Recovery =>
   removalRecovery('jobs that sources keep', (limit) =>
     store.asSystem((tx) => deleteOldAbandonedJobs(tx, limit)),
   );

@@ -5,19 +5,28 @@ import {
   type SourceSteering,
 } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
-import { networkQueryWorkflowId, PRIORITY, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
+import {
+  networkQueryWorkflowId,
+  PRIORITY,
+  WORKFLOW_TYPES,
+} from '../../../contract/temporal.ts';
 import { asCode } from '../../../lib/escape.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { createBackground, startOnce } from '../../platform/workflows/start-workflow.ts';
+import {
+  createBackground,
+  startOnce,
+} from '../../platform/workflows/start-workflow.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
 import { IN_SOURCE_ORDER, type NewQuery } from './query-store.ts';
 import { SOURCE_RETRIES } from './rules/retries.ts';
 
 export type Launcher = ReturnType<typeof createLauncher>;
 
-export function createLauncher(deps: Pick<Platform, 'store' | 'temporal' | 'logger'>) {
+export function createLauncher(
+  deps: Pick<Platform, 'store' | 'temporal' | 'logger'>,
+) {
   const background = createBackground(deps.logger);
 
   async function start(
@@ -26,8 +35,9 @@ export function createLauncher(deps: Pick<Platform, 'store' | 'temporal' | 'logg
     run: number,
     replacesRunning = false,
   ): Promise<'open' | 'closed'> {
-    const { origin, patientId, sources } = await deps.store.asAccount(accountId, (tx) =>
-      readRun(tx, requestId, run),
+    const { origin, patientId, sources } = await deps.store.asAccount(
+      accountId,
+      (tx) => readRun(tx, requestId, run),
     );
     const input: NetworkQueryInput = {
       accountId,
@@ -44,28 +54,45 @@ export function createLauncher(deps: Pick<Platform, 'store' | 'temporal' | 'logg
       input,
       accountId,
       requestId,
-      priority: origin === 'interactive' ? PRIORITY.interactive : PRIORITY[origin],
+      priority:
+        origin === 'interactive' ? PRIORITY.interactive : PRIORITY[origin],
       searchAttributes: [
         { key: searchAttribute.sources, value: names },
         { key: searchAttribute.queryStatus, value: 'running' },
       ],
       summary: `${run === 0 ? 'Network query' : 'Network query, retry'} for ${asCode(patientId)}: ${names.join(', ')}`,
       about: describe(patientId, requestId),
-      isOpen: () => deps.store.asAccount(accountId, (tx) => runRows.isOpen(tx, { requestId, run })),
+      isOpen: () =>
+        deps.store.asAccount(accountId, (tx) =>
+          runRows.isOpen(tx, { requestId, run }),
+        ),
       replacesRunning,
     });
-    await deps.store.asAccount(accountId, (tx) => runRows.markSeen(tx, { requestId, run }));
+    await deps.store.asAccount(accountId, (tx) =>
+      runRows.markSeen(tx, { requestId, run }),
+    );
     return state;
   }
 
   return {
-    /** Starts the workflow and waits for the start. Safe to repeat. Returns `closed` when the workflow has already ended. */
-    start: (accountId: string, requestId: string, run: number) => start(accountId, requestId, run),
+    /**
+     * Starts the workflow and waits for the start. Safe to repeat. Returns
+     * `closed` when the workflow has already ended.
+     */
+    start: (accountId: string, requestId: string, run: number) =>
+      start(accountId, requestId, run),
     /** Starts a stuck workflow anew; it goes on from the newest attempts. */
-    async replace(accountId: string, requestId: string, run: number): Promise<void> {
+    async replace(
+      accountId: string,
+      requestId: string,
+      run: number,
+    ): Promise<void> {
       await start(accountId, requestId, run, true);
     },
-    /** Starts the workflow of a committed run in the background. When that fails, `reconcile` starts it later. */
+    /**
+     * Starts the workflow of a committed run in the background. When that
+     * fails, `reconcile` starts it later.
+     */
     launch(accountId: string, requestId: string, run: number): void {
       background.run(
         'the workflow of a network query could not be started; reconcile starts it later',
@@ -80,17 +107,28 @@ export function createLauncher(deps: Pick<Platform, 'store' | 'temporal' | 'logg
 
 const NOT_ASKED = { attempt: 1, firstAttempt: 1 };
 
-/** The steering of a run. A source that goes on from a later attempt has used up the back-offs before it. */
-function steeringOf(sources: readonly RunSource[]): Record<SourceType, SourceSteering> {
+/**
+ * The steering of a run. A source that goes on from a later attempt has used up
+ * the back-offs before it.
+ */
+function steeringOf(
+  sources: readonly RunSource[],
+): Record<SourceType, SourceSteering> {
   const of = (source: SourceType): SourceSteering => {
     const { deadlineMs, nextAttemptAfterMs } = SOURCE_RETRIES[source];
-    const { attempt, firstAttempt } = sources.find((own) => own.source === source) ?? NOT_ASKED;
-    return { deadlineMs, nextAttemptAfterMs: nextAttemptAfterMs.slice(attempt - firstAttempt) };
+    const { attempt, firstAttempt } =
+      sources.find((own) => own.source === source) ?? NOT_ASKED;
+    return {
+      deadlineMs,
+      nextAttemptAfterMs: nextAttemptAfterMs.slice(attempt - firstAttempt),
+    };
   };
   return { hie: of('hie'), pharmacy: of('pharmacy'), lab: of('lab') };
 }
 
-/** By ids alone: the history stays when the patient is deleted (decision 200). */
+/**
+ * By ids alone: the history stays when the patient is deleted (decision 200).
+ */
 const describe = (patientId: string, requestId: string): string =>
   [
     `- Its patient: \`npm run starter -- patients show ${patientId}\``,
@@ -109,22 +147,34 @@ export async function latestRun(
     .orderBy('run', 'desc')
     .limit(1)
     .executeTakeFirst();
-  return row === undefined ? { run: -1, endedAt: new Date(0) } : { run: row.run, endedAt: row.ended_at };
+  return row === undefined
+    ? { run: -1, endedAt: new Date(0) }
+    : { run: row.run, endedAt: row.ended_at };
 }
 
-/** A source of a run, with the numbers of the run's newest attempt, from which its workflow goes on, and of its first one. */
+/**
+ * A source of a run, with the numbers of the run's newest attempt, from which
+ * its workflow goes on, and of its first one.
+ */
 interface RunSource {
   source: SourceType;
   attempt: number;
   firstAttempt: number;
 }
 
-/** The input of a run's workflow, and whom it is about. A run that a redrive began has the origin `bulk`. */
+/**
+ * The input of a run's workflow, and whom it is about. A run that a redrive
+ * began has the origin `bulk`.
+ */
 async function readRun(
   tx: AccountTx,
   queryId: string,
   run: number,
-): Promise<{ origin: NewQuery['origin']; patientId: string; sources: RunSource[] }> {
+): Promise<{
+  origin: NewQuery['origin'];
+  patientId: string;
+  sources: RunSource[];
+}> {
   const query = await tx.db
     .selectFrom('network_query as q')
     .innerJoin('network_query_run as r', 'r.query_id', 'q.id')

@@ -14,27 +14,47 @@ import type { Collection } from './tables.ts';
 import { addOfStep, addToTimeline } from './timeline-store.ts';
 
 /** How far a part of an attempt has come. */
-export type Progress = Omit<Awaited<ReturnType<typeof readParts>>[number], keyof OwnConnection>;
+export type Progress = Omit<
+  Awaited<ReturnType<typeof readParts>>[number],
+  keyof OwnConnection
+>;
 
 /** The part of one of the account's own connections. */
 export type Part = OwnConnection & Progress;
 
-export const updatePart = (tx: AccountTx, { requestId, source, attempt }: SourceStepInput, id: string) =>
+export const updatePart = (
+  tx: AccountTx,
+  { requestId, source, attempt }: SourceStepInput,
+  id: string,
+) =>
   tx.db
     .updateTable('network_query_part')
-    .where(({ and }) => and({ query_id: requestId, source, attempt, connection_id: id }));
+    .where(({ and }) =>
+      and({ query_id: requestId, source, attempt, connection_id: id }),
+    );
 
 /**
- * Whether a part is its whole attempt: that of the default connection. Both are one row, so they end together, and the attempt's
- * own deadline and further attempts are the part's. The parts of an account's own connections have rows beside the attempt's.
+ * Whether a part is its whole attempt: that of the default connection. Both are
+ * one row, so they end together, and the attempt's own deadline and further
+ * attempts are the part's. The parts of an account's own connections have rows
+ * beside the attempt's.
  */
-export const isWhole = (part: AskedConnection): part is DefaultConnection => part.id === null;
+export const isWhole = (part: AskedConnection): part is DefaultConnection =>
+  part.id === null;
 
-/** Begins a message with the name of the connection that it is about, unless there is only that one. */
-export const ofConnection = ({ part }: { part: AskedConnection }, message: string): string =>
-  isWhole(part) ? message : `${part.name}: ${message}`;
+/**
+ * Begins a message with the name of the connection that it is about, unless
+ * there is only that one.
+ */
+export const ofConnection = (
+  { part }: { part: AskedConnection },
+  message: string,
+): string => (isWhole(part) ? message : `${part.name}: ${message}`);
 
-/** Inserts a part for each connection and records in the timeline that it is asked. Safe to repeat. */
+/**
+ * Inserts a part for each connection and records in the timeline that it is
+ * asked. Safe to repeat.
+ */
 export async function insertParts(
   tx: AccountTx,
   step: SourceStepInput,
@@ -72,21 +92,43 @@ export async function insertParts(
   );
 }
 
-/** The parts of an attempt that have rows of their own, by the names of their connections. */
+/**
+ * The parts of an attempt that have rows of their own, by the names of their
+ * connections.
+ */
 export const readParts = (tx: AccountTx, step: SourceStepInput) =>
   tx.db
     .selectFrom('network_query_part')
-    .select(['connection_id as id', 'name', 'namespace', 'status', 'reason', 'job', 'cursor', 'pages'])
-    .select(['resources', 'collected as isCollected', 'failed_calls as failedCalls'])
+    .select([
+      'connection_id as id',
+      'name',
+      'namespace',
+      'status',
+      'reason',
+      'job',
+      'cursor',
+      'pages',
+    ])
+    .select([
+      'resources',
+      'collected as isCollected',
+      'failed_calls as failedCalls',
+    ])
     .select(['failed_tries as failedTries', 'paused_ms as pausedMs'])
     .select(['waiting_for as waitingFor', 'next_try_at as nextTryAt'])
-    .where(({ and }) => and({ query_id: step.requestId, source: step.source, attempt: step.attempt }))
+    .where(({ and }) =>
+      and({
+        query_id: step.requestId,
+        source: step.source,
+        attempt: step.attempt,
+      }),
+    )
     .orderBy('name')
     .execute();
 
 /**
- * Ends a part and records it in the timeline. Returns how its connection was asked, if that is recorded. Ending a part that has
- * ended does nothing.
+ * Ends a part and records it in the timeline. Returns how its connection was
+ * asked, if that is recorded. Ending a part that has ended does nothing.
  */
 export async function endPart(
   tx: AccountTx,
@@ -107,7 +149,9 @@ export async function endPart(
     .executeTakeFirst();
   if (ended === undefined) return undefined;
   const since =
-    ended.collection?.since === undefined ? '' : ` of what changed since ${minuteOf(ended.collection.since)}`;
+    ended.collection?.since === undefined
+      ? ''
+      : ` of what changed since ${minuteOf(ended.collection.since)}`;
   const collected = `${counted(ended.resources, 'resource')} and ${counted(ended.documents, 'document')} collected${since}`;
   const outcome = {
     completed: end.reason ?? collected,

@@ -5,15 +5,25 @@ import {
   type SourceStepInput,
 } from '../../../contract/network-query-workflow.ts';
 import type { Store } from '../../platform/database/database.ts';
-import { ProcessEndedTooOften, type StartGuard } from '../../platform/recovery/start-guard.ts';
+import {
+  ProcessEndedTooOften,
+  type StartGuard,
+} from '../../platform/recovery/start-guard.ts';
 import {
   type AskedConnection,
   connectorFor,
   type DefaultConnection,
   defaultConnection,
 } from '../../sources/connections/connections.ts';
-import { type SourceConnector, SourceFailure } from '../../sources/connectors/connector.ts';
-import { type Hold, type SourceHealth, watchConnector } from '../../sources/health/source-health.ts';
+import {
+  type SourceConnector,
+  SourceFailure,
+} from '../../sources/connectors/connector.ts';
+import {
+  type Hold,
+  type SourceHealth,
+  watchConnector,
+} from '../../sources/health/source-health.ts';
 import { CANCEL_TIMEOUT_MS } from './abandoned-jobs.ts';
 import type { Asking } from './ask.ts';
 import {
@@ -26,8 +36,20 @@ import {
   updateAttempt,
 } from './attempt-store.ts';
 import { endOfParts } from './endings.ts';
-import { isTemporary, recordFailedCall, recordHold, restartPart } from './failed-calls.ts';
-import { endPart, insertParts, isWhole, type Part, type Progress, readParts } from './part-store.ts';
+import {
+  isTemporary,
+  recordFailedCall,
+  recordHold,
+  restartPart,
+} from './failed-calls.ts';
+import {
+  endPart,
+  insertParts,
+  isWhole,
+  type Part,
+  type Progress,
+  readParts,
+} from './part-store.ts';
 import { type EndedPart, outcomeOfParts } from './rules/query-status.ts';
 import {
   AFTER_FAILURE,
@@ -41,10 +63,34 @@ import { AttemptSuperseded, StepFailed } from './step-errors.ts';
 type AskedPart = AskedConnection & Progress;
 type WholePart = DefaultConnection & Progress;
 
-/** The part of the default connection, as the attempt's row has it. The workflow decides when it is due. */
-const wholePart = (source: SourceStepInput['source'], attempt: AttemptWork): WholePart => {
-  const { status, reason, job, cursor, isCollected, pages, resources, failedCalls } = attempt;
-  const progress = { status, reason, job, cursor, isCollected, pages, resources, failedCalls };
+/**
+ * The part of the default connection, as the attempt's row has it. The workflow
+ * decides when it is due.
+ */
+const wholePart = (
+  source: SourceStepInput['source'],
+  attempt: AttemptWork,
+): WholePart => {
+  const {
+    status,
+    reason,
+    job,
+    cursor,
+    isCollected,
+    pages,
+    resources,
+    failedCalls,
+  } = attempt;
+  const progress = {
+    status,
+    reason,
+    job,
+    cursor,
+    isCollected,
+    pages,
+    resources,
+    failedCalls,
+  };
   return {
     ...defaultConnection(source),
     ...progress,
@@ -62,8 +108,10 @@ export const wholeStep = (step: SourceStepInput): PartStep => ({
 });
 
 /**
- * The parts of an attempt: one for each connection that the account has for this source when the attempt begins, or that of the
- * default connection. None when none of its connections may be asked. What an attempt has begun with, it goes on with.
+ * The parts of an attempt: one for each connection that the account has for
+ * this source when the attempt begins, or that of the default connection. None
+ * when none of its connections may be asked. What an attempt has begun with, it
+ * goes on with.
  */
 async function openParts(
   { store, connections }: CallingSources,
@@ -75,7 +123,8 @@ async function openParts(
   return store.asAccount(step.accountId, async (tx) => {
     const opened = await readParts(tx, step);
     if (opened.length > 0) return opened;
-    if (attempt.job !== null || attempt.cursor !== null || attempt.pages > 0) return whole;
+    if (attempt.job !== null || attempt.cursor !== null || attempt.pages > 0)
+      return whole;
     const toAsk = await connections.toAsk(tx, step.source, attempt.facilityIds);
     if (toAsk === undefined) return whole;
     await insertParts(tx, step, toAsk);
@@ -95,7 +144,11 @@ export async function workOnParts(
   const [part] = parts;
   if (part === undefined) {
     const reason = `No connection to the ${step.source} source is enabled for this patient's facilities`;
-    return afterFailedCall(deps, wholeStep(step), new SourceFailure('refused', reason));
+    return afterFailedCall(
+      deps,
+      wholeStep(step),
+      new SourceFailure('refused', reason),
+    );
   }
   return isWhole(part)
     ? workOnWhole(deps, wholeStep(step), attempt, work, signal)
@@ -104,7 +157,10 @@ export async function workOnParts(
 
 const isOwn = (part: AskedPart): part is Part => !isWhole(part);
 
-/** Works on the part of the default connection. Its wait and its failure are the step's: the workflow tries again. */
+/**
+ * Works on the part of the default connection. Its wait and its failure are the
+ * step's: the workflow tries again.
+ */
 async function workOnWhole(
   deps: CallingSources,
   step: PartStep,
@@ -113,42 +169,62 @@ async function workOnWhole(
   signal: AbortSignal,
 ): Promise<SourceStep> {
   const connector = await connectorOf(deps, step, attempt, step.part);
-  const called = await callSource(deps, { step, work: attempt, connector, signal }, work);
+  const called = await callSource(
+    deps,
+    { step, work: attempt, connector, signal },
+    work,
+  );
   switch (called.kind) {
     case 'done':
       return called.result;
     case 'failed':
       return afterFailedCall(deps, step, called.failure);
     case 'held': {
-      const recorded = await deps.store.asAccount(step.accountId, (tx) => recordHold(tx, step, called));
-      if (recorded === undefined) throw new AttemptSuperseded('The attempt was ended while it waited');
+      const recorded = await deps.store.asAccount(step.accountId, (tx) =>
+        recordHold(tx, step, called),
+      );
+      if (recorded === undefined)
+        throw new AttemptSuperseded('The attempt was ended while it waited');
       const { nextTryAt, pausedMs } = recorded;
-      const held = { reason: called.reason, nextTryAt: nextTryAt.toISOString() };
+      const held = {
+        reason: called.reason,
+        nextTryAt: nextTryAt.toISOString(),
+      };
       return { state: 'waiting', retryAfterMs: called.waitMs, held, pausedMs };
     }
   }
 }
 
-/** Records a failed call of the attempt. Returns the wait for the source, or throws the failure that the workflow expects. */
+/**
+ * Records a failed call of the attempt. Returns the wait for the source, or
+ * throws the failure that the workflow expects.
+ */
 export async function afterFailedCall(
   { store }: Pick<CallingSources, 'store'>,
   step: PartStep,
   failure: SourceFailure,
 ): Promise<SourceStep> {
-  const next = await store.asAccount(step.accountId, (tx) => recordFailedCall(tx, step, failure));
+  const next = await store.asAccount(step.accountId, (tx) =>
+    recordFailedCall(tx, step, failure),
+  );
   const { kind, message } = failure;
-  if (next?.nextTryAt === undefined) throw new StepFailed(AFTER_FAILURE[kind].type, message, next?.waitMs);
+  if (next?.nextTryAt === undefined)
+    throw new StepFailed(AFTER_FAILURE[kind].type, message, next?.waitMs);
   const held = { reason: message, nextTryAt: next.nextTryAt.toISOString() };
   return { state: 'waiting', retryAfterMs: next.waitMs, held };
 }
 
-/** How long an open part need not be worked on; undefined when the workflow's polls decide. */
+/**
+ * How long an open part need not be worked on; undefined when the workflow's
+ * polls decide.
+ */
 type Wait = { afterMs?: number; isShort?: boolean } | undefined;
 
 /**
- * Works on the parts of the account's own connections side by side. A connection that fails is tried again or ends as failed
- * without disturbing the others. The attempt ends when all parts have ended; until then the step returns how long to wait for
- * the first of them.
+ * Works on the parts of the account's own connections side by side. A
+ * connection that fails is tried again or ends as failed without disturbing the
+ * others. The attempt ends when all parts have ended; until then the step
+ * returns how long to wait for the first of them.
  */
 async function workBesideOthers(
   deps: CallingSources,
@@ -164,25 +240,40 @@ async function workBesideOthers(
     status === 'running' && (nextTryAt === null || nextTryAt.getTime() <= now);
   const settled = await Promise.allSettled(
     parts.filter(isDue).map(async (part): Promise<[string, Wait]> => {
-      return [part.id, await workOnPart(deps, step, attempt, part, work, signal)];
+      return [
+        part.id,
+        await workOnPart(deps, step, attempt, part, work, signal),
+      ];
     }),
   );
-  // Only failures of ours are left. The others have been recorded, so that nothing is repeated when the step is.
-  for (const result of settled) if (result.status === 'rejected') throw result.reason;
-  const waits = new Map(settled.flatMap((result) => (result.status === 'fulfilled' ? [result.value] : [])));
+  // Only failures of ours are left. The others have been recorded, so that
+  // nothing is repeated when the step is.
+  for (const result of settled)
+    if (result.status === 'rejected') throw result.reason;
+  const waits = new Map(
+    settled.flatMap((result) =>
+      result.status === 'fulfilled' ? [result.value] : [],
+    ),
+  );
 
-  const current = await store.asAccount(step.accountId, (tx) => readParts(tx, step));
+  const current = await store.asAccount(step.accountId, (tx) =>
+    readParts(tx, step),
+  );
   const open = current.filter(({ status }) => status === 'running');
   if (open.length > 0) return waitFor(store, step, open, waits);
   const outcome = outcomeOfParts(current.filter(hasEnded));
-  if (outcome.status === 'failed') throw new StepFailed(SOURCE_FAILURE_TYPES.refused, outcome.reason);
+  if (outcome.status === 'failed')
+    throw new StepFailed(SOURCE_FAILURE_TYPES.refused, outcome.reason);
   const { note, gap } = outcome;
-  await store.asAccount(step.accountId, (tx) => endOfParts(tx, step, attempt.patientId, { note, gap }));
+  await store.asAccount(step.accountId, (tx) =>
+    endOfParts(tx, step, attempt.patientId, { note, gap }),
+  );
   const resources = current.reduce((sum, part) => sum + part.resources, 0);
   return { state: 'completed', resources, note: gap ?? note };
 }
 
-const hasEnded = (part: Part): part is Part & EndedPart => part.status !== 'running';
+const hasEnded = (part: Part): part is Part & EndedPart =>
+  part.status !== 'running';
 
 async function workOnPart(
   deps: CallingSources,
@@ -194,35 +285,68 @@ async function workOnPart(
 ): Promise<Wait> {
   const { store } = deps;
   const { accountId, source } = step;
-  const partStep = { ...step, part: { id: part.id, name: part.name, namespace: part.namespace } };
+  const partStep = {
+    ...step,
+    part: { id: part.id, name: part.name, namespace: part.namespace },
+  };
   const { job, cursor, isCollected, pages, resources, failedCalls } = part;
-  const connector = await connectorOf(deps, step, attempt, part).catch((error: unknown) => {
-    if (error instanceof SourceFailure) return error;
-    throw error;
-  });
-  if (connector instanceof SourceFailure) return afterFailure(store, partStep, part, connector);
-  const elapsedMs = Date.now() - attempt.startedAt.getTime() - Math.min(part.pausedMs, PAUSED_MAX_MS);
+  const connector = await connectorOf(deps, step, attempt, part).catch(
+    (error: unknown) => {
+      if (error instanceof SourceFailure) return error;
+      throw error;
+    },
+  );
+  if (connector instanceof SourceFailure)
+    return afterFailure(store, partStep, part, connector);
+  const elapsedMs =
+    Date.now() -
+    attempt.startedAt.getTime() -
+    Math.min(part.pausedMs, PAUSED_MAX_MS);
   const isOver = elapsedMs >= partDeadlineMs(source);
   const giveUp = async (lastFailure?: string) => {
     await cancelPart(deps, connector, part);
-    const why = lastFailure === undefined ? '' : `; the last call failed: ${lastFailure}`;
-    return afterFailure(store, partStep, part, new SourceFailure('refused', noAnswerWithin(source) + why));
+    const why =
+      lastFailure === undefined ? '' : `; the last call failed: ${lastFailure}`;
+    return afterFailure(
+      store,
+      partStep,
+      part,
+      new SourceFailure('refused', noAnswerWithin(source) + why),
+    );
   };
-  // What has accepted the request may have its answer ready, if only we were away: it is looked at once more.
-  if (isOver && job === null && cursor === null && !isCollected) return giveUp();
-  const ofPart = { ...attempt, job, cursor, isCollected, pages, resources, failedCalls };
-  const called = await callSource(deps, { step: partStep, work: ofPart, connector, signal }, work);
+  // What has accepted the request may have its answer ready, if only we were
+  // away: it is looked at once more.
+  if (isOver && job === null && cursor === null && !isCollected)
+    return giveUp();
+  const ofPart = {
+    ...attempt,
+    job,
+    cursor,
+    isCollected,
+    pages,
+    resources,
+    failedCalls,
+  };
+  const called = await callSource(
+    deps,
+    { step: partStep, work: ofPart, connector, signal },
+    work,
+  );
   switch (called.kind) {
     case 'done':
       if (called.result.state === 'completed') return undefined;
       return isOver ? giveUp() : { afterMs: called.result.retryAfterMs };
     case 'held':
-      if (isOver && !(called.isPaused && part.pausedMs < PAUSED_MAX_MS)) return giveUp(called.reason);
-      await store.asAccount(accountId, (tx) => recordHold(tx, partStep, called));
+      if (isOver && !(called.isPaused && part.pausedMs < PAUSED_MAX_MS))
+        return giveUp(called.reason);
+      await store.asAccount(accountId, (tx) =>
+        recordHold(tx, partStep, called),
+      );
       return undefined;
     case 'failed': {
       const wait = await afterFailure(store, partStep, part, called.failure);
-      const isLast = isOver && isTemporary(called.failure) && wait?.isShort !== true;
+      const isLast =
+        isOver && isTemporary(called.failure) && wait?.isShort !== true;
       return isLast ? giveUp(called.failure.message) : wait;
     }
   }
@@ -234,19 +358,31 @@ const connectorOf = (
   attempt: AttemptWork,
   { id }: AskedConnection,
 ): Promise<SourceConnector> =>
-  connectorFor(deps, { accountId, source, connectionId: id, purpose: purposeOf(attempt) });
+  connectorFor(deps, {
+    accountId,
+    source,
+    connectionId: id,
+    purpose: purposeOf(attempt),
+  });
 
-/** Cancels the jobs of all open parts of an attempt that was ended from outside, as a courtesy to their sources. */
+/**
+ * Cancels the jobs of all open parts of an attempt that was ended from outside,
+ * as a courtesy to their sources.
+ */
 export async function cancelParts(
   deps: CallingSources,
   step: SourceStepInput,
   attempt: AttemptWork,
 ): Promise<void> {
-  const parts = await deps.store.asAccount(step.accountId, (tx) => readParts(tx, step));
+  const parts = await deps.store.asAccount(step.accountId, (tx) =>
+    readParts(tx, step),
+  );
   await Promise.allSettled(
     [wholePart(step.source, attempt), ...parts]
       .filter(({ status, job }) => status === 'running' && job !== null)
-      .map(async (part) => cancelPart(deps, await connectorOf(deps, step, attempt, part), part)),
+      .map(async (part) =>
+        cancelPart(deps, await connectorOf(deps, step, attempt, part), part),
+      ),
   );
 }
 
@@ -256,10 +392,15 @@ async function cancelPart(
   { job }: Pick<Progress, 'job'>,
 ): Promise<void> {
   if (job !== null)
-    await connector.cancel(job, AbortSignal.timeout(CANCEL_TIMEOUT_MS)).catch(noteUncancelled);
+    await connector
+      .cancel(job, AbortSignal.timeout(CANCEL_TIMEOUT_MS))
+      .catch(noteUncancelled);
 }
 
-/** Records a connection's failure: it is called again, asked again after a while, or ends as failed. */
+/**
+ * Records a connection's failure: it is called again, asked again after a
+ * while, or ends as failed.
+ */
 async function afterFailure(
   store: Pick<Store, 'asAccount'>,
   step: PartStep,
@@ -270,11 +411,16 @@ async function afterFailure(
   return store.asAccount(step.accountId, async (tx): Promise<Wait> => {
     if (isTemporary(failure)) {
       const next = await recordFailedCall(tx, step, failure);
-      return next === undefined ? undefined : { afterMs: next.waitMs, isShort: next.nextTryAt === undefined };
+      return next === undefined
+        ? undefined
+        : { afterMs: next.waitMs, isShort: next.nextTryAt === undefined };
     }
     const isGivenUp = AFTER_FAILURE[kind].next === 'give-up';
-    const afterMs = isGivenUp ? undefined : waitAfterFailedTries(step.source, part.failedTries);
-    if (afterMs === undefined) await endPart(tx, step, part, { status: 'failed', reason });
+    const afterMs = isGivenUp
+      ? undefined
+      : waitAfterFailedTries(step.source, part.failedTries);
+    if (afterMs === undefined)
+      await endPart(tx, step, part, { status: 'failed', reason });
     else await restartPart(tx, step, part, { reason, afterMs });
     return undefined;
   });
@@ -289,13 +435,22 @@ async function waitFor(
   const short = open.flatMap(({ id }) =>
     waits.get(id)?.isShort === true ? (waits.get(id)?.afterMs ?? []) : [],
   );
-  // The activity itself is repeated; the other parts are not disturbed, because their rows say how far they are.
+  // The activity itself is repeated; the other parts are not disturbed, because
+  // their rows say how far they are.
   if (short.length > 0)
-    throw new StepFailed(SOURCE_FAILURE_TYPES.transport, 'A connection is called again', Math.min(...short));
+    throw new StepFailed(
+      SOURCE_FAILURE_TYPES.transport,
+      'A connection is called again',
+      Math.min(...short),
+    );
   const held = open.flatMap(({ name, waitingFor, nextTryAt }) =>
-    nextTryAt === null ? [] : [{ reason: `${name}: ${waitingFor ?? 'waiting'}`, nextTryAt }],
+    nextTryAt === null
+      ? []
+      : [{ reason: `${name}: ${waitingFor ?? 'waiting'}`, nextTryAt }],
   );
-  const heldMs = held.map(({ nextTryAt }) => Math.max(nextTryAt.getTime() - Date.now(), 1_000));
+  const heldMs = held.map(({ nextTryAt }) =>
+    Math.max(nextTryAt.getTime() - Date.now(), 1_000),
+  );
   const askedMs = open.flatMap(({ id }) => waits.get(id)?.afterMs ?? []);
   const retryAfterMs = Math.min(...heldMs, ...askedMs);
   const pausedMs = Math.max(...open.map((part) => part.pausedMs)) || undefined;
@@ -307,10 +462,18 @@ async function waitFor(
   const nextTryAt = new Date(Date.now() + retryAfterMs);
   const reason = held.map((each) => each.reason).join('; ');
   await showWaiting(store, step, { reason, nextTryAt });
-  return { state: 'waiting', retryAfterMs, held: { reason, nextTryAt: nextTryAt.toISOString() }, pausedMs };
+  return {
+    state: 'waiting',
+    retryAfterMs,
+    held: { reason, nextTryAt: nextTryAt.toISOString() },
+    pausedMs,
+  };
 }
 
-/** Shows callers that every open part waits for its connection, or that this is no longer so. */
+/**
+ * Shows callers that every open part waits for its connection, or that this is
+ * no longer so.
+ */
 async function showWaiting(
   store: Pick<Store, 'asAccount'>,
   step: SourceStepInput,
@@ -322,7 +485,9 @@ async function showWaiting(
         waiting_for: waiting?.reason ?? null,
         next_try_at: waiting?.nextTryAt ?? null,
         failing_since:
-          waiting === undefined ? null : fn.coalesce('failing_since', sql<Date>`clock_timestamp()`),
+          waiting === undefined
+            ? null
+            : fn.coalesce('failing_since', sql<Date>`clock_timestamp()`),
       }))
       .where('status', '=', 'running')
       .execute(),
@@ -330,24 +495,35 @@ async function showWaiting(
 }
 
 /** Asks a source, or collects its answer, as far as it is available. */
-export type WorkOnSource = (deps: Asking, on: SourceWork) => Promise<SourceStep>;
+export type WorkOnSource = (
+  deps: Asking,
+  on: SourceWork,
+) => Promise<SourceStep>;
 
 export interface CallingSources extends Asking {
   startGuard: StartGuard;
   sourceHealth: SourceHealth;
 }
 
-/** What became of the work: a result, a wait because no query may call the source now, or the source's failure. */
+/**
+ * What became of the work: a result, a wait because no query may call the
+ * source now, or the source's failure.
+ */
 type Called =
   | { kind: 'done'; result: SourceStep }
   | ({ kind: 'held' } & Hold)
   | { kind: 'failed'; failure: SourceFailure };
 
 /**
- * Runs work on one connection to a source, unless its breaker holds it, or this work has ended its process too often. Reports
- * to the breaker how the source answered. Throws only errors that are not the source's.
+ * Runs work on one connection to a source, unless its breaker holds it, or this
+ * work has ended its process too often. Reports to the breaker how the source
+ * answered. Throws only errors that are not the source's.
  */
-async function callSource(deps: CallingSources, on: SourceWork, run: WorkOnSource): Promise<Called> {
+async function callSource(
+  deps: CallingSources,
+  on: SourceWork,
+  run: WorkOnSource,
+): Promise<Called> {
   const { sourceHealth, startGuard } = deps;
   const { step, work, signal } = on;
   const connection = connectionKey(step);
@@ -356,7 +532,9 @@ async function callSource(deps: CallingSources, on: SourceWork, run: WorkOnSourc
     const admitted = await sourceHealth.admit(connection);
     if (!admitted.mayCall) return { kind: 'held', ...admitted };
   }
-  const connector = watchConnector(on.connector, () => sourceHealth.answered(connection));
+  const connector = watchConnector(on.connector, () =>
+    sourceHealth.answered(connection),
+  );
   const { accountId, source } = step;
   const counted = {
     accountId,
@@ -364,19 +542,29 @@ async function callSource(deps: CallingSources, on: SourceWork, run: WorkOnSourc
     progress: `${work.job === null ? 'asking' : 'accepted'}/${work.pages}`,
   };
   try {
-    const result = await startGuard.run(counted, signal, () => run(deps, { ...on, connector }));
+    const result = await startGuard.run(counted, signal, () =>
+      run(deps, { ...on, connector }),
+    );
     return { kind: 'done', result };
   } catch (error) {
     const failure =
       error instanceof ProcessEndedTooOften
-        ? new SourceFailure('refused', `${source} is not queried again: ${error.message}`, { cause: error })
+        ? new SourceFailure(
+            'refused',
+            `${source} is not queried again: ${error.message}`,
+            { cause: error },
+          )
         : error;
     if (!(failure instanceof SourceFailure) || signal.aborted) throw failure;
     if (AFTER_FAILURE[failure.kind].isOutage)
-      await sourceHealth.failed(connection, { attempt: attemptOf(step), reason: failure.message });
+      await sourceHealth.failed(connection, {
+        attempt: attemptOf(step),
+        reason: failure.message,
+      });
     else await sourceHealth.answered(connection);
     return { kind: 'failed', failure };
   }
 }
 
-const attemptOf = ({ requestId, source, attempt }: PartStep): string => `${requestId}/${source}/${attempt}`;
+const attemptOf = ({ requestId, source, attempt }: PartStep): string =>
+  `${requestId}/${source}/${attempt}`;

@@ -1,5 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { NetworkQueryRequest, RequestedSource, SourceError } from '../../../contract/network-query.ts';
+import type {
+  NetworkQueryRequest,
+  RequestedSource,
+  SourceError,
+} from '../../../contract/network-query.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import {
   backgroundLimit,
@@ -11,7 +15,11 @@ import { deniedSources } from '../../people/consents/consent-store.ts';
 import type { AccountSettings } from '../../platform/account.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { OvertakenError } from '../../platform/database/retry.ts';
-import { countUse, type LimitUse, readUse } from '../../platform/limits/limit-store.ts';
+import {
+  countUse,
+  type LimitUse,
+  readUse,
+} from '../../platform/limits/limit-store.ts';
 import { ownConnections } from '../../sources/connections/connection-store.ts';
 import { backgroundHoldMs } from '../../sources/health/rules/breaker.ts';
 import { readConnections } from '../../sources/health/source-health.ts';
@@ -22,13 +30,22 @@ import { addToTimeline } from './timeline-store.ts';
 
 export interface PrepareInput {
   account: { settings: AccountSettings };
-  /** `externalId` is only part of the answer; callers that do not return it leave it out. */
+  /**
+   * `externalId` is only part of the answer; callers that do not return it
+   * leave it out.
+   */
   patient: { id: string; externalId?: string | null; hieOptOut: boolean };
   request: NetworkQueryRequest;
   purposeOfUse: 'treatment' | 'ias';
-  /** With purpose `ias`: the challenge with the active AAL2 session; without one no source is asked. */
+  /**
+   * With purpose `ias`: the challenge with the active AAL2 session; without one
+   * no source is asked.
+   */
   aal2ChallengeId?: string;
-  /** `monitoring` and `bulk` are background work: it starts only while less than 80 % of a minute's limit is used. */
+  /**
+   * `monitoring` and `bulk` are background work: it starts only while less than
+   * 80 % of a minute's limit is used.
+   */
   origin: 'interactive' | 'monitoring' | 'bulk';
 }
 
@@ -43,8 +60,9 @@ export interface PreparedQuery {
 }
 
 /**
- * Writes a query and the first attempt of each source that can start, in the caller's transaction. A source that cannot
- * start becomes an entry of `errors`, and the query covers the other sources (docs/interface.md, E2).
+ * Writes a query and the first attempt of each source that can start, in the
+ * caller's transaction. A source that cannot start becomes an entry of
+ * `errors`, and the query covers the other sources (docs/interface.md, E2).
  */
 export async function prepareQuery(
   tx: AccountTx,
@@ -54,18 +72,34 @@ export async function prepareQuery(
   const requestId = uuidv7();
   const isBackground = input.origin !== 'interactive';
   const sources = input.request.sources.map(({ source }) => source);
-  const denied = await deniedSources(tx, input.patient.id, input.purposeOfUse, sources);
-  const refused = sources.flatMap((source) => refusal(source, input, denied) ?? []);
+  const denied = await deniedSources(
+    tx,
+    input.patient.id,
+    input.purposeOfUse,
+    sources,
+  );
+  const refused = sources.flatMap(
+    (source) => refusal(source, input, denied) ?? [],
+  );
   const allowed = input.request.sources.filter(
     ({ source }) => !refused.some((error) => error.source === source),
   );
   const check = isBackground ? checkBackgroundShare : checkLimit;
-  const { errors: limited, retryAfterMs } = await check(tx, input.account.settings, allowed);
-  const withinMinute = allowed.filter(({ source }) => !limited.some((error) => error.source === source));
+  const { errors: limited, retryAfterMs } = await check(
+    tx,
+    input.account.settings,
+    allowed,
+  );
+  const withinMinute = allowed.filter(
+    ({ source }) => !limited.some((error) => error.source === source),
+  );
   const usedUp = await checkRealtime(tx, input.account.settings, withinMinute);
   const startErrors = [...refused, ...limited, ...usedUp];
-  const starting = withinMinute.filter(({ source }) => !usedUp.some((error) => error.source === source));
-  // A background caller tries again later. Storing a failed query each time would bury the real ones in the lists.
+  const starting = withinMinute.filter(
+    ({ source }) => !usedUp.some((error) => error.source === source),
+  );
+  // A background caller tries again later. Storing a failed query each time
+  // would bury the real ones in the lists.
   if (isBackground && starting.length === 0 && limited.length > 0)
     return {
       requestId,
@@ -85,7 +119,9 @@ export async function prepareQuery(
     startErrors,
     starting: starting.map(({ source }) => ({
       source,
-      callbackHash: callbackHash(callbackToken(callbackKey, requestId, source, 1)),
+      callbackHash: callbackHash(
+        callbackToken(callbackKey, requestId, source, 1),
+      ),
     })),
   });
   await addToTimeline(
@@ -101,10 +137,18 @@ export async function prepareQuery(
       message: `The ${error.source} source was not started: ${error.message}`,
     })),
   );
-  return { requestId, query, run: starting.length > 0 ? 0 : undefined, retryAfterMs };
+  return {
+    requestId,
+    query,
+    run: starting.length > 0 ? 0 : undefined,
+    retryAfterMs,
+  };
 }
 
-/** The answer to a background query that is not stored, because rate limits left no room; its caller starts it again later. */
+/**
+ * The answer to a background query that is not stored, because rate limits left
+ * no room; its caller starts it again later.
+ */
 const unstoredQuery = (
   requestId: string,
   { id: patientId, externalId }: PrepareInput['patient'],
@@ -121,22 +165,31 @@ const unstoredQuery = (
 });
 
 /**
- * Why a source may not be asked about this patient for this account; undefined when it may.
+ * Why a source may not be asked about this patient for this account; undefined
+ * when it may.
  *
- * @param denied the sources that consents exclude; without them, only the flag is considered, and the query's first step
- * checks the consents
+ * @param denied the sources that consents exclude; without them, only the flag
+ *   is considered, and the query's first step checks the consents
  */
 export function refusal(
   source: SourceType,
-  input: Pick<PrepareInput, 'account'> & { patient: Pick<PrepareInput['patient'], 'hieOptOut'> },
+  input: Pick<PrepareInput, 'account'> & {
+    patient: Pick<PrepareInput['patient'], 'hieOptOut'>;
+  },
   denied: ReadonlySet<SourceType> = new Set(),
 ): SourceError | undefined {
   if (input.account.settings.sources?.[source]?.enabled !== true) {
-    return sourceError(source, 400, `Access to the ${source} source is not enabled for this account`);
+    return sourceError(
+      source,
+      400,
+      `Access to the ${source} source is not enabled for this account`,
+    );
   }
   if (source === 'hie' && input.patient.hieOptOut)
     return sourceError(source, 400, 'The patient has opted out of hie queries');
-  return denied.has(source) ? sourceError(source, 400, excludedByConsent(source)) : undefined;
+  return denied.has(source)
+    ? sourceError(source, 400, excludedByConsent(source))
+    : undefined;
 }
 
 interface LimitCheck {
@@ -144,7 +197,10 @@ interface LimitCheck {
   retryAfterMs?: number;
 }
 
-/** Counts one query for each source, and returns an error for each source over its limit. */
+/**
+ * Counts one query for each source, and returns an error for each source over
+ * its limit.
+ */
 async function checkLimit(
   tx: AccountTx,
   settings: AccountSettings,
@@ -164,8 +220,9 @@ async function checkLimit(
 }
 
 /**
- * Counts a pharmacy query on the source's immediate path, and returns an error above the day's limit. It does not become a
- * routine query: the caller asked for an answer now, and decides whether a later one still serves.
+ * Counts a pharmacy query on the source's immediate path, and returns an error
+ * above the day's limit. It does not become a routine query: the caller asked
+ * for an answer now, and decides whether a later one still serves.
  */
 async function checkRealtime(
   tx: AccountTx,
@@ -174,14 +231,18 @@ async function checkRealtime(
 ): Promise<SourceError[]> {
   const realtime = sources.find((requested) => requested.realtime);
   if (realtime === undefined) return [];
-  const limit = settings.limits?.pharmacyRealtimePerDay ?? PHARMACY_REALTIME_PER_DAY;
+  const limit =
+    settings.limits?.pharmacyRealtimePerDay ?? PHARMACY_REALTIME_PER_DAY;
   const [use] = await countUse(tx, ['pharmacy-realtime'], 1, 'day');
   if (use === undefined || use.used <= limit) return [];
   const message = `Limit of ${limit} realtime pharmacy queries per day exceeded; query without realtime, or again after midnight UTC`;
   return [sourceError(realtime.source, 429, message)];
 }
 
-/** The same for background work, within its 80 % share. Sources without room are not counted. */
+/**
+ * The same for background work, within its 80 % share. Sources without room are
+ * not counted.
+ */
 async function checkBackgroundShare(
   tx: AccountTx,
   settings: AccountSettings,
@@ -193,7 +254,9 @@ async function checkBackgroundShare(
     sources.map(({ source }) => source),
   );
   const over = rooms.filter(({ room }) => room === 0);
-  const held = new Set(rooms.flatMap(({ source, isHeld }) => (isHeld ? [source] : [])));
+  const held = new Set(
+    rooms.flatMap(({ source, isHeld }) => (isHeld ? [source] : [])),
+  );
   const free = rooms.filter(({ room }) => room > 0);
   await countUse(
     tx,
@@ -213,13 +276,20 @@ export interface BackgroundRoom {
   name: string;
   /** Queries that may still be started. */
   room: number;
-  /** Milliseconds until the counter resets, or until the source is tried again. */
+  /**
+   * Milliseconds until the counter resets, or until the source is tried again.
+   */
   resetMs: number;
-  /** The source is away or paused: it has no room, whatever the counter says. */
+  /**
+   * The source is away or paused: it has no room, whatever the counter says.
+   */
   isHeld: boolean;
 }
 
-/** Reads the counters and locks them, so that no other transaction counts until this one ends. */
+/**
+ * Reads the counters and locks them, so that no other transaction counts until
+ * this one ends.
+ */
 async function lockBackgroundRoom(
   tx: AccountTx,
   settings: AccountSettings,
@@ -230,44 +300,70 @@ async function lockBackgroundRoom(
   return roomOf(await countUse(tx, sources.map(limitName), 0), limit, holds);
 }
 
-/** Reads the room of sweeps without locking; call `takeSweepRoom` for the started queries at the end of the transaction. */
+/**
+ * Reads the room of sweeps without locking; call `takeSweepRoom` for the
+ * started queries at the end of the transaction.
+ */
 export async function readSweepRoom(
   tx: AccountTx,
   settings: AccountSettings,
   sources: readonly SourceType[],
 ): Promise<BackgroundRoom[]> {
   const holds = await readHolds(tx, sources);
-  return roomOf(await readUse(tx, sources.map(limitName)), sweepLimit(queriesPerMinute(settings)), holds);
+  return roomOf(
+    await readUse(tx, sources.map(limitName)),
+    sweepLimit(queriesPerMinute(settings)),
+    holds,
+  );
 }
 
-/** Counts the queries being started. Throws OvertakenError when other transactions have used the room meanwhile. */
+/**
+ * Counts the queries being started. Throws OvertakenError when other
+ * transactions have used the room meanwhile.
+ */
 export async function takeSweepRoom(
   tx: AccountTx,
   settings: AccountSettings,
   starts: readonly { source: SourceType; count: number }[],
 ): Promise<void> {
   const limit = sweepLimit(queriesPerMinute(settings));
-  // Every transaction locks the counters in this order, so that two never deadlock.
-  for (const { source, count } of [...starts].sort((a, b) => (a.source < b.source ? -1 : 1))) {
-    const [use] = count === 0 ? [] : await countUse(tx, [limitName(source)], count);
+  // Every transaction locks the counters in this order, so that two never
+  // deadlock.
+  for (const { source, count } of [...starts].sort((a, b) =>
+    a.source < b.source ? -1 : 1,
+  )) {
+    const [use] =
+      count === 0 ? [] : await countUse(tx, [limitName(source)], count);
     if (use !== undefined && use.used > limit)
-      throw new OvertakenError('the background share of the rate limit was used up meanwhile');
+      throw new OvertakenError(
+        'the background share of the rate limit was used up meanwhile',
+      );
   }
 }
 
 const ALL_PAUSED_MS = 30_000;
 
-/** For how long background work of the account holds each source, in milliseconds: by its own connections, if it has any. */
+/**
+ * For how long background work of the account holds each source, in
+ * milliseconds: by its own connections, if it has any.
+ */
 async function readHolds(
   tx: AccountTx,
   sources: readonly SourceType[],
 ): Promise<{ source: SourceType; holdMs: number }[]> {
-  const [states, own] = [await readConnections(tx), await ownConnections(tx)];
+  const states = await readConnections(tx);
+  const own = await ownConnections(tx);
   return sources.map((source) => {
     const keys = own.get(source) ?? [source];
-    // Held only if none of its connections may be called; an account that has paused all of its own is held, too.
-    const holds = keys.map((key) => backgroundHoldMs(states.get(key), Date.now()));
-    return { source, holdMs: keys.length === 0 ? ALL_PAUSED_MS : Math.min(...holds) };
+    // Held only if none of its connections may be called; an account that has
+    // paused all of its own is held, too.
+    const holds = keys.map((key) =>
+      backgroundHoldMs(states.get(key), Date.now()),
+    );
+    return {
+      source,
+      holdMs: keys.length === 0 ? ALL_PAUSED_MS : Math.min(...holds),
+    };
   });
 }
 
@@ -278,7 +374,8 @@ function roomOf(
 ): BackgroundRoom[] {
   return holds.map(({ source, holdMs }) => {
     const name = limitName(source);
-    if (holdMs > 0) return { source, name, room: 0, resetMs: holdMs, isHeld: true };
+    if (holdMs > 0)
+      return { source, name, room: 0, resetMs: holdMs, isHeld: true };
     const use = uses.find((entry) => entry.name === name);
     const room = Math.max(0, limit - (use?.used ?? 0));
     return { source, name, room, resetMs: use?.resetMs ?? 0, isHeld: false };
@@ -294,10 +391,15 @@ function limitErrors(
     const use = over.find(({ name }) => name === limitName(source));
     if (use === undefined) return [];
     const seconds = Math.ceil(use.resetMs / 1000);
-    return [sourceError(source, 429, `${why(source)}; try again in ${seconds} s`)];
+    return [
+      sourceError(source, 429, `${why(source)}; try again in ${seconds} s`),
+    ];
   });
   if (errors.length === 0) return { errors };
-  return { errors, retryAfterMs: Math.max(...over.map(({ resetMs }) => resetMs)) };
+  return {
+    errors,
+    retryAfterMs: Math.max(...over.map(({ resetMs }) => resetMs)),
+  };
 }
 
 const queriesPerMinute = (settings: AccountSettings): number =>
@@ -305,6 +407,10 @@ const queriesPerMinute = (settings: AccountSettings): number =>
 
 const limitName = (source: SourceType): string => `network-query/${source}`;
 
-function sourceError(source: SourceType, httpStatus: number, message: string): SourceError {
+function sourceError(
+  source: SourceType,
+  httpStatus: number,
+  message: string,
+): SourceError {
   return { source, httpStatus, message, timestamp: new Date().toISOString() };
 }

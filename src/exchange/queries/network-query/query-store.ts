@@ -7,10 +7,18 @@ import {
   type SourceScore,
   type sourceStatusSchema,
 } from '../../../contract/network-query.ts';
-import { SOURCE_TYPES, type SourceType } from '../../../contract/source-types.ts';
+import {
+  SOURCE_TYPES,
+  type SourceType,
+} from '../../../contract/source-types.ts';
 import { externalIdOf } from '../../people/patients/patient-store.ts';
 import type { Dialect } from '../../platform/account.ts';
-import { columnsOf, type Members, membersOf, presentOf } from '../../platform/database/columns.ts';
+import {
+  columnsOf,
+  type Members,
+  membersOf,
+  presentOf,
+} from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
   type CountedPage,
@@ -21,17 +29,28 @@ import {
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { later } from '../../platform/database/pipeline.ts';
 import type { Database } from '../../platform/database/schema.ts';
-import { lastAttempts, overallStatus, type QueryState } from './rules/query-status.ts';
+import {
+  lastAttempts,
+  overallStatus,
+  type QueryState,
+} from './rules/query-status.ts';
 
 const SOURCE_SCORECARD = sqlFile('source-scorecard.sql', import.meta.url);
 
-/** How the sources and connections of these accounts did with the queries that started in the period, `to` excluded. */
+/**
+ * How the sources and connections of these accounts did with the queries that
+ * started in the period, `to` excluded.
+ */
 export async function readScorecard(
   tx: AccountTx | SystemTx,
   accounts: readonly string[],
   { from, to }: { from: Date; to: Date },
 ): Promise<SourceScore[]> {
-  const { rows } = await SOURCE_SCORECARD<SourceScore>({ accounts, from, to }).execute(tx.db);
+  const { rows } = await SOURCE_SCORECARD<SourceScore>({
+    accounts,
+    from,
+    to,
+  }).execute(tx.db);
   return rows;
 }
 
@@ -39,7 +58,10 @@ type StoredQuery = Members<'network_query'>;
 type StoredAttempt = Members<'network_query_attempt'>;
 
 export interface NewQuery
-  extends Omit<StoredQuery, 'accountId' | 'aal2ChallengeId' | 'status' | 'startedAt' | 'endedAt'> {
+  extends Omit<
+    StoredQuery,
+    'accountId' | 'aal2ChallengeId' | 'status' | 'startedAt' | 'endedAt'
+  > {
   aal2ChallengeId?: string;
   /** Sources that start now, each with the hash of its callback token. */
   starting: { source: SourceType; callbackHash: Buffer }[];
@@ -48,16 +70,26 @@ export interface NewQuery
 export interface AttemptView
   extends Pick<
     StoredAttempt,
-    'source' | 'attempt' | 'run' | 'status' | 'willRetry' | 'startedAt' | 'resources'
+    | 'source'
+    | 'attempt'
+    | 'run'
+    | 'status'
+    | 'willRetry'
+    | 'startedAt'
+    | 'resources'
   > {
   completedAt?: Date;
   reason?: string;
-  /** Set while the attempt waits before it calls a source that failed or refused its calls. */
+  /**
+   * Set while the attempt waits before it calls a source that failed or refused
+   * its calls.
+   */
   waiting?: { reason: string; since: Date; nextTryAt: Date };
 }
 
 /** A query as stored, with its attempts. */
-export interface QueryView extends Pick<StoredQuery, 'patientId' | 'status' | 'startedAt' | 'metadata'> {
+export interface QueryView
+  extends Pick<StoredQuery, 'patientId' | 'status' | 'startedAt' | 'metadata'> {
   requestId: string;
   /** The caller's own id of the patient. */
   externalId: string | null;
@@ -65,8 +97,14 @@ export interface QueryView extends Pick<StoredQuery, 'patientId' | 'status' | 's
   errors: SourceError[];
 }
 
-/** Inserts a query, its first run and the first attempt of each source that starts. Returns the query as `readQuery` does. */
-export async function insertQuery(tx: AccountTx, query: NewQuery): Promise<QueryView> {
+/**
+ * Inserts a query, its first run and the first attempt of each source that
+ * starts. Returns the query as `readQuery` does.
+ */
+export async function insertQuery(
+  tx: AccountTx,
+  query: NewQuery,
+): Promise<QueryView> {
   const { id, starting, metadata, requested, startErrors, ...given } = query;
   const startable = starting.length > 0;
   const row = await tx.db
@@ -89,19 +127,29 @@ export async function insertQuery(tx: AccountTx, query: NewQuery): Promise<Query
   return toView(row, startable ? await insertRun(tx, id, 0, starting) : []);
 }
 
-/** Writes run `run` of a query with attempt 1 (or the given number) of each of its sources; returns these attempts. */
+/**
+ * Writes run `run` of a query with attempt 1 (or the given number) of each of
+ * its sources; returns these attempts.
+ */
 export async function insertRun(
   tx: AccountTx,
   queryId: string,
   run: number,
-  starting: readonly { source: SourceType; attempt?: number; callbackHash: Buffer }[],
+  starting: readonly {
+    source: SourceType;
+    attempt?: number;
+    callbackHash: Buffer;
+  }[],
   redriveId?: string,
 ): Promise<AttemptView[]> {
   await tx.db
     .insertInto('network_query_run')
     .values(
       columnsOf({
-        ...{ queryId, run, accountId: tx.accountId, redriveId },
+        queryId,
+        run,
+        accountId: tx.accountId,
+        redriveId,
         sources: starting.map(({ source }) => source),
       }),
     )
@@ -110,16 +158,30 @@ export async function insertRun(
     .insertInto('network_query_attempt')
     .values(
       starting.map(({ source, attempt = 1, callbackHash }) => ({
-        ...columnsOf({ queryId, source, attempt, run, accountId: tx.accountId, callbackHash }),
+        ...columnsOf({
+          queryId,
+          source,
+          attempt,
+          run,
+          accountId: tx.accountId,
+          callbackHash,
+        }),
         status: 'running' as const,
       })),
     )
     .returning(ATTEMPT_COLUMNS)
     .execute();
-  return rows.map(toAttempt).sort((a, b) => SOURCE_TYPES.indexOf(a.source) - SOURCE_TYPES.indexOf(b.source));
+  return rows
+    .map(toAttempt)
+    .sort(
+      (a, b) => SOURCE_TYPES.indexOf(a.source) - SOURCE_TYPES.indexOf(b.source),
+    );
 }
 
-export async function readQuery(tx: AccountTx, queryId: string): Promise<QueryView | undefined> {
+export async function readQuery(
+  tx: AccountTx,
+  queryId: string,
+): Promise<QueryView | undefined> {
   const query = await tx.db
     .selectFrom('network_query')
     .selectAll()
@@ -138,19 +200,32 @@ export interface QueryFilter {
   startedAfter?: string;
 }
 
-export const QUERY_ORDER = newestFirst(NETWORK_QUERY_SORT, 'q.started_at', 'q.id');
+export const QUERY_ORDER = newestFirst(
+  NETWORK_QUERY_SORT,
+  'q.started_at',
+  'q.id',
+);
 
-/** A page of the account's queries that match the filter, and how many match in total. */
+/**
+ * A page of the account's queries that match the filter, and how many match in
+ * total.
+ */
 export async function listQueries(
   tx: AccountTx,
   filter: QueryFilter,
   request: PageRequest,
 ): Promise<CountedPage<QueryView>> {
   let matching = tx.db.selectFrom('network_query as q');
-  if (filter.patientId !== undefined) matching = matching.where('q.patient_id', '=', filter.patientId);
-  if (filter.status !== undefined) matching = matching.where('q.status', '=', filter.status);
+  if (filter.patientId !== undefined)
+    matching = matching.where('q.patient_id', '=', filter.patientId);
+  if (filter.status !== undefined)
+    matching = matching.where('q.status', '=', filter.status);
   if (filter.startedAfter !== undefined)
-    matching = matching.where('q.started_at', '>', new Date(filter.startedAfter));
+    matching = matching.where(
+      'q.started_at',
+      '>',
+      new Date(filter.startedAfter),
+    );
   if (filter.source !== undefined) {
     const { source } = filter;
     matching = matching.where(({ exists, selectFrom }) =>
@@ -168,27 +243,58 @@ export async function listQueries(
     tx,
     page.items.map((row) => row.id),
   );
-  return { ...page, items: page.items.map((row) => toView(row, attempts.get(row.id))) };
-}
-
-const ATTEMPT_COLUMNS = [
-  ...(['query_id', 'source', 'attempt', 'run', 'status', 'will_retry', 'reason', 'resources'] as const),
-  ...(['started_at', 'completed_at', 'waiting_for', 'failing_since', 'next_try_at'] as const),
-];
-
-function toAttempt(
-  row: Pick<Selectable<Database['network_query_attempt']>, (typeof ATTEMPT_COLUMNS)[number]>,
-): AttemptView {
-  const { waitingFor, failingSince, nextTryAt, ...known } = presentOf(row);
-  const isWaiting = waitingFor !== undefined && failingSince !== undefined && nextTryAt !== undefined;
   return {
-    ...known,
-    waiting: isWaiting ? { reason: waitingFor, since: failingSince, nextTryAt } : undefined,
+    ...page,
+    items: page.items.map((row) => toView(row, attempts.get(row.id))),
   };
 }
 
-async function readAttempts(tx: AccountTx, queryIds: readonly string[]): Promise<Map<string, AttemptView[]>> {
-  const byQuery = new Map<string, AttemptView[]>(queryIds.map((id) => [id, []]));
+const ATTEMPT_COLUMNS = [
+  ...([
+    'query_id',
+    'source',
+    'attempt',
+    'run',
+    'status',
+    'will_retry',
+    'reason',
+    'resources',
+  ] as const),
+  ...([
+    'started_at',
+    'completed_at',
+    'waiting_for',
+    'failing_since',
+    'next_try_at',
+  ] as const),
+];
+
+function toAttempt(
+  row: Pick<
+    Selectable<Database['network_query_attempt']>,
+    (typeof ATTEMPT_COLUMNS)[number]
+  >,
+): AttemptView {
+  const { waitingFor, failingSince, nextTryAt, ...known } = presentOf(row);
+  const isWaiting =
+    waitingFor !== undefined &&
+    failingSince !== undefined &&
+    nextTryAt !== undefined;
+  return {
+    ...known,
+    waiting: isWaiting
+      ? { reason: waitingFor, since: failingSince, nextTryAt }
+      : undefined,
+  };
+}
+
+async function readAttempts(
+  tx: AccountTx,
+  queryIds: readonly string[],
+): Promise<Map<string, AttemptView[]>> {
+  const byQuery = new Map<string, AttemptView[]>(
+    queryIds.map((id) => [id, []]),
+  );
   if (queryIds.length === 0) return byQuery;
   const rows = await tx.db
     .selectFrom('network_query_attempt')
@@ -216,30 +322,41 @@ function toView(
 export type LockedQuery = NonNullable<Awaited<ReturnType<typeof lockQuery>>>;
 
 /**
- * Locks the query's row until the transaction ends; undefined when there is no such query. Every change of an attempt's
- * status takes this lock first, so the overall status always follows from all attempts.
+ * Locks the query's row until the transaction ends; undefined when there is no
+ * such query. Every change of an attempt's status takes this lock first, so the
+ * overall status always follows from all attempts.
  */
 export const lockQuery = (tx: AccountTx, queryId: string) =>
   tx.db
     .selectFrom('network_query')
     .select(['id', 'patient_id', 'metadata', 'status', 'requested'])
     .where('id', '=', queryId)
-    // Not FOR UPDATE: rows that refer to the query by foreign key (its timeline) may still be inserted.
+    // Not FOR UPDATE: rows that refer to the query by foreign key (its
+    // timeline) may still be inserted.
     .forNoKeyUpdate()
     .executeTakeFirst();
 
 /**
- * Recomputes the overall status from the attempts; when no attempt is open, ends the query's runs. Returns the status.
+ * Recomputes the overall status from the attempts; when no attempt is open,
+ * ends the query's runs. Returns the status.
  *
  * @param known the status of the locked query, if the caller has it
  */
-export async function settleQuery(tx: AccountTx, queryId: string, known?: QueryState): Promise<QueryState> {
+export async function settleQuery(
+  tx: AccountTx,
+  queryId: string,
+  known?: QueryState,
+): Promise<QueryState> {
   const attempts = await readAttempts(tx, [queryId]);
   const status = overallStatus(attempts.get(queryId) ?? []);
   if (status === 'running' && known === 'running') return status;
   await later(tx)
     .updateTable('network_query')
-    .set({ status, ended_at: status === 'running' ? null : sql<Date>`coalesce(ended_at, now())` })
+    .set({
+      status,
+      ended_at:
+        status === 'running' ? null : sql<Date>`coalesce(ended_at, now())`,
+    })
     .where('id', '=', queryId)
     .execute();
   if (status !== 'running') {
@@ -253,20 +370,39 @@ export async function settleQuery(tx: AccountTx, queryId: string, known?: QueryS
   return status;
 }
 
-/** A query as E2 and E4 return it, with `processing` for whatever is running. */
-export const serializeStartedQuery = (query: QueryView, dialect: Dialect): NetworkQueryStatus =>
-  queryAnswer(query, dialect, 'processing');
+/**
+ * A query as E2 and E4 return it, with `processing` for whatever is running.
+ */
+export const serializeStartedQuery = (
+  query: QueryView,
+  dialect: Dialect,
+): NetworkQueryStatus => queryAnswer(query, dialect, 'processing');
 
-/** A query as E3 and its related operations return it, with `in-progress` for whatever is running. */
-export const serializeQueryStatus = (query: QueryView, dialect: Dialect): NetworkQueryStatus =>
-  queryAnswer(query, dialect, dialect === 'published' ? 'processing' : 'in-progress');
+/**
+ * A query as E3 and its related operations return it, with `in-progress` for
+ * whatever is running.
+ */
+export const serializeQueryStatus = (
+  query: QueryView,
+  dialect: Dialect,
+): NetworkQueryStatus =>
+  queryAnswer(
+    query,
+    dialect,
+    dialect === 'published' ? 'processing' : 'in-progress',
+  );
 
 type Running = 'processing' | 'in-progress';
 
 type SourceStatus = z.output<typeof sourceStatusSchema>;
 
-function queryAnswer(query: QueryView, dialect: Dialect, running: Running): NetworkQueryStatus {
-  const attempts = dialect === 'published' ? lastAttempts(query.attempts) : query.attempts;
+function queryAnswer(
+  query: QueryView,
+  dialect: Dialect,
+  running: Running,
+): NetworkQueryStatus {
+  const attempts =
+    dialect === 'published' ? lastAttempts(query.attempts) : query.attempts;
   return {
     requestId: query.requestId,
     patientId: query.patientId,
@@ -289,8 +425,17 @@ function queryAnswer(query: QueryView, dialect: Dialect, running: Running): Netw
   };
 }
 
-/** The published dialect has one entry per source, so a source that awaits a retry counts as running, not as failed. */
-function sourceStatus(attempt: AttemptView, dialect: Dialect, running: Running): SourceStatus {
+/**
+ * The published dialect has one entry per source, so a source that awaits a
+ * retry counts as running, not as failed.
+ */
+function sourceStatus(
+  attempt: AttemptView,
+  dialect: Dialect,
+  running: Running,
+): SourceStatus {
   if (attempt.status === 'running') return running;
-  return dialect === 'published' && attempt.willRetry ? running : attempt.status;
+  return dialect === 'published' && attempt.willRetry
+    ? running
+    : attempt.status;
 }

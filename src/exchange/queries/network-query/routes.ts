@@ -8,7 +8,12 @@ import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
-import { QUERY_ORDER, type QueryView, readScorecard, serializeQueryStatus } from './query-store.ts';
+import {
+  QUERY_ORDER,
+  type QueryView,
+  readScorecard,
+  serializeQueryStatus,
+} from './query-store.ts';
 import type { NetworkQueryService } from './service.ts';
 
 /** E2, E3 and the operations around them; see docs/interface.md. */
@@ -36,19 +41,33 @@ export function addNetworkQueryRoutes(
           )
         : undefined;
     const background = isBackground(headers.priority);
-    const query = { caller, request: body, purposeOfUse, aal2ChallengeId, background };
+    const query = {
+      caller,
+      request: body,
+      purposeOfUse,
+      aal2ChallengeId,
+      background,
+    };
     return startForPatient(tx, networkQueries, patientId, query);
   });
 
   operations.read('getNetworkQuery', async (tx, { params, caller }) => {
-    const query = orNotFound('Network query', await networkQueries.readQuery(tx, params.requestId));
+    const query = orNotFound(
+      'Network query',
+      await networkQueries.readQuery(tx, params.requestId),
+    );
     return ok(serializeQueryStatus(query, caller.account.dialect));
   });
 
   operations.read('listNetworkQueries', async (tx, { query, caller }) => {
     const { patientId, status, source, startedAfter } = query;
     const running = status === 'processing' || status === 'in-progress';
-    const filter = { patientId, status: running ? ('running' as const) : status, source, startedAfter };
+    const filter = {
+      patientId,
+      status: running ? ('running' as const) : status,
+      source,
+      startedAfter,
+    };
     const opened = openPage(deps, 'listNetworkQueries', { query }, QUERY_ORDER);
     const page = await networkQueries.listQueries(tx, filter, opened.request);
     return ok({
@@ -61,25 +80,54 @@ export function addNetworkQueryRoutes(
   });
 
   operations.read('getNetworkQueryTimeline', async (tx, { params }) => {
-    const { requestId } = orNotFound('Network query', await networkQueries.readQuery(tx, params.requestId));
-    return ok({ requestId, timeline: await networkQueries.readTimeline(tx, requestId) });
+    const { requestId } = orNotFound(
+      'Network query',
+      await networkQueries.readQuery(tx, params.requestId),
+    );
+    return ok({
+      requestId,
+      timeline: await networkQueries.readTimeline(tx, requestId),
+    });
   });
 
-  operations.read('getSourceScorecard', async (tx, { query: { from, to = new Date().toISOString() } }) => {
-    const sources = await readScorecard(tx, [tx.accountId], { from: new Date(from), to: new Date(to) });
-    return ok({ from, to, sources });
-  });
+  operations.read(
+    'getSourceScorecard',
+    async (tx, { query: { from, to = new Date().toISOString() } }) => {
+      const sources = await readScorecard(tx, [tx.accountId], {
+        from: new Date(from),
+        to: new Date(to),
+      });
+      return ok({ from, to, sources });
+    },
+  );
 
   operations.act('retrySource', async ({ params, caller }) =>
-    statusAnswer(await networkQueries.retrySource(caller.account.id, params.requestId, params.type), caller),
+    statusAnswer(
+      await networkQueries.retrySource(
+        caller.account.id,
+        params.requestId,
+        params.type,
+      ),
+      caller,
+    ),
   );
 
   operations.act('giveUpSource', async ({ params, caller }) =>
-    statusAnswer(await networkQueries.giveUpSource(caller.account.id, params.requestId, params.type), caller),
+    statusAnswer(
+      await networkQueries.giveUpSource(
+        caller.account.id,
+        params.requestId,
+        params.type,
+      ),
+      caller,
+    ),
   );
 
   operations.act('cancelNetworkQuery', async ({ params, caller }) =>
-    statusAnswer(await networkQueries.cancelQuery(caller.account.id, params.requestId), caller),
+    statusAnswer(
+      await networkQueries.cancelQuery(caller.account.id, params.requestId),
+      caller,
+    ),
   );
 }
 
@@ -91,9 +139,20 @@ export async function startForPatient(
   query: Omit<Parameters<NetworkQueryService['startQuery']>[1], 'patient'>,
 ) {
   const patient = orNotFound('Patient', await findPatient(tx, patientId));
-  const { answer, headers, launch } = await networkQueries.startQuery(tx, { ...query, patient });
-  return ok(answer, { headers, patientId: patient.id, targetId: answer.requestId, afterCommit: launch });
+  const { answer, headers, launch } = await networkQueries.startQuery(tx, {
+    ...query,
+    patient,
+  });
+  return ok(answer, {
+    headers,
+    patientId: patient.id,
+    targetId: answer.requestId,
+    afterCommit: launch,
+  });
 }
 
 const statusAnswer = (query: QueryView, { account }: Caller) =>
-  ok(serializeQueryStatus(query, account.dialect), { patientId: query.patientId, targetId: query.requestId });
+  ok(serializeQueryStatus(query, account.dialect), {
+    patientId: query.patientId,
+    targetId: query.requestId,
+  });

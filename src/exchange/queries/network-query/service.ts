@@ -1,33 +1,61 @@
-import type { NetworkQueryRequest, NetworkQueryStatus } from '../../../contract/network-query.ts';
+import type {
+  NetworkQueryRequest,
+  NetworkQueryStatus,
+} from '../../../contract/network-query.ts';
 import type { StoredPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { Caller } from '../../platform/http/caller.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { type ControlDeps, createQueryControl } from './control.ts';
 import { createLauncher } from './launcher.ts';
-import { type PreparedQuery, type PrepareInput, prepareQuery } from './prepare.ts';
-import { listQueries, readQuery, serializeStartedQuery } from './query-store.ts';
+import {
+  type PreparedQuery,
+  type PrepareInput,
+  prepareQuery,
+} from './prepare.ts';
+import {
+  listQueries,
+  readQuery,
+  serializeStartedQuery,
+} from './query-store.ts';
 import { readTimeline } from './timeline-store.ts';
 
 /** The network query operations of the gateway. */
-export type NetworkQueryService = Omit<ReturnType<typeof createNetworkQueryService>, 'launcher'>;
+export type NetworkQueryService = Omit<
+  ReturnType<typeof createNetworkQueryService>,
+  'launcher'
+>;
 
-export function createNetworkQueryService(deps: ControlDeps & Pick<Platform, 'logger'>) {
+export function createNetworkQueryService(
+  deps: ControlDeps & Pick<Platform, 'logger'>,
+) {
   const launcher = createLauncher(deps);
-  /** The two steps of a start: within the caller's transaction, and after its commit. */
+  /**
+   * The two steps of a start: within the caller's transaction, and after its
+   * commit.
+   */
   const begin = {
-    /** Writes a query in the caller's transaction; pass the result to `launchQuery` after the commit. */
-    prepareQuery: (tx: AccountTx, input: PrepareInput) => prepareQuery(tx, input, deps.callbackKey),
+    /**
+     * Writes a query in the caller's transaction; pass the result to
+     * `launchQuery` after the commit.
+     */
+    prepareQuery: (tx: AccountTx, input: PrepareInput) =>
+      prepareQuery(tx, input, deps.callbackKey),
     /** Starts a prepared query's workflow in the background. */
-    launchQuery(accountId: string, prepared: Pick<PreparedQuery, 'requestId' | 'run'>): void {
-      if (prepared.run !== undefined) launcher.launch(accountId, prepared.requestId, prepared.run);
+    launchQuery(
+      accountId: string,
+      prepared: Pick<PreparedQuery, 'requestId' | 'run'>,
+    ): void {
+      if (prepared.run !== undefined)
+        launcher.launch(accountId, prepared.requestId, prepared.run);
     },
   };
   return {
     launcher,
     ...begin,
     /** Writes the query of a request (E2, E4) in the caller's transaction. */
-    startQuery: (tx: AccountTx, input: StartInput) => startQuery(tx, begin, input),
+    startQuery: (tx: AccountTx, input: StartInput) =>
+      startQuery(tx, begin, input),
     readQuery,
     listQueries,
     readTimeline,
@@ -44,21 +72,35 @@ interface StartInput {
   purposeOfUse: 'treatment' | 'ias';
   /** With purpose `ias`: the challenge with the active AAL2 session. */
   aal2ChallengeId?: string;
-  /** True for a request with the header `priority: u=5` to `u=7` (RFC 9218): it yields to interactive queries. */
+  /**
+   * True for a request with the header `priority: u=5` to `u=7` (RFC 9218): it
+   * yields to interactive queries.
+   */
   background?: boolean;
 }
 
 /**
- * Writes a query in the caller's transaction (E2, E4). Call `launch` after the commit. `headers` hold `Retry-After` when a
- * background query met a rate limit.
+ * Writes a query in the caller's transaction (E2, E4). Call `launch` after the
+ * commit. `headers` hold `Retry-After` when a background query met a rate
+ * limit.
  */
 export async function startQuery(
   tx: AccountTx,
   networkQueries: Pick<NetworkQueryService, 'prepareQuery' | 'launchQuery'>,
   input: StartInput,
-): Promise<{ answer: NetworkQueryStatus; headers: Record<string, string>; launch: () => void }> {
+): Promise<{
+  answer: NetworkQueryStatus;
+  headers: Record<string, string>;
+  launch: () => void;
+}> {
   const { account } = input.caller;
-  const { patient, request, purposeOfUse, aal2ChallengeId, background = false } = input;
+  const {
+    patient,
+    request,
+    purposeOfUse,
+    aal2ChallengeId,
+    background = false,
+  } = input;
   const prepared = await networkQueries.prepareQuery(tx, {
     account,
     patient,
@@ -75,4 +117,6 @@ export async function startQuery(
 }
 
 const retryAfter = (waitMs: number | undefined): Record<string, string> =>
-  waitMs === undefined ? {} : { 'retry-after': String(Math.max(1, Math.ceil(waitMs / 1000))) };
+  waitMs === undefined
+    ? {}
+    : { 'retry-after': String(Math.max(1, Math.ceil(waitMs / 1000))) };

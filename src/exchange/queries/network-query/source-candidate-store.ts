@@ -1,14 +1,24 @@
 import { type Selectable, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
+import type {
+  AccountTx,
+  Store,
+  SystemTx,
+} from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
-import type { HeldCandidate, SoughtPerson } from '../../sources/connectors/connector.ts';
+import type {
+  HeldCandidate,
+  SoughtPerson,
+} from '../../sources/connectors/connector.ts';
 import { connectionKey, type PartStep } from './attempt-store.ts';
 
 export type StoredCandidate = Selectable<Database['source_candidate']>;
 const LISTED_MAX = 1_000;
 
-/** What has been decided about the Patients of this connection, and where those go that a person has to decide on. */
+/**
+ * What has been decided about the Patients of this connection, and where those
+ * go that a person has to decide on.
+ */
 export async function reviewOf(
   tx: AccountTx,
   store: Pick<Store, 'asAccount'>,
@@ -23,7 +33,9 @@ export async function reviewOf(
     .where('status', '<>', 'open')
     .execute();
   return {
-    decided: new Map(rows.map((row) => [row.source_patient_id, row.status === 'accepted'])),
+    decided: new Map(
+      rows.map((row) => [row.source_patient_id, row.status === 'accepted']),
+    ),
     note: async (held) => {
       if (held.length === 0) return;
       await store.asAccount(step.accountId, (later) =>
@@ -40,23 +52,34 @@ async function noteCandidates(
   held: readonly HeldCandidate[],
 ): Promise<void> {
   const { step, connection, patientId } = of;
-  const row = { account_id: step.accountId, patient_id: patientId, connection, source: step.source };
+  const row = {
+    account_id: step.accountId,
+    patient_id: patientId,
+    connection,
+    source: step.source,
+  };
   // Some servers return a Patient twice.
   const each = new Map(held.map((candidate) => [candidate.id, candidate]));
   await tx.db
     .insertInto('source_candidate')
     .values(
       [...each.values()].map(({ id, grade, agrees, contradicts }) => ({
-        ...{ ...row, id: uuidv7(), source_patient_id: id, grade },
-        ...{ agrees: [...agrees], contradicts: [...contradicts] },
+        ...row,
+        id: uuidv7(),
+        source_patient_id: id,
+        grade,
+        agrees: [...agrees],
+        contradicts: [...contradicts],
       })),
     )
     .onConflict((conflict) =>
-      conflict.columns(['patient_id', 'connection', 'source_patient_id']).doUpdateSet((eb) => ({
-        grade: eb.ref('excluded.grade'),
-        agrees: eb.ref('excluded.agrees'),
-        contradicts: eb.ref('excluded.contradicts'),
-      })),
+      conflict
+        .columns(['patient_id', 'connection', 'source_patient_id'])
+        .doUpdateSet((eb) => ({
+          grade: eb.ref('excluded.grade'),
+          agrees: eb.ref('excluded.agrees'),
+          contradicts: eb.ref('excluded.contradicts'),
+        })),
     )
     .execute();
 }
@@ -76,7 +99,10 @@ export const listCandidates = (
     .limit(LISTED_MAX)
     .execute();
 
-/** Undefined if there is no such candidate. The opposite decision replaces an earlier one. */
+/**
+ * Undefined if there is no such candidate. The opposite decision replaces an
+ * earlier one.
+ */
 export const decideCandidate = (
   tx: SystemTx,
   id: string,

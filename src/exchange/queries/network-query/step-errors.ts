@@ -1,6 +1,9 @@
 import type { SOURCE_FAILURE_TYPES } from '../../../contract/network-query-workflow.ts';
 
-/** The query was deleted together with its patient; the step has nothing left to do. */
+/**
+ * The query was deleted together with its patient; the step has nothing left to
+ * do.
+ */
 export class QueryGone extends Error {
   override readonly name = 'QueryGone';
 
@@ -10,19 +13,26 @@ export class QueryGone extends Error {
 }
 
 /**
- * A page came too late: the attempt has ended (given up, or completed by another execution of this step), or another
- * execution has stored a page meanwhile. Read the attempt's state from PostgreSQL again.
+ * A page came too late: the attempt has ended (given up, or completed by
+ * another execution of this step), or another execution has stored a page
+ * meanwhile. Read the attempt's state from PostgreSQL again.
  */
 export class AttemptSuperseded extends Error {
   override readonly name = 'AttemptSuperseded';
 }
 
-/** The answer is stored, but could not be merged into the patient's record: a fault of ours, never the source's. */
+/**
+ * The answer is stored, but could not be merged into the patient's record: a
+ * fault of ours, never the source's.
+ */
 export class MergeFailed extends Error {
   override readonly name = 'MergeFailed';
 
   constructor(cause: unknown) {
-    super('The answer is stored, but the exchange could not merge it into the record', { cause });
+    super(
+      'The answer is stored, but the exchange could not merge it into the record',
+      { cause },
+    );
   }
 }
 

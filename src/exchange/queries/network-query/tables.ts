@@ -1,5 +1,8 @@
 import type { Generated } from 'kysely';
-import type { RequestedSource, SourceError } from '../../../contract/network-query.ts';
+import type {
+  RequestedSource,
+  SourceError,
+} from '../../../contract/network-query.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type {
   DefaultJsonColumn,
@@ -60,12 +63,21 @@ export interface Collection {
   basis: string;
   /** The person's Patient ids at the source. */
   patientIds: readonly string[];
-  /** Set when only changes are asked for: since when, and when everything was last asked for. */
+  /**
+   * Set when only changes are asked for: since when, and when everything was
+   * last asked for.
+   */
   since?: string;
   fullAt?: string;
-  /** By how much the source's own counts may differ from ours, by type: it also counts what we do not keep. */
+  /**
+   * By how much the source's own counts may differ from ours, by type: it also
+   * counts what we do not keep.
+   */
   differences?: Readonly<Record<string, number>>;
-  /** What the source counted when its counts differed, so that everything is asked for. */
+  /**
+   * What the source counted when its counts differed, so that everything is
+   * asked for.
+   */
   counts?: Readonly<Record<string, number>>;
   /** Something that the source should have delivered is missing. */
   hasGaps?: boolean;
@@ -85,7 +97,10 @@ declare module '../../platform/database/schema.ts' {
       status: QueryState;
       started_at: Instant;
       ended_at: Date | null;
-      /** For a query with purpose `ias`, the challenge whose session it was started under. */
+      /**
+       * For a query with purpose `ias`, the challenge whose session it was
+       * started under.
+       */
       aal2_challenge_id: string | null;
     };
     network_query_run: {
@@ -127,7 +142,10 @@ declare module '../../platform/database/schema.ts' {
       /** When the source last failed to acknowledge the cancellation. */
       tried_at: Date | null;
     };
-    /** The newest complete collection from a connection; no row: everything is asked for next. */
+    /**
+     * The newest complete collection from a connection; no row: everything is
+     * asked for next.
+     */
     source_collection: {
       account_id: string;
       patient_id: string;

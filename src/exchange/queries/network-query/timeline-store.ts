@@ -11,9 +11,15 @@ export interface NewTimelineEntry {
   source?: SourceType;
   attempt?: number;
   kind: string;
-  /** One sentence without personal data: what happened, at which source, and what follows. */
+  /**
+   * One sentence without personal data: what happened, at which source, and
+   * what follows.
+   */
   message: string;
-  /** Entries of a query with the same key are written once, however often their step runs. */
+  /**
+   * Entries of a query with the same key are written once, however often their
+   * step runs.
+   */
   onceKey?: string;
   /** True when the patient's record is incomplete because of it. */
   isGap?: boolean;
@@ -46,17 +52,29 @@ export const addOfStep = (
   entry: StepEntry,
 ): Promise<void> => addToTimeline(tx, requestId, { source, attempt, ...entry });
 
-/** Says in the timeline of a query, if it still exists, that something it delivered is not in the record. */
-export const noteIncomplete: NoteIncomplete = async (tx, queryId, source, message) => {
+/**
+ * Says in the timeline of a query, if it still exists, that something it
+ * delivered is not in the record.
+ */
+export const noteIncomplete: NoteIncomplete = async (
+  tx,
+  queryId,
+  source,
+  message,
+) => {
   const query = await tx.db
     .selectFrom('network_query')
     .select('id')
     .where('id', '=', queryId)
     .executeTakeFirst();
-  if (query !== undefined) await addToTimeline(tx, queryId, { source, kind: 'incomplete', message });
+  if (query !== undefined)
+    await addToTimeline(tx, queryId, { source, kind: 'incomplete', message });
 };
 
-/** Adds an entry, or replaces the message of the entry with its key, so that a long wait stays one entry. */
+/**
+ * Adds an entry, or replaces the message of the entry with its key, so that a
+ * long wait stays one entry.
+ */
 export async function replaceOfStep(
   tx: AccountTx,
   step: SourceStepInput,
@@ -66,12 +84,17 @@ export async function replaceOfStep(
   await later(tx)
     .updateTable('network_query_timeline')
     .set({ message: entry.message })
-    .where(({ and }) => and({ query_id: step.requestId, once_key: entry.onceKey }))
+    .where(({ and }) =>
+      and({ query_id: step.requestId, once_key: entry.onceKey }),
+    )
     .execute();
 }
 
 /** The timeline of a query, oldest entry first. */
-export async function readTimeline(tx: AccountTx, queryId: string): Promise<TimelineEntry[]> {
+export async function readTimeline(
+  tx: AccountTx,
+  queryId: string,
+): Promise<TimelineEntry[]> {
   const rows = await tx.db
     .selectFrom('network_query_timeline')
     .select(['at', 'source', 'attempt', 'kind', 'message'])

@@ -2,8 +2,17 @@ import { v7 as uuidv7 } from 'uuid';
 import type { QueryRedrive } from '../../../contract/query-redrive.ts';
 import { membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { ConflictError, InvalidRequestError, orNotFound } from '../../platform/errors.ts';
-import type { DepsOf, Feature, GatewayScopes, OpenFeature } from '../../platform/feature.ts';
+import {
+  ConflictError,
+  InvalidRequestError,
+  orNotFound,
+} from '../../platform/errors.ts';
+import type {
+  DepsOf,
+  Feature,
+  GatewayScopes,
+  OpenFeature,
+} from '../../platform/feature.ts';
 import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -19,14 +28,23 @@ import {
 } from './redrive-store.ts';
 import { createRedriveLauncher, type RedriveLauncher } from './redriver.ts';
 
-/** Redrives: one source of many queries that failed is retried, paced (decision 97). */
+/**
+ * Redrives: one source of many queries that failed is retried, paced (decision
+ * 97).
+ */
 export const queryRedriveFeature = {
   open(platform: Platform): OpenFeature<{ queryRedrives: RedriveLauncher }> {
     const queryRedrives = createRedriveLauncher(platform);
-    return { services: { queryRedrives }, recoveries: [queryRedrives.recovery], drain: queryRedrives.drain };
+    return {
+      services: { queryRedrives },
+      recoveries: [queryRedrives.recovery],
+      drain: queryRedrives.drain,
+    };
   },
-  routes: ({ operations }: GatewayScopes, deps: DepsOf<typeof addQueryRedriveRoutes>) =>
-    addQueryRedriveRoutes(operations, deps),
+  routes: (
+    { operations }: GatewayScopes,
+    deps: DepsOf<typeof addQueryRedriveRoutes>,
+  ) => addQueryRedriveRoutes(operations, deps),
 } satisfies Feature;
 
 /** Redrives of failed queries; see docs/interface.md, E3. */
@@ -46,12 +64,20 @@ function addQueryRedriveRoutes(
     };
     if (filter.failedFrom >= filter.failedTo)
       throw new InvalidRequestError([
-        { path: 'failedFrom', message: 'must be before failedTo, and in the past' },
+        {
+          path: 'failedFrom',
+          message: 'must be before failedTo, and in the past',
+        },
       ]);
     const queries = await countFailed(tx, filter);
     if (body.dryRun) return ok(dryRunAnswer(filter, queries));
     const id = uuidv7();
-    const redrive = await insertRedrive(tx, { ...filter, id, actor: caller.actor, queries });
+    const redrive = await insertRedrive(tx, {
+      ...filter,
+      id,
+      actor: caller.actor,
+      queries,
+    });
     if (redrive === undefined)
       throw new ConflictError(
         `Another redrive of the ${body.source} source is running; cancel it or wait for its end`,
@@ -63,37 +89,65 @@ function addQueryRedriveRoutes(
   });
 
   operations.read('getQueryRedrive', async (tx, { params }) =>
-    ok(await answer(tx, orNotFound('Redrive', await findRedrive(tx, params.requestId)))),
+    ok(
+      await answer(
+        tx,
+        orNotFound('Redrive', await findRedrive(tx, params.requestId)),
+      ),
+    ),
   );
 
   operations.write('cancelQueryRedrive', async (tx, { params }) => {
-    const { state } = orNotFound('Redrive', await lockRedrive(tx, params.requestId));
+    const { state } = orNotFound(
+      'Redrive',
+      await lockRedrive(tx, params.requestId),
+    );
     const cancelled = await endRedrive(tx, params.requestId, 'cancelled');
-    if (cancelled === undefined) throw new ConflictError(`The redrive has ended (${state})`);
+    if (cancelled === undefined)
+      throw new ConflictError(`The redrive has ended (${state})`);
     return ok(await answer(tx, cancelled), { targetId: params.requestId });
   });
 }
 
-async function answer(tx: AccountTx, redrive: StoredRedrive): Promise<QueryRedrive> {
+async function answer(
+  tx: AccountTx,
+  redrive: StoredRedrive,
+): Promise<QueryRedrive> {
   const { open } = await countOpenRetries(tx, redrive.id);
   const { id, state, queries, retried, skipped, failed } = redrive;
   return {
     requestId: id,
     state,
     ...whichFailed(membersOf(redrive)),
-    ...{ queries, retried, skipped, failed, open },
+    queries,
+    retried,
+    skipped,
+    failed,
+    open,
     startedAt: redrive.created_at.toISOString(),
     endedAt: redrive.ended_at?.toISOString(),
   };
 }
 
-const dryRunAnswer = (filter: RedriveFilter, queries: number): QueryRedrive => ({
+const dryRunAnswer = (
+  filter: RedriveFilter,
+  queries: number,
+): QueryRedrive => ({
   state: 'dry-run',
   ...whichFailed(filter),
-  ...{ queries, retried: 0, skipped: 0, failed: 0, open: 0 },
+  queries,
+  retried: 0,
+  skipped: 0,
+  failed: 0,
+  open: 0,
 });
 
-const whichFailed = ({ source, failedFrom, failedTo, reason }: RedriveFilter) => ({
+const whichFailed = ({
+  source,
+  failedFrom,
+  failedTo,
+  reason,
+}: RedriveFilter) => ({
   source,
   failedFrom: failedFrom.toISOString(),
   failedTo: failedTo.toISOString(),

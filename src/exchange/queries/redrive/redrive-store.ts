@@ -1,13 +1,20 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
-import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
+import {
+  columnsOf,
+  type Members,
+  membersOf,
+} from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
 
 export type StoredRedrive = Selectable<Database['query_redrive']>;
 
-export type RedriveFilter = Pick<Members<'query_redrive'>, 'source' | 'failedFrom' | 'failedTo' | 'reason'>;
+export type RedriveFilter = Pick<
+  Members<'query_redrive'>,
+  'source' | 'failedFrom' | 'failedTo' | 'reason'
+>;
 
 /** The next failures of a redrive, which go by time and query. */
 interface Next {
@@ -20,9 +27,10 @@ interface Next {
 const NO_ID = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Failures (`query_id`, `failed_at`) that the filter matches, or the next ones, at most `max` of each kind: last attempts at the
- * source, and queries that were refused there when they were accepted, and not retried since. What was cancelled has not failed: it
- * matches only a filter that asks for its reason.
+ * Failures (`query_id`, `failed_at`) that the filter matches, or the next ones,
+ * at most `max` of each kind: last attempts at the source, and queries that
+ * were refused there when they were accepted, and not retried since. What was
+ * cancelled has not failed: it matches only a filter that asks for its reason.
  */
 function failures(
   tx: AccountTx,
@@ -31,7 +39,10 @@ function failures(
 ): RawBuilder<unknown> {
   const says = (text: RawBuilder<unknown>) =>
     sql`(${reason}::text is null or position(lower(${reason}::text) in lower(${text})) > 0)`;
-  const isNext = (failedAt: RawBuilder<unknown>, queryId: RawBuilder<unknown>) =>
+  const isNext = (
+    failedAt: RawBuilder<unknown>,
+    queryId: RawBuilder<unknown>,
+  ) =>
     next === undefined
       ? sql`true`
       : sql`(${failedAt}, ${queryId})
@@ -59,13 +70,21 @@ function failures(
       order by q.started_at, q.id limit ${next?.max ?? null}))`;
 }
 
-export async function countFailed(tx: AccountTx, filter: RedriveFilter): Promise<number> {
+export async function countFailed(
+  tx: AccountTx,
+  filter: RedriveFilter,
+): Promise<number> {
   const { rows } = await sql<{ queries: number }>`
-    select count(*)::int as queries from ${failures(tx, filter)} as failure`.execute(tx.db);
+    select count(*)::int as queries from ${failures(tx, filter)} as failure`.execute(
+    tx.db,
+  );
   return rows[0]?.queries ?? 0;
 }
 
-/** Inserts a redrive. Returns undefined when another redrive of this source is running. */
+/**
+ * Inserts a redrive. Returns undefined when another redrive of this source is
+ * running.
+ */
 export async function insertRedrive(
   tx: AccountTx,
   row: RedriveFilter & { id: string; actor: string; queries: number },
@@ -78,14 +97,29 @@ export async function insertRedrive(
     .executeTakeFirst();
 }
 
-export const findRedrive = (tx: AccountTx, id: string): Promise<StoredRedrive | undefined> =>
-  tx.db.selectFrom('query_redrive').selectAll().where('id', '=', id).executeTakeFirst();
+export const findRedrive = (
+  tx: AccountTx,
+  id: string,
+): Promise<StoredRedrive | undefined> =>
+  tx.db
+    .selectFrom('query_redrive')
+    .selectAll()
+    .where('id', '=', id)
+    .executeTakeFirst();
 
-/** `afterFailedAt` is `after_failed_at` with microseconds, which a `Date` loses. */
+/**
+ * `afterFailedAt` is `after_failed_at` with microseconds, which a `Date` loses.
+ */
 export type LockedRedrive = StoredRedrive & { afterFailedAt: string | null };
 
-/** Locks the redrive's row until the transaction ends, so that its queries are retried one at a time. */
-export const lockRedrive = (tx: AccountTx, id: string): Promise<LockedRedrive | undefined> =>
+/**
+ * Locks the redrive's row until the transaction ends, so that its queries are
+ * retried one at a time.
+ */
+export const lockRedrive = (
+  tx: AccountTx,
+  id: string,
+): Promise<LockedRedrive | undefined> =>
   tx.db
     .selectFrom('query_redrive')
     .selectAll()
@@ -102,9 +136,18 @@ export interface FailedQuery {
   failedAt: string;
 }
 
-/** The next matching query after the redrive's place. One that this redrive has retried does not match again. */
-export async function nextFailed(tx: AccountTx, redrive: LockedRedrive): Promise<FailedQuery | undefined> {
-  const after = { failedAt: redrive.afterFailedAt, queryId: redrive.after_query_id };
+/**
+ * The next matching query after the redrive's place. One that this redrive has
+ * retried does not match again.
+ */
+export async function nextFailed(
+  tx: AccountTx,
+  redrive: LockedRedrive,
+): Promise<FailedQuery | undefined> {
+  const after = {
+    failedAt: redrive.afterFailedAt,
+    queryId: redrive.after_query_id,
+  };
   const next = { redriveId: redrive.id, after, max: 1 };
   const { rows } = await sql<FailedQuery>`
     select f.query_id as "queryId", q.patient_id as "patientId", f.failed_at::text as "failedAt"
@@ -114,8 +157,8 @@ export async function nextFailed(tx: AccountTx, redrive: LockedRedrive): Promise
 }
 
 /**
- * Moves the place of a redrive past a query, and counts what became of it. Returns undefined when another execution of the
- * step has done so.
+ * Moves the place of a redrive past a query, and counts what became of it.
+ * Returns undefined when another execution of the step has done so.
  */
 export async function passQuery(
   tx: AccountTx,
@@ -138,8 +181,8 @@ export async function passQuery(
 }
 
 /**
- * Ends a running redrive; returns undefined when it has already ended. A completed one has skipped whatever matched when it
- * began and no longer does.
+ * Ends a running redrive; returns undefined when it has already ended. A
+ * completed one has skipped whatever matched when it began and no longer does.
  */
 export async function endRedrive(
   tx: AccountTx,
@@ -150,7 +193,9 @@ export async function endRedrive(
     .updateTable('query_redrive')
     .set({ state, ended_at: sql<Date>`now()` })
     .$if(state === 'completed', (update) =>
-      update.set({ skipped: sql<number>`greatest(skipped, queries - retried - failed)` }),
+      update.set({
+        skipped: sql<number>`greatest(skipped, queries - retried - failed)`,
+      }),
     )
     .where('id', '=', id)
     .where('ended_at', 'is', null)
@@ -158,13 +203,21 @@ export async function endRedrive(
     .executeTakeFirst();
 }
 
-/** How many retries of a redrive have not ended; `busy` counts those doing work, not just waiting for the source. */
-export async function countOpenRetries(tx: AccountTx, id: string): Promise<{ open: number; busy: number }> {
+/**
+ * How many retries of a redrive have not ended; `busy` counts those doing work,
+ * not just waiting for the source.
+ */
+export async function countOpenRetries(
+  tx: AccountTx,
+  id: string,
+): Promise<{ open: number; busy: number }> {
   const { rows } = await sql<{ open: number; busy: number }>`
     select count(*)::int as open, count(*) filter (where a.job is null or a.pages > 0)::int as busy
     from network_query_run r
     join network_query_attempt a on a.query_id = r.query_id and a.run = r.run
-    where r.redrive_id = ${id}::uuid and r.ended_at is null and a.status = 'running'`.execute(tx.db);
+    where r.redrive_id = ${id}::uuid and r.ended_at is null and a.status = 'running'`.execute(
+    tx.db,
+  );
   return rows[0] ?? { open: 0, busy: 0 };
 }
 

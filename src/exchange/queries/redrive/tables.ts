@@ -19,7 +19,10 @@ declare module '../../platform/database/schema.ts' {
       after_failed_at: Date | null;
       after_query_id: string | null;
       created_at: Instant;
-      /** When its workflow was last known to exist; null until it has been started. */
+      /**
+       * When its workflow was last known to exist; null until it has been
+       * started.
+       */
       workflow_seen_at: Date | null;
       ended_at: Date | null;
     };

@@ -4,12 +4,23 @@ import {
   type QuerySweepInput,
   type QuerySweepProgress,
 } from '../../../contract/bulk-create-workflow.ts';
-import { PRIORITY, querySweepWorkflowId, WORKFLOW_TYPES } from '../../../contract/temporal.ts';
+import {
+  PRIORITY,
+  querySweepWorkflowId,
+  WORKFLOW_TYPES,
+} from '../../../contract/temporal.ts';
 import { ConflictError, NotFoundError } from '../../platform/errors.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { healEach, type Recovery } from '../../platform/recovery/recovery.ts';
-import { startOnce, wasEndedByHand } from '../../platform/workflows/start-workflow.ts';
-import { commandWorkflow, endStuckWorkflow, unavailable } from '../../platform/workflows/workflow-command.ts';
+import {
+  startOnce,
+  wasEndedByHand,
+} from '../../platform/workflows/start-workflow.ts';
+import {
+  commandWorkflow,
+  endStuckWorkflow,
+  unavailable,
+} from '../../platform/workflows/workflow-command.ts';
 import {
   markSweepSeen,
   openSweep,
@@ -24,13 +35,24 @@ import type { SweepState } from './tables.ts';
 
 type SweepDeps = Pick<Platform, 'store' | 'temporal'>;
 
-/** Control of the post-import queries. Each function returns the progress afterwards, and throws 404, 409 or 503. */
+/**
+ * Control of the post-import queries. Each function returns the progress
+ * afterwards, and throws 404, 409 or 503.
+ */
 export type SweepControl = ReturnType<typeof createSweepControl>;
 
-export function createSweepControl(deps: SweepDeps & { commandTimeoutMs?: number }) {
-  const view = async (accountId: string, requestId: string): Promise<QuerySweepProgress> => {
-    const sweep = await deps.store.asAccount(accountId, (tx) => readSweepCounts(tx, requestId));
-    if (sweep === undefined) throw new NotFoundError('Post-import queries of this bulk create');
+export function createSweepControl(
+  deps: SweepDeps & { commandTimeoutMs?: number },
+) {
+  const view = async (
+    accountId: string,
+    requestId: string,
+  ): Promise<QuerySweepProgress> => {
+    const sweep = await deps.store.asAccount(accountId, (tx) =>
+      readSweepCounts(tx, requestId),
+    );
+    if (sweep === undefined)
+      throw new NotFoundError('Post-import queries of this bulk create');
     return sweep;
   };
   const command = (requestId: string, name: string) =>
@@ -39,8 +61,9 @@ export function createSweepControl(deps: SweepDeps & { commandTimeoutMs?: number
     });
 
   /**
-   * Sends a command to the workflow, which commits the new state before it responds. Starts the workflow if none runs. For a
-   * stuck one, the state is committed here, and a new workflow reads it.
+   * Sends a command to the workflow, which commits the new state before it
+   * responds. Starts the workflow if none runs. For a stuck one, the state is
+   * committed here, and a new workflow reads it.
    */
   async function steer(
     accountId: string,
@@ -56,13 +79,23 @@ export function createSweepControl(deps: SweepDeps & { commandTimeoutMs?: number
       await launchSweep(deps, accountId, requestId).catch(unavailable);
       outcome = await command(requestId, name);
     }
-    if (outcome === 'closed') throw new ConflictError('The post-import queries have ended');
+    if (outcome === 'closed')
+      throw new ConflictError('The post-import queries have ended');
     if (outcome === 'stuck') {
-      if (state === wanted) throw new ConflictError(`The post-import queries are already ${wanted}`);
-      await deps.store.asAccount(accountId, (tx) => setSweepState(tx, requestId, wanted));
+      if (state === wanted)
+        throw new ConflictError(
+          `The post-import queries are already ${wanted}`,
+        );
+      await deps.store.asAccount(accountId, (tx) =>
+        setSweepState(tx, requestId, wanted),
+      );
       if (wanted === 'cancelled')
-        await endStuckWorkflow(deps.temporal, querySweepWorkflowId(requestId)).catch(unavailable);
-      else await launchSweep(deps, accountId, requestId, true).catch(unavailable);
+        await endStuckWorkflow(
+          deps.temporal,
+          querySweepWorkflowId(requestId),
+        ).catch(unavailable);
+      else
+        await launchSweep(deps, accountId, requestId, true).catch(unavailable);
     }
     return view(accountId, requestId);
   }
@@ -81,8 +114,9 @@ export function createSweepControl(deps: SweepDeps & { commandTimeoutMs?: number
 }
 
 /**
- * Starts the workflow of a bulk create's post-import queries. A workflow that was terminated is started again under the same
- * id and continues from the outcomes in PostgreSQL. Safe to call when it runs or has nothing left to do.
+ * Starts the workflow of a bulk create's post-import queries. A workflow that
+ * was terminated is started again under the same id and continues from the
+ * outcomes in PostgreSQL. Safe to call when it runs or has nothing left to do.
  *
  * @param replacesRunning starts a stuck workflow anew
  */
@@ -92,7 +126,11 @@ async function launchSweep(
   requestId: string,
   replacesRunning = false,
 ): Promise<void> {
-  const input: QuerySweepInput = { accountId, requestId, pace: DEFAULT_SWEEP_PACE };
+  const input: QuerySweepInput = {
+    accountId,
+    requestId,
+    pace: DEFAULT_SWEEP_PACE,
+  };
   await startOnce(deps.temporal, {
     type: WORKFLOW_TYPES.querySweep,
     id: querySweepWorkflowId(requestId),
@@ -112,7 +150,10 @@ async function launchSweep(
 const SLICE = 500;
 const AT_ONCE = 4;
 
-/** Starts the workflow of post-import queries where it was never started, or no longer runs. */
+/**
+ * Starts the workflow of post-import queries where it was never started, or no
+ * longer runs.
+ */
 export const sweepRecovery = (deps: SweepDeps): Recovery => ({
   name: 'query sweeps',
   async takeUp({ limit, signal, cursor, recheckBefore }) {
@@ -124,7 +165,9 @@ export const sweepRecovery = (deps: SweepDeps): Recovery => ({
     }));
     const launch = async ({ accountId, requestId }: SweepToEnsure) => {
       // An operator who cancels or terminates it in Temporal has decided.
-      if (!(await wasEndedByHand(deps.temporal, querySweepWorkflowId(requestId))))
+      if (
+        !(await wasEndedByHand(deps.temporal, querySweepWorkflowId(requestId)))
+      )
         return launchSweep(deps, accountId, requestId);
       await deps.store.asAccount(accountId, async (tx) => {
         await openSweep(tx, requestId);

@@ -1,6 +1,9 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import type { QuerySweepProgress, SweepPace } from '../../../contract/bulk-create-workflow.ts';
+import type {
+  QuerySweepProgress,
+  SweepPace,
+} from '../../../contract/bulk-create-workflow.ts';
 import type { RequestedSource } from '../../../contract/network-query.ts';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
 import { findAccount } from '../../access/accounts/account-store.ts';
@@ -9,32 +12,49 @@ import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { callbackHash, callbackToken } from '../network-query/attempt-store.ts';
-import { type BackgroundRoom, readSweepRoom, refusal, takeSweepRoom } from '../network-query/prepare.ts';
+import {
+  type BackgroundRoom,
+  readSweepRoom,
+  refusal,
+  takeSweepRoom,
+} from '../network-query/prepare.ts';
 import { countOpenQueries, lockSweep, readSweepCounts } from './sweep-store.ts';
 import type { SweepState } from './tables.ts';
 
 const SKIP_NEXT = sqlFile('skip-next.sql', import.meta.url);
 
-/** Metadata key by which a post-import query, and its webhooks, name the bulk create. */
+/**
+ * Metadata key by which a post-import query, and its webhooks, name the bulk
+ * create.
+ */
 const BULK_METADATA_KEY = 'bulk.requestId';
-/** Patients checked in one statement after a page on which every patient was skipped. */
+/**
+ * Patients checked in one statement after a page on which every patient was
+ * skipped.
+ */
 const SKIP_AT_ONCE = 10_000;
 
 export interface SweptPage {
   progress: QuerySweepProgress;
   /** Queries whose workflows the caller starts after the commit. */
   queryIds: string[];
-  /** Why the next patient has to wait: for running queries to end, or for a rate limit to reset. */
+  /**
+   * Why the next patient has to wait: for running queries to end, or for a rate
+   * limit to reset.
+   */
   waitFor?: { what: 'window' } | { what: 'limit'; resetMs: number };
 }
 
 /**
- * Writes the queries of the next patients, as far as the window of running queries and the sources' limits allow. Outcomes,
- * counts, limits and queries are one transaction under the lock on the sweep's row: an interrupted call has no effect, and a
- * repeated one continues where the first ended. The rate limit counters, which all queries share, are locked last.
+ * Writes the queries of the next patients, as far as the window of running
+ * queries and the sources' limits allow. Outcomes, counts, limits and queries
+ * are one transaction under the lock on the sweep's row: an interrupted call
+ * has no effect, and a repeated one continues where the first ended. The rate
+ * limit counters, which all queries share, are locked last.
  *
  * @returns undefined when the bulk create or the account no longer exists
- * @throws OvertakenError when other transactions have used the rate limit meanwhile
+ * @throws OvertakenError when other transactions have used the rate limit
+ *   meanwhile
  */
 export async function startPage(
   tx: AccountTx,
@@ -49,18 +69,33 @@ export async function startPage(
   let waitFor: SweptPage['waitFor'];
   if (sweep.ended_at === null) {
     const { open, busy } = await countOpenQueries(tx, requestId);
-    const window = Math.max(0, Math.min(pace.windowSize - busy, pace.openMax - open));
-    // One patient more than fits on the page shows whether this page is the last.
+    const window = Math.max(
+      0,
+      Math.min(pace.windowSize - busy, pace.openMax - open),
+    );
+    // One patient more than fits on the page shows whether this page is the
+    // last.
     const patients = await nextToSweep(tx, requestId, pace.pageSize + 1);
-    const rooms = await readSweepRoom(tx, account.settings, sweptSources(account.settings));
-    const plan = planPage(patients, account.settings, bySource(rooms), Math.min(pace.pageSize, window));
+    const rooms = await readSweepRoom(
+      tx,
+      account.settings,
+      sweptSources(account.settings),
+    );
+    const plan = planPage(
+      patients,
+      account.settings,
+      bySource(rooms),
+      Math.min(pace.pageSize, window),
+    );
     const marks = await insertPlanned(tx, requestId, plan, callbackKey);
     queryIds.push(...marks.flatMap(({ queryId }) => queryId ?? []));
 
-    const isLast = marks.length === patients.length && patients.length <= pace.pageSize;
+    const isLast =
+      marks.length === patients.length && patients.length <= pace.pageSize;
     await markSwept(tx, requestId, marks, isLast ? 'completed' : sweep.state);
     if (!isLast) waitFor = reasonToWait(plan, rooms, window);
-    if (!isLast && plan.skipped.length === patients.length) await skipMore(tx, requestId, account.settings);
+    if (!isLast && plan.skipped.length === patients.length)
+      await skipMore(tx, requestId, account.settings);
     await takeSweepRoom(tx, account.settings, startsOf(plan, rooms));
   }
   const progress = await readSweepCounts(tx, requestId);
@@ -76,9 +111,17 @@ const startsOf = ({ starting }: PagePlan, rooms: readonly BackgroundRoom[]) =>
     count: starting.filter(({ sources }) => sources.includes(source)).length,
   }));
 
-/** After a page of skipped patients, many more often follow: a whole panel opted out, or no source is enabled. */
-async function skipMore(tx: AccountTx, requestId: string, settings: AccountSettings): Promise<void> {
-  const asksNothing = (hieOptOut: boolean) => askedSources(settings, { hieOptOut }).length === 0;
+/**
+ * After a page of skipped patients, many more often follow: a whole panel opted
+ * out, or no source is enabled.
+ */
+async function skipMore(
+  tx: AccountTx,
+  requestId: string,
+  settings: AccountSettings,
+): Promise<void> {
+  const asksNothing = (hieOptOut: boolean) =>
+    askedSources(settings, { hieOptOut }).length === 0;
   await skipNext(tx, requestId, {
     ofNext: SKIP_AT_ONCE,
     optedOut: asksNothing(true),
@@ -86,7 +129,10 @@ async function skipMore(tx: AccountTx, requestId: string, settings: AccountSetti
   });
 }
 
-/** Inserts the planned queries and returns the outcome of each patient, started or skipped. */
+/**
+ * Inserts the planned queries and returns the outcome of each patient, started
+ * or skipped.
+ */
 async function insertPlanned(
   tx: AccountTx,
   requestId: string,
@@ -107,7 +153,11 @@ async function insertPlanned(
   });
   await insertSweepQueries(tx, queries);
   return [
-    ...queries.map(({ id, patientId }) => ({ patientId, outcome: 'started' as const, queryId: id })),
+    ...queries.map(({ id, patientId }) => ({
+      patientId,
+      outcome: 'started' as const,
+      queryId: id,
+    })),
     ...skipped.map((patientId) => ({ patientId, outcome: 'skipped' as const })),
   ];
 }
@@ -118,20 +168,28 @@ function reasonToWait(
   window: number,
 ): SweptPage['waitFor'] {
   if (blockedBy.length > 0) {
-    const resets = rooms.filter(({ source }) => blockedBy.includes(source)).map(({ resetMs }) => resetMs);
+    const resets = rooms
+      .filter(({ source }) => blockedBy.includes(source))
+      .map(({ resetMs }) => resetMs);
     return { what: 'limit', resetMs: Math.max(...resets) };
   }
   return starting.length >= window ? { what: 'window' } : undefined;
 }
 
-/** Sources of post-import queries, unless the account's settings name others (docs/interface.md, "Bulk CSV"). */
+/**
+ * Sources of post-import queries, unless the account's settings name others
+ * (docs/interface.md, "Bulk CSV").
+ */
 const DEFAULT_SOURCES: readonly SourceType[] = ['hie'];
 
 interface PagePlan {
   starting: { patientId: string; sources: SourceType[] }[];
   /** Patients who were deleted, or for whom no source may be asked. */
   skipped: string[];
-  /** Sources whose background limit of this minute is used up, so that the next patient must wait. */
+  /**
+   * Sources whose background limit of this minute is used up, so that the next
+   * patient must wait.
+   */
   blockedBy: SourceType[];
 }
 
@@ -145,12 +203,17 @@ const askedSources = (
   patient: { hieOptOut: boolean; denied?: SourceType[] },
 ): SourceType[] =>
   sweptSources(settings).filter(
-    (source) => refusal(source, { account: { settings }, patient }, new Set(patient.denied)) === undefined,
+    (source) =>
+      refusal(
+        source,
+        { account: { settings }, patient },
+        new Set(patient.denied),
+      ) === undefined,
   );
 
 /**
- * Decides which of the next patients are started, in their order. A patient is started with all of its sources or waits;
- * no later patient is started first.
+ * Decides which of the next patients are started, in their order. A patient is
+ * started with all of its sources or waits; no later patient is started first.
  *
  * @param rooms for each source, how many queries may still start in this minute
  * @param startsMax how many patients may be started at most
@@ -164,15 +227,19 @@ function planPage(
   const plan: PagePlan = { starting: [], skipped: [], blockedBy: [] };
   const remaining = new Map(rooms);
   for (const { patientId, patient } of patients) {
-    const sources = patient === undefined ? [] : askedSources(settings, patient);
+    const sources =
+      patient === undefined ? [] : askedSources(settings, patient);
     if (sources.length === 0) {
       plan.skipped.push(patientId);
       continue;
     }
     if (plan.starting.length >= startsMax) break;
-    plan.blockedBy = sources.filter((source) => (remaining.get(source) ?? 0) < 1);
+    plan.blockedBy = sources.filter(
+      (source) => (remaining.get(source) ?? 0) < 1,
+    );
     if (plan.blockedBy.length > 0) break;
-    for (const source of sources) remaining.set(source, (remaining.get(source) ?? 0) - 1);
+    for (const source of sources)
+      remaining.set(source, (remaining.get(source) ?? 0) - 1);
     plan.starting.push({ patientId, sources });
   }
   return plan;
@@ -191,8 +258,15 @@ const DENIED = sql<
 >`array(select unnest(case s when '{}' then ${[...SOURCE_TYPES]}::text[] else s end)
   from denied_sources(patient.id, 'treatment') as s)`;
 
-/** The next `count` patients without an outcome, in file order; locked, so that none is deleted before the transaction ends. */
-async function nextToSweep(tx: AccountTx, requestId: string, count: number): Promise<SweptPatient[]> {
+/**
+ * The next `count` patients without an outcome, in file order; locked, so that
+ * none is deleted before the transaction ends.
+ */
+async function nextToSweep(
+  tx: AccountTx,
+  requestId: string,
+  count: number,
+): Promise<SweptPatient[]> {
   const next = await tx.db
     .selectFrom('bulk_patient')
     .select('patient_id')
@@ -222,8 +296,14 @@ export interface SweepQuery {
   sources: { source: SourceType; callbackHash: Buffer }[];
 }
 
-/** Inserts many queries with their first run, attempts and timeline entry; one statement for each table. */
-async function insertSweepQueries(tx: AccountTx, queries: readonly SweepQuery[]): Promise<void> {
+/**
+ * Inserts many queries with their first run, attempts and timeline entry; one
+ * statement for each table.
+ */
+async function insertSweepQueries(
+  tx: AccountTx,
+  queries: readonly SweepQuery[],
+): Promise<void> {
   if (queries.length === 0) return;
   const account_id = tx.accountId;
   await tx.db
@@ -237,7 +317,9 @@ async function insertSweepQueries(tx: AccountTx, queries: readonly SweepQuery[])
         origin: 'bulk' as const,
         metadata: JSON.stringify(query.metadata),
         requested: JSON.stringify(
-          query.sources.map(({ source }): RequestedSource => ({ source, realtime: false })),
+          query.sources.map(
+            ({ source }): RequestedSource => ({ source, realtime: false }),
+          ),
         ),
         status: 'running' as const,
       })),
@@ -247,7 +329,12 @@ async function insertSweepQueries(tx: AccountTx, queries: readonly SweepQuery[])
     .insertInto('network_query_run')
     .values(
       queries.map(({ id: queryId, sources: all }) =>
-        columnsOf({ queryId, run: 0, accountId: account_id, sources: all.map(({ source }) => source) }),
+        columnsOf({
+          queryId,
+          run: 0,
+          accountId: account_id,
+          sources: all.map(({ source }) => source),
+        }),
       ),
     )
     .execute();
@@ -255,7 +342,14 @@ async function insertSweepQueries(tx: AccountTx, queries: readonly SweepQuery[])
     .insertInto('network_query_attempt')
     .values(
       queries.flatMap(({ id: queryId, sources }) =>
-        sources.map((each) => columnsOf({ queryId, ...each, accountId: account_id, ...FIRST_ATTEMPT })),
+        sources.map((each) =>
+          columnsOf({
+            queryId,
+            ...each,
+            accountId: account_id,
+            ...FIRST_ATTEMPT,
+          }),
+        ),
       ),
     )
     .execute();
@@ -281,8 +375,9 @@ interface SweepMark {
 }
 
 /**
- * Records the outcome of patients, adds to the counts and sets the state; `completed` also ends the post-import queries. An
- * outcome that is already recorded stays.
+ * Records the outcome of patients, adds to the counts and sets the state;
+ * `completed` also ends the post-import queries. An outcome that is already
+ * recorded stays.
  */
 async function markSwept(
   tx: AccountTx,
@@ -297,7 +392,8 @@ async function markSwept(
                 ${marks.map(({ outcome }) => outcome)}::text[]) as m (patient_id, query_id, outcome)
     where p.request_id = ${requestId}::uuid and p.patient_id = m.patient_id and p.sweep_outcome is null
   `.execute(tx.db);
-  const count = (outcome: SweepMark['outcome']) => marks.filter((mark) => mark.outcome === outcome).length;
+  const count = (outcome: SweepMark['outcome']) =>
+    marks.filter((mark) => mark.outcome === outcome).length;
   await tx.db
     .updateTable('bulk_sweep')
     .set({
@@ -313,13 +409,18 @@ async function markSwept(
 }
 
 /**
- * Skips, in one statement, patients among the next `ofNext`: the deleted ones, those opted out of hie when `optedOut` is
- * true, and the rest when `others` is true.
+ * Skips, in one statement, patients among the next `ofNext`: the deleted ones,
+ * those opted out of hie when `optedOut` is true, and the rest when `others` is
+ * true.
  */
 async function skipNext(
   tx: AccountTx,
   requestId: string,
-  { ofNext, optedOut, others }: { ofNext: number; optedOut: boolean; others: boolean },
+  {
+    ofNext,
+    optedOut,
+    others,
+  }: { ofNext: number; optedOut: boolean; others: boolean },
 ): Promise<void> {
   await SKIP_NEXT({ requestId, ofNext, optedOut, others }).execute(tx.db);
 }

@@ -9,11 +9,20 @@ const COUNT_OPEN_QUERIES = sqlFile('count-open-queries.sql', import.meta.url);
 const UNSWEPT = sqlFile('recently-unswept.sql', import.meta.url);
 const UNSWEPT_IN_SLICE = sqlFile('unswept-in-slice.sql', import.meta.url);
 
-/** The process that completed a bulk create has this long to start its post-import queries before the recovery does. */
+/**
+ * The process that completed a bulk create has this long to start its
+ * post-import queries before the recovery does.
+ */
 const START_GRACE_MS = 60_000;
 
-/** Inserts the sweep of a completed bulk create. Does nothing for a dry run, for any other status, or when it exists. */
-export async function openSweep(tx: AccountTx, requestId: string): Promise<void> {
+/**
+ * Inserts the sweep of a completed bulk create. Does nothing for a dry run, for
+ * any other status, or when it exists.
+ */
+export async function openSweep(
+  tx: AccountTx,
+  requestId: string,
+): Promise<void> {
   await sql`
     insert into bulk_sweep (request_id, account_id, patients)
     select r.id, r.account_id, (select count(*) from bulk_patient p where p.request_id = r.id)
@@ -22,7 +31,10 @@ export async function openSweep(tx: AccountTx, requestId: string): Promise<void>
   `.execute(tx.db);
 }
 
-/** Locks the sweep's row until the transaction ends, so that pages are started one at a time. */
+/**
+ * Locks the sweep's row until the transaction ends, so that pages are started
+ * one at a time.
+ */
 export async function lockSweep(
   tx: AccountTx,
   requestId: string,
@@ -35,7 +47,10 @@ export async function lockSweep(
     .executeTakeFirst();
 }
 
-/** Progress of the post-import queries; undefined before they have begun, and for a dry run. */
+/**
+ * Progress of the post-import queries; undefined before they have begun, and
+ * for a dry run.
+ */
 export async function readSweepCounts(
   tx: AccountTx,
   requestId: string,
@@ -51,7 +66,10 @@ export async function readSweepCounts(
   return { requestId, state, patients, started, skipped, failed, open };
 }
 
-/** How many of the sweep's queries have not ended; `busy` counts those doing work, not just waiting for a source's answer. */
+/**
+ * How many of the sweep's queries have not ended; `busy` counts those doing
+ * work, not just waiting for a source's answer.
+ */
 export async function countOpenQueries(
   tx: AccountTx,
   requestId: string,
@@ -63,7 +81,10 @@ export async function countOpenQueries(
   return rows[0] ?? { open: 0, busy: 0 };
 }
 
-/** Changes the state of a sweep that has not ended; returns its state afterwards, undefined when there is no such sweep. */
+/**
+ * Changes the state of a sweep that has not ended; returns its state
+ * afterwards, undefined when there is no such sweep.
+ */
 export async function setSweepState(
   tx: AccountTx,
   requestId: string,
@@ -72,7 +93,11 @@ export async function setSweepState(
   const hasEnded = state === 'completed' || state === 'cancelled';
   await tx.db
     .updateTable('bulk_sweep')
-    .set({ state, seen_at: sql<Date>`now()`, ended_at: hasEnded ? sql<Date>`now()` : null })
+    .set({
+      state,
+      seen_at: sql<Date>`now()`,
+      ended_at: hasEnded ? sql<Date>`now()` : null,
+    })
     .where('request_id', '=', requestId)
     .where('ended_at', 'is', null)
     .execute();
@@ -90,35 +115,55 @@ export interface SweepToEnsure {
   since: Date;
 }
 
-/** Completed bulk creates of the last day, of all accounts, that have patients and whose sweep has not begun. */
-export async function recentlyUnswept(tx: SystemTx, limit: number): Promise<SweepToEnsure[]> {
-  const { rows } = await UNSWEPT<SweepToEnsure>({ graceMs: START_GRACE_MS, limit }).execute(tx.db);
+/**
+ * Completed bulk creates of the last day, of all accounts, that have patients
+ * and whose sweep has not begun.
+ */
+export async function recentlyUnswept(
+  tx: SystemTx,
+  limit: number,
+): Promise<SweepToEnsure[]> {
+  const { rows } = await UNSWEPT<SweepToEnsure>({
+    graceMs: START_GRACE_MS,
+    limit,
+  }).execute(tx.db);
   return rows;
 }
 
 /**
- * The same among `slice` older bulk creates, those that ended after `after`: a restore or a long outage may have left them.
- * `next` is where the following slice begins; undefined at the end.
+ * The same among `slice` older bulk creates, those that ended after `after`: a
+ * restore or a long outage may have left them. `next` is where the following
+ * slice begins; undefined at the end.
  */
 export async function unsweptInSlice(
   tx: SystemTx,
   { after, slice }: { after: Date; slice: number },
 ): Promise<{ unswept: SweepToEnsure[]; next?: Date }> {
-  const { rows } = await UNSWEPT_IN_SLICE<SweepToEnsure & { isUnswept: boolean }>({ after, slice }).execute(
-    tx.db,
-  );
+  const { rows } = await UNSWEPT_IN_SLICE<
+    SweepToEnsure & { isUnswept: boolean }
+  >({ after, slice }).execute(tx.db);
   const unswept = rows.filter(({ isUnswept }) => isUnswept);
-  return { unswept, next: rows.length === slice ? rows.at(-1)?.since : undefined };
+  return {
+    unswept,
+    next: rows.length === slice ? rows.at(-1)?.since : undefined,
+  };
 }
 
-/** Open sweeps of all accounts whose workflow was last seen before `recheckBefore`, longest unseen first. */
+/**
+ * Open sweeps of all accounts whose workflow was last seen before
+ * `recheckBefore`, longest unseen first.
+ */
 export async function sweepsToCheck(
   tx: SystemTx,
   { recheckBefore, limit }: { recheckBefore: Date; limit: number },
 ): Promise<SweepToEnsure[]> {
   return tx.db
     .selectFrom('bulk_sweep')
-    .select(['account_id as accountId', 'request_id as requestId', 'seen_at as since'])
+    .select([
+      'account_id as accountId',
+      'request_id as requestId',
+      'seen_at as since',
+    ])
     .where('ended_at', 'is', null)
     .where('seen_at', '<', recheckBefore)
     .orderBy('seen_at')
@@ -127,7 +172,10 @@ export async function sweepsToCheck(
 }
 
 /** Records that the sweep's workflow exists now. */
-export async function markSweepSeen(tx: AccountTx, requestId: string): Promise<void> {
+export async function markSweepSeen(
+  tx: AccountTx,
+  requestId: string,
+): Promise<void> {
   await tx.db
     .updateTable('bulk_sweep')
     .set({ seen_at: sql<Date>`now()` })

@@ -3,15 +3,26 @@ import type { RecordSource } from '../../../contract/primitives.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { later } from '../../platform/database/pipeline.ts';
-import { broughtBy, isEnteredInError, isTakenBack, replacedDocuments } from '../deliveries/delivery-store.ts';
+import {
+  broughtBy,
+  isEnteredInError,
+  isTakenBack,
+  replacedDocuments,
+} from '../deliveries/delivery-store.ts';
 import type { ConversionOutcome } from '../tables.ts';
 import { CONVERSION_RULES } from './ccda/ccda-converter.ts';
 
 const DOCUMENT_WORK = sqlFile('document-work.sql', import.meta.url);
-const UNCONVERTED_DOCUMENTS = sqlFile('unconverted-documents.sql', import.meta.url);
+const UNCONVERTED_DOCUMENTS = sqlFile(
+  'unconverted-documents.sql',
+  import.meta.url,
+);
 const REMOVE_MISTAKEN = sqlFile('remove-mistaken.sql', import.meta.url);
 
-/** A document that may be C-CDA and must be converted, for the first time or again. */
+/**
+ * A document that may be C-CDA and must be converted, for the first time or
+ * again.
+ */
 export interface UnconvertedDocument {
   id: string;
   /** Null when the document came with a message or a notification. */
@@ -39,8 +50,10 @@ const mayBeCcda = sql`d.kind = 'attachment' and d.source_document_id is not null
 const CONVERTED_AGAIN = sql`'converted', 'skipped', 'failed'`;
 
 /**
- * Whether there may be documents to convert (`unconvertedDocuments`), and whether the record has resources of any that its source
- * has marked as superseded or entered in error. Most merges find neither, by this statement alone.
+ * Whether there may be documents to convert (`unconvertedDocuments`), and
+ * whether the record has resources of any that its source has marked as
+ * superseded or entered in error. Most merges find neither, by this statement
+ * alone.
  */
 export async function readDocumentWork(
   tx: AccountTx,
@@ -48,8 +61,13 @@ export async function readDocumentWork(
   source?: RecordSource,
 ): Promise<{ hasUnconverted: boolean; hasWithdrawn: boolean }> {
   const isNew =
-    source === undefined ? DOCUMENT_WORK() : sql`(c.document_id is null and d.source = ${source})`;
-  const { rows } = await sql<{ hasUnconverted: boolean; hasWithdrawn: boolean }>`
+    source === undefined
+      ? DOCUMENT_WORK()
+      : sql`(c.document_id is null and d.source = ${source})`;
+  const { rows } = await sql<{
+    hasUnconverted: boolean;
+    hasWithdrawn: boolean;
+  }>`
     select
       exists (select from document d left join document_conversion c on c.document_id = d.id
         where d.patient_id = ${patientId} and ${mayBeCcda}
@@ -59,14 +77,18 @@ export async function readDocumentWork(
         where r.patient_id = ${patientId} and r.resource_type = 'DocumentReference'
           and (r.content->>'status' = 'superseded' or ${isEnteredInError('r')})
           and exists (select from patient_resource made where made.patient_id = r.patient_id and made.source = r.source
-            and made.converted_from = r.source_id)) as "hasWithdrawn"`.execute(tx.db);
+            and made.converted_from = r.source_id)) as "hasWithdrawn"`.execute(
+    tx.db,
+  );
   return rows[0] ?? { hasUnconverted: true, hasWithdrawn: true };
 }
 
 /**
- * Documents to convert, oldest first: those of any source that older rules converted, and with a source also its documents
- * without an outcome. All files of a DocumentReference are returned together, because they are converted
- * together. Documents that their source retired, replaced or marked as entered in error are left out.
+ * Documents to convert, oldest first: those of any source that older rules
+ * converted, and with a source also its documents without an outcome. All files
+ * of a DocumentReference are returned together, because they are converted
+ * together. Documents that their source retired, replaced or marked as entered
+ * in error are left out.
  */
 export async function unconvertedDocuments(
   tx: AccountTx,
@@ -90,7 +112,10 @@ export async function unconvertedDocuments(
   return rows;
 }
 
-/** Whether the document's stored resources were converted from the same bytes by the current rules. */
+/**
+ * Whether the document's stored resources were converted from the same bytes by
+ * the current rules.
+ */
 export async function isConvertedAlready(
   tx: AccountTx,
   patientId: string,
@@ -103,7 +128,12 @@ export async function isConvertedAlready(
     .select(sql<string>`encode(d.sha256, 'hex')`.as('sha256'))
     .where('r.patient_id', '=', patientId)
     .where('r.source', '=', document.source)
-    .where(({ and }) => and({ 'r.converted_from': document.sourceDocumentId, 'c.rules': CONVERSION_RULES }))
+    .where(({ and }) =>
+      and({
+        'r.converted_from': document.sourceDocumentId,
+        'c.rules': CONVERSION_RULES,
+      }),
+    )
     .orderBy('d.created_at', 'desc')
     .limit(1)
     .executeTakeFirst();
@@ -111,18 +141,26 @@ export async function isConvertedAlready(
 }
 
 /**
- * Deletes the resources and outcomes of documents that their source marked as entered in error. If the mark is removed
- * later, the document is converted again.
+ * Deletes the resources and outcomes of documents that their source marked as
+ * entered in error. If the mark is removed later, the document is converted
+ * again.
  */
 export async function deleteMadeInError(
   tx: AccountTx,
   patientId: string,
   source: RecordSource,
 ): Promise<void> {
-  await REMOVE_MISTAKEN({ patientId, source, isEnteredInError: isEnteredInError('r') }).execute(later(tx));
+  await REMOVE_MISTAKEN({
+    patientId,
+    source,
+    isEnteredInError: isEnteredInError('r'),
+  }).execute(later(tx));
 }
 
-/** Deletes the resources converted from earlier versions of a document, except those with the given ids. */
+/**
+ * Deletes the resources converted from earlier versions of a document, except
+ * those with the given ids.
+ */
 export async function deleteConverted(
   tx: AccountTx,
   patientId: string,
@@ -133,10 +171,15 @@ export async function deleteConverted(
     delete from patient_resource
     where patient_id = ${patientId} and source = ${document.source}
       and converted_from = ${document.sourceDocumentId}
-      and not resource_type || '/' || source_id = any(${[...keptIds]}::text[])`.execute(later(tx));
+      and not resource_type || '/' || source_id = any(${[...keptIds]}::text[])`.execute(
+    later(tx),
+  );
 }
 
-/** Records one outcome for many documents; an outcome by the current rules is kept. */
+/**
+ * Records one outcome for many documents; an outcome by the current rules is
+ * kept.
+ */
 export async function insertOutcomes(
   tx: AccountTx,
   patientId: string,
@@ -151,7 +194,8 @@ export async function insertOutcomes(
 }
 
 /**
- * Records the outcome of a conversion; returns false when the document already has one by the current rules.
+ * Records the outcome of a conversion; returns false when the document already
+ * has one by the current rules.
  *
  * @param outcome.isPassing whether to try again with the next merge
  */

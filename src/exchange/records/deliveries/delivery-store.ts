@@ -6,7 +6,11 @@ import { extensionOf } from '../../../lib/file-extension.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import { columnsOf, type Members } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { byteaArray, sqlFile, textArray } from '../../platform/database/pg-arrays.ts';
+import {
+  byteaArray,
+  sqlFile,
+  textArray,
+} from '../../platform/database/pg-arrays.ts';
 import { later } from '../../platform/database/pipeline.ts';
 
 const REPLACED_DOCUMENTS = sqlFile('replaced-documents.sql', import.meta.url);
@@ -16,10 +20,21 @@ const DELETE_REPLACED = sqlFile('delete-replaced.sql', import.meta.url);
 
 type StoredFile = Pick<
   Members<'document'>,
-  'id' | 'patientId' | 'source' | 'kind' | 'fileName' | 'contentType' | 'sizeBytes' | 'sha256' | 'blobRef'
+  | 'id'
+  | 'patientId'
+  | 'source'
+  | 'kind'
+  | 'fileName'
+  | 'contentType'
+  | 'sizeBytes'
+  | 'sha256'
+  | 'blobRef'
 >;
 export interface NewDocument extends StoredFile {
-  /** The query, message, notification or contribution that delivered it; exactly one of them is set. */
+  /**
+   * The query, message, notification or contribution that delivered it; exactly
+   * one of them is set.
+   */
   queryId?: string;
   messageId?: string;
   contributionId?: string;
@@ -27,22 +42,35 @@ export interface NewDocument extends StoredFile {
   sourceDocumentId?: string;
 }
 
-/** A stored file as a document of a source, named `<name>-<id>`; the file of a DocumentReference if that is given. */
+/**
+ * A stored file as a document of a source, named `<name>-<id>`; the file of a
+ * DocumentReference if that is given.
+ */
 export function documentOf(
   { ref: blobRef, sha256, ...blob }: BlobRef,
   source: RecordSource,
-  { name = source, sourceDocumentId }: { name?: string; sourceDocumentId?: string } = {},
+  {
+    name = source,
+    sourceDocumentId,
+  }: { name?: string; sourceDocumentId?: string } = {},
 ): Omit<NewDocument, 'patientId'> {
   const id = uuidv7();
   return {
-    ...{ id, source, sourceDocumentId, ...blob, blobRef },
+    id,
+    source,
+    sourceDocumentId,
+    ...blob,
+    blobRef,
     kind: sourceDocumentId === undefined ? 'page' : 'attachment',
     fileName: `${name}-${id}.${extensionOf(blob.contentType)}`,
     sha256: Buffer.from(sha256, 'hex'),
   };
 }
 
-export async function insertDocuments(tx: AccountTx, documents: readonly NewDocument[]): Promise<void> {
+export async function insertDocuments(
+  tx: AccountTx,
+  documents: readonly NewDocument[],
+): Promise<void> {
   if (documents.length === 0) return;
   await later(tx)
     .insertInto('document')
@@ -57,7 +85,10 @@ export async function insertDocuments(tx: AccountTx, documents: readonly NewDocu
 /** More files than this are stored again. */
 const KNOWN_FILES_MAX = 2_000;
 
-/** The blobs of a patient's files that queries of a source have stored, by SHA-256 (hex). They go with the patient, all together. */
+/**
+ * The blobs of a patient's files that queries of a source have stored, by
+ * SHA-256 (hex). They go with the patient, all together.
+ */
 export async function readStoredFiles(
   tx: AccountTx,
   patientId: string,
@@ -78,11 +109,17 @@ export interface CollectedResource {
   sha256: string;
   /** As JSON, with the file name of its document in `meta.source`. */
   json: string;
-  /** `meta.lastUpdated` and `meta.versionId` in text order (see `revisionOf`); empty when the source gives neither. */
+  /**
+   * `meta.lastUpdated` and `meta.versionId` in text order (see `revisionOf`);
+   * empty when the source gives neither.
+   */
   revision: string;
 }
 
-/** A resource as it is delivered in a document, in place of what was delivered under its id before. */
+/**
+ * A resource as it is delivered in a document, in place of what was delivered
+ * under its id before.
+ */
 export function deliveredIn(
   fileName: string,
   resource: { resourceType: string; id?: string; meta?: object },
@@ -91,38 +128,58 @@ export function deliveredIn(
     resourceType: resource.resourceType,
     sourceId: resource.id ?? '',
     sha256: createHash('sha256').update(JSON.stringify(resource)).digest('hex'),
-    json: JSON.stringify({ ...resource, meta: { ...resource.meta, source: fileName } }),
+    json: JSON.stringify({
+      ...resource,
+      meta: { ...resource.meta, source: fileName },
+    }),
     revision: '',
   };
 }
 
 /**
- * Stores each resource once, by its identity at the source. Unchanged content changes nothing. Changed content replaces the
- * stored one, unless both have a revision and the stored one is newer. For two contents with the same revision the greater
- * hash wins, so that the order of arrival does not matter.
+ * Stores each resource once, by its identity at the source. Unchanged content
+ * changes nothing. Changed content replaces the stored one, unless both have a
+ * revision and the stored one is newer. For two contents with the same revision
+ * the greater hash wins, so that the order of arrival does not matter.
  */
 export async function upsertResources(
   tx: AccountTx,
-  of: { patientId: string; source: RecordSource; documentId: string; convertedFrom?: string },
+  of: {
+    patientId: string;
+    source: RecordSource;
+    documentId: string;
+    convertedFrom?: string;
+  },
   resources: readonly CollectedResource[],
 ): Promise<void> {
   if (resources.length === 0) return;
   await UPSERT_RESOURCES({
-    ...{ ...of, accountId: tx.accountId, convertedFrom: of.convertedFrom ?? null },
+    ...of,
+    accountId: tx.accountId,
+    convertedFrom: of.convertedFrom ?? null,
     types: textArray(resources.map(({ resourceType }) => resourceType)),
     ids: textArray(resources.map(({ sourceId }) => sourceId)),
-    hashes: byteaArray(resources.map(({ sha256 }) => Buffer.from(sha256, 'hex').toString('latin1'))),
+    hashes: byteaArray(
+      resources.map(({ sha256 }) =>
+        Buffer.from(sha256, 'hex').toString('latin1'),
+      ),
+    ),
     contents: textArray(resources.map(({ json }) => toJsonb(json))),
     revisions: textArray(resources.map(({ revision }) => revision)),
   }).execute(later(tx));
 }
 
 /**
- * Removes NUL characters and unpaired surrogates, which jsonb cannot store. (JSON.stringify escapes surrogates only when
- * they are unpaired.)
+ * Removes NUL characters and unpaired surrogates, which jsonb cannot store.
+ * (JSON.stringify escapes surrogates only when they are unpaired.)
  */
 const toJsonb = (json: string): string =>
-  json.includes('\\u') ? json.replaceAll(/(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g, '$1') : json;
+  json.includes('\\u')
+    ? json.replaceAll(
+        /(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g,
+        '$1',
+      )
+    : json;
 
 /** What delivered a document: files that were delivered together share it. */
 export const broughtBy = (document: string) => {
@@ -131,31 +188,52 @@ export const broughtBy = (document: string) => {
 };
 
 /**
- * A patient's documents as a person can get them, as rows of `document`: of each document the files delivered by the
- * newest query or message, equal files once. Neither stored responses of sources nor what its source has withdrawn or a policy
- * withholds is among them.
+ * A patient's documents as a person can get them, as rows of `document`: of
+ * each document the files delivered by the newest query or message, equal files
+ * once. Neither stored responses of sources nor what its source has withdrawn
+ * or a policy withholds is among them.
  *
  * @param of a condition on the documents' identity at the source (`and d.…`)
  */
-export const listedDocuments = (patientId: string, of: RawBuilder<unknown> = sql``) =>
-  LISTED_DOCUMENTS({ patientId, of, broughtBy: broughtBy('d'), isTakenBack: isTakenBack('d') });
+export const listedDocuments = (
+  patientId: string,
+  of: RawBuilder<unknown> = sql``,
+) =>
+  LISTED_DOCUMENTS({
+    patientId,
+    of,
+    broughtBy: broughtBy('d'),
+    isTakenBack: isTakenBack('d'),
+  });
 
 const REPLACES = '$.relatesTo[*] ? (@.code == "replaces").target.reference';
 
 /**
- * SQL: the documents (`source`, `source_id`) of a patient that their source has replaced. Only if both say so: the document is
- * `superseded`, and another one names it as replaced, directly or through others, is itself not superseded or entered in
- * error, and what was made of it is in the record.
+ * SQL: the documents (`source`, `source_id`) of a patient that their source has
+ * replaced. Only if both say so: the document is `superseded`, and another one
+ * names it as replaced, directly or through others, is itself not superseded or
+ * entered in error, and what was made of it is in the record.
  */
 export const replacedDocuments = (patientId: string) =>
-  REPLACED_DOCUMENTS<{ source: string; source_id: string }>({ patientId, replaces: REPLACES });
+  REPLACED_DOCUMENTS<{ source: string; source_id: string }>({
+    patientId,
+    replaces: REPLACES,
+  });
 
 /**
- * Deletes the resources and outcomes of documents that their source has replaced, so that the record does not state what the
- * source has corrected. The documents stay listed. If a replacement is withdrawn later, they are converted again.
+ * Deletes the resources and outcomes of documents that their source has
+ * replaced, so that the record does not state what the source has corrected.
+ * The documents stay listed. If a replacement is withdrawn later, they are
+ * converted again.
  */
-export async function deleteReplaced(tx: AccountTx, patientId: string): Promise<void> {
-  await DELETE_REPLACED({ patientId, replaced: replacedDocuments(patientId) }).execute(later(tx));
+export async function deleteReplaced(
+  tx: AccountTx,
+  patientId: string,
+): Promise<void> {
+  await DELETE_REPLACED({
+    patientId,
+    replaced: replacedDocuments(patientId),
+  }).execute(later(tx));
 }
 
 /** The person's Patient ids at each source. */
@@ -169,7 +247,8 @@ export async function readSourcePatientIds(
     .where('patient_id', '=', patientId)
     .execute();
   const ids = new Map<string, Set<string>>();
-  for (const { source, id } of rows) ids.set(source, (ids.get(source) ?? new Set()).add(id));
+  for (const { source, id } of rows)
+    ids.set(source, (ids.get(source) ?? new Set()).add(id));
   return ids;
 }
 
@@ -184,7 +263,12 @@ export async function insertSourcePatientIds(
     .insertInto('patient_at_source')
     .values(
       ids.map((sourcePatientId) =>
-        columnsOf({ accountId: tx.accountId, patientId, source, sourcePatientId }),
+        columnsOf({
+          accountId: tx.accountId,
+          patientId,
+          source,
+          sourcePatientId,
+        }),
       ),
     )
     .onConflict((conflict) => conflict.doNothing())
@@ -196,8 +280,9 @@ export const isEnteredInError = (reference: string) => sql<boolean>`
   coalesce('entered-in-error' in (${sql.raw(reference)}.content->>'status', ${sql.raw(reference)}.content->>'docStatus'), false)`;
 
 /**
- * Whether the source has withdrawn a document: its DocumentReference is retired or marked as entered in error, or it came with
- * a notification that was about another person.
+ * Whether the source has withdrawn a document: its DocumentReference is retired
+ * or marked as entered in error, or it came with a notification that was about
+ * another person.
  */
 export const isTakenBack = (document: string) => {
   const d = sql.raw(document);

@@ -2,7 +2,12 @@ import { sql } from 'kysely';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { readSourcePatientIds } from '../deliveries/delivery-store.ts';
 import { meaningOf } from '../rules/codes.ts';
-import { type Delivery, type DeliveryFacts, deliveryFacts, medicationIdOf } from '../rules/delivery-facts.ts';
+import {
+  type Delivery,
+  type DeliveryFacts,
+  deliveryFacts,
+  medicationIdOf,
+} from '../rules/delivery-facts.ts';
 import { groupByKeys } from '../rules/grouping.ts';
 import { generatedProvenanceId } from '../rules/provenance.ts';
 import {
@@ -18,35 +23,51 @@ import {
   writeKeys,
 } from './merge-store.ts';
 
-/** Increase when a change in `rules/` changes which deliveries are grouped: every record is then merged again. */
+/**
+ * Increase when a change in `rules/` changes which deliveries are grouped:
+ * every record is then merged again.
+ */
 export const MERGE_RULES = 11;
 
 /**
- * Merges these deliveries into a patient's record. The caller holds the record's lock in the same transaction.
+ * Merges these deliveries into a patient's record. The caller holds the
+ * record's lock in the same transaction.
  *
- * The groups of a record depend only on its set of deliveries. Only families that contain a changed delivery, or share a
- * key with one, are regrouped; no two families share a key, so no other family can change.
+ * The groups of a record depend only on its set of deliveries. Only families
+ * that contain a changed delivery, or share a key with one, are regrouped; no
+ * two families share a key, so no other family can change.
  */
 export async function mergeBatch(
   tx: AccountTx,
   patientId: string,
   places: readonly DeliveryPlace[],
 ): Promise<void> {
-  const medications = places.filter(({ resourceType }) => resourceType === 'Medication');
-  const changed = uniquePlaces([...places, ...(await dependentsOf(tx, patientId, medications))]);
-  const facts = await newFacts(tx, patientId, await readDeliveries(tx, patientId, changed));
+  const medications = places.filter(
+    ({ resourceType }) => resourceType === 'Medication',
+  );
+  const changed = uniquePlaces([
+    ...places,
+    ...(await dependentsOf(tx, patientId, medications)),
+  ]);
+  const facts = await newFacts(
+    tx,
+    patientId,
+    await readDeliveries(tx, patientId, changed),
+  );
 
   const before = await readOrigins(tx, patientId, changed);
   const touched = await readAffected(
     tx,
     patientId,
     before.flatMap(({ familyId }) => familyId ?? []),
-    facts.flatMap(({ resourceType, keys }) => keys.map((key) => ({ resourceType, key }))),
+    facts.flatMap(({ resourceType, keys }) =>
+      keys.map((key) => ({ resourceType, key })),
+    ),
   );
   const isChanged = new Set(changed.map(nameOf));
-  const others = [...new Map(touched.map((origin) => [nameOf(origin), origin])).values()].filter(
-    (origin) => !isChanged.has(nameOf(origin)),
-  );
+  const others = [
+    ...new Map(touched.map((origin) => [nameOf(origin), origin])).values(),
+  ].filter((origin) => !isChanged.has(nameOf(origin)));
   const after = regroup(patientId, [...facts, ...others]);
 
   const present = new Set(facts.map(nameOf));
@@ -68,21 +89,42 @@ export async function mergeBatch(
   });
   await upsertOrigins(tx, patientId, written);
   await writeKeys(tx, patientId, changedKeys([...before, ...others], after));
-  await writeResourceChanges(tx, patientId, resourceChanges([...before, ...others], after));
+  await writeResourceChanges(
+    tx,
+    patientId,
+    resourceChanges([...before, ...others], after),
+  );
 }
 
-/** The merge facts of deliveries, including the code of the Medication that a delivery refers to. */
-async function newFacts(tx: AccountTx, patientId: string, deliveries: Delivery[]): Promise<KnownOrigin[]> {
+/**
+ * The merge facts of deliveries, including the code of the Medication that a
+ * delivery refers to.
+ */
+async function newFacts(
+  tx: AccountTx,
+  patientId: string,
+  deliveries: Delivery[],
+): Promise<KnownOrigin[]> {
   const patientIds = await readSourcePatientIds(tx, patientId);
-  const medicationOf = ({ source, content }: Delivery): DeliveryPlace | undefined => {
+  const medicationOf = ({
+    source,
+    content,
+  }: Delivery): DeliveryPlace | undefined => {
     const sourceId = medicationIdOf(content);
     return sourceId === undefined
       ? undefined
-      : { source: source as DeliveryPlace['source'], resourceType: 'Medication', sourceId };
+      : {
+          source: source as DeliveryPlace['source'],
+          resourceType: 'Medication',
+          sourceId,
+        };
   };
   const named = deliveries.flatMap((delivery) => medicationOf(delivery) ?? []);
   const codes = new Map(
-    (named.length === 0 ? [] : await readDeliveries(tx, patientId, uniquePlaces(named))).map((medication) => [
+    (named.length === 0
+      ? []
+      : await readDeliveries(tx, patientId, uniquePlaces(named))
+    ).map((medication) => [
       nameOf(medication),
       meaningOf(medication.content.code),
     ]),
@@ -91,13 +133,17 @@ async function newFacts(tx: AccountTx, patientId: string, deliveries: Delivery[]
     const medication = medicationOf(delivery);
     const context = {
       patientIds: patientIds.get(delivery.source),
-      medication: medication === undefined ? undefined : codes.get(nameOf(medication)),
+      medication:
+        medication === undefined ? undefined : codes.get(nameOf(medication)),
     };
     return asOrigin(deliveryFacts(delivery, context));
   });
 }
 
-/** Member by member: a copy of "the others" costs several times as much, for each delivery. */
+/**
+ * Member by member: a copy of "the others" costs several times as much, for
+ * each delivery.
+ */
 function asOrigin(facts: DeliveryFacts): KnownOrigin {
   return {
     resourceType: facts.resourceType,
@@ -121,16 +167,23 @@ function asOrigin(facts: DeliveryFacts): KnownOrigin {
   };
 }
 
-/** Assigns each delivery the id of its group and family, and whether it leads its group. */
-function regroup(patientId: string, origins: readonly KnownOrigin[]): KnownOrigin[] {
-  const grouped = groupByKeys(patientId, origins).flatMap(({ id, familyId, members, standing }) =>
-    members.map((member, index) => ({
-      ...member,
-      resourceId: id,
-      familyId,
-      leads: index === 0,
-      superseded: index >= standing,
-    })),
+/**
+ * Assigns each delivery the id of its group and family, and whether it leads
+ * its group.
+ */
+function regroup(
+  patientId: string,
+  origins: readonly KnownOrigin[],
+): KnownOrigin[] {
+  const grouped = groupByKeys(patientId, origins).flatMap(
+    ({ id, familyId, members, standing }) =>
+      members.map((member, index) => ({
+        ...member,
+        resourceId: id,
+        familyId,
+        leads: index === 0,
+        superseded: index >= standing,
+      })),
   );
   const excluded = origins.filter(({ keys }) => keys.length === 0);
   return [
@@ -145,10 +198,16 @@ function regroup(patientId: string, origins: readonly KnownOrigin[]): KnownOrigi
   ];
 }
 
-function changedKeys(before: readonly KnownOrigin[], after: readonly KnownOrigin[]) {
-  const [known, wanted] = [keysOf(before), keysOf(after)];
+function changedKeys(
+  before: readonly KnownOrigin[],
+  after: readonly KnownOrigin[],
+) {
+  const known = keysOf(before);
+  const wanted = keysOf(after);
   return {
-    gone: [...known].filter(([name]) => !wanted.has(name)).map(([, key]) => key),
+    gone: [...known]
+      .filter(([name]) => !wanted.has(name))
+      .map(([, key]) => key),
     written: [...wanted]
       .filter(([name, key]) => known.get(name)?.familyId !== key.familyId)
       .map(([, key]) => key),
@@ -159,21 +218,24 @@ function keysOf(origins: readonly KnownOrigin[]): Map<string, RecordKey> {
   const keys = new Map<string, RecordKey>();
   for (const { resourceType, familyId, keys: own } of origins) {
     if (familyId === null) continue;
-    for (const key of own) keys.set(`${resourceType} ${key}`, { resourceType, key, familyId });
+    for (const key of own)
+      keys.set(`${resourceType} ${key}`, { resourceType, key, familyId });
   }
   return keys;
 }
 
 type Named = Pick<DeliveryFacts, 'source' | 'resourceType' | 'sourceId'>;
-const nameOf = ({ source, resourceType, sourceId }: Named): string => `${source} ${resourceType}/${sourceId}`;
+const nameOf = ({ source, resourceType, sourceId }: Named): string =>
+  `${source} ${resourceType}/${sourceId}`;
 
 function uniquePlaces(places: readonly DeliveryPlace[]): DeliveryPlace[] {
   return [...new Map(places.map((place) => [nameOf(place), place])).values()];
 }
 
 /**
- * Records when resources of a patient's record changed or went, and tells the FHIR Subscriptions of it, in one statement. The
- * caller holds the record's lock.
+ * Records when resources of a patient's record changed or went, and tells the
+ * FHIR Subscriptions of it, in one statement. The caller holds the record's
+ * lock.
  */
 async function writeResourceChanges(
   tx: AccountTx,
@@ -189,7 +251,8 @@ async function writeResourceChanges(
     }));
   const written = [...rows(changed), ...rows(gone, true)];
   if (written.length === 0) return;
-  // clock_timestamp, because now() may be older than another merge that this transaction had to wait for.
+  // clock_timestamp, because now() may be older than another merge that this
+  // transaction had to wait for.
   const { rows: notifications } = await sql<{ id: string }>`
     with written as (insert into record_resource (account_id, patient_id, resource_type, resource_id, provenance_id, changed_at, gone_at)
     select ${tx.accountId}, ${patientId}, n."resourceType", n."resourceId", n."provenanceId", clock_timestamp(),
@@ -229,17 +292,23 @@ interface ResourceChanges {
   gone: ResourceChange[];
 }
 
-/** The consolidated resources that a merge created, changed or removed. Both lists contain all deliveries of their resources. */
+/**
+ * The consolidated resources that a merge created, changed or removed. Both
+ * lists contain all deliveries of their resources.
+ */
 function resourceChanges(
   before: readonly MergedDelivery[],
   after: readonly MergedDelivery[],
 ): ResourceChanges {
-  const [known, wanted] = [contentsOf(before), contentsOf(after)];
+  const known = contentsOf(before);
+  const wanted = contentsOf(after);
   return {
     changed: [...wanted.values()].filter(
       ({ resourceId, content }) => known.get(resourceId)?.content !== content,
     ),
-    gone: [...known.values()].filter(({ resourceId }) => !wanted.has(resourceId)),
+    gone: [...known.values()].filter(
+      ({ resourceId }) => !wanted.has(resourceId),
+    ),
   };
 }
 
@@ -247,9 +316,19 @@ interface Contents extends ResourceChange {
   content: string;
 }
 
-function contentsOf(deliveries: readonly MergedDelivery[]): Map<string, Contents> {
+function contentsOf(
+  deliveries: readonly MergedDelivery[],
+): Map<string, Contents> {
   const lines = new Map<string, { resourceType: string; lines: string[] }>();
-  for (const { source, resourceType, sourceId, sha256, resourceId, leads, superseded } of deliveries) {
+  for (const {
+    source,
+    resourceType,
+    sourceId,
+    sha256,
+    resourceId,
+    leads,
+    superseded,
+  } of deliveries) {
     if (resourceId === null) continue;
     const own = lines.get(resourceId) ?? { resourceType, lines: [] };
     lines.set(resourceId, own);
@@ -258,7 +337,11 @@ function contentsOf(deliveries: readonly MergedDelivery[]): Map<string, Contents
   return new Map(
     [...lines].map(([resourceId, own]) => [
       resourceId,
-      { resourceId, resourceType: own.resourceType, content: own.lines.sort().join('\n') },
+      {
+        resourceId,
+        resourceType: own.resourceType,
+        content: own.lines.sort().join('\n'),
+      },
     ]),
   );
 }

@@ -26,25 +26,41 @@ export interface PendingDelivery extends DeliveryPlace {
   sizeBytes: number;
 }
 
-/** Serializes changes to a patient's record; the lock is held until the transaction ends. */
-export async function lockRecord(tx: AccountTx, patientId: string): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtextextended(${`record/${patientId}`}, 0))`.execute(later(tx));
+/**
+ * Serializes changes to a patient's record; the lock is held until the
+ * transaction ends.
+ */
+export async function lockRecord(
+  tx: AccountTx,
+  patientId: string,
+): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${`record/${patientId}`}, 0))`.execute(
+    later(tx),
+  );
 }
 
-/** Deliveries that are new, changed, gone, or were merged by another version of the rules. */
+/**
+ * Deliveries that are new, changed, gone, or were merged by another version of
+ * the rules.
+ */
 export async function pendingDeliveries(
   tx: AccountTx,
   patientId: string,
   rules: number,
   limit: number,
 ): Promise<PendingDelivery[]> {
-  const { rows } = await PENDING_DELIVERIES<PendingDelivery>({ patientId, rules, limitTo: limit }).execute(
-    tx.db,
-  );
+  const { rows } = await PENDING_DELIVERIES<PendingDelivery>({
+    patientId,
+    rules,
+    limitTo: limit,
+  }).execute(tx.db);
   return rows;
 }
 
-/** The given deliveries without those that another process has merged in the meantime. */
+/**
+ * The given deliveries without those that another process has merged in the
+ * meantime.
+ */
 export async function stillPending(
   tx: AccountTx,
   patientId: string,
@@ -56,7 +72,9 @@ export async function stillPending(
     from ${placesOf(patientId, places)}
     left join lateral (select sha256 from patient_resource where ${AT_PLACE} limit 1) p on true
     left join lateral (select sha256, rules from record_origin where ${AT_PLACE} limit 1) o on true
-    where p.sha256 is distinct from o.sha256 or o.rules <> ${rules}`.execute(tx.db);
+    where p.sha256 is distinct from o.sha256 or o.rules <> ${rules}`.execute(
+    tx.db,
+  );
   return rows;
 }
 
@@ -71,7 +89,9 @@ export async function readDeliveries(
       p.converted_from is not null as "isConverted", p.content,
       exists (select from record_split where ${AT_PLACE}) as "isSplit"
     from ${placesOf(patientId, places)}
-    cross join lateral (select * from patient_resource where ${AT_PLACE} limit 1) p`.execute(tx.db);
+    cross join lateral (select * from patient_resource where ${AT_PLACE} limit 1) p`.execute(
+    tx.db,
+  );
   return rows;
 }
 
@@ -83,11 +103,16 @@ export async function readOrigins(
 ): Promise<KnownOrigin[]> {
   const { rows } = await sql<KnownOrigin>`
     select ${ORIGIN_COLUMNS} from ${placesOf(patientId, places)}
-    cross join lateral (select * from record_origin where ${AT_PLACE} limit 1) o`.execute(tx.db);
+    cross join lateral (select * from record_origin where ${AT_PLACE} limit 1) o`.execute(
+    tx.db,
+  );
   return rows;
 }
 
-/** Deliveries that refer to one of these Medications of the same source, whose keys depend on its code. */
+/**
+ * Deliveries that refer to one of these Medications of the same source, whose
+ * keys depend on its code.
+ */
 export async function dependentsOf(
   tx: AccountTx,
   patientId: string,
@@ -102,7 +127,10 @@ export async function dependentsOf(
   return rows;
 }
 
-/** Every delivery in these families, or in the families that own one of these keys. */
+/**
+ * Every delivery in these families, or in the families that own one of these
+ * keys.
+ */
 export async function readAffected(
   tx: AccountTx,
   patientId: string,
@@ -119,12 +147,16 @@ export async function readAffected(
         where patient_id = n.patient_id and resource_type = n."resourceType" and key = n.key limit 1) k)
     select ${ORIGIN_COLUMNS} from (select ${patientId}::uuid as patient_id, family_id from affected offset 0) as affected
     cross join lateral (select * from record_origin
-      where patient_id = affected.patient_id and family_id = affected.family_id offset 0) o`.execute(tx.db);
+      where patient_id = affected.patient_id and family_id = affected.family_id offset 0) o`.execute(
+    tx.db,
+  );
   return rows;
 }
 
 /** Merge facts of a delivery with the result of its grouping. */
-export interface KnownOrigin extends Omit<DeliveryFacts, 'days' | 'source'>, DeliveryPlace {
+export interface KnownOrigin
+  extends Omit<DeliveryFacts, 'days' | 'source'>,
+    DeliveryPlace {
   /** Version of the rules (MERGE_RULES) that produced it. */
   rules: number;
   resourceId: string | null;
@@ -196,7 +228,13 @@ export interface RecordKey {
 export async function writeKeys(
   tx: AccountTx,
   patientId: string,
-  { gone, written }: { gone: readonly Omit<RecordKey, 'familyId'>[]; written: readonly RecordKey[] },
+  {
+    gone,
+    written,
+  }: {
+    gone: readonly Omit<RecordKey, 'familyId'>[];
+    written: readonly RecordKey[];
+  },
 ): Promise<void> {
   if (gone.length > 0)
     await sql`
@@ -217,18 +255,24 @@ export async function writeKeys(
 }
 
 /**
- * Looks up each delivery through the primary key. With a plain join, the planner assumes one row for a patient without
- * statistics and chooses a nested loop over everything.
+ * Looks up each delivery through the primary key. With a plain join, the
+ * planner assumes one row for a patient without statistics and chooses a nested
+ * loop over everything.
  */
 const AT_PLACE = sql`patient_id = place.patient_id and source = place.source and resource_type = place.resource_type
     and source_id = place.source_id`;
 
 /**
- * `offset 0` hides from the planner which patient it is: where it knows each patient but a new one, it expects no row of that one, takes
- * any index that begins with the patient, and so reads the whole record for each place.
+ * `offset 0` hides from the planner which patient it is: where it knows each
+ * patient but a new one, it expects no row of that one, takes any index that
+ * begins with the patient, and so reads the whole record for each place.
  */
 const placesOf = (patientId: string, places: readonly DeliveryPlace[]) =>
   sql`(select ${patientId}::uuid as patient_id, source, "resourceType" as resource_type, "sourceId" as source_id
        from json_to_recordset(${JSON.stringify(
-         places.map(({ source, resourceType, sourceId }) => ({ source, resourceType, sourceId })),
+         places.map(({ source, resourceType, sourceId }) => ({
+           source,
+           resourceType,
+           sourceId,
+         })),
        )}::json) as n(source text, "resourceType" text, "sourceId" text) offset 0) as place`;

@@ -1,5 +1,8 @@
 import type { RecordSource } from '../../../contract/primitives.ts';
-import type { RecordOrigins, UnitingKey } from '../../../contract/record-origins.ts';
+import type {
+  RecordOrigins,
+  UnitingKey,
+} from '../../../contract/record-origins.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { NotFoundError } from '../../platform/errors.ts';
@@ -8,19 +11,30 @@ import { STATED_ON_PATH } from '../rules/provenance.ts';
 
 const RESOURCE_ORIGINS = sqlFile('resource-origins.sql', import.meta.url);
 
-/** Explains a key by its first letter (see `rules/sameness.ts`). `p:` is the key of every Patient that matched the person. */
+/**
+ * Explains a key by its first letter (see `rules/sameness.ts`). `p:` is the key
+ * of every Patient that matched the person.
+ */
 const KEYS: Readonly<Record<string, { key: UnitingKey; reason: string }>> = {
-  c: { key: 'content', reason: 'The content that identifies a resource of this type is the same.' },
+  c: {
+    key: 'content',
+    reason: 'The content that identifies a resource of this type is the same.',
+  },
   i: {
     key: 'identifier',
-    reason: 'A business identifier and the details that must agree with it are the same.',
+    reason:
+      'A business identifier and the details that must agree with it are the same.',
   },
-  s: { key: 'statement', reason: 'They are versions of one statement of the source.' },
+  s: {
+    key: 'statement',
+    reason: 'They are versions of one statement of the source.',
+  },
   p: { key: 'identifier', reason: 'The source knows the patient by this id.' },
 };
 
 /**
- * The deliveries that a consolidated resource is made of, and why they were united. Call `RecordKeeper.merge` before.
+ * The deliveries that a consolidated resource is made of, and why they were
+ * united. Call `RecordKeeper.merge` before.
  *
  * @throws NotFoundError when the record does not contain the resource
  */
@@ -30,9 +44,11 @@ export async function resourceOrigins(
   resourceId: string,
 ): Promise<RecordOrigins> {
   const stored = await readResourceOrigins(tx, patientId, resourceId);
-  if (stored.length === 0 && resourceId !== patientId) throw new NotFoundError('Resource');
+  if (stored.length === 0 && resourceId !== patientId)
+    throw new NotFoundError('Resource');
   const owners = new Map<string, number>();
-  for (const key of stored.flatMap(({ keys }) => keys)) owners.set(key, (owners.get(key) ?? 0) + 1);
+  for (const key of stored.flatMap(({ keys }) => keys))
+    owners.set(key, (owners.get(key) ?? 0) + 1);
   const hasVersions = stored.some(({ superseded }) => superseded);
   return {
     resourceType: stored[0]?.resourceType ?? 'Patient',
@@ -48,7 +64,9 @@ export async function resourceOrigins(
         resourceType: _type,
         ...rest
       } = origin;
-      const shared = keys.filter((key) => (owners.get(key) ?? 0) > 1).map((key) => key.charAt(0));
+      const shared = keys
+        .filter((key) => (owners.get(key) ?? 0) > 1)
+        .map((key) => key.charAt(0));
 
       return {
         ...rest,

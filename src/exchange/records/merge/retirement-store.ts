@@ -9,17 +9,26 @@ import { lockRecord } from './merge-store.ts';
 
 const RETIRE = sqlFile('retire.sql', import.meta.url);
 
-/** The part of an attempt whose answer is compared. One without an id is the whole attempt. */
+/**
+ * The part of an attempt whose answer is compared. One without an id is the
+ * whole attempt.
+ */
 export interface AnsweredStep extends SourceStepInput {
   part: { id: string | null; namespace: string };
 }
 
-/** Records which resources a page contained; the end of the attempt compares them with those collected before. */
+/**
+ * Records which resources a page contained; the end of the attempt compares
+ * them with those collected before.
+ */
 export async function recordPageResources(
   tx: AccountTx,
   step: AnsweredStep,
   page: number,
-  { resources, isPartial }: { resources: readonly Identity[]; isPartial: boolean },
+  {
+    resources,
+    isPartial,
+  }: { resources: readonly Identity[]; isPartial: boolean },
 ): Promise<void> {
   await later(tx)
     .insertInto('answered_page')
@@ -36,24 +45,38 @@ export async function recordPageResources(
     .execute();
 }
 
-export async function deletePageResources(tx: AccountTx, step: SourceStepInput): Promise<void> {
+export async function deletePageResources(
+  tx: AccountTx,
+  step: SourceStepInput,
+): Promise<void> {
   await later(tx)
     .deleteFrom('answered_page')
-    .where(({ and }) => and({ query_id: step.requestId, source: step.source, attempt: step.attempt }))
+    .where(({ and }) =>
+      and({
+        query_id: step.requestId,
+        source: step.source,
+        attempt: step.attempt,
+      }),
+    )
     .execute();
 }
 
 export interface CompleteResult {
   /** Collected from this source before and not contained in this result. */
   missing: Identity[];
-  /** One resource of each type in the result, type to id; empty when nothing is missing. */
+  /**
+   * One resource of each type in the result, type to id; empty when nothing is
+   * missing.
+   */
   present: Map<string, string>;
 }
 
 /**
- * Finds the resources that a complete result no longer contains. A connection's result is compared only with what the same
- * connection delivered before. Returns undefined when the result is not known to be complete:
- * the source reported errors, or an older version of this service stored some page without recording it.
+ * Finds the resources that a complete result no longer contains. A connection's
+ * result is compared only with what the same connection delivered before.
+ * Returns undefined when the result is not known to be complete: the source
+ * reported errors, or an older version of this service stored some page without
+ * recording it.
  */
 export async function findMissing(
   tx: AccountTx,
@@ -84,13 +107,19 @@ export async function findMissing(
   const present = await sql<Identity>`
     select distinct on (split_part(name, '/', 1)) split_part(name, '/', 1) as "resourceType", split_part(name, '/', 2) as id
     from (select unnest(resources) as name from ${answered}) n`.execute(tx.db);
-  return { missing, present: new Map(present.rows.map(({ resourceType, id }) => [resourceType, id])) };
+  return {
+    missing,
+    present: new Map(
+      present.rows.map(({ resourceType, id }) => [resourceType, id]),
+    ),
+  };
 }
 
 /**
- * Retires resources of a source: moves them to `retired_resource` with the reason, so that the next merge removes them from
- * the record. The resources converted from a document are retired with its DocumentReference. A stored version newer than
- * the retraction stays.
+ * Retires resources of a source: moves them to `retired_resource` with the
+ * reason, so that the next merge removes them from the record. The resources
+ * converted from a document are retired with its DocumentReference. A stored
+ * version newer than the retraction stays.
  */
 export async function retire(
   tx: AccountTx,
@@ -111,7 +140,10 @@ export async function retire(
   }).execute(later(tx));
 }
 
-/** The number of resources that an attempt retired, by reason and type; without those converted from documents. */
+/**
+ * The number of resources that an attempt retired, by reason and type; without
+ * those converted from documents.
+ */
 export async function countRetired(
   tx: AccountTx,
   { requestId, source, attempt }: SourceStepInput,
@@ -127,4 +159,5 @@ export async function countRetired(
     .execute();
 }
 
-const nameOf = ({ resourceType, id }: Identity): string => `${resourceType}/${id}`;
+const nameOf = ({ resourceType, id }: Identity): string =>
+  `${resourceType}/${id}`;

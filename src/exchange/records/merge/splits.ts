@@ -1,13 +1,22 @@
-import type { RecordOrigins, SplitDelivery } from '../../../contract/record-origins.ts';
+import type {
+  RecordOrigins,
+  SplitDelivery,
+} from '../../../contract/record-origins.ts';
 import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { ConflictError, InvalidRequestError, NotFoundError, orNotFound } from '../../platform/errors.ts';
+import {
+  ConflictError,
+  InvalidRequestError,
+  NotFoundError,
+  orNotFound,
+} from '../../platform/errors.ts';
 import { mergeBatch } from './merge-batch.ts';
 import { type DeliveryPlace, lockRecord } from './merge-store.ts';
 import { readResourceOrigins, resourceOrigins } from './resource-origins.ts';
 
 /**
- * Takes a delivery out of a consolidated resource, for good: it is a resource of its own from now on.
+ * Takes a delivery out of a consolidated resource, for good: it is a resource
+ * of its own from now on.
  *
  * @returns the origins of the delivery's own resource
  * @throws NotFoundError, InvalidRequestError, ConflictError
@@ -21,13 +30,24 @@ export async function splitDelivery(
   await lockRecord(tx, patientId);
   const origins = await readResourceOrigins(tx, patientId, resourceId);
   if (origins.length === 0) throw new NotFoundError('Resource');
-  const chosen = origins.find((origin) => origin.source === source && origin.sourceId === sourceId);
+  const chosen = origins.find(
+    (origin) => origin.source === source && origin.sourceId === sourceId,
+  );
   if (chosen === undefined)
-    throw new InvalidRequestError([{ path: 'sourceId', message: 'is not a delivery of this resource' }]);
-  if (chosen.resourceType === 'Patient') throw new ConflictError('A Patient cannot be split');
+    throw new InvalidRequestError([
+      { path: 'sourceId', message: 'is not a delivery of this resource' },
+    ]);
+  if (chosen.resourceType === 'Patient')
+    throw new ConflictError('A Patient cannot be split');
   if (origins.length === 1)
-    throw new ConflictError('The resource has no other delivery to split this one from');
-  const place: DeliveryPlace = { source, resourceType: chosen.resourceType, sourceId };
+    throw new ConflictError(
+      'The resource has no other delivery to split this one from',
+    );
+  const place: DeliveryPlace = {
+    source,
+    resourceType: chosen.resourceType,
+    sourceId,
+  };
   await insertSplit(tx, patientId, place);
   return regroup(tx, patientId, place);
 }
@@ -44,22 +64,35 @@ export async function joinDelivery(
   resourceId: string,
 ): Promise<RecordOrigins> {
   await lockRecord(tx, patientId);
-  const origin = orNotFound('Resource', (await readResourceOrigins(tx, patientId, resourceId))[0]);
-  if (!origin.split) throw new ConflictError('This resource was not split from another one');
+  const origin = orNotFound(
+    'Resource',
+    (await readResourceOrigins(tx, patientId, resourceId))[0],
+  );
+  if (!origin.split)
+    throw new ConflictError('This resource was not split from another one');
   const { source, resourceType, sourceId } = origin;
   await deleteSplit(tx, patientId, { source, resourceType, sourceId });
   return regroup(tx, patientId, { source, resourceType, sourceId });
 }
 
-async function regroup(tx: AccountTx, patientId: string, place: DeliveryPlace): Promise<RecordOrigins> {
+async function regroup(
+  tx: AccountTx,
+  patientId: string,
+  place: DeliveryPlace,
+): Promise<RecordOrigins> {
   await mergeBatch(tx, patientId, [place]);
   const resourceId = await resourceOf(tx, patientId, place);
   // Its source moved it to another person at this moment, or the like.
-  if (resourceId === null) throw new ConflictError('The delivery is no longer part of the record');
+  if (resourceId === null)
+    throw new ConflictError('The delivery is no longer part of the record');
   return resourceOrigins(tx, patientId, resourceId);
 }
 
-async function insertSplit(tx: AccountTx, patientId: string, place: DeliveryPlace): Promise<void> {
+async function insertSplit(
+  tx: AccountTx,
+  patientId: string,
+  place: DeliveryPlace,
+): Promise<void> {
   await tx.db
     .insertInto('record_split')
     .values(columnsOf({ ...place, patientId, accountId: tx.accountId }))
@@ -67,7 +100,11 @@ async function insertSplit(tx: AccountTx, patientId: string, place: DeliveryPlac
     .execute();
 }
 
-async function deleteSplit(tx: AccountTx, patientId: string, place: DeliveryPlace): Promise<void> {
+async function deleteSplit(
+  tx: AccountTx,
+  patientId: string,
+  place: DeliveryPlace,
+): Promise<void> {
   await tx.db
     .deleteFrom('record_split')
     .where(({ and }) => and(columnsOf({ ...place, patientId })))

@@ -1,6 +1,10 @@
 import { sql } from 'kysely';
 import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
-import { type RecordSource, SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
+import {
+  type RecordSource,
+  SOURCE_TYPES,
+  type SourceType,
+} from '../../../contract/primitives.ts';
 import { counted } from '../../../lib/counted.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
@@ -18,55 +22,89 @@ const LIST = new Intl.ListFormat('en-GB');
 const namesOf = (sources: readonly SourceCompleteness[]): string =>
   LIST.format(sources.map(({ source }) => sourceName(source)));
 
-/** Why a record is incomplete, in one sentence; undefined when every queried source delivered everything. */
-export function incompleteness(standing: RecordCompleteness | undefined): string | undefined {
+/**
+ * Why a record is incomplete, in one sentence; undefined when every queried
+ * source delivered everything.
+ */
+export function incompleteness(
+  standing: RecordCompleteness | undefined,
+): string | undefined {
   if (standing === undefined) return undefined;
   const { sources, unread, withheld = 0 } = standing;
   const inState = (...states: SourceCompleteness['state'][]) =>
     sources.filter(({ state }) => states.includes(state));
-  const isFirst = ({ lastCompleted }: SourceCompleteness) => lastCompleted === undefined;
-  const [failed, cancelled, running, omitting] = [
-    inState('failed'),
-    // Of one that had delivered before, nothing is missing that was there.
-    inState('cancelled').filter(isFirst),
-    inState('running', 'waiting').filter(isFirst),
-    sources.filter(({ omissions }) => omissions.length > 0),
-  ];
+  const isFirst = ({ lastCompleted }: SourceCompleteness) =>
+    lastCompleted === undefined;
+  const failed = inState('failed');
+  const cancelled = inState('cancelled').filter(isFirst);
+  const running = inState('running', 'waiting').filter(isFirst);
+  const omitting = sources.filter(({ omissions }) => omissions.length > 0);
   const reasons = [
     ...failed.map(
       (source) =>
         `the last request to ${namesOf([source])} failed${onDay(source.lastAttempted)}, ${isFirst(source) ? 'and none before was complete' : `the last complete response is${onDay(source.lastCompleted)?.replace(' on', ' of')}`}`,
     ),
-    cancelled.length > 0 && `the request to ${namesOf(cancelled)} was cancelled before it was answered`,
+    cancelled.length > 0 &&
+      `the request to ${namesOf(cancelled)} was cancelled before it was answered`,
     running.length > 0 &&
       `${namesOf(running)} ${running.length === 1 ? 'is' : 'are'} still being queried${running.length === 1 && running[0]?.lastAttempted ? ` since ${timeText(running[0].lastAttempted)}` : ''}`,
     omitting.length > 0 && `${namesOf(omitting)} could not deliver everything`,
-    unread.length > 0 && `${counted(unread.length, 'document')} could not be read in full`,
-    withheld > 0 && `a policy on sensitive data withholds ${counted(withheld, 'resource')}`,
-    inState('never-asked').length === sources.filter(({ state }) => state !== undefined).length &&
+    unread.length > 0 &&
+      `${counted(unread.length, 'document')} could not be read in full`,
+    withheld > 0 &&
+      `a policy on sensitive data withholds ${counted(withheld, 'resource')}`,
+    inState('never-asked').length ===
+      sources.filter(({ state }) => state !== undefined).length &&
       'no source has been queried yet',
   ].filter((reason) => reason !== false);
-  return reasons.length === 0 ? undefined : `This record is incomplete: ${reasons.join('; ')}.`;
+  return reasons.length === 0
+    ? undefined
+    : `This record is incomplete: ${reasons.join('; ')}.`;
 }
 
-/** What an empty section says, "The sources have delivered no problems.", where there may be some that are withheld. */
-export const emptyText = (empty: string, { withheld = 0 }: Pick<RecordCompleteness, 'withheld'>): string =>
-  withheld === 0 ? empty : `Apart from what is withheld: ${empty}`;
+/**
+ * What an empty section says, "The sources have delivered no problems.", where
+ * there may be some that are withheld.
+ */
+export const emptyText = (
+  empty: string,
+  { withheld = 0 }: Pick<RecordCompleteness, 'withheld'>,
+): string => (withheld === 0 ? empty : `Apart from what is withheld: ${empty}`);
 
-const onDay = (at: Date | undefined): string => (at === undefined ? '' : ` on ${timeText(at)}`);
+const onDay = (at: Date | undefined): string =>
+  at === undefined ? '' : ` on ${timeText(at)}`;
 
-/** One line per source (when it was queried, what it delivered) and per document that could not be read. */
-export function completenessLines({ sources, unread }: RecordCompleteness): string[] {
+/**
+ * One line per source (when it was queried, what it delivered) and per document
+ * that could not be read.
+ */
+export function completenessLines({
+  sources,
+  unread,
+}: RecordCompleteness): string[] {
   return [...sources.map(sourceLine), ...unreadLines(unread)];
 }
 
-const timeText = (at: Date): string => momentText(`${at.toISOString().slice(0, 16)}Z`) ?? '';
+const timeText = (at: Date): string =>
+  momentText(`${at.toISOString().slice(0, 16)}Z`) ?? '';
 
 function sourceLine(standing: SourceCompleteness): string {
-  const { source, state, lastAttempted, lastCompleted, reason, resources, documents, omissions } = standing;
+  const {
+    source,
+    state,
+    lastAttempted,
+    lastCompleted,
+    reason,
+    resources,
+    documents,
+    omissions,
+  } = standing;
   const { fromDocuments, messages, changes } = standing;
   const name = sourceName(source);
-  const read = fromDocuments === 0 ? '' : ` (${fromDocuments} of them read from documents)`;
+  const read =
+    fromDocuments === 0
+      ? ''
+      : ` (${fromDocuments} of them read from documents)`;
   const all = `${counted(resources, 'resource')}${read} and ${counted(documents, 'document')}`;
   const asked =
     changes === undefined
@@ -79,7 +117,8 @@ function sourceLine(standing: SourceCompleteness): string {
     messages === undefined
       ? all
       : `${all}, of these ${counted(messages.resources, 'resource')} by message, last ${timeText(messages.last)}`;
-  const attempted = lastAttempted === undefined ? '' : ` ${timeText(lastAttempted)}`;
+  const attempted =
+    lastAttempted === undefined ? '' : ` ${timeText(lastAttempted)}`;
   const before =
     lastCompleted === undefined
       ? 'no earlier request completed'
@@ -88,7 +127,9 @@ function sourceLine(standing: SourceCompleteness): string {
     case undefined:
       return `${name}: ${counts}.`;
     case 'never-asked':
-      return resources + documents === 0 ? `${name}: never queried.` : `${name}: never queried; ${counts}.`;
+      return resources + documents === 0
+        ? `${name}: never queried.`
+        : `${name}: never queried; ${counts}.`;
     case 'completed':
       return `${name}: completed ${timeText(lastCompleted ?? new Date(0))}; ${[counts, ...asked, ...omissions].join('; ')}.`;
     case 'running':
@@ -101,28 +142,44 @@ function sourceLine(standing: SourceCompleteness): string {
   }
 }
 
-/** Number of documents listed by name; a longer list would hide the rest of the page. */
+/**
+ * Number of documents listed by name; a longer list would hide the rest of the
+ * page.
+ */
 const NAMED_MAX = 5;
 
 function unreadLines(unread: RecordCompleteness['unread']): string[] {
   const named = unread
     .slice(0, NAMED_MAX)
-    .map(({ source, fileName, reason }) => `Document ${fileName} (${sourceName(source)}): ${reason}.`);
+    .map(
+      ({ source, fileName, reason }) =>
+        `Document ${fileName} (${sourceName(source)}): ${reason}.`,
+    );
   const others = unread.length - named.length;
   return others === 0
     ? named
-    : [...named, `${others} more could not be read; the FHIR Bundle lists them all.`];
+    : [
+        ...named,
+        `${others} more could not be read; the FHIR Bundle lists them all.`,
+      ];
 }
 
 const COMPLETENESS = 'urn:medical-exchange:completeness';
 /** HL7 DS4P: something was taken out before this was handed out. */
-const REDACTED = { system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue', code: 'REDACTED' };
+const REDACTED = {
+  system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue',
+  code: 'REDACTED',
+};
 
 /**
- * `Bundle.meta` with the completeness of the record: a tag `incomplete` or `answered`, and an extension for each source and
- * each unread document. Clients that do not know them can ignore them, and the entries stay those that were requested.
+ * `Bundle.meta` with the completeness of the record: a tag `incomplete` or
+ * `answered`, and an extension for each source and each unread document.
+ * Clients that do not know them can ignore them, and the entries stay those
+ * that were requested.
  */
-export function completenessMeta(standing: RecordCompleteness | undefined): Json | undefined {
+export function completenessMeta(
+  standing: RecordCompleteness | undefined,
+): Json | undefined {
   if (standing === undefined) return undefined;
   const sentence = incompleteness(standing);
   return {
@@ -130,7 +187,11 @@ export function completenessMeta(standing: RecordCompleteness | undefined): Json
       ...standing.sources.map(sourceExtension),
       ...standing.unread.map(({ source, fileName, reason }) => ({
         url: `${COMPLETENESS}:unread-document`,
-        extension: [code('source', source), text('fileName', fileName), text('reason', reason)],
+        extension: [
+          code('source', source),
+          text('fileName', fileName),
+          text('reason', reason),
+        ],
       })),
     ],
     ...((standing.withheld ?? 0) > 0 && { security: [REDACTED] }),
@@ -144,7 +205,10 @@ export function completenessMeta(standing: RecordCompleteness | undefined): Json
   };
 }
 
-const code = (url: string, valueCode: string | RecordSource): Json => ({ url, valueCode });
+const code = (url: string, valueCode: string | RecordSource): Json => ({
+  url,
+  valueCode,
+});
 const text = (url: string, valueString: string): Json => ({ url, valueString });
 const count = (url: string, valueUnsignedInt: number | undefined): Json[] =>
   valueUnsignedInt === undefined ? [] : [{ url, valueUnsignedInt }];
@@ -152,7 +216,16 @@ const instant = (url: string, at: Date | undefined): Json[] =>
   at === undefined ? [] : [{ url, valueInstant: at.toISOString() }];
 
 function sourceExtension(standing: SourceCompleteness): Json {
-  const { source, state, lastAttempted, lastCompleted, reason, resources, documents, omissions } = standing;
+  const {
+    source,
+    state,
+    lastAttempted,
+    lastCompleted,
+    reason,
+    resources,
+    documents,
+    omissions,
+  } = standing;
   return {
     url: `${COMPLETENESS}:source`,
     extension: [
@@ -173,13 +246,28 @@ function sourceExtension(standing: SourceCompleteness): Json {
   };
 }
 
-/** State of the newest request to a source. `waiting`: the last attempt failed and another one is due. `cancelled`: on request. */
-export type SourceState = 'never-asked' | 'running' | 'waiting' | 'completed' | 'failed' | 'cancelled';
+/**
+ * State of the newest request to a source. `waiting`: the last attempt failed
+ * and another one is due. `cancelled`: on request.
+ */
+export type SourceState =
+  | 'never-asked'
+  | 'running'
+  | 'waiting'
+  | 'completed'
+  | 'failed'
+  | 'cancelled';
 
-/** How far one source has been queried for a patient, and how much of the record came from it. */
+/**
+ * How far one source has been queried for a patient, and how much of the record
+ * came from it.
+ */
 export interface SourceCompleteness {
   source: RecordSource;
-  /** Undefined for messages and contributions: they arrive without being requested. */
+  /**
+   * Undefined for messages and contributions: they arrive without being
+   * requested.
+   */
   state?: SourceState;
   lastAttempted?: Date;
   lastCompleted?: Date;
@@ -191,13 +279,22 @@ export interface SourceCompleteness {
   documents: number;
   /** The part of the resources that arrived by message, unrequested. */
   messages?: { resources: number; last: Date };
-  /** Set when the last completed attempt asked for changes only: since when, and when everything was last asked for. */
+  /**
+   * Set when the last completed attempt asked for changes only: since when, and
+   * when everything was last asked for.
+   */
   changes?: { since: Date; fullAt: Date };
-  /** What its last completed attempt could not deliver; sentences of the query's timeline. */
+  /**
+   * What its last completed attempt could not deliver; sentences of the query's
+   * timeline.
+   */
   omissions: string[];
 }
 
-/** A stored document whose content is missing from the record, in full or in part. */
+/**
+ * A stored document whose content is missing from the record, in full or in
+ * part.
+ */
 export interface UnreadDocument {
   source: RecordSource;
   fileName: string;
@@ -207,14 +304,20 @@ export interface UnreadDocument {
 /** All that decides whether a patient's record is complete. */
 export interface RecordCompleteness {
   readAt: Date;
-  /** Every source that can be queried, then messages and contributions if there are any. */
+  /**
+   * Every source that can be queried, then messages and contributions if there
+   * are any.
+   */
   sources: SourceCompleteness[];
   unread: UnreadDocument[];
   /** How many resources a policy on sensitive data withholds. */
   withheld?: number;
 }
 
-export async function readRecordCompleteness(of: AccountTx, patientId: string): Promise<RecordCompleteness> {
+export async function readRecordCompleteness(
+  of: AccountTx,
+  patientId: string,
+): Promise<RecordCompleteness> {
   const tx = { ...of, db: together(of) };
   const [asked, refused, kept, withheld, unread] = await Promise.all([
     readAsked(tx, patientId),
@@ -224,13 +327,28 @@ export async function readRecordCompleteness(of: AccountTx, patientId: string): 
     readUnread(tx, patientId),
   ]);
   const countsOf = (source: RecordSource) => {
-    const { resources = 0, fromDocuments = 0, documents = 0, messages } = kept.get(source) ?? {};
-    return { resources, fromDocuments, documents, ...(messages === undefined ? {} : { messages }) };
+    const {
+      resources = 0,
+      fromDocuments = 0,
+      documents = 0,
+      messages,
+    } = kept.get(source) ?? {};
+    return {
+      resources,
+      fromDocuments,
+      documents,
+      ...(messages === undefined ? {} : { messages }),
+    };
   };
   const sources = SOURCE_TYPES.map((source): SourceCompleteness => {
-    const { omissions, ...last }: Asked = asked.get(source) ?? { state: 'never-asked', omissions: [] };
+    const { omissions, ...last }: Asked = asked.get(source) ?? {
+      state: 'never-asked',
+      omissions: [],
+    };
     const refusal = refused.get(source);
-    const isNewer = refusal !== undefined && (last.lastAttempted ?? new Date(0)) < refusal.lastAttempted;
+    const isNewer =
+      refusal !== undefined &&
+      (last.lastAttempted ?? new Date(0)) < refusal.lastAttempted;
     const isAtWork = last.state === 'running' || last.state === 'waiting';
     return {
       source,
@@ -243,22 +361,43 @@ export async function readRecordCompleteness(of: AccountTx, patientId: string): 
   const unasked = (['message', 'contribution'] as const)
     .filter((source) => kept.has(source))
     .map((source) => ({ source, ...countsOf(source), omissions: [] }));
-  return { readAt: new Date(), sources: [...sources, ...unasked], unread, ...withheld };
+  return {
+    readAt: new Date(),
+    sources: [...sources, ...unasked],
+    unread,
+    ...withheld,
+  };
 }
 
-async function countWithheld(tx: AccountTx, patientId: string): Promise<{ withheld: number } | undefined> {
+async function countWithheld(
+  tx: AccountTx,
+  patientId: string,
+): Promise<{ withheld: number } | undefined> {
   const { rows } = await sql<{ withheld: number }>`
-    select count(*)::int as withheld from withheld_resources(${tx.accountId}, ${patientId})`.execute(tx.db);
+    select count(*)::int as withheld from withheld_resources(${tx.accountId}, ${patientId})`.execute(
+    tx.db,
+  );
   return rows[0];
 }
 
 type Asked = Pick<
   SourceCompleteness,
-  'state' | 'lastAttempted' | 'lastCompleted' | 'reason' | 'changes' | 'omissions'
+  | 'state'
+  | 'lastAttempted'
+  | 'lastCompleted'
+  | 'reason'
+  | 'changes'
+  | 'omissions'
 >;
 
-/** Several queries may ask one source at the same time; the source is `running` while any of them runs. */
-async function readAsked(tx: AccountTx, patientId: string): Promise<Map<SourceType, Asked>> {
+/**
+ * Several queries may ask one source at the same time; the source is `running`
+ * while any of them runs.
+ */
+async function readAsked(
+  tx: AccountTx,
+  patientId: string,
+): Promise<Map<SourceType, Asked>> {
   const { rows } = await ASKED_SOURCES<{
     source: SourceType;
     state: SourceState;
@@ -269,19 +408,28 @@ async function readAsked(tx: AccountTx, patientId: string): Promise<Map<SourceTy
     omissions: string[] | null;
   }>({ patientId }).execute(tx.db);
   return new Map(
-    rows.map(({ source, reason, lastCompleted, changes, omissions, ...row }) => [
-      source,
-      {
-        ...row,
-        ...(row.state === 'failed' && CANCEL_REASONS.includes(reason ?? '') ? { state: 'cancelled' } : {}),
-        reason: row.state === 'completed' ? undefined : (reason ?? undefined),
-        lastCompleted: lastCompleted ?? undefined,
-        ...(changes === null
-          ? {}
-          : { changes: { since: new Date(changes.since), fullAt: new Date(changes.fullAt) } }),
-        omissions: omissions ?? [],
-      },
-    ]),
+    rows.map(
+      ({ source, reason, lastCompleted, changes, omissions, ...row }) => [
+        source,
+        {
+          ...row,
+          ...(row.state === 'failed' && CANCEL_REASONS.includes(reason ?? '')
+            ? { state: 'cancelled' }
+            : {}),
+          reason: row.state === 'completed' ? undefined : (reason ?? undefined),
+          lastCompleted: lastCompleted ?? undefined,
+          ...(changes === null
+            ? {}
+            : {
+                changes: {
+                  since: new Date(changes.since),
+                  fullAt: new Date(changes.fullAt),
+                },
+              }),
+          omissions: omissions ?? [],
+        },
+      ],
+    ),
   );
 }
 
@@ -290,7 +438,11 @@ async function readRefused(
   tx: AccountTx,
   patientId: string,
 ): Promise<Map<SourceType, { lastAttempted: Date; reason: string }>> {
-  const { rows } = await sql<{ source: SourceType; reason: string; lastAttempted: Date }>`
+  const { rows } = await sql<{
+    source: SourceType;
+    reason: string;
+    lastAttempted: Date;
+  }>`
     select distinct on (e.source) e.source, e.message as reason, q.started_at as "lastAttempted"
     from network_query q
     cross join lateral jsonb_to_recordset(q.start_errors) as e(source text, message text)
@@ -303,7 +455,13 @@ async function countKept(
   tx: AccountTx,
   patientId: string,
 ): Promise<
-  Map<RecordSource, Pick<SourceCompleteness, 'resources' | 'fromDocuments' | 'documents' | 'messages'>>
+  Map<
+    RecordSource,
+    Pick<
+      SourceCompleteness,
+      'resources' | 'fromDocuments' | 'documents' | 'messages'
+    >
+  >
 > {
   const { rows } = await KEPT_BY_SOURCE<{
     source: RecordSource;
@@ -312,20 +470,32 @@ async function countKept(
     documents: number;
     byMessage: number;
     lastMessage: Date | null;
-  }>({ ofMessage: OF_MESSAGE, patientId, documents: listedDocuments(patientId) }).execute(tx.db);
+  }>({
+    ofMessage: OF_MESSAGE,
+    patientId,
+    documents: listedDocuments(patientId),
+  }).execute(tx.db);
   return new Map(
     rows.map(({ source, byMessage, lastMessage, ...counts }) => [
       source,
       {
         ...counts,
-        ...(lastMessage === null ? {} : { messages: { resources: byMessage, last: lastMessage } }),
+        ...(lastMessage === null
+          ? {}
+          : { messages: { resources: byMessage, last: lastMessage } }),
       },
     ]),
   );
 }
 
-/** Documents whose newest version was not converted in full. A version with the same bytes as an earlier one shares its outcome. */
-async function readUnread(tx: AccountTx, patientId: string): Promise<UnreadDocument[]> {
+/**
+ * Documents whose newest version was not converted in full. A version with the
+ * same bytes as an earlier one shares its outcome.
+ */
+async function readUnread(
+  tx: AccountTx,
+  patientId: string,
+): Promise<UnreadDocument[]> {
   const { rows } = await UNREAD_DOCUMENTS<UnreadDocument>({
     broughtBy: broughtBy('document'),
     patientId,

@@ -9,13 +9,28 @@ import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { together } from '../../platform/database/pipeline.ts';
 import { NotFoundError } from '../../platform/errors.ts';
 import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
-import { listedDocuments, readSourcePatientIds } from '../deliveries/delivery-store.ts';
-import { type HeldDocument, withAddressesAt, withOurAddresses } from '../rules/attachment-addresses.ts';
+import {
+  listedDocuments,
+  readSourcePatientIds,
+} from '../deliveries/delivery-store.ts';
+import {
+  type HeldDocument,
+  withAddressesAt,
+  withOurAddresses,
+} from '../rules/attachment-addresses.ts';
 import { foldGroup, type Member } from '../rules/fold.ts';
 import { foldPatient } from '../rules/fold-patient.ts';
 import type { Json } from '../rules/json.ts';
-import { type ProvenanceOrigin, provenanceOf, statedOn } from '../rules/provenance.ts';
-import { parseLocalReference, type Resolve, referencesIn } from '../rules/references.ts';
+import {
+  type ProvenanceOrigin,
+  provenanceOf,
+  statedOn,
+} from '../rules/provenance.ts';
+import {
+  parseLocalReference,
+  type Resolve,
+  referencesIn,
+} from '../rules/references.ts';
 import { ConformanceCount, inUsCore } from '../rules/us-core/us-core.ts';
 import { completenessMeta, readRecordCompleteness } from './completeness.ts';
 import {
@@ -40,9 +55,10 @@ export interface ConsolidatedResource {
   id: string;
   resourceType: string;
   /**
-   * FHIR R4 with our ids and keys in canonical order. References point to consolidated resources or are logical
-   * (`identifier`, `display`); `meta.source` is the file name of the leading origin. A stored
-   * document's address is relative to the FHIR API (`Binary/<id>`).
+   * FHIR R4 with our ids and keys in canonical order. References point to
+   * consolidated resources or are logical (`identifier`, `display`);
+   * `meta.source` is the file name of the leading origin. A stored document's
+   * address is relative to the FHIR API (`Binary/<id>`).
    */
   content: FhirResource;
   /** The leading origin first; empty for a Patient that no source delivered. */
@@ -58,9 +74,11 @@ export interface ConsolidatedPage {
 }
 
 /**
- * Returns up to `count` resources of a patient's consolidated record after `after`, fewer where they are large: the Patient
- * first (in addition to `count`), then by type, newest first within a type, undated last. Call `RecordKeeper.merge` before. Read each page in a
- * transaction of its own, so that a slow reader does not hold a connection.
+ * Returns up to `count` resources of a patient's consolidated record after
+ * `after`, fewer where they are large: the Patient first (in addition to
+ * `count`), then by type, newest first within a type, undated last. Call
+ * `RecordKeeper.merge` before. Read each page in a transaction of its own, so
+ * that a slow reader does not hold a connection.
  *
  * @throws NotFoundError when the patient does not exist
  */
@@ -71,12 +89,20 @@ export async function readConsolidated(
   after: ConsolidatedPlace | undefined,
   count: number,
 ): Promise<ConsolidatedPage> {
-  const { resources, ...page } = await loadPage(tx, patientId, filter, after, count);
+  const { resources, ...page } = await loadPage(
+    tx,
+    patientId,
+    filter,
+    after,
+    count,
+  );
   return { ...page, resources: [...resources] };
 }
 
 /** A page whose resources are folded when they are taken. */
-type LoadedPage = Omit<ConsolidatedPage, 'resources'> & { resources: Iterable<ConsolidatedResource> };
+type LoadedPage = Omit<ConsolidatedPage, 'resources'> & {
+  resources: Iterable<ConsolidatedResource>;
+};
 
 async function loadPage(
   tx: AccountTx,
@@ -87,25 +113,42 @@ async function loadPage(
 ): Promise<LoadedPage> {
   const leading = await readLeading(tx, patientId, filter, after, count);
   const withPatient = after === undefined && hasPatient(filter);
-  const patient = withPatient ? [{ resourceType: 'Patient', id: patientId }] : [];
-  const { resources, read, bytes } = await readResources(tx, patientId, [...patient, ...leading]);
+  const patient = withPatient
+    ? [{ resourceType: 'Patient', id: patientId }]
+    : [];
+  const { resources, read, bytes } = await readResources(tx, patientId, [
+    ...patient,
+    ...leading,
+  ]);
   const last = leading[read - patient.length - 1];
-  const isLast = read - patient.length === leading.length && leading.length < count;
-  return { resources, bytes, ...(isLast || last === undefined ? {} : { next: last }) };
+  const isLast =
+    read - patient.length === leading.length && leading.length < count;
+  return {
+    resources,
+    bytes,
+    ...(isLast || last === undefined ? {} : { next: last }),
+  };
 }
 
 /**
- * Reads these consolidated resources, in this order, without those that do not exist. The Patient always exists. Reads fewer
- * when they are too large to hold at once, and at least one. Each is folded when it is taken, which needs the transaction no longer.
+ * Reads these consolidated resources, in this order, without those that do not
+ * exist. The Patient always exists. Reads fewer when they are too large to hold
+ * at once, and at least one. Each is folded when it is taken, which needs the
+ * transaction no longer.
  *
- * @returns with `read`, the number of them that were read, and `bytes`, what their deliveries may have as text
+ * @returns with `read`, the number of them that were read, and `bytes`, what
+ *   their deliveries may have as text
  * @throws NotFoundError when the patient does not exist
  */
 export async function readResources(
   of: AccountTx,
   patientId: string,
   wanted: readonly { resourceType: string; id: string }[],
-): Promise<{ resources: Iterable<ConsolidatedResource>; read: number; bytes: number }> {
+): Promise<{
+  resources: Iterable<ConsolidatedResource>;
+  read: number;
+  bytes: number;
+}> {
   const tx = { ...of, db: together(of) };
   const ids = wanted.map(({ id }) => id);
   const [{ members, read, bytes }, patientIds, person] = await Promise.all([
@@ -113,7 +156,8 @@ export async function readResources(
     readSourcePatientIds(tx, patientId),
     ids.includes(patientId) ? findPatient(tx, patientId) : undefined,
   ]);
-  if (ids.includes(patientId) && person === undefined) throw new NotFoundError('Patient');
+  if (ids.includes(patientId) && person === undefined)
+    throw new NotFoundError('Patient');
   const [resolve, held] = await Promise.all([
     resolver(tx, patientId, members, patientIds),
     documentsOf(tx, patientId, members),
@@ -126,27 +170,48 @@ export async function readResources(
       const own = byResource.get(id) ?? [];
       const standing = own.filter(({ isSuperseded }) => !isSuperseded);
       if (id === patientId && person !== undefined) {
-        const known = { ...person, patientId, externalId: person.externalId ?? undefined };
-        yield consolidated(id, 'Patient', own, foldPatient(known, own, resolve));
+        const known = {
+          ...person,
+          patientId,
+          externalId: person.externalId ?? undefined,
+        };
+        yield consolidated(
+          id,
+          'Patient',
+          own,
+          foldPatient(known, own, resolve),
+        );
       }
-      // Empty when a concurrent merge has just changed the resource's id; a later page contains it.
+      // Empty when a concurrent merge has just changed the resource's id; a
+      // later page contains it.
       else if (own.length > 0) {
         const content = foldGroup(id, standing, patientId, resolve);
-        yield consolidated(id, resourceType, own, withOurAddresses(content, held(standing)));
+        yield consolidated(
+          id,
+          resourceType,
+          own,
+          withOurAddresses(content, held(standing)),
+        );
       }
     }
   }
 }
 
-/** Finds the stored files of the leading delivery of a DocumentReference, whose content stands. */
+/**
+ * Finds the stored files of the leading delivery of a DocumentReference, whose
+ * content stands.
+ */
 async function documentsOf(
   tx: AccountTx,
   patientId: string,
   members: readonly RecordMember[],
 ): Promise<(own: readonly RecordMember[]) => readonly HeldDocument[]> {
-  const references = members.filter(({ content }) => content.resourceType === 'DocumentReference');
+  const references = members.filter(
+    ({ content }) => content.resourceType === 'DocumentReference',
+  );
   const held = await readHeldDocuments(tx, patientId, references);
-  return ([leading]) => (leading === undefined ? undefined : held.get(heldKey(leading))) ?? [];
+  return ([leading]) =>
+    (leading === undefined ? undefined : held.get(heldKey(leading))) ?? [];
 }
 
 /** The number of resources per type that match the filter. */
@@ -172,7 +237,15 @@ function consolidated(
   content: object,
 ): ConsolidatedResource {
   const origins = members.map(
-    ({ source, sourceId, fileName, collectedAt, isConverted, isSuperseded, content: stated }) => ({
+    ({
+      source,
+      sourceId,
+      fileName,
+      collectedAt,
+      isConverted,
+      isSuperseded,
+      content: stated,
+    }) => ({
       source,
       sourceId,
       fileName,
@@ -203,17 +276,25 @@ async function resolver(
   }
   const found = await resolveReferences(tx, patientId, [...targets.values()]);
   const ids = new Map(
-    found.map((target) => [nameOf(target.source, target), target.mayLeave ? target.resourceId : null]),
+    found.map((target) => [
+      nameOf(target.source, target),
+      target.mayLeave ? target.resourceId : null,
+    ]),
   );
   return (source, target) => {
     if (target.type !== 'Patient') return ids.get(nameOf(source, target));
-    // Older queries did not record Patient ids; collection kept only resources of this patient.
-    return (patientIds.get(source)?.has(target.id) ?? true) ? patientId : undefined;
+    // Older queries did not record Patient ids; collection kept only resources
+    // of this patient.
+    return (patientIds.get(source)?.has(target.id) ?? true)
+      ? patientId
+      : undefined;
   };
 }
 
-const nameOf = (source: string, { type, id }: { type: string; id: string }): string =>
-  `${source} ${type}/${id}`;
+const nameOf = (
+  source: string,
+  { type, id }: { type: string; id: string },
+): string => `${source} ${type}/${id}`;
 
 /** The ids that DocumentReferences have at their sources. */
 interface SourceDocument {
@@ -221,7 +302,10 @@ interface SourceDocument {
   sourceId: string;
 }
 
-/** The stored files of these DocumentReferences, those that the list of documents shows; by `heldKey`. */
+/**
+ * The stored files of these DocumentReferences, those that the list of
+ * documents shows; by `heldKey`.
+ */
 async function readHeldDocuments(
   tx: AccountTx,
   patientId: string,
@@ -237,7 +321,8 @@ async function readHeldDocuments(
   return groupBy(rows, heldKey);
 }
 
-const heldKey = ({ source, sourceId }: SourceDocument): string => `${source} ${sourceId}`;
+const heldKey = ({ source, sourceId }: SourceDocument): string =>
+  `${source} ${sourceId}`;
 
 const RESOURCES_PER_PAGE = 1_000;
 const FOLDED_AT_ONCE = 100;
@@ -250,8 +335,9 @@ export interface WantedRecord {
 }
 
 /**
- * The pages of a patient's consolidated record, each read in a transaction of its own, so that a slow reader holds no connection,
- * and while the one before is worked on.
+ * The pages of a patient's consolidated record, each read in a transaction of
+ * its own, so that a slow reader holds no connection, and while the one before
+ * is worked on.
  *
  * @throws NotFoundError when the patient does not exist
  */
@@ -263,7 +349,8 @@ export async function* consolidatedPages(
     const page = store.asAccount(accountId, (tx) =>
       loadPage(tx, patientId, filter, after, RESOURCES_PER_PAGE),
     );
-    // A reader that stops early does not wait for it; for any other one it fails where it is awaited.
+    // A reader that stops early does not wait for it; for any other one it
+    // fails where it is awaited.
     page.catch(() => undefined);
     return page;
   };
@@ -273,7 +360,8 @@ export async function* consolidatedPages(
     coming = page.next && pageAfter(page.next);
     const resources: ConsolidatedResource[] = [];
     for (const each of page.resources) {
-      // So that the statements of the next page leave, and other requests get their turn.
+      // So that the statements of the next page leave, and other requests get
+      // their turn.
       if (resources.length % FOLDED_AT_ONCE === 0) await setImmediate();
       resources.push(each);
     }
@@ -286,10 +374,14 @@ export async function* consolidatedResources(
   store: Pick<Store, 'asAccount'>,
   of: WantedRecord,
 ): AsyncGenerator<ConsolidatedResource> {
-  for await (const { resources } of consolidatedPages(store, of)) yield* resources;
+  for await (const { resources } of consolidatedPages(store, of))
+    yield* resources;
 }
 
-/** Counts how a patient's record conforms to US Core. Call `RecordKeeper.merge` before. */
+/**
+ * Counts how a patient's record conforms to US Core. Call `RecordKeeper.merge`
+ * before.
+ */
 export async function countConformance(
   store: Pick<Store, 'asAccount'>,
   of: WantedRecord,
@@ -304,35 +396,55 @@ export async function countConformance(
 const PIECE_CHARACTERS = 64 * 1024;
 
 export interface BundleOptions extends WantedRecord {
-  /** Each entry's fullUrl is the resource's address on our FHIR API, so that relative references resolve to entries. */
+  /**
+   * Each entry's fullUrl is the resource's address on our FHIR API, so that
+   * relative references resolve to entries.
+   */
   publicBaseUrl: string;
   /** In a searchset each entry also has `search.mode`. */
   type?: 'collection' | 'searchset';
 }
 
 /**
- * Yields a patient's consolidated record as the JSON text of a FHIR Bundle, in pieces and in bounded memory: the Patient
- * first, then the resources, each followed by its Provenance (with `types`, only if they include `Provenance`). `meta`
- * states how complete the record is.
+ * Yields a patient's consolidated record as the JSON text of a FHIR Bundle, in
+ * pieces and in bounded memory: the Patient first, then the resources, each
+ * followed by its Provenance (with `types`, only if they include `Provenance`).
+ * `meta` states how complete the record is.
  *
  * @throws NotFoundError when the patient does not exist
  */
 export async function* consolidatedBundle(
   store: Pick<Store, 'asAccount'>,
-  { accountId, patientId, filter = {}, publicBaseUrl, type = 'collection' }: BundleOptions,
+  {
+    accountId,
+    patientId,
+    filter = {},
+    publicBaseUrl,
+    type = 'collection',
+  }: BundleOptions,
 ): AsyncGenerator<string> {
-  const withProvenance = filter.types === undefined || filter.types.includes('Provenance');
-  // Read first, so that data which arrives while we read is reported as still missing.
-  const standing = await store.asAccount(accountId, (tx) => readRecordCompleteness(tx, patientId));
+  const withProvenance =
+    filter.types === undefined || filter.types.includes('Provenance');
+  // Read first, so that data which arrives while we read is reported as still
+  // missing.
+  const standing = await store.asAccount(accountId, (tx) =>
+    readRecordCompleteness(tx, patientId),
+  );
   const meta = JSON.stringify(completenessMeta(standing));
-  const mode = (why: 'match' | 'include') => (type === 'searchset' ? why : undefined);
+  const mode = (why: 'match' | 'include') =>
+    type === 'searchset' ? why : undefined;
   let text = `{"resourceType":"Bundle","meta":${meta},"type":"${type}","timestamp":"${new Date().toISOString()}"`;
   let separator = ',"entry":[';
-  for await (const { resources } of consolidatedPages(store, { accountId, patientId, filter }))
+  for await (const { resources } of consolidatedPages(store, {
+    accountId,
+    patientId,
+    filter,
+  }))
     for (const resource of resources) {
       text += `${separator}${entryOf(publicBaseUrl, resource.content, mode('match'))}`;
       separator = ',';
-      const hasProvenance = resource.origins.length > 0 && resource.resourceType !== 'Provenance';
+      const hasProvenance =
+        resource.origins.length > 0 && resource.resourceType !== 'Provenance';
       if (withProvenance && hasProvenance)
         text += `,${entryOf(publicBaseUrl, provenanceOf(resource, patientId), mode('include'))}`;
       if (text.length < PIECE_CHARACTERS) continue;
@@ -343,7 +455,11 @@ export async function* consolidatedBundle(
   yield separator === ',' ? `${text}]}` : `${text}}`;
 }
 
-function entryOf(publicBaseUrl: string, content: object, mode?: 'match' | 'include'): string {
+function entryOf(
+  publicBaseUrl: string,
+  content: object,
+  mode?: 'match' | 'include',
+): string {
   const base = `${publicBaseUrl}${FHIR_PATH}`;
   const resource = withAddressesAt(base, inUsCore(content as Json));
   const { resourceType, id } = resource;

@@ -1,7 +1,12 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { type Alternative, type Clause, type DateCondition, NOT_INDEXED } from '../rules/search.ts';
+import {
+  type Alternative,
+  type Clause,
+  type DateCondition,
+  NOT_INDEXED,
+} from '../rules/search.ts';
 import { mayLeave } from './record-store.ts';
 
 export interface RecordSearch {
@@ -24,8 +29,9 @@ const CHANGED_AT = sql<string>`(select to_char(r.changed_at at time zone 'UTC', 
   from record_resource r where r.patient_id = l.patient_id and r.resource_id = l.resource_id)`;
 
 /**
- * Up to `count` resources of a patient's record after `after`, in order. All that match are found, and some
- * that do not: what one delivery of a resource contains may be missing in the consolidated resource (`matchesAll` decides).
+ * Up to `count` resources of a patient's record after `after`, in order. All
+ * that match are found, and some that do not: what one delivery of a resource
+ * contains may be missing in the consolidated resource (`matchesAll` decides).
  */
 export async function searchLeading(
   tx: AccountTx,
@@ -57,11 +63,14 @@ export async function searchLeading(
       sql<boolean>`exists (select from record_resource r where r.patient_id = ${patientId}
         and r.resource_id = l.resource_id
         and (${sql.join(
-          conditions.map((condition) => changedWhen(sql`r.changed_at`, condition)),
+          conditions.map((condition) =>
+            changedWhen(sql`r.changed_at`, condition),
+          ),
           sql` or `,
         )}))`,
     );
-  if (ids !== undefined) query = query.where(sql<boolean>`resource_id = any(${[...ids]}::uuid[])`);
+  if (ids !== undefined)
+    query = query.where(sql<boolean>`resource_id = any(${[...ids]}::uuid[])`);
   if (after !== undefined)
     query = query.where(
       sql<boolean>`(${key}, resource_id) ${sql.raw(sort.isDescending ? '<' : '>')} (${after.sortDate}, ${after.id}::uuid)`,
@@ -78,8 +87,11 @@ function matching(alternative: Alternative): RawBuilder<boolean> {
         where starts_with(entry, ${alternative.start}) and right(entry, ${[...alternative.end].length}) = ${alternative.end})`;
     case 'date': {
       const { start, condition } = alternative;
-      const part = (at: number) => sql`split_part(substr(entry, ${start.length + 1}), '~', ${sql.lit(at)})`;
-      const [low, high] = condition.isDay ? [part(3), part(4)] : [part(1), part(2)];
+      const part = (at: number) =>
+        sql`split_part(substr(entry, ${start.length + 1}), '~', ${sql.lit(at)})`;
+      const [low, high] = condition.isDay
+        ? [part(3), part(4)]
+        : [part(1), part(2)];
       return sql`exists (select from unnest(search) entry
         where starts_with(entry, ${start}) and ${dateMatches(condition, low, high)})`;
     }
@@ -92,7 +104,9 @@ function dateMatches(
   low: RawBuilder<unknown>,
   high: RawBuilder<unknown>,
 ): RawBuilder<boolean> {
-  const [from, to] = isDay ? [range.firstDay, range.lastDay] : [range.from, range.to];
+  const [from, to] = isDay
+    ? [range.firstDay, range.lastDay]
+    : [range.from, range.to];
   const isWithin = sql`(${low} >= ${from} and ${high} <= ${to})`;
   switch (prefix) {
     case 'eq':
@@ -114,11 +128,20 @@ function dateMatches(
   }
 }
 
-/** The time of a change is one instant, and has no day of its own: days are those of UTC. */
-export const changedWhen = (at: RawBuilder<unknown>, { prefix, range: { from, to } }: DateCondition) =>
+/**
+ * The time of a change is one instant, and has no day of its own: days are
+ * those of UTC.
+ */
+export const changedWhen = (
+  at: RawBuilder<unknown>,
+  { prefix, range: { from, to } }: DateCondition,
+) =>
   comparedWith(at, prefix, sql`${from}::timestamptz`, sql`${to}::timestamptz`);
 
-/** Whether an instant, or a day, is as a condition says of those from `first` to `last`. */
+/**
+ * Whether an instant, or a day, is as a condition says of those from `first` to
+ * `last`.
+ */
 export function comparedWith(
   at: RawBuilder<unknown>,
   prefix: DateCondition['prefix'],
@@ -143,17 +166,28 @@ export function comparedWith(
   }
 }
 
-/** Where a resource is: its patient, and whether it has gone. The id may be that of its generated Provenance. */
+/**
+ * Where a resource is: its patient, and whether it has gone. The id may be that
+ * of its generated Provenance.
+ */
 export type ResourceStanding = Members<'record_resource'>;
 
-/** The resources that may leave with these ids, or whose generated Provenance has one of them. */
-export async function findResources(tx: AccountTx, ids: readonly string[]): Promise<ResourceStanding[]> {
+/**
+ * The resources that may leave with these ids, or whose generated Provenance
+ * has one of them.
+ */
+export async function findResources(
+  tx: AccountTx,
+  ids: readonly string[],
+): Promise<ResourceStanding[]> {
   const wanted = sql<string>`any(${[...ids]}::uuid[])`;
   const rows = await tx.db
     .selectFrom('record_resource')
     .selectAll()
     .where(sql<boolean>`(resource_id = ${wanted} or provenance_id = ${wanted})`)
-    .where(sql<boolean>`resource_id not in (select withheld_resources(account_id, patient_id))`)
+    .where(
+      sql<boolean>`resource_id not in (select withheld_resources(account_id, patient_id))`,
+    )
     .execute();
   return rows.map(membersOf);
 }
@@ -167,7 +201,12 @@ export async function readChangeTimes(
   const rows = await tx.db
     .selectFrom('record_resource')
     .select(['resource_id as id', 'changed_at as changedAt'])
-    .where(({ and }) => and({ patient_id: patientId, resource_id: sql<string>`any(${[...ids]}::uuid[])` }))
+    .where(({ and }) =>
+      and({
+        patient_id: patientId,
+        resource_id: sql<string>`any(${[...ids]}::uuid[])`,
+      }),
+    )
     .execute();
   return new Map(rows.map(({ id, changedAt }) => [id, changedAt]));
 }

@@ -1,6 +1,10 @@
 import { sql } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
-import { type AccountTx, type SystemTx, takeAdminRole } from '../../platform/database/database.ts';
+import {
+  type AccountTx,
+  type SystemTx,
+  takeAdminRole,
+} from '../../platform/database/database.ts';
 import { sqlFile, uuidArray } from '../../platform/database/pg-arrays.ts';
 import { ExchangeError } from '../../platform/errors.ts';
 import systems from '../rules/code-systems.json' with { type: 'json' };
@@ -10,15 +14,27 @@ import type { ProvenanceOrigin } from '../rules/provenance.ts';
 const READ_MEMBERS = sqlFile('read-members.sql', import.meta.url);
 
 /**
- * SQL: whether a consolidated resource may leave: the patient's and the account's policy on sensitive data does not withhold it
- * (docs/sensitive-data.md). What is read of a record, for whatever purpose, is read under this condition.
+ * SQL: whether a consolidated resource may leave: the patient's and the
+ * account's policy on sensitive data does not withhold it
+ * (docs/sensitive-data.md). What is read of a record, for whatever purpose, is
+ * read under this condition.
  */
-export const mayLeave = (tx: AccountTx, patientId: string, id = sql`resource_id`) => sql<boolean>`
+export const mayLeave = (
+  tx: AccountTx,
+  patientId: string,
+  id = sql`resource_id`,
+) => sql<boolean>`
   ${id} not in (select withheld_resources(${tx.accountId}, ${patientId}))`;
 
-/** Restricts what is read; an empty filter reads everything. `docs/merge.md` lists which date counts for which type. */
+/**
+ * Restricts what is read; an empty filter reads everything. `docs/merge.md`
+ * lists which date counts for which type.
+ */
 export interface ConsolidatedFilter {
-  /** FHIR resource types. The Patient is included if it is listed here, or if no types are given. */
+  /**
+   * FHIR resource types. The Patient is included if it is listed here, or if no
+   * types are given.
+   */
   types?: readonly string[];
   /** YYYY-MM-DD, inclusive. Undated resources are kept. */
   dateFrom?: string;
@@ -33,7 +49,10 @@ export interface ConsolidatedPlace {
   id: string;
 }
 
-/** Up to `count` consolidated resources after `after`, without the Patient: by type, newest first, undated last. */
+/**
+ * Up to `count` consolidated resources after `after`, without the Patient: by
+ * type, newest first, undated last.
+ */
 export async function readLeading(
   tx: AccountTx,
   patientId: string,
@@ -48,7 +67,8 @@ export async function readLeading(
     .orderBy('sort_date', 'desc')
     .orderBy('resource_id', 'desc');
   if (after === undefined) return places.limit(count).execute();
-  // Each begins where the index has it; of the two conditions joined by `or`, PostgreSQL would read all before `after`.
+  // Each begins where the index has it; of the two conditions joined by `or`,
+  // PostgreSQL would read all before `after`.
   const { resourceType, sortDate, id } = after;
   const sameType = await places
     .where('resource_type', '=', resourceType)
@@ -56,7 +76,9 @@ export async function readLeading(
     .limit(count)
     .execute();
   if (sameType.length === count) return sameType;
-  const further = places.where('resource_type', '>', resourceType).limit(count - sameType.length);
+  const further = places
+    .where('resource_type', '>', resourceType)
+    .limit(count - sameType.length);
   return [...sameType, ...(await further.execute())];
 }
 
@@ -74,19 +96,30 @@ export async function countLeading(
     .execute();
 }
 
-function filtered(tx: AccountTx, patientId: string, { types, dateFrom, dateTo }: ConsolidatedFilter) {
+function filtered(
+  tx: AccountTx,
+  patientId: string,
+  { types, dateFrom, dateTo }: ConsolidatedFilter,
+) {
   let query = tx.db
     .selectFrom('record_origin')
     .where(({ and }) => and({ patient_id: patientId, leads: true }))
     .where(mayLeave(tx, patientId))
     .where('resource_type', '<>', 'Patient');
-  if (types !== undefined) query = query.where(sql<boolean>`resource_type = any(${[...types]}::text[])`);
+  if (types !== undefined)
+    query = query.where(
+      sql<boolean>`resource_type = any(${[...types]}::text[])`,
+    );
   // Undated resources always match: a missing date must not hide an allergy.
   if (dateFrom !== undefined) {
-    query = query.where(sql<boolean>`(date_to is null or date_to >= ${dateFrom}::date)`);
+    query = query.where(
+      sql<boolean>`(date_to is null or date_to >= ${dateFrom}::date)`,
+    );
   }
   if (dateTo !== undefined) {
-    query = query.where(sql<boolean>`(date_from is null or date_from <= ${dateTo}::date)`);
+    query = query.where(
+      sql<boolean>`(date_from is null or date_from <= ${dateTo}::date)`,
+    );
   }
   return query;
 }
@@ -97,24 +130,34 @@ export interface RecordMember extends Omit<ProvenanceOrigin, 'superseded'> {
   content: Record<string, unknown>;
 }
 
-/** What the deliveries of the resources read at once may have as text, apart from the last resource. */
+/**
+ * What the deliveries of the resources read at once may have as text, apart
+ * from the last resource.
+ */
 const READ_BYTES_MAX = 8_000_000;
-/** Stored larger than this, a value may be compressed to a hundredth of its text. */
+/**
+ * Stored larger than this, a value may be compressed to a hundredth of its
+ * text.
+ */
 const STORED_AS_TEXT_MAX = 2_000;
 
 /**
- * The deliveries of these consolidated resources, in order of rank: the leading one of each comes first,
- * those that a newer version has superseded last. Stops with the
- * resource that makes them too large to hold more at once, and always reads one. The Patient does not count.
+ * The deliveries of these consolidated resources, in order of rank: the leading
+ * one of each comes first, those that a newer version has superseded last.
+ * Stops with the resource that makes them too large to hold more at once, and
+ * always reads one. The Patient does not count.
  *
- * @returns with `read`, the number of the resources whose deliveries were read, and `bytes`, what these may have as text
+ * @returns with `read`, the number of the resources whose deliveries were read,
+ *   and `bytes`, what these may have as text
  */
 export async function readMembers(
   tx: AccountTx,
   patientId: string,
   resourceIds: readonly string[],
 ): Promise<{ members: RecordMember[]; read: number; bytes: number }> {
-  const { rows } = await READ_MEMBERS<RecordMember & { place: number; through: number }>({
+  const { rows } = await READ_MEMBERS<
+    RecordMember & { place: number; through: number }
+  >({
     resourceIds: uuidArray(resourceIds),
     patientId,
     accountId: tx.accountId,
@@ -133,14 +176,19 @@ export interface SourceReference {
   id: string;
 }
 
-/** The consolidated ids of resources given by their ids at the source, also of withheld ones; without those not delivered or excluded. */
+/**
+ * The consolidated ids of resources given by their ids at the source, also of
+ * withheld ones; without those not delivered or excluded.
+ */
 export async function resolveReferences(
   tx: AccountTx,
   patientId: string,
   targets: readonly SourceReference[],
 ): Promise<(SourceReference & { resourceId: string; mayLeave: boolean })[]> {
   if (targets.length === 0) return [];
-  const { rows } = await sql<SourceReference & { resourceId: string; mayLeave: boolean }>`
+  const { rows } = await sql<
+    SourceReference & { resourceId: string; mayLeave: boolean }
+  >`
     select n.source, n.type, n.id, o.resource_id as "resourceId", ${mayLeave(tx, patientId, sql`o.resource_id`)} as "mayLeave"
     from (select ${patientId}::uuid as patient_id, each.*
       from json_to_recordset(${JSON.stringify(targets)}::json) as each(source text, type text, id text) offset 0) as n
@@ -171,14 +219,22 @@ export async function countExcluded(
 }
 
 /**
- * That what a policy on sensitive data withholds has not changed since something was made to be handed out.
+ * That what a policy on sensitive data withholds has not changed since
+ * something was made to be handed out.
  *
- * @param patientId whose record it holds; undefined: those of any patients of the account
+ * @param patientId whose record it holds; undefined: those of any patients of
+ *   the account
  * @throws ExchangeError 410
  */
-export async function requireUnchanged(tx: AccountTx, madeAt: Date, patientId?: string): Promise<void> {
+export async function requireUnchanged(
+  tx: AccountTx,
+  madeAt: Date,
+  patientId?: string,
+): Promise<void> {
   const { rows } = await sql<{ at: Date | null }>`
-    select sensitivity_changed_at(${tx.accountId}, ${patientId ?? null}) as at`.execute(tx.db);
+    select sensitivity_changed_at(${tx.accountId}, ${patientId ?? null}) as at`.execute(
+    tx.db,
+  );
   if ((rows[0]?.at ?? madeAt) > madeAt)
     throw new ExchangeError(
       410,
@@ -186,8 +242,15 @@ export async function requireUnchanged(tx: AccountTx, madeAt: Date, patientId?: 
     );
 }
 
-/** Gives the codes of a FHIR ValueSet (JSON text) a security label. Returns how many it lists; 0 for anything else. */
-export async function labelCodes(tx: SystemTx, label: string, valueSet: string): Promise<number> {
+/**
+ * Gives the codes of a FHIR ValueSet (JSON text) a security label. Returns how
+ * many it lists; 0 for anything else.
+ */
+export async function labelCodes(
+  tx: SystemTx,
+  label: string,
+  valueSet: string,
+): Promise<number> {
   if (!/^\s*\{/.test(valueSet)) return 0;
   await takeAdminRole(tx);
   const { rows } = await sql<{ codes: number }>`

@@ -13,14 +13,23 @@ export type AbsenceTopic =
   | 'procedures'
   | 'devices';
 
-/** A source's explicit statement that there is none, or that it does not know. A section without entries is no such statement. */
+/**
+ * A source's explicit statement that there is none, or that it does not know. A
+ * section without entries is no such statement.
+ */
 export interface AbsenceStatement {
   topic: AbsenceTopic;
   /** `No known allergies`, `No information on allergies` */
   text: string;
-  /** The part of the topic it covers, unless it covers all of it: FHIR's category of an allergy. */
+  /**
+   * The part of the topic it covers, unless it covers all of it: FHIR's
+   * category of an allergy.
+   */
   category?: string;
-  /** True when the source states that it does not know, rather than that there is none. */
+  /**
+   * True when the source states that it does not know, rather than that there
+   * is none.
+   */
   isUnknown: boolean;
   /** Additional text by the source. */
   quote?: string;
@@ -29,23 +38,35 @@ export interface AbsenceStatement {
 export const SNOMED = 'http://snomed.info/sct';
 const DATA_ABSENT = /data-absent-reason$|v3-NullFlavor$/;
 
-const none = (topic: AbsenceTopic, text: string, category?: string): AbsenceStatement => ({
+const none = (
+  topic: AbsenceTopic,
+  text: string,
+  category?: string,
+): AbsenceStatement => ({
   topic,
   text,
   category,
   isUnknown: false,
 });
-export const unknown = (topic: AbsenceTopic, reason?: string): AbsenceStatement => ({
+export const unknown = (
+  topic: AbsenceTopic,
+  reason?: string,
+): AbsenceStatement => ({
   topic,
   text: `No information on ${topic}${reason === undefined ? '' : `: ${reason}`}`,
   isUnknown: true,
 });
 
-/** Codes that state absence in place of a finding (SNOMED CT; International Patient Summary). */
+/**
+ * Codes that state absence in place of a finding (SNOMED CT; International
+ * Patient Summary).
+ */
 const CODES: ReadonlyMap<string, AbsenceStatement> = new Map(
   Object.entries(table.codes).map(([code, [topic = '', text, category]]) => [
     code,
-    text === undefined ? unknown(topic as AbsenceTopic) : none(topic as AbsenceTopic, text, category),
+    text === undefined
+      ? unknown(topic as AbsenceTopic)
+      : none(topic as AbsenceTopic, text, category),
   ]),
 );
 
@@ -54,21 +75,34 @@ const PLACES = lookupTable(table.places) as unknown as Readonly<
   Record<string, readonly [AbsenceTopic, string]>
 >;
 
-/** Codes of lists and sections: LOINC codes, and those used in FHIR's examples. */
-const LISTS = lookupTable(table.lists) as Readonly<Record<string, AbsenceTopic>>;
+/**
+ * Codes of lists and sections: LOINC codes, and those used in FHIR's examples.
+ */
+const LISTS = lookupTable(table.lists) as Readonly<
+  Record<string, AbsenceTopic>
+>;
 /** The topic of a section with this LOINC code. */
-export const topicOfSection = (code: string | undefined): AbsenceTopic | undefined => LISTS[code ?? ''];
+export const topicOfSection = (
+  code: string | undefined,
+): AbsenceTopic | undefined => LISTS[code ?? ''];
 
 const NONE_OF: Readonly<Record<AbsenceTopic, string>> = table.noneOf;
 
-/** Statements of absence as text. The whole text must match: one that only begins so may continue differently. */
+/**
+ * Statements of absence as text. The whole text must match: one that only
+ * begins so may continue differently.
+ */
 const NONE_IN_WORDS =
   /^\s*(?:(?:(?:patient )?denies(?: (?:any|known|current|active)){0,2}|no(?: (?:known|current|active|reported)){0,2}) (?:(?:drug|food|medication|environmental|latex) )?(?:allerg(?:y|ies)|problems?|conditions?|medications?|immunizations?|procedures?|devices?)(?: to (?:any )?(?:drugs?|medications?|foods?))?(?: or disability)?(?: \(situation\))?|nka|nkda|nkfa|not on any medications?|none|none known)\s*\.?\s*$/i;
 
-/** The statements of absence in a resource; empty for a resource about something that is present. */
+/**
+ * The statements of absence in a resource; empty for a resource about something
+ * that is present.
+ */
 export function absencesIn(resource: Json): AbsenceStatement[] {
   const type = textOf(resource.resourceType) ?? '';
-  if (type === 'List') return emptyReasonOf(resource, resource.status !== 'current');
+  if (type === 'List')
+    return emptyReasonOf(resource, resource.status !== 'current');
   if (type === 'Composition')
     return sectionsOf(resource).flatMap((section) =>
       emptyReasonOf(section, resource.status === 'entered-in-error'),
@@ -76,17 +110,24 @@ export function absencesIn(resource: Json): AbsenceStatement[] {
   const place = PLACES[type];
   if (place === undefined || isTakenBack(resource)) return [];
   const [topic, element] = place;
-  return [statementOf(topic, resource[element])].filter((statement) => statement !== undefined);
+  return [statementOf(topic, resource[element])].filter(
+    (statement) => statement !== undefined,
+  );
 }
 
-function statementOf(topic: AbsenceTopic, concept: unknown): AbsenceStatement | undefined {
+function statementOf(
+  topic: AbsenceTopic,
+  concept: unknown,
+): AbsenceStatement | undefined {
   if (!isJson(concept)) return undefined;
   const codings = objectsOf(concept.coding);
   for (const { system, code } of codings) {
     const statement = CODES.get(`${codeSystem(system)}|${textOf(code) ?? ''}`);
     if (statement?.topic === topic) return statement;
   }
-  const words = textOf(concept.text) ?? codings.map(({ display }) => textOf(display)).find(Boolean);
+  const words =
+    textOf(concept.text) ??
+    codings.map(({ display }) => textOf(display)).find(Boolean);
   // A sender's own code for "No known allergies" codes no allergy.
   const isCoded = codings.some(
     ({ system, code, display }) =>
@@ -95,14 +136,17 @@ function statementOf(topic: AbsenceTopic, concept: unknown): AbsenceStatement | 
       !NONE_IN_WORDS.test(textOf(display) ?? String(code)),
   );
   if (isCoded) return undefined;
-  if (words !== undefined && NONE_IN_WORDS.test(words)) return noneInWords(topic, words);
+  if (words !== undefined && NONE_IN_WORDS.test(words))
+    return noneInWords(topic, words);
   const isSaidToBeAbsent =
     codings.some(({ system }) => DATA_ABSENT.test(String(system))) ||
     [concept, ...codings].some(({ extension }) =>
       objectsOf(extension).some(({ url }) => DATA_ABSENT.test(String(url))),
     );
   // A concept with a text names something, even without a code.
-  return isSaidToBeAbsent && textOf(concept.text) === undefined ? unknown(topic) : undefined;
+  return isSaidToBeAbsent && textOf(concept.text) === undefined
+    ? unknown(topic)
+    : undefined;
 }
 
 function noneInWords(topic: AbsenceTopic, words: string): AbsenceStatement {
@@ -113,32 +157,55 @@ function noneInWords(topic: AbsenceTopic, words: string): AbsenceStatement {
       : /environmental/i.test(words)
         ? 'environment'
         : undefined;
-  return none(topic, words.trim().replace(/\s*\.$/, ''), topic === 'allergies' ? category : undefined);
+  return none(
+    topic,
+    words.trim().replace(/\s*\.$/, ''),
+    topic === 'allergies' ? category : undefined,
+  );
 }
 
 const REASONS: Readonly<Record<string, string>> = lookupTable(table.reasons);
 
-function emptyReasonOf({ code, emptyReason }: Json, isTakenBack: boolean): AbsenceStatement[] {
+function emptyReasonOf(
+  { code, emptyReason }: Json,
+  isTakenBack: boolean,
+): AbsenceStatement[] {
   if (!isJson(emptyReason) || isTakenBack) return [];
   const topic = codesOf(code).map(topicOfSection).find(Boolean);
   if (topic === undefined) return [];
   const reason = codesOf(emptyReason)[0] ?? '';
   const quote = textOf(emptyReason.text);
-  if (quote !== undefined && NONE_IN_WORDS.test(quote)) return [noneInWords(topic, quote)];
+  if (quote !== undefined && NONE_IN_WORDS.test(quote))
+    return [noneInWords(topic, quote)];
   if (reason === 'nilknown') return [{ ...none(topic, NONE_OF[topic]), quote }];
   if (quote === undefined) return [unknown(topic, REASONS[reason])];
-  // Free text may say more than that there is no entry, so it is quoted without interpretation.
+  // Free text may say more than that there is no entry, so it is quoted without
+  // interpretation.
   return [{ topic, text: `No entries on ${topic}`, isUnknown: true, quote }];
 }
 
 const sectionsOf = (of: Json): Json[] =>
   objectsOf(of.section).flatMap((section) => [section, ...sectionsOf(section)]);
 
-/** Whether the statement was refuted, entered in error, or no longer applies. */
-function isTakenBack({ status, clinicalStatus, verificationStatus }: Json): boolean {
+/**
+ * Whether the statement was refuted, entered in error, or no longer applies.
+ */
+function isTakenBack({
+  status,
+  clinicalStatus,
+  verificationStatus,
+}: Json): boolean {
   const codes = [...codesOf(clinicalStatus), ...codesOf(verificationStatus)];
   return (
     status === 'entered-in-error' ||
-    codes.some((code) => ['inactive', 'resolved', 'remission', 'refuted', 'entered-in-error'].includes(code))
+    codes.some((code) =>
+      [
+        'inactive',
+        'resolved',
+        'remission',
+        'refuted',
+        'entered-in-error',
+      ].includes(code),
+    )
   );
 }

@@ -1,48 +1,91 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import words from './assertion-words.json' with { type: 'json' };
-import { meaningOf, meaningsBySystem, meaningsOf, valueMeaning } from './codes.ts';
+import {
+  meaningOf,
+  meaningsBySystem,
+  meaningsOf,
+  valueMeaning,
+} from './codes.ts';
 import { comparable } from './comparable.ts';
-import { canBeOneMoment, comparedMoment, day, moment, momentOf } from './dates.ts';
+import {
+  canBeOneMoment,
+  comparedMoment,
+  day,
+  moment,
+  momentOf,
+} from './dates.ts';
 import { classOf, isEnteredInError, mainElement } from './fingerprints.ts';
 import { FILLED } from './fold.ts';
 import { hashOf } from './ids.ts';
-import { canonicalJson, comparableText, isJson, type Json, objectsOf, textOf } from './json.ts';
-import { digitsOf, isWithinPrecision, type Measure, measureIn, measureOf } from './measures.ts';
+import {
+  canonicalJson,
+  comparableText,
+  isJson,
+  type Json,
+  objectsOf,
+  textOf,
+} from './json.ts';
+import {
+  digitsOf,
+  isWithinPrecision,
+  type Measure,
+  measureIn,
+  measureOf,
+} from './measures.ts';
 import { MEDICATION_TYPES } from './resource-types.ts';
 import { conceptText } from './words.ts';
 
 /**
- * What a delivery states that must not be lost when it is united with others, by name. A name that starts with `+` may be
- * missing from the leading delivery, because folding adds it (`filled-elements.json`). For an element with parts, `*element`
- * is the whole element and `+element/part` a part that must be preserved; the parts are only added together. A name that
- * starts with `=` holds a hash of the whole resource; one that starts with `@` says which version it is, and never contradicts.
+ * What a delivery states that must not be lost when it is united with others,
+ * by name. A name that starts with `+` may be missing from the leading
+ * delivery, because folding adds it (`filled-elements.json`). For an element
+ * with parts, `*element` is the whole element and `+element/part` a part that
+ * must be preserved; the parts are only added together. A name that starts with
+ * `=` holds a hash of the whole resource; one that starts with `@` says which
+ * version it is, and never contradicts.
  */
 export type Assertions = Readonly<Record<string, string>>;
 
-/** Shortens a long text to its hash: assertions are stored with every delivery. */
-const brief = (text: string): string => (text.length > 60 ? hashOf([text]) : text);
+/**
+ * Shortens a long text to its hash: assertions are stored with every delivery.
+ */
+const brief = (text: string): string =>
+  text.length > 60 ? hashOf([text]) : text;
 
-/** Adds an assertion, unless nothing is said. One by one: collecting them in objects first costs several times as much. */
+/**
+ * Adds an assertion, unless nothing is said. One by one: collecting them in
+ * objects first costs several times as much.
+ */
 type State = (name: string, text: string | undefined) => void;
 
-const all = (value: unknown): string | undefined => (value === undefined ? undefined : canonicalJson(value));
+const all = (value: unknown): string | undefined =>
+  value === undefined ? undefined : canonicalJson(value);
 
 function stateMeasures(resource: Json, state: State): void {
   state('value', valueText(resource));
   const byName = new Map<string, string[]>();
   for (const part of objectsOf(resource.component)) {
-    const [name, text] = [`value ${brief(meaningOf(part.code) ?? '')}`, valueText(part)];
-    if (text !== undefined) byName.set(name, [...(byName.get(name) ?? []), text]);
+    const name = `value ${brief(meaningOf(part.code) ?? '')}`;
+    const text = valueText(part);
+    if (text !== undefined)
+      byName.set(name, [...(byName.get(name) ?? []), text]);
   }
   for (const [name, texts] of byName) state(name, texts.sort().join('\n'));
 }
 
 function valueText(of: Json): string | undefined {
   const { value, measure } = measureIn(of);
-  return measure !== undefined ? measureText(measure) : value === undefined ? undefined : valueMeaning(value);
+  return measure !== undefined
+    ? measureText(measure)
+    : value === undefined
+      ? undefined
+      : valueMeaning(value);
 }
 
-/** What a flag says of a value: a normal result at one source and an abnormal one at another are not one result. */
+/**
+ * What a flag says of a value: a normal result at one source and an abnormal
+ * one at another are not one result.
+ */
 const FLAGS: Readonly<Record<string, string>> = lookupTable(words.flags);
 
 const flagsOf = (interpretation: unknown): string =>
@@ -56,7 +99,9 @@ const flagsOf = (interpretation: unknown): string =>
     .sort()
     .join();
 
-/** Dose, timing and route separately; the text only if there is nothing else. */
+/**
+ * Dose, timing and route separately; the text only if there is nothing else.
+ */
 function stateDosage(value: unknown, state: State): void {
   if (value === undefined) return;
   const doses = objectsOf(value).map(readDose);
@@ -66,27 +111,51 @@ function stateDosage(value: unknown, state: State): void {
       .sort()
       .join();
   state('*dosage', canonicalJson(doses));
-  for (const part of ['dose', 'timing', 'route', 'text'] as const) state(`+dosage/${part}`, every(part));
+  for (const part of ['dose', 'timing', 'route', 'text'] as const)
+    state(`+dosage/${part}`, every(part));
 }
 
-function readDose({ text, timing, doseAndRate, dose, route, asNeededBoolean, ...rest }: Json) {
+function readDose({
+  text,
+  timing,
+  doseAndRate,
+  dose,
+  route,
+  asNeededBoolean,
+  ...rest
+}: Json) {
   const repeat = isJson(timing) && isJson(timing.repeat) ? timing.repeat : {};
-  const rates = [...objectsOf(doseAndRate), { doseQuantity: dose, rateRatio: rest.rateRatio }];
-  const amounts = rates.flatMap(({ doseQuantity, doseRange, rateQuantity, rateRange, rateRatio }) =>
-    [doseQuantity, doseRange, rateQuantity, rateRange, rateRatio].flatMap((each) => quantity(each) ?? []),
+  const rates = [
+    ...objectsOf(doseAndRate),
+    { doseQuantity: dose, rateRatio: rest.rateRatio },
+  ];
+  const amounts = rates.flatMap(
+    ({ doseQuantity, doseRange, rateQuantity, rateRange, rateRatio }) =>
+      [doseQuantity, doseRange, rateQuantity, rateRange, rateRatio].flatMap(
+        (each) => quantity(each) ?? [],
+      ),
   );
-  // The conversion of C-CDA writes an amount without a unit so; an amount of 1 states nothing more than "a dose".
+  // The conversion of C-CDA writes an amount without a unit so; an amount of 1
+  // states nothing more than "a dose".
   const counted = /^dose: (\d+)$/i.exec(textOf(text) ?? '')?.[1];
-  const bounds = isJson(repeat.boundsPeriod) ? moment(repeat.boundsPeriod.end) : undefined;
+  const bounds = isJson(repeat.boundsPeriod)
+    ? moment(repeat.boundsPeriod.end)
+    : undefined;
   const timed = [
     rateOf(repeat) ?? (isJson(timing) ? rateOfCode(timing.code) : undefined),
     repeat.when === undefined ? undefined : canonicalJson(repeat.when),
-    repeat.timeOfDay === undefined ? undefined : canonicalJson(repeat.timeOfDay),
+    repeat.timeOfDay === undefined
+      ? undefined
+      : canonicalJson(repeat.timeOfDay),
     bounds === undefined ? undefined : `until ${bounds}`,
-    asNeededBoolean === true || rest.asNeededCodeableConcept !== undefined ? 'as needed' : undefined,
+    asNeededBoolean === true || rest.asNeededCodeableConcept !== undefined
+      ? 'as needed'
+      : undefined,
   ].flatMap((each) => each ?? []);
-  if (amounts.length === 0 && counted !== undefined && counted !== '1') amounts.push(`#${counted} `);
-  const isSentence = amounts.length === 0 && timed.length === 0 && counted === undefined;
+  if (amounts.length === 0 && counted !== undefined && counted !== '1')
+    amounts.push(`#${counted} `);
+  const isSentence =
+    amounts.length === 0 && timed.length === 0 && counted === undefined;
   return {
     dose: amounts.length === 0 ? undefined : amounts.join(),
     timing: timed.length === 0 ? undefined : timed.join(),
@@ -95,18 +164,28 @@ function readDose({ text, timing, doseAndRate, dose, route, asNeededBoolean, ...
   };
 }
 
-/** Routes are compared by name, because every standard has codes of its own: `ORAL` is `Oral route`. */
+/**
+ * Routes are compared by name, because every standard has codes of its own:
+ * `ORAL` is `Oral route`.
+ */
 const routeOf = (route: unknown): string | undefined => {
   const [concept] = objectsOf(route);
-  const name = comparableText(concept?.text) ?? comparableText(objectsOf(concept?.coding)[0]?.display);
+  const name =
+    comparableText(concept?.text) ??
+    comparableText(objectsOf(concept?.coding)[0]?.display);
   return name?.replace(/ (?:route|use)$/, '') ?? meaningOf(route);
 };
 
 /** Days in a unit of `Timing`, and times a day of GTSAbbreviation. */
 const DAYS: Readonly<Record<string, number>> = lookupTable(words.days);
-const TIMES_A_DAY: Readonly<Record<string, number>> = lookupTable(words.timesADay);
+const TIMES_A_DAY: Readonly<Record<string, number>> = lookupTable(
+  words.timesADay,
+);
 
-/** How often, as times a day: every 6 hours is 4 times a day, however it is written. */
+/**
+ * How often, as times a day: every 6 hours is 4 times a day, however it is
+ * written.
+ */
 function rateOf({
   frequency,
   frequencyMax,
@@ -117,10 +196,20 @@ function rateOf({
   count,
 }: Json): string | undefined {
   const days = DAYS[textOf(periodUnit) ?? ''];
-  const parts = [frequency, period, periodUnit, frequencyMax, periodMax, duration, count];
+  const parts = [
+    frequency,
+    period,
+    periodUnit,
+    frequencyMax,
+    periodMax,
+    duration,
+    count,
+  ];
   if (parts.every((part) => part === undefined)) return undefined;
   const isPlain =
-    typeof period === 'number' && days !== undefined && parts.slice(3).every((part) => part === undefined);
+    typeof period === 'number' &&
+    days !== undefined &&
+    parts.slice(3).every((part) => part === undefined);
   if (!isPlain) return canonicalJson(parts);
   return `${Number((Number(frequency ?? 1) / (period * days)).toPrecision(6))} a day`;
 }
@@ -133,27 +222,42 @@ function rateOfCode(code: unknown): string | undefined {
 
 function quantity(value: unknown): string | undefined {
   const measure = measureOf(value);
-  if (measure !== undefined) return `${measure.comparator}#${measure.value} ${measure.unit}`;
+  if (measure !== undefined)
+    return `${measure.comparator}#${measure.value} ${measure.unit}`;
   return value === undefined ? undefined : canonicalJson(value);
 }
 
 /**
- * The codes of a thing by system, if there are several ways to compare it: two that share a coarse code may differ in the fine one.
- * Folding adds the codes of the other systems.
+ * The codes of a thing by system, if there are several ways to compare it: two
+ * that share a coarse code may differ in the fine one. Folding adds the codes
+ * of the other systems.
  */
 function stateCodes(concept: unknown, state: State): void {
   if (!isJson(concept)) return;
   // One code may stand for both sides.
-  state('+side', /\b(?:left|right)\b/i.exec(conceptText(concept) ?? '')?.[0].toLowerCase());
+  state(
+    '+side',
+    /\b(?:left|right)\b/i.exec(conceptText(concept) ?? '')?.[0].toLowerCase(),
+  );
   const bySystem = meaningsBySystem(concept);
   const [only] = bySystem.values();
   if (bySystem.size > 1 || (only !== undefined && only.length > 1))
-    for (const [system, readings] of bySystem) state(`+code ${system}`, readings.join());
+    for (const [system, readings] of bySystem)
+      state(`+code ${system}`, readings.join());
 }
 
-const PERIODS = ['period', 'effectivePeriod', 'performedPeriod', 'occurrencePeriod', 'onsetPeriod'];
+const PERIODS = [
+  'period',
+  'effectivePeriod',
+  'performedPeriod',
+  'occurrencePeriod',
+  'onsetPeriod',
+];
 
-/** The end of a period; undefined if it equals the start, which adds no information. */
+/**
+ * The end of a period; undefined if it equals the start, which adds no
+ * information.
+ */
 function endOf(resource: Json): string | undefined {
   for (const name of PERIODS) {
     const value = resource[name];
@@ -170,7 +274,10 @@ const attachments = (forms: unknown): string =>
     .sort()
     .join();
 
-/** Each reaction is a part of its own: a list that contains more than another still agrees with it. */
+/**
+ * Each reaction is a part of its own: a list that contains more than another
+ * still agrees with it.
+ */
 function stateReactions(value: unknown, state: State): void {
   if (value === undefined) return;
   const each = objectsOf(value).map(({ manifestation, severity }) => [
@@ -178,7 +285,8 @@ function stateReactions(value: unknown, state: State): void {
     textOf(severity) ?? '',
   ]);
   state('*reaction', canonicalJson(each));
-  for (const reaction of each) state(`+reaction/${brief(reaction.join(' '))}`, 'said');
+  for (const reaction of each)
+    state(`+reaction/${brief(reaction.join(' '))}`, 'said');
 }
 
 /** Different NPIs mean different practitioners or organizations. */
@@ -190,12 +298,15 @@ const npi = (identifiers: unknown): string =>
     .join();
 
 function stateDrug(resource: Json, state: State): void {
-  const isFilled = FILLED[textOf(resource.resourceType) ?? '']?.includes('dosage') === true;
+  const isFilled =
+    FILLED[textOf(resource.resourceType) ?? '']?.includes('dosage') === true;
   stateDosage(isFilled ? resource.dosage : resource.dosageInstruction, state);
   state('intent', textOf(resource.intent));
 }
 
-const BY_TYPE: Readonly<Record<string, (resource: Json, state: State) => void>> = lookupTable({
+const BY_TYPE: Readonly<
+  Record<string, (resource: Json, state: State) => void>
+> = lookupTable({
   AllergyIntolerance(resource, state) {
     state('+onset', day(resource, 'onsetDateTime'));
     state('+criticality', textOf(resource.criticality));
@@ -221,7 +332,8 @@ const BY_TYPE: Readonly<Record<string, (resource: Json, state: State) => void>> 
     state('class', classOf(resource));
     state('+type', meaningsOf(resource.type).join());
   },
-  FamilyMemberHistory: ({ condition }, state) => state('condition', all(condition)),
+  FamilyMemberHistory: ({ condition }, state) =>
+    state('condition', all(condition)),
   Goal: ({ target }, state) => state('target', all(target)),
   Immunization({ lotNumber, doseQuantity }, state) {
     state('+lot', comparableText(lotNumber));
@@ -255,10 +367,14 @@ const BY_TYPE: Readonly<Record<string, (resource: Json, state: State) => void>> 
 /**
  * The assertions of a resource.
  *
- * @param writtenBy the source that wrote the resource; undefined if it was converted from a document. Two resources with
- *   different ids at the same source are united only when their whole content agrees (`=`).
+ * @param writtenBy the source that wrote the resource; undefined if it was
+ *   converted from a document. Two resources with different ids at the same
+ *   source are united only when their whole content agrees (`=`).
  */
-export function assertionsIn(resource: Json, writtenBy: string | undefined): Assertions {
+export function assertionsIn(
+  resource: Json,
+  writtenBy: string | undefined,
+): Assertions {
   const type = textOf(resource.resourceType) ?? '';
   const stated: Record<string, string> = {};
   const state: State = (name, text) => {
@@ -266,41 +382,65 @@ export function assertionsIn(resource: Json, writtenBy: string | undefined): Ass
   };
   state('status', statusOf(resource, writtenBy !== undefined));
   if (isEnteredInError(resource)) state('@retracted', 'yes');
-  if (resource.identifier !== undefined) state('@issued', moment(resource.issued));
+  if (resource.identifier !== undefined)
+    state('@issued', moment(resource.issued));
   if (resource.doNotPerform === true) state('not', 'to be performed');
   state('state', meaningsOf(resource.clinicalStatus).join());
   state('verified', meaningsOf(resource.verificationStatus).join());
   state('lifecycle', textOf(resource.lifecycleStatus));
-  state(FILLED[type]?.includes('bodySite') ? '+site' : 'site', meaningsOf(resource.bodySite).join());
+  state(
+    FILLED[type]?.includes('bodySite') ? '+site' : 'site',
+    meaningsOf(resource.bodySite).join(),
+  );
   state('end', endOf(resource));
   if (TIMED.has(type)) state('time', momentOf(resource));
   stateCodes(resource[mainElement(type)], state);
   BY_TYPE[type]?.(resource, state);
-  if (writtenBy !== undefined && !COPIED.has(type)) state(`=${writtenBy}`, hashOf([comparable(resource)]));
+  if (writtenBy !== undefined && !COPIED.has(type))
+    state(`=${writtenBy}`, hashOf([comparable(resource)]));
   return stated;
 }
 
-/** Types of which a source often has several equal copies; they contain nothing about the person. */
+/**
+ * Types of which a source often has several equal copies; they contain nothing
+ * about the person.
+ */
 const COPIED: ReadonlySet<string> = new Set(words.copied);
 /** Types of which the moment is stated. */
 const TIMED: ReadonlySet<string> = new Set(words.timed);
 
-/** The status, if known. A document has one word for a drug that was stopped and one that was taken to its end. */
-function statusOf({ resourceType, status }: Json, isNative: boolean): string | undefined {
+/**
+ * The status, if known. A document has one word for a drug that was stopped and
+ * one that was taken to its end.
+ */
+function statusOf(
+  { resourceType, status }: Json,
+  isNative: boolean,
+): string | undefined {
   if (status === 'unknown') return undefined;
   const isDrug = MEDICATION_TYPES.has(textOf(resourceType) ?? '');
-  return !isNative && isDrug && status === 'completed' ? 'ended' : textOf(status);
+  return !isNative && isDrug && status === 'completed'
+    ? 'ended'
+    : textOf(status);
 }
 
-/** Statuses that precede a status in the life of one resource; any other two different statuses contradict each other. */
-export const EARLIER: Readonly<Record<string, readonly string[]>> = lookupTable(words.earlier);
+/**
+ * Statuses that precede a status in the life of one resource; any other two
+ * different statuses contradict each other.
+ */
+export const EARLIER: Readonly<Record<string, readonly string[]>> = lookupTable(
+  words.earlier,
+);
 
 /**
- * Whether a resource with the assertions `leading` can absorb one with the assertions `other` without loss: each assertion
- * of `other` is present, is present more precisely, has been superseded by a later status, or is added by folding.
+ * Whether a resource with the assertions `leading` can absorb one with the
+ * assertions `other` without loss: each assertion of `other` is present, is
+ * present more precisely, has been superseded by a later status, or is added by
+ * folding.
  */
 export function canTakeIn(leading: Assertions, other: Assertions): boolean {
-  for (const name in other) if (!isTakenIn(name, other[name] ?? '', leading)) return false;
+  for (const name in other)
+    if (!isTakenIn(name, other[name] ?? '', leading)) return false;
   return true;
 }
 
@@ -311,14 +451,18 @@ function isTakenIn(name: string, text: string, leading: Assertions): boolean {
   if (name.startsWith('*')) return true;
   // The leading delivery has the more precise one.
   if (name === 'time' && text.length > known.length) return false;
-  return agrees(name, known, text) || (name === 'status' && EARLIER[known]?.includes(text) === true);
+  return (
+    agrees(name, known, text) ||
+    (name === 'status' && EARLIER[known]?.includes(text) === true)
+  );
 }
 
 function isAdded(name: string, leading: Assertions): boolean {
   const [element = '', part] = name.slice(1).split('/');
   return (
     '*='.includes(name.charAt(0)) ||
-    (name.startsWith('+') && (part === undefined || leading[`*${element}`] === undefined))
+    (name.startsWith('+') &&
+      (part === undefined || leading[`*${element}`] === undefined))
   );
 }
 
@@ -331,8 +475,16 @@ export function agrees(name: string, left: string, right: string): boolean {
 
 const MEASURE = /^([<>=a-z]*)#(\S+?)(?:;(\d+))? (.*)$/;
 
-/** The digits are said where they are not those of the number, whose point was moved. */
-const measureText = ({ comparator, value, written: own, unit }: Measure): string =>
+/**
+ * The digits are said where they are not those of the number, whose point was
+ * moved.
+ */
+const measureText = ({
+  comparator,
+  value,
+  written: own,
+  unit,
+}: Measure): string =>
   `${comparator}#${value}${own === value ? '' : `;${digitsOf(own)}`} ${unit}`;
 
 const written = ([, , value, digits]: RegExpExecArray) => ({
@@ -341,7 +493,14 @@ const written = ([, , value, digits]: RegExpExecArray) => ({
 });
 
 function isSameMeasure(left: string, right: string): boolean {
-  const [one, other] = [MEASURE.exec(left), MEASURE.exec(right)];
-  if (one === null || other === null || one[1] !== other[1] || one[4] !== other[4]) return false;
+  const one = MEASURE.exec(left);
+  const other = MEASURE.exec(right);
+  if (
+    one === null ||
+    other === null ||
+    one[1] !== other[1] ||
+    one[4] !== other[4]
+  )
+    return false;
   return isWithinPrecision(written(one), written(other));
 }

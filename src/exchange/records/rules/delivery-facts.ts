@@ -4,7 +4,12 @@ import { derivedUuid } from './ids.ts';
 import { isJson, type Json, jsonLength, objectsOf, textOf } from './json.ts';
 import { statedOn } from './provenance.ts';
 import { parseLocalReference, subjectIds } from './references.ts';
-import { CLINICAL_TYPES, MEDICATION_TYPES, MINIMUM, SUPPORTING_TYPES } from './resource-types.ts';
+import {
+  CLINICAL_TYPES,
+  MEDICATION_TYPES,
+  MINIMUM,
+  SUPPORTING_TYPES,
+} from './resource-types.ts';
 import { ownKey, samenessKeys } from './sameness.ts';
 import { searchEntries } from './search.ts';
 
@@ -37,11 +42,14 @@ export type ExclusionReason =
   | 'unreadable';
 
 /** What grouping needs to know about a delivery, without its content. */
-export interface DeliveryFacts extends Pick<Delivery, 'source' | 'resourceType' | 'sourceId' | 'sha256'> {
+export interface DeliveryFacts
+  extends Pick<Delivery, 'source' | 'resourceType' | 'sourceId' | 'sha256'> {
   exclusion?: ExclusionReason;
   /** Sorted; empty when excluded. */
   keys: string[];
-  /** What must not be lost when it is united with others; empty when excluded. */
+  /**
+   * What must not be lost when it is united with others; empty when excluded.
+   */
   assertions: Assertions;
   /** Compared as text: the delivery with the highest rank leads its group. */
   rank: string;
@@ -54,23 +62,43 @@ export interface DeliveryFacts extends Pick<Delivery, 'source' | 'resourceType' 
 }
 
 export interface DeliveryContext {
-  /** The person's Patient ids at the delivery's source; undefined when none were recorded. */
+  /**
+   * The person's Patient ids at the delivery's source; undefined when none were
+   * recorded.
+   */
   patientIds?: ReadonlySet<string>;
-  /** Code of the Medication that the delivery refers to, if it was delivered. */
+  /**
+   * Code of the Medication that the delivery refers to, if it was delivered.
+   */
   medication?: string;
 }
 
-/** Keys, assertions and rank of a delivery, or why it is excluded. Depends on nothing but its arguments. */
-export function deliveryFacts(delivery: Delivery, whom: DeliveryContext): DeliveryFacts {
+/**
+ * Keys, assertions and rank of a delivery, or why it is excluded. Depends on
+ * nothing but its arguments.
+ */
+export function deliveryFacts(
+  delivery: Delivery,
+  whom: DeliveryContext,
+): DeliveryFacts {
   try {
     return readFacts(delivery, whom);
   } catch (error) {
-    // A resource too deeply nested for the call stack must not prevent the merge of all others.
+    // A resource too deeply nested for the call stack must not prevent the
+    // merge of all others.
     if (!(error instanceof RangeError)) throw error;
     const { source, resourceType, sourceId, sha256 } = delivery;
     return {
-      ...{ source, resourceType, sourceId, sha256, exclusion: 'unreadable' },
-      ...{ keys: [], assertions: {}, rank: '', sortDate: '', search: [] },
+      source,
+      resourceType,
+      sourceId,
+      sha256,
+      exclusion: 'unreadable',
+      keys: [],
+      assertions: {},
+      rank: '',
+      sortDate: '',
+      search: [],
     };
   }
 }
@@ -112,48 +140,81 @@ function exclusionReason(
   { patientIds }: DeliveryContext,
 ): ExclusionReason | undefined {
   const isSupporting = SUPPORTING_TYPES.has(type);
-  if (content.resourceType !== type || (!isSupporting && !CLINICAL_TYPES.has(type))) return 'type';
-  // The header of a document was compared with the person when it was converted.
+  if (
+    content.resourceType !== type ||
+    (!isSupporting && !CLINICAL_TYPES.has(type))
+  )
+    return 'type';
+  // The header of a document was compared with the person when it was
+  // converted.
   if (type === 'Patient' && isConverted) return undefined;
-  if (type === 'Patient') return patientIds?.has(sourceId) === false ? 'names-another' : undefined;
+  if (type === 'Patient')
+    return patientIds?.has(sourceId) === false ? 'names-another' : undefined;
   const subjects = subjectIds(content);
-  if (patientIds !== undefined && subjects.some((id) => !patientIds.has(id))) return 'names-another';
+  if (patientIds !== undefined && subjects.some((id) => !patientIds.has(id)))
+    return 'names-another';
   if (subjects.length === 0 && !isSupporting) return 'names-nobody';
   const minimum = MINIMUM[type];
-  if (minimum?.every((element) => isEmpty(content[element]))) return 'incomplete';
+  if (minimum?.every((element) => isEmpty(content[element])))
+    return 'incomplete';
   return undefined;
 }
 
 const isEmpty = (value: unknown): boolean =>
   objectsOf(value).every((object) => Object.keys(object).length === 0);
 
-/** The id of the Medication that a prescription, fill or administration refers to; undefined for a contained one. */
+/**
+ * The id of the Medication that a prescription, fill or administration refers
+ * to; undefined for a contained one.
+ */
 export function medicationIdOf(content: Json): string | undefined {
-  if (!MEDICATION_TYPES.has(textOf(content.resourceType) ?? '') || !isJson(content.medicationReference)) {
+  if (
+    !MEDICATION_TYPES.has(textOf(content.resourceType) ?? '') ||
+    !isJson(content.medicationReference)
+  ) {
     return undefined;
   }
-  const target = parseLocalReference(textOf(content.medicationReference.reference) ?? '');
+  const target = parseLocalReference(
+    textOf(content.medicationReference.reference) ?? '',
+  );
   return target?.type === 'Medication' ? target.id : undefined;
 }
 
 /**
- * Ranks resources written by the source above those converted from documents; then the newer (`meta.lastUpdated`, then
- * `meta.versionId`; the time of the document), then the larger. Hash and identity come last, so that no two deliveries have the same rank.
+ * Ranks resources written by the source above those converted from documents;
+ * then the newer (`meta.lastUpdated`, then `meta.versionId`; the time of the
+ * document), then the larger. Hash and identity come last, so that no two
+ * deliveries have the same rank.
  */
-function rankOf({ source, sourceId, isConverted, content, sha256 }: Delivery): string {
+function rankOf({
+  source,
+  sourceId,
+  isConverted,
+  content,
+  sha256,
+}: Delivery): string {
   const { id: _id, meta: _meta, text: _text, ...told } = content;
-  const revision = (isConverted ? (moment(statedOn(content)) ?? '') : revisionOf(content)).padEnd(
-    REVISION_LENGTH,
+  const revision = (
+    isConverted ? (moment(statedOn(content)) ?? '') : revisionOf(content)
+  ).padEnd(REVISION_LENGTH);
+  const length = String(jsonLength(told)).padStart(9, '0');
+  const hash = sha256.slice(0, HASH_LENGTH);
+  return [isConverted ? 0 : 1, revision, length, hash, source, sourceId].join(
+    ' ',
   );
-  const [length, hash] = [String(jsonLength(told)).padStart(9, '0'), sha256.slice(0, HASH_LENGTH)];
-  return [isConverted ? 0 : 1, revision, length, hash, source, sourceId].join(' ');
 }
 
 const REVISION_LENGTH = 37;
-/** Enough to tell versions apart that are equally old and large. Every row of `record_origin` holds a rank. */
+/**
+ * Enough to tell versions apart that are equally old and large. Every row of
+ * `record_origin` holds a rank.
+ */
 const HASH_LENGTH = 8;
 
-/** `meta.lastUpdated` and `meta.versionId` as one text that sorts by age; empty when the source gives neither. */
+/**
+ * `meta.lastUpdated` and `meta.versionId` as one text that sorts by age; empty
+ * when the source gives neither.
+ */
 export function revisionOf({ meta }: Json): string {
   if (!isJson(meta)) return '';
   const ms = Date.parse(textOf(meta.lastUpdated) ?? '');
@@ -161,11 +222,20 @@ export function revisionOf({ meta }: Json): string {
   const version = /^\d{1,12}$/.test(textOf(meta.versionId) ?? '')
     ? String(meta.versionId).padStart(12, '0')
     : '';
-  return at === '' && version === '' ? '' : `${at.padEnd(24, ' ')}/${version.padStart(12, '0')}`;
+  return at === '' && version === ''
+    ? ''
+    : `${at.padEnd(24, ' ')}/${version.padStart(12, '0')}`;
 }
 
-/** The id of a consolidated resource, derived from the patient, the type and the first of its keys. */
-export function consolidatedId(patientId: string, resourceType: string, keys: Iterable<string>): string {
+/**
+ * The id of a consolidated resource, derived from the patient, the type and the
+ * first of its keys.
+ */
+export function consolidatedId(
+  patientId: string,
+  resourceType: string,
+  keys: Iterable<string>,
+): string {
   if (resourceType === 'Patient') return patientId;
   const [first] = [...keys].sort();
   return derivedUuid([patientId, resourceType, first]);

@@ -1,7 +1,18 @@
-import type { Demographics, Gender, PersonalIdentifier } from '../../people/patients/rules/demographics.ts';
+import type {
+  Demographics,
+  Gender,
+  PersonalIdentifier,
+} from '../../people/patients/rules/demographics.ts';
 import { meaningOf } from './codes.ts';
 import { labelsOf, type Member } from './fold.ts';
-import { canonical, canonicalJson, comparableText, type Json, objectsOf, textOf } from './json.ts';
+import {
+  canonical,
+  canonicalJson,
+  comparableText,
+  type Json,
+  objectsOf,
+  textOf,
+} from './json.ts';
 import { type Resolve, rewriteReferences } from './references.ts';
 import { conceptText } from './words.ts';
 
@@ -12,9 +23,17 @@ export type Person = Demographics & {
   formerExternalIds?: readonly string[];
 };
 
-const GENDERS: Record<Gender, string> = { M: 'male', F: 'female', O: 'other', U: 'unknown' };
+const GENDERS: Record<Gender, string> = {
+  M: 'male',
+  F: 'female',
+  O: 'other',
+  U: 'unknown',
+};
 
-/** Taken from the first source that has them. A source's administrative elements (active, link, …) are not taken. */
+/**
+ * Taken from the first source that has them. A source's administrative elements
+ * (active, link, …) are not taken.
+ */
 const TAKEN = ['maritalStatus', 'contact', 'generalPractitioner'] as const;
 const US_CORE = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-';
 /** What FHIR has once, and sources may state differently. */
@@ -22,29 +41,53 @@ const ONCE = ['maritalStatus', 'race', 'ethnicity'] as const;
 const ALSO_STATED = 'urn:medical-exchange:also-stated';
 
 /**
- * Builds the consolidated Patient from the caller's demographics and the sources' Patients. Names, addresses, telecoms,
- * identifiers and languages are united. An element that can occur only once comes from the caller, otherwise from the source with the
- * highest rank; another marital status, race or ethnicity stands beside it in an extension that names its source.
+ * Builds the consolidated Patient from the caller's demographics and the
+ * sources' Patients. Names, addresses, telecoms, identifiers and languages are
+ * united. An element that can occur only once comes from the caller, otherwise
+ * from the source with the highest rank; another marital status, race or
+ * ethnicity stands beside it in an extension that names its source.
  *
  * @param members the sources' Patients, the leading one first; may be empty
  */
-export function foldPatient(person: Person, members: readonly Member[], resolve: Resolve): Json {
+export function foldPatient(
+  person: Person,
+  members: readonly Member[],
+  resolve: Resolve,
+): Json {
   const theirs = members.map((member) =>
     rewriteReferences(member, member.content, person.patientId, resolve),
   );
   const first = (element: string): Json => {
-    const value = theirs.map((patient) => patient[element]).find((each) => each !== undefined);
+    const value = theirs
+      .map((patient) => patient[element])
+      .find((each) => each !== undefined);
     return value === undefined ? {} : { [element]: value };
   };
-  const all = (element: string) => theirs.flatMap((patient) => objectsOf(patient[element]));
-  const gender = person.gender === 'U' ? textOf(first('gender').gender) : GENDERS[person.gender];
-  const [name, address, telecom, identifier, extension] = [
-    withoutDuplicates([ourName(person), ...all('name')], nameIdentity),
-    withoutDuplicates([...ourAddresses(person), ...all('address')], addressIdentity),
-    withoutDuplicates([...ourTelecom(person), ...all('telecom')], telecomIdentity),
-    withoutDuplicates([...ourIdentifiers(person), ...all('identifier')], identifierIdentity),
-    withoutDuplicates(all('extension'), ({ url }) => textOf(url)).concat(alsoStated(members)),
-  ];
+  const all = (element: string) =>
+    theirs.flatMap((patient) => objectsOf(patient[element]));
+  const gender =
+    person.gender === 'U'
+      ? textOf(first('gender').gender)
+      : GENDERS[person.gender];
+  const name = withoutDuplicates(
+    [ourName(person), ...all('name')],
+    nameIdentity,
+  );
+  const address = withoutDuplicates(
+    [...ourAddresses(person), ...all('address')],
+    addressIdentity,
+  );
+  const telecom = withoutDuplicates(
+    [...ourTelecom(person), ...all('telecom')],
+    telecomIdentity,
+  );
+  const identifier = withoutDuplicates(
+    [...ourIdentifiers(person), ...all('identifier')],
+    identifierIdentity,
+  );
+  const extension = withoutDuplicates(all('extension'), ({ url }) =>
+    textOf(url),
+  ).concat(alsoStated(members));
   const communication = withoutDuplicates(
     all('communication'),
     ({ language }) => meaningOf(language) ?? canonicalJson(language),
@@ -52,7 +95,10 @@ export function foldPatient(person: Person, members: readonly Member[], resolve:
   return canonical({
     resourceType: 'Patient',
     id: person.patientId,
-    meta: { ...labelsOf(members), ...(members[0] === undefined ? {} : { source: members[0].fileName }) },
+    meta: {
+      ...labelsOf(members),
+      ...(members[0] === undefined ? {} : { source: members[0].fileName }),
+    },
     name,
     birthDate: person.dob,
     gender: gender ?? 'unknown',
@@ -62,38 +108,63 @@ export function foldPatient(person: Person, members: readonly Member[], resolve:
   }) as Json;
 }
 
-/** What sources say of the person that differs from what the Patient has from another one, in words and with the source. */
+/**
+ * What sources say of the person that differs from what the Patient has from
+ * another one, in words and with the source.
+ */
 function alsoStated(members: readonly Member[]): Json[] {
   return ONCE.flatMap((element) => {
     const stated = members.flatMap(({ source, content }) => {
-      const own = element === 'maritalStatus' ? content[element] : extensionOf(content, element);
-      const [meaning, words] = [meaningOf(own), conceptText(own)];
-      return meaning === undefined || words === undefined ? [] : [{ source, meaning, words }];
+      const own =
+        element === 'maritalStatus'
+          ? content[element]
+          : extensionOf(content, element);
+      const meaning = meaningOf(own);
+      const words = conceptText(own);
+      return meaning === undefined || words === undefined
+        ? []
+        : [{ source, meaning, words }];
     });
-    const others = stated.filter(({ meaning }) => meaning !== stated[0]?.meaning);
-    return withoutDuplicates(others, ({ source, meaning }) => `${String(source)} ${String(meaning)}`).map(
-      ({ source, words }) => ({
-        url: ALSO_STATED,
-        extension: [
-          { url: 'element', valueCode: element },
-          { url: 'source', valueCode: source },
-          { url: 'value', valueString: words },
-        ],
-      }),
+    const others = stated.filter(
+      ({ meaning }) => meaning !== stated[0]?.meaning,
     );
+    return withoutDuplicates(
+      others,
+      ({ source, meaning }) => `${String(source)} ${String(meaning)}`,
+    ).map(({ source, words }) => ({
+      url: ALSO_STATED,
+      extension: [
+        { url: 'element', valueCode: element },
+        { url: 'source', valueCode: source },
+        { url: 'value', valueString: words },
+      ],
+    }));
   });
 }
 
 /** Race or ethnicity of US Core as a concept: its codes and its text. */
 function extensionOf({ extension }: Json, name: string): Json | undefined {
-  const found = objectsOf(extension).find(({ url }) => url === `${US_CORE}${name}`);
+  const found = objectsOf(extension).find(
+    ({ url }) => url === `${US_CORE}${name}`,
+  );
   const parts = objectsOf(found?.extension);
   const coding = parts.flatMap(({ valueCoding }) => objectsOf(valueCoding));
-  return found && { coding, text: parts.map(({ valueString }) => textOf(valueString)).find(Boolean) };
+  return (
+    found && {
+      coding,
+      text: parts.map(({ valueString }) => textOf(valueString)).find(Boolean),
+    }
+  );
 }
 
-/** The items without duplicates and without empty ones; the first of equal items is kept. */
-function withoutDuplicates(items: readonly Json[], identity: (item: Json) => string | undefined): Json[] {
+/**
+ * The items without duplicates and without empty ones; the first of equal items
+ * is kept.
+ */
+function withoutDuplicates(
+  items: readonly Json[],
+  identity: (item: Json) => string | undefined,
+): Json[] {
   const byIdentity = new Map<string, Json>();
   for (const item of items) {
     const key = identity(item);
@@ -103,15 +174,21 @@ function withoutDuplicates(items: readonly Json[], identity: (item: Json) => str
 }
 
 const some = (lists: Record<string, Json[]>): Json =>
-  Object.fromEntries(Object.entries(lists).filter(([, list]) => list.length > 0));
+  Object.fromEntries(
+    Object.entries(lists).filter(([, list]) => list.length > 0),
+  );
 
-/** A time of death is more informative than the mere fact, so it is preferred. */
+/**
+ * A time of death is more informative than the mere fact, so it is preferred.
+ */
 function deceased(theirs: readonly Json[]): Json {
   const at = theirs
     .map(({ deceasedDateTime }) => textOf(deceasedDateTime))
     .find((time) => time !== undefined);
   if (at !== undefined) return { deceasedDateTime: at };
-  return theirs.some(({ deceasedBoolean }) => deceasedBoolean === true) ? { deceasedBoolean: true } : {};
+  return theirs.some(({ deceasedBoolean }) => deceasedBoolean === true)
+    ? { deceasedBoolean: true }
+    : {};
 }
 
 const ourName = ({ firstNames, lastNames }: Person): Json => ({
@@ -121,14 +198,19 @@ const ourName = ({ firstNames, lastNames }: Person): Json => ({
 });
 
 const ourAddresses = ({ addresses }: Person): Json[] =>
-  addresses.map(({ addressLine1, addressLine2, city, state, zip, country }, index) => ({
-    ...(index === 0 ? { use: 'home' } : {}),
-    line: addressLine2 === undefined ? [addressLine1] : [addressLine1, addressLine2],
-    city,
-    state,
-    postalCode: zip,
-    country,
-  }));
+  addresses.map(
+    ({ addressLine1, addressLine2, city, state, zip, country }, index) => ({
+      ...(index === 0 ? { use: 'home' } : {}),
+      line:
+        addressLine2 === undefined
+          ? [addressLine1]
+          : [addressLine1, addressLine2],
+      city,
+      state,
+      postalCode: zip,
+      country,
+    }),
+  );
 
 const ourTelecom = ({ contacts }: Person): Json[] =>
   contacts.flatMap(({ phone, email }) => [
@@ -136,8 +218,15 @@ const ourTelecom = ({ contacts }: Person): Json[] =>
     ...(email === undefined ? [] : [{ system: 'email', value: email }]),
   ]);
 
-function ourIdentifiers({ personalIdentifiers, externalId, formerExternalIds = [] }: Person): Json[] {
-  const known = externalId === undefined ? formerExternalIds : [externalId, ...formerExternalIds];
+function ourIdentifiers({
+  personalIdentifiers,
+  externalId,
+  formerExternalIds = [],
+}: Person): Json[] {
+  const known =
+    externalId === undefined
+      ? formerExternalIds
+      : [externalId, ...formerExternalIds];
   const external = known.map((value) => ({
     use: value === externalId ? 'secondary' : 'old',
     system: 'urn:medical-exchange:external-id',
@@ -150,15 +239,25 @@ function personalIdentifier({ type, value, state }: PersonalIdentifier): Json {
   const [code, system] =
     type === 'ssn'
       ? ['SS', 'http://hl7.org/fhir/sid/us-ssn']
-      : ['DL', `urn:medical-exchange:drivers-license${state === undefined ? '' : `:${state}`}`];
+      : [
+          'DL',
+          `urn:medical-exchange:drivers-license${state === undefined ? '' : `:${state}`}`,
+        ];
   return {
-    type: { coding: [{ system: 'http://terminology.hl7.org/CodeSystem/v2-0203', code }] },
+    type: {
+      coding: [
+        { system: 'http://terminology.hl7.org/CodeSystem/v2-0203', code },
+      ],
+    },
     system,
     value,
   };
 }
 
-/** Compares SSNs and driver's licences without punctuation and without their system, which sources write differently. */
+/**
+ * Compares SSNs and driver's licences without punctuation and without their
+ * system, which sources write differently.
+ */
 function identifierIdentity({ system, value, type }: Json): string | undefined {
   const text = textOf(value);
   if (text === undefined) return undefined;
@@ -171,17 +270,29 @@ function identifierIdentity({ system, value, type }: Json): string | undefined {
 }
 
 function nameIdentity({ family, given, text }: Json): string | undefined {
-  const words = [...(Array.isArray(given) ? (given as unknown[]) : []), family].map(comparableText);
+  const words = [
+    ...(Array.isArray(given) ? (given as unknown[]) : []),
+    family,
+  ].map(comparableText);
   const known = words.filter((word) => word !== undefined);
   return known.length > 0 ? known.join(' ') : comparableText(text);
 }
 
-function addressIdentity({ line, city, postalCode, text }: Json): string | undefined {
+function addressIdentity({
+  line,
+  city,
+  postalCode,
+  text,
+}: Json): string | undefined {
   const lines = (Array.isArray(line) ? (line as unknown[]) : [])
     .map(comparableText)
     .filter((part) => part !== undefined);
-  if (lines.length === 0 && postalCode === undefined && city === undefined) return comparableText(text);
-  return canonicalJson([lines.join(' '), textOf(postalCode)?.slice(0, 5) ?? comparableText(city) ?? '']);
+  if (lines.length === 0 && postalCode === undefined && city === undefined)
+    return comparableText(text);
+  return canonicalJson([
+    lines.join(' '),
+    textOf(postalCode)?.slice(0, 5) ?? comparableText(city) ?? '',
+  ]);
 }
 
 function telecomIdentity({ system, value }: Json): string | undefined {

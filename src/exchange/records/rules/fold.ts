@@ -2,14 +2,26 @@ import { lookupTable } from '../../../lib/lookup-table.ts';
 import { codeSystem, meaningOf, valueIn } from './codes.ts';
 import filled from './filled-elements.json' with { type: 'json' };
 import { mainElement } from './fingerprints.ts';
-import { canonical, canonicalJson, isJson, type Json, objectsOf, sorted, textOf } from './json.ts';
+import {
+  canonical,
+  canonicalJson,
+  isJson,
+  type Json,
+  objectsOf,
+  sorted,
+  textOf,
+} from './json.ts';
 import { digitsOf, measureOf, unitText } from './measures.ts';
 import { type Resolve, rewriteReferences } from './references.ts';
 import table from './ucum.json' with { type: 'json' };
 import { fromBaseUnits, inBaseUnits, unitOf } from './ucum.ts';
 
-/** Elements taken from other deliveries of a group if the leading one lacks them. Never status, values or times. */
-export const FILLED: Readonly<Record<string, readonly string[]>> = lookupTable(filled);
+/**
+ * Elements taken from other deliveries of a group if the leading one lacks
+ * them. Never status, values or times.
+ */
+export const FILLED: Readonly<Record<string, readonly string[]>> =
+  lookupTable(filled);
 
 /** A delivery of a group, with all that folding needs. */
 export interface Member {
@@ -22,28 +34,60 @@ export interface Member {
 }
 
 /**
- * Folds the deliveries of one thing, the leading one first, into one resource. The leading delivery's content stands; the
- * others add identifiers, security labels, and elements that it lacks (`filled-elements.json`). Keys are in canonical order.
+ * Folds the deliveries of one thing, the leading one first, into one resource.
+ * The leading delivery's content stands; the others add identifiers, security
+ * labels, and elements that it lacks (`filled-elements.json`). Keys are in
+ * canonical order.
  *
- * @param patientId our id of the person; references to the person's Patients at a source become references to it
+ * @param patientId our id of the person; references to the person's Patients at
+ *   a source become references to it
  */
-export function foldGroup(id: string, members: readonly Member[], patientId: string, resolve: Resolve): Json {
+export function foldGroup(
+  id: string,
+  members: readonly Member[],
+  patientId: string,
+  resolve: Resolve,
+): Json {
   const [leader, ...others] = members;
   if (leader === undefined) throw new Error('a group has at least one member');
   const type = textOf(leader.content.resourceType) ?? '';
-  const content = type === 'Observation' ? withDerivedValues(withPreciseValues(members)) : leader.content;
-  const folded: Record<string, unknown> = rewriteReferences(leader, content, patientId, resolve);
+  const content =
+    type === 'Observation'
+      ? withDerivedValues(withPreciseValues(members))
+      : leader.content;
+  const folded: Record<string, unknown> = rewriteReferences(
+    leader,
+    content,
+    patientId,
+    resolve,
+  );
   for (const other of others) {
     for (const element of FILLED[type] ?? []) {
       const value = other.content[element];
-      if (value === undefined || folded[element] !== undefined || folded[`_${element}`] !== undefined)
+      if (
+        value === undefined ||
+        folded[element] !== undefined ||
+        folded[`_${element}`] !== undefined
+      )
         continue;
       if (element === 'reaction' && leader.content.code === undefined) continue;
-      if (element === 'referenceRange' && scaleOf(other.content) !== scaleOf(leader.content)) continue;
-      // It follows from the section of the document, in which questionnaires stand among results of the laboratory.
-      if (element === 'category' && type === 'DiagnosticReport' && other.isConverted === true) continue;
-      // A reference to a contained resource of the other delivery could not be resolved here.
-      if (!pointsInside(value)) folded[element] = rewriteReferences(other, value, patientId, resolve);
+      if (
+        element === 'referenceRange' &&
+        scaleOf(other.content) !== scaleOf(leader.content)
+      )
+        continue;
+      // It follows from the section of the document, in which questionnaires
+      // stand among results of the laboratory.
+      if (
+        element === 'category' &&
+        type === 'DiagnosticReport' &&
+        other.isConverted === true
+      )
+        continue;
+      // A reference to a contained resource of the other delivery could not be
+      // resolved here.
+      if (!pointsInside(value))
+        folded[element] = rewriteReferences(other, value, patientId, resolve);
     }
   }
   if (others.length > 0) uniteCodes(folded, mainElement(type), others);
@@ -54,8 +98,15 @@ export function foldGroup(id: string, members: readonly Member[], patientId: str
   return sorted(folded);
 }
 
-/** Adds the codes of systems in which the leading delivery names the thing not at all. */
-function uniteCodes(folded: Record<string, unknown>, element: string, others: readonly Member[]): void {
+/**
+ * Adds the codes of systems in which the leading delivery names the thing not
+ * at all.
+ */
+function uniteCodes(
+  folded: Record<string, unknown>,
+  element: string,
+  others: readonly Member[],
+): void {
   const concept = folded[element];
   if (!isJson(concept)) return;
   const coding = [...objectsOf(concept.coding)];
@@ -67,12 +118,15 @@ function uniteCodes(folded: Record<string, unknown>, element: string, others: re
         ...objectsOf(own.coding)
           .filter(
             ({ system, code }) =>
-              code !== undefined && system !== undefined && !known.has(codeSystem(system)),
+              code !== undefined &&
+              system !== undefined &&
+              !known.has(codeSystem(system)),
           )
           .map((each) => canonical(each) as Json),
       );
   }
-  if (coding.length > objectsOf(concept.coding).length) folded[element] = { ...concept, coding };
+  if (coding.length > objectsOf(concept.coding).length)
+    folded[element] = { ...concept, coding };
 }
 
 function unite(
@@ -88,13 +142,19 @@ function unite(
     for (const identifier of objectsOf(member.content.identifier)) {
       const name = canonicalJson([identifier.system, identifier.value]);
       if (!identifiers.has(name))
-        identifiers.set(name, rewriteReferences(member, identifier, patientId, resolve));
+        identifiers.set(
+          name,
+          rewriteReferences(member, identifier, patientId, resolve),
+        );
     }
   }
   folded.identifier = [...identifiers.values()];
 }
 
-/** `meta`: the leader's lastUpdated, profiles and time of its document, all members' labels, and the leader's file name as source. */
+/**
+ * `meta`: the leader's lastUpdated, profiles and time of its document, all
+ * members' labels, and the leader's file name as source.
+ */
 function metaOf(members: readonly Member[]): Json {
   const leading = members[0]?.content.meta;
   const { lastUpdated, profile } = isJson(leading) ? leading : {};
@@ -111,12 +171,19 @@ function metaOf(members: readonly Member[]): Json {
 
 /** The security labels and tags of all members. */
 export function labelsOf(members: readonly Member[]): Json {
-  const metas = members.map(({ content }) => (isJson(content.meta) ? content.meta : {}));
+  const metas = members.map(({ content }) =>
+    isJson(content.meta) ? content.meta : {},
+  );
   const union = (name: 'security' | 'tag') => {
     const all = new Map<string, Json>();
-    for (const label of metas.flatMap((meta) => objectsOf(meta[name]))) all.set(canonicalJson(label), label);
-    const sorted = [...all.entries()].sort(([left], [right]) => (left < right ? -1 : 1));
-    return sorted.length === 0 ? {} : { [name]: sorted.map(([, label]) => label) };
+    for (const label of metas.flatMap((meta) => objectsOf(meta[name])))
+      all.set(canonicalJson(label), label);
+    const sorted = [...all.entries()].sort(([left], [right]) =>
+      left < right ? -1 : 1,
+    );
+    return sorted.length === 0
+      ? {}
+      : { [name]: sorted.map(([, label]) => label) };
   };
   return { ...union('security'), ...union('tag') };
 }
@@ -124,20 +191,25 @@ export function labelsOf(members: readonly Member[]): Json {
 function pointsInside(value: unknown): boolean {
   if (Array.isArray(value)) return value.some(pointsInside);
   if (!isJson(value)) return false;
-  if (typeof value.reference === 'string' && value.reference.startsWith('#')) return true;
+  if (typeof value.reference === 'string' && value.reference.startsWith('#'))
+    return true;
   return Object.values(value).some(pointsInside);
 }
 
 /**
- * The leading Observation with the most precise of the group's numbers in its unit. Numbers from other, converted documents are not
- * used: they often have more digits than were measured.
+ * The leading Observation with the most precise of the group's numbers in its
+ * unit. Numbers from other, converted documents are not used: they often have
+ * more digits than were measured.
  *
- * @param members deliveries of one group, whose numbers agree; the leading one first
+ * @param members deliveries of one group, whose numbers agree; the leading one
+ *   first
  */
 function withPreciseValues(members: readonly Member[]): Json {
   const [leader, ...others] = members;
   if (leader === undefined) return {};
-  const native = others.filter(({ isConverted }) => isConverted !== true).map(({ content }) => content);
+  const native = others
+    .filter(({ isConverted }) => isConverted !== true)
+    .map(({ content }) => content);
   if (native.length === 0) return leader.content;
   const precise = preciser(leader.content, native);
   if (!Array.isArray(leader.content.component)) return precise;
@@ -154,10 +226,16 @@ function withPreciseValues(members: readonly Member[]): Json {
 function preciser(own: Json, others: readonly Json[]): Json {
   const known = valueIn(own);
   if (known === undefined || measureOf(known.value) === undefined) return own;
-  let [best, digits] = [known, digitsIn(known.value)];
+  let best = known;
+  let digits = digitsIn(known.value);
   for (const other of others) {
     const found = valueIn(other);
-    if (found === undefined || digitsIn(found.value) <= digits || scaleOf(other) !== scaleOf(own)) continue;
+    if (
+      found === undefined ||
+      digitsIn(found.value) <= digits ||
+      scaleOf(other) !== scaleOf(own)
+    )
+      continue;
     [best, digits] = [found, digitsIn(found.value)];
   }
   if (best === known) return own;
@@ -165,9 +243,15 @@ function preciser(own: Json, others: readonly Json[]): Json {
   return { ...rest, [best.name]: best.value };
 }
 
-/** The unit of a value, however it is spelled. The numbers of the reference range beside it are in it too, and often do not say so. */
+/**
+ * The unit of a value, however it is spelled. The numbers of the reference
+ * range beside it are in it too, and often do not say so.
+ */
 function scaleOf({ valueQuantity, code }: Json): string {
-  const one = measureOf(isJson(valueQuantity) ? { ...valueQuantity, value: 1 } : 1, code);
+  const one = measureOf(
+    isJson(valueQuantity) ? { ...valueQuantity, value: 1 } : 1,
+    code,
+  );
   return `${one?.value} ${one?.unit}`;
 }
 
@@ -177,11 +261,15 @@ function digitsIn(value: unknown): number {
 }
 
 const DERIVED = 'urn:medical-exchange:derived-quantity';
-const PREFERRED: Readonly<Record<string, string>> = lookupTable(table.preferred);
+const PREFERRED: Readonly<Record<string, string>> = lookupTable(
+  table.preferred,
+);
 
 /**
- * An Observation whose quantities carry, as an extension, the same amount in the one unit that `ucum.json` prefers for what they
- * measure: derived by us, beside the source's number and unit. Those that are in that unit, or in an unknown one, are as they were.
+ * An Observation whose quantities carry, as an extension, the same amount in
+ * the one unit that `ucum.json` prefers for what they measure: derived by us,
+ * beside the source's number and unit. Those that are in that unit, or in an
+ * unknown one, are as they were.
  */
 function withDerivedValues(observation: Json): Json {
   const own = withDerived(observation);
@@ -191,9 +279,14 @@ function withDerivedValues(observation: Json): Json {
 
 function withDerived(part: Json): Json {
   const { valueQuantity } = part;
-  const derived = isJson(valueQuantity) ? derivedFrom(valueQuantity) : undefined;
+  const derived = isJson(valueQuantity)
+    ? derivedFrom(valueQuantity)
+    : undefined;
   if (!isJson(valueQuantity) || derived === undefined) return part;
-  const extension = [...objectsOf(valueQuantity.extension), { url: DERIVED, valueQuantity: derived }];
+  const extension = [
+    ...objectsOf(valueQuantity.extension),
+    { url: DERIVED, valueQuantity: derived },
+  ];
   return { ...part, valueQuantity: { ...valueQuantity, extension } };
 }
 
@@ -202,7 +295,12 @@ function derivedFrom(quantity: Json): Json | undefined {
   const unit = unitOf(text);
   const code = PREFERRED[unit?.dimension ?? ''];
   const preferred = code === undefined ? undefined : unitOf(code);
-  if (unit === undefined || preferred === undefined || text === code || typeof quantity.value !== 'number')
+  if (
+    unit === undefined ||
+    preferred === undefined ||
+    text === code ||
+    typeof quantity.value !== 'number'
+  )
     return undefined;
   const value = fromBaseUnits(inBaseUnits(quantity.value, unit), preferred);
   const { comparator } = quantity;

@@ -5,7 +5,10 @@ export function isJson(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The objects in a list; a single object counts as a list of one, anything else as an empty list. */
+/**
+ * The objects in a list; a single object counts as a list of one, anything else
+ * as an empty list.
+ */
 export function objectsOf(value: unknown): readonly Json[] {
   if (!Array.isArray(value)) return isJson(value) ? [value] : NONE;
   const list = value as readonly unknown[];
@@ -28,7 +31,10 @@ export function comparableText(value: unknown): string | undefined {
   return text === '' ? undefined : text;
 }
 
-/** Keeps the answer for the last object: while a resource is read, some things are asked of it several times. Json is not changed meanwhile. */
+/**
+ * Keeps the answer for the last object: while a resource is read, some things
+ * are asked of it several times. Json is not changed meanwhile.
+ */
 export function rememberingLast<T>(read: (of: Json) => T): (of: Json) => T {
   let last: Json | undefined;
   let answer: T;
@@ -45,19 +51,31 @@ export function canonicalJson(value: unknown): string {
   return JSON.stringify(canonical(value));
 }
 
-/** How many characters `JSON.stringify` would write, counted in half of the time. Of JSON only: undefined members are not written. */
+/**
+ * How many characters `JSON.stringify` would write, counted in half of the
+ * time. Of JSON only: undefined members are not written.
+ */
 export function jsonLength(value: unknown): number {
-  if (typeof value === 'string') return ESCAPED.test(value) ? JSON.stringify(value).length : value.length + 2;
+  if (typeof value === 'string')
+    return ESCAPED.test(value)
+      ? JSON.stringify(value).length
+      : value.length + 2;
   if (typeof value !== 'object' || value === null) return String(value).length;
   let length = 1;
-  if (Array.isArray(value)) for (const item of value) length += jsonLength(item) + 1;
-  else for (const name in value) length += memberLength(name, (value as Json)[name]);
+  if (Array.isArray(value))
+    for (const item of value) length += jsonLength(item) + 1;
+  else
+    for (const name in value)
+      length += memberLength(name, (value as Json)[name]);
   return Math.max(length, 2);
 }
 const memberLength = (name: string, value: unknown): number =>
   value === undefined ? 0 : jsonLength(name) + jsonLength(value) + 2;
 
-/** May be written as several characters; of surrogates only those without their other half are. */
+/**
+ * May be written as several characters; of surrogates only those without their
+ * other half are.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what JSON escapes
 const ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/;
 
@@ -68,7 +86,8 @@ export function canonical(value: unknown): unknown {
   const copy: Record<string, unknown> = {};
   for (const key of sortedNames(value)) {
     // Assigning `__proto__` would set the copy's prototype instead of a key.
-    if (value[key] !== undefined && key !== '__proto__') copy[key] = canonical(value[key]);
+    if (value[key] !== undefined && key !== '__proto__')
+      copy[key] = canonical(value[key]);
   }
   return copy;
 }
@@ -80,19 +99,30 @@ export function sorted(object: Json): Json {
   return copy;
 }
 
-/** More names than the objects of a resource have; sorting so many by insertion would take long. */
+/**
+ * More names than the objects of a resource have; sorting so many by insertion
+ * would take long.
+ */
 const FEW_NAMES = 30;
 
 /** The names of an object's members in text order. */
-export const sortedNames = (object: Json): string[] => sortTexts(Object.keys(object));
+export const sortedNames = (object: Json): string[] =>
+  sortTexts(Object.keys(object));
 
-/** Sorts texts in place. A few are sorted by insertion, which is much faster than `sort`. */
+/**
+ * Sorts texts in place. A few are sorted by insertion, which is much faster
+ * than `sort`.
+ */
 export function sortTexts(names: string[]): string[] {
   if (names.length > FEW_NAMES) return names.sort();
   for (let index = 1; index < names.length; index += 1) {
     const name = names[index] ?? '';
     let place = index;
-    for (let left = names[place - 1]; left !== undefined && left > name; left = names[place - 1]) {
+    for (
+      let left = names[place - 1];
+      left !== undefined && left > name;
+      left = names[place - 1]
+    ) {
       names[place] = left;
       place -= 1;
     }

@@ -18,10 +18,21 @@ import {
   valueKind,
 } from './fingerprints.ts';
 import { hashOf } from './ids.ts';
-import { canonicalJson, comparableText, isJson, type Json, objectsOf, sortTexts, textOf } from './json.ts';
+import {
+  canonicalJson,
+  comparableText,
+  isJson,
+  type Json,
+  objectsOf,
+  sortTexts,
+  textOf,
+} from './json.ts';
 import { bucketsOf, measureIn } from './measures.ts';
 
-/** Identifier systems whose values several things share, such as tax numbers of a company's sites. */
+/**
+ * Identifier systems whose values several things share, such as tax numbers of
+ * a company's sites.
+ */
 const SHARED_SYSTEMS: ReadonlySet<string> = new Set([
   'urn:oid:2.16.840.1.113883.4.2',
   'urn:oid:2.16.840.1.113883.4.4',
@@ -31,10 +42,12 @@ const SHARED_SYSTEMS: ReadonlySet<string> = new Set([
 const NO_VALUE = /^(?:0+|none|null|unknown|n\/?a|unk|-+)$/i;
 
 /**
- * The keys of a resource: resources that share a key are candidates for being the same thing. Prefixes: `c:` content, `i:`
- * business identifier, `o:` only the source's own id, `s:` another version of the same statement (`grouping.ts`). The first
- * key in text order gives the consolidated resource its id; content sorts before identifiers, so that another source with the same
- * content does not change the id.
+ * The keys of a resource: resources that share a key are candidates for being
+ * the same thing. Prefixes: `c:` content, `i:` business identifier, `o:` only
+ * the source's own id, `s:` another version of the same statement
+ * (`grouping.ts`). The first key in text order gives the consolidated resource
+ * its id; content sorts before identifiers, so that another source with the
+ * same content does not change the id.
  *
  * @param identity the resource's identity at its source
  */
@@ -50,29 +63,54 @@ export function samenessKeys(
   const fingerprint = fingerprintOf(resource, related);
   if (fingerprint !== undefined) {
     for (const each of alternatives(resource, fingerprint))
-      for (const bucket of buckets) keys.add(keyOf('c', [type, ...each, ...bucket]));
+      for (const bucket of buckets)
+        keys.add(keyOf('c', [type, ...each, ...bucket]));
   } else if (type === 'Medication')
-    keys.add(keyOf('c', [type, 'as it is', canonicalJson(withoutMetadata(resource))]));
+    keys.add(
+      keyOf('c', [type, 'as it is', canonicalJson(withoutMetadata(resource))]),
+    );
   else if (!isOwnThing(type)) {
-    keys.add(keyOf('c', [type, 'as it is', identity.source, canonicalJson(withoutMetadata(resource))]));
+    keys.add(
+      keyOf('c', [
+        type,
+        'as it is',
+        identity.source,
+        canonicalJson(withoutMetadata(resource)),
+      ]),
+    );
   }
   if (keys.size === 0) keys.add(ownKey(type, identity));
-  for (const key of versionKeys(numbers, resource, related, identity.isConverted === true, keys))
+  for (const key of versionKeys(
+    numbers,
+    resource,
+    related,
+    identity.isConverted === true,
+    keys,
+  ))
     keys.add(key);
   return sortTexts([...keys]);
 }
 
 /** The key of a delivery that shares none with any other. */
-export const ownKey = (type: string, { source, sourceId }: { source: string; sourceId: string }): string =>
-  keyOf('o', [type, source, sourceId]);
-
-/** Types compared by id only: they consist mostly of references, or equal ones occur together (three boxes delivered). */
-const isOwnThing = (type: string): boolean =>
-  type === 'Provenance' || type === 'List' || type === 'Task' || type === 'SupplyDelivery';
+export const ownKey = (
+  type: string,
+  { source, sourceId }: { source: string; sourceId: string },
+): string => keyOf('o', [type, source, sourceId]);
 
 /**
- * The keys of a statement whose state changes: its identifiers with what they identify, whatever the value or the status. Also, for
- * what a source retracts and what a document states, its content.
+ * Types compared by id only: they consist mostly of references, or equal ones
+ * occur together (three boxes delivered).
+ */
+const isOwnThing = (type: string): boolean =>
+  type === 'Provenance' ||
+  type === 'List' ||
+  type === 'Task' ||
+  type === 'SupplyDelivery';
+
+/**
+ * The keys of a statement whose state changes: its identifiers with what they
+ * identify, whatever the value or the status. Also, for what a source retracts
+ * and what a document states, its content.
  */
 function versionKeys(
   identifiers: ReturnType<typeof numbersOf>,
@@ -87,33 +125,53 @@ function versionKeys(
   if (numbers.length === 0 && !isConverted && !isRetracted) return [];
   const what = STATED[type]?.(resource, related) ?? [undefined];
   if (what.includes(undefined)) return [];
-  const byNumber = numbers.map(({ system, value }) => keyOf('s', [type, system, value, what]));
+  const byNumber = numbers.map(({ system, value }) =>
+    keyOf('s', [type, system, value, what]),
+  );
   if (isConverted)
-    return [...byNumber, ...[...keys].filter((key) => key.startsWith('c:')).map((key) => `s:${key}`)];
+    return [
+      ...byNumber,
+      ...[...keys]
+        .filter((key) => key.startsWith('c:'))
+        .map((key) => `s:${key}`),
+    ];
   if (!isRetracted) return byNumber;
   const fingerprint = contentOf(resource, related);
   const buckets = fingerprint === undefined ? [] : bucketsIn(resource);
   return [
     ...byNumber,
-    ...buckets.map((bucket) => `s:${keyOf('c', [type, ...(fingerprint ?? []), ...bucket])}`),
+    ...buckets.map(
+      (bucket) => `s:${keyOf('c', [type, ...(fingerprint ?? []), ...bucket])}`,
+    ),
   ];
 }
 
 /** Types of identifiers that number orders. */
 const ORDERS: readonly (string | undefined)[] = ['PLAC', 'PGN'];
 
-/** The business identifiers of a resource that identify one thing only, with the code of their type. */
-function numbersOf(resource: Json): { system: string; value: string; kind: string | undefined }[] {
+/**
+ * The business identifiers of a resource that identify one thing only, with the
+ * code of their type.
+ */
+function numbersOf(
+  resource: Json,
+): { system: string; value: string; kind: string | undefined }[] {
   return [
     ...objectsOf(resource.identifier),
     ...objectsOf(resource.masterIdentifier),
     ...objectsOf(resource.accessionIdentifier),
   ].flatMap(({ system, value, use, type }) => {
-    const [name, text] = [textOf(system), textOf(value)?.trim()];
-    if (name === undefined || text === undefined || NO_VALUE.test(text)) return [];
+    const name = textOf(system);
+    const text = textOf(value)?.trim();
+    if (name === undefined || text === undefined || NO_VALUE.test(text))
+      return [];
     if (use === 'old' || use === 'temp' || SHARED_SYSTEMS.has(name)) return [];
     const [coding] = objectsOf(objectsOf(type)[0]?.coding);
-    return { system: name.replace(/\/$/, ''), value: text, kind: textOf(coding?.code) };
+    return {
+      system: name.replace(/\/$/, ''),
+      value: text,
+      kind: textOf(coding?.code),
+    };
   });
 }
 
@@ -125,36 +183,58 @@ function identifierKeys(
 ): string[] {
   if (numbers.length === 0) return [];
   const type = textOf(resource.resourceType) ?? '';
-  const besides = AGREEING_WITH_IDENTIFIER[type]?.(resource, related) ?? [withoutNumbers(resource)];
+  const besides = AGREEING_WITH_IDENTIFIER[type]?.(resource, related) ?? [
+    withoutNumbers(resource),
+  ];
   const beside = [isEnteredInError(resource), negation(resource), ...besides];
   return numbers.flatMap(({ system, value }) =>
-    buckets.map((bucket) => keyOf('i', [type, system, value, beside, ...bucket])),
+    buckets.map((bucket) =>
+      keyOf('i', [type, system, value, beside, ...bucket]),
+    ),
   );
 }
 
-const withoutNumbers = ({ identifier: _identifier, ...rest }: Json): unknown => comparable(rest);
+const withoutNumbers = ({ identifier: _identifier, ...rest }: Json): unknown =>
+  comparable(rest);
 
-/** Results that agree within their precision share a bucket; `grouping.ts` decides which of them are united. */
+/**
+ * Results that agree within their precision share a bucket; `grouping.ts`
+ * decides which of them are united.
+ */
 function bucketsIn(resource: Json): string[][] {
   if (resource.resourceType !== 'Observation') return [[]];
   const { measure } = measureIn(resource);
-  return measure === undefined ? [[]] : bucketsOf(measure.value).map((bucket) => [bucket]);
+  return measure === undefined
+    ? [[]]
+    : bucketsOf(measure.value).map((bucket) => [bucket]);
 }
 
-const keyOf = (kind: 'c' | 'i' | 'o' | 's', parts: readonly unknown[]): string => `${kind}:${hashOf(parts)}`;
+const keyOf = (
+  kind: 'c' | 'i' | 'o' | 's',
+  parts: readonly unknown[],
+): string => `${kind}:${hashOf(parts)}`;
 
 type AgreeingParts = (resource: Json, related: Related) => readonly unknown[];
 
-/** A key for a concept: its meaning, or its full content if it has none, so that two unknown concepts stay distinct. */
+/**
+ * A key for a concept: its meaning, or its full content if it has none, so that
+ * two unknown concepts stay distinct.
+ */
 const conceptKey = (value: unknown): string =>
   meaningOf(value) ?? (value === undefined ? '' : canonicalJson(value));
 
-const at = (resource: Json, ...elements: string[]): string => firstMoment(resource, elements) ?? '';
+const at = (resource: Json, ...elements: string[]): string =>
+  firstMoment(resource, elements) ?? '';
 
 const period = (value: unknown): unknown[] =>
-  isJson(value) ? [moment(value.start) ?? '', moment(value.end) ?? ''] : ['', ''];
+  isJson(value)
+    ? [moment(value.start) ?? '', moment(value.end) ?? '']
+    : ['', ''];
 
-/** A key for references: display or identifier, since an id is meaningful only at its source. */
+/**
+ * A key for references: display or identifier, since an id is meaningful only
+ * at its source.
+ */
 const partyKey = (value: unknown): string =>
   objectsOf(value)
     .map(({ display, identifier, reference }) =>
@@ -165,10 +245,19 @@ const partyKey = (value: unknown): string =>
 
 const drug = (resource: Json, related: Related): string =>
   medicationOf(resource, related) ??
-  canonicalJson([resource.medicationCodeableConcept, resource.medicationReference]);
+  canonicalJson([
+    resource.medicationCodeableConcept,
+    resource.medicationReference,
+  ]);
 
-const taken: AgreeingParts = (resource, related) => [drug(resource, related), dayOf(resource) ?? ''];
-const coded: AgreeingParts = (resource) => [conceptKey(resource.code), dayOf(resource) ?? ''];
+const taken: AgreeingParts = (resource, related) => [
+  drug(resource, related),
+  dayOf(resource) ?? '',
+];
+const coded: AgreeingParts = (resource) => [
+  conceptKey(resource.code),
+  dayOf(resource) ?? '',
+];
 
 const billed: AgreeingParts = ({
   type,
@@ -188,111 +277,147 @@ const billed: AgreeingParts = ({
   moment(created),
   period(billablePeriod),
   total,
-  objectsOf(item).map(({ productOrService, servicedDate, servicedPeriod, quantity, net }) => [
-    conceptKey(productOrService),
-    moment(servicedDate),
-    period(servicedPeriod),
-    quantity,
-    net,
-  ]),
+  objectsOf(item).map(
+    ({ productOrService, servicedDate, servicedPeriod, quantity, net }) => [
+      conceptKey(productOrService),
+      moment(servicedDate),
+      period(servicedPeriod),
+      quantity,
+      net,
+    ],
+  ),
   isJson(payment) ? [payment.amount, payment.date] : '',
 ];
 
 /**
- * What must agree, besides a shared business identifier, for two resources to be the same thing, by type: orders, claims
- * and insurance cards give one number to several things. An element missing from both agrees. For types not listed here
- * the whole content must agree.
+ * What must agree, besides a shared business identifier, for two resources to
+ * be the same thing, by type: orders, claims and insurance cards give one
+ * number to several things. An element missing from both agrees. For types not
+ * listed here the whole content must agree.
  */
-const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> = lookupTable({
-  AllergyIntolerance: (resource) => [
-    conceptKey(resource.code),
-    resource.code === undefined
-      ? meaningsOf(objectsOf(resource.reaction).map(({ substance }) => substance))
-      : '',
-    ...absenceDay(resource),
-  ],
-  Claim: billed,
-  Condition: (resource) => [
-    conceptKey(resource.code),
-    day(resource, 'onsetDateTime', 'onsetPeriod', 'recordedDate') ?? '',
-  ],
-  Coverage: ({
-    type,
-    status,
-    period: valid,
-    payor,
-    subscriberId,
-    dependent,
-    relationship,
-    order,
-    ...rest
-  }) => [
-    conceptKey(type),
-    status,
-    period(valid),
-    partyKey(payor),
-    [subscriberId, dependent, conceptKey(relationship), order],
-    objectsOf(rest.class).map(({ type: kind, value }) => [conceptKey(kind), value]),
-  ],
-  Device: ({ type, serialNumber, lotNumber, status }) => [conceptKey(type), serialNumber, lotNumber, status],
-  DiagnosticReport: coded,
-  DocumentReference: ({ type, date, content }) => [
-    conceptKey(type),
-    moment(date),
-    objectsOf(content).map(({ attachment }) => {
-      const { hash, data, title, contentType } = isJson(attachment) ? attachment : {};
-      return [hash ?? data ?? [title, isJson(attachment) ? attachment.url : ''], contentType];
-    }),
-  ],
-  Encounter: (resource) => [classOf(resource) ?? '', meaningsOf(resource.type), dayOf(resource) ?? ''],
-  ExplanationOfBenefit: billed,
-  ImagingStudy: ({ started, series, modality }) => [
-    moment(started),
-    objectsOf(series).map(({ uid }) => uid),
-    canonicalJson(modality ?? ''),
-  ],
-  Immunization: (resource) => [
-    conceptKey(resource.vaccineCode),
-    day(resource, 'occurrenceDateTime') ?? comparableText(resource.occurrenceString),
-  ],
-  Location: ({ name }) => [comparableText(name)],
-  MedicationAdministration: taken,
-  MedicationDispense: taken,
-  MedicationRequest: taken,
-  MedicationStatement: taken,
-  Observation: (resource) => [
-    conceptKey(resource.code),
-    dayOf(resource) ?? '',
-    ...focusOf(resource),
-    valueKind(resource),
-    objectsOf(resource.component)
-      .map((part) => `${conceptKey(part.code)}=${valueKind(part)}`)
-      .sort(),
-  ],
-  Organization: ({ name }) => [comparableText(name)],
-  Practitioner: (resource) => [humanName(resource) ?? canonicalJson(resource.name ?? '')],
-  Procedure: coded,
-  RelatedPerson: (resource) => [
-    humanName(resource) ?? canonicalJson(resource.name ?? ''),
-    meaningsOf(resource.relationship),
-  ],
-  ServiceRequest: coded,
-  Specimen: (resource) => [
-    conceptKey(resource.type),
-    at(resource, 'collection.collectedDateTime', 'collection.collectedPeriod', 'receivedTime'),
-  ],
-});
+const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> =
+  lookupTable({
+    AllergyIntolerance: (resource) => [
+      conceptKey(resource.code),
+      resource.code === undefined
+        ? meaningsOf(
+            objectsOf(resource.reaction).map(({ substance }) => substance),
+          )
+        : '',
+      ...absenceDay(resource),
+    ],
+    Claim: billed,
+    Condition: (resource) => [
+      conceptKey(resource.code),
+      day(resource, 'onsetDateTime', 'onsetPeriod', 'recordedDate') ?? '',
+    ],
+    Coverage: ({
+      type,
+      status,
+      period: valid,
+      payor,
+      subscriberId,
+      dependent,
+      relationship,
+      order,
+      ...rest
+    }) => [
+      conceptKey(type),
+      status,
+      period(valid),
+      partyKey(payor),
+      [subscriberId, dependent, conceptKey(relationship), order],
+      objectsOf(rest.class).map(({ type: kind, value }) => [
+        conceptKey(kind),
+        value,
+      ]),
+    ],
+    Device: ({ type, serialNumber, lotNumber, status }) => [
+      conceptKey(type),
+      serialNumber,
+      lotNumber,
+      status,
+    ],
+    DiagnosticReport: coded,
+    DocumentReference: ({ type, date, content }) => [
+      conceptKey(type),
+      moment(date),
+      objectsOf(content).map(({ attachment }) => {
+        const { hash, data, title, contentType } = isJson(attachment)
+          ? attachment
+          : {};
+        return [
+          hash ?? data ?? [title, isJson(attachment) ? attachment.url : ''],
+          contentType,
+        ];
+      }),
+    ],
+    Encounter: (resource) => [
+      classOf(resource) ?? '',
+      meaningsOf(resource.type),
+      dayOf(resource) ?? '',
+    ],
+    ExplanationOfBenefit: billed,
+    ImagingStudy: ({ started, series, modality }) => [
+      moment(started),
+      objectsOf(series).map(({ uid }) => uid),
+      canonicalJson(modality ?? ''),
+    ],
+    Immunization: (resource) => [
+      conceptKey(resource.vaccineCode),
+      day(resource, 'occurrenceDateTime') ??
+        comparableText(resource.occurrenceString),
+    ],
+    Location: ({ name }) => [comparableText(name)],
+    MedicationAdministration: taken,
+    MedicationDispense: taken,
+    MedicationRequest: taken,
+    MedicationStatement: taken,
+    Observation: (resource) => [
+      conceptKey(resource.code),
+      dayOf(resource) ?? '',
+      ...focusOf(resource),
+      valueKind(resource),
+      objectsOf(resource.component)
+        .map((part) => `${conceptKey(part.code)}=${valueKind(part)}`)
+        .sort(),
+    ],
+    Organization: ({ name }) => [comparableText(name)],
+    Practitioner: (resource) => [
+      humanName(resource) ?? canonicalJson(resource.name ?? ''),
+    ],
+    Procedure: coded,
+    RelatedPerson: (resource) => [
+      humanName(resource) ?? canonicalJson(resource.name ?? ''),
+      meaningsOf(resource.relationship),
+    ],
+    ServiceRequest: coded,
+    Specimen: (resource) => [
+      conceptKey(resource.type),
+      at(
+        resource,
+        'collection.collectedDateTime',
+        'collection.collectedPeriod',
+        'receivedTime',
+      ),
+    ],
+  });
 
 /**
- * What an identifier identifies while the statement under it changes, by type: of what is kept in lists only the thing itself, of what
- * happened also the time, because some sources number kinds of results. Undefined where a part is missing.
+ * What an identifier identifies while the statement under it changes, by type:
+ * of what is kept in lists only the thing itself, of what happened also the
+ * time, because some sources number kinds of results. Undefined where a part is
+ * missing.
  */
 const STATED: Readonly<Record<string, AgreeingParts>> = lookupTable({
   AllergyIntolerance: ({ code }) => [meaningOf(code)],
   Condition: ({ code }) => [meaningOf(code)],
   DiagnosticReport: (resource) => [meaningOf(resource.code), dayOf(resource)],
   Encounter: (resource) => [dayOf(resource)],
-  Immunization: (resource) => [meaningOf(resource.vaccineCode), day(resource, 'occurrenceDateTime')],
+  Immunization: (resource) => [
+    meaningOf(resource.vaccineCode),
+    day(resource, 'occurrenceDateTime'),
+  ],
   MedicationRequest: (resource, related) => [medicationOf(resource, related)],
   MedicationStatement: (resource, related) => [medicationOf(resource, related)],
   Observation: (resource) => [

@@ -6,26 +6,40 @@ import table from './search-parameters.json' with { type: 'json' };
 /** A FHIR search parameter of a type, with the elements that it searches. */
 interface SearchParameter {
   kind: 'token' | 'date';
-  /** `a.b` is the element b of the element a; lists are searched item by item. */
+  /**
+   * `a.b` is the element b of the element a; lists are searched item by item.
+   */
   paths: readonly string[];
 }
 
-/** A parameter from its row of `search-parameters.json`: its kind and the elements, separated by blanks. */
+/**
+ * A parameter from its row of `search-parameters.json`: its kind and the
+ * elements, separated by blanks.
+ */
 function parameterOf(type: string, name: string, row: string): SearchParameter {
   const [kind, ...paths] = row.split(' ');
   if ((kind !== 'token' && kind !== 'date') || paths.length === 0)
-    throw new Error(`search-parameters.json: ${type}.${name} is no search parameter: ${row}`);
+    throw new Error(
+      `search-parameters.json: ${type}.${name} is no search parameter: ${row}`,
+    );
   return { kind, paths };
 }
 
 /**
- * The search parameters of each type, as R4 and US Core define them. After a change, raise MERGE_RULES, so that every record
- * is indexed again.
+ * The search parameters of each type, as R4 and US Core define them. After a
+ * change, raise MERGE_RULES, so that every record is indexed again.
  */
-const BY_TYPE: Readonly<Record<string, Readonly<Record<string, SearchParameter>>>> = Object.fromEntries(
+const BY_TYPE: Readonly<
+  Record<string, Readonly<Record<string, SearchParameter>>>
+> = Object.fromEntries(
   Object.entries(table).map(([type, rows]) => [
     type,
-    Object.fromEntries(Object.entries(rows).map(([name, row]) => [name, parameterOf(type, name, row)])),
+    Object.fromEntries(
+      Object.entries(rows).map(([name, row]) => [
+        name,
+        parameterOf(type, name, row),
+      ]),
+    ),
   ]),
 );
 
@@ -36,22 +50,42 @@ const OF_ALL: Readonly<Record<string, SearchParameter>> = {
   identifier: { kind: 'token', paths: ['identifier'] },
 };
 
-/** The search parameters of a type by name, without those that do not depend on content (`_id`, `patient`, …). */
-export const searchParametersOf = (type: string): Readonly<Record<string, SearchParameter>> =>
+/**
+ * The search parameters of a type by name, without those that do not depend on
+ * content (`_id`, `patient`, …).
+ */
+export const searchParametersOf = (
+  type: string,
+): Readonly<Record<string, SearchParameter>> =>
   lookupTable({ ...OF_ALL, ...BY_TYPE[type] });
 
-export const DATE_PREFIXES = ['eq', 'ne', 'gt', 'lt', 'ge', 'le', 'sa', 'eb'] as const;
+export const DATE_PREFIXES = [
+  'eq',
+  'ne',
+  'gt',
+  'lt',
+  'ge',
+  'le',
+  'sa',
+  'eb',
+] as const;
 export type DatePrefix = (typeof DATE_PREFIXES)[number];
 
 /** A date of a search: `ge2024-05`. */
 export interface DateCondition {
   prefix: DatePrefix;
   range: DateRange;
-  /** Without a time, days are compared as the source wrote them, so that no time zone moves a result to another day. */
+  /**
+   * Without a time, days are compared as the source wrote them, so that no time
+   * zone moves a result to another day.
+   */
   isDay: boolean;
 }
 
-/** One of the values of a search parameter, compared with the entries of a resource. */
+/**
+ * One of the values of a search parameter, compared with the entries of a
+ * resource.
+ */
 export type Alternative =
   | { kind: 'equal'; entries: readonly string[] }
   | { kind: 'affixes'; start: string; end: string }
@@ -60,28 +94,52 @@ export type Alternative =
 /** A resource matches if one alternative matches one of its entries. */
 export type Clause = readonly Alternative[];
 
-/** A token value: `system|code`, `code`, `|code` or `system|`. Undefined when it is none of these. */
-export function tokenAlternative(name: string, value: string): Alternative | undefined {
+/**
+ * A token value: `system|code`, `code`, `|code` or `system|`. Undefined when it
+ * is none of these.
+ */
+export function tokenAlternative(
+  name: string,
+  value: string,
+): Alternative | undefined {
   const start = entryPrefix(name, { kind: 'token' });
   const bar = value.indexOf('|');
-  if (bar < 0) return value === '' ? undefined : { kind: 'affixes', start, end: `|${value}` };
-  const [system, code] = [value.slice(0, bar), value.slice(bar + 1)];
+  if (bar < 0)
+    return value === ''
+      ? undefined
+      : { kind: 'affixes', start, end: `|${value}` };
+  const system = value.slice(0, bar);
+  const code = value.slice(bar + 1);
   if (code === '')
-    return system === '' ? undefined : { kind: 'affixes', start: `${start}${system}|`, end: '' };
+    return system === ''
+      ? undefined
+      : { kind: 'affixes', start: `${start}${system}|`, end: '' };
   // The code system of an element such as `status` is fixed and not stored.
-  return { kind: 'equal', entries: [`${start}${system}|${code}`, `${start}*|${code}`] };
+  return {
+    kind: 'equal',
+    entries: [`${start}${system}|${code}`, `${start}*|${code}`],
+  };
 }
 
-/** Parses `ge2024-05-01`; undefined when it is not a date with an optional prefix. */
+/**
+ * Parses `ge2024-05-01`; undefined when it is not a date with an optional
+ * prefix.
+ */
 export function parseDateCondition(value: string): DateCondition | undefined {
   const prefix = DATE_PREFIXES.find((each) => value.startsWith(each));
   // In an URL, the + of a time zone is decoded to a blank.
-  const text = (prefix === undefined ? value : value.slice(2)).replace(' ', '+');
+  const text = (prefix === undefined ? value : value.slice(2)).replace(
+    ' ',
+    '+',
+  );
   const range = rangeOf(text);
   return range && { prefix: prefix ?? 'eq', range, isDay: !text.includes('T') };
 }
 
-/** The alternative for one value of a parameter; undefined when the value is malformed. */
+/**
+ * The alternative for one value of a parameter; undefined when the value is
+ * malformed.
+ */
 export function alternativeOf(
   name: string,
   parameter: SearchParameter,
@@ -89,14 +147,25 @@ export function alternativeOf(
 ): Alternative | undefined {
   if (parameter.kind === 'token') return tokenAlternative(name, value);
   const condition = parseDateCondition(value);
-  return condition && { kind: 'date', start: entryPrefix(name, parameter), condition };
+  return (
+    condition && {
+      kind: 'date',
+      start: entryPrefix(name, parameter),
+      condition,
+    }
+  );
 }
 
 /** Whether a resource with these entries matches all clauses. */
-export const matchesAll = (entries: readonly string[], clauses: readonly Clause[]): boolean =>
+export const matchesAll = (
+  entries: readonly string[],
+  clauses: readonly Clause[],
+): boolean =>
   clauses.every((clause) =>
     entries.some(
-      (entry) => entry === NOT_INDEXED || clause.some((alternative) => matches(entry, alternative)),
+      (entry) =>
+        entry === NOT_INDEXED ||
+        clause.some((alternative) => matches(entry, alternative)),
     ),
   );
 
@@ -105,20 +174,34 @@ function matches(entry: string, alternative: Alternative): boolean {
     case 'equal':
       return alternative.entries.includes(entry);
     case 'affixes':
-      return entry.startsWith(alternative.start) && entry.endsWith(alternative.end);
+      return (
+        entry.startsWith(alternative.start) && entry.endsWith(alternative.end)
+      );
     case 'date': {
       const { start, condition } = alternative;
       if (!entry.startsWith(start)) return false;
-      const [from = '', to = '', firstDay = '', lastDay = ''] = entry.slice(start.length).split('~');
+      const [from = '', to = '', firstDay = '', lastDay = ''] = entry
+        .slice(start.length)
+        .split('~');
       return matchesDate(condition, { from, to, firstDay, lastDay });
     }
   }
 }
 
-/** Whether the time of a resource fulfils the condition (FHIR R4, search, "prefixes"). */
-export function matchesDate({ prefix, range, isDay }: DateCondition, target: DateRange): boolean {
-  const [low, high] = isDay ? [target.firstDay, target.lastDay] : [target.from, target.to];
-  const [from, to] = isDay ? [range.firstDay, range.lastDay] : [range.from, range.to];
+/**
+ * Whether the time of a resource fulfils the condition (FHIR R4, search,
+ * "prefixes").
+ */
+export function matchesDate(
+  { prefix, range, isDay }: DateCondition,
+  target: DateRange,
+): boolean {
+  const [low, high] = isDay
+    ? [target.firstDay, target.lastDay]
+    : [target.from, target.to];
+  const [from, to] = isDay
+    ? [range.firstDay, range.lastDay]
+    : [range.from, range.to];
   const isWithin = from <= low && high <= to;
   switch (prefix) {
     case 'eq':
@@ -140,7 +223,10 @@ export function matchesDate({ prefix, range, isDay }: DateCondition, target: Dat
   }
 }
 
-/** Bounds of what is stored for one delivery; what exceeds them is found by reading it. */
+/**
+ * Bounds of what is stored for one delivery; what exceeds them is found by
+ * reading it.
+ */
 const ENTRIES_MAX = 100;
 const ENTRY_LENGTH_MAX = 400;
 /** Stands for entries beyond the bounds: the resource may match anything. */
@@ -148,15 +234,21 @@ export const NOT_INDEXED = '*';
 
 /**
  * What a resource can be found by, one text per value:
- * - token: `code=http://loinc.org|8480-6`; `status=*|final` for an element whose code system is fixed;
- * - date: `date@<from>~<to>~<first day>~<last day>`, in UTC and as the source wrote it.
+ * - token: `code=http://loinc.org|8480-6`; `status=*|final` for an element
+ *   whose code system is fixed;
+ * - date: `date@<from>~<to>~<first day>~<last day>`, in UTC and as the source
+ *   wrote it.
  */
 export function searchEntries(resource: Json): string[] {
   const entries = new Set<string>();
-  for (const searched of SEARCHED.get(textOf(resource.resourceType) ?? '') ?? OF_OTHERS)
-    for (const path of searched.paths) addValues(entries, searched, resource, path, 0);
+  for (const searched of SEARCHED.get(textOf(resource.resourceType) ?? '') ??
+    OF_OTHERS)
+    for (const path of searched.paths)
+      addValues(entries, searched, resource, path, 0);
   const all = [...entries];
-  const kept = all.filter(({ length }) => length <= ENTRY_LENGTH_MAX).slice(0, ENTRIES_MAX);
+  const kept = all
+    .filter(({ length }) => length <= ENTRY_LENGTH_MAX)
+    .slice(0, ENTRIES_MAX);
   return kept.length === all.length ? kept : [...kept, NOT_INDEXED];
 }
 
@@ -181,10 +273,15 @@ const SEARCHED: ReadonlyMap<string, readonly Searched[]> = new Map(
 const OF_OTHERS = searchedIn('');
 
 /** The kind of the parameter that an entry belongs to is part of its prefix. */
-const entryPrefix = (name: string, { kind }: Pick<SearchParameter, 'kind'>): string =>
-  kind === 'date' ? `${name}@` : `${name}=`;
+const entryPrefix = (
+  name: string,
+  { kind }: Pick<SearchParameter, 'kind'>,
+): string => (kind === 'date' ? `${name}@` : `${name}=`);
 
-/** Adds the entries of all values at a path; lists on the way are searched item by item. */
+/**
+ * Adds the entries of all values at a path; lists on the way are searched item
+ * by item.
+ */
 function addValues(
   entries: Set<string>,
   searched: Searched,
@@ -194,12 +291,14 @@ function addValues(
 ): void {
   if (value === undefined || value === null) return;
   if (Array.isArray(value)) {
-    for (const item of value as unknown[]) addValues(entries, searched, item, path, depth);
+    for (const item of value as unknown[])
+      addValues(entries, searched, item, path, depth);
     return;
   }
   const element = path[depth];
   if (element !== undefined) {
-    if (isJson(value)) addValues(entries, searched, value[element], path, depth + 1);
+    if (isJson(value))
+      addValues(entries, searched, value[element], path, depth + 1);
   } else if (searched.kind === 'date') addDate(entries, searched.name, value);
   else addTokens(entries, searched.name, value);
 }
@@ -207,14 +306,24 @@ function addValues(
 function addTokens(entries: Set<string>, name: string, value: unknown): void {
   if (typeof value === 'boolean') entries.add(`${name}=*|${value}`);
   else if (!isJson(value)) {
-    if (textOf(value) !== undefined) entries.add(`${name}=*|${String(value).trim()}`);
-  } else if (value.coding === undefined) addToken(entries, name, value.system, value.code ?? value.value);
-  else for (const { system, code } of objectsOf(value.coding)) addToken(entries, name, system, code);
+    if (textOf(value) !== undefined)
+      entries.add(`${name}=*|${String(value).trim()}`);
+  } else if (value.coding === undefined)
+    addToken(entries, name, value.system, value.code ?? value.value);
+  else
+    for (const { system, code } of objectsOf(value.coding))
+      addToken(entries, name, system, code);
 }
 
-function addToken(entries: Set<string>, name: string, system: unknown, code: unknown): void {
+function addToken(
+  entries: Set<string>,
+  name: string,
+  system: unknown,
+  code: unknown,
+): void {
   const text = textOf(code)?.trim();
-  if (text !== undefined) entries.add(`${name}=${textOf(system) ?? ''}|${text}`);
+  if (text !== undefined)
+    entries.add(`${name}=${textOf(system) ?? ''}|${text}`);
 }
 
 function addDate(entries: Set<string>, name: string, value: unknown): void {
@@ -226,7 +335,8 @@ function addDate(entries: Set<string>, name: string, value: unknown): void {
 
 /** A period without a start or end is open on that side. */
 function periodRange({ start, end }: Json): DateRange | undefined {
-  const [first, last] = [rangeOf(start), rangeOf(end)];
+  const first = rangeOf(start);
+  const last = rangeOf(end);
   if (first === undefined && last === undefined) return undefined;
   return {
     from: first?.from ?? EARLIEST.from,

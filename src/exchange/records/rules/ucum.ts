@@ -1,9 +1,15 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import table from './ucum.json' with { type: 'json' };
 
-/** What a unit measures, and how to bring a number to the base units: `(value + offset) × mantissa × 10^exponent`. */
+/**
+ * What a unit measures, and how to bring a number to the base units: `(value +
+ * offset) × mantissa × 10^exponent`.
+ */
 export interface Unit {
-  /** The base units with their exponents, in text order: `g.m-3`. Equal for units that can be converted into each other. */
+  /**
+   * The base units with their exponents, in text order: `g.m-3`. Equal for
+   * units that can be converted into each other.
+   */
   dimension: string;
   mantissa: number;
   exponent: number;
@@ -12,14 +18,18 @@ export interface Unit {
 }
 
 type Atom = readonly [mantissa: number, exponent: number, dimension: string];
-const { prefixes, metric, other, spellings } = lookupTable(table) as unknown as {
+const { prefixes, metric, other, spellings } = lookupTable(
+  table,
+) as unknown as {
   prefixes: Readonly<Record<string, number>>;
   metric: Readonly<Record<string, Atom>>;
   other: Readonly<Record<string, Atom>>;
   spellings: Readonly<Record<string, string>>;
 };
 
-/** Temperature scales: what is added to a number before it is scaled to kelvin. */
+/**
+ * Temperature scales: what is added to a number before it is scaled to kelvin.
+ */
 const SCALES: Readonly<Record<string, Omit<Unit, 'dimension'>>> = lookupTable({
   Cel: { mantissa: 1, exponent: 0, offset: 273.15 },
   '[degF]': { mantissa: 5 / 9, exponent: 0, offset: 459.67 },
@@ -29,27 +39,50 @@ const CACHE_MAX = 2_000;
 const cache = new Map<string, Unit | undefined>();
 
 /**
- * A UCUM unit, or another common spelling of one (`K/uL`, `x10E3/mcL`, `mm Hg`), in its dimension. The units of `ucum.json` are those of
- * clinical results and doses, after the UCUM specification; undefined for any other, which then equals only itself.
+ * A UCUM unit, or another common spelling of one (`K/uL`, `x10E3/mcL`, `mm
+ * Hg`), in its dimension. The units of `ucum.json` are those of clinical
+ * results and doses, after the UCUM specification; undefined for any other,
+ * which then equals only itself.
  */
 export function unitOf(text: string): Unit | undefined {
   if (cache.has(text)) return cache.get(text);
   if (cache.size >= CACHE_MAX) cache.clear();
-  const unit = SCALES[text] === undefined ? (parsed(text) ?? parsed(respelled(text))) : parsed(text);
+  const unit =
+    SCALES[text] === undefined
+      ? (parsed(text) ?? parsed(respelled(text)))
+      : parsed(text);
   cache.set(text, unit);
   return unit;
 }
 
-/** `10*3/uL`, and the letter `K`, which in a count of cells is a thousand, not kelvin. */
+/**
+ * `10*3/uL`, and the letter `K`, which in a count of cells is a thousand, not
+ * kelvin.
+ */
 const COUNTS: readonly (readonly [RegExp, string])[] = [
-  [/^(?:x\s?)?10\s?(?:\^|\*{1,2}|e\+?|\()\s?0?(\d{1,2})\)?\s?(?=\/|$)/i, '10*$1'],
-  [/^(?:k|thou|thous|thousand|thousands|1000)\s?(?=\/\s?(?:ul|mcl|[µμ]l|cumm|cmm|mm3))/i, '10*3'],
-  [/^(?:m|mil|mill|million|millions)\s?(?=\/\s?(?:ul|mcl|[µμ]l|cumm|cmm|mm3))/i, '10*6'],
+  [
+    /^(?:x\s?)?10\s?(?:\^|\*{1,2}|e\+?|\()\s?0?(\d{1,2})\)?\s?(?=\/|$)/i,
+    '10*$1',
+  ],
+  [
+    /^(?:k|thou|thous|thousand|thousands|1000)\s?(?=\/\s?(?:ul|mcl|[µμ]l|cumm|cmm|mm3))/i,
+    '10*3',
+  ],
+  [
+    /^(?:m|mil|mill|million|millions)\s?(?=\/\s?(?:ul|mcl|[µμ]l|cumm|cmm|mm3))/i,
+    '10*6',
+  ],
 ];
 
-/** A spelling as people write it, in UCUM: token by token, in lower case where the case says nothing. */
+/**
+ * A spelling as people write it, in UCUM: token by token, in lower case where
+ * the case says nothing.
+ */
 function respelled(text: string): string {
-  const plain = COUNTS.reduce((now, [from, to]) => now.replace(from, to), text.replaceAll(/[µμ]/g, 'u'))
+  const plain = COUNTS.reduce(
+    (now, [from, to]) => now.replace(from, to),
+    text.replaceAll(/[µμ]/g, 'u'),
+  )
     .replaceAll(/°\s?([cf])\b/gi, 'deg$1')
     .replaceAll(/cu\.?\s?mm/gi, 'cumm')
     .replaceAll(/mm\s?\(?hg\)?/gi, 'mm[Hg]')
@@ -81,16 +114,22 @@ function parsed(text: string): Unit | undefined {
     .replaceAll(/(^|[/.])\{[^}]*\}/g, (_, before: string) => `${before}1`)
     .replaceAll(/\{[^}]*\}/g, '')
     .trim();
-  if (plain === '' || plain === '1') return { dimension: '', mantissa: 1, exponent: 0, offset: 0 };
+  if (plain === '' || plain === '1')
+    return { dimension: '', mantissa: 1, exponent: 0, offset: 0 };
   // As UCUM reads it: from left to right, without precedence.
   if (!/^\/?[^./]+(?:[./][^./]+)*$/.test(plain)) return undefined;
   const powers = new Map<string, number>();
-  let [mantissa, exponent] = [1, 0];
+  let mantissa = 1;
+  let exponent = 0;
   for (const [, operator, factor = ''] of plain.matchAll(/([./]?)([^./]+)/g)) {
-    const [, name = '', power = '1'] = /^(10[*^]|.*?)([+-]?\d+)?$/.exec(factor) ?? [];
-    const [scale, shift, dimension] = (name === '' ? [Number(power), 0, ''] : atomOf(name)) ?? [];
-    if (scale === undefined || shift === undefined || dimension === undefined) return undefined;
-    const raised = (operator === '/' ? -1 : 1) * (name === '' ? 1 : Number(power));
+    const [, name = '', power = '1'] =
+      /^(10[*^]|.*?)([+-]?\d+)?$/.exec(factor) ?? [];
+    const [scale, shift, dimension] =
+      (name === '' ? [Number(power), 0, ''] : atomOf(name)) ?? [];
+    if (scale === undefined || shift === undefined || dimension === undefined)
+      return undefined;
+    const raised =
+      (operator === '/' ? -1 : 1) * (name === '' ? 1 : Number(power));
     mantissa *= scale ** raised;
     exponent += shift * raised;
     for (const base of dimension === '' ? [] : dimension.split('.')) {
@@ -108,18 +147,32 @@ function parsed(text: string): Unit | undefined {
 function atomOf(name: string): Atom | undefined {
   const known = other[name] ?? metric[name];
   if (known !== undefined) return known;
-  const [prefix, atom] = [prefixes[name.charAt(0)], metric[name.slice(1)]];
-  return prefix === undefined || atom === undefined ? undefined : [atom[0], atom[1] + prefix, atom[2]];
+  const prefix = prefixes[name.charAt(0)];
+  const atom = metric[name.slice(1)];
+  return prefix === undefined || atom === undefined
+    ? undefined
+    : [atom[0], atom[1] + prefix, atom[2]];
 }
 
-/** The number in base units. Powers of ten only move the point, so that the digits stay those that were measured. */
-export const inBaseUnits = (value: number, { mantissa, exponent, offset }: Unit): number =>
+/**
+ * The number in base units. Powers of ten only move the point, so that the
+ * digits stay those that were measured.
+ */
+export const inBaseUnits = (
+  value: number,
+  { mantissa, exponent, offset }: Unit,
+): number =>
   shifted(
-    mantissa === 1 && offset === 0 ? value : Number(((value + offset) * mantissa).toPrecision(12)),
+    mantissa === 1 && offset === 0
+      ? value
+      : Number(((value + offset) * mantissa).toPrecision(12)),
     exponent,
   );
 
-export const fromBaseUnits = (value: number, { mantissa, exponent, offset }: Unit): number =>
+export const fromBaseUnits = (
+  value: number,
+  { mantissa, exponent, offset }: Unit,
+): number =>
   mantissa === 1 && offset === 0
     ? shifted(value, -exponent)
     : Number((shifted(value, -exponent) / mantissa - offset).toPrecision(12));

@@ -1,5 +1,11 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
-import { comparableText, isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
+import {
+  comparableText,
+  isJson,
+  type Json,
+  objectsOf,
+  textOf,
+} from '../rules/json.ts';
 import words from '../rules/reader-words.json' with { type: 'json' };
 import {
   amountText,
@@ -13,25 +19,35 @@ import {
 import { rangeText, ratioText } from './observation.ts';
 
 /**
- * How codes are said. `routes`: the NCI Thesaurus (the FDA's list) and v3 RouteOfAdministration, which sources send without a name;
- * `timings`: GTSAbbreviation; `periods`: UCUM units of `Timing`; `moments`: EventTiming. Other codes are shown as they are.
+ * How codes are said. `routes`: the NCI Thesaurus (the FDA's list) and v3
+ * RouteOfAdministration, which sources send without a name; `timings`:
+ * GTSAbbreviation; `periods`: UCUM units of `Timing`; `moments`: EventTiming.
+ * Other codes are shown as they are.
  */
 const WORDS: Readonly<
-  Record<'routes' | 'timings' | 'periods' | 'moments', Readonly<Record<string, string>>>
+  Record<
+    'routes' | 'timings' | 'periods' | 'moments',
+    Readonly<Record<string, string>>
+  >
 > = lookupTable(words);
 
 /**
- * A drug's directions in full, one after the other: the source's words first, then in brackets what its structured elements say
- * beyond them. Without words they are composed: `2 capsules by mouth every 4 hours as needed for pain`.
+ * A drug's directions in full, one after the other: the source's words first,
+ * then in brackets what its structured elements say beyond them. Without words
+ * they are composed: `2 capsules by mouth every 4 hours as needed for pain`.
  *
- * @param dosages `dosageInstruction` or `dosage`, FHIR R4 `Dosage`, or the `dosage` of a MedicationAdministration
+ * @param dosages `dosageInstruction` or `dosage`, FHIR R4 `Dosage`, or the
+ *   `dosage` of a MedicationAdministration
  */
 export function directions(dosages: unknown): string {
-  const bySequence = [...objectsOf(dosages)].sort((left, right) => place(left) - place(right));
+  const bySequence = [...objectsOf(dosages)].sort(
+    (left, right) => place(left) - place(right),
+  );
   return unique(bySequence.map(directionText)).join('; ');
 }
 
-const place = ({ sequence }: Json): number => (typeof sequence === 'number' ? sequence : 0);
+const place = ({ sequence }: Json): number =>
+  typeof sequence === 'number' ? sequence : 0;
 
 function directionText(dosage: Json): string {
   const own = plainName(textOf(dosage.text));
@@ -41,33 +57,48 @@ function directionText(dosage: Json): string {
     conceptTexts(dosage.additionalInstruction),
     textOf(dosage.patientInstruction),
   ]);
-  if (own === undefined) return unique([phrases.join(' '), ...instructions]).join(', ');
+  if (own === undefined)
+    return unique([phrases.join(' '), ...instructions]).join(', ');
   const said = comparableText(own) ?? '';
-  const isNew = (text: string): boolean => !said.includes(comparableText(text) ?? '');
+  const isNew = (text: string): boolean =>
+    !said.includes(comparableText(text) ?? '');
   const more = unique([...phrases, ...instructions].filter(isNew));
   return more.length === 0 ? own : `${own} (${more.join(', ')})`;
 }
 
 /** Dose, route, site and timing, in the order in which they are said. */
 function howTaken(dosage: Json): string[] {
-  const rates = [...objectsOf(dosage.doseAndRate), { doseQuantity: dosage.dose, ...dosage }];
+  const rates = [
+    ...objectsOf(dosage.doseAndRate),
+    { doseQuantity: dosage.dose, ...dosage },
+  ];
   const timing = isJson(dosage.timing) ? dosage.timing : {};
   const site = conceptText(dosage.site);
   return unique([
     conceptText(dosage.method),
-    unique(rates.map((each) => doseText(each.doseQuantity) ?? doseRangeText(each.doseRange)))
+    unique(
+      rates.map(
+        (each) => doseText(each.doseQuantity) ?? doseRangeText(each.doseRange),
+      ),
+    )
       .map((dose) => (/^[\d.–]+$/.test(dose) ? `dose ${dose}` : dose))
       .join(' or '),
     ...rates.map(rateText),
     routeText(dosage.route),
     site && `at ${site}`,
     ...unique([conceptTiming(timing.code), repeatText(timing.repeat)]),
-    unique((Array.isArray(timing.event) ? timing.event : []).map((at) => periodText(at))).join(', '),
+    unique(
+      (Array.isArray(timing.event) ? timing.event : []).map((at) =>
+        periodText(at),
+      ),
+    ).join(', '),
     asNeeded(dosage),
   ]);
 }
 
-/** An amount with what is counted written out: `2 capsules` for 2 `{capsule}`. */
+/**
+ * An amount with what is counted written out: `2 capsules` for 2 `{capsule}`.
+ */
 export function doseText(quantity: unknown): string | undefined {
   const counted = isJson(quantity)
     ? /^\{([a-z][a-z ]*)\}$/i.exec(textOf(quantity.unit ?? quantity.code) ?? '')
@@ -75,18 +106,29 @@ export function doseText(quantity: unknown): string | undefined {
   const unit = counted?.[1];
   if (unit === undefined) return amountText(quantity);
   const value = quantityText(quantity)?.value;
-  return value && `${value} ${value === '1' || unit.endsWith('s') ? unit : `${unit}s`}`;
+  return (
+    value &&
+    `${value} ${value === '1' || unit.endsWith('s') ? unit : `${unit}s`}`
+  );
 }
 
 /** `1–2 tablets`, where both ends are given. */
 function doseRangeText(range: unknown): string | undefined {
   if (!isJson(range)) return undefined;
-  const [low, high] = [quantityText(range.low)?.value, doseText(range.high)];
-  return low === undefined || high === undefined ? rangeText(range) : `${low}–${high}`;
+  const low = quantityText(range.low)?.value;
+  const high = doseText(range.high);
+  return low === undefined || high === undefined
+    ? rangeText(range)
+    : `${low}–${high}`;
 }
 
-function rateText({ rateQuantity, rateRange, rateRatio }: Json): string | undefined {
-  const rate = amountText(rateQuantity) ?? rangeText(rateRange) ?? ratioText(rateRatio);
+function rateText({
+  rateQuantity,
+  rateRange,
+  rateRatio,
+}: Json): string | undefined {
+  const rate =
+    amountText(rateQuantity) ?? rangeText(rateRange) ?? ratioText(rateRatio);
   return rate && `at ${rate}`;
 }
 
@@ -96,7 +138,10 @@ export function routeText(route: unknown): string | undefined {
   const text = conceptText(route);
   if (text === undefined) return undefined;
   if (ORAL.test(text)) return 'by mouth';
-  return WORDS.routes[text] ?? (text === text.toUpperCase() ? text.toLowerCase() : text);
+  return (
+    WORDS.routes[text] ??
+    (text === text.toUpperCase() ? text.toLowerCase() : text)
+  );
 }
 
 const conceptTiming = (code: unknown): string | undefined => {
@@ -104,22 +149,43 @@ const conceptTiming = (code: unknown): string | undefined => {
   return text && (WORDS.timings[text.toUpperCase()] ?? text);
 };
 
-const spanText = (low: unknown, high: unknown, unit: unknown): string | undefined => {
+const spanText = (
+  low: unknown,
+  high: unknown,
+  unit: unknown,
+): string | undefined => {
   const name = WORDS.periods[textOf(unit) ?? ''];
   if (low === undefined || name === undefined) return undefined;
   return `${upTo(low, high)} ${low === 1 && high === undefined ? name : `${name}s`}`;
 };
 const upTo = (low: unknown, high: unknown): string =>
-  high === undefined || high === low ? String(low) : `${String(low)}–${String(high)}`;
+  high === undefined || high === low
+    ? String(low)
+    : `${String(low)}–${String(high)}`;
 
-/** FHIR `Timing.repeat` in words: `every 4 hours`, `3 times a day`, `twice every 2 weeks`, `for 10 days`. */
+/**
+ * FHIR `Timing.repeat` in words: `every 4 hours`, `3 times a day`, `twice every
+ * 2 weeks`, `for 10 days`.
+ */
 function repeatText(repeat: unknown): string | undefined {
   if (!isJson(repeat)) return undefined;
-  const { frequency, frequencyMax, period = 1, periodMax, periodUnit, duration, count } = repeat;
-  const every = period === 1 && periodMax === undefined ? undefined : spanText(period, periodMax, periodUnit);
+  const {
+    frequency,
+    frequencyMax,
+    period = 1,
+    periodMax,
+    periodUnit,
+    duration,
+    count,
+  } = repeat;
+  const every =
+    period === 1 && periodMax === undefined
+      ? undefined
+      : spanText(period, periodMax, periodUnit);
   const unit = WORDS.periods[textOf(periodUnit) ?? ''];
   const number = upTo(frequency ?? 1, frequencyMax);
-  const times = number === '1' ? 'once' : number === '2' ? 'twice' : `${number} times`;
+  const times =
+    number === '1' ? 'once' : number === '2' ? 'twice' : `${number} times`;
   const often =
     unit === undefined
       ? frequency && times
@@ -132,7 +198,8 @@ function repeatText(repeat: unknown): string | undefined {
   const texts = (value: unknown): string[] =>
     (Array.isArray(value) ? value : []).flatMap((each) => textOf(each) ?? []);
   const bounds = periodText(repeat.boundsPeriod, true);
-  const within = amountText(repeat.boundsDuration) ?? rangeText(repeat.boundsRange);
+  const within =
+    amountText(repeat.boundsDuration) ?? rangeText(repeat.boundsRange);
   return unique([
     often === undefined ? undefined : String(often),
     texts(repeat.when)
@@ -143,10 +210,14 @@ function repeatText(repeat: unknown): string | undefined {
       : `at ${texts(repeat.timeOfDay)
           .map((time) => time.slice(0, 5))
           .join(', ')}`,
-    texts(repeat.dayOfWeek).length === 0 ? undefined : `on ${texts(repeat.dayOfWeek).join(', ')}`,
+    texts(repeat.dayOfWeek).length === 0
+      ? undefined
+      : `on ${texts(repeat.dayOfWeek).join(', ')}`,
     length && `over ${length}`,
     within && `for ${within}`,
-    count === undefined ? undefined : `${upTo(count, repeat.countMax)} times in all`,
+    count === undefined
+      ? undefined
+      : `${upTo(count, repeat.countMax)} times in all`,
     bounds
       ?.replace(/^since /, 'from ')
       .replace(/^(?=\d.* to )/, 'from ')
@@ -154,13 +225,21 @@ function repeatText(repeat: unknown): string | undefined {
   ]).join(' ');
 }
 
-function asNeeded({ asNeededBoolean, asNeededCodeableConcept }: Json): string | undefined {
+function asNeeded({
+  asNeededBoolean,
+  asNeededCodeableConcept,
+}: Json): string | undefined {
   const reason = conceptText(asNeededCodeableConcept);
-  if (reason !== undefined) return /^as needed/i.test(reason) ? reason : `as needed for ${reason}`;
+  if (reason !== undefined)
+    return /^as needed/i.test(reason) ? reason : `as needed for ${reason}`;
   return asNeededBoolean === true ? 'as needed' : undefined;
 }
 
-const limits = ({ maxDosePerPeriod, maxDosePerAdministration, maxDosePerLifetime }: Json): string[] =>
+const limits = ({
+  maxDosePerPeriod,
+  maxDosePerAdministration,
+  maxDosePerLifetime,
+}: Json): string[] =>
   [
     ratioText(maxDosePerPeriod)
       ?.replace(/ \/ 1 /, ' per ')
@@ -168,5 +247,7 @@ const limits = ({ maxDosePerPeriod, maxDosePerAdministration, maxDosePerLifetime
     doseText(maxDosePerAdministration),
     doseText(maxDosePerLifetime),
   ].flatMap((most, index) =>
-    most === undefined ? [] : `at most ${most}${[' ', ' at once', ' in all'][index]}`.trim(),
+    most === undefined
+      ? []
+      : `at most ${most}${[' ', ' at once', ' in all'][index]}`.trim(),
   );

@@ -12,10 +12,18 @@ import {
   valueIn,
 } from './observation.ts';
 import { NOTHING, row, type SummaryCell, type SummaryRow } from './parts.ts';
-import { type Lookup, ORIGIN, type SummaryEntry, type TableRule, withoutShorter } from './section.ts';
+import {
+  type Lookup,
+  ORIGIN,
+  type SummaryEntry,
+  type TableRule,
+  withoutShorter,
+} from './section.ts';
 
-const isResult = (content: Json): boolean => categoryOf(content) === 'laboratory' && !isEmpty(content);
-const isVitalSign = (content: Json): boolean => categoryOf(content) === 'vital-signs' && !isEmpty(content);
+const isResult = (content: Json): boolean =>
+  categoryOf(content) === 'laboratory' && !isEmpty(content);
+const isVitalSign = (content: Json): boolean =>
+  categoryOf(content) === 'vital-signs' && !isEmpty(content);
 
 interface PendingResult {
   report: string;
@@ -23,7 +31,10 @@ interface PendingResult {
   rows: SummaryRow[];
 }
 
-/** Laboratory results grouped by time and report, in the order of the report; holds the results of one time only. */
+/**
+ * Laboratory results grouped by time and report, in the order of the report;
+ * holds the results of one time only.
+ */
 async function* byMomentAndReport(
   entries: AsyncIterable<SummaryEntry>,
   lookup: Lookup,
@@ -38,21 +49,30 @@ async function* byMomentAndReport(
       pending = [];
     }
     moment = at;
-    const { name, place } = lookup.reports.get(textOf(entry.content.id) ?? '') ?? { name: '', place: 0 };
+    const { name, place } = lookup.reports.get(
+      textOf(entry.content.id) ?? '',
+    ) ?? { name: '', place: 0 };
     pending.push({ report: name, place, rows: resultRows(entry) });
   }
   yield* grouped(moment, pending);
 }
 
-function* grouped(moment = '', pending: readonly PendingResult[]): Generator<SummaryRow> {
+function* grouped(
+  moment = '',
+  pending: readonly PendingResult[],
+): Generator<SummaryRow> {
   // Results without a report come last.
-  const reports = [...new Set(pending.map(({ report }) => report))].sort((left, right) =>
-    left === '' ? 1 : right === '' ? -1 : 0,
+  const reports = [...new Set(pending.map(({ report }) => report))].sort(
+    (left, right) => (left === '' ? 1 : right === '' ? -1 : 0),
   );
   for (const report of reports) {
-    yield { kind: 'group', title: report === '' ? moment : `${moment} · ${report}` };
+    yield {
+      kind: 'group',
+      title: report === '' ? moment : `${moment} · ${report}`,
+    };
     const own = pending.filter((each) => each.report === report);
-    for (const { rows } of own.sort((left, right) => left.place - right.place)) yield* rows;
+    for (const { rows } of own.sort((left, right) => left.place - right.place))
+      yield* rows;
   }
 }
 
@@ -62,7 +82,9 @@ function resultRows({ content, origin }: SummaryEntry): SummaryRow[] {
   const isWhole = valueIn(content) !== undefined || components.length === 0;
   return [
     ...(isWhole ? [resultRow(name, content, origin)] : []),
-    ...components.map((part) => resultRow(`${name}: ${conceptText(part.code) ?? NOTHING}`, part, origin)),
+    ...components.map((part) =>
+      resultRow(`${name}: ${conceptText(part.code) ?? NOTHING}`, part, origin),
+    ),
   ];
 }
 
@@ -107,29 +129,42 @@ class Line {
   take({ content, origin }: SummaryEntry): void {
     this.#origins.push(origin);
     // Retracted or cancelled measurements get no column of their own.
-    if (content.status === 'entered-in-error' || content.status === 'cancelled') {
+    if (
+      content.status === 'entered-in-error' ||
+      content.status === 'cancelled'
+    ) {
       this.#others.push(lineOf(content));
       return;
     }
-    const [systolic, diastolic] = [BLOOD_PRESSURE.systolic, BLOOD_PRESSURE.diastolic].map((code) =>
-      componentOf(content, code),
-    );
+    const [systolic, diastolic] = [
+      BLOOD_PRESSURE.systolic,
+      BLOOD_PRESSURE.diastolic,
+    ].map((code) => componentOf(content, code));
     if (systolic !== undefined || diastolic !== undefined) {
-      const [over, under] = [systolic, diastolic].map((part) => (part && valueIn(part)?.value) ?? '?');
+      const [over, under] = [systolic, diastolic].map(
+        (part) => (part && valueIn(part)?.value) ?? '?',
+      );
       this.#put('bp', `${over}/${under}`, [systolic, diastolic].some(isAlert));
       const known = [systolic, diastolic];
-      for (const part of objectsOf(content.component).filter((each) => !known.includes(each)))
+      for (const part of objectsOf(content.component).filter(
+        (each) => !known.includes(each),
+      ))
         this.#others.push(lineOf(part));
       return;
     }
     const codes = codesOf(content.code);
-    const column = VITAL_SIGNS.find((each) => each.codes.some((code) => codes.includes(code)));
+    const column = VITAL_SIGNS.find((each) =>
+      each.codes.some((code) => codes.includes(code)),
+    );
     const value = valueIn(content);
-    if (column === undefined || value === undefined) this.#others.push(lineOf(content));
+    if (column === undefined || value === undefined)
+      this.#others.push(lineOf(content));
     else
       this.#put(
         column.title,
-        value.unit === column.unit ? value.value : `${value.value} ${value.unit}`,
+        value.unit === column.unit
+          ? value.value
+          : `${value.value} ${value.unit}`,
         isAlert(content),
       );
   }
@@ -150,15 +185,20 @@ class Line {
       cell('bp'),
       ...VITAL_SIGNS.map(({ title }) => cell(title)),
       this.#others.join('; '),
-      withoutShorter(this.#origins.flatMap((origin) => origin.split(', '))).join(', '),
+      withoutShorter(
+        this.#origins.flatMap((origin) => origin.split(', ')),
+      ).join(', '),
     );
   }
 }
 
 export const componentOf = (content: Json, code: string): Json | undefined =>
-  objectsOf(content.component).find((part) => codesOf(part.code).includes(code));
+  objectsOf(content.component).find((part) =>
+    codesOf(part.code).includes(code),
+  );
 
-const isAlert = (of: Json | undefined): boolean => of !== undefined && flagOf(of)?.isAlert === true;
+const isAlert = (of: Json | undefined): boolean =>
+  of !== undefined && flagOf(of)?.isAlert === true;
 
 /** A measurement without a column, as text, including its components. */
 function lineOf(content: Json): string {
@@ -166,10 +206,15 @@ function lineOf(content: Json): string {
   const { value = '', unit = '' } = valueIn(content) ?? {};
   const own = `${observationName(content)}: ${`${value} ${unit}`.trim() || (parts.length > 0 ? '' : NOTHING)}`;
   const flag = flagOf(content);
-  return [flag?.isAlert ? `${own} (${flag.text})` : own.trim(), ...parts.map(lineOf)].join(' ');
+  return [
+    flag?.isAlert ? `${own} (${flag.text})` : own.trim(),
+    ...parts.map(lineOf),
+  ].join(' ');
 }
 
-async function* flowSheet(entries: AsyncIterable<SummaryEntry>): AsyncGenerator<SummaryRow> {
+async function* flowSheet(
+  entries: AsyncIterable<SummaryEntry>,
+): AsyncGenerator<SummaryRow> {
   let line: Line | undefined;
   for await (const entry of entries) {
     const { content } = entry;
@@ -190,7 +235,10 @@ export const vitalSignTable: TableRule = {
   columns: [
     { title: 'Date' },
     { title: 'BP (mmHg)', isNumeric: true },
-    ...VITAL_SIGNS.map(({ title, unit }) => ({ title: `${title} (${unit})`, isNumeric: true })),
+    ...VITAL_SIGNS.map(({ title, unit }) => ({
+      title: `${title} (${unit})`,
+      isNumeric: true,
+    })),
     { title: 'Other' },
     ORIGIN,
   ],

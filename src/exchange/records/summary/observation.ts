@@ -1,5 +1,11 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
-import { comparableText, isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
+import {
+  comparableText,
+  isJson,
+  type Json,
+  objectsOf,
+  textOf,
+} from '../rules/json.ts';
 import words from '../rules/reader-words.json' with { type: 'json' };
 import {
   amountText,
@@ -18,24 +24,41 @@ import { NOTHING } from './parts.ts';
 import table from './sections.json' with { type: 'json' };
 
 /** When an Observation was made, as the source wrote it. */
-export const timeOf = ({ effectiveDateTime, effectivePeriod, effectiveInstant, issued }: Json): unknown =>
-  effectiveDateTime ?? (effectivePeriod as Json | undefined)?.start ?? effectiveInstant ?? issued;
+export const timeOf = ({
+  effectiveDateTime,
+  effectivePeriod,
+  effectiveInstant,
+  issued,
+}: Json): unknown =>
+  effectiveDateTime ??
+  (effectivePeriod as Json | undefined)?.start ??
+  effectiveInstant ??
+  issued;
 
-/** Value and unit of an Observation or one of its components; the unit is '' if there is none. */
+/**
+ * Value and unit of an Observation or one of its components; the unit is '' if
+ * there is none.
+ */
 export function valueIn(of: Json): { value: string; unit: string } | undefined {
   const quantity = quantityText(of.valueQuantity);
   if (quantity !== undefined) return quantity;
   const text =
     conceptText(of.valueCodeableConcept) ??
     textOf(of.valueString) ??
-    (typeof of.valueBoolean === 'boolean' ? (of.valueBoolean ? 'Yes' : 'No') : undefined) ??
+    (typeof of.valueBoolean === 'boolean'
+      ? of.valueBoolean
+        ? 'Yes'
+        : 'No'
+      : undefined) ??
     numberText(of.valueInteger) ??
     rangeText(of.valueRange) ??
     ratioText(of.valueRatio) ??
     momentText(of.valueDateTime) ??
     textOf(of.valueTime) ??
     (isJson(of.valuePeriod) ? periodText(of.valuePeriod) : undefined) ??
-    (isJson(of.valueSampledData) ? 'A recorded curve; see the FHIR Bundle' : undefined) ??
+    (isJson(of.valueSampledData)
+      ? 'A recorded curve; see the FHIR Bundle'
+      : undefined) ??
     absence(of.dataAbsentReason);
   return text === undefined ? undefined : { value: text, unit: '' };
 }
@@ -47,7 +70,8 @@ const absence = (reason: unknown): string | undefined => {
 
 export function rangeText(range: unknown): string | undefined {
   if (!isJson(range)) return undefined;
-  const [low, high] = [quantityText(range.low), quantityText(range.high)];
+  const low = quantityText(range.low);
+  const high = quantityText(range.high);
   const unit = high?.unit || low?.unit || '';
   const text =
     low !== undefined && high !== undefined
@@ -62,21 +86,29 @@ export function rangeText(range: unknown): string | undefined {
 
 export function ratioText(ratio: unknown): string | undefined {
   if (!isJson(ratio)) return undefined;
-  const [over, under] = [amountText(ratio.numerator), amountText(ratio.denominator)];
-  return over !== undefined && under !== undefined ? `${over} / ${under}` : undefined;
+  const over = amountText(ratio.numerator);
+  const under = amountText(ratio.denominator);
+  return over !== undefined && under !== undefined
+    ? `${over} / ${under}`
+    : undefined;
 }
 
-/** All reference ranges, each with what it is for: `3.5 – 5.1 mmol/L; Critically high: ≥ 6.5 mmol/L; 3 – 5 mmol/L (children)`. */
+/**
+ * All reference ranges, each with what it is for: `3.5 – 5.1 mmol/L; Critically
+ * high: ≥ 6.5 mmol/L; 3 – 5 mmol/L (children)`.
+ */
 export const referenceRanges = (of: Json): string =>
   unique(objectsOf(of.referenceRange).map(oneRange)).join('; ');
 
 function oneRange(range: Json): string | undefined {
-  const [bounds, words] = [rangeText(range), textOf(range.text)];
+  const bounds = rangeText(range);
+  const words = textOf(range.text);
   const said = comparableText(words) ?? '';
   const isInWords = [range.low, range.high].every((bound) =>
     said.includes(comparableText(quantityText(bound)?.value) ?? ''),
   );
-  const text = bounds === undefined || (words !== undefined && isInWords) ? words : bounds;
+  const text =
+    bounds === undefined || (words !== undefined && isInWords) ? words : bounds;
   const meaning = isNormalRange(range) ? undefined : conceptText(range.type);
   const age = rangeText(range.age);
   const whom = unique([
@@ -90,7 +122,10 @@ function oneRange(range: Json): string | undefined {
   );
 }
 
-/** Whether a range says what is normal: a document may also have one for what is high or critical. */
+/**
+ * Whether a range says what is normal: a document may also have one for what is
+ * high or critical.
+ */
 const isNormalRange = ({ type }: Json): boolean =>
   type === undefined ||
   codesOf(type).includes('normal') ||
@@ -99,58 +134,110 @@ const isNormalRange = ({ type }: Json): boolean =>
 const FLAGS: Readonly<Record<string, string>> = lookupTable(words.abnormal);
 const NORMAL: Readonly<Record<string, string>> = lookupTable(words.notAbnormal);
 
-/** The source's flag; if it gave none, a flag derived from the reference range, in brackets. */
-export function flagOf(of: Json): { text: string; isAlert: boolean } | undefined {
+/**
+ * The source's flag; if it gave none, a flag derived from the reference range,
+ * in brackets.
+ */
+export function flagOf(
+  of: Json,
+): { text: string; isAlert: boolean } | undefined {
   const concepts = objectsOf(of.interpretation);
   const codes = concepts.flatMap(codesOf);
-  const alert = codes.map((code) => FLAGS[code]).find((text) => text !== undefined);
+  const alert = codes
+    .map((code) => FLAGS[code])
+    .find((text) => text !== undefined);
   if (alert !== undefined) return { text: alert, isAlert: true };
-  const normal = codes.map((code) => NORMAL[code]).find((text) => text !== undefined);
+  const normal = codes
+    .map((code) => NORMAL[code])
+    .find((text) => text !== undefined);
   if (normal !== undefined) return { text: normal, isAlert: false };
   const other = concepts.map(conceptText).find((text) => text !== undefined);
-  if (other !== undefined) return { text: statusText(other) ?? other, isAlert: false };
+  if (other !== undefined)
+    return { text: statusText(other) ?? other, isAlert: false };
   return flagByRange(of);
 }
 
-/** Whether a source flagged the value, as normal too, or its reference range allows to tell. */
-export const isJudged = (of: Json): boolean => flagOf(of) !== undefined || rangeFor(of) !== undefined;
+/**
+ * Whether a source flagged the value, as normal too, or its reference range
+ * allows to tell.
+ */
+export const isJudged = (of: Json): boolean =>
+  flagOf(of) !== undefined || rangeFor(of) !== undefined;
 
 function flagByRange(of: Json): { text: string; isAlert: boolean } | undefined {
   const { value, low, high } = rangeFor(of) ?? {};
   if (value === undefined) return undefined;
-  if (high !== undefined && value > high) return { text: '[High]', isAlert: true };
+  if (high !== undefined && value > high)
+    return { text: '[High]', isAlert: true };
   if (low !== undefined && value < low) return { text: '[Low]', isAlert: true };
   return undefined;
 }
 
-/** Uses only a single normal range in the unit of the value: anything else needs clinical judgement. */
-export function rangeFor(of: Json): { value: number; low?: number; high?: number } | undefined {
+/**
+ * Uses only a single normal range in the unit of the value: anything else needs
+ * clinical judgement.
+ */
+export function rangeFor(
+  of: Json,
+): { value: number; low?: number; high?: number } | undefined {
   const ranges = objectsOf(of.referenceRange).filter(isNormalRange);
   const [range] = ranges;
-  if (range === undefined || ranges.length > 1 || !isJson(of.valueQuantity)) return undefined;
+  if (range === undefined || ranges.length > 1 || !isJson(of.valueQuantity))
+    return undefined;
   const { value, comparator } = of.valueQuantity;
   const unit = unitText(of.valueQuantity.unit ?? of.valueQuantity.code);
   const bound = (of: unknown): number | undefined =>
-    isJson(of) && typeof of.value === 'number' && unitText(of.unit ?? of.code) === unit
+    isJson(of) &&
+    typeof of.value === 'number' &&
+    unitText(of.unit ?? of.code) === unit
       ? of.value
       : undefined;
-  const [low, high] = [bound(range.low), bound(range.high)];
+  const low = bound(range.low);
+  const high = bound(range.high);
   if (typeof value !== 'number' || comparator !== undefined) return undefined;
-  return low === undefined && high === undefined ? undefined : { value, low, high };
+  return low === undefined && high === undefined
+    ? undefined
+    : { value, low, high };
 }
 
-/** An Observation's name, with its status unless it is final, and whom it is about unless that is the patient: neither must look like a valid value of theirs. */
-export function observationName({ code, status = 'final', focus }: Json): string {
-  const state = status === 'final' ? undefined : (statusText(status)?.toLowerCase() ?? 'status unknown');
-  const whom = objectsOf(focus).map(referenceText).filter(Boolean).join(', ') || 'another than the patient';
-  const remarks = unique([focus === undefined ? undefined : `about ${whom}`, state]).join(', ');
+/**
+ * An Observation's name, with its status unless it is final, and whom it is
+ * about unless that is the patient: neither must look like a valid value of
+ * theirs.
+ */
+export function observationName({
+  code,
+  status = 'final',
+  focus,
+}: Json): string {
+  const state =
+    status === 'final'
+      ? undefined
+      : (statusText(status)?.toLowerCase() ?? 'status unknown');
+  const whom =
+    objectsOf(focus).map(referenceText).filter(Boolean).join(', ') ||
+    'another than the patient';
+  const remarks = unique([
+    focus === undefined ? undefined : `about ${whom}`,
+    state,
+  ]).join(', ');
   return `${conceptText(code) ?? NOTHING}${remarks && ` (${remarks})`}`;
 }
 
-/** Columns of the flow sheet: LOINC codes of their values, and the unit given in the column title. */
-export const VITAL_SIGNS: readonly { title: string; codes: readonly string[]; unit: string }[] =
-  table.vitalSigns;
-export const BLOOD_PRESSURE = { panel: ['85354-9', '55284-4'], systolic: '8480-6', diastolic: '8462-4' };
+/**
+ * Columns of the flow sheet: LOINC codes of their values, and the unit given in
+ * the column title.
+ */
+export const VITAL_SIGNS: readonly {
+  title: string;
+  codes: readonly string[];
+  unit: string;
+}[] = table.vitalSigns;
+export const BLOOD_PRESSURE = {
+  panel: ['85354-9', '55284-4'],
+  systolic: '8480-6',
+  diastolic: '8462-4',
+};
 
 const vitalCodes = new Set([
   ...VITAL_SIGNS.flatMap(({ codes }) => codes),
@@ -161,24 +248,40 @@ const vitalCodes = new Set([
 
 const OBSERVED = /^_?(?:value|component|dataAbsentReason|interpretation|note)/;
 const REPORTED = /^_?(?:result|conclusion|presentedForm|imagingStudy|media)/;
-/** Statuses that explain why there is no value (yet); such resources are shown. */
+/**
+ * Statuses that explain why there is no value (yet); such resources are shown.
+ */
 const EXPLANATORY_STATUSES = ['registered', 'cancelled'];
 
 /**
- * Whether an Observation has no value, or a DiagnosticReport no result: a panel whose members are listed themselves, or an
- * appointment filed as an observation. It stays in the record, but the summary does not list it.
+ * Whether an Observation has no value, or a DiagnosticReport no result: a panel
+ * whose members are listed themselves, or an appointment filed as an
+ * observation. It stays in the record, but the summary does not list it.
  */
 export const isEmpty = (content: Json): boolean =>
   !EXPLANATORY_STATUSES.includes(String(content.status)) &&
   !Object.keys(content).some((name) =>
-    (content.resourceType === 'DiagnosticReport' ? REPORTED : OBSERVED).test(name),
+    (content.resourceType === 'DiagnosticReport' ? REPORTED : OBSERVED).test(
+      name,
+    ),
   );
 
-/** The section an Observation belongs to, by its category, otherwise by its code. One about a donor or a fetus (`focus`) is no result of the patient. */
-export function categoryOf({ category, code, focus }: Json): 'laboratory' | 'vital-signs' | 'other' {
-  const categories = focus === undefined ? objectsOf(category).flatMap(codesOf) : ['other'];
+/**
+ * The section an Observation belongs to, by its category, otherwise by its
+ * code. One about a donor or a fetus (`focus`) is no result of the patient.
+ */
+export function categoryOf({
+  category,
+  code,
+  focus,
+}: Json): 'laboratory' | 'vital-signs' | 'other' {
+  const categories =
+    focus === undefined ? objectsOf(category).flatMap(codesOf) : ['other'];
   if (categories.includes('vital-signs')) return 'vital-signs';
-  if (categories.includes('laboratory') || categories.includes('LAB')) return 'laboratory';
+  if (categories.includes('laboratory') || categories.includes('LAB'))
+    return 'laboratory';
   if (categories.length > 0) return 'other';
-  return codesOf(code).some((each) => vitalCodes.has(each)) ? 'vital-signs' : 'laboratory';
+  return codesOf(code).some((each) => vitalCodes.has(each))
+    ? 'vital-signs'
+    : 'laboratory';
 }

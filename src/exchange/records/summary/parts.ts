@@ -1,10 +1,15 @@
 /**
- * A medical record summary as a stream of parts, in reading order; renderers turn it into html or pdf. The rows of a table
- * come between `table` and `tableEnd`, and sections do not nest, so a renderer needs to hold only one row.
+ * A medical record summary as a stream of parts, in reading order; renderers
+ * turn it into html or pdf. The rows of a table come between `table` and
+ * `tableEnd`, and sections do not nest, so a renderer needs to hold only one
+ * row.
  */
 export type SummaryPart = { kind: 'head'; head: SummaryHead } | SummaryBodyPart;
 
-/** A note: `stated`: a statement by a source; `alert`: the reader must not miss it. */
+/**
+ * A note: `stated`: a statement by a source; `alert`: the reader must not miss
+ * it.
+ */
 export interface SummaryNote {
   text: string;
   tone?: 'stated' | 'alert';
@@ -25,7 +30,8 @@ export type SummaryBodyPart =
 
 export type SummaryRow =
   /** A heading for the following rows of the table. */
-  { kind: 'group'; title: string } | { kind: 'row'; cells: readonly SummaryCell[] };
+  | { kind: 'group'; title: string }
+  | { kind: 'row'; cells: readonly SummaryCell[] };
 
 export interface SummaryHead {
   title: string;
@@ -40,12 +46,18 @@ export interface SummaryHead {
   sections: readonly { id: string; title: string }[];
 }
 
-/** A part of the overview: what matters of one section (or of two), in few lines. */
+/**
+ * A part of the overview: what matters of one section (or of two), in few
+ * lines.
+ */
 export interface OverviewBlock {
   title: string;
   items: readonly OverviewItem[];
   notes: readonly SummaryNote[];
-  /** What was delivered and is not among the items, counted, with the section that has it. */
+  /**
+   * What was delivered and is not among the items, counted, with the section
+   * that has it.
+   */
   rest?: { text: string; section: string };
 }
 
@@ -61,7 +73,10 @@ export interface OverviewItem {
 
 export interface Column {
   title: string;
-  /** Its share of the sum of all columns, 1 by default; `fittedTables` computes it from the content. */
+  /**
+   * Its share of the sum of all columns, 1 by default; `fittedTables` computes
+   * it from the content.
+   */
   width?: number;
   isNumeric?: boolean;
 }
@@ -75,12 +90,19 @@ export interface SummaryCell {
 /** Shown where the source gives no value. */
 export const NOTHING = '–';
 
-export const row = (...cells: (string | undefined | SummaryCell)[]): SummaryRow => ({
+export const row = (
+  ...cells: (string | undefined | SummaryCell)[]
+): SummaryRow => ({
   kind: 'row',
-  cells: cells.map((cell) => (typeof cell === 'object' ? cell : { text: cell || NOTHING })),
+  cells: cells.map((cell) =>
+    typeof cell === 'object' ? cell : { text: cell || NOTHING },
+  ),
 });
 
-/** A chart, drawn; each renderer only puts its shapes on paper. The table of the same section has every value. */
+/**
+ * A chart, drawn; each renderer only puts its shapes on paper. The table of the
+ * same section has every value.
+ */
 export interface Chart {
   /** What was measured, and its unit. */
   title: string;

@@ -1,4 +1,10 @@
-import type { Chart, OverviewBlock, OverviewItem, Shape, SummaryNote } from './parts.ts';
+import type {
+  Chart,
+  OverviewBlock,
+  OverviewItem,
+  Shape,
+  SummaryNote,
+} from './parts.ts';
 import {
   ACCENT,
   ALERT,
@@ -35,12 +41,22 @@ interface Line {
 }
 
 const heightOf = ({ lines, above }: Box): number => above + lines.length * LINE;
-const sum = (boxes: readonly Box[]): number => boxes.reduce((total, box) => total + heightOf(box), 0);
+const sum = (boxes: readonly Box[]): number =>
+  boxes.reduce((total, box) => total + heightOf(box), 0);
 
-/** Draws the overview in two columns, on as many pages as the longer one needs: usually the first only. */
-export function drawOverview(pages: PdfPages, section: Element, blocks: readonly OverviewBlock[]): void {
+/**
+ * Draws the overview in two columns, on as many pages as the longer one needs:
+ * usually the first only.
+ */
+export function drawOverview(
+  pages: PdfPages,
+  section: Element,
+  blocks: readonly OverviewBlock[],
+): void {
   const width = (pages.width - GUTTER) / 2;
-  const columns = balanced(blocks.map((block) => boxesOf(block, pages, width))).map((boxes, index) => ({
+  const columns = balanced(
+    blocks.map((block) => boxesOf(block, pages, width)),
+  ).map((boxes, index) => ({
     boxes,
     left: pages.left + index * (width + GUTTER),
     right: pages.left + index * (width + GUTTER) + width,
@@ -51,10 +67,16 @@ export function drawOverview(pages: PdfPages, section: Element, blocks: readonly
     let bottom = top;
     for (const column of columns) {
       pages.y = top;
-      for (let box = column.boxes[column.next]; box !== undefined; box = column.boxes[column.next]) {
+      for (
+        let box = column.boxes[column.next];
+        box !== undefined;
+        box = column.boxes[column.next]
+      ) {
         // A title stays on one page with its first item.
-        const following = box.tag === 'H3' ? column.boxes[column.next + 1] : undefined;
-        const needed = heightOf(box) + (following === undefined ? 0 : heightOf(following));
+        const following =
+          box.tag === 'H3' ? column.boxes[column.next + 1] : undefined;
+        const needed =
+          heightOf(box) + (following === undefined ? 0 : heightOf(following));
         if (pages.room < needed && needed <= pages.pageHeight) break;
         draw(box, pages, section, column);
         column.next += 1;
@@ -87,52 +109,78 @@ function draw(
   pages.tagged(tag, section, () => {
     for (const { text, style, right } of lines) {
       pages.line(text, at.left, pages.y, style);
-      if (right !== undefined) pages.line(right, at.left, pages.y, { ...PLAIN, rightEdge: at.right });
+      if (right !== undefined)
+        pages.line(right, at.left, pages.y, { ...PLAIN, rightEdge: at.right });
       pages.y += LINE;
     }
   });
 }
 
-/** Splits the blocks, in their order, so that the higher column is as low as possible. */
+/**
+ * Splits the blocks, in their order, so that the higher column is as low as
+ * possible.
+ */
 function balanced(blocks: readonly (readonly Box[])[]): (readonly Box[])[] {
   const splits = blocks.map((_, index) => [
     blocks.slice(0, index + 1).flat(),
     blocks.slice(index + 1).flat(),
   ]);
-  const height = (columns: readonly (readonly Box[])[]) => Math.max(...columns.map(sum));
-  return splits.reduce((best, each) => (height(each) < height(best) ? each : best), splits[0] ?? []);
+  const height = (columns: readonly (readonly Box[])[]) =>
+    Math.max(...columns.map(sum));
+  return splits.reduce(
+    (best, each) => (height(each) < height(best) ? each : best),
+    splits[0] ?? [],
+  );
 }
 
-function boxesOf({ title, items, notes, rest }: OverviewBlock, pages: PdfPages, width: number): Box[] {
+function boxesOf(
+  { title, items, notes, rest }: OverviewBlock,
+  pages: PdfPages,
+  width: number,
+): Box[] {
   const paragraph = (text: string, style: TextStyle): Box => ({
     tag: 'P',
-    lines: pages.lines(text, width, style).map((line) => ({ text: line, style })),
+    lines: pages
+      .lines(text, width, style)
+      .map((line) => ({ text: line, style })),
     above: 0.5,
   });
   return [
     { tag: 'H3', lines: [{ text: title, style: TITLE }], above: 6 },
     ...items.map((item) => itemBox(item, pages, width)),
     ...notes.map(({ text, tone }) => paragraph(text, STYLES[tone ?? 'plain'])),
-    ...(rest === undefined ? [] : [{ ...paragraph(rest.text, LINK), leadsTo: rest.section }]),
+    ...(rest === undefined
+      ? []
+      : [{ ...paragraph(rest.text, LINK), leadsTo: rest.section }]),
   ];
 }
 
-const STYLES: Readonly<Record<NonNullable<SummaryNote['tone']> | 'plain', TextStyle>> = {
+const STYLES: Readonly<
+  Record<NonNullable<SummaryNote['tone']> | 'plain', TextStyle>
+> = {
   plain: PLAIN,
   stated: NAME,
   alert: ALERT_NAME,
 };
 
-function itemBox({ text, detail, tone }: OverviewItem, pages: PdfPages, width: number): Box {
+function itemBox(
+  { text, detail, tone }: OverviewItem,
+  pages: PdfPages,
+  width: number,
+): Box {
   const style = tone === 'alert' ? ALERT_NAME : NAME;
   const isShort = pages.lines(`${text}    ${detail}`, width, NAME).length === 1;
   const lines = isShort
     ? [{ text, style, right: detail }]
     : [
-        ...pages.lines(text, width, style).map((line) => ({ text: line, style })),
+        ...pages
+          .lines(text, width, style)
+          .map((line) => ({ text: line, style })),
         ...(detail === ''
           ? []
-          : pages.lines(detail, width, PLAIN).map((line) => ({ text: line, style: PLAIN }))),
+          : pages
+              .lines(detail, width, PLAIN)
+              .map((line) => ({ text: line, style: PLAIN }))),
       ];
   return { tag: 'P', lines, above: 0.5 };
 }
@@ -145,7 +193,11 @@ const DETAIL: TextStyle = { size: 7, color: SOFT };
 const LABEL = 6.5;
 
 /** Draws charts side by side; a row of them stays on one page. */
-export function drawCharts(pages: PdfPages, section: Element, charts: readonly Chart[]): void {
+export function drawCharts(
+  pages: PdfPages,
+  section: Element,
+  charts: readonly Chart[],
+): void {
   const width = (pages.width - (COLUMNS - 1) * CHART_GUTTER) / COLUMNS;
   for (let from = 0; from < charts.length; from += COLUMNS) {
     const row = charts.slice(from, from + COLUMNS).map((chart, index) => ({
@@ -155,8 +207,11 @@ export function drawCharts(pages: PdfPages, section: Element, charts: readonly C
       detail: pages.lines(chart.detail, width, DETAIL),
       height: (chart.drawing.height * width) / chart.drawing.width,
     }));
-    const textLines = Math.max(...row.map(({ title, detail }) => title.length + detail.length));
-    const height = textLines * CHART_LINE + Math.max(...row.map((each) => each.height)) + 12;
+    const textLines = Math.max(
+      ...row.map(({ title, detail }) => title.length + detail.length),
+    );
+    const height =
+      textLines * CHART_LINE + Math.max(...row.map((each) => each.height)) + 12;
     if (pages.room < height) pages.newPage();
     const top = pages.y;
     for (const { chart, left, title, detail, height: drawn } of row) {
@@ -168,11 +223,17 @@ export function drawCharts(pages: PdfPages, section: Element, charts: readonly C
         for (const [index, [text, style]] of lines.entries())
           pages.line(text, left, top + index * CHART_LINE, style);
       });
-      const at = { x: left, y: top + textLines * CHART_LINE + 2, scale: drawn / chart.drawing.height };
+      const at = {
+        x: left,
+        y: top + textLines * CHART_LINE + 2,
+        scale: drawn / chart.drawing.height,
+      };
       const draw = () => {
         for (const shape of chart.drawing.shapes) drawShape(pages, shape, at);
       };
-      pages.tagged('Figure', section, draw, { alt: `${chart.title}. ${chart.description}` });
+      pages.tagged('Figure', section, draw, {
+        alt: `${chart.title}. ${chart.description}`,
+      });
     }
     pages.y = top + height;
   }
@@ -184,7 +245,8 @@ interface At {
 }
 
 function drawShape(pages: PdfPages, shape: Shape, { x, y, scale }: At): void {
-  const place = ([left, top]: readonly [number, number]) => [x + left * scale, y + top * scale] as const;
+  const place = ([left, top]: readonly [number, number]) =>
+    [x + left * scale, y + top * scale] as const;
   switch (shape.kind) {
     case 'band': {
       const [left, top] = place([shape.x, shape.y]);

@@ -1,10 +1,21 @@
 import type { Column, SummaryCell } from './parts.ts';
-import { ACCENT, ALERT, type Element, INK, type PdfPages, SOFT, type TextStyle } from './pdf-document.ts';
+import {
+  ACCENT,
+  ALERT,
+  type Element,
+  INK,
+  type PdfPages,
+  SOFT,
+  type TextStyle,
+} from './pdf-document.ts';
 
 const SIZE = 8;
 const LINE = 10;
 const PADDING = 3;
-/** From a row's upper edge to its first line, so that the text is vertically centred. */
+/**
+ * From a row's upper edge to its first line, so that the text is vertically
+ * centred.
+ */
 const TOP = PADDING + 1;
 const HEAD: TextStyle = { font: 'Helvetica-Bold', size: SIZE };
 const GROUP: TextStyle = { ...HEAD, color: ACCENT };
@@ -14,7 +25,10 @@ interface PlacedColumn extends Column {
   textWidth: number;
 }
 
-/** A table over as many pages as needed; its head is repeated on each, and a row is split only if it exceeds a page. */
+/**
+ * A table over as many pages as needed; its head is repeated on each, and a row
+ * is split only if it exceeds a page.
+ */
 export class PdfTable {
   readonly #element: Element;
   readonly #columns: readonly PlacedColumn[];
@@ -31,7 +45,11 @@ export class PdfTable {
     let x = pages.left;
     this.#columns = columns.map((column) => {
       const width = ((column.width ?? 1) * pages.width) / total;
-      const placed = { ...column, x: x + PADDING, textWidth: width - 2 * PADDING };
+      const placed = {
+        ...column,
+        x: x + PADDING,
+        textWidth: width - 2 * PADDING,
+      };
       x += width;
       return placed;
     });
@@ -60,7 +78,11 @@ export class PdfTable {
 
   row(cells: readonly SummaryCell[]): void {
     const lines = this.#columns.map(({ textWidth }, index) =>
-      this.pages.lines(cells[index]?.text ?? '', textWidth, styleOf(cells[index])),
+      this.pages.lines(
+        cells[index]?.text ?? '',
+        textWidth,
+        styleOf(cells[index]),
+      ),
     );
     // A row that is higher than a page continues on the next pages.
     const most = Math.max(1, Math.floor((this.pages.pageHeight - 60) / LINE));
@@ -77,7 +99,10 @@ export class PdfTable {
     this.pages.y += 4;
   }
 
-  #part(cells: readonly SummaryCell[], lines: readonly (readonly string[])[]): void {
+  #part(
+    cells: readonly SummaryCell[],
+    lines: readonly (readonly string[])[],
+  ): void {
     const height = Math.max(1, ...lines.map(({ length }) => length));
     this.#makeRoom(height * LINE + 2 * PADDING);
     const top = this.pages.y + TOP;
@@ -86,7 +111,8 @@ export class PdfTable {
     if (this.pages.canTagCells) this.#tagCells(draw);
     else
       this.pages.tagged('P', this.parent, () => {
-        for (const [index, column] of this.#columns.entries()) draw(column, index);
+        for (const [index, column] of this.#columns.entries())
+          draw(column, index);
       });
     this.#close(height);
   }
@@ -125,7 +151,9 @@ export class PdfTable {
     if (this.pages.room >= height) return;
     this.pages.newPage();
     // Repeated on every page, but read only once by screen readers.
-    this.pages.artifact('Pagination', () => this.#drawCaption(`${this.caption} (continued)`));
+    this.pages.artifact('Pagination', () =>
+      this.#drawCaption(`${this.caption} (continued)`),
+    );
     this.#head((draw) =>
       this.pages.artifact('Pagination', () => {
         for (const [index] of this.#columns.entries()) draw(index);
@@ -148,18 +176,25 @@ export class PdfTable {
   }
 
   #drawCaption(text: string): void {
-    this.pages.line(text, this.pages.left, this.pages.y, { font: 'Helvetica-Bold', size: 9 });
+    this.pages.line(text, this.pages.left, this.pages.y, {
+      font: 'Helvetica-Bold',
+      size: 9,
+    });
     this.pages.y += 14;
   }
 
   #head(write: (draw: (column: number) => void) => void): void {
-    const lines = this.#columns.map(({ title, textWidth }) => this.pages.lines(title, textWidth, HEAD));
-    const height = Math.max(...lines.map(({ length }) => length)) * LINE + 2 * PADDING;
+    const lines = this.#columns.map(({ title, textWidth }) =>
+      this.pages.lines(title, textWidth, HEAD),
+    );
+    const height =
+      Math.max(...lines.map(({ length }) => length)) * LINE + 2 * PADDING;
     this.pages.artifact('Layout', () => this.pages.band(this.pages.y, height));
     const top = this.pages.y + TOP;
     write((index) => {
       const column = this.#columns[index];
-      if (column !== undefined) this.#draw(lines[index] ?? [], column, top, HEAD);
+      if (column !== undefined)
+        this.#draw(lines[index] ?? [], column, top, HEAD);
     });
     this.pages.y += height;
   }

@@ -13,10 +13,13 @@ import type {
 } from './parts.ts';
 
 /**
- * Renders a summary as one HTML page, piece by piece: no scripts, no external resources, all text escaped. Headings,
- * captions and scopes for screen readers; repeated table heads and page numbers in print.
+ * Renders a summary as one HTML page, piece by piece: no scripts, no external
+ * resources, all text escaped. Headings, captions and scopes for screen
+ * readers; repeated table heads and page numbers in print.
  */
-export async function* renderHtml(parts: AsyncIterable<SummaryPart>): AsyncGenerator<string> {
+export async function* renderHtml(
+  parts: AsyncIterable<SummaryPart>,
+): AsyncGenerator<string> {
   let columns: readonly Column[] = [];
   let section = '';
   let notes: readonly string[] = [];
@@ -57,7 +60,13 @@ export async function* renderHtml(parts: AsyncIterable<SummaryPart>): AsyncGener
   yield `${section === '' ? '' : '</section>\n'}</main>\n<footer><p>End of the summary.</p></footer>\n</body>\n</html>\n`;
 }
 
-function headHtml({ title, patient, facts, alert, sections }: SummaryHead): string {
+function headHtml({
+  title,
+  patient,
+  facts,
+  alert,
+  sections,
+}: SummaryHead): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -86,12 +95,14 @@ ${sections.map(({ id, title: name }) => `<li><a href="#${escapeHtml(id)}">${esca
 
 function tableHtml(caption: string, columns: readonly Column[]): string {
   const total = columns.reduce((sum, { width = 1 }) => sum + width, 0);
-  const share = ({ width = 1 }: Column) => `${((width * 100) / total).toFixed(1)}%`;
+  const share = ({ width = 1 }: Column) =>
+    `${((width * 100) / total).toFixed(1)}%`;
   const heads = columns.map(
     (column) =>
       `<th scope="col"${column.isNumeric ? ' class="number"' : ''}>${escapeHtml(column.title)}</th>`,
   );
-  // Focusable and labelled, so that it can be scrolled by keyboard and is announced by screen readers.
+  // Focusable and labelled, so that it can be scrolled by keyboard and is
+  // announced by screen readers.
   return `<div class="scroll" role="group" aria-label="${escapeHtml(caption)}" tabindex="0"><table>
 <caption>${escapeHtml(caption)}</caption>
 <colgroup>${columns.map((column) => `<col style="width:${share(column)}">`).join('')}</colgroup>
@@ -102,24 +113,38 @@ function tableHtml(caption: string, columns: readonly Column[]): string {
 
 /** Texts of at most this many characters (a day, a status) are not wrapped. */
 const SHORT = 12;
-/** Words this long may be broken anywhere, so that they do not make the table wider than the page. */
+/**
+ * Words this long may be broken anywhere, so that they do not make the table
+ * wider than the page.
+ */
 const LONG_WORD = /\S{25}/;
 
-function cellHtml({ text, tone }: SummaryCell, column: Column | undefined, isFirst: boolean): string {
+function cellHtml(
+  { text, tone }: SummaryCell,
+  column: Column | undefined,
+  isFirst: boolean,
+): string {
   const classes = [
     ...(column?.isNumeric ? ['number'] : []),
     ...(tone === undefined ? [] : [tone]),
     ...(text.length > 1 && text.length <= SHORT ? ['short'] : []),
     ...(LONG_WORD.test(text) ? ['long'] : []),
   ];
-  const attributes = classes.length === 0 ? '' : ` class="${classes.join(' ')}"`;
+  const attributes =
+    classes.length === 0 ? '' : ` class="${classes.join(' ')}"`;
   return isFirst
     ? `<th scope="row"${attributes}>${escapeHtml(text)}</th>`
     : `<td${attributes}>${escapeHtml(text)}</td>`;
 }
 
-/** The overview as a section of blocks, which the style shows side by side where there is room, and how to read the summary. */
-function overviewHtml(blocks: readonly OverviewBlock[], notes: readonly string[]): string {
+/**
+ * The overview as a section of blocks, which the style shows side by side where
+ * there is room, and how to read the summary.
+ */
+function overviewHtml(
+  blocks: readonly OverviewBlock[],
+  notes: readonly string[],
+): string {
   return `<section class="overview" aria-labelledby="overview">
 <h2 id="overview">Overview</h2>
 <div class="blocks">
@@ -148,7 +173,10 @@ ${charts.map((chart, index) => chartHtml(chart, `${escapeHtml(id)}-chart-${index
 </div>
 `;
 
-function chartHtml({ title, detail, description, drawing }: Chart, id: string): string {
+function chartHtml(
+  { title, detail, description, drawing }: Chart,
+  id: string,
+): string {
   const { width, height, shapes } = drawing;
   return `<figure><figcaption><b dir="auto">${escapeHtml(title)}</b> <span class="detail" dir="auto">${escapeHtml(detail)}</span></figcaption>
 <svg viewBox="0 0 ${width} ${height}" role="img" aria-labelledby="${id} ${id}-text"><title id="${id}">${escapeHtml(title)}</title><desc id="${id}-text">${escapeHtml(description)}</desc>${shapes.map(shapeSvg).join('')}</svg></figure>`;
@@ -176,10 +204,13 @@ function shapeSvg(shape: Shape): string {
   }
 }
 
-const styleOf = (file: string): string => readFileSync(new URL(file, import.meta.url), 'utf8');
+const styleOf = (file: string): string =>
+  readFileSync(new URL(file, import.meta.url), 'utf8');
 
 /** How charts look, on every page that draws them. */
 export const CHART_STYLE: string = styleOf('charts/charts.css');
 
-/** Contrast is at least 7:1 throughout; no information is given by colour alone. */
+/**
+ * Contrast is at least 7:1 throughout; no information is given by colour alone.
+ */
 export const HTML_STYLE: string = `${CHART_STYLE}${styleOf('summary.css')}`;

@@ -1,13 +1,23 @@
 import type { SummaryBodyPart, SummaryHead, SummaryPart } from './parts.ts';
-import { ACCENT, ALERT, type Element, PdfPages, SOFT, type TextStyle } from './pdf-document.ts';
+import {
+  ACCENT,
+  ALERT,
+  type Element,
+  PdfPages,
+  SOFT,
+  type TextStyle,
+} from './pdf-document.ts';
 import { drawCharts, drawOverview } from './pdf-overview.ts';
 import { PdfTable } from './pdf-table.ts';
 
 /**
- * Renders a summary as a tagged PDF, piece by piece: name, date of birth and page number on each page, repeated table
- * heads, links to the sections, bookmarks. Draws no faster than the caller reads.
+ * Renders a summary as a tagged PDF, piece by piece: name, date of birth and
+ * page number on each page, repeated table heads, links to the sections,
+ * bookmarks. Draws no faster than the caller reads.
  */
-export async function* renderPdf(parts: AsyncIterable<SummaryPart>): AsyncGenerator<Uint8Array> {
+export async function* renderPdf(
+  parts: AsyncIterable<SummaryPart>,
+): AsyncGenerator<Uint8Array> {
   let writer: SummaryWriter | undefined;
   for await (const part of parts) {
     if (part.kind === 'head') writer = new SummaryWriter(part.head);
@@ -46,7 +56,8 @@ class SummaryWriter {
         drawOverview(this.pages, this.#section, part.blocks);
         break;
       case 'section':
-        // How to read the summary, below the overview: that fits on one page so.
+        // How to read the summary, below the overview: that fits on one page
+        // so.
         for (const note of this.#notes.splice(0)) this.#paragraph(note);
         this.#beginSection(part.title, part.id);
         break;
@@ -57,7 +68,12 @@ class SummaryWriter {
         drawCharts(this.pages, this.#section, part.charts);
         break;
       case 'table':
-        this.#table = new PdfTable(this.pages, this.#section, part.caption, part.columns);
+        this.#table = new PdfTable(
+          this.pages,
+          this.#section,
+          part.caption,
+          part.columns,
+        );
         break;
       case 'group':
         this.#table?.group(part.title);
@@ -68,7 +84,9 @@ class SummaryWriter {
       case 'tableEnd':
         this.#table?.end();
         this.#table = undefined;
-        this.#paragraph(`${part.rows} ${part.rows === 1 ? 'entry' : 'entries'}`);
+        this.#paragraph(
+          `${part.rows} ${part.rows === 1 ? 'entry' : 'entries'}`,
+        );
         break;
     }
   }
@@ -84,16 +102,28 @@ class SummaryWriter {
     const big = { font: 'Helvetica-Bold', size: 18 } as const;
     pages.text('H1', this.#section, patient.name, { ...big, lineHeight: 22 });
     pages.y += 2;
-    const fact = { font: 'Helvetica-Bold', size: 9, lineHeight: 12, indent: 54 } as const;
+    const fact = {
+      font: 'Helvetica-Bold',
+      size: 9,
+      lineHeight: 12,
+      indent: 54,
+    } as const;
     const width = pages.width / 2 - 6;
     for (let from = 0; from < facts.length; from += 2) {
       const top = pages.y;
-      const bottoms = facts.slice(from, from + 2).map(([label, value], index) => {
-        pages.y = top;
-        const left = pages.left + index * (pages.width / 2 + 6);
-        pages.text('P', this.#section, value, { ...fact, label, left, width });
-        return pages.y;
-      });
+      const bottoms = facts
+        .slice(from, from + 2)
+        .map(([label, value], index) => {
+          pages.y = top;
+          const left = pages.left + index * (pages.width / 2 + 6);
+          pages.text('P', this.#section, value, {
+            ...fact,
+            label,
+            left,
+            width,
+          });
+          return pages.y;
+        });
       pages.y = Math.max(...bottoms);
     }
     pages.y += 4;
@@ -110,7 +140,9 @@ class SummaryWriter {
     pages.y += 8;
     pages.bookmark(title, id);
     const style = { font: 'Helvetica-Bold', size: 13, color: ACCENT } as const;
-    pages.tagged('H2', this.#section, () => pages.line(title, pages.left, pages.y, style));
+    pages.tagged('H2', this.#section, () =>
+      pages.line(title, pages.left, pages.y, style),
+    );
     pages.y += 18;
     pages.artifact('Layout', () => pages.rule(pages.y - 2));
     pages.y += 4;
@@ -126,8 +158,15 @@ const STYLE: TextStyle = { size: 8, color: ACCENT };
 const LINE = 11;
 const GAP = 12;
 
-/** The table of contents: the titles of the sections beside each other, each a link. */
-function drawContents(pages: PdfPages, parent: Element, sections: SummaryHead['sections']): void {
+/**
+ * The table of contents: the titles of the sections beside each other, each a
+ * link.
+ */
+function drawContents(
+  pages: PdfPages,
+  parent: Element,
+  sections: SummaryHead['sections'],
+): void {
   const contents = pages.element('TOC', parent);
   let x = pages.left;
   for (const { id, title } of sections) {

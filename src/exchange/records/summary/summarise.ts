@@ -1,5 +1,12 @@
-import { emptyText, incompleteness, type RecordCompleteness } from '../reading/completeness.ts';
-import type { ConsolidatedFilter, ConsolidatedResource } from '../reading/read-consolidated.ts';
+import {
+  emptyText,
+  incompleteness,
+  type RecordCompleteness,
+} from '../reading/completeness.ts';
+import type {
+  ConsolidatedFilter,
+  ConsolidatedResource,
+} from '../reading/read-consolidated.ts';
 import { type AbsenceStatement, absencesIn } from '../rules/absence.ts';
 import { type Json, objectsOf, textOf } from '../rules/json.ts';
 import {
@@ -15,7 +22,13 @@ import {
 import { chartsOf } from './charts/chart.ts';
 import { Trends } from './charts/trend.ts';
 import { overviewOf } from './overview/overview.ts';
-import { NOTHING, type SummaryHead, type SummaryNote, type SummaryPart, type SummaryRow } from './parts.ts';
+import {
+  NOTHING,
+  type SummaryHead,
+  type SummaryNote,
+  type SummaryPart,
+  type SummaryRow,
+} from './parts.ts';
 import {
   entryOf,
   idOf,
@@ -30,26 +43,37 @@ import {
 import table from './sections.json' with { type: 'json' };
 import { SECTIONS } from './sections.ts';
 
-/** Types without a section: they are shown with the resources that refer to them. */
+/**
+ * Types without a section: they are shown with the resources that refer to
+ * them.
+ */
 const SUPPORTING: readonly string[] = table.supporting;
 
 /**
- * Summarises a consolidated record, part by part, in bounded memory: it keeps only the names of medications, conditions and reports.
- * Types without a section are listed at the end with their counts.
+ * Summarises a consolidated record, part by part, in bounded memory: it keeps
+ * only the names of medications, conditions and reports. Types without a
+ * section are listed at the end with their counts.
  */
 export async function* summarise(
   reader: RecordReader,
   options: { filter: ConsolidatedFilter; madeAt: Date },
 ): AsyncGenerator<SummaryPart> {
   const { types } = options.filter;
-  const isWanted = (type: string): boolean => types === undefined || types.includes(type);
+  const isWanted = (type: string): boolean =>
+    types === undefined || types.includes(type);
   const sections = SECTIONS.flatMap((section) => {
     const tables = section.tables
       .map((table) => ({ ...table, types: table.types.filter(isWanted) }))
       .filter((table) => table.types.length > 0);
     return tables.length === 0
       ? []
-      : [{ ...section, tables, empty: emptyText(section.empty, reader.standing) }];
+      : [
+          {
+            ...section,
+            tables,
+            empty: emptyText(section.empty, reader.standing),
+          },
+        ];
   });
   const rest = leftOver(reader.counts);
   const patient = await patientOf(reader);
@@ -67,7 +91,10 @@ export async function* summarise(
   const lookup = await lookUp(reader);
   const statements = new Map<string, readonly SummaryNote[]>();
   for (const section of sections)
-    statements.set(section.id, await absenceNotes(section, reader, isWanted, options.madeAt));
+    statements.set(
+      section.id,
+      await absenceNotes(section, reader, isWanted, options.madeAt),
+    );
   const trends = new Trends();
   const alsoTake = (entry: SummaryEntry) => {
     trends.take(entry);
@@ -77,7 +104,16 @@ export async function* summarise(
   };
   const { madeAt } = options;
   const birthDate = textOf(patient.birthDate);
-  const context = { reader, lookup, madeAt, birthDate, sections, statements, isWanted, alsoTake };
+  const context = {
+    reader,
+    lookup,
+    madeAt,
+    birthDate,
+    sections,
+    statements,
+    isWanted,
+    alsoTake,
+  };
   yield { kind: 'overview', blocks: await overviewOf(context) };
   for (const section of sections) {
     yield { kind: 'section', id: section.id, title: section.title };
@@ -95,7 +131,8 @@ export async function* summarise(
 const REST_TITLE = 'Not in this summary';
 
 async function patientOf(reader: RecordReader): Promise<Json> {
-  for await (const { content } of reader.read(['Patient'])) return content as unknown as Json;
+  for await (const { content } of reader.read(['Patient']))
+    return content as unknown as Json;
   return {};
 }
 
@@ -104,15 +141,22 @@ function leftOver(counts: RecordReader['counts']): [string, number][] {
     ...SUPPORTING,
     ...SECTIONS.flatMap(({ tables }) => tables.flatMap(({ types }) => types)),
   ]);
-  return Object.entries(counts).filter(([type, count]) => count > 0 && !shown.has(type));
+  return Object.entries(counts).filter(
+    ([type, count]) => count > 0 && !shown.has(type),
+  );
 }
 
-function* chartParts({ charts, note }: ReturnType<typeof chartsOf>): Generator<SummaryPart> {
+function* chartParts({
+  charts,
+  note,
+}: ReturnType<typeof chartsOf>): Generator<SummaryPart> {
   if (charts.length > 0) yield { kind: 'charts', charts };
   if (note !== undefined) yield { kind: 'note', text: note };
 }
 
-/** A section: its tables, or that it is empty, and the statements of absence. */
+/**
+ * A section: its tables, or that it is empty, and the statements of absence.
+ */
 export async function* sectionParts(
   { id, empty, tables }: SectionRule,
   {
@@ -120,7 +164,10 @@ export async function* sectionParts(
     lookup,
     madeAt,
     statements: stated,
-  }: Pick<Parameters<typeof overviewOf>[0], 'lookup' | 'madeAt' | 'statements'> & {
+  }: Pick<
+    Parameters<typeof overviewOf>[0],
+    'lookup' | 'madeAt' | 'statements'
+  > & {
     reader: Pick<RecordReader, 'read'>;
   },
 ): AsyncGenerator<SummaryPart> {
@@ -131,7 +178,8 @@ export async function* sectionParts(
     let hasBegun = false;
     for await (const each of rowsOf(table, reader, lookup)) {
       if (isEmptyRow(each, table)) continue;
-      if (!hasBegun) yield { kind: 'table', caption: table.caption, columns: table.columns };
+      if (!hasBegun)
+        yield { kind: 'table', caption: table.caption, columns: table.columns };
       hasBegun = true;
       if (each.kind === 'row') rows += 1;
       yield marked(each, table, madeAt);
@@ -144,27 +192,39 @@ export async function* sectionParts(
   for (const statement of statements) yield { kind: 'note', ...statement };
 }
 
-/** Columns that only give context (when, by whom): a row with nothing else is not shown. */
+/**
+ * Columns that only give context (when, by whom): a row with nothing else is
+ * not shown.
+ */
 const CONTEXT: ReadonlySet<string> = new Set(table.context);
 
 /** Columns with days on which something has happened. */
 const HAPPENED: ReadonlySet<string> = new Set(table.happened);
 
-const marked = (each: SummaryRow, { columns }: TableRule, madeAt: Date): SummaryRow =>
+const marked = (
+  each: SummaryRow,
+  { columns }: TableRule,
+  madeAt: Date,
+): SummaryRow =>
   each.kind === 'group'
     ? each
     : {
         kind: 'row',
         cells: each.cells.map((cell, index) =>
-          HAPPENED.has(columns[index]?.title ?? '') ? { ...cell, text: markFuture(cell.text, madeAt) } : cell,
+          HAPPENED.has(columns[index]?.title ?? '')
+            ? { ...cell, text: markFuture(cell.text, madeAt) }
+            : cell,
         ),
       };
 
 /**
- * What the sections of a summary say about one resource, a text for each row: `Test: Glucose; Value: 95; Unit: mg/dL`. Empty for what
- * no section shows.
+ * What the sections of a summary say about one resource, a text for each row:
+ * `Test: Glucose; Value: 95; Unit: mg/dL`. Empty for what no section shows.
  */
-export async function rowTexts(resource: ConsolidatedResource, lookup: Lookup): Promise<string[]> {
+export async function rowTexts(
+  resource: ConsolidatedResource,
+  lookup: Lookup,
+): Promise<string[]> {
   const texts: string[] = [];
   const read = async function* (types: readonly string[]) {
     if (types.includes(resource.resourceType)) yield resource;
@@ -174,7 +234,9 @@ export async function rowTexts(resource: ConsolidatedResource, lookup: Lookup): 
       if (each.kind === 'group' || isEmptyRow(each, table)) continue;
       const shown = each.cells.flatMap(({ text }, index) => {
         const title = table.columns[index]?.title ?? '';
-        return text === NOTHING || title === ORIGIN.title ? [] : [`${title}: ${text}`];
+        return text === NOTHING || title === ORIGIN.title
+          ? []
+          : [`${title}: ${text}`];
       });
       texts.push(shown.join('; '));
     }
@@ -183,7 +245,10 @@ export async function rowTexts(resource: ConsolidatedResource, lookup: Lookup): 
 
 const isEmptyRow = (each: SummaryRow, { columns }: TableRule): boolean =>
   each.kind === 'row' &&
-  each.cells.every(({ text }, index) => text === NOTHING || CONTEXT.has(columns[index]?.title ?? ''));
+  each.cells.every(
+    ({ text }, index) =>
+      text === NOTHING || CONTEXT.has(columns[index]?.title ?? ''),
+  );
 
 async function* rowsOf(
   table: TableRule,
@@ -203,7 +268,9 @@ async function* rowsOf(
   }
 }
 
-async function* entriesOf(resources: AsyncIterable<ConsolidatedResource>): AsyncGenerator<SummaryEntry> {
+async function* entriesOf(
+  resources: AsyncIterable<ConsolidatedResource>,
+): AsyncGenerator<SummaryEntry> {
   for await (const resource of resources) yield entryOf(resource);
 }
 
@@ -220,26 +287,54 @@ export async function lookUp(reader: RecordReader) {
     const name = conceptText(report.code) ?? textOf(report.conclusion);
     for (const [place, result] of objectsOf(report.result).entries()) {
       const id = idOf(result);
-      if (id !== undefined && name !== undefined) reportPlaces.set(id, { name, place });
+      if (id !== undefined && name !== undefined)
+        reportPlaces.set(id, { name, place });
     }
   }
-  return { medications: medicationNames, reports: reportPlaces, conditions: new Map<string, string>() };
+  return {
+    medications: medicationNames,
+    reports: reportPlaces,
+    conditions: new Map<string, string>(),
+  };
 }
 
-/** The head of a summary: the patient, which part of the record is shown, and how to read it. */
+/**
+ * The head of a summary: the patient, which part of the record is shown, and
+ * how to read it.
+ */
 function headOf(
   patient: Json,
-  { filter, madeAt, standing }: { filter: ConsolidatedFilter; madeAt: Date; standing: RecordCompleteness },
+  {
+    filter,
+    madeAt,
+    standing,
+  }: { filter: ConsolidatedFilter; madeAt: Date; standing: RecordCompleteness },
 ): Omit<SummaryHead, 'sections'> {
   const birthDate = dayText(patient.birthDate) ?? 'unknown';
-  const age = ageText(textOf(patient.birthDate), patient.deceasedDateTime, madeAt);
-  const died = dayText(patient.deceasedDateTime) ?? (patient.deceasedBoolean === true ? 'yes' : undefined);
+  const age = ageText(
+    textOf(patient.birthDate),
+    patient.deceasedDateTime,
+    madeAt,
+  );
+  const died =
+    dayText(patient.deceasedDateTime) ??
+    (patient.deceasedBoolean === true ? 'yes' : undefined);
   const facts: (readonly [string, string | undefined])[] = [
-    ['Born', age === undefined || died !== undefined ? birthDate : `${birthDate} (${age})`],
+    [
+      'Born',
+      age === undefined || died !== undefined
+        ? birthDate
+        : `${birthDate} (${age})`,
+    ],
     ['Died', died],
     ['Sex', statusText(patient.gender)],
     ['Address', addresses(patient)],
-    ['Contact', unique(objectsOf(patient.telecom).map(({ value }) => textOf(value))).join(', ')],
+    [
+      'Contact',
+      unique(objectsOf(patient.telecom).map(({ value }) => textOf(value))).join(
+        ', ',
+      ),
+    ],
     ['Patient id', textOf(patient.id)],
     ['Created', momentText(madeAt.toISOString())],
     ['Contains only', partOf(filter)],
@@ -247,7 +342,10 @@ function headOf(
   return {
     title: 'Medical record summary',
     patient: { name: nameText(patient.name) ?? NO_NAME, birthDate },
-    facts: facts.filter((fact): fact is [string, string] => fact[1] !== undefined && fact[1] !== ''),
+    facts: facts.filter(
+      (fact): fact is [string, string] =>
+        fact[1] !== undefined && fact[1] !== '',
+    ),
     alert: incompleteness(standing),
     notes: NOTES,
   };
@@ -261,36 +359,61 @@ const NOTES = [
 
 /** Which part of a record a filter leaves; '' if all of it. */
 function partOf({ types = [], dateFrom, dateTo }: ConsolidatedFilter): string {
-  const [from, to] = [dayText(dateFrom), dayText(dateTo)];
-  const period = [from && `from ${from}`, to && `to ${to}`].filter(Boolean).join(' ');
-  return [types.join(', '), period && `entries dated ${period}, and undated ones`].filter(Boolean).join('; ');
+  const from = dayText(dateFrom);
+  const to = dayText(dateTo);
+  const period = [from && `from ${from}`, to && `to ${to}`]
+    .filter(Boolean)
+    .join(' ');
+  return [
+    types.join(', '),
+    period && `entries dated ${period}, and undated ones`,
+  ]
+    .filter(Boolean)
+    .join('; ');
 }
 
 function addresses(patient: Json): string {
   return unique(
     objectsOf(patient.address).map((address) => {
-      const lines = Array.isArray(address.line) ? address.line.flatMap((line) => textOf(line) ?? []) : [];
-      const state = unique([textOf(address.state), textOf(address.postalCode)]).join(' ');
+      const lines = Array.isArray(address.line)
+        ? address.line.flatMap((line) => textOf(line) ?? [])
+        : [];
+      const state = unique([
+        textOf(address.state),
+        textOf(address.postalCode),
+      ]).join(' ');
       return unique([...lines, textOf(address.city), state]).join(', ');
     }),
   ).join('; ');
 }
 
-function ageText(birthDate: string | undefined, died: unknown, madeAt: Date): string | undefined {
-  if (birthDate === undefined || birthDate.length < 10 || died !== undefined) return undefined;
-  const [year = 0, month = 0, date = 0] = birthDate.slice(0, 10).split('-').map(Number);
-  const months = (madeAt.getUTCFullYear() - year) * 12 + madeAt.getUTCMonth() + 1 - month;
+function ageText(
+  birthDate: string | undefined,
+  died: unknown,
+  madeAt: Date,
+): string | undefined {
+  if (birthDate === undefined || birthDate.length < 10 || died !== undefined)
+    return undefined;
+  const [year = 0, month = 0, date = 0] = birthDate
+    .slice(0, 10)
+    .split('-')
+    .map(Number);
+  const months =
+    (madeAt.getUTCFullYear() - year) * 12 + madeAt.getUTCMonth() + 1 - month;
   const full = madeAt.getUTCDate() < date ? months - 1 : months;
   if (full < 0) return undefined;
-  return full < 24 ? `${full} month${full === 1 ? '' : 's'}` : `${Math.floor(full / 12)} years`;
+  return full < 24
+    ? `${full} month${full === 1 ? '' : 's'}`
+    : `${Math.floor(full / 12)} years`;
 }
 
 /** Types that can state the absence of other types' resources. */
 export const STATING_TYPES = ['Composition', 'List'];
 
 /**
- * Notes for the statements of absence that sources made about a section's topic, each with its source and day. A statement
- * that the record contradicts is marked: both are shown, and the reader must find out which is right.
+ * Notes for the statements of absence that sources made about a section's
+ * topic, each with its source and day. A statement that the record contradicts
+ * is marked: both are shown, and the reader must find out which is right.
  */
 export async function absenceNotes(
   { tables, statements }: SectionRule,
@@ -309,30 +432,57 @@ export async function absenceNotes(
   for await (const resource of reader.read(types)) {
     const entry = entryOf(resource);
     for (const statement of absencesIn(entry.content))
-      if (statement.topic === topic) found.set(markFuture(noteOf(statement, entry), madeAt), statement);
+      if (statement.topic === topic)
+        found.set(markFuture(noteOf(statement, entry), madeAt), statement);
   }
   if (found.size === 0) return [];
   const contradicted = new Set<AbsenceStatement>();
   const claims = [...found.values()].filter(({ isUnknown }) => !isUnknown);
   if (claims.length > 0)
-    for await (const resource of reader.read(own.filter((type) => types.includes(type)))) {
+    for await (const resource of reader.read(
+      own.filter((type) => types.includes(type)),
+    )) {
       const entry = entryOf(resource);
       if (absencesIn(entry.content).length > 0) continue;
-      for (const claim of claims) if (denies(entry, claim)) contradicted.add(claim);
+      for (const claim of claims)
+        if (denies(entry, claim)) contradicted.add(claim);
     }
   return [...found].map(([text, statement]) =>
     contradicted.has(statement)
-      ? { text: `${text} This contradicts the ${topic} listed above.`, tone: 'alert' }
+      ? {
+          text: `${text} This contradicts the ${topic} listed above.`,
+          tone: 'alert',
+        }
       : { text, tone: 'stated' },
   );
 }
 
-function noteOf({ text, quote }: AbsenceStatement, { content, origin }: SummaryEntry): string {
+function noteOf(
+  { text, quote }: AbsenceStatement,
+  { content, origin }: SummaryEntry,
+): string {
   const day =
-    firstDay(content, 'recordedDate', 'dateAsserted', 'date', 'onsetDateTime', 'effectiveDateTime') ??
-    firstDay(content, 'effectivePeriod', 'onsetPeriod', 'authoredOn', 'performedDateTime') ??
+    firstDay(
+      content,
+      'recordedDate',
+      'dateAsserted',
+      'date',
+      'onsetDateTime',
+      'effectiveDateTime',
+    ) ??
+    firstDay(
+      content,
+      'effectivePeriod',
+      'onsetPeriod',
+      'authoredOn',
+      'performedDateTime',
+    ) ??
     dayText(content.occurrenceDateTime);
-  const words = quote === undefined ? '' : ` The source wrote: “${quote.replace(/\.$/, '')}.”`;
-  const when = day !== undefined && origin.includes(day) ? '' : `, ${day ?? 'undated'}`;
+  const words =
+    quote === undefined
+      ? ''
+      : ` The source wrote: “${quote.replace(/\.$/, '')}.”`;
+  const when =
+    day !== undefined && origin.includes(day) ? '' : `, ${day ?? 'undated'}`;
   return `${text} (stated by ${origin}${when}).${words}`;
 }

@@ -16,7 +16,10 @@ export const CONNECTION_AUTH = [
 ] as const;
 type ConnectionAuth = (typeof CONNECTION_AUTH)[number];
 
-/** A login, as `connections create`, `connections rotate` and the environment name it. Those marked as files are paths. */
+/**
+ * A login, as `connections create`, `connections rotate` and the environment
+ * name it. Those marked as files are paths.
+ */
 export interface CredentialOptions {
   auth?: ConnectionAuth;
   clientId?: string;
@@ -43,22 +46,34 @@ export interface CredentialOptions {
   community?: string;
 }
 
-/** The settings as a command line has them: text, where the word `default` stands for the default. */
+/**
+ * The settings as a command line has them: text, where the word `default`
+ * stands for the default.
+ */
 export type SettingOptions = { [K in keyof ConnectionSettings]?: string };
 
-/** Settings that are not valid together or by themselves. The message states what to do; it never contains a value. */
+/**
+ * Settings that are not valid together or by themselves. The message states
+ * what to do; it never contains a value.
+ */
 export class InvalidConnection extends Error {
   override readonly name = 'InvalidConnection';
 }
 
-/** How the caller's user names an option, and where the content of its file comes from. */
+/**
+ * How the caller's user names an option, and where the content of its file
+ * comes from.
+ */
 export interface OptionSource {
   nameOf(option: keyof CredentialOptions): string;
   /** Throws InvalidConnection or an error of the caller. */
   read(option: keyof CredentialOptions, path: string): string | Promise<string>;
 }
 
-/** The settings that the options name, over the known ones; those that neither has get their defaults. */
+/**
+ * The settings that the options name, over the known ones; those that neither
+ * has get their defaults.
+ */
 export function settingsOf(
   options: SettingOptions,
   known: Partial<ConnectionSettings> = {},
@@ -66,12 +81,16 @@ export function settingsOf(
   const merged: Partial<Record<string, unknown>> = { ...known };
   for (const [name, field] of Object.entries(connectionSettingsSchema.shape)) {
     const text = options[name as keyof ConnectionSettings]?.trim();
-    if (text !== undefined) merged[name] = text === 'default' ? undefined : typed(text, field);
+    if (text !== undefined)
+      merged[name] = text === 'default' ? undefined : typed(text, field);
   }
   return checked(connectionSettingsSchema, merged);
 }
 
-/** A value as the command line writes it. What does not fit is left to the schema, which refuses it. */
+/**
+ * A value as the command line writes it. What does not fit is left to the
+ * schema, which refuses it.
+ */
 function typed(text: string, field: z.ZodType): unknown {
   const isList = field.safeParse([]).success;
   if (isList) return words(text);
@@ -79,18 +98,21 @@ function typed(text: string, field: z.ZodType): unknown {
   return /^\d/.test(text) ? Number(text) : text;
 }
 
-/** The credentials that the options name; secrets are read from their files. Throws InvalidConnection. */
+/**
+ * The credentials that the options name; secrets are read from their files.
+ * Throws InvalidConnection.
+ */
 export async function credentialsOf(
   options: CredentialOptions,
   source: OptionSource,
 ): Promise<ConnectionCredentials> {
-  const file = async (option: keyof CredentialOptions, path: string | undefined) =>
-    path === undefined ? undefined : source.read(option, path);
-  const [ca, cert, key] = [
-    await file('tlsCa', options.tlsCa),
-    await file('tlsCert', options.tlsCert),
-    await file('tlsKey', options.tlsKey),
-  ];
+  const file = async (
+    option: keyof CredentialOptions,
+    path: string | undefined,
+  ) => (path === undefined ? undefined : source.read(option, path));
+  const ca = await file('tlsCa', options.tlsCa);
+  const cert = await file('tlsCert', options.tlsCert);
+  const key = await file('tlsKey', options.tlsKey);
   if ((cert === undefined) !== (key === undefined))
     throw new InvalidConnection(
       `${source.nameOf('tlsCert')} and ${source.nameOf('tlsKey')} belong together: give both or neither`,
@@ -98,18 +120,33 @@ export async function credentialsOf(
   const { tlsPins } = options;
   return checked(connectionCredentialsSchema, {
     auth: await authOf(options, source),
-    tls: { ca, cert, key, pins: typeof tlsPins === 'string' ? words(tlsPins) : tlsPins },
-    callbackSecret: await file('callbackSecretFile', options.callbackSecretFile),
+    tls: {
+      ca,
+      cert,
+      key,
+      pins: typeof tlsPins === 'string' ? words(tlsPins) : tlsPins,
+    },
+    callbackSecret: await file(
+      'callbackSecretFile',
+      options.callbackSecretFile,
+    ),
   });
 }
 
-async function authOf(options: CredentialOptions, source: OptionSource): Promise<unknown> {
+async function authOf(
+  options: CredentialOptions,
+  source: OptionSource,
+): Promise<unknown> {
   const { clientId, scope, tokenUrl, algorithm } = options;
   const auth: ConnectionAuth = options.auth ?? 'none';
-  const needed = (option: Exclude<keyof CredentialOptions, 'tlsPins'>): string => {
+  const needed = (
+    option: Exclude<keyof CredentialOptions, 'tlsPins'>,
+  ): string => {
     const value = options[option];
     if (value !== undefined) return value;
-    throw new InvalidConnection(`${source.nameOf('auth')} ${auth} needs ${source.nameOf(option)}`);
+    throw new InvalidConnection(
+      `${source.nameOf('auth')} ${auth} needs ${source.nameOf(option)}`,
+    );
   };
   const content = async (option: Exclude<keyof CredentialOptions, 'tlsPins'>) =>
     source.read(option, needed(option));
@@ -119,7 +156,13 @@ async function authOf(options: CredentialOptions, source: OptionSource): Promise
     case 'bearer':
       return { kind: 'bearer', token: await content('secretFile') };
     case 'smart-backend':
-      return { kind: 'smart-backend', clientId: needed('clientId'), scope, tokenUrl, algorithm };
+      return {
+        kind: 'smart-backend',
+        clientId: needed('clientId'),
+        scope,
+        tokenUrl,
+        algorithm,
+      };
     case 'udap':
       return {
         kind: 'udap',
@@ -148,13 +191,18 @@ async function authOf(options: CredentialOptions, source: OptionSource): Promise
 }
 
 /** Never repeats a value, because it may be a secret. */
-export function checked<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
+export function checked<S extends z.ZodType>(
+  schema: S,
+  value: unknown,
+): z.output<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const problems = parsed.error.issues.map(({ path, message }) =>
     path.length === 0 ? message : `${path.join('.')}: ${message}`,
   );
-  throw new InvalidConnection(`The connection is not valid:\n  ${problems.join('\n  ')}`);
+  throw new InvalidConnection(
+    `The connection is not valid:\n  ${problems.join('\n  ')}`,
+  );
 }
 
 const words = (text: string): string[] => text.split(/[\s,]+/).filter(Boolean);

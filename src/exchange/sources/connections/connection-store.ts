@@ -1,6 +1,10 @@
 import { sql } from 'kysely';
 import type { SourceType } from '../../../contract/primitives.ts';
-import { columnsOf, type Members, membersOf } from '../../platform/database/columns.ts';
+import {
+  columnsOf,
+  type Members,
+  membersOf,
+} from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 
 export type StoredConnection = Members<'network_connection'>;
@@ -8,29 +12,59 @@ export type StoredConnection = Members<'network_connection'>;
 type Tx = Pick<SystemTx, 'db'>;
 
 /** The connections of one account, or of all, by source and name. */
-export async function listConnections(tx: Tx, accountId?: string): Promise<StoredConnection[]> {
-  const all = tx.db.selectFrom('network_connection').selectAll().orderBy('source').orderBy('name');
-  const rows = await (accountId === undefined ? all : all.where('account_id', '=', accountId)).execute();
+export async function listConnections(
+  tx: Tx,
+  accountId?: string,
+): Promise<StoredConnection[]> {
+  const all = tx.db
+    .selectFrom('network_connection')
+    .selectAll()
+    .orderBy('source')
+    .orderBy('name');
+  const rows = await (accountId === undefined
+    ? all
+    : all.where('account_id', '=', accountId)
+  ).execute();
   return rows.map(membersOf);
 }
 
 /** The connections of an account to one kind of source, by name. */
-export async function connectionsOf(tx: AccountTx, source: SourceType): Promise<StoredConnection[]> {
-  const query = tx.db.selectFrom('network_connection').selectAll().where('source', '=', source);
+export async function connectionsOf(
+  tx: AccountTx,
+  source: SourceType,
+): Promise<StoredConnection[]> {
+  const query = tx.db
+    .selectFrom('network_connection')
+    .selectAll()
+    .where('source', '=', source);
   return (await query.orderBy('name').execute()).map(membersOf);
 }
 
-/** The ids of an account's enabled connections, by source; no entry for a source for which it has none of its own. */
-export async function ownConnections(tx: AccountTx): Promise<ReadonlyMap<SourceType, readonly string[]>> {
-  const rows = await tx.db.selectFrom('network_connection').select(['id', 'source', 'enabled']).execute();
+/**
+ * The ids of an account's enabled connections, by source; no entry for a source
+ * for which it has none of its own.
+ */
+export async function ownConnections(
+  tx: AccountTx,
+): Promise<ReadonlyMap<SourceType, readonly string[]>> {
+  const rows = await tx.db
+    .selectFrom('network_connection')
+    .select(['id', 'source', 'enabled'])
+    .execute();
   const own = new Map<SourceType, string[]>();
   for (const { id, source, enabled } of rows)
     own.set(source, [...(own.get(source) ?? []), ...(enabled ? [id] : [])]);
   return own;
 }
 
-export async function findConnection(tx: Tx, id: string): Promise<StoredConnection | undefined> {
-  const query = tx.db.selectFrom('network_connection').selectAll().where('id', '=', id);
+export async function findConnection(
+  tx: Tx,
+  id: string,
+): Promise<StoredConnection | undefined> {
+  const query = tx.db
+    .selectFrom('network_connection')
+    .selectAll()
+    .where('id', '=', id);
   const row = await query.executeTakeFirst();
   return row && membersOf(row);
 }
@@ -41,7 +75,12 @@ export async function insertConnection(
 ): Promise<void> {
   await tx.db
     .insertInto('network_connection')
-    .values(columnsOf({ ...connection, settings: JSON.stringify(connection.settings) }))
+    .values(
+      columnsOf({
+        ...connection,
+        settings: JSON.stringify(connection.settings),
+      }),
+    )
     .execute();
 }
 
@@ -49,7 +88,9 @@ export async function insertConnection(
 export async function updateConnection(
   tx: SystemTx,
   id: string,
-  change: Partial<Pick<StoredConnection, 'enabled' | 'credentials' | 'authKind' | 'settings'>>,
+  change: Partial<
+    Pick<StoredConnection, 'enabled' | 'credentials' | 'authKind' | 'settings'>
+  >,
 ): Promise<void> {
   const { settings, ...rest } = change;
   await tx.db
@@ -65,19 +106,34 @@ export async function updateConnection(
 }
 
 /** Deletes a connection and its token. What it delivered stays. */
-export async function deleteConnection(tx: SystemTx, id: string): Promise<void> {
+export async function deleteConnection(
+  tx: SystemTx,
+  id: string,
+): Promise<void> {
   await tx.db.deleteFrom('network_connection').where('id', '=', id).execute();
   await tx.db
     .deleteFrom('source_token')
-    .where(({ or, eb }) => or([eb('name', '=', id), eb('name', 'like', `${id}/%`)]))
+    .where(({ or, eb }) =>
+      or([eb('name', '=', id), eb('name', 'like', `${id}/%`)]),
+    )
     .execute();
 }
 
-/** How many queries each connection was asked by in the last day, how many of them it failed, and how many wait for it now. */
+/**
+ * How many queries each connection was asked by in the last day, how many of
+ * them it failed, and how many wait for it now.
+ */
 export async function countParts(
   tx: SystemTx,
-): Promise<ReadonlyMap<string, { asked: number; failed: number; waiting: number }>> {
-  const { rows } = await sql<{ id: string; asked: number; failed: number; waiting: number }>`
+): Promise<
+  ReadonlyMap<string, { asked: number; failed: number; waiting: number }>
+> {
+  const { rows } = await sql<{
+    id: string;
+    asked: number;
+    failed: number;
+    waiting: number;
+  }>`
     select connection_id as id, count(*) filter (where started_at > now() - interval '1 day') as asked,
       count(*) filter (where status = 'failed' and started_at > now() - interval '1 day') as failed,
       count(*) filter (where status = 'running' and next_try_at is not null) as waiting

@@ -2,11 +2,21 @@ import { LRUCache } from 'lru-cache';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { DecryptionError, type KeyRing } from '../../../lib/key-ring.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
-import { type SourceConnector, SourceFailure } from '../connectors/connector.ts';
-import { type ConnectorDeps, createFhirConnector } from '../connectors/fhir-connector.ts';
+import {
+  type SourceConnector,
+  SourceFailure,
+} from '../connectors/connector.ts';
+import {
+  type ConnectorDeps,
+  createFhirConnector,
+} from '../connectors/fhir-connector.ts';
 import { namespaced } from '../connectors/namespaced-connector.ts';
 import type { PurposeOfUse } from '../connectors/source-config.ts';
-import { connectionsOf, findConnection, type StoredConnection } from './connection-store.ts';
+import {
+  connectionsOf,
+  findConnection,
+  type StoredConnection,
+} from './connection-store.ts';
 import { configOf, openCredentials } from './settings.ts';
 
 /** A connection of an account's own. */
@@ -16,14 +26,20 @@ export interface OwnConnection {
   namespace: string;
 }
 
-/** The connection that the environment variables describe. It has the name of its source. */
+/**
+ * The connection that the environment variables describe. It has the name of
+ * its source.
+ */
 export interface DefaultConnection {
   id: null;
   name: SourceType;
   namespace: '';
 }
 
-/** A connection that an attempt asks: the default one for an account that has none of its own to the source. */
+/**
+ * A connection that an attempt asks: the default one for an account that has
+ * none of its own to the source.
+ */
 export type AskedConnection = OwnConnection | DefaultConnection;
 
 export const defaultConnection = (source: SourceType): DefaultConnection => ({
@@ -32,11 +48,14 @@ export const defaultConnection = (source: SourceType): DefaultConnection => ({
   namespace: '',
 });
 
-/** The connections of all accounts, as a worker uses them. Changes take effect with the next step. */
+/**
+ * The connections of all accounts, as a worker uses them. Changes take effect
+ * with the next step.
+ */
 export interface SourceConnections {
   /**
-   * The connections to ask about a patient of these facilities. Undefined when the account has none of its own, so that the
-   * default one is asked.
+   * The connections to ask about a patient of these facilities. Undefined when
+   * the account has none of its own, so that the default one is asked.
    */
   toAsk(
     tx: AccountTx,
@@ -44,27 +63,40 @@ export interface SourceConnections {
     facilityIds: readonly string[],
   ): Promise<OwnConnection[] | undefined>;
   /** Throws SourceFailure when the connection is paused or deleted. */
-  connector(accountId: string, connectionId: string, purpose: PurposeOfUse): Promise<SourceConnector>;
+  connector(
+    accountId: string,
+    connectionId: string,
+    purpose: PurposeOfUse,
+  ): Promise<SourceConnector>;
 }
 
 /** The connectors of a worker. */
 export interface Connectors {
   /** The default connections. */
   connectors: Record<SourceType, SourceConnector>;
-  /** Connections of accounts that have their own. Default: `connectors` serve every account. */
+  /**
+   * Connections of accounts that have their own. Default: `connectors` serve
+   * every account.
+   */
   connections?: SourceConnections;
 }
 
 /**
- * The connector of a connection; without an id, the default one. Throws SourceFailure when the connection is paused or
- * deleted.
+ * The connector of a connection; without an id, the default one. Throws
+ * SourceFailure when the connection is paused or deleted.
  */
 export async function connectorFor(
   { connectors, connections }: Connectors,
-  of: { accountId: string; source: SourceType; connectionId: string | null; purpose: PurposeOfUse },
+  of: {
+    accountId: string;
+    source: SourceType;
+    connectionId: string | null;
+    purpose: PurposeOfUse;
+  },
 ): Promise<SourceConnector> {
   if (of.connectionId === null) return connectors[of.source];
-  if (connections === undefined) throw new Error('This process has no connections of accounts');
+  if (connections === undefined)
+    throw new Error('This process has no connections of accounts');
   return connections.connector(of.accountId, of.connectionId, of.purpose);
 }
 
@@ -74,17 +106,32 @@ export function createSourceConnections(
   { store, keyRing }: { store: Pick<Store, 'asAccount'>; keyRing: KeyRing },
   connectorDeps: ConnectorDeps,
 ): SourceConnections {
-  /** By id, revision and purpose: a connector holds a pool, a token and the server's capabilities. */
-  const connectors = new LRUCache<string, SourceConnector>({ max: CONNECTORS_MAX });
+  /**
+   * By id, revision and purpose: a connector holds a pool, a token and the
+   * server's capabilities.
+   */
+  const connectors = new LRUCache<string, SourceConnector>({
+    max: CONNECTORS_MAX,
+  });
 
-  function connectorOf(connection: StoredConnection, purpose: PurposeOfUse): SourceConnector {
+  function connectorOf(
+    connection: StoredConnection,
+    purpose: PurposeOfUse,
+  ): SourceConnector {
     const { id, revision } = connection;
     const key = `${id}/${revision}/${purpose}`;
     const known = connectors.get(key);
     if (known !== undefined) return known;
     connectors.delete(`${id}/${revision - 1}/${purpose}`);
-    const config = configOf(connection, credentialsOf(keyRing, connection), purpose);
-    const created = namespaced(createFhirConnector(config, connectorDeps), connection.namespace);
+    const config = configOf(
+      connection,
+      credentialsOf(keyRing, connection),
+      purpose,
+    );
+    const created = namespaced(
+      createFhirConnector(config, connectorDeps),
+      connection.namespace,
+    );
     connectors.set(key, created);
     return created;
   }
@@ -94,22 +141,37 @@ export function createSourceConnections(
       const all = await connectionsOf(tx, source);
       if (all.length === 0) return undefined;
       return all
-        .filter(({ enabled, settings }) => enabled && isFor(settings.facilityIds, facilityIds))
+        .filter(
+          ({ enabled, settings }) =>
+            enabled && isFor(settings.facilityIds, facilityIds),
+        )
         .map(({ id, name, namespace }) => ({ id, name, namespace }));
     },
     async connector(accountId, connectionId, purpose) {
-      const connection = await store.asAccount(accountId, (tx) => findConnection(tx, connectionId));
-      if (connection === undefined) throw new SourceFailure('refused', 'the connection was deleted');
-      if (!connection.enabled) throw new SourceFailure('denied', 'the connection is paused');
+      const connection = await store.asAccount(accountId, (tx) =>
+        findConnection(tx, connectionId),
+      );
+      if (connection === undefined)
+        throw new SourceFailure('refused', 'the connection was deleted');
+      if (!connection.enabled)
+        throw new SourceFailure('denied', 'the connection is paused');
       return connectorOf(connection, purpose);
     },
   };
 }
 
-const isFor = (served: readonly string[] | undefined, facilityIds: readonly string[]): boolean =>
-  served === undefined || served.length === 0 || served.some((id) => facilityIds.includes(id));
+const isFor = (
+  served: readonly string[] | undefined,
+  facilityIds: readonly string[],
+): boolean =>
+  served === undefined ||
+  served.length === 0 ||
+  served.some((id) => facilityIds.includes(id));
 
-function credentialsOf(keyRing: KeyRing, { id, credentials }: StoredConnection) {
+function credentialsOf(
+  keyRing: KeyRing,
+  { id, credentials }: StoredConnection,
+) {
   try {
     return openCredentials(keyRing, id, credentials);
   } catch (cause) {

@@ -1,7 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import type { JWK } from 'jose';
 import type { Store } from '../../platform/database/database.ts';
-import { type DepsOf, type Feature, type GatewayScopes, NOTHING_OPEN } from '../../platform/feature.ts';
+import {
+  type DepsOf,
+  type Feature,
+  type GatewayScopes,
+  NOTHING_OPEN,
+} from '../../platform/feature.ts';
 import { readJwks } from './signing-keys.ts';
 
 /** Connections to sources: their keys, tokens and settings. */
@@ -11,13 +16,25 @@ export const sourceConnectionsFeature = {
     open((scope) => addJwksRoute(scope, deps)),
 } satisfies Feature;
 
-/** Servers may cache the keys; this is far shorter than the overlap of a rotation. */
+/**
+ * Servers may cache the keys; this is far shorter than the overlap of a
+ * rotation.
+ */
 const MAX_AGE_SECONDS = 300;
-/** Anybody may read the keys, so reading them costs the database one statement in this time. */
+/**
+ * Anybody may read the keys, so reading them costs the database one statement
+ * in this time.
+ */
 const KEPT_MS = 10_000;
 
-/** Adds the public address of our JWKS, with which authorization servers of sources verify our assertions. */
-export function addJwksRoute(app: FastifyInstance, { store }: { store: Pick<Store, 'asSystem'> }): void {
+/**
+ * Adds the public address of our JWKS, with which authorization servers of
+ * sources verify our assertions.
+ */
+export function addJwksRoute(
+  app: FastifyInstance,
+  { store }: { store: Pick<Store, 'asSystem'> },
+): void {
   let known: { at: number; jwks: Promise<{ keys: JWK[] }> } | undefined;
 
   function currentJwks(): Promise<{ keys: JWK[] }> {

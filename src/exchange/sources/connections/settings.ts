@@ -1,7 +1,10 @@
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { KeyRing } from '../../../lib/key-ring.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import type { PurposeOfUse, SourceConfig } from '../connectors/source-config.ts';
+import type {
+  PurposeOfUse,
+  SourceConfig,
+} from '../connectors/source-config.ts';
 import {
   type ConnectionCredentials,
   type ConnectionSettings,
@@ -9,22 +12,41 @@ import {
 } from '../connectors/source-settings.ts';
 import { connectionsOf } from './connection-store.ts';
 
-export function sealCredentials(keyRing: KeyRing, id: string, credentials: ConnectionCredentials): Buffer {
-  return keyRing.encrypt(Buffer.from(JSON.stringify(credentials)), purposeOf(id));
+export function sealCredentials(
+  keyRing: KeyRing,
+  id: string,
+  credentials: ConnectionCredentials,
+): Buffer {
+  return keyRing.encrypt(
+    Buffer.from(JSON.stringify(credentials)),
+    purposeOf(id),
+  );
 }
 
 /** @throws DecryptionError when the key is no longer in the key ring */
-export function openCredentials(keyRing: KeyRing, id: string, sealed: Buffer): ConnectionCredentials {
-  const json: unknown = JSON.parse(keyRing.decrypt(sealed, purposeOf(id)).toString('utf8'));
+export function openCredentials(
+  keyRing: KeyRing,
+  id: string,
+  sealed: Buffer,
+): ConnectionCredentials {
+  const json: unknown = JSON.parse(
+    keyRing.decrypt(sealed, purposeOf(id)).toString('utf8'),
+  );
   return connectionCredentialsSchema.parse(json);
 }
 
 const purposeOf = (id: string): string => `source-connection/${id}`;
 
-/** The configuration with which a connector speaks to the server of a connection. */
+/**
+ * The configuration with which a connector speaks to the server of a
+ * connection.
+ */
 export function configOf(
   connection: {
-    /** Id of the connection of an account; the default connection of the environment has none. */
+    /**
+     * Id of the connection of an account; the default connection of the
+     * environment has none.
+     */
     id?: string;
     source: SourceType;
     baseUrl: string;
@@ -48,7 +70,10 @@ export function configOf(
   };
 }
 
-/** The keys with which an account's connections to one kind of source sign their callbacks. */
+/**
+ * The keys with which an account's connections to one kind of source sign their
+ * callbacks.
+ */
 export async function callbackSecretsOf(
   tx: AccountTx,
   keyRing: KeyRing,

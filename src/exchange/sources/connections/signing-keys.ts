@@ -10,15 +10,28 @@ import {
   type AssertionSigner,
 } from '../connectors/http/auth/token-request.ts';
 
-/** How long a new key is published before it signs, and the old one after it signed last: longer than a JWKS is cached. */
+/**
+ * How long a new key is published before it signs, and the old one after it
+ * signed last: longer than a JWKS is cached.
+ */
 const OVERLAP_MS = 24 * 3_600_000;
 
-/** Signs with the keys in PostgreSQL. The first use of an algorithm creates its key. */
-export function createAssertionSigner(store: Pick<Store, 'asSystem'>, keyRing: KeyRing): AssertionSigner {
+/**
+ * Signs with the keys in PostgreSQL. The first use of an algorithm creates its
+ * key.
+ */
+export function createAssertionSigner(
+  store: Pick<Store, 'asSystem'>,
+  keyRing: KeyRing,
+): AssertionSigner {
   return {
     async sign(claims, algorithm) {
-      const { kid, privateKey } = await store.asSystem((tx) => ensureSigningKey(tx, keyRing, algorithm));
-      const jwk = JSON.parse(keyRing.decrypt(privateKey, purposeOf(kid)).toString('utf8')) as JWK;
+      const { kid, privateKey } = await store.asSystem((tx) =>
+        ensureSigningKey(tx, keyRing, algorithm),
+      );
+      const jwk = JSON.parse(
+        keyRing.decrypt(privateKey, purposeOf(kid)).toString('utf8'),
+      ) as JWK;
       return new SignJWT(claims)
         .setProtectedHeader({ alg: algorithm, kid, typ: 'JWT' })
         .sign(await importJWK(jwk, algorithm));
@@ -26,23 +39,35 @@ export function createAssertionSigner(store: Pick<Store, 'asSystem'>, keyRing: K
   };
 }
 
-/** Our JWKS: the keys that sign, those that will soon, and those that signed until recently. */
+/**
+ * Our JWKS: the keys that sign, those that will soon, and those that signed
+ * until recently.
+ */
 export async function readJwks(tx: SystemTx): Promise<{ keys: JWK[] }> {
   const keys = await listPublishedKeys(tx);
   return { keys: keys.map(({ publicJwk }) => publicJwk) };
 }
 
 /** Creates the keys that do not exist yet. */
-export async function ensureSigningKeys(tx: SystemTx, keyRing: KeyRing): Promise<void> {
-  for (const algorithm of ASSERTION_ALGORITHMS) await ensureSigningKey(tx, keyRing, algorithm);
+export async function ensureSigningKeys(
+  tx: SystemTx,
+  keyRing: KeyRing,
+): Promise<void> {
+  for (const algorithm of ASSERTION_ALGORITHMS)
+    await ensureSigningKey(tx, keyRing, algorithm);
 }
 
 /**
- * Replaces the keys of all algorithms. The new ones are published now and sign after the overlap; the old ones are published
- * until another overlap later. With `atOnce`, for keys that are no longer secret, the old ones end immediately. Returns the ids
- * of the new keys.
+ * Replaces the keys of all algorithms. The new ones are published now and sign
+ * after the overlap; the old ones are published until another overlap later.
+ * With `atOnce`, for keys that are no longer secret, the old ones end
+ * immediately. Returns the ids of the new keys.
  */
-export async function rotateSigningKeys(tx: SystemTx, keyRing: KeyRing, atOnce: boolean): Promise<string[]> {
+export async function rotateSigningKeys(
+  tx: SystemTx,
+  keyRing: KeyRing,
+  atOnce: boolean,
+): Promise<string[]> {
   const kids: string[] = [];
   await lockSigningKeys(tx);
   for (const algorithm of ASSERTION_ALGORITHMS) {
@@ -54,7 +79,11 @@ export async function rotateSigningKeys(tx: SystemTx, keyRing: KeyRing, atOnce: 
   return kids;
 }
 
-async function ensureSigningKey(tx: SystemTx, keyRing: KeyRing, algorithm: AssertionAlgorithm) {
+async function ensureSigningKey(
+  tx: SystemTx,
+  keyRing: KeyRing,
+  algorithm: AssertionAlgorithm,
+) {
   const known = await findSigningKey(tx, algorithm);
   if (known !== undefined) return known;
   await lockSigningKeys(tx);
@@ -67,18 +96,37 @@ async function ensureSigningKey(tx: SystemTx, keyRing: KeyRing, algorithm: Asser
 
 async function newKey(keyRing: KeyRing, algorithm: AssertionAlgorithm) {
   const kid = uuidv7();
-  const options = { extractable: true, ...(algorithm === 'RS384' ? { modulusLength: 3072 } : {}) };
+  const options = {
+    extractable: true,
+    ...(algorithm === 'RS384' ? { modulusLength: 3072 } : {}),
+  };
   const { publicKey, privateKey } = await generateKeyPair(algorithm, options);
-  const publicJwk = { ...(await exportJWK(publicKey)), kid, alg: algorithm, use: 'sig', key_ops: ['verify'] };
+  const publicJwk = {
+    ...(await exportJWK(publicKey)),
+    kid,
+    alg: algorithm,
+    use: 'sig',
+    key_ops: ['verify'],
+  };
   const secret = Buffer.from(JSON.stringify(await exportJWK(privateKey)));
-  return { kid, algorithm, publicJwk, privateKey: keyRing.encrypt(secret, purposeOf(kid)) };
+  return {
+    kid,
+    algorithm,
+    publicJwk,
+    privateKey: keyRing.encrypt(secret, purposeOf(kid)),
+  };
 }
 
 const purposeOf = (kid: string): string => `source-signing-key/${kid}`;
 
-/** Makes concurrent changes of the keys wait for each other, until the end of the transaction. */
+/**
+ * Makes concurrent changes of the keys wait for each other, until the end of
+ * the transaction.
+ */
 async function lockSigningKeys(tx: SystemTx): Promise<void> {
-  await sql`select pg_advisory_xact_lock(hashtext('source_signing_key'))`.execute(tx.db);
+  await sql`select pg_advisory_xact_lock(hashtext('source_signing_key'))`.execute(
+    tx.db,
+  );
 }
 
 async function insertSigningKey(
@@ -125,11 +173,20 @@ async function findSigningKey(
     .orderBy('signs_from', 'desc')
     .limit(1)
     .executeTakeFirst();
-  return row?.privateKey == null ? undefined : { kid: row.kid, privateKey: row.privateKey };
+  return row?.privateKey == null
+    ? undefined
+    : { kid: row.kid, privateKey: row.privateKey };
 }
 
-/** Ends the publication of the present keys of an algorithm after `afterMs`, and destroys keys that ended before. */
-async function endSigningKeys(tx: SystemTx, algorithm: AssertionAlgorithm, afterMs: number): Promise<void> {
+/**
+ * Ends the publication of the present keys of an algorithm after `afterMs`, and
+ * destroys keys that ended before.
+ */
+async function endSigningKeys(
+  tx: SystemTx,
+  algorithm: AssertionAlgorithm,
+  afterMs: number,
+): Promise<void> {
   const until = sql<Date>`now() + ${afterMs} * interval '1 millisecond'`;
   await tx.db
     .updateTable('source_signing_key')

@@ -27,7 +27,10 @@ declare module '../../platform/database/schema.ts' {
       kid: string;
       algorithm: AssertionAlgorithm;
       public_jwk: JsonColumn<JWK>;
-      /** A JWK, encrypted with the key ring; null once the key is no longer published. */
+      /**
+       * A JWK, encrypted with the key ring; null once the key is no longer
+       * published.
+       */
       private_key: Buffer | null;
       created_at: Instant;
       signs_from: Date;

@@ -7,7 +7,10 @@ export type ChangeChecks = ReturnType<typeof createChangeChecks>;
 /** A server is checked anew after this: it may be another version by then. */
 const KEPT_DAYS = 7;
 
-/** What is known about how servers honour requests for changes; shared by all workers. */
+/**
+ * What is known about how servers honour requests for changes; shared by all
+ * workers.
+ */
 export const createChangeChecks = (store: Pick<Store, 'asSystem'>) => ({
   read: (connection: string, fingerprint: string): Promise<HonouredChanges> =>
     store.asSystem(async (tx) => {
@@ -15,11 +18,21 @@ export const createChangeChecks = (store: Pick<Store, 'asSystem'>) => ({
         .selectFrom('source_change_check')
         .select(['asked', 'honoured'])
         .where(({ and }) => and({ connection, fingerprint }))
-        .where('checked_at', '>', sql<Date>`now() - ${KEPT_DAYS} * interval '1 day'`)
+        .where(
+          'checked_at',
+          '>',
+          sql<Date>`now() - ${KEPT_DAYS} * interval '1 day'`,
+        )
         .execute();
-      return Object.fromEntries(rows.map(({ asked, honoured }) => [asked, honoured]));
+      return Object.fromEntries(
+        rows.map(({ asked, honoured }) => [asked, honoured]),
+      );
     }),
-  note: async (connection: string, fingerprint: string, checked: HonouredChanges): Promise<void> => {
+  note: async (
+    connection: string,
+    fingerprint: string,
+    checked: HonouredChanges,
+  ): Promise<void> => {
     const rows = Object.entries(checked).map(([asked, honoured]) => ({
       connection,
       fingerprint,

@@ -20,7 +20,10 @@ export interface Finding {
   message: string;
 }
 
-/** Tries a source as a query would: reads its metadata, gets a token, and looks a patient up. Nothing is stored. */
+/**
+ * Tries a source as a query would: reads its metadata, gets a token, and looks
+ * a patient up. Nothing is stored.
+ */
 export async function checkSource(
   config: ResolvedSourceConfig,
   signer: AssertionSigner,
@@ -28,18 +31,31 @@ export async function checkSource(
 ): Promise<Finding[]> {
   const now = Date.now;
   const http = new SourceHttp(config, { now, signer });
-  const context = { config, http, capabilities: new Capabilities(http, now), now };
+  const context = {
+    config,
+    http,
+    capabilities: new Capabilities(http, now),
+    now,
+  };
   const signal = AbortSignal.timeout(config.requestTimeoutSeconds * 4_000);
   const findings = [await tried('token', () => tryToken(http, config))];
   if (findings[0]?.works !== true) return findings;
   findings.push(
-    await tried('metadata', async () => `${await readMetadata(http, signal)}${await statedBy(context)}`),
+    await tried(
+      'metadata',
+      async () =>
+        `${await readMetadata(http, signal)}${await statedBy(context)}`,
+    ),
   );
   if (patient === undefined) return findings;
   let known: string[] = [];
   findings.push(
     await tried('patient', async () => {
-      const { patientIds, notice } = await findPatients(context, patient, signal);
+      const { patientIds, notice } = await findPatients(
+        context,
+        patient,
+        signal,
+      );
       known = patientIds;
       const found =
         known.length === 0
@@ -49,13 +65,21 @@ export async function checkSource(
     }),
   );
   const [patientId] = known;
-  const searches = patientId === undefined ? [] : await documentSearchesBesides(context, patientId);
+  const searches =
+    patientId === undefined
+      ? []
+      : await documentSearchesBesides(context, patientId);
   for (const search of searches.slice(0, 1))
-    findings.push(await tried('documents', () => listDocuments(context, search, signal)));
+    findings.push(
+      await tried('documents', () => listDocuments(context, search, signal)),
+    );
   return findings;
 }
 
-async function tried(what: Finding['what'], work: () => Promise<string>): Promise<Finding> {
+async function tried(
+  what: Finding['what'],
+  work: () => Promise<string>,
+): Promise<Finding> {
   try {
     return { what, works: true, message: await work() };
   } catch (error) {
@@ -64,17 +88,33 @@ async function tried(what: Finding['what'], work: () => Promise<string>): Promis
   }
 }
 
-async function tryToken(http: SourceHttp, { auth }: ResolvedSourceConfig): Promise<string> {
+async function tryToken(
+  http: SourceHttp,
+  { auth }: ResolvedSourceConfig,
+): Promise<string> {
   const authorization = await http.authorization();
   if (authorization === undefined) return 'requests carry none';
-  return auth.kind === 'bearer' ? 'a fixed one is sent' : 'the authorization server issued one';
+  return auth.kind === 'bearer'
+    ? 'a fixed one is sent'
+    : 'the authorization server issued one';
 }
 
-async function readMetadata(http: SourceHttp, signal: AbortSignal): Promise<string> {
+async function readMetadata(
+  http: SourceHttp,
+  signal: AbortSignal,
+): Promise<string> {
   const url = new URL('metadata', http.config.baseUrl);
-  const { json } = await http.json({ method: 'GET', url, label: 'metadata', signal });
+  const { json } = await http.json({
+    method: 'GET',
+    url,
+    label: 'metadata',
+    signal,
+  });
   if (json.resourceType !== 'CapabilityStatement')
-    throw new SourceFailure('bad-answer', 'the answer is not a CapabilityStatement');
+    throw new SourceFailure(
+      'bad-answer',
+      'the answer is not a CapabilityStatement',
+    );
   const { fhirVersion } = json;
   requireR4('the server', fhirVersion);
   return typeof fhirVersion === 'string'
@@ -82,7 +122,10 @@ async function readMetadata(http: SourceHttp, signal: AbortSignal): Promise<stri
     : 'the server answers, without its FHIR version';
 }
 
-/** What of its capabilities decides about how the server is asked; '' if it states none of them. */
+/**
+ * What of its capabilities decides about how the server is asked; '' if it
+ * states none of them.
+ */
 async function statedBy({ capabilities }: SourceContext): Promise<string> {
   const { operations, documentSearch } = await capabilities.read();
   const stated = [
@@ -101,13 +144,25 @@ async function listDocuments(
 ): Promise<string> {
   const { entries, next } = await fetchSearch(context, search, signal);
   const documents = entries.filter(
-    ({ resource }) => isRecord(resource) && resource.resourceType === 'DocumentReference',
+    ({ resource }) =>
+      isRecord(resource) && resource.resourceType === 'DocumentReference',
   );
-  const more = next.some(({ kind }) => kind === 'link') ? ' on its first page' : '';
+  const more = next.some(({ kind }) => kind === 'link')
+    ? ' on its first page'
+    : '';
   return `the server lists ${counted(documents.length, 'current document')} of this patient${more}`;
 }
 
-/** Registers us by UDAP at the authorization server of a source; returns our client id. Throws SourceFailure. */
-export function registerSource(config: ResolvedSourceConfig, auth: UdapAuth): Promise<string> {
-  return registerByUdap(config, auth, { dispatcher: createPool(config), now: Date.now });
+/**
+ * Registers us by UDAP at the authorization server of a source; returns our
+ * client id. Throws SourceFailure.
+ */
+export function registerSource(
+  config: ResolvedSourceConfig,
+  auth: UdapAuth,
+): Promise<string> {
+  return registerByUdap(config, auth, {
+    dispatcher: createPool(config),
+    now: Date.now,
+  });
 }

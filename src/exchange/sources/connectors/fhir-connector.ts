@@ -1,8 +1,18 @@
 import type { Dispatcher } from 'undici';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { Capabilities, type SourceContext } from './capabilities.ts';
-import { EVERYTHING, type HowToAsk, howToAsk, searchStepsFor } from './collect/ask-changes.ts';
-import { cancelJob, type Job, jobOfHandle, pollJob } from './collect/async-job.ts';
+import {
+  EVERYTHING,
+  type HowToAsk,
+  howToAsk,
+  searchStepsFor,
+} from './collect/ask-changes.ts';
+import {
+  cancelJob,
+  type Job,
+  jobOfHandle,
+  pollJob,
+} from './collect/async-job.ts';
 import { checkMissing, countResources } from './collect/check-missing.ts';
 import { documentSearchesBesides } from './collect/documents.ts';
 import { askEverything } from './collect/everything.ts';
@@ -20,29 +30,48 @@ import {
 import { AnswerTooLarge } from './http/failures.ts';
 import { type HttpDeps, SourceHttp } from './http/source-http.ts';
 import { findPatients } from './patient/match-patient.ts';
-import { fingerprintOf, resolveSourceConfig, type SourceConfig } from './source-config.ts';
+import {
+  fingerprintOf,
+  resolveSourceConfig,
+  type SourceConfig,
+} from './source-config.ts';
 
-export interface ConnectorDeps extends Pick<HttpDeps, 'signer' | 'sharedTokens' | 'callBudgets'> {
+export interface ConnectorDeps
+  extends Pick<HttpDeps, 'signer' | 'sharedTokens' | 'callBudgets'> {
   /** Replaces the connector's own keep-alive pool. */
   dispatcher?: Dispatcher;
   clock?: { now(): number };
 }
 
 /**
- * A connector to any FHIR R4 server. It finds the patient (`$match`, otherwise POST `_search`), then requests the data
- * (`$everything`, possibly as an asynchronous job; otherwise searches by type). It follows links only to the source's
- * configured origins. It holds connections, an OAuth token and the server's capabilities, but no state of a query.
+ * A connector to any FHIR R4 server. It finds the patient (`$match`, otherwise
+ * POST `_search`), then requests the data (`$everything`, possibly as an
+ * asynchronous job; otherwise searches by type). It follows links only to the
+ * source's configured origins. It holds connections, an OAuth token and the
+ * server's capabilities, but no state of a query.
  */
-export function createFhirConnector(config: SourceConfig, deps: ConnectorDeps = {}): SourceConnector {
+export function createFhirConnector(
+  config: SourceConfig,
+  deps: ConnectorDeps = {},
+): SourceConnector {
   const resolved = resolveSourceConfig(config);
   const now = () => (deps.clock ?? Date).now();
   const http = new SourceHttp(resolved, { ...deps, now });
-  const context: SourceContext = { config: resolved, http, capabilities: new Capabilities(http, now), now };
+  const context: SourceContext = {
+    config: resolved,
+    http,
+    capabilities: new Capabilities(http, now),
+    now,
+  };
 
   return {
     ...(resolved.incremental ? { changes: changesOf(context) } : {}),
     async begin(patient, options, signal) {
-      const { patientIds, notice } = await findPatients(context, patient, signal);
+      const { patientIds, notice } = await findPatients(
+        context,
+        patient,
+        signal,
+      );
       const begun: Begin =
         patientIds.length === 0
           ? { kind: 'unknown-patient' }
@@ -52,17 +81,29 @@ export function createFhirConnector(config: SourceConfig, deps: ConnectorDeps = 
         ...(notice === undefined ? [] : [notice]),
         ...(lacking.length === 0
           ? []
-          : [`the authorization server did not grant all scopes that were asked for: ${lacking.join(' ')}`]),
+          : [
+              `the authorization server did not grant all scopes that were asked for: ${lacking.join(' ')}`,
+            ]),
       ];
-      return notices.length === 0 ? begun : { ...begun, notice: notices.join('; ') };
+      return notices.length === 0
+        ? begun
+        : { ...begun, notice: notices.join('; ') };
     },
     async poll(handle, signal): Promise<Poll> {
       const state = await pollJob(context, jobOfHandle(handle), signal);
-      // The same object if nothing changed, so that the caller need not store it again.
+      // The same object if nothing changed, so that the caller need not store
+      // it again.
       if (state.kind === 'pending') {
-        return { kind: 'pending', job: state.changed ?? handle, retryAfterMs: state.retryAfterMs };
+        return {
+          kind: 'pending',
+          job: state.changed ?? handle,
+          retryAfterMs: state.retryAfterMs,
+        };
       }
-      return { kind: 'ready', pages: walkPages(context, state.plan, state.responses, signal) };
+      return {
+        kind: 'ready',
+        pages: walkPages(context, state.plan, state.responses, signal),
+      };
     },
     resume(cursor, signal) {
       return walkPages(context, planOfCursor(cursor), new Map(), signal);
@@ -77,7 +118,8 @@ export function createFhirConnector(config: SourceConfig, deps: ConnectorDeps = 
 const changesOf = (context: SourceContext): SourceConnector['changes'] => ({
   fingerprint: fingerprintOf(context.config),
   fullAfterDays: context.config.fullAfterDays,
-  count: (patientIds, types, signal) => countResources(context, patientIds, types, signal),
+  count: (patientIds, types, signal) =>
+    countResources(context, patientIds, types, signal),
 });
 
 /** One connector for each source. */
@@ -92,7 +134,10 @@ export function createConnectors(
   };
 }
 
-/** Requests what has changed, if the question allows it and the server honours it; otherwise everything. */
+/**
+ * Requests what has changed, if the question allows it and the server honours
+ * it; otherwise everything.
+ */
 async function begin(
   context: SourceContext,
   patientIds: string[],
@@ -105,14 +150,27 @@ async function begin(
     return { ...begun, patientIds, checked: how.checked };
   } catch (error) {
     if (!(error instanceof ChangesNotHonoured)) throw error;
-    const begun = await kickOff(context, patientIds, options, EVERYTHING, signal);
-    return { ...begun, patientIds, checked: { ...how.checked, [error.asked]: false } };
+    const begun = await kickOff(
+      context,
+      patientIds,
+      options,
+      EVERYTHING,
+      signal,
+    );
+    return {
+      ...begun,
+      patientIds,
+      checked: { ...how.checked, [error.asked]: false },
+    };
   }
 }
 
 type KickedOff = Exclude<Begin, { kind: 'unknown-patient' }>;
 
-/** Requests the data for each of the person's Patient ids; each may become a job of its own. */
+/**
+ * Requests the data for each of the person's Patient ids; each may become a job
+ * of its own.
+ */
 async function kickOff(
   context: SourceContext,
   patientIds: string[],
@@ -132,12 +190,16 @@ async function kickOff(
   };
   try {
     for (const patientId of patientIds) {
-      const response = await askEverything(context, patientId, everythingOptions, signal).catch(
-        (error: unknown) => {
-          if (error instanceof AnswerTooLarge) return { kind: 'too-large' as const };
-          throw error;
-        },
-      );
+      const response = await askEverything(
+        context,
+        patientId,
+        everythingOptions,
+        signal,
+      ).catch((error: unknown) => {
+        if (error instanceof AnswerTooLarge)
+          return { kind: 'too-large' as const };
+        throw error;
+      });
       switch (response.kind) {
         case 'page':
           received.set(patientId, response.response);
@@ -145,35 +207,59 @@ async function kickOff(
           break;
         case 'accepted':
           jobs.push({ url: response.statusUrl, isDone: false });
-          if (response.retryAfterMs !== undefined) delaysMs.push(response.retryAfterMs);
+          if (response.retryAfterMs !== undefined)
+            delaysMs.push(response.retryAfterMs);
           break;
         case 'too-large':
-          steps.push({ kind: 'everything', patientId, since, count: smallerCount(context.config.pageSize) });
+          steps.push({
+            kind: 'everything',
+            patientId,
+            since,
+            count: smallerCount(context.config.pageSize),
+          });
           break;
         case 'missing':
-          steps.push(...(await searchStepsFor(context, patientId, how, options.changes)));
+          steps.push(
+            ...(await searchStepsFor(context, patientId, how, options.changes)),
+          );
           continue;
       }
       steps.push(...(await documentSearchesBesides(context, patientId)));
     }
   } catch (error) {
     // Cancel the jobs already started: their results would not be collected.
-    if (jobs.length > 0) await abandon(context, { version: 1, patientIds, jobs, steps });
+    if (jobs.length > 0)
+      await abandon(context, { version: 1, patientIds, jobs, steps });
     throw error;
   }
   if (jobs.length === 0) {
     const plan = newPlan(patientIds, steps, since);
-    const sinceSearched = plan.version === 2 ? (since ?? how.searchesSince?.since) : undefined;
-    return { kind: 'ready', since: sinceSearched, pages: walkPages(context, plan, received, signal) };
+    const sinceSearched =
+      plan.version === 2 ? (since ?? how.searchesSince?.since) : undefined;
+    return {
+      kind: 'ready',
+      since: sinceSearched,
+      pages: walkPages(context, plan, received, signal),
+    };
   }
-  const retryAfterMs = delaysMs.length === 0 ? undefined : Math.max(...delaysMs);
-  const job: Job = { version: since === undefined ? 1 : 2, since, patientIds, jobs, steps };
+  const retryAfterMs =
+    delaysMs.length === 0 ? undefined : Math.max(...delaysMs);
+  const job: Job = {
+    version: since === undefined ? 1 : 2,
+    since,
+    patientIds,
+    jobs,
+    steps,
+  };
   return { kind: 'accepted', job: job as JobHandle, since, retryAfterMs };
 }
 
 const ABANDON_MS = 5_000;
 
 async function abandon(context: SourceContext, job: Job): Promise<void> {
-  // Best effort: the caller rethrows the original failure, and the source expires its jobs by itself.
-  await cancelJob(context, job, AbortSignal.timeout(ABANDON_MS)).catch(() => undefined);
+  // Best effort: the caller rethrows the original failure, and the source
+  // expires its jobs by itself.
+  await cancelJob(context, job, AbortSignal.timeout(ABANDON_MS)).catch(
+    () => undefined,
+  );
 }

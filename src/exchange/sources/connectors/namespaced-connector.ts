@@ -1,13 +1,21 @@
 import type { FhirResource } from 'fhir/r4.js';
 import { isIn } from '../../records/rules/ids.ts';
-import type { ChangesQuestion, SourceConnector, SourcePage } from './connector.ts';
+import type {
+  ChangesQuestion,
+  SourceConnector,
+  SourcePage,
+} from './connector.ts';
 import { isRecord } from './http/failures.ts';
 
 /**
- * A connector whose ids all begin with a namespace. Two servers of one kind may use the same ids for different resources;
- * within the exchange an id must name one resource of a source. The stored responses keep the ids of the server.
+ * A connector whose ids all begin with a namespace. Two servers of one kind may
+ * use the same ids for different resources; within the exchange an id must name
+ * one resource of a source. The stored responses keep the ids of the server.
  */
-export function namespaced(connector: SourceConnector, namespace: string): SourceConnector {
+export function namespaced(
+  connector: SourceConnector,
+  namespace: string,
+): SourceConnector {
   if (namespace === '') return connector;
   const { changes } = connector;
   return {
@@ -23,7 +31,10 @@ export function namespaced(connector: SourceConnector, namespace: string): Sourc
         }),
     async begin(patient, options, signal) {
       const { changes } = options;
-      const asked = changes === undefined ? options : { ...options, changes: ofServer(namespace, changes) };
+      const asked =
+        changes === undefined
+          ? options
+          : { ...options, changes: ofServer(namespace, changes) };
       const begun = await connector.begin(patient, asked, signal);
       if (begun.kind === 'unknown-patient') return begun;
       const patientIds = begun.patientIds?.map((id) => `${namespace}${id}`);
@@ -33,14 +44,20 @@ export function namespaced(connector: SourceConnector, namespace: string): Sourc
     },
     async poll(job, signal) {
       const polled = await connector.poll(job, signal);
-      return polled.kind === 'ready' ? { ...polled, pages: pagesIn(namespace, polled.pages) } : polled;
+      return polled.kind === 'ready'
+        ? { ...polled, pages: pagesIn(namespace, polled.pages) }
+        : polled;
     },
-    resume: (cursor, signal) => pagesIn(namespace, connector.resume(cursor, signal)),
+    resume: (cursor, signal) =>
+      pagesIn(namespace, connector.resume(cursor, signal)),
     checkMissing({ missing, patientIds, present }, signal) {
       const plain = plainIn(namespace);
       return connector.checkMissing(
         {
-          missing: missing.map(({ resourceType, id }) => ({ resourceType, id: plain(id) })),
+          missing: missing.map(({ resourceType, id }) => ({
+            resourceType,
+            id: plain(id),
+          })),
           patientIds: patientIds.map(plain),
           present: new Map([...present].map(([type, id]) => [type, plain(id)])),
         },
@@ -56,17 +73,26 @@ const plainIn =
     isIn(namespace, id) ? id.slice(namespace.length) : id;
 
 /** The question with the ids of the server. */
-function ofServer(namespace: string, question: ChangesQuestion): ChangesQuestion {
+function ofServer(
+  namespace: string,
+  question: ChangesQuestion,
+): ChangesQuestion {
   const plain = plainIn(namespace);
   return {
     ...question,
     patientIds: question.patientIds.map(plain),
     newest: question.newest.map((each) => ({ ...each, id: plain(each.id) })),
-    supporting: question.supporting.map((each) => ({ ...each, id: plain(each.id) })),
+    supporting: question.supporting.map((each) => ({
+      ...each,
+      id: plain(each.id),
+    })),
   };
 }
 
-async function* pagesIn(namespace: string, pages: AsyncIterable<SourcePage>): AsyncGenerator<SourcePage> {
+async function* pagesIn(
+  namespace: string,
+  pages: AsyncIterable<SourcePage>,
+): AsyncGenerator<SourcePage> {
   const name = (id: string) => `${namespace}${id}`;
   for await (const page of pages) {
     yield {
@@ -82,19 +108,26 @@ async function* pagesIn(namespace: string, pages: AsyncIterable<SourcePage>): As
         : {
             largeAttachment: {
               ...page.largeAttachment,
-              documentReferenceId: name(page.largeAttachment.documentReferenceId),
+              documentReferenceId: name(
+                page.largeAttachment.documentReferenceId,
+              ),
             },
           }),
       retracted: page.retracted.map((retraction) => ({
         ...retraction,
         id: name(retraction.id),
-        patientIds: retraction.patientIds.map((id) => (id === undefined ? undefined : name(id))),
+        patientIds: retraction.patientIds.map((id) =>
+          id === undefined ? undefined : name(id),
+        ),
       })),
     };
   }
 }
 
-/** A copy of a resource with its id and its local references (`Type/id`) in a namespace. */
+/**
+ * A copy of a resource with its id and its local references (`Type/id`) in a
+ * namespace.
+ */
 export function named(namespace: string, resource: FhirResource): FhirResource {
   const { id } = resource;
   const copy = withReferences(resource, (reference) =>
@@ -106,13 +139,19 @@ export function named(namespace: string, resource: FhirResource): FhirResource {
 const LOCAL = /^([A-Z][A-Za-z]+\/)(?=[^/?#]+(?:\/_history\/[^/]+)?$)/;
 
 /** A copy in which references have other names. */
-export function withReferences(value: unknown, rename: (reference: string) => string): unknown {
-  if (Array.isArray(value)) return value.map((item) => withReferences(item, rename));
+export function withReferences(
+  value: unknown,
+  rename: (reference: string) => string,
+): unknown {
+  if (Array.isArray(value))
+    return value.map((item) => withReferences(item, rename));
   if (!isRecord(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, part]) => [
       key,
-      key === 'reference' && typeof part === 'string' ? rename(part) : withReferences(part, rename),
+      key === 'reference' && typeof part === 'string'
+        ? rename(part)
+        : withReferences(part, rename),
     ]),
   );
 }

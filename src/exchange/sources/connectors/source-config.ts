@@ -10,22 +10,38 @@ import {
 
 export type PurposeOfUse = 'treatment' | 'ias';
 
-/** Configuration of one source, a FHIR R4 server. Only source, baseUrl and auth have no default. */
-export interface SourceConfig extends Partial<Omit<ConnectionSettings, 'facilityIds'>> {
+/**
+ * Configuration of one source, a FHIR R4 server. Only source, baseUrl and auth
+ * have no default.
+ */
+export interface SourceConfig
+  extends Partial<Omit<ConnectionSettings, 'facilityIds'>> {
   source: SourceType;
   /** FHIR base address, e.g. https://fhir.example.org/r4 */
   baseUrl: string;
   auth: SourceAuth;
-  /** Identifies the connection, so that workers can share its tokens. Default: the source. */
+  /**
+   * Identifies the connection, so that workers can share its tokens. Default:
+   * the source.
+   */
   connectionKey?: string;
   tls?: SourceTls;
-  /** Why data is requested; UDAP sends it with each token request. Default: treatment. */
+  /**
+   * Why data is requested; UDAP sends it with each token request. Default:
+   * treatment.
+   */
   purposeOfUse?: PurposeOfUse;
   /** Pages per attempt. A source that returns more is assumed to loop. */
   pagesMax?: number;
-  /** Grows with every change of the connection; without one, only the settings themselves count. */
+  /**
+   * Grows with every change of the connection; without one, only the settings
+   * themselves count.
+   */
   revision?: number;
-  /** Whether the source reports finished jobs to the URL in our `x-callback-url` header. */
+  /**
+   * Whether the source reports finished jobs to the URL in our `x-callback-url`
+   * header.
+   */
   callbacks?: boolean;
 }
 
@@ -33,7 +49,12 @@ export interface ResolvedSourceConfig
   extends Required<
       Omit<
         SourceConfig,
-        'baseUrl' | 'allowedOrigins' | 'ownBaseUrls' | 'tokenOrigins' | 'patientMatch' | 'documentSearch'
+        | 'baseUrl'
+        | 'allowedOrigins'
+        | 'ownBaseUrls'
+        | 'tokenOrigins'
+        | 'patientMatch'
+        | 'documentSearch'
       >
     >,
     Pick<SourceConfig, 'patientMatch' | 'documentSearch'> {
@@ -45,9 +66,17 @@ export interface ResolvedSourceConfig
   tokenOrigins: ReadonlySet<string>;
 }
 
-/** Fills in the defaults; without rates there is no limit of calls. @throws TypeError naming the source when a configured URL is invalid */
-export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig {
-  const baseUrl = parseHttpUrl(config.baseUrl, `base address of ${config.source}`);
+/**
+ * Fills in the defaults; without rates there is no limit of calls. @throws
+ * TypeError naming the source when a configured URL is invalid
+ */
+export function resolveSourceConfig(
+  config: SourceConfig,
+): ResolvedSourceConfig {
+  const baseUrl = parseHttpUrl(
+    config.baseUrl,
+    `base address of ${config.source}`,
+  );
   baseUrl.search = '';
   baseUrl.hash = '';
   if (!baseUrl.pathname.endsWith('/')) baseUrl.pathname += '/';
@@ -55,8 +84,13 @@ export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig 
     parseHttpUrl(config.auth.tokenUrl, `token address of ${config.source}`);
   }
   const originsOf = (origins: readonly string[] = [], what: string) =>
-    origins.map((origin) => parseHttpUrl(origin, `${what} of ${config.source}`).origin);
-  const tokenOrigins = [baseUrl.origin, ...originsOf(config.tokenOrigins, 'token origin')];
+    origins.map(
+      (origin) => parseHttpUrl(origin, `${what} of ${config.source}`).origin,
+    );
+  const tokenOrigins = [
+    baseUrl.origin,
+    ...originsOf(config.tokenOrigins, 'token origin'),
+  ];
   return {
     ...connectionSettingsSchema.parse({}),
     pagesMax: 1_000,
@@ -69,15 +103,24 @@ export function resolveSourceConfig(config: SourceConfig): ResolvedSourceConfig 
     purposeOfUse: 'treatment',
     ...withoutUndefined(config),
     baseUrl,
-    allowedOrigins: new Set([...tokenOrigins, ...originsOf(config.allowedOrigins, 'allowed origin')]),
+    allowedOrigins: new Set([
+      ...tokenOrigins,
+      ...originsOf(config.allowedOrigins, 'allowed origin'),
+    ]),
     ownBaseUrls: (config.ownBaseUrls ?? []).map((own) =>
-      parseHttpUrl(own, `own base address of ${config.source}`).href.replace(/\/+$/, ''),
+      parseHttpUrl(own, `own base address of ${config.source}`).href.replace(
+        /\/+$/,
+        '',
+      ),
     ),
     tokenOrigins: new Set(tokenOrigins),
   };
 }
 
-/** Identifies what decides which data a connection delivers: address, login without its secrets, settings and our types. */
+/**
+ * Identifies what decides which data a connection delivers: address, login
+ * without its secrets, settings and our types.
+ */
 export function fingerprintOf(config: ResolvedSourceConfig): string {
   const { source, baseUrl, auth, revision, purposeOfUse } = config;
   const { kind } = auth;
@@ -87,26 +130,60 @@ export function fingerprintOf(config: ResolvedSourceConfig): string {
     'scope' in auth ? auth.scope : undefined,
     'tokenUrl' in auth ? auth.tokenUrl : undefined,
   ];
-  const origins = [[...config.allowedOrigins], [...config.tokenOrigins], config.ownBaseUrls];
-  const limits = [config.pageBytesMax, config.documentBytesMax, config.pagesMax];
+  const origins = [
+    [...config.allowedOrigins],
+    [...config.tokenOrigins],
+    config.ownBaseUrls,
+  ];
+  const limits = [
+    config.pageBytesMax,
+    config.documentBytesMax,
+    config.pagesMax,
+  ];
   const said = [config.patientMatch, config.documentSearch];
   const types = resourceTypesOf(source);
-  const deciding = [source, baseUrl.href, login, revision, purposeOfUse, origins, limits, said, types];
+  const deciding = [
+    source,
+    baseUrl.href,
+    login,
+    revision,
+    purposeOfUse,
+    origins,
+    limits,
+    said,
+    types,
+  ];
   return createHash('sha256').update(JSON.stringify(deciding)).digest('hex');
 }
 
-/** The address to request: one below a base address by which the server calls itself becomes one below the configured base. */
-export function addressOf({ baseUrl, ownBaseUrls }: ResolvedSourceConfig, url: URL): URL {
+/**
+ * The address to request: one below a base address by which the server calls
+ * itself becomes one below the configured base.
+ */
+export function addressOf(
+  { baseUrl, ownBaseUrls }: ResolvedSourceConfig,
+  url: URL,
+): URL {
   for (const own of ownBaseUrls) {
-    const rest = url.href.startsWith(own) ? url.href.slice(own.length) : undefined;
-    if (rest !== undefined && /^([/?]|$)/.test(rest)) return new URL(rest.replace(/^\//, ''), baseUrl);
+    const rest = url.href.startsWith(own)
+      ? url.href.slice(own.length)
+      : undefined;
+    if (rest !== undefined && /^([/?]|$)/.test(rest))
+      return new URL(rest.replace(/^\//, ''), baseUrl);
   }
   return url;
 }
 
-/** Whether a link may be followed: its origin is configured and it contains no user name or password. */
+/**
+ * Whether a link may be followed: its origin is configured and it contains no
+ * user name or password.
+ */
 export function isAllowedUrl(config: ResolvedSourceConfig, url: URL): boolean {
-  return config.allowedOrigins.has(url.origin) && url.username === '' && url.password === '';
+  return (
+    config.allowedOrigins.has(url.origin) &&
+    url.username === '' &&
+    url.password === ''
+  );
 }
 
 function parseHttpUrl(value: string, what: string): URL {
@@ -119,6 +196,8 @@ function parseHttpUrl(value: string, what: string): URL {
 }
 
 function withoutUndefined(config: SourceConfig): SourceConfig {
-  const given = Object.entries(config).filter(([, value]) => value !== undefined);
+  const given = Object.entries(config).filter(
+    ([, value]) => value !== undefined,
+  );
   return Object.fromEntries(given) as unknown as SourceConfig;
 }

@@ -1,4 +1,8 @@
-import { type Feature, NO_ROUTES, type OpenFeature } from '../../platform/feature.ts';
+import {
+  type Feature,
+  NO_ROUTES,
+  type OpenFeature,
+} from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { createSourceHealth, type SourceHealth } from './source-health.ts';
 

@@ -7,7 +7,10 @@ import { countWaiting, readConnections } from './source-health.ts';
 /** The state of a connection as operators see it. Contains no personal data. */
 export interface SourceReport {
   source: string;
-  /** `open`: it refuses or fails every call, and only probes are made. `paused`: by an operator. */
+  /**
+   * `open`: it refuses or fails every call, and only probes are made. `paused`:
+   * by an operator.
+   */
   state: 'ok' | 'open' | 'paused';
   reason?: string;
   since?: string;
@@ -16,10 +19,14 @@ export interface SourceReport {
   waitingQueries: number;
 }
 
-export type PublicSourceState = Pick<SourceReport, 'state'> & { source: SourceType };
+export type PublicSourceState = Pick<SourceReport, 'state'> & {
+  source: SourceType;
+};
 
 /** What may be known without a login: which of the networks are called. */
-export async function publicSourceStates(tx: SystemTx): Promise<PublicSourceState[]> {
+export async function publicSourceStates(
+  tx: SystemTx,
+): Promise<PublicSourceState[]> {
   const states = await readConnections(tx);
   return SOURCE_TYPES.map((source) => ({
     source,
@@ -27,7 +34,10 @@ export async function publicSourceStates(tx: SystemTx): Promise<PublicSourceStat
   }));
 }
 
-const stateOf = ({ paused, openedAt }: ReturnType<typeof newConnection>): SourceReport['state'] =>
+const stateOf = ({
+  paused,
+  openedAt,
+}: ReturnType<typeof newConnection>): SourceReport['state'] =>
   paused !== undefined ? 'paused' : openedAt !== undefined ? 'open' : 'ok';
 
 /** The state of every source, also of those that nothing is known against. */
@@ -36,7 +46,8 @@ export async function reportSources(tx: SystemTx): Promise<SourceReport[]> {
   const waiting: ReadonlyMap<string, number> = await countWaiting(tx);
   const names = [...new Set<string>([...SOURCE_TYPES, ...states.keys()])];
   return names.map((source) => {
-    const { paused, openedAt, nextProbeAt, reason } = states.get(source) ?? newConnection(source);
+    const { paused, openedAt, nextProbeAt, reason } =
+      states.get(source) ?? newConnection(source);
     const waitingQueries = waiting.get(source) ?? 0;
     if (paused !== undefined)
       return {
@@ -63,13 +74,20 @@ const instant = (at: number): string => new Date(at).toISOString();
 const STATES = ['ok', 'open', 'paused'] as const;
 
 /**
- * Measures the state of all sources whenever the metrics are collected. Without the database there are no values. Connections
- * of accounts are counted elsewhere (operations/ops/metrics.ts): their ids must not become label values.
+ * Measures the state of all sources whenever the metrics are collected. Without
+ * the database there are no values. Connections of accounts are counted
+ * elsewhere (operations/ops/metrics.ts): their ids must not become label
+ * values.
  */
-export function measureSources(metrics: Registry, store: Pick<Store, 'asSystem'>): void {
+export function measureSources(
+  metrics: Registry,
+  store: Pick<Store, 'asSystem'>,
+): void {
   const read = async () => {
     const reports = await store.asSystem(reportSources).catch(() => []);
-    return reports.filter(({ source }) => SOURCE_TYPES.some((kind) => kind === source));
+    return reports.filter(({ source }) =>
+      SOURCE_TYPES.some((kind) => kind === source),
+    );
   };
   new Gauge({
     name: 'source_state',
@@ -80,7 +98,8 @@ export function measureSources(metrics: Registry, store: Pick<Store, 'asSystem'>
       const reports = await read();
       this.reset();
       for (const { source, state } of reports)
-        for (const each of STATES) this.set({ source, state: each }, each === state ? 1 : 0);
+        for (const each of STATES)
+          this.set({ source, state: each }, each === state ? 1 : 0);
     },
   });
   new Gauge({
@@ -91,7 +110,8 @@ export function measureSources(metrics: Registry, store: Pick<Store, 'asSystem'>
     async collect() {
       const reports = await read();
       this.reset();
-      for (const { source, waitingQueries } of reports) this.set({ source }, waitingQueries);
+      for (const { source, waitingQueries } of reports)
+        this.set({ source }, waitingQueries);
     },
   });
 }

@@ -1,6 +1,10 @@
 import { type Selectable, sql } from 'kysely';
 import type { SourceType } from '../../../contract/primitives.ts';
-import type { AccountTx, Store, SystemTx } from '../../platform/database/database.ts';
+import type {
+  AccountTx,
+  Store,
+  SystemTx,
+} from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import type { SourceConnector, SourcePage } from '../connectors/connector.ts';
 import {
@@ -18,16 +22,27 @@ export type SourceHealth = ReturnType<typeof createSourceHealth>;
 export interface Hold {
   reason: string;
   waitMs: number;
-  /** An operator has paused the connection: the time does not count for deadlines. */
+  /**
+   * An operator has paused the connection: the time does not count for
+   * deadlines.
+   */
   isPaused: boolean;
 }
 
-/** For how long a process relies on what it read, so that a healthy source costs one read a second and not one a call. */
+/**
+ * For how long a process relies on what it read, so that a healthy source costs
+ * one read a second and not one a call.
+ */
 const RELY_ON_MS = 1_000;
 
-/** What workers know of the connections to sources, and what they report about them: the state that all share in PostgreSQL. */
+/**
+ * What workers know of the connections to sources, and what they report about
+ * them: the state that all share in PostgreSQL.
+ */
 export function createSourceHealth(store: Pick<Store, 'asSystem'>) {
-  let known: { at: number; states: Promise<ReadonlyMap<string, ConnectionState>> } | undefined;
+  let known:
+    | { at: number; states: Promise<ReadonlyMap<string, ConnectionState>> }
+    | undefined;
 
   function stateOf(connection: string): Promise<ConnectionState | undefined> {
     if (known === undefined || Date.now() - known.at > RELY_ON_MS) {
@@ -45,18 +60,36 @@ export function createSourceHealth(store: Pick<Store, 'asSystem'>) {
   };
 
   return {
-    /** Whether a call may be made over the connection now; otherwise why not, and how long to wait. */
-    async admit(connection: string): Promise<{ mayCall: true } | ({ mayCall: false } & Hold)> {
+    /**
+     * Whether a call may be made over the connection now; otherwise why not,
+     * and how long to wait.
+     */
+    async admit(
+      connection: string,
+    ): Promise<{ mayCall: true } | ({ mayCall: false } & Hold)> {
       const state = await stateOf(connection);
       const admitted = admission(state, Date.now());
-      if (admitted.kind === 'call' || state === undefined) return { mayCall: true };
+      if (admitted.kind === 'call' || state === undefined)
+        return { mayCall: true };
       if (admitted.kind === 'probe') {
         changed();
-        if (await store.asSystem((tx) => takeProbe(tx, connection, PROBE_LEASE_MS))) return { mayCall: true };
+        if (
+          await store.asSystem((tx) =>
+            takeProbe(tx, connection, PROBE_LEASE_MS),
+          )
+        )
+          return { mayCall: true };
       }
-      const { reason = state.reason ?? 'the source does not answer', isPaused = false } =
-        admitted.kind === 'wait' ? admitted : {};
-      return { mayCall: false, reason, isPaused, waitMs: waitWhileHeld(state, Date.now()) };
+      const {
+        reason = state.reason ?? 'the source does not answer',
+        isPaused = false,
+      } = admitted.kind === 'wait' ? admitted : {};
+      return {
+        mayCall: false,
+        reason,
+        isPaused,
+        waitMs: waitWhileHeld(state, Date.now()),
+      };
     },
     /** The source answered, whatever it said. */
     async answered(connection: string): Promise<void> {
@@ -65,22 +98,36 @@ export function createSourceHealth(store: Pick<Store, 'asSystem'>) {
       changed();
       await store.asSystem((tx) => recordAnswer(tx, connection));
     },
-    /** A call of `attempt` failed for a reason that is not about its patient. `reason` contains no personal data. */
-    async failed(connection: string, failure: { attempt: string; reason: string }): Promise<void> {
+    /**
+     * A call of `attempt` failed for a reason that is not about its patient.
+     * `reason` contains no personal data.
+     */
+    async failed(
+      connection: string,
+      failure: { attempt: string; reason: string },
+    ): Promise<void> {
       changed();
       await store.asSystem((tx) => recordFailure(tx, connection, failure));
     },
   };
 }
 
-/** The same connector, with `onAnswer` called as soon as the source has answered a call. */
-export function watchConnector(connector: SourceConnector, onAnswer: () => Promise<void>): SourceConnector {
+/**
+ * The same connector, with `onAnswer` called as soon as the source has answered
+ * a call.
+ */
+export function watchConnector(
+  connector: SourceConnector,
+  onAnswer: () => Promise<void>,
+): SourceConnector {
   async function watched<T>(call: Promise<T>): Promise<T> {
     const result = await call;
     await onAnswer();
     return result;
   }
-  async function* watchedPages(pages: AsyncIterable<SourcePage>): AsyncGenerator<SourcePage> {
+  async function* watchedPages(
+    pages: AsyncIterable<SourcePage>,
+  ): AsyncGenerator<SourcePage> {
     for await (const page of pages) {
       await onAnswer();
       yield page;
@@ -106,20 +153,36 @@ const toState = (row: Row): ConnectionState => ({
   paused:
     row.paused_at === null
       ? undefined
-      : { at: row.paused_at.getTime(), by: row.paused_by ?? '', reason: row.pause_reason ?? '' },
+      : {
+          at: row.paused_at.getTime(),
+          by: row.paused_by ?? '',
+          reason: row.pause_reason ?? '',
+        },
 });
 
-const HEALTHY = { failing: [], reason: null, opened_at: null, probes: 0, next_probe_at: null };
+const HEALTHY = {
+  failing: [],
+  reason: null,
+  opened_at: null,
+  probes: 0,
+  next_probe_at: null,
+};
 
 /** Every connection of which something is known, by its key. */
 export async function readConnections(
   tx: AccountTx | SystemTx,
 ): Promise<ReadonlyMap<string, ConnectionState>> {
-  const rows = await tx.db.selectFrom('source_connection').selectAll().execute();
+  const rows = await tx.db
+    .selectFrom('source_connection')
+    .selectAll()
+    .execute();
   return new Map(rows.map((row) => [row.connection, toState(row)]));
 }
 
-/** Records that a call of `attempt` failed; opens the breaker when it is one too many. Returns the state after it. */
+/**
+ * Records that a call of `attempt` failed; opens the breaker when it is one too
+ * many. Returns the state after it.
+ */
 async function recordFailure(
   tx: SystemTx,
   connection: string,
@@ -157,15 +220,26 @@ async function recordFailure(
 
 /** Records that the source answered: the breaker closes. */
 async function recordAnswer(tx: SystemTx, connection: string): Promise<void> {
-  await tx.db.updateTable('source_connection').set(HEALTHY).where('connection', '=', connection).execute();
+  await tx.db
+    .updateTable('source_connection')
+    .set(HEALTHY)
+    .where('connection', '=', connection)
+    .execute();
 }
 
 /** Takes the probe that is due; false when another worker has taken it. */
-async function takeProbe(tx: SystemTx, connection: string, leaseMs: number): Promise<boolean> {
+async function takeProbe(
+  tx: SystemTx,
+  connection: string,
+  leaseMs: number,
+): Promise<boolean> {
   const now = Date.now();
   const taken = await tx.db
     .updateTable('source_connection')
-    .set(({ eb }) => ({ probes: eb('probes', '+', 1), next_probe_at: new Date(now + leaseMs) }))
+    .set(({ eb }) => ({
+      probes: eb('probes', '+', 1),
+      next_probe_at: new Date(now + leaseMs),
+    }))
     .where('connection', '=', connection)
     .where('paused_at', 'is', null)
     .where('next_probe_at', '<=', new Date(now))
@@ -180,7 +254,11 @@ export async function pauseConnection(
   connection: string,
   { by, reason }: { by: string; reason: string },
 ): Promise<void> {
-  const pause = { paused_at: sql<Date>`now()`, paused_by: by, pause_reason: reason };
+  const pause = {
+    paused_at: sql<Date>`now()`,
+    paused_by: by,
+    pause_reason: reason,
+  };
   await tx.db
     .insertInto('source_connection')
     .values({ connection, ...pause })
@@ -188,8 +266,14 @@ export async function pauseConnection(
     .execute();
 }
 
-/** Ends a pause, and forgets earlier failures, so that waiting queries call again. Returns false when it is not paused. */
-export async function resumeConnection(tx: SystemTx, connection: string): Promise<boolean> {
+/**
+ * Ends a pause, and forgets earlier failures, so that waiting queries call
+ * again. Returns false when it is not paused.
+ */
+export async function resumeConnection(
+  tx: SystemTx,
+  connection: string,
+): Promise<boolean> {
   const resumed = await tx.db
     .updateTable('source_connection')
     .set({ ...HEALTHY, paused_at: null, paused_by: null, pause_reason: null })
@@ -200,8 +284,13 @@ export async function resumeConnection(tx: SystemTx, connection: string): Promis
   return resumed !== undefined;
 }
 
-/** How many attempts of all accounts wait before they call their source again, by source. */
-export async function countWaiting(tx: SystemTx): Promise<ReadonlyMap<SourceType, number>> {
+/**
+ * How many attempts of all accounts wait before they call their source again,
+ * by source.
+ */
+export async function countWaiting(
+  tx: SystemTx,
+): Promise<ReadonlyMap<SourceType, number>> {
   const rows = await tx.db
     .selectFrom('network_query_attempt')
     .select(({ fn }) => ['source', fn.countAll<number>().as('waiting')])
@@ -211,4 +300,5 @@ export async function countWaiting(tx: SystemTx): Promise<ReadonlyMap<SourceType
   return new Map(rows.map(({ source, waiting }) => [source, Number(waiting)]));
 }
 
-const dateOf = (at: number | undefined): Date | null => (at === undefined ? null : new Date(at));
+const dateOf = (at: number | undefined): Date | null =>
+  at === undefined ? null : new Date(at);

@@ -22,28 +22,46 @@ import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { endAfter, rowActivities } from '../../shared/failures.ts';
 import { inOwnLane } from '../../shared/own-run.ts';
 
-/** Failures on our side are retried until the step's deadline. A killed step continues after its last slice within seconds. */
+/**
+ * Failures on our side are retried until the step's deadline. A killed step
+ * continues after its last slice within seconds.
+ */
 const builds = () =>
-  proxyActivities<Pick<BulkExportActivities, 'listExportPatients' | 'exportSlices'>>({
+  proxyActivities<
+    Pick<BulkExportActivities, 'listExportPatients' | 'exportSlices'>
+  >({
     taskQueue: inOwnLane(TASK_QUEUES.builds),
     startToCloseTimeout: '1 hour',
     scheduleToCloseTimeout: '24 hours',
     heartbeatTimeout: '15 seconds',
     retry: { initialInterval: '1 second', maximumInterval: '5 minutes' },
   });
-const { failExport } = rowActivities<Pick<BulkExportActivities, 'failExport'>>('End the export as failed');
+const { failExport } = rowActivities<Pick<BulkExportActivities, 'failExport'>>(
+  'End the export as failed',
+);
 
 /**
- * Writes the records of a cohort, or of all patients of an account, as NDJSON files (FHIR Bulk Data Access).
+ * Writes the records of a cohort, or of all patients of an account, as NDJSON
+ * files (FHIR Bulk Data Access).
  *
- * Durable because it takes minutes to hours. Keyed by the export's id. The export's row in PostgreSQL is the source of truth
- * and holds the checkpoint; a caller cancels by changing the row, which each slice obeys. History: 6 events per half minute
- * of work; new history when Temporal suggests it.
+ * Durable because it takes minutes to hours. Keyed by the export's id. The
+ * export's row in PostgreSQL is the source of truth and holds the checkpoint; a
+ * caller cancels by changing the row, which each slice obeys. History: 6 events
+ * per half minute of work; new history when Temporal suggests it.
  */
-export async function bulkExport(input: BulkExportInput): Promise<BulkExportProgress> {
-  let progress: BulkExportProgress = { state: 'running', done: 0, resources: 0 };
+export async function bulkExport(
+  input: BulkExportInput,
+): Promise<BulkExportProgress> {
+  let progress: BulkExportProgress = {
+    state: 'running',
+    done: 0,
+    resources: 0,
+  };
   let isPaused = false;
-  setHandler(defineQuery<BulkExportStatus>(MESSAGES.status), () => ({ ...progress, isPaused }));
+  setHandler(defineQuery<BulkExportStatus>(MESSAGES.status), () => ({
+    ...progress,
+    isPaused,
+  }));
   setHandler(defineSignal(MESSAGES.pause), () => {
     isPaused = true;
   });
@@ -58,18 +76,32 @@ export async function bulkExport(input: BulkExportInput): Promise<BulkExportProg
       setCurrentDetails(detailsOf(progress));
       await condition(() => !isPaused);
       progress = await exportSlices(input);
-      if (progress.state === 'running' && !isPaused && workflowInfo().continueAsNewSuggested)
+      if (
+        progress.state === 'running' &&
+        !isPaused &&
+        workflowInfo().continueAsNewSuggested
+      )
         await continueAsNew<typeof bulkExport>(input);
     }
   } catch (error) {
     progress = await endAfter(error, (byOperator) =>
-      failExport({ ...input, reason: byOperator ? REASONS.byOperator : REASONS.ourFault }),
+      failExport({
+        ...input,
+        reason: byOperator ? REASONS.byOperator : REASONS.ourFault,
+      }),
     );
   }
   setCurrentDetails(detailsOf(progress));
-  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: progress.state }]);
+  upsertSearchAttributes([
+    { key: searchAttribute.queryStatus, value: progress.state },
+  ]);
   return progress;
 }
 
-const detailsOf = ({ state, patients, done, resources }: BulkExportProgress): string =>
+const detailsOf = ({
+  state,
+  patients,
+  done,
+  resources,
+}: BulkExportProgress): string =>
   `**${state}**: ${done} of ${patients ?? '?'} patients, ${resources} resources`;

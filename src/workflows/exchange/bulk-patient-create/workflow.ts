@@ -18,25 +18,38 @@ import {
   BULK_CREATE_MESSAGES as MESSAGES,
   type QuerySweepInput,
 } from '../../../contract/bulk-create-workflow.ts';
-import { querySweepWorkflowId, WORKFLOW_TYPES, workflowDetails } from '../../../contract/temporal.ts';
+import {
+  querySweepWorkflowId,
+  WORKFLOW_TYPES,
+  workflowDetails,
+} from '../../../contract/temporal.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { rejected } from '../../shared/failures.ts';
 import { BulkProgress, BulkRun } from './run.ts';
 
 /**
- * Creates or updates patients from one uploaded CSV: waits for the file, checks it, processes its rows, writes the result
- * file, and starts a `querySweep` for the queries of its patients.
+ * Creates or updates patients from one uploaded CSV: waits for the file, checks
+ * it, processes its rows, writes the result file, and starts a `querySweep` for
+ * the queries of its patients.
  *
- * Durable because the upload may arrive minutes later, processing takes a while and may be paused for days, and no row
- * may be lost or written twice. Keyed by the request id. The request's row in PostgreSQL is the source of truth; every
- * step resumes from it and may run twice. History: about 40 events, plus 6 per activity that processes rows (5 s each at
- * first, later 60 s), so fewer than 200 for 100,000 rows.
+ * Durable because the upload may arrive minutes later, processing takes a while
+ * and may be paused for days, and no row may be lost or written twice. Keyed by
+ * the request id. The request's row in PostgreSQL is the source of truth; every
+ * step resumes from it and may run twice. History: about 40 events, plus 6 per
+ * activity that processes rows (5 s each at first, later 60 s), so fewer than
+ * 200 for 100,000 rows.
  */
-export async function bulkPatientCreate(input: BulkPatientCreateInput): Promise<BulkCreateProgress> {
-  const progress = new BulkProgress(input.requestId, (now) => setCurrentDetails(now.toMarkdown()));
+export async function bulkPatientCreate(
+  input: BulkPatientCreateInput,
+): Promise<BulkCreateProgress> {
+  const progress = new BulkProgress(input.requestId, (now) =>
+    setCurrentDetails(now.toMarkdown()),
+  );
   const run = new BulkRun(input, progress);
 
-  setHandler(defineQuery<BulkCreateProgress>(MESSAGES.status), () => progress.snapshot());
+  setHandler(defineQuery<BulkCreateProgress>(MESSAGES.status), () =>
+    progress.snapshot(),
+  );
   setHandler(defineSignal(MESSAGES.uploaded), () => run.uploadSignaled());
   setHandler(defineUpdate<void, []>(MESSAGES.pause), () => run.pause(), {
     validator: () => {
@@ -46,13 +59,16 @@ export async function bulkPatientCreate(input: BulkPatientCreateInput): Promise<
   });
   setHandler(defineUpdate<void, []>(MESSAGES.resume), () => run.resume(), {
     validator: () => {
-      // The row decides whether it is paused: a workflow that was started again has not read it yet.
-      if (progress.hasEnded) throw rejected('The bulk create has already ended');
+      // The row decides whether it is paused: a workflow that was started again
+      // has not read it yet.
+      if (progress.hasEnded)
+        throw rejected('The bulk create has already ended');
     },
   });
   setHandler(defineUpdate<void, []>(MESSAGES.cancel), () => run.cancel(), {
     validator: () => {
-      if (progress.hasEnded) throw rejected('The bulk create has already ended');
+      if (progress.hasEnded)
+        throw rejected('The bulk create has already ended');
     },
   });
 
@@ -60,17 +76,29 @@ export async function bulkPatientCreate(input: BulkPatientCreateInput): Promise<
   if (sweep) await startSweep(input);
 
   const result = progress.snapshot();
-  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: result.state }]);
-  if (CancellationScope.current().consideredCancelled) throw new CancelledFailure('Cancelled by an operator');
+  upsertSearchAttributes([
+    { key: searchAttribute.queryStatus, value: result.state },
+  ]);
+  if (CancellationScope.current().consideredCancelled)
+    throw new CancelledFailure('Cancelled by an operator');
   return result;
 }
 
 /**
- * Starts the sweep as an abandoned child, because it runs long after this workflow ends. Starts it even when this workflow
- * is being cancelled, because the patients exist by now. `reconcile` may have started it already; that is fine.
+ * Starts the sweep as an abandoned child, because it runs long after this
+ * workflow ends. Starts it even when this workflow is being cancelled, because
+ * the patients exist by now. `reconcile` may have started it already; that is
+ * fine.
  */
-async function startSweep({ accountId, requestId }: BulkPatientCreateInput): Promise<void> {
-  const input: QuerySweepInput = { accountId, requestId, pace: DEFAULT_SWEEP_PACE };
+async function startSweep({
+  accountId,
+  requestId,
+}: BulkPatientCreateInput): Promise<void> {
+  const input: QuerySweepInput = {
+    accountId,
+    requestId,
+    pace: DEFAULT_SWEEP_PACE,
+  };
   await CancellationScope.nonCancellable(() =>
     startChild(WORKFLOW_TYPES.querySweep, {
       workflowId: querySweepWorkflowId(requestId),

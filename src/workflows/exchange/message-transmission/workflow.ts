@@ -23,7 +23,9 @@ import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { endAfter, rowActivities } from '../../shared/failures.ts';
 import { backOff } from '../../shared/work-in-pages.ts';
 
-const { transmitMessage } = proxyActivities<Pick<MessageActivities, 'transmitMessage'>>({
+const { transmitMessage } = proxyActivities<
+  Pick<MessageActivities, 'transmitMessage'>
+>({
   taskQueue: TASK_QUEUES.partners,
   // Longer than the largest message may take (messaging/messages/partner.ts).
   startToCloseTimeout: '6 minutes',
@@ -33,27 +35,40 @@ const { transmitMessage } = proxyActivities<Pick<MessageActivities, 'transmitMes
   summary: 'Hand the message to the transport partner',
 });
 /** Gives up after five attempts: the next check makes up for a failed one. */
-const { checkTransmission } = proxyActivities<Pick<MessageActivities, 'checkTransmission'>>({
+const { checkTransmission } = proxyActivities<
+  Pick<MessageActivities, 'checkTransmission'>
+>({
   taskQueue: TASK_QUEUES.partners,
   startToCloseTimeout: '1 minute',
   heartbeatTimeout: '15 seconds',
-  retry: { initialInterval: '2 seconds', maximumInterval: '1 minute', maximumAttempts: 5 },
+  retry: {
+    initialInterval: '2 seconds',
+    maximumInterval: '1 minute',
+    maximumAttempts: 5,
+  },
   summary: 'Ask the transport partner for the status',
 });
-const { failTransmission } =
-  rowActivities<Pick<MessageActivities, 'failTransmission'>>('End the message as failed');
+const { failTransmission } = rowActivities<
+  Pick<MessageActivities, 'failTransmission'>
+>('End the message as failed');
 
 const CHECK_FIRST_MS = 60_000;
 const CHECK_MAX_MS = 3_600_000;
-/** The receipt may lie ready when we or the partner are away at the deadline: the last check is repeated for so long. */
+/**
+ * The receipt may lie ready when we or the partner are away at the deadline:
+ * the last check is repeated for so long.
+ */
 const LAST_CHECK_MS = 24 * CHECK_MAX_MS;
 
 /**
- * Transmits a message to another provider and announces the outcome (`message.status`).
+ * Transmits a message to another provider and announces the outcome
+ * (`message.status`).
  *
- * Durable because networks may be down for hours, and confirm delivery days later. Keyed by the message id. The message's
- * row in PostgreSQL is the source of truth, and the transport partner identifies the message by the same id, so every step
- * may run twice. History: about 15 events, plus 10 for each check of the status, of which there are at most 80.
+ * Durable because networks may be down for hours, and confirm delivery days
+ * later. Keyed by the message id. The message's row in PostgreSQL is the source
+ * of truth, and the transport partner identifies the message by the same id, so
+ * every step may run twice. History: about 15 events, plus 10 for each check of
+ * the status, of which there are at most 80.
  */
 export async function messageTransmission(
   input: MessageTransmissionInput,
@@ -61,7 +76,10 @@ export async function messageTransmission(
   const { messageId } = input;
   let progress: MessageTransmissionProgress = { messageId, state: 'sending' };
   let hasReceipt = false;
-  setHandler(defineQuery<MessageTransmissionProgress>(MESSAGES.status), () => progress);
+  setHandler(
+    defineQuery<MessageTransmissionProgress>(MESSAGES.status),
+    () => progress,
+  );
   setHandler(defineSignal(MESSAGES.receipt), () => {
     hasReceipt = true;
   });
@@ -77,9 +95,13 @@ export async function messageTransmission(
       show(step, 'Handed to the transport partner; waiting for the receipt');
       const waitMs = backOff(checks, CHECK_FIRST_MS, CHECK_MAX_MS);
       const leftMs = deadlineAt - Date.now();
-      await condition(() => hasReceipt, leftMs > 0 ? Math.min(waitMs, leftMs) : waitMs, {
-        summary: 'wait for the receipt, then check the status',
-      });
+      await condition(
+        () => hasReceipt,
+        leftMs > 0 ? Math.min(waitMs, leftMs) : waitMs,
+        {
+          summary: 'wait for the receipt, then check the status',
+        },
+      );
       hasReceipt = false;
       let unanswered = false;
       step = await checkTransmission(input).catch((error: unknown) => {
@@ -97,19 +119,35 @@ export async function messageTransmission(
   setCurrentDetails('Handing the message to the transport partner');
   const end = await untilEnded().catch((error: unknown) =>
     endAfter(error, (byOperator) =>
-      failTransmission({ ...input, reason: byOperator ? REASONS.byOperator : REASONS.notHandedOver }),
+      failTransmission({
+        ...input,
+        reason: byOperator ? REASONS.byOperator : REASONS.notHandedOver,
+      }),
     ),
   );
-  show(end, end.state === 'failed' ? `**Failed**: ${end.reason}` : `**${DESCRIPTION[end.state]}**`);
+  show(
+    end,
+    end.state === 'failed'
+      ? `**Failed**: ${end.reason}`
+      : `**${DESCRIPTION[end.state]}**`,
+  );
   upsertSearchAttributes([
-    { key: searchAttribute.queryStatus, value: end.state === 'completed' ? 'completed' : 'failed' },
+    {
+      key: searchAttribute.queryStatus,
+      value: end.state === 'completed' ? 'completed' : 'failed',
+    },
   ]);
   return progress;
 }
 
 function stillWaiting(error: unknown): TransmissionStep {
-  if (error instanceof ActivityFailure && !isCancellation(error)) return { state: 'waiting' };
+  if (error instanceof ActivityFailure && !isCancellation(error))
+    return { state: 'waiting' };
   throw error;
 }
 
-const DESCRIPTION = { completed: 'Delivered', gone: 'The patient was deleted', waiting: 'Waiting' } as const;
+const DESCRIPTION = {
+  completed: 'Delivered',
+  gone: 'The patient was deleted',
+  waiting: 'Waiting',
+} as const;

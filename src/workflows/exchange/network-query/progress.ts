@@ -13,8 +13,9 @@ import { overallStatus } from '../../../exchange/queries/network-query/rules/que
 import { hasNewerBuild } from '../../shared/own-run.ts';
 
 /**
- * The state of one run of a query: the progress of each source, and the callbacks received. Plain rules without Temporal,
- * so that tests can apply them in any order.
+ * The state of one run of a query: the progress of each source, and the
+ * callbacks received. Plain rules without Temporal, so that tests can apply
+ * them in any order.
  */
 export class QueryProgress {
   readonly #requestId: string;
@@ -29,7 +30,9 @@ export class QueryProgress {
   ) {
     this.#requestId = input.requestId;
     this.#run = input.run;
-    if (carried === undefined) for (const { source, attempt } of input.sources) this.begin(source, attempt);
+    if (carried === undefined)
+      for (const { source, attempt } of input.sources)
+        this.begin(source, attempt);
     else for (const source of carried.sources) this.#goOn(source);
   }
 
@@ -41,18 +44,29 @@ export class QueryProgress {
 
   /** Begins the first or a further attempt at a source. */
   begin(source: SourceType, attempt: number): void {
-    this.#sources.set(source, { source, attempt, state: 'asking', resources: 0 });
+    this.#sources.set(source, {
+      source,
+      attempt,
+      state: 'asking',
+      resources: 0,
+    });
     this.onChange(this);
   }
 
-  change(source: SourceType, change: Partial<Omit<SourceProgress, 'source'>>): void {
+  change(
+    source: SourceType,
+    change: Partial<Omit<SourceProgress, 'source'>>,
+  ): void {
     const known = this.#sources.get(source);
     if (known === undefined) return;
     this.#sources.set(source, { ...known, ...change });
     this.onChange(this);
   }
 
-  /** Keeps a callback until the workflow waits for it: it may arrive before the activity that asked has returned. */
+  /**
+   * Keeps a callback until the workflow waits for it: it may arrive before the
+   * activity that asked has returned.
+   */
   noteCallback({ source, attempt }: SourceCallback): void {
     this.#callbacks.add(`${source}/${attempt}`);
   }
@@ -61,7 +75,10 @@ export class QueryProgress {
     return this.#callbacks.has(`${source}/${attempt}`);
   }
 
-  /** Uses up the callback. A duplicate that arrives later causes at most one more poll. */
+  /**
+   * Uses up the callback. A duplicate that arrives later causes at most one
+   * more poll.
+   */
   takeCallback(source: SourceType, attempt: number): void {
     this.#callbacks.delete(`${source}/${attempt}`);
   }
@@ -76,8 +93,13 @@ export class QueryProgress {
 
   /** Whether nothing failed but what was ended on purpose. */
   get isCancelled(): boolean {
-    const failed = [...this.#sources.values()].filter(({ state }) => state === 'failed');
-    return failed.length > 0 && failed.every(({ reason = '' }) => CANCEL_REASONS.includes(reason));
+    const failed = [...this.#sources.values()].filter(
+      ({ state }) => state === 'failed',
+    );
+    return (
+      failed.length > 0 &&
+      failed.every(({ reason = '' }) => CANCEL_REASONS.includes(reason))
+    );
   }
 
   snapshot(): NetworkQueryProgress {
@@ -93,10 +115,19 @@ export class QueryProgress {
     return { requestId: this.#requestId, run: this.#run, status, sources };
   }
 
-  /** Markdown for the workflow's page in the Temporal UI: how the query stands, each source, and what to type next. */
+  /**
+   * Markdown for the workflow's page in the Temporal UI: how the query stands,
+   * each source, and what to type next.
+   */
   toMarkdown(): string {
     const sources = [...this.#sources.values()];
-    return [`**${this.#standing(sources)}**`, '', ...sources.map(sourceLine), '', ...this.#next(sources)]
+    return [
+      `**${this.#standing(sources)}**`,
+      '',
+      ...sources.map(sourceLine),
+      '',
+      ...this.#next(sources),
+    ]
       .join('\n')
       .trimEnd();
   }
@@ -117,17 +148,27 @@ export class QueryProgress {
     const failed = sources.filter(({ state }) => state === 'failed');
     return [
       ...failed.map(
-        ({ source }) => `Query ${source} again: ${command(`retry ${this.#requestId} ${source}`)}`,
+        ({ source }) =>
+          `Query ${source} again: ${command(`retry ${this.#requestId} ${source}`)}`,
       ),
       ...(this.ended
         ? []
-        : [`Stop waiting: ${command(`cancel ${this.#requestId}`)}, or add \`--source <source>\``]),
+        : [
+            `Stop waiting: ${command(`cancel ${this.#requestId}`)}, or add \`--source <source>\``,
+          ]),
     ].map((line) => `- ${line}`);
   }
 }
 
 /** A list item, because the UI shows tables without cell spacing. */
-function sourceLine({ source, attempt, state, resources, reason, nextTryAt }: SourceProgress): string {
+function sourceLine({
+  source,
+  attempt,
+  state,
+  resources,
+  reason,
+  nextTryAt,
+}: SourceProgress): string {
   const facts = [
     STATES[state],
     `attempt ${attempt}`,
@@ -147,12 +188,14 @@ const STATES: Readonly<Record<SourceProgress['state'], string>> = {
   failed: 'failed',
 };
 
-export const hasEnded = ({ state }: SourceProgress): boolean => state === 'completed' || state === 'failed';
+export const hasEnded = ({ state }: SourceProgress): boolean =>
+  state === 'completed' || state === 'failed';
 
 /**
- * Lets a query continue as new when its history has become long, for example by a source that calls back thousands of times,
- * or when another build has become current.
- * That must not interrupt a step, so each branch parks where it would wait next, and the workflow continues when all have.
+ * Lets a query continue as new when its history has become long, for example by
+ * a source that calls back thousands of times, or when another build has become
+ * current. That must not interrupt a step, so each branch parks where it would
+ * wait next, and the workflow continues when all have.
  */
 export class Continuation {
   readonly #parked = new Map<SourceType, SourceWait>();
@@ -163,14 +206,20 @@ export class Continuation {
     carried: CarriedQuery | undefined,
   ) {
     this.#carried = new Map(
-      carried?.sources.flatMap(({ source, wait }) => (wait === undefined ? [] : [[source, wait]])),
+      carried?.sources.flatMap(({ source, wait }) =>
+        wait === undefined ? [] : [[source, wait]],
+      ),
     );
   }
 
   get isDue(): boolean {
     const { historyEventsMax } = this.input;
     const { historyLength, continueAsNewSuggested } = workflowInfo();
-    return continueAsNewSuggested || historyLength >= historyEventsMax || hasNewerBuild();
+    return (
+      continueAsNewSuggested ||
+      historyLength >= historyEventsMax ||
+      hasNewerBuild()
+    );
   }
 
   /** The wait that the branch of a source goes on with, once. */
@@ -195,11 +244,16 @@ export class Continuation {
     return this.#parked.has(source);
   }
 
-  /** The arguments of the next run; all branches that have not ended are parked. */
+  /**
+   * The arguments of the next run; all branches that have not ended are parked.
+   */
   next(progress: QueryProgress): [NetworkQueryInput, CarriedQuery] {
     const { sources } = progress.snapshot();
     return [
-      { ...this.input, sources: sources.map(({ source, attempt }) => ({ source, attempt })) },
+      {
+        ...this.input,
+        sources: sources.map(({ source, attempt }) => ({ source, attempt })),
+      },
       {
         sources: sources.map((state) => ({
           ...state,

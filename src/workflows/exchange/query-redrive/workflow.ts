@@ -16,7 +16,10 @@ import {
   type RedriveProgress,
 } from '../../../contract/query-redrive-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import { continueWithCurrentBuild, hasNewerBuild } from '../../shared/own-run.ts';
+import {
+  continueWithCurrentBuild,
+  hasNewerBuild,
+} from '../../shared/own-run.ts';
 import { shouldContinueAsNew } from '../../shared/work-in-pages.ts';
 
 /** Retried until they succeed: PostgreSQL may be down for a while. */
@@ -30,20 +33,31 @@ const { redrivePage, cancelRedrive } = proxyActivities<RedriveActivities>({
 /**
  * Retries one source of all queries that match a redrive's filter, paced.
  *
- * Durable because 100,000 queries within a source's limit take hours. Keyed by the redrive's id. Its row in PostgreSQL holds
- * the place, which moves in the same transaction as a query's retry; so every step may run twice. A caller cancels by
- * changing the row, which each page obeys. History: about 11 events per page of 50 queries; continues as new after 200 pages.
+ * Durable because 100,000 queries within a source's limit take hours. Keyed by
+ * the redrive's id. Its row in PostgreSQL holds the place, which moves in the
+ * same transaction as a query's retry; so every step may run twice. A caller
+ * cancels by changing the row, which each page obeys. History: about 11 events
+ * per page of 50 queries; continues as new after 200 pages.
  */
 export async function queryRedrive(
   input: QueryRedriveInput,
-  carried: RedriveProgress = { state: 'running', queries: 0, retried: 0, skipped: 0, failed: 0 },
+  carried: RedriveProgress = {
+    state: 'running',
+    queries: 0,
+    retried: 0,
+    skipped: 0,
+    failed: 0,
+  },
 ): Promise<RedriveProgress> {
   let progress = carried;
   setHandler(defineQuery<RedriveProgress>(MESSAGES.status), () => progress);
 
-  /** An operator has cancelled it in Temporal: callers read that in PostgreSQL. */
+  /**
+   * An operator has cancelled it in Temporal: callers read that in PostgreSQL.
+   */
   async function cancelled(error: unknown): Promise<never> {
-    if (isCancellation(error)) await CancellationScope.nonCancellable(() => cancelRedrive(input));
+    if (isCancellation(error))
+      await CancellationScope.nonCancellable(() => cancelRedrive(input));
     throw error;
   }
 
@@ -52,14 +66,23 @@ export async function queryRedrive(
     progress = page.progress;
     setCurrentDetails(detailsOf(progress));
     if (progress.state !== 'running') break;
-    if (page.wait !== undefined) await sleep(page.wait.ms, { summary: page.wait.why }).catch(cancelled);
+    if (page.wait !== undefined)
+      await sleep(page.wait.ms, { summary: page.wait.why }).catch(cancelled);
     const suggested = workflowInfo().continueAsNewSuggested || hasNewerBuild();
     if (shouldContinueAsNew({ pages, suggested }, input.pagesPerRun))
       await continueWithCurrentBuild<typeof queryRedrive>(input, progress);
   }
-  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: progress.state }]);
+  upsertSearchAttributes([
+    { key: searchAttribute.queryStatus, value: progress.state },
+  ]);
   return progress;
 }
 
-const detailsOf = ({ state, queries, retried, skipped, failed }: RedriveProgress): string =>
+const detailsOf = ({
+  state,
+  queries,
+  retried,
+  skipped,
+  failed,
+}: RedriveProgress): string =>
   `**${state}**: ${retried} of ${queries} queries retried, ${skipped} skipped, ${failed} not possible`;

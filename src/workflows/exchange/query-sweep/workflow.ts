@@ -21,15 +21,21 @@ import {
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { rejected } from '../../shared/failures.ts';
 import { continueWithCurrentBuild } from '../../shared/own-run.ts';
-import { backOff, Gate, type PageDone, workInPages } from '../../shared/work-in-pages.ts';
+import {
+  backOff,
+  Gate,
+  type PageDone,
+  workInPages,
+} from '../../shared/work-in-pages.ts';
 
 /**
  * Starts a query for each patient of a bulk create.
  *
- * Durable because 100,000 queries within a source's limit take a day. Keyed by the bulk create's request id. PostgreSQL
- * records which patients' queries have been started, in the same transaction as the query; so every step may run twice,
- * and a new run continues where an interrupted one stopped. History: about 11 events per page; continues as new after 200
- * pages.
+ * Durable because 100,000 queries within a source's limit take a day. Keyed by
+ * the bulk create's request id. PostgreSQL records which patients' queries have
+ * been started, in the same transaction as the query; so every step may run
+ * twice, and a new run continues where an interrupted one stopped. History:
+ * about 11 events per page; continues as new after 200 pages.
  */
 export async function querySweep(
   input: QuerySweepInput,
@@ -39,7 +45,10 @@ export async function querySweep(
   const gate = new Gate(carried?.state === 'paused');
   const sweep = new Sweep(input, pace, gate, carried);
 
-  setHandler(defineQuery<QuerySweepProgress>(MESSAGES.status), () => sweep.progress);
+  setHandler(
+    defineQuery<QuerySweepProgress>(MESSAGES.status),
+    () => sweep.progress,
+  );
   setHandler(defineUpdate<void, []>(MESSAGES.pause), () => sweep.pause(), {
     validator: () => {
       mustBeActive(sweep);
@@ -49,8 +58,10 @@ export async function querySweep(
   setHandler(defineUpdate<void, []>(MESSAGES.resume), () => sweep.resume(), {
     validator: () => {
       mustBeActive(sweep);
-      // A workflow that was started again does not know yet whether the sweep is paused.
-      if (sweep.hasBegun && !gate.isPaused) throw rejected('The sweep is not paused');
+      // A workflow that was started again does not know yet whether the sweep
+      // is paused.
+      if (sweep.hasBegun && !gate.isPaused)
+        throw rejected('The sweep is not paused');
     },
   });
   setHandler(defineUpdate<void, []>(MESSAGES.cancel), () => sweep.cancel(), {
@@ -63,7 +74,8 @@ export async function querySweep(
       gate,
       pagesPerRun: pace.pagesPerRun,
       nextPage: () => sweep.nextPage(),
-      continueAsNew: () => continueWithCurrentBuild<typeof querySweep>(input, sweep.progress),
+      continueAsNew: () =>
+        continueWithCurrentBuild<typeof querySweep>(input, sweep.progress),
     });
     await condition(allHandlersFinished);
   } catch (error) {
@@ -71,12 +83,15 @@ export async function querySweep(
     await CancellationScope.nonCancellable(() => sweep.cancel());
     throw new CancelledFailure('Cancelled by an operator');
   }
-  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: sweep.progress.state }]);
+  upsertSearchAttributes([
+    { key: searchAttribute.queryStatus, value: sweep.progress.state },
+  ]);
   return sweep.progress;
 }
 
 function mustBeActive(sweep: Sweep): void {
-  if (sweep.hasEnded) throw rejected(`The sweep has already ended (${sweep.progress.state})`);
+  if (sweep.hasEnded)
+    throw rejected(`The sweep has already ended (${sweep.progress.state})`);
 }
 
 /** First and longest wait before checking a full window again. */
@@ -92,7 +107,10 @@ const activities = (summary: string) =>
     summary,
   });
 
-/** The progress and the steps of one sweep; the workflow connects it to its handlers. */
+/**
+ * The progress and the steps of one sweep; the workflow connects it to its
+ * handlers.
+ */
 class Sweep {
   progress: QuerySweepProgress;
   /** Whether the sweep's row has been read, by this run or the one before. */
@@ -120,10 +138,15 @@ class Sweep {
   }
 
   get hasEnded(): boolean {
-    return this.progress.state === 'completed' || this.progress.state === 'cancelled';
+    return (
+      this.progress.state === 'completed' || this.progress.state === 'cancelled'
+    );
   }
 
-  /** Reads the sweep's row, and with it what an earlier workflow of this sweep may have done. */
+  /**
+   * Reads the sweep's row, and with it what an earlier workflow of this sweep
+   * may have done.
+   */
   async begin(): Promise<void> {
     const { beginSweep } = activities('Count the patients');
     const found = await beginSweep(this.input);
@@ -140,19 +163,28 @@ class Sweep {
   }
 
   async nextPage(): Promise<PageDone> {
-    const { startSweepPage } = activities('Start queries for the next patients');
+    const { startSweepPage } = activities(
+      'Start queries for the next patients',
+    );
     const before = this.progress;
     const page = await startSweepPage({ ...this.input, pace: this.pace });
     // Without a page, the bulk create and its sweep have been deleted.
     this.#show(page?.progress ?? { ...before, state: 'cancelled' });
     if (page === undefined) return { isLast: true, uses: [] };
     if (this.hasEnded) return { isLast: true, uses: [] };
-    const hasMoved = page.progress.started > before.started || page.progress.open < before.open;
+    const hasMoved =
+      page.progress.started > before.started ||
+      page.progress.open < before.open;
     this.#checksWithoutChange = hasMoved ? 0 : this.#checksWithoutChange + 1;
     return { isLast: false, uses: [], wait: this.#waitFor(page.waitFor) };
   }
 
-  #waitFor(waitFor: { what: 'window' } | { what: 'limit'; resetMs: number } | undefined): PageDone['wait'] {
+  #waitFor(
+    waitFor:
+      | { what: 'window' }
+      | { what: 'limit'; resetMs: number }
+      | undefined,
+  ): PageDone['wait'] {
     switch (waitFor?.what) {
       case undefined:
         return undefined;
@@ -163,7 +195,11 @@ class Sweep {
         };
       case 'window':
         return {
-          ms: backOff(this.#checksWithoutChange, WINDOW_FIRST_MS, WINDOW_MAX_MS),
+          ms: backOff(
+            this.#checksWithoutChange,
+            WINDOW_FIRST_MS,
+            WINDOW_MAX_MS,
+          ),
           why: 'Wait until running queries of the sweep have ended',
         };
     }
@@ -176,7 +212,8 @@ class Sweep {
 
   async resume(): Promise<void> {
     if (!this.hasBegun) await condition(() => this.hasBegun);
-    if (this.hasEnded) throw rejected(`The sweep has already ended (${this.progress.state})`);
+    if (this.hasEnded)
+      throw rejected(`The sweep has already ended (${this.progress.state})`);
     await this.#record('running');
     this.gate.resume();
   }
@@ -187,16 +224,23 @@ class Sweep {
     await this.#record('cancelled');
   }
 
-  /** Writes a command to the sweep's row; readers look only there, so the command takes effect with this write. */
+  /**
+   * Writes a command to the sweep's row; readers look only there, so the
+   * command takes effect with this write.
+   */
   async #record(state: 'paused' | 'running' | 'cancelled'): Promise<void> {
-    const { recordSweepState } = activities(`Record that the sweep is ${state}`);
+    const { recordSweepState } = activities(
+      `Record that the sweep is ${state}`,
+    );
     const now = await recordSweepState({ ...this.input, state });
     this.#show(now ?? { ...this.progress, state });
   }
 
   #show(found: QuerySweepProgress): void {
-    // A page that was running when the sweep was paused still reports `running`.
-    const state = found.state === 'running' && this.gate.isPaused ? 'paused' : found.state;
+    // A page that was running when the sweep was paused still reports
+    // `running`.
+    const state =
+      found.state === 'running' && this.gate.isPaused ? 'paused' : found.state;
     const now = { ...found, state };
     this.progress = now;
     const done = now.started + now.skipped + now.failed;

@@ -29,24 +29,30 @@ const ROUND = {
   retry: { maximumAttempts: 2 },
   summary: 'Complete work that a crash left unfinished',
 } as const;
-const { setReconcilePaused } = rowActivities<Pick<ReconcileActivities, 'setReconcilePaused'>>(
-  'Write the pause, or its end, into PostgreSQL',
-);
+const { setReconcilePaused } = rowActivities<
+  Pick<ReconcileActivities, 'setReconcilePaused'>
+>('Write the pause, or its end, into PostgreSQL');
 /** The longest wait for a background worker, if the interval is longer. */
 const WORKER_AWAITED_MS = 60_000;
 
 /** About ten events per round. */
 const ROUNDS_MAX = 500;
-/** Well before the run times out, see reconcile-loop.ts in exchange/platform/recovery. */
+/**
+ * Well before the run times out, see reconcile-loop.ts in
+ * exchange/platform/recovery.
+ */
 const RUN_MS = 12 * 60 * 60_000;
 /** Wait before the next round if there is more to do. */
 const BEHIND_MS = 1_000;
 
 /**
- * Makes a round as background work. If no such worker takes it, because they are busy or missing, makes it on
- * the queue of this workflow.
+ * Makes a round as background work. If no such worker takes it, because they
+ * are busy or missing, makes it on the queue of this workflow.
  */
-async function reconcileLeftOvers({ intervalMs, last }: ReconcileLoopStatus): Promise<Reconciled> {
+async function reconcileLeftOvers({
+  intervalMs,
+  last,
+}: ReconcileLoopStatus): Promise<Reconciled> {
   const inBackground = proxyActivities<ReconcileActivities>({
     ...ROUND,
     taskQueue: TASK_QUEUES.background(TASK_QUEUES.exchange),
@@ -66,12 +72,14 @@ const hasNotStarted = (error: unknown): boolean =>
   error.cause.timeoutType === 'SCHEDULE_TO_START';
 
 /**
- * Regularly completes work that was committed but then interrupted, for example accepted queries without a workflow and
- * events without a delivery.
+ * Regularly completes work that was committed but then interrupted, for example
+ * accepted queries without a workflow and events without a delivery.
  *
- * Durable because it must run as long as the system does, and never twice at once. One execution with a fixed id; workers
- * start it, and start it again if it was ended. Every round may run twice. Continues as new after 500 rounds or 12 hours.
- * A pause is a row in PostgreSQL, which each round reads: rounds go on, and do nothing.
+ * Durable because it must run as long as the system does, and never twice at
+ * once. One execution with a fixed id; workers start it, and start it again if
+ * it was ended. Every round may run twice. Continues as new after 500 rounds or
+ * 12 hours. A pause is a row in PostgreSQL, which each round reads: rounds go
+ * on, and do nothing.
  */
 export async function reconcileLoop(input: ReconcileLoopInput): Promise<void> {
   const status: ReconcileLoopStatus = {
@@ -109,47 +117,70 @@ export async function reconcileLoop(input: ReconcileLoopInput): Promise<void> {
   });
 
   const mayGoOn = () =>
-    !workflowInfo().continueAsNewSuggested && Date.now() - workflowInfo().runStartTime.getTime() < RUN_MS;
+    !workflowInfo().continueAsNewSuggested &&
+    Date.now() - workflowInfo().runStartTime.getTime() < RUN_MS;
   for (let rounds = 0; rounds < ROUNDS_MAX && mayGoOn(); rounds++) {
     isDue = false;
     try {
       await storeOrder();
       status.last = await reconcileLeftOvers(status);
       status.failure = undefined;
-      status.isPaused = ordered ?? RECONCILE_PARTS.every((part) => status.last?.paused?.includes(part));
+      status.isPaused =
+        ordered ??
+        RECONCILE_PARTS.every((part) => status.last?.paused?.includes(part));
     } catch (error) {
       if (isCancellation(error)) throw error;
       status.failure = 'The round did not end; see the log of the worker';
     }
     status.lastRoundAt = new Date().toISOString();
     describe();
-    const isBehind = status.failure === undefined && status.last?.isBehind === true;
+    const isBehind =
+      status.failure === undefined && status.last?.isBehind === true;
     await condition(() => isDue, isBehind ? BEHIND_MS : status.intervalMs);
   }
   // Another order may come while one is being stored.
   while (ordered !== undefined) await storeOrder();
   const { intervalMs, last } = status;
-  // A stored pause is not carried: an operator may have ended it in PostgreSQL meanwhile.
+  // A stored pause is not carried: an operator may have ended it in PostgreSQL
+  // meanwhile.
   await continueAsNew<typeof reconcileLoop>({ intervalMs, last });
 }
 
-/** Markdown for the workflow's page in the Temporal UI. A list, because the UI shows tables without cell spacing. */
+/**
+ * Markdown for the workflow's page in the Temporal UI. A list, because the UI
+ * shows tables without cell spacing.
+ */
 function describeStatus(status: ReconcileLoopStatus): string {
   const { isPaused, lastRoundAt, last, failure } = status;
-  const paused = last?.paused?.join(' and ') ?? (isPaused ? 'deleting and healing' : undefined);
+  const paused =
+    last?.paused?.join(' and ') ??
+    (isPaused ? 'deleting and healing' : undefined);
   const state =
-    paused === undefined ? undefined : `**Paused: ${paused}.** Continue all with the signal \`resume\`.`;
-  const round = lastRoundAt === undefined ? undefined : `Last round: ${lastRoundAt}`;
-  const kinds = Object.entries(last?.kinds ?? {}).map(([kind, { found, healed, failed, oldestSeconds }]) => {
-    const age = oldestSeconds === undefined ? [] : [`oldest ${oldestSeconds} s`];
-    return `- **${kind}**: ${[`${found} found`, `${healed} healed`, `${failed} failed`, ...age].join(' · ')}`;
-  });
+    paused === undefined
+      ? undefined
+      : `**Paused: ${paused}.** Continue all with the signal \`resume\`.`;
+  const round =
+    lastRoundAt === undefined ? undefined : `Last round: ${lastRoundAt}`;
+  const kinds = Object.entries(last?.kinds ?? {}).map(
+    ([kind, { found, healed, failed, oldestSeconds }]) => {
+      const age =
+        oldestSeconds === undefined ? [] : [`oldest ${oldestSeconds} s`];
+      return `- **${kind}**: ${[`${found} found`, `${healed} healed`, `${failed} failed`, ...age].join(' · ')}`;
+    },
+  );
   const suspicion =
     last?.suspicion === undefined
       ? undefined
       : `**${last.suspicion}**: probably a restore; all open work is looked at again.`;
-  const outcome = failure ?? (kinds.length > 0 ? kinds.join('\n') : 'Nothing was unfinished.');
-  return [state, round, suspicion, lastRoundAt === undefined ? undefined : outcome]
+  const outcome =
+    failure ??
+    (kinds.length > 0 ? kinds.join('\n') : 'Nothing was unfinished.');
+  return [
+    state,
+    round,
+    suspicion,
+    lastRoundAt === undefined ? undefined : outcome,
+  ]
     .filter((part) => part !== undefined)
     .join('\n\n');
 }

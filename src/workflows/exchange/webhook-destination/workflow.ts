@@ -19,10 +19,12 @@ import {
 /**
  * Delivers the webhooks of one destination that could not be delivered at once.
  *
- * Durable because a destination may be down for days. Keyed by account and destination. PostgreSQL holds the events, their
- * attempts and when each is due; this workflow only decides when to look at them again, so a step that runs twice looks
- * twice. It ends when no event is open; `look` starts it again. A signal that arrives while it ends keeps it running. History:
- * about 10 events for each look, continued as new when Temporal suggests it.
+ * Durable because a destination may be down for days. Keyed by account and
+ * destination. PostgreSQL holds the events, their attempts and when each is
+ * due; this workflow only decides when to look at them again, so a step that
+ * runs twice looks twice. It ends when no event is open; `look` starts it
+ * again. A signal that arrives while it ends keeps it running. History: about
+ * 10 events for each look, continued as new when Temporal suggests it.
  */
 export async function webhookDestination(
   input: WebhookDestinationInput,
@@ -35,10 +37,16 @@ export async function webhookDestination(
     priority: { fairnessKey: accountId },
     summary: 'Send the events that are due',
   });
-  const progress: WebhookDestinationProgress = { destinationId, state: 'sending', delivered: 0 };
+  const progress: WebhookDestinationProgress = {
+    destinationId,
+    state: 'sending',
+    delivered: 0,
+  };
   let mustLook = false;
   let dueNow = input.dueNow ?? false;
-  setHandler(defineQuery<WebhookDestinationProgress>(MESSAGES.status), () => ({ ...progress }));
+  setHandler(defineQuery<WebhookDestinationProgress>(MESSAGES.status), () => ({
+    ...progress,
+  }));
   setHandler(defineSignal(MESSAGES.look), () => {
     mustLook = true;
   });
@@ -63,7 +71,9 @@ export async function webhookDestination(
     }
     if (look.state === 'waiting') {
       const at = new Date(look.untilMs).toISOString();
-      const why = look.held ? 'the destination fails; one event is sent to try it' : 'an event is sent again';
+      const why = look.held
+        ? 'the destination fails; one event is sent to try it'
+        : 'an event is sent again';
       progress.state = look.held ? 'held' : 'waiting';
       progress.nextAttemptAt = at;
       setCurrentDetails(
@@ -73,6 +83,10 @@ export async function webhookDestination(
       if (waitMs > 0) await condition(() => mustLook, waitMs, { summary: why });
     }
     if (workflowInfo().continueAsNewSuggested)
-      await continueAsNew<typeof webhookDestination>({ accountId, destinationId, dueNow });
+      await continueAsNew<typeof webhookDestination>({
+        accountId,
+        destinationId,
+        dueNow,
+      });
   }
 }

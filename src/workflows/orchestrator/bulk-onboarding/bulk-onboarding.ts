@@ -1,4 +1,8 @@
-import { ActivityCancellationType, type ActivityOptions, proxyActivities } from '@temporalio/workflow';
+import {
+  ActivityCancellationType,
+  type ActivityOptions,
+  proxyActivities,
+} from '@temporalio/workflow';
 import type { BulkFileActivities } from '../../../activities/orchestrator/bulk-onboarding.ts';
 import type { BulkCounts } from '../../../contract/bulk-create.ts';
 import {
@@ -13,7 +17,10 @@ import type { LearnedBy } from '../../../contract/patient-onboarding.ts';
 import { backOff } from '../../shared/work-in-pages.ts';
 import { proxyEndpoints } from '../endpoint-proxies.ts';
 
-/** What the exchange reports of a bulk create. Other services may use other states, so `status` is any string. */
+/**
+ * What the exchange reports of a bulk create. Other services may use other
+ * states, so `status` is any string.
+ */
 export interface BulkCreateReport {
   requestId: string;
   status: string;
@@ -32,17 +39,22 @@ export type BulkNextStep =
   | { kind: 'done' };
 
 /**
- * The orchestration without Temporal: accepts events in any order and any number of times, and decides what to do next.
- * All times are milliseconds of the caller's clock.
+ * The orchestration without Temporal: accepts events in any order and any
+ * number of times, and decides what to do next. All times are milliseconds of
+ * the caller's clock.
  */
 export class BulkOnboarding {
   readonly state: BulkState;
   readonly #timing: BulkOnboardingTiming;
 
-  /** `carried` is the state of an earlier run of the same orchestration (continue-as-new). */
+  /**
+   * `carried` is the state of an earlier run of the same orchestration
+   * (continue-as-new).
+   */
   constructor(input: BulkOnboardingInput, nowMs: number, carried?: BulkState) {
     this.#timing = { ...DEFAULT_BULK_TIMING, ...input.timing };
-    this.state = carried ?? newBulkState(input.rows, nowMs + this.#timing.deadlineMs);
+    this.state =
+      carried ?? newBulkState(input.rows, nowMs + this.#timing.deadlineMs);
   }
 
   /** The current request; earlier ones had upload URLs that expired unused. */
@@ -50,7 +62,10 @@ export class BulkOnboarding {
     return this.state.requestIds.at(-1);
   }
 
-  /** So many URLs may expire unused; those that expired while the exchange was unavailable count only against the deadline. */
+  /**
+   * So many URLs may expire unused; those that expired while the exchange was
+   * unavailable count only against the deadline.
+   */
   mayRequestAgain(nowMs: number): boolean {
     const { requestIds, outages = 0, deadlineAtMs } = this.state;
     if (outages > 0 && nowMs >= deadlineAtMs) return false;
@@ -73,11 +88,15 @@ export class BulkOnboarding {
     this.#planPoll(nowMs);
   }
 
-  /** The upload URL expired before the exchange had the file, because it could not take it. */
+  /**
+   * The upload URL expired before the exchange had the file, because it could
+   * not take it.
+   */
   urlExpiredInOutage(): void {
     this.urlExpired();
     this.state.outages = (this.state.outages ?? 0) + 1;
-    this.state.problem = 'the exchange could not take the file; requesting another upload URL';
+    this.state.problem =
+      'the exchange could not take the file; requesting another upload URL';
   }
 
   /** The upload URL expired before the exchange had the file. */
@@ -92,15 +111,22 @@ export class BulkOnboarding {
     this.state.seenMessageIds.push(event.messageId);
     this.state.webhooksReceived += 1;
     // Events of earlier requests, whose URLs expired, no longer matter.
-    if (event.requestId !== this.requestId || event.status === 'processing') return;
+    if (event.requestId !== this.requestId || event.status === 'processing')
+      return;
     const { status, result: link, reason } = event;
     // A webhook has the link to the result; a poll that came first may not.
-    this.state.ending = { via: this.state.ending?.via ?? 'webhook', status, link, reason };
+    this.state.ending = {
+      via: this.state.ending?.via ?? 'webhook',
+      status,
+      link,
+      reason,
+    };
   }
 
   polled(report: BulkCreateReport, nowMs: number): void {
     const { counts, rowsPerSecond, secondsLeft, status, reason } = report;
-    // Until the exchange has checked the file, it reports 0 rows; our own count is better.
+    // Until the exchange has checked the file, it reports 0 rows; our own count
+    // is better.
     const rows = counts?.rows || this.state.counts.rows;
     this.state.counts = { ...this.state.counts, ...counts, rows };
     Object.assign(this.state, {
@@ -109,7 +135,8 @@ export class BulkOnboarding {
       paused: report.paused === true,
       problem: undefined,
     });
-    if (status === 'completed' || status === 'failed') this.state.ending ??= { status, reason, via: 'poll' };
+    if (status === 'completed' || status === 'failed')
+      this.state.ending ??= { status, reason, via: 'poll' };
     // The exchange never received the file, whatever it answered to the upload.
     else if (status === 'expired') this.urlExpired();
     this.pollDone(nowMs);
@@ -132,22 +159,33 @@ export class BulkOnboarding {
     if (nowMs >= deadlineAtMs) return { kind: 'give-up' };
     if (nowMs >= nextPollAtMs) return { kind: 'poll' };
     const untilMs = Math.min(nextPollAtMs, deadlineAtMs);
-    return { kind: 'wait', ms: untilMs - nowMs, for: untilMs === deadlineAtMs ? 'deadline' : 'status' };
+    return {
+      kind: 'wait',
+      ms: untilMs - nowMs,
+      for: untilMs === deadlineAtMs ? 'deadline' : 'status',
+    };
   }
 
-  /** The wait for the exchange is over: the request has ended, or another request must be made. */
+  /**
+   * The wait for the exchange is over: the request has ended, or another
+   * request must be made.
+   */
   get isSettled(): boolean {
     return this.state.ending !== undefined || this.state.phase !== 'processing';
   }
 
   giveUp(): void {
-    this.state.ending = { status: 'timed-out', reason: 'no outcome before the deadline' };
+    this.state.ending = {
+      status: 'timed-out',
+      reason: 'no outcome before the deadline',
+    };
   }
 
   /** After the wait: reads the result if there is one, or else ends. */
   closeWaiting(): void {
     if (this.state.phase !== 'processing') return;
-    this.state.phase = this.state.ending?.status === 'completed' ? 'reading-result' : 'ended';
+    this.state.phase =
+      this.state.ending?.status === 'completed' ? 'reading-result' : 'ended';
   }
 
   resultTaken(outcome: BulkResult): void {
@@ -165,7 +203,8 @@ export class BulkOnboarding {
 
   #planPoll(nowMs: number): void {
     const { pollFirstMs, pollMaxMs } = this.#timing;
-    this.state.nextPollAtMs = nowMs + backOff(this.state.pollsSinceUpload, pollFirstMs, pollMaxMs);
+    this.state.nextPollAtMs =
+      nowMs + backOff(this.state.pollsSinceUpload, pollFirstMs, pollMaxMs);
   }
 }
 
@@ -178,11 +217,17 @@ export interface BulkEnding {
   reason?: string;
 }
 
-/** The complete state of an orchestration: plain data of a few KB, carried over a continue-as-new. */
+/**
+ * The complete state of an orchestration: plain data of a few KB, carried over
+ * a continue-as-new.
+ */
 export interface BulkState {
   phase: BulkOnboardingStatus['phase'];
   requestIds: string[];
-  /** How many of these requests expired because the exchange could not take the file. Absent: none. */
+  /**
+   * How many of these requests expired because the exchange could not take the
+   * file. Absent: none.
+   */
   outages?: number;
   uploadUrl?: string;
   paused: boolean;
@@ -202,7 +247,10 @@ export interface BulkState {
   problem?: string;
 }
 
-export const newBulkState = (rows: number, deadlineAtMs: number): BulkState => ({
+export const newBulkState = (
+  rows: number,
+  deadlineAtMs: number,
+): BulkState => ({
   phase: 'requesting',
   requestIds: [],
   paused: false,
@@ -223,28 +271,48 @@ const SOON: ActivityOptions = { scheduleToCloseTimeout: '1m' };
 const transfers: ActivityOptions = {
   startToCloseTimeout: '30m',
   heartbeatTimeout: '1m',
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '15s' },
+  retry: {
+    initialInterval: '1s',
+    backoffCoefficient: 2,
+    maximumInterval: '15s',
+  },
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 };
-/** Retried while the upload URL is valid: 10 minutes, and an upload that has begun in time may finish. */
-const uploads = proxyActivities<BulkFileActivities>({ ...transfers, scheduleToCloseTimeout: '40m' });
+/**
+ * Retried while the upload URL is valid: 10 minutes, and an upload that has
+ * begun in time may finish.
+ */
+const uploads = proxyActivities<BulkFileActivities>({
+  ...transfers,
+  scheduleToCloseTimeout: '40m',
+});
 const downloads = proxyActivities<BulkFileActivities>({
   ...transfers,
   retry: { ...transfers.retry, maximumInterval: '5m' },
   scheduleToCloseTimeout: '24h',
 });
 const deletions = proxyActivities<BulkFileActivities>({
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
+  retry: {
+    initialInterval: '1s',
+    backoffCoefficient: 2,
+    maximumInterval: '1m',
+  },
   startToCloseTimeout: '30s',
   scheduleToCloseTimeout: '2m',
 });
 
 /**
- * The exchange operations and file transfers of one bulk onboarding. A failed read is made up for by the next poll. The ids
- * of the writes are our own, not Temporal's counter: idempotency keys are made of them, and they must name the same call
- * after a reset or a continue-as-new.
+ * The exchange operations and file transfers of one bulk onboarding. A failed
+ * read is made up for by the next poll. The ids of the writes are our own, not
+ * Temporal's counter: idempotency keys are made of them, and they must name the
+ * same call after a reset or a continue-as-new.
  */
-export function bulkCalls({ exchange, facilityId, dryRun, file }: BulkOnboardingInput) {
+export function bulkCalls({
+  exchange,
+  facilityId,
+  dryRun,
+  file,
+}: BulkOnboardingInput) {
   return {
     /** `attempt` counts the requests of this onboarding from 1. */
     startBulkCreate: (attempt: number) =>
@@ -257,9 +325,10 @@ export function bulkCalls({ exchange, facilityId, dryRun, file }: BulkOnboarding
         [{ exchange, requestId, uploadUrl, file }],
       ),
     getBulkCreate: (requestId: string) =>
-      reads.getBulkCreate.executeWithOptions({ summary: 'No webhook yet: poll the request' }, [
-        { exchange, params: { requestId } },
-      ]),
+      reads.getBulkCreate.executeWithOptions(
+        { summary: 'No webhook yet: poll the request' },
+        [{ exchange, params: { requestId } }],
+      ),
     takeResult: (requestId: string, link: string | undefined) =>
       downloads.takeBulkResult.executeWithOptions(
         { summary: 'Read the result CSV and collect the rows to correct' },
@@ -267,12 +336,18 @@ export function bulkCalls({ exchange, facilityId, dryRun, file }: BulkOnboarding
       ),
     /** `number` counts the pauses and resumes of this onboarding from 1. */
     pause: (requestId: string, number: number) =>
-      writes(`pause-${number}`, { ...SOON, summary: 'Pause the request' }).pauseBulkCreate({
+      writes(`pause-${number}`, {
+        ...SOON,
+        summary: 'Pause the request',
+      }).pauseBulkCreate({
         exchange,
         params: { requestId },
       }),
     resume: (requestId: string, number: number) =>
-      writes(`resume-${number}`, { ...SOON, summary: 'Resume the request' }).resumeBulkCreate({
+      writes(`resume-${number}`, {
+        ...SOON,
+        summary: 'Resume the request',
+      }).resumeBulkCreate({
         exchange,
         params: { requestId },
       }),
@@ -282,9 +357,10 @@ export function bulkCalls({ exchange, facilityId, dryRun, file }: BulkOnboarding
         scheduleToCloseTimeout: '2m',
       }).cancelBulkCreate({ exchange, params: { requestId } }),
     discardUpload: () =>
-      deletions.discardFiles.executeWithOptions({ summary: 'Delete our copy of the file' }, [
-        { refs: [file.ref] },
-      ]),
+      deletions.discardFiles.executeWithOptions(
+        { summary: 'Delete our copy of the file' },
+        [{ refs: [file.ref] }],
+      ),
   };
 }
 

@@ -26,9 +26,17 @@ import {
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { callFailure, essential } from '../../shared/failures.ts';
 import { instant } from '../../shared/work-in-pages.ts';
-import { type BulkCalls, BulkOnboarding, type BulkState, bulkCalls } from './bulk-onboarding.ts';
+import {
+  type BulkCalls,
+  BulkOnboarding,
+  type BulkState,
+  bulkCalls,
+} from './bulk-onboarding.ts';
 
-/** A signal, the query for the status, and updates that return it. What each means is in the contract. */
+/**
+ * A signal, the query for the status, and updates that return it. What each
+ * means is in the contract.
+ */
 export const bulkOnboardingMessages = {
   bulkCreateEvent: defineSignal<[BulkCreateSignal]>(MESSAGES.bulkCreateEvent),
   status: defineQuery<BulkOnboardingStatus>(MESSAGES.status),
@@ -37,13 +45,15 @@ export const bulkOnboardingMessages = {
 };
 
 /**
- * Imports a panel into an exchange: requests an upload URL, uploads the file, waits for up to seven days and reads the
- * result.
+ * Imports a panel into an exchange: requests an upload URL, uploads the file,
+ * waits for up to seven days and reads the result.
  *
- * Durable because processing takes seconds to days, while upload URLs expire, webhooks get lost and processes restart.
- * Keyed by an id derived from the caller's job id, so a job runs once. The file may be uploaded twice, and under two
- * requests if the exchange lost one; that is harmless, because each row creates or updates. The history contains counts
- * and references to files, never rows.
+ * Durable because processing takes seconds to days, while upload URLs expire,
+ * webhooks get lost and processes restart. Keyed by an id derived from the
+ * caller's job id, so a job runs once. The file may be uploaded twice, and
+ * under two requests if the exchange lost one; that is harmless, because each
+ * row creates or updates. The history contains counts and references to files,
+ * never rows.
  */
 export async function bulkOnboarding(
   input: BulkOnboardingInput,
@@ -76,17 +86,26 @@ export async function bulkOnboarding(
     while (bulk.state.phase !== 'ended') {
       show();
       // An outage may take days of requests.
-      if (bulk.state.phase === 'requesting' && bulk.state.outages !== undefined) {
-        if (workflowInfo().continueAsNewSuggested) await continueOnceHandled(input, bulk.state);
+      if (
+        bulk.state.phase === 'requesting' &&
+        bulk.state.outages !== undefined
+      ) {
+        if (workflowInfo().continueAsNewSuggested)
+          await continueOnceHandled(input, bulk.state);
       }
       await step(bulk, calls, input, show);
     }
   } catch (error) {
-    // A bug in our code fails only the workflow task: a corrected worker continues from here, and needs the panel.
+    // A bug in our code fails only the workflow task: a corrected worker
+    // continues from here, and needs the panel.
     if (!(error instanceof TemporalFailure)) throw error;
     // Under a cancellation, a failed call is not the reason for the end.
-    if (!isCancellation(error) && !CancellationScope.current().consideredCancelled) {
-      // The file stays, so that nothing is lost by a failure; what is left for 30 days is deleted with other old files.
+    if (
+      !isCancellation(error) &&
+      !CancellationScope.current().consideredCancelled
+    ) {
+      // The file stays, so that nothing is lost by a failure; what is left for
+      // 30 days is deleted with other old files.
       throw error;
     }
     bulk.state.phase = 'cancelling';
@@ -99,7 +118,12 @@ export async function bulkOnboarding(
   }
   await CancellationScope.nonCancellable(() => discardUpload(calls));
   await condition(allHandlersFinished);
-  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: bulkOnboardingOutcome(bulk.state) }]);
+  upsertSearchAttributes([
+    {
+      key: searchAttribute.queryStatus,
+      value: bulkOnboardingOutcome(bulk.state),
+    },
+  ]);
   show();
   return bulkOnboardingSummary(bulk.state, input);
 }
@@ -138,8 +162,11 @@ async function waitForExchange(
       case 'done':
         return bulk.closeWaiting();
       case 'wait':
-        if (workflowInfo().continueAsNewSuggested) await continueOnceHandled(input, bulk.state);
-        await condition(() => bulk.isSettled, next.ms, { summary: WAITS[next.for] });
+        if (workflowInfo().continueAsNewSuggested)
+          await continueOnceHandled(input, bulk.state);
+        await condition(() => bulk.isSettled, next.ms, {
+          summary: WAITS[next.for],
+        });
         break;
       case 'poll':
         await pollBulkCreate(bulk, calls);
@@ -152,14 +179,20 @@ async function waitForExchange(
 }
 
 /** A pause or resume that was begun is answered first. */
-async function continueOnceHandled(input: BulkOnboardingInput, state: BulkState): Promise<never> {
+async function continueOnceHandled(
+  input: BulkOnboardingInput,
+  state: BulkState,
+): Promise<never> {
   await condition(allHandlersFinished);
   return continueAsNew<typeof bulkOnboarding>(input, state);
 }
 
 function assertProcessing({ state }: BulkOnboarding): void {
   if (state.phase === 'processing' && state.ending === undefined) return;
-  throw ApplicationFailure.nonRetryable('The exchange is not processing the file now', 'conflict');
+  throw ApplicationFailure.nonRetryable(
+    'The exchange is not processing the file now',
+    'conflict',
+  );
 }
 
 const WAITS = {
@@ -167,7 +200,9 @@ const WAITS = {
   deadline: 'Wait for the webhook until the deadline',
 } as const;
 
-/** Markdown for the workflow's page in the Temporal UI: ids, states and counts. */
+/**
+ * Markdown for the workflow's page in the Temporal UI: ids, states and counts.
+ */
 function bulkOnboardingDetails(status: BulkOnboardingStatus): string {
   const { counts, requestIds, problem, rowsPerSecond, secondsLeft } = status;
   const heading = status.paused ? 'Paused' : PHASES[status.phase];
@@ -175,7 +210,9 @@ function bulkOnboardingDetails(status: BulkOnboardingStatus): string {
     `**${heading}**${problem === undefined ? '' : ` (${problem})`}`,
     '',
     `\`${bar(counts.rows === 0 ? 0 : counts.handled / counts.rows)}\` ${counts.handled} of ${counts.rows} rows`,
-    rowsPerSecond === undefined ? '' : `${Math.round(rowsPerSecond)} rows/s, ${secondsLeft ?? '?'} s left`,
+    rowsPerSecond === undefined
+      ? ''
+      : `${Math.round(rowsPerSecond)} rows/s, ${secondsLeft ?? '?'} s left`,
     '',
     '| Created | Updated | Failed |',
     '|---|---|---|',
@@ -183,7 +220,9 @@ function bulkOnboardingDetails(status: BulkOnboardingStatus): string {
     '',
     `Request: ${requestIds.at(-1) ?? '–'}${requestIds.length > 1 ? ` (number ${requestIds.length})` : ''}`,
     `Dry run: ${status.dryRun ? 'yes' : 'no'}. Webhooks: ${status.webhooksReceived}. Polls: ${status.polls}.`,
-    status.nextPollAt === undefined ? '' : `Next poll, unless a webhook arrives: ${status.nextPollAt}`,
+    status.nextPollAt === undefined
+      ? ''
+      : `Next poll, unless a webhook arrives: ${status.nextPollAt}`,
   ].join('\n');
 }
 
@@ -203,7 +242,10 @@ const PHASES: Readonly<Record<BulkOnboardingStatus['phase'], string>> = {
 };
 
 /** The answer to the query `status`. */
-function bulkOnboardingStatus(state: BulkState, { dryRun, file }: BulkOnboardingInput): BulkOnboardingStatus {
+function bulkOnboardingStatus(
+  state: BulkState,
+  { dryRun, file }: BulkOnboardingInput,
+): BulkOnboardingStatus {
   const waits = state.phase === 'processing';
   return {
     phase: state.phase,
@@ -223,7 +265,10 @@ function bulkOnboardingStatus(state: BulkState, { dryRun, file }: BulkOnboarding
 }
 
 /** The workflow's result. */
-function bulkOnboardingSummary(state: BulkState, { dryRun }: BulkOnboardingInput): BulkOnboardingSummary {
+function bulkOnboardingSummary(
+  state: BulkState,
+  { dryRun }: BulkOnboardingInput,
+): BulkOnboardingSummary {
   const { ending, outcome, requestIds, webhooksReceived } = state;
   return {
     status: bulkOnboardingOutcome(state),
@@ -236,8 +281,14 @@ function bulkOnboardingSummary(state: BulkState, { dryRun }: BulkOnboardingInput
   };
 }
 
-/** Completed, partial, failed or timed out. A file without rows is completed as soon as its result was read. */
-function bulkOnboardingOutcome({ ending, outcome }: BulkState): BulkOnboardingSummary['status'] {
+/**
+ * Completed, partial, failed or timed out. A file without rows is completed as
+ * soon as its result was read.
+ */
+function bulkOnboardingOutcome({
+  ending,
+  outcome,
+}: BulkState): BulkOnboardingSummary['status'] {
   if (ending?.status === 'timed-out') return 'timed-out';
   if (outcome === undefined) return 'failed';
   const { rows, failed } = outcome.counts;
@@ -245,11 +296,20 @@ function bulkOnboardingOutcome({ ending, outcome }: BulkState): BulkOnboardingSu
   return failed < rows ? 'partial' : 'failed';
 }
 
-/** Requests an upload URL (E5); repeated when the URL of the previous request expired unused. */
-async function requestUploadUrl(bulk: BulkOnboarding, calls: BulkCalls): Promise<void> {
+/**
+ * Requests an upload URL (E5); repeated when the URL of the previous request
+ * expired unused.
+ */
+async function requestUploadUrl(
+  bulk: BulkOnboarding,
+  calls: BulkCalls,
+): Promise<void> {
   if (!bulk.mayRequestAgain(Date.now())) {
     const { requestIds, outages = 0 } = bulk.state;
-    const inOutage = outages === 0 ? '' : `, ${outages} of them while the exchange could not take it`;
+    const inOutage =
+      outages === 0
+        ? ''
+        : `, ${outages} of them while the exchange could not take it`;
     throw ApplicationFailure.nonRetryable(
       `The file could not be uploaded: ${requestIds.length} upload URLs expired unused${inOutage}`,
       'file-not-uploaded',
@@ -261,14 +321,18 @@ async function requestUploadUrl(bulk: BulkOnboarding, calls: BulkCalls): Promise
     'The bulk create could not be started',
   );
   bulk.requested(requestId, uploadUrl);
-  // The receiver finds this workflow by the request id, the only id that webhooks of a bulk create carry.
+  // The receiver finds this workflow by the request id, the only id that
+  // webhooks of a bulk create carry.
   upsertSearchAttributes([
     { key: searchAttribute.requestId, value: requestId },
     { key: searchAttribute.queryStatus, value: 'processing' },
   ]);
 }
 
-async function uploadFile(bulk: BulkOnboarding, calls: BulkCalls): Promise<void> {
+async function uploadFile(
+  bulk: BulkOnboarding,
+  calls: BulkCalls,
+): Promise<void> {
   const { requestId = '' } = bulk;
   const { uploadUrl = '' } = bulk.state;
   try {
@@ -279,10 +343,12 @@ async function uploadFile(bulk: BulkOnboarding, calls: BulkCalls): Promise<void>
   } catch (error) {
     const failure = callFailure(error);
     if (failure === undefined) throw error;
-    // A webhook has reported the end, so the exchange must have received the file.
+    // A webhook has reported the end, so the exchange must have received the
+    // file.
     if (bulk.state.ending !== undefined) bulk.uploaded(Date.now());
     // The failure was temporary, but lasted longer than the URL was valid.
-    else if (failure.kind === 'unavailable' || failure.kind === 'rate-limited') bulk.urlExpiredInOutage();
+    else if (failure.kind === 'unavailable' || failure.kind === 'rate-limited')
+      bulk.urlExpiredInOutage();
     else
       throw ApplicationFailure.nonRetryable(
         `The file could not be uploaded: ${failure.message}`,
@@ -292,8 +358,14 @@ async function uploadFile(bulk: BulkOnboarding, calls: BulkCalls): Promise<void>
   }
 }
 
-/** Reads the request's status. A failure is only noted: the next poll makes up for it. */
-async function pollBulkCreate(bulk: BulkOnboarding, calls: BulkCalls): Promise<void> {
+/**
+ * Reads the request's status. A failure is only noted: the next poll makes up
+ * for it.
+ */
+async function pollBulkCreate(
+  bulk: BulkOnboarding,
+  calls: BulkCalls,
+): Promise<void> {
   try {
     bulk.polled(await calls.getBulkCreate(bulk.requestId ?? ''), Date.now());
   } catch (error) {
@@ -303,7 +375,10 @@ async function pollBulkCreate(bulk: BulkOnboarding, calls: BulkCalls): Promise<v
   }
 }
 
-async function readResult(bulk: BulkOnboarding, calls: BulkCalls): Promise<void> {
+async function readResult(
+  bulk: BulkOnboarding,
+  calls: BulkCalls,
+): Promise<void> {
   bulk.resultTaken(
     await essential(
       () => calls.takeResult(bulk.requestId ?? '', bulk.state.ending?.link),
@@ -313,8 +388,15 @@ async function readResult(bulk: BulkOnboarding, calls: BulkCalls): Promise<void>
   );
 }
 
-/** Pauses or resumes the request at the exchange. A refusal, such as for a request that has ended, fails the update. */
-async function pauseOrResume(bulk: BulkOnboarding, calls: BulkCalls, how: 'pause' | 'resume'): Promise<void> {
+/**
+ * Pauses or resumes the request at the exchange. A refusal, such as for a
+ * request that has ended, fails the update.
+ */
+async function pauseOrResume(
+  bulk: BulkOnboarding,
+  calls: BulkCalls,
+  how: 'pause' | 'resume',
+): Promise<void> {
   const number = bulk.nextCommand();
   try {
     const answer = await calls[how](bulk.requestId ?? '', number);
@@ -329,14 +411,23 @@ async function pauseOrResume(bulk: BulkOnboarding, calls: BulkCalls, how: 'pause
   }
 }
 
-/** Cancels the request at the exchange, if it is still running. It may have ended by now, so 404 and 409 are fine. */
-async function cancelRequest(bulk: BulkOnboarding, calls: BulkCalls): Promise<void> {
+/**
+ * Cancels the request at the exchange, if it is still running. It may have
+ * ended by now, so 404 and 409 are fine.
+ */
+async function cancelRequest(
+  bulk: BulkOnboarding,
+  calls: BulkCalls,
+): Promise<void> {
   const { requestId } = bulk;
   if (requestId === undefined || bulk.state.ending !== undefined) return;
   try {
     await calls.cancel(requestId);
   } catch (error) {
-    log.warn('The request could not be cancelled', { requestId, kind: callFailure(error)?.kind });
+    log.warn('The request could not be cancelled', {
+      requestId,
+      kind: callFailure(error)?.kind,
+    });
   }
 }
 
@@ -345,6 +436,8 @@ async function discardUpload(calls: BulkCalls): Promise<void> {
   try {
     await calls.discardUpload();
   } catch (error) {
-    log.warn('Our copy of the file could not be deleted', { kind: callFailure(error)?.kind });
+    log.warn('Our copy of the file could not be deleted', {
+      kind: callFailure(error)?.kind,
+    });
   }
 }

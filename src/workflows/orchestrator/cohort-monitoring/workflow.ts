@@ -1,4 +1,7 @@
-import { defineSearchAttributeKey, SearchAttributeType } from '@temporalio/common';
+import {
+  defineSearchAttributeKey,
+  SearchAttributeType,
+} from '@temporalio/common';
 import {
   ActivityCancellationType,
   ApplicationFailure,
@@ -29,7 +32,12 @@ import {
 } from '../../../contract/cohort-monitoring.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { type CallFailure, callFailure } from '../../shared/failures.ts';
-import { Gate, type PageDone, pageWithin, workInPages } from '../../shared/work-in-pages.ts';
+import {
+  Gate,
+  type PageDone,
+  pageWithin,
+  workInPages,
+} from '../../shared/work-in-pages.ts';
 
 /** The query for the status, and signals. */
 export const cohortMonitoringMessages = {
@@ -41,10 +49,12 @@ export const cohortMonitoringMessages = {
 /**
  * Starts a query of one source for every patient of a cohort, once per period.
  *
- * Durable because a cohort of 100,000 patients takes a day within a source's limit, and an interrupted run must neither
- * skip patients nor query them twice. Keyed by cohort, kind and the scheduled time. Every page may run twice: each start
- * carries an idempotency key, and the exchange is asked which patients were already queried. History: 11 events per page
- * of 100 patients; continues as new after 200 pages.
+ * Durable because a cohort of 100,000 patients takes a day within a source's
+ * limit, and an interrupted run must neither skip patients nor query them
+ * twice. Keyed by cohort, kind and the scheduled time. Every page may run
+ * twice: each start carries an idempotency key, and the exchange is asked which
+ * patients were already queried. History: 11 events per page of 100 patients;
+ * continues as new after 200 pages.
  */
 export async function cohortMonitoring(
   input: CohortMonitoringInput,
@@ -52,7 +62,12 @@ export async function cohortMonitoring(
 ): Promise<CohortMonitoringStatus> {
   const pace = { ...DEFAULT_MONITORING_PACE, ...input.pace };
   const gate = new Gate(carried?.status.state === 'paused');
-  const monitoring = new Monitoring(input, pace, gate, carried ?? nominalTime(input));
+  const monitoring = new Monitoring(
+    input,
+    pace,
+    gate,
+    carried ?? nominalTime(input),
+  );
 
   setHandler(cohortMonitoringMessages.status, () => monitoring.status);
   setHandler(cohortMonitoringMessages.pause, () => monitoring.pause());
@@ -63,27 +78,40 @@ export async function cohortMonitoring(
       gate,
       pagesPerRun: pace.pagesPerRun,
       nextPage: () => monitoring.nextPage(),
-      continueAsNew: () => continueAsNew<typeof cohortMonitoring>(input, monitoring.state),
+      continueAsNew: () =>
+        continueAsNew<typeof cohortMonitoring>(input, monitoring.state),
     });
     if (CancellationScope.current().consideredCancelled)
       throw new CancelledFailure('Cancelled by an operator');
   } catch (error) {
     if (isCancellation(error)) monitoring.end('cancelled');
-    else if (error instanceof ApplicationFailure) monitoring.end('failed', error.message);
+    else if (error instanceof ApplicationFailure)
+      monitoring.end('failed', error.message);
     throw error;
   }
   monitoring.end('completed');
-  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: 'completed' }]);
+  upsertSearchAttributes([
+    { key: searchAttribute.queryStatus, value: 'completed' },
+  ]);
   return monitoring.status;
 }
 
 /** Temporal sets this search attribute on each run that a Schedule starts. */
-const SCHEDULED_START = defineSearchAttributeKey('TemporalScheduledStartTime', SearchAttributeType.DATETIME);
+const SCHEDULED_START = defineSearchAttributeKey(
+  'TemporalScheduledStartTime',
+  SearchAttributeType.DATETIME,
+);
 
-/** The time that a run stands for, ISO 8601: the scheduled time without jitter or delay, or else its start time. */
+/**
+ * The time that a run stands for, ISO 8601: the scheduled time without jitter
+ * or delay, or else its start time.
+ */
 function nominalTime(input: CohortMonitoringInput): string {
   const { typedSearchAttributes, startTime } = workflowInfo();
-  return input.dueAt ?? (typedSearchAttributes.get(SCHEDULED_START) ?? startTime).toISOString();
+  return (
+    input.dueAt ??
+    (typedSearchAttributes.get(SCHEDULED_START) ?? startTime).toISOString()
+  );
 }
 
 /** The state that is carried over a continue-as-new. */
@@ -91,26 +119,34 @@ interface MonitoringState {
   status: CohortMonitoringStatus;
   place: PageInput['place'];
   canList: boolean;
-  /** Requests per minute that the exchange allows, as far as its answers say. */
+  /**
+   * Requests per minute that the exchange allows, as far as its answers say.
+   */
   requestLimit?: number;
   /** The page has failed, and is tried again until then. */
   retryUntilMs?: number;
 }
 
-const COHORT_GONE = 'The cohort was deleted during this run; its remaining patients were not queried';
+const COHORT_GONE =
+  'The cohort was deleted during this run; its remaining patients were not queried';
 const CANNOT_LIST =
   'This exchange cannot list queries, so a patient in several cohorts is queried once for each of them';
 
 const DAY_MS = 24 * 3_600_000;
 const TRY_AGAIN_MS = DAY_MS / 4;
-/** A quarter of the period: the round of a cohort must not meet its next one. */
+/**
+ * A quarter of the period: the round of a cohort must not meet its next one.
+ */
 const TRIED_FOR_DAYS = { weekly: 2, biweekly: 4, monthly: 7 } as const;
-/** Failures that a later try meets again: the exchange refuses the request itself. */
+/**
+ * Failures that a later try meets again: the exchange refuses the request
+ * itself.
+ */
 const FOR_GOOD = ['rejected', 'not-found'];
 
 /**
- * Retried for one hour less than exchanges keep idempotency keys. A cancelled page returns what it has done so far, so
- * that it is counted.
+ * Retried for one hour less than exchanges keep idempotency keys. A cancelled
+ * page returns what it has done so far, so that it is counted.
  */
 const { monitorPage } = proxyActivities<MonitoringActivities>({
   startToCloseTimeout: '30 minutes',
@@ -121,7 +157,10 @@ const { monitorPage } = proxyActivities<MonitoringActivities>({
   summary: 'Start queries for the next page of patients',
 });
 
-/** The progress of one run, and what it does with a page; the workflow connects it to its handlers. */
+/**
+ * The progress of one run, and what it does with a page; the workflow connects
+ * it to its handlers.
+ */
 class Monitoring {
   state: MonitoringState;
 
@@ -140,7 +179,8 @@ class Monitoring {
   }
 
   async nextPage(): Promise<PageDone> {
-    const { exchange, cohortId, kind, frequency, queriesPerMinute } = this.input;
+    const { exchange, cohortId, kind, frequency, queriesPerMinute } =
+      this.input;
     const { place, canList } = this.state;
     const page = await this.#askPage({
       exchange,
@@ -170,15 +210,21 @@ class Monitoring {
       wait:
         page.waitMs === undefined
           ? undefined
-          : { ms: page.waitMs, why: 'The exchange’s rate limit is reached: wait as long as it asks' },
+          : {
+              ms: page.waitMs,
+              why: 'The exchange’s rate limit is reached: wait as long as it asks',
+            },
     };
   }
 
   /**
-   * Returns undefined when the cohort was deleted during the run; its owner wanted that, so it is not a failure. `later`: the page
-   * failed in a way that passes, and is to be tried again.
+   * Returns undefined when the cohort was deleted during the run; its owner
+   * wanted that, so it is not a failure. `later`: the page failed in a way that
+   * passes, and is to be tried again.
    */
-  async #askPage(input: PageInput): Promise<MonitoredPage | 'later' | undefined> {
+  async #askPage(
+    input: PageInput,
+  ): Promise<MonitoredPage | 'later' | undefined> {
     try {
       return await monitorPage(input);
     } catch (error) {
@@ -194,13 +240,20 @@ class Monitoring {
     }
   }
 
-  /** Without this, a cohort whose page fails waits for the next round: up to a month. */
+  /**
+   * Without this, a cohort whose page fails waits for the next round: up to a
+   * month.
+   */
   #isTriedAgain({ kind, message }: CallFailure): boolean {
-    if (FOR_GOOD.includes(kind) || !patched('a-failed-page-is-tried-again')) return false;
+    if (FOR_GOOD.includes(kind) || !patched('a-failed-page-is-tried-again'))
+      return false;
     const now = Date.now();
-    this.state.retryUntilMs ??= now + TRIED_FOR_DAYS[this.input.frequency] * DAY_MS;
+    this.state.retryUntilMs ??=
+      now + TRIED_FOR_DAYS[this.input.frequency] * DAY_MS;
     if (now + TRY_AGAIN_MS > this.state.retryUntilMs) return false;
-    this.status.notes.push(`${message}; tried again at ${new Date(now + TRY_AGAIN_MS).toISOString()}`);
+    this.status.notes.push(
+      `${message}; tried again at ${new Date(now + TRY_AGAIN_MS).toISOString()}`,
+    );
     this.#show();
     return true;
   }
@@ -209,7 +262,8 @@ class Monitoring {
     const { requestLimit } = this.state;
     const { requestsPerMinute: fixed, shareOfRequests: share } = this.pace;
     const isFixed = fixed !== undefined && share === undefined;
-    if (isFixed || requestLimit === undefined) return this.pace.requestsPerMinute;
+    if (isFixed || requestLimit === undefined)
+      return this.pace.requestsPerMinute;
     return Math.max(1, requestLimit * this.pace.shareOfRequests);
   }
 
@@ -221,7 +275,8 @@ class Monitoring {
     status.skipped.optedOut += page.skipped.optedOut;
     status.skipped.gone += page.skipped.gone;
     status.patients = page.patients ?? status.patients;
-    if (!page.canList && !status.notes.includes(CANNOT_LIST)) status.notes.push(CANNOT_LIST);
+    if (!page.canList && !status.notes.includes(CANNOT_LIST))
+      status.notes.push(CANNOT_LIST);
     this.state.retryUntilMs = undefined;
     this.state.canList = page.canList;
     this.state.requestLimit = page.requestLimit ?? this.state.requestLimit;
@@ -252,7 +307,10 @@ class Monitoring {
   }
 }
 
-const initialState = ({ cohortId, kind }: CohortMonitoringInput, dueAt: string): MonitoringState => ({
+const initialState = (
+  { cohortId, kind }: CohortMonitoringInput,
+  dueAt: string,
+): MonitoringState => ({
   status: {
     cohortId,
     kind,
@@ -274,10 +332,14 @@ const refused = (kind: string): ApplicationFailure =>
     'source-refused',
   );
 
-/** Markdown for the workflow's page in the Temporal UI: ids, counts and states. */
+/**
+ * Markdown for the workflow's page in the Temporal UI: ids, counts and states.
+ */
 function monitoringDetails(status: CohortMonitoringStatus): string {
-  const { state, kind, patients, started, failed, skipped, dueAt, notes } = status;
-  const done = started + failed + skipped.alreadyAsked + skipped.optedOut + skipped.gone;
+  const { state, kind, patients, started, failed, skipped, dueAt, notes } =
+    status;
+  const done =
+    started + failed + skipped.alreadyAsked + skipped.optedOut + skipped.gone;
   return [
     `**${state}**: ${done} of ${patients} patients, ${kind}, due ${dueAt}`,
     `- queries started: ${started}`,

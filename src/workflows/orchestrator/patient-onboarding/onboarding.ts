@@ -26,24 +26,38 @@ export type OnboardingNextStep =
   | { kind: 'give-up' }
   | { kind: 'finish' };
 
-/** More events than any well-behaved exchange sends before its response to E2. */
+/**
+ * More events than any well-behaved exchange sends before its response to E2.
+ */
 const BUFFER_MAX = 100;
 /** After this many 404 responses in a row, the query counts as lost. */
 const UNKNOWN_ANSWERS_MAX = 3;
 
 /**
- * The orchestration without Temporal: accepts events in any order and any number of times, and decides what to do next.
- * All times are milliseconds of the caller's clock.
+ * The orchestration without Temporal: accepts events in any order and any
+ * number of times, and decides what to do next. All times are milliseconds of
+ * the caller's clock.
  */
 export class Onboarding {
   readonly state: OnboardingState;
   readonly #timing: OnboardingTiming;
 
-  /** `carried` is the state of an earlier run of the same orchestration (continue-as-new). */
-  constructor(input: OnboardingRunInput, nowMs: number, carried?: OnboardingState) {
+  /**
+   * `carried` is the state of an earlier run of the same orchestration
+   * (continue-as-new).
+   */
+  constructor(
+    input: OnboardingRunInput,
+    nowMs: number,
+    carried?: OnboardingState,
+  ) {
     this.#timing = { ...DEFAULT_ONBOARDING_TIMING, ...input.timing };
     this.state =
-      carried ?? newOnboardingState(requestedTypes(input.sources), nowMs + this.#timing.deadlineMs);
+      carried ??
+      newOnboardingState(
+        requestedTypes(input.sources),
+        nowMs + this.#timing.deadlineMs,
+      );
   }
 
   patientCreated(patientId: string, created: boolean): void {
@@ -56,25 +70,39 @@ export class Onboarding {
     this.state.phase = 'querying';
   }
 
-  /** Takes the response to E2 for `types`: some sources run, some were refused, some were rate-limited. */
-  queryStarted(types: readonly SourceType[], answer: QueryReport, nowMs: number): void {
+  /**
+   * Takes the response to E2 for `types`: some sources run, some were refused,
+   * some were rate-limited.
+   */
+  queryStarted(
+    types: readonly SourceType[],
+    answer: QueryReport,
+    nowMs: number,
+  ): void {
     this.#learnRequest(answer.requestId);
     for (const source of this.#sources(types)) this.#takeStart(source, answer);
     this.#countStart(types, nowMs);
     this.#takeBuffered();
   }
 
-  /** E2 may or may not have been executed, and must not be sent twice: a webhook will report the request id. */
+  /**
+   * E2 may or may not have been executed, and must not be sent twice: a webhook
+   * will report the request id.
+   */
   startUnknown(types: readonly SourceType[], nowMs: number): void {
     for (const source of this.#sources(types))
-      Object.assign(source, { start: 'started', error: 'it is unknown whether its query was started' });
+      Object.assign(source, {
+        start: 'started',
+        error: 'it is unknown whether its query was started',
+      });
     this.#countStart(types, nowMs);
     this.#takeBuffered();
   }
 
   /** A further E2 was refused entirely: its sources will not start. */
   restartRefused(types: readonly SourceType[], error: string): void {
-    for (const source of this.#sources(types)) Object.assign(source, { start: 'refused', error });
+    for (const source of this.#sources(types))
+      Object.assign(source, { start: 'refused', error });
   }
 
   /** A further E2 could not be delivered; it counts as a try. */
@@ -97,16 +125,23 @@ export class Onboarding {
 
   /** The EHR or form has sent the job, possibly again. */
   intake(messageId: string): void {
-    if (!this.state.intakeMessageIds.includes(messageId)) this.state.intakeMessageIds.push(messageId);
+    if (!this.state.intakeMessageIds.includes(messageId))
+      this.state.intakeMessageIds.push(messageId);
   }
 
-  /** The person's identity proof; created on first use, because its parts may arrive at any time. */
+  /**
+   * The person's identity proof; created on first use, because its parts may
+   * arrive at any time.
+   */
   identity(): IdentityState {
     this.state.identity ??= { challenges: 0 };
     return this.state.identity;
   }
 
-  /** The person has returned from a page; the exchange must be polled for the outcome. */
+  /**
+   * The person has returned from a page; the exchange must be polled for the
+   * outcome.
+   */
   personReturned(aal2SessionId: string | undefined): void {
     const identity = this.identity();
     identity.hasReturned = true;
@@ -125,7 +160,10 @@ export class Onboarding {
   /** Takes only the number of attempts from a report. */
   attemptsRead(answer: QueryReport): void {
     for (const source of this.#sourcesOf(answer.requestId))
-      source.attempts = Math.max(source.attempts, attemptsOf(answer, source.type));
+      source.attempts = Math.max(
+        source.attempts,
+        attemptsOf(answer, source.type),
+      );
   }
 
   /** The exchange says that it does not know the query. */
@@ -135,7 +173,10 @@ export class Onboarding {
     if (answers < UNKNOWN_ANSWERS_MAX) return;
     for (const source of this.#sourcesOf(requestId))
       if (isOpen(source))
-        Object.assign(source, { given: 'lost', error: 'the exchange no longer knows the query' });
+        Object.assign(source, {
+          given: 'lost',
+          error: 'the exchange no longer knows the query',
+        });
   }
 
   pollsDone(nowMs: number): void {
@@ -146,22 +187,34 @@ export class Onboarding {
 
   next(nowMs: number): OnboardingNextStep {
     if (this.settled) return { kind: 'finish' };
-    const { deadlineAtMs, nextPollAtMs = deadlineAtMs, nextStartAtMs = deadlineAtMs } = this.state;
+    const {
+      deadlineAtMs,
+      nextPollAtMs = deadlineAtMs,
+      nextStartAtMs = deadlineAtMs,
+    } = this.state;
     if (nowMs >= deadlineAtMs) return { kind: 'give-up' };
-    const limited = this.state.sources.filter((source) => isOpen(source) && source.start === 'limited');
+    const limited = this.state.sources.filter(
+      (source) => isOpen(source) && source.start === 'limited',
+    );
     if (limited.length > 0 && nowMs >= nextStartAtMs)
       return { kind: 'start', types: limited.map(({ type }) => type) };
     const startAtMs = limited.length > 0 ? nextStartAtMs : deadlineAtMs;
-    const pollAtMs = this.openRequestIds.length > 0 ? nextPollAtMs : deadlineAtMs;
+    const pollAtMs =
+      this.openRequestIds.length > 0 ? nextPollAtMs : deadlineAtMs;
     if (nowMs >= pollAtMs) return { kind: 'poll' };
     const untilMs = Math.min(startAtMs, pollAtMs, deadlineAtMs);
     const reason = untilMs === startAtMs ? 'restart' : 'status';
-    return { kind: 'wait', ms: untilMs - nowMs, for: untilMs === deadlineAtMs ? 'deadline' : reason };
+    return {
+      kind: 'wait',
+      ms: untilMs - nowMs,
+      for: untilMs === deadlineAtMs ? 'deadline' : reason,
+    };
   }
 
   /** The deadline has passed: gives up all open sources. */
   giveUp(): void {
-    for (const source of this.state.sources) if (isOpen(source)) source.given = 'timed-out';
+    for (const source of this.state.sources)
+      if (isOpen(source)) source.given = 'timed-out';
   }
 
   get settled(): boolean {
@@ -170,10 +223,15 @@ export class Onboarding {
 
   /** Queries with a source that is still running. */
   get openRequestIds(): string[] {
-    return this.state.requestIds.filter((requestId) => this.#sourcesOf(requestId).some(isOpen));
+    return this.state.requestIds.filter((requestId) =>
+      this.#sourcesOf(requestId).some(isOpen),
+    );
   }
 
-  /** Queries last reported by webhook: webhooks do not contain the number of attempts. */
+  /**
+   * Queries last reported by webhook: webhooks do not contain the number of
+   * attempts.
+   */
   get unreadRequestIds(): string[] {
     return this.state.requestIds.filter((requestId) =>
       this.#sourcesOf(requestId).some(({ fact }) => fact?.via === 'webhook'),
@@ -184,12 +242,22 @@ export class Onboarding {
     const error = answer.errors.find((entry) => entry.source === source.type);
     const runs = answer.sources.some((entry) => entry.type === source.type);
     if (error === undefined || runs) {
-      Object.assign(source, { start: 'started', requestId: answer.requestId, error: undefined });
+      Object.assign(source, {
+        start: 'started',
+        requestId: answer.requestId,
+        error: undefined,
+      });
       const fact = polledFact(answer, source.type);
       if (fact !== undefined) source.fact = laterFact(source.fact, fact);
-      source.attempts = Math.max(source.attempts, attemptsOf(answer, source.type));
+      source.attempts = Math.max(
+        source.attempts,
+        attemptsOf(answer, source.type),
+      );
     } else {
-      const mayStartLater = error.httpStatus === 429 || error.httpStatus === 408 || error.httpStatus >= 500;
+      const mayStartLater =
+        error.httpStatus === 429 ||
+        error.httpStatus === 408 ||
+        error.httpStatus >= 500;
       source.start = mayStartLater ? 'limited' : 'refused';
       source.error = `could not be started (${error.httpStatus})`;
     }
@@ -199,7 +267,8 @@ export class Onboarding {
     for (const source of this.#sources(types)) source.starts += 1;
     const { restartFirstMs, restartsMax } = this.#timing;
     if (this.state.starts >= restartsMax)
-      for (const source of this.state.sources) if (source.start === 'limited') source.start = 'refused';
+      for (const source of this.state.sources)
+        if (source.start === 'limited') source.start = 'refused';
     this.state.nextStartAtMs = nowMs + restartFirstMs * 2 ** this.state.starts;
     this.state.starts += 1;
     this.state.pollsSinceStart = 0;
@@ -208,19 +277,27 @@ export class Onboarding {
 
   #planPoll(nowMs: number): void {
     const { pollFirstMs, pollMaxMs } = this.#timing;
-    this.state.nextPollAtMs = nowMs + backOff(this.state.pollsSinceStart, pollFirstMs, pollMaxMs);
+    this.state.nextPollAtMs =
+      nowMs + backOff(this.state.pollsSinceStart, pollFirstMs, pollMaxMs);
   }
 
   #learnRequest(requestId: string): void {
-    if (!this.state.requestIds.includes(requestId)) this.state.requestIds.push(requestId);
+    if (!this.state.requestIds.includes(requestId))
+      this.state.requestIds.push(requestId);
   }
 
-  /** Assigns sources whose E2 response was lost to the first unknown query that a webhook reports. */
+  /**
+   * Assigns sources whose E2 response was lost to the first unknown query that
+   * a webhook reports.
+   */
   #adopt(requestId: string): void {
-    const orphans = this.state.sources.filter((source) => isOpen(source) && isOrphan(source));
+    const orphans = this.state.sources.filter(
+      (source) => isOpen(source) && isOrphan(source),
+    );
     if (orphans.length === 0) return;
     this.#learnRequest(requestId);
-    for (const source of orphans) Object.assign(source, { requestId, error: undefined });
+    for (const source of orphans)
+      Object.assign(source, { requestId, error: undefined });
   }
 
   #takeBuffered(): void {
@@ -228,7 +305,8 @@ export class Onboarding {
     this.state.buffered = [];
     for (const event of waiting) {
       if (this.isAboutAnother(event)) continue;
-      if (!this.state.requestIds.includes(event.requestId)) this.#adopt(event.requestId);
+      if (!this.state.requestIds.includes(event.requestId))
+        this.#adopt(event.requestId);
       if (this.state.requestIds.includes(event.requestId)) this.#apply(event);
       else this.state.buffered.push(event);
     }
@@ -240,7 +318,11 @@ export class Onboarding {
     this.state.webhooksReceived += 1;
     const atMs = instantMs(event.completedAt);
     source.requestId ??= event.requestId;
-    source.fact = laterFact(source.fact, { atMs, state: event.status, via: 'webhook' });
+    source.fact = laterFact(source.fact, {
+      atMs,
+      state: event.status,
+      via: 'webhook',
+    });
     const url = event.consolidatedDataUrl;
     if (url !== undefined && atMs >= (this.state.consolidated?.atMs ?? 0))
       this.state.consolidated = { atMs, url };
@@ -251,7 +333,9 @@ export class Onboarding {
   }
 
   #sourcesOf(requestId: string): SourceRecord[] {
-    return this.state.sources.filter((source) => source.requestId === requestId);
+    return this.state.sources.filter(
+      (source) => source.requestId === requestId,
+    );
   }
 }
 
@@ -260,13 +344,19 @@ const isOrphan = (source: SourceRecord): boolean =>
 
 export interface SourceRecord {
   type: SourceType;
-  /** `limited`: rate-limited, will be started again later; `refused`: will not start. */
+  /**
+   * `limited`: rate-limited, will be started again later; `refused`: will not
+   * start.
+   */
   start: 'to-start' | 'started' | 'limited' | 'refused';
   starts: number;
   attempts: number;
   requestId?: string;
   fact?: SourceFact;
-  /** Given up: the deadline has passed, or the exchange no longer knows the query. */
+  /**
+   * Given up: the deadline has passed, or the exchange no longer knows the
+   * query.
+   */
   given?: 'timed-out' | 'lost';
   error?: string;
 }
@@ -279,7 +369,10 @@ export interface IdentityState {
   /** Number of challenges created so far. */
   challenges: number;
   aal2SessionId?: string;
-  /** The person has returned from a page, and the exchange has not been polled since. */
+  /**
+   * The person has returned from a page, and the exchange has not been polled
+   * since.
+   */
   hasReturned?: boolean;
   /** The session id that the person's browser returned with. */
   broughtSessionId?: string;
@@ -293,7 +386,10 @@ export interface IdentityPage {
   expiresAtMs: number;
 }
 
-/** The complete state of an orchestration: plain data of a few KB, carried over a continue-as-new. */
+/**
+ * The complete state of an orchestration: plain data of a few KB, carried over
+ * a continue-as-new.
+ */
 export interface OnboardingState {
   phase: PatientOnboardingStatus['phase'];
   patient?: { id: string; created: boolean };
@@ -318,17 +414,28 @@ export interface OnboardingState {
   nextPollAtMs?: number;
   nextStartAtMs?: number;
   problem?: string;
-  /** Set by a run that held the person's data: the id of that run, whose history is deleted by the next one. */
+  /**
+   * Set by a run that held the person's data: the id of that run, whose history
+   * is deleted by the next one.
+   */
   forget?: string;
   /** Why the patient could not be created, for the next run to fail with. */
   refused?: { message: string; details: unknown[] };
 }
 
-const newOnboardingState = (types: readonly SourceType[], deadlineAtMs: number): OnboardingState => ({
+const newOnboardingState = (
+  types: readonly SourceType[],
+  deadlineAtMs: number,
+): OnboardingState => ({
   phase: 'creating-patient',
   cohortIds: [],
   requestIds: [],
-  sources: types.map((type) => ({ type, start: 'to-start', starts: 0, attempts: 0 })),
+  sources: types.map((type) => ({
+    type,
+    start: 'to-start',
+    starts: 0,
+    attempts: 0,
+  })),
   buffered: [],
   seenMessageIds: [],
   webhooksReceived: 0,
@@ -342,12 +449,16 @@ const newOnboardingState = (types: readonly SourceType[], deadlineAtMs: number):
 
 /** Whether the onboarding still waits for this source. */
 export function isOpen(source: SourceRecord): boolean {
-  if (source.fact !== undefined && source.fact.state !== 'running') return false;
+  if (source.fact !== undefined && source.fact.state !== 'running')
+    return false;
   if (source.given !== undefined) return false;
   return source.fact !== undefined || source.start !== 'refused';
 }
 
-/** The input of a run. Only the first one holds the person: when the patient is created, the others go on by its id. */
+/**
+ * The input of a run. Only the first one holds the person: when the patient is
+ * created, the others go on by its id.
+ */
 export type OnboardingRunInput = Omit<PatientOnboardingInput, 'patient'> &
   Partial<Pick<PatientOnboardingInput, 'patient'>>;
 

@@ -12,14 +12,23 @@ import {
 } from '../operation-cases.ts';
 import type { World } from '../world.ts';
 
-export async function bulkIn(world: World, status: BulkRequestState, paused = false): Promise<Sent> {
+export async function bulkIn(
+  world: World,
+  status: BulkRequestState,
+  paused = false,
+): Promise<Sent> {
   const { make, account, blobs } = world;
-  const { requestId } = await make.call('POST', `patient/bulk?facilityId=${account.facilityId}`);
-  const blob = await blobs.put('upload', Buffer.from('firstName\n'), 'text/csv');
-  const [ended, taken] = [
-    status !== 'waiting' && status !== 'processing',
-    status !== 'waiting' && status !== 'expired',
-  ];
+  const { requestId } = await make.call(
+    'POST',
+    `patient/bulk?facilityId=${account.facilityId}`,
+  );
+  const blob = await blobs.put(
+    'upload',
+    Buffer.from('firstName\n'),
+    'text/csv',
+  );
+  const ended = status !== 'waiting' && status !== 'processing';
+  const taken = status !== 'waiting' && status !== 'expired';
   await world.inAccount(({ db }) =>
     db
       .updateTable('bulk_request')
@@ -41,12 +50,19 @@ async function sweepIn(world: World, state: SweepState): Promise<Sent> {
   const sent = await bulkIn(world, 'completed');
   const request_id = sent.params?.requestId ?? '';
   await world.inAccount(({ db, accountId }) =>
-    db.insertInto('bulk_sweep').values({ request_id, account_id: accountId, state, patients: 3 }).execute(),
+    db
+      .insertInto('bulk_sweep')
+      .values({ request_id, account_id: accountId, state, patients: 3 })
+      .execute(),
   );
   return sent;
 }
 
-const refusedBulk = (status: BulkRequestState, message: string, paused = false): Refused => ({
+const refusedBulk = (
+  status: BulkRequestState,
+  message: string,
+  paused = false,
+): Refused => ({
   what: `one that is ${status}${paused ? ' and paused' : ''}`,
   status: 409,
   send: (world) => bulkIn(world, status, paused),
@@ -142,7 +158,10 @@ export const bulkCreateCases: Record<
   },
   resumeBulkCreate: {
     good: (world) => bulkIn(world, 'processing', true),
-    refused: [refusedBulk('processing', 'is not paused'), refusedBulk('failed', 'has ended (failed)')],
+    refused: [
+      refusedBulk('processing', 'is not paused'),
+      refusedBulk('failed', 'has ended (failed)'),
+    ],
   },
   cancelBulkCreate: {
     good: (world) => bulkIn(world, 'waiting'),

@@ -12,7 +12,12 @@ const bundleOf = (...resources: object[]) => ({
   type: 'collection',
   entry: resources.map((resource) => ({ resource })),
 });
-const refused = (what: string, resource: (patientId: string) => object, path: string, message: string) => ({
+const refused = (
+  what: string,
+  resource: (patientId: string) => object,
+  path: string,
+  message: string,
+) => ({
   what,
   status: 400,
   send: async ({ make }: Parameters<OperationCases['good']>[0]) => {
@@ -25,15 +30,29 @@ const refused = (what: string, resource: (patientId: string) => object, path: st
 
 export const contributionBody = () => bundleOf(condition());
 
-export const contributionCases: Record<keyof typeof contributionEndpoints, OperationCases> = {
+export const contributionCases: Record<
+  keyof typeof contributionEndpoints,
+  OperationCases
+> = {
   contributeData: {
-    good: async ({ make }) => ({ params: { id: await make.patient() }, body: bundleOf(condition()) }),
+    good: async ({ make }) => ({
+      params: { id: await make.patient() },
+      body: bundleOf(condition()),
+    }),
     refused: [
-      badBody({ type: 'transaction' }, 'type', 'must be collection or searchset'),
+      badBody(
+        { type: 'transaction' },
+        'type',
+        'must be collection or searchset',
+      ),
       badBody({ resourceType: 'Condition' }, 'resourceType', 'must be Bundle'),
       badBody({ entry: [] }, 'entry', 'must have at least one resource'),
       badBody(
-        { entry: Array.from({ length: 1_001 }, () => ({ resource: condition() })) },
+        {
+          entry: Array.from({ length: 1_001 }, () => ({
+            resource: condition(),
+          })),
+        },
         'entry',
         'has more than 1000 resources',
       ),
@@ -57,7 +76,11 @@ export const contributionCases: Record<keyof typeof contributionEndpoints, Opera
       ),
       refused(
         'a resource that cannot say whom it is about',
-        () => ({ resourceType: 'Appointment', status: 'booked', participant: [{ status: 'accepted' }] }),
+        () => ({
+          resourceType: 'Appointment',
+          status: 'booked',
+          participant: [{ status: 'accepted' }],
+        }),
         'entry[0].resource',
         'names no patient',
       ),
@@ -100,10 +123,18 @@ export const contributionCases: Record<keyof typeof contributionEndpoints, Opera
   contributeDocument: {
     good: async ({ make }) => ({
       query: { patientId: await make.patient() },
-      body: { description: 'Letter', type: { text: 'Letter' }, context: { period: { start: '2026-11-20' } } },
+      body: {
+        description: 'Letter',
+        type: { text: 'Letter' },
+        context: { period: { start: '2026-11-20' } },
+      },
     }),
     refused: [
-      badBody({ description: undefined }, 'description', 'description is required'),
+      badBody(
+        { description: undefined },
+        'description',
+        'description is required',
+      ),
       badBody({ type: undefined }, 'type', 'type is required'),
       badBody({ context: undefined }, 'context', 'context is required'),
       badBody({ type: 'Letter' }, 'type', 'type is required'),
@@ -123,7 +154,11 @@ export const contributionCases: Record<keyof typeof contributionEndpoints, Opera
   listContributions: {
     good: async ({ make }) => {
       const id = await make.patient();
-      await make.call('PUT', `patient/${id}/consolidated`, bundleOf(condition()));
+      await make.call(
+        'PUT',
+        `patient/${id}/consolidated`,
+        bundleOf(condition()),
+      );
       return { params: { id } };
     },
   },
@@ -141,7 +176,9 @@ export const contributionCases: Record<keyof typeof contributionEndpoints, Opera
       {
         what: 'a contribution that the patient does not have',
         status: 404,
-        send: (_, good) => ({ params: { ...good.params, contributionId: NO_ID } }),
+        send: (_, good) => ({
+          params: { ...good.params, contributionId: NO_ID },
+        }),
         message: 'Contribution not found',
       },
     ],

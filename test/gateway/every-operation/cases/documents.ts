@@ -23,9 +23,17 @@ export async function documentOf(
     await db
       .insertInto('document')
       .values({
-        ...{ id, ...owner, query_id: queryId, source: 'hie', kind: 'attachment', source_document_id: 'd-1' },
-        ...{ file_name: fileName, content_type: type, size_bytes: sizeBytes ?? blob.sizeBytes },
-        ...{ sha256: Buffer.from(blob.sha256, 'hex'), blob_ref: blob.ref },
+        id,
+        ...owner,
+        query_id: queryId,
+        source: 'hie',
+        kind: 'attachment',
+        source_document_id: 'd-1',
+        file_name: fileName,
+        content_type: type,
+        size_bytes: sizeBytes ?? blob.sizeBytes,
+        sha256: Buffer.from(blob.sha256, 'hex'),
+        blob_ref: blob.ref,
       })
       .execute();
   });
@@ -33,9 +41,15 @@ export async function documentOf(
 }
 
 /** A file whose source has marked it as entered in error. */
-async function takenBackDocumentOf(world: World): Promise<{ fileName: string }> {
+async function takenBackDocumentOf(
+  world: World,
+): Promise<{ fileName: string }> {
   const { id, patientId, fileName } = await documentOf(world);
-  const reference = { resourceType: 'DocumentReference', id: 'd-1', docStatus: 'entered-in-error' };
+  const reference = {
+    resourceType: 'DocumentReference',
+    id: 'd-1',
+    docStatus: 'entered-in-error',
+  };
   await world.inAccount(({ db, accountId }) =>
     sql`insert into patient_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content)
       values (${accountId}, ${patientId}, 'hie', 'DocumentReference', 'd-1', ${id}, ${Buffer.alloc(32)},
@@ -45,13 +59,26 @@ async function takenBackDocumentOf(world: World): Promise<{ fileName: string }> 
 }
 
 const DAYS = [
-  badQuery({ dateFrom: '2020-13-01' }, 'dateFrom', 'not a date in the format YYYY-MM-DD'),
-  badQuery({ dateFrom: '2020-01-02', dateTo: '2020-01-01' }, 'dateTo', 'before dateFrom'),
+  badQuery(
+    { dateFrom: '2020-13-01' },
+    'dateFrom',
+    'not a date in the format YYYY-MM-DD',
+  ),
+  badQuery(
+    { dateFrom: '2020-01-02', dateTo: '2020-01-01' },
+    'dateTo',
+    'before dateFrom',
+  ),
 ];
 
-export const documentCases: Record<keyof typeof documentEndpoints, OperationCases> = {
+export const documentCases: Record<
+  keyof typeof documentEndpoints,
+  OperationCases
+> = {
   listDocuments: {
-    good: async (world) => ({ query: { patientId: (await documentOf(world)).patientId } }),
+    good: async (world) => ({
+      query: { patientId: (await documentOf(world)).patientId },
+    }),
     more: [
       {
         what: 'as plain objects, filtered',
@@ -80,7 +107,9 @@ export const documentCases: Record<keyof typeof documentEndpoints, OperationCase
     ],
   },
   getDocumentUrl: {
-    good: async (world) => ({ query: { fileName: (await documentOf(world)).fileName } }),
+    good: async (world) => ({
+      query: { fileName: (await documentOf(world)).fileName },
+    }),
     refused: [
       badQuery({ fileName: undefined }, 'fileName', 'is required'),
       badQuery({ fileName: '' }, 'fileName', ''),
@@ -95,7 +124,9 @@ export const documentCases: Record<keyof typeof documentEndpoints, OperationCase
       {
         what: 'a document that its source has taken back',
         status: 410,
-        send: async (world) => ({ query: { fileName: (await takenBackDocumentOf(world)).fileName } }),
+        send: async (world) => ({
+          query: { fileName: (await takenBackDocumentOf(world)).fileName },
+        }),
         message: 'The source has withdrawn this document',
       },
       {
@@ -103,7 +134,12 @@ export const documentCases: Record<keyof typeof documentEndpoints, OperationCase
         status: 422,
         send: async (world) => ({
           query: {
-            fileName: (await documentOf(world, { content: '<a/>', type: 'application/xml' })).fileName,
+            fileName: (
+              await documentOf(world, {
+                content: '<a/>',
+                type: 'application/xml',
+              })
+            ).fileName,
             conversionType: 'html',
           },
         }),
@@ -112,7 +148,9 @@ export const documentCases: Record<keyof typeof documentEndpoints, OperationCase
     ],
   },
   startBulkDocumentUrls: {
-    good: async (world) => ({ query: { patientId: (await documentOf(world)).patientId } }),
+    good: async (world) => ({
+      query: { patientId: (await documentOf(world)).patientId },
+    }),
     refused: [
       badQuery({ patientId: undefined }, 'patientId', 'patientId is required'),
       {

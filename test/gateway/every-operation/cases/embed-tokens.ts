@@ -4,7 +4,10 @@ import { badBody, type OperationCases } from '../operation-cases.ts';
 const seconds = (expirationInSeconds: unknown, message: string) =>
   badBody({ expirationInSeconds }, 'expirationInSeconds', message);
 
-export const embedTokenCases: Record<keyof typeof embedTokenEndpoints, OperationCases> = {
+export const embedTokenCases: Record<
+  keyof typeof embedTokenEndpoints,
+  OperationCases
+> = {
   createEmbedToken: {
     good: () => ({ body: { expirationInSeconds: 36_000 } }),
     more: [{ what: 'no body', status: 200, send: () => ({}) }],

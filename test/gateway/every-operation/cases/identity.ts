@@ -1,19 +1,35 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { identityEndpoints } from '../../../../src/contract/identity.ts';
-import { badBody, NO_ID, type OperationCases, type Refused } from '../operation-cases.ts';
+import {
+  badBody,
+  NO_ID,
+  type OperationCases,
+  type Refused,
+} from '../operation-cases.ts';
 import type { World } from '../world.ts';
 
 const redirectUrl = 'https://app.example.org/back?tab=records';
 
 /** Of a new patient who has been verified. */
-export async function verifiedIdentity({ make, inAccount }: World): Promise<string> {
+export async function verifiedIdentity({
+  make,
+  inAccount,
+}: World): Promise<string> {
   const patient_id = await make.patient();
-  const [session_id, id, now] = [uuidv7(), uuidv7(), new Date()];
+  const session_id = uuidv7();
+  const id = uuidv7();
+  const now = new Date();
   await inAccount(async ({ db, accountId: account_id }) => {
     const whose = { account_id, patient_id };
     await db
       .insertInto('identity_session')
-      .values({ ...whose, id: session_id, redirect_url: redirectUrl, expires_at: now, status: 'verified' })
+      .values({
+        ...whose,
+        id: session_id,
+        redirect_url: redirectUrl,
+        expires_at: now,
+        status: 'verified',
+      })
       .execute();
     await db
       .insertInto('proofed_identity')
@@ -35,10 +51,17 @@ const REDIRECTS: Refused[] = [
   ),
 ];
 
-export const identityCases: Record<keyof typeof identityEndpoints, OperationCases> = {
+export const identityCases: Record<
+  keyof typeof identityEndpoints,
+  OperationCases
+> = {
   createIdentitySession: {
     good: async ({ make }) => ({
-      body: { patientId: await make.patient(), redirectUrl, metadata: { a: 'b' } },
+      body: {
+        patientId: await make.patient(),
+        redirectUrl,
+        metadata: { a: 'b' },
+      },
     }),
     refused: [
       ...REDIRECTS,
@@ -55,14 +78,24 @@ export const identityCases: Record<keyof typeof identityEndpoints, OperationCase
   getIdentitySession: {
     good: async ({ make }) => {
       const asked = { patientId: await make.patient(), redirectUrl };
-      return { params: { id: (await make.call('POST', 'identity/session', asked)).sessionId } };
+      return {
+        params: {
+          id: (await make.call('POST', 'identity/session', asked)).sessionId,
+        },
+      };
     },
   },
   createAal2Challenge: {
-    good: async (world) => ({ body: { proofedIdentityId: await verifiedIdentity(world), redirectUrl } }),
+    good: async (world) => ({
+      body: { proofedIdentityId: await verifiedIdentity(world), redirectUrl },
+    }),
     refused: [
       ...REDIRECTS,
-      badBody({ proofedIdentityId: 'x' }, 'proofedIdentityId', 'expected a UUID'),
+      badBody(
+        { proofedIdentityId: 'x' },
+        'proofedIdentityId',
+        'expected a UUID',
+      ),
       {
         what: 'an unknown identity',
         status: 404,
@@ -73,8 +106,15 @@ export const identityCases: Record<keyof typeof identityEndpoints, OperationCase
   },
   getAal2Challenge: {
     good: async (world) => {
-      const asked = { proofedIdentityId: await verifiedIdentity(world), redirectUrl };
-      const { challengeId } = await world.make.call('POST', 'identity/aal2/challenge', asked);
+      const asked = {
+        proofedIdentityId: await verifiedIdentity(world),
+        redirectUrl,
+      };
+      const { challengeId } = await world.make.call(
+        'POST',
+        'identity/aal2/challenge',
+        asked,
+      );
       return { params: { id: challengeId } };
     },
   },

@@ -1,10 +1,19 @@
 import type { networkQueryEndpoints } from '../../../../src/contract/network-query.ts';
 import type { queryRedriveEndpoints } from '../../../../src/contract/query-redrive.ts';
-import { badBody, badPages, badQuery, NO_ID, type OperationCases, type Refused } from '../operation-cases.ts';
+import {
+  badBody,
+  badPages,
+  badQuery,
+  NO_ID,
+  type OperationCases,
+  type Refused,
+} from '../operation-cases.ts';
 import type { World } from '../world.ts';
 
 const many = (count: number) =>
-  Object.fromEntries(Array.from({ length: count }, (_, key) => [`k${key}`, 'v']));
+  Object.fromEntries(
+    Array.from({ length: count }, (_, key) => [`k${key}`, 'v']),
+  );
 
 const running = async ({ make }: World) => make.query(await make.patient());
 
@@ -13,11 +22,23 @@ async function ended(world: World): Promise<string> {
   const requestId = await running(world);
   await world.inAccount(async ({ db }) => {
     const completed_at = new Date();
-    const attempts = db.updateTable('network_query_attempt').where('query_id', '=', requestId);
-    await attempts.where('source', '=', 'hie').set({ status: 'failed', completed_at }).execute();
-    await attempts.where('source', '=', 'lab').set({ status: 'completed', completed_at }).execute();
+    const attempts = db
+      .updateTable('network_query_attempt')
+      .where('query_id', '=', requestId);
+    await attempts
+      .where('source', '=', 'hie')
+      .set({ status: 'failed', completed_at })
+      .execute();
+    await attempts
+      .where('source', '=', 'lab')
+      .set({ status: 'completed', completed_at })
+      .execute();
     const ended_at = completed_at;
-    await db.updateTable('network_query_run').set({ ended_at }).where('query_id', '=', requestId).execute();
+    await db
+      .updateTable('network_query_run')
+      .set({ ended_at })
+      .where('query_id', '=', requestId)
+      .execute();
     await db
       .updateTable('network_query')
       .set({ status: 'partial', ended_at })
@@ -48,12 +69,22 @@ const unknownSource: Refused = {
 
 const FAILED_FROM = '2026-01-01T00:00:00.000Z';
 
-/** A redrive of the pharmacy source that has not been started at Temporal; the one before it is ended. */
-async function redrive({ make, inAccount }: World, state: 'running' | 'completed' = 'running') {
+/**
+ * A redrive of the pharmacy source that has not been started at Temporal; the
+ * one before it is ended.
+ */
+async function redrive(
+  { make, inAccount }: World,
+  state: 'running' | 'completed' = 'running',
+) {
   const ended_at = new Date();
   const end = (to: 'completed' | 'cancelled') =>
     inAccount(({ db }) =>
-      db.updateTable('query_redrive').set({ state: to, ended_at }).where('ended_at', 'is', null).execute(),
+      db
+        .updateTable('query_redrive')
+        .set({ state: to, ended_at })
+        .where('ended_at', 'is', null)
+        .execute(),
     );
   await end('cancelled');
   const body = { source: 'pharmacy', failedFrom: FAILED_FROM };
@@ -78,7 +109,13 @@ export const networkQueryCases: Record<
         status: 200,
         send: async (world) => {
           await redrive(world, 'completed');
-          return { body: { source: 'lab', failedFrom: FAILED_FROM, reason: 'no such reason' } };
+          return {
+            body: {
+              source: 'lab',
+              failedFrom: FAILED_FROM,
+              reason: 'no such reason',
+            },
+          };
         },
         has: { state: 'running', source: 'lab', queries: 0, retried: 0 },
       },
@@ -93,7 +130,11 @@ export const networkQueryCases: Record<
         },
         message: 'Another redrive of the pharmacy source is running',
       },
-      badBody({ failedFrom: '2126-01-01T00:00:00Z' }, 'failedFrom', 'must be before failedTo'),
+      badBody(
+        { failedFrom: '2126-01-01T00:00:00Z' },
+        'failedFrom',
+        'must be before failedTo',
+      ),
       badBody({ source: 'xray' }, 'source', 'expected one of'),
       badBody({ reason: 'x'.repeat(100_000) }, 'reason', 'at most'),
     ],
@@ -144,9 +185,21 @@ export const networkQueryCases: Record<
       badQuery({ patientId: 'x' }, 'patientId', 'expected a UUID'),
       badQuery({ purposeOfUse: 'payment' }, 'purposeOfUse', 'expected one of'),
       badBody({ sources: undefined }, 'sources', 'sources is required'),
-      badBody({ sources: {} }, 'sources', 'at least one source must be enabled'),
-      badBody({ sources: [] }, 'sources', 'at least one source must be enabled'),
-      badBody({ sources: { lab: { enabled: false } } }, 'sources', 'at least one source must be enabled'),
+      badBody(
+        { sources: {} },
+        'sources',
+        'at least one source must be enabled',
+      ),
+      badBody(
+        { sources: [] },
+        'sources',
+        'at least one source must be enabled',
+      ),
+      badBody(
+        { sources: { lab: { enabled: false } } },
+        'sources',
+        'at least one source must be enabled',
+      ),
       badBody({ sources: { hie: {} } }, 'sources.hie.enabled', 'is required'),
       badBody(
         { sources: { xray: { enabled: true } } },
@@ -166,8 +219,16 @@ export const networkQueryCases: Record<
       ),
       badBody({ sources: 'hie' }, 'sources', ''),
       badBody({ metadata: many(51) }, 'metadata', 'at most 50 entries'),
-      badBody({ metadata: { ['k'.repeat(41)]: 'v' } }, `metadata.${'k'.repeat(41)}`, 'at most 40 characters'),
-      badBody({ metadata: { k: 'v'.repeat(501) } }, 'metadata.k', 'at most 500 characters'),
+      badBody(
+        { metadata: { ['k'.repeat(41)]: 'v' } },
+        `metadata.${'k'.repeat(41)}`,
+        'at most 40 characters',
+      ),
+      badBody(
+        { metadata: { k: 'v'.repeat(501) } },
+        'metadata.k',
+        'at most 500 characters',
+      ),
       badBody({ metadata: { k: 1 } }, 'metadata.k', 'must be a string'),
       {
         what: 'an unknown patient',
@@ -225,7 +286,13 @@ export const networkQueryCases: Record<
       await make.query(patientId);
       const startedAfter = '2020-01-01T00:00:00-05:00';
       return {
-        query: { patientId, status: 'in-progress', source: 'lab', startedAfter, sort: 'startedAt=asc' },
+        query: {
+          patientId,
+          status: 'in-progress',
+          source: 'lab',
+          startedAfter,
+          sort: 'startedAt=asc',
+        },
       };
     },
     refused: [
@@ -243,24 +310,49 @@ export const networkQueryCases: Record<
     },
     refused: [
       badQuery({ from: 'yesterday' }, 'from', ''),
-      badQuery({ from: '2026-02-01T00:00:00Z', to: '2026-01-01T00:00:00Z' }, 'to', 'must be after from'),
+      badQuery(
+        { from: '2026-02-01T00:00:00Z', to: '2026-01-01T00:00:00Z' },
+        'to',
+        'must be after from',
+      ),
     ],
   },
-  getNetworkQueryTimeline: { good: async (world) => ({ params: { requestId: await ended(world) } }) },
+  getNetworkQueryTimeline: {
+    good: async (world) => ({ params: { requestId: await ended(world) } }),
+  },
   retrySource: {
-    good: async (world) => ({ params: { requestId: await ended(world), type: 'hie' } }),
+    good: async (world) => ({
+      params: { requestId: await ended(world), type: 'hie' },
+    }),
     refused: [
       refusedSource('a source that runs', running, 'hie', 'still running'),
-      refusedSource('a source that has completed', ended, 'lab', 'has completed'),
-      refusedSource('a source that was not asked', ended, 'pharmacy', 'is not part of this query'),
+      refusedSource(
+        'a source that has completed',
+        ended,
+        'lab',
+        'has completed',
+      ),
+      refusedSource(
+        'a source that was not asked',
+        ended,
+        'pharmacy',
+        'is not part of this query',
+      ),
       unknownSource,
     ],
   },
   giveUpSource: {
-    good: async (world) => ({ params: { requestId: await running(world), type: 'hie' } }),
+    good: async (world) => ({
+      params: { requestId: await running(world), type: 'hie' },
+    }),
     refused: [
       refusedSource('a source that has ended', ended, 'hie', 'is not running'),
-      refusedSource('a source that was not asked', running, 'pharmacy', 'is not running'),
+      refusedSource(
+        'a source that was not asked',
+        running,
+        'pharmacy',
+        'is not running',
+      ),
       unknownSource,
     ],
   },

@@ -11,18 +11,30 @@ import {
 } from '../operation-cases.ts';
 import { PERSON_RULES } from './person-rules.ts';
 
-const ofPatient: Build = async ({ make }) => ({ params: { id: await make.patient() } });
+const ofPatient: Build = async ({ make }) => ({
+  params: { id: await make.patient() },
+});
 
-export const patientCases: Record<keyof typeof patientEndpoints, OperationCases> = {
+export const patientCases: Record<
+  keyof typeof patientEndpoints,
+  OperationCases
+> = {
   createPatient: {
-    good: ({ account, make }) => ({ query: { facilityId: account.facilityId }, body: make.person() }),
+    good: ({ account, make }) => ({
+      query: { facilityId: account.facilityId },
+      body: make.person(),
+    }),
     more: [
       {
         what: 'a person who is known',
         status: 200,
         send: async ({ account, make }) => {
           const person = make.person();
-          await make.call('POST', `patient?facilityId=${account.facilityId}`, person);
+          await make.call(
+            'POST',
+            `patient?facilityId=${account.facilityId}`,
+            person,
+          );
           return { query: { facilityId: account.facilityId }, body: person };
         },
       },
@@ -37,9 +49,16 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
               ...person,
               firstName: ['Ann Marie', 'Lee'],
               lastName: `${person.lastName},Second`,
-              address: { addressLine1: '1 Main', city: 'Boston', state: 'ma', zip: '02108-1234' },
+              address: {
+                addressLine1: '1 Main',
+                city: 'Boston',
+                state: 'ma',
+                zip: '02108-1234',
+              },
               contact: { email: 'a.b+c_d-e@sub.example.org' },
-              personalIdentifiers: [{ type: 'driversLicense', value: 'S1', state: 'ny' }],
+              personalIdentifiers: [
+                { type: 'driversLicense', value: 'S1', state: 'ny' },
+              ],
               additionalIdentifiers: { quest: [' q-1', 'q-1'], elation: [] },
               networkQuery: { sources: ['lab'] },
             },
@@ -49,9 +68,14 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
           firstName: ['Ann', 'Marie', 'Lee'],
           address: [{ state: 'MA', zip: '02108-1234', country: 'USA' }],
           contact: [{ email: 'a.b+c_d-e@sub.example.org' }],
-          personalIdentifiers: [{ type: 'driversLicense', state: 'NY', value: 'S1' }],
+          personalIdentifiers: [
+            { type: 'driversLicense', state: 'NY', value: 'S1' },
+          ],
           additionalIdentifiers: { quest: ['q-1'] },
-          networkQuery: { status: 'processing', sources: [{ type: 'lab', status: 'processing' }] },
+          networkQuery: {
+            status: 'processing',
+            sources: [{ type: 'lab', status: 'processing' }],
+          },
         },
       },
       {
@@ -65,13 +89,21 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
           }),
         }),
         has: {
-          networkQuery: { status: 'failed', sources: [], errors: [{ source: 'hie', httpStatus: 400 }] },
+          networkQuery: {
+            status: 'failed',
+            sources: [],
+            errors: [{ source: 'hie', httpStatus: 400 }],
+          },
         },
       },
     ],
     refused: [
       ...PERSON_RULES,
-      badQuery({ facilityId: undefined }, 'facilityId', 'facilityId is required'),
+      badQuery(
+        { facilityId: undefined },
+        'facilityId',
+        'facilityId is required',
+      ),
       badQuery({ facilityId: 'main' }, 'facilityId', 'expected a UUID'),
       {
         what: 'an unknown facility',
@@ -82,14 +114,25 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
       badBody({ cohorts: [NO_ID] }, 'cohorts[0]', 'there is no cohort'),
       badBody({ cohorts: ['vip'] }, 'cohorts[0]', 'expected a UUID'),
       badBody({ networkQuery: {} }, 'networkQuery.sources', 'required'),
-      badBody({ networkQuery: { sources: ['hie', 'xray'] } }, 'networkQuery.sources[1]', ''),
-      badBody({ networkQuery: { sources: { hie: {} } } }, 'networkQuery.sources.hie.enabled', 'required'),
+      badBody(
+        { networkQuery: { sources: ['hie', 'xray'] } },
+        'networkQuery.sources[1]',
+        '',
+      ),
+      badBody(
+        { networkQuery: { sources: { hie: {} } } },
+        'networkQuery.sources.hie.enabled',
+        'required',
+      ),
       {
         what: 'a treatment cohort without a treatment relationship',
         status: 400,
         send: async ({ make }, good) => ({
           ...good,
-          body: make.person({ cohorts: [await make.cohort()], status: { treatmentRelationship: false } }),
+          body: make.person({
+            cohorts: [await make.cohort()],
+            status: { treatmentRelationship: false },
+          }),
         }),
         path: 'cohorts[0]',
         message: 'treatment',
@@ -98,7 +141,10 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
   },
   getPatient: { good: ofPatient },
   updatePatient: {
-    good: async ({ make }) => ({ params: { id: await make.patient() }, body: make.person() }),
+    good: async ({ make }) => ({
+      params: { id: await make.patient() },
+      body: make.person(),
+    }),
     more: [
       {
         what: 'the eTag that is true, in the header and in the body',
@@ -118,7 +164,11 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
         status: 409,
         send: async ({ account, make }, good) => {
           const person = make.person();
-          await make.call('POST', `patient?facilityId=${account.facilityId}`, person);
+          await make.call(
+            'POST',
+            `patient?facilityId=${account.facilityId}`,
+            person,
+          );
           return { ...good, body: person };
         },
         message: 'has these demographics',
@@ -143,7 +193,10 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
       {
         what: 'the eTag that is true, in the body',
         status: 204,
-        send: async (world) => ({ ...(await ofPatient(world)), body: { eTag: 'v1' } }),
+        send: async (world) => ({
+          ...(await ofPatient(world)),
+          body: { eTag: 'v1' },
+        }),
       },
     ],
     refused: [
@@ -152,7 +205,12 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
         status: 409,
         send: async ({ account, inSystem, make }) => {
           const patientId = await make.patient();
-          const hold = { accountId: account.accountId, patientId, by: 'counsel', reason: 'matter 7' };
+          const hold = {
+            accountId: account.accountId,
+            patientId,
+            by: 'counsel',
+            reason: 'matter 7',
+          };
           await inSystem((tx) => placeLegalHold(tx, hold));
           return { params: { id: patientId } };
         },
@@ -163,7 +221,13 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
   listPatients: {
     good: async ({ account, make }) => {
       await make.patient();
-      return { query: { facilityId: account.facilityId, count: 1, sort: 'createdAt=asc,id=desc' } };
+      return {
+        query: {
+          facilityId: account.facilityId,
+          count: 1,
+          sort: 'createdAt=asc,id=desc',
+        },
+      };
     },
     refused: [
       ...badPages(),
@@ -174,7 +238,11 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
   matchPatient: {
     good: async ({ account, make }) => {
       const person = make.person();
-      await make.call('POST', `patient?facilityId=${account.facilityId}`, person);
+      await make.call(
+        'POST',
+        `patient?facilityId=${account.facilityId}`,
+        person,
+      );
       return { body: person };
     },
     refused: [
@@ -211,7 +279,10 @@ export const patientCases: Record<keyof typeof patientEndpoints, OperationCases>
 
 function flagCases(flag: string): OperationCases {
   return {
-    good: async ({ make }) => ({ params: { id: await make.patient() }, query: { [flag]: true } }),
+    good: async ({ make }) => ({
+      params: { id: await make.patient() },
+      query: { [flag]: true },
+    }),
     more: [
       {
         what: 'false, with the eTag that is true',

@@ -8,21 +8,32 @@ export async function possibleDuplicate(
   { make, inAccount, account }: World,
   patient?: string,
 ): Promise<string> {
-  const [first = '', second = ''] = [patient ?? (await make.patient()), await make.patient()].sort();
+  const [first = '', second = ''] = [
+    patient ?? (await make.patient()),
+    await make.patient(),
+  ].sort();
   const id = uuidv7();
   await inAccount((tx) =>
     tx.db
       .insertInto('possible_duplicate')
       .values({
-        ...{ id, account_id: account.accountId, patient_id: first, other_patient_id: second },
-        ...{ grade: 'possible', score: 0.5, agrees: ['dob', 'zip'], rules_version: 1 },
+        id,
+        account_id: account.accountId,
+        patient_id: first,
+        other_patient_id: second,
+        grade: 'possible',
+        score: 0.5,
+        agrees: ['dob', 'zip'],
+        rules_version: 1,
       })
       .execute(),
   );
   return id;
 }
 
-const aimed = async (world: World) => ({ params: { id: await possibleDuplicate(world) } });
+const aimed = async (world: World) => ({
+  params: { id: await possibleDuplicate(world) },
+});
 const decisions = (status: 'accepted' | 'refused'): OperationCases => ({
   good: aimed,
   more: [
@@ -55,7 +66,10 @@ const decisions = (status: 'accepted' | 'refused'): OperationCases => ({
   ],
 });
 
-export const possibleDuplicateCases: Record<keyof typeof possibleDuplicateEndpoints, OperationCases> = {
+export const possibleDuplicateCases: Record<
+  keyof typeof possibleDuplicateEndpoints,
+  OperationCases
+> = {
   listPossibleDuplicates: {
     good: () => ({ query: { status: 'open' } }),
     refused: [

@@ -1,5 +1,11 @@
 import type { settingsEndpoints } from '../../../../src/contract/settings.ts';
-import { type Build, badBody, NO_ID, type OperationCases, type Refused } from '../operation-cases.ts';
+import {
+  type Build,
+  badBody,
+  NO_ID,
+  type OperationCases,
+  type Refused,
+} from '../operation-cases.ts';
 
 const URL_OF_SETTINGS = 'https://hooks.example.org/medical';
 const destinationSet: Build = async ({ make }) => {
@@ -31,7 +37,10 @@ export const KEY_RULES: Refused[] = [
   badBody({ overlapHours: '24' }, 'overlapHours', 'from 0 to 168'),
 ];
 
-export const settingsCases: Record<keyof typeof settingsEndpoints, OperationCases> = {
+export const settingsCases: Record<
+  keyof typeof settingsEndpoints,
+  OperationCases
+> = {
   getSettings: { good: destinationSet },
   updateSettings: {
     good: () => ({ body: { webhookUrl: URL_OF_SETTINGS } }),
@@ -53,7 +62,12 @@ export const settingsCases: Record<keyof typeof settingsEndpoints, OperationCase
       {
         what: 'a time',
         status: 200,
-        send: () => ({ body: { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00+01:00' } }),
+        send: () => ({
+          body: {
+            from: '2026-01-01T00:00:00Z',
+            to: '2026-01-02T00:00:00+01:00',
+          },
+        }),
         has: { events: 0 },
       },
     ],
@@ -64,9 +78,17 @@ export const settingsCases: Record<keyof typeof settingsEndpoints, OperationCase
         'eventId',
         'cannot be used together with from or to',
       ),
-      badBody({ to: '2026-01-01T00:00:00Z' }, 'from', 'is required if to is given'),
+      badBody(
+        { to: '2026-01-01T00:00:00Z' },
+        'from',
+        'is required if to is given',
+      ),
       badBody({ from: 'monday' }, 'from', ''),
-      badBody({ from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' }, 'to', 'is before from'),
+      badBody(
+        { from: '2026-01-02T00:00:00Z', to: '2026-01-01T00:00:00Z' },
+        'to',
+        'is before from',
+      ),
       badBody({ webhookId: NO_ID }, 'webhookId', 'can only be used together'),
       {
         what: 'an unknown event',
@@ -92,14 +114,26 @@ export const settingsCases: Record<keyof typeof settingsEndpoints, OperationCase
         send: () => ({ body: { webhookId: NO_ID } }),
         message: 'Webhook not found',
       },
-      { what: 'no destination', status: 400, send: unset, path: '', message: 'no webhookUrl is set' },
+      {
+        what: 'no destination',
+        status: 400,
+        send: unset,
+        path: '',
+        message: 'no webhookUrl is set',
+      },
     ],
   },
   rotateSettingsKey: {
     good: destinationSet,
     refused: [
       ...KEY_RULES,
-      { what: 'no destination', status: 400, send: unset, path: '', message: 'no webhookUrl is set' },
+      {
+        what: 'no destination',
+        status: 400,
+        send: unset,
+        path: '',
+        message: 'no webhookUrl is set',
+      },
     ],
   },
 };

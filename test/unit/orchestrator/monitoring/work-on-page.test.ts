@@ -1,8 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { excludedByConsent } from '../../../../src/exchange/queries/network-query/rules/query-status.ts';
-import type { MonitoredPage, PageInput } from '../../../../src/orchestrator/monitoring/monitored-page.ts';
+import type {
+  MonitoredPage,
+  PageInput,
+} from '../../../../src/orchestrator/monitoring/monitored-page.ts';
 import { workOnPage } from '../../../../src/orchestrator/monitoring/work-on-page.ts';
-import { type FakeExchange, notOnce, patientsOf, startFakeExchange } from './fake-exchange.ts';
+import {
+  type FakeExchange,
+  notOnce,
+  patientsOf,
+  startFakeExchange,
+} from './fake-exchange.ts';
 
 let exchange: FakeExchange;
 beforeEach(async () => {
@@ -29,7 +37,10 @@ interface Options {
   isStopped?: () => boolean;
 }
 
-const work = (of: PageInput, { idempotency, resume, note, isStopped }: Options = {}) =>
+const work = (
+  of: PageInput,
+  { idempotency, resume, note, isStopped }: Options = {},
+) =>
   workOnPage(
     {
       client: exchange.client({ idempotency }),
@@ -42,7 +53,10 @@ const work = (of: PageInput, { idempotency, resume, note, isStopped }: Options =
   );
 
 /** Page after page until the cohort is done, as the workflow goes on. */
-async function workAll(of: PageInput, options: Options = {}): Promise<MonitoredPage[]> {
+async function workAll(
+  of: PageInput,
+  options: Options = {},
+): Promise<MonitoredPage[]> {
   const pages: MonitoredPage[] = [];
   let next: PageInput | undefined = of;
   while (next !== undefined && pages.length < 200) {
@@ -61,7 +75,11 @@ describe('a cohort', () => {
     const patients = patientsOf(25);
     exchange.cohorts.set('cohort-a', patients);
     const pages = await workAll(input({ pageSize: 10 }));
-    expect(pages).toMatchObject([{ started: 10, patients: 25 }, { started: 10 }, { started: 5 }]);
+    expect(pages).toMatchObject([
+      { started: 10, patients: 25 },
+      { started: 10 },
+      { started: 5 },
+    ]);
     expect(notOnce(exchange, patients)).toEqual([]);
     expect(exchange.queries[0]?.metadata).toEqual({
       'monitoring.cohortId': 'cohort-a',
@@ -69,15 +87,25 @@ describe('a cohort', () => {
       'monitoring.due': '2026-11-21T02:00:00.000Z',
     });
     const starts = exchange.requests.filter(({ method }) => method === 'POST');
-    expect(new Set(starts.map(({ headers }) => headers.priority))).toEqual(new Set(['u=6']));
-    expect(new Set(starts.map(({ headers }) => headers['idempotency-key'])).size).toBe(25);
-    expect(starts.every(({ headers }) => /^[0-9a-f]{32}$/.test(String(headers['idempotency-key'])))).toBe(
-      true,
+    expect(new Set(starts.map(({ headers }) => headers.priority))).toEqual(
+      new Set(['u=6']),
     );
+    expect(
+      new Set(starts.map(({ headers }) => headers['idempotency-key'])).size,
+    ).toBe(25);
+    expect(
+      starts.every(({ headers }) =>
+        /^[0-9a-f]{32}$/.test(String(headers['idempotency-key'])),
+      ),
+    ).toBe(true);
   });
 
   test('skips who has opted out of the hie, and who was asked about in this period', async () => {
-    exchange.cohorts.set('cohort-a', [{ id: 'out', hieOptOut: true }, { id: 'asked' }, { id: 'new' }]);
+    exchange.cohorts.set('cohort-a', [
+      { id: 'out', hieOptOut: true },
+      { id: 'asked' },
+      { id: 'new' },
+    ]);
     exchange.queries.push({
       requestId: 'before',
       patientId: 'asked',
@@ -85,7 +113,11 @@ describe('a cohort', () => {
       startedAt: '2026-11-18T00:00:00Z',
     });
     const [page] = await workAll(input());
-    expect(page).toMatchObject({ started: 1, skipped: { alreadyAsked: 1, optedOut: 1, gone: 0 }, failed: 0 });
+    expect(page).toMatchObject({
+      started: 1,
+      skipped: { alreadyAsked: 1, optedOut: 1, gone: 0 },
+      failed: 0,
+    });
     expect(exchange.startedFor('out')).toBe(0);
     const [pharmacy] = await workAll(input({ kind: 'pharmacy' }));
     expect(pharmacy).toMatchObject({ started: 3, skipped: { optedOut: 0 } });
@@ -93,7 +125,10 @@ describe('a cohort', () => {
 
   test.each([
     ['of one night', ['2026-11-21T01:00:00.000Z', '2026-11-21T02:00:00.000Z']],
-    ['days apart, both made up for now', ['2026-11-17T02:00:00.000Z', '2026-11-21T02:00:00.000Z']],
+    [
+      'days apart, both made up for now',
+      ['2026-11-17T02:00:00.000Z', '2026-11-21T02:00:00.000Z'],
+    ],
   ])(
     'that shares patients with another asks about them once, also in runs at the same moment, %s',
     async (_, dues) => {
@@ -115,16 +150,24 @@ describe('a cohort', () => {
 
   test('waits a moment where another run is at the same patient, and asks about nobody twice', async () => {
     exchange.cohorts.set('cohort-a', patientsOf(1));
-    exchange.instead = ({ method }) => (method === 'POST' ? { status: 409, body: {} } : undefined);
+    exchange.instead = ({ method }) =>
+      method === 'POST' ? { status: 409, body: {} } : undefined;
     const page = await work(input({ place: { handled: [], refusals: 3 } }));
-    expect(page).toMatchObject({ started: 0, failed: 0, waitMs: 1_000, next: { refusals: 3 } });
+    expect(page).toMatchObject({
+      started: 0,
+      failed: 0,
+      waitMs: 1_000,
+      next: { refusals: 3 },
+    });
   });
 
   test('counts who was deleted meanwhile, and goes on after one whom the exchange cannot take', async () => {
     exchange.cohorts.set('cohort-a', patientsOf(4));
     exchange.instead = ({ method, url }) => {
-      if (method === 'POST' && url.includes('p-01')) return { status: 404, body: {} };
-      if (method === 'POST' && url.includes('p-02')) return { status: 409, body: {} };
+      if (method === 'POST' && url.includes('p-01'))
+        return { status: 404, body: {} };
+      if (method === 'POST' && url.includes('p-02'))
+        return { status: 409, body: {} };
       return undefined;
     };
     const [page] = await workAll(input(), { idempotency: false });
@@ -145,17 +188,27 @@ describe('a cohort', () => {
             },
           }
         : undefined;
-    expect(await work(input())).toMatchObject({ started: 0, failed: 5, refused: true });
+    expect(await work(input())).toMatchObject({
+      started: 0,
+      failed: 5,
+      refused: true,
+    });
   });
 
-  test.each([[excludedByConsent('hie')], ['The patient has opted out of hie queries']])(
+  test.each([
+    [excludedByConsent('hie')],
+    ['The patient has opted out of hie queries'],
+  ])(
     'is asked about to its end, however many of its patients said no: %s',
     async (message) => {
       const patients = patientsOf(50);
       exchange.cohorts.set('cohort-a', patients);
       const unwilling = new Set(patients.slice(0, 20).map(({ id }) => id));
       exchange.instead = ({ method, url }) =>
-        method === 'POST' && unwilling.has(new URL(url, exchange.url).searchParams.get('patientId') ?? '')
+        method === 'POST' &&
+        unwilling.has(
+          new URL(url, exchange.url).searchParams.get('patientId') ?? '',
+        )
           ? {
               status: 200,
               body: {
@@ -176,9 +229,15 @@ describe('a cohort', () => {
   test('whose next page leads nowhere fails instead of going round in circles', async () => {
     exchange.instead = () => ({
       status: 200,
-      body: { patients: [], meta: { nextPage: 'https://elsewhere.example.org/?count=1' } },
+      body: {
+        patients: [],
+        meta: { nextPage: 'https://elsewhere.example.org/?count=1' },
+      },
     });
-    await expect(work(input())).rejects.toMatchObject({ kind: 'bad-answer', retryable: false });
+    await expect(work(input())).rejects.toMatchObject({
+      kind: 'bad-answer',
+      retryable: false,
+    });
   });
 });
 
@@ -188,10 +247,20 @@ describe('limits', () => {
     exchange.cohorts.set('cohort-a', patients);
     exchange.room = 4;
     const first = await work(input());
-    expect(first).toMatchObject({ started: 4, waitMs: 20_000, next: { refusals: 1 } });
+    expect(first).toMatchObject({
+      started: 4,
+      waitMs: 20_000,
+      next: { refusals: 1 },
+    });
     expect(first.next?.handled).toHaveLength(4);
-    const again = await work(input({ place: first.next ?? { handled: [], refusals: 0 } }));
-    expect(again).toMatchObject({ started: 0, waitMs: 20_000, next: { refusals: 2 } });
+    const again = await work(
+      input({ place: first.next ?? { handled: [], refusals: 0 } }),
+    );
+    expect(again).toMatchObject({
+      started: 0,
+      waitMs: 20_000,
+      next: { refusals: 2 },
+    });
     exchange.room = undefined;
     await workAll(input({ place: again.next ?? { handled: [], refusals: 0 } }));
     expect(notOnce(exchange, patients)).toEqual([]);
@@ -209,13 +278,18 @@ describe('limits', () => {
   });
 
   test('of a source: whoever meets many refusals of another cohort waits and starts in the end', async () => {
-    for (const cohortId of ['cohort-a', 'cohort-b']) exchange.cohorts.set(cohortId, patientsOf(1));
+    for (const cohortId of ['cohort-a', 'cohort-b'])
+      exchange.cohorts.set(cohortId, patientsOf(1));
     exchange.room = 0;
     let place: PageInput['place'] = { handled: [], refusals: 0 };
-    for (let refusals = 0; refusals < 25; refusals += 1) place = (await work(input({ place }))).next ?? place;
+    for (let refusals = 0; refusals < 25; refusals += 1)
+      place = (await work(input({ place }))).next ?? place;
     exchange.room = undefined;
     const pages = await workAll(input({ cohortId: 'cohort-b' }));
-    expect(pages).toMatchObject([{ started: 0, failed: 0, waitMs: 1_000 }, { started: 1 }]);
+    expect(pages).toMatchObject([
+      { started: 0, failed: 0, waitMs: 1_000 },
+      { started: 1 },
+    ]);
   });
 
   test('of requests: a 429 leaves the page where it stands', async () => {
@@ -224,7 +298,11 @@ describe('limits', () => {
       method === 'POST' && exchange.queries.length === 2
         ? { status: 429, body: {}, headers: { 'retry-after': '7' } }
         : undefined;
-    expect(await work(input())).toMatchObject({ started: 2, waitMs: 7_000, failed: 0 });
+    expect(await work(input())).toMatchObject({
+      started: 2,
+      waitMs: 7_000,
+      failed: 0,
+    });
   });
 
   test('of requests: the last fifth is left to others', async () => {
@@ -250,14 +328,23 @@ describe('a page that was cut off', () => {
     exchange.cohorts.set('cohort-a', patients);
     let told: MonitoredPage | undefined;
     exchange.instead = ({ method }) =>
-      method === 'POST' && exchange.queries.length === 5 ? { status: 503, body: {} } : undefined;
+      method === 'POST' && exchange.queries.length === 5
+        ? { status: 503, body: {} }
+        : undefined;
     const note = (page: MonitoredPage) => {
       told = structuredClone(page);
     };
-    await expect(work(input(), { note })).rejects.toMatchObject({ kind: 'unavailable', retryable: true });
+    await expect(work(input(), { note })).rejects.toMatchObject({
+      kind: 'unavailable',
+      retryable: true,
+    });
     exchange.instead = undefined;
     const lookedAt = exchange.requests.length;
-    expect(await work(input(), { resume: told })).toMatchObject({ started: 8, failed: 0, next: undefined });
+    expect(await work(input(), { resume: told })).toMatchObject({
+      started: 8,
+      failed: 0,
+      next: undefined,
+    });
     expect(exchange.requests.length - lookedAt).toBe(1 + 3 * 2);
     expect(notOnce(exchange, patients)).toEqual([]);
   });
@@ -266,21 +353,30 @@ describe('a page that was cut off', () => {
     const patients = patientsOf(6);
     exchange.cohorts.set('cohort-a', patients);
     await work(input());
-    expect(await work(input())).toMatchObject({ started: 6, skipped: { alreadyAsked: 0 } });
+    expect(await work(input())).toMatchObject({
+      started: 6,
+      skipped: { alreadyAsked: 0 },
+    });
     expect(notOnce(exchange, patients)).toEqual([]);
   });
 
   test('on request ends with what it has done', async () => {
     exchange.cohorts.set('cohort-a', patientsOf(6));
-    const page = await work(input(), { isStopped: () => exchange.queries.length === 2 });
-    expect(page).toMatchObject({ started: 2, next: { handled: ['p-00', 'p-01'] } });
+    const page = await work(input(), {
+      isStopped: () => exchange.queries.length === 2,
+    });
+    expect(page).toMatchObject({
+      started: 2,
+      next: { handled: ['p-00', 'p-01'] },
+    });
     expect(page.waitMs).toBeUndefined();
   });
 
   test('in the middle of a start is not sent again where no key protects it; the list tells what became of it', async () => {
     exchange.cohorts.set('cohort-a', patientsOf(2));
     exchange.instead = (request) => {
-      if (request.method !== 'POST' || !request.url.includes('p-00')) return undefined;
+      if (request.method !== 'POST' || !request.url.includes('p-00'))
+        return undefined;
       exchange.queries.push({
         requestId: 'lost',
         patientId: 'p-00',
@@ -290,7 +386,10 @@ describe('a page that was cut off', () => {
       });
       return 'cut';
     };
-    expect(await work(input(), { idempotency: false })).toMatchObject({ started: 2, failed: 0 });
+    expect(await work(input(), { idempotency: false })).toMatchObject({
+      started: 2,
+      failed: 0,
+    });
     expect(exchange.startedFor('p-00')).toBe(1);
   });
 });
@@ -305,7 +404,9 @@ describe('another service', () => {
     expect(page).toMatchObject({ started: 6, canList: false });
     await workAll(input());
     await workAll(input({ cohortId: 'cohort-b' }));
-    expect(patients.map(({ id }) => exchange.startedFor(id))).toEqual(Array(6).fill(2));
+    expect(patients.map(({ id }) => exchange.startedFor(id))).toEqual(
+      Array(6).fill(2),
+    );
     const looks = exchange.requests.filter(
       ({ method, url }) => method === 'GET' && !url.includes('/cohort/'),
     );
@@ -330,7 +431,13 @@ describe('another service', () => {
             status: 200,
             body: {
               queries: [
-                { requestId: 'q', patientId: 'somebody', status: 'x', startedAt: exchange.now, sources: [] },
+                {
+                  requestId: 'q',
+                  patientId: 'somebody',
+                  status: 'x',
+                  startedAt: exchange.now,
+                  sources: [],
+                },
               ],
             },
           }

@@ -4,8 +4,10 @@ import { columnWidths } from '../../../../src/exchange/records/summary/fitted-ta
 import { row } from '../../../../src/exchange/records/summary/parts.ts';
 
 const titled = (...titles: string[]) => titles.map((title) => ({ title }));
-const repeated = (times: number, ...cells: string[]) => Array.from({ length: times }, () => row(...cells));
-const NAME = 'Removal of subgingival plaque and calculus from all teeth using dental instrument';
+const repeated = (times: number, ...cells: string[]) =>
+  Array.from({ length: times }, () => row(...cells));
+const NAME =
+  'Removal of subgingival plaque and calculus from all teeth using dental instrument';
 
 describe('a column of a table', () => {
   test('is as wide as its values, and room goes to those that would wrap', () => {
@@ -15,7 +17,8 @@ describe('a column of a table', () => {
     );
     expect(name).toBeGreaterThan(3 * date);
     expect(date).toBeGreaterThan(origin);
-    // With the shares of a table that knows nothing of its rows, this was the other way round.
+    // With the shares of a table that knows nothing of its rows, this was the
+    // other way round.
     expect(origin).toBeLessThan('HIE'.length + 10);
   });
 
@@ -24,7 +27,10 @@ describe('a column of a table', () => {
       ...repeated(19, 'Tobacco smoking status', 'No'),
       row('PRAPARE', 'Within the last year '.repeat(30)),
     ];
-    const [name = 0, value = 0] = columnWidths(titled('Observation', 'Value'), rows);
+    const [name = 0, value = 0] = columnWidths(
+      titled('Observation', 'Value'),
+      rows,
+    );
     expect(name).toBeGreaterThanOrEqual('Tobacco smoking status'.length);
     expect(value).toBeGreaterThan(name);
   });
@@ -39,18 +45,32 @@ describe('a column of a table', () => {
   });
 
   test('has room for each word of its title, and all fit a line, whatever the values', () => {
-    const titles = ['Date', 'Where and with whom', 'Medication', 'Status', 'Origin'];
+    const titles = [
+      'Date',
+      'Where and with whom',
+      'Medication',
+      'Status',
+      'Origin',
+    ];
     fc.assert(
       fc.property(
-        fc.array(fc.array(fc.string({ maxLength: 200 }), { minLength: 5, maxLength: 5 })),
+        fc.array(
+          fc.array(fc.string({ maxLength: 200 }), {
+            minLength: 5,
+            maxLength: 5,
+          }),
+        ),
         (rows) => {
           const widths = columnWidths(
             titled(...titles),
             rows.map((cells) => row(...cells)),
           );
-          expect(widths.reduce((sum, width) => sum + width, 0)).toBeLessThanOrEqual(128.001);
+          expect(
+            widths.reduce((sum, width) => sum + width, 0),
+          ).toBeLessThanOrEqual(128.001);
           for (const [index, title] of titles.entries())
-            for (const word of title.split(' ')) expect(widths[index]).toBeGreaterThan(word.length);
+            for (const word of title.split(' '))
+              expect(widths[index]).toBeGreaterThan(word.length);
         },
       ),
     );

@@ -2,18 +2,34 @@ import { describe, expect, test } from 'vitest';
 import { directions } from '../../../../src/exchange/records/summary/directions.ts';
 import { rowsOf } from '../../../support/summary-reader.ts';
 
-const dose = (value: number, unit: string) => ({ doseAndRate: [{ doseQuantity: { value, unit } }] });
-const every = (frequency: number, period: number, periodUnit: string, rest: object = {}) => ({
+const dose = (value: number, unit: string) => ({
+  doseAndRate: [{ doseQuantity: { value, unit } }],
+});
+const every = (
+  frequency: number,
+  period: number,
+  periodUnit: string,
+  rest: object = {},
+) => ({
   timing: { repeat: { frequency, period, periodUnit, ...rest } },
 });
 const ORAL = { route: { coding: [{ code: 'C38288', display: 'ORAL' }] } };
 
 describe('directions are shown in full', () => {
   test.each<[string, object[]]>([
-    ['2 capsules by mouth every 4 hours', [{ ...dose(2, '{capsule}'), ...ORAL, ...every(1, 4, 'h') }]],
+    [
+      '2 capsules by mouth every 4 hours',
+      [{ ...dose(2, '{capsule}'), ...ORAL, ...every(1, 4, 'h') }],
+    ],
     [
       'dose 15 subcutaneous twice a day',
-      [{ ...dose(15, '1'), route: { coding: [{ code: 'C38299' }] }, ...every(2, 1, 'd') }],
+      [
+        {
+          ...dose(15, '1'),
+          route: { coding: [{ code: 'C38299' }] },
+          ...every(2, 1, 'd'),
+        },
+      ],
     ],
     [
       '1 tablet by mouth every 6–8 hours as needed for Pain',
@@ -30,7 +46,14 @@ describe('directions are shown in full', () => {
       '1–2 puffs by inhalation 4 times a day as needed',
       [
         {
-          doseAndRate: [{ doseRange: { low: { value: 1 }, high: { value: 2, unit: '{puff}' } } }],
+          doseAndRate: [
+            {
+              doseRange: {
+                low: { value: 1 },
+                high: { value: 2, unit: '{puff}' },
+              },
+            },
+          ],
           route: { coding: [{ code: 'C38216' }] },
           timing: { code: { coding: [{ code: 'QID' }] } },
           asNeededBoolean: true,
@@ -40,11 +63,17 @@ describe('directions are shown in full', () => {
     [
       '40 mg once a day from 1 Jan 2024 to 5 Jan 2024; 20 mg once a day from 6 Jan 2024',
       [
-        { sequence: 2, ...dose(20, 'mg'), ...every(1, 1, 'd', { boundsPeriod: { start: '2024-01-06' } }) },
+        {
+          sequence: 2,
+          ...dose(20, 'mg'),
+          ...every(1, 1, 'd', { boundsPeriod: { start: '2024-01-06' } }),
+        },
         {
           sequence: 1,
           ...dose(40, 'mg'),
-          ...every(1, 1, 'd', { boundsPeriod: { start: '2024-01-01', end: '2024-01-05' } }),
+          ...every(1, 1, 'd', {
+            boundsPeriod: { start: '2024-01-01', end: '2024-01-05' },
+          }),
         },
       ],
     ],
@@ -72,13 +101,23 @@ describe('directions are shown in full', () => {
     ['Take with food', [{ text: 'Take with food' }]],
     [
       'Take 2 capsules by mouth (every 4 hours)',
-      [{ text: 'Take 2 capsules by mouth', ...dose(2, '{capsule}'), ...ORAL, ...every(1, 4, 'h') }],
+      [
+        {
+          text: 'Take 2 capsules by mouth',
+          ...dose(2, '{capsule}'),
+          ...ORAL,
+          ...every(1, 4, 'h'),
+        },
+      ],
     ],
     [
       'at bedtime with meals, at most 8 tablets per day, Do not drive, Keep cool',
       [
         {
-          timing: { code: { coding: [{ code: 'BED' }] }, repeat: { when: ['C'] } },
+          timing: {
+            code: { coding: [{ code: 'BED' }] },
+            repeat: { when: ['C'] },
+          },
           maxDosePerPeriod: {
             numerator: { value: 8, unit: 'tablets' },
             denominator: { value: 1, unit: 'day' },
@@ -93,18 +132,33 @@ describe('directions are shown in full', () => {
   });
 
   test('with the time of taking and the problem that is the reason', async () => {
-    const condition = { resourceType: 'Condition', id: 'c', code: { text: 'Gout' } };
+    const condition = {
+      resourceType: 'Condition',
+      id: 'c',
+      code: { text: 'Gout' },
+    };
     const statement = {
       resourceType: 'MedicationStatement',
       id: 'm',
       status: 'active',
-      medicationCodeableConcept: { text: '83367', coding: [{ code: '83367', display: 'Colchicine' }] },
+      medicationCodeableConcept: {
+        text: '83367',
+        coding: [{ code: '83367', display: 'Colchicine' }],
+      },
       effectivePeriod: { start: '2024-01-01' },
       reasonReference: [{ reference: 'Condition/c' }],
       dosage: [dose(1, '{tablet}')],
     };
     expect(await rowsOf([condition, statement], 'medications')).toEqual([
-      ['Colchicine', '1 tablet', '–', 'since 1 Jan 2024', 'Active', 'Gout', 'HIE'],
+      [
+        'Colchicine',
+        '1 tablet',
+        '–',
+        'since 1 Jan 2024',
+        'Active',
+        'Gout',
+        'HIE',
+      ],
     ]);
   });
 });
@@ -121,7 +175,11 @@ describe('a reference range is shown with what it is for', () => {
     valueQuantity: quantity(value),
     referenceRange,
   });
-  const normal = { low: quantity(3.5), high: quantity(5.1), type: type('normal', 'Normal') };
+  const normal = {
+    low: quantity(3.5),
+    high: quantity(5.1),
+    type: type('normal', 'Normal'),
+  };
   const critical = { low: quantity(6.5), type: type('HH', 'Critically high') };
   const shown = async (value: number, ranges: object[]) =>
     (await rowsOf([potassium(value, ranges)], 'results'))[1]?.slice(3, 5);
@@ -131,7 +189,10 @@ describe('a reference range is shown with what it is for', () => {
       '3.5 – 5.1 mmol/L; Critically high: ≥ 6.5 mmol/L',
       '[High]',
     ]);
-    expect(await shown(4, [critical])).toEqual(['Critically high: ≥ 6.5 mmol/L', '–']);
+    expect(await shown(4, [critical])).toEqual([
+      'Critically high: ≥ 6.5 mmol/L',
+      '–',
+    ]);
     expect(await shown(4, [critical, normal])).toEqual([
       'Critically high: ≥ 6.5 mmol/L; 3.5 – 5.1 mmol/L',
       '–',
@@ -145,8 +206,14 @@ describe('a reference range is shown with what it is for', () => {
       appliesTo: [{ text: 'women' }],
       age: { low: { value: 18, unit: 'years' } },
     };
-    expect((await shown(4, [women]))?.[0]).toBe('3.5 – 5.1 mmol/L (women, age ≥ 18 years)');
-    expect((await shown(4, [{ ...normal, text: '3.5-5.1 fasting' }]))?.[0]).toBe('3.5-5.1 fasting');
-    expect((await shown(4, [{ ...normal, text: 'fasting' }]))?.[0]).toBe('3.5 – 5.1 mmol/L (fasting)');
+    expect((await shown(4, [women]))?.[0]).toBe(
+      '3.5 – 5.1 mmol/L (women, age ≥ 18 years)',
+    );
+    expect(
+      (await shown(4, [{ ...normal, text: '3.5-5.1 fasting' }]))?.[0],
+    ).toBe('3.5-5.1 fasting');
+    expect((await shown(4, [{ ...normal, text: 'fasting' }]))?.[0]).toBe(
+      '3.5 – 5.1 mmol/L (fasting)',
+    );
   });
 });

@@ -5,35 +5,58 @@ import { renderHtml } from '../../../../src/exchange/records/summary/render-html
 import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
 import type { RecordReader } from '../../../../src/exchange/records/summary/section.ts';
 import { samples } from '../../../support/deliveries.ts';
-import { gather, PATIENT, partsOf, readerOf, sampleReader } from '../../../support/summary-reader.ts';
+import {
+  gather,
+  PATIENT,
+  partsOf,
+  readerOf,
+  sampleReader,
+} from '../../../support/summary-reader.ts';
 
 // The summaries of these tests are made on 21 Nov 2026.
 
-async function blocksOf(reader: RecordReader): Promise<Record<string, OverviewBlock>> {
+async function blocksOf(
+  reader: RecordReader,
+): Promise<Record<string, OverviewBlock>> {
   for await (const part of partsOf(reader))
-    if (part.kind === 'overview') return Object.fromEntries(part.blocks.map((block) => [block.title, block]));
+    if (part.kind === 'overview')
+      return Object.fromEntries(
+        part.blocks.map((block) => [block.title, block]),
+      );
   throw new Error('the summary has no overview');
 }
 const blockOf = async (title: string, contents: readonly object[]) => {
-  const blocks = Object.values(await blocksOf(readerOf([PATIENT, ...contents])));
+  const blocks = Object.values(
+    await blocksOf(readerOf([PATIENT, ...contents])),
+  );
   // The day that most items share stands in the title.
-  const block = blocks.find((each) => each.title === title || each.title.startsWith(`${title}, `));
+  const block = blocks.find(
+    (each) => each.title === title || each.title.startsWith(`${title}, `),
+  );
   if (block === undefined) throw new Error(`there is no block ${title}`);
   return {
     title: block.title,
     items: block.items.map(({ text, detail }) => `${text} | ${detail}`),
     notes: block.notes.map(({ text }) => text),
     rest: block.rest?.text,
-    alerts: block.items.filter(({ tone }) => tone === 'alert').map(({ text }) => text),
+    alerts: block.items
+      .filter(({ tone }) => tone === 'alert')
+      .map(({ text }) => text),
   };
 };
 
-const status = (code: string) => ({ clinicalStatus: { coding: [{ code }], text: code } });
-const loinc = (code: string, text: string) => ({ coding: [{ system: 'http://loinc.org', code }], text });
+const status = (code: string) => ({
+  clinicalStatus: { coding: [{ code }], text: code },
+});
+const loinc = (code: string, text: string) => ({
+  coding: [{ system: 'http://loinc.org', code }],
+  text,
+});
 const category = (code: string) => [{ coding: [{ code }] }];
 
 describe('allergies', () => {
-  const block = (...contents: object[]) => blockOf('Allergies and intolerances', contents);
+  const block = (...contents: object[]) =>
+    blockOf('Allergies and intolerances', contents);
   const peanut = {
     resourceType: 'AllergyIntolerance',
     id: 'a',
@@ -50,30 +73,51 @@ describe('allergies', () => {
   test('"none known" by a source is not the same as nothing delivered', async () => {
     expect(await block()).toMatchObject({
       items: [],
-      notes: ['The sources have delivered no allergies; that does not mean that there are none.'],
+      notes: [
+        'The sources have delivered no allergies; that does not mean that there are none.',
+      ],
     });
-    expect((await block(none)).notes).toEqual(['No known allergies (stated by HIE, 7 Mar 2024).']);
+    expect((await block(none)).notes).toEqual([
+      'No known allergies (stated by HIE, 7 Mar 2024).',
+    ]);
   });
 
   test('a statement that there are none does not hide an allergy, and the contradiction is marked', async () => {
-    const { items, notes } = await block(none, { ...peanut, criticality: 'high' });
+    const { items, notes } = await block(none, {
+      ...peanut,
+      criticality: 'high',
+    });
     expect(items).toEqual(['Peanut | high criticality']);
-    expect(notes.join()).toContain('This contradicts the allergies listed above.');
+    expect(notes.join()).toContain(
+      'This contradicts the allergies listed above.',
+    );
   });
 
   test('what is said of one substance twice is one line with the fuller words; what names none stays apart', async () => {
-    const fish = { ...peanut, code: { text: 'Fish' }, onsetDateTime: '1993-09-16' };
+    const fish = {
+      ...peanut,
+      code: { text: 'Fish' },
+      onsetDateTime: '1993-09-16',
+    };
     const reaction = (severity?: string) => ({
       reaction: [{ manifestation: [{ text: 'Hives' }], severity }],
     });
     const { items, alerts } = await block(
       { ...fish, ...reaction() },
-      { ...fish, id: 'b', code: { text: 'fish' }, ...reaction('mild'), criticality: 'high' },
+      {
+        ...fish,
+        id: 'b',
+        code: { text: 'fish' },
+        ...reaction('mild'),
+        criticality: 'high',
+      },
       { ...peanut, id: 'c', code: undefined },
       { ...peanut, id: 'd', code: undefined },
     );
     expect([...items].sort().reverse()).toEqual([
-      expect.stringMatching(/^fish \| high criticality; Hives, mild; 16 Sep 1993; 2 entries$/),
+      expect.stringMatching(
+        /^fish \| high criticality; Hives, mild; 16 Sep 1993; 2 entries$/,
+      ),
       'Unnamed substance | ',
       'Unnamed substance | ',
     ]);
@@ -102,10 +146,17 @@ test('active problems of one name are one item with all their days; past and soc
     condition('b', 'anemia', { onsetDateTime: '2010' }),
     condition('c', 'Asthma', { abatementDateTime: '2012-01-01' }),
     condition('d', 'Part-time employment (finding)', {}),
-    condition('e', 'Gout', { verificationStatus: { coding: [{ code: 'provisional' }] } }),
+    condition('e', 'Gout', {
+      verificationStatus: { coding: [{ code: 'provisional' }] },
+    }),
   ]);
-  expect(items).toEqual(['Anemia | since 1 Mar 2016; since 2010', 'Gout | active, provisional']);
-  expect(rest).toBe('Not shown here: 1 social or other finding, 1 past problem.');
+  expect(items).toEqual([
+    'Anemia | since 1 Mar 2016; since 2010',
+    'Gout | active, provisional',
+  ]);
+  expect(rest).toBe(
+    'Not shown here: 1 social or other finding, 1 past problem.',
+  );
 });
 
 describe('current medications', () => {
@@ -124,16 +175,23 @@ describe('current medications', () => {
     medicationCodeableConcept: { text },
     ...rest,
   });
-  const block = (...contents: object[]) => blockOf('Current medications', contents);
+  const block = (...contents: object[]) =>
+    blockOf('Current medications', contents);
 
   test('are one line for each product with its own directions and age, those of one drug together', async () => {
     const { items, rest } = await block(
-      order('a', 'Metformin hydrochloride 500 MG Oral Tablet', { authoredOn: '2026-01-05' }),
-      order('b', '24 HR metformin hydrochloride 750 MG Extended Release Oral Tablet', {
-        authoredOn: '2025-01-05',
-        status: 'on-hold',
-        dosageInstruction: [{ text: 'One at night' }],
+      order('a', 'Metformin hydrochloride 500 MG Oral Tablet', {
+        authoredOn: '2026-01-05',
       }),
+      order(
+        'b',
+        '24 HR metformin hydrochloride 750 MG Extended Release Oral Tablet',
+        {
+          authoredOn: '2025-01-05',
+          status: 'on-hold',
+          dosageInstruction: [{ text: 'One at night' }],
+        },
+      ),
       order('c', 'Warfarin 5 MG Oral Tablet', { status: 'stopped' }),
       order('d', 'Lisinopril 10 MG Oral Tablet', { authoredOn: '2025-12-01' }),
     );
@@ -147,21 +205,24 @@ describe('current medications', () => {
 
   test('name one product once, say how old an order is, and drop what says nothing beside another', async () => {
     const code = {
-      medicationCodeableConcept: { text: 'NDA020800 0.3 ML Epinephrine 1 MG/ML Auto-Injector' },
+      medicationCodeableConcept: {
+        text: 'NDA020800 0.3 ML Epinephrine 1 MG/ML Auto-Injector',
+      },
     };
     const { items } = await block(
       {
-        ...{
-          resourceType: 'MedicationRequest',
-          id: 'r',
-          status: 'active',
-          ...code,
-          authoredOn: '1993-09-16',
-        },
+        resourceType: 'MedicationRequest',
+        id: 'r',
+        status: 'active',
+        ...code,
+        authoredOn: '1993-09-16',
         dosageInstruction: [{ text: 'Take as needed: dose 1' }],
       },
       {
-        ...{ resourceType: 'MedicationStatement', id: 's', status: 'unknown', ...code },
+        resourceType: 'MedicationStatement',
+        id: 's',
+        status: 'unknown',
+        ...code,
         effectivePeriod: { start: '1993-09-16' },
         dosage: [
           {
@@ -177,21 +238,33 @@ describe('current medications', () => {
   });
 
   test('that a source ordered and a document states as taken are one drug, and not two orders', async () => {
-    const taken = { resourceType: 'MedicationStatement', effectivePeriod: { start: '2025-02-01' } };
-    const { items } = await block(order('a', 'Lisinopril 10 MG Oral Tablet', { authoredOn: '2026-01-05' }), {
-      ...order('b', 'Lisinopril 10 MG Oral Tablet'),
-      ...taken,
-    });
+    const taken = {
+      resourceType: 'MedicationStatement',
+      effectivePeriod: { start: '2025-02-01' },
+    };
+    const { items } = await block(
+      order('a', 'Lisinopril 10 MG Oral Tablet', { authoredOn: '2026-01-05' }),
+      {
+        ...order('b', 'Lisinopril 10 MG Oral Tablet'),
+        ...taken,
+      },
+    );
     expect(items).toHaveLength(1);
-    expect(items[0]).toMatch(/1 order and 1 statement of use, newest 5 Jan 2026$/);
+    expect(items[0]).toMatch(
+      /1 order and 1 statement of use, newest 5 Jan 2026$/,
+    );
   });
 
   test('include what a pharmacy dispensed in the last year without a current prescription', async () => {
     const { items, rest } = await block(
       order('a', 'Metformin 500 MG Oral Tablet'),
       dispense('m', 'metformin 500 MG Oral Tablet'),
-      dispense('w', 'Warfarin 5 MG Oral Tablet', { daysSupply: { value: 30, unit: 'd' } }),
-      dispense('w2', 'Warfarin 5 MG Oral Tablet', { whenHandedOver: '2026-08-01' }),
+      dispense('w', 'Warfarin 5 MG Oral Tablet', {
+        daysSupply: { value: 30, unit: 'd' },
+      }),
+      dispense('w2', 'Warfarin 5 MG Oral Tablet', {
+        whenHandedOver: '2026-08-01',
+      }),
       dispense('o', 'Amoxicillin', { whenHandedOver: '2020-01-01' }),
       dispense('x', 'Digoxin', { status: 'cancelled' }),
     );
@@ -199,7 +272,9 @@ describe('current medications', () => {
       'Warfarin 5 MG Oral Tablet | dispensed 1 Sep 2026 (30 days); no current prescription was delivered',
     );
     expect(items).toHaveLength(2);
-    expect(rest).toBe('Not shown here: 2 earlier or cancelled dispenses, 2 further dispenses.');
+    expect(rest).toBe(
+      'Not shown here: 2 earlier or cancelled dispenses, 2 further dispenses.',
+    );
   });
 
   test('call nothing given or dispensed that was not', async () => {
@@ -223,11 +298,16 @@ describe('current medications', () => {
     expect(items).toEqual([
       'Heparin | not yet dispensed (preparation) 1 Nov 2026; no current prescription was delivered',
     ]);
-    expect(rest).toBe('Not shown here: 2 medications not given, 1 medication given.');
+    expect(rest).toBe(
+      'Not shown here: 2 medications not given, 1 medication given.',
+    );
   });
 
   test.each([
-    ['NDA020503 200 ACTUAT Albuterol 0.09 MG/ACTUAT Metered Dose Inhaler', 'Albuterol'],
+    [
+      'NDA020503 200 ACTUAT Albuterol 0.09 MG/ACTUAT Metered Dose Inhaler',
+      'Albuterol',
+    ],
     [
       'Acetaminophen 325 MG / Oxycodone Hydrochloride 10 MG Oral Tablet [Percocet]',
       'Acetaminophen / Oxycodone Hydrochloride',
@@ -261,14 +341,21 @@ describe('last vital signs', () => {
     code: loinc('29463-7', 'Body weight'),
     valueQuantity: { value, unit },
   });
-  const block = (...contents: object[]) => blockOf('Last vital signs', contents);
+  const block = (...contents: object[]) =>
+    blockOf('Last vital signs', contents);
 
   test('show the newest value and how it compares with the one before in the same unit', async () => {
     const pressure = (over: number, under: number) => ({
       code: loinc('85354-9', 'Blood pressure panel'),
       component: [
-        { code: loinc('8480-6', 'Systolic'), valueQuantity: { value: over, unit: 'mm[Hg]' } },
-        { code: loinc('8462-4', 'Diastolic'), valueQuantity: { value: under, unit: 'mm[Hg]' } },
+        {
+          code: loinc('8480-6', 'Systolic'),
+          valueQuantity: { value: over, unit: 'mm[Hg]' },
+        },
+        {
+          code: loinc('8462-4', 'Diastolic'),
+          valueQuantity: { value: under, unit: 'mm[Hg]' },
+        },
       ],
     });
     const { title, items, rest } = await block(
@@ -293,13 +380,24 @@ describe('last vital signs', () => {
       vital('b', '2026-05-01T13:00:00Z', weight(91)),
       vital('c', '2025-05-01', weight(70)),
     );
-    expect(items).toEqual([expect.stringMatching(/^Weight: (71 kg or 91|91 kg or 71) kg \| $/)]);
+    expect(items).toEqual([
+      expect.stringMatching(/^Weight: (71 kg or 91|91 kg or 71) kg \| $/),
+    ]);
   });
 
   test('have the day of most of them in the title, not of a single newer one', async () => {
-    const rate = { code: loinc('8867-4', 'Heart rate'), valueQuantity: { value: 70, unit: '/min' } };
-    const pain = { code: loinc('72514-3', 'Pain severity [Score] - Reported'), valueInteger: 3 };
-    const heat = { code: loinc('8310-5', 'Temperature'), valueQuantity: { value: 38, unit: 'Cel' } };
+    const rate = {
+      code: loinc('8867-4', 'Heart rate'),
+      valueQuantity: { value: 70, unit: '/min' },
+    };
+    const pain = {
+      code: loinc('72514-3', 'Pain severity [Score] - Reported'),
+      valueInteger: 3,
+    };
+    const heat = {
+      code: loinc('8310-5', 'Temperature'),
+      valueQuantity: { value: 38, unit: 'Cel' },
+    };
     const { title, items } = await block(
       vital('t', '2026-07-13', heat),
       vital('w', '2026-04-28', weight(71)),
@@ -329,7 +427,10 @@ describe('last vital signs', () => {
       code: loinc('8310-5', 'Body temperature'),
       valueQuantity: { value, unit: 'Cel' },
     });
-    const head = { code: loinc('9843-4', 'Head circumference'), valueQuantity: { value: 52.17, unit: 'cm' } };
+    const head = {
+      code: loinc('9843-4', 'Head circumference'),
+      valueQuantity: { value: 52.17, unit: 'cm' },
+    };
     const adult = await block(
       vital('t1', '2026-03-10', degrees(37.808)),
       vital('t2', '2018-01-29', degrees(37.874)),
@@ -343,17 +444,28 @@ describe('last vital signs', () => {
       'Temperature: 37.8 °C | 10 Mar 2026',
     ]);
     const child = { ...PATIENT, birthDate: '2016-04-04' };
-    const blocks = await blocksOf(readerOf([child, vital('h', '2020-03-09', head)]));
+    const blocks = await blocksOf(
+      readerOf([child, vital('h', '2020-03-09', head)]),
+    );
     expect(blocks['Last vital signs']).toMatchObject({
       items: [],
-      notes: [{ text: 'None of the last 12 months; the last ones are of 9 Mar 2020.' }],
+      notes: [
+        {
+          text: 'None of the last 12 months; the last ones are of 9 Mar 2020.',
+        },
+      ],
       rest: { text: 'Not shown here: 1 earlier measurement.' },
     });
   });
 });
 
 describe('results of the last year', () => {
-  const result = (id: string, effectiveDateTime: string | undefined, value: number, rest: object = {}) => ({
+  const result = (
+    id: string,
+    effectiveDateTime: string | undefined,
+    value: number,
+    rest: object = {},
+  ) => ({
     resourceType: 'Observation',
     id,
     status: 'final',
@@ -364,17 +476,25 @@ describe('results of the last year', () => {
     ...rest,
   });
   const range = {
-    referenceRange: [{ low: { value: 70, unit: 'mg/dL' }, high: { value: 99, unit: 'mg/dL' } }],
+    referenceRange: [
+      { low: { value: 70, unit: 'mg/dL' }, high: { value: 99, unit: 'mg/dL' } },
+    ],
   };
-  const flagged = (code: string) => ({ interpretation: [{ coding: [{ code }] }] });
-  const block = (...contents: object[]) => blockOf('Results of the last year', contents);
+  const flagged = (code: string) => ({
+    interpretation: [{ coding: [{ code }] }],
+  });
+  const block = (...contents: object[]) =>
+    blockOf('Results of the last year', contents);
 
   test('are one item per test, critical ones first, and say when a newer result is not flagged', async () => {
     const { items, alerts, rest } = await block(
       result('a', '2026-10-01', 90, range),
       result('b', '2026-09-01', 180, range),
       result('c', '2026-08-01', 170, range),
-      result('k', '2026-03-01', 7, { ...flagged('HH'), code: loinc('2823-3', 'Potassium') }),
+      result('k', '2026-03-01', 7, {
+        ...flagged('HH'),
+        code: loinc('2823-3', 'Potassium'),
+      }),
       result('d', '2024-08-01', 170, range),
       result('e', '2024-07-01', 90, range),
     );
@@ -383,7 +503,9 @@ describe('results of the last year', () => {
       'Glucose: 90 mg/dL | 1 Oct 2026; down from 180 on 1 Sep 2026; reference range 70 – 99 mg/dL; not flagged; abnormal: 180 mg/dL ([High]) on 1 Sep 2026; 2 of 3 results of the year abnormal',
     ]);
     expect(alerts).toEqual(['Potassium: 7 mg/dL (Critically high)']);
-    expect(rest).toBe('Not shown here: 1 older abnormal result, 1 older result.');
+    expect(rest).toBe(
+      'Not shown here: 1 older abnormal result, 1 older result.',
+    );
   });
 
   test('an absent flag is not called normal: results that cannot be judged are counted', async () => {
@@ -410,11 +532,20 @@ describe('results of the last year', () => {
         valueString: '{entry.value}',
       }),
       {
-        ...{ resourceType: 'DiagnosticReport', id: 'r', code: { text: 'Panel' } },
-        result: ['c', 'b', 'a'].map((id) => ({ reference: `Observation/${id}` })),
+        resourceType: 'DiagnosticReport',
+        id: 'r',
+        code: { text: 'Panel' },
+        result: ['c', 'b', 'a'].map((id) => ({
+          reference: `Observation/${id}`,
+        })),
       },
     );
-    expect(items.map((item) => item.split(':')[0])).toEqual(['Calcium', 'Potassium', 'Glucose', 'Sodium']);
+    expect(items.map((item) => item.split(':')[0])).toEqual([
+      'Calcium',
+      'Potassium',
+      'Glucose',
+      'Sodium',
+    ]);
     expect(rest).toBe('Not shown here: 1 result without a value.');
   });
 
@@ -423,14 +554,25 @@ describe('results of the last year', () => {
       result('a', undefined, 180, range),
       result('b', '2026-10-01', 500, { ...range, status: 'entered-in-error' }),
     );
-    expect(items).toEqual(['Glucose: 180 mg/dL ([High]) | reference range 70 – 99 mg/dL']);
+    expect(items).toEqual([
+      'Glucose: 180 mg/dL ([High]) | reference range 70 – 99 mg/dL',
+    ]);
     expect(rest).toBe('Not shown here: 1 retracted result.');
   });
 });
 
 test('immunizations are listed by vaccine with their days; what was not given is counted', async () => {
-  const dose = (id: string, text: string, occurrenceDateTime: string, status = 'completed') => ({
-    ...{ resourceType: 'Immunization', id, status, occurrenceDateTime, vaccineCode: { text } },
+  const dose = (
+    id: string,
+    text: string,
+    occurrenceDateTime: string,
+    status = 'completed',
+  ) => ({
+    resourceType: 'Immunization',
+    id,
+    status,
+    occurrenceDateTime,
+    vaccineCode: { text },
   });
   const years = Array.from({ length: 7 }, (_, index) =>
     dose(`i${index}`, 'Influenza', `${2026 - index}-10-01`),
@@ -455,8 +597,18 @@ test('a day that is still to come is marked, in the overview, in statements and 
         partsOf(
           readerOf([
             PATIENT,
-            { resourceType: 'Condition', id: 'c', code: { text: 'Gout' }, onsetDateTime: '2031-01-12' },
-            { resourceType: 'Immunization', id: 'i', status: 'completed', occurrenceDateTime: '2026-11-21' },
+            {
+              resourceType: 'Condition',
+              id: 'c',
+              code: { text: 'Gout' },
+              onsetDateTime: '2031-01-12',
+            },
+            {
+              resourceType: 'Immunization',
+              id: 'i',
+              status: 'completed',
+              occurrenceDateTime: '2026-11-21',
+            },
           ]),
         ),
       ),
@@ -468,8 +620,16 @@ test('a day that is still to come is marked, in the overview, in statements and 
 });
 
 test('the care team is those who are in it now, with their roles, and not the patient', async () => {
-  const team = (id: string, rest: object) => ({ resourceType: 'CareTeam', id, ...rest });
-  const member = (display: string, role: string, reference = 'Practitioner/1') => ({
+  const team = (id: string, rest: object) => ({
+    resourceType: 'CareTeam',
+    id,
+    ...rest,
+  });
+  const member = (
+    display: string,
+    role: string,
+    reference = 'Practitioner/1',
+  ) => ({
     member: { display, reference },
     role: [{ text: role }],
   });
@@ -477,29 +637,51 @@ test('the care team is those who are in it now, with their roles, and not the pa
     team('a', {
       status: 'active',
       name: 'Diabetes',
-      participant: [member('Dr. Who', 'Physician'), member('Ann', 'Patient', 'Patient/1')],
+      participant: [
+        member('Dr. Who', 'Physician'),
+        member('Ann', 'Patient', 'Patient/1'),
+      ],
     }),
-    team('b', { status: 'inactive', participant: [member('Dr. No', 'Physician')] }),
+    team('b', {
+      status: 'inactive',
+      participant: [member('Dr. No', 'Physician')],
+    }),
   ]);
   expect(items).toEqual(['Dr. Who | Physician; Diabetes']);
   expect(rest).toBe('Not shown here: 1 past care team.');
 });
 
 test('a long list is cut visibly, and the rest is counted with a link to its section', async () => {
-  const names = Array.from({ length: 23 }, (_, index) => `Problem ${index} ${'x'.repeat(300)}`);
-  const conditions = names.map((text, id) => ({ resourceType: 'Condition', id: `${id}`, code: { text } }));
+  const names = Array.from(
+    { length: 23 },
+    (_, index) => `Problem ${index} ${'x'.repeat(300)}`,
+  );
+  const conditions = names.map((text, id) => ({
+    resourceType: 'Condition',
+    id: `${id}`,
+    code: { text },
+  }));
   const reader = () => readerOf([PATIENT, ...conditions]);
   const { 'Active problems': block } = await blocksOf(reader());
   expect(block?.items).toHaveLength(20);
   expect(block?.items[0]?.text).toMatch(/x…$/);
-  expect(block?.rest).toEqual({ text: 'Not shown here: 3 active problems.', section: 'problems' });
+  expect(block?.rest).toEqual({
+    text: 'Not shown here: 3 active problems.',
+    section: 'problems',
+  });
   const page = (await gather(renderHtml(partsOf(reader())))).join('');
-  expect(page).toContain('<a href="#problems">Not shown here: 3 active problems.</a>');
+  expect(page).toContain(
+    '<a href="#problems">Not shown here: 3 active problems.</a>',
+  );
 });
 
 test('only blocks of the requested types are shown, and always what the sources delivered', async () => {
-  const parts = await gather(partsOf(readerOf([PATIENT]), { types: ['AllergyIntolerance'] }));
-  const [overview] = parts.flatMap((part) => (part.kind === 'overview' ? [part.blocks] : []));
+  const parts = await gather(
+    partsOf(readerOf([PATIENT]), { types: ['AllergyIntolerance'] }),
+  );
+  const [overview] = parts.flatMap((part) =>
+    part.kind === 'overview' ? [part.blocks] : [],
+  );
   expect(overview?.map(({ title }) => title)).toEqual([
     'Allergies and intolerances',
     'Sources and completeness',
@@ -515,7 +697,9 @@ test.each(samples.map(({ key }) => key))(
         yield part;
       }
     })();
-    const document = Buffer.concat(await gather(renderPdf(head))).toString('latin1');
+    const document = Buffer.concat(await gather(renderPdf(head))).toString(
+      'latin1',
+    );
     expect(document.match(/\/Type \/Page\n/g)).toHaveLength(1);
   },
 );
@@ -524,8 +708,12 @@ test('every encounter of a sample patient is in the overview or counted there', 
   for (const { key } of samples) {
     const reader = sampleReader(key);
     const block = (await blocksOf(reader))['Recent encounters'];
-    const counted = Number(/(\d+) earlier/.exec(block?.rest?.text ?? '')?.[1] ?? 0);
-    expect((block?.items.length ?? 0) + counted, key).toBe(reader.counts.Encounter ?? 0);
+    const counted = Number(
+      /(\d+) earlier/.exec(block?.rest?.text ?? '')?.[1] ?? 0,
+    );
+    expect((block?.items.length ?? 0) + counted, key).toBe(
+      reader.counts.Encounter ?? 0,
+    );
   }
 });
 
@@ -537,19 +725,25 @@ describe('what another entry says otherwise', () => {
     medicationCodeableConcept: { text: 'Warfarin' },
     ...(authoredOn && { authoredOn }),
   });
-  const itemsOf = async (title: string, ...contents: object[]) => (await blockOf(title, contents)).items;
+  const itemsOf = async (title: string, ...contents: object[]) =>
+    (await blockOf(title, contents)).items;
 
   test('stands beside a current medication, unless it is earlier or only completed', async () => {
-    const items = (...contents: object[]) => itemsOf('Current medications', ...contents);
+    const items = (...contents: object[]) =>
+      itemsOf('Current medications', ...contents);
     const active = warfarin('a', 'active', '2026-03-01');
-    expect(await items(active, warfarin('b', 'stopped', '2026-03-01'))).toEqual([
-      'Warfarin | 1 Mar 2026; another entry says: stopped',
-    ]);
+    expect(await items(active, warfarin('b', 'stopped', '2026-03-01'))).toEqual(
+      ['Warfarin | 1 Mar 2026; another entry says: stopped'],
+    );
     expect(await items(active, warfarin('b', 'stopped'))).toEqual([
       'Warfarin | 1 Mar 2026; another entry says: stopped',
     ]);
-    expect(await items(active, warfarin('b', 'stopped', '2025-03-01'))).toEqual(['Warfarin | 1 Mar 2026']);
-    expect(await items(active, warfarin('b', 'completed', '2026-04-01'))).toEqual(['Warfarin | 1 Mar 2026']);
+    expect(await items(active, warfarin('b', 'stopped', '2025-03-01'))).toEqual(
+      ['Warfarin | 1 Mar 2026'],
+    );
+    expect(
+      await items(active, warfarin('b', 'completed', '2026-04-01')),
+    ).toEqual(['Warfarin | 1 Mar 2026']);
   });
 
   test('stands beside an active allergy and an active problem', async () => {
@@ -564,9 +758,16 @@ describe('what another entry says otherwise', () => {
       verificationStatus: { coding: [{ code: 'refuted' }], text: 'Refuted' },
     };
     expect(
-      await itemsOf('Allergies and intolerances', allergy('a', status('active')), allergy('b', refuted)),
+      await itemsOf(
+        'Allergies and intolerances',
+        allergy('a', status('active')),
+        allergy('b', refuted),
+      ),
     ).toEqual(['Penicillin | another entry says: inactive, refuted']);
-    const unnamed = (id: string, rest: object) => ({ ...allergy(id, rest), code: undefined });
+    const unnamed = (id: string, rest: object) => ({
+      ...allergy(id, rest),
+      code: undefined,
+    });
     const [of] = await itemsOf(
       'Allergies and intolerances',
       unnamed('a', status('active')),
@@ -582,12 +783,20 @@ describe('what another entry says otherwise', () => {
       ...rest,
     });
     const active = problem('a', '2026-01-01', status('active'));
-    expect(await itemsOf('Active problems', active, problem('b', '2026-01-01', status('resolved')))).toEqual([
-      'Bronchitis | since 1 Jan 2026; another entry says: resolved',
-    ]);
+    expect(
+      await itemsOf(
+        'Active problems',
+        active,
+        problem('b', '2026-01-01', status('resolved')),
+      ),
+    ).toEqual(['Bronchitis | since 1 Jan 2026; another entry says: resolved']);
     // An earlier episode that is over.
-    expect(await itemsOf('Active problems', active, problem('b', '2020-01-01', status('resolved')))).toEqual([
-      'Bronchitis | since 1 Jan 2026',
-    ]);
+    expect(
+      await itemsOf(
+        'Active problems',
+        active,
+        problem('b', '2020-01-01', status('resolved')),
+      ),
+    ).toEqual(['Bronchitis | since 1 Jan 2026']);
   });
 });

@@ -1,9 +1,19 @@
 import { describe, expect, test } from 'vitest';
 import type { ConsolidatedResource } from '../../../../src/exchange/records/reading/read-consolidated.ts';
 import { entryOf } from '../../../../src/exchange/records/summary/section.ts';
-import { gather, PATIENT, partsOf, readerOf, rowsOf, sampleReader } from '../../../support/summary-reader.ts';
+import {
+  gather,
+  PATIENT,
+  partsOf,
+  readerOf,
+  rowsOf,
+  sampleReader,
+} from '../../../support/summary-reader.ts';
 
-const loinc = (code: string, text: string) => ({ coding: [{ system: 'http://loinc.org', code }], text });
+const loinc = (code: string, text: string) => ({
+  coding: [{ system: 'http://loinc.org', code }],
+  text,
+});
 const category = (code: string) => [{ coding: [{ code }] }];
 const result = (id: string, rest: object) => ({
   resourceType: 'Observation',
@@ -19,29 +29,59 @@ const range = [{ low: mgDl(70), high: mgDl(99) }];
 
 describe('laboratory results', () => {
   test("carry the source's flag, else one in brackets that the range tells, else none", async () => {
-    const flags = async (rest: object) => (await rowsOf([result('a', rest)], 'results'))[1]?.[4];
+    const flags = async (rest: object) =>
+      (await rowsOf([result('a', rest)], 'results'))[1]?.[4];
     const valueQuantity = mgDl(180);
     const interpretation = (code: string) => [{ coding: [{ code }] }];
-    expect(await flags({ valueQuantity, referenceRange: range })).toBe('[High]');
-    expect(await flags({ valueQuantity: mgDl(50), referenceRange: range })).toBe('[Low]');
-    expect(await flags({ valueQuantity, referenceRange: range, interpretation: interpretation('HH') })).toBe(
-      'Critically high',
+    expect(await flags({ valueQuantity, referenceRange: range })).toBe(
+      '[High]',
     );
-    expect(await flags({ valueQuantity, referenceRange: range, interpretation: interpretation('N') })).toBe(
-      'Normal',
-    );
+    expect(
+      await flags({ valueQuantity: mgDl(50), referenceRange: range }),
+    ).toBe('[Low]');
+    expect(
+      await flags({
+        valueQuantity,
+        referenceRange: range,
+        interpretation: interpretation('HH'),
+      }),
+    ).toBe('Critically high');
+    expect(
+      await flags({
+        valueQuantity,
+        referenceRange: range,
+        interpretation: interpretation('N'),
+      }),
+    ).toBe('Normal');
     // Another unit, a bound, or several ranges: for somebody who knows.
-    expect(await flags({ valueQuantity: { value: 180, unit: 'mmol/L' }, referenceRange: range })).toBe('–');
-    expect(await flags({ valueQuantity: { ...valueQuantity, comparator: '<' }, referenceRange: range })).toBe(
-      '–',
-    );
-    expect(await flags({ valueQuantity, referenceRange: [...range, ...range] })).toBe('–');
+    expect(
+      await flags({
+        valueQuantity: { value: 180, unit: 'mmol/L' },
+        referenceRange: range,
+      }),
+    ).toBe('–');
+    expect(
+      await flags({
+        valueQuantity: { ...valueQuantity, comparator: '<' },
+        referenceRange: range,
+      }),
+    ).toBe('–');
+    expect(
+      await flags({ valueQuantity, referenceRange: [...range, ...range] }),
+    ).toBe('–');
   });
 
   test('of a donor or a fetus are none of the patient, and say whom they are about', async () => {
     const group = (id: string, rest: object) =>
-      result(id, { code: loinc('882-1', 'ABO group'), valueString: 'AB', ...rest });
-    const donor = group('d', { focus: [{ display: 'Donor 17' }], status: 'preliminary' });
+      result(id, {
+        code: loinc('882-1', 'ABO group'),
+        valueString: 'AB',
+        ...rest,
+      });
+    const donor = group('d', {
+      focus: [{ display: 'Donor 17' }],
+      status: 'preliminary',
+    });
     const fetal = group('f', {
       focus: [{ reference: '#fetus' }],
       interpretation: [{ coding: [{ code: 'A' }] }],
@@ -49,19 +89,32 @@ describe('laboratory results', () => {
     expect(await rowsOf([donor, fetal], 'results')).toEqual([
       ['The sources have delivered no laboratory results.'],
     ]);
-    expect((await rowsOf([donor, fetal], 'observations')).map((cells) => cells[1]).sort()).toEqual([
+    expect(
+      (await rowsOf([donor, fetal], 'observations'))
+        .map((cells) => cells[1])
+        .sort(),
+    ).toEqual([
       'ABO group (about Donor 17, preliminary)',
       'ABO group (about another than the patient)',
     ]);
     for await (const part of partsOf(readerOf([PATIENT, fetal])))
       if (part.kind === 'overview')
-        expect(JSON.stringify(part.blocks.map(({ items }) => items))).not.toContain('ABO');
+        expect(
+          JSON.stringify(part.blocks.map(({ items }) => items)),
+        ).not.toContain('ABO');
   });
 
   test('lose no digit before the point', async () => {
     const shown = async (number: number) =>
       (
-        await rowsOf([result('a', { valueQuantity: { value: number, unit: 'copies/mL' } })], 'results')
+        await rowsOf(
+          [
+            result('a', {
+              valueQuantity: { value: number, unit: 'copies/mL' },
+            }),
+          ],
+          'results',
+        )
       )[1]?.[1];
     expect(await shown(123456.7)).toBe('123457');
     expect(await shown(1234567)).toBe('1234567');
@@ -73,7 +126,10 @@ describe('laboratory results', () => {
       resourceType: 'DiagnosticReport',
       id: 'r',
       code: { text: 'Metabolic panel' },
-      result: [{ reference: 'Observation/second' }, { reference: 'Observation/first' }],
+      result: [
+        { reference: 'Observation/second' },
+        { reference: 'Observation/first' },
+      ],
     };
     const rows = await rowsOf(
       [
@@ -81,7 +137,10 @@ describe('laboratory results', () => {
         result('alone', { valueString: 'clear' }),
         result('first', { valueQuantity: mgDl(90.123456) }),
         result('second', { valueQuantity: mgDl(80), status: 'preliminary' }),
-        result('old', { valueQuantity: mgDl(70), effectiveDateTime: '2023-01-02' }),
+        result('old', {
+          valueQuantity: mgDl(70),
+          effectiveDateTime: '2023-01-02',
+        }),
       ],
       'results',
     );
@@ -99,13 +158,23 @@ describe('laboratory results', () => {
 
 test('vital signs of one moment are one line; what has no column is named', async () => {
   const vital = (id: string, code: string, rest: object) =>
-    result(id, { category: category('vital-signs'), code: loinc(code, `of ${code}`), ...rest });
+    result(id, {
+      category: category('vital-signs'),
+      code: loinc(code, `of ${code}`),
+      ...rest,
+    });
   const rows = await rowsOf(
     [
       vital('a', '85354-9', {
         component: [
-          { code: loinc('8480-6', 'Systolic'), valueQuantity: { value: 128, unit: 'mm[Hg]' } },
-          { code: loinc('8462-4', 'Diastolic'), valueQuantity: { value: 81, unit: 'mm[Hg]' } },
+          {
+            code: loinc('8480-6', 'Systolic'),
+            valueQuantity: { value: 128, unit: 'mm[Hg]' },
+          },
+          {
+            code: loinc('8462-4', 'Diastolic'),
+            valueQuantity: { value: 81, unit: 'mm[Hg]' },
+          },
         ],
       }),
       vital('b', '8867-4', { valueQuantity: { value: 72, unit: '/min' } }),
@@ -115,7 +184,21 @@ test('vital signs of one moment are one line; what has no column is named', asyn
     'vital-signs',
   );
   const moment = '1 May 2024, 08:30 UTC-05:00';
-  expect(rows).toEqual([[moment, '128/81', '72', '–', '–', '–', '–', '150 lb', '–', 'of 72514-3: 2', 'HIE']]);
+  expect(rows).toEqual([
+    [
+      moment,
+      '128/81',
+      '72',
+      '–',
+      '–',
+      '–',
+      '–',
+      '150 lb',
+      '–',
+      'of 72514-3: 2',
+      'HIE',
+    ],
+  ]);
 });
 
 test('what was taken back says so, and stands in no column of vital signs', async () => {
@@ -127,11 +210,20 @@ test('what was taken back says so, and stands in no column of vital signs', asyn
       code: loinc('8867-4', 'Pulse'),
       valueQuantity: { value: 7, unit: '/min' },
     });
-  const observations = ['laboratory', 'vital-signs', 'survey'].map((kind) => observation(kind, kind));
-  expect((await rowsOf(observations, 'results'))[1]?.[0]).toBe('Pulse (entered in error)');
+  const observations = ['laboratory', 'vital-signs', 'survey'].map((kind) =>
+    observation(kind, kind),
+  );
+  expect((await rowsOf(observations, 'results'))[1]?.[0]).toBe(
+    'Pulse (entered in error)',
+  );
   const [vital] = await rowsOf(observations, 'vital-signs');
-  expect([vital?.[2], vital?.[9]]).toEqual(['–', 'Pulse (entered in error): 7 /min']);
-  expect((await rowsOf(observations, 'observations'))[0]?.[1]).toBe('Pulse (entered in error)');
+  expect([vital?.[2], vital?.[9]]).toEqual([
+    '–',
+    'Pulse (entered in error): 7 /min',
+  ]);
+  expect((await rowsOf(observations, 'observations'))[0]?.[1]).toBe(
+    'Pulse (entered in error)',
+  );
   const allergy = {
     resourceType: 'AllergyIntolerance',
     id: 'a',
@@ -152,8 +244,12 @@ describe('problems and medications', () => {
     const rows = await rowsOf(
       [
         condition('Anemia', { onsetDateTime: '2019-03' }),
-        condition('Asthma', { clinicalStatus: { coding: [{ code: 'resolved' }] } }),
-        condition('Gout', { verificationStatus: { coding: [{ code: 'entered-in-error' }] } }),
+        condition('Asthma', {
+          clinicalStatus: { coding: [{ code: 'resolved' }] },
+        }),
+        condition('Gout', {
+          verificationStatus: { coding: [{ code: 'entered-in-error' }] },
+        }),
         condition('Flu', { abatementDateTime: '2020-01-09' }),
       ],
       'problems',
@@ -165,13 +261,23 @@ describe('problems and medications', () => {
         .map(([name]) => name)
         .sort(),
     ).toEqual(['Asthma', 'Flu', 'Gout']);
-    expect(rows.find(([name]) => name === 'Gout')?.[3]).toBe('Entered in error');
+    expect(rows.find(([name]) => name === 'Gout')?.[3]).toBe(
+      'Entered in error',
+    );
   });
 
   test('whose end is still to come goes on', async () => {
     const captions: string[] = [];
     const asthma = (end: object) =>
-      readerOf([PATIENT, { resourceType: 'Condition', id: 'a', code: { text: 'Asthma' }, ...end }]);
+      readerOf([
+        PATIENT,
+        {
+          resourceType: 'Condition',
+          id: 'a',
+          code: { text: 'Asthma' },
+          ...end,
+        },
+      ]);
     for (const end of [
       { abatementDateTime: '9999-12-31' },
       { abatementPeriod: { end: '2999' } },
@@ -180,7 +286,8 @@ describe('problems and medications', () => {
       { abatementString: 'as a child' },
     ])
       for await (const part of partsOf(asthma(end)))
-        if (part.kind === 'table' && part.caption.endsWith('problems')) captions.push(part.caption);
+        if (part.kind === 'table' && part.caption.endsWith('problems'))
+          captions.push(part.caption);
     expect(captions).toEqual([
       'Active problems',
       'Active problems',
@@ -193,7 +300,11 @@ describe('problems and medications', () => {
   test('names the medication that is only referred to, and says how to take it', async () => {
     const rows = await rowsOf(
       [
-        { resourceType: 'Medication', id: 'm', code: { text: 'Metformin 500 MG' } },
+        {
+          resourceType: 'Medication',
+          id: 'm',
+          code: { text: 'Metformin 500 MG' },
+        },
         {
           resourceType: 'MedicationRequest',
           id: 'a',
@@ -211,14 +322,24 @@ describe('problems and medications', () => {
       'medications',
     );
     expect(rows).toEqual([
-      ['Metformin 500 MG', '1 tablet twice a day', '1 May 2024', '–', 'Active', '–', 'HIE'],
+      [
+        'Metformin 500 MG',
+        '1 tablet twice a day',
+        '1 May 2024',
+        '–',
+        'Active',
+        '–',
+        'HIE',
+      ],
     ]);
   });
 });
 
 test('a section without anything says so, and not that there is nothing', async () => {
   expect(await rowsOf([], 'allergies')).toEqual([
-    ['The sources have delivered no allergies; that does not mean that there are none.'],
+    [
+      'The sources have delivered no allergies; that does not mean that there are none.',
+    ],
   ]);
 });
 
@@ -237,9 +358,14 @@ test('an origin names a source once, with the newest document that says the same
   });
   const textOf = (...origins: object[]) =>
     entryOf({ content: {}, origins } as unknown as ConsolidatedResource).origin;
-  expect(textOf(origin('hie'), origin('hie', '2025-03-01'), origin('hie', '2026-03-04'), origin('lab'))).toBe(
-    'HIE (also document of 4 Mar 2026), Laboratory',
-  );
+  expect(
+    textOf(
+      origin('hie'),
+      origin('hie', '2025-03-01'),
+      origin('hie', '2026-03-04'),
+      origin('lab'),
+    ),
+  ).toBe('HIE (also document of 4 Mar 2026), Laboratory');
   expect(textOf(origin('hie', '2026-03-04'), origin('pharmacy'))).toBe(
     'HIE (document of 4 Mar 2026), Pharmacy',
   );
@@ -258,26 +384,38 @@ test('a day that its origin states is not repeated in a statement of absence', a
     for await (const each of read(types))
       yield {
         ...each,
-        origins: each.origins.map((one) => ({ ...one, isConverted: true, statedOn: '2026-03-04' })),
+        origins: each.origins.map((one) => ({
+          ...one,
+          isConverted: true,
+          statedOn: '2026-03-04',
+        })),
       };
   };
-  const notes = (await gather(partsOf(reader))).flatMap((part) => (part.kind === 'note' ? [part.text] : []));
+  const notes = (await gather(partsOf(reader))).flatMap((part) =>
+    part.kind === 'note' ? [part.text] : [],
+  );
   expect(notes).toContain('NKDA (stated by HIE (document of 4 Mar 2026)).');
 });
 
 test('a filter shows its sections only, and says what was asked for', async () => {
   const parts = await gather(
-    partsOf(readerOf([PATIENT]), { types: ['Condition'], dateFrom: '2024-01-01', dateTo: '2024-06-30' }),
+    partsOf(readerOf([PATIENT]), {
+      types: ['Condition'],
+      dateFrom: '2024-01-01',
+      dateTo: '2024-06-30',
+    }),
   );
-  expect(parts.flatMap((part) => (part.kind === 'section' ? [part.id] : []))).toEqual([
-    'problems',
-    'social-findings',
-  ]);
+  expect(
+    parts.flatMap((part) => (part.kind === 'section' ? [part.id] : [])),
+  ).toEqual(['problems', 'social-findings']);
   expect(parts[0]).toMatchObject({
     head: {
       patient: { name: 'Ann Marie Sample', birthDate: '5 Apr 1980' },
       facts: expect.arrayContaining([
-        ['Contains only', 'Condition; entries dated from 1 Jan 2024 to 30 Jun 2024, and undated ones'],
+        [
+          'Contains only',
+          'Condition; entries dated from 1 Jan 2024 to 30 Jun 2024, and undated ones',
+        ],
       ]),
     },
   });
@@ -300,7 +438,12 @@ test('nothing of a sample patient is left out: each resource is in a row, behind
     const type = sections[section];
     if (part.kind === 'row' && type !== undefined) shown[type] += 1;
   }
-  const { Observation: observations = 0, Procedure, Encounter, Condition } = reader.counts;
+  const {
+    Observation: observations = 0,
+    Procedure,
+    Encounter,
+    Condition,
+  } = reader.counts;
   expect(shown).toMatchObject({ Procedure, Encounter, Condition });
   let vitals = 0;
   for await (const { content } of reader.read(['Observation']))
@@ -319,8 +462,18 @@ test('what was entered in error or cancelled says so in every table', async () =
   const background = [
     relative('Mother', 'entered-in-error'),
     relative('Aunt', 'completed'),
-    { resourceType: 'Coverage', id: 'c', status: 'cancelled', payor: [{ display: 'Acme' }] },
-    { resourceType: 'Coverage', id: 'd', status: 'active', payor: [{ display: 'Bell' }] },
+    {
+      resourceType: 'Coverage',
+      id: 'c',
+      status: 'cancelled',
+      payor: [{ display: 'Acme' }],
+    },
+    {
+      resourceType: 'Coverage',
+      id: 'd',
+      status: 'active',
+      payor: [{ display: 'Bell' }],
+    },
   ];
   const rows = await rowsOf(background, 'background');
   expect(rows.map((cells) => [cells[0], cells.at(-2)]).sort()).toEqual([
@@ -329,37 +482,63 @@ test('what was entered in error or cancelled says so in every table', async () =
     ['Bell', '–'],
     ['Mother', 'Entered in error'],
   ]);
-  const study = { resourceType: 'ImagingStudy', id: 's', started: '2024-05-01', description: 'CT' };
-  expect(await rowsOf([{ ...study, status: 'entered-in-error' }], 'reports')).toMatchObject([
-    expect.arrayContaining(['Entered in error']),
-  ]);
+  const study = {
+    resourceType: 'ImagingStudy',
+    id: 's',
+    started: '2024-05-01',
+    description: 'CT',
+  };
+  expect(
+    await rowsOf([{ ...study, status: 'entered-in-error' }], 'reports'),
+  ).toMatchObject([expect.arrayContaining(['Entered in error'])]);
 });
 
 describe('that there is none', () => {
   const SNOMED = 'http://snomed.info/sct';
-  const allergy = (id: string, rest: object) => ({ resourceType: 'AllergyIntolerance', id, ...rest });
+  const allergy = (id: string, rest: object) => ({
+    resourceType: 'AllergyIntolerance',
+    id,
+    ...rest,
+  });
   const noneKnown = (id: string, code: string, rest: object = {}) =>
-    allergy(id, { code: { coding: [{ system: SNOMED, code }] }, recordedDate: '2024-03-07', ...rest });
-  const penicillin = allergy('p', { code: { text: 'Penicillin' }, category: ['medication'] });
+    allergy(id, {
+      code: { coding: [{ system: SNOMED, code }] },
+      recordedDate: '2024-03-07',
+      ...rest,
+    });
+  const penicillin = allergy('p', {
+    code: { text: 'Penicillin' },
+    category: ['medication'],
+  });
 
   test('is a statement of its source on its day, and no row; that nothing came is something else', async () => {
     expect(await rowsOf([noneKnown('a', '716186003')], 'allergies')).toEqual([
       ['No known allergies (stated by HIE, 7 Mar 2024).'],
     ]);
-    expect(await rowsOf([noneKnown('a', '409137002', { recordedDate: undefined })], 'allergies')).toEqual([
-      ['No known drug allergies (stated by HIE, undated).'],
-    ]);
-    expect((await rowsOf([], 'allergies'))[0]?.[0]).toMatch(/delivered no allergies; that does not mean/);
+    expect(
+      await rowsOf(
+        [noneKnown('a', '409137002', { recordedDate: undefined })],
+        'allergies',
+      ),
+    ).toEqual([['No known drug allergies (stated by HIE, undated).']]);
+    expect((await rowsOf([], 'allergies'))[0]?.[0]).toMatch(
+      /delivered no allergies; that does not mean/,
+    );
   });
 
   test('and that there is one are both shown, what is there first, and that they contradict each other', async () => {
-    const rows = await rowsOf([noneKnown('a', '716186003'), penicillin], 'allergies');
+    const rows = await rowsOf(
+      [noneKnown('a', '716186003'), penicillin],
+      'allergies',
+    );
     expect(rows.map(([first]) => first)).toEqual([
       'Penicillin',
       'No known allergies (stated by HIE, 7 Mar 2024). This contradicts the allergies listed above.',
     ]);
     const contradicted = async (code: string, other: object) =>
-      (await rowsOf([noneKnown('a', code), other], 'allergies')).at(-1)?.[0]?.includes('contradicts');
+      (await rowsOf([noneKnown('a', code), other], 'allergies'))
+        .at(-1)?.[0]
+        ?.includes('contradicts');
     expect(await contradicted('409137002', penicillin)).toBe(true);
     expect(await contradicted('429625007', penicillin)).toBe(false);
     expect(
@@ -383,42 +562,84 @@ describe('that there is none', () => {
     expect(await rowsOf([list('10160-0', nilknown)], 'medications')).toEqual([
       ['No current medications (stated by HIE, 1 May 2024).'],
     ]);
-    expect(await rowsOf([list('allergies', { coding: [{ code: 'notasked' }] })], 'allergies')).toEqual([
+    expect(
+      await rowsOf(
+        [list('allergies', { coding: [{ code: 'notasked' }] })],
+        'allergies',
+      ),
+    ).toEqual([
       ['No information on allergies: not asked (stated by HIE, 1 May 2024).'],
     ]);
-    expect(await rowsOf([list('48765-2', { text: 'None seen' })], 'allergies')).toEqual([
-      ['No entries on allergies (stated by HIE, 1 May 2024). The source wrote: “None seen.”'],
+    expect(
+      await rowsOf([list('48765-2', { text: 'None seen' })], 'allergies'),
+    ).toEqual([
+      [
+        'No entries on allergies (stated by HIE, 1 May 2024). The source wrote: “None seen.”',
+      ],
     ]);
     const composition = {
       resourceType: 'Composition',
       id: 'c',
       date: '2024-05-02',
-      section: [{ section: [{ code: { coding: [{ code: '11450-4' }] }, emptyReason: nilknown }] }],
+      section: [
+        {
+          section: [
+            { code: { coding: [{ code: '11450-4' }] }, emptyReason: nilknown },
+          ],
+        },
+      ],
     };
     expect(await rowsOf([composition], 'problems')).toEqual([
       ['No known problems (stated by HIE, 2 May 2024).'],
     ]);
     const unknown = {
-      coding: [{ system: 'http://terminology.hl7.org/CodeSystem/data-absent-reason', code: 'unknown' }],
+      coding: [
+        {
+          system: 'http://terminology.hl7.org/CodeSystem/data-absent-reason',
+          code: 'unknown',
+        },
+      ],
     };
-    expect(await rowsOf([allergy('u', { code: unknown })], 'allergies')).toEqual([
-      ['No information on allergies (stated by HIE, undated).'],
-    ]);
-    expect(await rowsOf([allergy('t', { code: { text: 'NKDA' } })], 'allergies')).toEqual([
-      ['NKDA (stated by HIE, undated).'],
-    ]);
-    for (const text of ['None', 'Denies any known allergies', 'No known allergies to medications'])
-      expect(await rowsOf([allergy('w', { code: { text } })], 'allergies')).toEqual([
-        [`${text} (stated by HIE, undated).`],
-      ]);
-    const own = { system: 'urn:of-a-hospital', code: 'NKDA', display: 'No Known Drug Allergies' };
     expect(
-      (await rowsOf([allergy('o', { code: { coding: [own], text: own.display } })], 'allergies'))[0],
+      await rowsOf([allergy('u', { code: unknown })], 'allergies'),
+    ).toEqual([['No information on allergies (stated by HIE, undated).']]);
+    expect(
+      await rowsOf([allergy('t', { code: { text: 'NKDA' } })], 'allergies'),
+    ).toEqual([['NKDA (stated by HIE, undated).']]);
+    for (const text of [
+      'None',
+      'Denies any known allergies',
+      'No known allergies to medications',
+    ])
+      expect(
+        await rowsOf([allergy('w', { code: { text } })], 'allergies'),
+      ).toEqual([[`${text} (stated by HIE, undated).`]]);
+    const own = {
+      system: 'urn:of-a-hospital',
+      code: 'NKDA',
+      display: 'No Known Drug Allergies',
+    };
+    expect(
+      (
+        await rowsOf(
+          [allergy('o', { code: { coding: [own], text: own.display } })],
+          'allergies',
+        )
+      )[0],
     ).toEqual(['No Known Drug Allergies (stated by HIE, undated).']);
-    for (const text of ['No known reaction to nuts', 'Denies allergies, but had hives after fish'])
-      expect((await rowsOf([allergy('n', { code: { text } })], 'allergies'))[0]).toHaveLength(6);
+    for (const text of [
+      'No known reaction to nuts',
+      'Denies allergies, but had hives after fish',
+    ])
+      expect(
+        (await rowsOf([allergy('n', { code: { text } })], 'allergies'))[0],
+      ).toHaveLength(6);
     const refuted = { verificationStatus: { coding: [{ code: 'refuted' }] } };
-    expect((await rowsOf([noneKnown('a', '716186003', refuted)], 'allergies'))[0]?.[3]).toBe('Refuted');
+    expect(
+      (
+        await rowsOf([noneKnown('a', '716186003', refuted)], 'allergies')
+      )[0]?.[3],
+    ).toBe('Refuted');
   });
 });
 
@@ -433,15 +654,26 @@ test('what says nothing is no line, wherever it stands; what says why it says no
   const panel = { hasMember: [{ reference: 'Observation/x' }] };
   for (const kind of ['laboratory', 'vital-signs', 'survey']) {
     const section =
-      { laboratory: 'results', 'vital-signs': 'vital-signs', survey: 'observations' }[kind] ?? '';
-    const rows = await rowsOf([bare('a', kind), bare('b', kind, panel)], section);
+      {
+        laboratory: 'results',
+        'vital-signs': 'vital-signs',
+        survey: 'observations',
+      }[kind] ?? '';
+    const rows = await rowsOf(
+      [bare('a', kind), bare('b', kind, panel)],
+      section,
+    );
     expect(rows.map((cells) => cells.length)).toEqual([1]);
     expect(rows[0]?.[0]).toMatch(/^The sources have delivered no/);
     const absent = { dataAbsentReason: { text: 'refused' } };
-    expect(JSON.stringify(await rowsOf([bare('c', kind, absent)], section))).toContain('No value: refused');
-    expect(JSON.stringify(await rowsOf([bare('d', kind, { status: 'cancelled' })], section))).toContain(
-      'cancelled',
-    );
+    expect(
+      JSON.stringify(await rowsOf([bare('c', kind, absent)], section)),
+    ).toContain('No value: refused');
+    expect(
+      JSON.stringify(
+        await rowsOf([bare('d', kind, { status: 'cancelled' })], section),
+      ),
+    ).toContain('cancelled');
   }
   const report = {
     resourceType: 'DiagnosticReport',
@@ -450,8 +682,12 @@ test('what says nothing is no line, wherever it stands; what says why it says no
     code: { text: 'Panel' },
     issued: '2031-01-01',
   };
-  expect(await rowsOf([report], 'reports')).toEqual([['The sources have delivered no reports.']]);
-  expect(await rowsOf([{ ...report, conclusion: 'Fine' }], 'reports')).toHaveLength(1);
+  expect(await rowsOf([report], 'reports')).toEqual([
+    ['The sources have delivered no reports.'],
+  ]);
+  expect(
+    await rowsOf([{ ...report, conclusion: 'Fine' }], 'reports'),
+  ).toHaveLength(1);
   const procedure = {
     resourceType: 'Procedure',
     id: 'p',
@@ -459,14 +695,19 @@ test('what says nothing is no line, wherever it stands; what says why it says no
     performedDateTime: '2031-01-01',
     code: {},
   };
-  expect(await rowsOf([procedure], 'procedures')).toEqual([['The sources have delivered no procedures.']]);
+  expect(await rowsOf([procedure], 'procedures')).toEqual([
+    ['The sources have delivered no procedures.'],
+  ]);
 });
 
 describe('circumstances', () => {
   const condition = (name: string, rest: object = {}) => ({
     resourceType: 'Condition',
     id: name,
-    code: { text: name, coding: [{ system: 'http://snomed.info/sct', code: name, display: name }] },
+    code: {
+      text: name,
+      coding: [{ system: 'http://snomed.info/sct', code: name, display: name }],
+    },
     ...rest,
   });
   const social = [
@@ -487,24 +728,39 @@ describe('circumstances', () => {
 
   test('stand in a section of their own, and never among problems; in doubt a finding is a problem', async () => {
     const all = [...social, ...clinical].map((name) => condition(name));
-    const names = async (section: string) => (await rowsOf(all, section)).map(([name]) => name).sort();
-    const plain = (list: readonly string[]) => list.map((name) => name.replace(/ \([a-z]+\)$/, '')).sort();
+    const names = async (section: string) =>
+      (await rowsOf(all, section)).map(([name]) => name).sort();
+    const plain = (list: readonly string[]) =>
+      list.map((name) => name.replace(/ \([a-z]+\)$/, '')).sort();
     expect(await names('social-findings')).toEqual(plain(social));
     expect(await names('problems')).toEqual(plain(clinical));
   });
 
   test('are also known by category and ICD-10; a disorder stays one', async () => {
     const concern = (code: string) => ({ category: [{ coding: [{ code }] }] });
-    const names = async (all: object[]) => (await rowsOf(all, 'social-findings')).map(([name]) => name);
-    expect(await names([condition('Food scarce', concern('sdoh'))])).toEqual(['Food scarce']);
-    expect(await names([condition('Homelessness', concern('health-concern'))])).toEqual(['Homelessness']);
+    const names = async (all: object[]) =>
+      (await rowsOf(all, 'social-findings')).map(([name]) => name);
+    expect(await names([condition('Food scarce', concern('sdoh'))])).toEqual([
+      'Food scarce',
+    ]);
+    expect(
+      await names([condition('Homelessness', concern('health-concern'))]),
+    ).toEqual(['Homelessness']);
     const icd = {
-      code: { text: 'Z59', coding: [{ system: 'http://hl7.org/fhir/sid/icd-10-cm', code: 'Z59.0' }] },
+      code: {
+        text: 'Z59',
+        coding: [
+          { system: 'http://hl7.org/fhir/sid/icd-10-cm', code: 'Z59.0' },
+        ],
+      },
     };
     expect(await names([condition('x', icd)])).toEqual(['Z59']);
     expect(
       await rowsOf(
-        [condition('Asthma (disorder)', concern('sdoh')), condition('Gout', concern('health-concern'))],
+        [
+          condition('Asthma (disorder)', concern('sdoh')),
+          condition('Gout', concern('health-concern')),
+        ],
         'problems',
       ),
     ).toHaveLength(2);
@@ -526,10 +782,15 @@ test('a diagnosis at an encounter is not an active problem unless a source says 
     diagnosis('Asthma', { clinicalStatus }),
     diagnosis('Fracture', { abatementDateTime: '2012-03-01' }),
   ];
-  const shown = (await gather(partsOf(readerOf([PATIENT, ...contents])))).flatMap((part) =>
+  const shown = (
+    await gather(partsOf(readerOf([PATIENT, ...contents])))
+  ).flatMap((part) =>
     part.kind === 'table'
       ? [part.caption]
-      : part.kind === 'row' && ['Pneumonia', 'Asthma', 'Fracture'].includes(part.cells[0]?.text ?? '')
+      : part.kind === 'row' &&
+          ['Pneumonia', 'Asthma', 'Fracture'].includes(
+            part.cells[0]?.text ?? '',
+          )
         ? [part.cells[0]?.text]
         : [],
   );

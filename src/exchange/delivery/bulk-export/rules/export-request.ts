@@ -25,9 +25,23 @@ export interface ExportRequest {
   ignored: string[];
 }
 
-const FORMATS = new Set(['application/fhir+ndjson', 'application/ndjson', 'ndjson']);
-/** Search parameters that choose nothing (Bulk Data Access forbids them in `_typeFilter`). */
-const OF_RESULTS = new Set(['_count', '_sort', '_summary', '_elements', '_include', '_revinclude']);
+const FORMATS = new Set([
+  'application/fhir+ndjson',
+  'application/ndjson',
+  'ndjson',
+]);
+/**
+ * Search parameters that choose nothing (Bulk Data Access forbids them in
+ * `_typeFilter`).
+ */
+const OF_RESULTS = new Set([
+  '_count',
+  '_sort',
+  '_summary',
+  '_elements',
+  '_include',
+  '_revinclude',
+]);
 const PAIRS_MAX = 50;
 const FILTERS_MAX = 50;
 
@@ -39,14 +53,22 @@ export function parseExport(
   const request: ExportRequest = { typeFilters: {}, ignored: [] };
   const faults: SearchFault[] = [];
   if (pairs.length > PAIRS_MAX)
-    faults.push({ parameter: '', message: `has at most ${PAIRS_MAX} parameters` });
+    faults.push({
+      parameter: '',
+      message: `has at most ${PAIRS_MAX} parameters`,
+    });
   for (const [name, value] of pairs.slice(0, PAIRS_MAX)) {
     const fault = readPair(request, name, value, isServed);
     if (fault !== undefined) faults.push({ parameter: name, message: fault });
   }
-  const unwanted = Object.keys(request.typeFilters).find((type) => request.types?.includes(type) === false);
+  const unwanted = Object.keys(request.typeFilters).find(
+    (type) => request.types?.includes(type) === false,
+  );
   if (unwanted !== undefined)
-    faults.push({ parameter: '_typeFilter', message: `${unwanted} is not among the types of _type` });
+    faults.push({
+      parameter: '_typeFilter',
+      message: `${unwanted} is not among the types of _type`,
+    });
   return { request, faults };
 }
 
@@ -59,14 +81,17 @@ function readPair(
   switch (name) {
     case '_type': {
       const types = valuesOf(value);
-      if (!types.every(isServed)) return 'contains a type that is not served here; see /fhir/R4/metadata';
+      if (!types.every(isServed))
+        return 'contains a type that is not served here; see /fhir/R4/metadata';
       request.types = [...new Set([...(request.types ?? []), ...types])].sort();
       return undefined;
     }
     case '_since': {
       const range = rangeOf(value.replace(' ', '+'));
       request.since = range?.from;
-      return range === undefined ? 'is not an instant such as 2026-05-01T12:00:00Z' : undefined;
+      return range === undefined
+        ? 'is not an instant such as 2026-05-01T12:00:00Z'
+        : undefined;
     }
     case '_outputFormat':
       return FORMATS.has(value) ? undefined : 'must be application/fhir+ndjson';
@@ -83,17 +108,23 @@ function readTypeFilters(
   value: string,
   isServed: (type: string) => boolean,
 ): string | undefined {
-  // Several filters may be in one parameter, separated by commas; each begins with a type.
+  // Several filters may be in one parameter, separated by commas; each begins
+  // with a type.
   for (const filter of value.split(/,(?=[A-Z][A-Za-z]+\?)/)) {
     const [type = '', query = ''] = filter.split(/\?(.*)/s);
     if (!isServed(type) || type === 'Patient')
       return 'is not <Type>?<search> with a type that can be searched';
-    const { request: search, faults } = parseSearch(type, [...new URLSearchParams(query)]);
+    const { request: search, faults } = parseSearch(type, [
+      ...new URLSearchParams(query),
+    ]);
     const [fault] = faults;
-    if (fault !== undefined) return `${type}: ${fault.parameter} ${fault.message}`;
-    if (search.ignored.length > 0) return `${type}: ${search.ignored.join(', ')} is not supported`;
+    if (fault !== undefined)
+      return `${type}: ${fault.parameter} ${fault.message}`;
+    if (search.ignored.length > 0)
+      return `${type}: ${search.ignored.join(', ')} is not supported`;
     const ofResult = search.used.find(([name]) => OF_RESULTS.has(name));
-    if (ofResult !== undefined) return `${type}: ${ofResult[0]} is about the form of a search's result`;
+    if (ofResult !== undefined)
+      return `${type}: ${ofResult[0]} is about the form of a search's result`;
     request.typeFilters[type] = [...(request.typeFilters[type] ?? []), query];
     if (request.typeFilters[type].length > FILTERS_MAX)
       return `has at most ${FILTERS_MAX} searches of a type`;
@@ -103,31 +134,46 @@ function readTypeFilters(
 
 /** Which resources an export contains. */
 export interface ResourceFilter {
-  /** The types to read; undefined: all. The Provenance of everything is generated from what is read. */
+  /**
+   * The types to read; undefined: all. The Provenance of everything is
+   * generated from what is read.
+   */
   readTypes?: readonly string[];
   /** Types of our own, which only views name. */
   ownTypes: readonly string[];
   hasType(type: string): boolean;
-  matches(resource: { resourceType: string } & Found, patientId: string): boolean;
+  matches(
+    resource: { resourceType: string } & Found,
+    patientId: string,
+  ): boolean;
 }
 
-export function resourceFilter(types: readonly string[] | null, typeFilters: TypeFilters): ResourceFilter {
+export function resourceFilter(
+  types: readonly string[] | null,
+  typeFilters: TypeFilters,
+): ResourceFilter {
   const searches = new Map(
     Object.entries(typeFilters).map(([type, queries]) => [
       type,
-      queries.map((query) => parseSearch(type, [...new URLSearchParams(query)]).request),
+      queries.map(
+        (query) => parseSearch(type, [...new URLSearchParams(query)]).request,
+      ),
     ]),
   );
   const hasType = (type: string) => types === null || types.includes(type);
   return {
     ownTypes: (types ?? []).filter((type) => OWN_TYPES.includes(type)),
-    readTypes: types === null || types.includes('Provenance') ? undefined : types,
+    readTypes:
+      types === null || types.includes('Provenance') ? undefined : types,
     hasType,
     matches(resource, patientId) {
       const alternatives = searches.get(resource.resourceType);
       const fits = (search: SearchRequest) =>
-        (search.patientId ?? patientId) === patientId && matchesSearch(resource, search);
-      return hasType(resource.resourceType) && alternatives?.some(fits) !== false;
+        (search.patientId ?? patientId) === patientId &&
+        matchesSearch(resource, search);
+      return (
+        hasType(resource.resourceType) && alternatives?.some(fits) !== false
+      );
     },
   };
 }

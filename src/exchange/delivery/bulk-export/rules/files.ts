@@ -17,20 +17,29 @@ export interface SliceTexts extends Pick<ExportPart, 'kind' | 'resourceType'> {
   texts: readonly string[];
 }
 
-/** What a slice writes into one file. Of a table, `resourceType` is the name of its view. */
-export interface SliceFile extends Pick<ExportPart, 'kind' | 'resourceType' | 'lines'> {
+/**
+ * What a slice writes into one file. Of a table, `resourceType` is the name of
+ * its view.
+ */
+export interface SliceFile
+  extends Pick<ExportPart, 'kind' | 'resourceType' | 'lines'> {
   content: Uint8Array;
   mediaType: string;
 }
 
 export const ndjsonOf = ({ texts, ...file }: SliceTexts): SliceFile => ({
-  ...{ ...file, lines: texts.length, content: Buffer.from(texts.join('')) },
+  ...file,
+  lines: texts.length,
+  content: Buffer.from(texts.join('')),
   mediaType: 'application/fhir+ndjson',
 });
 
 /** A file of the manifest: consecutive parts of one kind and type. */
 export interface ExportFile {
-  /** `Observation.1.ndjson`; for files other than output, `deleted.1.ndjson` and `error.1.ndjson`. Of a view: `results.1.parquet`. */
+  /**
+   * `Observation.1.ndjson`; for files other than output, `deleted.1.ndjson` and
+   * `error.1.ndjson`. Of a view: `results.1.parquet`.
+   */
   name: string;
   kind: FileKind;
   resourceType: string;
@@ -45,7 +54,8 @@ export interface ExportFile {
 export const FILE_BYTES = 100_000_000;
 
 /**
- * Groups parts, in order of kind, type and slice, into files. The same parts always make the same files.
+ * Groups parts, in order of kind, type and slice, into files. The same parts
+ * always make the same files.
  *
  * @param plan of a run of views, where each part is a file
  */
@@ -58,13 +68,24 @@ export function filesOf(
   const numbers = new Map<string, number>();
   let open: ExportFile | undefined;
   for (const { kind, resourceType, lines, ref, sizeBytes, sha256 } of parts) {
-    const isSame = open?.kind === kind && open.resourceType === resourceType && open.sizeBytes < fileBytes;
+    const isSame =
+      open?.kind === kind &&
+      open.resourceType === resourceType &&
+      open.sizeBytes < fileBytes;
     if (open === undefined || !isSame) {
       const stem = kind === 'output' ? resourceType : kind;
       const number = (numbers.get(stem) ?? 0) + 1;
       numbers.set(stem, number);
       const name = `${stem}.${number}.${plan === null || kind === 'error' ? 'ndjson' : plan.format}`;
-      open = { name, kind, resourceType, count: 0, sizeBytes: 0, refs: [], sha256 };
+      open = {
+        name,
+        kind,
+        resourceType,
+        count: 0,
+        sizeBytes: 0,
+        refs: [],
+        sha256,
+      };
       files.push(open);
     }
     open.count += lines;
@@ -84,7 +105,10 @@ export function manifestOf(
     files
       .filter((file) => file.kind === kind)
       .map(({ resourceType, name, count, sizeBytes, sha256, refs }) => ({
-        ...{ type: resourceType, url: `${statusUrl}/${name}`, count, sizeBytes },
+        type: resourceType,
+        url: `${statusUrl}/${name}`,
+        count,
+        sizeBytes,
         ...(refs.length === 1 && { sha256 }),
       }));
   return {

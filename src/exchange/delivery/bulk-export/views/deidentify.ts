@@ -13,70 +13,111 @@ const SYSTEMS = Object.entries(table.systems).map(([system, code]) => [
 const AGE_MAX = 89;
 /** Larger numbers may be phone numbers or identifiers. */
 const NUMBER_MAX = 10_000_000;
-const yearIn = (date: unknown): number => Number(/^\d{4}(?!\d)/.exec(String(date))?.[0]);
+const yearIn = (date: unknown): number =>
+  Number(/^\d{4}(?!\d)/.exec(String(date))?.[0]);
 
 /**
- * Makes the de-identified form of a resource by the Safe Harbor method, 45 CFR 164.514(b)(2). `safe-harbor.json` lists what
- * stays of each type; everything else goes: names, addresses, contacts, identifiers, narratives, notes, extensions, contained
- * resources and all free text. Ids become hashes, the same in all runs with one key.
+ * Makes the de-identified form of a resource by the Safe Harbor method, 45 CFR
+ * 164.514(b)(2). `safe-harbor.json` lists what stays of each type; everything
+ * else goes: names, addresses, contacts, identifiers, narratives, notes,
+ * extensions, contained resources and all free text. Ids become hashes, the
+ * same in all runs with one key.
  *
  * @param year that ages are counted to
  */
-export function createDeidentifier({ key, year }: { key: Uint8Array; year: number }): (of: Json) => Json {
-  const id = (of: string) => createHmac('sha256', key).update(of).digest('hex').slice(0, 32);
+export function createDeidentifier({
+  key,
+  year,
+}: {
+  key: Uint8Array;
+  year: number;
+}): (of: Json) => Json {
+  const id = (of: string) =>
+    createHmac('sha256', key).update(of).digest('hex').slice(0, 32);
 
-  const kinds: Readonly<Record<string, (value: unknown, element: Json) => unknown>> = {
+  const kinds: Readonly<
+    Record<string, (value: unknown, element: Json) => unknown>
+  > = {
     // Years that show an age over 89 go, whatever happened in them.
-    year: (value) => (year - yearIn(value) <= AGE_MAX ? String(yearIn(value)) : undefined),
+    year: (value) =>
+      year - yearIn(value) <= AGE_MAX ? String(yearIn(value)) : undefined,
     boolean: (value) => (typeof value === 'boolean' ? value : undefined),
-    number: (value) => (Math.abs(Number(value?.valueOf() ?? Number.NaN)) < NUMBER_MAX ? value : undefined),
-    code: (value) => (/^[A-Za-z][A-Za-z-]{0,39}$/.test(String(value)) ? value : undefined),
+    number: (value) =>
+      Math.abs(Number(value?.valueOf() ?? Number.NaN)) < NUMBER_MAX
+        ? value
+        : undefined,
+    code: (value) =>
+      /^[A-Za-z][A-Za-z-]{0,39}$/.test(String(value)) ? value : undefined,
     coding: (_, { system, code }) =>
-      SYSTEMS.some(([known, codes]) => known?.test(String(system)) && codes?.test(String(code)))
+      SYSTEMS.some(
+        ([known, codes]) =>
+          known?.test(String(system)) && codes?.test(String(code)),
+      )
         ? { system, code }
         : undefined,
     reference(_, { reference }) {
-      const [, type, target] = /^([A-Z][A-Za-z]+)\/([\w.-]{1,64})$/.exec(String(reference)) ?? [];
-      return target === undefined ? undefined : { reference: `${type}/${id(target)}` };
+      const [, type, target] =
+        /^([A-Z][A-Za-z]+)\/([\w.-]{1,64})$/.exec(String(reference)) ?? [];
+      return target === undefined
+        ? undefined
+        : { reference: `${type}/${id(target)}` };
     },
     quantity(_, { value: given, system, code }) {
       const value = keep('number', given);
       const isUcum =
-        system === 'http://unitsofmeasure.org' && /^[A-Za-z0-9%/.*^[\]'"-]{1,30}$/.test(String(code));
+        system === 'http://unitsofmeasure.org' &&
+        /^[A-Za-z0-9%/.*^[\]'"-]{1,30}$/.test(String(code));
       // An age.
-      if (value === undefined || (code === 'a' && Number(value) > AGE_MAX)) return undefined;
+      if (value === undefined || (code === 'a' && Number(value) > AGE_MAX))
+        return undefined;
       return { value, ...(isUcum && { system, code, unit: code }) };
     },
     place(_, { country = 'US', state, postalCode }) {
       const zip3 = /^\d{3}(?=\d{2}(?:-?\d{4})?$)/.exec(String(postalCode))?.[0];
-      if (!/^(?:USA?|United States(?: of America)?)$/i.test(String(country))) return undefined;
+      if (!/^(?:USA?|United States(?: of America)?)$/i.test(String(country)))
+        return undefined;
       return {
         ...(/^[A-Z]{2}$/.test(String(state)) && { state }),
-        ...(zip3 && { postalCode: table.restrictedZip3.includes(zip3) ? '000' : zip3 }),
+        ...(zip3 && {
+          postalCode: table.restrictedZip3.includes(zip3) ? '000' : zip3,
+        }),
       };
     },
   };
 
   function keep(shape: Shape, value: unknown): unknown {
     if (value === undefined || value === null) return undefined;
-    if (Array.isArray(value)) return value.flatMap((each) => keep(shape, each) ?? []);
+    if (Array.isArray(value))
+      return value.flatMap((each) => keep(shape, each) ?? []);
     if (typeof shape === 'string')
       return SHAPES[shape] === undefined
         ? kinds[shape]?.(value, isJson(value) ? value : {})
         : keep(SHAPES[shape], value);
     const [element = {}] = objectsOf(value);
-    const kept = Object.entries(shape).map(([name, inner]) => [name, keep(inner, element[name])]);
-    return Object.fromEntries(kept.filter(([, member]) => member !== undefined));
+    const kept = Object.entries(shape).map(([name, inner]) => [
+      name,
+      keep(inner, element[name]),
+    ]);
+    return Object.fromEntries(
+      kept.filter(([, member]) => member !== undefined),
+    );
   }
 
   return (of) => {
     const { resourceType, id: own, birthDate, deceasedDateTime } = of;
-    const lastYear = deceasedDateTime === undefined ? year : yearIn(deceasedDateTime);
-    const isOld = resourceType === 'Patient' && lastYear - yearIn(birthDate) > AGE_MAX;
+    const lastYear =
+      deceasedDateTime === undefined ? year : yearIn(deceasedDateTime);
+    const isOld =
+      resourceType === 'Patient' && lastYear - yearIn(birthDate) > AGE_MAX;
     return {
       ...(keep(TYPES[String(resourceType)] ?? {}, of) as Json),
-      ...{ resourceType, id: id(String(own)) },
-      ...(isOld && { extension: [{ url: 'urn:medical-exchange:age-group', valueCode: '90+' }] }),
+      resourceType,
+      id: id(String(own)),
+      ...(isOld && {
+        extension: [
+          { url: 'urn:medical-exchange:age-group', valueCode: '90+' },
+        ],
+      }),
     };
   };
 }

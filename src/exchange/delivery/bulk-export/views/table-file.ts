@@ -10,9 +10,15 @@ export const TABLE_MEDIA_TYPES: Readonly<Record<TableFormat, string>> = {
   ndjson: 'application/x-ndjson',
 };
 
-const isInt32 = (value: unknown) => Number.isInteger(value) && Math.abs(Number(value)) < 2 ** 31;
-/** What Parquet stores for a FHIR type, and what fits. Dates and times are texts, because FHIR's may be partial: `2019-05`. */
-const PHYSICAL: Readonly<Record<string, [stored: BasicType, isFit: (value: unknown) => boolean]>> = {
+const isInt32 = (value: unknown) =>
+  Number.isInteger(value) && Math.abs(Number(value)) < 2 ** 31;
+/**
+ * What Parquet stores for a FHIR type, and what fits. Dates and times are
+ * texts, because FHIR's may be partial: `2019-05`.
+ */
+const PHYSICAL: Readonly<
+  Record<string, [stored: BasicType, isFit: (value: unknown) => boolean]>
+> = {
   boolean: ['BOOLEAN', (value) => typeof value === 'boolean'],
   decimal: ['DOUBLE', (value) => typeof value === 'number'],
   integer: ['INT32', isInt32],
@@ -22,10 +28,12 @@ const PHYSICAL: Readonly<Record<string, [stored: BasicType, isFit: (value: unkno
 const physicalOf = ({ type = 'string', isCollection }: Column) =>
   isCollection || /^[A-Z]/.test(type) ? undefined : PHYSICAL[type];
 
-export const storedType = (column: Column): BasicType => physicalOf(column)?.[0] ?? 'STRING';
+export const storedType = (column: Column): BasicType =>
+  physicalOf(column)?.[0] ?? 'STRING';
 
 /**
- * A whole file with the rows, readable by itself; a CSV file begins with the names. Lists and elements with parts are JSON.
+ * A whole file with the rows, readable by itself; a CSV file begins with the
+ * names. Lists and elements with parts are JSON.
  *
  * @throws ViewError when a value is not of its column's type
  */
@@ -36,25 +44,42 @@ export function tableFile(
 ): Uint8Array {
   for (const [index, column] of columns.entries()) {
     const isFit = physicalOf(column)?.[1] ?? (() => true);
-    if (!rows.every((row) => row[index] === null || isFit(row[index]?.valueOf())))
+    if (
+      !rows.every((row) => row[index] === null || isFit(row[index]?.valueOf()))
+    )
       throw new ViewError(
         `The column ${column.name} has a value that is not of its type; correct its type or path`,
       );
   }
   const names = columns.map(({ name }) => name);
   if (format === 'csv')
-    return Buffer.from(stringify([names, ...rows.map((row) => row.map((cell) => textOf(cell) ?? ''))]));
+    return Buffer.from(
+      stringify([
+        names,
+        ...rows.map((row) => row.map((cell) => textOf(cell) ?? '')),
+      ]),
+    );
   if (format === 'ndjson')
     return Buffer.from(
       rows
-        .map((row) => names.map((name, index) => `${JSON.stringify(name)}:${jsonOf(row[index])}`).join(','))
+        .map((row) =>
+          names
+            .map(
+              (name, index) => `${JSON.stringify(name)}:${jsonOf(row[index])}`,
+            )
+            .join(','),
+        )
         .map((members) => `{${members}}\n`)
         .join(''),
     );
   const columnData = columns.map((column, index) => ({
     name: column.name,
     type: storedType(column),
-    data: rows.map((row) => (physicalOf(column) === undefined ? textOf(row[index]) : row[index]?.valueOf())),
+    data: rows.map((row) =>
+      physicalOf(column) === undefined
+        ? textOf(row[index])
+        : row[index]?.valueOf(),
+    ),
   }));
   return new Uint8Array(parquetWriteBuffer({ columnData }));
 }

@@ -4,7 +4,10 @@ import { parseFhirJson, writtenIn } from '../../../../lib/written-decimals.ts';
 import { InvalidRequestError } from '../../../platform/errors.ts';
 import { isJson, type Json } from '../../../records/rules/json.ts';
 
-/** A decimal that is written with more digits than its number has: 5.00. In everything else it is a number. */
+/**
+ * A decimal that is written with more digits than its number has: 5.00. In
+ * everything else it is a number.
+ */
 export class WrittenDecimal extends Number {
   readonly text: string;
 
@@ -15,7 +18,8 @@ export class WrittenDecimal extends Number {
 }
 
 /** Parses a resource, with its decimals as they are written (decision 166). */
-export const parseResource = (text: string): Json => withDecimals(parseFhirJson(text)) as Json;
+export const parseResource = (text: string): Json =>
+  withDecimals(parseFhirJson(text)) as Json;
 
 function withDecimals(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withDecimals);
@@ -29,32 +33,54 @@ function withDecimals(value: unknown): unknown {
   return copy;
 }
 
-/** The least value that a value of limited precision may stand for (FHIRPath 3.0, lowBoundary). */
-export const lowBoundary = (type: string, value: unknown): TypedValue[] => boundary(type, value, false);
+/**
+ * The least value that a value of limited precision may stand for (FHIRPath
+ * 3.0, lowBoundary).
+ */
+export const lowBoundary = (type: string, value: unknown): TypedValue[] =>
+  boundary(type, value, false);
 /** The greatest one. */
-export const highBoundary = (type: string, value: unknown): TypedValue[] => boundary(type, value, true);
+export const highBoundary = (type: string, value: unknown): TypedValue[] =>
+  boundary(type, value, true);
 
 const DATE_TYPES = new Set(['dateTime', 'instant']);
 
 function boundary(type: string, value: unknown, isHigh: boolean): TypedValue[] {
-  if (typeof value === 'number' || value instanceof WrittenDecimal) return [decimalBoundary(value, isHigh)];
+  if (typeof value === 'number' || value instanceof WrittenDecimal)
+    return [decimalBoundary(value, isHigh)];
   if (typeof value !== 'string') return [];
-  if (/^\d\d:\d\d/.test(value)) return [{ type: 'time', value: timeTo(value, isHigh) }];
+  if (/^\d\d:\d\d/.test(value))
+    return [{ type: 'time', value: timeTo(value, isHigh) }];
   const [, date = '', time, zone] =
-    /^(\d{4}(?:-\d\d){0,2})(?:T([\d:.]+)(Z|[+-]\d\d:\d\d)?)?$/.exec(value) ?? [];
+    /^(\d{4}(?:-\d\d){0,2})(?:T([\d:.]+)(Z|[+-]\d\d:\d\d)?)?$/.exec(value) ??
+    [];
   if (date === '') return [];
   const day = dayTo(date, isHigh);
-  if (time === undefined && !DATE_TYPES.has(type)) return [{ type: 'date', value: day }];
+  if (time === undefined && !DATE_TYPES.has(type))
+    return [{ type: 'date', value: day }];
   const clock = timeTo(time ?? '', isHigh);
-  return [{ type: 'dateTime', value: `${day}T${clock}${zone ?? (isHigh ? '-12:00' : '+14:00')}` }];
+  return [
+    {
+      type: 'dateTime',
+      value: `${day}T${clock}${zone ?? (isHigh ? '-12:00' : '+14:00')}`,
+    },
+  ];
 }
 
 /** Half a unit of the last written digit below or above. */
-function decimalBoundary(value: number | WrittenDecimal, isHigh: boolean): TypedValue {
+function decimalBoundary(
+  value: number | WrittenDecimal,
+  isHigh: boolean,
+): TypedValue {
   const text = value instanceof WrittenDecimal ? value.text : String(value);
   const digits = /\.(\d+)/.exec(text)?.[1]?.length ?? 0;
   const half = 0.5 * 10 ** -digits;
-  return { type: 'decimal', value: Number((Number(value) + (isHigh ? half : -half)).toFixed(digits + 1)) };
+  return {
+    type: 'decimal',
+    value: Number(
+      (Number(value) + (isHigh ? half : -half)).toFixed(digits + 1),
+    ),
+  };
 }
 
 function dayTo(date: string, isHigh: boolean): string {
@@ -68,7 +94,10 @@ function timeTo(time: string, isHigh: boolean): string {
   return time + whole.slice(time.length);
 }
 
-/** A definition is wrong, or does not fit the records. The message says what to change, and contains nothing of a record. */
+/**
+ * A definition is wrong, or does not fit the records. The message says what to
+ * change, and contains nothing of a record.
+ */
 export class ViewError extends InvalidRequestError {
   constructor(message: string) {
     super([{ path: '', message }]);
@@ -77,4 +106,6 @@ export class ViewError extends InvalidRequestError {
 
 /** What a schema refuses, each with its place, in one line. */
 export const faultsOf = (error: z.ZodError): string =>
-  error.issues.map(({ path, message }) => `${z.core.toDotPath(path)}: ${message}`).join('; ');
+  error.issues
+    .map(({ path, message }) => `${z.core.toDotPath(path)}: ${message}`)
+    .join('; ');

@@ -15,15 +15,30 @@ export const READY_VIEWS: ReadonlyMap<string, Json> = new Map(
     .map((view) => [view.id, view]),
 );
 
-/** A kick-off of `$viewdefinition-export`; without `since`, an incremental run follows the last one. */
+/**
+ * A kick-off of `$viewdefinition-export`; without `since`, an incremental run
+ * follows the last one.
+ */
 export type ViewRequest = ReturnType<typeof readParameters>;
 
 const referenceTo = (type: string) =>
-  z.object({ reference: z.string().startsWith(`${type}/`, { error: `must refer to a ${type}` }) });
-/** The parameters by name. One that is unknown is refused: ignored, it could multiply the data. */
+  z.object({
+    reference: z
+      .string()
+      .startsWith(`${type}/`, { error: `must refer to a ${type}` }),
+  });
+/**
+ * The parameters by name. One that is unknown is refused: ignored, it could
+ * multiply the data.
+ */
 const requestSchema = z.strictObject({
   view: z
-    .array(z.union([referenceTo('ViewDefinition'), z.looseObject({ resource: z.string() })]))
+    .array(
+      z.union([
+        referenceTo('ViewDefinition'),
+        z.looseObject({ resource: z.string() }),
+      ]),
+    )
     .min(1)
     .max(10),
   _format: z.enum(TABLE_FORMATS).default('ndjson'),
@@ -33,12 +48,16 @@ const requestSchema = z.strictObject({
   deidentified: z.boolean().default(false),
 });
 
-/** Reads the Parameters of a kick-off, and checks its definitions. Throws ViewError. */
+/**
+ * Reads the Parameters of a kick-off, and checks its definitions. Throws
+ * ViewError.
+ */
 export function parseViewRequest(body: unknown): ViewRequest {
   try {
     return readParameters(body);
   } catch (error) {
-    if (error instanceof RangeError) throw new ViewError('A ViewDefinition is nested too deep');
+    if (error instanceof RangeError)
+      throw new ViewError('A ViewDefinition is nested too deep');
     throw error;
   }
 }
@@ -46,7 +65,9 @@ export function parseViewRequest(body: unknown): ViewRequest {
 function readParameters(body: unknown) {
   const parameters = objectsOf(isJson(body) ? body.parameter : undefined);
   const valueIn = (of: Json | undefined) =>
-    Object.entries(of ?? {}).find(([name]) => name === 'resource' || name.startsWith('value'))?.[1];
+    Object.entries(of ?? {}).find(
+      ([name]) => name === 'resource' || name.startsWith('value'),
+    )?.[1];
   const views = parameters
     .filter(({ name }) => name === 'view')
     .map(({ part }) => valueIn(objectsOf(part)[0]));
@@ -55,15 +76,33 @@ function readParameters(body: unknown) {
     view: views,
   });
   if (!parsed.success) throw new ViewError(faultsOf(parsed.error));
-  const { view, _format: format, group, _since, incremental: isIncremental } = parsed.data;
-  const plan: ViewPlan = { format, isDeidentified: parsed.data.deidentified, views: view.map(viewOf) };
+  const {
+    view,
+    _format: format,
+    group,
+    _since,
+    incremental: isIncremental,
+  } = parsed.data;
+  const plan: ViewPlan = {
+    format,
+    isDeidentified: parsed.data.deidentified,
+    views: view.map(viewOf),
+  };
   const since = _since && new Date(_since).toISOString();
   checkTogether(plan, { isIncremental, since });
-  return { plan, cohortId: group?.reference.slice('Group/'.length), since, isIncremental };
+  return {
+    plan,
+    cohortId: group?.reference.slice('Group/'.length),
+    since,
+    isIncremental,
+  };
 }
 
 function viewOf(given: Json): ViewPlan['views'][number] {
-  const id = 'resource' in given ? undefined : String(given.reference).replace('ViewDefinition/', '');
+  const id =
+    'resource' in given
+      ? undefined
+      : String(given.reference).replace('ViewDefinition/', '');
   const definition = id === undefined ? given : READY_VIEWS.get(id);
   if (definition === undefined)
     throw new ViewError(
@@ -78,12 +117,20 @@ function checkTogether(
   { isIncremental, since }: { isIncremental: boolean; since?: string },
 ): void {
   const names = views.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) < index || /^(?:deleted|error)$/.test(name));
+  const twice = names.find(
+    (name, index) =>
+      names.indexOf(name) < index || /^(?:deleted|error)$/.test(name),
+  );
   const isPartial = isIncremental || since !== undefined;
-  const keyless = views.find(({ definition }) => compileView(definition, isViewType).key === undefined);
-  const shown = views.find(({ resource }) => !Object.hasOwn(safeHarbor.types, resource));
+  const keyless = views.find(
+    ({ definition }) => compileView(definition, isViewType).key === undefined,
+  );
+  const shown = views.find(
+    ({ resource }) => !Object.hasOwn(safeHarbor.types, resource),
+  );
   const fault = [
-    twice !== undefined && `Give each view a name of its own; ${twice} is taken`,
+    twice !== undefined &&
+      `Give each view a name of its own; ${twice} is taken`,
     isIncremental && since !== undefined && 'Pass either incremental or _since',
     isPartial &&
       isDeidentified &&
@@ -99,12 +146,20 @@ function checkTogether(
 }
 
 /** What the manifest of a run says about its tables, besides its files. */
-export const describeTables = ({ format, isDeidentified, views }: ViewPlan) => ({
-  ...{ format, deidentified: isDeidentified },
+export const describeTables = ({
+  format,
+  isDeidentified,
+  views,
+}: ViewPlan) => ({
+  format,
+  deidentified: isDeidentified,
   views: views.map(({ name, resource, definition }) => ({
-    ...{ name, resource },
+    name,
+    resource,
     columns: compileView(definition, isViewType).columns.map((column) => ({
-      ...{ name: column.name, type: column.type ?? 'string', collection: column.isCollection },
+      name: column.name,
+      type: column.type ?? 'string',
+      collection: column.isCollection,
       stored: storedType(column),
     })),
   })),

@@ -7,22 +7,40 @@ import { TABLE_MEDIA_TYPES, tableFile } from './table-file.ts';
 import { parseResource, ViewError } from './values.ts';
 import { type Column, compileView } from './view.ts';
 
-/** A message to the thread: a slice as an export would write it. The thread answers each with its files, in order. */
+/**
+ * A message to the thread: a slice as an export would write it. The thread
+ * answers each with its files, in order.
+ */
 export interface TableJob {
   plan: ViewPlan;
   texts: readonly SliceTexts[];
-  /** The first slice writes a file of each view, so that there is one with its columns. */
+  /**
+   * The first slice writes a file of each view, so that there is one with its
+   * columns.
+   */
   isFirst: boolean;
-  /** Of an incremental run: the patients who have left. It also lists all resources of the slice, whose earlier rows must go. */
+  /**
+   * Of an incremental run: the patients who have left. It also lists all
+   * resources of the slice, whose earlier rows must go.
+   */
   left?: readonly string[];
   safeHarbor?: Parameters<typeof createDeidentifier>[0];
 }
 
 export type TableAnswer = { files: SliceFile[] } | { fault: string };
 
-/** Columns of the rows that say whose earlier rows must go, before those of this run are added. */
-const DELETED: readonly Column[] = ['resource_type', 'resource_key', 'change'].map((name) => ({
-  ...{ name, type: 'string', isCollection: false },
+/**
+ * Columns of the rows that say whose earlier rows must go, before those of this
+ * run are added.
+ */
+const DELETED: readonly Column[] = [
+  'resource_type',
+  'resource_key',
+  'change',
+].map((name) => ({
+  name,
+  type: 'string',
+  isCollection: false,
 }));
 
 parentPort?.on('message', (job: TableJob) => {
@@ -38,16 +56,29 @@ function answerOf(job: TableJob): TableAnswer {
   }
 }
 
-function filesOf({ plan, texts, isFirst, left, safeHarbor }: TableJob): SliceFile[] {
+function filesOf({
+  plan,
+  texts,
+  isFirst,
+  left,
+  safeHarbor,
+}: TableJob): SliceFile[] {
   const views = plan.views.map(({ name, definition }) => ({
-    ...{ ...compileView(definition, () => true), name, rows: [] as unknown[][] },
+    ...compileView(definition, () => true),
+    name,
+    rows: [] as unknown[][],
   }));
   const hidden = safeHarbor && createDeidentifier(safeHarbor);
-  const deleted: unknown[][] = (left ?? []).map((id) => ['Patient', id, 'gone']);
+  const deleted: unknown[][] = (left ?? []).map((id) => [
+    'Patient',
+    id,
+    'gone',
+  ]);
   const add = (resourceType: string, whole: Json) => {
     const json = hidden?.(whole) ?? whole;
     for (const { resource, rows, rowsOf } of views)
-      if (resource === resourceType) for (const row of rowsOf(json)) rows.push(row);
+      if (resource === resourceType)
+        for (const row of rowsOf(json)) rows.push(row);
     if (left !== undefined) deleted.push([resourceType, json.id, 'changed']);
   };
   for (const { kind, resourceType, texts: own } of texts)
@@ -55,16 +86,33 @@ function filesOf({ plan, texts, isFirst, left, safeHarbor }: TableJob): SliceFil
       if (kind === 'output') add(resourceType, parseResource(text));
       else if (kind === 'deleted') deleted.push(...goneIn(JSON.parse(text)));
   const tables = [
-    ...views.map(({ name, columns, rows }) => ({ kind: 'output' as const, name, columns, rows })),
-    { kind: 'deleted' as const, name: 'deleted', columns: DELETED, rows: deleted },
-  ].filter(({ kind, rows }) => rows.length > 0 || (isFirst && kind === 'output'));
+    ...views.map(({ name, columns, rows }) => ({
+      kind: 'output' as const,
+      name,
+      columns,
+      rows,
+    })),
+    {
+      kind: 'deleted' as const,
+      name: 'deleted',
+      columns: DELETED,
+      rows: deleted,
+    },
+  ].filter(
+    ({ kind, rows }) => rows.length > 0 || (isFirst && kind === 'output'),
+  );
   return [
     ...tables.map(({ kind, name, columns, rows }) => ({
-      ...{ kind, resourceType: name, lines: rows.length, mediaType: TABLE_MEDIA_TYPES[plan.format] },
+      kind,
+      resourceType: name,
+      lines: rows.length,
+      mediaType: TABLE_MEDIA_TYPES[plan.format],
       content: tableFile(plan.format, columns, rows),
     })),
     // The sentences about incomplete records name days.
-    ...texts.filter(({ kind }) => kind === 'error' && !plan.isDeidentified).map(ndjsonOf),
+    ...texts
+      .filter(({ kind }) => kind === 'error' && !plan.isDeidentified)
+      .map(ndjsonOf),
   ];
 }
 

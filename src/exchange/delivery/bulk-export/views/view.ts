@@ -2,13 +2,20 @@ import { PropertyType, type TypedValue } from '@medplum/core';
 import { z } from 'zod';
 import type { Json } from '../../../records/rules/json.ts';
 import lists from './fhirpath.json' with { type: 'json' };
-import { compileExpression, type Expression, type Variables } from './fhirpath.ts';
+import {
+  compileExpression,
+  type Expression,
+  type Variables,
+} from './fhirpath.ts';
 import { faultsOf, ViewError } from './values.ts';
 
 /** A column of the output. */
 export interface Column {
   name: string;
-  /** FHIR type, as the definition says or as follows from the path; undefined when neither does. */
+  /**
+   * FHIR type, as the definition says or as follows from the path; undefined
+   * when neither does.
+   */
   type?: string;
   isCollection: boolean;
 }
@@ -26,11 +33,18 @@ export interface View {
 
 interface Select {
   /** Without: the element that the select stands in. */
-  over?: { kind: 'forEach' | 'forEachOrNull' | 'repeat'; paths: Expression[]; where: string };
+  over?: {
+    kind: 'forEach' | 'forEachOrNull' | 'repeat';
+    paths: Expression[];
+    where: string;
+  };
   columns: (Column & { path: Expression })[];
   selects: Select[];
   unions: Select[];
-  /** The cells of all columns, those of inner selects too, where `forEachOrNull` finds nothing. */
+  /**
+   * The cells of all columns, those of inner selects too, where `forEachOrNull`
+   * finds nothing.
+   */
   absent: unknown[];
 }
 
@@ -39,7 +53,10 @@ const COLUMNS_MAX = 200;
 /** Rows of one resource, and elements that an iteration finds in it. */
 const ROWS_MAX = 10_000;
 const TYPES_OF_FUNCTIONS: Readonly<Record<string, string>> = lists.types;
-const KNOWN_TYPES: ReadonlySet<string> = new Set([...Object.values(PropertyType), 'integer64']);
+const KNOWN_TYPES: ReadonlySet<string> = new Set([
+  ...Object.values(PropertyType),
+  'integer64',
+]);
 const OVER = ['forEach', 'forEachOrNull', 'repeat'] as const;
 
 const nameSchema = z.string().regex(/^[A-Za-z][A-Za-z0-9_]{0,62}$/, {
@@ -84,36 +101,60 @@ const viewSchema = z.object({
  * @param isKnown whether resources of the type can be read
  * @throws ViewError in one sentence
  */
-export function compileView(definition: unknown, isKnown: (type: string) => boolean): View {
-  if (Buffer.byteLength(JSON.stringify(definition ?? '')) > DEFINITION_BYTES_MAX)
-    throw new ViewError(`A ViewDefinition has at most ${DEFINITION_BYTES_MAX} bytes`);
+export function compileView(
+  definition: unknown,
+  isKnown: (type: string) => boolean,
+): View {
+  if (
+    Buffer.byteLength(JSON.stringify(definition ?? '')) > DEFINITION_BYTES_MAX
+  )
+    throw new ViewError(
+      `A ViewDefinition has at most ${DEFINITION_BYTES_MAX} bytes`,
+    );
   const parsed = viewSchema.safeParse(definition);
   if (!parsed.success) throw new ViewError(faultsOf(parsed.error));
   const { name, resource, constant, select, ...given } = parsed.data;
   if (!isKnown(resource))
-    throw new ViewError(`resource: there are no resources of the type ${resource.slice(0, 40)}`);
+    throw new ViewError(
+      `resource: there are no resources of the type ${resource.slice(0, 40)}`,
+    );
   const constants = constantsOf(constant);
   const names = Object.keys(constants);
-  const where = given.where.map(({ path }, index) => compileExpression(path, `where[${index}].path`, names));
-  const selects = select.map((each, index) => compileSelect(each, `select[${index}]`, names));
+  const where = given.where.map(({ path }, index) =>
+    compileExpression(path, `where[${index}].path`, names),
+  );
+  const selects = select.map((each, index) =>
+    compileSelect(each, `select[${index}]`, names),
+  );
   const root: Select = { columns: [], selects, unions: [], absent: [] };
   const columns = columnsOf(root);
   const twice = columns.find(
-    ({ name: own }, index) => columns.findIndex((each) => each.name === own) < index,
+    ({ name: own }, index) =>
+      columns.findIndex((each) => each.name === own) < index,
   );
-  if (twice !== undefined) throw new ViewError(`The column ${twice.name} appears twice`);
+  if (twice !== undefined)
+    throw new ViewError(`The column ${twice.name} appears twice`);
   if (columns.length === 0 || columns.length > COLUMNS_MAX)
     throw new ViewError(`select must have 1 to ${COLUMNS_MAX} columns`);
   const key = firstKey(root);
   return {
-    ...{ name, resource, columns, key },
+    name,
+    resource,
+    columns,
+    key,
     rowsOf(json) {
       const focus = { type: resource, value: json };
-      const variables = { ...constants, '%resource': focus, '%rowIndex': indexOf(0) };
+      const variables = {
+        ...constants,
+        '%resource': focus,
+        '%rowIndex': indexOf(0),
+      };
       for (const condition of where) {
         const [met, ...others] = condition.evaluate(focus, variables);
         if (others.length > 0 || typeof (met?.value ?? false) !== 'boolean')
-          throw new ViewError(`where: ${condition.text} does not give true or false`);
+          throw new ViewError(
+            `where: ${condition.text} does not give true or false`,
+          );
         if (met?.value !== true) return [];
       }
       return rowsOf(root, focus, variables);
@@ -124,10 +165,14 @@ export function compileView(definition: unknown, isKnown: (type: string) => bool
 function constantsOf(constants: readonly Json[]): Variables {
   return Object.fromEntries(
     constants.map(({ name, ...rest }, index) => {
-      const [member, ...others] = Object.keys(rest).filter((each) => /^value[A-Z]/.test(each));
+      const [member, ...others] = Object.keys(rest).filter((each) =>
+        /^value[A-Z]/.test(each),
+      );
       if (member === undefined || others.length > 0)
         throw new ViewError(`constant[${index}] must have one value[x]`);
-      const type = member.slice('value'.length).replace(/^[A-Z]/, (letter) => letter.toLowerCase());
+      const type = member
+        .slice('value'.length)
+        .replace(/^[A-Z]/, (letter) => letter.toLowerCase());
       return [`%${name}`, { type, value: rest[member] }];
     }),
   );
@@ -138,34 +183,64 @@ function compileSelect(
   where: string,
   constants: readonly string[],
 ): Select {
-  const [kind, ...others] = OVER.filter((each) => definition[each] !== undefined);
+  const [kind, ...others] = OVER.filter(
+    (each) => definition[each] !== undefined,
+  );
   if (others.length > 0)
-    throw new ViewError(`${where} has both ${kind} and ${others[0]}; a select has one of them`);
+    throw new ViewError(
+      `${where} has both ${kind} and ${others[0]}; a select has one of them`,
+    );
   const paths = [(kind && definition[kind]) ?? []]
     .flat()
     .map((path) => compileExpression(path, `${where}.${kind}`, constants));
-  const columns = (definition.column ?? []).map(({ name, type, collection = false, path: text }, index) => {
-    const path = compileExpression(text, `${where}.column[${index}].path`, constants);
-    return { name, type: type ?? inferredType(text), isCollection: collection, path };
-  });
-  const [selects = [], unions = []] = (['select', 'unionAll'] as const).map((member) =>
-    (definition[member] ?? []).map((each, index) =>
-      compileSelect(each, `${where}.${member}[${index}]`, constants),
-    ),
+  const columns = (definition.column ?? []).map(
+    ({ name, type, collection = false, path: text }, index) => {
+      const path = compileExpression(
+        text,
+        `${where}.column[${index}].path`,
+        constants,
+      );
+      return {
+        name,
+        type: type ?? inferredType(text),
+        isCollection: collection,
+        path,
+      };
+    },
   );
-  const shapes = new Set(unions.map((each) => String(columnsOf(each).map(({ name }) => ` ${name}`))));
+  const [selects = [], unions = []] = (['select', 'unionAll'] as const).map(
+    (member) =>
+      (definition[member] ?? []).map((each, index) =>
+        compileSelect(each, `${where}.${member}[${index}]`, constants),
+      ),
+  );
+  const shapes = new Set(
+    unions.map((each) => String(columnsOf(each).map(({ name }) => ` ${name}`))),
+  );
   if (shapes.size > 1)
-    throw new ViewError(`${where}.unionAll: its selects have different columns:${[...shapes].join(' and')}`);
+    throw new ViewError(
+      `${where}.unionAll: its selects have different columns:${[...shapes].join(' and')}`,
+    );
   const absent = [
     ...columns.map(({ path }) => (path.text.trim() === '%rowIndex' ? 0 : null)),
     ...[...selects, ...unions.slice(0, 1)].flatMap((each) => each.absent),
   ];
-  return { over: kind && { kind, paths, where: `${where}.${kind}` }, columns, selects, unions, absent };
+  return {
+    over: kind && { kind, paths, where: `${where}.${kind}` },
+    columns,
+    selects,
+    unions,
+    absent,
+  };
 }
 
-/** The type that follows from how the path ends (SQL on FHIR, Column Types, rules 3 and 4). */
+/**
+ * The type that follows from how the path ends (SQL on FHIR, Column Types,
+ * rules 3 and 4).
+ */
 function inferredType(path: string): string | undefined {
-  const [, name = '', of] = /([\w%]+)(?:\(([^()]*)\))?$/.exec(path.trim()) ?? [];
+  const [, name = '', of] =
+    /([\w%]+)(?:\(([^()]*)\))?$/.exec(path.trim()) ?? [];
   return name === 'ofType' ? of?.split('.').at(-1) : TYPES_OF_FUNCTIONS[name];
 }
 
@@ -175,26 +250,44 @@ const columnsOf = ({ columns, selects, unions }: Select): Column[] => [
   ...(unions[0] === undefined ? [] : columnsOf(unions[0])),
 ];
 
-/** Only a column outside of any iteration or union has the same value in all rows of a resource. */
+/**
+ * Only a column outside of any iteration or union has the same value in all
+ * rows of a resource.
+ */
 function firstKey({ columns, selects, over }: Select): string | undefined {
   if (over !== undefined) return undefined;
-  const own = columns.find(({ path }) => /^(?:getResourceKey\(\)|id)$/.test(path.text.trim()));
+  const own = columns.find(({ path }) =>
+    /^(?:getResourceKey\(\)|id)$/.test(path.text.trim()),
+  );
   return own?.name ?? selects.map(firstKey).find((name) => name !== undefined);
 }
 
-/** The rows of a select: each row has the cells of its columns, in their order. */
-function rowsOf(select: Select, focus: TypedValue, outer: Variables): unknown[][] {
+/**
+ * The rows of a select: each row has the cells of its columns, in their order.
+ */
+function rowsOf(
+  select: Select,
+  focus: TypedValue,
+  outer: Variables,
+): unknown[][] {
   const { over, columns, selects, unions } = select;
   const foci = over === undefined ? [focus] : elementsOf(over, focus, outer);
-  if (foci.length === 0 && over?.kind === 'forEachOrNull') return [select.absent];
+  if (foci.length === 0 && over?.kind === 'forEachOrNull')
+    return [select.absent];
   return foci.flatMap((each, index) => {
-    const variables = over === undefined ? outer : { ...outer, '%rowIndex': indexOf(index) };
-    let rows: unknown[][] = [columns.map((column) => cellOf(column, each, variables))];
+    const variables =
+      over === undefined ? outer : { ...outer, '%rowIndex': indexOf(index) };
+    let rows: unknown[][] = [
+      columns.map((column) => cellOf(column, each, variables)),
+    ];
     const factors = selects.map((inner) => rowsOf(inner, each, variables));
-    if (unions.length > 0) factors.push(unions.flatMap((inner) => rowsOf(inner, each, variables)));
+    if (unions.length > 0)
+      factors.push(unions.flatMap((inner) => rowsOf(inner, each, variables)));
     for (const factor of factors) {
       if (rows.length * factor.length > ROWS_MAX)
-        throw new ViewError(`A resource gives more than ${ROWS_MAX} rows; select less of it`);
+        throw new ViewError(
+          `A resource gives more than ${ROWS_MAX} rows; select less of it`,
+        );
       rows = rows.flatMap((row) => factor.map((cells) => [...row, ...cells]));
     }
     return rows;
@@ -212,7 +305,9 @@ function elementsOf(
       for (const element of path.evaluate(from, variables)) {
         found.push(element);
         if (found.length > ROWS_MAX || depth > ROWS_MAX / 100)
-          throw new ViewError(`${where} finds more than ${ROWS_MAX} elements in a resource, or does not end`);
+          throw new ViewError(
+            `${where} finds more than ${ROWS_MAX} elements in a resource, or does not end`,
+          );
         if (kind === 'repeat') visit(element, depth + 1);
       }
   };
@@ -225,7 +320,9 @@ function cellOf(
   focus: TypedValue,
   variables: Variables,
 ): unknown {
-  const values = path.evaluate(focus, variables).flatMap(({ value }) => value ?? []);
+  const values = path
+    .evaluate(focus, variables)
+    .flatMap(({ value }) => value ?? []);
   if (isCollection) return values;
   if (values.length > 1)
     throw new ViewError(

@@ -21,11 +21,15 @@ export function createApi(session) {
     if (answer.ok) return answer;
     if (answer.status === 401) {
       // The request used a token that has been replaced in the meantime.
-      if (!signal.aborted && authorization !== session.authorization) return open(path, signal);
+      if (!signal.aborted && authorization !== session.authorization)
+        return open(path, signal);
       session.end('refused');
     }
     const problem = await answer.json().catch(() => ({}));
-    throw new CallError(answer.status, typeof problem.detail === 'string' ? problem.detail : 'No response');
+    throw new CallError(
+      answer.status,
+      typeof problem.detail === 'string' ? problem.detail : 'No response',
+    );
   }
 
   return {
@@ -41,12 +45,16 @@ export function createApi(session) {
 
 /** An error message for the reader. @param {unknown} error @param {string} what */
 export function messageOf(error, what) {
-  if (!(error instanceof CallError)) return `${what} could not be loaded: the connection failed.`;
+  if (!(error instanceof CallError))
+    return `${what} could not be loaded: the connection failed.`;
   if (error.status === 404) return `${what} could not be found.`;
-  if (error.status === 429) return `${what} could not be loaded: too many requests. Try again shortly.`;
-  if (error.status >= 500) return `${what} could not be loaded: the service is currently unavailable.`;
+  if (error.status === 429)
+    return `${what} could not be loaded: too many requests. Try again shortly.`;
+  if (error.status >= 500)
+    return `${what} could not be loaded: the service is currently unavailable.`;
   return `${what} could not be loaded (${error.message}).`;
 }
 
 /** Whether a request was aborted because its session ended; this is not reported. @param {unknown} error */
-export const isAborted = (error) => error instanceof DOMException && error.name === 'AbortError';
+export const isAborted = (error) =>
+  error instanceof DOMException && error.name === 'AbortError';

@@ -3,17 +3,24 @@ export const [, , base = '', account = '', patient = ''] =
   /^((.*)\/embed)\/([^/]+)\/patient\/([^/]+)/.exec(location.pathname) ?? [];
 
 /** The address of a route that only this page uses. @param {string} name */
-export const routeOf = (name) => `${base}/embed/${account}/patient/${patient}/${name}`;
+export const routeOf = (name) =>
+  `${base}/embed/${account}/patient/${patient}/${name}`;
 
 /**
  * A call with the token in a header, never in a URL.
  * @param {string} path @param {string} authorization @param {AbortSignal} signal
  */
 const call = (path, authorization, signal) =>
-  fetch(path, { headers: { authorization }, signal, cache: 'no-store', referrerPolicy: 'no-referrer' });
+  fetch(path, {
+    headers: { authorization },
+    signal,
+    cache: 'no-store',
+    referrerPolicy: 'no-referrer',
+  });
 
 /** The token in the URL; empty without one. */
-export const tokenInUrl = () => new URLSearchParams(location.hash.slice(1)).get('access_token') ?? '';
+export const tokenInUrl = () =>
+  new URLSearchParams(location.hash.slice(1)).get('access_token') ?? '';
 
 /**
  * The record is asked for by this script, which needs no other one, while the others are loaded: reading it takes the longest.
@@ -24,7 +31,11 @@ let begun = begin();
 function begin() {
   const token = tokenInUrl();
   if (token === '') return undefined;
-  const [path, authorization, ending] = [routeOf('summary'), `Bearer ${token}`, new AbortController()];
+  const [path, authorization, ending] = [
+    routeOf('summary'),
+    `Bearer ${token}`,
+    new AbortController(),
+  ];
   const answer = call(path, authorization, ending.signal);
   // A failure is thrown where the answer is taken.
   answer.catch(() => undefined);

@@ -13,7 +13,10 @@ const TEXT_MAX = 200_000;
 export function showDocuments(documents, api) {
   const content = contentOf('documents');
   if (documents.length === 0)
-    return show(content, el('p.quiet', {}, 'The sources have delivered no documents.'));
+    return show(
+      content,
+      el('p.quiet', {}, 'The sources have delivered no documents.'),
+    );
   const list = el('ul.documents');
   const more = drawSome(list, documents, (each) => line(each, api), {
     ...ROWS,
@@ -24,13 +27,22 @@ export function showDocuments(documents, api) {
 }
 
 /** @param {Document} document @param {import('./api.js').Api} api */
-function line({ fileName, description, type, indexed, mimeType, size, source }, api) {
+function line(
+  { fileName, description, type, indexed, mimeType, size, source },
+  api,
+) {
   const isXml = /\bxml\b/.test(mimeType) || /\bxml$/.test(fileName);
   const isText = /^text\/plain\b/i.test(mimeType) && size <= TEXT_MAX;
-  const title = description ?? nameOf(type) ?? (isXml ? 'Clinical document' : 'Document');
+  const title =
+    description ?? nameOf(type) ?? (isXml ? 'Clinical document' : 'Document');
   const when = dayText(indexed);
   const problem = el('p.reason', { role: 'alert', hidden: true });
-  const note = el('pre.note', { dir: 'auto', tabindex: '0', 'aria-label': title, hidden: true });
+  const note = el('pre.note', {
+    dir: 'auto',
+    tabindex: '0',
+    'aria-label': title,
+    hidden: true,
+  });
   /** Shows the text below the line; the second time, hides it. @param {string} url */
   const read = async (url) => {
     if (note.textContent === '') note.textContent = await textAt(url);
@@ -49,10 +61,15 @@ function line({ fileName, description, type, indexed, mimeType, size, source }, 
           pressed.setAttribute('aria-disabled', 'true');
           problem.hidden = true;
           try {
-            const query = new URLSearchParams({ fileName, ...(conversionType && { conversionType }) });
+            const query = new URLSearchParams({
+              fileName,
+              ...(conversionType && { conversionType }),
+            });
             const { url } = await api.read(`document/download-url?${query}`);
             await open(url);
-            announce(`${title}: ${open === read && note.hidden ? 'closed' : 'opened'}`);
+            announce(
+              `${title}: ${open === read && note.hidden ? 'closed' : 'opened'}`,
+            );
           } catch (error) {
             problem.textContent = messageOf(error, 'The document');
             problem.hidden = false;
@@ -72,7 +89,9 @@ function line({ fileName, description, type, indexed, mimeType, size, source }, 
       el(
         'p.quiet.small',
         {},
-        [when, sourceName(source), sizeText(size).replace(' ', '\u00a0')].filter(Boolean).join(' · '),
+        [when, sourceName(source), sizeText(size).replace(' ', '\u00a0')]
+          .filter(Boolean)
+          .join(' · '),
       ),
     ),
     el(
@@ -92,7 +111,10 @@ const nameOf = (type) => type?.text ?? type?.coding?.[0]?.display;
 
 /** @param {string} url of a plain text, at this gateway @returns {Promise<string>} */
 async function textAt(url) {
-  const answer = await fetch(new URL(url).pathname, { cache: 'no-store', referrerPolicy: 'no-referrer' });
+  const answer = await fetch(new URL(url).pathname, {
+    cache: 'no-store',
+    referrerPolicy: 'no-referrer',
+  });
   if (!answer.ok) throw new CallError(answer.status, 'the link has expired');
   return answer.text();
 }

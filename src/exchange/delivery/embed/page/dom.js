@@ -12,7 +12,11 @@ export function el(tag, properties = {}, ...children) {
   if (classes.length > 0) element.className = classes.join(' ');
   for (const [key, value] of Object.entries(properties)) {
     if (value === undefined || value === false) continue;
-    if (key.startsWith('on')) element.addEventListener(key.slice(2), /** @type {EventListener} */ (value));
+    if (key.startsWith('on'))
+      element.addEventListener(
+        key.slice(2),
+        /** @type {EventListener} */ (value),
+      );
     else element.setAttribute(key, value === true ? '' : String(value));
   }
   element.append(...children.filter(isThere));
@@ -22,13 +26,15 @@ export function el(tag, properties = {}, ...children) {
 /** @param {string} tag @param {Record<string, string | number>} [attributes] @param {...(Node | string)} children */
 export function svg(tag, attributes = {}, ...children) {
   const element = document.createElementNS('http://www.w3.org/2000/svg', tag);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  for (const [key, value] of Object.entries(attributes))
+    element.setAttribute(key, String(value));
   element.append(...children);
   return element;
 }
 
 /** @param {Node | string | null | undefined | false} child @returns {child is Node | string} */
-const isThere = (child) => child !== null && child !== undefined && child !== false && child !== '';
+const isThere = (child) =>
+  child !== null && child !== undefined && child !== false && child !== '';
 
 /** The sections of the page, in order. */
 export const SECTIONS = ['queries', 'record', 'documents', 'person'];
@@ -41,14 +47,21 @@ export function byId(id) {
 }
 
 /** @param {string} id of a section @returns {HTMLElement} */
-export const contentOf = (id) => /** @type {HTMLElement} */ (byId(id).querySelector('.content'));
+export const contentOf = (id) =>
+  /** @type {HTMLElement} */ (byId(id).querySelector('.content'));
 
 /** Shows a loading state with a placeholder. @param {HTMLElement} content @param {string} what */
 export function showLoading(content, what) {
   content.setAttribute('aria-busy', 'true');
   content.replaceChildren(
     el('p.loading', {}, `Loading ${what}…`),
-    el('div.bones', { 'aria-hidden': 'true' }, el('span'), el('span'), el('span')),
+    el(
+      'div.bones',
+      { 'aria-hidden': 'true' },
+      el('span'),
+      el('span'),
+      el('span'),
+    ),
   );
 }
 

@@ -15,8 +15,14 @@ const WORDS = {
     title: 'Nothing to show',
     text: 'Open this page from your application. The link contains an access token that is valid for a limited time.',
   },
-  expired: { title: 'This view is closed', text: `The session has expired. ${REOPEN}` },
-  revoked: { title: 'This view is closed', text: `Access to it was revoked. ${REOPEN}` },
+  expired: {
+    title: 'This view is closed',
+    text: `The session has expired. ${REOPEN}`,
+  },
+  revoked: {
+    title: 'This view is closed',
+    text: `Access to it was revoked. ${REOPEN}`,
+  },
   refused: {
     title: 'This view is closed',
     text: `The access token is not valid or no longer valid. ${REOPEN}`,

@@ -15,8 +15,11 @@ export async function follow(session, api, { onQueries, onBack }) {
   const signal = session.tokenSignal;
   for (let failures = 0; !signal.aborted; failures += 1) {
     try {
-      for await (const { event, data } of eventsOf(await api.open('events', signal))) {
-        if (event === 'session' && data.expiresInSeconds !== undefined) session.lasts(data.expiresInSeconds);
+      for await (const { event, data } of eventsOf(
+        await api.open('events', signal),
+      )) {
+        if (event === 'session' && data.expiresInSeconds !== undefined)
+          session.lasts(data.expiresInSeconds);
         if (event === 'queries') {
           onQueries(data);
           failures = 0;
@@ -27,15 +30,20 @@ export async function follow(session, api, { onQueries, onBack }) {
             onBack();
           }
         }
-        if (event === 'end' && data.reason !== 'renew') return session.end(data.reason);
+        if (event === 'end' && data.reason !== 'renew')
+          return session.end(data.reason);
       }
     } catch (error) {
       if (signal.aborted) return;
-      if (error instanceof CallError && error.status === 404) return session.end('gone');
+      if (error instanceof CallError && error.status === 404)
+        return session.end('gone');
     }
     // The end of a stream is normal; only if reconnecting fails at once is the loss shown.
     if (failures > 0) showConnectionLoss();
-    await reconnectDelay(RECONNECT_MS[Math.min(failures, RECONNECT_MS.length - 1)] ?? 0, signal);
+    await reconnectDelay(
+      RECONNECT_MS[Math.min(failures, RECONNECT_MS.length - 1)] ?? 0,
+      signal,
+    );
   }
 }
 
@@ -43,7 +51,8 @@ export async function follow(session, api, { onQueries, onBack }) {
 function showConnectionLoss() {
   if (!byId('connection').hidden) return;
   const isEmpty = contentOf('queries').hasAttribute('aria-busy');
-  if (isEmpty) show(contentOf('queries'), el('p.quiet', {}, 'Currently unknown.'));
+  if (isEmpty)
+    show(contentOf('queries'), el('p.quiet', {}, 'Currently unknown.'));
   setText(
     byId('connection'),
     isEmpty

@@ -30,7 +30,10 @@ export async function* linesOf(answer) {
 function soon(coming) {
   let timer = 0;
   const silence = new Promise((_, fail) => {
-    timer = setTimeout(() => fail(new TypeError('no data received')), SILENCE_MS);
+    timer = setTimeout(
+      () => fail(new TypeError('no data received')),
+      SILENCE_MS,
+    );
   });
   return Promise.race([coming, silence]).finally(() => clearTimeout(timer));
 }

@@ -1,6 +1,13 @@
 import { CallError, createApi, isAborted, messageOf } from './api.js';
 import { showDocuments } from './documents.js';
-import { announce, byId, contentOf, el, showError, showLoading } from './dom.js';
+import {
+  announce,
+  byId,
+  contentOf,
+  el,
+  showError,
+  showLoading,
+} from './dom.js';
 import { clearEnding, showEnding } from './ending.js';
 import { follow } from './follow.js';
 import { showPerson } from './person.js';
@@ -47,7 +54,8 @@ function start() {
       await work();
     } catch (error) {
       if (isAborted(error) || session.signal.aborted) return;
-      if (error instanceof CallError && error.status === 404) return session.end('gone');
+      if (error instanceof CallError && error.status === 404)
+        return session.end('gone');
       missing.set(id, again);
       showError(contentOf(id), messageOf(error, what), () => void again());
     }
@@ -58,7 +66,9 @@ function start() {
     });
   const loadDocuments = () =>
     load('documents', 'The documents', async () => {
-      const { documents } = await api.read(`document?patientId=${api.patient}&output=dto`);
+      const { documents } = await api.read(
+        `document?patientId=${api.patient}&output=dto`,
+      );
       showDocuments(documents, api);
     });
   const refresh = () => Promise.all([loadRecord(), loadDocuments()]);
@@ -74,7 +84,10 @@ function start() {
   showLoading(contentOf('queries'), 'the queries');
   void load('person', 'The patient', async () => {
     const path = `patient/${api.patient}`;
-    const [patient, { cohorts }] = await Promise.all([api.read(path), api.read(`${path}/cohort`)]);
+    const [patient, { cohorts }] = await Promise.all([
+      api.read(path),
+      api.read(`${path}/cohort`),
+    ]);
     showPerson(patient, cohorts);
   });
   void refresh();

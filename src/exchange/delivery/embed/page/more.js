@@ -30,7 +30,8 @@ export function drawSome(
   const rest = el('span.quiet.small');
   const more = el('p.more', {}, button, rest);
   /** @param {number} begin @param {number} [end] */
-  const count = (begin, end) => items.slice(begin, end).filter(counts).length.toLocaleString('en-US');
+  const count = (begin, end) =>
+    items.slice(begin, end).filter(counts).length.toLocaleString('en-US');
   const updateButton = () => {
     if (shown >= items.length) return more.remove();
     button.textContent = `Show ${count(shown, shown + next)} more`;

@@ -15,7 +15,9 @@ function blockOf({ title, items, notes, rest }) {
     {},
     el('h3', {}, title),
     items.length > 0 && el('ul', {}, ...items.map(itemOf)),
-    ...notes.map(({ text, tone }) => el(tone === undefined ? 'p.quiet.small' : `p.small.${tone}`, {}, text)),
+    ...notes.map(({ text, tone }) =>
+      el(tone === undefined ? 'p.quiet.small' : `p.small.${tone}`, {}, text),
+    ),
     rest !== undefined && el('p.small', {}, linkTo(rest)),
   );
 }

@@ -19,8 +19,12 @@ export function showPerson(patient, cohorts) {
       GENDERS[patient.genderAtBirth] ?? patient.genderAtBirth,
     ].map((text) => el('span', {}, text)),
   );
-  const phones = patient.contact.flatMap((/** @type {any} */ { phone }) => phone ?? []);
-  const emails = patient.contact.flatMap((/** @type {any} */ { email }) => email ?? []);
+  const phones = patient.contact.flatMap(
+    (/** @type {any} */ { phone }) => phone ?? [],
+  );
+  const emails = patient.contact.flatMap(
+    (/** @type {any} */ { email }) => email ?? [],
+  );
   const facts = [
     ['Address', patient.address.map(addressText)],
     ['Phone', phones.map(phoneText)],
@@ -30,7 +34,11 @@ export function showPerson(patient, cohorts) {
   ];
   show(
     contentOf('person'),
-    el('dl.facts', {}, ...facts.flatMap(([label, values]) => fact(label, values))),
+    el(
+      'dl.facts',
+      {},
+      ...facts.flatMap(([label, values]) => fact(label, values)),
+    ),
     el('h3', {}, 'Cohorts'),
     cohorts.length === 0
       ? el('p.quiet', {}, 'Not in any cohort.')
@@ -48,15 +56,26 @@ export function showPerson(patient, cohorts) {
 function fact(label, values) {
   const known = values.filter((value) => value !== undefined && value !== '');
   if (known.length === 0) return [];
-  return [el('div', {}, el('dt', {}, label), ...known.map((value) => el('dd', {}, el('bdi', {}, value))))];
+  return [
+    el(
+      'div',
+      {},
+      el('dt', {}, label),
+      ...known.map((value) => el('dd', {}, el('bdi', {}, value))),
+    ),
+  ];
 }
 
 /** @param {any} address */
 const addressText = ({ addressLine1, addressLine2, city, state, zip }) =>
-  [addressLine1, addressLine2, `${city}, ${state} ${zip}`].filter(Boolean).join(', ');
+  [addressLine1, addressLine2, `${city}, ${state} ${zip}`]
+    .filter(Boolean)
+    .join(', ');
 
 /** @param {string} phone ten digits */
-const phoneText = (phone) => phone.replace(/^(\d{3})(\d{3})(\d{4})$/, '($1) $2-$3');
+const phoneText = (phone) =>
+  phone.replace(/^(\d{3})(\d{3})(\d{4})$/, '($1) $2-$3');
 
 /** @param {unknown} color */
-const colorClass = (color) => (/^[a-z]+$/.test(String(color)) ? `color-${color}` : 'color-none');
+const colorClass = (color) =>
+  /^[a-z]+$/.test(String(color)) ? `color-${color}` : 'color-none';

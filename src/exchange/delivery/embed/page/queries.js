@@ -29,7 +29,10 @@ export function createQueries({ onNewData }) {
       if (!isFirst) {
         const news = describeChanges(queries, known);
         if (news !== '') announce(news);
-        if (queries.some((query) => hasNewData(query, known.get(query.requestId)))) onNewData();
+        if (
+          queries.some((query) => hasNewData(query, known.get(query.requestId)))
+        )
+          onNewData();
       }
       known = new Map(queries.map((query) => [query.requestId, query]));
       isFirst = false;
@@ -42,12 +45,20 @@ export function createQueries({ onNewData }) {
     const content = contentOf('queries');
     const [first, ...others] = queries;
     if (first === undefined)
-      return show(content, el('p.quiet', {}, 'No source has been queried for this patient yet.'));
+      return show(
+        content,
+        el('p.quiet', {}, 'No source has been queried for this patient yet.'),
+      );
     for (const id of cards.keys()) if (!known.has(id)) cards.delete(id);
     place(newest, [elementOf(first)]);
     place(olderList, others.map(elementOf));
     setText(olderTitle, counted(total - 1, 'earlier query', 'earlier queries'));
-    setText(cut, total > queries.length ? `The latest ${queries.length} of ${total} are shown here.` : '');
+    setText(
+      cut,
+      total > queries.length
+        ? `The latest ${queries.length} of ${total} are shown here.`
+        : '',
+    );
     olderList.after(cut);
     older.hidden = others.length === 0;
     if (older.parentElement !== content) show(content, newest, older);
@@ -71,8 +82,10 @@ const hasNewData = (query, before) =>
 /** Makes these elements the parent's children, without moving any that is already in place. @param {HTMLElement} parent @param {HTMLElement[]} elements */
 function place(parent, elements) {
   for (const [index, element] of elements.entries())
-    if (parent.children[index] !== element) parent.insertBefore(element, parent.children[index] ?? null);
-  while (parent.children.length > elements.length) parent.lastElementChild?.remove();
+    if (parent.children[index] !== element)
+      parent.insertBefore(element, parent.children[index] ?? null);
+  while (parent.children.length > elements.length)
+    parent.lastElementChild?.remove();
 }
 
 /** @param {Query} first @returns {Card} */
@@ -84,7 +97,16 @@ function createCard({ startedAt }) {
   const element = el(
     'article.query',
     { 'aria-label': `Query of ${timeText(startedAt)}` },
-    el('p.line', {}, state, el('time.quiet', { datetime: startedAt }, `Started ${timeText(startedAt)}`)),
+    el(
+      'p.line',
+      {},
+      state,
+      el(
+        'time.quiet',
+        { datetime: startedAt },
+        `Started ${timeText(startedAt)}`,
+      ),
+    ),
     list,
   );
   return {
@@ -112,26 +134,51 @@ function createLine(name) {
   const progress = el('progress', { 'aria-label': `${label}: being queried` });
   const reason = el('span.reason', { dir: 'auto' });
   return {
-    element: el('li', {}, el('span.source', {}, label), state, remarks, progress, reason),
+    element: el(
+      'li',
+      {},
+      el('span.source', {}, label),
+      state,
+      remarks,
+      progress,
+      reason,
+    ),
     /** @param {Source} source @param {Query} query */
     update(source, query) {
       setState(state, source.status, SOURCE_WORDS);
       setText(remarks, remarksOn(source, query));
       progress.hidden = source.status !== 'running';
-      setText(reason, source.status === 'cancelled' ? '' : (source.reason ?? ''));
+      setText(
+        reason,
+        source.status === 'cancelled' ? '' : (source.reason ?? ''),
+      );
     },
   };
 }
 
 /** @param {Source} source @param {Query} query */
-function remarksOn({ status, attempt, resources, startedAt, completedAt }, query) {
-  const found = status === 'completed' || resources > 0 ? counted(resources, 'entry', 'entries') : '';
-  const since = status === 'running' && startedAt && `since ${timeAfter(startedAt, query.startedAt)}`;
-  const at = status === 'completed' && completedAt && `at ${timeAfter(completedAt, query.startedAt)}`;
+function remarksOn(
+  { status, attempt, resources, startedAt, completedAt },
+  query,
+) {
+  const found =
+    status === 'completed' || resources > 0
+      ? counted(resources, 'entry', 'entries')
+      : '';
+  const since =
+    status === 'running' &&
+    startedAt &&
+    `since ${timeAfter(startedAt, query.startedAt)}`;
+  const at =
+    status === 'completed' &&
+    completedAt &&
+    `at ${timeAfter(completedAt, query.startedAt)}`;
   const next =
     (status === 'waiting' && 'another attempt will follow automatically') ||
     (status === 'failed' && 'its data could not be collected');
-  const remarks = [found, at, since, attempt > 1 && `attempt ${attempt}`, next].filter(Boolean).join(' · ');
+  const remarks = [found, at, since, attempt > 1 && `attempt ${attempt}`, next]
+    .filter(Boolean)
+    .join(' · ');
   return remarks.replace(/^\w/, (first) => first.toUpperCase());
 }
 

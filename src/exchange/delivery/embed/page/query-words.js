@@ -25,13 +25,19 @@ export function describeChanges(queries, before) {
     const was = before.get(query.requestId);
     if (was === undefined) return ['A query has started'];
     const sources = query.sources
-      .filter(({ source, status }) => was.sources.find((each) => each.source === source)?.status !== status)
+      .filter(
+        ({ source, status }) =>
+          was.sources.find((each) => each.source === source)?.status !== status,
+      )
       .map(
-        ({ source, status }) => `${sourceName(source)}: ${(SOURCE_WORDS[status] ?? status).toLowerCase()}`,
+        ({ source, status }) =>
+          `${sourceName(source)}: ${(SOURCE_WORDS[status] ?? status).toLowerCase()}`,
       );
     const whole =
       was.status !== query.status
-        ? [`The query has ended: ${(QUERY_WORDS[query.status] ?? '').toLowerCase()}`]
+        ? [
+            `The query has ended: ${(QUERY_WORDS[query.status] ?? '').toLowerCase()}`,
+          ]
         : [];
     return [...sources, ...whole];
   });

@@ -35,22 +35,40 @@ export async function showRecord(answer) {
         resources = part.resources;
         break;
       case 'head':
-        if (part.head.alert !== undefined) incomplete = el('p.alert', {}, part.head.alert);
-        made.push(...part.head.notes.map((/** @type {string} */ note) => el('p.quiet.small', {}, note)));
+        if (part.head.alert !== undefined)
+          incomplete = el('p.alert', {}, part.head.alert);
+        made.push(
+          ...part.head.notes.map((/** @type {string} */ note) =>
+            el('p.quiet.small', {}, note),
+          ),
+        );
         break;
       case 'overview':
         overview = overviewOf(part.blocks);
         // Above what says that the record is loading: the rest of a large one takes seconds.
-        content.prepend(...[incomplete, overview].filter((each) => each !== undefined));
+        content.prepend(
+          ...[incomplete, overview].filter((each) => each !== undefined),
+        );
         break;
       case 'section':
-        section = el('details.part', { id: sectionId(part.id) }, el('summary', {}, el('h3', {}, part.title)));
+        section = el(
+          'details.part',
+          { id: sectionId(part.id) },
+          el('summary', {}, el('h3', {}, part.title)),
+        );
         section.dataset.part = part.id;
         made.push(section);
         break;
       case 'note':
-        section?.append(el(part.tone === undefined ? 'p.quiet' : `p.${part.tone}`, {}, part.text));
-        if (part.tone !== undefined && section !== undefined) section.dataset.stated = 'true';
+        section?.append(
+          el(
+            part.tone === undefined ? 'p.quiet' : `p.${part.tone}`,
+            {},
+            part.text,
+          ),
+        );
+        if (part.tone !== undefined && section !== undefined)
+          section.dataset.stated = 'true';
         break;
       case 'charts':
         section?.append(chartsOf(part.charts, section.id));
@@ -71,8 +89,17 @@ export async function showRecord(answer) {
         break;
     }
   }
-  if (resources === 0) show(content, el('p.quiet', {}, 'No data has been collected for this patient yet.'));
-  else show(content, ...[incomplete, overview].filter((each) => each !== undefined), ...inOrder(made));
+  if (resources === 0)
+    show(
+      content,
+      el('p.quiet', {}, 'No data has been collected for this patient yet.'),
+    );
+  else
+    show(
+      content,
+      ...[incomplete, overview].filter((each) => each !== undefined),
+      ...inOrder(made),
+    );
   return resources > 0;
 }
 
@@ -83,15 +110,25 @@ function inOrder(made) {
   const idOf = (/** @type {HTMLElement} */ part) => part.dataset.part ?? '';
   const isEmpty = (/** @type {HTMLElement} */ part) =>
     part.dataset.rows === undefined && part.dataset.stated === undefined;
-  const shown = parts.filter((part) => !isEmpty(part) || KEPT.includes(idOf(part)));
+  const shown = parts.filter(
+    (part) => !isEmpty(part) || KEPT.includes(idOf(part)),
+  );
   const missing = parts.filter((part) => !shown.includes(part));
   const isWide = matchMedia('(min-width: 62rem)').matches;
   for (const [index, part] of shown.entries()) {
-    const isWanted = isWide ? OPEN.includes(idOf(part)) : isEmpty(part) && idOf(part) === 'allergies';
+    const isWanted = isWide
+      ? OPEN.includes(idOf(part))
+      : isEmpty(part) && idOf(part) === 'allergies';
     if (isWanted || index === 0) part.setAttribute('open', '');
   }
-  const names = missing.map((part) => part.querySelector('h3')?.textContent ?? '').join(', ');
-  const nothing = el('p.quiet.small', {}, `The sources have delivered no data for: ${names}.`);
+  const names = missing
+    .map((part) => part.querySelector('h3')?.textContent ?? '')
+    .join(', ');
+  const nothing = el(
+    'p.quiet.small',
+    {},
+    `The sources have delivered no data for: ${names}.`,
+  );
   return [...shown, ...(missing.length > 0 ? [nothing] : []), ...notes];
 }
 

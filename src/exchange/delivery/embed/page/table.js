@@ -16,7 +16,8 @@ const LONG_WORD = /\S{25}/;
 /** Tables that need scrolling can be focused by keyboard; others are not tab stops. */
 const wideTables = new ResizeObserver((entries) => {
   for (const { target } of entries) {
-    if (target.scrollWidth > target.clientWidth) target.setAttribute('tabindex', '0');
+    if (target.scrollWidth > target.clientWidth)
+      target.setAttribute('tabindex', '0');
     else target.removeAttribute('tabindex');
   }
 });
@@ -35,7 +36,9 @@ export function createTable({ caption, columns }) {
     /** @param {Row} row */
     add: (row) => rows.push(row),
     finish() {
-      const shown = columns.map((_, index) => index === 0 || rows.some((row) => hasValue(row, index)));
+      const shown = columns.map(
+        (_, index) => index === 0 || rows.some((row) => hasValue(row, index)),
+      );
       const body = el('tbody', { role: 'rowgroup' });
       const more = drawSome(body, rows, (row) => rowOf(row, columns, shown), {
         ...ROWS,
@@ -45,10 +48,20 @@ export function createTable({ caption, columns }) {
       const heads = columns
         .filter((_, index) => shown[index])
         .map(({ title, isNumeric }) =>
-          el(isNumeric ? 'th.number' : 'th', { scope: 'col', role: 'columnheader' }, title),
+          el(
+            isNumeric ? 'th.number' : 'th',
+            { scope: 'col', role: 'columnheader' },
+            title,
+          ),
         );
-      const head = el('thead', { role: 'rowgroup' }, el('tr', { role: 'row' }, ...heads));
-      element.append(el('table', { role: 'table' }, el('caption', {}, caption), head, body));
+      const head = el(
+        'thead',
+        { role: 'rowgroup' },
+        el('tr', { role: 'row' }, ...heads),
+      );
+      element.append(
+        el('table', { role: 'table' }, el('caption', {}, caption), head, body),
+      );
       if (more) element.append(more);
       wideTables.observe(element);
     },
@@ -56,15 +69,26 @@ export function createTable({ caption, columns }) {
 }
 
 /** @param {Row} row @param {number} index */
-const hasValue = (row, index) => 'cells' in row && row.cells[index]?.text !== NOTHING;
+const hasValue = (row, index) =>
+  'cells' in row && row.cells[index]?.text !== NOTHING;
 
 /** @param {Row} row @param {Column[]} columns @param {boolean[]} shown */
 function rowOf(row, columns, shown) {
   if ('group' in row) {
-    const spans = { scope: 'rowgroup', role: 'rowheader', colspan: shown.filter(Boolean).length };
-    return el('tr.group', { role: 'row' }, el('th', spans, el('bdi', {}, row.group)));
+    const spans = {
+      scope: 'rowgroup',
+      role: 'rowheader',
+      colspan: shown.filter(Boolean).length,
+    };
+    return el(
+      'tr.group',
+      { role: 'row' },
+      el('th', spans, el('bdi', {}, row.group)),
+    );
   }
-  const cells = row.cells.map((cell, index) => shown[index] && cellOf(cell, columns[index], index === 0));
+  const cells = row.cells.map(
+    (cell, index) => shown[index] && cellOf(cell, columns[index], index === 0),
+  );
   return el('tr', { role: 'row' }, ...cells);
 }
 
@@ -79,5 +103,9 @@ function cellOf({ text, tone }, column, isFirst) {
   ].filter(Boolean);
   const tag = [isFirst ? 'th' : 'td', ...classes].join('.');
   const role = isFirst ? { scope: 'row', role: 'rowheader' } : { role: 'cell' };
-  return el(tag, { ...role, 'data-label': column?.title ?? '' }, el('bdi', {}, text));
+  return el(
+    tag,
+    { ...role, 'data-label': column?.title ?? '' },
+    el('bdi', {}, text),
+  );
 }

@@ -11,11 +11,25 @@ export const sourceName = (source) => SOURCE_NAMES[source] ?? source;
 
 // Dates are written as in the summary: day, month name, year, which cannot be misread. Formatted here, because browsers
 // differ ("Sept").
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const MONTHS = [
+  'Jan',
+  'Feb',
+  'Mar',
+  'Apr',
+  'May',
+  'Jun',
+  'Jul',
+  'Aug',
+  'Sep',
+  'Oct',
+  'Nov',
+  'Dec',
+];
 const two = (/** @type {number} */ number) => String(number).padStart(2, '0');
 
 /** Hours and minutes in the reader's time zone. @param {Date} instant */
-export const clockText = (instant) => `${two(instant.getHours())}:${two(instant.getMinutes())}`;
+export const clockText = (instant) =>
+  `${two(instant.getHours())}:${two(instant.getMinutes())}`;
 
 /** Day and time in the reader's time zone. @param {string} instant ISO 8601 */
 export function timeText(instant) {
@@ -26,23 +40,39 @@ export function timeText(instant) {
 /** Only the time if it is on the same day as the reference. @param {string} instant @param {string} reference both ISO 8601 */
 export function timeAfter(instant, reference) {
   const time = new Date(instant);
-  return time.toDateString() === new Date(reference).toDateString() ? clockText(time) : timeText(instant);
+  return time.toDateString() === new Date(reference).toDateString()
+    ? clockText(time)
+    : timeText(instant);
 }
 
 /** A day as written, independent of the reader's time zone. @param {string | undefined} text */
 export function dayText(text) {
-  const [, year, month, day] = /^(\d{4})-(\d{2})-(\d{2})/.exec(text ?? '') ?? [];
-  return year === undefined ? '' : `${Number(day)} ${MONTHS[Number(month) - 1]} ${year}`;
+  const [, year, month, day] =
+    /^(\d{4})-(\d{2})-(\d{2})/.exec(text ?? '') ?? [];
+  return year === undefined
+    ? ''
+    : `${Number(day)} ${MONTHS[Number(month) - 1]} ${year}`;
 }
 
 /** The age in years; below two years in months, below one month in days. @param {string} dob YYYY-MM-DD @param {Date} now */
 export function ageText(dob, now) {
   const [year = 0, month = 0, day = 0] = dob.split('-').map(Number);
-  const months = (now.getFullYear() - year) * 12 + now.getMonth() + 1 - month - (now.getDate() < day ? 1 : 0);
+  const months =
+    (now.getFullYear() - year) * 12 +
+    now.getMonth() +
+    1 -
+    month -
+    (now.getDate() < day ? 1 : 0);
   if (months >= 24) return counted(Math.floor(months / 12), 'year');
   if (months >= 1) return counted(months, 'month');
   const today = Date.UTC(now.getFullYear(), now.getMonth(), now.getDate());
-  return counted(Math.max(0, Math.round((today - Date.UTC(year, month - 1, day)) / 86_400_000)), 'day');
+  return counted(
+    Math.max(
+      0,
+      Math.round((today - Date.UTC(year, month - 1, day)) / 86_400_000),
+    ),
+    'day',
+  );
 }
 
 /** @param {number} count @param {string} one @param {string} [many] */
@@ -52,5 +82,7 @@ export const counted = (count, one, many = `${one}s`) =>
 /** @param {number} bytes */
 export function sizeText(bytes) {
   if (bytes < 1_000) return `${bytes} B`;
-  return bytes < 1_000_000 ? `${Math.round(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+  return bytes < 1_000_000
+    ? `${Math.round(bytes / 1_000)} kB`
+    : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }

@@ -1,6 +1,11 @@
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { rangeOf } from '../../../records/rules/dates.ts';
-import { isJson, type Json, objectsOf, textOf } from '../../../records/rules/json.ts';
+import {
+  isJson,
+  type Json,
+  objectsOf,
+  textOf,
+} from '../../../records/rules/json.ts';
 import {
   alternativeOf,
   type Clause,
@@ -23,7 +28,10 @@ export interface SearchRequest {
   ids?: string[];
   clauses: Clause[];
   lastUpdated: DateCondition[][];
-  /** Element paths whose targets are included, or those of one type; `*` for all references. */
+  /**
+   * Element paths whose targets are included, or those of one type; `*` for all
+   * references.
+   */
   include: { path: string; target?: string }[];
   withProvenance: boolean;
   count: number;
@@ -39,7 +47,10 @@ export interface SearchRequest {
   ignored: string[];
 }
 
-/** The order of results. Those without a date are last if it is descending, and first otherwise. */
+/**
+ * The order of results. Those without a date are last if it is descending, and
+ * first otherwise.
+ */
 export interface SearchSort {
   by: 'date' | 'lastUpdated';
   isDescending: boolean;
@@ -63,9 +74,15 @@ export const COUNT_MAX = 500;
 /** Bounds of one search. */
 const PAIRS_MAX = 50;
 const TEXT_MAX = 4_000;
-/** Each is a condition of its own in PostgreSQL, so many of them slow down other callers. */
+/**
+ * Each is a condition of its own in PostgreSQL, so many of them slow down other
+ * callers.
+ */
 const ALTERNATIVES_MAX = 100;
-/** The name of an element of the resource itself; nested ones are not chosen among. */
+/**
+ * The name of an element of the resource itself; nested ones are not chosen
+ * among.
+ */
 const ELEMENT = /^[a-z][A-Za-z]{0,63}$/;
 export const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Has no effect here. */
@@ -79,18 +96,30 @@ const WITHOUT_EFFECT = new Set([
   '_total=none',
 ]);
 
-/** Values separated by commas; `\,` is a comma, `\|` a bar and `\$` a dollar sign within a value. */
+/**
+ * Values separated by commas; `\,` is a comma, `\|` a bar and `\$` a dollar
+ * sign within a value.
+ */
 export const valuesOf = (text: string): string[] =>
-  text.split(/(?<!\\),/).map((value) => value.replaceAll(/\\([\\,|$])/g, '$1').trim());
+  text
+    .split(/(?<!\\),/)
+    .map((value) => value.replaceAll(/\\([\\,|$])/g, '$1').trim());
 
-/** The parameters of an operation by POST, a concept as a token. Undefined when the body is no Parameters resource. */
+/**
+ * The parameters of an operation by POST, a concept as a token. Undefined when
+ * the body is no Parameters resource.
+ */
 export function pairsOfParameters(body: unknown): SearchPair[] | undefined {
   if (!isJson(body) || body.resourceType !== 'Parameters') return undefined;
   return objectsOf(body.parameter).map((parameter): SearchPair => {
-    const value = Object.entries(parameter).find(([name]) => name.startsWith('value'))?.[1];
+    const value = Object.entries(parameter).find(([name]) =>
+      name.startsWith('value'),
+    )?.[1];
     const codings = isJson(value) ? objectsOf(value.coding ?? value) : [];
     const tokens = codings.map(({ system, code, reference }) =>
-      [textOf(system), textOf(reference) ?? textOf(code)].filter((part) => part !== undefined).join('|'),
+      [textOf(system), textOf(reference) ?? textOf(code)]
+        .filter((part) => part !== undefined)
+        .join('|'),
     );
     const text = isJson(value) ? tokens.join(',') : String(value ?? '');
     return [textOf(parameter.name) ?? '', text];
@@ -113,11 +142,18 @@ export function parseSearch(
     used: [],
     ignored: [],
   };
-  return readPairs(request, pairs, (name, value) => readPair(request, type, name, value));
+  return readPairs(request, pairs, (name, value) =>
+    readPair(request, type, name, value),
+  );
 }
 
-/** Reads the parameters of a search one by one into `request`; `read` says what became of each. */
-export function readPairs<Request extends Pick<SearchRequest, 'used' | 'ignored'>>(
+/**
+ * Reads the parameters of a search one by one into `request`; `read` says what
+ * became of each.
+ */
+export function readPairs<
+  Request extends Pick<SearchRequest, 'used' | 'ignored'>,
+>(
   request: Request,
   pairs: readonly SearchPair[],
   read: (name: string, value: string) => PairOutcome,
@@ -127,7 +163,9 @@ export function readPairs<Request extends Pick<SearchRequest, 'used' | 'ignored'
   for (const pair of pairs) {
     const [name, value] = pair;
     const hasTooMany = new Set(valuesOf(value)).size > ALTERNATIVES_MAX;
-    const outcome = hasTooMany ? { fault: `has at most ${ALTERNATIVES_MAX} values` } : read(name, value);
+    const outcome = hasTooMany
+      ? { fault: `has at most ${ALTERNATIVES_MAX} values` }
+      : read(name, value);
     if (outcome === 'ignored') request.ignored.push(name);
     else if (outcome === 'used') request.used.push(pair);
     else faults.push({ parameter: name, message: outcome.fault });
@@ -136,17 +174,35 @@ export function readPairs<Request extends Pick<SearchRequest, 'used' | 'ignored'
 }
 
 function boundFaults(pairs: readonly SearchPair[]): SearchFault[] {
-  const length = pairs.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  const length = pairs.reduce(
+    (sum, [name, value]) => sum + name.length + value.length,
+    0,
+  );
   if (pairs.length > PAIRS_MAX)
-    return [{ parameter: '', message: `a search has at most ${PAIRS_MAX} parameters` }];
+    return [
+      {
+        parameter: '',
+        message: `a search has at most ${PAIRS_MAX} parameters`,
+      },
+    ];
   if (length > TEXT_MAX)
-    return [{ parameter: '', message: `the parameters of a search have at most ${TEXT_MAX} characters` }];
+    return [
+      {
+        parameter: '',
+        message: `the parameters of a search have at most ${TEXT_MAX} characters`,
+      },
+    ];
   return [];
 }
 
 export type PairOutcome = 'used' | 'ignored' | { fault: string };
 
-function readPair(request: SearchRequest, type: string, name: string, value: string): PairOutcome {
+function readPair(
+  request: SearchRequest,
+  type: string,
+  name: string,
+  value: string,
+): PairOutcome {
   const common = readCommonPair(request, name, value);
   if (common !== undefined) return common;
   switch (name) {
@@ -155,7 +211,8 @@ function readPair(request: SearchRequest, type: string, name: string, value: str
       return readPatient(request, value);
     case '_sort': {
       // Consents that the account recorded come before those of the record.
-      const sort = type === 'Consent' && value !== '-date' ? undefined : SORTS[value];
+      const sort =
+        type === 'Consent' && value !== '-date' ? undefined : SORTS[value];
       request.sort = sort ?? request.sort;
       return sort === undefined ? 'ignored' : 'used';
     }
@@ -168,16 +225,26 @@ function readPair(request: SearchRequest, type: string, name: string, value: str
 
 /** Parameters that searches of all types share, those of Patients included. */
 export function readCommonPair(
-  request: Pick<SearchRequest, 'count' | 'ids' | 'lastUpdated' | 'isCountOnly' | 'subset' | 'withProvenance'>,
+  request: Pick<
+    SearchRequest,
+    | 'count'
+    | 'ids'
+    | 'lastUpdated'
+    | 'isCountOnly'
+    | 'subset'
+    | 'withProvenance'
+  >,
   name: string,
   value: string,
 ): PairOutcome | undefined {
   if (WITHOUT_EFFECT.has(`${name}=${value}`)) return 'used';
-  const [, modifier] = /^(?:_id|_lastUpdated|patient|subject):(.*)/s.exec(name) ?? [];
+  const [, modifier] =
+    /^(?:_id|_lastUpdated|patient|subject):(.*)/s.exec(name) ?? [];
   if (modifier !== undefined) return notSupported(modifier);
   switch (name) {
     case '_count': {
-      if (!/^\d{1,9}$/.test(value)) return { fault: 'is not a number from 0 on' };
+      if (!/^\d{1,9}$/.test(value))
+        return { fault: 'is not a number from 0 on' };
       const count = Number(value);
       if (count === 0) request.isCountOnly = true;
       else request.count = Math.min(count, COUNT_MAX);
@@ -189,17 +256,22 @@ export function readCommonPair(
         .filter((id) => UUID.test(id))
         .map((id) => id.toLowerCase());
       const before = request.ids;
-      request.ids = before === undefined ? ids : ids.filter((id) => before.includes(id));
+      request.ids =
+        before === undefined ? ids : ids.filter((id) => before.includes(id));
       return 'used';
     }
     case '_summary':
       if (value === 'count') request.isCountOnly = true;
-      else if (value === 'data') request.subset = { ...request.subset, withNarrative: false };
-      else if (value === 'text') request.subset = { elements: [], withNarrative: true };
+      else if (value === 'data')
+        request.subset = { ...request.subset, withNarrative: false };
+      else if (value === 'text')
+        request.subset = { elements: [], withNarrative: true };
       else return 'ignored';
       return 'used';
     case '_elements': {
-      const elements = valuesOf(value).map((name) => name.replace(/^[A-Z]\w*\./, '').replace(/\[x\]$/, ''));
+      const elements = valuesOf(value).map((name) =>
+        name.replace(/^[A-Z]\w*\./, '').replace(/\[x\]$/, ''),
+      );
       if (!elements.every((name) => ELEMENT.test(name)))
         return { fault: 'is not a list of elements such as code,status' };
       request.subset = { elements, withNarrative: elements.includes('text') };
@@ -208,7 +280,9 @@ export function readCommonPair(
     case '_lastUpdated': {
       const conditions = [...new Set(valuesOf(value))].map(parseDateCondition);
       if (!conditions.every((condition) => condition !== undefined))
-        return { fault: 'is not a date such as ge2026-05-01 or gt2026-05-01T12:00:00Z' };
+        return {
+          fault: 'is not a date such as ge2026-05-01 or gt2026-05-01T12:00:00Z',
+        };
       request.lastUpdated.push(conditions);
       return 'used';
     }
@@ -221,8 +295,13 @@ export function readCommonPair(
   }
 }
 
-/** FHIR: a modifier must not be ignored, because the result would be another one. */
-export const notSupported = (modifier: string) => ({ fault: `the modifier :${modifier} is not supported` });
+/**
+ * FHIR: a modifier must not be ignored, because the result would be another
+ * one.
+ */
+export const notSupported = (modifier: string) => ({
+  fault: `the modifier :${modifier} is not supported`,
+});
 
 function readPatient(request: SearchRequest, value: string): PairOutcome {
   const id = value.replace(/^Patient\//, '').toLowerCase();
@@ -233,28 +312,46 @@ function readPatient(request: SearchRequest, value: string): PairOutcome {
   return 'used';
 }
 
-function readInclude(request: SearchRequest, type: string, value: string): PairOutcome {
+function readInclude(
+  request: SearchRequest,
+  type: string,
+  value: string,
+): PairOutcome {
   const [of, parameter = '', target] = value.split(':');
-  const paths = value === '*' ? ['*'] : of === type ? includesOf(type)[parameter] : undefined;
+  const paths =
+    value === '*'
+      ? ['*']
+      : of === type
+        ? includesOf(type)[parameter]
+        : undefined;
   if (paths === undefined) return 'ignored';
   request.include.push(...paths.map((path) => ({ path, target })));
   return 'used';
 }
 
-function readClause(request: SearchRequest, type: string, name: string, value: string): PairOutcome {
+function readClause(
+  request: SearchRequest,
+  type: string,
+  name: string,
+  value: string,
+): PairOutcome {
   const [base = '', modifier] = name.split(':');
   const parameter = searchParametersOf(type)[base];
   if (parameter === undefined) return 'ignored';
   if (modifier !== undefined) return notSupported(modifier);
   const values = [...new Set(valuesOf(value))];
-  const alternatives = values.map((each) => alternativeOf(base, parameter, each));
+  const alternatives = values.map((each) =>
+    alternativeOf(base, parameter, each),
+  );
   if (alternatives.every((alternative) => alternative !== undefined)) {
     request.clauses.push(alternatives);
     return 'used';
   }
   return {
     fault:
-      parameter.kind === 'date' ? 'is not a date such as ge2026-05-01' : 'is not a code such as system|code',
+      parameter.kind === 'date'
+        ? 'is not a date such as ge2026-05-01'
+        : 'is not a code such as system|code',
   };
 }
 
@@ -270,38 +367,68 @@ export function matchesSearch(
     (ids === undefined || ids.includes(id)) &&
     matchesAll(searchEntries(json), clauses) &&
     lastUpdated.every((conditions) =>
-      conditions.some((condition) => changed !== undefined && matchesDate(condition, changed)),
+      conditions.some(
+        (condition) => changed !== undefined && matchesDate(condition, changed),
+      ),
     )
   );
 }
 
-/** Elements that refer to other resources, by the name of the search parameter that `_include` uses. */
-const COMMON: Readonly<Record<string, readonly string[]>> = lookupTable(table.common);
-const BY_TYPE: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>> = lookupTable(
-  table.byType,
+/**
+ * Elements that refer to other resources, by the name of the search parameter
+ * that `_include` uses.
+ */
+const COMMON: Readonly<Record<string, readonly string[]>> = lookupTable(
+  table.common,
 );
+const BY_TYPE: Readonly<
+  Record<string, Readonly<Record<string, readonly string[]>>>
+> = lookupTable(table.byType);
 
-/** The elements that an `_include` of a type follows, by its value without the type. */
-export const includesOf = (type: string): Readonly<Record<string, readonly string[]>> =>
+/**
+ * The elements that an `_include` of a type follows, by its value without the
+ * type.
+ */
+export const includesOf = (
+  type: string,
+): Readonly<Record<string, readonly string[]>> =>
   lookupTable({ ...COMMON, ...BY_TYPE[type] });
 
 /** Which elements of its matches a search returns; undefined: all. */
 export interface Subset {
-  /** Elements of the type: `code`, `value` (which stands for `valueQuantity` and the others). */
+  /**
+   * Elements of the type: `code`, `value` (which stands for `valueQuantity` and
+   * the others).
+   */
   elements?: readonly string[];
   withNarrative: boolean;
 }
 
 /**
- * The elements that a subset always has: those that FHIR demands and those that change the meaning of the others, such as a
- * status. Generated from the definitions of FHIR R4; a test compares them.
+ * The elements that a subset always has: those that FHIR demands and those that
+ * change the meaning of the others, such as a status. Generated from the
+ * definitions of FHIR R4; a test compares them.
  */
-export const ALWAYS: Readonly<Record<string, string>> = lookupTable(elements.always);
-/** The elements whose names say which of several types their value has: `value` is `valueQuantity`, or `valueString`. */
+export const ALWAYS: Readonly<Record<string, string>> = lookupTable(
+  elements.always,
+);
+/**
+ * The elements whose names say which of several types their value has: `value`
+ * is `valueQuantity`, or `valueString`.
+ */
 export const CHOICES: ReadonlySet<string> = new Set(elements.choices);
-const OF_ALL = ['resourceType', 'id', 'meta', 'implicitRules', 'modifierExtension'];
+const OF_ALL = [
+  'resourceType',
+  'id',
+  'meta',
+  'implicitRules',
+  'modifierExtension',
+];
 
-const alwaysKept = (type: string): readonly string[] => [...OF_ALL, ...(ALWAYS[type] ?? '').split(' ')];
+const alwaysKept = (type: string): readonly string[] => [
+  ...OF_ALL,
+  ...(ALWAYS[type] ?? '').split(' '),
+];
 
 const SUBSETTED = {
   system: 'http://terminology.hl7.org/CodeSystem/v3-ObservationValue',
@@ -309,16 +436,30 @@ const SUBSETTED = {
   display: 'subsetted',
 };
 
-/** The part of a resource that was asked for, marked as a part. Contained resources stay with the elements that refer to them. */
-export function subsetOf(resource: Json, { elements, withNarrative }: Subset): Json {
+/**
+ * The part of a resource that was asked for, marked as a part. Contained
+ * resources stay with the elements that refer to them.
+ */
+export function subsetOf(
+  resource: Json,
+  { elements, withNarrative }: Subset,
+): Json {
   const kept =
-    elements === undefined ? undefined : [...alwaysKept(String(resource.resourceType)), ...elements];
+    elements === undefined
+      ? undefined
+      : [...alwaysKept(String(resource.resourceType)), ...elements];
   const isKept = (key: string): boolean => {
     if (key === 'text') return withNarrative;
-    return kept === undefined || kept.some((name) => isNamed(key.replace(/^_/, ''), name));
+    return (
+      kept === undefined ||
+      kept.some((name) => isNamed(key.replace(/^_/, ''), name))
+    );
   };
-  const part = Object.fromEntries(Object.entries(resource).filter(([key]) => isKept(key)));
-  const withContained = resource.contained !== undefined && JSON.stringify(part).includes('"#');
+  const part = Object.fromEntries(
+    Object.entries(resource).filter(([key]) => isKept(key)),
+  );
+  const withContained =
+    resource.contained !== undefined && JSON.stringify(part).includes('"#');
   const meta = isJson(resource.meta) ? resource.meta : {};
   return {
     ...part,
@@ -328,4 +469,7 @@ export function subsetOf(resource: Json, { elements, withNarrative }: Subset): J
 }
 
 const isNamed = (key: string, name: string): boolean =>
-  key === name || (CHOICES.has(name) && key.startsWith(name) && /^[A-Z]/.test(key.slice(name.length)));
+  key === name ||
+  (CHOICES.has(name) &&
+    key.startsWith(name) &&
+    /^[A-Z]/.test(key.slice(name.length)));

@@ -2,21 +2,32 @@ import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isEnteredInError } from '../../../records/rules/fingerprints.ts';
 import { isJson, type Json, objectsOf } from '../../../records/rules/json.ts';
 import { r4Faults } from '../../../records/rules/r4/check-r4.ts';
-import { parseLocalReference, referencesIn } from '../../../records/rules/references.ts';
+import {
+  parseLocalReference,
+  referencesIn,
+} from '../../../records/rules/references.ts';
 import { has, hasCode } from '../../../records/rules/us-core/named-rules.ts';
 import table from './ips-profiles.json' with { type: 'json' };
 
-/** Profiles of the International Patient Summary 2.0.0 (hl7.fhir.uv.ips), by type, and what they demand beyond R4. */
-const PROFILES: Readonly<Record<string, { name: string; requires: readonly string[] }>> = lookupTable(table);
-const OBSERVATION_CATEGORY = 'http://terminology.hl7.org/CodeSystem/observation-category';
+/**
+ * Profiles of the International Patient Summary 2.0.0 (hl7.fhir.uv.ips), by
+ * type, and what they demand beyond R4.
+ */
+const PROFILES: Readonly<
+  Record<string, { name: string; requires: readonly string[] }>
+> = lookupTable(table);
+const OBSERVATION_CATEGORY =
+  'http://terminology.hl7.org/CodeSystem/observation-category';
 
 /** The canonical URL of a profile of the guide, with its version. */
 export const ipsProfile = (name: string): string =>
   `http://hl7.org/fhir/uv/ips/StructureDefinition/${name}-uv-ips|2.0.0`;
 
 /**
- * The resources of a document with the IPS profiles that they conform to in `meta.profile`, beside the claims they have. A
- * profile also demands one of what is referred to, so a resource claims only if all that it refers to in the document does.
+ * The resources of a document with the IPS profiles that they conform to in
+ * `meta.profile`, beside the claims they have. A profile also demands one of
+ * what is referred to, so a resource claims only if all that it refers to in
+ * the document does.
  */
 export function withIpsClaims(resources: readonly Json[]): Json[] {
   const byName = new Map(resources.map((each) => [nameOf(each), each]));
@@ -30,7 +41,9 @@ export function withIpsClaims(resources: readonly Json[]): Json[] {
     const isHeld =
       resource !== undefined &&
       conforms(resource) &&
-      referencesIn(resource).every((each) => !isProfiled(each) || !byName.has(each) || holds(each));
+      referencesIn(resource).every(
+        (each) => !isProfiled(each) || !byName.has(each) || holds(each),
+      );
     known.set(name, isHeld);
     return isHeld;
   };
@@ -42,7 +55,8 @@ export function withIpsClaims(resources: readonly Json[]): Json[] {
   });
 }
 
-const nameOf = ({ resourceType, id }: Json): string => `${String(resourceType)}/${String(id)}`;
+const nameOf = ({ resourceType, id }: Json): string =>
+  `${String(resourceType)}/${String(id)}`;
 const isProfiled = (reference: string): boolean =>
   PROFILES[parseLocalReference(reference)?.type ?? ''] !== undefined;
 
@@ -53,24 +67,39 @@ export const hasProfile = (resource: Json, profile: string): boolean =>
 
 export function withProfile(resource: Json, profile: string): Json {
   const meta = isJson(resource.meta) ? resource.meta : {};
-  return { ...resource, meta: { ...meta, profile: [...profilesOf(resource), profile] } };
+  return {
+    ...resource,
+    meta: { ...meta, profile: [...profilesOf(resource), profile] },
+  };
 }
 
 function conforms(resource: Json): boolean {
   const profile = PROFILES[String(resource.resourceType)];
-  if (profile === undefined || isEnteredInError(resource) || r4Faults(resource).length > 0) return false;
-  if (!profile.requires.every((element) => has(resource, element))) return false;
-  if (resource.resourceType === 'Observation') return isLaboratoryResult(resource);
+  if (
+    profile === undefined ||
+    isEnteredInError(resource) ||
+    r4Faults(resource).length > 0
+  )
+    return false;
+  if (!profile.requires.every((element) => has(resource, element)))
+    return false;
+  if (resource.resourceType === 'Observation')
+    return isLaboratoryResult(resource);
   return resource.doNotPerform !== true;
 }
 
-/** The category once, and a value or the reason for none, of the whole and of each part (ips-2, ips-3). */
+/**
+ * The category once, and a value or the reason for none, of the whole and of
+ * each part (ips-2, ips-3).
+ */
 function isLaboratoryResult(resource: Json): boolean {
   const parts = objectsOf(resource.component);
-  const isValued = (of: Json): boolean => has(of, 'value[x]') || has(of, 'dataAbsentReason');
+  const isValued = (of: Json): boolean =>
+    has(of, 'value[x]') || has(of, 'dataAbsentReason');
   return (
-    objectsOf(resource.category).filter((each) => hasCode(each, OBSERVATION_CATEGORY, ['laboratory']))
-      .length === 1 &&
+    objectsOf(resource.category).filter((each) =>
+      hasCode(each, OBSERVATION_CATEGORY, ['laboratory']),
+    ).length === 1 &&
     !has(resource, 'effectiveInstant') &&
     !has(resource, 'effectiveTiming') &&
     (isValued(resource) || has(resource, 'hasMember') || parts.length > 0) &&

@@ -6,54 +6,102 @@ import { derivedUuid } from '../../../records/rules/ids.ts';
 import { isJson, type Json, textOf } from '../../../records/rules/json.ts';
 import { parseLocalReference } from '../../../records/rules/references.ts';
 import { openRecordReader } from '../../../records/summary/section.ts';
-import { readIncluded, readServed, type ServedResource } from '../search-record.ts';
-import { hasProfile, ipsProfile, withIpsClaims, withProfile } from './ips-claims.ts';
+import {
+  readIncluded,
+  readServed,
+  type ServedResource,
+} from '../search-record.ts';
+import {
+  hasProfile,
+  ipsProfile,
+  withIpsClaims,
+  withProfile,
+} from './ips-claims.ts';
 import { type IpsSection, ipsSections, SECTION_TYPES } from './ips-sections.ts';
 import templates from './templates.json' with { type: 'json' };
 
-/** What entries refer to and the document holds too; references to other types become logical. */
+/**
+ * What entries refer to and the document holds too; references to other types
+ * become logical.
+ */
 const INCLUDED: ReadonlySet<string> = new Set([
-  ...['Device', 'Location', 'Medication', 'Organization', 'Practitioner', 'PractitionerRole', 'Specimen'],
+  'Device',
+  'Location',
+  'Medication',
+  'Organization',
+  'Practitioner',
+  'PractitionerRole',
+  'Specimen',
 ]);
 
 /** The types that the document may have. */
-export const SUMMARY_TYPES: ReadonlySet<string> = new Set(['Patient', ...SECTION_TYPES, ...INCLUDED]);
+export const SUMMARY_TYPES: ReadonlySet<string> = new Set([
+  'Patient',
+  ...SECTION_TYPES,
+  ...INCLUDED,
+]);
 
 /**
- * A patient's International Patient Summary (hl7.fhir.uv.ips 2.0.0): a document with the current part of the consolidated record.
- * Call `RecordKeeper.merge` before.
+ * A patient's International Patient Summary (hl7.fhir.uv.ips 2.0.0): a document
+ * with the current part of the consolidated record. Call `RecordKeeper.merge`
+ * before.
  *
  * @param base URL of the FHIR API, without a trailing slash
  * @throws NotFoundError when the patient does not exist
  */
 export async function ipsDocument(
   store: Pick<Store, 'asAccount'>,
-  { accountId, patientId, base }: { accountId: string; patientId: string; base: string },
+  {
+    accountId,
+    patientId,
+    base,
+  }: { accountId: string; patientId: string; base: string },
 ): Promise<Json> {
   const madeAt = new Date();
-  const reader = await openRecordReader(store, { accountId, patientId, filter: {} });
+  const reader = await openRecordReader(store, {
+    accountId,
+    patientId,
+    filter: {},
+  });
   const sections = await ipsSections(reader, madeAt);
-  const wanted = [{ resourceType: 'Patient', id: patientId }, ...sections.flatMap(({ entries }) => entries)];
+  const wanted = [
+    { resourceType: 'Patient', id: patientId },
+    ...sections.flatMap(({ entries }) => entries),
+  ];
   const once = [...new Map(wanted.map((each) => [each.id, each])).values()];
   const served = await store.asAccount(accountId, async (tx) => {
     const own = await readServed(tx, patientId, once);
     const include = (of: readonly ServedResource[]) =>
-      readIncluded(tx, patientId, of, [{ path: '*' }], (type) => INCLUDED.has(type));
+      readIncluded(tx, patientId, of, [{ path: '*' }], (type) =>
+        INCLUDED.has(type),
+      );
     const { resources: first } = await include(own);
     // A PractitionerRole refers to who has it, and where.
     const { resources: second } = await include(first);
-    return [...new Map([...own, ...first, ...second].map((each) => [each.id, each.json])).values()];
+    return [
+      ...new Map(
+        [...own, ...first, ...second].map((each) => [each.id, each.json]),
+      ).values(),
+    ];
   });
-  const devices = served.filter(({ resourceType }) => resourceType === 'Device');
-  const listed = new Set(sections.flatMap(({ entries }) => entries.map(({ id }) => id)));
-  const uses = devices.filter(({ id }) => listed.has(String(id))).map((each) => useOf(each, patientId));
+  const devices = served.filter(
+    ({ resourceType }) => resourceType === 'Device',
+  );
+  const listed = new Set(
+    sections.flatMap(({ entries }) => entries.map(({ id }) => id)),
+  );
+  const uses = devices
+    .filter(({ id }) => listed.has(String(id)))
+    .map((each) => useOf(each, patientId));
   const author = authorOf(patientId);
   const all = [...served, author, ...uses];
   const names = new Set(all.map(nameOf));
   const claiming = withIpsClaims(all.map((each) => closed(each, names, base)));
   // The guide's document is about a Patient of the guide.
-  const isIps = claiming[0] !== undefined && hasProfile(claiming[0], ipsProfile('Patient'));
-  const claimed = (of: Json, name: string) => (isIps ? withProfile(of, ipsProfile(name)) : of);
+  const isIps =
+    claiming[0] !== undefined && hasProfile(claiming[0], ipsProfile('Patient'));
+  const claimed = (of: Json, name: string) =>
+    isIps ? withProfile(of, ipsProfile(name)) : of;
   const composition = compositionOf(patientId, madeAt, author, sections, names);
   const bundle = {
     resourceType: 'Bundle',
@@ -61,15 +109,18 @@ export async function ipsDocument(
     identifier: { system: 'urn:ietf:rfc:3986', value: `urn:uuid:${uuidv7()}` },
     type: 'document',
     timestamp: madeAt.toISOString(),
-    entry: [claimed(composition, 'Composition'), ...claiming].map((resource) => ({
-      fullUrl: `${base}/${nameOf(resource)}`,
-      resource: withAddressesAt(base, resource),
-    })),
+    entry: [claimed(composition, 'Composition'), ...claiming].map(
+      (resource) => ({
+        fullUrl: `${base}/${nameOf(resource)}`,
+        resource: withAddressesAt(base, resource),
+      }),
+    ),
   };
   return claimed(bundle, 'Bundle');
 }
 
-const nameOf = ({ resourceType, id }: Json): string => `${String(resourceType)}/${String(id)}`;
+const nameOf = ({ resourceType, id }: Json): string =>
+  `${String(resourceType)}/${String(id)}`;
 
 function compositionOf(
   patientId: string,
@@ -87,7 +138,9 @@ function compositionOf(
     section: sections.map(({ json, entries }) => {
       const references = entries
         .map(({ resourceType, id }) =>
-          resourceType === 'Device' ? `DeviceUseStatement/${useId(id)}` : `${resourceType}/${id}`,
+          resourceType === 'Device'
+            ? `DeviceUseStatement/${useId(id)}`
+            : `${resourceType}/${id}`,
         )
         .filter((name) => names.has(name))
         .map((reference) => ({ reference }));
@@ -97,15 +150,21 @@ function compositionOf(
   };
 }
 
-/** The software that put the summary together; what it states is the sources'. */
+/**
+ * The software that put the summary together; what it states is the sources'.
+ */
 const authorOf = (patientId: string): Json => ({
   ...templates.author,
   id: derivedUuid([patientId, 'Device', 'patient-summary']),
 });
 
-const useId = (deviceId: string): string => derivedUuid([deviceId, 'DeviceUseStatement']);
+const useId = (deviceId: string): string =>
+  derivedUuid([deviceId, 'DeviceUseStatement']);
 
-/** A section of devices has statements of use; sources deliver the Device of a patient, and no time of its use. */
+/**
+ * A section of devices has statements of use; sources deliver the Device of a
+ * patient, and no time of its use.
+ */
 const useOf = ({ id, patient }: Json, patientId: string): Json => ({
   ...templates.use,
   id: useId(String(id)),
@@ -113,16 +172,25 @@ const useOf = ({ id, patient }: Json, patientId: string): Json => ({
   device: { reference: `Device/${String(id)}` },
 });
 
-/** A copy whose references point into the document, or are logical: the address of the resource on the FHIR API. */
+/**
+ * A copy whose references point into the document, or are logical: the address
+ * of the resource on the FHIR API.
+ */
 function closed<T>(value: T, names: ReadonlySet<string>, base: string): T {
   const copy = (item: unknown): unknown => {
     if (Array.isArray(item)) return item.map(copy);
     if (!isJson(item)) return item;
-    const copied = Object.fromEntries(Object.entries(item).map(([name, part]) => [name, copy(part)]));
+    const copied = Object.fromEntries(
+      Object.entries(item).map(([name, part]) => [name, copy(part)]),
+    );
     const target = parseLocalReference(textOf(item.reference) ?? '');
-    if (target === undefined || names.has(`${target.type}/${target.id}`)) return copied;
+    if (target === undefined || names.has(`${target.type}/${target.id}`))
+      return copied;
     const { reference, ...rest } = copied;
-    const identifier = { system: 'urn:ietf:rfc:3986', value: `${base}/${String(reference)}` };
+    const identifier = {
+      system: 'urn:ietf:rfc:3986',
+      value: `${base}/${String(reference)}`,
+    };
     return { type: target.type, identifier, ...rest };
   };
   return copy(value) as T;

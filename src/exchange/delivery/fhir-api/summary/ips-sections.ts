@@ -7,13 +7,20 @@ import {
   type RecordCompleteness,
 } from '../../../records/reading/completeness.ts';
 import type { ConsolidatedResource } from '../../../records/reading/read-consolidated.ts';
-import { type AbsenceStatement, type AbsenceTopic, absencesIn } from '../../../records/rules/absence.ts';
+import {
+  type AbsenceStatement,
+  type AbsenceTopic,
+  absencesIn,
+} from '../../../records/rules/absence.ts';
 import { clinicalTime } from '../../../records/rules/dates.ts';
 import { isEnteredInError } from '../../../records/rules/fingerprints.ts';
 import { type Json, objectsOf } from '../../../records/rules/json.ts';
 import { SUPPORTING_TYPES } from '../../../records/rules/resource-types.ts';
 import { codesOf, conceptText } from '../../../records/rules/words.ts';
-import { measuredThing, RETRACTED } from '../../../records/summary/overview/measurement.ts';
+import {
+  measuredThing,
+  RETRACTED,
+} from '../../../records/summary/overview/measurement.ts';
 import type { SummaryPart } from '../../../records/summary/parts.ts';
 import {
   entryOf,
@@ -24,7 +31,12 @@ import {
   type TableRule,
 } from '../../../records/summary/section.ts';
 import { SECTIONS } from '../../../records/summary/sections.ts';
-import { absenceNotes, lookUp, STATING_TYPES, sectionParts } from '../../../records/summary/summarise.ts';
+import {
+  absenceNotes,
+  lookUp,
+  STATING_TYPES,
+  sectionParts,
+} from '../../../records/summary/summarise.ts';
 import { narrativeOf } from './narrative.ts';
 import table from './sections.json' with { type: 'json' };
 
@@ -34,17 +46,27 @@ export interface IpsSection {
   entries: readonly { resourceType: string; id: string }[];
 }
 
-/** Which of the summary's resources belong in a patient summary, by the names that the table uses. */
-const KEEPS: Readonly<Record<string, (entry: SummaryEntry, rule: SectionRule) => boolean>> = lookupTable({
+/**
+ * Which of the summary's resources belong in a patient summary, by the names
+ * that the table uses.
+ */
+const KEEPS: Readonly<
+  Record<string, (entry: SummaryEntry, rule: SectionRule) => boolean>
+> = lookupTable({
   // What would contradict a source that says there is none.
   present: (entry: SummaryEntry, { statements }: SectionRule) =>
-    statements?.denies(entry, { topic: statements.topic, text: '', isUnknown: false }) === true,
+    statements?.denies(entry, {
+      topic: statements.topic,
+      text: '',
+      isUnknown: false,
+    }) === true,
   valid: ({ content }: SummaryEntry) =>
     !isEnteredInError(content) &&
     !codesOf(content.verificationStatus).includes('refuted') &&
     !RETRACTED.includes(String(content.status)),
   active: ({ content }: SummaryEntry) => content.status === 'active',
-  usable: ({ content }: SummaryEntry) => !['inactive', 'entered-in-error'].includes(String(content.status)),
+  usable: ({ content }: SummaryEntry) =>
+    !['inactive', 'entered-in-error'].includes(String(content.status)),
   social: ({ content }: SummaryEntry) =>
     objectsOf(content.category).flatMap(codesOf).includes('social-history') &&
     !RETRACTED.includes(String(content.status)),
@@ -58,26 +80,38 @@ interface Source {
   max: number;
 }
 
-/** Takes the resources of one table, newest first by type, and keeps those of the patient summary. */
+/**
+ * Takes the resources of one table, newest first by type, and keeps those of
+ * the patient summary.
+ */
 class Collector {
   readonly kept: ConsolidatedResource[] = [];
   leftOut = 0;
   readonly rule: SectionRule;
   readonly table: TableRule;
-  /** Of each thing that was measured, the time of the latest value; sources may differ about it. */
+  /**
+   * Of each thing that was measured, the time of the latest value; sources may
+   * differ about it.
+   */
   readonly #latest = new Map<string, string>();
 
   constructor(private readonly source: Source) {
     this.rule = ruleOf(source.rule);
     const [table] = this.rule.tables.slice(source.table);
     if (table === undefined)
-      throw new Error(`sections.json names a table of ${source.rule} that does not exist`);
+      throw new Error(
+        `sections.json names a table of ${source.rule} that does not exist`,
+      );
     this.table = table;
   }
 
   take(resource: ConsolidatedResource, entry: SummaryEntry): void {
     const { content } = entry;
-    if (!this.table.types.includes(resource.resourceType) || this.table.shows?.(content) === false) return;
+    if (
+      !this.table.types.includes(resource.resourceType) ||
+      this.table.shows?.(content) === false
+    )
+      return;
     const isKept =
       KEEPS[this.source.keeps]?.(entry, this.rule) === true &&
       this.kept.length < this.source.max &&
@@ -98,22 +132,31 @@ class Collector {
 /** The types that the sections are made of. */
 export const SECTION_TYPES: readonly string[] = [
   ...new Set([
-    ...table.flatMap(({ from }) => from.flatMap((source) => new Collector(source).table.types)),
+    ...table.flatMap(({ from }) =>
+      from.flatMap((source) => new Collector(source).table.types),
+    ),
     ...STATING_TYPES,
   ]),
 ];
 
 function ruleOf(id: string): SectionRule {
   const rule = SECTIONS.find((each) => each.id === id);
-  if (rule === undefined) throw new Error(`sections.json names the section ${id}, which does not exist`);
+  if (rule === undefined)
+    throw new Error(
+      `sections.json names the section ${id}, which does not exist`,
+    );
   return rule;
 }
 
 /**
- * The sections of an International Patient Summary: how complete the record is, then the guide's sections, by the rules of the
- * summary of the whole record. Each type is read once.
+ * The sections of an International Patient Summary: how complete the record is,
+ * then the guide's sections, by the rules of the summary of the whole record.
+ * Each type is read once.
  */
-export async function ipsSections(reader: RecordReader, madeAt: Date): Promise<IpsSection[]> {
+export async function ipsSections(
+  reader: RecordReader,
+  madeAt: Date,
+): Promise<IpsSection[]> {
   const planned = table.map((section) => ({
     ...section,
     collectors: section.from.map((source) => new Collector(source)),
@@ -126,15 +169,24 @@ export async function ipsSections(reader: RecordReader, madeAt: Date): Promise<I
     const statements = absencesIn(entry.content);
     stated.push(...statements.map((statement) => ({ statement, resource })));
     if (statements.length > 0) continue;
-    const name = resource.resourceType === 'Condition' ? conceptText(entry.content.code) : undefined;
+    const name =
+      resource.resourceType === 'Condition'
+        ? conceptText(entry.content.code)
+        : undefined;
     if (name !== undefined) conditions.set(resource.id, name);
     for (const collector of collectors) collector.take(resource, entry);
   }
-  const context = { reader, stated, madeAt, lookup: { ...(await lookUp(reader)), conditions } };
+  const context = {
+    reader,
+    stated,
+    madeAt,
+    lookup: { ...(await lookUp(reader)), conditions },
+  };
   const sections: IpsSection[] = [await completenessSection(reader)];
   for (const section of planned) {
     const isEmpty = section.collectors.every(({ kept }) => kept.length === 0);
-    if (!isEmpty || section.isOptional !== true) sections.push(await sectionOf(section, context));
+    if (!isEmpty || section.isOptional !== true)
+      sections.push(await sectionOf(section, context));
   }
   return sections;
 }
@@ -151,37 +203,60 @@ interface Context {
 }
 type Planned = (typeof table)[number] & { collectors: Collector[] };
 
-async function sectionOf(section: Planned, context: Context): Promise<IpsSection> {
+async function sectionOf(
+  section: Planned,
+  context: Context,
+): Promise<IpsSection> {
   const { reader, madeAt } = context;
   const rule = ruleOf(section.rule);
-  const topic = section.isOptional === true ? undefined : rule.statements?.topic;
+  const topic =
+    section.isOptional === true ? undefined : rule.statements?.topic;
   const kept = section.collectors.flatMap((each) => each.kept);
   const claims = standingClaims(rule, topic, kept, context.stated);
-  const entries = [...kept, ...claims.flatMap(({ resource }) => (isStating(resource) ? [] : [resource]))];
-  const notes = topic === undefined ? [] : await absenceNotes(rule, reader, () => true, madeAt);
+  const entries = [
+    ...kept,
+    ...claims.flatMap(({ resource }) =>
+      isStating(resource) ? [] : [resource],
+    ),
+  ];
+  const notes =
+    topic === undefined
+      ? []
+      : await absenceNotes(rule, reader, () => true, madeAt);
   const isNoneKnown = claims.some(({ resource }) => isStating(resource));
   const empty = emptyText(section.empty ?? rule.empty, reader.standing);
-  const why = entries.length > 0 ? undefined : emptyReason(empty, reader.standing, isNoneKnown);
+  const why =
+    entries.length > 0
+      ? undefined
+      : emptyReason(empty, reader.standing, isNoneKnown);
   async function* parts(): AsyncGenerator<SummaryPart> {
     for (const note of notes) yield { kind: 'note', ...note };
     if (why !== undefined && notes.length === 0) yield note(why.text);
-    for (const collector of section.collectors) yield* tableParts(collector, context);
+    for (const collector of section.collectors)
+      yield* tableParts(collector, context);
   }
   return {
     entries,
     json: {
       title: section.title,
-      code: { coding: [{ system: 'http://loinc.org', code: section.code }], text: section.title },
+      code: {
+        coding: [{ system: 'http://loinc.org', code: section.code }],
+        text: section.title,
+      },
       text: await narrativeOf(parts()),
       ...(why !== undefined && { emptyReason: why }),
     },
   };
 }
 
-const isStating = ({ resourceType }: ConsolidatedResource): boolean => STATING_TYPES.includes(resourceType);
+const isStating = ({ resourceType }: ConsolidatedResource): boolean =>
+  STATING_TYPES.includes(resourceType);
 const note = (text: string): SummaryPart => ({ kind: 'note', text });
 
-/** What sources say is not there at all, unless the record contradicts it. Their own words for it are entries. */
+/**
+ * What sources say is not there at all, unless the record contradicts it. Their
+ * own words for it are entries.
+ */
 function standingClaims(
   { statements }: SectionRule,
   topic: AbsenceTopic | undefined,
@@ -206,18 +281,35 @@ async function* tableParts(
   }
   const section = { ...rule, tables: [own] };
   if (kept.length > 0)
-    yield* sectionParts(section, { reader: { read }, lookup, madeAt, statements: new Map() });
+    yield* sectionParts(section, {
+      reader: { read },
+      lookup,
+      madeAt,
+      statements: new Map(),
+    });
   if (leftOut === 0) return;
   const what = counted(leftOut, 'further entry', 'further entries');
-  yield note(`${own.caption}: ${what} in the whole record (earlier, ended, not done or retracted).`);
+  yield note(
+    `${own.caption}: ${what} in the whole record (earlier, ended, not done or retracted).`,
+  );
 }
 
 const EMPTY_REASONS = 'http://terminology.hl7.org/CodeSystem/list-empty-reason';
 
-/** Why a section has no entries: a source says that there is none, nobody was asked, or nothing was delivered. */
-function emptyReason(empty: string, standing: RecordCompleteness, isNoneKnown: boolean) {
-  const wasAsked = standing.sources.some(({ state }) => state !== undefined && state !== 'never-asked');
-  const answers = incompleteness(standing) ?? 'Every source that was queried has answered.';
+/**
+ * Why a section has no entries: a source says that there is none, nobody was
+ * asked, or nothing was delivered.
+ */
+function emptyReason(
+  empty: string,
+  standing: RecordCompleteness,
+  isNoneKnown: boolean,
+) {
+  const wasAsked = standing.sources.some(
+    ({ state }) => state !== undefined && state !== 'never-asked',
+  );
+  const answers =
+    incompleteness(standing) ?? 'Every source that was queried has answered.';
   const [code, text] = isNoneKnown
     ? [
         standing.withheld ? 'withheld' : 'nilknown',
@@ -230,12 +322,18 @@ function emptyReason(empty: string, standing: RecordCompleteness, isNoneKnown: b
 }
 
 /** Which sources answered, when, and what is missing. */
-async function completenessSection({ standing, counts }: RecordReader): Promise<IpsSection> {
+async function completenessSection({
+  standing,
+  counts,
+}: RecordReader): Promise<IpsSection> {
   const title = 'Sources and completeness';
   const others = Object.entries(counts)
     .filter(
       ([type, count]) =>
-        count > 0 && type !== 'Patient' && !SUPPORTING_TYPES.has(type) && !SECTION_TYPES.includes(type),
+        count > 0 &&
+        type !== 'Patient' &&
+        !SUPPORTING_TYPES.has(type) &&
+        !SECTION_TYPES.includes(type),
     )
     .map(([type, count]) => `${type} (${count})`);
   async function* parts(): AsyncGenerator<SummaryPart> {
@@ -243,8 +341,19 @@ async function completenessSection({ standing, counts }: RecordReader): Promise<
     if (alert !== undefined) yield { kind: 'note', text: alert, tone: 'alert' };
     for (const text of completenessLines(standing)) yield note(text);
     if (others.length > 0)
-      yield note(`The whole record also has what no section here is for: ${others.join(', ')}.`);
+      yield note(
+        `The whole record also has what no section here is for: ${others.join(', ')}.`,
+      );
   }
-  const coding = [{ system: 'urn:medical-exchange:section', code: 'completeness' }];
-  return { entries: [], json: { title, code: { coding, text: title }, text: await narrativeOf(parts()) } };
+  const coding = [
+    { system: 'urn:medical-exchange:section', code: 'completeness' },
+  ];
+  return {
+    entries: [],
+    json: {
+      title,
+      code: { coding, text: title },
+      text: await narrativeOf(parts()),
+    },
+  };
 }

@@ -1,15 +1,21 @@
 import { escapeHtml } from '../../../../lib/escape.ts';
 import { fittedTables } from '../../../records/summary/fitted-tables.ts';
-import type { Column, SummaryCell, SummaryPart } from '../../../records/summary/parts.ts';
+import type {
+  Column,
+  SummaryCell,
+  SummaryPart,
+} from '../../../records/summary/parts.ts';
 
 /**
- * Parts of a summary as the XHTML of a FHIR Narrative: only elements and attributes that FHIR allows, all text escaped, no
- * style. What is abnormal is set in bold.
+ * Parts of a summary as the XHTML of a FHIR Narrative: only elements and
+ * attributes that FHIR allows, all text escaped, no style. What is abnormal is
+ * set in bold.
  */
 export async function narrativeOf(
   parts: AsyncIterable<SummaryPart>,
 ): Promise<{ status: 'additional'; div: string }> {
-  let [html, width] = ['', 0];
+  let html = '';
+  let width = 0;
   for await (const part of fittedTables(parts)) {
     if (part.kind === 'table') width = part.columns.length;
     html += partHtml(part, width);

@@ -4,18 +4,31 @@ import { fhirJson } from '../../../../lib/written-decimals.ts';
 import { NotFoundError } from '../../../platform/errors.ts';
 import { callerOf } from '../../../platform/http/caller.ts';
 import { FHIR_JSON } from '../bundles.ts';
-import { checkSearch, type FhirDeps, pairsOf, requireScope } from '../requests.ts';
+import {
+  checkSearch,
+  type FhirDeps,
+  pairsOf,
+  requireScope,
+} from '../requests.ts';
 import { requirePatient } from '../search-routes.ts';
 import { ipsProfile } from './ips-claims.ts';
 import { ipsDocument, SUMMARY_TYPES } from './ips-document.ts';
 
 const WITHOUT_EFFECT = ['_format', '_pretty'];
 /** The profiles that `profile` may ask for, with or without their version. */
-const PROFILES = ['Bundle', 'Composition'].map(ipsProfile).flatMap((url) => [url, url.split('|')[0]]);
+const PROFILES = ['Bundle', 'Composition']
+  .map(ipsProfile)
+  .flatMap((url) => [url, url.split('|')[0]]);
 
-/** `GET` and `POST /fhir/R4/Patient/<id>/$summary`: the International Patient Summary of a patient. */
+/**
+ * `GET` and `POST /fhir/R4/Patient/<id>/$summary`: the International Patient
+ * Summary of a patient.
+ */
 export function addSummaryRoutes(app: FastifyInstance, deps: FhirDeps): void {
-  const summary = async (request: FastifyRequest<{ Params: { id: string } }>, reply: FastifyReply) => {
+  const summary = async (
+    request: FastifyRequest<{ Params: { id: string } }>,
+    reply: FastifyReply,
+  ) => {
     const known = idSchema.safeParse(request.params.id.toLowerCase());
     if (!known.success) throw new NotFoundError('Patient');
     for (const type of SUMMARY_TYPES) requireScope(request, type);
@@ -31,15 +44,27 @@ export function addSummaryRoutes(app: FastifyInstance, deps: FhirDeps): void {
           parameter,
           message: `is not served here; the only one is ${ipsProfile('Bundle')}`,
         })),
-      ignored: pairs.map(([name]) => name).filter((name) => ![...WITHOUT_EFFECT, 'profile'].includes(name)),
+      ignored: pairs
+        .map(([name]) => name)
+        .filter((name) => ![...WITHOUT_EFFECT, 'profile'].includes(name)),
     });
     await deps.records.merge(accountId, patientId);
-    const document = await ipsDocument(deps.store, { accountId, patientId, base: deps.base });
+    const document = await ipsDocument(deps.store, {
+      accountId,
+      patientId,
+      base: deps.base,
+    });
     await deps.audit.write(request, [patientId]);
-    return reply.type(FHIR_JSON).header('cache-control', 'no-store').send(fhirJson(document));
+    return reply
+      .type(FHIR_JSON)
+      .header('cache-control', 'no-store')
+      .send(fhirJson(document));
   };
   const path = `${deps.path}/Patient/:id/$summary`;
-  const options = { schema: { hide: true }, config: { operation: 'fhirSummary', scope: 'read' as const } };
+  const options = {
+    schema: { hide: true },
+    config: { operation: 'fhirSummary', scope: 'read' as const },
+  };
   app.get(path, { ...options, exposeHeadRoute: false }, summary);
   app.post(path, options, summary);
 }

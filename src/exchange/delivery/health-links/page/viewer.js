@@ -35,11 +35,19 @@ const textOf = (bytes) => new TextDecoder().decode(bytes);
 function linkInAddress() {
   const [, payload] = /^#shlink:\/([\w-]+)$/.exec(location.hash) ?? [];
   try {
-    const link = /** @type {HealthLink} */ (JSON.parse(textOf(bytesOf(payload ?? ''))));
-    if (new URL(link.url).origin !== location.origin || bytesOf(link.key).length !== 32) throw new Error();
+    const link = /** @type {HealthLink} */ (
+      JSON.parse(textOf(bytesOf(payload ?? '')))
+    );
+    if (
+      new URL(link.url).origin !== location.origin ||
+      bytesOf(link.key).length !== 32
+    )
+      throw new Error();
     return link;
   } catch {
-    throw new Told('This address has no health link of this service, or not all of it. Copy the whole link.');
+    throw new Told(
+      'This address has no health link of this service, or not all of it. Copy the whole link.',
+    );
   }
 }
 
@@ -54,25 +62,34 @@ async function checked(response) {
     throw new Told(
       `The passcode is wrong. ${remainingAttempts} more ${remainingAttempts === 1 ? 'attempt' : 'attempts'}.`,
     );
-  if (response.status === 401) throw new Told('The passcode was wrong too often. Ask for a new link.');
+  if (response.status === 401)
+    throw new Told('The passcode was wrong too often. Ask for a new link.');
   if (response.status === 404)
     throw new Told(
       'This link has ended: it has expired, was revoked or was opened before. Ask for a new one.',
     );
   if (response.status === 429)
-    throw new Told('This link was opened often in the last minute. Try again in a minute.');
+    throw new Told(
+      'This link was opened often in the last minute. Try again in a minute.',
+    );
   throw new Told('The summary cannot be fetched now. Try again later.');
 }
 
 /** The encrypted files. @param {HealthLink} link @param {string} recipient @param {string} passcode @returns {Promise<string[]>} */
 async function filesOf(link, recipient, passcode) {
-  const body = JSON.stringify({ recipient, ...(hasFlag(link, 'P') && { passcode }) });
+  const body = JSON.stringify({
+    recipient,
+    ...(hasFlag(link, 'P') && { passcode }),
+  });
   const headers = { 'content-type': 'application/json' };
-  const manifest = await (await checked(await fetch(link.url, { method: 'POST', headers, body }))).json();
+  const manifest = await (
+    await checked(await fetch(link.url, { method: 'POST', headers, body }))
+  ).json();
   return Promise.all(
     manifest.files.map(
       /** @param {{ embedded?: string, location: string }} file */
-      async ({ embedded, location: at }) => embedded ?? (await checked(await fetch(at))).text(),
+      async ({ embedded, location: at }) =>
+        embedded ?? (await checked(await fetch(at))).text(),
     ),
   );
 }
@@ -80,21 +97,43 @@ async function filesOf(link, recipient, passcode) {
 /** A JWE in compact form: alg dir, enc A256GCM. @param {string} file @param {string} key @returns {Promise<Resource>} */
 async function decrypted(file, key) {
   const [header = '', , iv = '', content = '', tag = ''] = file.split('.');
-  const secret = await crypto.subtle.importKey('raw', bytesOf(key), 'AES-GCM', false, ['decrypt']);
-  const sealed = new Uint8Array([...[bytesOf(content), bytesOf(tag)].flatMap((part) => [...part])]);
-  const algorithm = { name: 'AES-GCM', iv: bytesOf(iv), additionalData: new TextEncoder().encode(header) };
-  return JSON.parse(textOf(new Uint8Array(await crypto.subtle.decrypt(algorithm, secret, sealed))));
+  const secret = await crypto.subtle.importKey(
+    'raw',
+    bytesOf(key),
+    'AES-GCM',
+    false,
+    ['decrypt'],
+  );
+  const sealed = new Uint8Array([
+    ...[bytesOf(content), bytesOf(tag)].flatMap((part) => [...part]),
+  ]);
+  const algorithm = {
+    name: 'AES-GCM',
+    iv: bytesOf(iv),
+    additionalData: new TextEncoder().encode(header),
+  };
+  return JSON.parse(
+    textOf(
+      new Uint8Array(await crypto.subtle.decrypt(algorithm, secret, sealed)),
+    ),
+  );
 }
 
 /** @param {Resource} bundle */
 function show(bundle) {
-  const resources = /** @type {Resource[]} */ (bundle.entry.map((/** @type {any} */ each) => each.resource));
-  const composition = resources.find((each) => each.resourceType === 'Composition');
+  const resources = /** @type {Resource[]} */ (
+    bundle.entry.map((/** @type {any} */ each) => each.resource)
+  );
+  const composition = resources.find(
+    (each) => each.resourceType === 'Composition',
+  );
   const patient = resources.find((each) => each.resourceType === 'Patient');
   if (composition === undefined || patient === undefined)
     throw new Told('The link holds no patient summary.');
   const [name] = patient.name ?? [];
-  const title = name?.text ?? [...(name?.given ?? []), name?.family].filter(Boolean).join(' ');
+  const title =
+    name?.text ??
+    [...(name?.given ?? []), name?.family].filter(Boolean).join(' ');
   byId('title').textContent = title || 'Patient summary';
   const made = new Date(composition.date).toLocaleString('en-GB', {
     dateStyle: 'medium',
@@ -109,8 +148,9 @@ function show(bundle) {
     .join(' · ');
   byId('document').replaceChildren(
     contentsOf(composition.section),
-    ...composition.section.map((/** @type {any} */ section, /** @type {number} */ index) =>
-      sectionOf(section, index),
+    ...composition.section.map(
+      (/** @type {any} */ section, /** @type {number} */ index) =>
+        sectionOf(section, index),
     ),
   );
   byId('ask').hidden = true;
@@ -164,13 +204,24 @@ function ask(link) {
     button.disabled = true;
     say('Opening…');
     try {
-      const files = await filesOf(link, field('recipient').value.trim(), field('passcode').value);
-      const [bundle] = await Promise.all(files.map((file) => decrypted(file, link.key)));
-      if (bundle === undefined) throw new Told('The link holds no patient summary.');
+      const files = await filesOf(
+        link,
+        field('recipient').value.trim(),
+        field('passcode').value,
+      );
+      const [bundle] = await Promise.all(
+        files.map((file) => decrypted(file, link.key)),
+      );
+      if (bundle === undefined)
+        throw new Told('The link holds no patient summary.');
       say('');
       show(bundle);
     } catch (error) {
-      say(error instanceof Told ? error.message : 'The summary cannot be opened here. Try again later.');
+      say(
+        error instanceof Told
+          ? error.message
+          : 'The summary cannot be opened here. Try again later.',
+      );
       button.disabled = false;
     }
   });

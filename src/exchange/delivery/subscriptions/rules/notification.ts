@@ -3,10 +3,16 @@ import type { Json } from '../../../records/rules/json.ts';
 import { type Content, TOPICS } from './subscription-request.ts';
 
 /** The Subscriptions R5 Backport guide 1.1.0. */
-const PROFILE = 'http://hl7.org/fhir/uv/subscriptions-backport/StructureDefinition/backport-subscription';
+const PROFILE =
+  'http://hl7.org/fhir/uv/subscriptions-backport/StructureDefinition/backport-subscription';
 export const META_OF_SUBSCRIPTION = { profile: [PROFILE] };
 
-type Kind = 'handshake' | 'heartbeat' | 'event-notification' | 'query-status' | 'query-event';
+type Kind =
+  | 'handshake'
+  | 'heartbeat'
+  | 'event-notification'
+  | 'query-status'
+  | 'query-event';
 
 /** A subscription at the time of a notification. */
 export interface Standing {
@@ -20,7 +26,10 @@ export interface Standing {
   events: number;
 }
 
-/** An event of a subscription, as far as it may be shown: without a focus, what it was about may not be known, or is no more. */
+/**
+ * An event of a subscription, as far as it may be shown: without a focus, what
+ * it was about may not be known, or is no more.
+ */
 export interface ShownEvent {
   number: number;
   at?: Date;
@@ -31,19 +40,42 @@ export interface ShownEvent {
 }
 
 /**
- * The status of a subscription, as R4 can express it: Parameters by the guide's profile of R5's SubscriptionStatus.
+ * The status of a subscription, as R4 can express it: Parameters by the guide's
+ * profile of R5's SubscriptionStatus.
  *
  * @param base URL of the FHIR API, without a trailing slash
  */
-export function statusOf(of: Standing, base: string, kind: Kind, shown: readonly ShownEvent[] = []): Json {
-  const { url, triggers: codes = [] } = TOPICS.find(({ id }) => id === of.topic) ?? {};
-  const partsOf = ({ number, at, focus, triggers = [] }: ShownEvent): Json[] => [
+export function statusOf(
+  of: Standing,
+  base: string,
+  kind: Kind,
+  shown: readonly ShownEvent[] = [],
+): Json {
+  const { url, triggers: codes = [] } =
+    TOPICS.find(({ id }) => id === of.topic) ?? {};
+  const partsOf = ({
+    number,
+    at,
+    focus,
+    triggers = [],
+  }: ShownEvent): Json[] => [
     { name: 'event-number', valueString: String(number) },
-    ...(at === undefined ? [] : [{ name: 'timestamp', valueInstant: at.toISOString() }]),
-    ...(focus ? [{ name: 'focus', valueReference: { reference: `${base}/${focus.type}/${focus.id}` } }] : []),
+    ...(at === undefined
+      ? []
+      : [{ name: 'timestamp', valueInstant: at.toISOString() }]),
+    ...(focus
+      ? [
+          {
+            name: 'focus',
+            valueReference: { reference: `${base}/${focus.type}/${focus.id}` },
+          },
+        ]
+      : []),
     // As US Core's patient data feed has them.
     ...codes.flatMap((each) =>
-      triggers.includes(each.code) ? [{ name: 'trigger', valueCoding: each }] : [],
+      triggers.includes(each.code)
+        ? [{ name: 'trigger', valueCoding: each }]
+        : [],
     ),
   ];
   return {
@@ -51,18 +83,34 @@ export function statusOf(of: Standing, base: string, kind: Kind, shown: readonly
     id: uuidv7(),
     meta: { profile: [`${PROFILE}-status-r4`] },
     parameter: [
-      { name: 'subscription', valueReference: { reference: `${base}/Subscription/${of.id}` } },
-      ...(of.content === 'empty' ? [] : [{ name: 'topic', valueCanonical: url }]),
+      {
+        name: 'subscription',
+        valueReference: { reference: `${base}/Subscription/${of.id}` },
+      },
+      ...(of.content === 'empty'
+        ? []
+        : [{ name: 'topic', valueCanonical: url }]),
       { name: 'status', valueCode: of.status },
       { name: 'type', valueCode: kind },
-      { name: 'events-since-subscription-start', valueString: String(of.events) },
-      ...shown.map((event) => ({ name: 'notification-event', part: partsOf(event) })),
-      ...(of.error === null ? [] : [{ name: 'error', valueCodeableConcept: { text: of.error } }]),
+      {
+        name: 'events-since-subscription-start',
+        valueString: String(of.events),
+      },
+      ...shown.map((event) => ({
+        name: 'notification-event',
+        part: partsOf(event),
+      })),
+      ...(of.error === null
+        ? []
+        : [{ name: 'error', valueCodeableConcept: { text: of.error } }]),
     ],
   };
 }
 
-/** A notification: a history Bundle, with the status first. Resources come once, however many events are about them. */
+/**
+ * A notification: a history Bundle, with the status first. Resources come once,
+ * however many events are about them.
+ */
 export function notificationOf(
   of: Standing,
   base: string,
@@ -80,7 +128,9 @@ export function notificationOf(
           ? ['POST', focus.type, '201']
           : ['PUT', place, '200'];
     const about = { request: { method, url: at }, response: { status: code } };
-    return [{ fullUrl: `${base}/${place}`, ...(resource && { resource }), ...about }];
+    return [
+      { fullUrl: `${base}/${place}`, ...(resource && { resource }), ...about },
+    ];
   });
   return {
     resourceType: 'Bundle',
@@ -92,7 +142,10 @@ export function notificationOf(
       {
         fullUrl: `urn:uuid:${String(status.id)}`,
         resource: status,
-        request: { method: 'GET', url: `${base}/Subscription/${of.id}/$status` },
+        request: {
+          method: 'GET',
+          url: `${base}/Subscription/${of.id}/$status`,
+        },
         response: { status: '200' },
       },
       ...new Map(entries.map((entry) => [entry.fullUrl, entry])).values(),

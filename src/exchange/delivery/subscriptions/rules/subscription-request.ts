@@ -1,6 +1,10 @@
 import type { Json } from '../../../records/rules/json.ts';
 import { SERVED_TYPES } from '../../../records/rules/resource-types.ts';
-import { type Alternative, alternativeOf, searchParametersOf } from '../../../records/rules/search.ts';
+import {
+  type Alternative,
+  alternativeOf,
+  searchParametersOf,
+} from '../../../records/rules/search.ts';
 import { UUID, valuesOf } from '../../fhir-api/rules/search-request.ts';
 import topics from './topics.json' with { type: 'json' };
 
@@ -17,14 +21,18 @@ export interface Topic {
   type?: string;
   /** The codes of its events, by which they can be filtered. */
   triggers: readonly { system: string; code: string }[];
-  /** The topic as R4 can express it: a Basic resource with the elements of R5's SubscriptionTopic. */
+  /**
+   * The topic as R4 can express it: a Basic resource with the elements of R5's
+   * SubscriptionTopic.
+   */
   basic: Json;
 }
 export const TOPICS: readonly Topic[] = topics;
 
 /**
- * A filter for one type of focus. An event passes if it passes all filters for its type, and there is one; `passes_filters` in
- * 0210-subscriptions.sql decides.
+ * A filter for one type of focus. An event passes if it passes all filters for
+ * its type, and there is one; `passes_filters` in 0210-subscriptions.sql
+ * decides.
  */
 export interface Filter {
   type: string;
@@ -58,7 +66,10 @@ interface Extension {
   valueCode?: Content;
 }
 
-/** A Subscription of R4 by the profile of the guide, as far as it is supported here (subscription.schema.json). */
+/**
+ * A Subscription of R4 by the profile of the guide, as far as it is supported
+ * here (subscription.schema.json).
+ */
 export interface SubscriptionResource {
   status?: string;
   end?: string;
@@ -73,7 +84,10 @@ export interface SubscriptionResource {
   };
 }
 
-/** Events in one notification, whatever the subscription permits: they are read at once. */
+/**
+ * Events in one notification, whatever the subscription permits: they are read
+ * at once.
+ */
 const EVENTS_MAX = 20;
 /** Reconcile sends heartbeats, by default each minute. */
 const HEARTBEAT_MIN_SECONDS = 60;
@@ -91,7 +105,9 @@ export function readSubscription(
   resource: SubscriptionResource,
   base: string,
   endpointProblem: (url: string) => string | undefined,
-): { request: SubscriptionRequest } | { faults: { path: string; message: string }[] } {
+):
+  | { request: SubscriptionRequest }
+  | { faults: { path: string; message: string }[] } {
   const { channel, criteria, end, _criteria: filterBy } = resource;
   const faults: { path: string; message: string }[] = [];
   const fault = (path: string, message: string | false | undefined) => {
@@ -99,13 +115,20 @@ export function readSubscription(
   };
   const topic = TOPICS.find(({ url }) => url === criteria);
   const known = TOPICS.map(({ url }) => url).join(' ');
-  fault('criteria', topic === undefined && `is no topic of this server; its topics are: ${known}`);
-  const filters = (filterBy?.extension ?? []).flatMap(({ valueString = '' }, index) => {
-    const filter = topic === undefined ? '' : readFilter(valueString, topic, base);
-    if (typeof filter === 'object') return [filter];
-    fault(`_criteria.extension[${index}]`, filter);
-    return [];
-  });
+  fault(
+    'criteria',
+    topic === undefined &&
+      `is no topic of this server; its topics are: ${known}`,
+  );
+  const filters = (filterBy?.extension ?? []).flatMap(
+    ({ valueString = '' }, index) => {
+      const filter =
+        topic === undefined ? '' : readFilter(valueString, topic, base);
+      if (typeof filter === 'object') return [filter];
+      fault(`_criteria.extension[${index}]`, filter);
+      return [];
+    },
+  );
   const headers = (channel.header ?? []).map((line) => {
     const [name = '', ...value] = line.split(':');
     return [name, value.join(':').trim()];
@@ -113,25 +136,47 @@ export function readSubscription(
   const names = headers.map(([name = '']) => name.toLowerCase());
   for (const [index, name] of names.entries()) {
     const isRefused = OWN_HEADERS.test(name) || names.indexOf(name) < index;
-    fault(`channel.header[${index}]`, isRefused && `${name} is set by this server, or given twice`);
+    fault(
+      `channel.header[${index}]`,
+      isRefused && `${name} is set by this server, or given twice`,
+    );
   }
   const numberOf = (name: string): number | undefined => {
-    const given = channel.extension?.filter(({ url }) => url.endsWith(`/backport-${name}`)) ?? [];
+    const given =
+      channel.extension?.filter(({ url }) =>
+        url.endsWith(`/backport-${name}`),
+      ) ?? [];
     const [value] = given.map((each) =>
       name === 'max-count' ? each.valuePositiveInt : each.valueUnsignedInt,
     );
-    const isRefused = given.length > 1 || (given.length > 0 && value === undefined);
-    fault('channel.extension', isRefused && `${name} needs one number of its type`);
+    const isRefused =
+      given.length > 1 || (given.length > 0 && value === undefined);
+    fault(
+      'channel.extension',
+      isRefused && `${name} needs one number of its type`,
+    );
     return value;
   };
-  const [heartbeat, timeout, most] = ['heartbeat-period', 'timeout', 'max-count'].map(numberOf);
+  const [heartbeat, timeout, most] = [
+    'heartbeat-period',
+    'timeout',
+    'max-count',
+  ].map(numberOf);
   const tooOften = `must be at least ${HEARTBEAT_MIN_SECONDS} seconds for backport-heartbeat-period`;
-  fault('channel.extension', (heartbeat ?? HEARTBEAT_MIN_SECONDS) < HEARTBEAT_MIN_SECONDS && tooOften);
+  fault(
+    'channel.extension',
+    (heartbeat ?? HEARTBEAT_MIN_SECONDS) < HEARTBEAT_MIN_SECONDS && tooOften,
+  );
   fault('channel.endpoint', endpointProblem(channel.endpoint));
-  fault('end', end !== undefined && Date.parse(end) <= Date.now() && 'is in the past');
+  fault(
+    'end',
+    end !== undefined && Date.parse(end) <= Date.now() && 'is in the past',
+  );
   if (topic === undefined || faults.length > 0) return { faults };
   const request = {
-    ...{ topic, filters, headers: Object.fromEntries(headers) as Record<string, string> },
+    topic,
+    filters,
+    headers: Object.fromEntries(headers) as Record<string, string>,
     content: channel._payload.extension[0].valueCode ?? 'empty',
     heartbeatSeconds: heartbeat ?? null,
     timeoutMs: timeout === undefined ? null : timeout * 1_000,
@@ -142,22 +187,42 @@ export function readSubscription(
   return { request };
 }
 
-/** Reads a filter such as `Observation?patient=<id>&category=laboratory`, or says what is wrong with it. */
-export function readFilter(text: string, topic: Topic, base: string): Filter | string {
+/**
+ * Reads a filter such as `Observation?patient=<id>&category=laboratory`, or
+ * says what is wrong with it.
+ */
+export function readFilter(
+  text: string,
+  topic: Topic,
+  base: string,
+): Filter | string {
   const [, named, query = ''] = /^(?:([A-Za-z]+)\?)?(.*)$/s.exec(text) ?? [];
   const type = named ?? topic.type;
-  if (type === undefined) return 'must begin with a type, such as Observation?category=laboratory';
-  if (topic.type === undefined ? !SERVED_TYPES.includes(type) : type !== topic.type)
+  if (type === undefined)
+    return 'must begin with a type, such as Observation?category=laboratory';
+  if (
+    topic.type === undefined
+      ? !SERVED_TYPES.includes(type)
+      : type !== topic.type
+  )
     return `is about ${type}; the topic has ${topic.type ?? 'the types that metadata lists'} only`;
   const filter: Filter = { type, patients: null, triggers: [], clauses: [] };
-  // The demographics of the caller, by which Patients are found, are not those of a record.
-  const parameters = topic.type === undefined && type !== 'Patient' ? searchParametersOf(type) : {};
+  // The demographics of the caller, by which Patients are found, are not those
+  // of a record.
+  const parameters =
+    topic.type === undefined && type !== 'Patient'
+      ? searchParametersOf(type)
+      : {};
   for (const [name, value] of new URLSearchParams(query)) {
     const values = valuesOf(value);
     if (name === 'patient' || (type === 'Patient' && name === '_id')) {
-      if (filter.patients !== null) return `${name} is given twice; give the ids in one, separated by commas`;
-      filter.patients = values.map((id) => id.replace(`${base}/`, '').replace('Patient/', '').toLowerCase());
-      if (!filter.patients.every((id) => UUID.test(id))) return `${name} is not the id of a Patient`;
+      if (filter.patients !== null)
+        return `${name} is given twice; give the ids in one, separated by commas`;
+      filter.patients = values.map((id) =>
+        id.replace(`${base}/`, '').replace('Patient/', '').toLowerCase(),
+      );
+      if (!filter.patients.every((id) => UUID.test(id)))
+        return `${name} is not the id of a Patient`;
     } else if (name === 'trigger') {
       const codes = topic.triggers.filter(({ system, code }) =>
         values.some((each) => each === code || each === `${system}|${code}`),
@@ -166,7 +231,9 @@ export function readFilter(text: string, topic: Topic, base: string): Filter | s
         return `trigger is not one of the topic; it has: ${topic.triggers.map(({ code }) => code).join(', ')}`;
       filter.triggers.push(codes.map(({ code }) => code));
     } else {
-      const parameter = Object.hasOwn(parameters, name) ? parameters[name] : undefined;
+      const parameter = Object.hasOwn(parameters, name)
+        ? parameters[name]
+        : undefined;
       const tokens = Object.entries(parameters).flatMap(([each, { kind }]) =>
         kind === 'token' ? [each] : [],
       );

@@ -8,12 +8,25 @@ import {
   invalid,
   UnreadableMessageError,
 } from '../inbound.ts';
-import { type EncounterEvent, statusRank, type Transfer } from '../rules/encounter-event.ts';
+import {
+  type EncounterEvent,
+  statusRank,
+  type Transfer,
+} from '../rules/encounter-event.ts';
 import ranks from '../rules/ranks.json' with { type: 'json' };
 import { BundleContents, jsonOf, nameOf, toInstant } from './contents.ts';
-import { bundleSchema, type Read, type ReadBundle, type ReadResource, type ReadType } from './schemas.ts';
+import {
+  bundleSchema,
+  type Read,
+  type ReadBundle,
+  type ReadResource,
+  type ReadType,
+} from './schemas.ts';
 
-/** Types that a Bundle may be about. The message's focus decides, otherwise the first of these that the Bundle contains. */
+/**
+ * Types that a Bundle may be about. The message's focus decides, otherwise the
+ * first of these that the Bundle contains.
+ */
 const SUBJECT_TYPES = [
   'Encounter',
   'MedicationDispense',
@@ -24,14 +37,20 @@ const SUBJECT_TYPES = [
 type SubjectType = (typeof SUBJECT_TYPES)[number];
 
 /**
- * Reads a FHIR R4 Bundle (message or collection) with one Patient and an Encounter, fills or results.
- * Throws UnreadableMessageError, which names the place and never a value.
+ * Reads a FHIR R4 Bundle (message or collection) with one Patient and an
+ * Encounter, fills or results. Throws UnreadableMessageError, which names the
+ * place and never a value.
  */
-export function readFhirBundle(bytes: Buffer, now = new Date()): InboundMessage {
+export function readFhirBundle(
+  bytes: Buffer,
+  now = new Date(),
+): InboundMessage {
   const { bundle, fingerprint } = parse(bytes);
   const contents = new BundleContents(bundle);
   const types = SUBJECT_TYPES.filter((type) => contents.all(type).length > 0);
-  const type = (contents.focus(SUBJECT_TYPES) ?? types[0]) as SubjectType | undefined;
+  const type = (contents.focus(SUBJECT_TYPES) ?? types[0]) as
+    | SubjectType
+    | undefined;
   if (type === undefined)
     throw new UnreadableMessageError(
       'unsupported',
@@ -41,8 +60,12 @@ export function readFhirBundle(bytes: Buffer, now = new Date()): InboundMessage 
   const subjects = contents.all(type);
   const patient = patientOf(contents, subjects[0]?.subject?.reference);
   const sentAt = toInstant(bundle.timestamp);
-  const messageId = messageIdOf(bundle, subjects) ?? createHash('sha256').update(bytes).digest('hex');
-  const updatedAt = subjects.flatMap(({ meta }) => toInstant(meta?.lastUpdated) ?? []).sort();
+  const messageId =
+    messageIdOf(bundle, subjects) ??
+    createHash('sha256').update(bytes).digest('hex');
+  const updatedAt = subjects
+    .flatMap(({ meta }) => toInstant(meta?.lastUpdated) ?? [])
+    .sort();
   return {
     messageId,
     fingerprint,
@@ -66,17 +89,24 @@ function parse(bytes: Buffer): { bundle: ReadBundle; fingerprint: string } {
   if (parsed.success) {
     // A Bundle sent again may have another time, as an HL7 v2 message may.
     const said = JSON.stringify({ ...(json as object), timestamp: undefined });
-    return { bundle: parsed.data, fingerprint: createHash('sha256').update(said).digest('hex') };
+    return {
+      bundle: parsed.data,
+      fingerprint: createHash('sha256').update(said).digest('hex'),
+    };
   }
   const [issue] = parsed.error.issues;
   const place = (issue?.path ?? []).reduce<string>(
-    (path, part) => (typeof part === 'number' ? `${path}[${part}]` : `${path}.${String(part)}`),
+    (path, part) =>
+      typeof part === 'number' ? `${path}[${part}]` : `${path}.${String(part)}`,
     'Bundle',
   );
   throw invalid(issue?.message ?? 'The Bundle cannot be read', place);
 }
 
-function contentOf(type: SubjectType, contents: BundleContents): InboundContent {
+function contentOf(
+  type: SubjectType,
+  contents: BundleContents,
+): InboundContent {
   switch (type) {
     case 'Encounter':
       return encounterContent(contents);
@@ -98,11 +128,21 @@ function encounterContent(contents: BundleContents): InboundContent {
     );
   const sourceId = nameOf(encounter);
   if (sourceId === undefined)
-    throw invalid('Encounter.id is required, or an identifier with a value', 'Encounter.id');
-  return { kind: 'encounter', sourceId, event: encounterEvent(encounter, contents) };
+    throw invalid(
+      'Encounter.id is required, or an identifier with a value',
+      'Encounter.id',
+    );
+  return {
+    kind: 'encounter',
+    sourceId,
+    event: encounterEvent(encounter, contents),
+  };
 }
 
-function patientOf(contents: BundleContents, reference: string | undefined): Read<'Patient'> {
+function patientOf(
+  contents: BundleContents,
+  reference: string | undefined,
+): Read<'Patient'> {
   const patients = contents.all('Patient');
   const referred = contents.resolve('Patient', reference);
   const patient = referred ?? (patients.length === 1 ? patients[0] : undefined);
@@ -115,31 +155,50 @@ function patientOf(contents: BundleContents, reference: string | undefined): Rea
   );
 }
 
-/** The id of the message; undefined when nothing in the Bundle identifies it. */
-function messageIdOf(bundle: ReadBundle, subjects: readonly Read<SubjectType>[]): string | undefined {
+/**
+ * The id of the message; undefined when nothing in the Bundle identifies it.
+ */
+function messageIdOf(
+  bundle: ReadBundle,
+  subjects: readonly Read<SubjectType>[],
+): string | undefined {
   if (bundle.identifier?.value !== undefined)
     return `${bundle.identifier.system ?? ''}|${bundle.identifier.value}`;
   if (bundle.id !== undefined) return `Bundle/${bundle.id}`;
   const versions = subjects.map((subject) => {
     const version = subject.meta?.versionId ?? subject.meta?.lastUpdated;
     const name = nameOf(subject);
-    return name === undefined || version === undefined ? undefined : `${name}/_history/${version}`;
+    return name === undefined || version === undefined
+      ? undefined
+      : `${name}/_history/${version}`;
   });
   return versions.includes(undefined) ? undefined : versions.sort().join(' ');
 }
 
-/** The person's record number at the sender: the medical record number (MR), otherwise the first identifier. */
+/**
+ * The person's record number at the sender: the medical record number (MR),
+ * otherwise the first identifier.
+ */
 function recordNumber(patient: Read<'Patient'>): string | undefined {
-  const identifiers = (patient.identifier ?? []).filter(({ value }) => value !== undefined);
+  const identifiers = (patient.identifier ?? []).filter(
+    ({ value }) => value !== undefined,
+  );
   const record =
-    identifiers.find(({ type }) => type?.coding?.some(({ code }) => code === 'MR')) ?? identifiers[0];
+    identifiers.find(({ type }) =>
+      type?.coding?.some(({ code }) => code === 'MR'),
+    ) ?? identifiers[0];
   if (record === undefined) return patient.id && `Patient/${patient.id}`;
   return `${record.value}^${record.system ?? ''}`;
 }
 
-const PHASES = lookupTable(ranks.phases) as Readonly<Record<string, EncounterEvent['phase']>>;
+const PHASES = lookupTable(ranks.phases) as Readonly<
+  Record<string, EncounterEvent['phase']>
+>;
 
-/** An Encounter as an event that describes the whole encounter (`snapshot`). A planned Encounter is only an `update`. */
+/**
+ * An Encounter as an event that describes the whole encounter (`snapshot`). A
+ * planned Encounter is only an `update`.
+ */
 function encounterEvent(
   encounter: Read<'Encounter'>,
   contents: BundleContents,
@@ -147,7 +206,9 @@ function encounterEvent(
   const phase = PHASES[encounter.status];
   const stays = (encounter.location ?? [])
     .map(({ location, period }) => ({
-      name: location?.display ?? contents.resolve('Location', location?.reference)?.name,
+      name:
+        location?.display ??
+        contents.resolve('Location', location?.reference)?.name,
       from: toInstant(period?.start),
     }))
     .sort((a, b) => ((a.from ?? '') < (b.from ?? '') ? -1 : 1));
@@ -177,9 +238,19 @@ const transfersOf = (stays: readonly Stay[]): Transfer[] =>
       : [{ at: stay.from, from: stays[index - 1]?.name, to: stay.name }],
   );
 
-const REPORTED = new Set(['final', 'amended', 'corrected', 'appended', 'preliminary', 'partial']);
+const REPORTED = new Set([
+  'final',
+  'amended',
+  'corrected',
+  'appended',
+  'preliminary',
+  'partial',
+]);
 
-/** The medication fills: each MedicationDispense or, in a Bundle without any, each MedicationRequest. */
+/**
+ * The medication fills: each MedicationDispense or, in a Bundle without any,
+ * each MedicationRequest.
+ */
 function fillsOf(contents: BundleContents): ClinicalItem[] {
   const dispenses = contents.all('MedicationDispense');
   if (dispenses.length > 0)
@@ -188,7 +259,8 @@ function fillsOf(contents: BundleContents): ClinicalItem[] {
       at: toInstant(dispense.whenHandedOver ?? dispense.whenPrepared),
       isTrue:
         dispense.status === 'completed' ||
-        (dispense.status === 'in-progress' && dispense.whenHandedOver !== undefined),
+        (dispense.status === 'in-progress' &&
+          dispense.whenHandedOver !== undefined),
       rank: statusRank(dispense.status),
     }));
   return contents.all('MedicationRequest').map((request) => ({
@@ -197,7 +269,10 @@ function fillsOf(contents: BundleContents): ClinicalItem[] {
   }));
 }
 
-/** The laboratory results: each DiagnosticReport or, in a Bundle without any, the Observations of each specimen together. */
+/**
+ * The laboratory results: each DiagnosticReport or, in a Bundle without any,
+ * the Observations of each specimen together.
+ */
 function resultsOf(contents: BundleContents): ClinicalItem[] {
   const reports = contents.all('DiagnosticReport');
   if (reports.length > 0)
@@ -213,9 +288,16 @@ function resultsOf(contents: BundleContents): ClinicalItem[] {
     const sourceId = specimen ?? idOf(observation);
     bySpecimen.set(sourceId, {
       sourceId,
-      at: takenAt(observation, specimen, contents) ?? bySpecimen.get(sourceId)?.at,
-      isTrue: REPORTED.has(observation.status) || bySpecimen.get(sourceId)?.isTrue === true,
-      rank: Math.max(statusRank(observation.status), bySpecimen.get(sourceId)?.rank ?? 0),
+      at:
+        takenAt(observation, specimen, contents) ??
+        bySpecimen.get(sourceId)?.at,
+      isTrue:
+        REPORTED.has(observation.status) ||
+        bySpecimen.get(sourceId)?.isTrue === true,
+      rank: Math.max(
+        statusRank(observation.status),
+        bySpecimen.get(sourceId)?.rank ?? 0,
+      ),
     });
   }
   return [...bySpecimen.values()];

@@ -18,8 +18,14 @@ export class BundleContents {
     );
   }
 
-  /** The resource of a reference, by full URL or by `Type/id` at the end of the reference, before any version. */
-  resolve<T extends ReadType>(type: T, reference: string | undefined): Read<T> | undefined {
+  /**
+   * The resource of a reference, by full URL or by `Type/id` at the end of the
+   * reference, before any version.
+   */
+  resolve<T extends ReadType>(
+    type: T,
+    reference: string | undefined,
+  ): Read<T> | undefined {
     if (reference === undefined) return undefined;
     const local = reference
       .replace(/\/_history\/[^/]*$/, '')
@@ -29,32 +35,45 @@ export class BundleContents {
     const entry = this.#entries.find(
       ({ fullUrl, resource }) =>
         resource.resourceType === type &&
-        (fullUrl === reference || (resource.id !== undefined && `${type}/${resource.id}` === local)),
+        (fullUrl === reference ||
+          (resource.id !== undefined && `${type}/${resource.id}` === local)),
     );
     return entry?.resource as Read<T> | undefined;
   }
 
   /** The first of these types to which the focus of a MessageHeader refers. */
   focus(types: readonly ReadType[]): ReadType | undefined {
-    const references = this.all('MessageHeader').flatMap(({ focus = [] }) => focus);
+    const references = this.all('MessageHeader').flatMap(
+      ({ focus = [] }) => focus,
+    );
     return types.find((type) =>
-      references.some(({ reference }) => this.resolve(type, reference) !== undefined),
+      references.some(
+        ({ reference }) => this.resolve(type, reference) !== undefined,
+      ),
     );
   }
 }
 
-/** Throws when the bytes are not JSON in UTF-8; a byte order mark is accepted. */
+/**
+ * Throws when the bytes are not JSON in UTF-8; a byte order mark is accepted.
+ */
 export const jsonOf = (bytes: Buffer): unknown =>
   parseFhirJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
 
-/** A FHIR date or time as ISO 8601 in UTC; a date without a time is midnight UTC. Undefined for anything else. */
+/**
+ * A FHIR date or time as ISO 8601 in UTC; a date without a time is midnight
+ * UTC. Undefined for anything else.
+ */
 export function toInstant(value: string | undefined): string | undefined {
   // Date.parse accepts 31 February and returns a day in March.
   if (value === undefined || !isDay(value.slice(0, 10))) return undefined;
   return messageTime(Date.parse(value));
 }
 
-/** The sender's id of a resource, the same for all its versions: `Type/id`, otherwise its first identifier. */
+/**
+ * The sender's id of a resource, the same for all its versions: `Type/id`,
+ * otherwise its first identifier.
+ */
 export const nameOf = ({
   resourceType,
   id,

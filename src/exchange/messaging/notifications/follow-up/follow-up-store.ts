@@ -9,13 +9,22 @@ export type StoredFollowUp = Members<'discharge_follow_up'>;
 
 const SUPERSEDED = 'A later discharge is followed up instead';
 
-/** Opens the follow-up of a discharge, and cancels an open one of the same patient. Returns the ids of those cancelled. */
+/**
+ * Opens the follow-up of a discharge, and cancels an open one of the same
+ * patient. Returns the ids of those cancelled.
+ */
 export async function openFollowUp(
   tx: AccountTx,
   of: { notificationId: string; patientId: string },
 ): Promise<string[]> {
-  // The lock on the patient serializes two discharges that arrive at the same time.
-  await tx.db.selectFrom('patient').select('id').where('id', '=', of.patientId).forNoKeyUpdate().execute();
+  // The lock on the patient serializes two discharges that arrive at the same
+  // time.
+  await tx.db
+    .selectFrom('patient')
+    .select('id')
+    .where('id', '=', of.patientId)
+    .forNoKeyUpdate()
+    .execute();
   const ended = await tx.db
     .updateTable('discharge_follow_up')
     .set({ state: 'cancelled', reason: SUPERSEDED, ended_at: sql<Date>`now()` })
@@ -24,18 +33,28 @@ export async function openFollowUp(
     .execute();
   await tx.db
     .insertInto('discharge_follow_up')
-    .values({ notification_id: of.notificationId, account_id: tx.accountId, patient_id: of.patientId })
+    .values({
+      notification_id: of.notificationId,
+      account_id: tx.accountId,
+      patient_id: of.patientId,
+    })
     .execute();
   return ended.map((row) => row.notification_id);
 }
 
-/** Reads a follow-up and locks it until the transaction ends. Undefined when it was deleted with its patient. */
+/**
+ * Reads a follow-up and locks it until the transaction ends. Undefined when it
+ * was deleted with its patient.
+ */
 export async function lockFollowUp(
   tx: AccountTx,
   notificationId: string,
 ): Promise<StoredFollowUp | undefined> {
   const query = tx.db.selectFrom('discharge_follow_up').selectAll();
-  const row = await query.where('notification_id', '=', notificationId).forUpdate().executeTakeFirst();
+  const row = await query
+    .where('notification_id', '=', notificationId)
+    .forUpdate()
+    .executeTakeFirst();
   return row && membersOf(row);
 }
 
@@ -50,13 +69,18 @@ export async function recordRound(
     .updateTable('discharge_follow_up')
     .set({ rounds: round })
     .$if(queryId !== undefined, (update) =>
-      update.set({ query_ids: sql<string[]>`query_ids || ${queryId ?? null}::uuid` }),
+      update.set({
+        query_ids: sql<string[]>`query_ids || ${queryId ?? null}::uuid`,
+      }),
     )
     .where('notification_id', '=', notificationId)
     .execute();
 }
 
-/** Ends those of the follow-ups that are open, and returns their ids. @param reason shown to callers */
+/**
+ * Ends those of the follow-ups that are open, and returns their ids. @param
+ * reason shown to callers
+ */
 export async function endFollowUps(
   tx: AccountTx,
   notificationIds: readonly string[],
@@ -74,24 +98,34 @@ export async function endFollowUps(
   return rows.map((row) => row.notification_id);
 }
 
-/** How many of these queries still run, and how many new or changed resources they brought. */
+/**
+ * How many of these queries still run, and how many new or changed resources
+ * they brought.
+ */
 export async function outcomeOfQueries(
   tx: AccountTx,
   queryIds: readonly string[],
 ): Promise<{ running: number; newResources: number }> {
   if (queryIds.length === 0) return { running: 0, newResources: 0 };
-  // A resource refers to the document that first delivered its present content, and the document to its query.
+  // A resource refers to the document that first delivered its present content,
+  // and the document to its query.
   const { rows } = await sql<{ running: number; resources: number }>`
     select
       (select count(*) from network_query where id = any(${[...queryIds]}::uuid[]) and status = 'running') as running,
       (select count(*) from patient_resource r join document d on d.id = r.document_id
        where d.query_id = any(${[...queryIds]}::uuid[])) as resources
   `.execute(tx.db);
-  return { running: rows[0]?.running ?? 0, newResources: rows[0]?.resources ?? 0 };
+  return {
+    running: rows[0]?.running ?? 0,
+    newResources: rows[0]?.resources ?? 0,
+  };
 }
 
 /** When an open follow-up began; undefined when it has ended or was deleted. */
-export async function readFollowUpStart(tx: AccountTx, notificationId: string): Promise<Date | undefined> {
+export async function readFollowUpStart(
+  tx: AccountTx,
+  notificationId: string,
+): Promise<Date | undefined> {
   const row = await tx.db
     .selectFrom('discharge_follow_up')
     .select('started_at')
@@ -108,12 +142,19 @@ export const followUpRows = workflowRows<{ notificationId: string }>({
   open: sql`state = 'open'`,
 });
 
-/** The facts that decide whether a source may be asked about a patient (`refusal`); undefined when the patient was deleted. */
+/**
+ * The facts that decide whether a source may be asked about a patient
+ * (`refusal`); undefined when the patient was deleted.
+ */
 export async function readQueryPermission(
   tx: AccountTx,
   patientId: string,
 ): Promise<
-  { account: { settings: AccountSettings }; patient: { id: string; hieOptOut: boolean } } | undefined
+  | {
+      account: { settings: AccountSettings };
+      patient: { id: string; hieOptOut: boolean };
+    }
+  | undefined
 > {
   const row = await tx.db
     .selectFrom('patient as p')
@@ -121,5 +162,10 @@ export async function readQueryPermission(
     .select(['a.settings', 'p.id', 'p.hie_opt_out'])
     .where('p.id', '=', patientId)
     .executeTakeFirst();
-  return row && { account: { settings: row.settings }, patient: { id: row.id, hieOptOut: row.hie_opt_out } };
+  return (
+    row && {
+      account: { settings: row.settings },
+      patient: { id: row.id, hieOptOut: row.hie_opt_out },
+    }
+  );
 }

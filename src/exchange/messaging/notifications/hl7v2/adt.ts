@@ -24,8 +24,9 @@ const { AL1, DG1, PR1 } = elements as unknown as Record<
 const DESCRIBED = { AL1, DG1, PR1 };
 
 /**
- * The supported ADT events. What a pre-admission (A05) plans has not happened: only its description of the person counts. By A06 an
- * outpatient becomes an inpatient, by A07 the reverse.
+ * The supported ADT events. What a pre-admission (A05) plans has not happened:
+ * only its description of the person counts. By A06 an outpatient becomes an
+ * inpatient, by A07 the reverse.
  */
 const TRIGGERS = lookupTable(tables.events) as Readonly<
   Record<string, EncounterEvent['trigger'] | 'merge' | 'person'>
@@ -52,7 +53,10 @@ export function readAdt(message: Hl7Message, zone: string): InboundMessage {
   const { time, pid, ...envelope } = envelopeOf(message, zone);
   const { sourcePatientId } = envelope;
   const isOfStay = trigger !== 'merge' && trigger !== 'person';
-  const reports = isOfStay && reportedInAdt(message, zone, '').length > 0 ? { reports: true as const } : {};
+  const reports =
+    isOfStay && reportedInAdt(message, zone, '').length > 0
+      ? { reports: true as const }
+      : {};
   return {
     ...envelope,
     trigger: event,
@@ -65,19 +69,37 @@ export function readAdt(message: Hl7Message, zone: string): InboundMessage {
       trigger === 'merge'
         ? mergeOf(message, sourcePatientId)
         : trigger === 'person'
-          ? { kind: 'person', sourcePatientId: required(sourcePatientId, 'PID-3', 'the record number') }
+          ? {
+              kind: 'person',
+              sourcePatientId: required(
+                sourcePatientId,
+                'PID-3',
+                'the record number',
+              ),
+            }
           : event === 'A05'
-            ? { kind: 'encounter', sourceId: visitOf(message, pid), event: { trigger, ...reports } }
+            ? {
+                kind: 'encounter',
+                sourceId: visitOf(message, pid),
+                event: { trigger, ...reports },
+              }
             : encounterOf(
                 message,
                 pid,
-                { trigger, ...reports, occurredAt: parseHl7Time(evn?.value(6), time) },
+                {
+                  trigger,
+                  ...reports,
+                  occurredAt: parseHl7Time(evn?.value(6), time),
+                },
                 time,
               ),
   };
 }
 
-function mergeOf(message: Hl7Message, survivingId: string | undefined): InboundContent {
+function mergeOf(
+  message: Hl7Message,
+  survivingId: string | undefined,
+): InboundContent {
   const mrg = message.segment('MRG');
   return {
     kind: 'merge',
@@ -86,7 +108,11 @@ function mergeOf(message: Hl7Message, survivingId: string | undefined): InboundC
       'MRG-1',
       'the record number that was merged into the other',
     ),
-    sourcePatientId: required(survivingId, 'PID-3', 'the record number that remains'),
+    sourcePatientId: required(
+      survivingId,
+      'PID-3',
+      'the record number that remains',
+    ),
   };
 }
 
@@ -113,38 +139,63 @@ function encounterOf(
 }
 
 /**
- * Allergies, diagnoses and procedures of an admission or change of a stay (AL1, DG1, PR1). Senders leave out what has not
- * changed, so that what a message lacks still stands. A segment without a code or a name says nothing.
+ * Allergies, diagnoses and procedures of an admission or change of a stay (AL1,
+ * DG1, PR1). Senders leave out what has not changed, so that what a message
+ * lacks still stands. A segment without a code or a name says nothing.
  */
-export function reportedInAdt(message: Hl7Message, zone: string, sender: string): ReportedSubject[] {
+export function reportedInAdt(
+  message: Hl7Message,
+  zone: string,
+  sender: string,
+): ReportedSubject[] {
   const { pid, time } = envelopeOf(message, zone);
-  const resources: ReportedResource[] = Object.entries(DESCRIBED).flatMap(([name, mapping]) =>
-    message.segments(name).flatMap((segment) => {
-      const resource = mappedResource([segment], mapping, { time, sender }) as FhirResource & {
-        code?: object;
-      };
-      const number = mapping.number.map((place) => valueAt([segment], place)).find(Boolean);
-      const key = JSON.stringify([name, number ?? resource.code]);
-      const id = `v-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
-      return resource.code === undefined ? [] : [{ resource: { ...resource, id } }];
-    }),
+  const resources: ReportedResource[] = Object.entries(DESCRIBED).flatMap(
+    ([name, mapping]) =>
+      message.segments(name).flatMap((segment) => {
+        const resource = mappedResource([segment], mapping, {
+          time,
+          sender,
+        }) as FhirResource & {
+          code?: object;
+        };
+        const number = mapping.number
+          .map((place) => valueAt([segment], place))
+          .find(Boolean);
+        const key = JSON.stringify([name, number ?? resource.code]);
+        const id = `v-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
+        return resource.code === undefined
+          ? []
+          : [{ resource: { ...resource, id } }];
+      }),
   );
-  // The stay itself comes of its state; here only its labels, which are as the newest message has them.
-  if (labelsIn(message) !== undefined) resources.push({ resource: LABELLED_STAY });
-  return resources.length === 0 ? [] : [{ kind: 'encounter', sourceId: visitOf(message, pid), resources }];
+  // The stay itself comes of its state; here only its labels, which are as the
+  // newest message has them.
+  if (labelsIn(message) !== undefined)
+    resources.push({ resource: LABELLED_STAY });
+  return resources.length === 0
+    ? []
+    : [{ kind: 'encounter', sourceId: visitOf(message, pid), resources }];
 }
 
-const LABELLED_STAY = { resourceType: 'Encounter', id: '' } as FhirResource & { id: string };
+const LABELLED_STAY = { resourceType: 'Encounter', id: '' } as FhirResource & {
+  id: string;
+};
 
 /** The visit number; without one, the account number identifies the stay. */
 function visitOf(message: Hl7Message, pid: Hl7Segment): string {
   const pv1 = message.segment('PV1');
-  return required((pv1 && visitNumber(pv1, 19)) ?? visitNumber(pid, 18), 'PV1-19', 'the visit number');
+  return required(
+    (pv1 && visitNumber(pv1, 19)) ?? visitNumber(pid, 18),
+    'PV1-19',
+    'the visit number',
+  );
 }
 
 /** Point of care, room and bed, and the facility: `5E-512-A, MERCY`. */
 function locationOf(pv1: Hl7Segment, field: number): string | undefined {
-  const place = [1, 2, 3].flatMap((component) => pv1.value(field, component) ?? []).join('-');
+  const place = [1, 2, 3]
+    .flatMap((component) => pv1.value(field, component) ?? [])
+    .join('-');
   const text = [place, pv1.value(field, 4)].filter(Boolean).join(', ');
   return text === '' ? undefined : text;
 }

@@ -1,47 +1,77 @@
 import type { FhirResource } from 'fhir/r4.js';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { type InboundMessage, invalid, type ReportedSubject } from '../inbound.ts';
+import {
+  type InboundMessage,
+  invalid,
+  type ReportedSubject,
+} from '../inbound.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import messages from './clinical-messages.json' with { type: 'json' };
 import { envelopeOf } from './envelope.ts';
 import { recordNumber, required } from './fields.ts';
-import { type ElementMapping, mappedResource, numberAt, valueAt } from './mapped.ts';
+import {
+  type ElementMapping,
+  mappedResource,
+  numberAt,
+  valueAt,
+} from './mapped.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import type { ObservationReading } from './value.ts';
 
-/** How one kind of message is read; each main segment, with the others around it, is one resource. */
+/**
+ * How one kind of message is read; each main segment, with the others around
+ * it, is one resource.
+ */
 interface MessageMapping {
   main: string;
   segments: string[];
   what: string;
   resource: { resourceType: string };
-  /** Where the sender's number of it stands; with `andCode`, one number may stand for several things. */
+  /**
+   * Where the sender's number of it stands; with `andCode`, one number may
+   * stand for several things.
+   */
   number: string[];
-  /** What stands for a number that is not sent, among those of one person (PID-3): many persons are vaccinated on one day. */
+  /**
+   * What stands for a number that is not sent, among those of one person
+   * (PID-3): many persons are vaccinated on one day.
+   */
   numberOfPerson?: string;
   andCode?: string;
-  /** Values that say that there is none: of the main code, the whole resource is left out. */
+  /**
+   * Values that say that there is none: of the main code, the whole resource is
+   * left out.
+   */
   leftOut?: Record<string, string[]>;
   statusOnlyWithout?: string;
   replaces?: { number: string; events: Record<string, string> };
   elements: ElementMapping[];
 }
 const mapped = messages as unknown as Record<string, MessageMapping>;
-const MESSAGES: Readonly<Record<string, MessageMapping | undefined>> = lookupTable({
-  ...mapped,
-  'OML^O21': mapped['ORM^O01'],
-  'OML^O33': mapped['ORM^O01'],
-  'OMG^O19': mapped['ORM^O01'],
-  'RDE^O01': mapped['RDE^O11'],
-});
+const MESSAGES: Readonly<Record<string, MessageMapping | undefined>> =
+  lookupTable({
+    ...mapped,
+    'OML^O21': mapped['ORM^O01'],
+    'OML^O33': mapped['ORM^O01'],
+    'OMG^O19': mapped['ORM^O01'],
+    'RDE^O01': mapped['RDE^O11'],
+  });
 
 /** The supported types, for refusals. */
 export const CLINICAL_TYPES = Object.keys(MESSAGES);
 
-export const readsClinical = (type: string): boolean => MESSAGES[type] !== undefined;
+export const readsClinical = (type: string): boolean =>
+  MESSAGES[type] !== undefined;
 
-/** Reads what is recorded without being announced. Throws UnreadableMessageError. */
-export function readClinical(message: Hl7Message, type: string, zone: string): InboundMessage {
+/**
+ * Reads what is recorded without being announced. Throws
+ * UnreadableMessageError.
+ */
+export function readClinical(
+  message: Hl7Message,
+  type: string,
+  zone: string,
+): InboundMessage {
   const { pid: _, time, ...envelope } = envelopeOf(message, zone);
   const items = reportsOf(message, type, { time, sender: '' });
   return {
@@ -50,17 +80,19 @@ export function readClinical(message: Hl7Message, type: string, zone: string): I
     recordedAt: required(envelope.sentAt, 'MSH-7', 'the time of the message'),
     content: {
       kind: 'clinical',
-      items: items.map(({ sourceId, resource }) => ({ sourceId, at: timeOf(resource), isTrue: true })),
+      items: items.map(({ sourceId, resource }) => ({
+        sourceId,
+        at: timeOf(resource),
+        isTrue: true,
+      })),
     },
   };
 }
 
 /** When it happened or was ordered, as the message says. */
 function timeOf(resource: FhirResource): string | undefined {
-  const { start, occurrenceDateTime, authoredOn, date } = resource as unknown as Record<
-    string,
-    string | undefined
-  >;
+  const { start, occurrenceDateTime, authoredOn, date } =
+    resource as unknown as Record<string, string | undefined>;
   return start ?? occurrenceDateTime ?? authoredOn ?? date;
 }
 
@@ -72,35 +104,58 @@ export function reportedInClinical(
   sender: string,
 ): ReportedSubject[] {
   const { time } = envelopeOf(message, zone);
-  return reportsOf(message, type, { time, sender }).map(({ sourceId, ...reported }) => ({
-    kind: 'clinical',
-    sourceId,
-    resources: [reported],
-  }));
+  return reportsOf(message, type, { time, sender }).map(
+    ({ sourceId, ...reported }) => ({
+      kind: 'clinical',
+      sourceId,
+      resources: [reported],
+    }),
+  );
 }
 
 type Report = ReportedResource & { sourceId: string };
 
-function reportsOf(message: Hl7Message, type: string, reading: ObservationReading): Report[] {
+function reportsOf(
+  message: Hl7Message,
+  type: string,
+  reading: ObservationReading,
+): Report[] {
   // Before version 2.5, an order of any kind came as ORM.
   const isOfDrug = type === 'ORM^O01' && message.segment('RXO') !== undefined;
-  const mapping = required(MESSAGES[isOfDrug ? 'OMP^O09' : type], 'MSH-9', 'a supported type');
+  const mapping = required(
+    MESSAGES[isOfDrug ? 'OMP^O09' : type],
+    'MSH-9',
+    'a supported type',
+  );
   const groups = groupsOf(message, mapping);
-  if (groups.length === 0) throw invalid(`${mapping.main} is required: ${mapping.what}`, mapping.main);
+  if (groups.length === 0)
+    throw invalid(`${mapping.main} is required: ${mapping.what}`, mapping.main);
   return groups.flatMap((group) =>
-    reportOf([message.header, ...message.segments('PID'), ...group], mapping, reading),
+    reportOf(
+      [message.header, ...message.segments('PID'), ...group],
+      mapping,
+      reading,
+    ),
   );
 }
 
 /**
- * A group begins with ORC, or with a main segment that has none; it has its main segment first. What stands before that belongs
- * to the order that was asked for (RXO), and counts only if the main segment has none of its own.
+ * A group begins with ORC, or with a main segment that has none; it has its
+ * main segment first. What stands before that belongs to the order that was
+ * asked for (RXO), and counts only if the main segment has none of its own.
  */
-function groupsOf(message: Hl7Message, { main, segments }: MessageMapping): Hl7Segment[][] {
+function groupsOf(
+  message: Hl7Message,
+  { main, segments }: MessageMapping,
+): Hl7Segment[][] {
   const groups: Hl7Segment[][] = [];
   for (const segment of message.segments(...segments)) {
-    const has = (name: string) => groups.at(-1)?.some((each) => each.name === name) === true;
-    if (segment.name === 'ORC' || (segment.name === main && (has(main) || groups.length === 0)))
+    const has = (name: string) =>
+      groups.at(-1)?.some((each) => each.name === name) === true;
+    if (
+      segment.name === 'ORC' ||
+      (segment.name === main && (has(main) || groups.length === 0))
+    )
       groups.push([]);
     groups.at(-1)?.push(segment);
   }
@@ -110,17 +165,23 @@ function groupsOf(message: Hl7Message, { main, segments }: MessageMapping): Hl7S
     const own = group.slice(at);
     const before = group
       .slice(0, at)
-      .filter(({ name }) => name === 'NTE' || own.every((each) => each.name !== name));
+      .filter(
+        ({ name }) => name === 'NTE' || own.every((each) => each.name !== name),
+      );
     return [[...own, ...before]];
   });
 }
 
-function personal(group: readonly Hl7Segment[], place: string): string | undefined {
+function personal(
+  group: readonly Hl7Segment[],
+  place: string,
+): string | undefined {
   const value = valueAt(group, place);
   const pid = group.find(({ name }) => name === 'PID');
   const record = pid && recordNumber(pid, 3);
   return (
-    value && `${value} of ${required(record, 'PID-3', 'the record number, because ORC-3 has no number')}`
+    value &&
+    `${value} of ${required(record, 'PID-3', 'the record number, because ORC-3 has no number')}`
   );
 }
 
@@ -130,7 +191,8 @@ function reportOf(
   reading: ObservationReading,
 ): Report[] {
   const { resource, andCode, numberOfPerson, leftOut = {}, replaces } = mapping;
-  const isLeftOut = (place: string) => leftOut[place]?.includes(valueAt(group, place) ?? '') === true;
+  const isLeftOut = (place: string) =>
+    leftOut[place]?.includes(valueAt(group, place) ?? '') === true;
   if (andCode !== undefined && isLeftOut(andCode)) return [];
   const elements = mapping.elements.filter(({ from }) => !from.some(isLeftOut));
   const numbers = mapping.number.filter((place) => !isLeftOut(place));
@@ -138,21 +200,38 @@ function reportOf(
     numbers.flatMap((place) => numberAt(group, place) ?? []).at(0) ??
     (numberOfPerson && personal(group, numberOfPerson));
   const idOf = (of: string): string => `${resource.resourceType}/${of}`;
-  const code = andCode === undefined ? '' : `/${valueAt(group, andCode) ?? valueAt(group, `${andCode}.2`)}`;
+  const code =
+    andCode === undefined
+      ? ''
+      : `/${valueAt(group, andCode) ?? valueAt(group, `${andCode}.2`)}`;
   const reported = mappedResource(group, { resource, elements }, reading);
   const isStatusOnly =
-    mapping.statusOnlyWithout !== undefined && !group.some(({ name }) => name === mapping.statusOnlyWithout);
+    mapping.statusOnlyWithout !== undefined &&
+    !group.some(({ name }) => name === mapping.statusOnlyWithout);
   const sourceId = idOf(
     `${required(number, mapping.number[0] ?? '', `the number of ${mapping.what}`)}${code}`,
   );
-  const own: Report = { sourceId, resource: reported, ...(isStatusOnly ? { isStatusOnly } : {}) };
+  const own: Report = {
+    sourceId,
+    resource: reported,
+    ...(isStatusOnly ? { isStatusOnly } : {}),
+  };
   const relation = replaces?.events[valueAt(group, 'MSH-9.2') ?? ''];
   const other = replaces && numberAt(group, replaces.number);
-  if (relation === undefined || other === undefined || other === number) return [own];
-  const target = { identifier: { value: valueAt(group, replaces?.number ?? '') } };
-  own.resource = { ...reported, relatesTo: [{ code: relation, target }] } as FhirResource & { id: string };
+  if (relation === undefined || other === undefined || other === number)
+    return [own];
+  const target = {
+    identifier: { value: valueAt(group, replaces?.number ?? '') },
+  };
+  own.resource = {
+    ...reported,
+    relatesTo: [{ code: relation, target }],
+  } as FhirResource & { id: string };
   if (relation !== 'replaces') return [own];
-  const { docStatus: _, ...replaced } = reported as FhirResource & { id: string; docStatus?: string };
+  const { docStatus: _, ...replaced } = reported as FhirResource & {
+    id: string;
+    docStatus?: string;
+  };
   const superseded = {
     ...replaced,
     masterIdentifier: target.identifier,
@@ -161,6 +240,10 @@ function reportOf(
   };
   return [
     own,
-    { sourceId: idOf(other), resource: superseded as FhirResource & { id: string }, isStatusOnly: true },
+    {
+      sourceId: idOf(other),
+      resource: superseded as FhirResource & { id: string },
+      isStatusOnly: true,
+    },
   ];
 }

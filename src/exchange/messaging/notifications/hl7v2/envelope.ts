@@ -5,19 +5,39 @@ import type { ReportedResource } from '../rules/present-resources.ts';
 import { recordNumber, required } from './fields.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import tables from './tables.json' with { type: 'json' };
-import { offsetOf, parseHl7Date, parseHl7Time, type TimeReading } from './time.ts';
+import {
+  offsetOf,
+  parseHl7Date,
+  parseHl7Time,
+  type TimeReading,
+} from './time.ts';
 
-/** What all kinds of messages have in common: id, times and the person. Throws UnreadableMessageError. @param zone IANA time zone for times of the sender without an offset */
+/**
+ * What all kinds of messages have in common: id, times and the person. Throws
+ * UnreadableMessageError. @param zone IANA time zone for times of the sender
+ * without an offset
+ */
 export function envelopeOf(message: Hl7Message, zone: string) {
   const { header } = message;
   const processing = header.value(11) ?? 'P';
   if (processing !== 'P')
-    throw new UnreadableMessageError('unsupported', 'Only production messages (P) are accepted', 'MSH-11');
+    throw new UnreadableMessageError(
+      'unsupported',
+      'Only production messages (P) are accepted',
+      'MSH-11',
+    );
   const time: TimeReading = { zone, offset: offsetOf(header.value(7)) };
   const [pid, ...others] = message.segments('PID');
   if (others.length > 0)
-    throw invalid('The message is about several patients; send one patient in each message', 'PID');
-  const controlId = required(header.value(10), 'MSH-10', 'the message control id');
+    throw invalid(
+      'The message is about several patients; send one patient in each message',
+      'PID',
+    );
+  const controlId = required(
+    header.value(10),
+    'MSH-10',
+    'the message control id',
+  );
   return {
     time,
     pid: required(pid, 'PID', 'the patient'),
@@ -29,9 +49,14 @@ export function envelopeOf(message: Hl7Message, zone: string) {
   };
 }
 
-const GENDERS = lookupTable(tables['0001']) as Readonly<Record<string, Patient['gender']>>;
+const GENDERS = lookupTable(tables['0001']) as Readonly<
+  Record<string, Patient['gender']>
+>;
 
-/** The person that a PID segment describes, reduced to what the matching rule uses. */
+/**
+ * The person that a PID segment describes, reduced to what the matching rule
+ * uses.
+ */
 function personOf(pid: Hl7Segment): Patient {
   return {
     resourceType: 'Patient',
@@ -53,7 +78,15 @@ function addressOf(read: Reader): Address[] {
   // BA: the sender marked the address as bad.
   if (read(7) === 'BA') return [];
   const line = [read(1), read(2)].filter((text) => text !== undefined);
-  return [{ line, city: read(3), state: read(4), postalCode: read(5), country: read(6) }];
+  return [
+    {
+      line,
+      city: read(3),
+      state: read(4),
+      postalCode: read(5),
+      country: read(6),
+    },
+  ];
 }
 
 const RESTRICTED: Coding = {
@@ -63,15 +96,24 @@ const RESTRICTED: Coding = {
 };
 
 /**
- * The security labels of everything that a message reports: its person is protected (PD1-12), or is a VIP of some kind
- * (PV1-16). Undefined when it says nothing of either.
+ * The security labels of everything that a message reports: its person is
+ * protected (PD1-12), or is a VIP of some kind (PV1-16). Undefined when it says
+ * nothing of either.
  */
 export function labelsIn(message: Hl7Message): Coding[] | undefined {
-  const [isProtected, vip] = [message.segment('PD1')?.value(12), message.segment('PV1')?.value(16)];
+  const isProtected = message.segment('PD1')?.value(12);
+  const vip = message.segment('PV1')?.value(16);
   if (isProtected === undefined && vip === undefined) return undefined;
   return [
     ...(isProtected === 'Y' ? [RESTRICTED] : []),
-    ...(vip === undefined ? [] : [{ system: 'http://terminology.hl7.org/CodeSystem/v2-0099', code: vip }]),
+    ...(vip === undefined
+      ? []
+      : [
+          {
+            system: 'http://terminology.hl7.org/CodeSystem/v2-0099',
+            code: vip,
+          },
+        ]),
   ];
 }
 

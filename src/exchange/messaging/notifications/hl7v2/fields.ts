@@ -1,36 +1,62 @@
 import { createHash } from 'node:crypto';
-import type { Attachment, CodeableConcept, Coding, Reference } from 'fhir/r4.js';
+import type {
+  Attachment,
+  CodeableConcept,
+  Coding,
+  Reference,
+} from 'fhir/r4.js';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { invalid } from '../inbound.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
 import tables from './tables.json' with { type: 'json' };
 
 /**
- * A visit or account number (CX) with its assigning authority, because two authorities may use the same numbers. The sending
- * facility stands for an authority that is not named.
+ * A visit or account number (CX) with its assigning authority, because two
+ * authorities may use the same numbers. The sending facility stands for an
+ * authority that is not named.
  */
-export function visitNumber(segment: Hl7Segment, field: number): string | undefined {
+export function visitNumber(
+  segment: Hl7Segment,
+  field: number,
+): string | undefined {
   const [read] = segment.repetitions(field);
   return read && withAuthority(read, `@${segment.origin.facility}`);
 }
 
-/** The person's record number: the medical record number (MR), otherwise the internal one (PI), otherwise the first. */
-export function recordNumber(segment: Hl7Segment, field: number): string | undefined {
+/**
+ * The person's record number: the medical record number (MR), otherwise the
+ * internal one (PI), otherwise the first.
+ */
+export function recordNumber(
+  segment: Hl7Segment,
+  field: number,
+): string | undefined {
   const all = segment.repetitions(field);
-  const read = all.find((each) => each(5) === 'MR') ?? all.find((each) => each(5) === 'PI') ?? all[0];
+  const read =
+    all.find((each) => each(5) === 'MR') ??
+    all.find((each) => each(5) === 'PI') ??
+    all[0];
   return read && withAuthority(read);
 }
 
-function withAuthority(read: ComponentReader, otherwise = ''): string | undefined {
+function withAuthority(
+  read: ComponentReader,
+  otherwise = '',
+): string | undefined {
   const value = read(1);
   return value === undefined ? undefined : `${value}^${read(4) ?? otherwise}`;
 }
 
 /**
- * The number of an order, report, document or dispense (EI), with the namespace that assigned it. The sending application and
- * facility stand for a namespace that is not named: two laboratories behind one sender may use the same numbers.
+ * The number of an order, report, document or dispense (EI), with the namespace
+ * that assigned it. The sending application and facility stand for a namespace
+ * that is not named: two laboratories behind one sender may use the same
+ * numbers.
  */
-export function orderNumber(segment: Hl7Segment | undefined, field: number): string | undefined {
+export function orderNumber(
+  segment: Hl7Segment | undefined,
+  field: number,
+): string | undefined {
   const value = segment?.value(field);
   if (segment === undefined || value === undefined) return undefined;
   const { application, facility } = segment.origin;
@@ -38,50 +64,85 @@ export function orderNumber(segment: Hl7Segment | undefined, field: number): str
 }
 
 /** Throws UnreadableMessageError if the value is missing. */
-export function required<T>(value: T | undefined, place: string, what: string): T {
-  if (value === undefined) throw invalid(`${place} is required: ${what}`, place);
+export function required<T>(
+  value: T | undefined,
+  place: string,
+  what: string,
+): T {
+  if (value === undefined)
+    throw invalid(`${place} is required: ${what}`, place);
   return value;
 }
 
 /** HL7 table 0396 (coding systems) as URLs. */
 const SYSTEMS: Readonly<Record<string, string>> = lookupTable(tables['0396']);
 
-/** A system for codes of the sender's own, so that equal codes of two senders never mean the same. */
+/**
+ * A system for codes of the sender's own, so that equal codes of two senders
+ * never mean the same.
+ */
 const ownSystem = (sender: string, name: string | undefined): string =>
   `urn:medical-exchange:sender:${sender}:codes:${name ?? 'L'}`;
 
-/** A coded element (CE, CWE): the code, an alternate code and the text. Undefined when it is empty. */
-export function conceptOf(read: ComponentReader | undefined, sender: string): CodeableConcept | undefined {
+/**
+ * A coded element (CE, CWE): the code, an alternate code and the text.
+ * Undefined when it is empty.
+ */
+export function conceptOf(
+  read: ComponentReader | undefined,
+  sender: string,
+): CodeableConcept | undefined {
   if (read === undefined) return undefined;
   const coding = [1, 4].flatMap((at): Coding[] => {
-    const [code, display, name] = [read(at), read(at + 1), read(at + 2)];
+    const code = read(at);
+    const display = read(at + 1);
+    const name = read(at + 2);
     if (code === undefined) return [];
-    const system = SYSTEMS[name?.toUpperCase() ?? ''] ?? ownSystem(sender, name);
+    const system =
+      SYSTEMS[name?.toUpperCase() ?? ''] ?? ownSystem(sender, name);
     return [{ system, code, ...(display === undefined ? {} : { display }) }];
   });
   const text = read(9) ?? read(2) ?? read(5);
   if (coding.length === 0 && text === undefined) return undefined;
-  return { ...(coding.length > 0 ? { coding } : {}), ...(text === undefined ? {} : { text }) };
+  return {
+    ...(coding.length > 0 ? { coding } : {}),
+    ...(text === undefined ? {} : { text }),
+  };
 }
 
 const NPI = 'http://hl7.org/fhir/sid/us-npi';
 
-/** The persons (XCN) that a field names, by number and name; they are not resources of their own. */
-export const practitionersIn = (segment: Hl7Segment | undefined, field: number): Reference[] =>
+/**
+ * The persons (XCN) that a field names, by number and name; they are not
+ * resources of their own.
+ */
+export const practitionersIn = (
+  segment: Hl7Segment | undefined,
+  field: number,
+): Reference[] =>
   (segment?.repetitions(field) ?? []).flatMap((read) =>
     practitioner((part) => read(part), { authority: read(9), type: read(13) }),
   );
 
 /**
- * The person of OBR-32 to OBR-35 (NDL): number and name are subcomponents of the first component. Many senders use the
- * components of XCN instead.
+ * The person of OBR-32 to OBR-35 (NDL): number and name are subcomponents of
+ * the first component. Many senders use the components of XCN instead.
  */
 export const namedIn = (segment: Hl7Segment, field: number): Reference[] =>
   segment.repetitions(field).flatMap((read) => {
-    const isXcn = read(1, 2) === undefined && read(2) !== undefined && !/^\d{8}/.test(read(2) ?? '');
+    const isXcn =
+      read(1, 2) === undefined &&
+      read(2) !== undefined &&
+      !/^\d{8}/.test(read(2) ?? '');
     return isXcn
-      ? practitioner((part) => read(part), { authority: read(9), type: read(13) })
-      : practitioner((part) => read(1, part), { authority: read(1, 9), type: undefined });
+      ? practitioner((part) => read(part), {
+          authority: read(9),
+          type: read(13),
+        })
+      : practitioner((part) => read(1, part), {
+          authority: read(1, 9),
+          type: undefined,
+        });
   });
 
 function practitioner(
@@ -92,7 +153,9 @@ function practitioner(
   // Prefix, given names, family name, suffix, degree.
   const name = [6, 3, 4, 2, 5, 7].flatMap((at) => part(at) ?? []).join(' ');
   if (number === undefined && name === '') return [];
-  const isNpi = [authority, type].some((text) => /^(?:NPI|.*2\.16\.840\.1\.113883\.4\.6)$/i.test(text ?? ''));
+  const isNpi = [authority, type].some((text) =>
+    /^(?:NPI|.*2\.16\.840\.1\.113883\.4\.6)$/i.test(text ?? ''),
+  );
   return [
     {
       type: 'Practitioner',
@@ -102,7 +165,9 @@ function practitioner(
             identifier: {
               ...(isNpi ? { system: NPI } : {}),
               value: number,
-              ...(isNpi || authority === undefined ? {} : { assigner: { display: authority } }),
+              ...(isNpi || authority === undefined
+                ? {}
+                : { assigner: { display: authority } }),
             },
           }),
       display: name === '' ? `${number}` : name,
@@ -113,18 +178,24 @@ function practitioner(
 /** HL7 tables 0191 and 0291 (types and subtypes of files) as media types. */
 const TYPES: Readonly<Record<string, string>> = lookupTable(tables['0291']);
 
-/** A file within an OBX segment (OBX-2 ED), with its data in base64; undefined when there is none. */
+/**
+ * A file within an OBX segment (OBX-2 ED), with its data in base64; undefined
+ * when there is none.
+ */
 export function fileOf(obx: Hl7Segment): Attachment | undefined {
   if (obx.value(2) !== 'ED') return undefined;
   const [read] = obx.repetitions(5);
   const content = read?.(5);
   if (read === undefined || content === undefined) return undefined;
   const bytes = decoded(content, read(4));
-  const [type, subtype] = [read(2)?.toLowerCase() ?? '', read(3)?.toLowerCase() ?? ''];
+  const type = read(2)?.toLowerCase() ?? '';
+  const subtype = read(3)?.toLowerCase() ?? '';
   const named = `${type}/${subtype}`;
   return {
     contentType:
-      TYPES[subtype] ?? TYPES[type] ?? (/^\w+\/[\w.+-]+$/.test(named) ? named : 'application/octet-stream'),
+      TYPES[subtype] ??
+      TYPES[type] ??
+      (/^\w+\/[\w.+-]+$/.test(named) ? named : 'application/octet-stream'),
     data: bytes.toString('base64'),
     size: bytes.length,
     hash: createHash('sha1').update(bytes).digest('base64'),
@@ -135,5 +206,8 @@ export function fileOf(obx: Hl7Segment): Attachment | undefined {
 /** HL7 table 0299: `A` is text, `Hex` and `Base64` are what they say. */
 function decoded(content: string, encoding: string | undefined): Buffer {
   if (encoding === 'A') return Buffer.from(content);
-  return Buffer.from(content.replaceAll(/\s/g, ''), encoding === 'Hex' ? 'hex' : 'base64');
+  return Buffer.from(
+    content.replaceAll(/\s/g, ''),
+    encoding === 'Hex' ? 'hex' : 'base64',
+  );
 }

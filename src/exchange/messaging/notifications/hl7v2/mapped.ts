@@ -1,11 +1,20 @@
 import type { Attachment, FhirResource } from 'fhir/r4.js';
 import { decimalOf } from '../../../../lib/written-decimals.ts';
-import { conceptOf, fileOf, orderNumber, practitionersIn, required } from './fields.ts';
+import {
+  conceptOf,
+  fileOf,
+  orderNumber,
+  practitionersIn,
+  required,
+} from './fields.ts';
 import type { Hl7Segment } from './message.ts';
 import { fhirTime, localTime } from './time.ts';
 import type { ObservationReading } from './value.ts';
 
-/** How one element of a resource is read. Places are `RXA-17.2`: of several, the first that has a value counts. */
+/**
+ * How one element of a resource is read. Places are `RXA-17.2`: of several, the
+ * first that has a value counts.
+ */
 export interface ElementMapping {
   to: string;
   from: readonly string[];
@@ -34,7 +43,8 @@ interface Place {
 }
 
 const placesOf = (group: Group, place: string): Place[] => {
-  const [, name, field, component] = /^(\w{3})-(\d+)(?:\.(\d+))?$/.exec(place) ?? [];
+  const [, name, field, component] =
+    /^(\w{3})-(\d+)(?:\.(\d+))?$/.exec(place) ?? [];
   const part = component === undefined ? undefined : Number(component);
   return group
     .filter((segment) => segment.name === name)
@@ -46,7 +56,9 @@ const placesAt = (group: Group, places: readonly string[]): Place[] =>
 
 export const valueAt = (group: Group, place: string): string | undefined =>
   placesOf(group, place)
-    .flatMap(({ segment, field, component }) => segment.value(field, component) ?? [])
+    .flatMap(
+      ({ segment, field, component }) => segment.value(field, component) ?? [],
+    )
     .at(0);
 
 export const numberAt = (group: Group, place: string): string | undefined =>
@@ -54,22 +66,39 @@ export const numberAt = (group: Group, place: string): string | undefined =>
     .flatMap(({ segment, field }) => orderNumber(segment, field) ?? [])
     .at(0);
 
-type Reader = (group: Group, mapping: ElementMapping, reading: ObservationReading) => unknown;
+type Reader = (
+  group: Group,
+  mapping: ElementMapping,
+  reading: ObservationReading,
+) => unknown;
 
 const first =
-  (read: (place: Place, mapping: ElementMapping, reading: ObservationReading) => unknown): Reader =>
+  (
+    read: (
+      place: Place,
+      mapping: ElementMapping,
+      reading: ObservationReading,
+    ) => unknown,
+  ): Reader =>
   (group, mapping, reading) =>
     placesAt(group, mapping.from)
       .map((place) => read(place, mapping, reading))
       .find((value) => value !== undefined);
 
-const textAt = ({ segment, field, component }: Place): string | undefined => segment.value(field, component);
+const textAt = ({ segment, field, component }: Place): string | undefined =>
+  segment.value(field, component);
 
 const READERS: Readonly<Record<string, Reader>> = {
   text: first(textAt),
-  concept: first(({ segment, field }, _, { sender }) => conceptOf(segment.repetitions(field)[0], sender)),
+  concept: first(({ segment, field }, _, { sender }) =>
+    conceptOf(segment.repetitions(field)[0], sender),
+  ),
   concepts: (group, { from }, { sender }) =>
-    listed(repetitionsAt(group, from).flatMap(({ read }) => conceptOf(read, sender) ?? [])),
+    listed(
+      repetitionsAt(group, from).flatMap(
+        ({ read }) => conceptOf(read, sender) ?? [],
+      ),
+    ),
   coding: first((place, { system, codes }) => {
     const sent = textAt(place);
     const code = codes === undefined ? sent : codes[sent ?? ''];
@@ -77,12 +106,23 @@ const READERS: Readonly<Record<string, Reader>> = {
   }),
   person: first(({ segment, field }) => practitionersIn(segment, field)[0]),
   time: first((place, _, { time }) => fhirTime(textAt(place), time)),
-  day: first((place, _, { time }) => fhirTime(textAt(place), time)?.slice(0, 10)),
+  day: first((place, _, { time }) =>
+    fhirTime(textAt(place), time)?.slice(0, 10),
+  ),
   instant: first((place, _, { time }) => localTime(textAt(place), time)),
-  count: first((place) => (/^\d{1,4}$/.test(textAt(place) ?? '') ? Number(textAt(place)) : undefined)),
-  isFirst: first((place, { codes }) => textAt(place) && codes?.[textAt(place) ?? ''] !== undefined),
+  count: first((place) =>
+    /^\d{1,4}$/.test(textAt(place) ?? '') ? Number(textAt(place)) : undefined,
+  ),
+  isFirst: first(
+    (place, { codes }) =>
+      textAt(place) && codes?.[textAt(place) ?? ''] !== undefined,
+  ),
   code: (group, mapping) =>
-    first((place) => mapping.codes?.[textAt(place) ?? ''])(group, mapping, NO_READING) ?? mapping.otherwise,
+    first((place) => mapping.codes?.[textAt(place) ?? ''])(
+      group,
+      mapping,
+      NO_READING,
+    ) ?? mapping.otherwise,
   lines: (group, { from }) =>
     placesAt(group, from)
       .flatMap(({ segment, field }) => segment.texts(field))
@@ -90,19 +130,39 @@ const READERS: Readonly<Record<string, Reader>> = {
       .trim() || undefined,
   quantity: first((place, { unit = '' }) => {
     const number = textAt(place);
-    if (number === undefined || !/^(?:\d+\.?\d*|\.\d+)$/.test(number)) return undefined;
-    const name = valueAt([place.segment], `${unit}.2`) ?? valueAt([place.segment], unit);
-    return { ...decimalOf('value', number), ...(name === undefined ? {} : { unit: name }) };
+    if (number === undefined || !/^(?:\d+\.?\d*|\.\d+)$/.test(number))
+      return undefined;
+    const name =
+      valueAt([place.segment], `${unit}.2`) ?? valueAt([place.segment], unit);
+    return {
+      ...decimalOf('value', number),
+      ...(name === undefined ? {} : { unit: name }),
+    };
   }),
   minutes: first((place, { unit = '' }) => {
-    const isMinutes = /^(?:MIN.*|M)$/i.test(valueAt([place.segment], unit) ?? 'MIN');
-    return isMinutes && Number(textAt(place)) > 0 ? Math.round(Number(textAt(place))) : undefined;
+    const isMinutes = /^(?:MIN.*|M)$/i.test(
+      valueAt([place.segment], unit) ?? 'MIN',
+    );
+    return isMinutes && Number(textAt(place)) > 0
+      ? Math.round(Number(textAt(place)))
+      : undefined;
   }),
   dose: (group, { from: [low = '', high = ''], unit }) => {
     const amountAt = (place: string) =>
-      READERS.quantity?.(group, { to: '', as: '', from: [place], unit }, NO_READING);
-    const [from, to] = [amountAt(low), amountAt(high)] as (object | undefined)[];
-    if (from !== undefined && to !== undefined && JSON.stringify(from) !== JSON.stringify(to))
+      READERS.quantity?.(
+        group,
+        { to: '', as: '', from: [place], unit },
+        NO_READING,
+      );
+    const [from, to] = [amountAt(low), amountAt(high)] as (
+      | object
+      | undefined
+    )[];
+    if (
+      from !== undefined &&
+      to !== undefined &&
+      JSON.stringify(from) !== JSON.stringify(to)
+    )
       return { doseRange: { low: from, high: to } };
     const doseQuantity = from ?? to;
     return doseQuantity && { doseQuantity };
@@ -112,19 +172,28 @@ const READERS: Readonly<Record<string, Reader>> = {
     [
       ...new Set(
         repetitionsAt(group, from).flatMap(({ read, component }) =>
-          component === undefined ? (read(2) ?? read(1) ?? []) : (read(component) ?? []),
+          component === undefined
+            ? (read(2) ?? read(1) ?? [])
+            : (read(component) ?? []),
         ),
       ),
     ].join('; ') || undefined,
   components: (group) =>
     listed(
-      [...new Set(group.filter(({ name }) => name === 'RXC').map(componentText))].map((text) => ({ text })),
+      [
+        ...new Set(
+          group.filter(({ name }) => name === 'RXC').map(componentText),
+        ),
+      ].map((text) => ({ text })),
     ),
   reactions: (group, { from, unit = '', codes }) => {
     const severity = codes?.[valueAt(group, unit) ?? ''];
-    const texts = repetitionsAt(group, from).flatMap(({ read }) => read(2) ?? read(1) ?? []);
+    const texts = repetitionsAt(group, from).flatMap(
+      ({ read }) => read(2) ?? read(1) ?? [],
+    );
     if (texts.length === 0 && severity === undefined) return undefined;
-    const manifestation = texts.length === 0 ? [UNKNOWN] : texts.map((text) => ({ text }));
+    const manifestation =
+      texts.length === 0 ? [UNKNOWN] : texts.map((text) => ({ text }));
     return [{ manifestation, ...(severity === undefined ? {} : { severity }) }];
   },
   participants: (group, { from }) =>
@@ -133,17 +202,30 @@ const READERS: Readonly<Record<string, Reader>> = {
       .map((actor) => ({ actor, status: 'accepted' })),
   places: (group, { from }) =>
     placesAt(group, from)
-      .map(({ segment, field }) => [1, 2, 3, 4].flatMap((part) => segment.value(field, part) ?? []).join('-'))
+      .map(({ segment, field }) =>
+        [1, 2, 3, 4]
+          .flatMap((part) => segment.value(field, part) ?? [])
+          .join('-'),
+      )
       .flatMap((display) =>
-        display === '' ? [] : [{ actor: { type: 'Location', display }, status: 'accepted' }],
+        display === ''
+          ? []
+          : [{ actor: { type: 'Location', display }, status: 'accepted' }],
       ),
   files: (group) => {
     const files = filesIn(group.filter(({ name }) => name === 'OBX'));
-    return files.length === 0 ? undefined : files.map((attachment) => ({ attachment }));
+    return files.length === 0
+      ? undefined
+      : files.map((attachment) => ({ attachment }));
   },
 };
 const UNKNOWN = {
-  coding: [{ system: 'http://terminology.hl7.org/CodeSystem/data-absent-reason', code: 'unknown' }],
+  coding: [
+    {
+      system: 'http://terminology.hl7.org/CodeSystem/data-absent-reason',
+      code: 'unknown',
+    },
+  ],
 };
 
 const listed = <T>(values: readonly T[]): readonly T[] | undefined =>
@@ -158,7 +240,12 @@ const repetitionsAt = (group: Group, places: readonly string[]) =>
 function componentText(rxc: Hl7Segment): string {
   const unit = rxc.value(4, 2) ?? rxc.value(4) ?? '';
   const amount = `${rxc.value(3) ?? ''} ${unit}`.trim();
-  const kind = rxc.value(1) === 'A' ? 'Additive' : rxc.value(1) === 'B' ? 'Base' : 'Component';
+  const kind =
+    rxc.value(1) === 'A'
+      ? 'Additive'
+      : rxc.value(1) === 'B'
+        ? 'Base'
+        : 'Component';
   return `${kind}: ${[rxc.value(2, 2) ?? rxc.value(2), amount].filter(Boolean).join(', ')}`;
 }
 
@@ -167,14 +254,21 @@ const NO_READING: ObservationReading = { time: { zone: 'UTC' }, sender: '' };
 /** The files of OBX segments, and their lines of text as one file. */
 function filesIn(segments: Group): Attachment[] {
   const files = segments.flatMap((obx) => fileOf(obx) ?? []);
-  const lines = segments.filter((obx) => obx.value(2) !== 'ED').flatMap(linesOf);
+  const lines = segments
+    .filter((obx) => obx.value(2) !== 'ED')
+    .flatMap(linesOf);
   const data = Buffer.from(lines.join('\n').trim()).toString('base64');
-  return data === '' ? files : [...files, { contentType: 'text/plain; charset=utf-8', data }];
+  return data === ''
+    ? files
+    : [...files, { contentType: 'text/plain; charset=utf-8', data }];
 }
 
 const TEXT = new Set(['TX', 'FT', 'ST', undefined]);
 
-/** The lines of a text; a value that is measured or coded stands beside what it is a value of. */
+/**
+ * The lines of a text; a value that is measured or coded stands beside what it
+ * is a value of.
+ */
 function linesOf(obx: Hl7Segment): string[] {
   if (TEXT.has(obx.value(2))) return obx.texts(5);
   const name = obx.value(3, 2) ?? obx.value(3) ?? '';
@@ -192,7 +286,8 @@ export function mappedElements(
 ): Record<string, unknown> {
   for (const mapping of elements) {
     const value = READERS[mapping.as]?.(group, mapping, reading);
-    if (mapping.required !== undefined) required(value, mapping.from[0] ?? '', mapping.required);
+    if (mapping.required !== undefined)
+      required(value, mapping.from[0] ?? '', mapping.required);
     if (value === undefined) continue;
     if (mapping.instead !== undefined) delete result[mapping.instead];
     place(result, mapping.to.split('.'), value);
@@ -200,18 +295,26 @@ export function mappedElements(
   return result;
 }
 
-/** A resource with the elements of a group of segments. Throws UnreadableMessageError. */
+/**
+ * A resource with the elements of a group of segments. Throws
+ * UnreadableMessageError.
+ */
 export function mappedResource(
   group: Group,
   { resource, elements }: ResourceMapping,
   reading: ObservationReading,
 ): FhirResource & { id: string } {
-  const result = mappedElements(group, elements, reading, { ...structuredClone(resource), id: 'reported' });
-  // FHIR wants the end of an appointment with its start; without an end or a duration, the start is only asked for.
+  const result = mappedElements(group, elements, reading, {
+    ...structuredClone(resource),
+    id: 'reported',
+  });
+  // FHIR wants the end of an appointment with its start; without an end or a
+  // duration, the start is only asked for.
   const { start, end, minutesDuration } = result;
   if (typeof start === 'string' && end === undefined) {
     if (typeof minutesDuration === 'number') {
-      const [time, offset] = [start.slice(0, 23), start.slice(23)];
+      const time = start.slice(0, 23);
+      const offset = start.slice(23);
       const end = new Date(Date.parse(`${time}Z`) + minutesDuration * 60_000);
       result.end = end.toISOString().replace('Z', offset);
     } else {
@@ -224,7 +327,10 @@ export function mappedResource(
 
 const ADDED = new Set(['participant', 'note']);
 
-/** `a[].b`: in the first item of a list. A list is added to one that is there, unless it holds only an empty item. */
+/**
+ * `a[].b`: in the first item of a list. A list is added to one that is there,
+ * unless it holds only an empty item.
+ */
 function place(
   target: Record<string, unknown>,
   [step = '', ...rest]: readonly string[],
@@ -232,12 +338,18 @@ function place(
 ): void {
   const name = step.replace('[]', '');
   if (rest.length === 0) {
-    const list = Array.isArray(target[name]) && ADDED.has(name) ? target[name] : [];
-    target[name] = step.endsWith('[]') ? [value] : Array.isArray(value) ? [...list, ...value] : value;
+    const list =
+      Array.isArray(target[name]) && ADDED.has(name) ? target[name] : [];
+    target[name] = step.endsWith('[]')
+      ? [value]
+      : Array.isArray(value)
+        ? [...list, ...value]
+        : value;
     return;
   }
   const existing = target[name];
   const inner = (Array.isArray(existing) ? existing[0] : existing) ?? {};
-  if (existing === undefined) target[name] = step.endsWith('[]') ? [inner] : inner;
+  if (existing === undefined)
+    target[name] = step.endsWith('[]') ? [inner] : inner;
   place(inner as Record<string, unknown>, rest, value);
 }

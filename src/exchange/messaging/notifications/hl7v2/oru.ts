@@ -1,19 +1,29 @@
 import { groupBy } from '../../../../lib/group-by.ts';
-import { type ClinicalItem, type InboundMessage, invalid, type ReportedSubject } from '../inbound.ts';
+import {
+  type ClinicalItem,
+  type InboundMessage,
+  invalid,
+  type ReportedSubject,
+} from '../inbound.ts';
 import { statusRank } from '../rules/encounter-event.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import { envelopeOf, withLabels } from './envelope.ts';
 import { conceptOf, orderNumber, required } from './fields.ts';
 import type { Hl7Message } from './message.ts';
-import { hasResults, isMistaken, observationStatus, reportStatus } from './report-codes.ts';
+import {
+  hasResults,
+  isMistaken,
+  observationStatus,
+  reportStatus,
+} from './report-codes.ts';
 import { type ReportGroup, reportGroups } from './report-groups.ts';
 import { reportResources } from './report-resources.ts';
 import { parseHl7Time, type TimeReading } from './time.ts';
 import type { ObservationReading } from './value.ts';
 
 /**
- * Reads unsolicited results (ORU, OUL): each OBR segment is a report, known by its order number and code.
- * Throws UnreadableMessageError.
+ * Reads unsolicited results (ORU, OUL): each OBR segment is a report, known by
+ * its order number and code. Throws UnreadableMessageError.
  */
 export function readOru(message: Hl7Message, zone: string): InboundMessage {
   const { pid: _, time, ...envelope } = envelopeOf(message, zone);
@@ -26,13 +36,19 @@ export function readOru(message: Hl7Message, zone: string): InboundMessage {
     recordedAt: required(envelope.sentAt, 'MSH-7', 'the time of the message'),
     content: {
       kind: 'laboratory',
-      items: [...reports].map(([sourceId, groups]) => itemOf(sourceId, groups, time)),
+      items: [...reports].map(([sourceId, groups]) =>
+        itemOf(sourceId, groups, time),
+      ),
     },
   };
 }
 
 /** What the message reports, as FHIR resources. */
-export function reportedInOru(message: Hl7Message, zone: string, sender: string): ReportedSubject[] {
+export function reportedInOru(
+  message: Hl7Message,
+  zone: string,
+  sender: string,
+): ReportedSubject[] {
   const { time } = envelopeOf(message, zone);
   return [...reportsOf(message)].map(([sourceId, groups]) => ({
     kind: 'laboratory',
@@ -43,22 +59,35 @@ export function reportedInOru(message: Hl7Message, zone: string, sender: string)
 
 const TABLE_0177 = 'http://terminology.hl7.org/CodeSystem/v2-0177';
 
-/** The resources of a report, which is as confidential as its orders are (ORC-28). */
+/**
+ * The resources of a report, which is as confidential as its orders are
+ * (ORC-28).
+ */
 function resourcesOf(
   groups: [ReportGroup, ...ReportGroup[]],
   reading: ObservationReading,
 ): ReportedResource[] {
-  const codes = [...new Set(groups.flatMap(({ orc }) => orc?.value(28) ?? []))].map((code) => ({
+  const codes = [
+    ...new Set(groups.flatMap(({ orc }) => orc?.value(28) ?? [])),
+  ].map((code) => ({
     system: TABLE_0177,
     code,
   }));
   const resources = reportResources(groups, reading);
   if (codes.length === 0) return resources;
-  return resources.map((each) => ({ ...each, resource: withLabels(each.resource, codes) }));
+  return resources.map((each) => ({
+    ...each,
+    resource: withLabels(each.resource, codes),
+  }));
 }
 
-/** The OBR segments of each report: a lab may repeat number and code, as for two blood culture bottles. */
-function reportsOf(message: Hl7Message): Map<string, [ReportGroup, ...ReportGroup[]]> {
+/**
+ * The OBR segments of each report: a lab may repeat number and code, as for two
+ * blood culture bottles.
+ */
+function reportsOf(
+  message: Hl7Message,
+): Map<string, [ReportGroup, ...ReportGroup[]]> {
   const reports = groupBy(reportGroups(message), sourceIdOf);
   if (reports.size === 0) throw invalid('OBR is required: the report', 'OBR');
   return reports;
@@ -69,7 +98,11 @@ function sourceIdOf({ orc, obr }: ReportGroup): string {
   const placer = orderNumber(obr, 2) ?? orderNumber(orc, 2);
   const number = filler ?? (placer && `placer ${placer}`);
   const [code] = obr.repetitions(4);
-  const test = required(code && conceptOf(code, ''), 'OBR-4', 'the kind of report');
+  const test = required(
+    code && conceptOf(code, ''),
+    'OBR-4',
+    'the kind of report',
+  );
   const { system, code: value } = test.coding?.[0] ?? {};
   return `${required(number, 'OBR-3', 'the number of the report')}/${system ?? ''}|${value ?? test.text}`;
 }
@@ -79,16 +112,24 @@ function itemOf(
   [first, ...others]: [ReportGroup, ...ReportGroup[]],
   time: TimeReading,
 ): ClinicalItem {
-  const results = [first, ...others].flatMap(({ observations }) => observations);
-  const isMistake = results.length > 0 && results.every(({ segments: [obx] }) => isMistaken(obx.value(11)));
+  const results = [first, ...others].flatMap(
+    ({ observations }) => observations,
+  );
+  const isMistake =
+    results.length > 0 &&
+    results.every(({ segments: [obx] }) => isMistaken(obx.value(11)));
   const status = first.obr.value(25);
   return {
     sourceId,
-    at: parseHl7Time(first.spm?.value(17), time) ?? parseHl7Time(first.obr.value(7), time),
+    at:
+      parseHl7Time(first.spm?.value(17), time) ??
+      parseHl7Time(first.obr.value(7), time),
     isTrue: !isMistake && results.length > 0 && hasResults(status),
     rank: Math.max(
       statusRank(reportStatus(status)),
-      ...results.map(({ segments: [obx] }) => statusRank(observationStatus(obx.value(11)))),
+      ...results.map(({ segments: [obx] }) =>
+        statusRank(observationStatus(obx.value(11))),
+      ),
     ),
   };
 }

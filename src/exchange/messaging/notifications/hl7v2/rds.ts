@@ -1,5 +1,9 @@
 import type { MedicationDispense } from 'fhir/r4.js';
-import { type InboundMessage, invalid, type ReportedSubject } from '../inbound.ts';
+import {
+  type InboundMessage,
+  invalid,
+  type ReportedSubject,
+} from '../inbound.ts';
 import { envelopeOf } from './envelope.ts';
 import { orderNumber, required } from './fields.ts';
 import { mappedResource, numberAt } from './mapped.ts';
@@ -11,7 +15,10 @@ import type { ObservationReading } from './value.ts';
 /** One RXD segment with the segments of its order. */
 type DispenseGroup = [Hl7Segment, ...Hl7Segment[]];
 
-/** Reads a pharmacy dispense message (RDS^O13): each RXD segment is a fill. Throws UnreadableMessageError. */
+/**
+ * Reads a pharmacy dispense message (RDS^O13): each RXD segment is a fill.
+ * Throws UnreadableMessageError.
+ */
 export function readRds(message: Hl7Message, zone: string): InboundMessage {
   const { pid: _, time, ...envelope } = envelopeOf(message, zone);
   return {
@@ -23,7 +30,8 @@ export function readRds(message: Hl7Message, zone: string): InboundMessage {
       items: dispensesOf(message).map((group) => ({
         sourceId: sourceIdOf(group),
         at: parseHl7Time(group[0].value(3), time),
-        // What cannot be read as a resource is refused now, not when it is recorded.
+        // What cannot be read as a resource is refused now, not when it is
+        // recorded.
         isTrue: dispenseOf(group, { time, sender: '' }).status !== 'cancelled',
       })),
     },
@@ -31,7 +39,11 @@ export function readRds(message: Hl7Message, zone: string): InboundMessage {
 }
 
 /** What the message reports, as FHIR resources. */
-export function reportedInRds(message: Hl7Message, zone: string, sender: string): ReportedSubject[] {
+export function reportedInRds(
+  message: Hl7Message,
+  zone: string,
+  sender: string,
+): ReportedSubject[] {
   const { time } = envelopeOf(message, zone);
   return dispensesOf(message).map((group) => ({
     kind: 'pharmacy',
@@ -41,29 +53,48 @@ export function reportedInRds(message: Hl7Message, zone: string, sender: string)
 }
 
 const dispenseOf = (group: DispenseGroup, reading: ObservationReading) => ({
-  ...(mappedResource(group, elements['RDS^O13'], reading) as MedicationDispense),
+  ...(mappedResource(
+    group,
+    elements['RDS^O13'],
+    reading,
+  ) as MedicationDispense),
   id: 'dispense',
 });
 
 /**
- * Each RXD segment with what follows it, and with the segments of its order that it has none of its own of. What stands before
- * RXE belongs to the order that was asked for.
+ * Each RXD segment with what follows it, and with the segments of its order
+ * that it has none of its own of. What stands before RXE belongs to the order
+ * that was asked for.
  */
 function dispensesOf(message: Hl7Message): DispenseGroup[] {
   const groups: { own: DispenseGroup; order: readonly Hl7Segment[] }[] = [];
   let order: Hl7Segment[] = [];
   let own: DispenseGroup | undefined;
-  for (const segment of message.segments('ORC', 'RXE', 'TQ1', 'RXR', 'RXC', 'RXD')) {
+  for (const segment of message.segments(
+    'ORC',
+    'RXE',
+    'TQ1',
+    'RXR',
+    'RXC',
+    'RXD',
+  )) {
     if (segment.name === 'RXD') {
       own = [segment];
       groups.push({ own, order });
-    } else if (segment.name !== 'ORC' && segment.name !== 'RXE') (own ?? order).push(segment);
+    } else if (segment.name !== 'ORC' && segment.name !== 'RXE')
+      (own ?? order).push(segment);
     else {
       own = undefined;
-      order = [...(segment.name === 'RXE' ? order.filter(({ name }) => name === 'ORC') : []), segment];
+      order = [
+        ...(segment.name === 'RXE'
+          ? order.filter(({ name }) => name === 'ORC')
+          : []),
+        segment,
+      ];
     }
   }
-  if (groups.length === 0) throw invalid('RXD is required: the dispense', 'RXD');
+  if (groups.length === 0)
+    throw invalid('RXD is required: the dispense', 'RXD');
   return groups.map(({ own: [rxd, ...others], order: of }) => [
     rxd,
     ...others,

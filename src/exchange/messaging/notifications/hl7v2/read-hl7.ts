@@ -1,20 +1,36 @@
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { type InboundMessage, type ReportedSubject, UnreadableMessageError } from '../inbound.ts';
+import {
+  type InboundMessage,
+  type ReportedSubject,
+  UnreadableMessageError,
+} from '../inbound.ts';
 import { readAdt, reportedInAdt } from './adt.ts';
-import { CLINICAL_TYPES, readClinical, readsClinical, reportedInClinical } from './clinical.ts';
+import {
+  CLINICAL_TYPES,
+  readClinical,
+  readsClinical,
+  reportedInClinical,
+} from './clinical.ts';
 import { labelsIn, withLabels } from './envelope.ts';
 import type { Hl7Message } from './message.ts';
 import { readOru, reportedInOru } from './oru.ts';
 import { readRds, reportedInRds } from './rds.ts';
 
-const READERS: Readonly<Record<string, readonly [read: typeof readAdt, reported: typeof reportedInAdt]>> =
-  lookupTable({
-    ADT: [readAdt, reportedInAdt],
-    'ORU^R01': [readOru, reportedInOru],
-    'RDS^O13': [readRds, reportedInRds],
-  });
+const READERS: Readonly<
+  Record<
+    string,
+    readonly [read: typeof readAdt, reported: typeof reportedInAdt]
+  >
+> = lookupTable({
+  ADT: [readAdt, reportedInAdt],
+  'ORU^R01': [readOru, reportedInOru],
+  'RDS^O13': [readRds, reportedInRds],
+});
 
-/** Reads a message of any supported type. Throws UnreadableMessageError. @param zone of the sender's times without an offset */
+/**
+ * Reads a message of any supported type. Throws UnreadableMessageError. @param
+ * zone of the sender's times without an offset
+ */
 export function readHl7(message: Hl7Message, zone: string): InboundMessage {
   const read = readTyped(message, zone);
   labelsIn(message);
@@ -33,23 +49,48 @@ function readTyped(message: Hl7Message, zone: string): InboundMessage {
   );
 }
 
-/** Results are reported by several events: also of a point of care (R30 to R32), and of automated laboratories (OUL). */
-const RESULTS = new Set(['ORU^R30', 'ORU^R31', 'ORU^R32', 'OUL^R22', 'OUL^R23', 'OUL^R24']);
+/**
+ * Results are reported by several events: also of a point of care (R30 to R32),
+ * and of automated laboratories (OUL).
+ */
+const RESULTS = new Set([
+  'ORU^R30',
+  'ORU^R31',
+  'ORU^R32',
+  'OUL^R22',
+  'OUL^R23',
+  'OUL^R24',
+]);
 
-/** What a message reports besides the stay itself, as FHIR resources. Throws UnreadableMessageError. */
-export function reportedInHl7(message: Hl7Message, zone: string, sender: string): ReportedSubject[] {
+/**
+ * What a message reports besides the stay itself, as FHIR resources. Throws
+ * UnreadableMessageError.
+ */
+export function reportedInHl7(
+  message: Hl7Message,
+  zone: string,
+  sender: string,
+): ReportedSubject[] {
   const labels = labelsIn(message) ?? [];
   const reported = reportedTyped(message, zone, sender);
   if (labels.length === 0) return reported;
   return reported.map(({ resources, ...subject }) => ({
     ...subject,
-    resources: resources.map((each) => ({ ...each, resource: withLabels(each.resource, labels) })),
+    resources: resources.map((each) => ({
+      ...each,
+      resource: withLabels(each.resource, labels),
+    })),
   }));
 }
 
-function reportedTyped(message: Hl7Message, zone: string, sender: string): ReportedSubject[] {
+function reportedTyped(
+  message: Hl7Message,
+  zone: string,
+  sender: string,
+): ReportedSubject[] {
   const type = typeOf(message);
-  if (readsClinical(type)) return reportedInClinical(message, type, zone, sender);
+  if (readsClinical(type))
+    return reportedInClinical(message, type, zone, sender);
   const [, reported] = READERS[type] ?? [];
   return reported?.(message, zone, sender) ?? [];
 }

@@ -1,54 +1,82 @@
-import type { CodeableConcept, DiagnosticReport, Observation } from 'fhir/r4.js';
+import type {
+  CodeableConcept,
+  DiagnosticReport,
+  Observation,
+} from 'fhir/r4.js';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import tables from './tables.json' with { type: 'json' };
 
-/** HL7 table 0085 (OBX-11). O and N are no results: the order's own data, and a question not asked. */
-const OBSERVATIONS = lookupTable(tables['0085']) as Readonly<Record<string, Observation['status']>>;
+/**
+ * HL7 table 0085 (OBX-11). O and N are no results: the order's own data, and a
+ * question not asked.
+ */
+const OBSERVATIONS = lookupTable(tables['0085']) as Readonly<
+  Record<string, Observation['status']>
+>;
 
 /** HL7 table 0123 (OBR-25). */
-const REPORTS = lookupTable(tables['0123']) as Readonly<Record<string, DiagnosticReport['status']>>;
+const REPORTS = lookupTable(tables['0123']) as Readonly<
+  Record<string, DiagnosticReport['status']>
+>;
 
-export const observationStatus = (code: string | undefined): Observation['status'] =>
-  OBSERVATIONS[code ?? ''] ?? 'unknown';
+export const observationStatus = (
+  code: string | undefined,
+): Observation['status'] => OBSERVATIONS[code ?? ''] ?? 'unknown';
 
-export const reportStatus = (code: string | undefined): DiagnosticReport['status'] =>
-  REPORTS[code ?? ''] ?? 'unknown';
+export const reportStatus = (
+  code: string | undefined,
+): DiagnosticReport['status'] => REPORTS[code ?? ''] ?? 'unknown';
 
 /** Whether an OBX segment contains no result at all. */
-export const isNoResult = (code: string | undefined): boolean => code === 'O' || code === 'N';
+export const isNoResult = (code: string | undefined): boolean =>
+  code === 'O' || code === 'N';
 
 /** Whether the lab takes the result back: deleted, or posted as wrong. */
-export const isMistaken = (code: string | undefined): boolean => code === 'D' || code === 'W';
+export const isMistaken = (code: string | undefined): boolean =>
+  code === 'D' || code === 'W';
 
 /** Whether results have been reported, as the status of a report says. */
 export const hasResults = (code: string | undefined): boolean =>
   !['registered', 'cancelled'].includes(reportStatus(code));
 
-/** Sections of HL7 table 0074 (OBR-24) whose results have a category of FHIR; the others have none. */
+/**
+ * Sections of HL7 table 0074 (OBR-24) whose results have a category of FHIR;
+ * the others have none.
+ */
 const CATEGORIES = lookupTable(tables['0074']) as Readonly<
   Record<string, 'laboratory' | 'imaging' | 'procedure'>
 >;
 
-/** The category of a report: its section as sent; without one that is known, the laboratory if it can only be that. */
+/**
+ * The category of a report: its section as sent; without one that is known, the
+ * laboratory if it can only be that.
+ */
 export function reportCategory(
   section: string | undefined,
   isOfSpecimen: boolean,
 ): { category?: CodeableConcept[] } {
   const code = section ?? (isOfSpecimen ? 'LAB' : undefined);
   const system = 'http://terminology.hl7.org/CodeSystem/v2-0074';
-  return code === undefined ? {} : { category: [{ coding: [{ system, code }] }] };
+  return code === undefined
+    ? {}
+    : { category: [{ coding: [{ system, code }] }] };
 }
 
 /**
- * The category of a result. Where the section is missing or not one of the table, the code or form of the result decides: a
- * text may be the impression of any department.
+ * The category of a result. Where the section is missing or not one of the
+ * table, the code or form of the result decides: a text may be the impression
+ * of any department.
  */
 export function resultCategory(
   section: string | undefined,
   looksLike: 'vital-signs' | 'laboratory' | undefined,
 ): { category?: CodeableConcept[] } {
   const isOfTable = section !== undefined && /^[A-Z]{2,3}$/.test(section);
-  const code = CATEGORIES[section?.toUpperCase() ?? ''] ?? (isOfTable ? undefined : looksLike);
+  const code =
+    CATEGORIES[section?.toUpperCase() ?? ''] ??
+    (isOfTable ? undefined : looksLike);
   const system = 'http://terminology.hl7.org/CodeSystem/observation-category';
-  return code === undefined ? {} : { category: [{ coding: [{ system, code }] }] };
+  return code === undefined
+    ? {}
+    : { category: [{ coding: [{ system, code }] }] };
 }

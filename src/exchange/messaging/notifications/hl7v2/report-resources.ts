@@ -10,7 +10,13 @@ import type {
 import { decimalOf } from '../../../../lib/written-decimals.ts';
 import { categoryOf } from '../../../records/summary/observation.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
-import { conceptOf, fileOf, namedIn, practitionersIn, required } from './fields.ts';
+import {
+  conceptOf,
+  fileOf,
+  namedIn,
+  practitionersIn,
+  required,
+} from './fields.ts';
 import { mappedElements, mappedResource } from './mapped.ts';
 import type { Hl7Segment } from './message.ts';
 import {
@@ -24,17 +30,23 @@ import {
 import type { ObservationGroup, ReportGroup } from './report-groups.ts';
 import elements from './reported-elements.json' with { type: 'json' };
 import { fhirTime } from './time.ts';
-import { type ObservationReading, observationValue, unitNote } from './value.ts';
+import {
+  type ObservationReading,
+  observationValue,
+  unitNote,
+} from './value.ts';
 
 const SUBJECT = { subject: { reference: 'Patient/person' } };
 const REPORT = 'DiagnosticReport/report';
 /** Types of values that are measured or coded, not written. */
 const MEASURED = new Set(['NM', 'SN', 'CE', 'CWE', 'CNE', 'CF']);
-const INTERPRETATION = 'http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation';
+const INTERPRETATION =
+  'http://terminology.hl7.org/CodeSystem/v3-ObservationInterpretation';
 
 /**
- * The resources of one report: a DiagnosticReport, an Observation for each result, a DocumentReference for each file, and the
- * Specimen if the message describes it.
+ * The resources of one report: a DiagnosticReport, an Observation for each
+ * result, a DocumentReference for each file, and the Specimen if the message
+ * describes it.
  */
 export function reportResources(
   groups: readonly [ReportGroup, ...ReportGroup[]],
@@ -47,11 +59,21 @@ export function reportResources(
   const results = groups.flatMap((group) =>
     group.observations
       .filter(({ segments: [obx] }) => !isNoResult(obx.value(11)))
-      .map((observation) => resultOf(group, observation, idOf(observation, named), reading, specimen)),
+      .map((observation) =>
+        resultOf(
+          group,
+          observation,
+          idOf(observation, named),
+          reading,
+          specimen,
+        ),
+      ),
   );
   const forms = results.flatMap(({ resource }) =>
     resource.resourceType === 'DocumentReference'
-      ? resource.content.map(({ attachment: { data: _, ...attachment } }) => attachment)
+      ? resource.content.map(
+          ({ attachment: { data: _, ...attachment } }) => attachment,
+        )
       : [],
   );
   const { obr } = first;
@@ -62,26 +84,43 @@ export function reportResources(
     id: 'report',
     ...numberOf(first),
     status: reportStatus(obr.value(25)),
-    ...reportCategory(obr.value(24), specimen !== undefined || results.some(isMeasured)),
+    ...reportCategory(
+      obr.value(24),
+      specimen !== undefined || results.some(isMeasured),
+    ),
     code: conceptIn(obr, 4, reading) ?? {},
     ...SUBJECT,
     ...timeOf(first, reading),
     ...issuedOf(fhirTime(obr.value(22), reading.time)),
-    ...(order === undefined ? {} : { basedOn: [{ reference: `ServiceRequest/${order.id}` }] }),
+    ...(order === undefined
+      ? {}
+      : { basedOn: [{ reference: `ServiceRequest/${order.id}` }] }),
     ...(interpreters.length === 0 ? {} : { resultsInterpreter: interpreters }),
-    ...(specimen === undefined ? {} : { specimen: [{ reference: `Specimen/${specimen.id}` }] }),
+    ...(specimen === undefined
+      ? {}
+      : { specimen: [{ reference: `Specimen/${specimen.id}` }] }),
     ...(forms.length === 0 ? {} : { presentedForm: forms }),
-    ...(noteText(first.notes) === undefined ? {} : { conclusion: noteText(first.notes) }),
+    ...(noteText(first.notes) === undefined
+      ? {}
+      : { conclusion: noteText(first.notes) }),
   };
-  const described = [specimen, order].flatMap((resource) => (resource === undefined ? [] : [{ resource }]));
+  const described = [specimen, order].flatMap((resource) =>
+    resource === undefined ? [] : [{ resource }],
+  );
   return [{ resource: report }, ...described, ...results];
 }
 
-/** Whether one code stands under several sub-ids (OBX-4), as for two organisms, so that these say which results belong together. */
+/**
+ * Whether one code stands under several sub-ids (OBX-4), as for two organisms,
+ * so that these say which results belong together.
+ */
 function hasSubIds(groups: readonly ReportGroup[]): boolean {
-  const all = groups.flatMap(({ observations }) => observations.map(({ segments: [obx] }) => obx));
+  const all = groups.flatMap(({ observations }) =>
+    observations.map(({ segments: [obx] }) => obx),
+  );
   const different = (fields: number[]) =>
-    new Set(all.map((obx) => fields.map((field) => obx.raw(field)).join('|'))).size;
+    new Set(all.map((obx) => fields.map((field) => obx.raw(field)).join('|')))
+      .size;
   return different([3]) < different([3, 4]);
 }
 
@@ -97,7 +136,9 @@ function looksLike(
 
 const isMeasured = ({ resource }: ReportedResource): boolean =>
   resource.resourceType === 'Observation' &&
-  resource.category?.some(({ coding }) => coding?.some(({ code }) => code === 'laboratory')) === true;
+  resource.category?.some(({ coding }) =>
+    coding?.some(({ code }) => code === 'laboratory'),
+  ) === true;
 
 /** The order that the report answers, if the report names who ordered it. */
 function orderOf(
@@ -105,7 +146,11 @@ function orderOf(
   reading: ObservationReading,
 ): (ServiceRequest & { id: string }) | undefined {
   const group = orc === undefined ? [obr] : [obr, orc];
-  const order = mappedResource(group, elements.ServiceRequest, reading) as ServiceRequest;
+  const order = mappedResource(
+    group,
+    elements.ServiceRequest,
+    reading,
+  ) as ServiceRequest;
   return order.requester === undefined ? undefined : { ...order, id: 'order' };
 }
 
@@ -118,13 +163,22 @@ function resultOf(
 ): ReportedResource {
   const { segments, notes } = observation;
   const [obx] = segments;
-  const code = required(conceptIn(obx, 3, reading), 'OBX-3', 'the kind of result');
+  const code = required(
+    conceptIn(obx, 3, reading),
+    'OBX-3',
+    'the kind of result',
+  );
   const file = fileOf(obx);
-  if (file !== undefined) return { resource: { ...documentOf(group, obx, file, reading), id, type: code } };
+  if (file !== undefined)
+    return {
+      resource: { ...documentOf(group, obx, file, reading), id, type: code },
+    };
   const status = observationStatus(obx.value(11));
   const subId = reading.hasSubIds ? obx.value(4) : undefined;
   const value =
-    segments.length === 1 ? observationValue(obx, reading) : { valueString: linesOf(segments, 5) };
+    segments.length === 1
+      ? observationValue(obx, reading)
+      : { valueString: linesOf(segments, 5) };
   const isEmpty = Object.keys(value).length === 0;
   const at = fhirTime(obx.value(14), reading.time);
   const laboratory = obx.value(23) ?? obx.value(15, 2) ?? obx.value(15, 1);
@@ -132,14 +186,22 @@ function resultOf(
     ...(laboratory === undefined ? [] : [{ display: laboratory }]),
     ...practitionersIn(obx, 16),
   ];
-  const note = [noteText(notes), unitNote(value, obx)].filter((text) => text !== undefined);
+  const note = [noteText(notes), unitNote(value, obx)].filter(
+    (text) => text !== undefined,
+  );
   const flags = obx.repetitions(8).flatMap((flag) => flag(1) ?? []);
   const resource: Observation & { id: string } = {
     resourceType: 'Observation',
     id,
     status,
     ...resultCategory(group.obr.value(24), looksLike(obx, code, specimen)),
-    code: subId === undefined ? code : { ...code, text: `${code.text ?? code.coding?.[0]?.code} [${subId}]` },
+    code:
+      subId === undefined
+        ? code
+        : {
+            ...code,
+            text: `${code.text ?? code.coding?.[0]?.code} [${subId}]`,
+          },
     ...SUBJECT,
     ...(at === undefined ? timeOf(group, reading) : { effectiveDateTime: at }),
     ...issuedOf(fhirTime(obx.value(19) ?? group.obr.value(22), reading.time)),
@@ -147,13 +209,27 @@ function resultOf(
     ...mappedElements([obx], elements.Observation.elements, reading),
     ...(flags.length === 0
       ? {}
-      : { interpretation: [{ coding: flags.map((flag) => ({ system: INTERPRETATION, code: flag })) }] }),
+      : {
+          interpretation: [
+            {
+              coding: flags.map((flag) => ({
+                system: INTERPRETATION,
+                code: flag,
+              })),
+            },
+          ],
+        }),
     ...rangeOf(obx.value(7)),
     ...(performer.length === 0 ? {} : { performer }),
-    ...(specimen === undefined ? {} : { specimen: { reference: `Specimen/${specimen.id}` } }),
+    ...(specimen === undefined
+      ? {}
+      : { specimen: { reference: `Specimen/${specimen.id}` } }),
     ...(note.length === 0 ? {} : { note: note.map((text) => ({ text })) }),
   };
-  return { resource, ...(obx.value(11) === 'U' && isEmpty ? { isStatusOnly: true } : {}) };
+  return {
+    resource,
+    ...(obx.value(11) === 'U' && isEmpty ? { isStatusOnly: true } : {}),
+  };
 }
 
 function documentOf(
@@ -173,8 +249,14 @@ function documentOf(
   };
 }
 
-/** The same in every message about the report: code, sub-id and, if these are repeated, the place among the equal ones. */
-function idOf({ segments: [obx] }: ObservationGroup, named: Map<string, number>): string {
+/**
+ * The same in every message about the report: code, sub-id and, if these are
+ * repeated, the place among the equal ones.
+ */
+function idOf(
+  { segments: [obx] }: ObservationGroup,
+  named: Map<string, number>,
+): string {
   const instance = obx.value(21);
   const name = JSON.stringify(
     instance === undefined
@@ -191,29 +273,49 @@ function specimenOf(
   reading: ObservationReading,
 ): (Specimen & { id: string }) | undefined {
   const group = spm === undefined ? [obr] : [spm, obr];
-  const specimen = mappedResource(group, elements.Specimen, reading) as Specimen;
-  return specimen.type === undefined ? undefined : { ...specimen, id: 'specimen' };
+  const specimen = mappedResource(
+    group,
+    elements.Specimen,
+    reading,
+  ) as Specimen;
+  return specimen.type === undefined
+    ? undefined
+    : { ...specimen, id: 'specimen' };
 }
 
-function timeOf({ obr, spm }: ReportGroup, { time }: ObservationReading): { effectiveDateTime?: string } {
+function timeOf(
+  { obr, spm }: ReportGroup,
+  { time }: ObservationReading,
+): { effectiveDateTime?: string } {
   const at = fhirTime(obr.value(7), time) ?? fhirTime(spm?.value(17), time);
   return at === undefined ? {} : { effectiveDateTime: at };
 }
 
 /** `issued` is an instant: a day is not precise enough. */
-const issuedOf = (at: string | undefined): { issued?: string } => (at?.includes('T') ? { issued: at } : {});
+const issuedOf = (at: string | undefined): { issued?: string } =>
+  at?.includes('T') ? { issued: at } : {};
 
-function numberOf({ orc, obr }: ReportGroup): Pick<DiagnosticReport, 'identifier'> {
+function numberOf({
+  orc,
+  obr,
+}: ReportGroup): Pick<DiagnosticReport, 'identifier'> {
   const segment = obr.value(3) === undefined ? orc : obr;
   const value = segment?.value(3);
   if (value === undefined) return {};
   const oid = segment?.value(3, 4) === 'ISO' ? segment.value(3, 3) : undefined;
-  return { identifier: [{ ...(oid === undefined ? {} : { system: `urn:oid:${oid}` }), value }] };
+  return {
+    identifier: [
+      { ...(oid === undefined ? {} : { system: `urn:oid:${oid}` }), value },
+    ],
+  };
 }
 
-function rangeOf(text: string | undefined): Pick<Observation, 'referenceRange'> {
+function rangeOf(
+  text: string | undefined,
+): Pick<Observation, 'referenceRange'> {
   if (text === undefined) return {};
-  const [, low, high] = /^(\d+(?:\.\d+)?)\s*-\s*(\d+(?:\.\d+)?)$/.exec(text) ?? [];
+  const [, low, high] =
+    /^(\d+(?:\.\d+)?)\s*-\s*(\d+(?:\.\d+)?)$/.exec(text) ?? [];
   const numbers =
     low === undefined || high === undefined
       ? {}
@@ -225,9 +327,11 @@ const conceptIn = (
   segment: Hl7Segment,
   field: number,
   { sender }: ObservationReading,
-): CodeableConcept | undefined => conceptOf(segment.repetitions(field)[0], sender);
+): CodeableConcept | undefined =>
+  conceptOf(segment.repetitions(field)[0], sender);
 
 const linesOf = (segments: readonly Hl7Segment[], field: number): string =>
   segments.flatMap((segment) => segment.texts(field)).join('\n');
 
-const noteText = (notes: readonly Hl7Segment[]): string | undefined => linesOf(notes, 3).trim() || undefined;
+const noteText = (notes: readonly Hl7Segment[]): string | undefined =>
+  linesOf(notes, 3).trim() || undefined;

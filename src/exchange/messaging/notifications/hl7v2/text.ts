@@ -7,29 +7,41 @@ const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 export interface DecodedText {
   text: string;
-  /** Why the text cannot be trusted beyond its header: the character set of MSH-18 is unknown, or the bytes are not in it. */
+  /**
+   * Why the text cannot be trusted beyond its header: the character set of
+   * MSH-18 is unknown, or the bytes are not in it.
+   */
   problem?: string;
 }
 
 /**
- * Decodes an HL7 v2 message: removes the MLLP frame if an interface engine left it on, and what a sender wrote of a message
- * before it began the frame anew. The character set is that of MSH-18 (HL7 table 0211, and Windows-1252). Without one, the
- * text is UTF-8 if valid, otherwise Windows-1252, of which Latin-1 is a part.
+ * Decodes an HL7 v2 message: removes the MLLP frame if an interface engine left
+ * it on, and what a sender wrote of a message before it began the frame anew.
+ * The character set is that of MSH-18 (HL7 table 0211, and Windows-1252).
+ * Without one, the text is UTF-8 if valid, otherwise Windows-1252, of which
+ * Latin-1 is a part.
  */
 export function readHl7Text(bytes: Buffer): DecodedText {
   const framed = withoutFrame(bytes);
-  if (framed.subarray(0, 3).equals(BYTE_ORDER_MARK)) return inUtf8(framed.subarray(3));
+  if (framed.subarray(0, 3).equals(BYTE_ORDER_MARK))
+    return inUtf8(framed.subarray(3));
   const names = charsetsOf(framed.toString('latin1'));
   const charsets = names.map(charsetNamed);
   if (charsets.includes(undefined))
     return {
       text: western(framed),
-      problem: 'The character set is not known: send UNICODE UTF-8, 8859/1 to 8859/15, Windows-1252 or ASCII',
+      problem:
+        'The character set is not known: send UNICODE UTF-8, 8859/1 to 8859/15, Windows-1252 or ASCII',
     };
   const [charset = ANY] = charsets;
   if (charset === 'utf-8') return inUtf8(framed);
   if (charset === ANY) return { text: textOfBytes(framed) };
-  return { text: charset === WESTERN ? western(framed) : new TextDecoder(charset).decode(framed) };
+  return {
+    text:
+      charset === WESTERN
+        ? western(framed)
+        : new TextDecoder(charset).decode(framed),
+  };
 }
 
 export function withoutFrame(bytes: Buffer): Buffer {
@@ -38,7 +50,10 @@ export function withoutFrame(bytes: Buffer): Buffer {
   return bytes.subarray(start, end < 0 ? undefined : end);
 }
 
-/** After the last start block that begins a message. A vertical tab within a text is none. */
+/**
+ * After the last start block that begins a message. A vertical tab within a
+ * text is none.
+ */
 function frameStart(bytes: Buffer): number {
   const anew = bytes.lastIndexOf('\u000bMSH', undefined, 'latin1');
   if (anew > 0) return anew + 1;
@@ -47,13 +62,22 @@ function frameStart(bytes: Buffer): number {
 
 function inUtf8(bytes: Buffer): DecodedText {
   try {
-    return { text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes) };
+    return {
+      text: new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
+        bytes,
+      ),
+    };
   } catch {
-    return { text: western(bytes), problem: 'The message is not in the character set that it names: UTF-8' };
+    return {
+      text: western(bytes),
+      problem: 'The message is not in the character set that it names: UTF-8',
+    };
   }
 }
 
-/** Text without a named character set: UTF-8 if valid, otherwise Windows-1252. */
+/**
+ * Text without a named character set: UTF-8 if valid, otherwise Windows-1252.
+ */
 export function textOfBytes(bytes: Buffer): string {
   const { text, problem } = inUtf8(bytes);
   return problem === undefined ? text : western(bytes);
@@ -61,14 +85,22 @@ export function textOfBytes(bytes: Buffer): string {
 
 const ANY = 'any';
 const WESTERN = 'windows-1252';
-/** What Windows-1252 has in place of the control characters 80 to 9F of ISO 8859-1. TextDecoder of Node.js 20 ignores it. */
+/**
+ * What Windows-1252 has in place of the control characters 80 to 9F of ISO
+ * 8859-1. TextDecoder of Node.js 20 ignores it.
+ */
 const WINDOWS = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ';
 const western = (bytes: Buffer): string =>
   bytes
     .toString('latin1')
-    .replaceAll(/[\u0080-\u009f]/g, (sign) => WINDOWS.charAt(sign.charCodeAt(0) - 0x80));
+    .replaceAll(/[\u0080-\u009f]/g, (sign) =>
+      WINDOWS.charAt(sign.charCodeAt(0) - 0x80),
+    );
 
-/** Names of character sets without signs, as senders write them, with those of the WHATWG; ASCII is part of all of them. */
+/**
+ * Names of character sets without signs, as senders write them, with those of
+ * the WHATWG; ASCII is part of all of them.
+ */
 const CHARSETS: Readonly<Record<string, string>> = lookupTable(tables['0211']);
 
 /** Undefined: not known. */
@@ -81,7 +113,10 @@ function charsetNamed(name: string): string | undefined {
   return CHARSETS[plain];
 }
 
-/** MSH-18, read before decoding: the header's separators are the same bytes in every supported character set. */
+/**
+ * MSH-18, read before decoding: the header's separators are the same bytes in
+ * every supported character set.
+ */
 function charsetsOf(latin: string): string[] {
   const header = latin.split(/[\r\n]/, 1)[0] ?? '';
   const field = header.charAt(3);

@@ -1,15 +1,27 @@
 import type { Logger } from '../../../../lib/logger.ts';
 import type { Hl7Message } from '../hl7v2/message.ts';
-import { acknowledge, batchOf, type ParsedMessage, parseAll, respondToHl7 } from '../hl7v2/respond.ts';
+import {
+  acknowledge,
+  batchOf,
+  type ParsedMessage,
+  parseAll,
+  respondToHl7,
+} from '../hl7v2/respond.ts';
 import { UnreadableMessageError } from '../inbound.ts';
 import type { Intake } from '../intake.ts';
 import type { NotificationSender } from '../senders.ts';
 
-/** How a sender is recognised on the MLLP listener, where there is no bearer token. */
+/**
+ * How a sender is recognised on the MLLP listener, where there is no bearer
+ * token.
+ */
 export type MllpIdentity =
   /** A name in its client certificate. */
   | { sender: string; certificate: string }
-  /** MSH-3 and MSH-4, where the network in front of the listener decides who can connect. */
+  /**
+   * MSH-3 and MSH-4, where the network in front of the listener decides who can
+   * connect.
+   */
   | { sender: string; application: string; facility: string };
 
 export interface MllpAnswer {
@@ -17,26 +29,44 @@ export interface MllpAnswer {
   isOfKnownSender: boolean;
 }
 
-/** Answers the messages of the MLLP listener. Undefined: it is no HL7 v2 message, so that no acknowledgement is possible. */
+/**
+ * Answers the messages of the MLLP listener. Undefined: it is no HL7 v2
+ * message, so that no acknowledgement is possible.
+ */
 export function createMllpAnswer(deps: {
   intake: Intake;
   senders: readonly NotificationSender[];
   identities: readonly MllpIdentity[];
   logger: Pick<Logger, 'info' | 'warn'>;
-}): (bytes: Buffer, certificateNames: readonly string[]) => Promise<MllpAnswer | undefined> {
+}): (
+  bytes: Buffer,
+  certificateNames: readonly string[],
+) => Promise<MllpAnswer | undefined> {
   const { senders, identities, logger } = deps;
 
-  function senderOf({ header }: Hl7Message, names: readonly string[]): NotificationSender | undefined {
-    const [application, facility] = [header.value(3), header.value(4)];
+  function senderOf(
+    { header }: Hl7Message,
+    names: readonly string[],
+  ): NotificationSender | undefined {
+    const application = header.value(3);
+    const facility = header.value(4);
     const identity =
-      identities.find((each) => 'certificate' in each && names.includes(each.certificate)) ??
       identities.find(
-        (each) => 'application' in each && each.application === application && each.facility === facility,
+        (each) => 'certificate' in each && names.includes(each.certificate),
+      ) ??
+      identities.find(
+        (each) =>
+          'application' in each &&
+          each.application === application &&
+          each.facility === facility,
       );
     return senders.find(({ name }) => name === identity?.sender);
   }
 
-  async function answerOne(message: ParsedMessage, sender: NotificationSender | undefined): Promise<string> {
+  async function answerOne(
+    message: ParsedMessage,
+    sender: NotificationSender | undefined,
+  ): Promise<string> {
     if (sender === undefined) {
       logger.warn('a message of an unknown MLLP sender was refused');
       return acknowledge(message.parsed, 'AR', UNKNOWN_SENDER);
@@ -44,7 +74,10 @@ export function createMllpAnswer(deps: {
     try {
       return await respondToHl7(deps, sender, message);
     } catch (err) {
-      logger.warn({ err, sender: sender.name }, 'a message could not be stored');
+      logger.warn(
+        { err, sender: sender.name },
+        'a message could not be stored',
+      );
       return acknowledge(message.parsed, 'AE', NOT_STORED);
     }
   }
@@ -68,7 +101,11 @@ export function createMllpAnswer(deps: {
   };
 }
 
-const UNKNOWN_SENDER = new UnreadableMessageError('unsupported', 'This sender is not known', 'MSH-3');
+const UNKNOWN_SENDER = new UnreadableMessageError(
+  'unsupported',
+  'This sender is not known',
+  'MSH-3',
+);
 const NOT_STORED = new UnreadableMessageError(
   'failed',
   'The message was not stored because of a fault of ours; send it again',

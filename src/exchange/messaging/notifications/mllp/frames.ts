@@ -1,18 +1,30 @@
-/** MLLP (HL7 v2 Transport Specification: MLLP, Release 1): start block, message, end block. */
+/**
+ * MLLP (HL7 v2 Transport Specification: MLLP, Release 1): start block, message,
+ * end block.
+ */
 const START = 0x0b;
 const END = 0x1c;
 const CARRIAGE_RETURN = 0x0d;
 const LINE_FEED = 0x0a;
 
-/** The sender does not speak MLLP, or its message is too long. The connection cannot be used further. */
+/**
+ * The sender does not speak MLLP, or its message is too long. The connection
+ * cannot be used further.
+ */
 export class FrameError extends Error {
   override readonly name = 'FrameError';
 }
 
-/** Puts messages together from the chunks of a connection, which may split and join frames anywhere. */
+/**
+ * Puts messages together from the chunks of a connection, which may split and
+ * join frames anywhere.
+ */
 export class MllpFrames {
   #isInside = false;
-  /** Grows by doubling, so that many small chunks cost no more than one large one. */
+  /**
+   * Grows by doubling, so that many small chunks cost no more than one large
+   * one.
+   */
   #frame = Buffer.alloc(0);
   #length = 0;
 
@@ -46,21 +58,30 @@ export class MllpFrames {
 
   #between(byte: number | undefined): void {
     if (byte === START) this.#isInside = true;
-    else if (byte !== CARRIAGE_RETURN && byte !== LINE_FEED) throw new FrameError('data outside of a frame');
+    else if (byte !== CARRIAGE_RETURN && byte !== LINE_FEED)
+      throw new FrameError('data outside of a frame');
   }
 
-  /** The place after the end block in this chunk. The two bytes of the end block may be in two chunks. */
+  /**
+   * The place after the end block in this chunk. The two bytes of the end block
+   * may be in two chunks.
+   */
   #endIn(chunk: Buffer, from: number): number | undefined {
     const isHalf = this.#length > 0 && this.#frame[this.#length - 1] === END;
     if (isHalf && chunk[from] === CARRIAGE_RETURN) return from + 1;
-    for (let at = chunk.indexOf(END, from); at >= 0; at = chunk.indexOf(END, at + 1))
+    for (
+      let at = chunk.indexOf(END, from);
+      at >= 0;
+      at = chunk.indexOf(END, at + 1)
+    )
       if (chunk[at + 1] === CARRIAGE_RETURN) return at + 2;
     return undefined;
   }
 
   #add(bytes: Buffer): void {
     const length = this.#length + bytes.length;
-    if (length > this.bytesMax + 2) throw new FrameError(`a message of more than ${this.bytesMax} bytes`);
+    if (length > this.bytesMax + 2)
+      throw new FrameError(`a message of more than ${this.bytesMax} bytes`);
     if (length > this.#frame.length) {
       const larger = Buffer.alloc(Math.max(length, 2 * this.#frame.length));
       this.#frame.copy(larger, 0, 0, this.#length);
@@ -73,4 +94,8 @@ export class MllpFrames {
 
 /** A message as it is sent. */
 export const framed = (message: string): Buffer =>
-  Buffer.concat([Buffer.of(START), Buffer.from(message), Buffer.of(END, CARRIAGE_RETURN)]);
+  Buffer.concat([
+    Buffer.of(START),
+    Buffer.from(message),
+    Buffer.of(END, CARRIAGE_RETURN),
+  ]);

@@ -11,9 +11,15 @@ import { createMllpAnswer, type MllpAnswer } from './answer.ts';
 import { FrameError, framed, MllpFrames } from './frames.ts';
 import { type Place, Places } from './places.ts';
 
-export const MLLP_VARIABLES = ['MLLP_PORT', 'MLLP_SENDERS', 'MLLP_TLS'] as const;
+export const MLLP_VARIABLES = [
+  'MLLP_PORT',
+  'MLLP_SENDERS',
+  'MLLP_TLS',
+] as const;
 
-type MllpConfig = Config<(typeof MLLP_VARIABLES)[number] | 'NOTIFICATION_SENDERS' | 'LISTEN_HOST'>;
+type MllpConfig = Config<
+  (typeof MLLP_VARIABLES)[number] | 'NOTIFICATION_SENDERS' | 'LISTEN_HOST'
+>;
 
 /** Interface engines keep a connection open and send when something happens. */
 const LIMITS = {
@@ -26,9 +32,15 @@ const LIMITS = {
 };
 
 /** Listens for MLLP if MLLP_PORT is set. Throws ConfigError. */
-export async function openMllp(config: MllpConfig, deps: IntakeDeps): Promise<MllpListener | undefined> {
+export async function openMllp(
+  config: MllpConfig,
+  deps: IntakeDeps,
+): Promise<MllpListener | undefined> {
   if (config.MLLP_PORT === undefined) return undefined;
-  const tls = config.MLLP_TLS === undefined ? undefined : await readTlsFolder(config.MLLP_TLS);
+  const tls =
+    config.MLLP_TLS === undefined
+      ? undefined
+      : await readTlsFolder(config.MLLP_TLS);
   const listener = createMllpListener({
     answer: createMllpAnswer({
       intake: createIntake(deps),
@@ -42,17 +54,27 @@ export async function openMllp(config: MllpConfig, deps: IntakeDeps): Promise<Ml
   });
   listener.server.listen(config.MLLP_PORT, config.LISTEN_HOST);
   await once(listener.server, 'listening');
-  deps.logger.info({ address: listener.server.address() }, 'listening for mllp');
+  deps.logger.info(
+    { address: listener.server.address() },
+    'listening for mllp',
+  );
   return listener;
 }
 
-function checked(config: MllpConfig, tls: TlsFiles | undefined): MllpConfig['MLLP_SENDERS'] {
+function checked(
+  config: MllpConfig,
+  tls: TlsFiles | undefined,
+): MllpConfig['MLLP_SENDERS'] {
   const known = new Set(config.NOTIFICATION_SENDERS.map(({ name }) => name));
   for (const identity of config.MLLP_SENDERS) {
     if (!known.has(identity.sender))
-      throw new ConfigError(`MLLP_SENDERS names ${identity.sender}, which NOTIFICATION_SENDERS does not`);
+      throw new ConfigError(
+        `MLLP_SENDERS names ${identity.sender}, which NOTIFICATION_SENDERS does not`,
+      );
     if ('certificate' in identity && tls?.clientAuthorities === undefined)
-      throw new ConfigError('MLLP_SENDERS names a certificate, which needs ca.crt in the folder MLLP_TLS');
+      throw new ConfigError(
+        'MLLP_SENDERS names a certificate, which needs ca.crt in the folder MLLP_TLS',
+      );
   }
   return config.MLLP_SENDERS;
 }
@@ -66,17 +88,25 @@ interface TlsFiles {
 async function readTlsFolder(folder: string): Promise<TlsFiles> {
   const names = ['tls.crt', 'tls.key', 'ca.crt'];
   const [cert, key, clientAuthorities] = await Promise.all(
-    names.map((name) => readFile(join(folder, name), 'utf8').catch(() => undefined)),
+    names.map((name) =>
+      readFile(join(folder, name), 'utf8').catch(() => undefined),
+    ),
   );
-  if (cert !== undefined && key !== undefined) return { cert, key, clientAuthorities };
-  throw new ConfigError(`MLLP_TLS: tls.crt and tls.key cannot both be read in ${folder}`);
+  if (cert !== undefined && key !== undefined)
+    return { cert, key, clientAuthorities };
+  throw new ConfigError(
+    `MLLP_TLS: tls.crt and tls.key cannot both be read in ${folder}`,
+  );
 }
 
 interface MllpLimits {
   messageBytes: number;
   /** A connection on which nothing arrives for this long is closed. */
   idleMs: number;
-  /** A connection from an address that never sent a genuine message is closed if it sends no message within this time. */
+  /**
+   * A connection from an address that never sent a genuine message is closed if
+   * it sends no message within this time.
+   */
   firstMessageMs: number;
   /** Time for a message from its first byte to its last. */
   frameMs: number;
@@ -88,24 +118,32 @@ export type MllpListener = ReturnType<typeof createMllpListener>;
 
 const HANDSHAKE_MS = 10_000;
 
-/** Names by which a client certificate, verified by the listener's authority, identifies its holder. */
+/**
+ * Names by which a client certificate, verified by the listener's authority,
+ * identifies its holder.
+ */
 function certificateNames(socket: Socket): string[] {
   if (!(socket instanceof TLSSocket) || !socket.authorized) return [];
   const { subject, subjectaltname = '' } = socket.getPeerCertificate();
-  const alternative = [...subjectaltname.matchAll(/(?:^|, )DNS:([\w.-]+)(?=,|$)/g)].map(
-    ([, name = '']) => name,
-  );
+  const alternative = [
+    ...subjectaltname.matchAll(/(?:^|, )DNS:([\w.-]+)(?=,|$)/g),
+  ].map(([, name = '']) => name);
   // The common name counts only where no other name is given (RFC 6125).
   return alternative.length > 0 ? alternative : [subject?.CN ?? []].flat();
 }
 
 /**
- * Listens for HL7 v2 messages in MLLP frames, any number on each connection, which are answered one after the other in their
- * order. `answer` resolves to undefined if no acknowledgement is possible; then the connection is closed, as it is when a limit
- * is exceeded. With `clientAuthorities`, only clients with a certificate of theirs can connect.
+ * Listens for HL7 v2 messages in MLLP frames, any number on each connection,
+ * which are answered one after the other in their order. `answer` resolves to
+ * undefined if no acknowledgement is possible; then the connection is closed,
+ * as it is when a limit is exceeded. With `clientAuthorities`, only clients
+ * with a certificate of theirs can connect.
  */
 export function createMllpListener(options: {
-  answer(message: Buffer, certificateNames: readonly string[]): Promise<MllpAnswer | undefined>;
+  answer(
+    message: Buffer,
+    certificateNames: readonly string[],
+  ): Promise<MllpAnswer | undefined>;
   tls?: TlsFiles;
   limits: MllpLimits;
   logger: Pick<Logger, 'info' | 'warn'>;
@@ -120,10 +158,13 @@ export function createMllpListener(options: {
     const frames = new MllpFrames(limits.messageBytes);
     const names = certificateNames(socket);
     // The listener's authority vouches for the holder of a certificate.
-    if (socket instanceof TLSSocket && socket.authorized) places.noteGenuine(place);
+    if (socket instanceof TLSSocket && socket.authorized)
+      places.noteGenuine(place);
     const closeAfter = (ms: number, reason: string) =>
       setTimeout(() => socket.destroy(new FrameError(reason)), ms);
-    let deadline = places.isKnown(place) ? undefined : closeAfter(limits.firstMessageMs, 'no message came');
+    let deadline = places.isKnown(place)
+      ? undefined
+      : closeAfter(limits.firstMessageMs, 'no message came');
     let isOfFrame = false;
     try {
       for await (const chunk of socket as AsyncIterable<Buffer>) {
@@ -154,11 +195,14 @@ export function createMllpListener(options: {
     names: readonly string[],
   ): Promise<void> {
     const answered = await answer(message, names);
-    if (answered === undefined) throw new FrameError('a frame without an HL7 v2 message');
+    if (answered === undefined)
+      throw new FrameError('a frame without an HL7 v2 message');
     if (answered.isOfKnownSender) places.noteGenuine(place);
     place.heardAt = process.hrtime.bigint();
     await new Promise<void>((resolve, reject) =>
-      socket.write(framed(answered.acknowledgement), (error) => (error ? reject(error) : resolve())),
+      socket.write(framed(answered.acknowledgement), (error) =>
+        error ? reject(error) : resolve(),
+      ),
     );
   }
 
@@ -168,7 +212,10 @@ export function createMllpListener(options: {
     socket.on('error', () => undefined);
     if (!isClosing && places.take(socket) !== undefined) return;
     if (!isClosing)
-      logger.warn({ remoteAddress, open: places.size }, 'mllp connection refused: too many are open');
+      logger.warn(
+        { remoteAddress, open: places.size },
+        'mllp connection refused: too many are open',
+      );
     socket.destroy();
   }
 
@@ -182,7 +229,8 @@ export function createMllpListener(options: {
     try {
       await serve(socket, place);
     } catch (error) {
-      const reason = error instanceof FrameError ? error.message : 'the connection broke';
+      const reason =
+        error instanceof FrameError ? error.message : 'the connection broke';
       logger.info({ remoteAddress, reason }, 'mllp connection closed');
     } finally {
       open.delete(socket);
@@ -204,21 +252,33 @@ export function createMllpListener(options: {
             handshakeTimeout: HANDSHAKE_MS,
             ...(tls.clientAuthorities === undefined
               ? {}
-              : { ca: tls.clientAuthorities, requestCert: true, rejectUnauthorized: true }),
+              : {
+                  ca: tls.clientAuthorities,
+                  requestCert: true,
+                  rejectUnauthorized: true,
+                }),
           },
           (socket) => void accept(socket),
         )
           .on('connection', admit)
           .on('tlsClientError', ({ message }, { remoteAddress }) =>
-            logger.info({ remoteAddress, reason: message }, 'mllp connection refused: no TLS connection'),
+            logger.info(
+              { remoteAddress, reason: message },
+              'mllp connection refused: no TLS connection',
+            ),
           );
 
   return {
     server,
-    /** Ends each connection after the message that it is working on, and resolves when all have ended. */
+    /**
+     * Ends each connection after the message that it is working on, and
+     * resolves when all have ended.
+     */
     async close() {
       isClosing = true;
-      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      const closed = new Promise<void>((resolve) =>
+        server.close(() => resolve()),
+      );
       for (const [socket, work] of open)
         void (work ?? Promise.resolve()).then(
           () => socket.destroySoon(),

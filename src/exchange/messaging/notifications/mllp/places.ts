@@ -4,41 +4,66 @@ import { LRUCache } from 'lru-cache';
 export interface Place {
   socket: Socket;
   address: string;
-  /** Whether this connection has sent a message of a known sender, or holds a certificate that the listener requires. */
+  /**
+   * Whether this connection has sent a message of a known sender, or holds a
+   * certificate that the listener requires.
+   */
   isGenuine: boolean;
-  /** When it came, or when its last message was answered; the clock of `process.hrtime`, so that no clock change matters. */
+  /**
+   * When it came, or when its last message was answered; the clock of
+   * `process.hrtime`, so that no clock change matters.
+   */
   heardAt: bigint;
 }
 
 /**
- * The places of connections. Where none is left, the connection that has been silent for longest and has not shown itself as a
- * known sender gives way: first one from an address that never sent a genuine message. So silent strangers never lock out a sender.
+ * The places of connections. Where none is left, the connection that has been
+ * silent for longest and has not shown itself as a known sender gives way:
+ * first one from an address that never sent a genuine message. So silent
+ * strangers never lock out a sender.
  */
 export class Places {
   readonly #taken = new Map<string, Place>();
   /** Addresses from which a genuine message came. */
   readonly #known = new LRUCache<string, true>({ max: 1_000 });
 
-  constructor(private readonly limits: { connections: number; connectionsOfAddress: number }) {}
+  constructor(
+    private readonly limits: {
+      connections: number;
+      connectionsOfAddress: number;
+    },
+  ) {}
 
   get size(): number {
     return this.#taken.size;
   }
 
-  /** Takes a place until the socket closes. Returns undefined if every place is taken by a genuine connection. */
+  /**
+   * Takes a place until the socket closes. Returns undefined if every place is
+   * taken by a genuine connection.
+   */
   take(socket: Socket): Place | undefined {
     const { remoteAddress: address = '' } = socket;
     const all = [...this.#taken.values()];
     const neighbours = all.filter((place) => place.address === address);
     const isFull = all.length >= this.limits.connections;
-    const isOwnShareFull = neighbours.length >= this.limits.connectionsOfAddress;
+    const isOwnShareFull =
+      neighbours.length >= this.limits.connectionsOfAddress;
     if (isFull || isOwnShareFull) {
-      const longest = this.#longestSilent(isOwnShareFull ? neighbours : all, address);
+      const longest = this.#longestSilent(
+        isOwnShareFull ? neighbours : all,
+        address,
+      );
       if (longest === undefined) return undefined;
       this.#taken.delete(keyOf(longest.socket));
       longest.socket.destroy();
     }
-    const place = { socket, address, isGenuine: false, heardAt: process.hrtime.bigint() };
+    const place = {
+      socket,
+      address,
+      isGenuine: false,
+      heardAt: process.hrtime.bigint(),
+    };
     const key = keyOf(socket);
     this.#taken.set(key, place);
     socket.once('close', () => {
@@ -62,16 +87,24 @@ export class Places {
     return place.isGenuine || this.#known.has(place.address);
   }
 
-  #longestSilent(places: readonly Place[], newcomer: string): Place | undefined {
+  #longestSilent(
+    places: readonly Place[],
+    newcomer: string,
+  ): Place | undefined {
     const silent = places.filter(({ isGenuine }) => !isGenuine);
     const strangers = silent.filter((place) => !this.isKnown(place));
-    const candidates = strangers.length > 0 || !this.#known.has(newcomer) ? strangers : silent;
+    const candidates =
+      strangers.length > 0 || !this.#known.has(newcomer) ? strangers : silent;
     return candidates.reduce<Place | undefined>(
-      (longest, each) => (longest === undefined || each.heardAt < longest.heardAt ? each : longest),
+      (longest, each) =>
+        longest === undefined || each.heardAt < longest.heardAt
+          ? each
+          : longest,
       undefined,
     );
   }
 }
 
 /** A TLS socket and the socket below it have the same remote port. */
-const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+const keyOf = ({ remoteAddress, remotePort }: Socket): string =>
+  `${remoteAddress} ${remotePort}`;

@@ -10,11 +10,20 @@ import { reusedNumberKey, senderKey } from '../match.ts';
 import { encounterResource } from '../notification-bundle.ts';
 import { eventsOfRecord } from '../person-of-subject.ts';
 import type { EncounterState } from '../rules/encounter-state.ts';
-import { presentResources, type ReportedVersion } from '../rules/present-resources.ts';
+import {
+  presentResources,
+  type ReportedVersion,
+} from '../rules/present-resources.ts';
 import { subjectState } from '../subject-state.ts';
-import { readMessageContents, type StoredMessageContent } from './recording-store.ts';
+import {
+  readMessageContents,
+  type StoredMessageContent,
+} from './recording-store.ts';
 
-/** More messages about one result are not sent; of a long stay only the newest are read. */
+/**
+ * More messages about one result are not sent; of a long stay only the newest
+ * are read.
+ */
 const MESSAGES_MAX = 200;
 
 export interface PresentSubject {
@@ -24,17 +33,26 @@ export interface PresentSubject {
   resources: FhirResource[];
 }
 
-/** What a sender reports today about a subject, read from its stored messages. */
+/**
+ * What a sender reports today about a subject, read from its stored messages.
+ */
 export async function presentSubject(
-  { store, blobs, idHmacKey }: { store: Pick<Store, 'asSystem'>; blobs: BlobStore; idHmacKey: string },
+  {
+    store,
+    blobs,
+    idHmacKey,
+  }: { store: Pick<Store, 'asSystem'>; blobs: BlobStore; idHmacKey: string },
   subjectId: string,
 ): Promise<PresentSubject> {
   const { subject, contents } = await store.asSystem(async (tx) => {
     const stored = await readSubject(tx, subjectId);
     const events = (await eventsOfRecord(tx, stored)).slice(-MESSAGES_MAX);
-    // A stay of HL7 v2 messages is described by its state; some of them describe more.
+    // A stay of HL7 v2 messages is described by its state; some of them
+    // describe more.
     const isRead = ({ content }: (typeof events)[number]) =>
-      stored.kind !== 'encounter' || content.trigger === 'snapshot' || content.reports === true;
+      stored.kind !== 'encounter' ||
+      content.trigger === 'snapshot' ||
+      content.reports === true;
     const ids = events.filter(isRead).map(({ messageId }) => messageId);
     return { subject: stored, contents: await readMessageContents(tx, ids) };
   });
@@ -42,19 +60,30 @@ export async function presentSubject(
     [
       sourceKey,
       ...subject.events.flatMap(({ recordKey }) =>
-        recordKey === null ? [] : [reusedNumberKey(idHmacKey, { ...subject, sourceKey }, recordKey)],
+        recordKey === null
+          ? []
+          : [reusedNumberKey(idHmacKey, { ...subject, sourceKey }, recordKey)],
       ),
     ].some((key) => key.equals(subject.sourceKey));
   const versions: ReportedVersion[] = [];
   for (const content of contents) {
-    const reported = reportedIn(content, subject, await blobs.read(content.blobRef)).filter(
+    const reported = reportedIn(
+      content,
+      subject,
+      await blobs.read(content.blobRef),
+    ).filter(
       ({ kind, sourceId }) =>
-        kind === subject.kind && isOf(senderKey(idHmacKey, subject.sender, kind, sourceId)),
+        kind === subject.kind &&
+        isOf(senderKey(idHmacKey, subject.sender, kind, sourceId)),
     );
     const resources = reported.flatMap((each) => each.resources);
     // The message changed only the person.
     if (resources.length === 0) continue;
-    versions.push({ resources, at: content.recordedAt, isPartial: content.format === 'hl7v2' });
+    versions.push({
+      resources,
+      at: content.recordedAt,
+      isPartial: content.format === 'hl7v2',
+    });
   }
   const { sender, kind } = subject;
   const resources = presentResources(versions);
@@ -62,26 +91,42 @@ export async function presentSubject(
   return {
     sender,
     kind,
-    resources: state.kind === 'encounter' ? withEncounter(resources, state, subjectId) : resources,
+    resources:
+      state.kind === 'encounter'
+        ? withEncounter(resources, state, subjectId)
+        : resources,
   };
 }
 
 /** Throws UnreadableMessageError. */
-function reportedIn(content: StoredMessageContent, subject: StoredSubject, bytes: Buffer): ReportedSubject[] {
+function reportedIn(
+  content: StoredMessageContent,
+  subject: StoredSubject,
+  bytes: Buffer,
+): ReportedSubject[] {
   return content.format === 'fhir'
     ? reportedInBundle(bytes)
     : reportedInHl7(parseHl7(bytes), content.timeZone, subject.sender);
 }
 
-/** The Encounter as all messages make it; what only the sender's own Encounter contains is kept. */
+/**
+ * The Encounter as all messages make it; what only the sender's own Encounter
+ * contains is kept.
+ */
 function withEncounter(
   resources: readonly FhirResource[],
   state: EncounterState,
   subjectId: string,
 ): FhirResource[] {
-  const sent = resources.find((resource): resource is Encounter => resource.resourceType === 'Encounter');
+  const sent = resources.find(
+    (resource): resource is Encounter => resource.resourceType === 'Encounter',
+  );
   const { id, ...said } = sent ?? {};
-  const { location, period, ...present } = encounterResource(id || subjectId, 'person', state);
+  const { location, period, ...present } = encounterResource(
+    id || subjectId,
+    'person',
+    state,
+  );
   const isDated = period?.start !== undefined || period?.end !== undefined;
   const encounter: Encounter = {
     ...(location === undefined || location.length === 0 ? {} : { location }),

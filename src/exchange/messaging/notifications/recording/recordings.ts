@@ -6,7 +6,12 @@ import { convertLater } from '../../../records/documents-to-read.ts';
 import type { RecordKeeper } from '../../../records/record-keeper.ts';
 import type { Applied } from '../apply.ts';
 import { recordSource, recordSubject } from './record-subject.ts';
-import { markRecorded, readKind, readRecording, subjectsToRecord } from './recording-store.ts';
+import {
+  markRecorded,
+  readKind,
+  readRecording,
+  subjectsToRecord,
+} from './recording-store.ts';
 
 export type Recordings = ReturnType<typeof createRecordings>;
 
@@ -15,7 +20,10 @@ const GRACE_MS = 5_000;
 /** Per round of `reconcile`: a C-CDA document takes about a second. */
 const SUBJECTS_MAX = 50;
 
-/** Keeps patients' records in line with what senders report (docs/decisions/0105-what-a-message-reports-becomes-record.md). */
+/**
+ * Keeps patients' records in line with what senders report
+ * (docs/decisions/0105-what-a-message-reports-becomes-record.md).
+ */
 export function createRecordings(
   deps: Pick<Platform, 'store' | 'blobs' | 'idHmacKey' | 'logger'> & {
     records: Pick<RecordKeeper, 'merge'>;
@@ -25,22 +33,39 @@ export function createRecordings(
   const { store } = deps;
   const background = createBackground(deps.logger);
 
-  /** Converts C-CDA documents that came with the messages. Those that end the worker each time stay documents. */
+  /**
+   * Converts C-CDA documents that came with the messages. Those that end the
+   * worker each time stay documents.
+   */
   async function convert(
-    { accountId, ...of }: { accountId: string; patientId: string; subjectId: string },
+    {
+      accountId,
+      ...of
+    }: { accountId: string; patientId: string; subjectId: string },
     signal: AbortSignal,
   ): Promise<void> {
     const name = `recorded-subject/${of.patientId}/${of.subjectId}`;
-    const source = recordSource(await store.asSystem((tx) => readKind(tx, of.subjectId)));
+    const source = recordSource(
+      await store.asSystem((tx) => readKind(tx, of.subjectId)),
+    );
     const work = { accountId, patientId: of.patientId, name, source };
     await convertLater(deps, work, signal, () =>
-      store.asAccount(accountId, (tx) => markRecorded(tx, of, { toBeRead: false })),
+      store.asAccount(accountId, (tx) =>
+        markRecorded(tx, of, { toBeRead: false }),
+      ),
     );
   }
 
   return {
-    /** Records, in the background, what a committed message changed. When that fails, `reconcile` does it later. */
-    launch(recording: { accountId: string; patientId: string; subjectId: string }): void {
+    /**
+     * Records, in the background, what a committed message changed. When that
+     * fails, `reconcile` does it later.
+     */
+    launch(recording: {
+      accountId: string;
+      patientId: string;
+      subjectId: string;
+    }): void {
       const { accountId: _, ...ids } = recording;
       background.run(
         'what a message reported could not be recorded yet; reconcile does it later',
@@ -51,10 +76,15 @@ export function createRecordings(
     recovery: itemRecovery({
       name: 'messages to record',
       limit: SUBJECTS_MAX,
-      find: (limit) => store.asSystem((tx) => subjectsToRecord(tx, { olderThanMs: GRACE_MS, limit })),
+      find: (limit) =>
+        store.asSystem((tx) =>
+          subjectsToRecord(tx, { olderThanMs: GRACE_MS, limit }),
+        ),
       async heal(item, signal) {
         const isChanged = await recordSubject(deps, item);
-        const state = await store.asAccount(item.accountId, (tx) => readRecording(tx, item));
+        const state = await store.asAccount(item.accountId, (tx) =>
+          readRecording(tx, item),
+        );
         if (state?.toBeRead === true) await convert(item, signal);
         return isChanged || state?.toBeRead === true;
       },
@@ -63,8 +93,16 @@ export function createRecordings(
   };
 }
 
-/** After the commit: brings the records up to date that a message may have changed. */
-export function startRecordings(recordings: Pick<Recordings, 'launch'>, applied: readonly Applied[]): void {
-  for (const { accountId, toRecord } of applied.flatMap(({ updates }) => updates))
+/**
+ * After the commit: brings the records up to date that a message may have
+ * changed.
+ */
+export function startRecordings(
+  recordings: Pick<Recordings, 'launch'>,
+  applied: readonly Applied[],
+): void {
+  for (const { accountId, toRecord } of applied.flatMap(
+    ({ updates }) => updates,
+  ))
     for (const of of toRecord) recordings.launch({ accountId, ...of });
 }

@@ -2,7 +2,10 @@ import { sql } from 'kysely';
 import type { SystemTx } from '../../../platform/database/database.ts';
 import { byteaArray, textArray } from '../../../platform/database/pg-arrays.ts';
 import { retryOvertaken } from '../../../platform/database/retry.ts';
-import { healEach, type Recovery } from '../../../platform/recovery/recovery.ts';
+import {
+  healEach,
+  type Recovery,
+} from '../../../platform/recovery/recovery.ts';
 import { applySubject } from '../apply.ts';
 import { continueFollowUps } from '../follow-up/follow-ups.ts';
 import { lockSender, messagesBeingMatched } from '../inbound-store.ts';
@@ -12,13 +15,15 @@ import { personOfStoredMessage } from '../person-of-subject.ts';
 import { startRecordings } from '../recording/recordings.ts';
 import type { InboundOutcome } from '../tables.ts';
 
-/** Subjects of one patient that a round matches again; the next round continues. */
+/**
+ * Subjects of one patient that a round matches again; the next round continues.
+ */
 const SUBJECTS_OF_PATIENT = 100;
 
 /**
- * Matches messages again when a patient is created or changed, in any account and by any writer: triggers note such patients,
- * and each round of `reconcile` takes up a slice of them.
- * (docs/decisions/0082-messages-are-matched-again.md)
+ * Matches messages again when a patient is created or changed, in any account
+ * and by any writer: triggers note such patients, and each round of `reconcile`
+ * takes up a slice of them. (docs/decisions/0082-messages-are-matched-again.md)
  */
 export function messageRematching(deps: Omit<IntakeDeps, 'logger'>): Recovery {
   const { store, idHmacKey } = deps;
@@ -29,7 +34,10 @@ export function messageRematching(deps: Omit<IntakeDeps, 'logger'>): Recovery {
       store.asSystem(async (tx) => {
         await lockSender(tx, sender, 'shared');
         if (!(await lockExistingSubject(tx, id))) return undefined;
-        const result = await applySubject(tx, id, { personOfMessage, idHmacKey });
+        const result = await applySubject(tx, id, {
+          personOfMessage,
+          idHmacKey,
+        });
         await updateUnmatched(tx, id, result.outcome);
         return result;
       }),
@@ -47,11 +55,16 @@ export function messageRematching(deps: Omit<IntakeDeps, 'logger'>): Recovery {
   return {
     name: 'patients to match with messages',
     async takeUp({ limit, signal, cursor }) {
-      const noted = await store.asSystem((tx) => patientsToMatch(tx, { after: cursor, limit }));
+      const noted = await store.asSystem((tx) =>
+        patientsToMatch(tx, { after: cursor, limit }),
+      );
       if (noted.length === 0) return { found: 0, healed: 0, failures: [] };
-      // A message that is being taken in may not have seen these patients, and its subject is not yet visible here.
+      // A message that is being taken in may not have seen these patients, and
+      // its subject is not yet visible here.
       await store.asSystem(messagesBeingMatched);
-      const known = await store.asSystem((tx) => knownMatchKeys(tx, noted.map(keyOf)));
+      const known = await store.asSystem((tx) =>
+        knownMatchKeys(tx, noted.map(keyOf)),
+      );
       const [mentioned, others] = [true, false].map((is) =>
         noted.filter((each) => known.has(keyOf(each)) === is),
       );
@@ -66,8 +79,14 @@ export function messageRematching(deps: Omit<IntakeDeps, 'logger'>): Recovery {
         signal,
         heal: async (patient) => {
           const { id, matchedUntil: after } = patient;
-          const page = { key: keyOf(patient), after, limit: SUBJECTS_OF_PATIENT };
-          const subjects = await store.asSystem((tx) => subjectsWithKey(tx, page));
+          const page = {
+            key: keyOf(patient),
+            after,
+            limit: SUBJECTS_OF_PATIENT,
+          };
+          const subjects = await store.asSystem((tx) =>
+            subjectsWithKey(tx, page),
+          );
           const each = await healEach(subjects, { signal, heal: rematch });
           const last = subjects.at(-1);
           // The whole slice is repeated by the next round.
@@ -84,8 +103,13 @@ export function messageRematching(deps: Omit<IntakeDeps, 'logger'>): Recovery {
         },
       });
       const isFull = noted.length === limit;
-      const isBehind = isFull || isUnfinished || looked < (mentioned ?? []).length;
-      return { ...taken, isBehind, cursor: isFull ? noted.at(-1)?.id : undefined };
+      const isBehind =
+        isFull || isUnfinished || looked < (mentioned ?? []).length;
+      return {
+        ...taken,
+        isBehind,
+        cursor: isFull ? noted.at(-1)?.id : undefined,
+      };
     },
   };
 }
@@ -108,7 +132,10 @@ interface SubjectToMatch {
   since: Date;
 }
 
-/** Patients whose matching data is new, from the oldest on. The zip is that of findCandidates. */
+/**
+ * Patients whose matching data is new, from the oldest on. The zip is that of
+ * findCandidates.
+ */
 async function patientsToMatch(
   tx: SystemTx,
   { after = '0', limit }: { after?: string; limit: number },
@@ -123,7 +150,10 @@ async function patientsToMatch(
 }
 
 /** Those of the keys (hex) under which recent subjects are found. */
-async function knownMatchKeys(tx: SystemTx, keys: readonly string[]): Promise<Set<string>> {
+async function knownMatchKeys(
+  tx: SystemTx,
+  keys: readonly string[],
+): Promise<Set<string>> {
   const { rows } = await sql<{ key: string }>`
     select encode(k.key, 'hex') as key
     from unnest(${byteaArray(keys.map((key) => Buffer.from(key, 'hex').toString('latin1')))}::bytea[]) as k(key)
@@ -146,17 +176,29 @@ async function subjectsWithKey(
   return rows;
 }
 
-async function saveMatchedUntil(tx: SystemTx, id: string, subjectId: string): Promise<void> {
-  await sql`update patient_to_match set matched_until = ${subjectId} where id = ${id}::bigint`.execute(tx.db);
+async function saveMatchedUntil(
+  tx: SystemTx,
+  id: string,
+  subjectId: string,
+): Promise<void> {
+  await sql`update patient_to_match set matched_until = ${subjectId} where id = ${id}::bigint`.execute(
+    tx.db,
+  );
 }
 
-async function deletePatientsToMatch(tx: SystemTx, ids: readonly string[]): Promise<void> {
+async function deletePatientsToMatch(
+  tx: SystemTx,
+  ids: readonly string[],
+): Promise<void> {
   await sql`
     delete from patient_to_match where id = any(${textArray(ids)}::text[]::bigint[])
   `.execute(tx.db);
 }
 
-/** Locks a subject's row until the transaction ends. Returns false when the subject no longer exists. */
+/**
+ * Locks a subject's row until the transaction ends. Returns false when the
+ * subject no longer exists.
+ */
 async function lockExistingSubject(tx: SystemTx, id: string): Promise<boolean> {
   const row = await tx.db
     .selectFrom('inbound_subject')
@@ -167,8 +209,15 @@ async function lockExistingSubject(tx: SystemTx, id: string): Promise<boolean> {
   return row !== undefined;
 }
 
-/** Sets the outcome of those messages about a subject for which no patient was found before. */
-async function updateUnmatched(tx: SystemTx, subjectId: string, outcome: InboundOutcome): Promise<void> {
+/**
+ * Sets the outcome of those messages about a subject for which no patient was
+ * found before.
+ */
+async function updateUnmatched(
+  tx: SystemTx,
+  subjectId: string,
+  outcome: InboundOutcome,
+): Promise<void> {
   await sql`
     update inbound_message set outcome = ${outcome}
     where id in (select message_id from inbound_event where subject_id = ${subjectId})

@@ -1,9 +1,16 @@
-import { compareEvents, type EncounterEvent, type Transfer } from './encounter-event.ts';
+import {
+  compareEvents,
+  type EncounterEvent,
+  type Transfer,
+} from './encounter-event.ts';
 
 /** A fact about an encounter, announced once for each key. */
 export interface EncounterFact {
   type: 'admit' | 'transfer' | 'discharge';
-  /** Stays the same when the fact is late or corrected; changes only after it was withdrawn and happened again. */
+  /**
+   * Stays the same when the fact is late or corrected; changes only after it
+   * was withdrawn and happened again.
+   */
   key: string;
   /** When it happened; undefined when no message contains it. */
   at?: string;
@@ -23,21 +30,32 @@ export interface EncounterState extends Known {
 }
 
 /**
- * Computes an encounter from its events. Events are sorted by recording time, and a repeated message counts once, so the
- * result does not depend on the order or number of deliveries.
+ * Computes an encounter from its events. Events are sorted by recording time,
+ * and a repeated message counts once, so the result does not depend on the
+ * order or number of deliveries.
  */
-export function encounterState(events: readonly EncounterEvent[]): EncounterState {
+export function encounterState(
+  events: readonly EncounterEvent[],
+): EncounterState {
   const once = new Map(events.map((event) => [identityOf(event), event]));
   const fold = new Fold();
   for (const event of [...once.values()].sort(compareEvents)) fold.apply(event);
   return fold.result();
 }
 
-/** A cancelled transfer sent twice under two message ids must cancel only one transfer, so its recording time identifies it. */
+/**
+ * A cancelled transfer sent twice under two message ids must cancel only one
+ * transfer, so its recording time identifies it.
+ */
 const identityOf = (event: EncounterEvent): string =>
-  event.trigger === 'cancel-transfer' ? `cancel-transfer/${event.recordedAt}` : event.messageKey;
+  event.trigger === 'cancel-transfer'
+    ? `cancel-transfer/${event.recordedAt}`
+    : event.messageKey;
 
-/** A fact that can be withdrawn and happen again; its key counts the withdrawals before it. */
+/**
+ * A fact that can be withdrawn and happen again; its key counts the withdrawals
+ * before it.
+ */
 class Reversible {
   #withdrawals = 0;
   #lastWasWithdrawal = false;
@@ -56,7 +74,10 @@ class Reversible {
     this.#lastWasWithdrawal = false;
   }
 
-  /** Withdraws the fact, also before it was reported. Consecutive withdrawals count once. */
+  /**
+   * Withdraws the fact, also before it was reported. Consecutive withdrawals
+   * count once.
+   */
   withdraw(): void {
     if (!this.#lastWasWithdrawal) this.#withdrawals += 1;
     this.#lastWasWithdrawal = true;
@@ -65,7 +86,14 @@ class Reversible {
 
   facts(at: string | undefined): EncounterFact[] {
     if (!this.#holds) return [];
-    return [{ type: this.type, key: `${this.type}/${this.#withdrawals}`, at, sentAt: this.#sentAt }];
+    return [
+      {
+        type: this.type,
+        key: `${this.type}/${this.#withdrawals}`,
+        at,
+        sentAt: this.#sentAt,
+      },
+    ];
   }
 }
 
@@ -81,11 +109,21 @@ class Fold {
   #data: Known = {};
 
   /** What an event does, after its data was taken. */
-  readonly #effects: Record<EncounterEvent['trigger'], (event: EncounterEvent, before?: string) => void> = {
+  readonly #effects: Record<
+    EncounterEvent['trigger'],
+    (event: EncounterEvent, before?: string) => void
+  > = {
     admit: (event) => this.#admitted(event),
     register: (event) => this.#registered(event),
     transfer: (event, before) =>
-      this.#moved({ at: timeOf(event), from: event.priorLocation ?? before, to: event.location }, event),
+      this.#moved(
+        {
+          at: timeOf(event),
+          from: event.priorLocation ?? before,
+          to: event.location,
+        },
+        event,
+      ),
     discharge: (event) => this.#discharged(event),
     'cancel-admit': () => this.#cancelled(),
     'cancel-transfer': () => void this.#transfers.pop(),
@@ -131,13 +169,17 @@ class Fold {
   }
 
   #takeData(event: EncounterEvent): void {
-    const { admittedAt, location, encounterClass, disposition, dischargedAt } = event;
+    const { admittedAt, location, encounterClass, disposition, dischargedAt } =
+      event;
     if (admittedAt !== undefined) this.#data.admittedAt = admittedAt;
     if (location !== undefined) this.#data.location = location;
-    if (encounterClass !== undefined) this.#data.encounterClass = encounterClass;
+    if (encounterClass !== undefined)
+      this.#data.encounterClass = encounterClass;
     if (disposition !== undefined) this.#data.disposition = disposition;
-    // After a discharge this is its correction; before, it is only the expected end of the stay.
-    if (dischargedAt !== undefined && this.#discharge.holds) this.#data.dischargedAt = dischargedAt;
+    // After a discharge this is its correction; before, it is only the expected
+    // end of the stay.
+    if (dischargedAt !== undefined && this.#discharge.holds)
+      this.#data.dischargedAt = dischargedAt;
   }
 
   #exists(): void {
@@ -151,7 +193,10 @@ class Fold {
     this.#data.admittedAt ??= timeOf(event);
   }
 
-  /** Emergency departments register a patient who is never admitted. An outpatient visit is no stay to be announced. */
+  /**
+   * Emergency departments register a patient who is never admitted. An
+   * outpatient visit is no stay to be announced.
+   */
   #registered(event: EncounterEvent): void {
     if (!OUTPATIENT.has(this.#data.encounterClass ?? '')) this.#admitted(event);
     else {
@@ -160,26 +205,44 @@ class Fold {
     }
   }
 
-  /** Feeds begin in the middle of stays: an update of a stay that is not known yet reports it, if it says when it began. */
+  /**
+   * Feeds begin in the middle of stays: an update of a stay that is not known
+   * yet reports it, if it says when it began.
+   */
   #described(event: EncounterEvent): void {
     const { admittedAt, dischargedAt, recordedAt, encounterClass } = event;
     const isNew = !this.#isKnown && !this.#isCancelled;
-    if (!isNew || admittedAt === undefined || admittedAt > recordedAt || encounterClass === 'PRENC') return;
+    if (
+      !isNew ||
+      admittedAt === undefined ||
+      admittedAt > recordedAt ||
+      encounterClass === 'PRENC'
+    )
+      return;
     this.#registered(event);
-    if (dischargedAt !== undefined && dischargedAt <= recordedAt) this.#discharged(event);
+    if (dischargedAt !== undefined && dischargedAt <= recordedAt)
+      this.#discharged(event);
   }
 
-  /** A transfer of the same time is a correction of the one before, unless it goes on from where that one led. */
+  /**
+   * A transfer of the same time is a correction of the one before, unless it
+   * goes on from where that one led.
+   */
   #moved(transfer: Transfer, { sentAt }: { sentAt?: string }): void {
     this.#exists();
     const sameTime = this.#transfers.filter(({ at }) => at === transfer.at);
     const last = sameTime.at(-1);
     const isAgain = last !== undefined && last.to === transfer.to;
-    const goesOn = !isAgain && last?.to !== undefined && last.to === transfer.from;
-    const moved = { ...(isAgain ? { ...transfer, from: last.from } : transfer), sentAt };
-    this.#transfers = [...this.#transfers.filter((each) => goesOn || each !== last), moved].sort((a, b) =>
-      a.at === b.at ? 0 : a.at < b.at ? -1 : 1,
-    );
+    const goesOn =
+      !isAgain && last?.to !== undefined && last.to === transfer.from;
+    const moved = {
+      ...(isAgain ? { ...transfer, from: last.from } : transfer),
+      sentAt,
+    };
+    this.#transfers = [
+      ...this.#transfers.filter((each) => goesOn || each !== last),
+      moved,
+    ].sort((a, b) => (a.at === b.at ? 0 : a.at < b.at ? -1 : 1));
   }
 
   #discharged(event: EncounterEvent): void {
@@ -203,9 +266,12 @@ class Fold {
     }
     this.#admitted(event);
     if (event.transfers !== undefined) {
-      // A transfer missing from the snapshot was withdrawn. One that remains keeps the time of the message that first reported it.
+      // A transfer missing from the snapshot was withdrawn. One that remains
+      // keeps the time of the message that first reported it.
       const { transfers } = event;
-      const reported = this.#transfers.filter(({ at }) => transfers.some((transfer) => transfer.at === at));
+      const reported = this.#transfers.filter(({ at }) =>
+        transfers.some((transfer) => transfer.at === at),
+      );
       this.#transfers = [];
       for (const transfer of transfers) {
         const first = reported.find(({ at }) => at === transfer.at);
@@ -221,4 +287,5 @@ class Fold {
   }
 }
 
-const timeOf = (event: EncounterEvent): string => event.occurredAt ?? event.recordedAt;
+const timeOf = (event: EncounterEvent): string =>
+  event.occurredAt ?? event.recordedAt;

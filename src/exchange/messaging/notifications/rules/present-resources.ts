@@ -1,10 +1,16 @@
 import type { DiagnosticReport, FhirResource } from 'fhir/r4.js';
 import { statusRank } from './encounter-event.ts';
 
-/** A resource that a message reports. References among a message's resources are `Type/id`; the person is `Patient/person`. */
+/**
+ * A resource that a message reports. References among a message's resources are
+ * `Type/id`; the person is `Patient/person`.
+ */
 export interface ReportedResource {
   resource: FhirResource & { id: string };
-  /** The sender gave it neither id nor identifier, so that it cannot be recognised in another message. */
+  /**
+   * The sender gave it neither id nor identifier, so that it cannot be
+   * recognised in another message.
+   */
   isAnonymous?: boolean;
   /** Only the status is new; what an earlier message reported besides stays. */
   isStatusOnly?: boolean;
@@ -12,31 +18,47 @@ export interface ReportedResource {
 
 export interface ReportedVersion {
   resources: readonly ReportedResource[];
-  /** When the sender recorded it: between versions of one time the status decides (`statusRank`). */
+  /**
+   * When the sender recorded it: between versions of one time the status
+   * decides (`statusRank`).
+   */
   at: string;
-  /** The message may contain only a part of the report, as in HL7 v2: what it leaves out still stands. */
+  /**
+   * The message may contain only a part of the report, as in HL7 v2: what it
+   * leaves out still stands.
+   */
   isPartial: boolean;
 }
 
 /**
- * What a sender reports today about one encounter, fill or result, according to all its messages in the sender's order. Each
- * resource is as the newest message has it. A resource that the newest message lacks stays, because senders leave out what
- * has not changed; it goes when the newest version of its report no longer lists it, or when nothing identifies it.
+ * What a sender reports today about one encounter, fill or result, according to
+ * all its messages in the sender's order. Each resource is as the newest
+ * message has it. A resource that the newest message lacks stays, because
+ * senders leave out what has not changed; it goes when the newest version of
+ * its report no longer lists it, or when nothing identifies it.
  */
-export function presentResources(versions: readonly ReportedVersion[]): FhirResource[] {
+export function presentResources(
+  versions: readonly ReportedVersion[],
+): FhirResource[] {
   const present = new Map<string, ReportedResource & { at: string }>();
   for (const { resources, isPartial, at } of versions) {
-    for (const [name, { isAnonymous }] of present) if (isAnonymous === true) present.delete(name);
+    for (const [name, { isAnonymous }] of present)
+      if (isAnonymous === true) present.delete(name);
     for (const reported of resources) {
       const name = nameOf(reported.resource);
       const before = present.get(name);
       if (before?.at === at && rankOf(before) > rankOf(reported)) {
-        if (before.isStatusOnly === true) present.set(name, { ...withStatus(reported, before), at });
+        if (before.isStatusOnly === true)
+          present.set(name, { ...withStatus(reported, before), at });
         continue;
       }
-      if (!isPartial) for (const gone of delisted(before?.resource, reported.resource)) present.delete(gone);
+      if (!isPartial)
+        for (const gone of delisted(before?.resource, reported.resource))
+          present.delete(gone);
       present.set(name, {
-        ...(reported.isStatusOnly === true ? withStatus(before, reported) : reported),
+        ...(reported.isStatusOnly === true
+          ? withStatus(before, reported)
+          : reported),
         at,
       });
     }
@@ -49,12 +71,20 @@ export function presentResources(versions: readonly ReportedVersion[]): FhirReso
 const rankOf = ({ resource }: ReportedResource): number =>
   statusRank('status' in resource ? resource.status : undefined);
 
-const nameOf = ({ resourceType, id }: FhirResource): string => `${resourceType}/${id}`;
+const nameOf = ({ resourceType, id }: FhirResource): string =>
+  `${resourceType}/${id}`;
 
-/** The results that the version of a report before listed and this one does not. */
-function delisted(before: FhirResource | undefined, now: FhirResource): string[] {
+/**
+ * The results that the version of a report before listed and this one does not.
+ */
+function delisted(
+  before: FhirResource | undefined,
+  now: FhirResource,
+): string[] {
   const listed = resultsOf(now);
-  return listed.length === 0 ? [] : resultsOf(before).filter((name) => !listed.includes(name));
+  return listed.length === 0
+    ? []
+    : resultsOf(before).filter((name) => !listed.includes(name));
 }
 
 const resultsOf = (resource: FhirResource | undefined): string[] =>
@@ -62,22 +92,40 @@ const resultsOf = (resource: FhirResource | undefined): string[] =>
     ? (resource.result ?? []).flatMap(({ reference }) => reference ?? [])
     : [];
 
-const withStatus = (before: ReportedResource | undefined, now: ReportedResource): ReportedResource => ({
-  // Without a version before, a later one of the same time brings what was reported.
-  ...(before === undefined || before.isStatusOnly === true ? { isStatusOnly: true } : {}),
+const withStatus = (
+  before: ReportedResource | undefined,
+  now: ReportedResource,
+): ReportedResource => ({
+  // Without a version before, a later one of the same time brings what was
+  // reported.
+  ...(before === undefined || before.isStatusOnly === true
+    ? { isStatusOnly: true }
+    : {}),
   resource: {
     ...(before?.resource ?? now.resource),
     status: (now.resource as { status?: string }).status,
-    ...('docStatus' in now.resource ? { docStatus: now.resource.docStatus } : {}),
+    ...('docStatus' in now.resource
+      ? { docStatus: now.resource.docStatus }
+      : {}),
   } as ReportedResource['resource'],
 });
 
-/** A report lists what all messages reported. If every result was taken back, so was the report. */
-function withAllResults(resource: FhirResource, all: readonly FhirResource[]): FhirResource {
+/**
+ * A report lists what all messages reported. If every result was taken back, so
+ * was the report.
+ */
+function withAllResults(
+  resource: FhirResource,
+  all: readonly FhirResource[],
+): FhirResource {
   if (resource.resourceType !== 'DiagnosticReport') return resource;
-  const results = all.filter(({ resourceType }) => resourceType === 'Observation');
+  const results = all.filter(
+    ({ resourceType }) => resourceType === 'Observation',
+  );
   if (results.length === 0) return resource;
-  const isTakenBack = results.every((result) => 'status' in result && result.status === 'entered-in-error');
+  const isTakenBack = results.every(
+    (result) => 'status' in result && result.status === 'entered-in-error',
+  );
   const report: DiagnosticReport = {
     ...resource,
     result: results.map((result) => ({ reference: nameOf(result) })),

@@ -2,7 +2,10 @@
 export interface MatchableRow {
   /** Number of the row in the file. */
   row: number;
-  /** Identity keys of its person, in any form in which equal keys are equal strings. */
+  /**
+   * Identity keys of its person, in any form in which equal keys are equal
+   * strings.
+   */
   keys: readonly string[];
   /** The row names a cohort whose purpose is treatment. */
   wantsTreatment: boolean;
@@ -37,11 +40,20 @@ export type RowOutcome =
 
 export interface FoldRules {
   newId(row: MatchableRow): string;
-  /** Whether the row at this index is of this person, who shares a key with it, by what identifies both. */
+  /**
+   * Whether the row at this index is of this person, who shares a key with it,
+   * by what identifies both.
+   */
   compare(person: FoldedPerson, place: number): 'one' | 'two' | 'unknown';
-  /** The keys of what identifies the row's person, by which others than the holder of its keys are known. */
+  /**
+   * The keys of what identifies the row's person, by which others than the
+   * holder of its keys are known.
+   */
   ownKeys(place: number): readonly string[];
-  /** Why the row at this index does not fit a person with the rows it already has; undefined when it fits. */
+  /**
+   * Why the row at this index does not fit a person with the rows it already
+   * has; undefined when it fits.
+   */
   whyFull?(person: FoldedPerson, place: number): string | undefined;
 }
 
@@ -49,12 +61,14 @@ const NO_PERSONS: readonly FoldedPerson[] = [];
 const NONE: readonly number[] = [];
 
 /**
- * Computes what saving the rows one after the other (save-patient.ts) would do: which persons are new, which keys each
- * person holds in the end, and which rows belong to one person. A row refused for lack of consent, or because a list would
- * exceed its limit, changes nothing.
+ * Computes what saving the rows one after the other (save-patient.ts) would do:
+ * which persons are new, which keys each person holds in the end, and which
+ * rows belong to one person. A row refused for lack of consent, or because a
+ * list would exceed its limit, changes nothing.
  *
- * @param known persons that held keys of these rows before, oldest first; if a row's keys match several, the oldest wins, first of
- *   those who have an identifier of it
+ * @param known persons that held keys of these rows before, oldest first; if a
+ *   row's keys match several, the oldest wins, first of those who have an
+ *   identifier of it
  */
 export function foldRows(
   rows: readonly MatchableRow[],
@@ -62,12 +76,22 @@ export function foldRows(
   { newId, compare, ownKeys, whyFull }: FoldRules,
 ): { outcomes: RowOutcome[]; persons: FoldedPerson[] } {
   const persons: FoldedPerson[] = [];
-  /** For each key, the index in `persons` of the person that holds it; a lower index is an older person. */
+  /**
+   * For each key, the index in `persons` of the person that holds it; a lower
+   * index is an older person.
+   */
   const holders = new Map<string, number>();
   for (const { person, keys } of known) {
-    for (const key of keys) if (!holders.has(key)) holders.set(key, persons.length);
+    for (const key of keys)
+      if (!holders.has(key)) holders.set(key, persons.length);
     const { id, treatmentRelationship } = person;
-    persons.push({ id, isNew: false, treatmentRelationship, rows: [], newKeys: [] });
+    persons.push({
+      id,
+      isNew: false,
+      treatmentRelationship,
+      rows: [],
+      newKeys: [],
+    });
   }
   const holdersOf = (keys: readonly string[]): readonly number[] => {
     let held = NONE;
@@ -75,10 +99,13 @@ export function foldRows(
       const at = holders.get(key);
       if (at !== undefined && !held.includes(at)) held = [...held, at];
     }
-    return held.length < 2 ? held : held.toSorted((left, right) => left - right);
+    return held.length < 2
+      ? held
+      : held.toSorted((left, right) => left - right);
   };
   const outcomes = rows.map((row, place): RowOutcome => {
-    const are = (what: string) => (index: number) => compare(persons[index] as FoldedPerson, place) === what;
+    const are = (what: string) => (index: number) =>
+      compare(persons[index] as FoldedPerson, place) === what;
     const holding = holdersOf(row.keys);
     // A person who holds only keys of an identifier is among the known ones.
     const isFirst = holding.length === 0 && known.length === 0;
@@ -88,22 +115,40 @@ export function foldRows(
     const matches = found.filter((index) => !others.includes(index));
     const isNew = matches.length === 0;
     const at = matches.find(are('one')) ?? matches[0] ?? persons.length;
-    if (isNew) persons.push({ id: newId(row), isNew, treatmentRelationship: true, rows: [], newKeys: [] });
+    if (isNew)
+      persons.push({
+        id: newId(row),
+        isNew,
+        treatmentRelationship: true,
+        rows: [],
+        newKeys: [],
+      });
     const person = persons[at] as FoldedPerson;
-    if (row.wantsTreatment && !person.treatmentRelationship) return { kind: 'no-consent', person };
+    if (row.wantsTreatment && !person.treatmentRelationship)
+      return { kind: 'no-consent', person };
     const reason = whyFull?.(person, place);
     if (reason !== undefined) return { kind: 'no-room', person, reason };
     // A list that grows by `push` has room for 17.
     person.rows = person.rows.length === 0 ? [place] : [...person.rows, place];
-    const keys = found.every((index) => index === at) ? row.keys : [...row.keys, ...own];
+    const keys = found.every((index) => index === at)
+      ? row.keys
+      : [...row.keys, ...own];
     const newKeys = keys.filter((key) => !holders.has(key));
     for (const key of newKeys) holders.set(key, at);
-    person.newKeys = person.newKeys.length === 0 ? newKeys : [...person.newKeys, ...newKeys];
+    person.newKeys =
+      person.newKeys.length === 0 ? newKeys : [...person.newKeys, ...newKeys];
     const named = (indexes: readonly number[]) =>
-      indexes.length === 0 ? NO_PERSONS : indexes.flatMap((index) => persons[index] ?? []);
+      indexes.length === 0
+        ? NO_PERSONS
+        : indexes.flatMap((index) => persons[index] ?? []);
     const alsoMatches = named(matches.filter((index) => index !== at));
     const contradicted = named(others);
-    return { kind: isNew ? 'created' : 'updated', person, alsoMatches, contradicted };
+    return {
+      kind: isNew ? 'created' : 'updated',
+      person,
+      alsoMatches,
+      contradicted,
+    };
   });
   return { outcomes, persons };
 }

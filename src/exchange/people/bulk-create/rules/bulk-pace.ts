@@ -1,8 +1,9 @@
 import type { BulkCounts } from '../../../../contract/bulk-create.ts';
 
 /**
- * The pace of a bulk create in rows per second, without pauses, and, while rows are processed, the seconds left at that
- * pace. Empty before the first rows are done.
+ * The pace of a bulk create in rows per second, without pauses, and, while rows
+ * are processed, the seconds left at that pace. Empty before the first rows are
+ * done.
  */
 export function bulkPace(request: {
   status: string;
@@ -15,6 +16,10 @@ export function bulkPace(request: {
   if (handled === 0 || request.activeMs <= 0) return {};
   const perSecond = (handled * 1000) / request.activeMs;
   const rowsPerSecond = Math.round(perSecond * 10) / 10;
-  if (request.status !== 'processing' || request.paused) return { rowsPerSecond };
-  return { rowsPerSecond, secondsLeft: Math.ceil((rows - handled) / perSecond) };
+  if (request.status !== 'processing' || request.paused)
+    return { rowsPerSecond };
+  return {
+    rowsPerSecond,
+    secondsLeft: Math.ceil((rows - handled) / perSecond),
+  };
 }

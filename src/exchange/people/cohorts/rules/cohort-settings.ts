@@ -4,7 +4,10 @@ import {
   type UpdateCohortBody,
 } from '../../../../contract/cohorts.ts';
 
-/** Merges a change into settings recursively; absent members stay as they are (docs/interface.md, Cohort). */
+/**
+ * Merges a change into settings recursively; absent members stay as they are
+ * (docs/interface.md, Cohort).
+ */
 export function mergeCohortSettings(
   known: CohortSettings,
   change: UpdateCohortBody['settings'],
@@ -19,9 +22,11 @@ function merge(known: Tree, change: Tree): Tree {
   for (const [name, value] of Object.entries(change)) {
     if (value === undefined) continue;
     const before = merged[name];
-    merged[name] = isTree(value) && isTree(before) ? merge(before, value) : value;
+    merged[name] =
+      isTree(value) && isTree(before) ? merge(before, value) : value;
   }
   return merged;
 }
 
-const isTree = (value: unknown): value is Tree => value !== null && typeof value === 'object';
+const isTree = (value: unknown): value is Tree =>
+  value !== null && typeof value === 'object';

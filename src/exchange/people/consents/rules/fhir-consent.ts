@@ -1,8 +1,14 @@
-import type { ConsentResponse, RecordConsentBody } from '../../../../contract/consents.ts';
+import type {
+  ConsentResponse,
+  RecordConsentBody,
+} from '../../../../contract/consents.ts';
 import type { SourceType } from '../../../../contract/source-types.ts';
 import OPT_OUT from './opt-out.json' with { type: 'json' };
 
-/** What a FHIR Consent says that no decision depends on; returned as it was given. */
+/**
+ * What a FHIR Consent says that no decision depends on; returned as it was
+ * given.
+ */
 export type StatedConsent = Pick<
   RecordConsentBody,
   | 'scope'
@@ -25,35 +31,69 @@ export interface Decision {
   /** The end is exclusive. Null: without a limit. */
   periodStart: Date | null;
   periodEnd: Date | null;
-  /** Security labels that it permits or denies to hand out; empty: it is about asking sources. */
+  /**
+   * Security labels that it permits or denies to hand out; empty: it is about
+   * asking sources.
+   */
   labels: string[];
 }
 
 const PURPOSES = { TREAT: 'treatment', PATRQT: 'ias' } as const;
 const DAY_MS = 24 * 60 * 60_000;
 
-/** What a FHIR Consent decides. A period that ends on a day includes that day. */
-export function decisionOf({ provision }: Pick<RecordConsentBody, 'provision'>): Decision {
-  const { type, period, purpose = [], actor = [], securityLabel = [] } = provision;
+/**
+ * What a FHIR Consent decides. A period that ends on a day includes that day.
+ */
+export function decisionOf({
+  provision,
+}: Pick<RecordConsentBody, 'provision'>): Decision {
+  const {
+    type,
+    period,
+    purpose = [],
+    actor = [],
+    securityLabel = [],
+  } = provision;
   const end = period?.end;
   const isDay = end !== undefined && !end.includes('T');
   return {
     decision: type,
-    sources: [...new Set(actor.map(({ reference }) => reference.identifier.value))],
+    sources: [
+      ...new Set(actor.map(({ reference }) => reference.identifier.value)),
+    ],
     purposes: [...new Set(purpose.map(({ code }) => PURPOSES[code]))],
     labels: [...new Set(securityLabel.map(({ code }) => code))],
     periodStart: period?.start === undefined ? null : new Date(period.start),
-    periodEnd: end === undefined ? null : new Date(new Date(end).getTime() + (isDay ? DAY_MS : 0)),
+    periodEnd:
+      end === undefined
+        ? null
+        : new Date(new Date(end).getTime() + (isDay ? DAY_MS : 0)),
   };
 }
 
 export function statedOf(body: RecordConsentBody): StatedConsent {
-  const { scope, category, dateTime, performer, organization, policy, provision } = body;
+  const {
+    scope,
+    category,
+    dateTime,
+    performer,
+    organization,
+    policy,
+    provision,
+  } = body;
   const { sourceReference, sourceAttachment } = body;
   return {
-    ...{ scope, category, dateTime, performer, organization, policy, provision },
+    scope,
+    category,
+    dateTime,
+    performer,
+    organization,
+    policy,
+    provision,
     // FHIR allows one of the two.
-    ...(sourceReference === undefined ? { sourceAttachment } : { sourceReference }),
+    ...(sourceReference === undefined
+      ? { sourceAttachment }
+      : { sourceReference }),
   };
 }
 

@@ -4,16 +4,25 @@ import { editsApart, isOneEditApart, isSlipped } from './typing-errors.ts';
 
 /**
  * - `same`: equal, apart from what one of the two leaves out.
- * - `part`: one is only the beginning of a name of several words, as it is common ("Maria" of "Maria Isabel"): sisters share it.
- * - `alike`: one name, of which no two people of one family have both forms: a last name with one typing error; a first name with
- *   letters exchanged, its initial, or a nickname that is not spelled like it ("Robert" and "Bob").
+ * - `part`: one is only the beginning of a name of several words, as it is
+ *   common ("Maria" of "Maria Isabel"): sisters share it.
+ * - `alike`: one name, of which no two people of one family have both forms: a
+ *   last name with one typing error; a first name with letters exchanged, its
+ *   initial, or a nickname that is not spelled like it ("Robert" and "Bob").
  * - `similar`: one name, if an error or another custom is assumed.
  * - `different`; `unknown`: one of the two only stands in for a name.
  */
-export type NameLikeness = 'same' | 'part' | 'alike' | 'similar' | 'different' | 'unknown';
+export type NameLikeness =
+  | 'same'
+  | 'part'
+  | 'alike'
+  | 'similar'
+  | 'different'
+  | 'unknown';
 
 /**
- * First words that so many people of one family share that the next word tells them apart. Without it they are only a part.
+ * First words that so many people of one family share that the next word tells
+ * them apart. Without it they are only a part.
  */
 const SHARED_BEGINNINGS: ReadonlySet<string> = new Set(
   `maria mary marie ana anna ann anne rosa jose juan luis jean john muhammad mohammad mohammed mohamed mohamad muhammed md mohd
@@ -22,17 +31,29 @@ const SHARED_BEGINNINGS: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Compares given names: the first word decides, further ones must not contradict. */
-export function compareGiven(left: PersonName, right: PersonName): NameLikeness {
+/**
+ * Compares given names: the first word decides, further ones must not
+ * contradict.
+ */
+export function compareGiven(
+  left: PersonName,
+  right: PersonName,
+): NameLikeness {
   if (left.isGivenStandIn || right.isGivenStandIn) return 'unknown';
   const [ours = '', ...ourRest] = left.given;
   const [theirs = '', ...theirRest] = right.given;
   // "Mary Ann" and "Maryann".
-  if (left.given.length !== right.given.length && left.given.join('') === right.given.join('')) return 'same';
+  if (
+    left.given.length !== right.given.length &&
+    left.given.join('') === right.given.join('')
+  )
+    return 'same';
   const isRestSame = isSubsequence(ourRest, theirRest, isInitialOrSame);
   if (ours === theirs && isRestSame) {
-    const [ourNext, theirNext] = [ourRest[0], theirRest[0]];
-    const isSameNext = ourNext === theirNext || isInitialOrSame(ourNext ?? '', theirNext ?? '');
+    const ourNext = ourRest[0];
+    const theirNext = theirRest[0];
+    const isSameNext =
+      ourNext === theirNext || isInitialOrSame(ourNext ?? '', theirNext ?? '');
     return SHARED_BEGINNINGS.has(ours) && !isSameNext ? 'part' : 'same';
   }
   if (!isSimilarGiven(left.given, right.given)) return 'different';
@@ -43,9 +64,11 @@ export function compareGiven(left: PersonName, right: PersonName): NameLikeness 
 function isSubsequence(
   left: readonly string[],
   right: readonly string[],
-  isSame: (wanted: string, word: string) => boolean = (wanted, word) => wanted === word,
+  isSame: (wanted: string, word: string) => boolean = (wanted, word) =>
+    wanted === word,
 ): boolean {
-  const [shorter, longer] = left.length <= right.length ? [left, right] : [right, left];
+  const [shorter, longer] =
+    left.length <= right.length ? [left, right] : [right, left];
   let found = 0;
   for (const word of longer) {
     const wanted = shorter[found];
@@ -56,15 +79,22 @@ function isSubsequence(
 
 const isInitial = (left: string, right: string): boolean =>
   left[0] === right[0] && (left.length === 1 || right.length === 1);
-const isInitialOrSame = (left: string, right: string): boolean => left === right || isInitial(left, right);
+const isInitialOrSame = (left: string, right: string): boolean =>
+  left === right || isInitial(left, right);
 
-/** Twins are not called so: they have names that differ by a letter, or that begin alike. */
+/**
+ * Twins are not called so: they have names that differ by a letter, or that
+ * begin alike.
+ */
 const isAlikeGiven = (left: string, right: string): boolean =>
   isSlipped(left, right) ||
   isInitial(left, right) ||
   (areNicknames(left, right) && editsApart(left, right) > 2);
 
-function isSimilarGiven(left: readonly string[], right: readonly string[]): boolean {
+function isSimilarGiven(
+  left: readonly string[],
+  right: readonly string[],
+): boolean {
   const [ours = '', theirs = ''] = [left[0], right[0]];
   const joined = [left.join(''), right.join('')] as const;
   return (
@@ -81,17 +111,26 @@ function isSimilarGiven(left: readonly string[], right: readonly string[]): bool
 }
 
 /**
- * Compares last names: equal, or one leaves out whole names of the other ("Garcia" and "Garcia-Lopez"), in the same order.
+ * Compares last names: equal, or one leaves out whole names of the other
+ * ("Garcia" and "Garcia-Lopez"), in the same order.
  */
-export function compareFamily(left: PersonName, right: PersonName): NameLikeness {
+export function compareFamily(
+  left: PersonName,
+  right: PersonName,
+): NameLikeness {
   if (left.isFamilyStandIn || right.isFamilyStandIn) return 'unknown';
-  const [ours, theirs] = [left.family, right.family];
+  const ours = left.family;
+  const theirs = right.family;
   const joined = [ours.join(''), theirs.join('')] as const;
   if (joined[0] === '' || joined[1] === '') return 'different';
   if (joined[0] === joined[1] || isSubsequence(ours, theirs)) return 'same';
   // One of the two leaves all particles out ("Berg", "van der Berg").
   const isBare = isSubsequence(left.bareFamily, right.bareFamily);
-  if (isBare && (joined[0] === left.bareFamily.join('') || joined[1] === right.bareFamily.join('')))
+  if (
+    isBare &&
+    (joined[0] === left.bareFamily.join('') ||
+      joined[1] === right.bareFamily.join(''))
+  )
     return 'same';
   const isSimilar =
     isSimilarWord(...joined) ||
@@ -102,7 +141,10 @@ export function compareFamily(left: PersonName, right: PersonName): NameLikeness
   return isMistyped(left, right) ? 'alike' : 'similar';
 }
 
-/** Short names differ by one letter all too often ("Jon", "Jan"), so they have no similar ones. */
+/**
+ * Short names differ by one letter all too often ("Jon", "Jan"), so they have
+ * no similar ones.
+ */
 const SIMILAR_FROM_LETTERS = 4;
 /** Two errors are assumed in longer names with the same first letter. */
 const TWO_EDITS_FROM_LETTERS = 5;
@@ -110,13 +152,20 @@ const TWO_EDITS_FROM_LETTERS = 5;
 const BEGINNING_FROM_LETTERS = 3;
 
 const isOneEdit = (left: string, right: string): boolean =>
-  Math.max(left.length, right.length) >= SIMILAR_FROM_LETTERS && isOneEditApart(left, right);
+  Math.max(left.length, right.length) >= SIMILAR_FROM_LETTERS &&
+  isOneEditApart(left, right);
 
 function isSimilarWord(left: string, right: string): boolean {
   if (isOneEdit(left, right)) return true;
   const shorter = Math.min(left.length, right.length);
-  if (shorter >= TWO_EDITS_FROM_LETTERS && left[0] === right[0] && editsApart(left, right) <= 2) return true;
-  if (shorter > TWO_EDITS_FROM_LETTERS && editsApart(left, right) <= 2) return true;
+  if (
+    shorter >= TWO_EDITS_FROM_LETTERS &&
+    left[0] === right[0] &&
+    editsApart(left, right) <= 2
+  )
+    return true;
+  if (shorter > TWO_EDITS_FROM_LETTERS && editsApart(left, right) <= 2)
+    return true;
   const sound = soundOf(left);
   return sound.length >= 3 && sound === soundOf(right);
 }
@@ -126,8 +175,10 @@ const isBeginning = (left: string, right: string): boolean =>
   (left.startsWith(right) || right.startsWith(left));
 
 /**
- * Whether last names are the same but for a typing error in one of them: exchanged letters, or one letter from five on, two from
- * seven on, not the first. Particles count for nothing here: "Di Pino" and "Di Pina" are two short names.
+ * Whether last names are the same but for a typing error in one of them:
+ * exchanged letters, or one letter from five on, two from seven on, not the
+ * first. Particles count for nothing here: "Di Pino" and "Di Pina" are two
+ * short names.
  */
 function isMistyped(left: PersonName, right: PersonName): boolean {
   if (left.bareFamily.length !== right.bareFamily.length) return false;
@@ -143,27 +194,39 @@ function isMistypedName(ours: string, theirs: string): boolean {
   if (isSlipped(ours, theirs)) return true;
   const shorter = Math.min(ours.length, theirs.length);
   if (shorter < TWO_EDITS_FROM_LETTERS || ours[0] !== theirs[0]) return false;
-  return isOneEditApart(ours, theirs) || (shorter >= MISREAD_FROM_LETTERS && editsApart(ours, theirs) <= 2);
+  return (
+    isOneEditApart(ours, theirs) ||
+    (shorter >= MISREAD_FROM_LETTERS && editsApart(ours, theirs) <= 2)
+  );
 }
 const MISREAD_FROM_LETTERS = 7;
 
 /**
- * Whether two different last names may be the former and the new one of a person: they have no particle, generation or first
- * letter in common, by which another branch of a family would be known.
+ * Whether two different last names may be the former and the new one of a
+ * person: they have no particle, generation or first letter in common, by which
+ * another branch of a family would be known.
  */
 export function isOtherSurname(left: PersonName, right: PersonName): boolean {
   const isPlain = ({ family, bareFamily, generation }: PersonName) =>
     generation === undefined && family.join('') === bareFamily.join('');
-  return left.family[0]?.[0] !== right.family[0]?.[0] && isPlain(left) && isPlain(right);
+  return (
+    left.family[0]?.[0] !== right.family[0]?.[0] &&
+    isPlain(left) &&
+    isPlain(right)
+  );
 }
 
-/** Whether first names are whole: not only a beginning that many people share ("Maria"). */
+/**
+ * Whether first names are whole: not only a beginning that many people share
+ * ("Maria").
+ */
 export const isOwnGiven = ({ given }: PersonName): boolean =>
   given.length > 1 || !SHARED_BEGINNINGS.has(given[0] ?? '');
 
 /**
- * The consonants of a name as they sound: transliterations differ in vowels, doubled letters and spelling (Mohammed, Muhamad;
- * Catherine, Katharina; Yusuf, Youssef).
+ * The consonants of a name as they sound: transliterations differ in vowels,
+ * doubled letters and spelling (Mohammed, Muhamad; Catherine, Katharina; Yusuf,
+ * Youssef).
  */
 function soundOf(word: string): string {
   const sound = word

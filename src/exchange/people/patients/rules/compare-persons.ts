@@ -8,7 +8,13 @@ import {
 import type { PersonName } from './person-names.ts';
 import type { PersonPlace, PersonTraits } from './person-traits.ts';
 import { isFirstOfYear } from './stand-ins.ts';
-import { editsApart, isDateClose, isDateMistyped, isOneEditApart, isSlipped } from './typing-errors.ts';
+import {
+  editsApart,
+  isDateClose,
+  isDateMistyped,
+  isOneEditApart,
+  isSlipped,
+} from './typing-errors.ts';
 
 /** Which traits of two persons agree. */
 export interface Comparison {
@@ -20,63 +26,90 @@ export interface Comparison {
   /** First and last name are exchanged. */
   isNameExchanged: boolean;
   birthDate: 'same' | 'near' | 'close' | 'similar' | 'different' | 'unknown';
-  /** The first day of a year, as many people have it whose birthday is unknown. */
+  /**
+   * The first day of a year, as many people have it whose birthday is unknown.
+   */
   isVagueBirth: boolean;
   /** `unknown` if either person's is. */
   gender: 'same' | 'different' | 'unknown';
   zip: boolean;
   /** Address line together with zip, or with city and state. */
   street: boolean;
-  /** The same house, if a typing error in the street, and one in the town or zip, is assumed. */
+  /**
+   * The same house, if a typing error in the street, and one in the town or
+   * zip, is assumed.
+   */
   isStreetMistyped: boolean;
   phone: boolean;
   email: boolean;
   ssn: boolean;
-  /** The SSNs differ by exchanged neighbouring digits. (Those of twins follow each other.) */
+  /**
+   * The SSNs differ by exchanged neighbouring digits. (Those of twins follow
+   * each other.)
+   */
   isSsnMistyped: boolean;
   licence: boolean;
-  /** What both have and no value of which is in common, of what a person has one of. */
+  /**
+   * What both have and no value of which is in common, of what a person has one
+   * of.
+   */
   contradicts: ReadonlyArray<'ssn' | 'driversLicense' | 'suffix'>;
 }
 
 /** The order of the two never matters. */
-export function comparePersons(ours: PersonTraits, theirs: PersonTraits): Comparison {
+export function comparePersons(
+  ours: PersonTraits,
+  theirs: PersonTraits,
+): Comparison {
   const ssn = share(ours.ssns, theirs.ssns);
   const street = share(ours.streets, theirs.streets);
   const isSsnMistyped =
-    !ssn && [...ours.ssns].some((our) => [...theirs.ssns].some((their) => isSlipped(our, their)));
+    !ssn &&
+    [...ours.ssns].some((our) =>
+      [...theirs.ssns].some((their) => isSlipped(our, their)),
+    );
   const licence = share(ours.licences, theirs.licences);
   const names = bestNames(ours.names, theirs.names);
   return {
     ...names.likeness,
     birthDate: compareDates(ours.birthDate, theirs.birthDate),
-    isVagueBirth: isFirstOfYear(ours.birthDate ?? '') || isFirstOfYear(theirs.birthDate ?? ''),
+    isVagueBirth:
+      isFirstOfYear(ours.birthDate ?? '') ||
+      isFirstOfYear(theirs.birthDate ?? ''),
     gender: compareGenders(ours.gender, theirs.gender),
     zip: share(ours.zips, theirs.zips),
     street,
     isStreetMistyped:
-      !street && ours.places.some((our) => theirs.places.some((their) => isPlaceMistyped(our, their))),
+      !street &&
+      ours.places.some((our) =>
+        theirs.places.some((their) => isPlaceMistyped(our, their)),
+      ),
     phone: share(ours.phones, theirs.phones),
     email: share(ours.emails, theirs.emails),
     ssn,
     isSsnMistyped,
     licence,
     contradicts: [
-      ...contradictedIdentifiers(ours, theirs).filter((kind) => kind !== 'ssn' || !isSsnMistyped),
+      ...contradictedIdentifiers(ours, theirs).filter(
+        (kind) => kind !== 'ssn' || !isSsnMistyped,
+      ),
       ...(names.isOtherGeneration ? (['suffix'] as const) : []),
     ],
   };
 }
 
 /**
- * The identifiers that speak for two people: both have one, and no value is in common. Licences of different states do not,
- * because people move.
+ * The identifiers that speak for two people: both have one, and no value is in
+ * common. Licences of different states do not, because people move.
  */
 export function contradictedIdentifiers(
   ours: Pick<PersonTraits, 'ssns' | 'licences'>,
   theirs: Pick<PersonTraits, 'ssns' | 'licences'>,
 ): Array<'ssn' | 'driversLicense'> {
-  const isOtherSsn = ours.ssns.size > 0 && theirs.ssns.size > 0 && !share(ours.ssns, theirs.ssns);
+  const isOtherSsn =
+    ours.ssns.size > 0 &&
+    theirs.ssns.size > 0 &&
+    !share(ours.ssns, theirs.ssns);
   const states = [...theirs.licences.values()];
   const isOtherLicence =
     !share(ours.licences, theirs.licences) &&
@@ -98,9 +131,15 @@ const RANK: Record<NameLikeness, number> = {
   different: 0,
 };
 
-type NamesLikeness = Pick<Comparison, 'firstName' | 'lastName' | 'isSurnameNew' | 'isNameExchanged'>;
+type NamesLikeness = Pick<
+  Comparison,
+  'firstName' | 'lastName' | 'isSurnameNew' | 'isNameExchanged'
+>;
 
-/** Compares each name with each, whole names only, and returns what the best pair has in common. */
+/**
+ * Compares each name with each, whole names only, and returns what the best
+ * pair has in common.
+ */
 function bestNames(
   ours: readonly PersonName[],
   theirs: readonly PersonName[],
@@ -129,18 +168,24 @@ function bestNames(
         (likeness.isNameExchanged ? 0.5 : 0) +
         (isOtherGeneration ? 0 : 0.2) +
         (likeness.isSurnameNew ? 0.1 : 0);
-      if (rank > bestRank) [best, bestRank] = [{ likeness, isOtherGeneration }, rank];
+      if (rank > bestRank)
+        [best, bestRank] = [{ likeness, isOtherGeneration }, rank];
     }
   }
   return best;
 }
 
 function compareNames(left: PersonName, right: PersonName): NamesLikeness {
-  const [firstName, lastName] = [compareGiven(left, right), compareFamily(left, right)];
+  const firstName = compareGiven(left, right);
+  const lastName = compareFamily(left, right);
   return {
-    ...{ firstName, lastName },
+    firstName,
+    lastName,
     isSurnameNew:
-      lastName === 'different' && isOtherSurname(left, right) && isOwnGiven(left) && isOwnGiven(right),
+      lastName === 'different' &&
+      isOtherSurname(left, right) &&
+      isOwnGiven(left) &&
+      isOwnGiven(right),
     isNameExchanged:
       firstName !== 'same' &&
       left.family.join('') === right.given.join('') &&
@@ -149,8 +194,9 @@ function compareNames(left: PersonName, right: PersonName): NamesLikeness {
 }
 
 /**
- * `near`: one error within one year. `close`: two parts of three are the same, and the year is within two. `similar`: another
- * error, such as a digit of the year, by which a parent differs as well.
+ * `near`: one error within one year. `close`: two parts of three are the same,
+ * and the year is within two. `similar`: another error, such as a digit of the
+ * year, by which a parent differs as well.
  */
 function compareDates(ours = '', theirs = ''): Comparison['birthDate'] {
   if (ours === '' || theirs === '') return 'unknown';
@@ -161,10 +207,16 @@ function compareDates(ours = '', theirs = ''): Comparison['birthDate'] {
   return isMistyped ? 'similar' : 'different';
 }
 
-/** The number of the house is the same; the street, and the town or the zip, are, or are mistyped. */
+/**
+ * The number of the house is the same; the street, and the town or the zip,
+ * are, or are mistyped.
+ */
 function isPlaceMistyped(our: PersonPlace, their: PersonPlace): boolean {
-  if (our.house !== their.house || !isMistypedText(our.street, their.street)) return false;
-  return isMistypedText(our.zip, their.zip) || isMistypedText(our.town, their.town);
+  if (our.house !== their.house || !isMistypedText(our.street, their.street))
+    return false;
+  return (
+    isMistypedText(our.zip, their.zip) || isMistypedText(our.town, their.town)
+  );
 }
 
 const isMistypedText = (left: string, right: string): boolean =>
@@ -175,8 +227,15 @@ const isMistypedText = (left: string, right: string): boolean =>
     isSlipped(left, right) ||
     (Math.min(left.length, right.length) > 5 && editsApart(left, right) <= 2));
 
-const compareGenders = (left: PersonTraits['gender'], right: PersonTraits['gender']): Comparison['gender'] =>
-  left === undefined || right === undefined ? 'unknown' : left === right ? 'same' : 'different';
+const compareGenders = (
+  left: PersonTraits['gender'],
+  right: PersonTraits['gender'],
+): Comparison['gender'] =>
+  left === undefined || right === undefined
+    ? 'unknown'
+    : left === right
+      ? 'same'
+      : 'different';
 
 export function share(
   left: ReadonlySet<string> | ReadonlyMap<string, string>,

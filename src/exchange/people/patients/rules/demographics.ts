@@ -1,4 +1,8 @@
-import type { Address, Contact, Gender } from '../../../../contract/patients.ts';
+import type {
+  Address,
+  Contact,
+  Gender,
+} from '../../../../contract/patients.ts';
 
 /** `Address` is normalised: trimmed, state upper case, country USA. */
 export type { Address, Contact, Gender };

@@ -4,46 +4,72 @@ import { casefold } from './patient-normalisation.ts';
 import { identifiersOf } from './person-traits.ts';
 import { isStandInName, isUsableBirthDate, isUsableZip } from './stand-ins.ts';
 
-type Person = Pick<Demographics, 'firstNames' | 'lastNames' | 'dob' | 'gender' | 'addresses'> & {
+type Person = Pick<
+  Demographics,
+  'firstNames' | 'lastNames' | 'dob' | 'gender' | 'addresses'
+> & {
   /** The caller's own id. */
   externalId?: string | null;
 };
 
-/** Position of the last four bytes of the hash, with which the zip is combined by XOR. */
+/**
+ * Position of the last four bytes of the hash, with which the zip is combined
+ * by XOR.
+ */
 const ZIP_AT_BYTE = 28;
 
 /**
- * The keys by which a person is matched within an account (docs/interface.md, E5). Two records are the same person if they
- * share a key: the same first and last names (in order, ignoring case), date of birth, gender and at least one zip (its five
- * digits). Returns one key of 32 bytes per zip, sorted, so that concurrent writers lock them in the same order.
+ * The keys by which a person is matched within an account (docs/interface.md,
+ * E5). Two records are the same person if they share a key: the same first and
+ * last names (in order, ignoring case), date of birth, gender and at least one
+ * zip (its five digits). Returns one key of 32 bytes per zip, sorted, so that
+ * concurrent writers lock them in the same order.
  *
- * A key is the HMAC of the person, so that the table of keys discloses nothing, with the zip combined into its last bytes. The
- * keys of one person are therefore adjacent in the index (docs/decisions/0016-one-hash-per-person.md).
+ * A key is the HMAC of the person, so that the table of keys discloses nothing,
+ * with the zip combined into its last bytes. The keys of one person are
+ * therefore adjacent in the index (docs/decisions/0016-one-hash-per-person.md).
  */
-export const identityKeys = (hmacKey: string, accountId: string, person: Person): Buffer[] =>
-  identityKeyTexts(hmacKey, accountId, person).map((key) => Buffer.from(key, 'latin1'));
+export const identityKeys = (
+  hmacKey: string,
+  accountId: string,
+  person: Person,
+): Buffer[] =>
+  identityKeyTexts(hmacKey, accountId, person).map((key) =>
+    Buffer.from(key, 'latin1'),
+  );
 
 /**
  * The same keys as Latin-1 text: fast to compare and to look up.
  *
- * A name of a newborn or an unknown person ("Baby Boy", "John Doe"), the birth date 1900-01-01 and the zips 00000 and 99999 stand
- * for many people. Whoever has one of these is the same only under the same id of the caller (`externalId`); without one there
- * are no keys, so nothing matches. (docs/decisions/0151-contradicting-patients-stay-apart.md)
+ * A name of a newborn or an unknown person ("Baby Boy", "John Doe"), the birth
+ * date 1900-01-01 and the zips 00000 and 99999 stand for many people. Whoever
+ * has one of these is the same only under the same id of the caller
+ * (`externalId`); without one there are no keys, so nothing matches.
+ * (docs/decisions/0151-contradicting-patients-stay-apart.md)
  */
-export function identityKeyTexts(hmacKey: string, accountId: string, person: Person): string[] {
+export function identityKeyTexts(
+  hmacKey: string,
+  accountId: string,
+  person: Person,
+): string[] {
   const { firstNames, lastNames, dob, addresses, externalId } = person;
   const zips = addresses.map(({ zip }) => zip.slice(0, 5));
-  const isAnybody = !isUsableBirthDate(dob) || isStandInName(firstNames, lastNames);
+  const isAnybody =
+    !isUsableBirthDate(dob) || isStandInName(firstNames, lastNames);
   const usable = isAnybody ? [] : zips.filter(isUsableZip);
   const keys = keyTexts(hmacKey, accountId, person, usable, []);
   if (usable.length === zips.length || !externalId) return keys;
   const others = isAnybody ? zips : zips.filter((zip) => !isUsableZip(zip));
-  return [...keys, ...keyTexts(hmacKey, accountId, person, others, ['externalId', externalId])].sort();
+  return [
+    ...keys,
+    ...keyTexts(hmacKey, accountId, person, others, ['externalId', externalId]),
+  ].sort();
 }
 
 /**
- * The keys of a person who has another SSN or driver's licence than the one who holds the keys above: of each identifier, and of
- * all together, which no other patient has. None without an identifier.
+ * The keys of a person who has another SSN or driver's licence than the one who
+ * holds the keys above: of each identifier, and of all together, which no other
+ * patient has. None without an identifier.
  */
 export function ownKeyTexts(
   hmacKey: string,
@@ -53,7 +79,9 @@ export function ownKeyTexts(
   const { ssns, licences } = identifiersOf(person.personalIdentifiers);
   const each = [
     ...[...ssns].sort().map((ssn) => ['ssn', ssn]),
-    ...[...licences.keys()].sort().map((licence) => ['driversLicense', licence]),
+    ...[...licences.keys()]
+      .sort()
+      .map((licence) => ['driversLicense', licence]),
   ];
   const zips = person.addresses.map(({ zip }) => zip.slice(0, 5));
   const owns = each.length > 1 ? [...each, each.flat()] : each;
@@ -72,7 +100,12 @@ function keyTexts(
   more: readonly string[],
 ): string[] {
   if (zips.length === 0) return [];
-  const parts = [person.firstNames.map(casefold), person.lastNames.map(casefold), person.dob, person.gender];
+  const parts = [
+    person.firstNames.map(casefold),
+    person.lastNames.map(casefold),
+    person.dob,
+    person.gender,
+  ];
   const hash = createHmac('sha256', hmacKey)
     .update(JSON.stringify(['person', accountId, ...parts, ...more]))
     .digest();

@@ -1,42 +1,69 @@
 import type { NameLikeness } from './compare-names.ts';
 import type { Comparison } from './compare-persons.ts';
 
-/** Increase with every change of what the rules below return; docs/matching.md describes this version. */
+/**
+ * Increase with every change of what the rules below return; docs/matching.md
+ * describes this version.
+ */
 export const MATCH_RULES_VERSION = 3;
 
-/** The "match output quality score" of HL7's Interoperable Digital Identity and Patient Matching 2.0.0, Patient Matching. */
-export const QUALITY_SCORES = { best: 0.99, superior: 0.8, 'very-good': 0.7, good: 0.6 } as const;
+/**
+ * The "match output quality score" of HL7's Interoperable Digital Identity and
+ * Patient Matching 2.0.0, Patient Matching.
+ */
+export const QUALITY_SCORES = {
+  best: 0.99,
+  superior: 0.8,
+  'very-good': 0.7,
+  good: 0.6,
+} as const;
 export type MatchQuality = keyof typeof QUALITY_SCORES;
 
-/** The score of two persons whose traits agree only if an error, a nickname or a changed last name is assumed. */
+/**
+ * The score of two persons whose traits agree only if an error, a nickname or a
+ * changed last name is assumed.
+ */
 export const POSSIBLE_SCORE = 0.5;
 
 /** Codes of FHIR's extension `match-grade`. */
 export type MatchGrade = 'certain' | 'probable' | 'possible' | 'certainly-not';
 
 export interface PersonMatch {
-  /** Only a `certain` match is acted on. `probable` and `possible` ones are for a person to decide. */
+  /**
+   * Only a `certain` match is acted on. `probable` and `possible` ones are for
+   * a person to decide.
+   */
   grade: MatchGrade;
   score: number;
   quality?: MatchQuality;
 }
 
 /**
- * How sure it is that two descriptions are of one person. Nothing is `certain` that contradicts: another SSN, licence or
- * generation, another gender, a further given name that differs.
+ * How sure it is that two descriptions are of one person. Nothing is `certain`
+ * that contradicts: another SSN, licence or generation, another gender, a
+ * further given name that differs.
  *
- * - `certain`: name and date of birth are the same, and so is a zip, street, phone, e-mail, SSN or driver's licence; or one of
- *   last name and date of birth is mistyped, and something of the household makes up for it; or the last name is new, and two
- *   things of the household do; or an SSN or a licence makes up for two errors, but never for another first name.
- * - `probable`: name and date of birth are the same, but nothing of these is, or something contradicts.
- * - `possible`: one person, if errors, a nickname, another custom of names or a changed last name is assumed.
+ * - `certain`: name and date of birth are the same, and so is a zip, street,
+ *   phone, e-mail, SSN or driver's licence; or one of last name and date of
+ *   birth is mistyped, and something of the household makes up for it; or the
+ *   last name is new, and two things of the household do; or an SSN or a
+ *   licence makes up for two errors, but never for another first name.
+ * - `probable`: name and date of birth are the same, but nothing of these is,
+ *   or something contradicts.
+ * - `possible`: one person, if errors, a nickname, another custom of names or a
+ *   changed last name is assumed.
  */
 export function gradeMatch(compared: Comparison): PersonMatch {
   const quality = qualityOf(compared);
   const isCertain = isCertainMatch(compared);
   if (quality !== undefined)
-    return { grade: isCertain ? 'certain' : 'probable', score: QUALITY_SCORES[quality], quality };
-  if (isCertain) return { grade: 'certain', score: QUALITY_SCORES['very-good'] };
+    return {
+      grade: isCertain ? 'certain' : 'probable',
+      score: QUALITY_SCORES[quality],
+      quality,
+    };
+  if (isCertain)
+    return { grade: 'certain', score: QUALITY_SCORES['very-good'] };
   return isPossible(compared)
     ? { grade: 'possible', score: POSSIBLE_SCORE }
     : { grade: 'certainly-not', score: 0 };
@@ -44,22 +71,50 @@ export function gradeMatch(compared: Comparison): PersonMatch {
 
 /** Whether name and date of birth are the same, and nothing contradicts. */
 export function agreesInIdentity(compared: Comparison): boolean {
-  return isSameName(compared) && compared.birthDate === 'same' && !isContradicted(compared);
+  return (
+    isSameName(compared) &&
+    compared.birthDate === 'same' &&
+    !isContradicted(compared)
+  );
 }
 
 export const isContradicted = ({ gender, contradicts }: Comparison): boolean =>
   gender === 'different' || contradicts.length > 0;
 
-/** What a household shares, and what one person has alone. A zip is shared by a town. */
+/**
+ * What a household shares, and what one person has alone. A zip is shared by a
+ * town.
+ */
 const evidenceOf = (compared: Comparison) => {
-  const { zip, street, isStreetMistyped, phone, email, ssn, isSsnMistyped, licence } = compared;
-  const household = Number(street || (zip && isStreetMistyped)) + Number(phone) + Number(email);
-  return { household, hasIdentifier: ssn || licence || (isSsnMistyped && (zip || household > 0)) };
+  const {
+    zip,
+    street,
+    isStreetMistyped,
+    phone,
+    email,
+    ssn,
+    isSsnMistyped,
+    licence,
+  } = compared;
+  const household =
+    Number(street || (zip && isStreetMistyped)) + Number(phone) + Number(email);
+  return {
+    household,
+    hasIdentifier: ssn || licence || (isSsnMistyped && (zip || household > 0)),
+  };
 };
 
 function isCertainMatch(compared: Comparison): boolean {
-  const { firstName, lastName, birthDate, gender, isVagueBirth, zip, isStreetMistyped, isSurnameNew } =
-    compared;
+  const {
+    firstName,
+    lastName,
+    birthDate,
+    gender,
+    isVagueBirth,
+    zip,
+    isStreetMistyped,
+    isSurnameNew,
+  } = compared;
   const { household, hasIdentifier } = evidenceOf(compared);
   if (isContradicted(compared)) return false;
   if (hasIdentifier && isOneByIdentifier(compared)) return true;
@@ -69,11 +124,20 @@ function isCertainMatch(compared: Comparison): boolean {
   if (isVagueBirth) return false;
   if (lastName === 'same') return birthDate === 'near' && household > 0;
   if (birthDate !== 'same') return false;
-  return lastName === 'alike' ? household > 0 : isSurnameNew && gender === 'same' && household > 1;
+  return lastName === 'alike'
+    ? household > 0
+    : isSurnameNew && gender === 'same' && household > 1;
 }
 
-/** Whether two people who share an identifier are one: SSNs of twins, and of a father and his son, have been confused. */
-function isOneByIdentifier({ firstName, lastName, birthDate }: Comparison): boolean {
+/**
+ * Whether two people who share an identifier are one: SSNs of twins, and of a
+ * father and his son, have been confused.
+ */
+function isOneByIdentifier({
+  firstName,
+  lastName,
+  birthDate,
+}: Comparison): boolean {
   const isFamily = lastName === 'same' || lastName === 'alike';
   if (birthDate === 'same')
     return firstName === 'same'
@@ -83,9 +147,13 @@ function isOneByIdentifier({ firstName, lastName, birthDate }: Comparison): bool
   return isBirth && isFamily && firstName === 'same';
 }
 
-/** The highest level of the guide that holds. An unknown gender counts as agreeing. */
+/**
+ * The highest level of the guide that holds. An unknown gender counts as
+ * agreeing.
+ */
 function qualityOf(compared: Comparison): MatchQuality | undefined {
-  const { birthDate, gender, zip, street, phone, email, ssn, licence } = compared;
+  const { birthDate, gender, zip, street, phone, email, ssn, licence } =
+    compared;
   if (!isSameName(compared) || birthDate !== 'same') return undefined;
   if (ssn || licence) return 'best';
   if (street || email) return 'superior';
@@ -94,7 +162,15 @@ function qualityOf(compared: Comparison): MatchQuality | undefined {
 }
 
 function isPossible(compared: Comparison): boolean {
-  const { firstName, lastName, birthDate, gender, zip, isStreetMistyped, isNameExchanged } = compared;
+  const {
+    firstName,
+    lastName,
+    birthDate,
+    gender,
+    zip,
+    isStreetMistyped,
+    isNameExchanged,
+  } = compared;
   const { household, hasIdentifier } = evidenceOf(compared);
   const hasAnchor = hasIdentifier || household > 0 || isStreetMistyped;
   const isNamed = isNameExchanged || (isLike(firstName) && isLike(lastName));
@@ -107,10 +183,13 @@ function isPossible(compared: Comparison): boolean {
     return zip || (birthDate === 'same' && lastName !== 'similar');
   }
   if (birthDate !== 'same') return false;
-  // A newborn without a name, and the child who has one; the mother is known by last name, home or phone.
-  if (firstName === 'unknown') return isLike(lastName) ? hasAnchor || zip : household > 0;
+  // A newborn without a name, and the child who has one; the mother is known by
+  // last name, home or phone.
+  if (firstName === 'unknown')
+    return isLike(lastName) ? hasAnchor || zip : household > 0;
   if (lastName === 'unknown') return isLike(firstName) && hasAnchor;
-  // A last name that changed, by marriage for example. Twins share everything but first name and identifiers.
+  // A last name that changed, by marriage for example. Twins share everything
+  // but first name and identifiers.
   if (isLike(firstName)) return (hasAnchor || zip) && gender !== 'different';
   return lastName === 'same' && hasIdentifier;
 }
@@ -118,23 +197,46 @@ function isPossible(compared: Comparison): boolean {
 const isSameName = ({ firstName, lastName }: Comparison): boolean =>
   firstName === 'same' && lastName === 'same';
 
-const isLike = (likeness: NameLikeness): boolean => likeness !== 'different' && likeness !== 'unknown';
+const isLike = (likeness: NameLikeness): boolean =>
+  likeness !== 'different' && likeness !== 'unknown';
 
 /** The members of a patient (docs/interface.md) that are the same. */
 export function agreeingTraits(compared: Comparison): string[] {
-  const { firstName, lastName, birthDate, gender, zip, street, phone, email, ssn, licence } = compared;
+  const {
+    firstName,
+    lastName,
+    birthDate,
+    gender,
+    zip,
+    street,
+    phone,
+    email,
+    ssn,
+    licence,
+  } = compared;
   const same = {
     firstName: firstName === 'same',
     lastName: lastName === 'same',
     dob: birthDate === 'same',
     genderAtBirth: gender === 'same',
-    ...{ zip, address: street, phone, email, ssn, driversLicense: licence },
+    zip,
+    address: street,
+    phone,
+    email,
+    ssn,
+    driversLicense: licence,
   };
   return Object.entries(same).flatMap(([name, is]) => (is ? [name] : []));
 }
 
-/** What speaks for two people, by the names of the members of a patient; `suffix`: one is senior, the other junior. */
-export const contradictingTraits = ({ gender, contradicts }: Comparison): string[] => [
+/**
+ * What speaks for two people, by the names of the members of a patient;
+ * `suffix`: one is senior, the other junior.
+ */
+export const contradictingTraits = ({
+  gender,
+  contradicts,
+}: Comparison): string[] => [
   ...(gender === 'different' ? ['genderAtBirth'] : []),
   ...contradicts,
 ];

@@ -21,7 +21,10 @@ export const plainLetters = (text: string): string =>
     .replace(/[ßæœøłđðþı]/g, (letter) => LETTERS[letter] ?? letter)
     .replace(/['’`´ʼ.]/g, '');
 
-/** Splits a name into comparable words without case, accents and apostrophes: "O’Brien-Núñez" becomes obrien, nunez. */
+/**
+ * Splits a name into comparable words without case, accents and apostrophes:
+ * "O’Brien-Núñez" becomes obrien, nunez.
+ */
 export const words = (text = ''): string[] =>
   ONE_WORD.test(text)
     ? [text.toLowerCase()]
@@ -36,9 +39,13 @@ const NO_WORD = /[^\p{L}\p{N}]+/u;
 /** For each name, the lines of the table that contain it. */
 const LINES = new Map<string, number[]>();
 for (const [line, names] of table.names.entries())
-  for (const name of names.split(' ')) LINES.set(name, [...(LINES.get(name) ?? []), line]);
+  for (const name of names.split(' '))
+    LINES.set(name, [...(LINES.get(name) ?? []), line]);
 
-/** Whether one name is a nickname of the other, or both are of the same name. @param left, right comparable words */
+/**
+ * Whether one name is a nickname of the other, or both are of the same name.
+ * @param left, right comparable words
+ */
 export function areNicknames(left: string, right: string): boolean {
   const lines = LINES.get(left) ?? [];
   return LINES.get(right)?.some((line) => lines.includes(line)) ?? false;
@@ -48,9 +55,10 @@ export function areNicknames(left: string, right: string): boolean {
 const VARIANTS_MAX = 12;
 
 /**
- * The beginnings under which a server may have indexed a name that our matching rule regards as equal: with either
- * apostrophe, without punctuation, joined, without accents, and each of its words ("Garcia-Lopez" may be stored as "Lopez").
- * Case is left out: FHIR's string search ignores it.
+ * The beginnings under which a server may have indexed a name that our matching
+ * rule regards as equal: with either apostrophe, without punctuation, joined,
+ * without accents, and each of its words ("Garcia-Lopez" may be stored as
+ * "Lopez"). Case is left out: FHIR's string search ignores it.
  */
 export function nameVariants(name: string): string[] {
   const spelled = name.trim();

@@ -24,10 +24,17 @@ export interface PatientContent extends Demographics {
 }
 
 /** The parts of a request other than demographics. */
-export type StatedFacts = Pick<PatientDemographics, 'externalId' | 'additionalIdentifiers' | 'status'>;
+export type StatedFacts = Pick<
+  PatientDemographics,
+  'externalId' | 'additionalIdentifiers' | 'status'
+>;
 
 /** The content of a new patient. */
-export function newContent(given: Demographics, facts: StatedFacts, facilityId: string): PatientContent {
+export function newContent(
+  given: Demographics,
+  facts: StatedFacts,
+  facilityId: string,
+): PatientContent {
   // Member by member: spreading an object takes 6 µs.
   return {
     firstNames: given.firstNames,
@@ -39,14 +46,19 @@ export function newContent(given: Demographics, facts: StatedFacts, facilityId: 
     personalIdentifiers: given.personalIdentifiers,
     externalId: facts.externalId ?? null,
     formerExternalIds: [],
-    additionalIdentifiers: normaliseAdditionalIdentifiers(facts.additionalIdentifiers),
+    additionalIdentifiers: normaliseAdditionalIdentifiers(
+      facts.additionalIdentifiers,
+    ),
     facilityIds: [facilityId.toLowerCase()],
     hieOptOut: facts.status?.hieOptOut ?? false,
     treatmentRelationship: facts.status?.treatmentRelationship ?? true,
   };
 }
 
-/** The content of a matched patient: new values are added to the known ones; absent members stay as they are. */
+/**
+ * The content of a matched patient: new values are added to the known ones;
+ * absent members stay as they are.
+ */
 export function mergedContent(
   known: PatientContent,
   given: Demographics,
@@ -70,11 +82,15 @@ export function mergedContent(
     ),
     facilityIds: unitedIds(known.facilityIds, [facilityId]),
     hieOptOut: facts.status?.hieOptOut ?? known.hieOptOut,
-    treatmentRelationship: facts.status?.treatmentRelationship ?? known.treatmentRelationship,
+    treatmentRelationship:
+      facts.status?.treatmentRelationship ?? known.treatmentRelationship,
   };
 }
 
-/** All ids by which the caller's systems know the patient, the current one first. */
+/**
+ * All ids by which the caller's systems know the patient, the current one
+ * first.
+ */
 export const externalIdsOf = ({
   externalId,
   formerExternalIds,
@@ -83,15 +99,24 @@ export const externalIdsOf = ({
 
 /** The external ids that remain findable beside the current one. */
 export function formerIds(
-  { externalId, formerExternalIds }: Pick<PatientContent, 'externalId' | 'formerExternalIds'>,
+  {
+    externalId,
+    formerExternalIds,
+  }: Pick<PatientContent, 'externalId' | 'formerExternalIds'>,
   current: string | null,
 ): string[] {
   if (externalId === current || externalId === null)
     return formerExternalIds.filter((former) => former !== current);
-  return [externalId, ...formerExternalIds.filter((former) => former !== current)];
+  return [
+    externalId,
+    ...formerExternalIds.filter((former) => former !== current),
+  ];
 }
 
-/** The members of which a patient has one, or one that counts first: a match replaces them. */
+/**
+ * The members of which a patient has one, or one that counts first: a match
+ * replaces them.
+ */
 export type ReplaceableFacts = Pick<
   PatientContent,
   'externalId' | 'hieOptOut' | 'treatmentRelationship' | 'addresses'
@@ -106,16 +131,22 @@ export const afterMatch = (
   addresses,
   externalId: externalId ?? before?.externalId ?? null,
   hieOptOut: status?.hieOptOut ?? before?.hieOptOut ?? false,
-  treatmentRelationship: status?.treatmentRelationship ?? before?.treatmentRelationship ?? true,
+  treatmentRelationship:
+    status?.treatmentRelationship ?? before?.treatmentRelationship ?? true,
 });
 
 /** The former values of what a match replaced. */
 export function replacedBy(before: ReplaceableFacts, after: ReplaceableFacts) {
-  const [[primary], [given]] = [before.addresses, after.addresses];
+  const [primary] = before.addresses;
+  const [given] = after.addresses;
   return {
     ...(before.externalId !== null &&
-      before.externalId !== after.externalId && { externalId: before.externalId }),
-    ...(before.hieOptOut !== after.hieOptOut && { hieOptOut: before.hieOptOut }),
+      before.externalId !== after.externalId && {
+        externalId: before.externalId,
+      }),
+    ...(before.hieOptOut !== after.hieOptOut && {
+      hieOptOut: before.hieOptOut,
+    }),
     ...(before.treatmentRelationship !== after.treatmentRelationship && {
       treatmentRelationship: before.treatmentRelationship,
     }),
@@ -126,12 +157,16 @@ export function replacedBy(before: ReplaceableFacts, after: ReplaceableFacts) {
 }
 
 /** The union of both lists, known ids first, added ids in lower case. */
-export const unitedIds = (known: readonly string[], added: readonly string[]): string[] => [
-  ...new Set([...known, ...added.map((id) => id.toLowerCase())]),
-];
+export const unitedIds = (
+  known: readonly string[],
+  added: readonly string[],
+): string[] => [...new Set([...known, ...added.map((id) => id.toLowerCase())])];
 
 /** Whether a change to this content leaves the stored form as it is. */
-export const isSameContent = (before: PatientContent, content: PatientContent): boolean =>
+export const isSameContent = (
+  before: PatientContent,
+  content: PatientContent,
+): boolean =>
   (Object.keys(content) as (keyof PatientContent)[]).every((member) =>
     isSame(before[member], content[member]),
   );
@@ -148,18 +183,30 @@ type PatientLists = Pick<
 >;
 export type ListSizes = Record<keyof PatientLists, number>;
 
-const LISTS: Readonly<Record<keyof PatientLists, { member: keyof typeof PATIENT_LISTS_MAX; what: string }>> =
-  {
-    addresses: { member: 'address', what: 'addresses' },
-    contacts: { member: 'contact', what: 'contacts' },
-    personalIdentifiers: { member: 'personalIdentifiers', what: 'personal identifiers' },
-    formerExternalIds: { member: 'externalIds', what: 'former external ids' },
-    additionalIdentifiers: { member: 'additionalIdentifiers', what: 'additional identifiers of one system' },
-    facilityIds: { member: 'facilityIds', what: 'facilities' },
-  };
+const LISTS: Readonly<
+  Record<
+    keyof PatientLists,
+    { member: keyof typeof PATIENT_LISTS_MAX; what: string }
+  >
+> = {
+  addresses: { member: 'address', what: 'addresses' },
+  contacts: { member: 'contact', what: 'contacts' },
+  personalIdentifiers: {
+    member: 'personalIdentifiers',
+    what: 'personal identifiers',
+  },
+  formerExternalIds: { member: 'externalIds', what: 'former external ids' },
+  additionalIdentifiers: {
+    member: 'additionalIdentifiers',
+    what: 'additional identifiers of one system',
+  },
+  facilityIds: { member: 'facilityIds', what: 'facilities' },
+};
 const LIST_NAMES = Object.keys(LISTS) as (keyof PatientLists)[];
 
-const NOTHING = Object.fromEntries(LIST_NAMES.map((name) => [name, 0])) as ListSizes;
+const NOTHING = Object.fromEntries(
+  LIST_NAMES.map((name) => [name, 0]),
+) as ListSizes;
 
 export const sizesOf = (lists: PatientLists | undefined): ListSizes =>
   lists === undefined
@@ -174,9 +221,10 @@ export const sizesOf = (lists: PatientLists | undefined): ListSizes =>
       };
 
 /**
- * Returns an error for the first list that a change would make too long, undefined if there is none. Entries are never dropped
- * to make room, because only the caller knows which are still valid. A list that was already too long may keep its length or
- * become shorter.
+ * Returns an error for the first list that a change would make too long,
+ * undefined if there is none. Entries are never dropped to make room, because
+ * only the caller knows which are still valid. A list that was already too long
+ * may keep its length or become shorter.
  */
 export function overfullList(
   patientId: string,
@@ -184,7 +232,9 @@ export function overfullList(
   after: ListSizes,
 ): { path: string; message: string } | undefined {
   const list = LIST_NAMES.find(
-    (name) => after[name] > PATIENT_LISTS_MAX[LISTS[name].member] && after[name] > before[name],
+    (name) =>
+      after[name] > PATIENT_LISTS_MAX[LISTS[name].member] &&
+      after[name] > before[name],
   );
   if (list === undefined) return undefined;
   const { member, what } = LISTS[list];

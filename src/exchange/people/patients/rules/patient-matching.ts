@@ -1,12 +1,17 @@
 import type { Patient } from 'fhir/r4.js';
-import { comparePersons, contradictedIdentifiers, share } from './compare-persons.ts';
+import {
+  comparePersons,
+  contradictedIdentifiers,
+  share,
+} from './compare-persons.ts';
 import type { Demographics } from './demographics.ts';
 import { agreesInIdentity, gradeMatch } from './match-score.ts';
 import { identifiersOf, traitsOf, traitsOfPatient } from './person-traits.ts';
 
 /**
- * Whether a Patient that a source returned is the requested person: whether the match is graded `certain`
- * (docs/matching.md). Sources match by their own rules, and some ignore search parameters and return all their patients, so
+ * Whether a Patient that a source returned is the requested person: whether the
+ * match is graded `certain` (docs/matching.md). Sources match by their own
+ * rules, and some ignore search parameters and return all their patients, so
  * nothing is stored unless this returns true.
  */
 export function describesPerson(ours: Demographics, theirs: Patient): boolean {
@@ -14,36 +19,59 @@ export function describesPerson(ours: Demographics, theirs: Patient): boolean {
 }
 
 /**
- * A weaker rule for a Patient that comes with a statement about who it is: a link of an accepted Patient, a document of the
- * patient, a login. Names, date of birth and gender agree, and nothing contradicts. If it has a zip, a phone or an e-mail
- * address, one of these is in common; a description that has none needs nothing else, unless many people share its date of
- * birth. (docs/matching.md)
+ * A weaker rule for a Patient that comes with a statement about who it is: a
+ * link of an accepted Patient, a document of the patient, a login. Names, date
+ * of birth and gender agree, and nothing contradicts. If it has a zip, a phone
+ * or an e-mail address, one of these is in common; a description that has none
+ * needs nothing else, unless many people share its date of birth.
+ * (docs/matching.md)
  */
 export function agreesWithPerson(ours: Demographics, theirs: Patient): boolean {
   const compared = compare(ours, theirs);
   if (gradeMatch(compared).grade === 'certain') return true;
   const { address = [], telecom = [] } = theirs;
-  const isPlaced = address.some(({ postalCode }) => postalCode) || telecom.some(({ value }) => value);
+  const isPlaced =
+    address.some(({ postalCode }) => postalCode) ||
+    telecom.some(({ value }) => value);
   return agreesInIdentity(compared) && !isPlaced && !compared.isVagueBirth;
 }
 
 type Identified = Pick<Demographics, 'personalIdentifiers'>;
 
-/** What the SSNs and driver's licences say of two descriptions that match by identity keys: one person, two people, or nothing. */
-export function compareIdentifiers(ours: Identified, theirs: Identified): 'one' | 'two' | 'unknown' {
-  if (ours.personalIdentifiers.length === 0 || theirs.personalIdentifiers.length === 0) return 'unknown';
-  const [left, right] = [identifiersOf(ours.personalIdentifiers), identifiersOf(theirs.personalIdentifiers)];
+/**
+ * What the SSNs and driver's licences say of two descriptions that match by
+ * identity keys: one person, two people, or nothing.
+ */
+export function compareIdentifiers(
+  ours: Identified,
+  theirs: Identified,
+): 'one' | 'two' | 'unknown' {
+  if (
+    ours.personalIdentifiers.length === 0 ||
+    theirs.personalIdentifiers.length === 0
+  )
+    return 'unknown';
+  const left = identifiersOf(ours.personalIdentifiers);
+  const right = identifiersOf(theirs.personalIdentifiers);
   if (contradictedIdentifiers(left, right).length > 0) return 'two';
-  return share(left.ssns, right.ssns) || share(left.licences, right.licences) ? 'one' : 'unknown';
+  return share(left.ssns, right.ssns) || share(left.licences, right.licences)
+    ? 'one'
+    : 'unknown';
 }
 
-/** Stricter than `describesPerson`: no error is assumed, not in the last name and not in the date of birth. */
+/**
+ * Stricter than `describesPerson`: no error is assumed, not in the last name
+ * and not in the date of birth.
+ */
 export function describesExactly(ours: Demographics, theirs: Patient): boolean {
   const compared = compare(ours, theirs);
   return agreesInIdentity(compared) && gradeMatch(compared).grade === 'certain';
 }
 
-/** Whether names, date of birth and gender agree and nothing contradicts, whatever the address: people move. */
+/**
+ * Whether names, date of birth and gender agree and nothing contradicts,
+ * whatever the address: people move.
+ */
 export function agreesElsewhere(ours: Demographics, theirs: Patient): boolean {
   return agreesInIdentity(compare(ours, theirs));
 }

@@ -1,15 +1,28 @@
 import type { PatientDemographics } from '../../../../contract/patients.ts';
-import type { Address, Contact, Demographics, PersonalIdentifier } from './demographics.ts';
+import type {
+  Address,
+  Contact,
+  Demographics,
+  PersonalIdentifier,
+} from './demographics.ts';
 
-/** Converts a request to the stored form: normalised spaces and Unicode, no duplicates. */
-export function normaliseDemographics(input: PatientDemographics): Demographics {
+/**
+ * Converts a request to the stored form: normalised spaces and Unicode, no
+ * duplicates.
+ */
+export function normaliseDemographics(
+  input: PatientDemographics,
+): Demographics {
   return {
     firstNames: input.firstName.map(normaliseText),
     lastNames: input.lastName.map(normaliseText),
     dob: input.dob,
     gender: input.genderAtBirth,
     addresses: withoutDuplicates(input.address.map(normaliseAddress), ADDRESS),
-    contacts: withoutDuplicates((input.contact ?? []).map(normaliseContact), CONTACT),
+    contacts: withoutDuplicates(
+      (input.contact ?? []).map(normaliseContact),
+      CONTACT,
+    ),
     personalIdentifiers: withoutDuplicates(
       (input.personalIdentifiers ?? []).map(normaliseIdentifier),
       IDENTIFIER,
@@ -17,8 +30,14 @@ export function normaliseDemographics(input: PatientDemographics): Demographics 
   };
 }
 
-/** Merges an update into known demographics: new addresses and contacts come first, known ones are kept after them. */
-export function mergeDemographics(known: Demographics, update: Demographics): Demographics {
+/**
+ * Merges an update into known demographics: new addresses and contacts come
+ * first, known ones are kept after them.
+ */
+export function mergeDemographics(
+  known: Demographics,
+  update: Demographics,
+): Demographics {
   return {
     // Equal by the matching rule; the spelling stored first is kept.
     firstNames: known.firstNames,
@@ -31,11 +50,17 @@ export function mergeDemographics(known: Demographics, update: Demographics): De
       isSame(item, known.personalIdentifiers[index]),
     )
       ? known.personalIdentifiers
-      : withoutDuplicates([...known.personalIdentifiers, ...update.personalIdentifiers], IDENTIFIER),
+      : withoutDuplicates(
+          [...known.personalIdentifiers, ...update.personalIdentifiers],
+          IDENTIFIER,
+        ),
   };
 }
 
-/** ASCII with single spaces inside. Most texts are like this and need no normalisation. */
+/**
+ * ASCII with single spaces inside. Most texts are like this and need no
+ * normalisation.
+ */
 const PLAIN_TEXT = /^[!-~]+(?: [!-~]+)*$/;
 
 /** Unicode NFC, trimmed, with single spaces. */
@@ -52,7 +77,9 @@ export function casefold(text: string): string {
 }
 
 /** Returns the same object if it needs no change, which is the usual case. */
-function normaliseAddress(address: PatientDemographics['address'][number]): Address {
+function normaliseAddress(
+  address: PatientDemographics['address'][number],
+): Address {
   const line1 = normaliseText(address.addressLine1);
   const line2 = address.addressLine2 && normaliseText(address.addressLine2);
   const city = normaliseText(address.city);
@@ -64,20 +91,32 @@ function normaliseAddress(address: PatientDemographics['address'][number]): Addr
   )
     return address;
   const { state, zip, country } = address;
-  return { addressLine1: line1, ...(line2 ? { addressLine2: line2 } : {}), city, state, zip, country };
+  return {
+    addressLine1: line1,
+    ...(line2 ? { addressLine2: line2 } : {}),
+    city,
+    state,
+    zip,
+    country,
+  };
 }
 
 function normaliseContact(contact: Contact): Contact {
   const { phone, email } = contact;
   if (email === undefined) return { phone };
   if (PLAIN_TEXT.test(email)) return contact;
-  return phone === undefined ? { email: normaliseText(email) } : { phone, email: normaliseText(email) };
+  return phone === undefined
+    ? { email: normaliseText(email) }
+    : { phone, email: normaliseText(email) };
 }
 
-function normaliseIdentifier(identifier: PersonalIdentifier): PersonalIdentifier {
+function normaliseIdentifier(
+  identifier: PersonalIdentifier,
+): PersonalIdentifier {
   const { type, state, period, assigner } = identifier;
   const value = normaliseText(identifier.value);
-  if (state === undefined && period === undefined && assigner === undefined) return { type, value };
+  if (state === undefined && period === undefined && assigner === undefined)
+    return { type, value };
   return {
     type,
     value,
@@ -89,7 +128,10 @@ function normaliseIdentifier(identifier: PersonalIdentifier): PersonalIdentifier
 
 /** How to detect duplicates in a list. */
 interface Comparison<T> {
-  /** A cheap value that is equal for duplicates, and usually different otherwise. */
+  /**
+   * A cheap value that is equal for duplicates, and usually different
+   * otherwise.
+   */
   quickKey(item: T): string;
   /** Equal if and only if the items are duplicates. */
   identity(item: T): string;
@@ -98,31 +140,52 @@ interface Comparison<T> {
 const ADDRESS: Comparison<Address> = {
   quickKey: ({ zip }) => zip,
   identity: ({ addressLine1, addressLine2, city, state, zip }) =>
-    JSON.stringify([casefold(addressLine1), casefold(addressLine2 ?? ''), casefold(city), state, zip]),
+    JSON.stringify([
+      casefold(addressLine1),
+      casefold(addressLine2 ?? ''),
+      casefold(city),
+      state,
+      zip,
+    ]),
 };
 
 /** Whether both are one address, in whatever case it is written. */
 export const isSameAddress = (left: Address, right: Address): boolean =>
-  left === right || (left.zip === right.zip && ADDRESS.identity(left) === ADDRESS.identity(right));
+  left === right ||
+  (left.zip === right.zip &&
+    ADDRESS.identity(left) === ADDRESS.identity(right));
 
 const CONTACT: Comparison<Contact> = {
   quickKey: ({ phone }) => phone ?? '',
-  identity: ({ phone, email }) => JSON.stringify([phone ?? '', casefold(email ?? '')]),
+  identity: ({ phone, email }) =>
+    JSON.stringify([phone ?? '', casefold(email ?? '')]),
 };
 
 const IDENTIFIER: Comparison<PersonalIdentifier> = {
   quickKey: ({ type }) => type,
-  identity: ({ type, value, state }) => JSON.stringify([type, casefold(value), state ?? '']),
+  identity: ({ type, value, state }) =>
+    JSON.stringify([type, casefold(value), state ?? '']),
 };
 
-function newFirst<T>(update: readonly T[], known: T[], comparison: Comparison<T>): T[] {
-  // Usually nothing is new: the known list, which has no duplicates, already begins with the update.
+function newFirst<T>(
+  update: readonly T[],
+  known: T[],
+  comparison: Comparison<T>,
+): T[] {
+  // Usually nothing is new: the known list, which has no duplicates, already
+  // begins with the update.
   if (update.every((item, index) => isSame(item, known[index]))) return known;
   return withoutDuplicates([...update, ...known], comparison);
 }
 
-/** Keeps the first of each group of duplicates; returns the same list if there are none. */
-function withoutDuplicates<T>(items: T[], { quickKey, identity }: Comparison<T>): T[] {
+/**
+ * Keeps the first of each group of duplicates; returns the same list if there
+ * are none.
+ */
+function withoutDuplicates<T>(
+  items: T[],
+  { quickKey, identity }: Comparison<T>,
+): T[] {
   if (areDifferent(items, quickKey)) return items;
   const seen = new Map<string, T>();
   for (const item of items) {
@@ -133,8 +196,12 @@ function withoutDuplicates<T>(items: T[], { quickKey, identity }: Comparison<T>)
 }
 
 /** Compares each with each while there are few, which is the usual case. */
-function areDifferent<T>(items: readonly T[], quickKey: (item: T) => string): boolean {
-  if (items.length > 4) return new Set(items.map(quickKey)).size === items.length;
+function areDifferent<T>(
+  items: readonly T[],
+  quickKey: (item: T) => string,
+): boolean {
+  if (items.length > 4)
+    return new Set(items.map(quickKey)).size === items.length;
   return items.every((item, place) => {
     for (let before = 0; before < place; before += 1)
       if (quickKey(items[before] as T) === quickKey(item)) return false;
@@ -142,21 +209,31 @@ function areDifferent<T>(items: readonly T[], quickKey: (item: T) => string): bo
   });
 }
 
-/** Whether two values are equal as JSON, ignoring the order of members and members that are undefined. */
+/**
+ * Whether two values are equal as JSON, ignoring the order of members and
+ * members that are undefined.
+ */
 export function isSame(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (Array.isArray(left) && Array.isArray(right))
-    return left.length === right.length && left.every((item, index) => isSame(item, right[index]));
+    return (
+      left.length === right.length &&
+      left.every((item, index) => isSame(item, right[index]))
+    );
   if (!isMembers(left) || !isMembers(right)) return false;
   for (const name in left) if (!isSame(left[name], right[name])) return false;
-  for (const name in right) if (right[name] !== undefined && left[name] === undefined) return false;
+  for (const name in right)
+    if (right[name] !== undefined && left[name] === undefined) return false;
   return true;
 }
 
 const isMembers = (value: unknown): value is Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value);
 
-/** The ids of a patient at other systems, by system. Stored without duplicates, and without systems that have no id. */
+/**
+ * The ids of a patient at other systems, by system. Stored without duplicates,
+ * and without systems that have no id.
+ */
 export type AdditionalIdentifiers = Record<string, string[]>;
 
 /** Converts a request to the stored form. */
@@ -166,7 +243,10 @@ export function normaliseAdditionalIdentifiers(
   return uniteAdditionalIdentifiers({}, given);
 }
 
-/** The union for each system: known ids first. Ids are case-sensitive, because a system may distinguish them by case. */
+/**
+ * The union for each system: known ids first. Ids are case-sensitive, because a
+ * system may distinguish them by case.
+ */
 export function uniteAdditionalIdentifiers(
   known: AdditionalIdentifiers,
   given: PatientDemographics['additionalIdentifiers'],
@@ -181,5 +261,7 @@ export function uniteAdditionalIdentifiers(
 }
 
 /** The number of ids at the system that has most of them. */
-export const mostIdsAtOneSystem = (identifiers: AdditionalIdentifiers): number =>
+export const mostIdsAtOneSystem = (
+  identifiers: AdditionalIdentifiers,
+): number =>
   Math.max(0, ...Object.values(identifiers).map((ids) => ids.length));

@@ -2,11 +2,17 @@ import type { HumanName } from 'fhir/r4.js';
 import { words } from './name-words.ts';
 import { isStandInFamily, isStandInGiven } from './stand-ins.ts';
 
-/** One name of a person, in comparable words. A person may have several: a former one, an alias. */
+/**
+ * One name of a person, in comparable words. A person may have several: a
+ * former one, an alias.
+ */
 export interface PersonName {
   /** The words of the first and further given names. */
   given: readonly string[];
-  /** The last names; a particle and the word that it belongs to are one ("de la Cruz": delacruz). */
+  /**
+   * The last names; a particle and the word that it belongs to are one ("de la
+   * Cruz": delacruz).
+   */
   family: readonly string[];
   /** The last names without particles: Cruz. */
   bareFamily: readonly string[];
@@ -24,7 +30,9 @@ const GENERATIONS: ReadonlyMap<string, number> = new Map([
   ...['iv', '4th'].map((word) => [word, 4] as const),
 ]);
 /** Neither names nor generations: titles and degrees. */
-const TITLES: ReadonlySet<string> = new Set('dr mr mrs ms prof rev md phd esq rn dds'.split(' '));
+const TITLES: ReadonlySet<string> = new Set(
+  'dr mr mrs ms prof rev md phd esq rn dds'.split(' '),
+);
 
 /** Words that begin a last name without being one. */
 const PARTICLES: ReadonlySet<string> = new Set(
@@ -35,14 +43,19 @@ const PARTICLES: ReadonlySet<string> = new Set(
 );
 const CONJUNCTIONS: ReadonlySet<string> = new Set(['y', 'e', 'i', 'und']);
 
-/** @param given words @param family words @param suffixes words of a suffix that is apart from the names */
+/**
+ * @param given words @param family words @param suffixes words of a suffix that
+ *   is apart from the names
+ */
 export function personName(
   given: readonly string[],
   family: readonly string[],
   suffixes: readonly string[] = [],
 ): PersonName {
   const stated = (list: readonly string[]) => list.slice(1).concat(suffixes);
-  const generation = [...stated(family), ...stated(given)].map((word) => GENERATIONS.get(word)).find(Boolean);
+  const generation = [...stated(family), ...stated(given)]
+    .map((word) => GENERATIONS.get(word))
+    .find(Boolean);
   const names = withoutTitles(given);
   const lastNames = familyUnits(withoutTitles(family));
   return {
@@ -55,21 +68,35 @@ export function personName(
   };
 }
 
-/** Without titles, and without generations after the first word; a name is never left empty. */
+/**
+ * Without titles, and without generations after the first word; a name is never
+ * left empty.
+ */
 function withoutTitles(list: readonly string[]): readonly string[] {
-  const titled = list.length > 1 ? list.filter((word) => !TITLES.has(word)) : list;
-  const rest = titled.filter((word, index) => index === 0 || !GENERATIONS.has(word));
+  const titled =
+    list.length > 1 ? list.filter((word) => !TITLES.has(word)) : list;
+  const rest = titled.filter(
+    (word, index) => index === 0 || !GENERATIONS.has(word),
+  );
   return rest.length === 0 ? list : rest;
 }
 
-/** Joins particles to the word after them. The last word is always a name: "Van" and "Do" are last names as well. */
-function familyUnits(list: readonly string[]): { whole: string[]; bare: string[] } {
+/**
+ * Joins particles to the word after them. The last word is always a name: "Van"
+ * and "Do" are last names as well.
+ */
+function familyUnits(list: readonly string[]): {
+  whole: string[];
+  bare: string[];
+} {
   const units = { whole: [] as string[], bare: [] as string[] };
   let particles = '';
   for (const [index, word] of list.entries()) {
     const isLast = index === list.length - 1;
-    if (!isLast && index > 0 && particles === '' && CONJUNCTIONS.has(word)) continue;
-    if (!isLast && PARTICLES.has(word)) particles += word === 'saint' ? 'st' : word;
+    if (!isLast && index > 0 && particles === '' && CONJUNCTIONS.has(word))
+      continue;
+    if (!isLast && PARTICLES.has(word))
+      particles += word === 'saint' ? 'st' : word;
     else {
       units.whole.push(particles + word);
       units.bare.push(word);
@@ -80,17 +107,26 @@ function familyUnits(list: readonly string[]): { whole: string[]; bare: string[]
 }
 
 /**
- * The names of a Patient. A name without given names, as a maiden name often is, has those of the other names; one without a
- * last name likewise. A name that is only a text ends with the last name, or begins with it and a comma.
+ * The names of a Patient. A name without given names, as a maiden name often
+ * is, has those of the other names; one without a last name likewise. A name
+ * that is only a text ends with the last name, or begins with it and a comma.
  */
 export function namesOf(names: readonly HumanName[]): PersonName[] {
-  const read = names.map(({ given = [], family, suffix = [], prefix: _prefix, text }) => {
-    if (given.length > 0 || family !== undefined)
-      return { given: given.flatMap(words), family: words(family), suffix: suffix.flatMap(words) };
-    return { ...textName(text ?? ''), suffix: [] };
-  });
-  const isWhole = (name: { given: readonly string[]; family: readonly string[] }) =>
-    name.given.length > 0 && name.family.length > 0;
+  const read = names.map(
+    ({ given = [], family, suffix = [], prefix: _prefix, text }) => {
+      if (given.length > 0 || family !== undefined)
+        return {
+          given: given.flatMap(words),
+          family: words(family),
+          suffix: suffix.flatMap(words),
+        };
+      return { ...textName(text ?? ''), suffix: [] };
+    },
+  );
+  const isWhole = (name: {
+    given: readonly string[];
+    family: readonly string[];
+  }) => name.given.length > 0 && name.family.length > 0;
   return read.flatMap((name) => {
     if (isWhole(name)) return personName(name.given, name.family, name.suffix);
     if (name.given.length === 0 && name.family.length === 0) return [];
@@ -115,5 +151,8 @@ function textName(text: string): { given: string[]; family: string[] } {
   let start = all.length - 1;
   while (start > 1 && isEnd(all[start] ?? '')) start -= 1;
   while (start > 1 && PARTICLES.has(all[start - 1] ?? '')) start -= 1;
-  return { given: all.slice(0, Math.max(start, 0)), family: all.slice(Math.max(start, 0)) };
+  return {
+    given: all.slice(0, Math.max(start, 0)),
+    family: all.slice(Math.max(start, 0)),
+  };
 }

@@ -12,7 +12,10 @@ import {
   isUsableZip,
 } from './stand-ins.ts';
 
-/** What matching reads of a person, in a form in which equal values are equal texts. Values that stand in for one are left out. */
+/**
+ * What matching reads of a person, in a form in which equal values are equal
+ * texts. Values that stand in for one are left out.
+ */
 export interface PersonTraits {
   /** Whole names; parts of different ones are never combined. */
   names: readonly PersonName[];
@@ -29,7 +32,10 @@ export interface PersonTraits {
   phones: ReadonlySet<string>;
   emails: ReadonlySet<string>;
   ssns: ReadonlySet<string>;
-  /** Driver's licences, with their state or ''. Most systems do not name it in a comparable form. */
+  /**
+   * Driver's licences, with their state or ''. Most systems do not name it in a
+   * comparable form.
+   */
   licences: ReadonlyMap<string, string>;
 }
 
@@ -51,7 +57,14 @@ const GENDER: Record<Gender, PersonTraits['gender']> = {
 };
 
 export function traitsOf(person: Demographics): PersonTraits {
-  const { firstNames, lastNames, dob, personalIdentifiers, addresses, contacts } = person;
+  const {
+    firstNames,
+    lastNames,
+    dob,
+    personalIdentifiers,
+    addresses,
+    contacts,
+  } = person;
   return {
     names: ourNames(firstNames, lastNames),
     birthDate: usableDate(dob),
@@ -84,26 +97,35 @@ export function traitsOf(person: Demographics): PersonTraits {
 export function identifiersOf(
   personalIdentifiers: Demographics['personalIdentifiers'],
 ): Pick<PersonTraits, 'ssns' | 'licences'> {
-  const identifiers = (kind: string) => personalIdentifiers.filter(({ type }) => type === kind);
+  const identifiers = (kind: string) =>
+    personalIdentifiers.filter(({ type }) => type === kind);
   return {
     ssns: texts(
       identifiers('ssn').map(({ value }) => plainValue(value)),
       isUsableSsn,
     ),
     licences: licencesOf(
-      identifiers('driversLicense').map(({ value, state = '' }) => [plainValue(value), state]),
+      identifiers('driversLicense').map(({ value, state = '' }) => [
+        plainValue(value),
+        state,
+      ]),
     ),
   };
 }
 
-/** The traits of a Patient of another system. Masked identifiers ("***-**-1234") are ignored. */
+/**
+ * The traits of a Patient of another system. Masked identifiers ("***-**-1234")
+ * are ignored.
+ */
 export function traitsOfPatient(patient: Patient): PersonTraits {
   const addresses = patient.address ?? [];
   const telecom = patient.telecom ?? [];
   const identifiers = (kind: 'ssn' | 'licence') =>
     (patient.identifier ?? []).flatMap(({ system, type, value = '' }) => {
       const codes = type?.coding?.map(({ code }) => code);
-      return identifierKind(system, codes) === kind && !value.includes('*') ? [plainValue(value)] : [];
+      return identifierKind(system, codes) === kind && !value.includes('*')
+        ? [plainValue(value)]
+        : [];
     });
   return {
     names: namesOf(patient.name ?? []),
@@ -122,11 +144,15 @@ export function traitsOfPatient(patient: Patient): PersonTraits {
       placeOf(line, { city, zip: postalCode?.trim() }),
     ),
     phones: texts(
-      telecom.map(({ system, value }) => (isPhone(system) ? lastTenDigits(value) : undefined)),
+      telecom.map(({ system, value }) =>
+        isPhone(system) ? lastTenDigits(value) : undefined,
+      ),
       isUsablePhone,
     ),
     emails: texts(
-      telecom.map(({ system, value }) => (system === 'email' ? value?.trim().toLowerCase() : undefined)),
+      telecom.map(({ system, value }) =>
+        system === 'email' ? value?.trim().toLowerCase() : undefined,
+      ),
       isUsableEmail,
     ),
     ssns: texts(identifiers('ssn'), isUsableSsn),
@@ -135,28 +161,45 @@ export function traitsOfPatient(patient: Patient): PersonTraits {
 }
 
 /**
- * A patient's names: all first names are one sequence, and so are all last names. A nickname that the caller gives beside the
- * first name ("Robert, Bob") is a name of its own.
+ * A patient's names: all first names are one sequence, and so are all last
+ * names. A nickname that the caller gives beside the first name ("Robert, Bob")
+ * is a name of its own.
  */
-function ourNames(firstNames: readonly string[], lastNames: readonly string[]): PersonName[] {
-  const [given, family] = [firstNames.flatMap(words), lastNames.flatMap(words)];
+function ourNames(
+  firstNames: readonly string[],
+  lastNames: readonly string[],
+): PersonName[] {
+  const given = firstNames.flatMap(words);
+  const family = lastNames.flatMap(words);
   const [first = '', ...rest] = given;
   const called = rest.filter((word) => areNicknames(first, word));
   const formal = given.filter((word) => !called.includes(word));
-  return [formal, ...called.map((word) => [word])].map((each) => personName(each, family));
+  return [formal, ...called.map((word) => [word])].map((each) =>
+    personName(each, family),
+  );
 }
 
 const usableDate = (date: string | undefined): string | undefined =>
-  date !== undefined && /^\d{4}-\d{2}-\d{2}$/.test(date) && isUsableBirthDate(date) ? date : undefined;
+  date !== undefined &&
+  /^\d{4}-\d{2}-\d{2}$/.test(date) &&
+  isUsableBirthDate(date)
+    ? date
+    : undefined;
 
-const licencesOf = (licences: ReadonlyArray<readonly [string, string]>): ReadonlyMap<string, string> =>
+const licencesOf = (
+  licences: ReadonlyArray<readonly [string, string]>,
+): ReadonlyMap<string, string> =>
   new Map(licences.filter(([value]) => isUsableLicence(value)));
 
 const texts = (
   values: ReadonlyArray<string | undefined>,
   isUsable: (value: string) => boolean = (value) => value !== '',
 ): ReadonlySet<string> =>
-  new Set(values.filter((value): value is string => value !== undefined && isUsable(value)));
+  new Set(
+    values.filter(
+      (value): value is string => value !== undefined && isUsable(value),
+    ),
+  );
 
 interface Place {
   city?: string;
@@ -165,16 +208,24 @@ interface Place {
 }
 
 /**
- * An address line identifies a place only together with its zip, or its city and state. A flat of the same house counts as the
- * same street, so that it does not matter who leaves the number of the flat out.
+ * An address line identifies a place only together with its zip, or its city
+ * and state. A flat of the same house counts as the same street, so that it
+ * does not matter who leaves the number of the flat out.
  */
-function streetsOf(lines: ReadonlyArray<string | undefined>, { city, state, zip }: Place): string[] {
+function streetsOf(
+  lines: ReadonlyArray<string | undefined>,
+  { city, state, zip }: Place,
+): string[] {
   const line = lineOf(lines).join(' ');
   if (!/\d/.test(line) || !/[^\d\s]/.test(line)) return [];
   const town = words(city).join(' ');
   return [
-    ...(isUsableZip(zip?.slice(0, 5) ?? '') ? [`${line}|${zip?.slice(0, 5)}`] : []),
-    ...(town !== '' && state ? [`${line}|${town}|${plainLetters(state.trim())}`] : []),
+    ...(isUsableZip(zip?.slice(0, 5) ?? '')
+      ? [`${line}|${zip?.slice(0, 5)}`]
+      : []),
+    ...(town !== '' && state
+      ? [`${line}|${town}|${plainLetters(state.trim())}`]
+      : []),
   ];
 }
 
@@ -185,27 +236,41 @@ function placeOf(
   const [house = '', ...rest] = lineOf(lines);
   const street = rest.filter((word) => !DIRECTIONS.has(word)).join('');
   if (!/^\d/.test(house) || street.length < STREET_FROM_LETTERS) return [];
-  return [{ house, street, town: words(city).join(''), zip: zip?.slice(0, 5) ?? '' }];
+  return [
+    { house, street, town: words(city).join(''), zip: zip?.slice(0, 5) ?? '' },
+  ];
 }
 const STREET_FROM_LETTERS = 5;
 const DIRECTIONS: ReadonlySet<string> = new Set(['n', 's', 'e', 'w']);
 
-/** The words of an address line without the flat, however it is written: "Apt 4", "#4", or a number at the end. */
+/**
+ * The words of an address line without the flat, however it is written: "Apt
+ * 4", "#4", or a number at the end.
+ */
 function lineOf(lines: ReadonlyArray<string | undefined>): string[] {
   const all = words(lines.filter(Boolean).join(' ')).map((word) =>
-    /^(apt|ste|unit)\d/.test(word) ? UNIT : (STREET_WORDS[word] ?? word).replace(/^0+(?=\d)/, ''),
+    /^(apt|ste|unit)\d/.test(word)
+      ? UNIT
+      : (STREET_WORDS[word] ?? word).replace(/^0+(?=\d)/, ''),
   );
   const unit = all.indexOf(UNIT);
   const line = unit > 0 ? all.slice(0, unit) : all;
   const isFlat =
-    line.length > 3 && /^\d+[a-z]?$/.test(line.at(-1) ?? '') && STREET_KINDS.has(line.at(-2) ?? '');
+    line.length > 3 &&
+    /^\d+[a-z]?$/.test(line.at(-1) ?? '') &&
+    STREET_KINDS.has(line.at(-2) ?? '');
   return isFlat ? line.slice(0, -1) : line;
 }
 
 const UNIT = 'unit';
-/** What a street ends with; a number after it is that of a flat. (After "Hwy" or "Route" it would be the street's.) */
+/**
+ * What a street ends with; a number after it is that of a flat. (After "Hwy" or
+ * "Route" it would be the street's.)
+ */
 const STREET_KINDS: ReadonlySet<string> = new Set(
-  'st ave dr ln pl ct cir blvd pkwy ter sq trl xing way hill park point alley pass'.split(' '),
+  'st ave dr ln pl ct cir blvd pkwy ter sq trl xing way hill park point alley pass'.split(
+    ' ',
+  ),
 );
 /** The abbreviations of the postal service that are written out most often. */
 const STREET_WORDS: Readonly<Record<string, string>> = lookupTable(
@@ -229,7 +294,10 @@ function lastTenDigits(value: string | undefined): string {
     .slice(-10);
 }
 
-const SSN_SYSTEMS = new Set(['http://hl7.org/fhir/sid/us-ssn', 'urn:oid:2.16.840.1.113883.4.1']);
+const SSN_SYSTEMS = new Set([
+  'http://hl7.org/fhir/sid/us-ssn',
+  'urn:oid:2.16.840.1.113883.4.1',
+]);
 /** OIDs of driver's licences: HL7's arc, followed by a number per state. */
 const LICENCE_SYSTEM = /^urn:oid:2\.16\.840\.1\.113883\.4\.3\.\d+$/;
 

@@ -1,12 +1,17 @@
 import { words } from './name-words.ts';
 
 /*
- * Names and values that say nothing about who a person is: names given to newborns until they have one, names of people who
- * are unknown, and values that are entered because a form demands something. (docs/matching.md)
+ * Names and values that say nothing about who a person is: names given to
+ * newborns until they have one, names of people who are unknown, and values
+ * that are entered because a form demands something. (docs/matching.md)
  */
 
-/** A word of a first name by which a hospital names a newborn: "Baby Boy", "BabyGirl A", "Marias Boy", "BB", "Twin B". */
-const NEWBORN_WORD = /^(baby.*|bb|bg|nb[bfgm]?|newborn.*|neonate|infant|twin[ab12]?|triplet|.*(boy|girl))$/;
+/**
+ * A word of a first name by which a hospital names a newborn: "Baby Boy",
+ * "BabyGirl A", "Marias Boy", "BB", "Twin B".
+ */
+const NEWBORN_WORD =
+  /^(baby.*|bb|bg|nb[bfgm]?|newborn.*|neonate|infant|twin[ab12]?|triplet|.*(boy|girl))$/;
 
 /** "First name unknown", "last name unknown", and the like. */
 const UNKNOWN_WORDS: ReadonlySet<string> = new Set(
@@ -19,7 +24,9 @@ const UNKNOWN_PHRASES: ReadonlySet<string> = new Set(
 );
 
 /** Somebody unknown is John or Jane Doe; other people have this last name. */
-const ANYBODY: ReadonlySet<string> = new Set('john jane jon johnny janie baby jack richard'.split(' '));
+const ANYBODY: ReadonlySet<string> = new Set(
+  'john jane jon johnny janie baby jack richard'.split(' '),
+);
 const SEX: ReadonlySet<string> = new Set(['male', 'female']);
 const FILLER = /^([a-z])\1{2,}$|^([xz])\2+.*$/;
 
@@ -29,49 +36,82 @@ const isUnknown = (list: readonly string[]): boolean =>
 
 /** Whether the words of a first name only stand in for one. */
 export const isStandInGiven = (given: readonly string[]): boolean =>
-  isUnknown(given) || given.some((word) => NEWBORN_WORD.test(word)) || SEX.has(given[0] ?? '');
+  isUnknown(given) ||
+  given.some((word) => NEWBORN_WORD.test(word)) ||
+  SEX.has(given[0] ?? '');
 
-export const isStandInFamily = (family: readonly string[], given: readonly string[]): boolean =>
-  isUnknown(family) || (family.join('') === 'doe' && ANYBODY.has(given[0] ?? ''));
+export const isStandInFamily = (
+  family: readonly string[],
+  given: readonly string[],
+): boolean =>
+  isUnknown(family) ||
+  (family.join('') === 'doe' && ANYBODY.has(given[0] ?? ''));
 
 /** @param firstNames, lastNames as stored, each of one or more words */
-export function isStandInName(firstNames: readonly string[], lastNames: readonly string[]): boolean {
-  const [given, family] = [firstNames.flatMap(words), lastNames.flatMap(words)];
+export function isStandInName(
+  firstNames: readonly string[],
+  lastNames: readonly string[],
+): boolean {
+  const given = firstNames.flatMap(words);
+  const family = lastNames.flatMap(words);
   return isStandInGiven(given) || isStandInFamily(family, given);
 }
 
 const REPEATED = /^(.)\1*$/;
 const COUNTING = '01234567890123456789';
 const isCounted = (digits: string): boolean =>
-  COUNTING.includes(digits) || COUNTING.includes([...digits].reverse().join(''));
+  COUNTING.includes(digits) ||
+  COUNTING.includes([...digits].reverse().join(''));
 
 /** Whether digits are one digit repeated, or counted up or down. */
-const isFiller = (digits: string): boolean => REPEATED.test(digits) || isCounted(digits);
+const isFiller = (digits: string): boolean =>
+  REPEATED.test(digits) || isCounted(digits);
 
 /** SSNs printed in advertisements, which people have used as their own. */
-const PRINTED_SSNS: ReadonlySet<string> = new Set(['078051120', '219099999', '457555462']);
+const PRINTED_SSNS: ReadonlySet<string> = new Set([
+  '078051120',
+  '219099999',
+  '457555462',
+]);
 
-/** Whether a text may identify a person as an SSN: nine digits that are no filler, and no area or group or serial of zeros. */
+/**
+ * Whether a text may identify a person as an SSN: nine digits that are no
+ * filler, and no area or group or serial of zeros.
+ */
 export const isUsableSsn = (ssn: string): boolean =>
-  /^\d{9}$/.test(ssn) && !isFiller(ssn) && !PRINTED_SSNS.has(ssn) && !/^000|^.{3}00|0000$/.test(ssn);
+  /^\d{9}$/.test(ssn) &&
+  !isFiller(ssn) &&
+  !PRINTED_SSNS.has(ssn) &&
+  !/^000|^.{3}00|0000$/.test(ssn);
 
 export const isUsableLicence = (licence: string): boolean =>
   licence.length >= 4 &&
   !isFiller(licence.replace(/^[A-Z]+/, '') || licence) &&
   !/^(UNK|NONE|TEST)/.test(licence);
 
-/** Ten digits, no filler, and not a directory's "555-5555" or a line of zeros. */
+/**
+ * Ten digits, no filler, and not a directory's "555-5555" or a line of zeros.
+ */
 export const isUsablePhone = (phone: string): boolean =>
-  phone.length === 10 && !isFiller(phone) && !isFiller(phone.slice(3)) && !/^[01]/.test(phone);
+  phone.length === 10 &&
+  !isFiller(phone) &&
+  !isFiller(phone.slice(3)) &&
+  !/^[01]/.test(phone);
 
 export const isUsableEmail = (email: string): boolean =>
-  /^[^@\s]+@[^@\s]+$/.test(email) && !/^(none|no|na|noemail|unknown|test|noreply|declined)@/.test(email);
+  /^[^@\s]+@[^@\s]+$/.test(email) &&
+  !/^(none|no|na|noemail|unknown|test|noreply|declined)@/.test(email);
 
 /** The zips that stand for "none": all digits alike; those of no place. */
-export const isUsableZip = (zip: string): boolean => /^\d{5}$/.test(zip) && !/^(0{5}|9{5})$/.test(zip);
+export const isUsableZip = (zip: string): boolean =>
+  /^\d{5}$/.test(zip) && !/^(0{5}|9{5})$/.test(zip);
 
 /** A birth date entered because a form demands one. */
-export const isUsableBirthDate = (date: string): boolean => date !== '1900-01-01';
+export const isUsableBirthDate = (date: string): boolean =>
+  date !== '1900-01-01';
 
-/** Many people whose birthday is unknown are registered under the first day of a year. */
+/**
+ * Many people whose birthday is unknown are registered under the first day of a
+ * year.
+ */
 export const isFirstOfYear = (date: string): boolean => date.endsWith('-01-01');

@@ -1,12 +1,20 @@
 import { COMPONENT, componentOf } from './open-api-document.ts';
 
-type JsonValue = null | boolean | number | string | JsonValue[] | { [name: string]: JsonValue };
+type JsonValue =
+  | null
+  | boolean
+  | number
+  | string
+  | JsonValue[]
+  | { [name: string]: JsonValue };
 export type JsonObject = { [name: string]: JsonValue };
 
 /**
- * Simplifies the generated document: removes unused schemas, removes the suffix `Input` where the name is then still unique,
- * allows additional members in responses (for later versions), removes patterns that a `format` already implies, and writes
- * pairs as lists of two, because generators of clients do not know `prefixItems`.
+ * Simplifies the generated document: removes unused schemas, removes the suffix
+ * `Input` where the name is then still unique, allows additional members in
+ * responses (for later versions), removes patterns that a `format` already
+ * implies, and writes pairs as lists of two, because generators of clients do
+ * not know `prefixItems`.
  */
 export function tidyDocument(document: JsonObject): JsonObject {
   const schemas = childObject(childObject(document, 'components'), 'schemas');
@@ -14,9 +22,13 @@ export function tidyDocument(document: JsonObject): JsonObject {
   const webhooks = tidy(document.webhooks ?? {}, false);
   const used = reachable([paths, webhooks], schemas);
   const tidySchemas = new Map(
-    [...used].sort().map((name) => [name, tidy(schemas[name] ?? {}, name.endsWith('Input'))]),
+    [...used]
+      .sort()
+      .map((name) => [name, tidy(schemas[name] ?? {}, name.endsWith('Input'))]),
   );
-  const names = new Map([...used].map((name) => [name, shortName(name, tidySchemas)]));
+  const names = new Map(
+    [...used].map((name) => [name, shortName(name, tidySchemas)]),
+  );
   const kept = Object.fromEntries(
     [...tidySchemas].map(([name, schema]) => [names.get(name) ?? name, schema]),
   );
@@ -29,11 +41,18 @@ export function tidyDocument(document: JsonObject): JsonObject {
   return renameReferences(tidied, names) as JsonObject;
 }
 
-/** The name without `Input`, unless a different schema already has that name. */
-function shortName(name: string, schemas: ReadonlyMap<string, JsonValue>): string {
+/**
+ * The name without `Input`, unless a different schema already has that name.
+ */
+function shortName(
+  name: string,
+  schemas: ReadonlyMap<string, JsonValue>,
+): string {
   const short = name.replace(/Input$/, '');
   const sameName = schemas.get(short);
-  const isFree = sameName === undefined || JSON.stringify(sameName) === JSON.stringify(schemas.get(name));
+  const isFree =
+    sameName === undefined ||
+    JSON.stringify(sameName) === JSON.stringify(schemas.get(name));
   return isFree ? short : name;
 }
 
@@ -52,30 +71,45 @@ function reachable(from: JsonValue, schemas: JsonObject): Set<string> {
   return found;
 }
 
-/** @param isInput whether the value is part of a request; strict request schemas stay strict */
+/**
+ * @param isInput whether the value is part of a request; strict request schemas
+ *   stay strict
+ */
 function tidy(value: JsonValue, isInput: boolean): JsonValue {
   if (value === null || typeof value !== 'object') return value;
   if (Array.isArray(value)) return value.map((item) => tidy(item, isInput));
   if (Array.isArray(value.prefixItems)) {
     const { prefixItems, ...list } = value;
-    const bounds = { minItems: prefixItems.length, maxItems: prefixItems.length };
+    const bounds = {
+      minItems: prefixItems.length,
+      maxItems: prefixItems.length,
+    };
     return tidy({ ...list, items: prefixItems[0] ?? {}, ...bounds }, isInput);
   }
-  const entries = Object.entries(value).flatMap(([name, child]): [string, JsonValue][] => {
-    if (name === 'additionalProperties' && child === false && !isInput) return [];
-    if (name === 'pattern' && typeof value.format === 'string') return [];
-    return [[name, tidy(child, isInput || name === 'requestBody')]];
-  });
+  const entries = Object.entries(value).flatMap(
+    ([name, child]): [string, JsonValue][] => {
+      if (name === 'additionalProperties' && child === false && !isInput)
+        return [];
+      if (name === 'pattern' && typeof value.format === 'string') return [];
+      return [[name, tidy(child, isInput || name === 'requestBody')]];
+    },
+  );
   return Object.fromEntries(entries);
 }
 
-function renameReferences(value: JsonValue, names: ReadonlyMap<string, string>): JsonValue {
+function renameReferences(
+  value: JsonValue,
+  names: ReadonlyMap<string, string>,
+): JsonValue {
   if (value === null || typeof value !== 'object') return value;
-  if (Array.isArray(value)) return value.map((item) => renameReferences(item, names));
+  if (Array.isArray(value))
+    return value.map((item) => renameReferences(item, names));
   return Object.fromEntries(
     Object.entries(value).map(([name, child]) => {
-      const component = name === '$ref' ? componentOf({ $ref: child }) : undefined;
-      if (component === undefined) return [name, renameReferences(child, names)];
+      const component =
+        name === '$ref' ? componentOf({ $ref: child }) : undefined;
+      if (component === undefined)
+        return [name, renameReferences(child, names)];
       return [name, `${COMPONENT}${names.get(component) ?? component}`];
     }),
   );
@@ -83,5 +117,7 @@ function renameReferences(value: JsonValue, names: ReadonlyMap<string, string>):
 
 function childObject(parent: JsonObject, name: string): JsonObject {
   const child = parent[name];
-  return child !== null && typeof child === 'object' && !Array.isArray(child) ? child : {};
+  return child !== null && typeof child === 'object' && !Array.isArray(child)
+    ? child
+    : {};
 }

@@ -10,7 +10,10 @@ import examples from './examples.json' with { type: 'json' };
 import type { OpenApiOperation as Operation } from './open-api-document.ts';
 import webhooks from './webhooks.json' with { type: 'json' };
 
-/** A request and its response, as the API reference shows them. A test validates both against the contract's schemas. */
+/**
+ * A request and its response, as the API reference shows them. A test validates
+ * both against the contract's schemas.
+ */
 interface OperationExample {
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string | number | boolean>>;
@@ -19,15 +22,27 @@ interface OperationExample {
   answer?: object;
 }
 
-/** A request and its response for every operation of the interface. They share ids, so that they read as one story of one patient. */
-export const EXAMPLES: Readonly<Record<OperationName, OperationExample>> = examples;
+/**
+ * A request and its response for every operation of the interface. They share
+ * ids, so that they read as one story of one patient.
+ */
+export const EXAMPLES: Readonly<Record<OperationName, OperationExample>> =
+  examples;
 
-/** Adds to each operation of the document its example: parameters, body, answer, and the request as a curl command. */
+/**
+ * Adds to each operation of the document its example: parameters, body, answer,
+ * and the request as a curl command.
+ */
 export function addExamples(document: JsonObject, baseUrl: string): JsonObject {
-  const { paths } = document as unknown as { paths: Record<string, Record<string, Operation>> };
-  for (const operation of Object.values(paths).flatMap((path) => Object.values(path))) {
+  const { paths } = document as unknown as {
+    paths: Record<string, Record<string, Operation>>;
+  };
+  for (const operation of Object.values(paths).flatMap((path) =>
+    Object.values(path),
+  )) {
     const name = operation.operationId.replace(/Alias$/, '') as OperationName;
-    if (EXAMPLES[name] !== undefined) addExample(operation, endpoints[name], EXAMPLES[name], baseUrl);
+    if (EXAMPLES[name] !== undefined)
+      addExample(operation, endpoints[name], EXAMPLES[name], baseUrl);
   }
   return document;
 }
@@ -44,34 +59,53 @@ function addExample(
     if (value !== undefined) parameter.example = value;
   }
   const requestContent = operation.requestBody?.content['application/json'];
-  if (requestContent !== undefined && body !== undefined) requestContent.example = body;
-  const [success] = Object.keys(operation.responses).filter((status) => status.startsWith('2'));
-  for (const content of Object.values(operation.responses[success ?? '']?.content ?? {}))
+  if (requestContent !== undefined && body !== undefined)
+    requestContent.example = body;
+  const [success] = Object.keys(operation.responses).filter((status) =>
+    status.startsWith('2'),
+  );
+  for (const content of Object.values(
+    operation.responses[success ?? '']?.content ?? {},
+  ))
     if (answer !== undefined) content.example = answer;
-  operation['x-codeSamples'] = [{ lang: 'Shell', source: curlCommand(endpoint, example, baseUrl) }];
+  operation['x-codeSamples'] = [
+    { lang: 'Shell', source: curlCommand(endpoint, example, baseUrl) },
+  ];
 }
 
 /**
- * Adds the webhooks that the exchange sends, by event type: schema of the contract; text, headers and example of `webhooks.json`.
- * They are callbacks of "create webhook", too: generators of clients look there for schemas in use.
+ * Adds the webhooks that the exchange sends, by event type: schema of the
+ * contract; text, headers and example of `webhooks.json`. They are callbacks of
+ * "create webhook", too: generators of clients look there for schemas in use.
  */
 export function addWebhooks(document: JsonObject): JsonObject {
   const { callbacks, events, parameters, responses } = webhooks;
-  const { paths } = document as unknown as { paths: Record<string, Record<string, Operation>> };
+  const { paths } = document as unknown as {
+    paths: Record<string, Record<string, Operation>>;
+  };
   const registration = paths[endpoints.createWebhook.path]?.post;
   if (registration !== undefined) registration.callbacks = callbacks;
   const described = webhookEventSchema.options.flatMap((schema) => {
     const $ref = `#/components/schemas/${z.globalRegistry.get(schema)?.id}`;
     return eventTypesOf(schema).map((type): [string, JsonObject] => {
       const { example, ...text } = events[type as keyof typeof events];
-      const requestBody = { required: true, content: { 'application/json': { schema: { $ref }, example } } };
-      return [type, { post: { ...text, security: [], parameters, requestBody, responses } }];
+      const requestBody = {
+        required: true,
+        content: { 'application/json': { schema: { $ref }, example } },
+      };
+      return [
+        type,
+        { post: { ...text, security: [], parameters, requestBody, responses } },
+      ];
     });
   });
   return { ...document, webhooks: Object.fromEntries(described) };
 }
 
-/** The examples as an .http file, which editors (VS Code REST Client, JetBrains) open as requests to send. */
+/**
+ * The examples as an .http file, which editors (VS Code REST Client, JetBrains)
+ * open as requests to send.
+ */
 export function examplesAsHttpFile(baseUrl: string): string {
   const requests = Object.entries(EXAMPLES).map(([name, example]) =>
     httpFileRequest(name, endpoints[name as OperationName], example),
@@ -80,17 +114,31 @@ export function examplesAsHttpFile(baseUrl: string): string {
 }
 
 /** Path and query string of an example. */
-const sampleTarget = (endpoint: Endpoint, { params, query }: OperationExample): string =>
-  targetOf(endpoint, params, query);
+const sampleTarget = (
+  endpoint: Endpoint,
+  { params, query }: OperationExample,
+): string => targetOf(endpoint, params, query);
 
-/** The same by the name of the operation; undefined for one without an example. */
+/**
+ * The same by the name of the operation; undefined for one without an example.
+ */
 export const sampleTargetOf = (name: string): string | undefined =>
   Object.hasOwn(EXAMPLES, name)
-    ? sampleTarget(endpoints[name as OperationName], EXAMPLES[name as OperationName])
+    ? sampleTarget(
+        endpoints[name as OperationName],
+        EXAMPLES[name as OperationName],
+      )
     : undefined;
 
-/** The example as a shell command. It expects the API key in the variable API_KEY. */
-function curlCommand(endpoint: Endpoint, example: OperationExample, baseUrl: string): string {
+/**
+ * The example as a shell command. It expects the API key in the variable
+ * API_KEY.
+ */
+function curlCommand(
+  endpoint: Endpoint,
+  example: OperationExample,
+  baseUrl: string,
+): string {
   const lines = [
     `curl -X ${endpoint.method} ${shellQuote(baseUrl + sampleTarget(endpoint, example))}`,
     '-H "x-api-key: $API_KEY"',
@@ -103,15 +151,28 @@ function curlCommand(endpoint: Endpoint, example: OperationExample, baseUrl: str
   return lines.join(' \\\n  ');
 }
 
-const shellQuote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+const shellQuote = (text: string): string =>
+  `'${text.replaceAll("'", `'\\''`)}'`;
 
-/** The example as a request of an .http file, which uses its variables `baseUrl` and `apiKey`. */
-function httpFileRequest(name: string, endpoint: Endpoint, example: OperationExample): string {
+/**
+ * The example as a request of an .http file, which uses its variables `baseUrl`
+ * and `apiKey`.
+ */
+function httpFileRequest(
+  name: string,
+  endpoint: Endpoint,
+  example: OperationExample,
+): string {
   const head = [
     `### ${endpoint.summary} (${name})`,
     `${endpoint.method} {{baseUrl}}${sampleTarget(endpoint, example)}`,
     'x-api-key: {{apiKey}}',
   ];
   if (example.body === undefined) return head.join('\n');
-  return [...head, 'content-type: application/json', '', JSON.stringify(example.body, null, 2)].join('\n');
+  return [
+    ...head,
+    'content-type: application/json',
+    '',
+    JSON.stringify(example.body, null, 2),
+  ].join('\n');
 }

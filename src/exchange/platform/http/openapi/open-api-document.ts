@@ -1,4 +1,7 @@
-/** The parts of the generated OpenAPI document that the examples and the reference page use. */
+/**
+ * The parts of the generated OpenAPI document that the examples and the
+ * reference page use.
+ */
 export interface OpenApiDocument {
   info: { title: string; description?: string };
   tags?: readonly OpenApiTag[];
@@ -18,9 +21,15 @@ export interface OpenApiOperation {
   tags?: readonly string[];
   parameters?: OpenApiParameter[];
   requestBody?: { content: Record<string, OpenApiContent> };
-  responses: Record<string, { description?: string; content?: Record<string, OpenApiContent> }>;
+  responses: Record<
+    string,
+    { description?: string; content?: Record<string, OpenApiContent> }
+  >;
   callbacks?: object;
-  /** The request of the example as commands; a vendor extension that most tools know. */
+  /**
+   * The request of the example as commands; a vendor extension that most tools
+   * know.
+   */
   'x-codeSamples'?: ReadonlyArray<{ lang: string; source: string }>;
 }
 
@@ -69,5 +78,11 @@ export interface OpenApiSchema {
 export const COMPONENT = '#/components/schemas/';
 
 /** The name of the component that a schema refers to. */
-export const componentOf = ({ $ref }: { $ref?: unknown }): string | undefined =>
-  typeof $ref === 'string' && $ref.startsWith(COMPONENT) ? $ref.slice(COMPONENT.length) : undefined;
+export const componentOf = ({
+  $ref,
+}: {
+  $ref?: unknown;
+}): string | undefined =>
+  typeof $ref === 'string' && $ref.startsWith(COMPONENT)
+    ? $ref.slice(COMPONENT.length)
+    : undefined;

@@ -1,22 +1,32 @@
 import swagger from '@fastify/swagger';
 import type { FastifyInstance } from 'fastify';
-import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import {
+  createJsonSchemaTransform,
+  createJsonSchemaTransformObject,
+} from 'fastify-type-provider-zod';
 import about from './about.json' with { type: 'json' };
 import { tidyDocument } from './document.ts';
 import { addExamples, addWebhooks, examplesAsHttpFile } from './examples.ts';
 import type { OpenApiDocument } from './open-api-document.ts';
 import { addReferencePage } from './reference/page.ts';
 
-/** The package's own override loses lists from unions: it drops what has no members yet. */
+/**
+ * The package's own override loses lists from unions: it drops what has no
+ * members yet.
+ */
 const zodToJsonConfig = { override: () => undefined };
 const collectSchemas = createJsonSchemaTransformObject({ zodToJsonConfig });
-const toPlainJson = <T>(document: unknown): T => JSON.parse(JSON.stringify(document)) as T;
+const toPlainJson = <T>(document: unknown): T =>
+  JSON.parse(JSON.stringify(document)) as T;
 
 /**
- * Serves `/openapi.json`, generated from the registered routes, the API reference page at `/reference`, and the examples as
- * `/requests.http`.
+ * Serves `/openapi.json`, generated from the registered routes, the API
+ * reference page at `/reference`, and the examples as `/requests.http`.
  */
-export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): Promise<void> {
+export async function addOpenApi(
+  app: FastifyInstance,
+  publicBaseUrl: string,
+): Promise<void> {
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -24,19 +34,30 @@ export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): P
         title: 'Medical data exchange',
         version: '1',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-        description: about.description.join('\n').replaceAll('{baseUrl}', publicBaseUrl),
+        description: about.description
+          .join('\n')
+          .replaceAll('{baseUrl}', publicBaseUrl),
       },
       servers: [{ url: publicBaseUrl }],
       tags: about.tags,
       components: {
-        securitySchemes: { apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
+        securitySchemes: {
+          apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+        },
       },
     },
     transform: createJsonSchemaTransform({ zodToJsonConfig }),
     transformObject: (document) =>
-      addExamples(tidyDocument(addWebhooks(toPlainJson(collectSchemas(document)))), publicBaseUrl),
+      addExamples(
+        tidyDocument(addWebhooks(toPlainJson(collectSchemas(document)))),
+        publicBaseUrl,
+      ),
   });
-  addReferencePage(app, publicBaseUrl, () => app.swagger() as unknown as OpenApiDocument);
+  addReferencePage(
+    app,
+    publicBaseUrl,
+    () => app.swagger() as unknown as OpenApiDocument,
+  );
   app.get(
     '/requests.http',
     { schema: { hide: true }, config: { operation: 'requests' } },
@@ -46,5 +67,9 @@ export async function addOpenApi(app: FastifyInstance, publicBaseUrl: string): P
         .header('content-disposition', 'attachment; filename="requests.http"')
         .send(examplesAsHttpFile(publicBaseUrl)),
   );
-  app.get('/openapi.json', { schema: { hide: true }, config: { operation: 'openapi' } }, () => app.swagger());
+  app.get(
+    '/openapi.json',
+    { schema: { hide: true }, config: { operation: 'openapi' } },
+    () => app.swagger(),
+  );
 }

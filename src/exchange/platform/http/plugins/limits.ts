@@ -1,10 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import type { Store } from '../../database/database.ts';
 import { ExchangeError } from '../../errors.ts';
-import { AccountLimiter, type LimitState } from '../../limits/account-limiter.ts';
+import {
+  AccountLimiter,
+  type LimitState,
+} from '../../limits/account-limiter.ts';
 import { callerOf } from '../caller.ts';
 
-/** Enforces the account's limit of requests per minute (429), and reports it in the RateLimit headers of every response. */
+/**
+ * Enforces the account's limit of requests per minute (429), and reports it in
+ * the RateLimit headers of every response.
+ */
 export function addRequestLimit(app: FastifyInstance, store: Store): void {
   const limiter = new AccountLimiter(store);
   app.addHook('onRequest', async (request, reply) => {
@@ -17,7 +23,11 @@ export function addRequestLimit(app: FastifyInstance, store: Store): void {
 }
 
 /** @throws ExchangeError 429 when the limit is used up */
-export function refuseBeyond({ allowed, limit, resetSeconds }: LimitState): void {
+export function refuseBeyond({
+  allowed,
+  limit,
+  resetSeconds,
+}: LimitState): void {
   if (allowed) return;
   throw new ExchangeError(
     429,

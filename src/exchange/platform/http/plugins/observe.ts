@@ -13,11 +13,16 @@ export interface ObserveDeps {
 }
 
 /**
- * One log line and one measurement per request, by the name of the operation. URLs, queries, headers and bodies are not
- * included, because they may contain personal data. Of a flood of requests without a valid key, only some are logged.
+ * One log line and one measurement per request, by the name of the operation.
+ * URLs, queries, headers and bodies are not included, because they may contain
+ * personal data. Of a flood of requests without a valid key, only some are
+ * logged.
  */
 export function observeRequests(app: FastifyInstance, deps: ObserveDeps): void {
-  const unauthenticated = new LineBudget(UNAUTHENTICATED_LINES_PER_SECOND, deps.now);
+  const unauthenticated = new LineBudget(
+    UNAUTHENTICATED_LINES_PER_SECOND,
+    deps.now,
+  );
   const durations = new Histogram({
     name: 'http_request_duration_seconds',
     help: 'Time from the request to the end of its response, by operation and status',
@@ -32,7 +37,8 @@ export function observeRequests(app: FastifyInstance, deps: ObserveDeps): void {
     registers: [deps.metrics],
   });
   // From the start, so that the first one of a kind is an increase too.
-  for (const reason of [...AUTHENTICATION_FAULTS, SIGNATURE]) failures.inc({ reason }, 0);
+  for (const reason of [...AUTHENTICATION_FAULTS, SIGNATURE])
+    failures.inc({ reason }, 0);
   const shed = new Counter({
     name: 'requests_shed_total',
     help: 'Requests refused with 503 because the account has used its share, or the gateway cannot keep up, by reason',
@@ -51,12 +57,17 @@ export function observeRequests(app: FastifyInstance, deps: ObserveDeps): void {
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
   });
-  // The status has already been sent, so without this line an aborted response would look like a success.
+  // The status has already been sent, so without this line an aborted response
+  // would look like a success.
   app.addHook('onSend', async (request, _reply, payload) => {
     if (payload instanceof Readable)
       payload.once('error', (error: Error) =>
         deps.logger.error(
-          { requestId: request.id, operation: operationOf(request), error: error.name },
+          {
+            requestId: request.id,
+            operation: operationOf(request),
+            error: error.name,
+          },
           'response aborted',
         ),
       );
@@ -64,13 +75,18 @@ export function observeRequests(app: FastifyInstance, deps: ObserveDeps): void {
   });
   app.addHook('onResponse', async (request, reply) => {
     const operation = operationOf(request);
-    durations.observe({ operation, status: String(reply.statusCode) }, reply.elapsedTime / 1000);
+    durations.observe(
+      { operation, status: String(reply.statusCode) },
+      reply.elapsedTime / 1000,
+    );
     const reason = request.refusalNotes?.shed;
     if (reason !== undefined) shed.inc({ reason });
-    if (reply.statusCode !== 401) return logRequest(deps.logger, operation, request, reply);
+    if (reply.statusCode !== 401)
+      return logRequest(deps.logger, operation, request, reply);
     failures.inc({ reason: request.refusalNotes?.why ?? SIGNATURE });
     const line = unauthenticated.take();
-    if (line !== undefined) logRequest(deps.logger, operation, request, reply, line.left);
+    if (line !== undefined)
+      logRequest(deps.logger, operation, request, reply, line.left);
   });
   app.get(
     '/metrics',
@@ -86,9 +102,13 @@ export function observeRequests(app: FastifyInstance, deps: ObserveDeps): void {
 const SIGNATURE = 'signature';
 const UNAUTHENTICATED_LINES_PER_SECOND = 50;
 
-const operationOf = (request: FastifyRequest): string => request.routeOptions.config.operation ?? 'other';
+const operationOf = (request: FastifyRequest): string =>
+  request.routeOptions.config.operation ?? 'other';
 
-/** Operations that load balancers and scrapers call every few seconds; logged at level debug. */
+/**
+ * Operations that load balancers and scrapers call every few seconds; logged at
+ * level debug.
+ */
 const QUIET = new Set(['health', 'ready', 'metrics']);
 
 /** @param notLogged lines of other requests left out before this one */
@@ -110,7 +130,10 @@ function logRequest(
       durationMs: Math.round(reply.elapsedTime),
       ...(request.caller === null
         ? request.refusalNotes?.by
-        : { accountId: request.caller.account.id, actor: request.caller.actor }),
+        : {
+            accountId: request.caller.account.id,
+            actor: request.caller.actor,
+          }),
       // The address is the only clue to a caller that guesses keys.
       ...(reply.statusCode === 401 && {
         reason: request.refusalNotes?.why,
@@ -122,7 +145,10 @@ function logRequest(
   );
 }
 
-/** Bounds the log lines that callers can cause without a key. What exceeds it is counted, and the next line states the count. */
+/**
+ * Bounds the log lines that callers can cause without a key. What exceeds it is
+ * counted, and the next line states the count.
+ */
 class LineBudget {
   #second = 0;
   #written = 0;
@@ -133,7 +159,10 @@ class LineBudget {
     private readonly now: () => number = Date.now,
   ) {}
 
-  /** Undefined when this line must not be written, else how many were left out since the last one. */
+  /**
+   * Undefined when this line must not be written, else how many were left out
+   * since the last one.
+   */
   take(): { left: number } | undefined {
     const second = Math.floor(this.now() / 1_000);
     if (second !== this.#second) this.#written = 0;

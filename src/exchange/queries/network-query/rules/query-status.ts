@@ -13,29 +13,39 @@ export interface AttemptOutcome {
 }
 
 /**
- * Overall status of a query: `running` while any source runs or awaits another attempt. After that each source's last
- * attempt decides: all completed, all failed, otherwise partial. A query without any started source has failed.
+ * Overall status of a query: `running` while any source runs or awaits another
+ * attempt. After that each source's last attempt decides: all completed, all
+ * failed, otherwise partial. A query without any started source has failed.
  * (docs/interface.md, "Network query overall status")
  */
 export function overallStatus(attempts: readonly AttemptOutcome[]): QueryState {
   const last = lastAttempts(attempts);
-  if (last.some((attempt) => attempt.status === 'running' || attempt.willRetry)) return 'running';
-  const completed = last.filter((attempt) => attempt.status === 'completed').length;
+  if (last.some((attempt) => attempt.status === 'running' || attempt.willRetry))
+    return 'running';
+  const completed = last.filter(
+    (attempt) => attempt.status === 'completed',
+  ).length;
   if (completed === 0) return 'failed';
   return completed === last.length ? 'completed' : 'partial';
 }
 
 /** Each source's attempt with the highest number. */
-export function lastAttempts<A extends { source: SourceType; attempt: number }>(attempts: readonly A[]): A[] {
+export function lastAttempts<A extends { source: SourceType; attempt: number }>(
+  attempts: readonly A[],
+): A[] {
   const last = new Map<SourceType, A>();
   for (const attempt of attempts) {
     const known = last.get(attempt.source);
-    if (known === undefined || known.attempt < attempt.attempt) last.set(attempt.source, attempt);
+    if (known === undefined || known.attempt < attempt.attempt)
+      last.set(attempt.source, attempt);
   }
   return [...last.values()];
 }
 
-/** Why the patient's consents exclude a source, as callers see it. The opt-out of hie is one of them, too. */
+/**
+ * Why the patient's consents exclude a source, as callers see it. The opt-out
+ * of hie is one of them, too.
+ */
 export const excludedByConsent = (source: SourceType): string =>
   `A consent of the patient excludes the ${source} source`;
 
@@ -49,12 +59,15 @@ export interface EndedPart {
 }
 
 /**
- * The outcome of an attempt whose parts have all ended. What some connections delivered is kept when others failed; the
- * attempt fails only if all of them did.
+ * The outcome of an attempt whose parts have all ended. What some connections
+ * delivered is kept when others failed; the attempt fails only if all of them
+ * did.
  */
 export function outcomeOfParts(
   parts: readonly EndedPart[],
-): { status: 'completed'; note?: string; gap?: string } | { status: 'failed'; reason: string } {
+):
+  | { status: 'completed'; note?: string; gap?: string }
+  | { status: 'failed'; reason: string } {
   const failed = parts.filter(({ status }) => status === 'failed');
   const reason = `${failed.length} of ${parts.length} connections failed: ${failed
     .map((part) => `${part.name}: ${part.reason ?? 'no reason'}`)
@@ -62,5 +75,7 @@ export function outcomeOfParts(
   if (failed.length === parts.length) return { status: 'failed', reason };
   if (failed.length > 0) return { status: 'completed', gap: reason };
   const isUnknown = parts.every((part) => part.reason === UNKNOWN_PATIENT);
-  return isUnknown ? { status: 'completed', note: UNKNOWN_PATIENT } : { status: 'completed' };
+  return isUnknown
+    ? { status: 'completed', note: UNKNOWN_PATIENT }
+    : { status: 'completed' };
 }

@@ -1,39 +1,83 @@
-import { SOURCE_FAILURE_TYPES, type SourceSteering } from '../../../../contract/network-query-workflow.ts';
+import {
+  SOURCE_FAILURE_TYPES,
+  type SourceSteering,
+} from '../../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../../contract/source-types.ts';
 
 /*
- * When a source is called again, asked again or given up: all waits and limits of a query, for its workflow, for the steps on a
- * source and for the parts of an attempt.
+ * When a source is called again, asked again or given up: all waits and limits
+ * of a query, for its workflow, for the steps on a source and for the parts of
+ * an attempt.
  */
 
 /**
- * What follows a failed call to a source, by the kind of its failure (`SourceFailureKind`), under which type the workflow gets
- * it, and whether the source would fail or refuse any query, so that the failure counts for its breaker. (With a 429 it
- * answers, but not so fast.)
- * - `call-again`: the same call is made again, until the deadline of the attempt.
+ * What follows a failed call to a source, by the kind of its failure
+ * (`SourceFailureKind`), under which type the workflow gets it, and whether the
+ * source would fail or refuse any query, so that the failure counts for its
+ * breaker. (With a 429 it answers, but not so fast.)
+ * - `call-again`: the same call is made again, until the deadline of the
+ *   attempt.
  * - `ask-again`: the attempt, or the part, fails; another one may succeed.
  * - `give-up`: it fails, and no other one would succeed.
  */
 export const AFTER_FAILURE = {
-  transport: { next: 'call-again', isOutage: true, type: SOURCE_FAILURE_TYPES.transport },
-  'rate-limited': { next: 'call-again', isOutage: false, type: SOURCE_FAILURE_TYPES.rateLimited },
-  denied: { next: 'call-again', isOutage: true, type: SOURCE_FAILURE_TYPES.denied },
-  refused: { next: 'give-up', isOutage: false, type: SOURCE_FAILURE_TYPES.refused },
-  'bad-answer': { next: 'ask-again', isOutage: false, type: SOURCE_FAILURE_TYPES.badAnswer },
-  'job-failed': { next: 'ask-again', isOutage: false, type: SOURCE_FAILURE_TYPES.jobFailed },
+  transport: {
+    next: 'call-again',
+    isOutage: true,
+    type: SOURCE_FAILURE_TYPES.transport,
+  },
+  'rate-limited': {
+    next: 'call-again',
+    isOutage: false,
+    type: SOURCE_FAILURE_TYPES.rateLimited,
+  },
+  denied: {
+    next: 'call-again',
+    isOutage: true,
+    type: SOURCE_FAILURE_TYPES.denied,
+  },
+  refused: {
+    next: 'give-up',
+    isOutage: false,
+    type: SOURCE_FAILURE_TYPES.refused,
+  },
+  'bad-answer': {
+    next: 'ask-again',
+    isOutage: false,
+    type: SOURCE_FAILURE_TYPES.badAnswer,
+  },
+  'job-failed': {
+    next: 'ask-again',
+    isOutage: false,
+    type: SOURCE_FAILURE_TYPES.jobFailed,
+  },
 } as const;
 
-/** Whether a further attempt may succeed after an attempt that failed with this type. */
+/**
+ * Whether a further attempt may succeed after an attempt that failed with this
+ * type.
+ */
 export const isAskedAgain = (type: string | null | undefined): boolean =>
-  Object.values(AFTER_FAILURE).some((after) => after.next === 'ask-again' && after.type === type);
+  Object.values(AFTER_FAILURE).some(
+    (after) => after.next === 'ask-again' && after.type === type,
+  );
 
 /** Times in milliseconds. */
 export interface SourceRetries extends SourceSteering {
-  /** How long before the deadline of its source a connection fails: longer than the workflow waits between two polls. */
+  /**
+   * How long before the deadline of its source a connection fails: longer than
+   * the workflow waits between two polls.
+   */
   partMarginMs: number;
-  /** One execution of a step: the request and, when data is available at once, its collection. */
+  /**
+   * One execution of a step: the request and, when data is available at once,
+   * its collection.
+   */
   startToCloseMs: number;
-  /** First wait for a callback before the source is polled; each further wait is 1.5 times as long. */
+  /**
+   * First wait for a callback before the source is polled; each further wait is
+   * 1.5 times as long.
+   */
   pollFirstMs: number;
   pollMaxMs: number;
 }
@@ -44,9 +88,11 @@ const HOUR = 60 * MINUTE;
 const NEXT_ATTEMPT_AFTER_MS = [5 * SECOND, 5 * MINUTE];
 
 /**
- * National networks answer within minutes to days, pharmacies at once, labs within a week. What decides which step comes next
- * (`SourceSteering`) is written into the input of each new query, so that a change applies to new queries only; the rest sets
- * how long a step takes, and may change while queries run.
+ * National networks answer within minutes to days, pharmacies at once, labs
+ * within a week. What decides which step comes next (`SourceSteering`) is
+ * written into the input of each new query, so that a change applies to new
+ * queries only; the rest sets how long a step takes, and may change while
+ * queries run.
  */
 export const SOURCE_RETRIES: Record<SourceType, SourceRetries> = {
   hie: {
@@ -76,8 +122,10 @@ export const SOURCE_RETRIES: Record<SourceType, SourceRetries> = {
 };
 
 /**
- * Failures on our side (the database is down, a worker was killed) never fail a source: Temporal repeats the step until the
- * attempt's deadline. After a failed call to the source, the step sets the wait itself (`waitAfterFailedCalls`).
+ * Failures on our side (the database is down, a worker was killed) never fail a
+ * source: Temporal repeats the step until the attempt's deadline. After a
+ * failed call to the source, the step sets the wait itself
+ * (`waitAfterFailedCalls`).
  */
 export const OUR_RETRIES = {
   initialInterval: 1 * SECOND,
@@ -85,33 +133,50 @@ export const OUR_RETRIES = {
   maximumInterval: 5 * MINUTE,
 };
 
-/** A step on a job or cursor that another build has stored is repeated soon, so that a worker of that build takes it. */
+/**
+ * A step on a job or cursor that another build has stored is repeated soon, so
+ * that a worker of that build takes it.
+ */
 export const OTHER_BUILD_RETRY_MS = 5 * SECOND;
 
-/** Longer waits than this are made by the workflow, which shows them and can end them; shorter ones by the activity. */
+/**
+ * Longer waits than this are made by the workflow, which shows them and can end
+ * them; shorter ones by the activity.
+ */
 export const SHORT_WAIT_MAX_MS = 30 * SECOND;
 
 const CALL_FIRST_MS = 1 * SECOND;
 const CALL_MAX_MS = 30 * MINUTE;
-/** Each wait differs from the others by up to this share, so that queries that failed together do not call together. */
+/**
+ * Each wait differs from the others by up to this share, so that queries that
+ * failed together do not call together.
+ */
 const JITTER = 0.2;
 
 /**
- * How long an attempt waits before it calls its source again, in milliseconds: 1, 2, 4, … seconds, at most half an hour,
- * give or take a fifth. Never shorter than the source's Retry-After.
+ * How long an attempt waits before it calls its source again, in milliseconds:
+ * 1, 2, 4, … seconds, at most half an hour, give or take a fifth. Never shorter
+ * than the source's Retry-After.
  *
  * @param failedCalls calls of this attempt that failed in a row, at least 1
  * @param random from 0 to 1
  */
-export function waitAfterFailedCalls(failedCalls: number, retryAfterMs = 0, random = Math.random()): number {
-  const grown = Math.min(CALL_FIRST_MS * 2 ** Math.min(failedCalls - 1, 30), CALL_MAX_MS);
+export function waitAfterFailedCalls(
+  failedCalls: number,
+  retryAfterMs = 0,
+  random = Math.random(),
+): number {
+  const grown = Math.min(
+    CALL_FIRST_MS * 2 ** Math.min(failedCalls - 1, 30),
+    CALL_MAX_MS,
+  );
   const spread = grown * (1 - JITTER + 2 * JITTER * random);
   return Math.round(Math.max(Math.min(spread, CALL_MAX_MS), retryAfterMs));
 }
 
 /**
- * A connection that has not answered after this long fails, while the answers of the others are kept: at its deadline the
- * source as a whole would fail.
+ * A connection that has not answered after this long fails, while the answers
+ * of the others are kept: at its deadline the source as a whole would fail.
  */
 export const partDeadlineMs = (source: SourceType): number =>
   SOURCE_RETRIES[source].deadlineMs - SOURCE_RETRIES[source].partMarginMs;
@@ -119,28 +184,42 @@ export const partDeadlineMs = (source: SourceType): number =>
 export const noAnswerWithin = (source: SourceType): string =>
   `No answer within ${partDeadlineMs(source) / HOUR} hours`;
 
-/** Time under an operator's pause does not count for a deadline, up to this: a pause that is forgotten must not keep queries open. */
+/**
+ * Time under an operator's pause does not count for a deadline, up to this: a
+ * pause that is forgotten must not keep queries open.
+ */
 export const PAUSED_MAX_MS = 14 * 24 * HOUR;
 
-/** The wait before a connection that accepted the request and then failed is asked again; undefined: it fails. */
-export const waitAfterFailedTries = (source: SourceType, failedTries: number): number | undefined =>
-  SOURCE_RETRIES[source].nextAttemptAfterMs[failedTries];
+/**
+ * The wait before a connection that accepted the request and then failed is
+ * asked again; undefined: it fails.
+ */
+export const waitAfterFailedTries = (
+  source: SourceType,
+  failedTries: number,
+): number | undefined => SOURCE_RETRIES[source].nextAttemptAfterMs[failedTries];
 
 const CALLBACK_PACE_FIRST_MS = 5 * SECOND;
 const CALLBACK_PACE_MAX_MS = 15 * MINUTE;
 
 /**
- * How long after a poll the next callback is obeyed, in milliseconds. An early callback says that the data is ready when it is
- * not, and costs a poll; the time grows with their number, so that a chatty source does not fill the workflow's history.
+ * How long after a poll the next callback is obeyed, in milliseconds. An early
+ * callback says that the data is ready when it is not, and costs a poll; the
+ * time grows with their number, so that a chatty source does not fill the
+ * workflow's history.
  */
 export function callbackPaceMs(earlyCallbacks: number): number {
   if (earlyCallbacks === 0) return 0;
-  return Math.min(CALLBACK_PACE_FIRST_MS * 2 ** Math.min(earlyCallbacks - 1, 20), CALLBACK_PACE_MAX_MS);
+  return Math.min(
+    CALLBACK_PACE_FIRST_MS * 2 ** Math.min(earlyCallbacks - 1, 20),
+    CALLBACK_PACE_MAX_MS,
+  );
 }
 
 /**
- * How long to wait for a callback before polling, in milliseconds. Starts with the source's Retry-After, or else with the
- * table's first wait, and grows by half with each of the `polls` made so far.
+ * How long to wait for a callback before polling, in milliseconds. Starts with
+ * the source's Retry-After, or else with the table's first wait, and grows by
+ * half with each of the `polls` made so far.
  */
 export function pollDelayMs(
   { pollFirstMs, pollMaxMs }: Pick<SourceRetries, 'pollFirstMs' | 'pollMaxMs'>,

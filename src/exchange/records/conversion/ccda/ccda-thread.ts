@@ -3,7 +3,9 @@ import { type CcdaConversion, type CcdaNames, convertCcda } from './convert.ts';
 
 export type CcdaOutcome = CcdaConversion | { kind: 'failed'; reason: string };
 
-/** A message to the thread, which answers each with one `CcdaOutcome`, in order. */
+/**
+ * A message to the thread, which answers each with one `CcdaOutcome`, in order.
+ */
 export interface CcdaJob extends CcdaNames {
   bytes: Uint8Array;
 }
@@ -16,6 +18,9 @@ function outcomeOf(bytes: Uint8Array, names: CcdaNames): CcdaOutcome {
   try {
     return convertCcda(bytes, names);
   } catch {
-    return { kind: 'failed', reason: 'it is not well-formed, or not as C-CDA prescribes' };
+    return {
+      kind: 'failed',
+      reason: 'it is not well-formed, or not as C-CDA prescribes',
+    };
   }
 }

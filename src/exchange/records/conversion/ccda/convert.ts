@@ -15,7 +15,14 @@ import {
 } from './element.ts';
 import { headerEncounter } from './encounters.ts';
 import { type Reading, readStatement } from './entries.ts';
-import { emptySection, isNull, kindOf, sectionsOf, statementsIn, unevenNumbers } from './sections.ts';
+import {
+  emptySection,
+  isNull,
+  kindOf,
+  sectionsOf,
+  statementsIn,
+  unevenNumbers,
+} from './sections.ts';
 import { resourceOf, type Scope } from './table.ts';
 import { fhirTime, offsetOf } from './times.ts';
 import { TRANSFORMS } from './transforms.ts';
@@ -29,9 +36,15 @@ export type CcdaConversion =
       skippedSections: number;
       /** Entries of other sections that can be read in the document only. */
       leftOutEntries: number;
-      /** How many of these there are of each template; `none` for those without one. */
+      /**
+       * How many of these there are of each template; `none` for those without
+       * one.
+       */
       leftOutTemplates: Readonly<Record<string, number>>;
-      /** Sections whose words and entries differ in number, with both numbers (`unevenNumbers`). */
+      /**
+       * Sections whose words and entries differ in number, with both numbers
+       * (`unevenNumbers`).
+       */
       unevenSections: readonly string[];
     }
   | { kind: 'not-cda' }
@@ -41,23 +54,34 @@ export type CcdaConversion =
 
 /** The names used in the converted resources. */
 export interface CcdaNames {
-  /** Letters and digits that identify the document; resource ids are `ccda.<unit>.<number>`. */
+  /**
+   * Letters and digits that identify the document; resource ids are
+   * `ccda.<unit>.<number>`.
+   */
   unit: string;
   /** The person's Patient id at the source. */
   patientId: string;
 }
 
 /**
- * Converts a C-CDA document to FHIR R4 resources by the tables in `templates.json`, which follow HL7's guide C-CDA on FHIR. The same bytes
- * always give the same resources. A section that cannot be converted is skipped and counted, as is each entry of which nothing
- * is made. Takes about 0.1 s and 40 MB of memory per MB of input, so call it in a thread (`ccda-converter.ts`).
+ * Converts a C-CDA document to FHIR R4 resources by the tables in
+ * `templates.json`, which follow HL7's guide C-CDA on FHIR. The same bytes
+ * always give the same resources. A section that cannot be converted is skipped
+ * and counted, as is each entry of which nothing is made. Takes about 0.1 s and
+ * 40 MB of memory per MB of input, so call it in a thread
+ * (`ccda-converter.ts`).
  *
  * @throws when the document is not well-formed
  */
-export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion {
+export function convertCcda(
+  bytes: Uint8Array,
+  names: CcdaNames,
+): CcdaConversion {
   const xml = openXml(bytes);
   if (xml.kind === 'refused') {
-    const isXml = xml.reason !== 'it is not XML' && xml.reason !== 'it has an unknown encoding';
+    const isXml =
+      xml.reason !== 'it is not XML' &&
+      xml.reason !== 'it has an unknown encoding';
     return { kind: isXml ? 'skipped' : 'not-xml', reason: xml.reason };
   }
   if (!isClinicalDocument(xml.text)) return { kind: 'not-cda' };
@@ -68,13 +92,20 @@ export function convertCcda(bytes: Uint8Array, names: CcdaNames): CcdaConversion
   if (document === undefined || persons.length !== 1 || role === undefined) {
     return {
       kind: 'skipped',
-      reason: persons.length > 1 ? 'it is about several people' : 'it names no patient',
+      reason:
+        persons.length > 1
+          ? 'it is about several people'
+          : 'it names no patient',
     };
   }
   return convert(document, role, names);
 }
 
-function convert(document: CdaElement, role: CdaElement, names: CcdaNames): CcdaConversion {
+function convert(
+  document: CdaElement,
+  role: CdaElement,
+  names: CcdaNames,
+): CcdaConversion {
   const result = createResult(names.unit);
   const stated = attribute(childOf(document, 'effectiveTime'), 'value');
   const at = fhirTime(stated, undefined)?.value;
@@ -95,12 +126,19 @@ function convert(document: CdaElement, role: CdaElement, names: CcdaNames): Ccda
   result.backTo(start);
   const { extension, maritalStatus, communication } = header;
   if ((extension ?? maritalStatus ?? communication) !== undefined)
-    result.add({ resourceType: 'Patient', extension, maritalStatus, communication });
+    result.add({
+      resourceType: 'Patient',
+      extension,
+      maritalStatus,
+      communication,
+    });
   let skippedSections = 0;
   const unevenSections: string[] = [];
   const leftOut: Record<string, number> = lookupTable({});
   const count = (node: CdaElement): void => {
-    const [template = 'none'] = templatesOf(node).filter((root) => /^[\d.]{3,}$/.test(root));
+    const [template = 'none'] = templatesOf(node).filter((root) =>
+      /^[\d.]{3,}$/.test(root),
+    );
     leftOut[template] = (leftOut[template] ?? 0) + 1;
   };
   const labels = confidentialityOf(document);
@@ -118,7 +156,8 @@ function convert(document: CdaElement, role: CdaElement, names: CcdaNames): Ccda
     } catch (error) {
       if (error instanceof RangeError) throw error;
       result.backTo(mark);
-      for (const template of Object.keys(leftOut)) leftOut[template] = before[template] ?? 0;
+      for (const template of Object.keys(leftOut))
+        leftOut[template] = before[template] ?? 0;
       skippedSections += 1;
     }
   }
@@ -130,25 +169,48 @@ function convert(document: CdaElement, role: CdaElement, names: CcdaNames): Ccda
     patient: header,
     resources: result.resources().map((resource) => withStatedOn(resource, at)),
     skippedSections,
-    leftOutEntries: Object.values(leftOut).reduce((sum, number) => sum + number, 0),
+    leftOutEntries: Object.values(leftOut).reduce(
+      (sum, number) => sum + number,
+      0,
+    ),
     leftOutTemplates: leftOut,
     unevenSections,
   };
 }
 
-/** Levels that do not restrict a document or section beyond the rest of the record. */
-const USUAL: ReadonlySet<string | undefined> = new Set([undefined, 'N', 'U', 'L', 'M']);
+/**
+ * Levels that do not restrict a document or section beyond the rest of the
+ * record.
+ */
+const USUAL: ReadonlySet<string | undefined> = new Set([
+  undefined,
+  'N',
+  'U',
+  'L',
+  'M',
+]);
 
-/** The level of confidentiality of the document and of its sections, each also for the sections in it, where it is above the usual. */
+/**
+ * The level of confidentiality of the document and of its sections, each also
+ * for the sections in it, where it is above the usual.
+ */
 function confidentialityOf(document: CdaElement): Map<CdaElement, string> {
   const levels = new Map<CdaElement, string>();
-  const read = (of: CdaElement, within: readonly CdaElement[], outer?: string): void => {
+  const read = (
+    of: CdaElement,
+    within: readonly CdaElement[],
+    outer?: string,
+  ): void => {
     const own = attribute(childOf(of, 'confidentialityCode'), 'code');
     const level = USUAL.has(own) ? outer : own;
     if (level !== undefined) levels.set(of, level);
-    for (const section of within) read(section, select(section, 'component/section'), level);
+    for (const section of within)
+      read(section, select(section, 'component/section'), level);
   };
-  read(document, select(document, 'component/structuredBody/component/section'));
+  read(
+    document,
+    select(document, 'component/structuredBody/component/section'),
+  );
   return levels;
 }
 
@@ -159,36 +221,55 @@ const inOrder = (sections: readonly CdaElement[]): CdaElement[] => [
 ];
 
 /** @returns the section, if its words and entries differ in number */
-function readSection(section: CdaElement, scope: Scope, leftOut: Reading['leftOut']): string[] {
+function readSection(
+  section: CdaElement,
+  scope: Scope,
+  leftOut: Reading['leftOut'],
+): string[] {
   const entries = childrenOf(section, 'entry');
   const read = entries.filter((entry) => !isNull(entry));
   if (read.length === 0) {
     const empty = emptySection(section, scope);
     if (empty !== undefined) scope.add(empty.list);
     // A null flavor of the section says that its words are no information.
-    const isSaid = empty?.isQuoted === true || attribute(section, 'nullFlavor') !== undefined;
-    const text = isSaid ? undefined : resourceOf('DocumentReference', section, scope);
+    const isSaid =
+      empty?.isQuoted === true ||
+      attribute(section, 'nullFlavor') !== undefined;
+    const text = isSaid
+      ? undefined
+      : resourceOf('DocumentReference', section, scope);
     if (text !== undefined) scope.add(text);
-    else if (empty === undefined) for (const entry of entries) statementsIn(entry).forEach(leftOut);
+    else if (empty === undefined)
+      for (const entry of entries) statementsIn(entry).forEach(leftOut);
   }
   for (const entry of read)
-    for (const statement of statementsIn(entry)) readStatement(statement, { scope, leftOut });
-  if (read.length > 0) for (const entry of entries) if (isNull(entry)) statementsIn(entry).forEach(leftOut);
+    for (const statement of statementsIn(entry))
+      readStatement(statement, { scope, leftOut });
+  if (read.length > 0)
+    for (const entry of entries)
+      if (isNull(entry)) statementsIn(entry).forEach(leftOut);
   const uneven = unevenNumbers(section, read);
   return uneven === undefined ? [] : [uneven];
 }
 
 function patientOf(role: CdaElement, scope: Scope): Json {
   const { deceasedBoolean, ...made } = resourceOf('Patient', role, scope) ?? {};
-  return made.deceasedDateTime === undefined ? { ...made, deceasedBoolean } : made;
+  return made.deceasedDateTime === undefined
+    ? { ...made, deceasedBoolean }
+    : made;
 }
 
 const isWhole = (xml: string): boolean =>
-  /<\/(?:[A-Za-z][\w.-]*:)?ClinicalDocument\s*>/.test(xml.trimEnd().slice(-2_000));
+  /<\/(?:[A-Za-z][\w.-]*:)?ClinicalDocument\s*>/.test(
+    xml.trimEnd().slice(-2_000),
+  );
 
-const CONFIDENTIALITY = 'http://terminology.hl7.org/CodeSystem/v3-Confidentiality';
+const CONFIDENTIALITY =
+  'http://terminology.hl7.org/CodeSystem/v3-Confidentiality';
 
-/** Types that stand for a person, place or thing; equal content is one resource. */
+/**
+ * Types that stand for a person, place or thing; equal content is one resource.
+ */
 const SHARED: ReadonlySet<string> = new Set([
   'Device',
   'Location',
@@ -218,14 +299,25 @@ function createResult(unit: string) {
       if (key !== undefined) shared.set(key, `${type}/${id}`);
       return { reference: `${type}/${id}` };
     },
-    mark: () => ({ made: made.length, counts: new Map(counts), shared: new Map(shared) }),
+    mark: () => ({
+      made: made.length,
+      counts: new Map(counts),
+      shared: new Map(shared),
+    }),
     /** Forgets what was added since a mark. */
-    backTo(mark: { made: number; counts: Map<string, number>; shared: Map<string, string> }): void {
+    backTo(mark: {
+      made: number;
+      counts: Map<string, number>;
+      shared: Map<string, string>;
+    }): void {
       made.length = mark.made;
       counts = mark.counts;
       shared = mark.shared;
     },
-    /** Gives what was added since a mark a level of confidentiality, besides one it has. */
+    /**
+     * Gives what was added since a mark a level of confidentiality, besides one
+     * it has.
+     */
     label(mark: { made: number }, code: string | undefined): void {
       if (code === undefined) return;
       for (const [index, resource] of made.entries()) {
@@ -233,14 +325,20 @@ function createResult(unit: string) {
         const { meta, ...rest } = resource;
         const known = isJson(meta) ? objectsOf(meta.security) : [];
         if (!known.some((label) => label.code === code))
-          made[index] = { ...rest, meta: { security: [...known, { system: CONFIDENTIALITY, code }] } };
+          made[index] = {
+            ...rest,
+            meta: { security: [...known, { system: CONFIDENTIALITY, code }] },
+          };
       }
     },
     resources: (): Json[] => made,
   };
 }
 
-/** A copy without empty texts, lists and objects; undefined when nothing is left. */
+/**
+ * A copy without empty texts, lists and objects; undefined when nothing is
+ * left.
+ */
 function withoutEmpty(value: unknown): unknown {
   if (value === null || value === undefined || value === '') return undefined;
   if (Array.isArray(value)) {

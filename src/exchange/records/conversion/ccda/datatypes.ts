@@ -1,6 +1,13 @@
 import { decimalOf } from '../../../../lib/written-decimals.ts';
 import type { Json } from '../../rules/json.ts';
-import { attribute, type CdaElement, childOf, childrenOf, line, plainText as plain } from './element.ts';
+import {
+  attribute,
+  type CdaElement,
+  childOf,
+  childrenOf,
+  line,
+  plainText as plain,
+} from './element.ts';
 import { MAPS, type Scope, SYSTEMS } from './table.ts';
 import atoms from './ucum-atoms.json' with { type: 'json' };
 
@@ -10,8 +17,14 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 /** Longer words describe rather than name. */
 const NAME_MAX = 400;
 
-/** The URI of a code system or identifier namespace that a document gives as OID, UUID or URI; undefined for anything else. */
-export function uriOf(root: string | undefined, known = SYSTEMS.codes): string | undefined {
+/**
+ * The URI of a code system or identifier namespace that a document gives as
+ * OID, UUID or URI; undefined for anything else.
+ */
+export function uriOf(
+  root: string | undefined,
+  known = SYSTEMS.codes,
+): string | undefined {
   if (root === undefined) return undefined;
   if (OID.test(root)) return known[root] ?? `urn:oid:${root}`;
   if (UUID.test(root)) return `urn:uuid:${root.toLowerCase()}`;
@@ -20,33 +33,57 @@ export function uriOf(root: string | undefined, known = SYSTEMS.codes): string |
 
 /** C-CDA on FHIR, "CDA id ↔ FHIR identifier". */
 export function identifier(id: CdaElement): Json | undefined {
-  const [root, extension] = [attribute(id, 'root'), attribute(id, 'extension')];
+  const root = attribute(id, 'root');
+  const extension = attribute(id, 'extension');
   const system = uriOf(root, SYSTEMS.identifiers);
   if (extension !== undefined) return { system, value: extension };
   // A namespace alone identifies nothing.
-  if (system === undefined || SYSTEMS.identifiers[root ?? ''] !== undefined) return undefined;
+  if (system === undefined || SYSTEMS.identifiers[root ?? ''] !== undefined)
+    return undefined;
   return { system: URI, value: system };
 }
 
 /** One coding of a CD: the element itself or one of its translations. */
 export function coding(element: CdaElement): Json | undefined {
   const code = attribute(element, 'code');
-  if (code === undefined || attribute(element, 'nullFlavor') !== undefined) return undefined;
+  if (code === undefined || attribute(element, 'nullFlavor') !== undefined)
+    return undefined;
   const system = uriOf(attribute(element, 'codeSystem'));
-  return { system, code: code.replaceAll(/\s+/g, ' '), display: attribute(element, 'displayName') };
+  return {
+    system,
+    code: code.replaceAll(/\s+/g, ' '),
+    display: attribute(element, 'displayName'),
+  };
 }
 
-/** The words for a coded element: its original text, otherwise the first name of a code. */
+/**
+ * The words for a coded element: its original text, otherwise the first name of
+ * a code.
+ */
 function nameOf(element: CdaElement, scope: Scope): string | undefined {
   const all = [element, ...childrenOf(element, 'translation')];
-  const original = all.map((each) => line(childOf(each, 'originalText'), scope)).find(Boolean);
-  const display = all.map((each) => attribute(each, 'displayName')).find(Boolean);
-  if (original !== undefined && (original.length <= NAME_MAX || display === undefined)) return original;
+  const original = all
+    .map((each) => line(childOf(each, 'originalText'), scope))
+    .find(Boolean);
+  const display = all
+    .map((each) => attribute(each, 'displayName'))
+    .find(Boolean);
+  if (
+    original !== undefined &&
+    (original.length <= NAME_MAX || display === undefined)
+  )
+    return original;
   return display;
 }
 
-/** C-CDA on FHIR, "CDA Coding → FHIR CodeableConcept": all codes, and the original text. Undefined without a code and words. */
-export function concept(element: CdaElement | undefined, scope: Scope): Json | undefined {
+/**
+ * C-CDA on FHIR, "CDA Coding → FHIR CodeableConcept": all codes, and the
+ * original text. Undefined without a code and words.
+ */
+export function concept(
+  element: CdaElement | undefined,
+  scope: Scope,
+): Json | undefined {
   if (element === undefined) return undefined;
   const codings = [element, ...childrenOf(element, 'translation')]
     .map(coding)
@@ -59,18 +96,27 @@ export function concept(element: CdaElement | undefined, scope: Scope): Json | u
 const unique = (codings: readonly Json[]): Json[] =>
   [
     ...new Map(
-      codings.map((each) => [`${String(each.system)}|${String(each.code)}`, each] as const).reverse(),
+      codings
+        .map(
+          (each) =>
+            [`${String(each.system)}|${String(each.code)}`, each] as const,
+        )
+        .reverse(),
     ).values(),
   ].reverse();
 
 const NUMBER = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?$/i;
 
-export const numberOf = (element: CdaElement | undefined): number | undefined => {
+export const numberOf = (
+  element: CdaElement | undefined,
+): number | undefined => {
   const value = attribute(element, 'value');
   return value !== undefined && NUMBER.test(value) ? Number(value) : undefined;
 };
 
-/** The value of a quantity as it is written; undefined for what is no number. */
+/**
+ * The value of a quantity as it is written; undefined for what is no number.
+ */
 function writtenIn(element: CdaElement | undefined): Json | undefined {
   const value = numberOf(element);
   const text = attribute(element, 'value') ?? '';
@@ -79,10 +125,13 @@ function writtenIn(element: CdaElement | undefined): Json | undefined {
 }
 
 /**
- * C-CDA on FHIR, "CDA ↔ FHIR Quantity". A quantity without a value may have it in a translation, with a unit that is not UCUM. Only valid
- * UCUM is called so.
+ * C-CDA on FHIR, "CDA ↔ FHIR Quantity". A quantity without a value may have it
+ * in a translation, with a unit that is not UCUM. Only valid UCUM is called so.
  */
-export function quantity(element: CdaElement | undefined, scope?: Scope): Json | undefined {
+export function quantity(
+  element: CdaElement | undefined,
+  scope?: Scope,
+): Json | undefined {
   const value = writtenIn(element);
   if (element === undefined) return undefined;
   if (value === undefined) return translated(element, scope);
@@ -96,14 +145,23 @@ export const unitOf = (unit: string | undefined): Json =>
       ? { unit, system: 'http://unitsofmeasure.org', code: unit }
       : { unit };
 
-function translated(element: CdaElement, scope: Scope | undefined): Json | undefined {
+function translated(
+  element: CdaElement,
+  scope: Scope | undefined,
+): Json | undefined {
   for (const translation of childrenOf(element, 'translation')) {
     const value = writtenIn(translation);
     if (value === undefined) continue;
     const own = coding(translation);
     const words = scope && line(childOf(translation, 'originalText'), scope);
     const unit = words ?? own?.display ?? own?.code;
-    return { ...value, unit, ...(own?.system === undefined ? {} : { system: own.system, code: own.code }) };
+    return {
+      ...value,
+      unit,
+      ...(own?.system === undefined
+        ? {}
+        : { system: own.system, code: own.code }),
+    };
   }
   return undefined;
 }
@@ -112,7 +170,10 @@ const text = (of: CdaElement, name: string): string[] =>
   childrenOf(of, name).flatMap((part) => plain(part) ?? []);
 
 /** Uses are a list in CDA; the first with an equivalent counts. */
-const useOf = (of: CdaElement, uses: Readonly<Record<string, string>>): string | undefined =>
+const useOf = (
+  of: CdaElement,
+  uses: Readonly<Record<string, string>>,
+): string | undefined =>
   attribute(of, 'use')
     ?.split(/\s+/)
     .map((use) => uses[use])
@@ -126,21 +187,31 @@ export function humanName(name: CdaElement): Json | undefined {
     suffix: text(name, 'suffix'),
   };
   const whole = plain(name);
-  const isEmpty = parts.family === undefined && parts.given.length === 0 && whole === undefined;
-  return isEmpty ? undefined : { use: useOf(name, MAPS.NameUse), ...parts, text: whole };
+  const isEmpty =
+    parts.family === undefined &&
+    parts.given.length === 0 &&
+    whole === undefined;
+  return isEmpty
+    ? undefined
+    : { use: useOf(name, MAPS.NameUse), ...parts, text: whole };
 }
 
 /** A name in one line. */
 export function nameText(name: CdaElement | undefined): string | undefined {
   if (name === undefined) return undefined;
-  const parts = ['prefix', 'given', 'family', 'suffix'].flatMap((part) => text(name, part));
+  const parts = ['prefix', 'given', 'family', 'suffix'].flatMap((part) =>
+    text(name, part),
+  );
   return parts.join(' ') || plain(name);
 }
 
 export function address(addr: CdaElement): Json | undefined {
   const part = (name: string) => text(addr, name)[0];
   const parts = {
-    line: [...text(addr, 'streetAddressLine'), ...text(addr, 'additionalLocator')],
+    line: [
+      ...text(addr, 'streetAddressLine'),
+      ...text(addr, 'additionalLocator'),
+    ],
     city: part('city'),
     district: part('county'),
     state: part('state'),
@@ -148,33 +219,48 @@ export function address(addr: CdaElement): Json | undefined {
     country: part('country'),
     text: plain(addr),
   };
-  const isEmpty = parts.line.length === 0 && Object.values(parts).filter(Boolean).length === 1;
+  const isEmpty =
+    parts.line.length === 0 &&
+    Object.values(parts).filter(Boolean).length === 1;
   return isEmpty ? undefined : { use: useOf(addr, MAPS.AddressUse), ...parts };
 }
 
 export function telecom(point: CdaElement): Json | undefined {
-  const [, scheme, rest] = /^(?:([a-z-]+):)?(.*)$/is.exec(attribute(point, 'value') ?? '') ?? [];
-  const value = scheme?.startsWith('http') ? attribute(point, 'value') : rest?.trim();
+  const [, scheme, rest] =
+    /^(?:([a-z-]+):)?(.*)$/is.exec(attribute(point, 'value') ?? '') ?? [];
+  const value = scheme?.startsWith('http')
+    ? attribute(point, 'value')
+    : rest?.trim();
   if (!value) return undefined;
   const isPager = attribute(point, 'use')?.split(/\s+/).includes('PG');
-  const system = isPager ? 'pager' : (MAPS.TelecomType[scheme?.toLowerCase() ?? 'tel'] ?? 'other');
+  const system = isPager
+    ? 'pager'
+    : (MAPS.TelecomType[scheme?.toLowerCase() ?? 'tel'] ?? 'other');
   return { system, value, use: useOf(point, MAPS.TelecomUse) };
 }
 
 /** An age; FHIR accepts units of time only. */
 export function age(value: CdaElement): Json | undefined {
   const found = quantity(value);
-  return ['a', 'mo', 'wk', 'd', 'h', 'min'].includes(String(found?.code)) ? found : undefined;
+  return ['a', 'mo', 'wk', 'd', 'h', 'min'].includes(String(found?.code))
+    ? found
+    : undefined;
 }
 
 const OTHERS: ReadonlySet<string> = new Set([...atoms.metric, ...atoms.others]);
 const METRIC: ReadonlySet<string> = new Set(atoms.metric);
 
-/** A component with its exponent and annotation; atoms in brackets may contain anything, `10*` and `10^` are atoms. */
+/**
+ * A component with its exponent and annotation; atoms in brackets may contain
+ * anything, `10*` and `10^` are atoms.
+ */
 const COMPONENT =
   /^(?:(10[*^]|[^\d./(){}[\]+\s-]*\[[^\]\s]+\]|[^\d./(){}[\]+\s-]+)([+-]?\d+)?|(\d+))?(\{[\x21-\x7a|~]*\})?/;
 
-/** Whether a text is a unit of UCUM (case sensitive), by its grammar and its table of atoms. */
+/**
+ * Whether a text is a unit of UCUM (case sensitive), by its grammar and its
+ * table of atoms.
+ */
 export function isUcum(unit: string): boolean {
   return unit.length <= 200 && endOfTerm(unit, 0, true) === unit.length;
 }
@@ -195,9 +281,14 @@ function endOfComponent(unit: string, at: number): number {
     return unit[end] === ')' ? end + 1 : Number.NaN;
   }
   const [whole = '', atom] = COMPONENT.exec(unit.slice(at)) ?? [];
-  return whole === '' || (atom !== undefined && !isAtom(atom)) ? Number.NaN : at + whole.length;
+  return whole === '' || (atom !== undefined && !isAtom(atom))
+    ? Number.NaN
+    : at + whole.length;
 }
 
 const isAtom = (atom: string): boolean =>
   OTHERS.has(atom) ||
-  atoms.prefixes.some((prefix) => atom.startsWith(prefix) && METRIC.has(atom.slice(prefix.length)));
+  atoms.prefixes.some(
+    (prefix) =>
+      atom.startsWith(prefix) && METRIC.has(atom.slice(prefix.length)),
+  );

@@ -1,6 +1,9 @@
 import { SaxesParser } from 'saxes';
 
-/** An element of a document. Names have no namespace prefix: `sdtc:raceCode` is `raceCode`, the attribute `xsi:type` is `type`. */
+/**
+ * An element of a document. Names have no namespace prefix: `sdtc:raceCode` is
+ * `raceCode`, the attribute `xsi:type` is `type`.
+ */
 export interface CdaElement {
   name: string;
   attributes: Readonly<Record<string, string>>;
@@ -8,7 +11,10 @@ export interface CdaElement {
   content: (CdaElement | string)[];
 }
 
-/** Structural faults after which it is unknown what an element belongs to. Others, such as a bare `&`, harm only a text. */
+/**
+ * Structural faults after which it is unknown what an element belongs to.
+ * Others, such as a bare `&`, harm only a text.
+ */
 const STRUCTURE = /tag|root|unclosed|unended|unexpected end/i;
 
 /**
@@ -37,7 +43,11 @@ export function readElements(xml: string): CdaElement {
   parser.on('text', add);
   parser.on('cdata', add);
   parser.on('opentag', ({ name, attributes }) => {
-    const element = { name: own(name), attributes: ownAttributes(attributes, own), content: [] };
+    const element = {
+      name: own(name),
+      attributes: ownAttributes(attributes, own),
+      content: [],
+    };
     inner.content.push(element);
     open.push(element);
     inner = element;
@@ -67,51 +77,78 @@ function ownAttributes(
 export const elementsIn = ({ content }: CdaElement): CdaElement[] =>
   content.filter((part) => typeof part !== 'string');
 
-export function childrenOf(of: CdaElement | undefined, name: string): CdaElement[] {
+export function childrenOf(
+  of: CdaElement | undefined,
+  name: string,
+): CdaElement[] {
   const found: CdaElement[] = [];
   if (of !== undefined)
-    for (const part of of.content) if (typeof part !== 'string' && part.name === name) found.push(part);
+    for (const part of of.content)
+      if (typeof part !== 'string' && part.name === name) found.push(part);
   return found;
 }
 
-export function childOf(of: CdaElement | undefined, name: string): CdaElement | undefined {
+export function childOf(
+  of: CdaElement | undefined,
+  name: string,
+): CdaElement | undefined {
   if (of === undefined) return undefined;
-  for (const part of of.content) if (typeof part !== 'string' && part.name === name) return part;
+  for (const part of of.content)
+    if (typeof part !== 'string' && part.name === name) return part;
   return undefined;
 }
 
 /** The value of an attribute; undefined when it is missing or blank. */
-export const attribute = (of: CdaElement | undefined, name: string): string | undefined =>
-  of?.attributes[name];
+export const attribute = (
+  of: CdaElement | undefined,
+  name: string,
+): string | undefined => of?.attributes[name];
 
 /** The status, code or mood of an element in lower case. */
 export const statusOf = (of: CdaElement): string | undefined =>
   attribute(childOf(of, 'statusCode'), 'code')?.toLowerCase();
 
-/** C-CDA's templates are numbered under this root; rules name only the rest (`4.16`). */
+/**
+ * C-CDA's templates are numbered under this root; rules name only the rest
+ * (`4.16`).
+ */
 const TEMPLATE_ROOT = '2.16.840.1.113883.10.20.22.';
 
 export const templatesOf = (of: CdaElement): string[] =>
-  childrenOf(of, 'templateId').flatMap((id) => attribute(id, 'root')?.replace(TEMPLATE_ROOT, '') ?? []);
+  childrenOf(of, 'templateId').flatMap(
+    (id) => attribute(id, 'root')?.replace(TEMPLATE_ROOT, '') ?? [],
+  );
 
 interface Step {
   name: string;
-  /** `@typeCode=MFST`: an attribute; `code=SEV`: the code of the child; `template=4.9`. */
+  /**
+   * `@typeCode=MFST`: an attribute; `code=SEV`: the code of the child;
+   * `template=4.9`.
+   */
   test?: readonly [name: string, values: readonly string[]];
 }
 const STEPS = new Map<string, Step[]>();
 
 /**
- * The elements at a path: names of children divided by `/`, each with an optional condition (`entryRelationship[@typeCode=MFST]`,
- * `observation[code=33999-4|33999]`, `act[template=4.80]`); `.` is the element itself.
+ * The elements at a path: names of children divided by `/`, each with an
+ * optional condition (`entryRelationship[@typeCode=MFST]`,
+ * `observation[code=33999-4|33999]`, `act[template=4.80]`); `.` is the element
+ * itself.
  */
-export function select(from: CdaElement | undefined, path: string): CdaElement[] {
+export function select(
+  from: CdaElement | undefined,
+  path: string,
+): CdaElement[] {
   let found = from === undefined ? [] : [from];
   for (const { name, test } of stepsOf(path)) {
     const [only, ...others] = found;
     if (only === undefined) break;
-    found = others.length === 0 ? childrenOf(only, name) : found.flatMap((each) => childrenOf(each, name));
-    if (test !== undefined && found.length > 0) found = found.filter((each) => passes(each, test));
+    found =
+      others.length === 0
+        ? childrenOf(only, name)
+        : found.flatMap((each) => childrenOf(each, name));
+    if (test !== undefined && found.length > 0)
+      found = found.filter((each) => passes(each, test));
   }
   return found;
 }
@@ -125,11 +162,18 @@ function stepsOf(path: string): Step[] {
 }
 
 function stepOf(step: string): Step {
-  const [, name = step, key, values = ''] = /^(\w+)(?:\[(@?\w+)=([^\]]+)\])?$/.exec(step) ?? [];
-  return { name, test: key === undefined ? undefined : [key, values.split('|')] };
+  const [, name = step, key, values = ''] =
+    /^(\w+)(?:\[(@?\w+)=([^\]]+)\])?$/.exec(step) ?? [];
+  return {
+    name,
+    test: key === undefined ? undefined : [key, values.split('|')],
+  };
 }
 
-function passes(element: CdaElement, [key, values]: NonNullable<Step['test']>): boolean {
+function passes(
+  element: CdaElement,
+  [key, values]: NonNullable<Step['test']>,
+): boolean {
   const own = key.startsWith('@')
     ? [attribute(element, key.slice(1))]
     : key === 'template'
@@ -139,7 +183,15 @@ function passes(element: CdaElement, [key, values]: NonNullable<Step['test']>): 
 }
 
 /** Elements that begin a line of their own. */
-const BLOCKS: ReadonlySet<string> = new Set(['br', 'caption', 'item', 'list', 'paragraph', 'table', 'tr']);
+const BLOCKS: ReadonlySet<string> = new Set([
+  'br',
+  'caption',
+  'item',
+  'list',
+  'paragraph',
+  'table',
+  'tr',
+]);
 const CELLS: ReadonlySet<string> = new Set(['td', 'th']);
 
 /** The elements of a text that can be referred to, by their ids. */
@@ -150,7 +202,8 @@ export function narrativeParts(text: CdaElement | undefined): NarrativeParts {
   const collect = (element: CdaElement) => {
     const id = attribute(element, 'ID');
     if (id !== undefined && !parts.has(id)) parts.set(id, element);
-    for (const part of element.content) if (typeof part !== 'string') collect(part);
+    for (const part of element.content)
+      if (typeof part !== 'string') collect(part);
   };
   if (text !== undefined) collect(text);
   return parts;
@@ -162,19 +215,30 @@ interface Narrative {
 }
 
 /**
- * What an element says in words: its own, otherwise those of the narrative that it refers to; one line for each block, cells divided by
- * ` | `. Undefined when there are none.
+ * What an element says in words: its own, otherwise those of the narrative that
+ * it refers to; one line for each block, cells divided by ` | `. Undefined when
+ * there are none.
  */
-export function words(element: CdaElement | undefined, { parts }: Narrative): string | undefined {
-  if (element === undefined || attribute(element, 'representation') === 'B64') return undefined;
-  const reference = attribute(childOf(element, 'reference'), 'value')?.replace(/^#/, '');
-  const referred = reference && parts.map((each) => each.get(reference)).find(Boolean);
+export function words(
+  element: CdaElement | undefined,
+  { parts }: Narrative,
+): string | undefined {
+  if (element === undefined || attribute(element, 'representation') === 'B64')
+    return undefined;
+  const reference = attribute(childOf(element, 'reference'), 'value')?.replace(
+    /^#/,
+    '',
+  );
+  const referred =
+    reference && parts.map((each) => each.get(reference)).find(Boolean);
   return ownWords(element) ?? (referred ? ownWords(referred) : undefined);
 }
 
 /** Words in one line. */
-export const line = (element: CdaElement | undefined, narrative: Narrative): string | undefined =>
-  words(element, narrative)?.replaceAll('\n', ' ');
+export const line = (
+  element: CdaElement | undefined,
+  narrative: Narrative,
+): string | undefined => words(element, narrative)?.replaceAll('\n', ' ');
 
 function ownWords(element: CdaElement): string | undefined {
   const text = textIn(element);
@@ -197,13 +261,19 @@ function textIn({ content }: CdaElement): string {
       // Line breaks in the source are spaces.
       if (typeof part === 'string') return part.replaceAll(/\s+/g, ' ');
       const text = textIn(part);
-      return BLOCKS.has(part.name) ? `\n${text}\n` : CELLS.has(part.name) ? `${text} | ` : text;
+      return BLOCKS.has(part.name)
+        ? `\n${text}\n`
+        : CELLS.has(part.name)
+          ? `${text} | `
+          : text;
     })
     .join('');
 }
 
 /** The text of an element itself, in one line. */
-export const plainText = (element: CdaElement | undefined): string | undefined =>
+export const plainText = (
+  element: CdaElement | undefined,
+): string | undefined =>
   element?.content
     .filter((part) => typeof part === 'string')
     .join('')
@@ -217,14 +287,21 @@ export type XmlRefusal =
   | 'its elements are nested too deeply'
   | 'it is not XML';
 
-/** The parser's time grows with the square of the depth; real documents are a few dozen levels deep. */
+/**
+ * The parser's time grows with the square of the depth; real documents are a
+ * few dozen levels deep.
+ */
 const DEPTH_MAX = 200;
 
-export type OpenedXml = { kind: 'xml'; text: string } | { kind: 'refused'; reason: XmlRefusal };
+export type OpenedXml =
+  | { kind: 'xml'; text: string }
+  | { kind: 'refused'; reason: XmlRefusal };
 
 /**
- * Decodes bytes to XML text that is safe to parse: without a DTD there are no entities except XML's own five, no external
- * references and no expansion. The encoding is that of the byte order mark, else of the XML declaration, else UTF-8.
+ * Decodes bytes to XML text that is safe to parse: without a DTD there are no
+ * entities except XML's own five, no external references and no expansion. The
+ * encoding is that of the byte order mark, else of the XML declaration, else
+ * UTF-8.
  */
 export function openXml(bytes: Uint8Array): OpenedXml {
   const encoding = encodingOf(bytes);
@@ -234,22 +311,30 @@ export function openXml(bytes: Uint8Array): OpenedXml {
   } catch {
     return { kind: 'refused', reason: 'it has an unknown encoding' };
   }
-  if (!FIRST_TAG.test(text.slice(0, 1_000))) return { kind: 'refused', reason: 'it is not XML' };
-  // Searched everywhere: a DOCTYPE in a comment is refused too, which does no harm.
+  if (!FIRST_TAG.test(text.slice(0, 1_000)))
+    return { kind: 'refused', reason: 'it is not XML' };
+  // Searched everywhere: a DOCTYPE in a comment is refused too, which does no
+  // harm.
   if (/<!(?:DOCTYPE|ENTITY)/i.test(text))
     return { kind: 'refused', reason: 'it has a document type definition' };
-  if (isTooDeep(text)) return { kind: 'refused', reason: 'its elements are nested too deeply' };
+  if (isTooDeep(text))
+    return { kind: 'refused', reason: 'its elements are nested too deeply' };
   return { kind: 'xml', text: withPlainCharacters(text) };
 }
 
 const FIRST_TAG = /^\s*<[?!A-Za-z]/;
 const LONGEST_CHARACTER_BYTES = 4;
 
-/** Whether bytes begin like XML, judged by their first kilobytes. If not, `openXml` refuses them. */
+/**
+ * Whether bytes begin like XML, judged by their first kilobytes. If not,
+ * `openXml` refuses them.
+ */
 export function startsAsXml(bytes: Uint8Array): boolean {
   try {
     const start = bytes.subarray(0, 1_000 * LONGEST_CHARACTER_BYTES);
-    return FIRST_TAG.test(new TextDecoder(encodingOf(bytes)).decode(start).slice(0, 1_000));
+    return FIRST_TAG.test(
+      new TextDecoder(encodingOf(bytes)).decode(start).slice(0, 1_000),
+    );
   } catch {
     return false;
   }
@@ -260,7 +345,8 @@ function isTooDeep(text: string): boolean {
   for (let at = text.indexOf('<'); at >= 0; at = text.indexOf('<', at)) {
     if (text.startsWith('<!--', at)) at = endOf(text, '-->', at);
     else if (text.startsWith('<![CDATA[', at)) at = endOf(text, ']]>', at);
-    else if (text[at + 1] === '?' || text[at + 1] === '!') at = endOf(text, '>', at);
+    else if (text[at + 1] === '?' || text[at + 1] === '!')
+      at = endOf(text, '>', at);
     else {
       const isEnd = text[at + 1] === '/';
       at = endOfTag(text, at);
@@ -277,9 +363,14 @@ function endOf(text: string, mark: string, from: number): number {
   return end < 0 ? text.length : end + mark.length;
 }
 
-const [CLOSE, QUOTE, APOSTROPHE] = ['>', '"', "'"].map((each) => each.charCodeAt(0));
+const [CLOSE, QUOTE, APOSTROPHE] = ['>', '"', "'"].map((each) =>
+  each.charCodeAt(0),
+);
 
-/** The index after the `>` that closes the tag; a `>` in an attribute value does not close it. */
+/**
+ * The index after the `>` that closes the tag; a `>` in an attribute value does
+ * not close it.
+ */
 function endOfTag(text: string, from: number): number {
   for (let at = from; at < text.length; at += 1) {
     const character = text.charCodeAt(at);
@@ -301,17 +392,33 @@ function encodingOf(bytes: Uint8Array): string {
   if (first === 0xff && second === 0xfe) return 'utf-16le';
   if (first === 0xfe && second === 0xff) return 'utf-16be';
   const start = Buffer.from(bytes.subarray(0, 200)).toString('latin1');
-  return /^[^<]{0,3}<\?xml[^>]*encoding\s*=\s*["']([\w.:-]+)["']/i.exec(start)?.[1] ?? 'utf-8';
+  return (
+    /^[^<]{0,3}<\?xml[^>]*encoding\s*=\s*["']([\w.:-]+)["']/i.exec(
+      start,
+    )?.[1] ?? 'utf-8'
+  );
 }
 
-/** Replaces numeric character references by characters, except those that would become markup. */
+/**
+ * Replaces numeric character references by characters, except those that would
+ * become markup.
+ */
 const withPlainCharacters = (text: string): string =>
   text.includes('&#')
-    ? text.replaceAll(/&#(?:x([0-9a-f]{1,6})|(\d{1,7}));/gi, (whole, hex?: string, decimal?: string) => {
-        const code = hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
-        if (code === 9 || code === 10 || code === 13) return ' ';
-        if (code < 32 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) return '';
-        const character = String.fromCodePoint(code);
-        return '<>&"\''.includes(character) ? whole : character;
-      })
+    ? text.replaceAll(
+        /&#(?:x([0-9a-f]{1,6})|(\d{1,7}));/gi,
+        (whole, hex?: string, decimal?: string) => {
+          const code =
+            hex === undefined ? Number(decimal) : Number.parseInt(hex, 16);
+          if (code === 9 || code === 10 || code === 13) return ' ';
+          if (
+            code < 32 ||
+            code > 0x10ffff ||
+            (code >= 0xd800 && code <= 0xdfff)
+          )
+            return '';
+          const character = String.fromCodePoint(code);
+          return '<>&"\''.includes(character) ? whole : character;
+        },
+      )
     : text;

@@ -1,12 +1,35 @@
 import type { Json } from '../../rules/json.ts';
 import { concept } from './datatypes.ts';
-import { attribute, type CdaElement, childOf, childrenOf, elementsIn, select, statusOf } from './element.ts';
+import {
+  attribute,
+  type CdaElement,
+  childOf,
+  childrenOf,
+  elementsIn,
+  select,
+  statusOf,
+} from './element.ts';
 import { isPlanned } from './medications.ts';
 import { idKey, MAPS, resourceOf, type Scope } from './table.ts';
 
 const ACT_CODE = 'http://terminology.hl7.org/CodeSystem/v3-ActCode';
-const CLASSES = ['AMB', 'EMER', 'FLD', 'HH', 'IMP', 'ACUTE', 'NONAC', 'OBSENC', 'PRENC', 'SS', 'VR'];
-/** Ranges of CPT codes that state where a visit took place (the guide, Encounters). */
+const CLASSES = [
+  'AMB',
+  'EMER',
+  'FLD',
+  'HH',
+  'IMP',
+  'ACUTE',
+  'NONAC',
+  'OBSENC',
+  'PRENC',
+  'SS',
+  'VR',
+];
+/**
+ * Ranges of CPT codes that state where a visit took place (the guide,
+ * Encounters).
+ */
 const CPT_CLASSES = [
   { from: 99202, to: 99215, code: 'AMB' },
   { from: 99221, to: 99239, code: 'IMP' },
@@ -14,13 +37,23 @@ const CPT_CLASSES = [
 ];
 
 /** @param conditions references to the diagnoses of the encounter */
-export function encounter(node: CdaElement, scope: Scope, conditions: readonly Json[]): Json {
+export function encounter(
+  node: CdaElement,
+  scope: Scope,
+  conditions: readonly Json[],
+): Json {
   const made = resourceOf('Encounter', node, scope) ?? {};
   const types = (made.type ?? []) as Json[];
-  // The problem that is the reason, if the document has it; otherwise what the reason says of it.
-  const reasons = select(node, 'entryRelationship[@typeCode=RSON]/observation').map((reason) => ({
+  // The problem that is the reason, if the document has it; otherwise what the
+  // reason says of it.
+  const reasons = select(
+    node,
+    'entryRelationship[@typeCode=RSON]/observation',
+  ).map((reason) => ({
     reason,
-    known: childrenOf(reason, 'id').flatMap((id) => scope.named.get(idKey(id)) ?? [])[0],
+    known: childrenOf(reason, 'id').flatMap(
+      (id) => scope.named.get(idKey(id)) ?? [],
+    )[0],
   }));
   const reasonCode = reasons.flatMap(({ reason, known }) =>
     known === undefined ? (concept(childOf(reason, 'value'), scope) ?? []) : [],
@@ -37,17 +70,26 @@ export function encounter(node: CdaElement, scope: Scope, conditions: readonly J
 }
 
 const codingsOf = ({ coding }: Json): Json[] => (coding ?? []) as Json[];
-const isClass = ({ system, code }: Json): boolean => system === ACT_CODE && CLASSES.includes(String(code));
+const isClass = ({ system, code }: Json): boolean =>
+  system === ACT_CODE && CLASSES.includes(String(code));
 
 function classOf(types: readonly Json[]): Json {
   const codings = types.flatMap(codingsOf);
   const stated = codings.find(isClass);
-  const cpt = Number(codings.find(({ system }) => system === 'http://www.ama-assn.org/go/cpt')?.code);
-  const code = CPT_CLASSES.find(({ from, to }) => cpt >= from && cpt <= to)?.code;
+  const cpt = Number(
+    codings.find(({ system }) => system === 'http://www.ama-assn.org/go/cpt')
+      ?.code,
+  );
+  const code = CPT_CLASSES.find(
+    ({ from, to }) => cpt >= from && cpt <= to,
+  )?.code;
   return (
     stated ??
     (code === undefined
-      ? { system: 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor', code: 'UNK' }
+      ? {
+          system: 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor',
+          code: 'UNK',
+        }
       : { system: ACT_CODE, code, display: MAPS.Display[code] })
   );
 }
@@ -55,32 +97,59 @@ function classOf(types: readonly Json[]): Json {
 /** The class is no type; a concept that is nothing else disappears. */
 function withoutClass(type: Json): Json[] {
   const coding = codingsOf(type).filter((each) => !isClass(each));
-  return coding.length === 0 && codingsOf(type).length > 0 ? [] : [{ ...type, coding }];
+  return coding.length === 0 && codingsOf(type).length > 0
+    ? []
+    : [{ ...type, coding }];
 }
 
 /** By its time, otherwise by its status (the guide, Encounters). */
 function encounterStatus(node: CdaElement): string {
   const own = statusOf(node) ?? '';
   const status = MAPS.EncounterStatus[own];
-  if (status !== undefined && !['active', 'completed'].includes(own)) return status;
+  if (status !== undefined && !['active', 'completed'].includes(own))
+    return status;
   if (isPlanned(node)) return 'planned';
   const time = childOf(node, 'effectiveTime');
-  const isOver = (attribute(time, 'value') ?? attribute(childOf(time, 'high'), 'value')) !== undefined;
+  const isOver =
+    (attribute(time, 'value') ?? attribute(childOf(time, 'high'), 'value')) !==
+    undefined;
   return isOver ? 'finished' : (status ?? 'unknown');
 }
 
-/** The visit that the document is about, unless the body has it; its elements have other names there than in an entry. */
-export function headerEncounter(document: CdaElement, scope: Scope): Json | undefined {
+/**
+ * The visit that the document is about, unless the body has it; its elements
+ * have other names there than in an entry.
+ */
+export function headerEncounter(
+  document: CdaElement,
+  scope: Scope,
+): Json | undefined {
   const [visit] = select(document, 'componentOf/encompassingEncounter');
-  if (visit === undefined || childrenOf(visit, 'id').some((id) => scope.named.has(idKey(id))))
+  if (
+    visit === undefined ||
+    childrenOf(visit, 'id').some((id) => scope.named.has(idKey(id)))
+  )
     return undefined;
-  if (childOf(visit, 'effectiveTime') === undefined && childOf(visit, 'code') === undefined) return undefined;
-  const people = [...childrenOf(visit, 'encounterParticipant'), ...childrenOf(visit, 'responsibleParty')];
-  const place = select(visit, 'location/healthCareFacility').map((facility) => ({
-    name: 'participant',
-    attributes: { typeCode: 'LOC' },
-    content: [{ ...facility, name: 'participantRole' }],
-  }));
+  if (
+    childOf(visit, 'effectiveTime') === undefined &&
+    childOf(visit, 'code') === undefined
+  )
+    return undefined;
+  const people = [
+    ...childrenOf(visit, 'encounterParticipant'),
+    ...childrenOf(visit, 'responsibleParty'),
+  ];
+  const place = select(visit, 'location/healthCareFacility').map(
+    (facility) => ({
+      name: 'participant',
+      attributes: { typeCode: 'LOC' },
+      content: [{ ...facility, name: 'participantRole' }],
+    }),
+  );
   const performers = people.map((each) => ({ ...each, name: 'performer' }));
-  return encounter({ ...visit, content: [...elementsIn(visit), ...performers, ...place] }, scope, []);
+  return encounter(
+    { ...visit, content: [...elementsIn(visit), ...performers, ...place] },
+    scope,
+    [],
+  );
 }

@@ -42,33 +42,49 @@ export interface Reading {
 export function readStatement(node: CdaElement, reading: Reading): void {
   if (isWithdrawn(node)) return;
   const read = READERS[node.name];
-  if (read === undefined || (node.name !== 'organizer' && isOfAnother(node))) reading.leftOut(node);
+  if (read === undefined || (node.name !== 'organizer' && isOfAnother(node)))
+    reading.leftOut(node);
   else read(node, reading);
 }
 
-/** A statement that was withdrawn as an error; that it was made says nothing about the patient. */
-const isWithdrawn = (node: CdaElement): boolean => statusOf(node) === 'nullified';
-/** The subject of a statement is the document's patient unless the statement names another (a fetus, a donor). */
-const isOfAnother = (node: CdaElement): boolean => childOf(node, 'subject') !== undefined;
-const isNegated = (node: CdaElement): boolean => ['true', '1'].includes(attribute(node, 'negationInd') ?? '');
+/**
+ * A statement that was withdrawn as an error; that it was made says nothing
+ * about the patient.
+ */
+const isWithdrawn = (node: CdaElement): boolean =>
+  statusOf(node) === 'nullified';
+/**
+ * The subject of a statement is the document's patient unless the statement
+ * names another (a fetus, a donor).
+ */
+const isOfAnother = (node: CdaElement): boolean =>
+  childOf(node, 'subject') !== undefined;
+const isNegated = (node: CdaElement): boolean =>
+  ['true', '1'].includes(attribute(node, 'negationInd') ?? '');
 const has = (node: CdaElement, ...templates: string[]): boolean =>
   templatesOf(node).some((template) => templates.includes(template));
-const codeIn = (node: CdaElement): string => attribute(childOf(node, 'code'), 'code') ?? '';
+const codeIn = (node: CdaElement): string =>
+  attribute(childOf(node, 'code'), 'code') ?? '';
 
-/** Adds what was made of a statement, or its negation; counts the statement when there is neither. */
+/**
+ * Adds what was made of a statement, or its negation; counts the statement when
+ * there is neither.
+ */
 function add(
   made: Json | undefined,
   node: CdaElement,
   { scope, leftOut }: Reading,
   isDenied = isNegated(node),
 ): Json[] {
-  const stated = made !== undefined && isDenied ? negated(made, scope.day) : made;
+  const stated =
+    made !== undefined && isDenied ? negated(made, scope.day) : made;
   if (stated === undefined) {
     leftOut(node);
     return [];
   }
   const reference = scope.add(stated);
-  for (const id of childrenOf(node, 'id')) scope.named.set(idKey(id), reference);
+  for (const id of childrenOf(node, 'id'))
+    scope.named.set(idKey(id), reference);
   return [reference];
 }
 
@@ -76,7 +92,9 @@ function add(
 const as = (name: TemplateName, node: CdaElement, reading: Reading): Json[] =>
   add(resourceOf(name, node, reading.scope), node, reading);
 
-const READERS: Readonly<Record<string, (node: CdaElement, reading: Reading) => unknown>> = lookupTable({
+const READERS: Readonly<
+  Record<string, (node: CdaElement, reading: Reading) => unknown>
+> = lookupTable({
   act: readAct,
   encounter: readEncounter,
   observation: readObservation,
@@ -89,8 +107,15 @@ const READERS: Readonly<Record<string, (node: CdaElement, reading: Reading) => u
   supply: readSupply,
 });
 
-/** Reads statements within another that are facts of their own: what was given or done with it. */
-function readInner(node: CdaElement, reading: Reading, ...names: string[]): void {
+/**
+ * Reads statements within another that are facts of their own: what was given
+ * or done with it.
+ */
+function readInner(
+  node: CdaElement,
+  reading: Reading,
+  ...names: string[]
+): void {
   for (const each of select(node, 'entryRelationship').flatMap(statementsIn))
     if (names.includes(each.name)) readStatement(each, reading);
 }
@@ -103,30 +128,54 @@ const DIAGNOSES = ['4.33', '4.34', '4.80'];
 const IN_CONCERNS = ['allergies', 'past illnesses', 'problems', 'encounters'];
 /** A reference to another entry, which says nothing by itself. */
 const REFERENCE = '4.122';
-/** Acts around what they are about: admission and discharge medications, interventions, concerns. */
+/**
+ * Acts around what they are about: admission and discharge medications,
+ * interventions, concerns.
+ */
 const AROUND = ['4.35', '4.36', '4.131', '4.146', '4.132'];
 
 function readAct(node: CdaElement, reading: Reading): unknown {
   const { scope, leftOut } = reading;
   const code = codeIn(node);
   if (has(node, RISK)) return leftOut(node);
-  const subjects = select(node, 'entryRelationship[@typeCode=SUBJ]/observation');
+  const subjects = select(
+    node,
+    'entryRelationship[@typeCode=SUBJ]/observation',
+  );
   const isConcern =
-    has(node, ...CONCERNS, ...DIAGNOSES) || code === 'CONC' || IN_CONCERNS.includes(scope.section ?? '');
-  if (isConcern && subjects.length > 0) return readConcern(node, subjects, reading);
-  if (has(node, '4.60') || code === '48768-6') return readCoverage(node, reading);
+    has(node, ...CONCERNS, ...DIAGNOSES) ||
+    code === 'CONC' ||
+    IN_CONCERNS.includes(scope.section ?? '');
+  if (isConcern && subjects.length > 0)
+    return readConcern(node, subjects, reading);
+  if (has(node, '4.60') || code === '48768-6')
+    return readCoverage(node, reading);
   if (has(node, '4.20') || scope.section === 'instructions')
-    return as(isPlanned(node) ? 'CommunicationRequest' : 'Communication', node, reading);
-  if (has(node, '4.202') || code === '34109-9') return as('DocumentReference', node, reading);
+    return as(
+      isPlanned(node) ? 'CommunicationRequest' : 'Communication',
+      node,
+      reading,
+    );
+  if (has(node, '4.202') || code === '34109-9')
+    return as('DocumentReference', node, reading);
   const inner = select(node, 'entryRelationship')
     .flatMap(statementsIn)
     .filter((each) => !has(each, REFERENCE));
-  if (has(node, ...AROUND) || ((isConcern || code === '') && inner.length > 0)) {
+  if (
+    has(node, ...AROUND) ||
+    ((isConcern || code === '') && inner.length > 0)
+  ) {
     for (const each of inner) readStatement(each, reading);
     return inner.length === 0 ? leftOut(node) : undefined;
   }
   as(isPlanned(node) ? 'ServiceRequest' : 'Procedure', node, reading);
-  return readInner(node, reading, 'encounter', 'procedure', 'substanceAdministration');
+  return readInner(
+    node,
+    reading,
+    'encounter',
+    'procedure',
+    'substanceAdministration',
+  );
 }
 
 function readCoverage(node: CdaElement, reading: Reading): void {
@@ -135,37 +184,76 @@ function readCoverage(node: CdaElement, reading: Reading): void {
   for (const policy of policies) as('Coverage', policy, reading);
 }
 
-/** Every subject of a concern is an allergy or a problem of its own; a negated subject or concern negates it. */
-function readConcern(node: CdaElement, subjects: readonly CdaElement[], reading: Reading): Json[] {
+/**
+ * Every subject of a concern is an allergy or a problem of its own; a negated
+ * subject or concern negates it.
+ */
+function readConcern(
+  node: CdaElement,
+  subjects: readonly CdaElement[],
+  reading: Reading,
+): Json[] {
   return subjects.flatMap((subject) => {
     if (isWithdrawn(subject)) return [];
-    const made = isOfAnother(subject) ? undefined : subjectOf(node, subject, reading.scope);
+    const made = isOfAnother(subject)
+      ? undefined
+      : subjectOf(node, subject, reading.scope);
     return add(made, subject, reading, isNegated(node) || isNegated(subject));
   });
 }
 
 const isAllergy = (node: CdaElement): boolean =>
-  has(node, ...ALLERGY) || select(node, 'participant[@typeCode=CSM]').length > 0;
+  has(node, ...ALLERGY) ||
+  select(node, 'participant[@typeCode=CSM]').length > 0;
 
-function subjectOf(concern: CdaElement, subject: CdaElement, scope: Scope): Json {
+function subjectOf(
+  concern: CdaElement,
+  subject: CdaElement,
+  scope: Scope,
+): Json {
   if (isAllergy(subject)) return allergy(subject, scope, statusOf(concern));
-  const section = has(concern, ...DIAGNOSES) ? 'encounters' : (scope.section ?? '');
-  return condition(subject, scope, statusOf(concern), MAPS.ConditionCategory[section]);
+  const section = has(concern, ...DIAGNOSES)
+    ? 'encounters'
+    : (scope.section ?? '');
+  return condition(
+    subject,
+    scope,
+    statusOf(concern),
+    MAPS.ConditionCategory[section],
+  );
 }
 
-/** The template of a pregnancy intention, which is an observation though its mood is one of a plan. */
+/**
+ * The template of a pregnancy intention, which is an observation though its
+ * mood is one of a plan.
+ */
 const PREGNANCY_INTENTION = '4.281';
 
 function readObservation(node: CdaElement, reading: Reading): unknown {
   const { scope } = reading;
   if (attribute(node, 'moodCode') === 'GOL')
     return add(isNegated(node) ? undefined : goal(node, scope), node, reading);
-  if (isPlanned(node) && !has(node, PREGNANCY_INTENTION)) return as('ServiceRequest', node, reading);
+  if (isPlanned(node) && !has(node, PREGNANCY_INTENTION))
+    return as('ServiceRequest', node, reading);
   if (isAllergy(node)) return add(allergy(node, scope), node, reading);
-  if (has(node, '4.4') || (scope.section === 'problems' && childOf(node, 'value') !== undefined))
-    return add(condition(node, scope, undefined, MAPS.ConditionCategory[scope.section ?? '']), node, reading);
-  if (has(node, '4.13') || scope.section === 'procedures') return as('Procedure', node, reading);
-  if (scope.section === 'family history' || isEmpty(node)) return reading.leftOut(node);
+  if (
+    has(node, '4.4') ||
+    (scope.section === 'problems' && childOf(node, 'value') !== undefined)
+  )
+    return add(
+      condition(
+        node,
+        scope,
+        undefined,
+        MAPS.ConditionCategory[scope.section ?? ''],
+      ),
+      node,
+      reading,
+    );
+  if (has(node, '4.13') || scope.section === 'procedures')
+    return as('Procedure', node, reading);
+  if (scope.section === 'family history' || isEmpty(node))
+    return reading.leftOut(node);
   return add(observation(node, scope), node, reading);
 }
 
@@ -176,13 +264,23 @@ const isEmpty = (node: CdaElement): boolean =>
 /** The value of a goal is its target. */
 function goal(node: CdaElement, scope: Scope): Json {
   const { dueDate, ...made } = resourceOf('Goal', node, scope) ?? {};
-  const [detail] = Object.entries(observedValue(childOf(node, 'value'), scope)).flatMap(([name, value]) =>
+  const [detail] = Object.entries(
+    observedValue(childOf(node, 'value'), scope),
+  ).flatMap(([name, value]) =>
     /^value(?:Quantity|Range|CodeableConcept|String)$/.test(name)
       ? [[name.replace('value', 'detail'), value] as const]
       : [],
   );
-  const target = { measure: detail && made.description, ...(detail && { [detail[0]]: detail[1] }), dueDate };
-  return { ...made, target: detail === undefined && dueDate === undefined ? undefined : [target] };
+  const target = {
+    measure: detail && made.description,
+    ...(detail && { [detail[0]]: detail[1] }),
+    dueDate,
+  };
+  return {
+    ...made,
+    target:
+      detail === undefined && dueDate === undefined ? undefined : [target],
+  };
 }
 
 function readOrganizer(node: CdaElement, reading: Reading): unknown {
@@ -190,35 +288,48 @@ function readOrganizer(node: CdaElement, reading: Reading): unknown {
   if (isNegated(node)) return leftOut(node);
   if (has(node, '4.45') || scope.section === 'family history') {
     const made = resourceOf('FamilyMemberHistory', node, scope);
-    // Illnesses that are all denied say nothing of the relative; without any, the relative is stated.
-    const isDenied = made?.condition === undefined && childOf(node, 'component') !== undefined;
+    // Illnesses that are all denied say nothing of the relative; without any,
+    // the relative is stated.
+    const isDenied =
+      made?.condition === undefined && childOf(node, 'component') !== undefined;
     return add(isDenied ? undefined : made, node, reading);
   }
-  if (has(node, '4.500') || scope.section === 'care teams') return as('CareTeam', node, reading);
+  if (has(node, '4.500') || scope.section === 'care teams')
+    return as('CareTeam', node, reading);
   const members = select(node, 'component').flatMap(statementsIn);
   const isMember = (member: CdaElement) =>
     member.name === 'observation' &&
-    ![isWithdrawn, isOfAnother, isNegated, isPlanned, isEmpty].some((isOther) => isOther(member));
+    ![isWithdrawn, isOfAnother, isNegated, isPlanned, isEmpty].some((isOther) =>
+      isOther(member),
+    );
   addPanel(node, members.filter(isMember), scope);
   // The collection of a specimen belongs to the report.
   for (const member of members)
-    if (!isMember(member) && codeIn(member) !== '17636008') readStatement(member, reading);
+    if (!isMember(member) && codeIn(member) !== '17636008')
+      readStatement(member, reading);
   return members.length === 0 ? leftOut(node) : undefined;
 }
 
 function readSubstance(node: CdaElement, reading: Reading): unknown {
   const { scope } = reading;
-  const isVaccine = has(node, '4.52', '4.120') || scope.section === 'immunizations';
+  const isVaccine =
+    has(node, '4.52', '4.120') || scope.section === 'immunizations';
   if (isVaccine && !isPlanned(node)) {
     const made = resourceOf('Immunization', node, scope);
-    if (made !== undefined && made.occurrenceDateTime === undefined) made.occurrenceString = 'unknown';
+    if (made !== undefined && made.occurrenceDateTime === undefined)
+      made.occurrenceString = 'unknown';
     return add(made, node, reading);
   }
   add(medication(node, scope), node, reading);
-  if (!isNegated(node)) for (const each of supplies(node, scope)) scope.add(each);
+  if (!isNegated(node))
+    for (const each of supplies(node, scope)) scope.add(each);
   // Parts of a tapered or combined dose.
-  for (const part of select(node, 'entryRelationship[@typeCode=COMP]/substanceAdministration'))
-    if (childOf(part, 'consumable') !== undefined && !has(part, '4.147')) readStatement(part, reading);
+  for (const part of select(
+    node,
+    'entryRelationship[@typeCode=COMP]/substanceAdministration',
+  ))
+    if (childOf(part, 'consumable') !== undefined && !has(part, '4.147'))
+      readStatement(part, reading);
   return undefined;
 }
 
@@ -227,10 +338,16 @@ function readSupply(node: CdaElement, reading: Reading): unknown {
   if (isNegated(node)) return reading.leftOut(node);
   const ofDrug = supply(node, scope);
   const used = devices(node, scope);
-  const use = { ...mapped('DeviceUseStatement', node, scope), resourceType: 'DeviceUseStatement' };
-  if (used.length > 0) return used.map((device) => add({ ...use, device }, node, reading));
+  const use = {
+    ...mapped('DeviceUseStatement', node, scope),
+    resourceType: 'DeviceUseStatement',
+  };
+  if (used.length > 0)
+    return used.map((device) => add({ ...use, device }, node, reading));
   if (isPlanned(node))
-    return ofDrug === undefined ? as('ServiceRequest', node, reading) : add(ofDrug, node, reading);
+    return ofDrug === undefined
+      ? as('ServiceRequest', node, reading)
+      : add(ofDrug, node, reading);
   return ofDrug === undefined || !has(node, '4.18')
     ? as('SupplyDelivery', node, reading)
     : add(ofDrug, node, reading);
@@ -253,7 +370,13 @@ function readEncounter(node: CdaElement, reading: Reading): unknown {
     );
   add(encounter(node, scope, diagnoses), node, reading);
   for (const act of acts) if (has(act, '4.202')) readStatement(act, reading);
-  return readInner(node, reading, 'encounter', 'procedure', 'substanceAdministration');
+  return readInner(
+    node,
+    reading,
+    'encounter',
+    'procedure',
+    'substanceAdministration',
+  );
 }
 
 const ENDED = ['inactive', 'remission', 'resolved'];
@@ -261,53 +384,99 @@ const ENDED = ['inactive', 'remission', 'resolved'];
 const OVER = ['aborted', 'completed', 'suspended'];
 
 /**
- * The clinical status (C-CDA on FHIR, Problems and Allergies): what the status observation says; without one, a concern that is over is
- * inactive. That an end is unknown (`high nullFlavor="UNK"`) ends nothing that its concern says is active: vendors write it
- * with what goes on.
+ * The clinical status (C-CDA on FHIR, Problems and Allergies): what the status
+ * observation says; without one, a concern that is over is inactive. That an
+ * end is unknown (`high nullFlavor="UNK"`) ends nothing that its concern says
+ * is active: vendors write it with what goes on.
  *
  * @param concern status of the act around the observation
  */
-function clinicalStatus(stated: unknown, concern: string | undefined, hasEnd: boolean): string {
+function clinicalStatus(
+  stated: unknown,
+  concern: string | undefined,
+  hasEnd: boolean,
+): string {
   if (hasEnd && !ENDED.includes(String(stated))) return 'resolved';
-  return typeof stated === 'string' ? stated : OVER.includes(concern ?? '') ? 'inactive' : 'active';
+  return typeof stated === 'string'
+    ? stated
+    : OVER.includes(concern ?? '')
+      ? 'inactive'
+      : 'active';
 }
 
-/** @param category FHIR's category by the section or the act; the diagnosis of an encounter, or an illness listed as a past one, is not said to go on */
-function condition(node: CdaElement, scope: Scope, concern?: string, category?: string): Json {
+/**
+ * @param category FHIR's category by the section or the act; the diagnosis of
+ *   an encounter, or an illness listed as a past one, is not said to go on
+ */
+function condition(
+  node: CdaElement,
+  scope: Scope,
+  concern?: string,
+  category?: string,
+): Json {
   const made = resourceOf('Condition', node, scope) ?? {};
   const end = textOf(made.abatementDateTime);
   const hasEnd = end !== undefined && !isToCome(end, scope.day);
   const status = clinicalStatus(made.clinicalStatus, concern, hasEnd);
-  const isOfPast = category === 'encounter-diagnosis' || (scope.section === 'past illnesses' && !concern);
+  const isOfPast =
+    category === 'encounter-diagnosis' ||
+    (scope.section === 'past illnesses' && !concern);
   const isStated = made.clinicalStatus !== undefined || hasEnd || !isOfPast;
-  const { hasUnknownEnd } = statedTime(childOf(node, 'effectiveTime'), scope.offset);
-  const { onsetAge, note, abatementDateTime, _abatementDateTime, ...rest } = made;
-  // FHIR has one onset, and no end of what is active; the age beside a date, and an end to come, stay in words.
-  const age = made.onsetDateTime === undefined ? undefined : (onsetAge as Json | undefined);
+  const { hasUnknownEnd } = statedTime(
+    childOf(node, 'effectiveTime'),
+    scope.offset,
+  );
+  const { onsetAge, note, abatementDateTime, _abatementDateTime, ...rest } =
+    made;
+  // FHIR has one onset, and no end of what is active; the age beside a date,
+  // and an end to come, stay in words.
+  const age =
+    made.onsetDateTime === undefined
+      ? undefined
+      : (onsetAge as Json | undefined);
   const isOpen = end !== undefined && !ENDED.includes(status);
-  const notes = [age && `Age at onset: ${amountText(age) ?? ''}`, isOpen && `Stated to end on ${end}`];
+  const notes = [
+    age && `Age at onset: ${amountText(age) ?? ''}`,
+    isOpen && `Stated to end on ${end}`,
+  ];
   return {
     ...rest,
     ...(age === undefined ? { onsetAge } : {}),
     ...(isOpen ? {} : { abatementDateTime, _abatementDateTime }),
-    note: [...((note ?? []) as Json[]), ...notes.flatMap((text) => (text ? [{ text }] : []))],
-    clinicalStatus: isStated ? conceptOf('condition-clinical', status) : undefined,
-    category: category === undefined ? undefined : [conceptOf('condition-category', category)],
+    note: [
+      ...((note ?? []) as Json[]),
+      ...notes.flatMap((text) => (text ? [{ text }] : [])),
+    ],
+    clinicalStatus: isStated
+      ? conceptOf('condition-clinical', status)
+      : undefined,
+    category:
+      category === undefined
+        ? undefined
+        : [conceptOf('condition-category', category)],
     code: made.code ?? ABSENT,
-    ...(hasUnknownEnd && !hasEnd && ENDED.includes(status) ? { _abatementDateTime: ABSENT } : {}),
+    ...(hasUnknownEnd && !hasEnd && ENDED.includes(status)
+      ? { _abatementDateTime: ABSENT }
+      : {}),
   };
 }
 
 /**
- * An allergy. The substance is where the document has it: as code, name or description of the participant, in the value or in the
- * words that the entry refers to. A severity of the allergy is one of each reaction that states none (the guide).
+ * An allergy. The substance is where the document has it: as code, name or
+ * description of the participant, in the value or in the words that the entry
+ * refers to. A severity of the allergy is one of each reaction that states none
+ * (the guide).
  */
 function allergy(node: CdaElement, scope: Scope, concern?: string): Json {
   const made = resourceOf('AllergyIntolerance', node, scope) ?? {};
   const severity = ['code=SEV', 'template=4.8']
-    .flatMap((test) => select(node, `entryRelationship/observation[${test}]/value`))
+    .flatMap((test) =>
+      select(node, `entryRelationship/observation[${test}]/value`),
+    )
     .flatMap(({ attributes }) => MAPS.Severity[attributes.code ?? ''] ?? [])[0];
-  const [end] = objectsOf(made.extension).map(({ valueDateTime }) => textOf(valueDateTime));
+  const [end] = objectsOf(made.extension).map(({ valueDateTime }) =>
+    textOf(valueDateTime),
+  );
   const hasEnd = end !== undefined && !isToCome(end, scope.day);
   const status = clinicalStatus(made.clinicalStatus, concern, hasEnd);
   const reactions = made.reaction as Json[] | undefined;
@@ -321,25 +490,34 @@ function allergy(node: CdaElement, scope: Scope, concern?: string): Json {
 
 function substance(node: CdaElement, scope: Scope): Json | undefined {
   const participants = childrenOf(node, 'participant');
-  const consumed = participants.find((each) => attribute(each, 'typeCode') === 'CSM') ?? participants[0];
+  const consumed =
+    participants.find((each) => attribute(each, 'typeCode') === 'CSM') ??
+    participants[0];
   const [role] = childrenOf(consumed, 'participantRole');
   const entity = childOf(role, 'playingEntity');
   const value = childOf(node, 'value');
   const named = (element: CdaElement | undefined): Json | undefined => {
     const text = line(element, scope);
     // Words that only repeat the kind of allergy name no substance.
-    return text === undefined || text.toLowerCase() === kind?.toLowerCase() ? undefined : { text };
+    return text === undefined || text.toLowerCase() === kind?.toLowerCase()
+      ? undefined
+      : { text };
   };
   const isKind = MAPS.NoneAtAll[attribute(value, 'code') ?? ''] !== undefined;
   const kind = isKind ? attribute(value, 'displayName') : undefined;
   const name = named(childOf(entity, 'name'));
   return (
-    withName(withName(concept(childOf(entity, 'code'), scope), name), named(childOf(node, 'text'))) ??
+    withName(
+      withName(concept(childOf(entity, 'code'), scope), name),
+      named(childOf(node, 'text')),
+    ) ??
     name ??
     named(childOf(entity, 'desc')) ??
     concept(childOf(role, 'code'), scope) ??
     (isKind ? named(childOf(value, 'originalText')) : concept(value, scope)) ??
     named(childOf(node, 'text')) ??
-    (attribute(node, 'negationInd') === undefined ? undefined : concept(value, scope))
+    (attribute(node, 'negationInd') === undefined
+      ? undefined
+      : concept(value, scope))
   );
 }

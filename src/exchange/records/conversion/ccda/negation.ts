@@ -7,11 +7,15 @@ const UNSPECIFIED = conceptOf('data-absent-reason', 'unknown');
 const ANY_DRUG = ['410942007', '763158003', '105590001'];
 
 /**
- * The negation of a resource: none known, refuted, not done, not taken. Undefined when the negation has no meaning.
+ * The negation of a resource: none known, refuted, not done, not taken.
+ * Undefined when the negation has no meaning.
  *
  * @param day day of the document, for statements without a date
  */
-export function negated(resource: Json, day: string | undefined): Json | undefined {
+export function negated(
+  resource: Json,
+  day: string | undefined,
+): Json | undefined {
   switch (resource.resourceType) {
     case 'AllergyIntolerance':
       return refuted(resource, 'allergyintolerance', day);
@@ -38,41 +42,68 @@ function refuted(
   day: string | undefined,
 ): Json | undefined {
   const { reaction: _reaction, evidence: _evidence, ...rest } = resource;
-  const hasDate = resource.recordedDate !== undefined || resource.onsetDateTime !== undefined;
+  const hasDate =
+    resource.recordedDate !== undefined || resource.onsetDateTime !== undefined;
   const dated = hasDate ? rest : { ...rest, recordedDate: day };
   const codes = codesOf(resource.code);
-  const none = codes.map((code) => MAPS.NoneAtAll[code]).find((found) => found !== undefined);
+  const none = codes
+    .map((code) => MAPS.NoneAtAll[code])
+    .find((found) => found !== undefined);
   const said = wordsBeside(resource.code);
-  // That a visit had no diagnosis does not mean that the patient has no problem.
-  if (none !== undefined && objectsOf(resource.category).flatMap(codesOf).includes('encounter-diagnosis'))
+  // That a visit had no diagnosis does not mean that the patient has no
+  // problem.
+  if (
+    none !== undefined &&
+    objectsOf(resource.category)
+      .flatMap(codesOf)
+      .includes('encounter-diagnosis')
+  )
     return said === undefined || NONE.test(said) || NOT_KNOWN.test(said)
       ? undefined
       : refute({ ...dated, code: { text: said } }, kind);
-  if (none !== undefined && said === undefined) return { ...dated, code: namedConcept(SNOMED, none) };
-  if ((codes.length === 0 && !hasText(resource.code)) || (said !== undefined && NOT_KNOWN.test(said)))
+  if (none !== undefined && said === undefined)
+    return { ...dated, code: namedConcept(SNOMED, none) };
+  if (
+    (codes.length === 0 && !hasText(resource.code)) ||
+    (said !== undefined && NOT_KNOWN.test(said))
+  )
     return { ...dated, code: UNSPECIFIED };
   // "No known discharge diagnosis" is about less than all problems.
   if ((none !== undefined || codes.length === 0) && NONE.test(said ?? ''))
     return { ...dated, code: { text: said } };
-  if (none !== undefined) return refute({ ...dated, code: { text: said } }, kind);
+  if (none !== undefined)
+    return refute({ ...dated, code: { text: said } }, kind);
   return absencesIn(resource).length > 0 ? dated : refute(dated, kind);
 }
 
-function refute(resource: Json, kind: 'allergyintolerance' | 'condition'): Json {
+function refute(
+  resource: Json,
+  kind: 'allergyintolerance' | 'condition',
+): Json {
   return {
     ...resource,
     clinicalStatus: conceptOf(`${kind}-clinical`, 'inactive'),
     verificationStatus: conceptOf(
-      kind === 'condition' ? 'condition-ver-status' : 'allergyintolerance-verification',
+      kind === 'condition'
+        ? 'condition-ver-status'
+        : 'allergyintolerance-verification',
       'refuted',
     ),
   };
 }
 
-/** A negated medication: no medication at all, an unspecified one, or this one is not taken. */
-function notTaken({ dosage: _dosage, ...statement }: Json, day: string | undefined): Json {
+/**
+ * A negated medication: no medication at all, an unspecified one, or this one
+ * is not taken.
+ */
+function notTaken(
+  { dosage: _dosage, ...statement }: Json,
+  day: string | undefined,
+): Json {
   const { medicationCodeableConcept, medicationReference } = statement;
-  const isAny = codesOf(medicationCodeableConcept).some((code) => ANY_DRUG.includes(code));
+  const isAny = codesOf(medicationCodeableConcept).some((code) =>
+    ANY_DRUG.includes(code),
+  );
   const isSpecified =
     codesOf(medicationCodeableConcept).length > 0 ||
     hasText(medicationCodeableConcept) ||
@@ -95,34 +126,56 @@ function notTaken({ dosage: _dosage, ...statement }: Json, day: string | undefin
   };
 }
 
-/** Words for a kind as such that say neither what there is none of nor that nothing is known. */
+/**
+ * Words for a kind as such that say neither what there is none of nor that
+ * nothing is known.
+ */
 const OF_THE_KIND =
   /^(?:(?:takes )?no(?:t on any)? ?(?:known |current |active |reported |health |historical )*)?(?:allerg(?:y|ies)|problems?|conditions?|diseases?|drugs?(?: or medica(?:tion|ment))?|medications?|substances?)\W*$|^nk[dfm]?a\W*$/i;
-const NOT_KNOWN = /\b(?:not (?:available|documented|recorded|assessed)|excluded|unknown|no information)\b/i;
+const NOT_KNOWN =
+  /\b(?:not (?:available|documented|recorded|assessed)|excluded|unknown|no information)\b/i;
 /** Words that deny by themselves: to refute them would say the opposite. */
 const NONE = /\b(?:no|none|nil|not|denies|denied|negative|without)\b/i;
 
-/** What a document says in its own words beside the code of a kind; undefined when they say no more than the code. */
+/**
+ * What a document says in its own words beside the code of a kind; undefined
+ * when they say no more than the code.
+ */
 function wordsBeside(concept: unknown): string | undefined {
   if (!isJson(concept)) return undefined;
   const text = textOf(concept.text);
   const names = objectsOf(concept.coding).map(({ display }) => textOf(display));
-  return text === undefined || names.includes(text) || OF_THE_KIND.test(text) ? undefined : text;
+  return text === undefined || names.includes(text) || OF_THE_KIND.test(text)
+    ? undefined
+    : text;
 }
 
-const hasText = (of: unknown): boolean => isJson(of) && textOf(of.text) !== undefined;
+const hasText = (of: unknown): boolean =>
+  isJson(of) && textOf(of.text) !== undefined;
 
 /** A finding or value that was not there. */
 function notFound(observation: Json): Json {
-  const { interpretation: _interpretation, component: _component, ...rest } = observation;
-  const kept = Object.fromEntries(Object.entries(rest).filter(([name]) => !name.startsWith('value')));
+  const {
+    interpretation: _interpretation,
+    component: _component,
+    ...rest
+  } = observation;
+  const kept = Object.fromEntries(
+    Object.entries(rest).filter(([name]) => !name.startsWith('value')),
+  );
   const { valueCodeableConcept, valueString, valueQuantity } = rest;
   const value = isJson(valueCodeableConcept)
-    ? (textOf(valueCodeableConcept.text) ?? textOf(objectsOf(valueCodeableConcept.coding)[0]?.code))
+    ? (textOf(valueCodeableConcept.text) ??
+      textOf(objectsOf(valueCodeableConcept.coding)[0]?.code))
     : isJson(valueQuantity)
-      ? [valueQuantity.value, valueQuantity.unit].filter((part) => part !== undefined).join(' ')
+      ? [valueQuantity.value, valueQuantity.unit]
+          .filter((part) => part !== undefined)
+          .join(' ')
       : textOf(valueString);
   return value === undefined
-    ? { ...kept, dataAbsentReason: conceptOf('data-absent-reason', 'not-performed') }
+    ? {
+        ...kept,
+        dataAbsentReason: conceptOf('data-absent-reason', 'not-performed'),
+      }
     : { ...kept, valueString: `Not: ${value}` };
 }

@@ -1,80 +1,155 @@
 import type { Json } from '../../rules/json.ts';
 import { concept } from './datatypes.ts';
-import { attribute, type CdaElement, childOf, childrenOf, select, statusOf, templatesOf } from './element.ts';
-import { ABSENT, conceptOf, MAPS, mapped, namedConcept, resourceOf, type Scope } from './table.ts';
+import {
+  attribute,
+  type CdaElement,
+  childOf,
+  childrenOf,
+  select,
+  statusOf,
+  templatesOf,
+} from './element.ts';
+import {
+  ABSENT,
+  conceptOf,
+  MAPS,
+  mapped,
+  namedConcept,
+  resourceOf,
+  type Scope,
+} from './table.ts';
 import { observedValue } from './values.ts';
 
-/** Parts that other rules read: the status, severity, age and criticality of what they are part of. */
+/**
+ * Parts that other rules read: the status, severity, age and criticality of
+ * what they are part of.
+ */
 const READ_ELSEWHERE = ['33999-4', 'SEV', '445518008', '82606-5', '11323-3'];
 
-/** An observation as a resource without an id; its parts are components. @param panel what its panel states for all members */
-export function observation(node: CdaElement, scope: Scope, panel: Json = {}): Json {
+/**
+ * An observation as a resource without an id; its parts are components. @param
+ * panel what its panel states for all members
+ */
+export function observation(
+  node: CdaElement,
+  scope: Scope,
+  panel: Json = {},
+): Json {
   const made = resourceOf('Observation', node, scope) ?? {};
   const [first, ...others] = childrenOf(node, 'value');
   const value = observedValue(first, scope);
-  const hasTime = made.effectiveDateTime !== undefined || made.effectivePeriod !== undefined;
+  const hasTime =
+    made.effectiveDateTime !== undefined || made.effectivePeriod !== undefined;
   const { performer, status: ofPanel, ...time } = panel;
   const status =
-    MAPS.ResultStatus[statusOf(node) ?? ''] ?? (statusOf(node) === undefined ? ofPanel : undefined);
+    MAPS.ResultStatus[statusOf(node) ?? ''] ??
+    (statusOf(node) === undefined ? ofPanel : undefined);
   const hasValue = Object.keys(value).some((name) => name.startsWith('value'));
   const category = MAPS.ObservationCategory[scope.section ?? ''];
   const parts = [
-    ...others.map((each) => ({ code: made.code, ...observedValue(each, scope) })),
-    ...select(node, 'entryRelationship/observation').flatMap((part) => component(part, scope)),
+    ...others.map((each) => ({
+      code: made.code,
+      ...observedValue(each, scope),
+    })),
+    ...select(node, 'entryRelationship/observation').flatMap((part) =>
+      component(part, scope),
+    ),
   ];
   return {
     ...(hasTime ? {} : time),
     performer,
     ...made,
     // A value that is there is at least preliminary.
-    status: statusOf(node) === 'active' && hasValue ? 'preliminary' : (status ?? 'final'),
-    category: category === undefined ? undefined : [conceptOf('observation-category', category)],
+    status:
+      statusOf(node) === 'active' && hasValue
+        ? 'preliminary'
+        : (status ?? 'final'),
+    category:
+      category === undefined
+        ? undefined
+        : [conceptOf('observation-category', category)],
     code: asserted(node) ?? made.code,
     ...value,
     component: parts.length === 0 ? undefined : parts,
   };
 }
 
-/** The code of templates that earlier releases code as "assertion" only (the guide, Social History). */
+/**
+ * The code of templates that earlier releases code as "assertion" only (the
+ * guide, Social History).
+ */
 function asserted(node: CdaElement): Json | undefined {
-  if (attribute(childOf(node, 'code'), 'code') !== 'ASSERTION') return undefined;
-  const [loinc] = templatesOf(node).flatMap((template) => MAPS.Asserted[template] ?? []);
-  return loinc === undefined ? undefined : namedConcept('http://loinc.org', loinc);
+  if (attribute(childOf(node, 'code'), 'code') !== 'ASSERTION')
+    return undefined;
+  const [loinc] = templatesOf(node).flatMap(
+    (template) => MAPS.Asserted[template] ?? [],
+  );
+  return loinc === undefined
+    ? undefined
+    : namedConcept('http://loinc.org', loinc);
 }
 
 function component(part: CdaElement, scope: Scope): Json[] {
   const own = childOf(part, 'code');
-  if (READ_ELSEWHERE.includes(attribute(own, 'code') ?? '') || attribute(part, 'negationInd') === 'true')
+  if (
+    READ_ELSEWHERE.includes(attribute(own, 'code') ?? '') ||
+    attribute(part, 'negationInd') === 'true'
+  )
     return [];
   const code = concept(own, scope);
   const value = observedValue(childOf(part, 'value'), scope);
-  const { interpretation, referenceRange } = mapped('Observation', part, scope) ?? {};
+  const { interpretation, referenceRange } =
+    mapped('Observation', part, scope) ?? {};
   return code === undefined || Object.keys(value).length === 0
     ? []
     : [{ code, ...value, interpretation, referenceRange }];
 }
 
 /**
- * A panel: a DiagnosticReport of results, or an Observation of vital signs with its members, which have its time and performer where
- * they state none. A panel without a code only groups results, one of vital signs without a time only measurements.
+ * A panel: a DiagnosticReport of results, or an Observation of vital signs with
+ * its members, which have its time and performer where they state none. A panel
+ * without a code only groups results, one of vital signs without a time only
+ * measurements.
  */
-export function addPanel(node: CdaElement, members: readonly CdaElement[], scope: Scope): void {
+export function addPanel(
+  node: CdaElement,
+  members: readonly CdaElement[],
+  scope: Scope,
+): void {
   const made = mapped('Panel', node, scope) ?? {};
-  const { performer, effectiveDateTime, _effectiveDateTime, effectivePeriod } = made;
+  const { performer, effectiveDateTime, _effectiveDateTime, effectivePeriod } =
+    made;
   const stated = MAPS.ResultStatus[statusOf(node) ?? ''];
-  const common = { performer, effectiveDateTime, _effectiveDateTime, effectivePeriod, status: stated };
-  const result = withBloodPressure(members.map((member) => observation(member, scope, common))).map(
-    scope.add,
-  );
+  const common = {
+    performer,
+    effectiveDateTime,
+    _effectiveDateTime,
+    effectivePeriod,
+    status: stated,
+  };
+  const result = withBloodPressure(
+    members.map((member) => observation(member, scope, common)),
+  ).map(scope.add);
   const base = { ...made, status: stated ?? 'final' };
   if (result.length === 0) return;
   if (scope.section === 'vital signs') {
-    if (effectiveDateTime === undefined && effectivePeriod === undefined) return;
+    if (effectiveDateTime === undefined && effectivePeriod === undefined)
+      return;
     const category = [conceptOf('observation-category', 'vital-signs')];
-    const code = { ...conceptOf('http://loinc.org', '85353-1'), text: 'Vital signs' };
-    scope.add({ resourceType: 'Observation', ...base, category, code, hasMember: result });
+    const code = {
+      ...conceptOf('http://loinc.org', '85353-1'),
+      text: 'Vital signs',
+    };
+    scope.add({
+      resourceType: 'Observation',
+      ...base,
+      category,
+      code,
+      hasMember: result,
+    });
   } else if (made.code !== undefined) {
-    const category = scope.section === 'results' ? [conceptOf('v2-0074', 'LAB')] : undefined;
+    const category =
+      scope.section === 'results' ? [conceptOf('v2-0074', 'LAB')] : undefined;
     scope.add({ resourceType: 'DiagnosticReport', ...base, category, result });
   }
 }
@@ -84,24 +159,46 @@ const hasLoinc = ({ code }: Json, loinc: string): boolean =>
     (each) => each.system === 'http://loinc.org' && each.code === loinc,
   ) ?? false;
 
-/** Systolic and diastolic pressure of one panel and time are one observation; with several of either, all stay by themselves. */
+/**
+ * Systolic and diastolic pressure of one panel and time are one observation;
+ * with several of either, all stay by themselves.
+ */
 function withBloodPressure(members: readonly Json[]): Json[] {
-  const [systolic, ...more] = members.filter((member) => hasLoinc(member, '8480-6'));
-  const [diastolic, ...others] = members.filter((member) => hasLoinc(member, '8462-4'));
-  if (systolic === undefined || diastolic === undefined || more.length > 0 || others.length > 0)
+  const [systolic, ...more] = members.filter((member) =>
+    hasLoinc(member, '8480-6'),
+  );
+  const [diastolic, ...others] = members.filter((member) =>
+    hasLoinc(member, '8462-4'),
+  );
+  if (
+    systolic === undefined ||
+    diastolic === undefined ||
+    more.length > 0 ||
+    others.length > 0
+  )
     return [...members];
-  const [one, two] = [apart(systolic), apart(diastolic)];
-  if (JSON.stringify(one.shared) !== JSON.stringify(two.shared)) return [...members];
+  const one = apart(systolic);
+  const two = apart(diastolic);
+  if (JSON.stringify(one.shared) !== JSON.stringify(two.shared))
+    return [...members];
   const both: Json = {
     ...one.shared,
     identifier: [systolic.identifier, diastolic.identifier].flat() as unknown[],
-    code: { ...conceptOf('http://loinc.org', '85354-9'), text: 'Blood pressure' },
+    code: {
+      ...conceptOf('http://loinc.org', '85354-9'),
+      text: 'Blood pressure',
+    },
     component: [one.own, two.own],
   };
-  return members.flatMap((member) => (member === systolic ? [both] : member === diastolic ? [] : [member]));
+  return members.flatMap((member) =>
+    member === systolic ? [both] : member === diastolic ? [] : [member],
+  );
 }
 
-/** What a measurement says by itself, and what it shares with that of the other pressure. */
+/**
+ * What a measurement says by itself, and what it shares with that of the other
+ * pressure.
+ */
 function apart(pressure: Json): { own: Json; shared: Json } {
   const {
     identifier: _identifier,
@@ -111,5 +208,13 @@ function apart(pressure: Json): { own: Json; shared: Json } {
     referenceRange,
     ...shared
   } = pressure;
-  return { own: { code: code ?? ABSENT, valueQuantity, interpretation, referenceRange }, shared };
+  return {
+    own: {
+      code: code ?? ABSENT,
+      valueQuantity,
+      interpretation,
+      referenceRange,
+    },
+    shared,
+  };
 }

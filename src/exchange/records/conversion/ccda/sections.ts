@@ -15,23 +15,31 @@ import {
 import kinds from './sections.json' with { type: 'json' };
 import type { Scope } from './table.ts';
 
-/** All sections of a document, also those within others, each with its own content only. */
+/**
+ * All sections of a document, also those within others, each with its own
+ * content only.
+ */
 export function sectionsOf(document: CdaElement): CdaElement[] {
   const inner = (of: CdaElement): CdaElement[] =>
-    select(of, 'component/section').flatMap((section) => [section, ...inner(section)]);
+    select(of, 'component/section').flatMap((section) => [
+      section,
+      ...inner(section),
+    ]);
   return select(document, 'component/structuredBody').flatMap(inner);
 }
 
 /**
- * What kind of section it is: by any of its templates (C-CDA, CCD, HITSP C32, IHE), otherwise by its LOINC code. The kind decides what
- * some entries are; most say it themselves.
+ * What kind of section it is: by any of its templates (C-CDA, CCD, HITSP C32,
+ * IHE), otherwise by its LOINC code. The kind decides what some entries are;
+ * most say it themselves.
  */
 export function kindOf(section: CdaElement): string | undefined {
   const templates = templatesOf(section);
   const code = codeOf(section) ?? '';
   const found =
-    kinds.find((kind) => kind.templates.some((template) => templates.includes(template))) ??
-    kinds.find(({ codes }) => codes.includes(code));
+    kinds.find((kind) =>
+      kind.templates.some((template) => templates.includes(template)),
+    ) ?? kinds.find(({ codes }) => codes.includes(code));
   return found?.kind;
 }
 
@@ -54,42 +62,74 @@ const STATEMENTS: ReadonlySet<string> = new Set([
 export const statementsIn = (of: CdaElement): CdaElement[] =>
   elementsIn(of).filter(({ name }) => STATEMENTS.has(name));
 
-/** Whether an entry, a statement in it or the subject of its concern has a null flavor: it states that nothing is known. */
+/**
+ * Whether an entry, a statement in it or the subject of its concern has a null
+ * flavor: it states that nothing is known.
+ */
 export function isNull(entry: CdaElement): boolean {
-  const subjects = select(entry, 'act/entryRelationship[@typeCode=SUBJ]/observation').slice(0, 1);
+  const subjects = select(
+    entry,
+    'act/entryRelationship[@typeCode=SUBJ]/observation',
+  ).slice(0, 1);
   return [entry, ...statementsIn(entry), ...subjects].some(
     (each) => attribute(each, 'nullFlavor') !== undefined,
   );
 }
 
 /** Kinds of section in which a row or item of the words is one statement. */
-const LISTED = ['allergies', 'immunizations', 'medications', 'problems', 'procedures'];
+const LISTED = [
+  'allergies',
+  'immunizations',
+  'medications',
+  'problems',
+  'procedures',
+];
 
 /**
- * How many statements a section lists in words and how many as entries, where these numbers differ: its entries may not say all that a
- * reader of the document sees. Undefined also where the words are no single table or list.
+ * How many statements a section lists in words and how many as entries, where
+ * these numbers differ: its entries may not say all that a reader of the
+ * document sees. Undefined also where the words are no single table or list.
  */
-export function unevenNumbers(section: CdaElement, entries: readonly CdaElement[]): string | undefined {
+export function unevenNumbers(
+  section: CdaElement,
+  entries: readonly CdaElement[],
+): string | undefined {
   const kind = kindOf(section) ?? '';
   const blocks = within(childOf(section, 'text'), ['table', 'list']);
   const [block] = blocks;
-  if (!LISTED.includes(kind) || entries.length === 0 || block === undefined || blocks.length > 1)
+  if (
+    !LISTED.includes(kind) ||
+    entries.length === 0 ||
+    block === undefined ||
+    blocks.length > 1
+  )
     return undefined;
   const rows =
     block.name === 'list'
       ? childrenOf(block, 'item')
       : select(block, 'tbody/tr').filter((row) =>
-          childrenOf(row, 'td').some((cell) => plainText(cell) !== undefined || elementsIn(cell).length > 0),
+          childrenOf(row, 'td').some(
+            (cell) =>
+              plainText(cell) !== undefined || elementsIn(cell).length > 0,
+          ),
         );
   const subjects = (statement: CdaElement) =>
-    statement.name === 'act' ? select(statement, 'entryRelationship[@typeCode=SUBJ]/observation').length : 1;
+    statement.name === 'act'
+      ? select(statement, 'entryRelationship[@typeCode=SUBJ]/observation')
+          .length
+      : 1;
   const stated = entries
     .flatMap(statementsIn)
     .reduce((sum, statement) => sum + Math.max(1, subjects(statement)), 0);
-  return rows.length === stated ? undefined : `${kind} (${rows.length} in words, ${stated} as entries)`;
+  return rows.length === stated
+    ? undefined
+    : `${kind} (${rows.length} in words, ${stated} as entries)`;
 }
 
-const within = (of: CdaElement | undefined, names: readonly string[]): CdaElement[] =>
+const within = (
+  of: CdaElement | undefined,
+  names: readonly string[],
+): CdaElement[] =>
   of === undefined
     ? []
     : elementsIn(of).flatMap((each) => [
@@ -97,13 +137,20 @@ const within = (of: CdaElement | undefined, names: readonly string[]): CdaElemen
         ...within(each, names),
       ]);
 
-/** Longer than any statement of absence; longer texts are not quoted and must be read in the document. */
+/**
+ * Longer than any statement of absence; longer texts are not quoted and must be
+ * read in the document.
+ */
 const QUOTED_MAX = 300;
-const REASONS: Readonly<Record<string, string>> = lookupTable({ NASK: 'notasked', MSK: 'withheld' });
+const REASONS: Readonly<Record<string, string>> = lookupTable({
+  NASK: 'notasked',
+  MSK: 'withheld',
+});
 
 /**
- * A List with `emptyReason` for a section of allergies, problems, medications, … without entries but with a text or a nullFlavor, so
- * that the statement in the text is not lost.
+ * A List with `emptyReason` for a section of allergies, problems, medications,
+ * … without entries but with a text or a nullFlavor, so that the statement in
+ * the text is not lost.
  *
  * @param isQuoted false when the text is too long to be quoted
  */
@@ -117,7 +164,8 @@ export function emptySection(
   const said = line(childOf(section, 'text'), scope);
   if (flavor === undefined && said === undefined) return undefined;
   const isQuoted = said === undefined || said.length <= QUOTED_MAX;
-  const reason = flavor === undefined ? undefined : (REASONS[flavor] ?? 'unavailable');
+  const reason =
+    flavor === undefined ? undefined : (REASONS[flavor] ?? 'unavailable');
   const system = 'http://terminology.hl7.org/CodeSystem/list-empty-reason';
   const list = {
     resourceType: 'List',
@@ -128,7 +176,9 @@ export function emptySection(
     date: scope.day,
     emptyReason: {
       coding: reason === undefined ? undefined : [{ system, code: reason }],
-      text: isQuoted ? said : 'The section has free text only; see the document',
+      text: isQuoted
+        ? said
+        : 'The section has free text only; see the document',
     },
   };
   return { list, isQuoted };

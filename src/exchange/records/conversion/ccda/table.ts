@@ -1,7 +1,12 @@
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf } from '../../rules/json.ts';
 import codes from './code-systems.json' with { type: 'json' };
-import { attribute, type CdaElement, type NarrativeParts, select } from './element.ts';
+import {
+  attribute,
+  type CdaElement,
+  type NarrativeParts,
+  select,
+} from './element.ts';
 import templates from './templates.json' with { type: 'json' };
 import { type FhirTime, setTime } from './times.ts';
 import maps from './value-maps.json' with { type: 'json' };
@@ -9,9 +14,11 @@ import maps from './value-maps.json' with { type: 'json' };
 type Table = Readonly<Record<string, string>>;
 
 /** The ConceptMaps of C-CDA on FHIR, and those that it lacks. */
-export const MAPS: Readonly<Record<keyof typeof maps, Table>> = lookupTable(maps);
+export const MAPS: Readonly<Record<keyof typeof maps, Table>> =
+  lookupTable(maps);
 /** Canonical URIs of code systems and of namespaces of identifiers, by OID. */
-export const SYSTEMS: Readonly<Record<keyof typeof codes, Table>> = lookupTable(codes);
+export const SYSTEMS: Readonly<Record<keyof typeof codes, Table>> =
+  lookupTable(codes);
 
 /** What the rows know of the document around a statement. */
 export interface Scope {
@@ -25,13 +32,19 @@ export interface Scope {
   patient: Json;
   /** The transforms that `templates.json` names. */
   transforms: Readonly<Record<string, Transform>>;
-  /** Takes a resource into the result, once for equal content; returns a reference to it. */
+  /**
+   * Takes a resource into the result, once for equal content; returns a
+   * reference to it.
+   */
   add: (resource: Json) => Json;
   /** What stands for an entry that others refer to, by the key of its id. */
   named: Map<string, Json>;
 }
 
-/** Turns what is found at a path into the value of an element of FHIR; undefined when it says nothing. */
+/**
+ * Turns what is found at a path into the value of an element of FHIR; undefined
+ * when it says nothing.
+ */
 export type Transform = (
   found: readonly CdaElement[],
   scope: Scope,
@@ -39,8 +52,17 @@ export type Transform = (
   otherwise: unknown,
 ) => unknown;
 
-/** A path of C-CDA (see `select`), an element of FHIR (`a.b` is one within another), a transform and its arguments. */
-type Row = readonly [from: string, to: string, how: string, argument?: unknown, otherwise?: unknown];
+/**
+ * A path of C-CDA (see `select`), an element of FHIR (`a.b` is one within
+ * another), a transform and its arguments.
+ */
+type Row = readonly [
+  from: string,
+  to: string,
+  how: string,
+  argument?: unknown,
+  otherwise?: unknown,
+];
 interface Template {
   /** The page of HL7's guide "C-CDA on FHIR" that the rows follow. */
   page: string;
@@ -50,7 +72,9 @@ interface Template {
   required?: readonly string[];
   rows: readonly Row[];
 }
-const TEMPLATES = templates as unknown as Readonly<Record<keyof typeof templates, Template>>;
+const TEMPLATES = templates as unknown as Readonly<
+  Record<keyof typeof templates, Template>
+>;
 export type TemplateName = keyof typeof templates;
 
 /** A time as the value of an element, whose extension goes beside it. */
@@ -62,8 +86,9 @@ export class TimeValue {
 }
 
 /**
- * What a statement says by the rows of a template (`templates.json`). Of several rows for one element the first that says something
- * counts; extensions are joined. Undefined when a required element is missing.
+ * What a statement says by the rows of a template (`templates.json`). Of
+ * several rows for one element the first that says something counts; extensions
+ * are joined. Undefined when a required element is missing.
  */
 export function mapped(
   name: TemplateName,
@@ -74,11 +99,17 @@ export function mapped(
   const made: Record<string, unknown> = {};
   for (const [from, to, how, argument, otherwise] of rows) {
     const found = select(node, from);
-    const value = found.length === 0 ? undefined : scope.transforms[how]?.(found, scope, argument, otherwise);
-    if (value === undefined || (Array.isArray(value) && value.length === 0)) continue;
+    const value =
+      found.length === 0
+        ? undefined
+        : scope.transforms[how]?.(found, scope, argument, otherwise);
+    if (value === undefined || (Array.isArray(value) && value.length === 0))
+      continue;
     put(made, to, value);
   }
-  return required.every((element) => made[element] !== undefined) ? made : undefined;
+  return required.every((element) => made[element] !== undefined)
+    ? made
+    : undefined;
 }
 
 /** The resource of a template. */
@@ -91,24 +122,37 @@ export function resourceOf(
   return made && { resourceType: TEMPLATES[name].type ?? name, ...made };
 }
 
-function put(on: Record<string, unknown>, element: string, value: unknown): void {
+function put(
+  on: Record<string, unknown>,
+  element: string,
+  value: unknown,
+): void {
   const dot = element.indexOf('.');
   const name = dot === -1 ? element : element.slice(0, dot);
   const known = on[name];
   if (dot !== -1) {
     on[name] = known ?? {};
     put(on[name] as Record<string, unknown>, element.slice(dot + 1), value);
-  } else if (name === 'extension' && Array.isArray(known)) known.push(...(value as unknown[]));
+  } else if (name === 'extension' && Array.isArray(known))
+    known.push(...(value as unknown[]));
   else if (known !== undefined) on[name] = withName(known, value);
   else if (value instanceof TimeValue) setTime(on, name, value.time);
   else on[name] = value;
 }
 
-/** A concept whose codes have no name gets the words; another one stays as it is. */
+/**
+ * A concept whose codes have no name gets the words; another one stays as it
+ * is.
+ */
 export function withName<T>(concept: T, words: unknown): T {
-  if (!isJson(concept) || !isJson(words) || !Array.isArray(concept.coding)) return concept;
-  const isNamed = concept.text !== undefined || objectsOf(concept.coding).some(({ display }) => display);
-  return isNamed || typeof words.text !== 'string' ? concept : { ...concept, text: words.text };
+  if (!isJson(concept) || !isJson(words) || !Array.isArray(concept.coding))
+    return concept;
+  const isNamed =
+    concept.text !== undefined ||
+    objectsOf(concept.coding).some(({ display }) => display);
+  return isNamed || typeof words.text !== 'string'
+    ? concept
+    : { ...concept, text: words.text };
 }
 
 /** A key for an id of CDA. */
@@ -117,7 +161,9 @@ export const idKey = (id: CdaElement): string =>
 
 /** A concept of one of HL7's own code systems, or of another by its URI. */
 export function conceptOf(system: string, code: string): Json {
-  const uri = system.includes(':') ? system : `http://terminology.hl7.org/CodeSystem/${system}`;
+  const uri = system.includes(':')
+    ? system
+    : `http://terminology.hl7.org/CodeSystem/${system}`;
   return { coding: [{ system: uri, code, display: MAPS.Display[code] }] };
 }
 
@@ -129,5 +175,10 @@ export const namedConcept = (system: string, code: string): Json => ({
 
 /** FHIR's element for "required, and not stated". */
 export const ABSENT: Json = {
-  extension: [{ url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason', valueCode: 'unknown' }],
+  extension: [
+    {
+      url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason',
+      valueCode: 'unknown',
+    },
+  ],
 };

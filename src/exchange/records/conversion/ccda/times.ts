@@ -17,43 +17,62 @@ const EARLIEST_OFFSET = '+14:00';
 const LATEST_OFFSET = '-12:00';
 
 /**
- * A time of CDA (`20240501101500-0500`) as far as it is stated (C-CDA on FHIR, "CDA ↔ FHIR Time/Dates"). A time of day without an offset
- * has that of the document; if the document has none either, only the day is certain, and an extension keeps the rest. Undefined
- * for what is no date.
+ * A time of CDA (`20240501101500-0500`) as far as it is stated (C-CDA on FHIR,
+ * "CDA ↔ FHIR Time/Dates"). A time of day without an offset has that of the
+ * document; if the document has none either, only the day is certain, and an
+ * extension keeps the rest. Undefined for what is no date.
  *
  * @param offset the document's offset
  */
-export function fhirTime(value: string | undefined, offset: string | undefined): FhirTime | undefined {
-  const [, year, month, day, hour, minute, second, fraction, zone] = PATTERN.exec(value ?? '') ?? [];
+export function fhirTime(
+  value: string | undefined,
+  offset: string | undefined,
+): FhirTime | undefined {
+  const [, year, month, day, hour, minute, second, fraction, zone] =
+    PATTERN.exec(value ?? '') ?? [];
   if (
     year === undefined ||
     year === '0000' ||
     !isCalendarDay(Number(year), Number(month ?? 1), Number(day ?? 1))
   )
     return undefined;
-  const date = [year, month, day].filter((part) => part !== undefined).join('-');
-  if (day === undefined || hour === undefined || minute === undefined) return { value: date };
-  const isTime = Number(hour) < 24 && Number(minute) < 60 && Number(second ?? 0) < 60;
+  const date = [year, month, day]
+    .filter((part) => part !== undefined)
+    .join('-');
+  if (day === undefined || hour === undefined || minute === undefined)
+    return { value: date };
+  const isTime =
+    Number(hour) < 24 && Number(minute) < 60 && Number(second ?? 0) < 60;
   // Midnight without an offset is how systems write a day.
-  const isDayOnly = zone === undefined && Number(`${hour}${minute}${second ?? ''}`) === 0;
+  const isDayOnly =
+    zone === undefined && Number(`${hour}${minute}${second ?? ''}`) === 0;
   if (!isTime || isDayOnly) return { value: date };
-  const milliseconds = Number(fraction ?? 0) === 0 ? '' : `.${(fraction ?? '').slice(0, 3)}`;
+  const milliseconds =
+    Number(fraction ?? 0) === 0 ? '' : `.${(fraction ?? '').slice(0, 3)}`;
   const local = `${date}T${hour}:${minute}:${second ?? '00'}${milliseconds}`;
   const own = zone === undefined ? offset : offsetOf(zone);
-  return own === undefined ? { value: date, extension: uncertainPeriod(local) } : { value: `${local}${own}` };
+  return own === undefined
+    ? { value: date, extension: uncertainPeriod(local) }
+    : { value: `${local}${own}` };
 }
 
 /** The offset that a time of CDA states, as FHIR writes it. */
 export function offsetOf(value: string | undefined): string | undefined {
-  const [zone, hours = '', minutes = ''] = /(?:Z|([+-]\d{2}):?(\d{2}))$/.exec(value ?? '') ?? [];
+  const [zone, hours = '', minutes = ''] =
+    /(?:Z|([+-]\d{2}):?(\d{2}))$/.exec(value ?? '') ?? [];
   if (zone === undefined) return undefined;
   if (zone === 'Z') return zone;
-  return Math.abs(Number(hours)) <= 14 && Number(minutes) < 60 ? `${hours}:${minutes}` : undefined;
+  return Math.abs(Number(hours)) <= 14 && Number(minutes) < 60
+    ? `${hours}:${minutes}`
+    : undefined;
 }
 
 const uncertainPeriod = (local: string): Json => ({
   url: 'http://hl7.org/fhir/StructureDefinition/uncertainPeriod',
-  valuePeriod: { start: `${local}${EARLIEST_OFFSET}`, end: `${local}${LATEST_OFFSET}` },
+  valuePeriod: {
+    start: `${local}${EARLIEST_OFFSET}`,
+    end: `${local}${LATEST_OFFSET}`,
+  },
 });
 
 /** The time of a statement: a single one, or where it begins and ends. */
@@ -65,8 +84,12 @@ export interface StatedTime {
   hasUnknownEnd: boolean;
 }
 
-export function statedTime(element: CdaElement | undefined, offset: string | undefined): StatedTime {
-  const part = (of: CdaElement | undefined) => fhirTime(attribute(of, 'value'), offset);
+export function statedTime(
+  element: CdaElement | undefined,
+  offset: string | undefined,
+): StatedTime {
+  const part = (of: CdaElement | undefined) =>
+    fhirTime(attribute(of, 'value'), offset);
   const high = childOf(element, 'high');
   return {
     at: part(element) ?? part(childOf(element, 'center')),
@@ -76,20 +99,34 @@ export function statedTime(element: CdaElement | undefined, offset: string | und
   };
 }
 
-/** Whether a time is after the day of the document, compared as far as both are stated. */
-export function isToCome(time: string | undefined, day: string | undefined): boolean {
+/**
+ * Whether a time is after the day of the document, compared as far as both are
+ * stated.
+ */
+export function isToCome(
+  time: string | undefined,
+  day: string | undefined,
+): boolean {
   const length = Math.min(10, time?.length ?? 0, day?.length ?? 0);
   return String(time).slice(0, length) > String(day).slice(0, length);
 }
 
 /** Sets a time element, and its extension. */
-export function setTime(on: Record<string, unknown>, name: string, time: FhirTime | undefined): void {
+export function setTime(
+  on: Record<string, unknown>,
+  name: string,
+  time: FhirTime | undefined,
+): void {
   if (time === undefined) return;
   on[name] = time.value;
-  if (time.extension !== undefined) on[`_${name}`] = { extension: [time.extension] };
+  if (time.extension !== undefined)
+    on[`_${name}`] = { extension: [time.extension] };
 }
 
-/** FHIR's Period; undefined when neither end is stated. A single time is its beginning. */
+/**
+ * FHIR's Period; undefined when neither end is stated. A single time is its
+ * beginning.
+ */
 export function periodOf({ at, low, high }: StatedTime): Json | undefined {
   const period: Record<string, unknown> = {};
   setTime(period, 'start', low ?? at);

@@ -1,5 +1,11 @@
 import type { Json } from '../../rules/json.ts';
-import { authorship, devices, location, organization, performer } from './actors.ts';
+import {
+  authorship,
+  devices,
+  location,
+  organization,
+  performer,
+} from './actors.ts';
 import {
   address,
   age,
@@ -12,8 +18,23 @@ import {
   quantity,
   telecom,
 } from './datatypes.ts';
-import { attribute, type CdaElement, childrenOf, line, plainText, statusOf, words } from './element.ts';
-import { dosage, drug, given, intentOf, medicationStatus, withoutCount } from './medications.ts';
+import {
+  attribute,
+  type CdaElement,
+  childrenOf,
+  line,
+  plainText,
+  statusOf,
+  words,
+} from './element.ts';
+import {
+  dosage,
+  drug,
+  given,
+  intentOf,
+  medicationStatus,
+  withoutCount,
+} from './medications.ts';
 import { observation } from './observations.ts';
 import {
   ABSENT,
@@ -34,26 +55,38 @@ type One = (element: CdaElement, scope: Scope, argument: string) => unknown;
 const first =
   (as: One): Transform =>
   (found, scope, argument) =>
-    found.map((element) => as(element, scope, String(argument))).find((made) => made !== undefined);
+    found
+      .map((element) => as(element, scope, String(argument)))
+      .find((made) => made !== undefined);
 const list =
   (as: One): Transform =>
   (found, scope, argument) =>
-    found.map((element) => as(element, scope, String(argument))).filter((made) => made !== undefined);
+    found
+      .map((element) => as(element, scope, String(argument)))
+      .filter((made) => made !== undefined);
 
 const inWords: One = (element, scope) => {
   const text = line(element, scope);
   return text && { text };
 };
-const mapOf = (name: string): Readonly<Record<string, string>> => MAPS[name as keyof typeof MAPS];
-const codeIn: One = ({ attributes }, _, map) => mapOf(map)[attributes.code ?? ''];
+const mapOf = (name: string): Readonly<Record<string, string>> =>
+  MAPS[name as keyof typeof MAPS];
+const codeIn: One = ({ attributes }, _, map) =>
+  mapOf(map)[attributes.code ?? ''];
 const nestedIn: One = (element, scope, template) =>
-  attribute(element, 'negationInd') === 'true' ? undefined : mapped(template as TemplateName, element, scope);
-const timeIn = (value: string | undefined, { offset }: Scope): TimeValue | undefined => {
+  attribute(element, 'negationInd') === 'true'
+    ? undefined
+    : mapped(template as TemplateName, element, scope);
+const timeIn = (
+  value: string | undefined,
+  { offset }: Scope,
+): TimeValue | undefined => {
   const time = fhirTime(value, offset);
   return time && new TimeValue(time);
 };
 /** FHIR's date has no time of day. */
-const dayIn: One = ({ attributes }) => fhirTime(attributes.value, undefined)?.value.slice(0, 10);
+const dayIn: One = ({ attributes }) =>
+  fhirTime(attributes.value, undefined)?.value.slice(0, 10);
 
 /** A time if it is one moment. */
 const momentIn: One = (element, { offset }) => {
@@ -61,7 +94,8 @@ const momentIn: One = (element, { offset }) => {
   const found = at ?? (low?.value === high?.value ? low : undefined);
   return found && new TimeValue(found);
 };
-const periodIn: One = (element, { offset }) => periodOf(statedTime(element, offset));
+const periodIn: One = (element, { offset }) =>
+  periodOf(statedTime(element, offset));
 const extension =
   (name: string, as: One): One =>
   (element, scope, url) => {
@@ -77,11 +111,25 @@ const specimen: One = (role, scope) => {
 const FDA = '2.16.840.1.113883.3.3719';
 const udi: One = ({ attributes: { root, extension: carrier } }) =>
   root === FDA && carrier !== undefined
-    ? { deviceIdentifier: /^\(01\)(\d{14})/.exec(carrier)?.[1], carrierHRF: carrier }
+    ? {
+        deviceIdentifier: /^\(01\)(\d{14})/.exec(carrier)?.[1],
+        carrierHRF: carrier,
+      }
     : undefined;
 
-/** The categories of race and ethnicity of the OMB; other codes are details of them. */
-const OMB = ['1002-5', '2028-9', '2054-5', '2076-8', '2106-3', '2135-2', '2186-5'];
+/**
+ * The categories of race and ethnicity of the OMB; other codes are details of
+ * them.
+ */
+const OMB = [
+  '1002-5',
+  '2028-9',
+  '2054-5',
+  '2076-8',
+  '2106-3',
+  '2135-2',
+  '2186-5',
+];
 const omb: Transform = (found, _, name) => {
   const codes = found
     .flatMap((one) => [one, ...childrenOf(one, 'translation')])
@@ -91,17 +139,31 @@ const omb: Transform = (found, _, name) => {
     url: OMB.includes(String(valueCoding.code)) ? 'ombCategory' : 'detailed',
     valueCoding,
   }));
-  const valueString = codes.map(({ code, display }) => String(display ?? code)).join(', ');
+  const valueString = codes
+    .map(({ code, display }) => String(display ?? code))
+    .join(', ');
   const url = `http://hl7.org/fhir/us/core/StructureDefinition/us-core-${String(name)}`;
-  return codes.length === 0 ? [] : [{ extension: [...parts, { url: 'text', valueString }], url }];
+  return codes.length === 0
+    ? []
+    : [{ extension: [...parts, { url: 'text', valueString }], url }];
 };
 
 /** The words of a text as an attachment, or the file that it contains. */
 const attachment: One = (text, scope) => {
-  const file = attribute(text, 'representation') === 'B64' ? plainText(text)?.replaceAll(' ', '') : undefined;
+  const file =
+    attribute(text, 'representation') === 'B64'
+      ? plainText(text)?.replaceAll(' ', '')
+      : undefined;
   const said = words(text, scope);
   const data = file ?? (said && Buffer.from(said).toString('base64'));
-  return data && { attachment: { contentType: attribute(text, 'mediaType') ?? 'text/plain', data } };
+  return (
+    data && {
+      attachment: {
+        contentType: attribute(text, 'mediaType') ?? 'text/plain',
+        data,
+      },
+    }
+  );
 };
 
 /** The transforms that the rows of `templates.json` name. */
@@ -113,7 +175,9 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
   age: first(age),
   all: list(concept),
   asPeriod: (found, scope) =>
-    first(momentIn)(found, scope, '', '') === undefined ? first(periodIn)(found, scope, '', '') : undefined,
+    first(momentIn)(found, scope, '', '') === undefined
+      ? first(periodIn)(found, scope, '', '')
+      : undefined,
   attachments: list(attachment),
   author: first((node, scope) => authorship(node, scope).author),
   authorList: list((node, scope) => authorship(node, scope).author),
@@ -130,7 +194,9 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
     const found = at ?? low ?? high;
     return found && new TimeValue(found);
   }),
-  boolean: first(({ attributes: { value } }) => (value === undefined ? undefined : value === 'true')),
+  boolean: first(({ attributes: { value } }) =>
+    value === undefined ? undefined : value === 'true',
+  ),
   code: first(codeIn),
   codes: list(codeIn),
   concept: first((element, scope, map) => {
@@ -145,13 +211,19 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
   dose: first((element, scope) => withoutCount(quantity(element, scope))),
   doseNumber: list((element) => {
     const number = numberOf(element);
-    return Number.isInteger(number) && Number(number) > 0 ? { doseNumberPositiveInt: number } : undefined;
+    return Number.isInteger(number) && Number(number) > 0
+      ? { doseNumberPositiveInt: number }
+      : undefined;
   }),
   drug: first(drug),
   drugStatus: first(medicationStatus),
   each: list(nestedIn),
   extension: list(
-    extension('valueDateTime', ({ attributes }, scope) => fhirTime(attributes.value, scope.offset)?.value),
+    extension(
+      'valueDateTime',
+      ({ attributes }, scope) =>
+        fhirTime(attributes.value, scope.offset)?.value,
+    ),
   ),
   extensionOfId: first(({ attributes }) => attributes.extension),
   firstName: first(humanName),
@@ -161,7 +233,9 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
   ids: list(identifier),
   intent: first(intentOf),
   inWords: first(inWords),
-  language: first(({ attributes: { code } }) => code && conceptOf('urn:ietf:bcp:47', code)),
+  language: first(
+    ({ attributes: { code } }) => code && conceptOf('urn:ietf:bcp:47', code),
+  ),
   limits: (found, scope) =>
     statedTime(found[0], scope.offset).at === undefined
       ? first(periodIn)(found.slice(0, 1), scope, '', '')
@@ -191,7 +265,9 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
   // CDA counts the first dispense, FHIR only those after it.
   repeats: first((element) => {
     const total = numberOf(element);
-    return Number.isInteger(total) && Number(total) >= 1 ? Number(total) - 1 : undefined;
+    return Number.isInteger(total) && Number(total) >= 1
+      ? Number(total) - 1
+      : undefined;
   }),
   single: (found, scope) => {
     const { at } = statedTime(found[0], scope.offset);
@@ -200,7 +276,8 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
   specimen: first(specimen),
   specimens: list(specimen),
   status: ([node], _, map, otherwise = 'unknown') =>
-    (node && mapOf(String(map))[statusOf(node) ?? '']) ?? (otherwise || undefined),
+    (node && mapOf(String(map))[statusOf(node) ?? '']) ??
+    (otherwise || undefined),
   telecoms: list(telecom),
   text: first(line),
   time: first(({ attributes }, scope) => timeIn(attributes.value, scope)),

@@ -2,7 +2,10 @@ import { isNpi } from '../../../../contract/primitives.ts';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf, textOf } from '../json.ts';
 
-/** The versions of US Core whose profiles a resource may claim: today's, and the one that products are certified for. */
+/**
+ * The versions of US Core whose profiles a resource may claim: today's, and the
+ * one that products are certified for.
+ */
 export const US_CORE_VERSIONS = ['8.0.0', '6.1.0'] as const;
 export type UsCoreVersion = (typeof US_CORE_VERSIONS)[number];
 
@@ -11,11 +14,17 @@ export interface Requirement {
   /** The element, as FHIR names it. */
   element: string;
   holds: (resource: Json) => boolean;
-  /** States in the profile's way that the source left the element out. Without it, the resource cannot claim the profile. */
+  /**
+   * States in the profile's way that the source left the element out. Without
+   * it, the resource cannot claim the profile.
+   */
   fill?: (resource: Json) => Json;
   /** Only this version demands it. */
   version?: UsCoreVersion;
-  /** The other version demands another form, so that this is no defect of the source. */
+  /**
+   * The other version demands another form, so that this is no defect of the
+   * source.
+   */
   isOfVersion?: true;
 }
 
@@ -30,36 +39,65 @@ export interface Profile {
 
 /** Whether an element has content. With `[x]`, one of any type: `value[x]`. */
 export function has(resource: Json, element: string): boolean {
-  if (!element.endsWith('[x]')) return isSaid(resource[element]) || isSaid(resource[`_${element}`]);
+  if (!element.endsWith('[x]'))
+    return isSaid(resource[element]) || isSaid(resource[`_${element}`]);
   const name = element.slice(0, -3);
   const typed = new RegExp(`^_?${name}[A-Z]`);
-  return Object.keys(resource).some((key) => typed.test(key) && isSaid(resource[key]));
+  return Object.keys(resource).some(
+    (key) => typed.test(key) && isSaid(resource[key]),
+  );
 }
 
 const isSaid = (value: unknown): boolean =>
-  value !== undefined && value !== null && !(Array.isArray(value) && value.length === 0);
+  value !== undefined &&
+  value !== null &&
+  !(Array.isArray(value) && value.length === 0);
 
-const codingsOf = (concept: unknown): Json[] => objectsOf(concept).flatMap(({ coding }) => objectsOf(coding));
+const codingsOf = (concept: unknown): Json[] =>
+  objectsOf(concept).flatMap(({ coding }) => objectsOf(coding));
 
 /** Whether a concept, or one of several, has one of the codes in the system. */
-export const hasCode = (concept: unknown, system: string, codes: readonly string[]): boolean =>
+export const hasCode = (
+  concept: unknown,
+  system: string,
+  codes: readonly string[],
+): boolean =>
   objectsOf(concept).some(({ coding }) =>
-    objectsOf(coding).some((each) => each.system === system && codes.includes(textOf(each.code) ?? '')),
+    objectsOf(coding).some(
+      (each) =>
+        each.system === system && codes.includes(textOf(each.code) ?? ''),
+    ),
   );
 
 export const LOINC = 'http://loinc.org';
 const UCUM = 'http://unitsofmeasure.org';
 
-/** @param elements one, or several divided by `|` of which one must be there; the first names the requirement */
+/**
+ * @param elements one, or several divided by `|` of which one must be there;
+ *   the first names the requirement
+ */
 function required(elements: string): Requirement {
   const names = elements.split('|');
-  return { element: names[0] ?? '', holds: (resource) => names.some((name) => has(resource, name)) };
+  return {
+    element: names[0] ?? '',
+    holds: (resource) => names.some((name) => has(resource, name)),
+  };
 }
-/** Elements without which the resource cannot claim a profile, because nothing could be said in their place. */
-export const requiredAll = (...elements: string[]): Requirement[] => elements.map(required);
+/**
+ * Elements without which the resource cannot claim a profile, because nothing
+ * could be said in their place.
+ */
+export const requiredAll = (...elements: string[]): Requirement[] =>
+  elements.map(required);
 
-/** An element that a profile requires and for which it accepts the statement that it is unknown. */
-export const orUnknown = (element: string, fill: (resource: Json) => Json): Requirement => ({
+/**
+ * An element that a profile requires and for which it accepts the statement
+ * that it is unknown.
+ */
+export const orUnknown = (
+  element: string,
+  fill: (resource: Json) => Json,
+): Requirement => ({
   ...required(element),
   fill,
 });
@@ -67,35 +105,69 @@ export const orUnknown = (element: string, fill: (resource: Json) => Json): Requ
 const DATA_ABSENT = 'data-absent-reason';
 /** An element in whose place is said that its value is unknown. */
 export const unknown = (): Json => ({
-  extension: [{ url: `http://hl7.org/fhir/StructureDefinition/${DATA_ABSENT}`, valueCode: 'unknown' }],
+  extension: [
+    {
+      url: `http://hl7.org/fhir/StructureDefinition/${DATA_ABSENT}`,
+      valueCode: 'unknown',
+    },
+  ],
 });
 
 export const unknownConcept = (): Json => ({
   coding: [
-    { system: `http://terminology.hl7.org/CodeSystem/${DATA_ABSENT}`, code: 'unknown', display: 'Unknown' },
+    {
+      system: `http://terminology.hl7.org/CodeSystem/${DATA_ABSENT}`,
+      code: 'unknown',
+      display: 'Unknown',
+    },
   ],
 });
 
-/** A list in whose items the members are filled where they are missing. Primitives are filled in `_<member>`. */
-export function withMembers(list: unknown, members: Readonly<Record<string, () => unknown>>): unknown[] {
+/**
+ * A list in whose items the members are filled where they are missing.
+ * Primitives are filled in `_<member>`.
+ */
+export function withMembers(
+  list: unknown,
+  members: Readonly<Record<string, () => unknown>>,
+): unknown[] {
   return (Array.isArray(list) ? (list as unknown[]) : [list]).map((item) => {
     if (!isJson(item)) return item;
-    const missing = Object.entries(members).filter(([name]) => !has(item, name.replace(/^_/, '')));
-    return { ...item, ...Object.fromEntries(missing.map(([name, make]) => [name, make()])) };
+    const missing = Object.entries(members).filter(
+      ([name]) => !has(item, name.replace(/^_/, '')),
+    );
+    return {
+      ...item,
+      ...Object.fromEntries(missing.map(([name, make]) => [name, make()])),
+    };
   });
 }
 
-/** Requires members of every item of a list, which may be empty: `identifier` with `system` and `value`. */
-export function inEach(element: string, members: Readonly<Record<string, () => unknown>>): Requirement {
+/**
+ * Requires members of every item of a list, which may be empty: `identifier`
+ * with `system` and `value`.
+ */
+export function inEach(
+  element: string,
+  members: Readonly<Record<string, () => unknown>>,
+): Requirement {
   const names = Object.keys(members).map((name) => name.replace(/^_/, ''));
   return {
     element: `${element}.${names.join(', ')}`,
-    holds: (resource) => objectsOf(resource[element]).every((item) => names.every((name) => has(item, name))),
-    fill: (resource) => ({ [element]: withMembers(resource[element], members) }),
+    holds: (resource) =>
+      objectsOf(resource[element]).every((item) =>
+        names.every((name) => has(item, name)),
+      ),
+    fill: (resource) => ({
+      [element]: withMembers(resource[element], members),
+    }),
   };
 }
 
-/** The rules of US Core that are more than "this element is there", by the names that `profiles.json` gives them. */
+/**
+ * The rules of US Core that are more than "this element is there", by the names
+ * that `profiles.json` gives them.
+ */
 
 const NULL_FLAVOR = 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor';
 const SYSTEMS = {
@@ -104,35 +176,60 @@ const SYSTEMS = {
   naic: 'urn:oid:2.16.840.1.113883.6.300',
 };
 /** Intents of a prescription that has somebody who ordered it (us-core-21). */
-const ORDERED = ['order', 'original-order', 'reflex-order', 'filler-order', 'instance-order'];
+const ORDERED = [
+  'order',
+  'original-order',
+  'reflex-order',
+  'filler-order',
+  'instance-order',
+];
 const SEX = 'http://hl7.org/fhir/us/core/StructureDefinition/us-core-sex';
 const OMB = ['race', 'ethnicity'].map(
   (name) => `http://hl7.org/fhir/us/core/StructureDefinition/us-core-${name}`,
 );
 const PRESSURE = ['mm[Hg]'];
-/** Oxygen flow and concentration, which pulse oximetry may have as components. */
+/**
+ * Oxygen flow and concentration, which pulse oximetry may have as components.
+ */
 const OXYGEN: Readonly<Record<string, readonly string[]>> = lookupTable({
   '3151-8': ['L/min'],
   '3150-0': ['%'],
 });
 
-const hasContent = (part: unknown): boolean => isJson(part) && (has(part, 'url') || has(part, 'data'));
-const isNamed = (name: Json): boolean => has(name, 'family') || has(name, 'given');
-const hasValue = (part: Json): boolean => has(part, 'value[x]') || has(part, 'dataAbsentReason');
+const hasContent = (part: unknown): boolean =>
+  isJson(part) && (has(part, 'url') || has(part, 'data'));
+const isNamed = (name: Json): boolean =>
+  has(name, 'family') || has(name, 'given');
+const hasValue = (part: Json): boolean =>
+  has(part, 'value[x]') || has(part, 'dataAbsentReason');
 
-/** The extension for the sex has another type in each version, and the same address. */
-const sexIn = (version: Requirement['version'], type: 'valueCode' | 'valueCoding'): Requirement => ({
+/**
+ * The extension for the sex has another type in each version, and the same
+ * address.
+ */
+const sexIn = (
+  version: Requirement['version'],
+  type: 'valueCode' | 'valueCoding',
+): Requirement => ({
   element: 'extension',
   version,
   isOfVersion: true,
   holds: ({ extension }) =>
-    objectsOf(extension).every((each) => each.url !== SEX || each[type] !== undefined),
+    objectsOf(extension).every(
+      (each) => each.url !== SEX || each[type] !== undefined,
+    ),
 });
 
-/** A result says its value or why there is none, unless it consists of others (us-core-2, vs-2). */
+/**
+ * A result says its value or why there is none, unless it consists of others
+ * (us-core-2, vs-2).
+ */
 const result: Requirement = {
   element: 'value[x]',
-  holds: (resource) => hasValue(resource) || has(resource, 'component') || has(resource, 'hasMember'),
+  holds: (resource) =>
+    hasValue(resource) ||
+    has(resource, 'component') ||
+    has(resource, 'hasMember'),
   fill: () => ({ dataAbsentReason: unknownConcept() }),
 };
 
@@ -140,24 +237,39 @@ const result: Requirement = {
 const exactToTheDay: Requirement = {
   element: 'effectiveDateTime',
   holds: ({ effectiveDateTime }) =>
-    effectiveDateTime === undefined || (textOf(effectiveDateTime)?.length ?? 0) >= 'YYYY-MM-DD'.length,
+    effectiveDateTime === undefined ||
+    (textOf(effectiveDateTime)?.length ?? 0) >= 'YYYY-MM-DD'.length,
 };
 
-const basics = [...requiredAll('status', 'code', 'subject', 'category'), result];
+const basics = [
+  ...requiredAll('status', 'code', 'subject', 'category'),
+  result,
+];
 
-export const NAMED_RULES: Readonly<Record<string, Requirement | readonly Requirement[]>> = {
+export const NAMED_RULES: Readonly<
+  Record<string, Requirement | readonly Requirement[]>
+> = {
   narrative: {
     element: 'text',
     holds: ({ text }) =>
-      isJson(text) && has(text, 'div') && ['generated', 'additional'].includes(textOf(text.status) ?? ''),
+      isJson(text) &&
+      has(text, 'div') &&
+      ['generated', 'additional'].includes(textOf(text.status) ?? ''),
   },
   'assess-plan': {
     element: 'category',
     version: '6.1.0',
     holds: ({ category }) =>
-      hasCode(category, 'http://hl7.org/fhir/us/core/CodeSystem/careplan-category', ['assess-plan']),
+      hasCode(
+        category,
+        'http://hl7.org/fhir/us/core/CodeSystem/careplan-category',
+        ['assess-plan'],
+      ),
   },
-  members: inEach('participant', { role: () => [unknownConcept()], member: unknown }),
+  members: inEach('participant', {
+    role: () => [unknownConcept()],
+    member: unknown,
+  }),
   'member-number': {
     element: 'subscriberId',
     holds: (resource) =>
@@ -168,28 +280,37 @@ export const NAMED_RULES: Readonly<Record<string, Requirement | readonly Require
     fill: () => ({ _subscriberId: unknown() }),
   },
   'document-type': orUnknown('type', () => ({
-    type: { coding: [{ system: NULL_FLAVOR, code: 'UNK', display: 'unknown' }] },
+    type: {
+      coding: [{ system: NULL_FLAVOR, code: 'UNK', display: 'unknown' }],
+    },
   })),
   'loinc-type': {
     element: 'type',
     holds: ({ type }) =>
-      hasCode(type, NULL_FLAVOR, ['UNK']) || codingsOf(type).some(({ system }) => system === LOINC),
+      hasCode(type, NULL_FLAVOR, ['UNK']) ||
+      codingsOf(type).some(({ system }) => system === LOINC),
   },
   'content-address': {
     element: 'content.attachment.url, data',
-    holds: ({ content }) => objectsOf(content).every(({ attachment }) => hasContent(attachment)),
+    holds: ({ content }) =>
+      objectsOf(content).every(({ attachment }) => hasContent(attachment)),
     fill: ({ content }) => ({
       content: objectsOf(content).map((each) => ({
         ...each,
         attachment: hasContent(each.attachment)
           ? each.attachment
-          : { ...(isJson(each.attachment) ? each.attachment : {}), _url: unknown() },
+          : {
+              ...(isJson(each.attachment) ? each.attachment : {}),
+              _url: unknown(),
+            },
       })),
     }),
   },
   requester: {
     element: 'requester',
-    holds: (resource) => !ORDERED.includes(textOf(resource.intent) ?? '') || has(resource, 'requester'),
+    holds: (resource) =>
+      !ORDERED.includes(textOf(resource.intent) ?? '') ||
+      has(resource, 'requester'),
     fill: () => ({ requester: unknown() }),
   },
   clinical: [
@@ -199,17 +320,22 @@ export const NAMED_RULES: Readonly<Record<string, Requirement | readonly Require
     {
       element: 'valueQuantity.system',
       holds: ({ valueQuantity }) =>
-        objectsOf(valueQuantity).every(({ system }) => system === undefined || system === UCUM),
+        objectsOf(valueQuantity).every(
+          ({ system }) => system === undefined || system === UCUM,
+        ),
     },
   ],
   'vital-sign': [
     ...basics,
     orUnknown('effective[x]', () => ({ _effectiveDateTime: unknown() })),
-    // vs-1 allows a period in words, but its expression, which validators evaluate, holds for no period.
+    // vs-1 allows a period in words, but its expression, which validators
+    // evaluate, holds for no period.
     {
       element: 'effective[x]',
       holds: (resource) =>
-        !['effectiveTiming', 'effectiveInstant', 'effectivePeriod'].some((element) => has(resource, element)),
+        !['effectiveTiming', 'effectiveInstant', 'effectivePeriod'].some(
+          (element) => has(resource, element),
+        ),
     },
     exactToTheDay,
     {
@@ -217,7 +343,9 @@ export const NAMED_RULES: Readonly<Record<string, Requirement | readonly Require
       holds: ({ component }) => objectsOf(component).every(hasValue),
       fill: ({ component }) => ({
         component: objectsOf(component).map((part) =>
-          hasValue(part) ? part : { ...part, dataAbsentReason: unknownConcept() },
+          hasValue(part)
+            ? part
+            : { ...part, dataAbsentReason: unknownConcept() },
         ),
       }),
     },
@@ -228,7 +356,9 @@ export const NAMED_RULES: Readonly<Record<string, Requirement | readonly Require
       ['8480-6', '8462-4'].every(
         (code) =>
           objectsOf(component).filter(
-            (part) => hasCode(part.code, LOINC, [code]) && isIn(part.valueQuantity, PRESSURE),
+            (part) =>
+              hasCode(part.code, LOINC, [code]) &&
+              isIn(part.valueQuantity, PRESSURE),
           ).length === 1,
       ),
   },
@@ -242,7 +372,10 @@ export const NAMED_RULES: Readonly<Record<string, Requirement | readonly Require
         }),
       ),
   },
-  'social-history': { element: 'category', holds: ({ category }) => isOf(category, 'social-history') },
+  'social-history': {
+    element: 'category',
+    holds: ({ category }) => isOf(category, 'social-history'),
+  },
   final: {
     element: 'status',
     holds: ({ status }) => status === 'final' || status === 'entered-in-error',
@@ -255,7 +388,9 @@ export const NAMED_RULES: Readonly<Record<string, Requirement | readonly Require
     element: 'name.family, given',
     holds: ({ name }) => objectsOf(name).every(isNamed),
     fill: ({ name }) => ({
-      name: objectsOf(name).map((each) => (isNamed(each) ? each : { ...each, ...unknown() })),
+      name: objectsOf(name).map((each) =>
+        isNamed(each) ? each : { ...each, ...unknown() },
+      ),
     }),
   },
   // Race and ethnicity, if they are stated, have their text.
@@ -266,7 +401,8 @@ export const NAMED_RULES: Readonly<Record<string, Requirement | readonly Require
         .filter(({ url }) => OMB.includes(String(url)))
         .every((each) =>
           objectsOf(each.extension).some(
-            ({ url, valueString }) => url === 'text' && valueString !== undefined,
+            ({ url, valueString }) =>
+              url === 'text' && valueString !== undefined,
           ),
         ),
   },
@@ -279,15 +415,19 @@ export const NAMED_RULES: Readonly<Record<string, Requirement | readonly Require
       objectsOf(type).every(
         (each) =>
           codingsOf(each).length > 0 &&
-          codingsOf(each).every((coding) => has(coding, 'system') && has(coding, 'code')),
+          codingsOf(each).every(
+            (coding) => has(coding, 'system') && has(coding, 'code'),
+          ),
       ),
   },
   // org-1 of FHIR itself
   'name-or-number': {
     element: 'name',
-    holds: ({ name, identifier }) => name !== undefined || objectsOf(identifier).length > 0,
+    holds: ({ name, identifier }) =>
+      name !== undefined || objectsOf(identifier).length > 0,
   },
-  // Numbers of the known systems have the form of their system (us-core-16 to us-core-19).
+  // Numbers of the known systems have the form of their system (us-core-16 to
+  // us-core-19).
   'well-formed-numbers': {
     element: 'identifier',
     holds: ({ identifier }) =>
@@ -299,30 +439,52 @@ export const NAMED_RULES: Readonly<Record<string, Requirement | readonly Require
       }),
   },
   'family-name': orUnknown('name', () => ({ name: [{ _family: unknown() }] })),
-  number: orUnknown('identifier', () => ({ identifier: [{ _system: unknown(), _value: unknown() }] })),
+  number: orUnknown('identifier', () => ({
+    identifier: [{ _system: unknown(), _value: unknown() }],
+  })),
   'agents-found': {
     element: 'agent.who',
-    holds: ({ agent, contained }) => objectsOf(agent).every((each) => isResolved(each, objectsOf(contained))),
+    holds: ({ agent, contained }) =>
+      objectsOf(agent).every((each) => isResolved(each, objectsOf(contained))),
   },
 };
 
 /** Whether an observation has one of the categories. */
 export const isOf = (category: unknown, ...codes: string[]): boolean =>
-  hasCode(category, 'http://terminology.hl7.org/CodeSystem/observation-category', codes);
+  hasCode(
+    category,
+    'http://terminology.hl7.org/CodeSystem/observation-category',
+    codes,
+  );
 
 /** A quantity, if there is one, in one of these units of UCUM. */
 export const isIn = (quantity: unknown, units: readonly string[]): boolean =>
   objectsOf(quantity).every(
     ({ value, unit, system, code }) =>
-      value !== undefined && unit !== undefined && system === UCUM && units.includes(textOf(code) ?? ''),
+      value !== undefined &&
+      unit !== undefined &&
+      system === UCUM &&
+      units.includes(textOf(code) ?? ''),
   );
 
-/** An agent that can be found; a practitioner or device acts on behalf of an organization (provenance-1). */
+/**
+ * An agent that can be found; a practitioner or device acts on behalf of an
+ * organization (provenance-1).
+ */
 function isResolved(agent: Json, contained: readonly Json[]): boolean {
   const [who] = objectsOf(agent.who);
   const reference = typeof who?.reference === 'string' ? who.reference : '';
   const inside = contained.find(({ id }) => reference === `#${String(id)}`);
-  const target = inside === undefined ? /^([A-Za-z]+)\//.exec(reference)?.[1] : String(inside.resourceType);
-  if (target === 'Practitioner' || target === 'Device') return has(agent, 'onBehalfOf');
-  return ['Organization', 'Patient', 'PractitionerRole', 'RelatedPerson'].includes(target ?? '');
+  const target =
+    inside === undefined
+      ? /^([A-Za-z]+)\//.exec(reference)?.[1]
+      : String(inside.resourceType);
+  if (target === 'Practitioner' || target === 'Device')
+    return has(agent, 'onBehalfOf');
+  return [
+    'Organization',
+    'Patient',
+    'PractitionerRole',
+    'RelatedPerson',
+  ].includes(target ?? '');
 }

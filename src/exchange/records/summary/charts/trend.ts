@@ -1,22 +1,46 @@
 import { moment } from '../../rules/dates.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
 import { unitText as unitSource } from '../../rules/measures.ts';
-import { fromBaseUnits, inBaseUnits, type Unit, unitOf } from '../../rules/ucum.ts';
+import {
+  fromBaseUnits,
+  inBaseUnits,
+  type Unit,
+  unitOf,
+} from '../../rules/ucum.ts';
 import { codesOf, dayText, unitText } from '../../rules/words.ts';
 import { componentOf } from '../measurements.ts';
-import { BLOOD_PRESSURE, categoryOf, flagOf, observationName, rangeFor, timeOf } from '../observation.ts';
-import { measuredThing, PRESSURE_NAME, vitalPlace } from '../overview/measurement.ts';
+import {
+  BLOOD_PRESSURE,
+  categoryOf,
+  flagOf,
+  observationName,
+  rangeFor,
+  timeOf,
+} from '../observation.ts';
+import {
+  measuredThing,
+  PRESSURE_NAME,
+  vitalPlace,
+} from '../overview/measurement.ts';
 import type { SummaryEntry } from '../section.ts';
 
 /** The numeric values of one code over time, in one unit. */
 export interface Trend {
   name: string;
   unit: string;
-  /** That unit, if it is known: values in other units of the same dimension are brought to it. */
+  /**
+   * That unit, if it is known: values in other units of the same dimension are
+   * brought to it.
+   */
   measured: Unit | undefined;
-  /** Lines of one chart: systolic and diastolic, otherwise one without a name. */
+  /**
+   * Lines of one chart: systolic and diastolic, otherwise one without a name.
+   */
   lines: Map<string, Point[]>;
-  /** Values that cannot be placed on a time axis, are no plain number, or are not valid. */
+  /**
+   * Values that cannot be placed on a time axis, are no plain number, or are
+   * not valid.
+   */
   notDrawn: number;
 }
 
@@ -31,7 +55,9 @@ export interface Point {
 
 export type ChartedSection = 'vital-signs' | 'results';
 
-/** Bounds of memory; the newest values come first, so the oldest are not drawn. */
+/**
+ * Bounds of memory; the newest values come first, so the oldest are not drawn.
+ */
 const TRENDS_MAX = 400;
 const POINTS_MAX = 200;
 
@@ -44,7 +70,10 @@ const PRESSURES: readonly [line: string, code: string][] = [
   ['Diastolic', BLOOD_PRESSURE.diastolic],
 ];
 
-/** Collects vital signs and laboratory results over time, newest first. Values of different codes, or of units that cannot be converted, stay apart. */
+/**
+ * Collects vital signs and laboratory results over time, newest first. Values
+ * of different codes, or of units that cannot be converted, stay apart.
+ */
 export class Trends {
   readonly #trends: Record<ChartedSection, Map<string, Trend>> = {
     'vital-signs': new Map(),
@@ -57,11 +86,19 @@ export class Trends {
     if (category === 'other') return;
     const section = category === 'laboratory' ? 'results' : 'vital-signs';
     const pressures = PRESSURES.flatMap(([line, code]) => {
-      const part = codesOf(content.code).includes(code) ? content : componentOf(content, code);
+      const part = codesOf(content.code).includes(code)
+        ? content
+        : componentOf(content, code);
       return part === undefined ? [] : [{ line, part }];
     });
     for (const { line, part } of pressures)
-      this.#add(section, { key: 'bp', name: PRESSURE_NAME }, line, content, part);
+      this.#add(
+        section,
+        { key: 'bp', name: PRESSURE_NAME },
+        line,
+        content,
+        part,
+      );
     const key = codeKey(content);
     if (pressures.length > 0 || key === undefined) return;
     const name =
@@ -71,7 +108,10 @@ export class Trends {
     this.#add(section, { key, name }, '', content, content);
   }
 
-  /** Vital signs in the order of the flow sheet; results by when they were last measured, newest first. */
+  /**
+   * Vital signs in the order of the flow sheet; results by when they were last
+   * measured, newest first.
+   */
   of(section: string): Trend[] {
     if (section === 'results') return [...this.#trends.results.values()];
     if (section !== 'vital-signs') return [];
@@ -93,36 +133,65 @@ export class Trends {
     const unit = unitText(quantity.unit ?? quantity.code);
     const measured = unitOf(unitSource(quantity));
     const id = `${key} ${measured?.dimension ?? unit}`;
-    const trend = trends.get(id) ?? { name, unit, measured, lines: new Map<string, Point[]>(), notDrawn: 0 };
+    const trend = trends.get(id) ?? {
+      name,
+      unit,
+      measured,
+      lines: new Map<string, Point[]>(),
+      notDrawn: 0,
+    };
     if (!trends.has(id) && trends.size >= TRENDS_MAX) return;
     trends.set(id, trend);
     const points = trend.lines.get(line) ?? [];
     trend.lines.set(line, points);
-    const point = pointOf(content, part, quantity, conversion(measured, trend.measured));
+    const point = pointOf(
+      content,
+      part,
+      quantity,
+      conversion(measured, trend.measured),
+    );
     if (point === undefined || points.length >= POINTS_MAX) trend.notDrawn += 1;
-    else if (!points.some(({ at, value }) => at === point.at && value === point.value)) points.push(point);
+    else if (
+      !points.some(({ at, value }) => at === point.at && value === point.value)
+    )
+      points.push(point);
   }
 }
 
-/** The LOINC code, otherwise the first code of a named system; without one, values cannot be known to be of one kind. */
+/**
+ * The LOINC code, otherwise the first code of a named system; without one,
+ * values cannot be known to be of one kind.
+ */
 function codeKey({ code }: Json): string | undefined {
   const codings = objectsOf(isJson(code) ? code.coding : undefined);
   const coding =
     codings.find(({ system }) => system === 'http://loinc.org') ??
     codings.find(({ system }) => textOf(system));
-  const [system, value] = [textOf(coding?.system), textOf(coding?.code)];
-  return system !== undefined && value !== undefined ? `${system}|${value}` : undefined;
+  const system = textOf(coding?.system);
+  const value = textOf(coding?.code);
+  return system !== undefined && value !== undefined
+    ? `${system}|${value}`
+    : undefined;
 }
 
-/** From the unit of a value to that of its trend, which is the unit of the newest value. */
-function conversion(from: Unit | undefined, to: Unit | undefined): (value: number) => number {
+/**
+ * From the unit of a value to that of its trend, which is the unit of the
+ * newest value.
+ */
+function conversion(
+  from: Unit | undefined,
+  to: Unit | undefined,
+): (value: number) => number {
   const isSame =
     from === undefined ||
     to === undefined ||
-    (from.mantissa === to.mantissa && from.exponent === to.exponent && from.offset === to.offset);
+    (from.mantissa === to.mantissa &&
+      from.exponent === to.exponent &&
+      from.offset === to.offset);
   return isSame
     ? (value) => value
-    : (value) => Number(fromBaseUnits(inBaseUnits(value, from), to).toPrecision(5));
+    : (value) =>
+        Number(fromBaseUnits(inBaseUnits(value, from), to).toPrecision(5));
 }
 
 function pointOf(
@@ -136,7 +205,11 @@ function pointOf(
   // A year or a month is no place on the axis.
   if (when === undefined || when.length < 10) return undefined;
   if (!VALID.includes(textOf(content.status) ?? 'final')) return undefined;
-  if (typeof value !== 'number' || !(Math.abs(value) < VALUE_MAX) || comparator !== undefined)
+  if (
+    typeof value !== 'number' ||
+    !(Math.abs(value) < VALUE_MAX) ||
+    comparator !== undefined
+  )
     return undefined;
   const range = rangeFor(part);
   return {

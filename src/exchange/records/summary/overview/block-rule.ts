@@ -3,21 +3,32 @@ import { clinicalTime } from '../../rules/dates.ts';
 import type { OverviewItem } from '../parts.ts';
 import type { Lookup, SummaryEntry } from '../section.ts';
 
-/** A block of the overview (`sections.json`), which is made from the resources of some types, newest first by type. */
+/**
+ * A block of the overview (`sections.json`), which is made from the resources
+ * of some types, newest first by type.
+ */
 export interface BlockRule {
   /** The section that shows all of it. */
   section: string;
   title: string;
   types: readonly string[];
-  /** Shown when nothing was delivered, if the section's sentence does not fit. */
+  /**
+   * Shown when nothing was delivered, if the section's sentence does not fit.
+   */
   empty?: string;
-  /** Items beyond this number are only counted. High where it would be dangerous to overlook one. */
+  /**
+   * Items beyond this number are only counted. High where it would be dangerous
+   * to overlook one.
+   */
   itemsMax: number;
   /** What an item is, for counting: `active problem`. */
   item: readonly string[];
 }
 
-export type Collect = (context: OverviewContext, itemsMax: number) => BlockCollector;
+export type Collect = (
+  context: OverviewContext,
+  itemsMax: number,
+) => BlockCollector;
 
 export interface OverviewContext {
   lookup: Lookup;
@@ -32,7 +43,9 @@ export interface BlockCollector {
 }
 
 /** The resources of entries, for `OverviewItem.of`. */
-export const referencesOf = (entries: readonly Pick<SummaryEntry, 'content'>[]): OverviewItem['of'] =>
+export const referencesOf = (
+  entries: readonly Pick<SummaryEntry, 'content'>[],
+): OverviewItem['of'] =>
   entries.map(({ content: { resourceType, id } }) => ({
     resourceType: String(resourceType),
     id: String(id),
@@ -42,7 +55,10 @@ export interface Collected {
   items: OverviewItem[];
   /** The day of every item that names no other one; it stands in the title. */
   day?: string;
-  /** Shown when there are no items although something was delivered; undefined if nothing was. */
+  /**
+   * Shown when there are no items although something was delivered; undefined
+   * if nothing was.
+   */
   none?: string;
   /** Further remarks. */
   remarks?: readonly string[];
@@ -50,7 +66,10 @@ export interface Collected {
   others: Counts;
 }
 
-/** Counts what the overview leaves out, in the order in which it was first counted. */
+/**
+ * Counts what the overview leaves out, in the order in which it was first
+ * counted.
+ */
 export class Counts {
   readonly #counts = new Map<string, { count: number; many: string }>();
 
@@ -64,18 +83,28 @@ export class Counts {
   }
 
   texts(): string[] {
-    return [...this.#counts].map(([one, { count, many }]) => counted(count, one, many));
+    return [...this.#counts].map(([one, { count, many }]) =>
+      counted(count, one, many),
+    );
   }
 }
 
 /** A day as YYYY-MM-DD. */
 export const monthsBefore = (at: Date, months: number): string =>
-  new Date(Date.UTC(at.getUTCFullYear(), at.getUTCMonth() - months, at.getUTCDate()))
+  new Date(
+    Date.UTC(at.getUTCFullYear(), at.getUTCMonth() - months, at.getUTCDate()),
+  )
     .toISOString()
     .slice(0, 10);
 
-/** Whether a resource is of the last year; an undated one is taken as such, so that it is not overlooked. */
-export function isOfLastYear({ content }: SummaryEntry, { madeAt }: OverviewContext): boolean {
+/**
+ * Whether a resource is of the last year; an undated one is taken as such, so
+ * that it is not overlooked.
+ */
+export function isOfLastYear(
+  { content }: SummaryEntry,
+  { madeAt }: OverviewContext,
+): boolean {
   const { sortDate } = clinicalTime(content);
   const yearAgo = monthsBefore(madeAt, 12);
   // Compared with the precision given; an undated one has none.
@@ -83,28 +112,42 @@ export function isOfLastYear({ content }: SummaryEntry, { madeAt }: OverviewCont
 }
 
 /**
- * What other entries say about the things that a block lists: one source has a medication as active, another as stopped. Two stay
- * two, and the overview must show that there is another.
+ * What other entries say about the things that a block lists: one source has a
+ * medication as active, another as stopped. Two stay two, and the overview must
+ * show that there is another.
  */
 export class OtherStatements {
   /** By name and state, the newest date; empty if one of them has none. */
   readonly #byName = new Map<string, Map<string, string>>();
 
   /**
-   * @param name undefined if the entry names nothing: two of these may be about different things
+   * @param name undefined if the entry names nothing: two of these may be about
+   *   different things
    * @param state as the reader sees it: `stopped`
    */
   note(name: string | undefined, entry: SummaryEntry, state: string): void {
     if (name === undefined) return;
     const date = clinicalTime(entry.content).sortDate;
-    const states = this.#byName.get(name.toLowerCase()) ?? new Map<string, string>();
+    const states =
+      this.#byName.get(name.toLowerCase()) ?? new Map<string, string>();
     const known = states.get(state);
-    states.set(state, known === undefined || (known !== '' && (date === '' || date > known)) ? date : known);
+    states.set(
+      state,
+      known === undefined || (known !== '' && (date === '' || date > known))
+        ? date
+        : known,
+    );
     this.#byName.set(name.toLowerCase(), states);
   }
 
-  /** The remark on a listed thing; an earlier statement does not speak against a later one. */
-  about(name: string | undefined, entries: readonly SummaryEntry[]): string | undefined {
+  /**
+   * The remark on a listed thing; an earlier statement does not speak against a
+   * later one.
+   */
+  about(
+    name: string | undefined,
+    entries: readonly SummaryEntry[],
+  ): string | undefined {
     if (name === undefined) return undefined;
     const since =
       entries
@@ -114,7 +157,9 @@ export class OtherStatements {
     const states = [...(this.#byName.get(name.toLowerCase()) ?? [])]
       .filter(([, date]) => !isEarlier(date, since))
       .map(([state]) => state);
-    return states.length === 0 ? undefined : `another entry says: ${states.join('; ')}`;
+    return states.length === 0
+      ? undefined
+      : `another entry says: ${states.join('; ')}`;
   }
 }
 

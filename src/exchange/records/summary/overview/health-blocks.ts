@@ -9,12 +9,27 @@ import {
   unique,
 } from '../../rules/words.ts';
 import type { OverviewItem } from '../parts.ts';
-import { allergyReactions, isActive, isOfEncounter, isSocial, onset, stateOf } from '../problems.ts';
+import {
+  allergyReactions,
+  isActive,
+  isOfEncounter,
+  isSocial,
+  onset,
+  stateOf,
+} from '../problems.ts';
 import { type SummaryEntry, withoutShorter } from '../section.ts';
 import { classText } from '../sections.ts';
-import { type Collect, Counts, OtherStatements, referencesOf } from './block-rule.ts';
+import {
+  type Collect,
+  Counts,
+  OtherStatements,
+  referencesOf,
+} from './block-rule.ts';
 
-/** What sources say of one substance is one item: the table has each entry. Two that name no substance may be about two. */
+/**
+ * What sources say of one substance is one item: the table has each entry. Two
+ * that name no substance may be about two.
+ */
 export const collectAllergies: Collect = () => {
   const byName = new Map<string, SummaryEntry[]>();
   const others = new Counts();
@@ -22,23 +37,38 @@ export const collectAllergies: Collect = () => {
   return {
     take: (entry) => {
       if (isActive(entry)) {
-        const name = conceptText(entry.content.code)?.toLowerCase() ?? String(entry.content.id);
+        const name =
+          conceptText(entry.content.code)?.toLowerCase() ??
+          String(entry.content.id);
         byName.set(name, [...(byName.get(name) ?? []), entry]);
         return;
       }
-      others.add('inactive or refuted allergy', 'inactive or refuted allergies');
-      statements.note(conceptText(entry.content.code), entry, stateOf(entry).toLowerCase());
+      others.add(
+        'inactive or refuted allergy',
+        'inactive or refuted allergies',
+      );
+      statements.note(
+        conceptText(entry.content.code),
+        entry,
+        stateOf(entry).toLowerCase(),
+      );
     },
     collected: () => ({
       items: [...byName.values()].map((entries) => {
-        const isHigh = entries.some(({ content }) => content.criticality === 'high');
+        const isHigh = entries.some(
+          ({ content }) => content.criticality === 'high',
+        );
         const name = conceptText(entries[0]?.content.code);
         return {
           of: referencesOf(entries),
           text: name ?? 'Unnamed substance',
           detail: unique([
             isHigh ? 'high criticality' : undefined,
-            ...withoutShorter(entries.flatMap(({ content }) => allergyReactions(content).split('; '))),
+            ...withoutShorter(
+              entries.flatMap(({ content }) =>
+                allergyReactions(content).split('; '),
+              ),
+            ),
             ...entries.map(unlessActive),
             ...entries.map(onset),
             entries.length > 1 ? `${entries.length} entries` : undefined,
@@ -47,7 +77,9 @@ export const collectAllergies: Collect = () => {
           ...(isHigh && { tone: 'alert' as const }),
         };
       }),
-      none: others.isEmpty ? undefined : 'None of the delivered allergies is active.',
+      none: others.isEmpty
+        ? undefined
+        : 'None of the delivered allergies is active.',
       others,
     }),
   };
@@ -61,14 +93,20 @@ export const collectProblems: Collect = () => {
   return {
     take: (entry) => {
       if (isSocial(entry.content)) others.add('social or other finding');
-      else if (isOfEncounter(entry)) others.add('diagnosis at an encounter', 'diagnoses at encounters');
+      else if (isOfEncounter(entry))
+        others.add('diagnosis at an encounter', 'diagnoses at encounters');
       else if (!isActive(entry)) {
         others.add('past problem');
-        statements.note(conceptText(entry.content.code), entry, stateOf(entry).toLowerCase());
+        statements.note(
+          conceptText(entry.content.code),
+          entry,
+          stateOf(entry).toLowerCase(),
+        );
       } else {
         const name = conceptText(entry.content.code) ?? 'Unnamed problem';
         const known = byName.get(name.toLowerCase());
-        if (known === undefined) byName.set(name.toLowerCase(), { name, entries: [entry] });
+        if (known === undefined)
+          byName.set(name.toLowerCase(), { name, entries: [entry] });
         else known.entries.push(entry);
       }
     },
@@ -79,12 +117,17 @@ export const collectProblems: Collect = () => {
         detail: unique([
           ...entries.map((entry) => {
             const since = onset(entry);
-            return unique([since && `since ${since}`, unlessActive(entry)]).join(', ');
+            return unique([
+              since && `since ${since}`,
+              unlessActive(entry),
+            ]).join(', ');
           }),
           statements.about(name, entries),
         ]).join('; '),
       })),
-      none: others.isEmpty ? undefined : 'None of the delivered problems is active.',
+      none: others.isEmpty
+        ? undefined
+        : 'None of the delivered problems is active.',
       others,
     }),
   };
@@ -100,16 +143,26 @@ const DAYS_MAX = 5;
 
 /** Doses of one vaccine are one item with their days. */
 export const collectImmunizations: Collect = () => {
-  const days = new Map<string, { name: string; days: string[]; of: OverviewItem['of'][number][] }>();
+  const days = new Map<
+    string,
+    { name: string; days: string[]; of: OverviewItem['of'][number][] }
+  >();
   const others = new Counts();
   return {
     take: (entry) => {
       const { content } = entry;
-      if (content.status === 'entered-in-error') return others.add('retracted immunization');
+      if (content.status === 'entered-in-error')
+        return others.add('retracted immunization');
       if (content.status === 'not-done')
-        return others.add('vaccine that was not given', 'vaccines that were not given');
+        return others.add(
+          'vaccine that was not given',
+          'vaccines that were not given',
+        );
       const name = conceptText(content.vaccineCode) ?? 'Unnamed vaccine';
-      const day = firstDay(content, 'occurrenceDateTime') ?? textOf(content.occurrenceString) ?? 'undated';
+      const day =
+        firstDay(content, 'occurrenceDateTime') ??
+        textOf(content.occurrenceString) ??
+        'undated';
       const known = days.get(name.toLowerCase()) ?? { name, days: [], of: [] };
       const of = [...known.of, ...referencesOf([entry])];
       days.set(name.toLowerCase(), { name, days: [...known.days, day], of });
@@ -131,11 +184,16 @@ export const collectEncounters: Collect = (_, itemsMax) => {
   const others = new Counts();
   return {
     take: ({ content }) => {
-      if (content.status === 'entered-in-error') others.add('retracted encounter');
+      if (content.status === 'entered-in-error')
+        others.add('retracted encounter');
       else if (items.length === itemsMax) others.add('earlier encounter');
       else items.push(encounterItem(content));
     },
-    collected: () => ({ items, none: others.isEmpty ? undefined : 'None that is valid.', others }),
+    collected: () => ({
+      items,
+      none: others.isEmpty ? undefined : 'None that is valid.',
+      others,
+    }),
   };
 };
 
@@ -144,7 +202,9 @@ const encounterItem = (content: Json): OverviewItem => ({
   text: conceptTexts(content.type) || 'Encounter',
   detail: unique([
     periodText(content.period, content.status === 'in-progress') ?? 'undated',
-    content.status === 'finished' ? undefined : statusText(content.status)?.toLowerCase(),
+    content.status === 'finished'
+      ? undefined
+      : statusText(content.status)?.toLowerCase(),
     classText(content.class),
     conceptTexts(content.reasonCode),
     referenceText(content.serviceProvider),
@@ -152,14 +212,26 @@ const encounterItem = (content: Json): OverviewItem => ({
 });
 
 export const collectCareTeam: Collect = () => {
-  const rolesByName = new Map<string, { roles: string[]; of: OverviewItem['of'][number][] }>();
+  const rolesByName = new Map<
+    string,
+    { roles: string[]; of: OverviewItem['of'][number][] }
+  >();
   const others = new Counts();
   return {
     take: (entry) => {
       const { content } = entry;
-      const add = (name: string | undefined, ...added: (string | undefined)[]) => {
-        const { roles, of } = rolesByName.get(name ?? '') ?? { roles: [], of: [] };
-        const now = { roles: unique([...roles, ...added]), of: [...of, ...referencesOf([entry])] };
+      const add = (
+        name: string | undefined,
+        ...added: (string | undefined)[]
+      ) => {
+        const { roles, of } = rolesByName.get(name ?? '') ?? {
+          roles: [],
+          of: [],
+        };
+        const now = {
+          roles: unique([...roles, ...added]),
+          of: [...of, ...referencesOf([entry])],
+        };
         if (name !== undefined) rolesByName.set(name, now);
       };
       if (content.resourceType === 'Patient') {
@@ -168,14 +240,20 @@ export const collectCareTeam: Collect = () => {
         return;
       }
       if (!isOngoing(content)) return others.add('past care team');
-      const team = textOf(content.name) ?? (conceptTexts(content.reasonCode) || undefined);
+      const team =
+        textOf(content.name) ?? (conceptTexts(content.reasonCode) || undefined);
       for (const { member, role } of objectsOf(content.participant)) {
-        const isPatient = isJson(member) && String(member.reference).startsWith('Patient/');
+        const isPatient =
+          isJson(member) && String(member.reference).startsWith('Patient/');
         if (!isPatient) add(referenceText(member), conceptTexts(role), team);
       }
     },
     collected: () => ({
-      items: [...rolesByName].map(([text, { roles, of }]) => ({ of, text, detail: roles.join('; ') })),
+      items: [...rolesByName].map(([text, { roles, of }]) => ({
+        of,
+        text,
+        detail: roles.join('; '),
+      })),
       none: others.isEmpty ? undefined : 'No present member is named.',
       others,
     }),

@@ -1,7 +1,14 @@
 import { counted } from '../../../../lib/counted.ts';
 import { clinicalTime, moment } from '../../rules/dates.ts';
 import { isJson, type Json, objectsOf } from '../../rules/json.ts';
-import { codesOf, conceptText, dayText, firstDay, quantityText, unique } from '../../rules/words.ts';
+import {
+  codesOf,
+  conceptText,
+  dayText,
+  firstDay,
+  quantityText,
+  unique,
+} from '../../rules/words.ts';
 import { componentOf } from '../measurements.ts';
 import {
   BLOOD_PRESSURE,
@@ -25,41 +32,60 @@ import {
   referencesOf,
 } from './block-rule.ts';
 
-/** A value as the overview shows it; `amount` only if it can be compared with others of the same unit. */
+/**
+ * A value as the overview shows it; `amount` only if it can be compared with
+ * others of the same unit.
+ */
 interface Measurement {
   text: string;
   unit: string;
   amount?: number;
 }
 
-/** The value of an Observation, including its components; undefined if it has none. */
+/**
+ * The value of an Observation, including its components; undefined if it has
+ * none.
+ */
 function measurementOf(content: Json): Measurement | undefined {
-  const [systolic, diastolic] = [BLOOD_PRESSURE.systolic, BLOOD_PRESSURE.diastolic].map((code) =>
-    componentOf(content, code),
-  );
+  const [systolic, diastolic] = [
+    BLOOD_PRESSURE.systolic,
+    BLOOD_PRESSURE.diastolic,
+  ].map((code) => componentOf(content, code));
   const parts = objectsOf(content.component);
   const isPressure = systolic !== undefined || diastolic !== undefined;
-  const others = isPressure ? parts.filter((part) => part !== systolic && part !== diastolic) : parts;
+  const others = isPressure
+    ? parts.filter((part) => part !== systolic && part !== diastolic)
+    : parts;
   const own = isPressure ? pressure(systolic, diastolic) : single(content);
   const texts = [
     ...(own === undefined ? [] : [own.text]),
     ...others.flatMap((part) => {
       const value = single(part);
-      return value === undefined ? [] : [`${conceptText(part.code) ?? 'unnamed'} ${value.text}`];
+      return value === undefined
+        ? []
+        : [`${conceptText(part.code) ?? 'unnamed'} ${value.text}`];
     }),
   ];
   if (texts.length === 0) return undefined;
-  return { ...(others.length === 0 && own), unit: own?.unit ?? '', text: texts.join(', ') };
+  return {
+    ...(others.length === 0 && own),
+    unit: own?.unit ?? '',
+    text: texts.join(', '),
+  };
 }
 
-/** A template of the source that it did not fill in; the section shows it as it came. */
+/**
+ * A template of the source that it did not fill in; the section shows it as it
+ * came.
+ */
 const UNFILLED = /^\{[\w.]+\}$/;
 
 function single(of: Json): Measurement | undefined {
   const value = of.dataAbsentReason === undefined ? valueIn(of) : undefined;
   if (value === undefined || UNFILLED.test(value.value)) return undefined;
   const quantity = isJson(of.valueQuantity) ? of.valueQuantity : {};
-  const isPlain = typeof quantity.value === 'number' && quantity.comparator === undefined;
+  const isPlain =
+    typeof quantity.value === 'number' && quantity.comparator === undefined;
   return {
     text: `${value.value} ${value.unit}`.trim(),
     unit: value.unit,
@@ -67,18 +93,32 @@ function single(of: Json): Measurement | undefined {
   };
 }
 
-function pressure(systolic: Json | undefined, diastolic: Json | undefined): Measurement | undefined {
-  const [over, under] = [systolic, diastolic].map((part) => (part === undefined ? undefined : valueIn(part)));
+function pressure(
+  systolic: Json | undefined,
+  diastolic: Json | undefined,
+): Measurement | undefined {
+  const [over, under] = [systolic, diastolic].map((part) =>
+    part === undefined ? undefined : valueIn(part),
+  );
   const unit = over?.unit || under?.unit || '';
   if (over === undefined && under === undefined) return undefined;
-  return { text: `${over?.value ?? '?'}/${under?.value ?? '?'} ${unit}`.trim(), unit };
+  return {
+    text: `${over?.value ?? '?'}/${under?.value ?? '?'} ${unit}`.trim(),
+    unit,
+  };
 }
 
-/** Name and identity of what was measured: the flow sheet's columns under their title, others by code, else by name. */
+/**
+ * Name and identity of what was measured: the flow sheet's columns under their
+ * title, others by code, else by name.
+ */
 export function measuredThing(content: Json): { key: string; name: string } {
   const codes = codesOf(content.code);
-  const column = VITAL_SIGNS.find((each) => each.codes.some((code) => codes.includes(code)));
-  if (column !== undefined) return { key: column.title, name: fullName(column) };
+  const column = VITAL_SIGNS.find((each) =>
+    each.codes.some((code) => codes.includes(code)),
+  );
+  if (column !== undefined)
+    return { key: column.title, name: fullName(column) };
   if (BLOOD_PRESSURE.panel.some((code) => codes.includes(code)))
     return { key: BLOOD_PRESSURE.panel[0] ?? '', name: PRESSURE_NAME };
   const name = conceptText(content.code) ?? observationName(content);
@@ -86,19 +126,33 @@ export function measuredThing(content: Json): { key: string; name: string } {
 }
 
 export const PRESSURE_NAME = 'Blood pressure';
-const fullName = ({ title }: { title: string }): string => title.replace('Temp.', 'Temperature');
+const fullName = ({ title }: { title: string }): string =>
+  title.replace('Temp.', 'Temperature');
 const ORDER = [PRESSURE_NAME, ...VITAL_SIGNS.map(fullName)];
 
-/** The place of a vital sign among others, by its name: as in the flow sheet, others at the end. */
+/**
+ * The place of a vital sign among others, by its name: as in the flow sheet,
+ * others at the end.
+ */
 export const vitalPlace = (name: string): number =>
   ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length;
 
-/** How a value compares with the one before, in the same unit: `up from 70 on 3 Jan 2023`. */
+/**
+ * How a value compares with the one before, in the same unit: `up from 70 on 3
+ * Jan 2023`.
+ */
 function trend(now: Measurement, before: Measurement, day: string): string {
   if (now.text === before.text) return `same on ${day}`;
-  if (now.amount === undefined || before.amount === undefined || now.unit !== before.unit)
+  if (
+    now.amount === undefined ||
+    before.amount === undefined ||
+    now.unit !== before.unit
+  )
     return `before: ${before.text} on ${day}`;
-  const value = before.unit === '' ? before.text : before.text.slice(0, -before.unit.length).trim();
+  const value =
+    before.unit === ''
+      ? before.text
+      : before.text.slice(0, -before.unit.length).trim();
   return `${now.amount > before.amount ? 'up' : 'down'} from ${value} on ${day}`;
 }
 
@@ -117,13 +171,21 @@ interface Vital {
   of: OverviewItem['of'][number][];
 }
 
-/** For how many months a vital sign says something about a patient of this age. */
+/**
+ * For how many months a vital sign says something about a patient of this age.
+ */
 function freshMonths({ birthDate, madeAt }: OverviewContext): number {
-  if (birthDate !== undefined && birthDate > monthsBefore(madeAt, 2 * 12)) return 6;
-  return birthDate !== undefined && birthDate > monthsBefore(madeAt, 18 * 12) ? 12 : 36;
+  if (birthDate !== undefined && birthDate > monthsBefore(madeAt, 2 * 12))
+    return 6;
+  return birthDate !== undefined && birthDate > monthsBefore(madeAt, 18 * 12)
+    ? 12
+    : 36;
 }
 
-/** Those of one visit together, the newest visit first; none older than says something at the patient's age. */
+/**
+ * Those of one visit together, the newest visit first; none older than says
+ * something at the patient's age.
+ */
 export const collectVitals: Collect = (context) => {
   const vitals = new Map<string, Vital>();
   const others = new Counts();
@@ -133,11 +195,16 @@ export const collectVitals: Collect = (context) => {
     take: ({ content }) => {
       if (categoryOf(content) !== 'vital-signs' || isEmpty(content)) return;
       const value = measurementOf(rounded(content));
-      if (RETRACTED.includes(String(content.status))) return others.add('retracted measurement');
+      if (RETRACTED.includes(String(content.status)))
+        return others.add('retracted measurement');
       if (value === undefined)
-        return others.add('measurement without a value', 'measurements without a value');
+        return others.add(
+          'measurement without a value',
+          'measurements without a value',
+        );
       const at = moment(timeOf(content)) ?? '';
-      const isOld = (by: number) => at !== '' && at < monthsBefore(context.madeAt, by);
+      const isOld = (by: number) =>
+        at !== '' && at < monthsBefore(context.madeAt, by);
       if (isOld(months) && !vitals.has(measuredThing(content).key))
         newestOld ??= dayText(timeOf(content)) ?? '';
       // One before says where the last one leads, if it is not much older.
@@ -164,13 +231,26 @@ export const collectVitals: Collect = (context) => {
   };
 };
 
-/** Decimals that a reader of the overview needs, by unit; the section has the value as it was measured. */
+/**
+ * Decimals that a reader of the overview needs, by unit; the section has the
+ * value as it was measured.
+ */
 const DECIMALS: Readonly<Record<string, number>> = {
-  ...{ '°C': 1, '°F': 1, kg: 1, cm: 1, 'kg/m²': 1, lb: 1 },
-  ...{ '/min': 0, mmHg: 0, '%': 0 },
+  '°C': 1,
+  '°F': 1,
+  kg: 1,
+  cm: 1,
+  'kg/m²': 1,
+  lb: 1,
+  '/min': 0,
+  mmHg: 0,
+  '%': 0,
 };
 
-/** The Observation with the values of its units rounded; a newborn's weight keeps 10 g. */
+/**
+ * The Observation with the values of its units rounded; a newborn's weight
+ * keeps 10 g.
+ */
 function rounded(content: Json): Json {
   const quantity = isJson(content.valueQuantity) ? content.valueQuantity : {};
   const unit = quantityText(quantity)?.unit ?? '';
@@ -179,19 +259,35 @@ function rounded(content: Json): Json {
   return {
     ...content,
     ...(typeof value === 'number' &&
-      decimals !== undefined && { valueQuantity: { ...quantity, value: Number(value.toFixed(decimals)) } }),
-    ...(content.component !== undefined && { component: objectsOf(content.component).map(rounded) }),
+      decimals !== undefined && {
+        valueQuantity: { ...quantity, value: Number(value.toFixed(decimals)) },
+      }),
+    ...(content.component !== undefined && {
+      component: objectsOf(content.component).map(rounded),
+    }),
   };
 }
 
 /** Takes measurements newest first; false for those that are not shown. */
-function take(vitals: Map<string, Vital>, content: Json, value: Measurement, at: string): boolean {
+function take(
+  vitals: Map<string, Vital>,
+  content: Json,
+  value: Measurement,
+  at: string,
+): boolean {
   const { key, name } = measuredThing(content);
   const time = timeOf(content);
   const vital = vitals.get(key);
   const flags = alertsOf(content);
   if (vital === undefined) {
-    vitals.set(key, { name, time, at, last: [value], flags, of: [...referencesOf([{ content }])] });
+    vitals.set(key, {
+      name,
+      time,
+      at,
+      last: [value],
+      flags,
+      of: [...referencesOf([{ content }])],
+    });
     return true;
   }
   if (vital.at === at) {
@@ -202,7 +298,10 @@ function take(vitals: Map<string, Vital>, content: Json, value: Measurement, at:
     return !isKnown;
   }
   const [last] = vital.last;
-  const isBefore = vital.before === undefined && vital.last.length === 1 && last?.unit === value.unit;
+  const isBefore =
+    vital.before === undefined &&
+    vital.last.length === 1 &&
+    last?.unit === value.unit;
   if (isBefore) {
     vital.before = { value, day: dayText(time) ?? 'an unknown day' };
     vital.of.push(...referencesOf([{ content }]));
@@ -210,17 +309,32 @@ function take(vitals: Map<string, Vital>, content: Json, value: Measurement, at:
   return isBefore;
 }
 
-const partsIn = (content: Json): Json[] => [content, ...objectsOf(content.component)];
+const partsIn = (content: Json): Json[] => [
+  content,
+  ...objectsOf(content.component),
+];
 const alertsOf = (content: Json): string[] =>
-  unique(partsIn(content).map((part) => (flagOf(part)?.isAlert ? flagOf(part)?.text : undefined)));
+  unique(
+    partsIn(content).map((part) =>
+      flagOf(part)?.isAlert ? flagOf(part)?.text : undefined,
+    ),
+  );
 
 type DayItem = OverviewItem & { day: string };
 
-/** Items that name their day only if it is another one than that of most (of the newest, if as many are of it). */
-function ofOneDay(all: readonly DayItem[]): { items: OverviewItem[]; day?: string } {
+/**
+ * Items that name their day only if it is another one than that of most (of the
+ * newest, if as many are of it).
+ */
+function ofOneDay(all: readonly DayItem[]): {
+  items: OverviewItem[];
+  day?: string;
+} {
   const days = all.map((item) => item.day);
   const timesOf = (day: string) => days.filter((other) => other === day).length;
-  const [most] = unique(days).sort((left, right) => timesOf(right) - timesOf(left));
+  const [most] = unique(days).sort(
+    (left, right) => timesOf(right) - timesOf(left),
+  );
   const items = all.map(({ day, detail, ...item }) => ({
     ...item,
     detail: [day === most ? '' : day, detail].filter(Boolean).join('; '),
@@ -248,7 +362,10 @@ interface Result {
   day: string;
 }
 
-/** One test's results, newest first: those of the last year, and the one before the last. */
+/**
+ * One test's results, newest first: those of the last year, and the one before
+ * the last.
+ */
 interface Test {
   name: string;
   /** Date and report, for the order. */
@@ -264,9 +381,11 @@ interface Test {
 }
 
 /**
- * The tests of the last year (undated results too), one item each: the last value, flagged or not, and how it compares with the
- * one before. Critical ones come first, then those that a source or the reference range calls abnormal. An absent flag does not
- * mean a normal result, so it says how many could not be judged.
+ * The tests of the last year (undated results too), one item each: the last
+ * value, flagged or not, and how it compares with the one before. Critical ones
+ * come first, then those that a source or the reference range calls abnormal.
+ * An absent flag does not mean a normal result, so it says how many could not
+ * be judged.
  */
 export const collectResults: Collect = (context) => {
   const tests = new Map<string, Test>();
@@ -276,12 +395,17 @@ export const collectResults: Collect = (context) => {
 
   function takeRecent(content: Json, key: string, result: Result): void {
     const { alerts } = result;
-    if (alerts.length === 0 && partsIn(content).some(isNotJudged)) unjudged += 1;
+    if (alerts.length === 0 && partsIn(content).some(isNotJudged))
+      unjudged += 1;
     const test = tests.get(key) ?? {
-      ...{ name: observationName(content), ranges: rangesText(partsIn(content)), last: result },
+      name: observationName(content),
+      ranges: rangesText(partsIn(content)),
+      last: result,
       date: clinicalTime(content).sortDate.slice(0, 10),
       report: context.lookup.reports.get(String(content.id)) ?? NO_REPORT,
-      ...{ results: 0, abnormal: 0, of: [] },
+      results: 0,
+      abnormal: 0,
+      of: [],
     };
     tests.set(key, test);
     if (test.results === 1) test.before = result;
@@ -297,20 +421,36 @@ export const collectResults: Collect = (context) => {
       const { content } = entry;
       if (categoryOf(content) === 'vital-signs' || isEmpty(content)) return;
       const alerts = alertsOf(content);
-      // Social history and the like are no results, unless a source flagged them.
-      if (categoryOf(content) === 'other' && (alerts.length === 0 || content.focus !== undefined)) return;
-      if (RETRACTED.includes(String(content.status))) return others.add('retracted result');
+      // Social history and the like are no results, unless a source flagged
+      // them.
+      if (
+        categoryOf(content) === 'other' &&
+        (alerts.length === 0 || content.focus !== undefined)
+      )
+        return;
+      if (RETRACTED.includes(String(content.status)))
+        return others.add('retracted result');
       const value = measurementOf(content);
       const { key } = measuredThing(content);
       const day =
-        firstDay(content, 'effectiveDateTime', 'effectivePeriod', 'effectiveInstant', 'issued') ?? 'undated';
+        firstDay(
+          content,
+          'effectiveDateTime',
+          'effectivePeriod',
+          'effectiveInstant',
+          'issued',
+        ) ?? 'undated';
       if (isOfLastYear(entry, context))
         return value === undefined
           ? others.add('result without a value', 'results without a value')
           : takeRecent(content, key, { value, alerts, day });
       newestOld ??= day;
       const test = tests.get(key);
-      if (test !== undefined && value !== undefined && test.before === undefined) {
+      if (
+        test !== undefined &&
+        value !== undefined &&
+        test.before === undefined
+      ) {
         test.before = { value, alerts, day };
         test.of.push(...referencesOf([entry]));
       }
@@ -322,7 +462,9 @@ export const collectResults: Collect = (context) => {
           .sort(inOrder)
           .map(testItem),
       ),
-      none: newestOld && `No results of the last year were delivered; the last one is of ${newestOld}.`,
+      none:
+        newestOld &&
+        `No results of the last year were delivered; the last one is of ${newestOld}.`,
       remarks:
         unjudged === 0
           ? []
@@ -334,39 +476,59 @@ export const collectResults: Collect = (context) => {
   };
 };
 
-/** What LOINC adds to the name of a test of blood, which its unit says, or of a score. */
-const ADDED = / \[(?!Percentile)[^\]]+\]| - Reported$| in (?:Blood|Serum or Plasma|Serum, Plasma or Blood)$/g;
+/**
+ * What LOINC adds to the name of a test of blood, which its unit says, or of a
+ * score.
+ */
+const ADDED =
+  / \[(?!Percentile)[^\]]+\]| - Reported$| in (?:Blood|Serum or Plasma|Serum, Plasma or Blood)$/g;
 
 /** With short names, where these name different tests. */
 function named(tests: readonly Test[]): Test[] {
   const short = tests.map(({ name }) => name.replaceAll(ADDED, ''));
   return tests.map((test, index) => {
     const name = short[index] ?? '';
-    return short.filter((other) => other === name).length === 1 ? { ...test, name } : test;
+    return short.filter((other) => other === name).length === 1
+      ? { ...test, name }
+      : test;
   });
 }
 
-const isCritical = ({ alerts }: Result): boolean => alerts.some((text) => text.startsWith('Critically'));
+const isCritical = ({ alerts }: Result): boolean =>
+  alerts.some((text) => text.startsWith('Critically'));
 const urgency = ({ newestAbnormal }: Test): number =>
   newestAbnormal === undefined ? 0 : isCritical(newestAbnormal) ? 2 : 1;
 
 const NO_REPORT = { name: '\uffff', place: 0 };
 
-/** Critical and abnormal ones first, then the newest; those of one day by report, in its order. */
+/**
+ * Critical and abnormal ones first, then the newest; those of one day by
+ * report, in its order.
+ */
 const inOrder = (left: Test, right: Test): number =>
   urgency(right) - urgency(left) ||
   right.date.localeCompare(left.date) ||
   left.report.name.localeCompare(right.report.name) ||
   left.report.place - right.report.place;
 
-const isNotJudged = (part: Json): boolean => valueIn(part) !== undefined && !isJudged(part);
+const isNotJudged = (part: Json): boolean =>
+  valueIn(part) !== undefined && !isJudged(part);
 
 const rangesText = (parts: readonly Json[]): string => {
   const ranges = unique(parts.map(referenceRanges)).join('; ');
   return ranges === '' ? '' : `reference range ${ranges}`;
 };
 
-function testItem({ name, ranges, last, before, newestAbnormal, results, abnormal, of }: Test): DayItem {
+function testItem({
+  name,
+  ranges,
+  last,
+  before,
+  newestAbnormal,
+  results,
+  abnormal,
+  of,
+}: Test): DayItem {
   const isFlagged = last.alerts.length > 0;
   return {
     of,
@@ -378,7 +540,9 @@ function testItem({ name, ranges, last, before, newestAbnormal, results, abnorma
       newestAbnormal && !isFlagged
         ? `not flagged; abnormal: ${newestAbnormal.value.text}${inBrackets(newestAbnormal.alerts)} on ${newestAbnormal.day}`
         : undefined,
-      abnormal > 0 && results > 1 ? `${abnormal} of ${results} results of the year abnormal` : undefined,
+      abnormal > 0 && results > 1
+        ? `${abnormal} of ${results} results of the year abnormal`
+        : undefined,
     ]).join('; '),
     ...(isFlagged && { tone: 'alert' as const }),
   };

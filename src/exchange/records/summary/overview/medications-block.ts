@@ -3,7 +3,11 @@ import { clinicalTime } from '../../rules/dates.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
 import { amountText, firstDay, statusText, unique } from '../../rules/words.ts';
 import { directions } from '../directions.ts';
-import { isCurrent, medicationName, prescriptionStatus } from '../medications.ts';
+import {
+  isCurrent,
+  medicationName,
+  prescriptionStatus,
+} from '../medications.ts';
 import type { OverviewItem } from '../parts.ts';
 import { markFuture, type SummaryEntry } from '../section.ts';
 import {
@@ -15,7 +19,10 @@ import {
   referencesOf,
 } from './block-rule.ts';
 
-/** Statuses that speak against a prescription that another source has as current; a completed one is often only an earlier course. */
+/**
+ * Statuses that speak against a prescription that another source has as
+ * current; a completed one is often only an earlier course.
+ */
 const NOT_CURRENT = ['cancelled', 'entered-in-error', 'not-taken', 'stopped'];
 const UNNAMED = 'Unnamed medication';
 /** Dispenses with these statuses gave the patient nothing. */
@@ -23,7 +30,10 @@ const NOT_DISPENSED = ['cancelled', 'declined', 'entered-in-error', 'stopped'];
 /** Those of what the patient does not have yet. */
 const NOT_YET_DISPENSED = ['in-progress', 'on-hold', 'preparation'];
 
-/** What was prescribed under one name, with its strength and form: directions belong to one strength. */
+/**
+ * What was prescribed under one name, with its strength and form: directions
+ * belong to one strength.
+ */
 interface Product {
   name: string;
   drug: string;
@@ -33,7 +43,10 @@ interface Product {
   orders: SummaryEntry[];
 }
 
-/** Current medications by product, those of one drug together; what was dispensed in the last year without a current prescription is listed too. */
+/**
+ * Current medications by product, those of one drug together; what was
+ * dispensed in the last year without a current prescription is listed too.
+ */
 export const collectMedications: Collect = (context) => {
   const products = new Map<string, Product>();
   const dispensed = new Map<string, { item: OverviewItem; count: number }>();
@@ -44,15 +57,23 @@ export const collectMedications: Collect = (context) => {
     const { content } = entry;
     const title = productName(name);
     const product = products.get(title.toLowerCase()) ?? {
-      ...{ name: title, drug: drugName(name).toLowerCase(), directions: [], statuses: [], orders: [] },
+      name: title,
+      drug: drugName(name).toLowerCase(),
+      directions: [],
+      statuses: [],
+      orders: [],
       newest: newestText(content, context.madeAt),
     };
     products.set(title.toLowerCase(), product);
     product.orders.push(entry);
-    const how = directions(withoutStart(content.dosageInstruction ?? content.dosage));
+    const how = directions(
+      withoutStart(content.dosageInstruction ?? content.dosage),
+    );
     product.directions = unique([...product.directions, how]);
-    const status = prescriptionStatus(content).toLowerCase() || 'status unknown';
-    if (status !== 'active') product.statuses = unique([...product.statuses, status]);
+    const status =
+      prescriptionStatus(content).toLowerCase() || 'status unknown';
+    if (status !== 'active')
+      product.statuses = unique([...product.statuses, status]);
   }
 
   function dispense({ content }: SummaryEntry, name: string): void {
@@ -62,12 +83,21 @@ export const collectMedications: Collect = (context) => {
       known.count += 1;
       return;
     }
-    const day = firstDay(content, 'whenHandedOver', 'whenPrepared') ?? 'undated';
-    const supply = unique([amountText(content.quantity), amountText(content.daysSupply)]).join(', ');
+    const day =
+      firstDay(content, 'whenHandedOver', 'whenPrepared') ?? 'undated';
+    const supply = unique([
+      amountText(content.quantity),
+      amountText(content.daysSupply),
+    ]).join(', ');
     const isPending = NOT_YET_DISPENSED.includes(String(content.status));
-    const word = isPending ? `not yet dispensed (${String(content.status)})` : 'dispensed';
+    const word = isPending
+      ? `not yet dispensed (${String(content.status)})`
+      : 'dispensed';
     const detail = `${word} ${day}${supply && ` (${supply})`}; no current prescription was delivered`;
-    dispensed.set(key, { item: { text: name, detail, of: referencesOf([{ content }]) }, count: 1 });
+    dispensed.set(key, {
+      item: { text: name, detail, of: referencesOf([{ content }]) },
+      count: 1,
+    });
   }
 
   return {
@@ -75,13 +105,16 @@ export const collectMedications: Collect = (context) => {
       const type = textOf(entry.content.resourceType);
       const name = medicationName(entry.content, context.lookup) ?? UNNAMED;
       if (type === 'MedicationAdministration') {
-        const given = ['entered-in-error', 'not-done'].includes(String(entry.content.status))
+        const given = ['entered-in-error', 'not-done'].includes(
+          String(entry.content.status),
+        )
           ? 'not given'
           : 'given';
         others.add(`medication ${given}`, `medications ${given}`);
       } else if (type === 'MedicationDispense') {
         const isRecent =
-          isOfLastYear(entry, context) && !NOT_DISPENSED.includes(String(entry.content.status));
+          isOfLastYear(entry, context) &&
+          !NOT_DISPENSED.includes(String(entry.content.status));
         if (isRecent) dispense(entry, name);
         else others.add('earlier or cancelled dispense');
       } else if (isCurrent(entry)) prescribe(entry, name);
@@ -101,17 +134,25 @@ export const collectMedications: Collect = (context) => {
       const unprescribed: OverviewItem[] = [];
       for (const [key, { item, count }] of dispensed) {
         if (!drugs.includes(key)) unprescribed.push(item);
-        others.add('further dispense', 'further dispenses', drugs.includes(key) ? count : count - 1);
+        others.add(
+          'further dispense',
+          'further dispenses',
+          drugs.includes(key) ? count : count - 1,
+        );
       }
       const together = [...products.values()].sort(
         (left, right) => drugs.indexOf(left.drug) - drugs.indexOf(right.drug),
       );
       return {
         items: [
-          ...together.map((each) => productItem(each, statements.about(each.drug, each.orders))),
+          ...together.map((each) =>
+            productItem(each, statements.about(each.drug, each.orders)),
+          ),
           ...unprescribed,
         ],
-        none: others.isEmpty ? undefined : 'None of the delivered medications is current.',
+        none: others.isEmpty
+          ? undefined
+          : 'None of the delivered medications is current.',
         others,
       };
     },
@@ -126,55 +167,96 @@ const productItem = (
   text: name,
   detail: unique([
     // `dose 1` beside `dose 1 once a day` says nothing.
-    how.filter((each) => !how.some((other) => other !== each && other.includes(each))).join('; '),
-    // What a document lists without a status says nothing beside an active order.
-    ...statuses.filter((status) => status !== 'unknown' || statuses.length === orders.length),
+    how
+      .filter(
+        (each) => !how.some((other) => other !== each && other.includes(each)),
+      )
+      .join('; '),
+    // What a document lists without a status says nothing beside an active
+    // order.
+    ...statuses.filter(
+      (status) => status !== 'unknown' || statuses.length === orders.length,
+    ),
     orders.length === 1 ? newest : `${entriesOf(orders)}, newest ${newest}`,
     otherwise,
   ]).join('; '),
 });
 
-/** Without the number of the FDA's application, which RxNorm puts before some names. */
+/**
+ * Without the number of the FDA's application, which RxNorm puts before some
+ * names.
+ */
 const productName = (name: string): string => name.replace(/^NDA\d+\s+/i, '');
 
-/** The day of an order, with its age if it is older than a year: `16 Sep 1993 (33 years ago)`. */
+/**
+ * The day of an order, with its age if it is older than a year: `16 Sep 1993
+ * (33 years ago)`.
+ */
 function newestText(content: Json, madeAt: Date): string {
-  const day = firstDay(content, 'authoredOn', 'effectiveDateTime', 'effectivePeriod', 'dateAsserted');
+  const day = firstDay(
+    content,
+    'authoredOn',
+    'effectiveDateTime',
+    'effectivePeriod',
+    'dateAsserted',
+  );
   if (day === undefined) return 'undated';
   const { sortDate } = clinicalTime(content);
   const months =
-    [...Array(200).keys()].findLast((years) => sortDate <= monthsBefore(madeAt, 12 * years)) ?? 0;
+    [...Array(200).keys()].findLast(
+      (years) => sortDate <= monthsBefore(madeAt, 12 * years),
+    ) ?? 0;
   return months === 0 || sortDate === ''
     ? markFuture(day, madeAt)
     : `${day} (${counted(months, 'year')} ago)`;
 }
 
-/** The directions without the day from which they hold, which is the order's own. */
+/**
+ * The directions without the day from which they hold, which is the order's
+ * own.
+ */
 const withoutStart = (dosages: unknown): Json[] =>
   objectsOf(dosages).map((dosage) => {
-    const repeat = isJson(dosage.timing) && isJson(dosage.timing.repeat) ? dosage.timing.repeat : {};
-    if (!isJson(repeat.boundsPeriod) || repeat.boundsPeriod.end !== undefined) return dosage;
+    const repeat =
+      isJson(dosage.timing) && isJson(dosage.timing.repeat)
+        ? dosage.timing.repeat
+        : {};
+    if (!isJson(repeat.boundsPeriod) || repeat.boundsPeriod.end !== undefined)
+      return dosage;
     const { boundsPeriod, ...rest } = repeat;
     return { ...dosage, timing: { ...(dosage.timing as Json), repeat: rest } };
   });
 
-/** An order, and that the drug is taken, are two things even if they agree: `1 order and 1 statement of use`. */
+/**
+ * An order, and that the drug is taken, are two things even if they agree: `1
+ * order and 1 statement of use`.
+ */
 function entriesOf(entries: readonly SummaryEntry[]): string {
-  const stated = entries.filter(({ content }) => content.resourceType === 'MedicationStatement').length;
+  const stated = entries.filter(
+    ({ content }) => content.resourceType === 'MedicationStatement',
+  ).length;
   const ordered = entries.length - stated;
-  const texts = [counted(ordered, 'order'), counted(stated, 'statement of use', 'statements of use')];
+  const texts = [
+    counted(ordered, 'order'),
+    counted(stated, 'statement of use', 'statements of use'),
+  ];
   return texts.filter((text) => !text.startsWith('0 ')).join(' and ');
 }
 
-/** What precedes the name in RxNorm's style: `24 HR`, `1 ML`, `NDA020503 200 ACTUAT`. */
+/**
+ * What precedes the name in RxNorm's style: `24 HR`, `1 ML`, `NDA020503 200
+ * ACTUAT`.
+ */
 const LEADING = /^(?:NDA\d+\s+)?(?:[\d.,]+\s*(?:HR|ML|ACTUAT)\s+)*/i;
 /** The first strength, and all that follows. */
 const STRENGTH =
   /\s+[\d.,]+\s*(?:MG|MCG|UG|µG|G|KG|ML|L|MEQ|MMOL|UNT|UNIT|UNITS|IU|ACTUAT|HR|%|\[)(?![\p{L}]).*$/iu;
 
 /**
- * The drug in a medication's name, for grouping: `24 HR Metformin hydrochloride 500 MG Extended Release Oral Tablet` →
- * `Metformin hydrochloride`. A combination keeps all its ingredients; a name without a strength, or a pack, stays whole.
+ * The drug in a medication's name, for grouping: `24 HR Metformin hydrochloride
+ * 500 MG Extended Release Oral Tablet` → `Metformin hydrochloride`. A
+ * combination keeps all its ingredients; a name without a strength, or a pack,
+ * stays whole.
  */
 export function drugName(name: string): string {
   if (name.includes('{')) return name;

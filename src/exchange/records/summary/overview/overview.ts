@@ -39,8 +39,9 @@ const TEXT_MAX = 200;
 const RESOURCES_MAX = 5;
 
 /**
- * The first page of a summary: what a reader needs first. Hides nothing: what it leaves out is counted, with the section that
- * shows it, and no data is told from data that says there is none.
+ * The first page of a summary: what a reader needs first. Hides nothing: what
+ * it leaves out is counted, with the section that shows it, and no data is told
+ * from data that says there is none.
  */
 export async function overviewOf(context: {
   reader: RecordReader;
@@ -51,17 +52,31 @@ export async function overviewOf(context: {
   /** Statements of absence by section. */
   statements: ReadonlyMap<string, readonly SummaryNote[]>;
   isWanted: (type: string) => boolean;
-  /** Receives each resource that is read, for what else is made of the same data. */
+  /**
+   * Receives each resource that is read, for what else is made of the same
+   * data.
+   */
   alsoTake: (entry: SummaryEntry) => void;
 }): Promise<OverviewBlock[]> {
   const { reader, madeAt, sections, statements, isWanted, alsoTake } = context;
   const made = BLOCKS.flatMap(([rule, collect]) => {
     const section = sections.find(({ id }) => id === rule.section);
     if (section === undefined) return [];
-    const empty = rule.empty === undefined ? section.empty : emptyText(rule.empty, reader.standing);
-    return [{ rule: { ...rule, empty }, section, collector: collect(context, rule.itemsMax) }];
+    const empty =
+      rule.empty === undefined
+        ? section.empty
+        : emptyText(rule.empty, reader.standing);
+    return [
+      {
+        rule: { ...rule, empty },
+        section,
+        collector: collect(context, rule.itemsMax),
+      },
+    ];
   });
-  const types = new Set(made.flatMap(({ rule }) => rule.types).filter(isWanted));
+  const types = new Set(
+    made.flatMap(({ rule }) => rule.types).filter(isWanted),
+  );
   for await (const resource of reader.read([...types])) {
     const entry = entryOf(resource);
     // Statements of absence are shown as notes.
@@ -72,7 +87,13 @@ export async function overviewOf(context: {
   }
   return [
     ...made.map(({ rule, section, collector }) =>
-      blockOf(rule, section, collector, statements.get(section.id) ?? [], madeAt),
+      blockOf(
+        rule,
+        section,
+        collector,
+        statements.get(section.id) ?? [],
+        madeAt,
+      ),
     ),
     {
       title: 'Sources and completeness',
@@ -91,20 +112,36 @@ function blockOf(
 ): OverviewBlock {
   const { items, day, none, remarks = [], others } = collector.collected();
   const [one = '', many] = rule.item;
-  if (items.length > rule.itemsMax) others.add(one, many, items.length - rule.itemsMax);
+  if (items.length > rule.itemsMax)
+    others.add(one, many, items.length - rule.itemsMax);
   const empty = none ?? (statements.length === 0 ? rule.empty : undefined);
-  const notes = [...(items.length === 0 && empty !== undefined ? [empty] : []), ...remarks];
+  const notes = [
+    ...(items.length === 0 && empty !== undefined ? [empty] : []),
+    ...remarks,
+  ];
   return {
-    title: day === undefined ? rule.title : markFuture(`${rule.title}, ${day}`, madeAt),
+    title:
+      day === undefined
+        ? rule.title
+        : markFuture(`${rule.title}, ${day}`, madeAt),
     items: items.slice(0, rule.itemsMax).map((item) => clipped(item, madeAt)),
-    notes: [...statements, ...notes.map((text) => ({ text: markFuture(text, madeAt) }))],
+    notes: [
+      ...statements,
+      ...notes.map((text) => ({ text: markFuture(text, madeAt) })),
+    ],
     ...(!others.isEmpty && {
-      rest: { text: `Not shown here: ${others.texts().join(', ')}.`, section: section.id },
+      rest: {
+        text: `Not shown here: ${others.texts().join(', ')}.`,
+        section: section.id,
+      },
     }),
   };
 }
 
-const clipped = ({ text, detail, tone, of }: OverviewItem, madeAt: Date): OverviewItem => ({
+const clipped = (
+  { text, detail, tone, of }: OverviewItem,
+  madeAt: Date,
+): OverviewItem => ({
   of: of.slice(0, RESOURCES_MAX),
   text: clip(text),
   detail: clip(markFuture(detail, madeAt)),

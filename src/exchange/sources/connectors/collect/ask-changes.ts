@@ -12,7 +12,11 @@ import { bundleOf } from './bundle-page.ts';
 import { askEverything } from './everything.ts';
 import type { Plan, ResponseEntry, Step, StepOf } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
-import { isUnsupportedSearch, searchRequests, searchSteps } from './search-by-type.ts';
+import {
+  isUnsupportedSearch,
+  searchRequests,
+  searchSteps,
+} from './search-by-type.ts';
 import { SUPPORTING_TYPES, supportingSearches } from './supporting.ts';
 
 /** How a source is asked about a person. */
@@ -28,8 +32,10 @@ export interface HowToAsk {
 export const EVERYTHING: HowToAsk = { checked: {} };
 
 /**
- * Decides whether a source can be asked for changes only. `$everything` is preferred, as for complete answers; a source
- * without it is searched by type. What is not yet known about the server is found out with the resources that the record holds.
+ * Decides whether a source can be asked for changes only. `$everything` is
+ * preferred, as for complete answers; a source without it is searched by type.
+ * What is not yet known about the server is found out with the resources that
+ * the record holds.
  */
 export async function howToAsk(
   context: SourceContext,
@@ -37,12 +43,14 @@ export async function howToAsk(
   question: ChangesQuestion | undefined,
   signal: AbortSignal,
 ): Promise<HowToAsk> {
-  if (question === undefined || question.honoured['*'] === false) return EVERYTHING;
+  if (question === undefined || question.honoured['*'] === false)
+    return EVERYTHING;
   if (!isSame(patientIds, question.patientIds)) return EVERYTHING;
   try {
     return await decide(context, patientIds, question, signal);
   } catch (error) {
-    // The server did not manage the question: ask for everything, and find out the next time.
+    // The server did not manage the question: ask for everything, and find out
+    // the next time.
     if (error instanceof SourceFailure && !signal.aborted) return EVERYTHING;
     throw error;
   }
@@ -58,7 +66,8 @@ async function decide(
   // Only what this call finds out: a known result keeps its age.
   const checked: Record<string, boolean> = {};
   const inEverything = await everythingHonours();
-  if (inEverything !== 'missing') return inEverything ? { everythingSince: since, checked } : { checked };
+  if (inEverything !== 'missing')
+    return inEverything ? { everythingSince: since, checked } : { checked };
   const types = new Set<string>();
   const searches = await searchSteps(context, patientId);
   for (const known of newest) {
@@ -70,41 +79,75 @@ async function decide(
     if (isHonoured) types.add(type);
   }
   // A corrected Medication changes what its prescriptions say.
-  const lacksMedications = !types.has('Medication') && supporting.some(isMedication);
-  return types.size === 0 || lacksMedications ? { checked } : { searchesSince: { since, types }, checked };
+  const lacksMedications =
+    !types.has('Medication') && supporting.some(isMedication);
+  return types.size === 0 || lacksMedications
+    ? { checked }
+    : { searchesSince: { since, types }, checked };
 
-  async function check(known: ChangesQuestion['newest'][number], step: StepOf<'search'>): Promise<boolean> {
+  async function check(
+    known: ChangesQuestion['newest'][number],
+    step: StepOf<'search'>,
+  ): Promise<boolean> {
     return (
-      (await statesLastUpdated(context, step.type)) && (await honoursInSearch(context, known, step, signal))
+      (await statesLastUpdated(context, step.type)) &&
+      (await honoursInSearch(context, known, step, signal))
     );
   }
 
   async function everythingHonours(): Promise<boolean | 'missing'> {
-    if ((await context.capabilities.read()).operations.everything === 'missing') return 'missing';
+    if ((await context.capabilities.read()).operations.everything === 'missing')
+      return 'missing';
     if (honoured.everything !== undefined) return honoured.everything;
-    const clinical = newest.filter((resource) => isClinical(context, { resource }));
-    const [known] = clinical.sort((a, b) => Date.parse(b.lastUpdated) - Date.parse(a.lastUpdated));
+    const clinical = newest.filter((resource) =>
+      isClinical(context, { resource }),
+    );
+    const [known] = clinical.sort(
+      (a, b) => Date.parse(b.lastUpdated) - Date.parse(a.lastUpdated),
+    );
     if (known === undefined) return false;
-    const isHonoured = await honoursInEverything(context, known, patientId, signal);
+    const isHonoured = await honoursInEverything(
+      context,
+      known,
+      patientId,
+      signal,
+    );
     if (isHonoured !== 'missing') checked.everything = isHonoured;
     return isHonoured;
   }
 }
 
-const isMedication = ({ resourceType }: { resourceType: string }): boolean => resourceType === 'Medication';
+const isMedication = ({ resourceType }: { resourceType: string }): boolean =>
+  resourceType === 'Medication';
 
-/** Whether the CapabilityStatement names the parameter for this type, or names no parameters at all. */
-async function statesLastUpdated(context: SourceContext, type: string): Promise<boolean> {
-  const stated = (await context.capabilities.read()).searchParameters?.get(type);
-  return stated === undefined || stated.size === 0 || stated.has('_lastUpdated');
+/**
+ * Whether the CapabilityStatement names the parameter for this type, or names
+ * no parameters at all.
+ */
+async function statesLastUpdated(
+  context: SourceContext,
+  type: string,
+): Promise<boolean> {
+  const stated = (await context.capabilities.read()).searchParameters?.get(
+    type,
+  );
+  return (
+    stated === undefined || stated.size === 0 || stated.has('_lastUpdated')
+  );
 }
 
-const byId = ({ resourceType: type, id }: ChangesQuestion['newest'][number]): StepOf<'search'> | undefined =>
+const byId = ({
+  resourceType: type,
+  id,
+}: ChangesQuestion['newest'][number]): StepOf<'search'> | undefined =>
   SUPPORTING_TYPES.some((supporting) => supporting === type)
     ? { kind: 'search', type, parameter: '_id', value: id }
     : undefined;
 
-/** The searches of a source for what has changed: those of a complete answer, with the time where it is honoured. */
+/**
+ * The searches of a source for what has changed: those of a complete answer,
+ * with the time where it is honoured.
+ */
 export async function searchStepsFor(
   context: SourceContext,
   patientId: string,
@@ -118,9 +161,13 @@ export async function searchStepsFor(
   const sinceOf = (type: string) => (types.has(type) ? since : undefined);
   return [
     // Documents, where they are listed by status, are listed completely.
-    ...searches.map((step) => (step.status === undefined ? { ...step, since: sinceOf(step.type) } : step)),
+    ...searches.map((step) =>
+      step.status === undefined ? { ...step, since: sinceOf(step.type) } : step,
+    ),
     // They may have changed without the resources that refer to them.
-    ...supportingSearches(supporting.filter(({ resourceType }) => types.has(resourceType))).map((step) => ({
+    ...supportingSearches(
+      supporting.filter(({ resourceType }) => types.has(resourceType)),
+    ).map((step) => ({
       ...step,
       since,
     })),
@@ -136,13 +183,17 @@ type Known = ChangesQuestion['newest'][number];
 const FUTURE_MS = 365 * 24 * 60 * 60_000;
 /** More than the rounding of a server that stores times in seconds. */
 const JUST_BEFORE_MS = 2_000;
-/** A clock that is further off could hide more than the overlap of two queries covers. */
+/**
+ * A clock that is further off could hide more than the overlap of two queries
+ * covers.
+ */
 const SKEW_MAX_MS = 12 * 60 * 60_000;
 const PROBED_COUNT = 50;
 
 /**
- * Whether a server honours a time in this search: it finds a resource that it stored just after the time, does not find it
- * with a time in the future, and repeats the parameter in the link to itself.
+ * Whether a server honours a time in this search: it finds a resource that it
+ * stored just after the time, does not find it with a time in the future, and
+ * repeats the parameter in the link to itself.
  */
 async function honoursInSearch(
   context: SourceContext,
@@ -171,22 +222,29 @@ async function answerTo(
   const { config, http } = context;
   const label = `${step.type}/_search`;
   for (const request of searchRequests(context, step, { _id: id })) {
-    const response = await http.send({ ...request, label, accept: FHIR_JSON, signal });
+    const response = await http.send({
+      ...request,
+      label,
+      accept: FHIR_JSON,
+      signal,
+    });
     if (response.status === 200) {
       const json = await http.readJson(response, label);
       return canBeTrusted(context, json, '_lastUpdated')
         ? bundleOf(config.source, label, json).entries
         : undefined;
     }
-    if (!isUnsupportedSearch(response.status)) throw await http.failureOf(response, label);
+    if (!isUnsupportedSearch(response.status))
+      throw await http.failureOf(response, label);
     await response.discard();
   }
   return undefined;
 }
 
 /**
- * The same for `$everything`, of which only resources about the patient count: it may always return the Patient, and what
- * others refer to. `missing`: the server does not have the operation.
+ * The same for `$everything`, of which only resources about the patient count:
+ * it may always return the Patient, and what others refer to. `missing`: the
+ * server does not have the operation.
  */
 async function honoursInEverything(
   context: SourceContext,
@@ -194,13 +252,28 @@ async function honoursInEverything(
   patientId: string,
   signal: AbortSignal,
 ): Promise<boolean | 'missing'> {
-  const after = async (afterMs: number): Promise<ResponseEntry[] | 'missing' | undefined> => {
-    const options = { async: false, count: PROBED_COUNT, since: new Date(afterMs).toISOString() };
+  const after = async (
+    afterMs: number,
+  ): Promise<ResponseEntry[] | 'missing' | undefined> => {
+    const options = {
+      async: false,
+      count: PROBED_COUNT,
+      since: new Date(afterMs).toISOString(),
+    };
     const result = await askEverything(context, patientId, options, signal);
     if (result.kind === 'missing') return 'missing';
-    if (result.kind === 'accepted') await drop(context, result.statusUrl, signal);
-    if (result.kind !== 'page' || !canBeTrusted(context, result.response, '_since')) return undefined;
-    const { entries } = bundleOf(context.config.source, 'Patient/$everything', result.response);
+    if (result.kind === 'accepted')
+      await drop(context, result.statusUrl, signal);
+    if (
+      result.kind !== 'page' ||
+      !canBeTrusted(context, result.response, '_since')
+    )
+      return undefined;
+    const { entries } = bundleOf(
+      context.config.source,
+      'Patient/$everything',
+      result.response,
+    );
     return entries.filter((entry) => isClinical(context, entry));
   };
   const later = await after(context.now() + FUTURE_MS);
@@ -208,20 +281,40 @@ async function honoursInEverything(
   if (later?.length !== 0) return false;
   const afterMs = Date.parse(known.lastUpdated) - JUST_BEFORE_MS;
   const found = await after(afterMs);
-  return Array.isArray(found) && found.length > 0 && found.every((entry) => lastUpdatedMs(entry) >= afterMs);
+  return (
+    Array.isArray(found) &&
+    found.length > 0 &&
+    found.every((entry) => lastUpdatedMs(entry) >= afterMs)
+  );
 }
 
 /** Cancels a job that was not asked for; a courtesy to the source. */
-async function drop({ http }: SourceContext, statusUrl: string, signal: AbortSignal): Promise<void> {
+async function drop(
+  { http }: SourceContext,
+  statusUrl: string,
+  signal: AbortSignal,
+): Promise<void> {
   const url = new URL(statusUrl);
   await http
-    .send({ method: 'DELETE', url, label: 'the cancellation of its job', signal })
+    .send({
+      method: 'DELETE',
+      url,
+      label: 'the cancellation of its job',
+      signal,
+    })
     .then((response) => response.discard())
     .catch(() => undefined);
 }
 
-/** Whether the link to itself, if it has parameters, has this one, and the server's clock is not far off. */
-function canBeTrusted({ now }: SourceContext, { json, date }: JsonResponse, parameter: string): boolean {
+/**
+ * Whether the link to itself, if it has parameters, has this one, and the
+ * server's clock is not far off.
+ */
+function canBeTrusted(
+  { now }: SourceContext,
+  { json, date }: JsonResponse,
+  parameter: string,
+): boolean {
   const skewMs = date === undefined ? 0 : Math.abs(Date.parse(date) - now());
   const links: unknown[] = Array.isArray(json.link) ? json.link : [];
   const self = links.find((link) => isRecord(link) && link.relation === 'self');
@@ -230,12 +323,16 @@ function canBeTrusted({ now }: SourceContext, { json, date }: JsonResponse, para
   return !(skewMs > SKEW_MAX_MS) && (query.size === 0 || query.has(parameter));
 }
 
-/** Servers that store times in seconds return resources of the second in which the asked time lies. */
+/**
+ * Servers that store times in seconds return resources of the second in which
+ * the asked time lies.
+ */
 const ROUNDING_MS = 2_000;
 
 /**
- * Throws ChangesNotHonoured when the response to a request for changes contains something older, or something without a time.
- * `$everything` may always return the Patient and what other resources refer to, a search what it includes.
+ * Throws ChangesNotHonoured when the response to a request for changes contains
+ * something older, or something without a time. `$everything` may always return
+ * the Patient and what other resources refer to, a search what it includes.
  */
 export function ensureOnlyChanges(
   context: SourceContext,
@@ -247,15 +344,23 @@ export function ensureOnlyChanges(
   if (request?.since === undefined) return;
   const sinceMs = Date.parse(request.since) - ROUNDING_MS;
   const counts = (entry: ResponseEntry) =>
-    request.type === undefined ? isClinical(context, entry) : typeOf(entry) === request.type;
+    request.type === undefined
+      ? isClinical(context, entry)
+      : typeOf(entry) === request.type;
   // Also false for a resource without a time.
   const isChange = (entry: ResponseEntry) => lastUpdatedMs(entry) >= sinceMs;
   if (entries.some((entry) => counts(entry) && !isChange(entry)))
     throw new ChangesNotHonoured(request.type ?? 'everything');
 }
 
-/** What a step's response answers: a search for a type, or `$everything` when it has no type. */
-function requestOf(plan: Plan, step: Step): { since?: string; type?: string } | undefined {
+/**
+ * What a step's response answers: a search for a type, or `$everything` when it
+ * has no type.
+ */
+function requestOf(
+  plan: Plan,
+  step: Step,
+): { since?: string; type?: string } | undefined {
   const request = step.kind === 'link' ? (step.origin ?? step) : step;
   switch (request.kind) {
     case 'search':
@@ -276,14 +381,22 @@ function requestOf(plan: Plan, step: Step): { since?: string; type?: string } | 
 /** Whether an entry is about the patient, other than the Patient itself. */
 function isClinical({ config }: SourceContext, entry: ResponseEntry): boolean {
   const type = typeOf(entry);
-  return type !== undefined && type !== 'Patient' && resourceTypesOf(config.source).clinical.includes(type);
+  return (
+    type !== undefined &&
+    type !== 'Patient' &&
+    resourceTypesOf(config.source).clinical.includes(type)
+  );
 }
 
 /** NaN for a resource without a time. */
 function lastUpdatedMs({ resource }: ResponseEntry): number {
   const meta = isRecord(resource) ? resource.meta : undefined;
-  return isRecord(meta) && typeof meta.lastUpdated === 'string' ? Date.parse(meta.lastUpdated) : Number.NaN;
+  return isRecord(meta) && typeof meta.lastUpdated === 'string'
+    ? Date.parse(meta.lastUpdated)
+    : Number.NaN;
 }
 
 const typeOf = ({ resource }: ResponseEntry): string | undefined =>
-  isRecord(resource) && typeof resource.resourceType === 'string' ? resource.resourceType : undefined;
+  isRecord(resource) && typeof resource.resourceType === 'string'
+    ? resource.resourceType
+    : undefined;

@@ -11,9 +11,18 @@ import {
   issueCodeOf,
 } from '../http/failures.ts';
 import { type JsonResponse, readError } from '../http/source-http.ts';
-import { addressOf, isAllowedUrl, type ResolvedSourceConfig } from '../source-config.ts';
+import {
+  addressOf,
+  isAllowedUrl,
+  type ResolvedSourceConfig,
+} from '../source-config.ts';
 import { medicationSteps } from './medications.ts';
-import { type FetchedPart, hashOfLink, type ResponseEntry, type StepOf } from './plan.ts';
+import {
+  type FetchedPart,
+  hashOfLink,
+  type ResponseEntry,
+  type StepOf,
+} from './plan.ts';
 import { isResourceId } from './subjects.ts';
 
 const FURTHER_PAGE = 'a further page';
@@ -29,7 +38,10 @@ interface PageTrail {
   origin?: StepOf<'everything'> | StepOf<'search'>;
 }
 
-/** Reads a Bundle: its entries, and steps for its next page and for the Medications that its entries refer to. */
+/**
+ * Reads a Bundle: its entries, and steps for its next page and for the
+ * Medications that its entries refer to.
+ */
 export function fetchedBundle(
   context: SourceContext,
   label: string,
@@ -38,11 +50,15 @@ export function fetchedBundle(
 ): FetchedPart {
   const { config } = context;
   const bundle = bundleOf(config.source, label, response);
-  const next = bundle.next === undefined ? [] : [nextStep(context, bundle.next, response.url, trail)];
+  const next =
+    bundle.next === undefined
+      ? []
+      : [nextStep(context, bundle.next, response.url, trail)];
   return {
     entries: bundle.entries,
     raw: { bytes: response.bytes, contentType: response.contentType },
-    rawWithout: (misattributed) => Buffer.from(JSON.stringify(withoutEntries(response.json, misattributed))),
+    rawWithout: (misattributed) =>
+      Buffer.from(JSON.stringify(withoutEntries(response.json, misattributed))),
     next: [...next, ...medicationSteps(trail.searchedType, bundle.entries)],
     isSearch: trail.searchedType !== undefined,
   };
@@ -62,8 +78,14 @@ export async function fetchLink(
     keepsBeginning: step.count === 1,
     signal,
   });
-  if (response.status !== 200) throw failureOfRest(config.source, FURTHER_PAGE, await readError(response));
-  return fetchedBundle(context, FURTHER_PAGE, await http.readJson(response, FURTHER_PAGE), step);
+  if (response.status !== 200)
+    throw failureOfRest(config.source, FURTHER_PAGE, await readError(response));
+  return fetchedBundle(
+    context,
+    FURTHER_PAGE,
+    await http.readJson(response, FURTHER_PAGE),
+    step,
+  );
 }
 
 export function nextStep(
@@ -73,31 +95,58 @@ export function nextStep(
   { seen = [], searchedType, count, origin }: PageTrail,
 ): StepOf<'link'> {
   const url = resolveLink(config, link, page);
-  if (url === undefined) throw badResponse(config.source, 'returned a next link that is not a valid URL');
+  if (url === undefined)
+    throw badResponse(
+      config.source,
+      'returned a next link that is not a valid URL',
+    );
   if (!isAllowedUrl(config, url)) throw foreignOrigin(config, 'linked to', url);
   const hash = hashOfLink(url);
   const before = seen.length === 0 ? [hashOfLink(page)] : seen;
   if (before.includes(hash))
-    throw badResponse(config.source, 'returned the same next link twice: its pages form a loop');
+    throw badResponse(
+      config.source,
+      'returned the same next link twice: its pages form a loop',
+    );
   const followed = [...before, hash];
-  const step: StepOf<'link'> = { kind: 'link', url: url.href, seen: followed, searchedType, origin };
+  const step: StepOf<'link'> = {
+    kind: 'link',
+    url: url.href,
+    seen: followed,
+    searchedType,
+    origin,
+  };
   return count === undefined ? step : grown(step, count, config.pageSize);
 }
 
-/** The page size grows again after a page that fitted, so that one large resource does not make all later pages small. */
-function grown(step: StepOf<'link'>, count: number, pageSize: number): StepOf<'link'> {
+/**
+ * The page size grows again after a page that fitted, so that one large
+ * resource does not make all later pages small.
+ */
+function grown(
+  step: StepOf<'link'>,
+  count: number,
+  pageSize: number,
+): StepOf<'link'> {
   const larger = Math.min(count * 2, pageSize);
-  return { ...withCount(step, larger), count: larger < pageSize ? larger : undefined };
+  return {
+    ...withCount(step, larger),
+    count: larger < pageSize ? larger : undefined,
+  };
 }
 
 /** The link with another `_count`, if it has one. */
 export function withCount(step: StepOf<'link'>, count: number): StepOf<'link'> {
   const url = new URL(step.url);
-  if (url.searchParams.has('_count')) url.searchParams.set('_count', String(count));
+  if (url.searchParams.has('_count'))
+    url.searchParams.set('_count', String(count));
   return { ...step, url: url.href, count };
 }
 
-/** A copy of the Bundle, and of Bundles nested in it, without the given resources. */
+/**
+ * A copy of the Bundle, and of Bundles nested in it, without the given
+ * resources.
+ */
 function withoutEntries(
   json: Record<string, unknown>,
   misattributed: ReadonlySet<unknown>,
@@ -109,31 +158,56 @@ function withoutEntries(
     if (misattributed.has(entry.resource)) return [];
     const { resource } = entry;
     const isBundle = isRecord(resource) && resource.resourceType === 'Bundle';
-    return [isBundle ? { ...entry, resource: withoutEntries(resource, misattributed) } : entry];
+    return [
+      isBundle
+        ? { ...entry, resource: withoutEntries(resource, misattributed) }
+        : entry,
+    ];
   });
   return { ...json, entry: kept };
 }
 
-/** Issue codes that say that something is missing, however severe the source calls it. */
-const MISSING = new Set(['incomplete', 'timeout', 'throttled', 'too-costly', 'suppressed', 'no-store']);
+/**
+ * Issue codes that say that something is missing, however severe the source
+ * calls it.
+ */
+const MISSING = new Set([
+  'incomplete',
+  'timeout',
+  'throttled',
+  'too-costly',
+  'suppressed',
+  'no-store',
+]);
 const NAMED_MAX = 10;
 
 /**
- * What a source reports in the OperationOutcomes of an answer: errors leave a gap in the record, warnings do not. Only severities
- * and codes of FHIR are repeated, because texts may name the patient.
+ * What a source reports in the OperationOutcomes of an answer: errors leave a
+ * gap in the record, warnings do not. Only severities and codes of FHIR are
+ * repeated, because texts may name the patient.
  */
 export function reportedIn(entries: readonly ResponseEntry[]): Reported {
-  const [gaps, warnings] = [new Set<string>(), new Set<string>()];
+  const gaps = new Set<string>();
+  const warnings = new Set<string>();
   for (const { resource } of entries) {
-    if (!isRecord(resource) || resource.resourceType !== 'OperationOutcome') continue;
-    const issues: unknown[] = Array.isArray(resource.issue) ? resource.issue : [];
+    if (!isRecord(resource) || resource.resourceType !== 'OperationOutcome')
+      continue;
+    const issues: unknown[] = Array.isArray(resource.issue)
+      ? resource.issue
+      : [];
     for (const issue of issues.filter(isRecord)) {
-      const code = typeof issue.code === 'string' && ISSUE_CODES.has(issue.code) ? issue.code : 'unknown';
+      const code =
+        typeof issue.code === 'string' && ISSUE_CODES.has(issue.code)
+          ? issue.code
+          : 'unknown';
       if (issue.severity === 'information' && !MISSING.has(code)) continue;
-      if (issue.severity === 'warning' && !MISSING.has(code)) warnings.add(`a warning (${code})`);
+      if (issue.severity === 'warning' && !MISSING.has(code))
+        warnings.add(`a warning (${code})`);
       else
         gaps.add(
-          issue.severity === 'warning' || issue.severity === 'information' ? code : `an error (${code})`,
+          issue.severity === 'warning' || issue.severity === 'information'
+            ? code
+            : `an error (${code})`,
         );
     }
   }
@@ -144,12 +218,16 @@ export function reportedIn(entries: readonly ResponseEntry[]): Reported {
 
 /** `3 resources without a valid id`, for each reason. */
 export const countedGaps = (counts: ReadonlyMap<string, number>): string[] =>
-  [...counts].map(([reason, count]) => `${counted(count, 'resource')} ${reason}`);
+  [...counts].map(
+    ([reason, count]) => `${counted(count, 'resource')} ${reason}`,
+  );
 
 /** `Condition, Observation and 3 more`. */
 export function namesOf(names: readonly string[]): string {
   const more = names.length - NAMED_MAX;
-  return more > 0 ? `${names.slice(0, NAMED_MAX).join(', ')} and ${more} more` : names.join(', ');
+  return more > 0
+    ? `${names.slice(0, NAMED_MAX).join(', ')} and ${more} more`
+    : names.join(', ');
 }
 
 export const joined = (...parts: readonly Reported[]): Reported => ({
@@ -158,9 +236,11 @@ export const joined = (...parts: readonly Reported[]): Reported => ({
 });
 
 /**
- * Rewrites references to `Type/id` where they can be resolved: the fullUrl of another entry (`urn:uuid:…` or absolute), or
- * what `elsewhere` knows, such as a URL at one of the source's own origins. fullUrls are known only within one response, so this runs before its resources
- * are stored one by one. Resources without such references are returned unchanged.
+ * Rewrites references to `Type/id` where they can be resolved: the fullUrl of
+ * another entry (`urn:uuid:…` or absolute), or what `elsewhere` knows, such as
+ * a URL at one of the source's own origins. fullUrls are known only within one
+ * response, so this runs before its resources are stored one by one. Resources
+ * without such references are returned unchanged.
  */
 export function withLocalReferences<R extends Record<string, unknown>>(
   elsewhere: (reference: string) => string | undefined,
@@ -169,22 +249,42 @@ export function withLocalReferences<R extends Record<string, unknown>>(
 ): R[] {
   const named = new Map<string, string>();
   for (const { fullUrl, resource } of entries) {
-    if (fullUrl === undefined || !isRecord(resource) || !isResourceId(resource.id)) continue;
+    if (
+      fullUrl === undefined ||
+      !isRecord(resource) ||
+      !isResourceId(resource.id)
+    )
+      continue;
     named.set(fullUrl, `${String(resource.resourceType)}/${resource.id}`);
   }
-  const locate = (reference: string) => named.get(reference) ?? elsewhere(reference);
+  const locate = (reference: string) =>
+    named.get(reference) ?? elsewhere(reference);
   return resources.map((resource) => located(resource, locate) as R);
 }
 
-/** The `Type/id` part of a URL at one of the source's own origins; undefined for any other reference. */
-export function localReferenceOf(config: ResolvedSourceConfig, reference: string): string | undefined {
-  const match = /^https?:\/\/[^?#]+\/([A-Z][A-Za-z]+\/[^/?#]+)(?:\/_history\/[^/?#]+)?$/.exec(reference);
+/**
+ * The `Type/id` part of a URL at one of the source's own origins; undefined for
+ * any other reference.
+ */
+export function localReferenceOf(
+  config: ResolvedSourceConfig,
+  reference: string,
+): string | undefined {
+  const match =
+    /^https?:\/\/[^?#]+\/([A-Z][A-Za-z]+\/[^/?#]+)(?:\/_history\/[^/?#]+)?$/.exec(
+      reference,
+    );
   if (match?.[1] === undefined || !URL.canParse(reference)) return undefined;
-  return config.allowedOrigins.has(addressOf(config, new URL(reference)).origin) ? match[1] : undefined;
+  return config.allowedOrigins.has(addressOf(config, new URL(reference)).origin)
+    ? match[1]
+    : undefined;
 }
 
 /** Returns the same object when nothing in it changes. */
-function located(value: unknown, locate: (reference: string) => string | undefined): unknown {
+function located(
+  value: unknown,
+  locate: (reference: string) => string | undefined,
+): unknown {
   if (Array.isArray(value)) {
     let items: unknown[] = value;
     for (let index = 0; index < value.length; index += 1) {
@@ -200,7 +300,9 @@ function located(value: unknown, locate: (reference: string) => string | undefin
   for (const name in value) {
     const part = value[name];
     const isReference = name === 'reference' && typeof part === 'string';
-    const changed = isReference ? (locate(part) ?? part) : located(part, locate);
+    const changed = isReference
+      ? (locate(part) ?? part)
+      : located(part, locate);
     if (changed !== part) copy = { ...copy, [name]: changed };
   }
   return copy;
@@ -214,7 +316,11 @@ export interface Bundle {
 }
 
 /** @throws SourceFailure `bad-answer` when the response is not a Bundle */
-export function bundleOf(source: SourceType, label: string, response: JsonResponse): Bundle {
+export function bundleOf(
+  source: SourceType,
+  label: string,
+  response: JsonResponse,
+): Bundle {
   const { json } = response;
   if (json.resourceType === 'OperationOutcome') {
     const code = issueCodeOf(json);
@@ -224,13 +330,19 @@ export function bundleOf(source: SourceType, label: string, response: JsonRespon
     );
   }
   if (json.resourceType !== 'Bundle')
-    throw badResponse(source, `answered ${label} with something other than a Bundle`);
+    throw badResponse(
+      source,
+      `answered ${label} with something other than a Bundle`,
+    );
   const entry = json.entry ?? [];
   const link = json.link ?? [];
   if (!Array.isArray(entry) || !Array.isArray(link))
     throw badResponse(source, `answered ${label} with a broken Bundle`);
   return {
-    entries: json.type === 'history' ? newestOf(entry.map(entryOf)) : entry.map(entryOf),
+    entries:
+      json.type === 'history'
+        ? newestOf(entry.map(entryOf))
+        : entry.map(entryOf),
     next: (link as unknown[]).map(nextLinkOf).find((url) => url !== undefined),
     total: typeof json.total === 'number' ? json.total : undefined,
   };
@@ -247,21 +359,38 @@ export function entryOf(entry: unknown): ResponseEntry {
   };
 }
 
-/** The address of the deleted resource, when the entry (of a history or a list of deletions) reports a deletion. */
-function deletedBy({ request, response, resource, fullUrl }: Record<string, unknown>): string | undefined {
+/**
+ * The address of the deleted resource, when the entry (of a history or a list
+ * of deletions) reports a deletion.
+ */
+function deletedBy({
+  request,
+  response,
+  resource,
+  fullUrl,
+}: Record<string, unknown>): string | undefined {
   const isDelete = isRecord(request) && request.method === 'DELETE';
-  const isGone = resource === undefined && isRecord(response) && String(response.status).startsWith('410');
+  const isGone =
+    resource === undefined &&
+    isRecord(response) &&
+    String(response.status).startsWith('410');
   if (!isDelete && !isGone) return undefined;
   const url = isRecord(request) ? request.url : undefined;
   return [url, fullUrl].find((address) => typeof address === 'string');
 }
 
-/** Keeps the newest version of each resource of a history; FHIR lists the newest first. */
+/**
+ * Keeps the newest version of each resource of a history; FHIR lists the newest
+ * first.
+ */
 function newestOf(entries: ResponseEntry[]): ResponseEntry[] {
   const seen = new Set<string>();
   return entries.filter(({ deleted, resource, fullUrl }) => {
     const name =
-      deleted ?? (isRecord(resource) ? `${String(resource.resourceType)}/${String(resource.id)}` : fullUrl);
+      deleted ??
+      (isRecord(resource)
+        ? `${String(resource.resourceType)}/${String(resource.id)}`
+        : fullUrl);
     const key = /([^/]+\/[^/]+?)(?:\/_history\/[^/]+)?$/.exec(name ?? '')?.[1];
     if (key === undefined) return true;
     if (seen.has(key)) return false;
@@ -276,11 +405,17 @@ export function nextLinkOf(link: unknown): string | undefined {
 }
 
 /**
- * Resolves a link to an absolute URL: `/x` and `?x` against the page that contains it, `Patient/x` against the FHIR base
- * URL. Returns undefined when the result is not a valid URL.
+ * Resolves a link to an absolute URL: `/x` and `?x` against the page that
+ * contains it, `Patient/x` against the FHIR base URL. Returns undefined when
+ * the result is not a valid URL.
  */
-export function resolveLink(config: ResolvedSourceConfig, link: string, page: URL): URL | undefined {
-  const against = link.startsWith('/') || link.startsWith('?') ? page : config.baseUrl;
+export function resolveLink(
+  config: ResolvedSourceConfig,
+  link: string,
+  page: URL,
+): URL | undefined {
+  const against =
+    link.startsWith('/') || link.startsWith('?') ? page : config.baseUrl;
   if (link === '' || !URL.canParse(link, against.href)) return undefined;
   return addressOf(config, new URL(link, against.href));
 }

@@ -1,21 +1,34 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Identity, namesAnother } from '../../../records/rules/retirement.ts';
+import {
+  type Identity,
+  namesAnother,
+} from '../../../records/rules/retirement.ts';
 import type { SourceContext } from '../capabilities.ts';
-import { type Fate, type MissingResources, SourceFailure } from '../connector.ts';
+import {
+  type Fate,
+  type MissingResources,
+  SourceFailure,
+} from '../connector.ts';
 import { AnswerTooLarge, isRecord } from '../http/failures.ts';
 import { bundleOf } from './bundle-page.ts';
 import type { StepOf } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
-import { isUnsupportedSearch, searchRequests, searchSteps } from './search-by-type.ts';
+import {
+  isUnsupportedSearch,
+  searchRequests,
+  searchSteps,
+} from './search-by-type.ts';
 import { namedPatientIds } from './subjects.ts';
 
 /** Pause between reads: this is housekeeping and must not load the source. */
 const PAUSE_MS = 50;
 
 /**
- * Reads, one after the other, the resources that are missing from a complete result, to find out whether they were
- * deleted. 410 means deleted. 404 means deleted only if the source serves reads of that type: some servers answer 404 to
- * every read. Stops at the first 408, 429, 5xx or broken response; the remaining resources are `unknown`.
+ * Reads, one after the other, the resources that are missing from a complete
+ * result, to find out whether they were deleted. 410 means deleted. 404 means
+ * deleted only if the source serves reads of that type: some servers answer 404
+ * to every read. Stops at the first 408, 429, 5xx or broken response; the
+ * remaining resources are `unknown`.
  */
 export async function checkMissing(
   context: SourceContext,
@@ -35,7 +48,8 @@ export async function checkMissing(
       }
       const { resourceType } = identity;
       const served =
-        isServed.get(resourceType) ?? (await servesReads(context, resourceType, present, signal));
+        isServed.get(resourceType) ??
+        (await servesReads(context, resourceType, present, signal));
       isServed.set(resourceType, served);
       fates.push(served ? 'deleted' : 'unknown');
     }
@@ -56,19 +70,27 @@ async function read(
   const url = new URL(`${resourceType}/${id}`, config.baseUrl);
   const response = await http.send({ method: 'GET', url, label, signal });
   if (response.status === 200) {
-    // Too large to be read, so its subject is unknown. The other resources can still be checked.
-    const read = await http.readJson(response, label).catch((error: unknown) => {
-      if (error instanceof AnswerTooLarge) return undefined;
-      throw error;
-    });
+    // Too large to be read, so its subject is unknown. The other resources can
+    // still be checked.
+    const read = await http
+      .readJson(response, label)
+      .catch((error: unknown) => {
+        if (error instanceof AnswerTooLarge) return undefined;
+        throw error;
+      });
     if (read === undefined) return 'unknown';
     const { json } = read;
-    if (!isRecord(json) || json.resourceType !== resourceType || json.id !== id) return 'unknown';
+    if (!isRecord(json) || json.resourceType !== resourceType || json.id !== id)
+      return 'unknown';
     if (resourceType === 'Patient') return 'kept';
     const named = namedPatientIds(json, { config, ids, urns: new Map() });
     return namesAnother(named, ids) ? 'moved' : 'kept';
   }
-  if (response.status === 429 || response.status === 408 || response.status >= 500) {
+  if (
+    response.status === 429 ||
+    response.status === 408 ||
+    response.status >= 500
+  ) {
     throw await http.failureOf(response, label);
   }
   await response.discard();
@@ -77,8 +99,9 @@ async function read(
 }
 
 /**
- * Whether the source serves reads of this type, so that a 404 means something: it returns a resource known to exist, or
- * its CapabilityStatement lists the interaction.
+ * Whether the source serves reads of this type, so that a 404 means something:
+ * it returns a resource known to exist, or its CapabilityStatement lists the
+ * interaction.
  */
 async function servesReads(
   context: SourceContext,
@@ -91,13 +114,16 @@ async function servesReads(
     const fate = await read(context, { resourceType, id }, new Set(), signal);
     return fate === 'kept' || fate === 'moved';
   }
-  return (await context.capabilities.read()).readTypes?.has(resourceType) === true;
+  return (
+    (await context.capabilities.read()).readTypes?.has(resourceType) === true
+  );
 }
 
 /**
- * How many resources of these types a source has about a person, by its own count (`_summary=count`). Only types of the person's
- * record count, not the Patient or what others refer to. Undefined: the source does not search for the type by patient, or does
- * not count.
+ * How many resources of these types a source has about a person, by its own
+ * count (`_summary=count`). Only types of the person's record count, not the
+ * Patient or what others refer to. Undefined: the source does not search for
+ * the type by patient, or does not count.
  */
 export async function countResources(
   context: SourceContext,
@@ -106,21 +132,29 @@ export async function countResources(
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, number | undefined>> {
   const { clinical } = resourceTypesOf(context.config.source);
-  const counted = types.filter((type) => type !== 'Patient' && clinical.includes(type));
+  const counted = types.filter(
+    (type) => type !== 'Patient' && clinical.includes(type),
+  );
   const counts = new Map<string, number>();
   try {
     for (const patientId of patientIds)
       for (const step of await searchSteps(context, patientId)) {
         if (!counted.includes(step.type) || step.parameter === '_id') continue;
         const total = await countOf(context, step, signal);
-        counts.set(step.type, (counts.get(step.type) ?? 0) + (total ?? Number.NaN));
+        counts.set(
+          step.type,
+          (counts.get(step.type) ?? 0) + (total ?? Number.NaN),
+        );
       }
   } catch (error) {
     if (!(error instanceof SourceFailure) || signal.aborted) throw error;
     counts.clear();
   }
   return new Map(
-    counted.map((type) => [type, Number.isNaN(counts.get(type)) ? undefined : counts.get(type)]),
+    counted.map((type) => [
+      type,
+      Number.isNaN(counts.get(type)) ? undefined : counts.get(type),
+    ]),
   );
 }
 
@@ -134,8 +168,13 @@ async function countOf(
   for (const request of searchRequests(context, step, { _summary: 'count' })) {
     const response = await http.send({ ...request, label, signal });
     if (response.status === 200)
-      return bundleOf(config.source, label, await http.readJson(response, label)).total;
-    if (!isUnsupportedSearch(response.status)) throw await http.failureOf(response, label);
+      return bundleOf(
+        config.source,
+        label,
+        await http.readJson(response, label),
+      ).total;
+    if (!isUnsupportedSearch(response.status))
+      throw await http.failureOf(response, label);
     await response.discard();
   }
   return undefined;

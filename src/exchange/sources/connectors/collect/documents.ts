@@ -1,7 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { DocumentReference, FhirResource } from 'fhir/r4.js';
 import type { SourceContext } from '../capabilities.ts';
-import { type Attachment, type LargeAttachment, SourceFailure } from '../connector.ts';
+import {
+  type Attachment,
+  type LargeAttachment,
+  SourceFailure,
+} from '../connector.ts';
 import { badResponse, foreignOrigin, isRecord } from '../http/failures.ts';
 import type { SourceResponse } from '../http/http-response.ts';
 import { FHIR_JSON } from '../http/source-http.ts';
@@ -22,13 +26,17 @@ import { isResourceId } from './subjects.ts';
 const DOCUMENT = 'a document';
 /** Documents per page, so that a crash repeats few of them. */
 const PER_PAGE_MAX = 50;
-/** Held in memory up to this size, also all of one page together; a larger one is streamed. */
+/**
+ * Held in memory up to this size, also all of one page together; a larger one
+ * is streamed.
+ */
 const HELD_BYTES_MAX = 4_000_000;
 
 /**
- * Fetches the next attachments. One that cannot be fetched (gone, too large, or failing twice) is skipped and counted, unless
- * the source is away: then the page ends before it, and the next one fails until the source is back. A large one ends the
- * page too: it is streamed to the store, not held in memory.
+ * Fetches the next attachments. One that cannot be fetched (gone, too large, or
+ * failing twice) is skipped and counted, unless the source is away: then the
+ * page ends before it, and the next one fails until the source is back. A large
+ * one ends the page too: it is streamed to the store, not held in memory.
  */
 export async function fetchDocuments(
   context: SourceContext,
@@ -42,13 +50,19 @@ export async function fetchDocuments(
   let heldBytes = 0;
   let asked = 0;
   for (const document of step.documents) {
-    const isFull = asked >= PER_PAGE_MAX || heldBytes >= HELD_BYTES_MAX || largeAttachment !== undefined;
+    const isFull =
+      asked >= PER_PAGE_MAX ||
+      heldBytes >= HELD_BYTES_MAX ||
+      largeAttachment !== undefined;
     if (isFull) break;
-    const fetched = await fetchOne(context, document, signal).catch((error: unknown) => {
-      // What this page has is stored first.
-      if (asked > 0 && error instanceof SourceFailure && !signal.aborted) return 'later' as const;
-      throw error;
-    });
+    const fetched = await fetchOne(context, document, signal).catch(
+      (error: unknown) => {
+        // What this page has is stored first.
+        if (asked > 0 && error instanceof SourceFailure && !signal.aborted)
+          return 'later' as const;
+        throw error;
+      },
+    );
     if (fetched === 'later') break;
     asked += 1;
     if (fetched instanceof SourceFailure) {
@@ -64,14 +78,17 @@ export async function fetchDocuments(
   return {
     ...emptyPart(rest.length === 0 ? [] : [{ ...step, documents: rest }]),
     documents: {
-      ...{ attachments, skippedAttachments, largeAttachment },
+      attachments,
+      skippedAttachments,
+      largeAttachment,
       skippedReasons: [...skippedReasons].slice(0, REASONS_MAX),
     },
   };
 }
 
 /**
- * Tries again once, after a short delay, if the failure may pass. Returns the failure if the document cannot be fetched.
+ * Tries again once, after a short delay, if the failure may pass. Returns the
+ * failure if the document cannot be fetched.
  * @throws SourceFailure if the source is away
  */
 async function fetchOne(
@@ -79,11 +96,18 @@ async function fetchOne(
   document: DocumentToFetch,
   signal: AbortSignal,
 ): Promise<Attachment | LargeAttachment | SourceFailure> {
-  const fetched = await tryTwice(() => request(context, document, signal), signal);
+  const fetched = await tryTwice(
+    () => request(context, document, signal),
+    signal,
+  );
   if (!(fetched instanceof SourceFailure)) return fetched;
   if (mayBeAway(fetched)) {
     const path = `DocumentReference/${document.documentReferenceId}`;
-    await throwIfSourceIsAway(context, { path, label: 'a DocumentReference' }, signal);
+    await throwIfSourceIsAway(
+      context,
+      { path, label: 'a DocumentReference' },
+      signal,
+    );
   }
   return fetched;
 }
@@ -96,10 +120,16 @@ async function request(
   const { documentReferenceId } = document;
   const { documentBytesMax, pageBytesMax } = context.config;
   const response = await send(context, document, signal);
-  // A Binary in FHIR JSON carries its data in base64, which is a third longer. It is held in memory, so it is a page.
+  // A Binary in FHIR JSON carries its data in base64, which is a third longer.
+  // It is held in memory, so it is a page.
   if (response.mediaType.endsWith('json')) {
-    const bytes = await response.bytes(Math.ceil(Math.min(documentBytesMax, pageBytesMax) * 1.4));
-    const content = binaryOf(bytes) ?? { contentType: typeOf(response, document), bytes };
+    const bytes = await response.bytes(
+      Math.ceil(Math.min(documentBytesMax, pageBytesMax) * 1.4),
+    );
+    const content = binaryOf(bytes) ?? {
+      contentType: typeOf(response, document),
+      bytes,
+    };
     return { documentReferenceId, ...content };
   }
   const contentType = typeOf(response, document);
@@ -113,14 +143,19 @@ async function request(
   let heldBytes = 0;
   while (heldBytes <= HELD_BYTES_MAX) {
     const part = await body.next();
-    if (part.done === true) return { documentReferenceId, contentType, bytes: Buffer.concat(held) };
+    if (part.done === true)
+      return { documentReferenceId, contentType, bytes: Buffer.concat(held) };
     held.push(part.value);
     heldBytes += part.value.length;
   }
   let isFirst = true;
   async function* chunks(): AsyncGenerator<Buffer> {
     // A response is read once; a second reading needs a new one.
-    if (!isFirst) return yield* withinLimit(context, (await send(context, document, signal)).chunks());
+    if (!isFirst)
+      return yield* withinLimit(
+        context,
+        (await send(context, document, signal)).chunks(),
+      );
     isFirst = false;
     yield* held.splice(0);
     yield* body;
@@ -140,8 +175,14 @@ async function* withinLimit(
   }
 }
 
-const tooLarge = ({ source, documentBytesMax }: ResolvedSourceConfig): SourceFailure =>
-  badResponse(source, `answered ${DOCUMENT} with more than ${documentBytesMax} bytes`);
+const tooLarge = ({
+  source,
+  documentBytesMax,
+}: ResolvedSourceConfig): SourceFailure =>
+  badResponse(
+    source,
+    `answered ${DOCUMENT} with more than ${documentBytesMax} bytes`,
+  );
 
 async function send(
   { http }: SourceContext,
@@ -161,17 +202,33 @@ async function send(
   return response;
 }
 
-/** The type that the source sent; the one that the DocumentReference names if that says nothing. */
-function typeOf(response: SourceResponse, { contentType }: DocumentToFetch): string {
+/**
+ * The type that the source sent; the one that the DocumentReference names if
+ * that says nothing.
+ */
+function typeOf(
+  response: SourceResponse,
+  { contentType }: DocumentToFetch,
+): string {
   const sent = mediaTypeOf(response.mediaType);
   return sent === 'application/octet-stream' ? contentType : sent;
 }
 
-function binaryOf(bytes: Buffer): { contentType: string; bytes: Buffer } | undefined {
+function binaryOf(
+  bytes: Buffer,
+): { contentType: string; bytes: Buffer } | undefined {
   try {
     const json: unknown = JSON.parse(bytes.toString('utf8'));
-    if (!isRecord(json) || json.resourceType !== 'Binary' || typeof json.data !== 'string') return undefined;
-    return { contentType: mediaTypeOf(json.contentType), bytes: Buffer.from(json.data, 'base64') };
+    if (
+      !isRecord(json) ||
+      json.resourceType !== 'Binary' ||
+      typeof json.data !== 'string'
+    )
+      return undefined;
+    return {
+      contentType: mediaTypeOf(json.contentType),
+      bytes: Buffer.from(json.data, 'base64'),
+    };
   } catch {
     return undefined;
   }
@@ -184,8 +241,8 @@ const REASONS_MAX = 3;
 type TakenContents = 'all' | 'inline' | 'none';
 
 /**
- * The attachments of a page's DocumentReferences: inline data, and those to fetch, `Binary/{id}` or a URL at one of the
- * source's configured origins.
+ * The attachments of a page's DocumentReferences: inline data, and those to
+ * fetch, `Binary/{id}` or a URL at one of the source's configured origins.
  */
 export function attachmentsOf(
   config: ResolvedSourceConfig,
@@ -196,11 +253,18 @@ export function attachmentsOf(
   const documents: DocumentToFetch[] = [];
   let skippedAttachments = 0;
   const skippedReasons = new Set<string>();
-  for (const { documentReferenceId, contentType, url, data } of resources.flatMap((each) =>
-    pointersOf(each, takenOf(each)),
-  )) {
+  for (const {
+    documentReferenceId,
+    contentType,
+    url,
+    data,
+  } of resources.flatMap((each) => pointersOf(each, takenOf(each)))) {
     if (data !== undefined) {
-      attachments.push({ documentReferenceId, contentType, bytes: Buffer.from(data, 'base64') });
+      attachments.push({
+        documentReferenceId,
+        contentType,
+        bytes: Buffer.from(data, 'base64'),
+      });
       continue;
     }
     const address = resolveLink(config, url ?? '', config.baseUrl);
@@ -210,17 +274,22 @@ export function attachmentsOf(
     }
     skippedAttachments += 1;
     if (address !== undefined)
-      skippedReasons.add(foreignOrigin(config, 'refers to documents at', address).message);
+      skippedReasons.add(
+        foreignOrigin(config, 'refers to documents at', address).message,
+      );
   }
   return {
     /** Those inside the resources. */
     attachments,
-    /** Those without a usable address, or at an origin that is not configured. */
+    /**
+     * Those without a usable address, or at an origin that is not configured.
+     */
     skippedAttachments,
     /** Why, each once. */
     skippedReasons: [...skippedReasons].slice(0, REASONS_MAX),
     /** The step that fetches the rest; empty if there are none. */
-    steps: documents.length === 0 ? [] : [{ kind: 'documents' as const, documents }],
+    steps:
+      documents.length === 0 ? [] : [{ kind: 'documents' as const, documents }],
   };
 }
 
@@ -232,16 +301,34 @@ interface Pointer {
 }
 
 function pointersOf(resource: FhirResource, taken: TakenContents): Pointer[] {
-  if (resource.resourceType !== 'DocumentReference' || !isResourceId(resource.id) || taken === 'none')
+  if (
+    resource.resourceType !== 'DocumentReference' ||
+    !isResourceId(resource.id) ||
+    taken === 'none'
+  )
     return [];
   const documentReferenceId = resource.id;
-  const contents: unknown[] = Array.isArray(resource.content) ? resource.content : [];
+  const contents: unknown[] = Array.isArray(resource.content)
+    ? resource.content
+    : [];
   return contents.flatMap((content): Pointer[] => {
-    const attachment = isRecord(content) && isRecord(content.attachment) ? content.attachment : {};
+    const attachment =
+      isRecord(content) && isRecord(content.attachment)
+        ? content.attachment
+        : {};
     const url = typeof attachment.url === 'string' ? attachment.url : undefined;
-    const data = typeof attachment.data === 'string' ? attachment.data : undefined;
-    if (data === undefined && (url === undefined || taken === 'inline')) return [];
-    return [{ documentReferenceId, contentType: mediaTypeOf(attachment.contentType), url, data }];
+    const data =
+      typeof attachment.data === 'string' ? attachment.data : undefined;
+    if (data === undefined && (url === undefined || taken === 'inline'))
+      return [];
+    return [
+      {
+        documentReferenceId,
+        contentType: mediaTypeOf(attachment.contentType),
+        url,
+        data,
+      },
+    ];
   });
 }
 
@@ -249,37 +336,62 @@ function pointersOf(resource: FhirResource, taken: TakenContents): Pointer[] {
 const REMEMBERED_MAX = 5_000;
 
 /**
- * The searches for a patient's documents as IHE MHD has them (ITI-67), one for each status: MHD demands the parameter, with
- * one value. Superseded documents are listed too, so that one that was current in an earlier query does not stay so.
+ * The searches for a patient's documents as IHE MHD has them (ITI-67), one for
+ * each status: MHD demands the parameter, with one value. Superseded documents
+ * are listed too, so that one that was current in an earlier query does not
+ * stay so.
  */
-export function documentSearches(parameter: string, value: string): StepOf<'search'>[] {
+export function documentSearches(
+  parameter: string,
+  value: string,
+): StepOf<'search'>[] {
   return (['current', 'superseded'] as const).map((status) => ({
-    ...{ kind: 'search', type: 'DocumentReference', parameter, value, status },
+    kind: 'search',
+    type: 'DocumentReference',
+    parameter,
+    value,
+    status,
   }));
 }
 
-/** The same beside `$everything`, if the server has them: a gateway to a document network may leave documents out there. */
+/**
+ * The same beside `$everything`, if the server has them: a gateway to a
+ * document network may leave documents out there.
+ */
 export async function documentSearchesBesides(
   context: SourceContext,
   patientId: string,
 ): Promise<StepOf<'search'>[]> {
   const { documentSearch } = await context.capabilities.read();
-  const areAsked = resourceTypesOf(context.config.source).clinical.includes('DocumentReference');
-  return documentSearch && areAsked ? documentSearches('patient', `Patient/${patientId}`) : [];
+  const areAsked = resourceTypesOf(context.config.source).clinical.includes(
+    'DocumentReference',
+  );
+  return documentSearch && areAsked
+    ? documentSearches('patient', `Patient/${patientId}`)
+    : [];
 }
 
-/** The document search that a step belongs to, as its first page or a further one. */
+/**
+ * The document search that a step belongs to, as its first page or a further
+ * one.
+ */
 const searchOf = (step: Step): StepOf<'search'> | undefined => {
   const search = step.kind === 'link' ? step.origin : step;
-  return search?.kind === 'search' && search.status !== undefined ? search : undefined;
+  return search?.kind === 'search' && search.status !== undefined
+    ? search
+    : undefined;
 };
 
 /**
- * What is taken of the contents of a step's documents. Of a document search: nothing of a document that an earlier page
- * contained (`$everything` may have brought the same), and of a superseded one only what the list itself contains, because a
- * responder answers 410 for it (ITI-68).
+ * What is taken of the contents of a step's documents. Of a document search:
+ * nothing of a document that an earlier page contained (`$everything` may have
+ * brought the same), and of a superseded one only what the list itself
+ * contains, because a responder answers 410 for it (ITI-68).
  */
-export function contentsTakenBy(plan: Plan, step: Step): (document: FhirResource) => TakenContents {
+export function contentsTakenBy(
+  plan: Plan,
+  step: Step,
+): (document: FhirResource) => TakenContents {
   const search = searchOf(step);
   if (search === undefined) return () => 'all';
   const known = new Set(plan.documents);
@@ -287,18 +399,29 @@ export function contentsTakenBy(plan: Plan, step: Step): (document: FhirResource
     if (document.id === undefined || known.has(document.id)) return 'none';
     // A server may ignore the parameter.
     const isSuperseded =
-      search.status === 'superseded' || ('status' in document && document.status === 'superseded');
+      search.status === 'superseded' ||
+      ('status' in document && document.status === 'superseded');
     return isSuperseded ? 'inline' : 'all';
   };
 }
 
-/** The ids of the documents that the plan's pages contained so far, as long as a document search may contain them again. */
-export function withDocuments(plan: Plan, resources: FhirResource[]): string[] | undefined {
-  if (!plan.steps.some((step) => searchOf(step) !== undefined)) return undefined;
+/**
+ * The ids of the documents that the plan's pages contained so far, as long as a
+ * document search may contain them again.
+ */
+export function withDocuments(
+  plan: Plan,
+  resources: FhirResource[],
+): string[] | undefined {
+  if (!plan.steps.some((step) => searchOf(step) !== undefined))
+    return undefined;
   const found = resources.flatMap(({ resourceType, id }) =>
     resourceType === 'DocumentReference' && id !== undefined ? [id] : [],
   );
-  return [...new Set([...(plan.documents ?? []), ...found])].slice(0, REMEMBERED_MAX);
+  return [...new Set([...(plan.documents ?? []), ...found])].slice(
+    0,
+    REMEMBERED_MAX,
+  );
 }
 
 /** A file that a DocumentReference contained. */
@@ -309,9 +432,17 @@ export interface InlineFile {
   bytes: Buffer;
 }
 
-/** Takes the files out of a DocumentReference, which then names size and hash of each; adds them to `files`. */
-export function withoutFiles(reference: DocumentReference, files: InlineFile[]): DocumentReference {
-  const contents: typeof reference.content = Array.isArray(reference.content) ? reference.content : [];
+/**
+ * Takes the files out of a DocumentReference, which then names size and hash of
+ * each; adds them to `files`.
+ */
+export function withoutFiles(
+  reference: DocumentReference,
+  files: InlineFile[],
+): DocumentReference {
+  const contents: typeof reference.content = Array.isArray(reference.content)
+    ? reference.content
+    : [];
   return {
     ...reference,
     content: contents.map((content) => {
@@ -321,15 +452,26 @@ export function withoutFiles(reference: DocumentReference, files: InlineFile[]):
       const contentType = mediaTypeOf(attachment.contentType);
       files.push({ sourceDocumentId: reference.id ?? '', contentType, bytes });
       const hash = createHash('sha1').update(bytes).digest('base64');
-      return { ...content, attachment: { ...attachment, contentType, size: bytes.length, hash } };
+      return {
+        ...content,
+        attachment: { ...attachment, contentType, size: bytes.length, hash },
+      };
     }),
   };
 }
 
-/** Validates the source's media type before we send or store it; anything malformed becomes octet-stream. */
+/**
+ * Validates the source's media type before we send or store it; anything
+ * malformed becomes octet-stream.
+ */
 export function mediaTypeOf(value: unknown): string {
-  const type = typeof value === 'string' ? (value.split(';')[0]?.trim().toLowerCase() ?? '') : '';
-  return /^[a-z0-9]+\/[a-z0-9.+-]{1,100}$/.test(type) ? type : 'application/octet-stream';
+  const type =
+    typeof value === 'string'
+      ? (value.split(';')[0]?.trim().toLowerCase() ?? '')
+      : '';
+  return /^[a-z0-9]+\/[a-z0-9.+-]{1,100}$/.test(type)
+    ? type
+    : 'application/octet-stream';
 }
 
 export const mayBeCcda = ({ contentType }: { contentType: string }): boolean =>

@@ -1,13 +1,28 @@
-import { isMissingOperation, type SourceContext, type Support } from '../capabilities.ts';
+import {
+  isMissingOperation,
+  type SourceContext,
+  type Support,
+} from '../capabilities.ts';
 import { ChangesNotHonoured } from '../connector.ts';
-import { badResponse, failureOfStatus, foreignOrigin } from '../http/failures.ts';
+import {
+  badResponse,
+  failureOfStatus,
+  foreignOrigin,
+} from '../http/failures.ts';
 import type { SourceResponse } from '../http/http-response.ts';
-import { FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
+import {
+  FHIR_JSON,
+  type JsonResponse,
+  readError,
+} from '../http/source-http.ts';
 import { addressOf, isAllowedUrl } from '../source-config.ts';
 import { resourceTypesOf } from './resource-types.ts';
 
 const EVERYTHING = 'Patient/$everything';
-/** How long a source may still name the job that a cancelled request has started, so that it can be cancelled. */
+/**
+ * How long a source may still name the job that a cancelled request has
+ * started, so that it can be cancelled.
+ */
 const JOB_NAMED_WITHIN_MS = 60_000;
 
 export type EverythingResult =
@@ -16,7 +31,10 @@ export type EverythingResult =
   | { kind: 'missing' };
 
 export interface EverythingOptions {
-  /** Requests a background job (FHIR asynchronous pattern); the source may still respond at once. */
+  /**
+   * Requests a background job (FHIR asynchronous pattern); the source may still
+   * respond at once.
+   */
   async: boolean;
   callbackUrl?: string;
   /** `_count`; default: the configured page size. */
@@ -42,7 +60,9 @@ export async function askEverything(
       label: EVERYTHING,
       headers: {
         ...(options.async ? { prefer: 'respond-async' } : {}),
-        ...(options.callbackUrl === undefined ? {} : { 'x-callback-url': options.callbackUrl }),
+        ...(options.callbackUrl === undefined
+          ? {}
+          : { 'x-callback-url': options.callbackUrl }),
       },
       accept: FHIR_JSON,
       keepsBeginning: options.count === 1,
@@ -57,10 +77,17 @@ export async function askEverything(
     await response.discard();
     response = await send(false);
   }
-  if (response.status === 200) return { kind: 'page', response: await http.readJson(response, EVERYTHING) };
+  if (response.status === 200)
+    return {
+      kind: 'page',
+      response: await http.readJson(response, EVERYTHING),
+    };
   if (response.status === 202) return accepted(context, response);
   // Without the time it may serve this request.
-  if (options.since !== undefined && [400, 422, 501].includes(response.status)) {
+  if (
+    options.since !== undefined &&
+    [400, 422, 501].includes(response.status)
+  ) {
     await response.discard();
     throw new ChangesNotHonoured('everything');
   }
@@ -73,14 +100,19 @@ async function missingOrThrow(
   support: Support,
 ) {
   const error = await readError(response);
-  if (!isMissingOperation(error, support)) throw failureOfStatus(config.source, EVERYTHING, error);
+  if (!isMissingOperation(error, support))
+    throw failureOfStatus(config.source, EVERYTHING, error);
   capabilities.noteMissing('everything');
   return { kind: 'missing' as const };
 }
 
-async function accepted({ config }: SourceContext, response: SourceResponse): Promise<EverythingResult> {
+async function accepted(
+  { config }: SourceContext,
+  response: SourceResponse,
+): Promise<EverythingResult> {
   await response.discard();
-  const location = response.header('content-location') ?? response.header('location');
+  const location =
+    response.header('content-location') ?? response.header('location');
   if (location === undefined || !URL.canParse(location, response.url.href)) {
     throw badResponse(
       config.source,
@@ -91,10 +123,17 @@ async function accepted({ config }: SourceContext, response: SourceResponse): Pr
   if (!isAllowedUrl(config, statusUrl)) {
     throw foreignOrigin(config, "put the job's status at", statusUrl);
   }
-  return { kind: 'accepted', statusUrl: statusUrl.href, retryAfterMs: response.retryAfterMs };
+  return {
+    kind: 'accepted',
+    statusUrl: statusUrl.href,
+    retryAfterMs: response.retryAfterMs,
+  };
 }
 
-/** `_type` limits the response to the types we keep; the HIE is asked for all types. */
+/**
+ * `_type` limits the response to the types we keep; the HIE is asked for all
+ * types.
+ */
 function everythingUrl(
   { config }: SourceContext,
   patientId: string,

@@ -1,19 +1,32 @@
 import type { SourceContext } from '../capabilities.ts';
 import { isRecord } from '../http/failures.ts';
 import { FHIR_JSON } from '../http/source-http.ts';
-import { emptyPart, type FetchedPart, type ResponseEntry, type Step, type StepOf } from './plan.ts';
+import {
+  emptyPart,
+  type FetchedPart,
+  type ResponseEntry,
+  type Step,
+  type StepOf,
+} from './plan.ts';
 import { refersToMedication } from './resource-types.ts';
 import { isResourceId } from './subjects.ts';
 
 const IDS_PER_SEARCH = 50;
 
-/** Steps for Medications that a search page refers to but does not include; not every server supports `_include`. */
-export function medicationSteps(searchedType: string | undefined, entries: ResponseEntry[]): Step[] {
-  if (searchedType === undefined || !refersToMedication(searchedType)) return [];
+/**
+ * Steps for Medications that a search page refers to but does not include; not
+ * every server supports `_include`.
+ */
+export function medicationSteps(
+  searchedType: string | undefined,
+  entries: ResponseEntry[],
+): Step[] {
+  if (searchedType === undefined || !refersToMedication(searchedType))
+    return [];
   const included = idsOf(entries);
-  const missing = [...new Set(entries.flatMap(({ resource }) => referredId(resource)))].filter(
-    (id) => !included.has(id),
-  );
+  const missing = [
+    ...new Set(entries.flatMap(({ resource }) => referredId(resource))),
+  ].filter((id) => !included.has(id));
   const steps: Step[] = [];
   for (let start = 0; start < missing.length; start += IDS_PER_SEARCH) {
     const value = missing.slice(start, start + IDS_PER_SEARCH).join(',');
@@ -23,17 +36,25 @@ export function medicationSteps(searchedType: string | undefined, entries: Respo
 }
 
 /**
- * Steps that read, one by one, the Medications that a search for several ids did not return; not every server supports
- * lists of ids.
+ * Steps that read, one by one, the Medications that a search for several ids
+ * did not return; not every server supports lists of ids.
  */
-export function missingReads({ type, value }: StepOf<'search'>, entries: ResponseEntry[]): Step[] {
+export function missingReads(
+  { type, value }: StepOf<'search'>,
+  entries: ResponseEntry[],
+): Step[] {
   const returned = idsOf(entries);
   if (type !== 'Medication') return [];
-  const missing = value.split(',').filter((id) => isResourceId(id) && !returned.has(id));
+  const missing = value
+    .split(',')
+    .filter((id) => isResourceId(id) && !returned.has(id));
   return missing.map((id) => ({ kind: 'read', type, id }));
 }
 
-/** Reads one Medication. One that no longer exists (404, 410) yields no entries and is not a failure. */
+/**
+ * Reads one Medication. One that no longer exists (404, 410) yields no entries
+ * and is not a failure.
+ */
 export async function fetchRead(
   { config, http }: SourceContext,
   step: StepOf<'read'>,
@@ -52,19 +73,27 @@ export async function fetchRead(
   }
   if (response.status !== 200) throw await http.failureOf(response, label);
   const { json, bytes } = await http.readJson(response, label);
-  return { ...emptyPart(), entries: [{ resource: json }], raw: { bytes, contentType: FHIR_JSON } };
+  return {
+    ...emptyPart(),
+    entries: [{ resource: json }],
+    raw: { bytes, contentType: FHIR_JSON },
+  };
 }
 
 function idsOf(entries: ResponseEntry[]): Set<string> {
   return new Set(
     entries.flatMap(({ resource }) => {
-      return isRecord(resource) && resource.resourceType === 'Medication' ? [String(resource.id)] : [];
+      return isRecord(resource) && resource.resourceType === 'Medication'
+        ? [String(resource.id)]
+        : [];
     }),
   );
 }
 
 function referredId(resource: unknown): string[] {
   if (!isRecord(resource) || !isRecord(resource.medicationReference)) return [];
-  const id = /^Medication\/([^/]+)$/.exec(String(resource.medicationReference.reference))?.[1];
+  const id = /^Medication\/([^/]+)$/.exec(
+    String(resource.medicationReference.reference),
+  )?.[1];
   return isResourceId(id) ? [id] : [];
 }

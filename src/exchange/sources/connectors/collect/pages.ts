@@ -5,21 +5,36 @@ import type { JsonResponse } from '../http/source-http.ts';
 import { ensureOnlyChanges } from './ask-changes.ts';
 import { fetchedJob, fetchFile } from './async-job.ts';
 import { fetchedBundle, fetchLink, joined } from './bundle-page.ts';
-import { attachmentsOf, contentsTakenBy, fetchDocuments, withDocuments } from './documents.ts';
+import {
+  attachmentsOf,
+  contentsTakenBy,
+  fetchDocuments,
+  withDocuments,
+} from './documents.ts';
 import { askEverything } from './everything.ts';
 import { fetchRead } from './medications.ts';
 import { contentOf, type PageContent } from './page-content.ts';
 import type { FetchedPart, Plan, Step, StepOf } from './plan.ts';
 import { fetchSearch, refusedTypes } from './search-by-type.ts';
 import { withSmallerPages } from './smaller-pages.ts';
-import { beyondMax, fetchSupporting, supportingSteps, withReferred } from './supporting.ts';
+import {
+  beyondMax,
+  fetchSupporting,
+  supportingSteps,
+  withReferred,
+} from './supporting.ts';
 
-/** Responses that `begin` or `poll` already received, by patient id or status URL, so that none is fetched twice. */
+/**
+ * Responses that `begin` or `poll` already received, by patient id or status
+ * URL, so that none is fetched twice.
+ */
 export type ReceivedResponses = Map<string, JsonResponse>;
 
 /**
- * Runs the steps of a plan and yields one page at a time; the next request is sent only once the consumer asks for the
- * next page. A response without resources yields no page, unless it is the last one: it then closes the sequence.
+ * Runs the steps of a plan and yields one page at a time; the next request is
+ * sent only once the consumer asks for the next page. A response without
+ * resources yields no page, unless it is the last one: it then closes the
+ * sequence.
  */
 export async function* walkPages(
   context: SourceContext,
@@ -34,8 +49,16 @@ export async function* walkPages(
     if (step === undefined) break;
     for await (const fetched of fetchStep(context, step, received, signal)) {
       ensureOnlyChanges(context, current, step, fetched.entries);
-      const content = contentOf(context.config, plan.patientIds, fetched.entries);
-      const found = attachmentsOf(context.config, content.resources, contentsTakenBy(current, step));
+      const content = contentOf(
+        context.config,
+        plan.patientIds,
+        fetched.entries,
+      );
+      const found = attachmentsOf(
+        context.config,
+        content.resources,
+        contentsTakenBy(current, step),
+      );
       const next = [...found.steps, ...fetched.next, ...rest];
       const left = remainingSteps(context, current, next, fetched, content);
       const unreachable = fetched.unreachable ?? left.unreachable;
@@ -46,24 +69,40 @@ export async function* walkPages(
         documents: withDocuments(current, content.resources),
         // The attachments are bounded by the pages that named them.
         pageCount: current.pageCount + (step.kind === 'documents' ? 0 : 1),
-        answeredSearchCount: current.answeredSearchCount + (fetched.isAnsweredSearch === true ? 1 : 0),
+        answeredSearchCount:
+          current.answeredSearchCount +
+          (fetched.isAnsweredSearch === true ? 1 : 0),
         refused: [...(current.refused ?? []), ...(fetched.refused ?? [])],
         forbidden: [...(current.forbidden ?? []), ...(fetched.forbidden ?? [])],
       };
       const isLast = current.steps.length === 0;
       if (!isLast && current.pageCount >= pagesMax)
         throw badResponse(source, `returned more than ${pagesMax} pages`);
-      if (isLast && fetched.isAnsweredSearch === false && current.answeredSearchCount === 0) {
+      if (
+        isLast &&
+        fetched.isAnsweredSearch === false &&
+        current.answeredSearchCount === 0
+      ) {
         if ((fetched.forbidden ?? current.forbidden ?? []).length > 0)
-          throw new SourceFailure('denied', `${source} answered 403 to each search`, { httpStatus: 403 });
-        throw new SourceFailure('refused', `${source} supports neither $everything nor any search by type`);
+          throw new SourceFailure(
+            'denied',
+            `${source} answered 403 to each search`,
+            { httpStatus: 403 },
+          );
+        throw new SourceFailure(
+          'refused',
+          `${source} supports neither $everything nor any search by type`,
+        );
       }
-      const isPage = fetched.entries.length > 0 || fetched.documents !== undefined;
+      const isPage =
+        fetched.entries.length > 0 || fetched.documents !== undefined;
       const reported = isLast
         ? joined(content.reported, refusedTypes(context.config.source, current))
         : content.reported;
       const isIncomplete =
-        (fetched.reportedErrors ?? 0) > 0 || unreachable !== undefined || fetched.leftOut !== undefined;
+        (fetched.reportedErrors ?? 0) > 0 ||
+        unreachable !== undefined ||
+        fetched.leftOut !== undefined;
       if (isPage || isIncomplete || isLast)
         yield pageOf(
           context,
@@ -76,8 +115,8 @@ export async function* walkPages(
 }
 
 /**
- * The steps still to run. Once no other step is left, these are the steps that fetch the supporting resources to which
- * search results referred.
+ * The steps still to run. Once no other step is left, these are the steps that
+ * fetch the supporting resources to which search results referred.
  */
 function remainingSteps(
   { config }: SourceContext,
@@ -87,36 +126,70 @@ function remainingSteps(
   { resources }: PageContent,
 ): Pick<Plan, 'steps' | 'supporting'> & Pick<FetchedPart, 'unreachable'> {
   const supporting =
-    isSearch === true ? withReferred(config.source, plan.supporting, resources) : plan.supporting;
-  if (steps.length > 0 || supporting.wanted.length === 0) return { steps, supporting };
+    isSearch === true
+      ? withReferred(config.source, plan.supporting, resources)
+      : plan.supporting;
+  if (steps.length > 0 || supporting.wanted.length === 0)
+    return { steps, supporting };
   const due = supportingSteps(supporting);
   const known = [...supporting.known, ...supporting.wanted];
-  return { steps: due.steps, supporting: { wanted: [], known }, unreachable: beyondMax(due.beyond) };
+  return {
+    steps: due.steps,
+    supporting: { wanted: [], known },
+    unreachable: beyondMax(due.beyond),
+  };
 }
 
-function pageOf(context: SourceContext, plan: Plan, fetched: FetchedPart, content: PageContent): SourcePage {
-  const { resources, misattributed, otherCount, reported, retracted, isAboutAnother } = content;
-  // A search page may contain only other patients: some servers ignore the patient parameter and return everybody.
+function pageOf(
+  context: SourceContext,
+  plan: Plan,
+  fetched: FetchedPart,
+  content: PageContent,
+): SourcePage {
+  const {
+    resources,
+    misattributed,
+    otherCount,
+    reported,
+    retracted,
+    isAboutAnother,
+  } = content;
+  // A search page may contain only other patients: some servers ignore the
+  // patient parameter and return everybody.
   if (isAboutAnother && fetched.isSearch !== true) {
-    throw badResponse(context.config.source, "answered with another patient's record");
+    throw badResponse(
+      context.config.source,
+      "answered with another patient's record",
+    );
   }
   const { documents } = fetched;
   const { contentType, bytes } = fetched.raw;
-  const rawBytes = misattributed.length === 0 ? bytes : fetched.rawWithout(new Set(misattributed));
+  const rawBytes =
+    misattributed.length === 0
+      ? bytes
+      : fetched.rawWithout(new Set(misattributed));
   return {
     resources,
     patientIds: plan.patientIds,
     raw: { contentType, bytes: rawBytes },
     attachments: documents?.attachments ?? [],
     skippedAttachments: documents?.skippedAttachments ?? 0,
-    ...(documents?.skippedReasons?.length ? { skippedReasons: documents.skippedReasons } : {}),
-    ...(documents?.largeAttachment === undefined ? {} : { largeAttachment: documents.largeAttachment }),
+    ...(documents?.skippedReasons?.length
+      ? { skippedReasons: documents.skippedReasons }
+      : {}),
+    ...(documents?.largeAttachment === undefined
+      ? {}
+      : { largeAttachment: documents.largeAttachment }),
     misattributedCount: otherCount,
     retracted,
     reportedErrors: fetched.reportedErrors ?? 0,
-    ...(reported.gaps.length + reported.warnings.length === 0 ? {} : { reported }),
+    ...(reported.gaps.length + reported.warnings.length === 0
+      ? {}
+      : { reported }),
     ...(fetched.leftOut === undefined ? {} : { leftOut: fetched.leftOut }),
-    ...(fetched.unreachable === undefined ? {} : { unreachable: fetched.unreachable }),
+    ...(fetched.unreachable === undefined
+      ? {}
+      : { unreachable: fetched.unreachable }),
     next: plan.steps.length === 0 ? null : plan,
   };
 }
@@ -133,7 +206,9 @@ async function* fetchStep(
         fetchEverything(context, step, take(received, step.patientId), signal),
       );
     case 'search':
-      return yield await withSmallerPages(context, step, () => fetchSearch(context, step, signal));
+      return yield await withSmallerPages(context, step, () =>
+        fetchSearch(context, step, signal),
+      );
     case 'supporting':
       return yield await fetchSupporting(context, step, signal);
     case 'read':
@@ -141,16 +216,29 @@ async function* fetchStep(
     case 'documents':
       return yield await fetchDocuments(context, step, signal);
     case 'link':
-      return yield await withSmallerPages(context, step, () => fetchLink(context, step, signal));
+      return yield await withSmallerPages(context, step, () =>
+        fetchLink(context, step, signal),
+      );
     case 'job':
-      return yield await fetchJob(context, step.url, take(received, step.url), signal);
+      return yield await fetchJob(
+        context,
+        step.url,
+        take(received, step.url),
+        signal,
+      );
     case 'file':
       return yield* fetchFile(context, step, signal);
   }
 }
 
-/** Returns a received response and removes it from the map: it may be large and is used once. */
-function take(received: ReceivedResponses, key: string): JsonResponse | undefined {
+/**
+ * Returns a received response and removes it from the map: it may be large and
+ * is used once.
+ */
+function take(
+  received: ReceivedResponses,
+  key: string,
+): JsonResponse | undefined {
   const response = received.get(key);
   received.delete(key);
   return response;
@@ -165,13 +253,26 @@ async function fetchEverything(
   const { source } = context.config;
   const label = 'Patient/$everything';
   const trail = { count: step.count, origin: step };
-  if (received !== undefined) return fetchedBundle(context, label, received, trail);
+  if (received !== undefined)
+    return fetchedBundle(context, label, received, trail);
   const { count, since } = step;
-  const response = await askEverything(context, step.patientId, { async: false, count, since }, signal);
-  if (response.kind === 'page') return fetchedBundle(context, label, response.response, trail);
+  const response = await askEverything(
+    context,
+    step.patientId,
+    { async: false, count, since },
+    signal,
+  );
+  if (response.kind === 'page')
+    return fetchedBundle(context, label, response.response, trail);
   if (response.kind === 'accepted')
-    throw badResponse(source, `responded to ${label} with an asynchronous job that was not requested`);
-  throw badResponse(source, `no longer supports ${label}, which it supported when the query began`);
+    throw badResponse(
+      source,
+      `responded to ${label} with an asynchronous job that was not requested`,
+    );
+  throw badResponse(
+    source,
+    `no longer supports ${label}, which it supported when the query began`,
+  );
 }
 
 async function fetchJob(
@@ -182,5 +283,13 @@ async function fetchJob(
 ): Promise<FetchedPart> {
   if (received !== undefined) return fetchedJob(context, received);
   const label = 'the status of its job';
-  return fetchedJob(context, await context.http.json({ method: 'GET', url: new URL(url), label, signal }));
+  return fetchedJob(
+    context,
+    await context.http.json({
+      method: 'GET',
+      url: new URL(url),
+      label,
+      signal,
+    }),
+  );
 }

@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { type Cursor, type SourcePage, StoredByAnotherBuild, type Unreachable } from '../connector.ts';
+import {
+  type Cursor,
+  type SourcePage,
+  StoredByAnotherBuild,
+  type Unreachable,
+} from '../connector.ts';
 import { FHIR_JSON } from '../http/source-http.ts';
 import { isResourceId } from './subjects.ts';
 
@@ -18,10 +23,17 @@ const urlSchema = z.url({ protocol: /^https?$/ });
 /** Set when only what the server stored after this instant is asked for. */
 const sinceSchema = z.iso.datetime().optional();
 
-/** `_count`, while it is smaller than configured because a page exceeded the size limit. */
+/**
+ * `_count`, while it is smaller than configured because a page exceeded the
+ * size limit.
+ */
 const countSchema = z.number().int().positive().optional();
 
-const documentSchema = z.object({ documentReferenceId: idSchema, contentType: z.string(), url: urlSchema });
+const documentSchema = z.object({
+  documentReferenceId: idSchema,
+  contentType: z.string(),
+  url: urlSchema,
+});
 export type DocumentToFetch = z.infer<typeof documentSchema>;
 
 const everythingSchema = z.object({
@@ -41,11 +53,18 @@ const searchSchema = z.object({
   count: countSchema,
 });
 
-/** One request still to make. Steps are plain data and are stored, so that a crash loses at most one page. */
+/**
+ * One request still to make. Steps are plain data and are stored, so that a
+ * crash loses at most one page.
+ */
 const stepSchema = z.discriminatedUnion('kind', [
   everythingSchema,
   searchSchema,
-  z.object({ kind: z.literal('read'), type: z.literal('Medication'), id: idSchema }),
+  z.object({
+    kind: z.literal('read'),
+    type: z.literal('Medication'),
+    id: idSchema,
+  }),
   /** Resources that collected resources refer to. */
   z.object({
     kind: z.literal('supporting'),
@@ -54,7 +73,10 @@ const stepSchema = z.discriminatedUnion('kind', [
     ids: z.array(idSchema).min(1),
     since: sinceSchema,
   }),
-  /** A further page. `seen` holds short hashes of the links already followed, to detect loops. */
+  /**
+   * A further page. `seen` holds short hashes of the links already followed, to
+   * detect loops.
+   */
   z.object({
     kind: z.literal('link'),
     url: urlSchema,
@@ -63,13 +85,21 @@ const stepSchema = z.discriminatedUnion('kind', [
     searchedType: z.string().optional(),
     count: countSchema,
     /** The request whose pages these are. */
-    origin: z.discriminatedUnion('kind', [everythingSchema, searchSchema]).optional(),
+    origin: z
+      .discriminatedUnion('kind', [everythingSchema, searchSchema])
+      .optional(),
   }),
   /** Attachments still to fetch. */
-  z.object({ kind: z.literal('documents'), documents: z.array(documentSchema).min(1) }),
+  z.object({
+    kind: z.literal('documents'),
+    documents: z.array(documentSchema).min(1),
+  }),
   /** The status URL of a finished job; it returns a Bundle or a manifest. */
   z.object({ kind: z.literal('job'), url: urlSchema }),
-  /** An NDJSON file, read from `offsetBytes` (counted after decompression; always the start of a line). */
+  /**
+   * An NDJSON file, read from `offsetBytes` (counted after decompression;
+   * always the start of a line).
+   */
   z.object({
     kind: z.literal('file'),
     url: urlSchema,
@@ -78,26 +108,44 @@ const stepSchema = z.discriminatedUnion('kind', [
   }),
 ]);
 
-/** 2: asks for changes, of which builds that know only 1 would take the answer for everything. */
+/**
+ * 2: asks for changes, of which builds that know only 1 would take the answer
+ * for everything.
+ */
 export const versionSchema = z.union([z.literal(1), z.literal(2)]);
 
 const planSchema = z.object({
   version: versionSchema,
-  /** Set when `$everything`, or the job, was asked for changes since this instant. */
+  /**
+   * Set when `$everything`, or the job, was asked for changes since this
+   * instant.
+   */
   since: sinceSchema,
-  /** The person's Patient ids at the source; clinical resources must name one of them to be kept. */
+  /**
+   * The person's Patient ids at the source; clinical resources must name one of
+   * them to be kept.
+   */
   patientIds: z.array(idSchema).min(1),
   steps: z.array(stepSchema).min(1),
   pageCount: z.number().int().nonnegative(),
-  /** Number of searches by type that the source answered; if it is 0 at the end, the source supports none. */
+  /**
+   * Number of searches by type that the source answered; if it is 0 at the end,
+   * the source supports none.
+   */
   answeredSearchCount: z.number().int().nonnegative(),
   /** Types whose searches the source does not serve. */
   refused: z.array(z.string()).optional(),
   /** Types whose searches the source forbids us (403). */
   forbidden: z.array(z.string()).optional(),
-  /** Ids of the DocumentReferences received so far, while a search of documents may return them again. */
+  /**
+   * Ids of the DocumentReferences received so far, while a search of documents
+   * may return them again.
+   */
   documents: z.array(z.string()).optional(),
-  /** `Type/id` of resources that search results refer to: `wanted` still to fetch, `known` received or requested. */
+  /**
+   * `Type/id` of resources that search results refer to: `wanted` still to
+   * fetch, `known` received or requested.
+   */
   supporting: z
     .object({ wanted: z.array(z.string()), known: z.array(z.string()) })
     .default(() => ({ wanted: [], known: [] })),
@@ -105,17 +153,27 @@ const planSchema = z.object({
 
 export type Step = z.infer<typeof stepSchema>;
 export type StepOf<Kind extends Step['kind']> = Extract<Step, { kind: Kind }>;
-/** The requests still to make for one attempt. The cursor of a page is the plan after that page. */
+/**
+ * The requests still to make for one attempt. The cursor of a page is the plan
+ * after that page.
+ */
 export type Plan = z.infer<typeof planSchema>;
 
 export const stepsSchema = z.array(stepSchema);
 
 const NOTHING_REFERRED = { wanted: [], known: [] };
 
-/** @param since set when `$everything`, or the job, was asked for changes only */
-export function newPlan(patientIds: string[], steps: Step[], since?: string): Plan {
+/**
+ * @param since set when `$everything`, or the job, was asked for changes only
+ */
+export function newPlan(
+  patientIds: string[],
+  steps: Step[],
+  since?: string,
+): Plan {
   const asksForChanges =
-    since !== undefined || steps.some((step) => 'since' in step && step.since !== undefined);
+    since !== undefined ||
+    steps.some((step) => 'since' in step && step.since !== undefined);
   return {
     version: asksForChanges ? 2 : 1,
     since,
@@ -127,7 +185,10 @@ export function newPlan(patientIds: string[], steps: Step[], since?: string): Pl
   };
 }
 
-/** @throws StoredByAnotherBuild when the stored cursor does not have this connector's shape */
+/**
+ * @throws StoredByAnotherBuild when the stored cursor does not have this
+ *   connector's shape
+ */
 export function planOfCursor(cursor: Cursor): Plan {
   const plan = planSchema.safeParse(cursor);
   if (!plan.success) throw new StoredByAnotherBuild('cursor');
@@ -138,26 +199,40 @@ export function hashOfLink(url: URL): string {
   return createHash('sha256').update(url.href).digest('base64url').slice(0, 12);
 }
 
-/** One response of a source, or one section of an NDJSON file, before it becomes a page. */
+/**
+ * One response of a source, or one section of an NDJSON file, before it becomes
+ * a page.
+ */
 export interface FetchedPart {
   entries: ResponseEntry[];
   raw: { bytes: Buffer; contentType: string };
   /** The same bytes without misattributed resources, which are never stored. */
   rawWithout(misattributed: ReadonlySet<unknown>): Buffer;
-  /** Steps that this response adds; they run before the steps already planned. */
+  /**
+   * Steps that this response adds; they run before the steps already planned.
+   */
   next: Step[];
   /** Number of error files in a bulk data manifest. */
   reportedErrors?: number;
-  /** Whether this is a page of a search by type. Some servers ignore search parameters and return other patients too. */
+  /**
+   * Whether this is a page of a search by type. Some servers ignore search
+   * parameters and return other patients too.
+   */
   isSearch?: boolean;
-  /** Whether the source answered the search; undefined when this is not a search. */
+  /**
+   * Whether the source answered the search; undefined when this is not a
+   * search.
+   */
   isAnsweredSearch?: boolean;
   /** The type of a search that the source does not serve. */
   refused?: string[];
   /** The type of a search that the source forbids us (403). */
   forbidden?: string[];
   /** Attachments that a step of its own fetched. */
-  documents?: Pick<SourcePage, 'attachments' | 'largeAttachment' | 'skippedAttachments' | 'skippedReasons'>;
+  documents?: Pick<
+    SourcePage,
+    'attachments' | 'largeAttachment' | 'skippedAttachments' | 'skippedReasons'
+  >;
   /** Resources larger than a page may be. */
   leftOut?: string[];
   /** Referenced resources that could not be fetched. */
@@ -167,13 +242,21 @@ export interface FetchedPart {
 /** A part without resources. */
 export function emptyPart(next: Step[] = []): FetchedPart {
   const bytes = Buffer.alloc(0);
-  return { entries: [], raw: { bytes, contentType: FHIR_JSON }, rawWithout: () => bytes, next };
+  return {
+    entries: [],
+    raw: { bytes, contentType: FHIR_JSON },
+    rawWithout: () => bytes,
+    next,
+  };
 }
 
 /** A resource as the source sent it, with the fullUrl of its Bundle entry. */
 export interface ResponseEntry {
   resource: unknown;
   fullUrl?: string;
-  /** Set when the entry reports a deletion: the address of the deleted resource, absolute or `Type/id`. */
+  /**
+   * Set when the entry reports a deletion: the address of the deleted resource,
+   * absolute or `Type/id`.
+   */
   deleted?: string;
 }

@@ -2,13 +2,19 @@ import type { SourceType } from '../../../../contract/primitives.ts';
 import { MEDICATION_TYPES } from '../../../records/rules/resource-types.ts';
 import table from './resource-types.json' with { type: 'json' };
 
-/** The resource types that a source is asked for, and the types of resources that those refer to. */
+/**
+ * The resource types that a source is asked for, and the types of resources
+ * that those refer to.
+ */
 export interface ResourceTypes {
   /** About one patient; kept only when they name a requested patient. */
   clinical: readonly string[];
   /** Usually name no patient; kept unless they name another patient. */
   supporting: readonly string[];
-  /** Types without which a record of this source says little. They are asked for even if the source does not list them. */
+  /**
+   * Types without which a record of this source says little. They are asked for
+   * even if the source does not list them.
+   */
   needed: readonly string[];
 }
 
@@ -18,22 +24,35 @@ export function resourceTypesOf(source: SourceType): ResourceTypes {
   return TYPES[source];
 }
 
-/** Types to search by patient without $everything: the clinical ones, and supporting ones that often name a patient. */
+/**
+ * Types to search by patient without $everything: the clinical ones, and
+ * supporting ones that often name a patient.
+ */
 export function searchedTypesOf(source: SourceType): string[] {
   const { clinical, supporting } = TYPES[source];
-  return [...clinical, ...supporting.filter((type) => type === 'Device' || type === 'Provenance')];
+  return [
+    ...clinical,
+    ...supporting.filter((type) => type === 'Device' || type === 'Provenance'),
+  ];
 }
 
-export const neededTypesOf = (source: SourceType): readonly string[] => TYPES[source].needed;
+export const neededTypesOf = (source: SourceType): readonly string[] =>
+  TYPES[source].needed;
 
 /** Types whose search parameter for the patient is not `patient`. */
-const PATIENT_PARAMETER: Record<string, string> = { AdverseEvent: 'subject', Patient: '_id' };
+const PATIENT_PARAMETER: Record<string, string> = {
+  AdverseEvent: 'subject',
+  Patient: '_id',
+};
 
 export function patientParameterOf(type: string): string {
   return PATIENT_PARAMETER[type] ?? 'patient';
 }
 
-/** Whether resources of this type may refer to a Medication, which names the drug. */
+/**
+ * Whether resources of this type may refer to a Medication, which names the
+ * drug.
+ */
 export function refersToMedication(type: string): boolean {
   return MEDICATION_TYPES.has(type);
 }

@@ -1,18 +1,34 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../../../contract/primitives.ts';
-import { parseLocalReference, referencesIn } from '../../../records/rules/references.ts';
+import {
+  parseLocalReference,
+  referencesIn,
+} from '../../../records/rules/references.ts';
 import type { SourceContext } from '../capabilities.ts';
 import { SourceFailure, type Unreachable } from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
 import { FHIR_JSON, type JsonResponse } from '../http/source-http.ts';
 import { fetchedBundle } from './bundle-page.ts';
-import { emptyPart, type FetchedPart, type Plan, type StepOf, type SupportingType } from './plan.ts';
+import {
+  emptyPart,
+  type FetchedPart,
+  type Plan,
+  type StepOf,
+  type SupportingType,
+} from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
 import { fetchSearch } from './search-by-type.ts';
-import { isTransient, mayBeAway, throwIfSourceIsAway, tryTwice } from './smaller-pages.ts';
+import {
+  isTransient,
+  mayBeAway,
+  throwIfSourceIsAway,
+  tryTwice,
+} from './smaller-pages.ts';
 import { isResourceId } from './subjects.ts';
 
-/** $everything includes these by itself; a search by patient finds none of them. */
+/**
+ * $everything includes these by itself; a search by patient finds none of them.
+ */
 const REFERENCED_TYPES: readonly SupportingType[] = [
   'Organization',
   'Practitioner',
@@ -28,25 +44,46 @@ const METADATA = { path: 'metadata', label: 'metadata' };
 
 type Supporting = Plan['supporting'];
 
-/** Updates the plan's lists after a search page: what its resources refer to, and what it contained. */
-export function withReferred(source: SourceType, before: Supporting, resources: FhirResource[]): Supporting {
-  const types = REFERENCED_TYPES.filter((type) => resourceTypesOf(source).supporting.includes(type));
-  const isOne = (name: string) => types.some((type) => name.startsWith(`${type}/`));
-  const brought = resources.map(({ resourceType, id }) => `${resourceType}/${id}`).filter(isOne);
+/**
+ * Updates the plan's lists after a search page: what its resources refer to,
+ * and what it contained.
+ */
+export function withReferred(
+  source: SourceType,
+  before: Supporting,
+  resources: FhirResource[],
+): Supporting {
+  const types = REFERENCED_TYPES.filter((type) =>
+    resourceTypesOf(source).supporting.includes(type),
+  );
+  const isOne = (name: string) =>
+    types.some((type) => name.startsWith(`${type}/`));
+  const brought = resources
+    .map(({ resourceType, id }) => `${resourceType}/${id}`)
+    .filter(isOne);
   const known = new Set([...before.known, ...brought]);
   const referred = resources.flatMap((resource) =>
     referencesIn(resource).flatMap((reference) => {
       const target = parseLocalReference(reference);
-      return target !== undefined && isResourceId(target.id) ? [`${target.type}/${target.id}`] : [];
+      return target !== undefined && isResourceId(target.id)
+        ? [`${target.type}/${target.id}`]
+        : [];
     }),
   );
-  const wanted = new Set([...before.wanted, ...referred.filter(isOne)].filter((name) => !known.has(name)));
-  return { wanted: [...wanted].slice(0, REMEMBERED_MAX), known: [...known].slice(0, REMEMBERED_MAX) };
+  const wanted = new Set(
+    [...before.wanted, ...referred.filter(isOne)].filter(
+      (name) => !known.has(name),
+    ),
+  );
+  return {
+    wanted: [...wanted].slice(0, REMEMBERED_MAX),
+    known: [...known].slice(0, REMEMBERED_MAX),
+  };
 }
 
 /**
- * The steps that fetch the wanted resources, each once, and how many are left out because of the limit (`beyond`). Run
- * when no other step is left.
+ * The steps that fetch the wanted resources, each once, and how many are left
+ * out because of the limit (`beyond`). Run when no other step is left.
  */
 export function supportingSteps({ wanted, known }: Supporting): {
   steps: StepOf<'supporting'>[];
@@ -54,14 +91,19 @@ export function supportingSteps({ wanted, known }: Supporting): {
 } {
   const asked = wanted.slice(0, Math.max(0, FETCHED_MAX - known.length));
   const steps = REFERENCED_TYPES.flatMap((type) => {
-    const ids = asked.flatMap((name) => (name.startsWith(`${type}/`) ? [name.slice(type.length + 1)] : []));
+    const ids = asked.flatMap((name) =>
+      name.startsWith(`${type}/`) ? [name.slice(type.length + 1)] : [],
+    );
     return searchesFor(type, ids);
   });
   return { steps, beyond: wanted.length - asked.length };
 }
 
 /** Types of resources that no search by patient finds. */
-export const SUPPORTING_TYPES: readonly SupportingType[] = [...REFERENCED_TYPES, 'Medication'];
+export const SUPPORTING_TYPES: readonly SupportingType[] = [
+  ...REFERENCED_TYPES,
+  'Medication',
+];
 
 /** The steps that ask for these resources by their ids. */
 export function supportingSearches(
@@ -75,27 +117,41 @@ export function supportingSearches(
   });
 }
 
-function searchesFor(type: SupportingType, ids: readonly string[]): StepOf<'supporting'>[] {
+function searchesFor(
+  type: SupportingType,
+  ids: readonly string[],
+): StepOf<'supporting'>[] {
   const steps: StepOf<'supporting'>[] = [];
   for (let start = 0; start < ids.length; start += IDS_PER_SEARCH)
-    steps.push({ kind: 'supporting', by: 'search', type, ids: ids.slice(start, start + IDS_PER_SEARCH) });
+    steps.push({
+      kind: 'supporting',
+      by: 'search',
+      type,
+      ids: ids.slice(start, start + IDS_PER_SEARCH),
+    });
   return steps;
 }
 
 export const beyondMax = (count: number): Unreachable | undefined =>
-  count === 0 ? undefined : { count, reason: `at most ${FETCHED_MAX} are fetched for one query` };
+  count === 0
+    ? undefined
+    : { count, reason: `at most ${FETCHED_MAX} are fetched for one query` };
 
 /**
- * Fetches referenced resources: first with one search for all ids, then by reading each one that the search did not
- * return, since not every server supports lists of ids. A resource that cannot be fetched is counted as unreachable and
- * fails nothing, unless the source is away: then the step fails, and is tried again when the source is back.
+ * Fetches referenced resources: first with one search for all ids, then by
+ * reading each one that the search did not return, since not every server
+ * supports lists of ids. A resource that cannot be fetched is counted as
+ * unreachable and fails nothing, unless the source is away: then the step
+ * fails, and is tried again when the source is back.
  */
 export async function fetchSupporting(
   context: SourceContext,
   step: StepOf<'supporting'>,
   signal: AbortSignal,
 ): Promise<FetchedPart> {
-  return step.by === 'search' ? searchFor(context, step, signal) : readEach(context, step, signal);
+  return step.by === 'search'
+    ? searchFor(context, step, signal)
+    : readEach(context, step, signal);
 }
 
 async function searchFor(
@@ -111,26 +167,46 @@ async function searchFor(
     value: ids.join(','),
     since: step.since,
   } as const;
-  const response = await tryTwice(() => fetchSearch(context, search, signal), signal);
+  const response = await tryTwice(
+    () => fetchSearch(context, search, signal),
+    signal,
+  );
   if (response instanceof SourceFailure) {
-    if (mayBeAway(response)) await throwIfSourceIsAway(context, METADATA, signal);
+    if (mayBeAway(response))
+      await throwIfSourceIsAway(context, METADATA, signal);
     if (isTransient(response))
-      return { ...emptyPart(), unreachable: { count: ids.length, reason: response.message } };
+      return {
+        ...emptyPart(),
+        unreachable: { count: ids.length, reason: response.message },
+      };
     return emptyPart([{ ...step, by: 'read', since: undefined }]);
   }
   const wanted = new Set(ids);
   const isWanted = (resource: unknown) =>
-    isRecord(resource) && resource.resourceType === type && wanted.has(String(resource.id));
+    isRecord(resource) &&
+    resource.resourceType === type &&
+    wanted.has(String(resource.id));
   // Some servers ignore the search parameters and return everything they have.
-  const others = new Set(response.entries.map(({ resource }) => resource).filter((each) => !isWanted(each)));
+  const others = new Set(
+    response.entries
+      .map(({ resource }) => resource)
+      .filter((each) => !isWanted(each)),
+  );
   const entries = response.entries.filter(({ resource }) => isWanted(resource));
-  for (const { resource } of entries) if (isRecord(resource)) wanted.delete(String(resource.id));
+  for (const { resource } of entries)
+    if (isRecord(resource)) wanted.delete(String(resource.id));
   return {
     ...response,
     entries,
-    raw: others.size === 0 ? response.raw : { ...response.raw, bytes: response.rawWithout(others) },
+    raw:
+      others.size === 0
+        ? response.raw
+        : { ...response.raw, bytes: response.rawWithout(others) },
     // Of a search for changes, those that it did not return have not changed.
-    next: wanted.size === 0 || step.since !== undefined ? [] : [{ ...step, by: 'read', ids: [...wanted] }],
+    next:
+      wanted.size === 0 || step.since !== undefined
+        ? []
+        : [{ ...step, by: 'read', ids: [...wanted] }],
     isAnsweredSearch: undefined,
     forbidden: undefined,
     refused: undefined,
@@ -149,12 +225,17 @@ async function readEach(
   let url = config.baseUrl;
   for (const id of ids) {
     url = new URL(`${type}/${id}`, config.baseUrl);
-    const response = await tryTwice(() => http.json({ method: 'GET', url, label, signal }), signal);
+    const response = await tryTwice(
+      () => http.json({ method: 'GET', url, label, signal }),
+      signal,
+    );
     if (!(response instanceof SourceFailure)) {
-      if (response.json.resourceType === type && response.json.id === id) found.push(response.json);
+      if (response.json.resourceType === type && response.json.id === id)
+        found.push(response.json);
       continue;
     }
-    if (mayBeAway(response)) await throwIfSourceIsAway(context, METADATA, signal);
+    if (mayBeAway(response))
+      await throwIfSourceIsAway(context, METADATA, signal);
     reason = response.message;
     // The source has trouble with these: do not request the remaining ones.
     if (isTransient(response)) break;
@@ -163,10 +244,20 @@ async function readEach(
   const unreachable =
     missing === 0
       ? undefined
-      : { count: missing, reason: reason || `${config.source} returned different resources` };
+      : {
+          count: missing,
+          reason: reason || `${config.source} returned different resources`,
+        };
   if (found.length === 0) return { ...emptyPart(), unreachable };
-  const json = { resourceType: 'Bundle', type: 'collection', entry: found.map((resource) => ({ resource })) };
+  const json = {
+    resourceType: 'Bundle',
+    type: 'collection',
+    entry: found.map((resource) => ({ resource })),
+  };
   const bytes = Buffer.from(JSON.stringify(json));
   const response = { json, bytes, contentType: FHIR_JSON, url };
-  return { ...fetchedBundle(context, label, response, { searchedType: type }), unreachable };
+  return {
+    ...fetchedBundle(context, label, response, { searchedType: type }),
+    unreachable,
+  };
 }

@@ -12,15 +12,24 @@ import { tlsFailure } from './tls.ts';
 export type SourceResponse = ReturnType<HttpExchange['responded']>;
 
 export interface ExchangeRequest {
-  /** Describes the request in messages: `Patient/$match`. Never contains an id. */
+  /**
+   * Describes the request in messages: `Patient/$match`. Never contains an id.
+   */
   label: string;
-  /** True when the body is read chunk by chunk: the timeout then applies between chunks, not to the whole. */
+  /**
+   * True when the body is read chunk by chunk: the timeout then applies between
+   * chunks, not to the whole.
+   */
   streamed?: boolean;
-  /** True when the beginning of a response that is too large will be read (`AnswerTooLarge`). */
+  /**
+   * True when the beginning of a response that is too large will be read
+   * (`AnswerTooLarge`).
+   */
   keepsBeginning?: boolean;
   /**
-   * How long the source may still answer a request that was sent before the abort. For a request that starts something at
-   * the source, so that it is known and can be stopped there.
+   * How long the source may still answer a request that was sent before the
+   * abort. For a request that starts something at the source, so that it is
+   * known and can be stopped there.
    */
   abortGraceMs?: number;
   signal: AbortSignal;
@@ -28,7 +37,10 @@ export interface ExchangeRequest {
 
 const DISCARD_BYTES_MAX = 64_000;
 
-/** One request and its response: applies the time limit to both and maps their errors to SourceFailure. */
+/**
+ * One request and its response: applies the time limit to both and maps their
+ * errors to SourceFailure.
+ */
 export class HttpExchange {
   private readonly controller = new AbortController();
   private timer: NodeJS.Timeout | undefined;
@@ -42,16 +54,24 @@ export class HttpExchange {
   ) {
     this.startTimer();
     if (request.signal.aborted) this.controller.abort();
-    else request.signal.addEventListener('abort', this.abortAfterGrace, { once: true });
+    else
+      request.signal.addEventListener('abort', this.abortAfterGrace, {
+        once: true,
+      });
   }
 
   get signal(): AbortSignal {
     return this.controller.signal;
   }
 
-  responded(response: Dispatcher.ResponseData, url: URL, retryAfterMs: number | undefined) {
+  responded(
+    response: Dispatcher.ResponseData,
+    url: URL,
+    retryAfterMs: number | undefined,
+  ) {
     if (this.request.streamed === true) clearTimeout(this.timer);
-    // An error event without a listener ends the process, and an unread body has none. A reader still gets the error.
+    // An error event without a listener ends the process, and an unread body
+    // has none. A reader still gets the error.
     response.body.on('error', () => undefined);
     this.endGrace();
     const header = (name: string) => {
@@ -63,14 +83,22 @@ export class HttpExchange {
       status: response.statusCode,
       url,
       /** Lower case, without parameters; '' without a Content-Type header. */
-      mediaType: (header('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ?? '',
+      mediaType:
+        (header('content-type') ?? '').split(';')[0]?.trim().toLowerCase() ??
+        '',
       retryAfterMs,
       header,
       /** The decoded body, chunk by chunk. Throws only SourceFailure. */
       chunks: () => this.chunks(response, header('content-encoding')),
       /** The whole body, decoded. Fails as soon as it exceeds `bytesMax`. */
       bytes: (bytesMax: number) =>
-        this.bytes(response, url, header('content-encoding'), declaredBytes, bytesMax),
+        this.bytes(
+          response,
+          url,
+          header('content-encoding'),
+          declaredBytes,
+          bytesMax,
+        ),
       /** Releases the connection; reads at most 64 kB of the body. */
       discard: () => this.discard(response),
     };
@@ -83,7 +111,11 @@ export class HttpExchange {
     const { source, requestTimeoutSeconds } = this.config;
     const { label, signal } = this.request;
     if (signal.aborted)
-      return new SourceFailure('transport', `${source}: ${label} was cancelled`, { cause: error });
+      return new SourceFailure(
+        'transport',
+        `${source}: ${label} was cancelled`,
+        { cause: error },
+      );
     const untrusted = tlsFailure(this.config, label, error);
     if (untrusted !== undefined) return untrusted;
     const code = codeOf(error);
@@ -92,12 +124,19 @@ export class HttpExchange {
       return new SourceFailure('transport', message, { cause: error });
     }
     if (isDecodingError(code))
-      return badResponse(source, `answered ${label} with broken ${this.coding}`, error);
+      return badResponse(
+        source,
+        `answered ${label} with broken ${this.coding}`,
+        error,
+      );
     const message = `${source} refused or dropped the connection during ${label}${code === '' ? '' : ` (${code})`}`;
     return new SourceFailure('transport', message, { cause: error });
   }
 
-  private async *chunks(response: Dispatcher.ResponseData, encoding = 'identity'): AsyncGenerator<Buffer> {
+  private async *chunks(
+    response: Dispatcher.ResponseData,
+    encoding = 'identity',
+  ): AsyncGenerator<Buffer> {
     try {
       const decoded = this.decoded(response, encoding);
       if (this.request.streamed === true) yield* this.withoutSilence(decoded);
@@ -109,8 +148,13 @@ export class HttpExchange {
     }
   }
 
-  /** Limits the time between decoded chunks (endless input may decode to nothing), excluding the reader's own time. */
-  private async *withoutSilence(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  /**
+   * Limits the time between decoded chunks (endless input may decode to
+   * nothing), excluding the reader's own time.
+   */
+  private async *withoutSilence(
+    chunks: AsyncIterable<Buffer>,
+  ): AsyncGenerator<Buffer> {
     this.startTimer();
     for await (const chunk of chunks) {
       clearTimeout(this.timer);
@@ -119,12 +163,18 @@ export class HttpExchange {
     }
   }
 
-  private decoded(response: Dispatcher.ResponseData, encoding: string): AsyncIterable<Buffer> {
+  private decoded(
+    response: Dispatcher.ResponseData,
+    encoding: string,
+  ): AsyncIterable<Buffer> {
     const codings = codingsOf(encoding);
     if (codings === undefined) {
       this.destroy(response);
       const { source } = this.config;
-      throw badResponse(source, `answered ${this.request.label} in a content encoding that is not supported`);
+      throw badResponse(
+        source,
+        `answered ${this.request.label} in a content encoding that is not supported`,
+      );
     }
     this.coding = codings[0] ?? this.coding;
     return decodedBody(response.body, codings);
@@ -139,7 +189,10 @@ export class HttpExchange {
   ): Promise<Buffer> {
     const parts: Buffer[] = [];
     const tooLarge = () => {
-      const limit = bytesMax < 1_000_000 ? `${bytesMax} bytes` : `${Math.floor(bytesMax / 1_000_000)} MB`;
+      const limit =
+        bytesMax < 1_000_000
+          ? `${bytesMax} bytes`
+          : `${Math.floor(bytesMax / 1_000_000)} MB`;
       const message = `${this.config.source} answered ${this.request.label} with more than ${limit}`;
       return new AnswerTooLarge(message, url, Buffer.concat(parts));
     };
@@ -161,8 +214,11 @@ export class HttpExchange {
   }
 
   private async discard(response: Dispatcher.ResponseData): Promise<void> {
-    // dump() fails when the body exceeds the limit; the connection is released either way.
-    await response.body.dump({ limit: DISCARD_BYTES_MAX }).catch(() => undefined);
+    // dump() fails when the body exceeds the limit; the connection is released
+    // either way.
+    await response.body
+      .dump({ limit: DISCARD_BYTES_MAX })
+      .catch(() => undefined);
     this.end();
   }
 
@@ -186,7 +242,10 @@ export class HttpExchange {
     }, this.config.requestTimeoutSeconds * 1_000);
   }
 
-  /** The headers have arrived: from here on, an abort takes effect at once, also one that was made before. */
+  /**
+   * The headers have arrived: from here on, an abort takes effect at once, also
+   * one that was made before.
+   */
   private endGrace(): void {
     const { signal } = this.request;
     signal.removeEventListener('abort', this.abortAfterGrace);
@@ -203,7 +262,12 @@ export class HttpExchange {
 }
 
 function codeOf(error: unknown): string {
-  if (!(error instanceof Error) || !('code' in error) || typeof error.code !== 'string') return '';
+  if (
+    !(error instanceof Error) ||
+    !('code' in error) ||
+    typeof error.code !== 'string'
+  )
+    return '';
   return /^[A-Z][A-Z0-9_]+$/.test(error.code) ? error.code : '';
 }
 
@@ -215,43 +279,73 @@ const DECODERS: Readonly<Record<string, () => Transform>> = lookupTable({
 });
 
 /**
- * The codings of a Content-Encoding header that must be decoded; undefined when they are not supported. We request none,
- * but a proxy in front of the source may apply one. More than one is refused: it has no legitimate use, and each coding
- * multiplies the decoded size.
+ * The codings of a Content-Encoding header that must be decoded; undefined when
+ * they are not supported. We request none, but a proxy in front of the source
+ * may apply one. More than one is refused: it has no legitimate use, and each
+ * coding multiplies the decoded size.
  */
 function codingsOf(header: string): readonly string[] | undefined {
-  const codings = header.split(',').map((coding) => coding.trim().toLowerCase());
-  const coded = codings.filter((coding) => coding !== '' && coding !== 'identity');
-  return coded.length <= 1 && coded.every((coding) => Object.hasOwn(DECODERS, coding)) ? coded : undefined;
+  const codings = header
+    .split(',')
+    .map((coding) => coding.trim().toLowerCase());
+  const coded = codings.filter(
+    (coding) => coding !== '' && coding !== 'identity',
+  );
+  return coded.length <= 1 &&
+    coded.every((coding) => Object.hasOwn(DECODERS, coding))
+    ? coded
+    : undefined;
 }
 
-/** The decoded body. The caller must limit its size: a few bytes may expand to gigabytes. */
+/**
+ * The decoded body. The caller must limit its size: a few bytes may expand to
+ * gigabytes.
+ */
 function decodedBody(body: Readable, [coding]: readonly string[]): Readable {
   const createDecoder = coding === undefined ? undefined : DECODERS[coding];
   if (createDecoder === undefined) return body;
-  // The reader sees every failure; `pipeline` destroys both streams whichever ends first.
+  // The reader sees every failure; `pipeline` destroys both streams whichever
+  // ends first.
   return pipeline(body, createDecoder(), () => undefined);
 }
 
-/** Whether an error code comes from a decoder with invalid input, not from the connection. */
-const isDecodingError = (code: string): boolean => /^(Z_|ERR_BROTLI|ERR_+ERROR_)/.test(code);
+/**
+ * Whether an error code comes from a decoder with invalid input, not from the
+ * connection.
+ */
+const isDecodingError = (code: string): boolean =>
+  /^(Z_|ERR_BROTLI|ERR_+ERROR_)/.test(code);
 
-/** Deeper than any FHIR resource, but shallow enough for our recursive functions. */
+/**
+ * Deeper than any FHIR resource, but shallow enough for our recursive
+ * functions.
+ */
 const LEVELS_MAX = 1_000;
 
-export type SourceJson = { isRead: true; json: unknown } | { isRead: false; fault: string };
+export type SourceJson =
+  | { isRead: true; json: unknown }
+  | { isRead: false; fault: string };
 
-/** Parses JSON from a source. On failure, `fault` describes the problem for a message, such as `broken JSON`. */
+/**
+ * Parses JSON from a source. On failure, `fault` describes the problem for a
+ * message, such as `broken JSON`.
+ */
 export function readSourceJson(bytes: Buffer): SourceJson {
-  // Checked before parsing: deeper nesting overflows the stack, in JSON.parse or in later code.
+  // Checked before parsing: deeper nesting overflows the stack, in JSON.parse
+  // or in later code.
   const memberCount = countMembers(bytes);
   if (memberCount === undefined)
-    return { isRead: false, fault: `JSON nested more than ${LEVELS_MAX} levels deep` };
+    return {
+      isRead: false,
+      fault: `JSON nested more than ${LEVELS_MAX} levels deep`,
+    };
   try {
     // Without a byte order mark.
     const json = parseFhirJson(new TextDecoder().decode(bytes));
-    // JSON.parse keeps the last of two equal names, other parsers the first: nobody knows which one the source means.
-    if (membersIn(json) !== memberCount) return { isRead: false, fault: 'JSON that names an element twice' };
+    // JSON.parse keeps the last of two equal names, other parsers the first:
+    // nobody knows which one the source means.
+    if (membersIn(json) !== memberCount)
+      return { isRead: false, fault: 'JSON that names an element twice' };
     return { isRead: true, json };
   } catch {
     return { isRead: false, fault: 'broken JSON' };
@@ -271,15 +365,22 @@ function membersIn(value: unknown): number {
   return count;
 }
 
-const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
-const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d];
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COLON = 0x3a;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
 
 /**
- * The number of members of all objects; undefined if they are nested too deeply. One pass over the bytes; string contents, which make
- * up most of them, are skipped.
+ * The number of members of all objects; undefined if they are nested too
+ * deeply. One pass over the bytes; string contents, which make up most of them,
+ * are skipped.
  */
 function countMembers(bytes: Buffer): number | undefined {
-  let [levels, members] = [0, 0];
+  let levels = 0;
+  let members = 0;
   for (let index = 0; index < bytes.length; index += 1) {
     switch (bytes[index]) {
       case QUOTE:
@@ -302,10 +403,14 @@ function countMembers(bytes: Buffer): number | undefined {
   return members;
 }
 
-/** The index of the quote that closes the string; the last index when it is not closed. */
+/**
+ * The index of the quote that closes the string; the last index when it is not
+ * closed.
+ */
 export function endOfString(bytes: Buffer, start: number): number {
   let end = bytes.indexOf(QUOTE, start + 1);
-  while (end !== -1 && isEscaped(bytes, end)) end = bytes.indexOf(QUOTE, end + 1);
+  while (end !== -1 && isEscaped(bytes, end))
+    end = bytes.indexOf(QUOTE, end + 1);
   return end === -1 ? bytes.length - 1 : end;
 }
 

@@ -1,14 +1,24 @@
 import { createHash, X509Certificate } from 'node:crypto';
-import { type ConnectionOptions, checkServerIdentity, type PeerCertificate } from 'node:tls';
+import {
+  type ConnectionOptions,
+  checkServerIdentity,
+  type PeerCertificate,
+} from 'node:tls';
 import type { SourceType } from '../../../../contract/primitives.ts';
 import { SourceFailure } from '../connector.ts';
 import type { SourceTls } from '../source-settings.ts';
 
 /**
- * The TLS options of a connection. Certificates are always verified, whatever NODE_TLS_REJECT_UNAUTHORIZED says: a private
- * authority replaces the public ones, and a pin comes in addition to the verification.
+ * The TLS options of a connection. Certificates are always verified, whatever
+ * NODE_TLS_REJECT_UNAUTHORIZED says: a private authority replaces the public
+ * ones, and a pin comes in addition to the verification.
  */
-export function tlsOptions({ ca, cert, key, pins }: SourceTls): ConnectionOptions {
+export function tlsOptions({
+  ca,
+  cert,
+  key,
+  pins,
+}: SourceTls): ConnectionOptions {
   return {
     rejectUnauthorized: true,
     ...(ca === undefined ? {} : { ca }),
@@ -17,33 +27,54 @@ export function tlsOptions({ ca, cert, key, pins }: SourceTls): ConnectionOption
       ? {}
       : {
           checkServerIdentity: (host, certificate) =>
-            checkServerIdentity(host, certificate) ?? pinFault(certificate, pins),
+            checkServerIdentity(host, certificate) ??
+            pinFault(certificate, pins),
         }),
   };
 }
 
-/** The pin of a certificate: SHA-256 of its public key in base64, as `curl --pinnedpubkey` takes it. */
+/**
+ * The pin of a certificate: SHA-256 of its public key in base64, as `curl
+ * --pinnedpubkey` takes it.
+ */
 export function pinOf(raw: Buffer): string {
-  const spki = new X509Certificate(raw).publicKey.export({ type: 'spki', format: 'der' });
+  const spki = new X509Certificate(raw).publicKey.export({
+    type: 'spki',
+    format: 'der',
+  });
   return `sha256/${createHash('sha256').update(spki).digest('base64')}`;
 }
 
-function pinFault({ raw }: PeerCertificate, pins: readonly string[]): Error | undefined {
+function pinFault(
+  { raw }: PeerCertificate,
+  pins: readonly string[],
+): Error | undefined {
   if (pins.includes(pinOf(raw))) return undefined;
-  return Object.assign(new Error('The key of the certificate is not pinned'), { code: 'CERT_NOT_PINNED' });
+  return Object.assign(new Error('The key of the certificate is not pinned'), {
+    code: 'CERT_NOT_PINNED',
+  });
 }
 
-const UNTRUSTED = /^(CERT_|ERR_TLS_CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|CRL_|HOSTNAME_MISMATCH$)/;
-const REFUSED_BY_SERVER = /^ERR_SSL_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)/;
+const UNTRUSTED =
+  /^(CERT_|ERR_TLS_CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|CRL_|HOSTNAME_MISMATCH$)/;
+const REFUSED_BY_SERVER =
+  /^ERR_SSL_.*(CERTIFICATE|UNKNOWN_CA|HANDSHAKE_FAILURE|ACCESS_DENIED)/;
 
-/** With TLS 1.3 a server may refuse our certificate only after the handshake, and some then drop the connection. */
+/**
+ * With TLS 1.3 a server may refuse our certificate only after the handshake,
+ * and some then drop the connection.
+ */
 const DROPPED = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET']);
 
-function ownCertificateFault({ cert }: SourceTls, nowMs: number): string | undefined {
+function ownCertificateFault(
+  { cert }: SourceTls,
+  nowMs: number,
+): string | undefined {
   if (cert === undefined) return undefined;
   try {
     const { validFrom, validTo } = new X509Certificate(cert);
-    if (Date.parse(validTo) < nowMs) return `expired on ${new Date(validTo).toISOString().slice(0, 10)}`;
+    if (Date.parse(validTo) < nowMs)
+      return `expired on ${new Date(validTo).toISOString().slice(0, 10)}`;
     return Date.parse(validFrom) > nowMs
       ? `is valid only from ${new Date(validFrom).toISOString().slice(0, 10)} on`
       : undefined;
@@ -52,7 +83,10 @@ function ownCertificateFault({ cert }: SourceTls, nowMs: number): string | undef
   }
 }
 
-/** The failure for a TLS handshake that will not succeed however often it is repeated; undefined for other errors. */
+/**
+ * The failure for a TLS handshake that will not succeed however often it is
+ * repeated; undefined for other errors.
+ */
 export function tlsFailure(
   { source, tls }: { source: SourceType; tls: SourceTls },
   label: string,
@@ -62,11 +96,18 @@ export function tlsFailure(
   const code = (error as { code?: unknown } | null)?.code;
   if (typeof code !== 'string' || !/^[A-Z0-9_]+$/.test(code)) return undefined;
   if (UNTRUSTED.test(code))
-    return new SourceFailure('denied', `${source} is not trusted: its certificate is not valid (${code})`, {
-      cause: error,
-    });
+    return new SourceFailure(
+      'denied',
+      `${source} is not trusted: its certificate is not valid (${code})`,
+      {
+        cause: error,
+      },
+    );
   const isRefused = REFUSED_BY_SERVER.test(code);
-  const fault = isRefused || DROPPED.has(code) ? ownCertificateFault(tls, nowMs) : undefined;
+  const fault =
+    isRefused || DROPPED.has(code)
+      ? ownCertificateFault(tls, nowMs)
+      : undefined;
   if (fault !== undefined)
     return new SourceFailure(
       'denied',
@@ -76,7 +117,11 @@ export function tlsFailure(
       },
     );
   if (!isRefused) return undefined;
-  return new SourceFailure('denied', `${source} refused our certificate during ${label} (${code})`, {
-    cause: error,
-  });
+  return new SourceFailure(
+    'denied',
+    `${source} refused our certificate during ${label} (${code})`,
+    {
+      cause: error,
+    },
+  );
 }

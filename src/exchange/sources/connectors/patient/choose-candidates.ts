@@ -8,8 +8,14 @@ import {
   gradeMatch,
   isContradicted,
 } from '../../../people/patients/rules/match-score.ts';
-import { describesExactly, describesPerson } from '../../../people/patients/rules/patient-matching.ts';
-import { traitsOf, traitsOfPatient } from '../../../people/patients/rules/person-traits.ts';
+import {
+  describesExactly,
+  describesPerson,
+} from '../../../people/patients/rules/patient-matching.ts';
+import {
+  traitsOf,
+  traitsOfPatient,
+} from '../../../people/patients/rules/person-traits.ts';
 import type { Bundle } from '../collect/bundle-page.ts';
 import { isResourceId } from '../collect/subjects.ts';
 import type { HeldCandidate, SoughtPerson } from '../connector.ts';
@@ -23,44 +29,79 @@ export interface Candidate {
 export interface Chosen {
   accepted: ReadPatient[];
   held: readonly HeldCandidate[];
-  /** Several may be our person and contradict each other: asking again in other words would only hide one of them. */
+  /**
+   * Several may be our person and contradict each other: asking again in other
+   * words would only hide one of them.
+   */
   isAmbiguous?: boolean;
-  /** For the timeline, without anything about the people: how many who may be the person were not taken, and why. */
+  /**
+   * For the timeline, without anything about the people: how many who may be
+   * the person were not taken, and why.
+   */
   heldBack?: string;
 }
 
 /**
- * Chooses the Patients that are our person, of those that a source returned. Each is certain by our own rules
- * (docs/matching.md). Beside one that the source itself is certain of, another one that it is not certain of is held back. Of two
- * that contradict each other, by another SSN, gender, birth date or given name, the one that is described exactly as ours is
- * taken; if neither or both are, none is: they are two people, and only one of them can be ours. What a person has decided
- * counts more, as long as the Patient still resembles ours: one that contradicts an accepted Patient is not taken beside it.
+ * Chooses the Patients that are our person, of those that a source returned.
+ * Each is certain by our own rules (docs/matching.md). Beside one that the
+ * source itself is certain of, another one that it is not certain of is held
+ * back. Of two that contradict each other, by another SSN, gender, birth date
+ * or given name, the one that is described exactly as ours is taken; if neither
+ * or both are, none is: they are two people, and only one of them can be ours.
+ * What a person has decided counts more, as long as the Patient still resembles
+ * ours: one that contradicts an accepted Patient is not taken beside it.
  */
-export function chooseCandidates(person: SoughtPerson, found: readonly Candidate[]): Chosen {
+export function chooseCandidates(
+  person: SoughtPerson,
+  found: readonly Candidate[],
+): Chosen {
   const ours = traitsOf(person);
-  const comparisonOf = ({ patient }: Candidate) => comparePersons(ours, traitsOfPatient(patient));
-  const isAlike = (each: Candidate) => gradeMatch(comparisonOf(each)).grade !== 'certainly-not';
-  const decisionOn = ({ patient }: Candidate) => person.review?.decided.get(patient.id);
-  const confirmed = found.filter((each) => decisionOn(each) === true && isAlike(each));
-  const candidates = found.filter((each) => decisionOn(each) !== false && !confirmed.includes(each));
-  const certain = candidates.filter(({ patient }) => describesPerson(person, patient));
+  const comparisonOf = ({ patient }: Candidate) =>
+    comparePersons(ours, traitsOfPatient(patient));
+  const isAlike = (each: Candidate) =>
+    gradeMatch(comparisonOf(each)).grade !== 'certainly-not';
+  const decisionOn = ({ patient }: Candidate) =>
+    person.review?.decided.get(patient.id);
+  const confirmed = found.filter(
+    (each) => decisionOn(each) === true && isAlike(each),
+  );
+  const candidates = found.filter(
+    (each) => decisionOn(each) !== false && !confirmed.includes(each),
+  );
+  const certain = candidates.filter(({ patient }) =>
+    describesPerson(person, patient),
+  );
   const claimed = certain.filter(({ isClaimed }) => isClaimed);
   const agreed = claimed.length > 0 ? claimed : certain;
-  const exact = agreed.filter(({ patient }) => describesExactly(person, patient));
-  const standing = exact.filter((each) => !exact.some((other) => areTwo(each, other)));
+  const exact = agreed.filter(({ patient }) =>
+    describesExactly(person, patient),
+  );
+  const standing = exact.filter(
+    (each) => !exact.some((other) => areTwo(each, other)),
+  );
   const further = agreed.filter((each) => !exact.includes(each));
   const accepted = [
     ...standing,
-    ...further.filter((each) => !exact.concat(further).some((other) => areTwo(each, other))),
+    ...further.filter(
+      (each) => !exact.concat(further).some((other) => areTwo(each, other)),
+    ),
   ].filter((each) => !confirmed.some((other) => areTwo(each, other)));
   const held = candidates.filter(
-    (each) => !accepted.includes(each) && (certain.includes(each) || isAlike(each)),
+    (each) =>
+      !accepted.includes(each) && (certain.includes(each) || isAlike(each)),
   );
   const counts: ReadonlyArray<readonly [number, string]> = [
-    [certain.length - agreed.length, 'the source itself is less sure of than of another one'],
-    [agreed.length - accepted.length, 'cannot be this patient together with another one'],
     [
-      candidates.filter((each) => !certain.includes(each) && isAlike(each)).length,
+      certain.length - agreed.length,
+      'the source itself is less sure of than of another one',
+    ],
+    [
+      agreed.length - accepted.length,
+      'cannot be this patient together with another one',
+    ],
+    [
+      candidates.filter((each) => !certain.includes(each) && isAlike(each))
+        .length,
       'may be this patient, which is not certain',
     ],
   ];
@@ -79,7 +120,9 @@ export function chooseCandidates(person: SoughtPerson, found: readonly Candidate
         contradicts: contradictingTraits(compared),
       };
     }),
-    ...(agreed.length > 0 && accepted.length + confirmed.length === 0 ? { isAmbiguous: true } : {}),
+    ...(agreed.length > 0 && accepted.length + confirmed.length === 0
+      ? { isAmbiguous: true }
+      : {}),
     ...(reasons.length === 0
       ? {}
       : {
@@ -90,12 +133,21 @@ export function chooseCandidates(person: SoughtPerson, found: readonly Candidate
 
 function areTwo(one: Candidate, other: Candidate): boolean {
   if (one === other || one.patient.id === other.patient.id) return false;
-  const compared = comparePersons(traitsOfPatient(one.patient), traitsOfPatient(other.patient));
-  const isOtherName = compared.firstName !== 'same' && compared.firstName !== 'part';
-  return isContradicted(compared) || isOtherName || compared.birthDate !== 'same';
+  const compared = comparePersons(
+    traitsOfPatient(one.patient),
+    traitsOfPatient(other.patient),
+  );
+  const isOtherName =
+    compared.firstName !== 'same' && compared.firstName !== 'part';
+  return (
+    isContradicted(compared) || isOtherName || compared.birthDate !== 'same'
+  );
 }
 
-/** The elements of a Patient that matching reads; an element with an invalid shape counts as missing. */
+/**
+ * The elements of a Patient that matching reads; an element with an invalid
+ * shape counts as missing.
+ */
 const text = z.string().optional().catch(undefined);
 const listOf = <T extends z.ZodType>(item: T) =>
   z
@@ -107,12 +159,25 @@ const listOf = <T extends z.ZodType>(item: T) =>
 const descriptionSchema = z.object({
   resourceType: z.literal('Patient'),
   birthDate: text,
-  gender: z.enum(['male', 'female', 'other', 'unknown']).optional().catch(undefined),
+  gender: z
+    .enum(['male', 'female', 'other', 'unknown'])
+    .optional()
+    .catch(undefined),
   name: listOf(z.object({ family: text, given: listOf(z.string()), text })),
-  address: listOf(z.object({ line: listOf(z.string()), city: text, state: text, postalCode: text })),
+  address: listOf(
+    z.object({
+      line: listOf(z.string()),
+      city: text,
+      state: text,
+      postalCode: text,
+    }),
+  ),
   telecom: listOf(
     z.object({
-      system: z.enum(['phone', 'fax', 'email', 'pager', 'url', 'sms', 'other']).optional().catch(undefined),
+      system: z
+        .enum(['phone', 'fax', 'email', 'pager', 'url', 'sms', 'other'])
+        .optional()
+        .catch(undefined),
       value: text,
     }),
   ),
@@ -129,17 +194,24 @@ const descriptionSchema = z.object({
   link: listOf(z.object({ other: z.object({ reference: text }), type: text })),
 });
 
-const patientSchema = descriptionSchema.extend({ id: z.string().refine(isResourceId) });
+const patientSchema = descriptionSchema.extend({
+  id: z.string().refine(isResourceId),
+});
 
 export type ReadPatient = Patient & { id: string };
 
-/** Reads a Patient with a usable id, reduced to what matching needs; undefined for anything else. */
+/**
+ * Reads a Patient with a usable id, reduced to what matching needs; undefined
+ * for anything else.
+ */
 export function readPatient(resource: unknown): ReadPatient | undefined {
   const patient = patientSchema.safeParse(resource);
   return patient.success ? (patient.data as ReadPatient) : undefined;
 }
 
-/** The same for a Patient that need not have an id: the description of a person. */
+/**
+ * The same for a Patient that need not have an id: the description of a person.
+ */
 export function readDescription(resource: unknown): Patient | undefined {
   const described = descriptionSchema.safeParse(resource);
   return described.success ? (described.data as Patient) : undefined;

@@ -1,4 +1,11 @@
-import type { Address, ContactPoint, HumanName, Identifier, Parameters, Patient } from 'fhir/r4.js';
+import type {
+  Address,
+  ContactPoint,
+  HumanName,
+  Identifier,
+  Parameters,
+  Patient,
+} from 'fhir/r4.js';
 import type {
   Demographics,
   Gender,
@@ -9,12 +16,20 @@ import {
   agreesWithPerson,
   describesPerson,
 } from '../../../people/patients/rules/patient-matching.ts';
-import { isMissingOperation, type SourceContext, type Support } from '../capabilities.ts';
+import {
+  isMissingOperation,
+  type SourceContext,
+  type Support,
+} from '../capabilities.ts';
 import { bundleOf } from '../collect/bundle-page.ts';
 import { patientIdOf } from '../collect/subjects.ts';
 import { type SoughtPerson, SourceFailure } from '../connector.ts';
 import { failureOfStatus, isRecord } from '../http/failures.ts';
-import { FHIR_JSON, type JsonResponse, readError } from '../http/source-http.ts';
+import {
+  FHIR_JSON,
+  type JsonResponse,
+  readError,
+} from '../http/source-http.ts';
 import {
   type Candidate,
   type Chosen,
@@ -38,17 +53,22 @@ export interface FoundPatients {
 }
 
 /**
- * Finds the person's Patients at the source. There may be several, found together or linked to each other. Each is trusted
- * only if our own matching accepts it.
+ * Finds the person's Patients at the source. There may be several, found
+ * together or linked to each other. Each is trusted only if our own matching
+ * accepts it.
  *
- * Other Patients in a response are ignored unless the source claims that they are our person. A `$match` result is a claim
- * unless it is graded lower than certain. If no result is our person and one that is claimed has another name, birth date
- * or gender, nothing is collected, and the source is not asked again by itself: it would give the same answer, and
- * somebody has to look at which description is wrong. A Patient that agrees in these but
- * shares no address, phone or identifier is not proven to be our person, so the source counts as not knowing the person.
+ * Other Patients in a response are ignored unless the source claims that they
+ * are our person. A `$match` result is a claim unless it is graded lower than
+ * certain. If no result is our person and one that is claimed has another name,
+ * birth date or gender, nothing is collected, and the source is not asked again
+ * by itself: it would give the same answer, and somebody has to look at which
+ * description is wrong. A Patient that agrees in these but shares no address,
+ * phone or identifier is not proven to be our person, so the source counts as
+ * not knowing the person.
  *
- * A source without `$match`, or whose `$match` fails or finds no patient, is searched. A search claims nothing: namesakes, or
- * all patients of a server that ignores the parameters, mean "unknown" as well.
+ * A source without `$match`, or whose `$match` fails or finds no patient, is
+ * searched. A search claims nothing: namesakes, or all patients of a server
+ * that ignores the parameters, mean "unknown" as well.
  */
 export async function findPatients(
   context: SourceContext,
@@ -56,20 +76,34 @@ export async function findPatients(
   signal: AbortSignal,
 ): Promise<FoundPatients> {
   const { match } = (await context.capabilities.read()).operations;
-  const answer = match === 'missing' ? undefined : await askMatch(context, person, match, signal);
+  const answer =
+    match === 'missing'
+      ? undefined
+      : await askMatch(context, person, match, signal);
   if (answer instanceof SourceFailure) {
     const found = await searchAfter(answer, context, person, signal);
     const notice = `${answer.message}; the patient was searched for instead`;
     return withLinks(context, person, found, signal, notice);
   }
   const matched: Chosen =
-    answer === undefined ? { accepted: [], held: [] } : await trustedPatients(context, person, answer);
-  if (matched.accepted.length > 0 || matched.isAmbiguous) return withLinks(context, person, matched, signal);
-  const searched = await searchForPerson(context, person, answer !== undefined, signal);
+    answer === undefined
+      ? { accepted: [], held: [] }
+      : await trustedPatients(context, person, answer);
+  if (matched.accepted.length > 0 || matched.isAmbiguous)
+    return withLinks(context, person, matched, signal);
+  const searched = await searchForPerson(
+    context,
+    person,
+    answer !== undefined,
+    signal,
+  );
   return withLinks(context, person, searched, signal, matched.heldBack);
 }
 
-/** The accepted Patients and those they link to, and what the timeline says about others. */
+/**
+ * The accepted Patients and those they link to, and what the timeline says
+ * about others.
+ */
 async function withLinks(
   context: SourceContext,
   person: Demographics,
@@ -77,12 +111,19 @@ async function withLinks(
   signal: AbortSignal,
   before?: string,
 ): Promise<FoundPatients> {
-  const notices = [before, heldBack === before ? undefined : heldBack].filter((each) => each !== undefined);
+  const notices = [before, heldBack === before ? undefined : heldBack].filter(
+    (each) => each !== undefined,
+  );
   const patientIds = await linkedPatients(context, person, accepted, signal);
-  return notices.length === 0 ? { patientIds } : { patientIds, notice: notices.join('. ') };
+  return notices.length === 0
+    ? { patientIds }
+    : { patientIds, notice: notices.join('. ') };
 }
 
-/** The response to `$match`; undefined when the source does not have it, a failure after which searching makes sense. */
+/**
+ * The response to `$match`; undefined when the source does not have it, a
+ * failure after which searching makes sense.
+ */
 async function askMatch(
   { config, http, capabilities }: SourceContext,
   person: Demographics,
@@ -94,7 +135,10 @@ async function askMatch(
       method: 'POST',
       url: new URL(MATCH, config.baseUrl),
       label: MATCH,
-      body: { text: JSON.stringify(matchParameters(person, CANDIDATES_MAX)), contentType: FHIR_JSON },
+      body: {
+        text: JSON.stringify(matchParameters(person, CANDIDATES_MAX)),
+        contentType: FHIR_JSON,
+      },
       signal,
     });
     if (response.status === 200) {
@@ -103,27 +147,38 @@ async function askMatch(
       return json;
     }
     const error = await readError(response);
-    if (!isMissingOperation(error, support)) throw failureOfStatus(config.source, MATCH, error);
+    if (!isMissingOperation(error, support))
+      throw failureOfStatus(config.source, MATCH, error);
     capabilities.noteMissing('match');
     return undefined;
   } catch (error) {
-    if (error instanceof SourceFailure && !signal.aborted && isOfMatchAlone(error)) return error;
+    if (
+      error instanceof SourceFailure &&
+      !signal.aborted &&
+      isOfMatchAlone(error)
+    )
+      return error;
     throw error;
   }
 }
 
 /**
- * A limit, or credentials that are not accepted, would fail a search as well. A 403 may be about this operation, unless the
- * source says that it is about the patient (such as a missing consent): then nothing else is tried.
+ * A limit, or credentials that are not accepted, would fail a search as well. A
+ * 403 may be about this operation, unless the source says that it is about the
+ * patient (such as a missing consent): then nothing else is tried.
  */
-const isOfMatchAlone = ({ kind, options: { httpStatus } }: SourceFailure): boolean => {
+const isOfMatchAlone = ({
+  kind,
+  options: { httpStatus },
+}: SourceFailure): boolean => {
   if (kind === 'denied') return httpStatus === 403;
   return kind !== 'rate-limited' && !(kind === 'refused' && httpStatus === 403);
 };
 
 /**
- * Searches for the person because `$match` failed. A failure of `$match` that may pass leaves the person unknown only until
- * the next attempt: servers find people by `$match` whom their searches miss.
+ * Searches for the person because `$match` failed. A failure of `$match` that
+ * may pass leaves the person unknown only until the next attempt: servers find
+ * people by `$match` whom their searches miss.
  */
 async function searchAfter(
   failure: SourceFailure,
@@ -131,17 +186,29 @@ async function searchAfter(
   person: SoughtPerson,
   signal: AbortSignal,
 ): Promise<Chosen> {
-  const found = await searchForPerson(context, person, false, signal).catch((error: unknown) => {
-    // A limit, or credentials that are refused, say more than what `$match` answered.
-    const saysMore = !(error instanceof SourceFailure) || !isOfMatchAlone(error) || error.kind === 'denied';
-    throw saysMore ? error : failure;
-  });
+  const found = await searchForPerson(context, person, false, signal).catch(
+    (error: unknown) => {
+      // A limit, or credentials that are refused, say more than what `$match`
+      // answered.
+      const saysMore =
+        !(error instanceof SourceFailure) ||
+        !isOfMatchAlone(error) ||
+        error.kind === 'denied';
+      throw saysMore ? error : failure;
+    },
+  );
   const mayPass = failure.kind === 'transport' || failure.kind === 'bad-answer';
   if (found.accepted.length > 0 || !mayPass) return found;
-  throw new SourceFailure('bad-answer', `${failure.message}, and its searches do not find the patient`);
+  throw new SourceFailure(
+    'bad-answer',
+    `${failure.message}, and its searches do not find the patient`,
+  );
 }
 
-/** @throws SourceFailure `refused` when the source grades a different person as a certain match */
+/**
+ * @throws SourceFailure `refused` when the source grades a different person as
+ *   a certain match
+ */
 async function trustedPatients(
   { config }: SourceContext,
   person: SoughtPerson,
@@ -152,9 +219,15 @@ async function trustedPatients(
   const chosen = chooseCandidates(person, candidates);
   await person.review?.note(chosen.held);
   const isOther = ({ patient, isClaimed }: Candidate) =>
-    isClaimed && !person.review?.decided.has(patient.id) && !agreesElsewhere(person, patient);
+    isClaimed &&
+    !person.review?.decided.has(patient.id) &&
+    !agreesElsewhere(person, patient);
   const isOurs = ({ patient }: Candidate) => describesPerson(person, patient);
-  if (chosen.accepted.length === 0 && !candidates.some(isOurs) && candidates.some(isOther)) {
+  if (
+    chosen.accepted.length === 0 &&
+    !candidates.some(isOurs) &&
+    candidates.some(isOther)
+  ) {
     const remedy =
       'nothing was collected; compare our description of the patient with the source, then query it again';
     throw new SourceFailure(
@@ -165,21 +238,29 @@ async function trustedPatients(
   return chosen;
 }
 
-/** The Patients in a response, and whether the source claims that they are the requested person. */
+/**
+ * The Patients in a response, and whether the source claims that they are the
+ * requested person.
+ */
 function candidatesOf({ json }: JsonResponse): Candidate[] {
   const entries: unknown[] = Array.isArray(json.entry) ? json.entry : [];
   return entries.flatMap((entry) => {
     const patient = isRecord(entry) ? readPatient(entry.resource) : undefined;
-    return patient === undefined || !isRecord(entry) ? [] : [{ patient, isClaimed: isClaim(entry.search) }];
+    return patient === undefined || !isRecord(entry)
+      ? []
+      : [{ patient, isClaimed: isClaim(entry.search) }];
   });
 }
 
 function isClaim(search: unknown): boolean {
   if (!isRecord(search)) return true;
   if (search.mode !== undefined && search.mode !== 'match') return false;
-  const extensions: unknown[] = Array.isArray(search.extension) ? search.extension : [];
+  const extensions: unknown[] = Array.isArray(search.extension)
+    ? search.extension
+    : [];
   const grade = extensions.find(
-    (extension) => isRecord(extension) && String(extension.url).endsWith('/match-grade'),
+    (extension) =>
+      isRecord(extension) && String(extension.url).endsWith('/match-grade'),
   );
   if (isRecord(grade)) return grade.valueCode === 'certain';
   return typeof search.score !== 'number' || search.score >= SCORE_CERTAIN;
@@ -192,8 +273,14 @@ const GENDER: Record<Gender, NonNullable<Patient['gender']>> = {
   U: 'unknown',
 };
 
-/** The body of `Patient/$match`: all demographics we have, for the source's own matching. */
-function matchParameters(person: Demographics, candidatesMax: number): Parameters {
+/**
+ * The body of `Patient/$match`: all demographics we have, for the source's own
+ * matching.
+ */
+function matchParameters(
+  person: Demographics,
+  candidatesMax: number,
+): Parameters {
   return {
     resourceType: 'Parameters',
     parameter: [
@@ -212,7 +299,9 @@ function patientOf(person: Demographics): Patient {
     birthDate: person.dob,
     address: person.addresses.map((address): Address => {
       return {
-        line: [address.addressLine1, address.addressLine2 ?? ''].filter((line) => line !== ''),
+        line: [address.addressLine1, address.addressLine2 ?? ''].filter(
+          (line) => line !== '',
+        ),
         city: address.city,
         state: address.state,
         postalCode: address.zip,
@@ -220,18 +309,27 @@ function patientOf(person: Demographics): Patient {
       };
     }),
     telecom: person.contacts.flatMap(({ phone, email }): ContactPoint[] => [
-      ...(phone === undefined ? [] : [{ system: 'phone' as const, value: phone }]),
-      ...(email === undefined ? [] : [{ system: 'email' as const, value: email }]),
+      ...(phone === undefined
+        ? []
+        : [{ system: 'phone' as const, value: phone }]),
+      ...(email === undefined
+        ? []
+        : [{ system: 'email' as const, value: email }]),
     ]),
     identifier: person.personalIdentifiers.map(identifierOf),
   };
-  const members = Object.entries(described).filter(([, value]) => !Array.isArray(value) || value.length > 0);
+  const members = Object.entries(described).filter(
+    ([, value]) => !Array.isArray(value) || value.length > 0,
+  );
   return Object.fromEntries(members) as unknown as Patient;
 }
 
-/** Several last names may be one double name or alternatives, so both are sent. */
+/**
+ * Several last names may be one double name or alternatives, so both are sent.
+ */
 function namesOf({ firstNames, lastNames }: Demographics): HumanName[] {
-  const families = lastNames.length > 1 ? [lastNames.join(' '), ...lastNames] : lastNames;
+  const families =
+    lastNames.length > 1 ? [lastNames.join(' '), ...lastNames] : lastNames;
   return families.map((family) => ({ family, given: firstNames }));
 }
 
@@ -257,8 +355,9 @@ const LINK_DEPTH_MAX = 3;
 const PATIENTS_MAX = 10;
 
 /**
- * The ids of the trusted Patients and of the Patients they link to (`Patient.link`: replaced-by, replaces, refer,
- * seealso), if those agree with the person. A linked Patient that no longer exists is ignored.
+ * The ids of the trusted Patients and of the Patients they link to
+ * (`Patient.link`: replaced-by, replaces, refer, seealso), if those agree with
+ * the person. A linked Patient that no longer exists is ignored.
  */
 export async function linkedPatients(
   context: SourceContext,
@@ -285,10 +384,16 @@ export async function linkedPatients(
 }
 
 function linksOf({ config }: SourceContext, patient: ReadPatient): string[] {
-  return (patient.link ?? []).flatMap(({ other }) => patientIdOf(other.reference ?? '', config) ?? []);
+  return (patient.link ?? []).flatMap(
+    ({ other }) => patientIdOf(other.reference ?? '', config) ?? [],
+  );
 }
 
-async function readById({ config, http }: SourceContext, id: string, signal: AbortSignal) {
+async function readById(
+  { config, http }: SourceContext,
+  id: string,
+  signal: AbortSignal,
+) {
   const label = 'a linked Patient';
   const response = await http.send({
     method: 'GET',

@@ -21,17 +21,20 @@ interface Group extends OpenApiTag {
 }
 
 /**
- * The API reference as one page, made of the OpenAPI document. It can be read, searched and printed without its script, which
- * adds copying and sending.
+ * The API reference as one page, made of the OpenAPI document. It can be read,
+ * searched and printed without its script, which adds copying and sending.
  *
- * @param base path under which the service is reached, without a slash at the end
+ * @param base path under which the service is reached, without a slash at the
+ *   end
  */
 export function referencePage(document: OpenApiDocument, base: string): string {
   const { info, components } = document;
   const groups = groupsOf(document);
   const schemas = Object.entries(components.schemas);
   return filledText(PAGE, {
-    ...{ title: escapeHtml(info.title), base, safeBase: escapeHtml(base) },
+    title: escapeHtml(info.title),
+    base,
+    safeBase: escapeHtml(base),
     about: marked.parse(info.description ?? '', { async: false }),
     contents: groups.map(contentsHtml).join('\n'),
     operations: groups.map((group) => groupHtml(group, document)).join('\n'),
@@ -49,14 +52,20 @@ const contentsHtml = ({ name, operations }: Group): string =>
 ${operations.map(({ operationId, summary = operationId }) => `<li><a href="#${operationId}">${escapeHtml(summary)}</a></li>`).join('\n')}
 </ul></details>`;
 
-const groupHtml = ({ id, name, description, operations }: Group, document: OpenApiDocument): string =>
+const groupHtml = (
+  { id, name, description, operations }: Group,
+  document: OpenApiDocument,
+): string =>
   `<section aria-labelledby="${id}">
 <h2 id="${id}">${escapeHtml(capitalized(name))}</h2>
 ${description === undefined ? '' : `<p>${escapeHtml(description)}</p>`}
 ${operations.map((operation) => operationHtml(operation, document)).join('\n')}
 </section>`;
 
-/** Operations by tag, in the order of the tags; an operation's aliases stand with it. */
+/**
+ * Operations by tag, in the order of the tags; an operation's aliases stand
+ * with it.
+ */
 function groupsOf({ tags = [], paths }: OpenApiDocument): Group[] {
   const all = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({
@@ -73,12 +82,19 @@ function groupsOf({ tags = [], paths }: OpenApiDocument): Group[] {
     ...tag,
     id: `tag-${tag.name.replaceAll(' ', '-')}`,
     operations: all
-      .filter(({ operationId, tags: [name] = [] }) => name === tag.name && !operationId.endsWith('Alias'))
-      .map((operation) => ({ ...operation, aliases: aliasesOf(operation.operationId) })),
+      .filter(
+        ({ operationId, tags: [name] = [] }) =>
+          name === tag.name && !operationId.endsWith('Alias'),
+      )
+      .map((operation) => ({
+        ...operation,
+        aliases: aliasesOf(operation.operationId),
+      })),
   }));
 }
 
-const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const capitalized = (text: string): string =>
+  text.charAt(0).toUpperCase() + text.slice(1);
 
 /** An operation at its address. */
 interface PlacedOperation extends OpenApiOperation {
@@ -89,8 +105,18 @@ interface PlacedOperation extends OpenApiOperation {
 }
 
 /** One operation: what it does, its request, its responses and errors. */
-function operationHtml(operation: PlacedOperation, { components }: OpenApiDocument): string {
-  const { operationId: id, summary = id, description, method, path, aliases } = operation;
+function operationHtml(
+  operation: PlacedOperation,
+  { components }: OpenApiDocument,
+): string {
+  const {
+    operationId: id,
+    summary = id,
+    description,
+    method,
+    path,
+    aliases,
+  } = operation;
   return `<article aria-labelledby="${id}">
 <h3 id="${id}"><a href="#${id}">${escapeHtml(summary)}</a></h3>
 <p class="route"><span class="method ${method.toLowerCase()}">${method}</span> ${code(path)}</p>
@@ -106,13 +132,16 @@ ${answersHtml(operation)}
 
 function parametersHtml({ parameters = [] }: OpenApiOperation): string {
   if (parameters.length === 0) return '';
-  const members = parameters.map(({ name, in: place, required = false, description, schema }) =>
-    memberHtml({
-      path: name,
-      place,
-      schemas: [{ ...schema, description: description ?? schema.description }],
-      isRequired: required,
-    }),
+  const members = parameters.map(
+    ({ name, in: place, required = false, description, schema }) =>
+      memberHtml({
+        path: name,
+        place,
+        schemas: [
+          { ...schema, description: description ?? schema.description },
+        ],
+        isRequired: required,
+      }),
   );
   return `<h4>Parameters</h4>\n<dl class="members">${members.join('\n')}</dl>`;
 }
@@ -131,15 +160,22 @@ function answersHtml({ summary = '', responses }: OpenApiOperation): string {
   const answers = Object.entries(responses)
     .filter(isSuccess)
     .map(([status, { description = '', content = {} }]) => {
-      const [[mediaType, { schema, example }] = ['', {}]] = Object.entries(content);
-      const type = mediaType === 'application/json' || mediaType === '' ? '' : ` ${code(mediaType)}`;
+      const [[mediaType, { schema, example }] = ['', {}]] =
+        Object.entries(content);
+      const type =
+        mediaType === 'application/json' || mediaType === ''
+          ? ''
+          : ` ${code(mediaType)}`;
       return `<h4>Answer ${status}: ${escapeHtml(description.toLowerCase())}${type}</h4>
 ${schema === undefined ? '' : schemaHtml(schema)}
 ${example === undefined ? '' : sampleHtml(`${summary}: example of the answer`, JSON.stringify(example, null, 2))}`;
     });
-  const failures = Object.entries(responses).filter((response) => !isSuccess(response));
+  const failures = Object.entries(responses).filter(
+    (response) => !isSuccess(response),
+  );
   const errors = failures.map(
-    ([status, { description = '' }]) => `<li>${code(status)} ${escapeHtml(description.toLowerCase())}</li>`,
+    ([status, { description = '' }]) =>
+      `<li>${code(status)} ${escapeHtml(description.toLowerCase())}</li>`,
   );
   return `${answers.join('\n')}
 <h4>Errors</h4>
@@ -147,7 +183,10 @@ ${schemaHtml(Object.values(failures[0]?.[1].content ?? {})[0]?.schema ?? {})}
 <ul class="errors">${errors.join('')}</ul>`;
 }
 
-/** Focusable and labelled, so that it can be scrolled by keyboard; the script adds a button that copies the text. */
+/**
+ * Focusable and labelled, so that it can be scrolled by keyboard; the script
+ * adds a button that copies the text.
+ */
 const sampleHtml = (label: string, text: string): string =>
   `<div class="sample"><pre tabindex="0" role="group" aria-label="${escapeHtml(label)}">${escapeHtml(text)}</pre></div>`;
 
@@ -172,7 +211,10 @@ ${body}
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
-/** Serves the API reference at `/reference`. The page is made at the first request, when all routes are registered. */
+/**
+ * Serves the API reference at `/reference`. The page is made at the first
+ * request, when all routes are registered.
+ */
 export function addReferencePage(
   app: FastifyInstance,
   publicBaseUrl: string,
@@ -180,16 +222,27 @@ export function addReferencePage(
 ): void {
   const base = new URL(publicBaseUrl).pathname.replace(/\/$/, '');
   let page: string | undefined;
-  app.get('/reference', { schema: { hide: true }, config: { operation: 'reference' } }, (_request, reply) => {
-    page ??= referencePage(readDocument(), base);
-    return reply
-      .headers({ 'content-security-policy': POLICY, 'cache-control': 'no-cache' })
-      .type('text/html; charset=utf-8')
-      .send(page);
-  });
+  app.get(
+    '/reference',
+    { schema: { hide: true }, config: { operation: 'reference' } },
+    (_request, reply) => {
+      page ??= referencePage(readDocument(), base);
+      return reply
+        .headers({
+          'content-security-policy': POLICY,
+          'cache-control': 'no-cache',
+        })
+        .type('text/html; charset=utf-8')
+        .send(page);
+    },
+  );
   for (const [file, type, content] of [
     ['theme.css', 'text/css; charset=utf-8', THEME],
-    ['reference.css', 'text/css; charset=utf-8', readFileSync(new URL('reference.css', import.meta.url))],
+    [
+      'reference.css',
+      'text/css; charset=utf-8',
+      readFileSync(new URL('reference.css', import.meta.url)),
+    ],
     [
       'reference.js',
       'text/javascript; charset=utf-8',
@@ -199,6 +252,7 @@ export function addReferencePage(
     app.get(
       `/reference/${file}`,
       { schema: { hide: true }, config: { operation: 'referenceAsset' } },
-      (_request, reply) => reply.header('cache-control', 'no-cache').type(type).send(content),
+      (_request, reply) =>
+        reply.header('cache-control', 'no-cache').type(type).send(content),
     );
 }

@@ -2,10 +2,13 @@
 
 // On a phone the contents stay folded.
 if (matchMedia('(min-width: 62rem)').matches)
-  for (const part of document.querySelectorAll('nav details')) part.setAttribute('open', '');
+  for (const part of document.querySelectorAll('nav details'))
+    part.setAttribute('open', '');
 
 // Browsers have no clipboard for pages without TLS.
-for (const pre of navigator.clipboard ? document.querySelectorAll('.sample > pre') : []) {
+for (const pre of navigator.clipboard
+  ? document.querySelectorAll('.sample > pre')
+  : []) {
   const button = document.createElement('button');
   button.type = 'button';
   button.textContent = 'Copy';
@@ -45,20 +48,33 @@ for (const part of document.querySelectorAll('details.try')) {
 async function send(form) {
   const fields = new FormData(form);
   const body = String(fields.get('body') ?? '').trim();
-  const key = keyForm instanceof HTMLFormElement ? String(new FormData(keyForm).get('key')) : '';
-  const target = new URL((document.body.dataset.base ?? '') + fields.get('target'), location.origin);
+  const key =
+    keyForm instanceof HTMLFormElement
+      ? String(new FormData(keyForm).get('key'))
+      : '';
+  const target = new URL(
+    (document.body.dataset.base ?? '') + fields.get('target'),
+    location.origin,
+  );
   // The key goes nowhere else.
-  if (target.origin !== location.origin) return [paragraph('The path must begin with one slash.')];
+  if (target.origin !== location.origin)
+    return [paragraph('The path must begin with one slash.')];
   try {
     const response = await fetch(target, {
       method: form.dataset.method,
-      headers: { 'x-api-key': key, ...(body === '' ? {} : { 'content-type': 'application/json' }) },
+      headers: {
+        'x-api-key': key,
+        ...(body === '' ? {} : { 'content-type': 'application/json' }),
+      },
       body: body === '' ? undefined : body,
     });
     const pre = document.createElement('pre');
     pre.tabIndex = 0;
     pre.textContent = readable(await response.text());
-    return [paragraph(`${response.status} ${response.statusText}`), ...(pre.textContent === '' ? [] : [pre])];
+    return [
+      paragraph(`${response.status} ${response.statusText}`),
+      ...(pre.textContent === '' ? [] : [pre]),
+    ];
   } catch {
     return [
       paragraph(
@@ -85,5 +101,7 @@ function readable(text) {
   } catch {
     // Not JSON: as it is.
   }
-  return shown.length > SHOWN_MAX ? `${shown.slice(0, SHOWN_MAX)}\n… (shortened)` : shown;
+  return shown.length > SHOWN_MAX
+    ? `${shown.slice(0, SHOWN_MAX)}\n… (shortened)`
+    : shown;
 }

@@ -1,7 +1,12 @@
 import { z } from 'zod';
 import { SourceFailure } from '../../connector.ts';
 import type { ResolvedSourceConfig } from '../../source-config.ts';
-import type { ClientSecretAuth, GrantAuth, SmartBackendAuth, UdapAuth } from '../../source-settings.ts';
+import type {
+  ClientSecretAuth,
+  GrantAuth,
+  SmartBackendAuth,
+  UdapAuth,
+} from '../../source-settings.ts';
 import { badResponse, failureOfStatus } from '../failures.ts';
 import {
   ASSERTION_ALGORITHMS,
@@ -28,11 +33,15 @@ function createGrant(
   const endpoint = createTokenEndpoint(config, deps);
   switch (auth.kind) {
     case 'client-credentials':
-      return () => endpoint.request(auth.tokenUrl, formOf(auth), headersOf(auth));
+      return () =>
+        endpoint.request(auth.tokenUrl, formOf(auth), headersOf(auth));
     case 'smart-backend': {
       const { signer } = deps;
       if (signer === undefined)
-        throw new SourceFailure('denied', `${config.source}: this process has no keys to sign with`);
+        throw new SourceFailure(
+          'denied',
+          `${config.source}: this process has no keys to sign with`,
+        );
       return requestTokenByKey(config, auth, { ...deps, signer }, endpoint);
     }
     case 'udap':
@@ -43,7 +52,8 @@ function createGrant(
 function formOf(auth: ClientSecretAuth): URLSearchParams {
   const form = new URLSearchParams({ grant_type: 'client_credentials' });
   if (auth.scope !== undefined) form.set('scope', auth.scope);
-  if (auth.secretIn === 'form') for (const [name, value] of secretForm(auth)) form.set(name, value);
+  if (auth.secretIn === 'form')
+    for (const [name, value] of secretForm(auth)) form.set(name, value);
   return form;
 }
 
@@ -51,20 +61,30 @@ const headersOf = (auth: ClientSecretAuth): Record<string, string> =>
   auth.secretIn === 'form' ? {} : secretHeader(auth);
 
 /** HTTP Basic with both parts form-encoded (RFC 6749, 2.3.1). */
-function secretHeader({ clientId, clientSecret }: ClientSecretAuth): Record<string, string> {
+function secretHeader({
+  clientId,
+  clientSecret,
+}: ClientSecretAuth): Record<string, string> {
   const login = `${formEncoded(clientId)}:${formEncoded(clientSecret)}`;
   return { authorization: `Basic ${Buffer.from(login).toString('base64')}` };
 }
 
 /** For servers that accept the secret only in the body of the request. */
-const secretForm = ({ clientId, clientSecret }: ClientSecretAuth): [string, string][] => [
+const secretForm = ({
+  clientId,
+  clientSecret,
+}: ClientSecretAuth): [string, string][] => [
   ['client_id', clientId],
   ['client_secret', clientSecret],
 ];
 
-const formEncoded = (text: string): string => new URLSearchParams({ '': text }).toString().slice(1);
+const formEncoded = (text: string): string =>
+  new URLSearchParams({ '': text }).toString().slice(1);
 
-/** SMART Backend Services (SMART App Launch 2.2): client credentials with an assertion that our key signs. */
+/**
+ * SMART Backend Services (SMART App Launch 2.2): client credentials with an
+ * assertion that our key signs.
+ */
 function requestTokenByKey(
   config: ResolvedSourceConfig,
   auth: SmartBackendAuth,
@@ -73,19 +93,33 @@ function requestTokenByKey(
 ): () => Promise<IssuedToken> {
   const discover = createSmartDiscovery(config, deps);
 
-  async function request(tokenUrl: string, algorithm: AssertionAlgorithm, nowMs: number) {
-    const assertion = await deps.signer.sign(assertionClaims(auth.clientId, tokenUrl, nowMs), algorithm);
+  async function request(
+    tokenUrl: string,
+    algorithm: AssertionAlgorithm,
+    nowMs: number,
+  ) {
+    const assertion = await deps.signer.sign(
+      assertionClaims(auth.clientId, tokenUrl, nowMs),
+      algorithm,
+    );
     return endpoint.request(tokenUrl, assertionForm(assertion, auth.scope));
   }
 
   return async () => {
-    const server = auth.tokenUrl === undefined ? await discover() : { tokenUrl: auth.tokenUrl };
+    const server =
+      auth.tokenUrl === undefined
+        ? await discover()
+        : { tokenUrl: auth.tokenUrl };
     const algorithm = auth.algorithm ?? algorithmFor(config, server.algorithms);
-    return byServerClock(deps.now, (nowMs) => request(server.tokenUrl, algorithm, nowMs));
+    return byServerClock(deps.now, (nowMs) =>
+      request(server.tokenUrl, algorithm, nowMs),
+    );
   };
 }
 
-/** The first of our algorithms that the server lists; ES384 when it lists none. */
+/**
+ * The first of our algorithms that the server lists; ES384 when it lists none.
+ */
 function algorithmFor(
   { source }: ResolvedSourceConfig,
   offered: readonly string[] | undefined,
@@ -93,7 +127,10 @@ function algorithmFor(
   if (offered === undefined) return ASSERTION_ALGORITHMS[0];
   const algorithm = ASSERTION_ALGORITHMS.find((name) => offered.includes(name));
   if (algorithm === undefined)
-    throw new SourceFailure('denied', `${source} accepts neither ES384 nor RS384 for client assertions`);
+    throw new SourceFailure(
+      'denied',
+      `${source} accepts neither ES384 nor RS384 for client assertions`,
+    );
   return algorithm;
 }
 
@@ -103,7 +140,10 @@ const PURPOSE_OF_USE = {
   ias: 'urn:oid:2.16.840.1.113883.5.8#PATRQT',
 } as const;
 
-/** Client credentials with an assertion that our certificate signs, and that says for what purpose we ask (SSRAA 2.0, 5.2). */
+/**
+ * Client credentials with an assertion that our certificate signs, and that
+ * says for what purpose we ask (SSRAA 2.0, 5.2).
+ */
 function requestTokenByUdap(
   config: ResolvedSourceConfig,
   auth: UdapAuth,
@@ -113,22 +153,38 @@ function requestTokenByUdap(
   return async () => {
     const { clientId } = auth;
     if (clientId === undefined)
-      throw new SourceFailure('denied', `${config.source}: the connection is not registered by UDAP yet`);
+      throw new SourceFailure(
+        'denied',
+        `${config.source}: the connection is not registered by UDAP yet`,
+      );
     const { tokenUrl } = await readUdapServer(config, auth, deps);
     return byServerClock(deps.now, async (nowMs) => {
-      const claims = { iss: clientId, sub: clientId, aud: tokenUrl, extensions: extensionsOf(config, auth) };
-      const form = assertionForm(await signByCertificate(auth, claims, nowMs), auth.scope);
+      const claims = {
+        iss: clientId,
+        sub: clientId,
+        aud: tokenUrl,
+        extensions: extensionsOf(config, auth),
+      };
+      const form = assertionForm(
+        await signByCertificate(auth, claims, nowMs),
+        auth.scope,
+      );
       form.set('udap', '1');
       return endpoint.request(tokenUrl, form);
     });
   };
 }
 
-const extensionsOf = ({ purposeOfUse }: ResolvedSourceConfig, auth: UdapAuth) => ({
+const extensionsOf = (
+  { purposeOfUse }: ResolvedSourceConfig,
+  auth: UdapAuth,
+) => ({
   'hl7-b2b': {
     version: '1',
     organization_id: auth.organizationId,
-    ...(auth.organizationName === undefined ? {} : { organization_name: auth.organizationName }),
+    ...(auth.organizationName === undefined
+      ? {}
+      : { organization_name: auth.organizationName }),
     purpose_of_use: [PURPOSE_OF_USE[purposeOfUse]],
   },
 });
@@ -139,7 +195,9 @@ const KEPT_MS = 10 * 60_000;
 const configurationSchema = z.object({
   token_endpoint: z.url({ protocol: /^https?$/ }),
   token_endpoint_auth_methods_supported: z.array(z.string()).optional(),
-  token_endpoint_auth_signing_alg_values_supported: z.array(z.string()).optional(),
+  token_endpoint_auth_signing_alg_values_supported: z
+    .array(z.string())
+    .optional(),
 });
 
 export interface SmartServer {
@@ -148,7 +206,10 @@ export interface SmartServer {
   algorithms?: readonly string[];
 }
 
-/** Reads where a FHIR server's token endpoint is, and what it accepts; remembers the answer for ten minutes. */
+/**
+ * Reads where a FHIR server's token endpoint is, and what it accepts; remembers
+ * the answer for ten minutes.
+ */
 export function createSmartDiscovery(
   config: ResolvedSourceConfig,
   deps: Pick<TokenDeps, 'dispatcher' | 'now'>,
@@ -156,7 +217,10 @@ export function createSmartDiscovery(
   let known: { server: SmartServer; staleAtMs: number } | undefined;
   return async () => {
     if (known === undefined || deps.now() >= known.staleAtMs)
-      known = { server: await discover(config, deps), staleAtMs: deps.now() + KEPT_MS };
+      known = {
+        server: await discover(config, deps),
+        staleAtMs: deps.now() + KEPT_MS,
+      };
     return known.server;
   };
 }
@@ -167,10 +231,17 @@ async function discover(
 ): Promise<SmartServer> {
   const { source, baseUrl } = config;
   const url = new URL(WELL_KNOWN, baseUrl);
-  const { status, json } = await requestJson(config, dispatcher, { url, label: WELL_KNOWN });
+  const { status, json } = await requestJson(config, dispatcher, {
+    url,
+    label: WELL_KNOWN,
+  });
   if (status !== 200) throw notFound(config, status);
   const found = configurationSchema.safeParse(json);
-  if (!found.success) throw badResponse(source, `answered ${WELL_KNOWN} without a token endpoint`);
+  if (!found.success)
+    throw badResponse(
+      source,
+      `answered ${WELL_KNOWN} without a token endpoint`,
+    );
   return checked(config, found.data);
 }
 
@@ -180,29 +251,49 @@ function checked(
 ): SmartServer {
   const methods = found.token_endpoint_auth_methods_supported;
   if (methods !== undefined && !methods.includes('private_key_jwt'))
-    throw new SourceFailure('denied', `${source} does not offer private_key_jwt (${WELL_KNOWN})`);
+    throw new SourceFailure(
+      'denied',
+      `${source} does not offer private_key_jwt (${WELL_KNOWN})`,
+    );
   // A token must not travel less protected than the data it opens.
-  if (baseUrl.protocol === 'https:' && new URL(found.token_endpoint).protocol !== 'https:')
-    throw new SourceFailure('denied', `${source} names a token endpoint without https (${WELL_KNOWN})`);
+  if (
+    baseUrl.protocol === 'https:' &&
+    new URL(found.token_endpoint).protocol !== 'https:'
+  )
+    throw new SourceFailure(
+      'denied',
+      `${source} names a token endpoint without https (${WELL_KNOWN})`,
+    );
   return {
     tokenUrl: found.token_endpoint,
     algorithms: found.token_endpoint_auth_signing_alg_values_supported,
   };
 }
 
-function notFound({ source }: ResolvedSourceConfig, status: number): SourceFailure {
+function notFound(
+  { source }: ResolvedSourceConfig,
+  status: number,
+): SourceFailure {
   if (status !== 404) return failureOfStatus(source, WELL_KNOWN, { status });
-  return new SourceFailure('denied', `${source} has no ${WELL_KNOWN}; configure its token endpoint`, {
-    httpStatus: status,
-  });
+  return new SourceFailure(
+    'denied',
+    `${source} has no ${WELL_KNOWN}; configure its token endpoint`,
+    {
+      httpStatus: status,
+    },
+  );
 }
 
-/** A difference between the clocks that may be why the server rejected an assertion. */
+/**
+ * A difference between the clocks that may be why the server rejected an
+ * assertion.
+ */
 const SKEW_MS = 30_000;
 
 /**
- * Requests a token with an assertion signed at our time. If the server rejects it and its clock differs from ours, the
- * assertion has expired, or is not valid yet, by its clock: then once more by that clock.
+ * Requests a token with an assertion signed at our time. If the server rejects
+ * it and its clock differs from ours, the assertion has expired, or is not
+ * valid yet, by its clock: then once more by that clock.
  */
 async function byServerClock(
   now: () => number,
@@ -217,18 +308,28 @@ async function byServerClock(
 }
 
 const isClockFault = ({ code, clockAheadMs = 0 }: TokenRefused): boolean =>
-  (code === 'invalid_client' || code === 'invalid_grant') && Math.abs(clockAheadMs) > SKEW_MS;
+  (code === 'invalid_client' || code === 'invalid_grant') &&
+  Math.abs(clockAheadMs) > SKEW_MS;
 
 export interface TokenProvider {
-  /** The value of the Authorization header, or undefined when the source needs none. */
+  /**
+   * The value of the Authorization header, or undefined when the source needs
+   * none.
+   */
   authorization(): Promise<string | undefined>;
   /** Scopes that the token in use lacks although we asked for them. */
   missingScopes(): readonly string[];
-  /** Discards a token that the source rejected; returns whether a new one can be requested. */
+  /**
+   * Discards a token that the source rejected; returns whether a new one can be
+   * requested.
+   */
   invalidate(authorization: string): Promise<boolean>;
 }
 
-export function createTokenProvider(config: ResolvedSourceConfig, deps: TokenDeps): TokenProvider {
+export function createTokenProvider(
+  config: ResolvedSourceConfig,
+  deps: TokenDeps,
+): TokenProvider {
   const { auth } = config;
   if (auth.kind === 'none') return fixed(undefined);
   if (auth.kind === 'bearer') return fixed(`Bearer ${auth.token}`);
@@ -243,7 +344,8 @@ export function createTokenProvider(config: ResolvedSourceConfig, deps: TokenDep
     try {
       current = await shared.obtain(config, requestToken);
     } catch (error) {
-      // Tokens are renewed before they end, so a failure does not stop the calls that the old one still serves.
+      // Tokens are renewed before they end, so a failure does not stop the
+      // calls that the old one still serves.
       if (current === undefined || now() >= current.endsAtMs) throw error;
     }
     return current.authorization;
@@ -251,7 +353,8 @@ export function createTokenProvider(config: ResolvedSourceConfig, deps: TokenDep
 
   return {
     async authorization() {
-      if (current !== undefined && now() < current.renewAtMs) return current.authorization;
+      if (current !== undefined && now() < current.renewAtMs)
+        return current.authorization;
       // Queries that start at the same time share one token request.
       fetching ??= renew().finally(() => {
         fetching = undefined;

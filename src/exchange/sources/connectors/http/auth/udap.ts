@@ -1,11 +1,20 @@
 import { createPrivateKey, randomUUID, X509Certificate } from 'node:crypto';
-import { decodeProtectedHeader, type JWTPayload, jwtVerify, SignJWT } from 'jose';
+import {
+  decodeProtectedHeader,
+  type JWTPayload,
+  jwtVerify,
+  SignJWT,
+} from 'jose';
 import type { Dispatcher } from 'undici';
 import { z } from 'zod';
 import { SourceFailure } from '../../connector.ts';
 import type { ResolvedSourceConfig } from '../../source-config.ts';
 import type { UdapAuth } from '../../source-settings.ts';
-import { badResponse, failureOfStatus, failureOfTokenRequest } from '../failures.ts';
+import {
+  badResponse,
+  failureOfStatus,
+  failureOfTokenRequest,
+} from '../failures.ts';
 import { oauthErrorOf, requestJson } from './token-request.ts';
 
 const WELL_KNOWN = '.well-known/udap';
@@ -28,8 +37,10 @@ export interface UdapServer {
 }
 
 /**
- * Reads a server's UDAP metadata and returns the endpoints that are signed: by a certificate that leads to an anchor of the
- * trust community and names this server. Unsigned endpoints are not used (SSRAA 2.0, 2.3; UDAP Server Metadata, 3).
+ * Reads a server's UDAP metadata and returns the endpoints that are signed: by
+ * a certificate that leads to an anchor of the trust community and names this
+ * server. Unsigned endpoints are not used (SSRAA 2.0, 2.3; UDAP Server
+ * Metadata, 3).
  */
 export async function readUdapServer(
   config: ResolvedSourceConfig,
@@ -38,19 +49,34 @@ export async function readUdapServer(
 ): Promise<UdapServer> {
   const { source } = config;
   const url = new URL(WELL_KNOWN, config.baseUrl);
-  if (auth.community !== undefined) url.searchParams.set('community', auth.community);
-  const { status, json } = await requestJson(config, dispatcher, { url, label: WELL_KNOWN });
+  if (auth.community !== undefined)
+    url.searchParams.set('community', auth.community);
+  const { status, json } = await requestJson(config, dispatcher, {
+    url,
+    label: WELL_KNOWN,
+  });
   if (status === 404 || status === 204)
-    throw new SourceFailure('denied', `${source} does not support UDAP for this community (${WELL_KNOWN})`);
+    throw new SourceFailure(
+      'denied',
+      `${source} does not support UDAP for this community (${WELL_KNOWN})`,
+    );
   if (status !== 200) throw failureOfStatus(source, WELL_KNOWN, { status });
   const { signed_metadata: signed } = json;
   if (typeof signed !== 'string')
-    throw new SourceFailure('denied', `${source} does not sign its UDAP metadata`);
+    throw new SourceFailure(
+      'denied',
+      `${source} does not sign its UDAP metadata`,
+    );
   try {
     return await verify(signed, config, auth, now());
   } catch (cause) {
-    const why = cause instanceof Untrusted ? cause.message : 'its signature is not valid';
-    throw new SourceFailure('denied', `${source} is not trusted by its UDAP metadata: ${why}`, { cause });
+    const why =
+      cause instanceof Untrusted ? cause.message : 'its signature is not valid';
+    throw new SourceFailure(
+      'denied',
+      `${source} is not trusted by its UDAP metadata: ${why}`,
+      { cause },
+    );
   }
 }
 
@@ -64,11 +90,15 @@ async function verify(
   nowMs: number,
 ): Promise<UdapServer> {
   const { x5c = [] } = decodeProtectedHeader(signed);
-  const chain = x5c.map((base64) => new X509Certificate(Buffer.from(base64, 'base64')));
+  const chain = x5c.map(
+    (base64) => new X509Certificate(Buffer.from(base64, 'base64')),
+  );
   const [leaf] = chain;
   if (leaf === undefined) throw new Untrusted('it carries no certificate');
   if (!leadsToAnchor(chain, certificatesOf(anchors), nowMs))
-    throw new Untrusted('its certificate does not lead to an anchor of the trust community');
+    throw new Untrusted(
+      'its certificate does not lead to an anchor of the trust community',
+    );
   const { payload } = await jwtVerify(signed, leaf.publicKey, {
     algorithms: ALGORITHMS,
     currentDate: new Date(nowMs),
@@ -76,14 +106,20 @@ async function verify(
   return endpointsOf(payload, leaf, baseUrl);
 }
 
-function endpointsOf(payload: JWTPayload, leaf: X509Certificate, baseUrl: URL): UdapServer {
+function endpointsOf(
+  payload: JWTPayload,
+  leaf: X509Certificate,
+  baseUrl: URL,
+): UdapServer {
   const claims = claimsSchema.safeParse(payload);
   if (!claims.success) throw new Untrusted('claims are missing');
   const { iss, sub, iat, exp } = claims.data;
   if (iss !== sub || withoutSlash(iss) !== withoutSlash(baseUrl.href))
     throw new Untrusted('it was signed for another server');
-  if (!uriNames(leaf).includes(iss)) throw new Untrusted('its certificate is for another server');
-  if (exp - iat > YEAR_SECONDS) throw new Untrusted('it is valid for more than a year');
+  if (!uriNames(leaf).includes(iss))
+    throw new Untrusted('its certificate is for another server');
+  if (exp - iat > YEAR_SECONDS)
+    throw new Untrusted('it is valid for more than a year');
   return {
     tokenUrl: claims.data.token_endpoint,
     registrationUrl: claims.data.registration_endpoint,
@@ -92,15 +128,33 @@ function endpointsOf(payload: JWTPayload, leaf: X509Certificate, baseUrl: URL): 
 
 const withoutSlash = (url: string): string => url.replace(/\/$/, '');
 
-/** The specification allows five minutes; one less, for a server whose clock is behind. */
+/**
+ * The specification allows five minutes; one less, for a server whose clock is
+ * behind.
+ */
 const LIFE_SECONDS = 240;
 
-/** Signs claims with the key of our certificate, which the header carries. Every JWT has an id of its own. */
-export function signByCertificate(auth: UdapAuth, claims: JWTPayload, nowMs: number): Promise<string> {
+/**
+ * Signs claims with the key of our certificate, which the header carries. Every
+ * JWT has an id of its own.
+ */
+export function signByCertificate(
+  auth: UdapAuth,
+  claims: JWTPayload,
+  nowMs: number,
+): Promise<string> {
   const key = createPrivateKey(auth.key);
   const seconds = Math.floor(nowMs / 1_000);
-  return new SignJWT({ ...claims, iat: seconds, exp: seconds + LIFE_SECONDS, jti: randomUUID() })
-    .setProtectedHeader({ alg: algorithmOf(key.asymmetricKeyDetails?.namedCurve), x5c: x5cOf(auth.cert) })
+  return new SignJWT({
+    ...claims,
+    iat: seconds,
+    exp: seconds + LIFE_SECONDS,
+    jti: randomUUID(),
+  })
+    .setProtectedHeader({
+      alg: algorithmOf(key.asymmetricKeyDetails?.namedCurve),
+      x5c: x5cOf(auth.cert),
+    })
     .sign(key);
 }
 
@@ -119,19 +173,22 @@ const certificatesOf = (pem: string): X509Certificate[] =>
   (pem.match(PEM) ?? []).map((one) => new X509Certificate(one));
 
 /** The `x5c` header of a JWT: our certificate and its chain. */
-const x5cOf = (pem: string): string[] => certificatesOf(pem).map(({ raw }) => raw.toString('base64'));
+const x5cOf = (pem: string): string[] =>
+  certificatesOf(pem).map(({ raw }) => raw.toString('base64'));
 
 /** The URIs among the subject alternative names of a certificate. */
 function uriNames({ subjectAltName = '' }: X509Certificate): string[] {
   // Node.js quotes names that contain special characters, as JSON does.
-  return [...subjectAltName.matchAll(/(?:^|, )URI:("(?:[^"\\]|\\.)*"|[^,]*)/g)].map(([, name = '']) =>
+  return [
+    ...subjectAltName.matchAll(/(?:^|, )URI:("(?:[^"\\]|\\.)*"|[^,]*)/g),
+  ].map(([, name = '']) =>
     name.startsWith('"') ? String(JSON.parse(name)) : name,
   );
 }
 
 /**
- * Whether the first certificate leads to a trusted anchor by signatures, over the others, and all are valid at this time.
- * Revocation is not checked.
+ * Whether the first certificate leads to a trusted anchor by signatures, over
+ * the others, and all are valid at this time. Revocation is not checked.
  */
 function leadsToAnchor(
   [leaf, ...others]: readonly X509Certificate[],
@@ -143,22 +200,31 @@ function leadsToAnchor(
     if (!isValidAt(current, nowMs)) return false;
     const subject = current;
     const isIssuer = (issuer: X509Certificate) =>
-      issuer.ca && subject.checkIssued(issuer) && subject.verify(issuer.publicKey);
-    if (anchors.some((anchor) => isIssuer(anchor) && isValidAt(anchor, nowMs))) return true;
-    current = others.find((other) => other.fingerprint256 !== subject.fingerprint256 && isIssuer(other));
+      issuer.ca &&
+      subject.checkIssued(issuer) &&
+      subject.verify(issuer.publicKey);
+    if (anchors.some((anchor) => isIssuer(anchor) && isValidAt(anchor, nowMs)))
+      return true;
+    current = others.find(
+      (other) =>
+        other.fingerprint256 !== subject.fingerprint256 && isIssuer(other),
+    );
   }
   return false;
 }
 
-const isValidAt = ({ validFrom, validTo }: X509Certificate, nowMs: number): boolean =>
-  Date.parse(validFrom) <= nowMs && nowMs <= Date.parse(validTo);
+const isValidAt = (
+  { validFrom, validTo }: X509Certificate,
+  nowMs: number,
+): boolean => Date.parse(validFrom) <= nowMs && nowMs <= Date.parse(validTo);
 
 const LABEL = 'the registration';
 const registeredSchema = z.object({ client_id: z.string().min(1) });
 
 /**
- * Registers us dynamically at the authorization server of a source (SSRAA 2.0, 3) and returns our client id. Registering
- * again changes the registration; a server may then give another client id and cancel the earlier one.
+ * Registers us dynamically at the authorization server of a source (SSRAA 2.0,
+ * 3) and returns our client id. Registering again changes the registration; a
+ * server may then give another client id and cancel the earlier one.
  */
 export async function registerByUdap(
   config: ResolvedSourceConfig,
@@ -168,10 +234,15 @@ export async function registerByUdap(
   const { source } = config;
   const [issuer] = certificatesOf(auth.cert).slice(0, 1).flatMap(uriNames);
   if (issuer === undefined)
-    throw new SourceFailure('denied', `${source}: our certificate names no URI (subject alternative name)`);
+    throw new SourceFailure(
+      'denied',
+      `${source}: our certificate names no URI (subject alternative name)`,
+    );
   const { registrationUrl } = await readUdapServer(config, auth, deps);
   const statement = {
-    ...{ iss: issuer, sub: issuer, aud: registrationUrl },
+    iss: issuer,
+    sub: issuer,
+    aud: registrationUrl,
     client_name: auth.clientName,
     contacts: [auth.contact],
     grant_types: ['client_credentials'],
@@ -181,11 +252,18 @@ export async function registerByUdap(
   const { status, json } = await requestJson(config, deps.dispatcher, {
     url: new URL(registrationUrl),
     label: LABEL,
-    body: { software_statement: await signByCertificate(auth, statement, deps.now()), udap: '1' },
+    body: {
+      software_statement: await signByCertificate(auth, statement, deps.now()),
+      udap: '1',
+    },
   });
   if (status !== 200 && status !== 201)
-    throw failureOfTokenRequest(source, LABEL, { status, issueCode: oauthErrorOf(json).issueCode });
+    throw failureOfTokenRequest(source, LABEL, {
+      status,
+      issueCode: oauthErrorOf(json).issueCode,
+    });
   const registered = registeredSchema.safeParse(json);
-  if (!registered.success) throw badResponse(source, `answered ${LABEL} without a client id`);
+  if (!registered.success)
+    throw badResponse(source, `answered ${LABEL} without a client id`);
   return registered.data.client_id;
 }
