@@ -134,10 +134,47 @@ export function firstDay(
 
 const UNITS: Readonly<Record<string, string>> = lookupTable(words.units);
 
-/** A UCUM unit as people write it, without annotations in braces. */
+/** What UCUM puts in braces: what is counted, or what a number is divided by. */
+const ANNOTATION = /\{([^{}]+)\}/g;
+
+/**
+ * A UCUM unit as people write it, with its annotations as words: `mL/min/1.73 m²`
+ * for `mL/min/{1.73_m2}`, `mg creat` for `mg{creat}`. An annotation may be what
+ * the number is divided by, so nothing of it is left out.
+ */
 export function unitText(unit: unknown): string {
   const text = textOf(unit) ?? '';
-  return UNITS[text] ?? text.replaceAll(/\{[^}]*\}/g, '').replace(/^1$/, '');
+  const known = UNITS[text];
+  if (known !== undefined) return known;
+
+  const separated = text.replaceAll('.{', '{');
+  return separated
+    .replaceAll(ANNOTATION, annotationText)
+    .replaceAll(/(?<![A-Za-z])m2(?![A-Za-z0-9])/g, 'm²')
+    .replace(/^1$/, '');
+}
+
+/** The words of an annotation, apart from the units before and after it. */
+function annotationText(
+  annotation: string,
+  words: string,
+  at: number,
+  unit: string,
+): string {
+  const before = unit.slice(0, at);
+  const after = unit.slice(at + annotation.length);
+  const gapBefore = /[^\s/(]$/.test(before) ? ' ' : '';
+  const gapAfter = /^[A-Za-z0-9[]/.test(after) ? ' ' : '';
+  return `${gapBefore}${words.replaceAll('_', ' ').trim()}${gapAfter}`;
+}
+
+/**
+ * The unit of a quantity without what is counted, to compare it with a unit of
+ * ours: `/min` for `{beats}/min`.
+ */
+export function unitOfCount({ unit, code }: Json): string {
+  const text = textOf(unit ?? code) ?? '';
+  return unitText(text.replace(/^\{[^{}]*\}(?=\/)/, ''));
 }
 
 const DIGITS = 5;

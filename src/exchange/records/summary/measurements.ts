@@ -1,5 +1,10 @@
-import { type Json, objectsOf, textOf } from '../rules/json.ts';
-import { codesOf, conceptText, momentText } from '../rules/words.ts';
+import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
+import {
+  codesOf,
+  conceptText,
+  momentText,
+  unitOfCount,
+} from '../rules/words.ts';
 import {
   BLOOD_PRESSURE,
   categoryOf,
@@ -157,16 +162,17 @@ class Line {
       each.codes.some((code) => codes.includes(code)),
     );
     const value = valueIn(content);
-    if (column === undefined || value === undefined)
+    if (column === undefined || value === undefined) {
       this.#others.push(lineOf(content));
-    else
-      this.#put(
-        column.title,
-        value.unit === column.unit
-          ? value.value
-          : `${value.value} ${value.unit}`,
-        isAlert(content),
-      );
+      return;
+    }
+    const quantity = isJson(content.valueQuantity) ? content.valueQuantity : {};
+    const isOfColumn = unitOfCount(quantity) === column.unit;
+    this.#put(
+      column.title,
+      isOfColumn ? value.value : `${value.value} ${value.unit}`.trim(),
+      isAlert(content),
+    );
   }
 
   #put(name: string, text: string, alert: boolean): void {

@@ -195,7 +195,7 @@ test('vital signs of one moment are one line; what has no column is named', asyn
       '–',
       '150 lb',
       '–',
-      'of 72514-3: 2',
+      'of 72514-3: 2 score',
       'HIE',
     ],
   ]);

@@ -6,8 +6,8 @@ import {
   conceptText,
   dayText,
   firstDay,
-  quantityText,
   unique,
+  unitOfCount,
 } from '../../rules/words.ts';
 import { componentOf } from '../measurements.ts';
 import {
@@ -253,7 +253,7 @@ const DECIMALS: Readonly<Record<string, number>> = {
  */
 function rounded(content: Json): Json {
   const quantity = isJson(content.valueQuantity) ? content.valueQuantity : {};
-  const unit = quantityText(quantity)?.unit ?? '';
+  const unit = unitOfCount(quantity);
   const { value } = quantity;
   const decimals = unit === 'kg' && Number(value) < 10 ? 2 : DECIMALS[unit];
   return {
