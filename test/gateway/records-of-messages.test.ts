@@ -459,10 +459,10 @@ describe('a stay that a hospital reports', () => {
         .json()
         .notifications.map(({ type }: { type: string }) => type);
     expect(await notified(emergencyId)).toEqual(['patient.admit']);
-    expect([
-      await notified(outpatientId),
+    expect(await notified(outpatientId)).toEqual([]);
+    expect(
       await environment.resources('Encounter', outpatientId),
-    ]).toEqual([[], []]);
+    ).toMatchObject([{ class: { code: 'AMB' } }]);
   });
 
   test('and its results go to the right person when the sender corrects the person of the record', async () => {

@@ -17,7 +17,11 @@ import {
   openFollowUp,
   readQueryPermission,
 } from './follow-up/follow-up-store.ts';
-import { readSubject, saveSubject } from './inbound-store.ts';
+import {
+  readSubject,
+  type StoredInboundEvent,
+  saveSubject,
+} from './inbound-store.ts';
 import {
   describesEnough,
   matchKeysOf,
@@ -96,6 +100,7 @@ export async function applySubject(
           subjectId,
           sender: subject.sender,
           state,
+          isRecorded: saysSomething(state, subject.events),
           admittedAt: begin,
           patientId,
         }),
@@ -111,6 +116,20 @@ export async function applySubject(
     updates,
   };
 }
+
+/**
+ * Whether there is anything to record of a subject: of a stay, that it takes or
+ * took place, or what a message reports besides, as the allergies of a
+ * pre-admission.
+ */
+const saysSomething = (
+  state: SubjectState,
+  events: readonly StoredInboundEvent[],
+): boolean =>
+  state.kind !== 'encounter' ||
+  state.status === 'in-progress' ||
+  state.status === 'finished' ||
+  events.some(({ content }) => content.reports === true);
 
 function outcomeOf(
   updates: readonly AccountUpdate[],
@@ -133,6 +152,8 @@ interface SubjectUpdate {
   subjectId: string;
   sender: string;
   state: SubjectState;
+  /** Whether it belongs into records, also if nothing of it is announced. */
+  isRecorded: boolean;
   /** See `admittedAt` of subject-state.ts. */
   admittedAt?: string;
   /**
@@ -200,7 +221,7 @@ async function notifyAccount(
       'The sender withdrew the discharge',
     )),
   );
-  const isRecorded = state.kind === 'clinical' && update.isMonitored;
+  const isRecorded = subject.isRecorded && update.isMonitored;
   update.toRecord.push(
     ...(await noteRecordings(tx, subjectId, { patientId, isRecorded })),
   );

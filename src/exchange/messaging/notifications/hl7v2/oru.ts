@@ -17,7 +17,7 @@ import {
   reportStatus,
 } from './report-codes.ts';
 import { type ReportGroup, reportGroups } from './report-groups.ts';
-import { reportResources } from './report-resources.ts';
+import { noteText, reportResources } from './report-resources.ts';
 import { parseHl7Time, type TimeReading } from './time.ts';
 import type { ObservationReading } from './value.ts';
 
@@ -115,6 +115,10 @@ function itemOf(
   const results = [first, ...others].flatMap(
     ({ observations }) => observations,
   );
+  // The text of a report may stand in notes alone.
+  const isReported =
+    results.length > 0 ||
+    [first, ...others].some(({ notes }) => noteText(notes) !== undefined);
   const isMistake =
     results.length > 0 &&
     results.every(({ segments: [obx] }) => isMistaken(obx.value(11)));
@@ -124,7 +128,7 @@ function itemOf(
     at:
       parseHl7Time(first.spm?.value(17), time) ??
       parseHl7Time(first.obr.value(7), time),
-    isTrue: !isMistake && results.length > 0 && hasResults(status),
+    isTrue: !isMistake && isReported && hasResults(status),
     rank: Math.max(
       statusRank(reportStatus(status)),
       ...results.map(({ segments: [obx] }) =>

@@ -333,5 +333,6 @@ const conceptIn = (
 const linesOf = (segments: readonly Hl7Segment[], field: number): string =>
   segments.flatMap((segment) => segment.texts(field)).join('\n');
 
-const noteText = (notes: readonly Hl7Segment[]): string | undefined =>
+/** The text of notes (NTE-3), line by line; undefined when there is none. */
+export const noteText = (notes: readonly Hl7Segment[]): string | undefined =>
   linesOf(notes, 3).trim() || undefined;

@@ -121,6 +121,9 @@ function withEncounter(
   const sent = resources.find(
     (resource): resource is Encounter => resource.resourceType === 'Encounter',
   );
+  // What a pre-admission plans has not happened.
+  if (state.status === 'unknown')
+    return resources.filter((resource) => resource !== sent);
   const { id, ...said } = sent ?? {};
   const { location, period, ...present } = encounterResource(
     id || subjectId,

@@ -65,8 +65,30 @@ export function presentResources(
   }
   const isPartial = versions.at(-1)?.isPartial === true;
   const all = [...present.values()].map(({ resource }) => resource);
-  return isPartial ? all.map((resource) => withAllResults(resource, all)) : all;
+  if (!isPartial) return all;
+  const standing = isCancelled(all) ? all.map(withoutOutlook) : all;
+  return standing.map((resource) => withAllResults(resource, standing));
 }
+
+/** Whether the report itself was cancelled (OBR-25 X). */
+const isCancelled = (all: readonly FhirResource[]): boolean =>
+  all.some(
+    (resource) =>
+      resource.resourceType === 'DiagnosticReport' &&
+      resource.status === 'cancelled',
+  );
+
+const AWAITED: ReadonlySet<string> = new Set([
+  'registered',
+  'preliminary',
+  'unknown',
+]);
+
+/** No final value follows a preliminary one whose report was cancelled. */
+const withoutOutlook = (resource: FhirResource): FhirResource =>
+  resource.resourceType === 'Observation' && AWAITED.has(resource.status)
+    ? { ...resource, status: 'cancelled' }
+    : resource;
 
 const rankOf = ({ resource }: ReportedResource): number =>
   statusRank('status' in resource ? resource.status : undefined);
