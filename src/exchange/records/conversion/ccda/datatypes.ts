@@ -8,14 +8,13 @@ import {
   line,
   plainText as plain,
 } from './element.ts';
+import { shownName } from './shown-names.ts';
 import { MAPS, type Scope, SYSTEMS } from './table.ts';
 import atoms from './ucum-atoms.json' with { type: 'json' };
 
 const URI = 'urn:ietf:rfc:3986';
 const OID = /^[0-2](?:\.(?:0|[1-9]\d*))+$/;
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** Longer words describe rather than name. */
-const NAME_MAX = 400;
 
 /**
  * The URI of a code system or identifier namespace that a document gives as
@@ -57,38 +56,39 @@ export function coding(element: CdaElement): Json | undefined {
 }
 
 /**
- * The words for a coded element: its original text, otherwise the first name of
- * a code.
+ * C-CDA on FHIR, "CDA Coding → FHIR CodeableConcept": all codes, and the words
+ * for them (`shownName`). Undefined without a code and words.
  */
-function nameOf(element: CdaElement, scope: Scope): string | undefined {
-  const all = [element, ...childrenOf(element, 'translation')];
-  const original = all
-    .map((each) => line(childOf(each, 'originalText'), scope))
-    .find(Boolean);
-  const display = all
-    .map((each) => attribute(each, 'displayName'))
-    .find(Boolean);
-  if (
-    original !== undefined &&
-    (original.length <= NAME_MAX || display === undefined)
-  )
-    return original;
-  return display;
-}
+export const concept = (
+  element: CdaElement | undefined,
+  scope: Scope,
+): Json | undefined => conceptBeside(undefined, element, scope);
 
 /**
- * C-CDA on FHIR, "CDA Coding → FHIR CodeableConcept": all codes, and the
- * original text. Undefined without a code and words.
+ * The same for a thing that the document also names beside its code.
+ *
+ * @param name undefined when it has none
  */
-export function concept(
+export function conceptBeside(
+  name: string | undefined,
   element: CdaElement | undefined,
   scope: Scope,
 ): Json | undefined {
   if (element === undefined) return undefined;
-  const codings = [element, ...childrenOf(element, 'translation')]
-    .map(coding)
+  const all = [element, ...childrenOf(element, 'translation')];
+  const codings = all.map(coding).filter((each) => each !== undefined);
+  const written = all
+    .map((each) => line(childOf(each, 'originalText'), scope))
+    .find(Boolean);
+  const names = all
+    .map((each) => attribute(each, 'displayName'))
+    .concat(name)
     .filter((each) => each !== undefined);
-  const text = nameOf(element, scope);
+  const text = shownName(
+    names,
+    written,
+    codings.map(({ code }) => String(code)),
+  );
   if (codings.length === 0 && text === undefined) return undefined;
   return { coding: codings.length === 0 ? undefined : unique(codings), text };
 }

@@ -2,7 +2,7 @@ import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { type Json, objectsOf, textOf } from '../../rules/json.ts';
 import { amountText } from '../../rules/words.ts';
 import { devices } from './actors.ts';
-import { concept } from './datatypes.ts';
+import { concept, conceptBeside } from './datatypes.ts';
 import {
   attribute,
   type CdaElement,
@@ -508,7 +508,7 @@ function substance(node: CdaElement, scope: Scope): Json | undefined {
   const name = named(childOf(entity, 'name'));
   return (
     withName(
-      withName(concept(childOf(entity, 'code'), scope), name),
+      conceptBeside(textOf(name?.text), childOf(entity, 'code'), scope),
       named(childOf(node, 'text')),
     ) ??
     name ??

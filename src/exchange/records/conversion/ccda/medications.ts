@@ -1,6 +1,12 @@
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import type { Json } from '../../rules/json.ts';
-import { concept, numberOf, quantity, unitOf } from './datatypes.ts';
+import {
+  concept,
+  conceptBeside,
+  numberOf,
+  quantity,
+  unitOf,
+} from './datatypes.ts';
 import {
   attribute,
   type CdaElement,
@@ -47,11 +53,14 @@ export function drug(node: CdaElement, scope: Scope): Json | undefined {
       'manufacturedMaterial',
       'manufacturedLabeledDrug',
     ]) {
-      const code = concept(at(`${product}/${material}/code`), scope);
-      const name = named(`${product}/${material}/name`);
-      if (code !== undefined)
-        return withName(withName(code, name), named('text'));
-      if (name !== undefined) return name;
+      const name = line(at(`${product}/${material}/name`), scope);
+      const code = conceptBeside(
+        name,
+        at(`${product}/${material}/code`),
+        scope,
+      );
+      if (code !== undefined) return withName(code, named('text'));
+      if (name !== undefined) return { text: name };
     }
   if (node.name === 'supply') return undefined;
   return concept(childOf(node, 'code'), scope) ?? named('text');

@@ -1,6 +1,7 @@
 import { absencesIn, SNOMED } from '../../rules/absence.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
 import { codesOf } from '../../rules/words.ts';
+import { writtenBeside } from './shown-names.ts';
 import { conceptOf, MAPS, namedConcept } from './table.ts';
 
 const UNSPECIFIED = conceptOf('data-absent-reason', 'unknown');
@@ -143,8 +144,8 @@ const NONE = /\b(?:no|none|nil|not|denies|denied|negative|without)\b/i;
  */
 function wordsBeside(concept: unknown): string | undefined {
   if (!isJson(concept)) return undefined;
-  const text = textOf(concept.text);
   const names = objectsOf(concept.coding).map(({ display }) => textOf(display));
+  const text = writtenBeside(textOf(concept.text), names);
   return text === undefined || names.includes(text) || OF_THE_KIND.test(text)
     ? undefined
     : text;
