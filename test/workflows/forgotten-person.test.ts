@@ -169,3 +169,26 @@ test('where Temporal does not let the worker delete, the onboarding goes on', as
     expect(await handle.result()).toMatchObject({ status: 'completed' });
   });
 });
+
+test('the sources are asked while the first run cannot be deleted; only the end waits for it', async () => {
+  let isThrottled = true;
+  const forgetRun: typeof patientOnboardingActivities.forgetRun = async (
+    input,
+  ) => {
+    if (isThrottled) throw failure('unavailable');
+    return patientOnboardingActivities.forgetRun(input);
+  };
+  await withWorker({ forgetRun }, async () => {
+    const handle = await start();
+    await isQuerying(handle);
+    await endSources(handle);
+    await expect
+      .poll(() => handle.query(PATIENT_ONBOARDING_MESSAGES.status), {
+        timeout: 240_000,
+      })
+      .toMatchObject({ phase: 'ended' });
+    expect((await handle.describe()).status.name).toBe('RUNNING');
+    isThrottled = false;
+    expect(await handle.result()).toMatchObject({ status: 'completed' });
+  });
+});

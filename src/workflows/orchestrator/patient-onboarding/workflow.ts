@@ -2,6 +2,7 @@ import {
   ApplicationFailure,
   CancellationScope,
   CancelledFailure,
+  ContinueAsNew,
   condition,
   defineQuery,
   defineSignal,
@@ -75,7 +76,8 @@ export const patientOnboardingMessages = {
  * query twice. Webhooks may arrive twice, in any order, and before the response
  * to the call that caused them; polling makes up for lost ones. The person's
  * data is in the first run only, whose history is deleted when the patient is
- * created or refused.
+ * created or refused, beside what follows: nothing of the patient's care waits
+ * for it, only the end.
  */
 export async function patientOnboarding(
   input: OnboardingRunInput,
@@ -108,8 +110,12 @@ export async function patientOnboarding(
   });
   show();
 
+  const { forget, refused } = onboarding.state;
+  const forgetting = forgetEarlierRun(onboarding.state);
   try {
-    await forgetEarlierRun(onboarding.state);
+    if (forget !== undefined && !patched('forget-beside-the-rest'))
+      await forgetting;
+    if (refused !== undefined) throw notCreated(refused);
     const patientId =
       onboarding.state.patient?.id ??
       (await createPatient(onboarding, calls, input));
@@ -123,18 +129,22 @@ export async function patientOnboarding(
     await countAttempts(onboarding, calls);
     await listDocuments(onboarding, calls, patientId);
   } catch (error) {
+    const isCancelled =
+      isCancellation(error) || CancellationScope.current().consideredCancelled;
+    // The next run goes on with what this one has not deleted yet.
+    if (error instanceof ContinueAsNew && !isCancelled) throw error;
+    if (isCancelled) {
+      onboarding.state.phase = 'cancelling';
+      show();
+      await CancellationScope.nonCancellable(() =>
+        stopQueries(onboarding, calls),
+      );
+    }
+    await forgetting;
     // Under a cancellation, a failed call is not the reason for the end.
-    if (
-      !isCancellation(error) &&
-      !CancellationScope.current().consideredCancelled
-    )
-      throw error;
-    onboarding.state.phase = 'cancelling';
-    show();
-    await CancellationScope.nonCancellable(() =>
-      stopQueries(onboarding, calls),
-    );
-    throw isCancellation(error) ? error : new CancelledFailure('Cancelled');
+    throw isCancelled && !isCancellation(error)
+      ? new CancelledFailure('Cancelled')
+      : error;
   }
   onboarding.state.phase = 'ended';
   upsertSearchAttributes([
@@ -144,6 +154,7 @@ export async function patientOnboarding(
     },
   ]);
   show();
+  await forgetting;
   return onboardingSummary(onboarding.state);
 }
 
@@ -286,11 +297,12 @@ const { forgetRun } = proxyActivities<PatientOnboardingActivities>({
 });
 
 /**
- * Deletes what the run before held of the person. What cannot be deleted stays
- * as long as Temporal keeps ended runs.
+ * Deletes what the run before held of the person, also under a cancellation;
+ * never rejects. What cannot be deleted stays as long as Temporal keeps ended
+ * runs.
  */
 async function forgetEarlierRun(state: OnboardingState): Promise<void> {
-  const { forget: runId, refused } = state;
+  const { forget: runId } = state;
   if (runId === undefined) return;
   try {
     await CancellationScope.nonCancellable(() => forgetRun({ runId }));
@@ -300,15 +312,15 @@ async function forgetEarlierRun(state: OnboardingState): Promise<void> {
     });
   }
   state.forget = undefined;
-  if (refused !== undefined)
-    throw ApplicationFailure.nonRetryable(
-      refused.message,
-      NOT_CREATED,
-      ...refused.details,
-    );
 }
 
 const NOT_CREATED = 'patient-not-created';
+
+const notCreated = ({
+  message,
+  details,
+}: NonNullable<OnboardingState['refused']>): ApplicationFailure =>
+  ApplicationFailure.nonRetryable(message, NOT_CREATED, ...details);
 
 /**
  * Creates the patient; whatever the outcome, the next run takes it up. Returns
