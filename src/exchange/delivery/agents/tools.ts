@@ -15,6 +15,7 @@ import type { Permits } from '../../platform/limits/permits.ts';
 import { startForPatient } from '../../queries/network-query/routes.ts';
 import type { NetworkQueryService } from '../../queries/network-query/service.ts';
 import { momentOf } from '../../records/rules/dates.ts';
+import { NOT_LINKED } from '../../records/rules/distinctions.ts';
 import { isJson, objectsOf, textOf } from '../../records/rules/json.ts';
 import { conceptText, NO_NAME, nameText } from '../../records/rules/words.ts';
 import type { SummaryPart } from '../../records/summary/parts.ts';
@@ -309,6 +310,7 @@ async function lineOf(
     medications,
     conditions: new Map(),
     reports: new Map(),
+    linked: NOT_LINKED,
   });
   const { resourceType, id, json } = match;
   const files = objectsOf(json.content).flatMap(({ attachment }) =>

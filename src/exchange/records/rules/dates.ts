@@ -102,6 +102,17 @@ export const canBeOneMoment = (left: string, right: string): boolean =>
     dayToFindBy(left) === dayToFindBy(right));
 
 /**
+ * Whether a moment is before another one for certain: not with times that can
+ * be one, nor with the lesser precision of the two, nor without a time.
+ */
+export function isBefore(at: string, than: string): boolean {
+  const length = Math.min(at.length, than.length);
+  return (
+    !canBeOneMoment(at, than) && at.slice(0, length) < than.slice(0, length)
+  );
+}
+
+/**
  * The first of these elements that holds a date, an instant, or a period (its
  * start, otherwise its end).
  */

@@ -1,3 +1,4 @@
+import { distinctionsOf, type LinkedResources } from '../rules/distinctions.ts';
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import {
   codesOf,
@@ -15,6 +16,7 @@ import {
   timeOf,
   VITAL_SIGNS,
   valueIn,
+  withRemarks,
 } from './observation.ts';
 import { NOTHING, row, type SummaryCell, type SummaryRow } from './parts.ts';
 import {
@@ -57,7 +59,7 @@ async function* byMomentAndReport(
     const { name, place } = lookup.reports.get(
       textOf(entry.content.id) ?? '',
     ) ?? { name: '', place: 0 };
-    pending.push({ report: name, place, rows: resultRows(entry) });
+    pending.push({ report: name, place, rows: resultRows(entry, lookup) });
   }
   yield* grouped(moment, pending);
 }
@@ -81,8 +83,11 @@ function* grouped(
   }
 }
 
-function resultRows({ content, origin }: SummaryEntry): SummaryRow[] {
-  const name = observationName(content);
+function resultRows(
+  { content, origin }: SummaryEntry,
+  { linked }: Lookup,
+): SummaryRow[] {
+  const name = observationName(content, linked);
   const components = objectsOf(content.component);
   const isWhole = valueIn(content) !== undefined || components.length === 0;
   return [
@@ -129,7 +134,10 @@ class Line {
   readonly #origins: string[] = [];
   #isAlert = new Set<string>();
 
-  constructor(readonly moment: string | undefined) {}
+  constructor(
+    readonly moment: string | undefined,
+    private readonly linked: LinkedResources,
+  ) {}
 
   take({ content, origin }: SummaryEntry): void {
     this.#origins.push(origin);
@@ -138,9 +146,12 @@ class Line {
       content.status === 'entered-in-error' ||
       content.status === 'cancelled'
     ) {
-      this.#others.push(lineOf(content));
+      this.#others.push(lineOf(content, this.linked));
       return;
     }
+    const remarks = distinctionsOf(content, this.linked).map(
+      ({ text }) => text,
+    );
     const [systolic, diastolic] = [
       BLOOD_PRESSURE.systolic,
       BLOOD_PRESSURE.diastolic,
@@ -149,12 +160,16 @@ class Line {
       const [over, under] = [systolic, diastolic].map(
         (part) => (part && valueIn(part)?.value) ?? '?',
       );
-      this.#put('bp', `${over}/${under}`, [systolic, diastolic].some(isAlert));
+      this.#put(
+        'bp',
+        withRemarks(`${over}/${under}`, remarks),
+        [systolic, diastolic].some(isAlert),
+      );
       const known = [systolic, diastolic];
       for (const part of objectsOf(content.component).filter(
         (each) => !known.includes(each),
       ))
-        this.#others.push(lineOf(part));
+        this.#others.push(lineOf(part, this.linked));
       return;
     }
     const codes = codesOf(content.code);
@@ -163,16 +178,15 @@ class Line {
     );
     const value = valueIn(content);
     if (column === undefined || value === undefined) {
-      this.#others.push(lineOf(content));
+      this.#others.push(lineOf(content, this.linked));
       return;
     }
     const quantity = isJson(content.valueQuantity) ? content.valueQuantity : {};
     const isOfColumn = unitOfCount(quantity) === column.unit;
-    this.#put(
-      column.title,
-      isOfColumn ? value.value : `${value.value} ${value.unit}`.trim(),
-      isAlert(content),
-    );
+    const text = isOfColumn
+      ? value.value
+      : `${value.value} ${value.unit}`.trim();
+    this.#put(column.title, withRemarks(text, remarks), isAlert(content));
   }
 
   #put(name: string, text: string, alert: boolean): void {
@@ -207,19 +221,20 @@ const isAlert = (of: Json | undefined): boolean =>
   of !== undefined && flagOf(of)?.isAlert === true;
 
 /** A measurement without a column, as text, including its components. */
-function lineOf(content: Json): string {
+function lineOf(content: Json, linked: LinkedResources): string {
   const parts = objectsOf(content.component);
   const { value = '', unit = '' } = valueIn(content) ?? {};
-  const own = `${observationName(content)}: ${`${value} ${unit}`.trim() || (parts.length > 0 ? '' : NOTHING)}`;
+  const own = `${observationName(content, linked)}: ${`${value} ${unit}`.trim() || (parts.length > 0 ? '' : NOTHING)}`;
   const flag = flagOf(content);
   return [
     flag?.isAlert ? `${own} (${flag.text})` : own.trim(),
-    ...parts.map(lineOf),
+    ...parts.map((part) => lineOf(part, linked)),
   ].join(' ');
 }
 
 async function* flowSheet(
   entries: AsyncIterable<SummaryEntry>,
+  { linked }: Lookup,
 ): AsyncGenerator<SummaryRow> {
   let line: Line | undefined;
   for await (const entry of entries) {
@@ -228,7 +243,7 @@ async function* flowSheet(
     const moment = momentText(timeOf(content));
     if (line === undefined || line.moment !== moment) {
       if (line !== undefined) yield line.toRow();
-      line = new Line(moment);
+      line = new Line(moment, linked);
     }
     line.take(entry);
   }

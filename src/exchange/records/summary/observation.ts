@@ -1,4 +1,5 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
+import { distinctionsOf, type LinkedResources } from '../rules/distinctions.ts';
 import {
   comparableText,
   isJson,
@@ -201,15 +202,36 @@ export function rangeFor(
 }
 
 /**
- * An Observation's name, with its status unless it is final, and whom it is
- * about unless that is the patient: neither must look like a valid value of
- * theirs.
+ * An Observation's name with what makes it another thing than others of its
+ * code, and with `remarksOn`.
  */
-export function observationName({
-  code,
-  status = 'final',
-  focus,
-}: Json): string {
+export function observationName(
+  content: Json,
+  linked: LinkedResources,
+): string {
+  const told = distinctionsOf(content, linked)
+    .filter(({ key }) => key !== '')
+    .map(({ text }) => text);
+  return withRemarks(conceptText(content.code) ?? NOTHING, [
+    ...told,
+    ...remarksOn(content),
+  ]);
+}
+
+/** `Glucose (Cerebrospinal fluid, preliminary)` */
+export const withRemarks = (
+  name: string,
+  remarks: readonly string[],
+): string => {
+  const said = unique(remarks).join(', ');
+  return said === '' ? name : `${name} (${said})`;
+};
+
+/**
+ * The status of an Observation unless it is final, and whom it is about unless
+ * that is the patient: neither must look like a valid value of theirs.
+ */
+export function remarksOn({ status = 'final', focus }: Json): string[] {
   const state =
     status === 'final'
       ? undefined
@@ -217,11 +239,7 @@ export function observationName({
   const whom =
     objectsOf(focus).map(referenceText).filter(Boolean).join(', ') ||
     'another than the patient';
-  const remarks = unique([
-    focus === undefined ? undefined : `about ${whom}`,
-    state,
-  ]).join(', ');
-  return `${conceptText(code) ?? NOTHING}${remarks && ` (${remarks})`}`;
+  return unique([focus === undefined ? undefined : `about ${whom}`, state]);
 }
 
 /**

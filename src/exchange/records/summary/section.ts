@@ -13,6 +13,7 @@ import {
   type Origin,
 } from '../reading/read-consolidated.ts';
 import type { AbsenceStatement, AbsenceTopic } from '../rules/absence.ts';
+import type { LinkedResources } from '../rules/distinctions.ts';
 import { isJson, type Json, objectsOf } from '../rules/json.ts';
 import {
   conceptText,
@@ -49,6 +50,8 @@ export interface Lookup {
    * report.
    */
   reports: ReadonlyMap<string, { name: string; place: number }>;
+  /** What says of Observations what they were measured of. */
+  linked: LinkedResources;
 }
 
 /** Whether a resource of a section contradicts a statement of absence. */

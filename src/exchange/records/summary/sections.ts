@@ -159,7 +159,7 @@ const NAMED: Readonly<Record<string, Cell>> = {
         isJson(each) ? (textOf(each.display) ?? textOf(each.code)) : undefined,
       ),
     ).join(', '),
-  observation: observationName,
+  observation: (content, { linked }) => observationName(content, linked),
   prescription: prescriptionStatus,
   reactions: allergyReactions,
   reasons: reasonsOf,

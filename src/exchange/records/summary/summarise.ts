@@ -21,6 +21,7 @@ import {
 } from '../rules/words.ts';
 import { chartsOf } from './charts/chart.ts';
 import { Trends } from './charts/trend.ts';
+import { linkedResources } from './linked-resources.ts';
 import { overviewOf } from './overview/overview.ts';
 import {
   NOTHING,
@@ -95,7 +96,7 @@ export async function* summarise(
       section.id,
       await absenceNotes(section, reader, isWanted, options.madeAt),
     );
-  const trends = new Trends();
+  const trends = new Trends(lookup.linked);
   const alsoTake = (entry: SummaryEntry) => {
     trends.take(entry);
     const { resourceType, id, code } = entry.content;
@@ -274,7 +275,10 @@ async function* entriesOf(
   for await (const resource of resources) yield entryOf(resource);
 }
 
-/** Names that rows need; those of conditions are added by who reads them. */
+/**
+ * What rows need of other resources; names of conditions are added by who reads
+ * them.
+ */
 export async function lookUp(reader: RecordReader) {
   const medicationNames = new Map<string, string>();
   for await (const { id, content } of reader.read(['Medication'])) {
@@ -295,6 +299,7 @@ export async function lookUp(reader: RecordReader) {
     medications: medicationNames,
     reports: reportPlaces,
     conditions: new Map<string, string>(),
+    linked: await linkedResources(reader),
   };
 }
 

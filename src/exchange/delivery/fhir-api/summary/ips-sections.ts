@@ -12,7 +12,8 @@ import {
   type AbsenceTopic,
   absencesIn,
 } from '../../../records/rules/absence.ts';
-import { clinicalTime } from '../../../records/rules/dates.ts';
+import { canBeOneMoment, clinicalTime } from '../../../records/rules/dates.ts';
+import { distinctionsOf } from '../../../records/rules/distinctions.ts';
 import { isEnteredInError } from '../../../records/rules/fingerprints.ts';
 import { type Json, objectsOf } from '../../../records/rules/json.ts';
 import { SUPPORTING_TYPES } from '../../../records/rules/resource-types.ts';
@@ -105,7 +106,11 @@ class Collector {
     this.table = table;
   }
 
-  take(resource: ConsolidatedResource, entry: SummaryEntry): void {
+  take(
+    resource: ConsolidatedResource,
+    entry: SummaryEntry,
+    lookup: Lookup,
+  ): void {
     const { content } = entry;
     if (
       !this.table.types.includes(resource.resourceType) ||
@@ -115,17 +120,17 @@ class Collector {
     const isKept =
       KEEPS[this.source.keeps]?.(entry, this.rule) === true &&
       this.kept.length < this.source.max &&
-      (this.source.isLatest !== true || this.#isLatest(content));
+      (this.source.isLatest !== true || this.#isLatest(content, lookup));
     if (isKept) this.kept.push(resource);
     else this.leftOut += 1;
   }
 
-  #isLatest(content: Json): boolean {
-    const { key } = measuredThing(content);
+  #isLatest(content: Json, { linked }: Lookup): boolean {
+    const { key } = measuredThing(content, distinctionsOf(content, linked));
     const { sortDate } = clinicalTime(content);
     const latest = this.#latest.get(key) ?? sortDate;
     this.#latest.set(key, latest);
-    return latest === sortDate;
+    return canBeOneMoment(latest, sortDate);
   }
 }
 
@@ -163,7 +168,7 @@ export async function ipsSections(
   }));
   const collectors = planned.flatMap((section) => section.collectors);
   const stated: Stated[] = [];
-  const conditions = new Map<string, string>();
+  const lookup = await lookUp(reader);
   for await (const resource of reader.read(SECTION_TYPES)) {
     const entry = entryOf(resource);
     const statements = absencesIn(entry.content);
@@ -173,14 +178,14 @@ export async function ipsSections(
       resource.resourceType === 'Condition'
         ? conceptText(entry.content.code)
         : undefined;
-    if (name !== undefined) conditions.set(resource.id, name);
-    for (const collector of collectors) collector.take(resource, entry);
+    if (name !== undefined) lookup.conditions.set(resource.id, name);
+    for (const collector of collectors) collector.take(resource, entry, lookup);
   }
   const context = {
     reader,
     stated,
     madeAt,
-    lookup: { ...(await lookUp(reader)), conditions },
+    lookup,
   };
   const sections: IpsSection[] = [await completenessSection(reader)];
   for (const section of planned) {

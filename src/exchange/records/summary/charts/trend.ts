@@ -1,4 +1,9 @@
 import { moment } from '../../rules/dates.ts';
+import {
+  type Distinction,
+  distinctionsOf,
+  type LinkedResources,
+} from '../../rules/distinctions.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
 import { unitText as unitSource } from '../../rules/measures.ts';
 import {
@@ -16,8 +21,10 @@ import {
   observationName,
   rangeFor,
   timeOf,
+  withRemarks,
 } from '../observation.ts';
 import {
+  keyWith,
   measuredThing,
   PRESSURE_NAME,
   vitalPlace,
@@ -79,6 +86,11 @@ export class Trends {
     'vital-signs': new Map(),
     results: new Map(),
   };
+  readonly #linked: LinkedResources;
+
+  constructor(linked: LinkedResources) {
+    this.#linked = linked;
+  }
 
   take({ content }: SummaryEntry): void {
     if (content.resourceType !== 'Observation') return;
@@ -91,20 +103,17 @@ export class Trends {
         : componentOf(content, code);
       return part === undefined ? [] : [{ line, part }];
     });
+    const distinctions = distinctionsOf(content, this.#linked);
+    const thing = measuredThing(content, distinctions);
     for (const { line, part } of pressures)
-      this.#add(
-        section,
-        { key: 'bp', name: PRESSURE_NAME },
-        line,
-        content,
-        part,
-      );
-    const key = codeKey(content);
-    if (pressures.length > 0 || key === undefined) return;
+      this.#add(section, pressureOf(distinctions), line, content, part);
+    const code = codeKey(content);
+    if (pressures.length > 0 || code === undefined) return;
+    const key = keyWith(code, distinctions);
     const name =
       section === 'results'
-        ? observationName({ code: content.code, status: 'final' })
-        : measuredThing(content).name;
+        ? observationName({ ...content, status: 'final' }, this.#linked)
+        : thing.name;
     this.#add(section, { key, name }, '', content, content);
   }
 
@@ -157,6 +166,15 @@ export class Trends {
       points.push(point);
   }
 }
+
+/** Pressures of two places, or of two positions, are two lines each. */
+const pressureOf = (distinctions: readonly Distinction[]) => ({
+  key: keyWith('bp', distinctions),
+  name: withRemarks(
+    PRESSURE_NAME,
+    distinctions.map(({ text }) => text),
+  ),
+});
 
 /**
  * The LOINC code, otherwise the first code of a named system; without one,

@@ -1,5 +1,11 @@
 import { counted } from '../../../../lib/counted.ts';
-import { clinicalTime, moment } from '../../rules/dates.ts';
+import {
+  canBeOneMoment,
+  clinicalTime,
+  isBefore,
+  moment,
+} from '../../rules/dates.ts';
+import { type Distinction, distinctionsOf } from '../../rules/distinctions.ts';
 import { isJson, type Json, objectsOf } from '../../rules/json.ts';
 import {
   codesOf,
@@ -16,13 +22,14 @@ import {
   flagOf,
   isEmpty,
   isJudged,
-  observationName,
   referenceRanges,
+  remarksOn,
   timeOf,
   VITAL_SIGNS,
   valueIn,
+  withRemarks,
 } from '../observation.ts';
-import type { OverviewItem } from '../parts.ts';
+import { NOTHING, type OverviewItem } from '../parts.ts';
 import {
   type Collect,
   Counts,
@@ -108,11 +115,40 @@ function pressure(
   };
 }
 
+/** What was measured: what has another key is another thing. */
+interface MeasuredThing {
+  key: string;
+  name: string;
+}
+
 /**
- * Name and identity of what was measured: the flow sheet's columns under their
- * title, others by code, else by name.
+ * Name and identity of what was measured: by the code and by what makes two
+ * things of one code two (`distinctionsOf`). The flow sheet's columns go under
+ * their title, others by code, else by name.
  */
-export function measuredThing(content: Json): { key: string; name: string } {
+export function measuredThing(
+  content: Json,
+  distinctions: readonly Distinction[],
+): MeasuredThing {
+  const { key, name } = codedThing(content);
+  const remarks = distinctions.filter((each) => each.isUsual !== true);
+  return {
+    key: keyWith(key, distinctions),
+    name: withRemarks(
+      name,
+      remarks.map(({ text }) => text),
+    ),
+  };
+}
+
+/** The key of what a code names, with what makes it one of several things. */
+export const keyWith = (
+  key: string,
+  distinctions: readonly Distinction[],
+): string =>
+  [key, ...distinctions.map((each) => each.key)].filter(Boolean).join(' & ');
+
+function codedThing(content: Json): MeasuredThing {
   const codes = codesOf(content.code);
   const column = VITAL_SIGNS.find((each) =>
     each.codes.some((code) => codes.includes(code)),
@@ -121,7 +157,8 @@ export function measuredThing(content: Json): { key: string; name: string } {
     return { key: column.title, name: fullName(column) };
   if (BLOOD_PRESSURE.panel.some((code) => codes.includes(code)))
     return { key: BLOOD_PRESSURE.panel[0] ?? '', name: PRESSURE_NAME };
-  const name = conceptText(content.code) ?? observationName(content);
+  const name =
+    conceptText(content.code) ?? withRemarks(NOTHING, remarksOn(content));
   return { key: codes[0] ?? name.toLowerCase(), name };
 }
 
@@ -134,14 +171,28 @@ const ORDER = [PRESSURE_NAME, ...VITAL_SIGNS.map(fullName)];
  * The place of a vital sign among others, by its name: as in the flow sheet,
  * others at the end.
  */
-export const vitalPlace = (name: string): number =>
-  ORDER.includes(name) ? ORDER.indexOf(name) : ORDER.length;
+export function vitalPlace(name: string): number {
+  const place = ORDER.findIndex(
+    (each) => name === each || name.startsWith(`${each} (`),
+  );
+  return place === -1 ? ORDER.length : place;
+}
 
 /**
  * How a value compares with the one before, in the same unit: `up from 70 on 3
- * Jan 2023`.
+ * Jan 2023`. Of several values of one time none is the last one, or the one
+ * before: they are only named.
  */
-function trend(now: Measurement, before: Measurement, day: string): string {
+function trend(
+  last: readonly Measurement[],
+  earlier: readonly Measurement[],
+  day: string,
+): string {
+  const [now, ...more] = last;
+  const [before, ...others] = earlier;
+  if (now === undefined || before === undefined) return '';
+  if (more.length > 0 || others.length > 0)
+    return `before: ${earlier.map(({ text }) => text).join(' and ')} on ${day}`;
   if (now.text === before.text) return `same on ${day}`;
   if (
     now.amount === undefined ||
@@ -167,7 +218,8 @@ interface Vital {
   /** More than one if sources differ about the same time. */
   last: Measurement[];
   flags: string[];
-  before?: { value: Measurement; day: string };
+  /** Of one time, as the last ones are. */
+  before?: { values: Measurement[]; day: string; at: string };
   of: OverviewItem['of'][number][];
 }
 
@@ -205,10 +257,15 @@ export const collectVitals: Collect = (context) => {
       const at = moment(timeOf(content)) ?? '';
       const isOld = (by: number) =>
         at !== '' && at < monthsBefore(context.madeAt, by);
-      if (isOld(months) && !vitals.has(measuredThing(content).key))
+      const thing = measuredThing(
+        content,
+        distinctionsOf(content, context.lookup.linked),
+      );
+      if (isOld(months) && !vitals.has(thing.key))
         newestOld ??= dayText(timeOf(content)) ?? '';
       // One before says where the last one leads, if it is not much older.
-      else if (!isOld(2 * months) && take(vitals, content, value, at)) return;
+      else if (!isOld(2 * months) && take(vitals, thing, content, value, at))
+        return;
       others.add('earlier measurement');
     },
     collected: () => ({
@@ -271,11 +328,11 @@ function rounded(content: Json): Json {
 /** Takes measurements newest first; false for those that are not shown. */
 function take(
   vitals: Map<string, Vital>,
+  { key, name }: MeasuredThing,
   content: Json,
   value: Measurement,
   at: string,
 ): boolean {
-  const { key, name } = measuredThing(content);
   const time = timeOf(content);
   const vital = vitals.get(key);
   const flags = alertsOf(content);
@@ -290,23 +347,27 @@ function take(
     });
     return true;
   }
-  if (vital.at === at) {
+  if (canBeOneMoment(vital.at, at)) {
     vital.of.push(...referencesOf([{ content }]));
-    const isKnown = vital.last.some(({ text }) => text === value.text);
-    if (!isKnown) vital.last.push(value);
     vital.flags.push(...flags);
-    return !isKnown;
+    return stood(vital.last, value);
   }
   const [last] = vital.last;
-  const isBefore =
-    vital.before === undefined &&
-    vital.last.length === 1 &&
-    last?.unit === value.unit;
-  if (isBefore) {
-    vital.before = { value, day: dayText(time) ?? 'an unknown day' };
-    vital.of.push(...referencesOf([{ content }]));
-  }
-  return isBefore;
+  const { before } = vital;
+  if (vital.last.length > 1 || last?.unit !== value.unit) return false;
+  if (before !== undefined)
+    return canBeOneMoment(before.at, at) && stood(before.values, value);
+  if (!isBefore(at, vital.at)) return false;
+  vital.before = { values: [value], day: dayText(time) ?? '', at };
+  vital.of.push(...referencesOf([{ content }]));
+  return true;
+}
+
+/** Puts a value beside those of the same time; false if it says the same. */
+function stood(values: Measurement[], value: Measurement): boolean {
+  const isKnown = values.some(({ text }) => text === value.text);
+  if (!isKnown) values.push(value);
+  return !isKnown;
 }
 
 const partsIn = (content: Json): Json[] => [
@@ -343,12 +404,11 @@ function ofOneDay(all: readonly DayItem[]): {
 }
 
 function vitalItem({ name, time, last, flags, before, of }: Vital): DayItem {
-  const [newest] = last;
   return {
     of,
     day: dayText(time) ?? 'undated',
     text: `${name.replaceAll(ADDED, '')}: ${last.map(({ text }) => text).join(' or ')}${inBrackets(flags)}`,
-    detail: before && newest ? trend(newest, before.value, before.day) : '',
+    detail: before ? trend(last, before.values, before.day) : '',
     ...(flags.length > 0 && { tone: 'alert' as const }),
   };
 }
@@ -359,21 +419,25 @@ const inBrackets = (flags: readonly string[]): string =>
 interface Result {
   value: Measurement;
   alerts: string[];
+  /** Its status unless it is final, and whom it is about. */
+  remarks: string[];
   day: string;
+  at: string;
 }
 
 /**
  * One test's results, newest first: those of the last year, and the one before
- * the last.
+ * the last. Several of one time stand side by side: none is the later one.
  */
 interface Test {
   name: string;
+  distinctions: readonly Distinction[];
   /** Date and report, for the order. */
   date: string;
   report: { name: string; place: number };
   ranges: string;
-  last: Result;
-  before?: Result;
+  last: Result[];
+  before: Result[];
   newestAbnormal?: Result;
   results: number;
   abnormal: number;
@@ -393,14 +457,21 @@ export const collectResults: Collect = (context) => {
   let unjudged = 0;
   let newestOld: string | undefined;
 
-  function takeRecent(content: Json, key: string, result: Result): void {
+  function takeRecent(
+    content: Json,
+    key: string,
+    distinctions: readonly Distinction[],
+    result: Result,
+  ): void {
     const { alerts } = result;
     if (alerts.length === 0 && partsIn(content).some(isNotJudged))
       unjudged += 1;
     const test = tests.get(key) ?? {
-      name: observationName(content),
+      name: conceptText(content.code) ?? NOTHING,
+      distinctions,
       ranges: rangesText(partsIn(content)),
-      last: result,
+      last: [],
+      before: [],
       date: clinicalTime(content).sortDate.slice(0, 10),
       report: context.lookup.reports.get(String(content.id)) ?? NO_REPORT,
       results: 0,
@@ -408,7 +479,7 @@ export const collectResults: Collect = (context) => {
       of: [],
     };
     tests.set(key, test);
-    if (test.results === 1) test.before = result;
+    place(test, result);
     test.results += 1;
     test.of.push(...referencesOf([{ content }]));
     if (alerts.length === 0) return;
@@ -431,7 +502,10 @@ export const collectResults: Collect = (context) => {
       if (RETRACTED.includes(String(content.status)))
         return others.add('retracted result');
       const value = measurementOf(content);
-      const { key } = measuredThing(content);
+      const distinctions = distinctionsOf(content, context.lookup.linked);
+      const { key } = measuredThing(content, distinctions);
+      const remarks = remarksOn(content);
+      const at = moment(timeOf(content)) ?? '';
       const day =
         firstDay(
           content,
@@ -443,17 +517,20 @@ export const collectResults: Collect = (context) => {
       if (isOfLastYear(entry, context))
         return value === undefined
           ? others.add('result without a value', 'results without a value')
-          : takeRecent(content, key, { value, alerts, day });
+          : takeRecent(content, key, distinctions, {
+              value,
+              alerts,
+              remarks,
+              day,
+              at,
+            });
       newestOld ??= day;
       const test = tests.get(key);
-      if (
+      const isShown =
         test !== undefined &&
         value !== undefined &&
-        test.before === undefined
-      ) {
-        test.before = { value, alerts, day };
-        test.of.push(...referencesOf([entry]));
-      }
+        place(test, { value, alerts, remarks, day, at });
+      if (isShown) test.of.push(...referencesOf([entry]));
       others.add(alerts.length > 0 ? 'older abnormal result' : 'older result');
     },
     collected: () => ({
@@ -483,16 +560,59 @@ export const collectResults: Collect = (context) => {
 const ADDED =
   / \[(?!Percentile)[^\]]+\]| - Reported$| in (?:Blood|Serum or Plasma|Serum, Plasma or Blood)$/g;
 
-/** With short names, where these name different tests. */
+/**
+ * Puts a result beside the last ones or the ones before, if it is of their
+ * time; false if it is not shown.
+ */
+function place({ last, before }: Test, result: Result): boolean {
+  const of = [last, before].find(
+    ([first]) => first !== undefined && canBeOneMoment(first.at, result.at),
+  );
+  if (of !== undefined) {
+    const isKnown = of.some(({ value }) => value.text === result.value.text);
+    if (!isKnown) of.push(result);
+    return !isKnown;
+  }
+  const [newest] = last;
+  const isNext =
+    newest === undefined ||
+    (before.length === 0 && isBefore(result.at, newest.at));
+  if (isNext) (newest === undefined ? last : before).push(result);
+  return isNext;
+}
+
+/**
+ * With short names, where these name different tests, and with what else makes
+ * several tests of one name.
+ */
 function named(tests: readonly Test[]): Test[] {
-  const short = tests.map(({ name }) => name.replaceAll(ADDED, ''));
+  const shortNames = tests.map((test) =>
+    nameOf(test, shortOf(test.name), false),
+  );
+  const isSeveral = (all: readonly string[], name: string | undefined) =>
+    all.filter((other) => other === name).length > 1;
+  const names = tests.map(({ name }) => name);
   return tests.map((test, index) => {
-    const name = short[index] ?? '';
-    return short.filter((other) => other === name).length === 1
-      ? { ...test, name }
-      : test;
+    const isShort = !isSeveral(shortNames, shortNames[index]);
+    const name = isShort ? shortOf(test.name) : test.name;
+    return { ...test, name: nameOf(test, name, isSeveral(names, test.name)) };
   });
 }
+
+const shortOf = (name: string): string => name.replaceAll(ADDED, '');
+
+/** A test's name with what distinguishes it, and with its result's status. */
+const nameOf = (
+  { distinctions, last: [first, ...others] }: Test,
+  name: string,
+  isWhole: boolean,
+): string =>
+  withRemarks(name, [
+    ...distinctions
+      .filter(({ isUsual }) => isWhole || isUsual !== true)
+      .map(({ text }) => text),
+    ...(others.length === 0 ? (first?.remarks ?? []) : []),
+  ]);
 
 const isCritical = ({ alerts }: Result): boolean =>
   alerts.some((text) => text.startsWith('Critically'));
@@ -529,13 +649,21 @@ function testItem({
   abnormal,
   of,
 }: Test): DayItem {
-  const isFlagged = last.alerts.length > 0;
+  const isFlagged = last.some(({ alerts }) => alerts.length > 0);
+  const values = last.map(
+    ({ value, alerts, remarks }) =>
+      `${value.text}${inBrackets([...(last.length > 1 ? remarks : []), ...alerts])}`,
+  );
   return {
     of,
-    day: last.day,
-    text: `${name}: ${last.value.text}${inBrackets(last.alerts)}`,
+    day: last[0]?.day ?? '',
+    text: `${name}: ${values.join(' and ')}`,
     detail: unique([
-      before && trend(last.value, before.value, before.day),
+      trend(
+        last.map(({ value }) => value),
+        before.map(({ value }) => value),
+        before[0]?.day ?? '',
+      ),
       ranges,
       newestAbnormal && !isFlagged
         ? `not flagged; abnormal: ${newestAbnormal.value.text}${inBrackets(newestAbnormal.alerts)} on ${newestAbnormal.day}`
