@@ -7,6 +7,7 @@ import {
   createRecordings,
   type Recordings,
 } from '../../src/exchange/messaging/notifications/recording/recordings.ts';
+import { messageRematching } from '../../src/exchange/messaging/notifications/rematch/rematching.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
@@ -53,6 +54,13 @@ export async function createSenderEnvironment() {
     logger,
   });
   recordings = own;
+  const rematching = messageRematching({
+    store,
+    blobs,
+    idHmacKey: TEST_ID_HMAC_KEY,
+    recordings: own,
+    followUps: { launch: () => undefined, wake: () => undefined },
+  });
   const account = await gateway.addAccount();
   let count = 0;
 
@@ -72,6 +80,7 @@ export async function createSenderEnvironment() {
     gateway,
     account,
     recordings: own,
+    rematching,
     post,
     /** Sends HL7 v2 messages, and waits until what they report is recorded. */
     async send(...messages: string[]): Promise<void> {

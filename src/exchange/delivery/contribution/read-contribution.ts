@@ -1,4 +1,6 @@
 import type { ContributedEntry } from '../../../contract/contribution.ts';
+import type { Demographics } from '../../people/patients/rules/demographics.ts';
+import { statedOtherwise } from '../../people/patients/rules/patient-matching.ts';
 import { type FieldError, InvalidRequestError } from '../../platform/errors.ts';
 import {
   deliveryFacts,
@@ -14,6 +16,7 @@ import { hasElement, r4Faults } from '../../records/rules/r4/check-r4.ts';
 import { subjectIds } from '../../records/rules/references.ts';
 import { CLINICAL_TYPES, MINIMUM } from '../../records/rules/resource-types.ts';
 import { withLocalReferences } from '../../sources/connectors/collect/bundle-page.ts';
+import { readDescription } from '../../sources/connectors/patient/choose-candidates.ts';
 
 /** What a caller contributes becomes deliveries of this source. */
 export const CONTRIBUTION = 'contribution' as const;
@@ -35,7 +38,7 @@ export type Contributed = Json & {
  *   no FHIR R4, of no meaning
  */
 export function readContribution(
-  { id: patientId, dob }: { id: string; dob: string },
+  patient: Demographics & { id: string },
   entries: readonly ContributedEntry[],
   pathOf = (index: number) => `entry[${index}].resource`,
 ): Contributed[] {
@@ -43,7 +46,7 @@ export function readContribution(
     fullUrl,
     resource: {
       ...resource,
-      id: resource.id ?? derivedUuid([patientId, canonicalJson(resource)]),
+      id: resource.id ?? derivedUuid([patient.id, canonicalJson(resource)]),
     },
   }));
   const resources = withLocalReferences(
@@ -51,7 +54,7 @@ export function readContribution(
     identified,
     identified.map(
       ({ resource }) =>
-        canonical(withSubject(resource, patientId)) as Contributed,
+        canonical(withSubject(resource, patient.id)) as Contributed,
     ),
   );
   const names = resources.map(
@@ -67,17 +70,36 @@ export function readContribution(
           message: 'has the type and id of another one; contribute each once',
         },
       ];
-    const isOther =
-      resource.resourceType === 'Patient' &&
-      !dob.startsWith(String(resource.birthDate ?? ''));
-    const faults = isOther
-      ? ['is a Patient with another birth date']
-      : faultsOf(resource, patientId);
+    const others =
+      resource.resourceType === 'Patient'
+        ? faultsOfPerson(patient, resource)
+        : [];
+    const faults = others.length > 0 ? others : faultsOf(resource, patient.id);
     return faults.map((message) => ({ path, message }));
   });
   if (errors.length > 0) throw new InvalidRequestError(errors);
   return resources;
 }
+
+/** What a Patient says otherwise than we know it of the person. */
+function faultsOfPerson(ours: Demographics, resource: Contributed): string[] {
+  const { birthDate = '', ...rest } = resource;
+  const theirs = readDescription(rest);
+  const others = [
+    ...(ours.dob.startsWith(String(birthDate)) ? [] : ['dob' as const]),
+    ...(theirs === undefined ? [] : statedOtherwise(ours, theirs)),
+  ];
+  return others.map((trait) => `is a Patient with another ${WORDS[trait]}`);
+}
+
+const WORDS = {
+  firstName: 'first name',
+  dob: 'birth date',
+  genderAtBirth: 'gender',
+  ssn: 'SSN',
+  driversLicense: 'driver’s licence',
+  suffix: 'generation (senior, junior)',
+} satisfies Record<'dob' | ReturnType<typeof statedOtherwise>[number], string>;
 
 const FAULTS_MAX = 5;
 

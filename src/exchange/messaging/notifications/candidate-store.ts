@@ -10,7 +10,7 @@ export interface Candidate extends Demographics {
   accountId: string;
   /**
    * The account has a notification of this subject for this patient, or has
-   * recorded it.
+   * recorded it, and the subject has not moved to somebody else since.
    */
   isLinked: boolean;
 }

@@ -8,8 +8,8 @@ with found as (
 )
 select p.id, p.account_id as "accountId", p.first_names as "firstNames", p.last_names as "lastNames", p.dob, p.gender,
   p.addresses, p.contacts, p.personal_identifiers as "personalIdentifiers",
-  exists (select from notification n where n.subject_id = :subjectId and n.patient_id = p.id)
-    or exists (select from recorded_subject r where r.subject_id = :subjectId and r.patient_id = p.id and r.is_about)
-    as "isLinked"
+  coalesce(
+    (select r.is_about from recorded_subject r where r.subject_id = :subjectId and r.patient_id = p.id),
+    exists (select from notification n where n.subject_id = :subjectId and n.patient_id = p.id)) as "isLinked"
 from patient p join found on found.id = p.id
 order by p.created_at, p.id

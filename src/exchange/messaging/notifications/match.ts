@@ -1,7 +1,8 @@
 import { createHmac } from 'node:crypto';
 import type { Patient } from 'fhir/r4.js';
-import { words } from '../../people/patients/rules/name-words.ts';
+import { groupBy } from '../../../lib/group-by.ts';
 import {
+  agreementWith,
   agreesElsewhere,
   describesExactly,
 } from '../../people/patients/rules/patient-matching.ts';
@@ -35,12 +36,12 @@ export function zipsOf(person: Patient): string[] {
 /**
  * Finds the patient of each account that a message is about. A new match must
  * be certain without an error being assumed
- * (patients/rules/patient-matching.ts), where the ZIP code of the primary
- * address distinguishes namesakes; among several, the one at the same street. A
- * patient already notified of the subject stays matched while name, birth date
- * and gender agree, because people move; without a description it always stays.
- * If several patients of an account fit, none is matched, and `isAmbiguous` is
- * true.
+ * (patients/rules/patient-matching.ts); nothing that the message says may
+ * contradict. A patient already notified of the subject stays matched while
+ * name, birth date and gender agree, because people move, until another patient
+ * appears of whom the message says more, such as the SSN or the street. Without
+ * a description it always stays. If several patients of an account fit equally
+ * well, none is matched, and `isAmbiguous` is true.
  */
 export function matchPatients(
   candidates: readonly Candidate[],
@@ -48,52 +49,40 @@ export function matchPatients(
 ): { matches: Match[]; isAmbiguous: boolean } {
   const matches: Match[] = [];
   let isAmbiguous = false;
-  for (const accountId of new Set(
-    candidates.map((candidate) => candidate.accountId),
-  )) {
-    const ofAccount = candidates.filter(
-      (candidate) => candidate.accountId === accountId,
-    );
-    const staying = ofAccount.filter(
-      (candidate) =>
-        candidate.isLinked &&
-        (person === undefined || agreesElsewhere(candidate, person)),
-    );
-    const fitting =
-      staying.length > 0 || person === undefined
-        ? staying
-        : fittingOf(ofAccount, person);
-    const [only] = fitting;
-    if (only !== undefined && (fitting.length === 1 || staying.length > 0))
+  for (const [accountId, ofAccount] of groupBy(candidates, accountOf)) {
+    const fitting = fittingOf(ofAccount, person);
+    const staying = fitting.filter(({ isLinked }) => isLinked);
+    const [only] = staying.length > 0 ? staying : fitting;
+    if (only !== undefined && (staying.length > 0 || fitting.length === 1))
       matches.push({ accountId, patientId: only.id });
     else isAmbiguous ||= fitting.length > 1;
   }
   return { matches, isAmbiguous };
 }
 
+const accountOf = ({ accountId }: Candidate): string => accountId;
+
+/** Of those whom a message may be about, the ones of whom it says most. */
 function fittingOf(
   candidates: readonly Candidate[],
-  person: Patient,
+  person: Patient | undefined,
 ): Candidate[] {
-  const fitting = candidates.filter((candidate) =>
-    describesExactly(
-      {
-        ...candidate,
-        addresses: candidate.addresses.slice(0, 1),
-        contacts: [],
-        personalIdentifiers: [],
-      },
-      person,
-    ),
-  );
-  if (fitting.length < 2) return fitting;
-  const streets = (person.address ?? []).map(({ line }) =>
-    words(line?.[0]).join(' '),
-  );
-  const atStreet = fitting.filter(({ addresses }) =>
-    streets.includes(words(addresses[0]?.addressLine1).join(' ')),
-  );
-  return atStreet.length === 1 ? atStreet : fitting;
+  if (person === undefined)
+    return candidates.filter(({ isLinked }) => isLinked);
+  const fitting = candidates
+    .filter(
+      (candidate) =>
+        describesExactly(candidate, person) ||
+        (candidate.isLinked && agreesElsewhere(candidate, person)),
+    )
+    .map((candidate) => ({
+      candidate,
+      score: agreementWith(candidate, person),
+    }));
+  const most = Math.max(...fitting.map(({ score }) => score));
+  return fitting
+    .filter(({ score }) => score === most)
+    .map(({ candidate }) => candidate);
 }
 
 /**

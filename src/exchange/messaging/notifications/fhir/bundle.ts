@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Patient } from 'fhir/r4.js';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
+import { readDescription } from '../../../sources/connectors/patient/choose-candidates.ts';
 import {
   type ClinicalItem,
   type InboundContent,
@@ -59,6 +60,8 @@ export function readFhirBundle(
     );
   const subjects = contents.all(type);
   const patient = patientOf(contents, subjects[0]?.subject?.reference);
+  // Parts that are not as FHIR has them say nothing of who it is.
+  const described = readDescription(patient) ?? NOBODY;
   const sentAt = toInstant(bundle.timestamp);
   const messageId =
     messageIdOf(bundle, subjects) ??
@@ -72,11 +75,13 @@ export function readFhirBundle(
     trigger: type,
     recordedAt: updatedAt.at(-1) ?? sentAt ?? now.toISOString(),
     sentAt,
-    person: patient as Patient,
+    person: { ...described, id: patient.id },
     sourcePatientId: recordNumber(patient),
     content: contentOf(type, contents),
   };
 }
+
+const NOBODY: Patient = { resourceType: 'Patient' };
 
 function parse(bytes: Buffer): { bundle: ReadBundle; fingerprint: string } {
   let json: unknown;

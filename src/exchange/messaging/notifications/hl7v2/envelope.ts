@@ -1,4 +1,11 @@
-import type { Address, Coding, HumanName, Patient } from 'fhir/r4.js';
+import type {
+  Address,
+  Coding,
+  ContactPoint,
+  HumanName,
+  Identifier,
+  Patient,
+} from 'fhir/r4.js';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { invalid, UnreadableMessageError } from '../inbound.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
@@ -64,6 +71,10 @@ function personOf(pid: Hl7Segment): Patient {
     birthDate: parseHl7Date(pid.value(7)),
     gender: GENDERS[pid.value(8)?.toUpperCase() ?? ''],
     address: pid.repetitions(11).flatMap(addressOf),
+    telecom: [13, 14].flatMap((field) =>
+      pid.repetitions(field).flatMap(telecomOf),
+    ),
+    identifier: identifiersOf(pid),
   };
 }
 
@@ -71,8 +82,47 @@ type Reader = ReturnType<Hl7Segment['repetitions']>[number];
 
 function nameOf(read: Reader): HumanName {
   const given = [read(2), read(3)].filter((name) => name !== undefined);
-  return { family: read(1), ...(given.length > 0 ? { given } : {}) };
+  const suffix = read(4);
+  return {
+    family: read(1),
+    ...(given.length > 0 ? { given } : {}),
+    ...(suffix === undefined ? {} : { suffix: [suffix] }),
+  };
 }
+
+/** A phone number in one piece or in parts, or an e-mail address (XTN). */
+function telecomOf(read: Reader): ContactPoint[] {
+  const parts = [read(6), read(7)].flatMap((part) => part ?? []).join('');
+  const phone = read(1) ?? read(12) ?? parts;
+  const points: ContactPoint[] = [
+    { system: 'phone', value: phone },
+    { system: 'email', value: read(4) },
+  ];
+  return points.filter(({ value }) => value);
+}
+
+/** Every number of PID-3 with its type, the SSN and the driver's licence. */
+function identifiersOf(pid: Hl7Segment): Identifier[] {
+  const numbers = pid
+    .repetitions(3)
+    .map((read) => identifierOf(read(5), read(1)));
+  const [licence] = pid.repetitions(20);
+  return [
+    ...numbers,
+    identifierOf('SS', pid.value(19)),
+    identifierOf('DL', licence?.(1), licence?.(2)),
+  ].filter(({ value }) => value !== undefined);
+}
+
+const identifierOf = (
+  code: string | undefined,
+  value: string | undefined,
+  assigner?: string,
+): Identifier => ({
+  value,
+  ...(code === undefined ? {} : { type: { coding: [{ code }] } }),
+  ...(assigner === undefined ? {} : { assigner: { display: assigner } }),
+});
 
 function addressOf(read: Reader): Address[] {
   // BA: the sender marked the address as bad.

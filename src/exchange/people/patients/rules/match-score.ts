@@ -236,7 +236,11 @@ export function agreeingTraits(compared: Comparison): string[] {
 export const contradictingTraits = ({
   gender,
   contradicts,
-}: Comparison): string[] => [
-  ...(gender === 'different' ? ['genderAtBirth'] : []),
+}: Comparison): ContradictingTrait[] => [
+  ...(gender === 'different' ? (['genderAtBirth'] as const) : []),
   ...contradicts,
 ];
+
+export type ContradictingTrait =
+  | 'genderAtBirth'
+  | Comparison['contradicts'][number];

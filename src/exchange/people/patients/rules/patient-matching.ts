@@ -5,7 +5,12 @@ import {
   share,
 } from './compare-persons.ts';
 import type { Demographics } from './demographics.ts';
-import { agreesInIdentity, gradeMatch } from './match-score.ts';
+import {
+  agreesInIdentity,
+  type ContradictingTrait,
+  contradictingTraits,
+  gradeMatch,
+} from './match-score.ts';
 import { identifiersOf, traitsOf, traitsOfPatient } from './person-traits.ts';
 
 /**
@@ -75,6 +80,32 @@ export function describesExactly(ours: Demographics, theirs: Patient): boolean {
 export function agreesElsewhere(ours: Demographics, theirs: Patient): boolean {
   return agreesInIdentity(compare(ours, theirs));
 }
+
+/**
+ * What a description of a patient states otherwise than we know it: another
+ * first name, and whatever contradicts. A last name may be new; what is not
+ * stated is not otherwise. By the names of the members of a patient.
+ */
+export function statedOtherwise(
+  ours: Demographics,
+  theirs: Patient,
+): Array<'firstName' | ContradictingTrait> {
+  const compared = compare(ours, theirs);
+  const isNamed = traitsOfPatient(theirs).names.length > 0;
+  const isOtherName =
+    compared.firstName === 'different' || compared.firstName === 'similar';
+  return [
+    ...(isNamed && isOtherName ? (['firstName'] as const) : []),
+    ...contradictingTraits(compared),
+  ];
+}
+
+/**
+ * How much of what two descriptions say agrees, by the scores of
+ * docs/matching.md.
+ */
+export const agreementWith = (ours: Demographics, theirs: Patient): number =>
+  gradeMatch(compare(ours, theirs)).score;
 
 const compare = (ours: Demographics, theirs: Patient) =>
   comparePersons(traitsOf(ours), traitsOfPatient(theirs));

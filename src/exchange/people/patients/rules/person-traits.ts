@@ -121,11 +121,9 @@ export function traitsOfPatient(patient: Patient): PersonTraits {
   const addresses = patient.address ?? [];
   const telecom = patient.telecom ?? [];
   const identifiers = (kind: 'ssn' | 'licence') =>
-    (patient.identifier ?? []).flatMap(({ system, type, value = '' }) => {
+    (patient.identifier ?? []).filter(({ system, type, value = '' }) => {
       const codes = type?.coding?.map(({ code }) => code);
-      return identifierKind(system, codes) === kind && !value.includes('*')
-        ? [plainValue(value)]
-        : [];
+      return identifierKind(system, codes) === kind && !value.includes('*');
     });
   return {
     names: namesOf(patient.name ?? []),
@@ -155,8 +153,16 @@ export function traitsOfPatient(patient: Patient): PersonTraits {
       ),
       isUsableEmail,
     ),
-    ssns: texts(identifiers('ssn'), isUsableSsn),
-    licences: licencesOf(identifiers('licence').map((value) => [value, ''])),
+    ssns: texts(
+      identifiers('ssn').map(({ value = '' }) => plainValue(value)),
+      isUsableSsn,
+    ),
+    licences: licencesOf(
+      identifiers('licence').map(({ value = '', assigner }) => [
+        plainValue(value),
+        stateOf(assigner?.display),
+      ]),
+    ),
   };
 }
 
@@ -185,6 +191,10 @@ const usableDate = (date: string | undefined): string | undefined =>
   isUsableBirthDate(date)
     ? date
     : undefined;
+
+/** The state of a licence, if its assigner is named by two letters. */
+const stateOf = (assigner = ''): string =>
+  /^[A-Z]{2}$/.test(assigner) ? assigner : '';
 
 const licencesOf = (
   licences: ReadonlyArray<readonly [string, string]>,

@@ -163,7 +163,14 @@ const descriptionSchema = z.object({
     .enum(['male', 'female', 'other', 'unknown'])
     .optional()
     .catch(undefined),
-  name: listOf(z.object({ family: text, given: listOf(z.string()), text })),
+  name: listOf(
+    z.object({
+      family: text,
+      given: listOf(z.string()),
+      suffix: listOf(z.string()),
+      text,
+    }),
+  ),
   address: listOf(
     z.object({
       line: listOf(z.string()),
@@ -189,6 +196,7 @@ const descriptionSchema = z.object({
         .object({ coding: listOf(z.object({ code: text })) })
         .optional()
         .catch(undefined),
+      assigner: z.object({ display: text }).optional().catch(undefined),
     }),
   ),
   link: listOf(z.object({ other: z.object({ reference: text }), type: text })),
