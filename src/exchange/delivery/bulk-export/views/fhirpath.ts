@@ -16,7 +16,10 @@ export interface Expression {
 /** By name with `%`. */
 export type Variables = Readonly<Record<string, TypedValue>>;
 
+/** What an expression may be at most. */
 const LENGTH_MAX = 1_000;
+const PARTS_MAX = 400;
+const DEPTH_MAX = 20;
 const ALLOWED: ReadonlySet<string> = new Set(lists.functions);
 /** What an expression may use besides its own constants. */
 const BUILT_IN = ['%resource', '%rowIndex'];
@@ -80,8 +83,9 @@ export function compileExpression(
   if (text.length > LENGTH_MAX)
     throw new ViewError(`${where} has more than ${LENGTH_MAX} characters`);
   const atom = parse(text, where);
-  for (const part of partsOf(atom)) {
+  for (const part of partsOf(atom, where)) {
     const { name, args } = part as { name?: unknown; args?: Atom[] };
+    if (isSign(part)) evaluateOnce(part);
     if (typeof name !== 'string') continue;
     const own = OWN[name];
     if (args === undefined) {
@@ -133,8 +137,36 @@ function skipAbsent(
       : undefined;
 }
 
+/** A minus, as the library reads it: with what it stands before on both sides. */
+interface Sign extends Atom {
+  left: Atom;
+  right: Atom;
+}
+
+const isSign = (part: object): part is Sign =>
+  'left' in part && 'right' in part && part.left === part.right;
+
+/**
+ * The library evaluates both sides, and so what `n` signs stand before `2^n`
+ * times.
+ */
+function evaluateOnce(sign: Sign): void {
+  const { eval: whole, right: operand } = sign;
+  sign.eval = (context, input) => {
+    const values = operand.eval(context, input);
+    const known = { eval: () => values };
+    const negated = { ...sign, left: known, right: known };
+    return whole.call(negated, context, input);
+  };
+}
+
+/** Before two numbers in a row, which no expression has, the library looks ahead to the end. */
+const NUMBERS = /\d +\d/;
+const TEXTS = /'(?:[^'\\]|\\.)*'/gs;
+
 function parse(text: string, where: string): Atom {
   try {
+    if (NUMBERS.test(text.replaceAll(TEXTS, "''"))) throw new Error('numbers');
     const tokens = new Tokenizer(
       text,
       lists.keywords,
@@ -149,12 +181,28 @@ function parse(text: string, where: string): Atom {
   throw new ViewError(`${where} is not a FHIRPath expression`);
 }
 
-/** The nodes of the syntax tree. */
-function partsOf(atom: object): object[] {
-  const inner = Object.values(atom).flatMap((value: unknown) =>
-    Array.isArray(value) ? value : [value],
-  );
-  return [atom, ...inner.filter(isAtom).flatMap(partsOf)];
+/**
+ * The nodes of the syntax tree, each once: a sign has the same one on both
+ * sides. What is to the left of an operator is not nested in it, so a chain of
+ * elements or a list of codes may be long.
+ *
+ * @throws ViewError when it has too many, or is nested too deep
+ */
+function partsOf(root: Atom, where: string): Iterable<object> {
+  const depths = new Map<object, number>([[root, 1]]);
+  // What is added while it is walked is walked too.
+  for (const [part, depth] of depths) {
+    if (depth > DEPTH_MAX)
+      throw new ViewError(`${where} is nested deeper than ${DEPTH_MAX}`);
+    for (const [name, member] of Object.entries(part)) {
+      const isNested = name !== 'left' || isSign(part);
+      for (const inner of [member].flat().filter(isAtom))
+        if (!depths.has(inner)) depths.set(inner, isNested ? depth + 1 : depth);
+    }
+    if (depths.size > PARTS_MAX)
+      throw new ViewError(`${where} has more than ${PARTS_MAX} parts`);
+  }
+  return depths.keys();
 }
 
 const isAtom = (value: unknown): value is Atom =>
