@@ -220,6 +220,11 @@ describe('the status that a C-CDA document states', () => {
     ],
     [
       'active',
+      `<effectiveTime><high value="2003"/></effectiveTime>${status('55561003')}`,
+      'inactive',
+    ],
+    [
+      'active',
       '<effectiveTime><low value="2001"/><high value="99991231"/></effectiveTime>',
       'active',
     ],

@@ -20,10 +20,10 @@ import {
  * every document converted) again, and put the new hash here.
  */
 const CONVERTED_BY_RULES: Readonly<Record<number, string>> = {
-  10: '5e272ec7b39ebd9bcab85a748c3ee5f5',
+  10: 'f88de3a3ba80b7c59d0abd5eb173f648',
 };
 const MERGED_BY_RULES: Readonly<Record<number, string>> = {
-  12: '6fcee129826a7f6df32301fecf9d34a8',
+  12: 'e9235f4d4b1a31916df92d6e3f2c8794',
 };
 
 const digest = (results: unknown): string =>

@@ -36,6 +36,7 @@ export const allergyReactions = (content: Json): string =>
       unique([
         conceptTexts(reaction.manifestation),
         statusText(reaction.severity)?.toLowerCase(),
+        textOf(reaction.description),
       ]).join(', '),
     )
     .filter((text) => text !== '')

@@ -18,6 +18,7 @@ import { isPlanned, medication, supplies, supply } from './medications.ts';
 import { negated } from './negation.ts';
 import { addPanel, observation } from './observations.ts';
 import { statementsIn } from './sections.ts';
+import { severityOf, withSeverity } from './severities.ts';
 import {
   ABSENT,
   conceptOf,
@@ -211,7 +212,7 @@ function subjectOf(
   subject: CdaElement,
   scope: Scope,
 ): Json {
-  if (isAllergy(subject)) return allergy(subject, scope, statusOf(concern));
+  if (isAllergy(subject)) return allergy(subject, scope, concern);
   const section = has(concern, ...DIAGNOSES)
     ? 'encounters'
     : (scope.section ?? '');
@@ -385,9 +386,9 @@ const OVER = ['aborted', 'completed', 'suspended'];
 
 /**
  * The clinical status (C-CDA on FHIR, Problems and Allergies): what the status
- * observation says; without one, a concern that is over is inactive. That an
- * end is unknown (`high nullFlavor="UNK"`) ends nothing that its concern says
- * is active: vendors write it with what goes on.
+ * observation says, otherwise what the concern says. An end that is stated
+ * beside an active concern ends nothing by itself: vendors write it with what
+ * goes on, as they do with one that is unknown (`high nullFlavor="UNK"`).
  *
  * @param concern status of the act around the observation
  */
@@ -396,12 +397,24 @@ function clinicalStatus(
   concern: string | undefined,
   hasEnd: boolean,
 ): string {
-  if (hasEnd && !ENDED.includes(String(stated))) return 'resolved';
-  return typeof stated === 'string'
-    ? stated
-    : OVER.includes(concern ?? '')
-      ? 'inactive'
-      : 'active';
+  if (typeof stated === 'string') return stated;
+  if (!OVER.includes(concern ?? '')) return 'active';
+  return hasEnd ? 'resolved' : 'inactive';
+}
+
+/**
+ * The clinical status of a problem. FHIR has no active problem with an end: one
+ * that has ended is resolved, and inactive if it is stated to go on (the
+ * guide).
+ */
+function problemStatus(
+  stated: unknown,
+  concern: string | undefined,
+  hasEnd: boolean,
+): string {
+  const status = clinicalStatus(stated, concern, hasEnd);
+  if (!hasEnd || ENDED.includes(status)) return status;
+  return stated === undefined ? 'resolved' : 'inactive';
 }
 
 /**
@@ -417,7 +430,7 @@ function condition(
   const made = resourceOf('Condition', node, scope) ?? {};
   const end = textOf(made.abatementDateTime);
   const hasEnd = end !== undefined && !isToCome(end, scope.day);
-  const status = clinicalStatus(made.clinicalStatus, concern, hasEnd);
+  const status = problemStatus(made.clinicalStatus, concern, hasEnd);
   const isOfPast =
     category === 'encounter-diagnosis' ||
     (scope.section === 'past illnesses' && !concern);
@@ -435,9 +448,12 @@ function condition(
       ? undefined
       : (onsetAge as Json | undefined);
   const isOpen = end !== undefined && !ENDED.includes(status);
+  const isContradicted =
+    made.clinicalStatus !== undefined && made.clinicalStatus !== status;
   const notes = [
     age && `Age at onset: ${amountText(age) ?? ''}`,
     isOpen && `Stated to end on ${end}`,
+    isContradicted && `Stated to be ${String(made.clinicalStatus)}`,
   ];
   return {
     ...rest,
@@ -464,27 +480,27 @@ function condition(
 /**
  * An allergy. The substance is where the document has it: as code, name or
  * description of the participant, in the value or in the words that the entry
- * refers to. A severity of the allergy is one of each reaction that states none
- * (the guide).
+ * refers to. Its severity may be stated at the allergy or at its concern.
  */
-function allergy(node: CdaElement, scope: Scope, concern?: string): Json {
+function allergy(node: CdaElement, scope: Scope, concern?: CdaElement): Json {
   const made = resourceOf('AllergyIntolerance', node, scope) ?? {};
-  const severity = ['code=SEV', 'template=4.8']
-    .flatMap((test) =>
-      select(node, `entryRelationship/observation[${test}]/value`),
-    )
-    .flatMap(({ attributes }) => MAPS.Severity[attributes.code ?? ''] ?? [])[0];
+  const own = severityOf(node, scope);
+  const severity =
+    own.severity === undefined ? severityOf(concern, scope) : own;
   const [end] = objectsOf(made.extension).map(({ valueDateTime }) =>
     textOf(valueDateTime),
   );
   const hasEnd = end !== undefined && !isToCome(end, scope.day);
-  const status = clinicalStatus(made.clinicalStatus, concern, hasEnd);
-  const reactions = made.reaction as Json[] | undefined;
+  const status = clinicalStatus(
+    made.clinicalStatus,
+    concern && statusOf(concern),
+    hasEnd,
+  );
   return {
     ...made,
     clinicalStatus: conceptOf('allergyintolerance-clinical', status),
     code: substance(node, scope) ?? ABSENT,
-    reaction: reactions?.map((each) => ({ severity, ...each })),
+    reaction: withSeverity(objectsOf(made.reaction), severity),
   };
 }
 

@@ -36,6 +36,7 @@ import {
   withoutCount,
 } from './medications.ts';
 import { observation } from './observations.ts';
+import { severityOf } from './severities.ts';
 import {
   ABSENT,
   conceptOf,
@@ -73,6 +74,12 @@ const mapOf = (name: string): Readonly<Record<string, string>> =>
   MAPS[name as keyof typeof MAPS];
 const codeIn: One = ({ attributes }, _, map) =>
   mapOf(map)[attributes.code ?? ''];
+/** A code, or the words of an element that has none which the map knows. */
+const codeOrWordsIn: One = (element, scope, map) => {
+  const known = codeIn(element, scope, map);
+  const said = concept(element, scope)?.text ?? line(element, scope);
+  return known ?? mapOf(map)[String(said).toLowerCase()];
+};
 const nestedIn: One = (element, scope, template) =>
   attribute(element, 'negationInd') === 'true'
     ? undefined
@@ -198,6 +205,7 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
     value === undefined ? undefined : value === 'true',
   ),
   code: first(codeIn),
+  codeOrWords: first(codeOrWordsIn),
   codes: list(codeIn),
   concept: first((element, scope, map) => {
     const code = codeIn(element, scope, map) as string | undefined;
@@ -269,6 +277,8 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
       ? Number(total) - 1
       : undefined;
   }),
+  severity: first((node, scope) => severityOf(node, scope).severity),
+  severityBeyond: first((node, scope) => severityOf(node, scope).description),
   single: (found, scope) => {
     const { at } = statedTime(found[0], scope.offset);
     return at && new TimeValue(at);
