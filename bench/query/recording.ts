@@ -21,7 +21,11 @@ export interface RecordedStatement {
  * (odd places), split once.
  */
 class TextWithIds {
-  constructor(private readonly parts: readonly string[]) {}
+  private readonly parts: readonly string[];
+
+  constructor(parts: readonly string[]) {
+    this.parts = parts;
+  }
   with(idFor: (recorded: string) => string): string {
     return this.parts
       .map((part, place) => (place % 2 === 0 ? part : idFor(part)))

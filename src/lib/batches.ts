@@ -28,8 +28,11 @@ export class Batches<I, O> {
   readonly #waiting: Call<I, O>[] = [];
   #inProgress = 0;
   #isStarting = false;
+  private readonly options: BatchesOptions<I, O>;
 
-  constructor(private readonly options: BatchesOptions<I, O>) {}
+  constructor(options: BatchesOptions<I, O>) {
+    this.options = options;
+  }
 
   run(item: I): Promise<O> {
     return new Promise((resolve, reject) => {

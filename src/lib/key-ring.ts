@@ -77,16 +77,22 @@ export class KeyRing {
   readonly #primaryKey: Buffer;
   readonly #keys: ReadonlyMap<string, Buffer>;
 
+  readonly primaryKeyId: string;
+  /**
+   * Whether payloads in Temporal that are not encrypted are accepted: the
+   * entry `accept-plain`, for the days of a migration.
+   */
+  readonly acceptsPlain: boolean;
+
   constructor(
-    readonly primaryKeyId: string,
+    primaryKeyId: string,
     primaryKey: Buffer,
     keys: ReadonlyMap<string, Buffer>,
-    /**
-     * Whether payloads in Temporal that are not encrypted are accepted: the
-     * entry `accept-plain`, for the days of a migration.
-     */
-    readonly acceptsPlain: boolean,
+    acceptsPlain: boolean,
   ) {
+    this.primaryKeyId = primaryKeyId;
+    this.acceptsPlain = acceptsPlain;
+
     // Private to the language, not only to TypeScript: no log of an object that
     // holds the ring shows a key.
     this.#primaryKey = primaryKey;

@@ -32,8 +32,11 @@ export class Lanes<Item> {
   #inProgress = 0;
   #waiting = 0;
   #idle: (() => void)[] = [];
+  private readonly options: LanesOptions<Item>;
 
-  constructor(private readonly options: LanesOptions<Item>) {}
+  constructor(options: LanesOptions<Item>) {
+    this.options = options;
+  }
 
   /**
    * Adds items to a lane. Returns false, and adds none, if they would exceed

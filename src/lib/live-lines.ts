@@ -39,11 +39,13 @@ export class LiveLines {
   #begunAtMs = 0;
   #frame = 0;
   #ticking: NodeJS.Timeout | undefined;
+  private readonly stream: LineStream;
+  private readonly now: () => number;
 
-  constructor(
-    private readonly stream: LineStream,
-    private readonly now: () => number = Date.now,
-  ) {
+  constructor(stream: LineStream, now: () => number = Date.now) {
+    this.stream = stream;
+    this.now = now;
+
     this.colors = pc.createColors(stream.isTTY === true && pc.isColorSupported);
   }
 

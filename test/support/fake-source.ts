@@ -59,8 +59,11 @@ export class FakeSource {
       send(response, this.replyTo(asked));
     });
   });
+  private readonly always: Routes;
 
-  constructor(private readonly always: Routes = {}) {
+  constructor(always: Routes = {}) {
+    this.always = always;
+
     this.routes = { ...always };
   }
 

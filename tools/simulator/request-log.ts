@@ -44,15 +44,15 @@ export class RequestLog {
   readonly #file: JsonlFile | undefined;
   #entries: RequestLogEntry[] = [];
   #seq = 0;
+  private readonly entriesMax: number;
 
   /**
    * @param path file that keeps the log across restarts; default: in memory
    *   only
    */
-  constructor(
-    path: string | undefined,
-    private readonly entriesMax = 200_000,
-  ) {
+  constructor(path: string | undefined, entriesMax = 200_000) {
+    this.entriesMax = entriesMax;
+
     this.#file = path ? new JsonlFile(path) : undefined;
     for (const line of this.#file?.read() ?? []) {
       const entry = requestLogEntry.safeParse(line);
@@ -91,7 +91,11 @@ export class RequestLog {
  * the file is read again.
  */
 export class JsonlFile {
-  constructor(private readonly path: string) {
+  private readonly path: string;
+
+  constructor(path: string) {
+    this.path = path;
+
     mkdirSync(dirname(path), { recursive: true });
   }
 

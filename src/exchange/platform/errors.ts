@@ -18,10 +18,19 @@ export interface FieldError {
 export class ExchangeError extends Error {
   override readonly name: string = 'ExchangeError';
 
+  readonly status: ErrorStatus;
+  readonly options: {
+    errors?: readonly FieldError[];
+    headers?: Readonly<Record<string, string>>;
+    /** Further members of the error's body (RFC 9457 extensions). */
+    members?: Readonly<Record<string, unknown>>;
+    cause?: unknown;
+  };
+
   constructor(
-    readonly status: ErrorStatus,
+    status: ErrorStatus,
     message: string,
-    readonly options: {
+    options: {
       errors?: readonly FieldError[];
       headers?: Readonly<Record<string, string>>;
       /** Further members of the error's body (RFC 9457 extensions). */
@@ -30,6 +39,8 @@ export class ExchangeError extends Error {
     } = {},
   ) {
     super(message, { cause: options.cause });
+    this.status = status;
+    this.options = options;
   }
 }
 
@@ -139,13 +150,11 @@ export type OverloadReason = (typeof OVERLOAD_REASONS)[number];
  */
 export class OverloadError extends UnavailableError {
   override readonly name = 'OverloadError';
+  readonly reason: OverloadReason;
 
-  constructor(
-    readonly reason: OverloadReason,
-    message: string,
-    retryAfterSeconds = 1,
-  ) {
+  constructor(reason: OverloadReason, message: string, retryAfterSeconds = 1) {
     super(message, { retryAfterSeconds });
+    this.reason = reason;
   }
 }
 

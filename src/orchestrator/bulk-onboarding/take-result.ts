@@ -139,11 +139,13 @@ const ROWS_AT_ONCE = 500;
 export class CsvFile {
   #rows: (readonly string[])[] = [];
   #open: { stream: PassThrough; stored: Promise<FileRef> } | undefined;
+  private readonly files: FileStore;
+  private readonly columns: readonly string[];
 
-  constructor(
-    private readonly files: FileStore,
-    private readonly columns: readonly string[],
-  ) {}
+  constructor(files: FileStore, columns: readonly string[]) {
+    this.files = files;
+    this.columns = columns;
+  }
 
   /** Rejects when the store fails. */
   async add(row: readonly string[]): Promise<void> {

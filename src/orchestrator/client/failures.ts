@@ -69,14 +69,17 @@ export class ExchangeCallError extends Error {
   readonly retryAfterMs?: number;
   /** Private, so that it is not serialized with the error. */
   readonly #explanation: string | undefined;
+  readonly kind: FailureKind;
 
   constructor(
-    readonly kind: FailureKind,
+    kind: FailureKind,
     message: string,
     details: { retryable: boolean; httpStatus?: number; retryAfterMs?: number },
     explanation?: string,
   ) {
     super(message);
+    this.kind = kind;
+
     this.#explanation = explanation;
     this.retryable = details.retryable;
     this.httpStatus = details.httpStatus;

@@ -56,12 +56,16 @@ const NONE: Seen = { newest: '' };
 export class QueryStarter {
   readonly #period: Period;
 
-  constructor(
-    readonly input: PageInput,
-    readonly calls: Calls,
-    /** ID_HMAC_KEY */
-    readonly hmacKey: string,
-  ) {
+  readonly input: PageInput;
+  readonly calls: Calls;
+  /** ID_HMAC_KEY */
+  readonly hmacKey: string;
+
+  constructor(input: PageInput, calls: Calls, hmacKey: string) {
+    this.input = input;
+    this.calls = calls;
+    this.hmacKey = hmacKey;
+
     this.#period = new Period(input);
   }
 
@@ -249,8 +253,11 @@ interface RunIdentity {
 export class Period {
   readonly #dueMs: number;
   readonly #lengthMs: number;
+  readonly run: RunIdentity;
 
-  constructor(readonly run: RunIdentity) {
+  constructor(run: RunIdentity) {
+    this.run = run;
+
     this.#dueMs = Date.parse(run.dueAt);
     this.#lengthMs = PERIOD_MS[run.frequency];
   }
@@ -302,8 +309,11 @@ const DEFAULT_WAIT_MS = 30_000;
 /** Thrown to interrupt a page: the exchange's rate limit is reached. */
 export class RateLimited extends Error {
   override readonly name = 'RateLimited';
-  constructor(readonly waitMs: number) {
+  readonly waitMs: number;
+
+  constructor(waitMs: number) {
     super(`the rate limit is reached; wait ${waitMs} ms`);
+    this.waitMs = waitMs;
   }
 }
 
@@ -313,11 +323,13 @@ export class RateLimited extends Error {
  */
 export class Calls {
   #pace: ServerPace = {};
+  readonly client: ExchangeClient;
+  readonly page: MonitoredPage;
 
-  constructor(
-    readonly client: ExchangeClient,
-    readonly page: MonitoredPage,
-  ) {}
+  constructor(client: ExchangeClient, page: MonitoredPage) {
+    this.client = client;
+    this.page = page;
+  }
 
   /** Throws RateLimited, ExchangeCallError. */
   async call<N extends EndpointName>(

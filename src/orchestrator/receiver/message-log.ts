@@ -24,10 +24,13 @@ export class MessageLog {
   /** The last write; lines are written one after the other. */
   #lastWrite: Promise<void> = Promise.resolve();
 
-  private constructor(
-    private readonly path: string | undefined,
-    private readonly seen: Set<string>,
-  ) {}
+  private readonly path: string | undefined;
+  private readonly seen: Set<string>;
+
+  private constructor(path: string | undefined, seen: Set<string>) {
+    this.path = path;
+    this.seen = seen;
+  }
 
   static async open(path: string | undefined): Promise<MessageLog> {
     if (path === undefined) return new MessageLog(undefined, new Set());

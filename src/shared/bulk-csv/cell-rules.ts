@@ -20,7 +20,11 @@ import {
  * need no wrapper object.
  */
 export class Wrong {
-  constructor(readonly message: string) {}
+  readonly message: string;
+
+  constructor(message: string) {
+    this.message = message;
+  }
 }
 
 /**

@@ -139,8 +139,11 @@ function readRow(
 /** Reads the cells of one row by the given rules, and collects the errors. */
 class Cells {
   readonly errors: RowError[] = [];
+  private readonly cells: readonly string[];
 
-  constructor(private readonly cells: readonly string[]) {}
+  constructor(cells: readonly string[]) {
+    this.cells = cells;
+  }
 
   /**
    * Returns the trimmed text of a cell. Also removes the apostrophe with which

@@ -115,8 +115,11 @@ const byKind = (a: SourceType, b: SourceType): number =>
  */
 export class QueryReader {
   #hasTimeline = true;
+  private readonly client: ExchangeClient;
 
-  constructor(private readonly client: ExchangeClient) {}
+  constructor(client: ExchangeClient) {
+    this.client = client;
+  }
 
   /** Throws ExchangeCallError when E3 fails. */
   async read(requestId: string, signal?: AbortSignal): Promise<QueryView> {

@@ -32,12 +32,19 @@ export class SourceData {
    */
   readonly #changedAt = new Map<string, string>();
   readonly #removed = new Map<string, { sample: string; at: string }>();
+  private readonly source: SourceName;
+  private readonly samples: readonly SamplePatient[];
+  private readonly providers: () => ProvidersByReference;
 
   constructor(
-    private readonly source: SourceName,
-    private readonly samples: readonly SamplePatient[],
-    private readonly providers: () => ProvidersByReference,
+    source: SourceName,
+    samples: readonly SamplePatient[],
+    providers: () => ProvidersByReference,
   ) {
+    this.source = source;
+    this.samples = samples;
+    this.providers = providers;
+
     for (const sample of samples) {
       this.#samplesByPatientId.set(
         idAtSource(source, sample.patientId),

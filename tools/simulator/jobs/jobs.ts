@@ -73,11 +73,11 @@ export class Jobs {
   readonly #jobs = new Map<string, Job>();
   readonly #timers = new Map<string, NodeJS.Timeout[]>();
   readonly #file: JsonlFile | undefined;
+  private readonly callBack: CallBack;
 
-  constructor(
-    private readonly callBack: CallBack,
-    path?: string,
-  ) {
+  constructor(callBack: CallBack, path?: string) {
+    this.callBack = callBack;
+
     this.#file = path ? new JsonlFile(path) : undefined;
     this.#restore();
   }

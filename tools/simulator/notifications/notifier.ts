@@ -41,8 +41,11 @@ const TIMEOUT_MS = 10_000;
  */
 export class Notifier {
   readonly #visits = new Visits();
+  private readonly target: NotifyTarget | undefined;
 
-  constructor(private readonly target: NotifyTarget | undefined) {}
+  constructor(target: NotifyTarget | undefined) {
+    this.target = target;
+  }
 
   /**
    * Creates the messages in the order of the events, and sends them in the

@@ -48,8 +48,11 @@ export class LargeBodies {
     known: new Set(),
     strangers: new Set(),
   };
+  private readonly now: () => number;
 
-  constructor(private readonly now = Date.now) {}
+  constructor(now = Date.now) {
+    this.now = now;
+  }
 
   /**
    * Throws 503 with Retry-After if there is no place. `giveUp` is called when

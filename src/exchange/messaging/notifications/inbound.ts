@@ -93,18 +93,23 @@ export interface ReportedSubject {
 export class UnreadableMessageError extends Error {
   override readonly name = 'UnreadableMessageError';
 
+  /**
+   * unsupported: this kind of message is not supported. invalid: a required
+   * part is missing or wrong. failed: the message may be right, and we could
+   * not store it.
+   */
+  readonly kind: 'unsupported' | 'invalid' | 'failed';
+  /** `PV1-19`, `Bundle.entry[1].resource.period.start` */
+  readonly place?: string;
+
   constructor(
-    /**
-     * unsupported: this kind of message is not supported. invalid: a required
-     * part is missing or wrong. failed: the message may be right, and we could
-     * not store it.
-     */
-    readonly kind: 'unsupported' | 'invalid' | 'failed',
+    kind: 'unsupported' | 'invalid' | 'failed',
     message: string,
-    /** `PV1-19`, `Bundle.entry[1].resource.period.start` */
-    readonly place?: string,
+    place?: string,
   ) {
     super(message);
+    this.kind = kind;
+    this.place = place;
   }
 }
 

@@ -263,8 +263,11 @@ function haveCommon(
  */
 class StoppedError extends Error {
   override readonly name = 'StoppedError';
-  constructor(readonly stop: 'ended' | 'paused') {
+  readonly stop: 'ended' | 'paused';
+
+  constructor(stop: 'ended' | 'paused') {
     super(`The bulk create is ${stop}`);
+    this.stop = stop;
   }
 }
 

@@ -76,8 +76,11 @@ export class AccountSlots {
   readonly #lines = new Map<string, Line>();
   readonly #active = new ActiveAccounts();
   #checks: NodeJS.Timeout | undefined;
+  private readonly options: SlotOptions;
 
-  constructor(private readonly options: SlotOptions) {}
+  constructor(options: SlotOptions) {
+    this.options = options;
+  }
 
   /**
    * Runs `work` once a slot is free. Rejects with OverloadError, without

@@ -31,8 +31,11 @@ interface Lease {
 export class AccountLimiter {
   readonly #leases = new Map<string, Lease>();
   readonly #pending = new Map<string, Promise<void>>();
+  private readonly store: Store;
 
-  constructor(private readonly store: Store) {}
+  constructor(store: Store) {
+    this.store = store;
+  }
 
   async take(account: Account): Promise<LimitState> {
     const limit =

@@ -17,14 +17,24 @@ export class Permits {
   #count = 0;
   #closed = false;
 
+  private readonly max: {
+    all: number;
+    account: number;
+    holder: number;
+  };
+  private readonly refusal: string;
+
   constructor(
-    private readonly max: {
+    max: {
       all: number;
       account: number;
       holder: number;
     } = PERMITS,
-    private readonly refusal = 'Too many pages are watching at the moment',
-  ) {}
+    refusal = 'Too many pages are watching at the moment',
+  ) {
+    this.max = max;
+    this.refusal = refusal;
+  }
 
   /**
    * Throws 503 with Retry-After when no permit is free, so that neither an

@@ -34,13 +34,18 @@ export class PacedWork {
   #hurry = new AbortController();
   #drains = 0;
 
+  private readonly options: {
+    pauseMs: number;
+    work(key: string): Promise<void>;
+  };
+
   /** `work` must not throw. */
-  constructor(
-    private readonly options: {
-      pauseMs: number;
-      work(key: string): Promise<void>;
-    },
-  ) {}
+  constructor(options: {
+    pauseMs: number;
+    work(key: string): Promise<void>;
+  }) {
+    this.options = options;
+  }
 
   request(key: string): void {
     const requested = this.#requested.get(key);

@@ -24,16 +24,25 @@ export interface PartnerConfig {
 export class PartnerFailure extends Error {
   override readonly name = 'PartnerFailure';
 
+  readonly kind: 'transport' | 'refused' | 'bad-answer';
+  readonly options: {
+    httpStatus?: number;
+    retryAfterMs?: number;
+    cause?: unknown;
+  };
+
   constructor(
-    readonly kind: 'transport' | 'refused' | 'bad-answer',
+    kind: 'transport' | 'refused' | 'bad-answer',
     message: string,
-    readonly options: {
+    options: {
       httpStatus?: number;
       retryAfterMs?: number;
       cause?: unknown;
     } = {},
   ) {
     super(message, { cause: options.cause });
+    this.kind = kind;
+    this.options = options;
   }
 }
 

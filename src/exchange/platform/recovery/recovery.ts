@@ -193,8 +193,11 @@ const AWAY: readonly unknown[] = [4, 8, 14];
  */
 class Postponed<Item extends object> {
   readonly #until = new Map<string, { at: number; waitMs: number }>();
+  readonly now: () => number;
 
-  constructor(readonly now: () => number = Date.now) {}
+  constructor(now: () => number = Date.now) {
+    this.now = now;
+  }
 
   get size(): number {
     return this.#until.size;

@@ -131,10 +131,12 @@ export async function readAnswer(
  */
 export class CountsDiffer extends Error {
   override readonly name = 'CountsDiffer';
+  readonly counts: Readonly<Record<string, number>>;
 
   /** @param counts what the source counts, by type */
-  constructor(readonly counts: Readonly<Record<string, number>>) {
+  constructor(counts: Readonly<Record<string, number>>) {
     super('The source counts other numbers of resources than the record holds');
+    this.counts = counts;
   }
 }
 

@@ -39,13 +39,17 @@ export class MergeFailed extends Error {
 /** The failure of a step as its workflow knows it, recorded already. */
 export class StepFailed extends Error {
   override readonly name = 'StepFailed';
+  readonly type: (typeof SOURCE_FAILURE_TYPES)[keyof typeof SOURCE_FAILURE_TYPES];
+  readonly retryAfterMs?: number;
 
   /** @param retryAfterMs when the step is repeated; undefined: it is not */
   constructor(
-    readonly type: (typeof SOURCE_FAILURE_TYPES)[keyof typeof SOURCE_FAILURE_TYPES],
+    type: (typeof SOURCE_FAILURE_TYPES)[keyof typeof SOURCE_FAILURE_TYPES],
     message: string,
-    readonly retryAfterMs?: number,
+    retryAfterMs?: number,
   ) {
     super(message);
+    this.type = type;
+    this.retryAfterMs = retryAfterMs;
   }
 }

@@ -133,11 +133,13 @@ class Line {
   readonly #others: string[] = [];
   readonly #origins: string[] = [];
   #isAlert = new Set<string>();
+  readonly moment: string | undefined;
+  private readonly linked: LinkedResources;
 
-  constructor(
-    readonly moment: string | undefined,
-    private readonly linked: LinkedResources,
-  ) {}
+  constructor(moment: string | undefined, linked: LinkedResources) {
+    this.moment = moment;
+    this.linked = linked;
+  }
 
   take({ content, origin }: SummaryEntry): void {
     this.#origins.push(origin);

@@ -144,8 +144,11 @@ export class PdfPages {
   readonly #total: PDFKit.PDFKitReference;
   #pages = 0;
   #elements = 0;
+  private readonly head: SummaryHead;
 
-  constructor(private readonly head: SummaryHead) {
+  constructor(head: SummaryHead) {
+    this.head = head;
+
     this.#doc = new Doc({
       size: 'LETTER',
       margin: 0,

@@ -34,13 +34,20 @@ export class PdfTable {
   readonly #columns: readonly PlacedColumn[];
   /** The current group heading, repeated on each page. */
   #group: string | undefined;
+  private readonly pages: PdfPages;
+  private readonly parent: Element;
+  private readonly caption: string;
 
   constructor(
-    private readonly pages: PdfPages,
-    private readonly parent: Element,
-    private readonly caption: string,
+    pages: PdfPages,
+    parent: Element,
+    caption: string,
     columns: readonly Column[],
   ) {
+    this.pages = pages;
+    this.parent = parent;
+    this.caption = caption;
+
     const total = columns.reduce((sum, { width = 1 }) => sum + width, 0);
     let x = pages.left;
     this.#columns = columns.map((column) => {

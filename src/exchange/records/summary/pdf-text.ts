@@ -64,7 +64,11 @@ const UNSEEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Variation_Selector}]/u;
 
 /** Breaks text into lines. */
 export class LineBreaker {
-  constructor(readonly measure: (text: string) => number) {}
+  readonly measure: (text: string) => number;
+
+  constructor(measure: (text: string) => number) {
+    this.measure = measure;
+  }
 
   lines(text: string, width: number): string[] {
     if (this.measure(text) <= width) return [text];

@@ -37,11 +37,13 @@ export class Capabilities {
   private current: ServerCapabilities | undefined;
   private staleAtMs = 0;
   private loading: Promise<ServerCapabilities> | undefined;
+  private readonly http: SourceHttp;
+  private readonly now: () => number;
 
-  constructor(
-    private readonly http: SourceHttp,
-    private readonly now: () => number,
-  ) {}
+  constructor(http: SourceHttp, now: () => number) {
+    this.http = http;
+    this.now = now;
+  }
 
   async read(): Promise<ServerCapabilities> {
     if (this.current !== undefined && this.now() < this.staleAtMs)

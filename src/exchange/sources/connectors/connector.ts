@@ -298,16 +298,25 @@ export type SourceFailureKind =
 export class SourceFailure extends Error {
   override readonly name = 'SourceFailure';
 
+  readonly kind: SourceFailureKind;
+  readonly options: {
+    retryAfterMs?: number;
+    httpStatus?: number;
+    cause?: unknown;
+  };
+
   constructor(
-    readonly kind: SourceFailureKind,
+    kind: SourceFailureKind,
     message: string,
-    readonly options: {
+    options: {
       retryAfterMs?: number;
       httpStatus?: number;
       cause?: unknown;
     } = {},
   ) {
     super(message, { cause: options.cause });
+    this.kind = kind;
+    this.options = options;
   }
 }
 
@@ -317,12 +326,14 @@ export class SourceFailure extends Error {
  */
 export class ChangesNotHonoured extends Error {
   override readonly name = 'ChangesNotHonoured';
+  readonly asked: string;
 
   /**
    * @param asked what was asked with a time: `everything` or a resource type
    */
-  constructor(readonly asked: string) {
+  constructor(asked: string) {
     super('The source was asked for changes and returned something older');
+    this.asked = asked;
   }
 }
 

@@ -67,11 +67,11 @@ export class BulkRun {
   #isUploadSignaled = false;
   /** Number of pause and resume commands so far. */
   #commands = 0;
+  readonly progress: BulkProgress;
 
-  constructor(
-    input: BulkPatientCreateInput,
-    readonly progress: BulkProgress,
-  ) {
+  constructor(input: BulkPatientCreateInput, progress: BulkProgress) {
+    this.progress = progress;
+
     this.#step = { accountId: input.accountId, requestId: input.requestId };
     this.#uploadExpiresAtMs = Date.parse(input.uploadExpiresAt);
   }
@@ -318,11 +318,16 @@ export class BulkProgress {
   #step: Exclude<State, 'paused'> = 'waiting-for-upload';
   #paused = false;
   #facts: Facts = { counts: NOTHING };
+  readonly requestId: string;
+  readonly onChange: (progress: BulkProgress) => void;
 
   constructor(
-    readonly requestId: string,
-    readonly onChange: (progress: BulkProgress) => void = () => {},
+    requestId: string,
+    onChange: (progress: BulkProgress) => void = () => {},
   ) {
+    this.requestId = requestId;
+    this.onChange = onChange;
+
     this.onChange(this);
   }
 

@@ -22,12 +22,15 @@ export class QueryProgress {
   readonly #run: number;
   readonly #sources = new Map<SourceType, SourceProgress>();
   readonly #callbacks = new Set<string>();
+  readonly onChange: (progress: QueryProgress) => void;
 
   constructor(
     input: NetworkQueryInput,
-    readonly onChange: (progress: QueryProgress) => void = () => {},
+    onChange: (progress: QueryProgress) => void = () => {},
     carried?: CarriedQuery,
   ) {
+    this.onChange = onChange;
+
     this.#requestId = input.requestId;
     this.#run = input.run;
     if (carried === undefined)
@@ -200,11 +203,11 @@ export const hasEnded = ({ state }: SourceProgress): boolean =>
 export class Continuation {
   readonly #parked = new Map<SourceType, SourceWait>();
   readonly #carried: Map<SourceType, SourceWait>;
+  readonly input: NetworkQueryInput;
 
-  constructor(
-    readonly input: NetworkQueryInput,
-    carried: CarriedQuery | undefined,
-  ) {
+  constructor(input: NetworkQueryInput, carried: CarriedQuery | undefined) {
+    this.input = input;
+
     this.#carried = new Map(
       carried?.sources.flatMap(({ source, wait }) =>
         wait === undefined ? [] : [[source, wait]],

@@ -106,16 +106,23 @@ function mustBeRunning(progress: QueryProgress, source: SourceType): void {
 class SourceScopes {
   readonly #scopes = new Map<SourceType, CancellationScope>();
   readonly #cancelReasons = new Map<SourceType, string>();
+  readonly input: NetworkQueryInput;
+  readonly progress: QueryProgress;
+  readonly continuation: Continuation;
 
   /**
    * Creates all scopes before the handlers are set, because a command may
    * arrive together with the workflow's start.
    */
   constructor(
-    readonly input: NetworkQueryInput,
-    readonly progress: QueryProgress,
-    readonly continuation: Continuation,
+    input: NetworkQueryInput,
+    progress: QueryProgress,
+    continuation: Continuation,
   ) {
+    this.input = input;
+    this.progress = progress;
+    this.continuation = continuation;
+
     for (const { source } of input.sources) this.#newScope(source);
   }
 

@@ -116,13 +116,20 @@ class Sweep {
   /** Whether the sweep's row has been read, by this run or the one before. */
   hasBegun: boolean;
   #checksWithoutChange = 0;
+  readonly input: QuerySweepInput;
+  readonly pace: SweepPace;
+  readonly gate: Gate;
 
   constructor(
-    readonly input: QuerySweepInput,
-    readonly pace: SweepPace,
-    readonly gate: Gate,
+    input: QuerySweepInput,
+    pace: SweepPace,
+    gate: Gate,
     carried?: QuerySweepProgress,
   ) {
+    this.input = input;
+    this.pace = pace;
+    this.gate = gate;
+
     const { requestId } = input;
     this.progress = carried ?? {
       requestId,

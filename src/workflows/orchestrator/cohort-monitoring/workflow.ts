@@ -163,13 +163,20 @@ const { monitorPage } = proxyActivities<MonitoringActivities>({
  */
 class Monitoring {
   state: MonitoringState;
+  readonly input: CohortMonitoringInput;
+  readonly pace: MonitoringPace;
+  readonly gate: Gate;
 
   constructor(
-    readonly input: CohortMonitoringInput,
-    readonly pace: MonitoringPace,
-    readonly gate: Gate,
+    input: CohortMonitoringInput,
+    pace: MonitoringPace,
+    gate: Gate,
     begin: MonitoringState | string,
   ) {
+    this.input = input;
+    this.pace = pace;
+    this.gate = gate;
+
     this.state = typeof begin === 'string' ? initialState(input, begin) : begin;
     this.#show();
   }

@@ -95,8 +95,11 @@ class Collector {
    * differ about it.
    */
   readonly #latest = new Map<string, string>();
+  private readonly source: Source;
 
-  constructor(private readonly source: Source) {
+  constructor(source: Source) {
+    this.source = source;
+
     this.rule = ruleOf(source.rule);
     const [table] = this.rule.tables.slice(source.table);
     if (table === undefined)

@@ -22,15 +22,17 @@ import {
  */
 export class NoRoomError extends Error {
   override readonly name = 'NoRoomError';
+  readonly retryAfterMs: number;
 
   /**
    * @param retryAfterMs until the limit's next minute, or until the source is
    *   tried again
    */
-  constructor(readonly retryAfterMs: number) {
+  constructor(retryAfterMs: number) {
     super(
       'The share of the hie rate limit for background queries is used up; try again later',
     );
+    this.retryAfterMs = retryAfterMs;
   }
 }
 

@@ -27,8 +27,11 @@ export class MllpFrames {
    */
   #frame = Buffer.alloc(0);
   #length = 0;
+  private readonly bytesMax: number;
 
-  constructor(private readonly bytesMax: number) {}
+  constructor(bytesMax: number) {
+    this.bytesMax = bytesMax;
+  }
 
   /** Whether a message has begun and not ended. */
   get isInside(): boolean {

@@ -27,12 +27,17 @@ export class Places {
   /** Addresses from which a genuine message came. */
   readonly #known = new LRUCache<string, true>({ max: 1_000 });
 
-  constructor(
-    private readonly limits: {
-      connections: number;
-      connectionsOfAddress: number;
-    },
-  ) {}
+  private readonly limits: {
+    connections: number;
+    connectionsOfAddress: number;
+  };
+
+  constructor(limits: {
+    connections: number;
+    connectionsOfAddress: number;
+  }) {
+    this.limits = limits;
+  }
 
   get size(): number {
     return this.#taken.size;

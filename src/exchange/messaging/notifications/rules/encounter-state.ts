@@ -61,8 +61,11 @@ class Reversible {
   #lastWasWithdrawal = false;
   #sentAt: string | undefined;
   #holds = false;
+  private readonly type: 'admit' | 'discharge';
 
-  constructor(private readonly type: 'admit' | 'discharge') {}
+  constructor(type: 'admit' | 'discharge') {
+    this.type = type;
+  }
 
   get holds(): boolean {
     return this.#holds;

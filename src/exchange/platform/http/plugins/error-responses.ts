@@ -273,10 +273,11 @@ const HOLD_MS = 2_000;
 export class RefusalBrake {
   #second = 0;
   #counts = new Map<string, number>();
+  private readonly options: { quickPerSecond?: number; holdMs?: number };
 
-  constructor(
-    private readonly options: { quickPerSecond?: number; holdMs?: number } = {},
-  ) {}
+  constructor(options: { quickPerSecond?: number; holdMs?: number } = {}) {
+    this.options = options;
+  }
 
   /** @param group the account, or a common name for all callers without one */
   async hold(group: string): Promise<void> {

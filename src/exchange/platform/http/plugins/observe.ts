@@ -153,11 +153,13 @@ class LineBudget {
   #second = 0;
   #written = 0;
   #left = 0;
+  private readonly perSecond: number;
+  private readonly now: () => number;
 
-  constructor(
-    private readonly perSecond: number,
-    private readonly now: () => number = Date.now,
-  ) {}
+  constructor(perSecond: number, now: () => number = Date.now) {
+    this.perSecond = perSecond;
+    this.now = now;
+  }
 
   /**
    * Undefined when this line must not be written, else how many were left out

@@ -105,8 +105,11 @@ export class RequestShares {
   #total = 0;
   #totalMax = Number.POSITIVE_INFINITY;
   #pressures = 0;
+  private readonly max: number;
 
-  constructor(private readonly max = ACCOUNT_REQUESTS_MAX) {}
+  constructor(max = ACCOUNT_REQUESTS_MAX) {
+    this.max = max;
+  }
 
   /**
    * Occupies a place. Throws OverloadError if the account has no place left.

@@ -47,11 +47,13 @@ export class HttpExchange {
   private graceTimer: NodeJS.Timeout | undefined;
   private timedOut = false;
   private coding = 'content encoding';
+  private readonly config: ResolvedSourceConfig;
+  private readonly request: ExchangeRequest;
 
-  constructor(
-    private readonly config: ResolvedSourceConfig,
-    private readonly request: ExchangeRequest,
-  ) {
+  constructor(config: ResolvedSourceConfig, request: ExchangeRequest) {
+    this.config = config;
+    this.request = request;
+
     this.startTimer();
     if (request.signal.aborted) this.controller.abort();
     else

@@ -81,11 +81,13 @@ export class SourceHttp {
   private readonly dispatcher: Dispatcher;
   private readonly tokens: TokenProvider;
   private readonly pace: CallPace;
+  readonly config: ResolvedSourceConfig;
+  private readonly deps: HttpDeps;
 
-  constructor(
-    readonly config: ResolvedSourceConfig,
-    private readonly deps: HttpDeps,
-  ) {
+  constructor(config: ResolvedSourceConfig, deps: HttpDeps) {
+    this.config = config;
+    this.deps = deps;
+
     this.dispatcher = deps.dispatcher ?? createPool(config);
     this.pace = pacedBy(deps.callBudgets, config);
     this.tokens = createTokenProvider(config, {

@@ -42,16 +42,21 @@ export interface TokenEndpoint {
  * message; its description is not.
  */
 export class TokenRefused extends SourceFailure {
+  readonly code: string | undefined;
+  /**
+   * How far the server's clock is ahead of ours; undefined when it does not
+   * say.
+   */
+  readonly clockAheadMs: number | undefined;
+
   constructor(
     failure: SourceFailure,
-    readonly code: string | undefined,
-    /**
-     * How far the server's clock is ahead of ours; undefined when it does not
-     * say.
-     */
-    readonly clockAheadMs: number | undefined,
+    code: string | undefined,
+    clockAheadMs: number | undefined,
   ) {
     super(failure.kind, failure.message, failure.options);
+    this.code = code;
+    this.clockAheadMs = clockAheadMs;
   }
 }
 
