@@ -6,38 +6,26 @@ import { expect, test } from 'vitest';
 const DECISIONS = fileURLToPath(
   new URL('../../../docs/decisions/', import.meta.url),
 );
-const read = (name: string) => readFileSync(join(DECISIONS, name), 'utf8');
 const files = readdirSync(DECISIONS).filter((name) => /^\d{4}-/.test(name));
-const rows = [
-  ...read('README.md').matchAll(
-    /^\| \d+ \| \[.*?\]\((\d{4}-[^)]+)\) \| (.*) \|$/gm,
-  ),
-].map(([, file = '', status = '']) => ({ file, status }));
+const index = readFileSync(join(DECISIONS, 'README.md'), 'utf8');
+const listed = [
+  ...index.matchAll(/^\| (\d+) \| \[.*?\]\((\d{4}-[^)]+)\) \|/gm),
+].map(([, number = '', file = '']) => ({ number, file }));
 
-/** The decisions that a text names as superseding another one. */
-const supersedingIn = (text: string) => {
-  const [, names = ''] = /superseded(?: in part)? by (.*)/i.exec(text) ?? [];
-  return [...names.matchAll(/\((\d{4}-[^)]+\.md)\)/g)].map(
-    ([, file = '']) => file,
+test('the index lists every decision once, under its number', () => {
+  expect(listed.map(({ file }) => file).sort()).toEqual(files.sort());
+
+  const misnumbered = listed.filter(
+    ({ number, file }) => number.padStart(4, '0') !== file.slice(0, 4),
   );
-};
-
-test('the index lists every decision once', () => {
-  expect(rows.map(({ file }) => file).sort()).toEqual(files.sort());
+  expect(misnumbered).toEqual([]);
 });
 
 test.each(files)(
-  '%s says at its top by what it is superseded, as the index does',
+  '%s begins with its number and says what was decided',
   (file) => {
-    const [, , top = ''] = read(file).split('\n');
-    const status = rows.find((row) => row.file === file)?.status ?? '';
-    expect(top.startsWith('**Superseded') ? supersedingIn(top) : []).toEqual(
-      supersedingIn(status),
-    );
+    const text = readFileSync(join(DECISIONS, file), 'utf8');
+    expect(text.startsWith(`# ${Number(file.slice(0, 4))}`)).toBe(true);
+    expect(text).toMatch(/Decision[:.]?\*\*|^\*\*Chosen/m);
   },
 );
-
-test.each(files)('%s is superseded by later decisions only', (file) => {
-  for (const later of supersedingIn(read(file).split('\n')[2] ?? ''))
-    expect(later > file).toBe(true);
-});

@@ -23,7 +23,7 @@ const SUBJECTS_OF_PATIENT = 100;
 /**
  * Matches messages again when a patient is created or changed, in any account
  * and by any writer: triggers note such patients, and each round of `reconcile`
- * takes up a slice of them. (docs/decisions/0082-messages-are-matched-again.md)
+ * takes up a slice of them. (docs/decisions/0027-matching-notifications.md)
  */
 export function messageRematching(deps: Omit<IntakeDeps, 'logger'>): Recovery {
   const { store, idHmacKey } = deps;

@@ -715,7 +715,7 @@ SELECT guard_account_table('cohort_member');
 SELECT check_once_a_statement('cohort_member');
 
 -- Changes of the number of patients of a cohort since it was counted; `reconcile` adds them up. Each is a row of its own, so that
--- transactions that add patients to one cohort do not wait for each other (docs/decisions/0136-cohort-sizes-are-sums.md).
+-- transactions that add patients to one cohort do not wait for each other (docs/decisions/0023-changes-of-whole-cohorts.md).
 CREATE TABLE cohort_size_change (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   account_id uuid NOT NULL,
@@ -1452,7 +1452,7 @@ CREATE INDEX discharge_follow_up_by_patient ON discharge_follow_up (patient_id);
 SELECT guard_account_table('discharge_follow_up');
 
 -- A patient whose matching data is new, until the messages in question have been matched again. Every change is a row of its own,
--- so that none is lost while the patient is worked on (docs/decisions/0082-messages-are-matched-again.md). No foreign keys, for
+-- so that none is lost while the patient is worked on (docs/decisions/0027-matching-notifications.md). No foreign keys, for
 -- speed.
 CREATE TABLE patient_to_match (
   id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
