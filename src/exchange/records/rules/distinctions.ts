@@ -43,7 +43,7 @@ export function distinctionsOf(
   observation: Json,
   linked: LinkedResources,
 ): Distinction[] {
-  const { id, code } = observation;
+  const { id } = observation;
   const around = linked.around.get(textOf(id) ?? '') ?? [];
   const found = [
     ...placesIn(observation, around, linked),
@@ -52,9 +52,20 @@ export function distinctionsOf(
     ...findingsIn(around),
     ...methodsIn(observation),
   ];
-  if (found.length === 0) return found;
+  return unsaid(found, observation);
+}
+
+/**
+ * The sites of a problem or procedure as words, unless its name says them.
+ */
+export const unnamedSites = (resource: Json, linked: LinkedResources) =>
+  unsaid(sitesOf(resource, linked), resource).map(({ text }) => text);
+
+/** Those that the name of a resource's code does not say. */
+function unsaid(distinctions: Distinction[], { code }: Json): Distinction[] {
+  if (distinctions.length === 0) return distinctions;
   const name = padded(conceptText(code));
-  return found.filter(({ text }) => !name.includes(padded(text)));
+  return distinctions.filter(({ text }) => !name.includes(padded(text)));
 }
 
 /** Words of which whole ones can be found. */

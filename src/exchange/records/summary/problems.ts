@@ -1,13 +1,16 @@
+import { unnamedSites } from '../rules/distinctions.ts';
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
 import {
   codesOf,
   conceptText,
   conceptTexts,
   firstDay,
+  referenceText,
   statusText,
   unique,
 } from '../rules/words.ts';
-import type { Denial, SummaryEntry } from './section.ts';
+import { withRemarks } from './observation.ts';
+import type { Denial, Lookup, SummaryEntry } from './section.ts';
 
 export const hasProblem: Denial = (entry) =>
   entry.content.resourceType === 'Condition' &&
@@ -41,6 +44,34 @@ export const allergyReactions = (content: Json): string =>
     )
     .filter((text) => text !== '')
     .join('; ');
+
+/**
+ * The name of a problem with its body sites; undefined if the source names
+ * none.
+ */
+export function problemName(
+  content: Json,
+  { linked }: Lookup,
+): string | undefined {
+  const name = conceptText(content.code);
+  return name && withRemarks(name, unnamedSites(content, linked));
+}
+
+const MODIFIER = / \(severity modifier\)$/i;
+
+/** How far a problem has gone: `severe`, `stage IIA (Pathologic stage)`. */
+export function gradesOf({ severity, stage }: Json): string[] {
+  const stages = objectsOf(stage).map(({ summary, type, assessment }) => {
+    const text =
+      conceptText(summary) ??
+      unique(objectsOf(assessment).map(referenceText)).join(', ');
+    const isNamed = text === '' || /\b(?:stage|grade)\b/i.test(text);
+    const kind = conceptText(type);
+    return withRemarks(isNamed ? text : `stage ${text}`, kind ? [kind] : []);
+  });
+  const degree = conceptText(severity)?.replace(MODIFIER, '').toLowerCase();
+  return unique([degree, ...stages]);
+}
 
 const OVER = ['inactive', 'remission', 'resolved'];
 const NOT_TRUE = ['refuted', 'entered-in-error'];

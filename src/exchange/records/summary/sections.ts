@@ -31,13 +31,16 @@ import {
 import { row, type SummaryCell } from './parts.ts';
 import {
   allergyReactions,
+  gradesOf,
   hasAllergy,
   hasProblem,
   isActive,
   isOfEncounter,
   isSocial,
+  problemName,
   stateOf,
 } from './problems.ts';
+import { procedureCell } from './procedures.ts';
 import {
   type Denial,
   type Lookup,
@@ -161,6 +164,9 @@ const NAMED: Readonly<Record<string, Cell>> = {
     ).join(', '),
   observation: (content, { linked }) => observationName(content, linked),
   prescription: prescriptionStatus,
+  problem: (content, lookup) =>
+    unique([problemName(content, lookup), ...gradesOf(content)]).join('; '),
+  procedure: procedureCell,
   reactions: allergyReactions,
   reasons: reasonsOf,
   report: ({ code, status }) =>

@@ -1,3 +1,4 @@
+import { isEnteredInError } from '../../rules/fingerprints.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
 import {
   conceptText,
@@ -11,13 +12,16 @@ import {
 import type { OverviewItem } from '../parts.ts';
 import {
   allergyReactions,
+  gradesOf,
   isActive,
   isOfEncounter,
   isSocial,
   onset,
+  problemName,
   stateOf,
 } from '../problems.ts';
-import { type SummaryEntry, withoutShorter } from '../section.ts';
+import { complicationsOf, procedureName } from '../procedures.ts';
+import { type Lookup, type SummaryEntry, withoutShorter } from '../section.ts';
 import { classText } from '../sections.ts';
 import {
   type Collect,
@@ -85,25 +89,31 @@ export const collectAllergies: Collect = () => {
   };
 };
 
-/** Entries with the same name are one item, with all their days. */
-export const collectProblems: Collect = () => {
+/**
+ * Entries with the same name are one item, with all their days. What went wrong
+ * in a procedure is a problem, too.
+ */
+export const collectProblems: Collect = ({ lookup }) => {
+  const complications: OverviewItem[] = [];
   const byName = new Map<string, { name: string; entries: SummaryEntry[] }>();
   const others = new Counts();
   const statements = new OtherStatements();
   return {
     take: (entry) => {
-      if (isSocial(entry.content)) others.add('social or other finding');
+      if (entry.content.resourceType === 'Procedure')
+        complications.push(...complicationItems(entry, lookup));
+      else if (isSocial(entry.content)) others.add('social or other finding');
       else if (isOfEncounter(entry))
         others.add('diagnosis at an encounter', 'diagnoses at encounters');
       else if (!isActive(entry)) {
         others.add('past problem');
         statements.note(
-          conceptText(entry.content.code),
+          problemName(entry.content, lookup),
           entry,
           stateOf(entry).toLowerCase(),
         );
       } else {
-        const name = conceptText(entry.content.code) ?? 'Unnamed problem';
+        const name = problemName(entry.content, lookup) ?? 'Unnamed problem';
         const known = byName.get(name.toLowerCase());
         if (known === undefined)
           byName.set(name.toLowerCase(), { name, entries: [entry] });
@@ -111,20 +121,24 @@ export const collectProblems: Collect = () => {
       }
     },
     collected: () => ({
-      items: [...byName.values()].map(({ name, entries }) => ({
-        of: referencesOf(entries),
-        text: name,
-        detail: unique([
-          ...entries.map((entry) => {
-            const since = onset(entry);
-            return unique([
-              since && `since ${since}`,
-              unlessActive(entry),
-            ]).join(', ');
-          }),
-          statements.about(name, entries),
-        ]).join('; '),
-      })),
+      items: [
+        ...[...byName.values()].map(({ name, entries }) => ({
+          of: referencesOf(entries),
+          text: name,
+          detail: unique([
+            ...entries.flatMap(({ content }) => gradesOf(content)),
+            ...entries.map((entry) => {
+              const since = onset(entry);
+              return unique([
+                since && `since ${since}`,
+                unlessActive(entry),
+              ]).join(', ');
+            }),
+            statements.about(name, entries),
+          ]).join('; '),
+        })),
+        ...complications,
+      ],
       none: others.isEmpty
         ? undefined
         : 'None of the delivered problems is active.',
@@ -132,6 +146,25 @@ export const collectProblems: Collect = () => {
     }),
   };
 };
+
+/** One item for a procedure with complications, unless it was withdrawn. */
+function complicationItems(
+  { content }: SummaryEntry,
+  lookup: Lookup,
+): OverviewItem[] {
+  const complications = complicationsOf(content, lookup);
+  if (complications.length === 0 || isEnteredInError(content)) return [];
+  const name = procedureName(content, lookup) || 'a procedure';
+  return [
+    {
+      of: referencesOf([{ content }]),
+      text: `Complication of ${name}: ${complications.join(', ')}`,
+      detail:
+        firstDay(content, 'performedDateTime', 'performedPeriod') ?? 'undated',
+      tone: 'alert',
+    },
+  ];
+}
 
 const unlessActive = (entry: SummaryEntry): string | undefined => {
   const state = stateOf(entry);
