@@ -4,7 +4,7 @@ import { endpoint } from './endpoint.ts';
 import { errorBodySchema } from './errors.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
-import { component, described, idSchema, instantSchema } from './primitives.ts';
+import { component, idSchema, instantSchema } from './primitives.ts';
 import { querySweepSchema } from './query-sweep.ts';
 
 /** docs/interface.md, Bulk patient create status. */
@@ -37,21 +37,30 @@ const request = {
 export const bulkPatientCreateSchema = component('BulkPatientCreate', {
   ...request,
   status: z.literal('waiting'),
-  uploadUrl: z.string(),
+  uploadUrl: z
+    .string()
+    .describe(
+      'PUT the CSV to this URL once, within 10 minutes, with `Content-Type: text/csv`, your `x-api-key` and the file as the body.',
+    ),
 });
 export type BulkPatientCreate = z.output<typeof bulkPatientCreateSchema>;
 
-export const bulkCountsSchema = described('BulkCounts', {
-  rows: z.number().int(),
-  handled: z.number().int(),
-  created: z.number().int(),
-  updated: z.number().int(),
-  failed: z.number().int(),
-}).meta({
-  id: 'BulkCounts',
-  description:
-    'Row counts. In a dry run, `created` and `updated` count what would be created and updated.',
-});
+export const bulkCountsSchema = z
+  .object({
+    rows: z
+      .number()
+      .int()
+      .describe('Rows of the file; 0 until its format has been checked.'),
+    handled: z.number().int(),
+    created: z.number().int(),
+    updated: z.number().int(),
+    failed: z.number().int(),
+  })
+  .meta({
+    id: 'BulkCounts',
+    description:
+      'Row counts. In a dry run, `created` and `updated` count what would be created and updated.',
+  });
 /**
  * The one declaration of a bulk create's row counts. Workflow code imports the
  * type only.
@@ -63,13 +72,34 @@ export const bulkCreateStatusResponseSchema = component(
   {
     ...request,
     status: bulkCreateStatusSchema,
-    paused: z.literal(true).optional(),
+    paused: z
+      .literal(true)
+      .optional()
+      .describe('Present while the request is paused.'),
     counts: bulkCountsSchema,
-    rowsPerSecond: z.number().optional(),
-    secondsLeft: z.number().int().optional(),
-    result: z.string().optional(),
-    reason: z.string().optional(),
-    sweep: querySweepSchema.optional(),
+    rowsPerSecond: z
+      .number()
+      .optional()
+      .describe('Average processing rate, not counting pauses.'),
+    secondsLeft: z
+      .number()
+      .int()
+      .optional()
+      .describe(
+        'Estimated remaining time. Present while rows are being processed.',
+      ),
+    result: z
+      .string()
+      .optional()
+      .describe(
+        'Link to the result CSV, valid for one hour. Each "Bulk create status" request returns a new link.',
+      ),
+    reason: z.string().optional().describe('Why the request failed.'),
+    sweep: querySweepSchema
+      .optional()
+      .describe(
+        'Post-import queries of its patients. Present once they are being started.',
+      ),
   },
 );
 export type BulkCreateStatusResponse = z.output<
@@ -103,11 +133,17 @@ export const BULK_CREATE_EVENT_TYPE = 'medical.bulk-patient-create';
  */
 export const bulkCreateEventSchema = component('BulkPatientCreateEvent', {
   meta: eventMetaOf(z.literal(BULK_CREATE_EVENT_TYPE)),
-  bulkPatientCreate: described('BulkPatientCreateEvent.bulkPatientCreate', {
+  bulkPatientCreate: z.object({
     requestId: idSchema,
     status: z.enum(['processing', 'completed', 'failed']),
-    result: z.string().optional(),
-    reason: z.string().optional(),
+    result: z
+      .string()
+      .optional()
+      .describe('Link to the result CSV. Present if the request is completed.'),
+    reason: z
+      .string()
+      .optional()
+      .describe('Why the request failed. Present if it failed.'),
   }),
 });
 export type BulkCreateEvent = z.output<typeof bulkCreateEventSchema>;
@@ -128,42 +164,94 @@ const booleanParameter = z.union([
 export const bulkCreateEndpoints = {
   startBulkCreate: endpoint(
     'POST /medical/v1/patient/bulk',
+    {
+      tag: 'bulk create',
+      reference: 'E5',
+      summary: 'Bulk patient create',
+      description:
+        'Returns an upload URL for the CSV. PUT the file to it once, within 10 minutes, with `Content-Type: text/csv` and your `x-api-key`. Each row creates a patient or updates the patient it matches; when all rows are processed, a network query is started for each of these patients. A request body is ignored.',
+    },
     bulkPatientCreateSchema,
     {
-      query: described('startBulkCreate query', {
+      query: z.object({
         facilityId: z
           .string()
           .min(1, { error: 'is empty' })
           .max(TEXT_LENGTH_MAX)
-          .optional(),
-        dryRun: booleanParameter.default(false),
+          .optional()
+          .describe(
+            'Facility of every patient whose row names none. Optional if your account has exactly one facility.',
+          ),
+        dryRun: booleanParameter
+          .default(false)
+          .describe(
+            'Validate only: no patient is written, and the result states what would happen to each row.',
+          ),
       }),
       errors: [404],
     },
   ),
   getBulkCreate: endpoint(
     'GET /medical/v1/patient/bulk/:requestId',
+    {
+      tag: 'bulk create',
+      reference: 'Operations around E1–E14',
+      summary: 'Bulk create status',
+      description:
+        'Row counts while the request is processed; a link to the result CSV once it is completed.',
+    },
     bulkCreateStatusResponseSchema,
   ),
-  listBulkCreates: endpoint('GET /medical/v1/patient/bulk', {
-    query: pageQuery(BULK_CREATE_SORT),
-    responses: {
-      200: z.object({
-        bulkCreates: z.array(bulkCreateStatusResponseSchema),
-        meta: pageMetaSchema,
-      }),
+  listBulkCreates: endpoint(
+    'GET /medical/v1/patient/bulk',
+    {
+      tag: 'bulk create',
+      reference: 'Operations around E1–E14',
+      summary: 'List bulk creates',
+      description:
+        'Newest first. The list contains no links to results; get them with "Bulk create status".',
     },
-  }),
+    {
+      query: pageQuery(BULK_CREATE_SORT),
+      responses: {
+        200: z.object({
+          bulkCreates: z.array(bulkCreateStatusResponseSchema),
+          meta: pageMetaSchema,
+        }),
+      },
+    },
+  ),
   pauseBulkCreate: endpoint(
     'POST /medical/v1/patient/bulk/:requestId/pause',
+    {
+      tag: 'bulk create',
+      reference: 'Operations around E1–E14',
+      summary: 'Pause a bulk create',
+      description:
+        'Rows already processed remain. 409 if no file has been uploaded yet, or if the request is already paused or has ended.',
+    },
     bulkCreateStatusResponseSchema,
   ),
   resumeBulkCreate: endpoint(
     'POST /medical/v1/patient/bulk/:requestId/resume',
+    {
+      tag: 'bulk create',
+      reference: 'Operations around E1–E14',
+      summary: 'Resume a bulk create',
+      description:
+        'Continues after the last row processed. 409 if the request is not paused.',
+    },
     bulkCreateStatusResponseSchema,
   ),
   cancelBulkCreate: endpoint(
     'POST /medical/v1/patient/bulk/:requestId/cancel',
+    {
+      tag: 'bulk create',
+      reference: 'Operations around E1–E14',
+      summary: 'Cancel a bulk create',
+      description:
+        'The request ends as `failed` with the reason "cancelled". Patients already written remain, and no queries are started. 409 if the request has ended.',
+    },
     bulkCreateStatusResponseSchema,
   ),
 } as const;

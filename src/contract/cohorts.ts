@@ -3,7 +3,7 @@ import { boundedList, ETAG_LENGTH_MAX, NOT_BLANK, required } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { eTagBody, ifMatch, pageMetaSchema, pageQuery } from './paging.ts';
 import { patientSchema } from './patients.ts';
-import { component, described, idSchema } from './primitives.ts';
+import { component, idSchema } from './primitives.ts';
 import { membersWithoutTypos, strictMembers } from './strict-members.ts';
 
 export const COHORT_COLORS = [
@@ -180,13 +180,18 @@ export type CohortPatientsBody = z.output<typeof cohortPatientsBodySchema>;
  * Response of "add patients to cohort"; `skipped` is present only with
  * `allPatients`.
  */
-export const addedPatientsSchema = described('addPatientsToCohort', {
+export const addedPatientsSchema = z.object({
   message: z.string(),
   cohort: cohortSchema,
-  skipped: described('addPatientsToCohort.skipped', {
-    total: z.number().int(),
-    patientIds: z.array(idSchema),
-  }).optional(),
+  skipped: z
+    .object({
+      total: z.number().int(),
+      patientIds: z.array(idSchema).describe('The first 100 ids.'),
+    })
+    .optional()
+    .describe(
+      'Patients without a treatment relationship; they cannot be added to a treatment cohort.',
+    ),
 });
 
 /**
@@ -195,48 +200,133 @@ export const addedPatientsSchema = described('addPatientsToCohort', {
 export const COHORT_PATIENT_SORT = ['id', 'createdAt'] as const;
 
 export const cohortEndpoints = {
-  addPatientToCohorts: endpoint('POST /medical/v1/patient/:id/cohort', {
-    body: addPatientToCohortsBodySchema,
-    responses: { 200: z.object({ cohorts: z.array(cohortSchema) }) },
-  }),
+  addPatientToCohorts: endpoint(
+    'POST /medical/v1/patient/:id/cohort',
+    {
+      tag: 'cohort',
+      reference: 'E6',
+      summary: 'Add patient to cohorts',
+    },
+    {
+      body: addPatientToCohortsBodySchema,
+      responses: { 200: z.object({ cohorts: z.array(cohortSchema) }) },
+    },
+  ),
   listCohorts: endpoint(
     'GET /medical/v1/cohort',
+    {
+      tag: 'cohort',
+      reference: 'E7',
+      summary: 'List cohorts',
+    },
     z.object({ cohorts: z.array(cohortSchema) }),
   ),
-  createCohort: endpoint('POST /medical/v1/cohort', {
-    body: createCohortBodySchema,
-    ignoresUnknownWhenPublished: true,
-    responses: { 201: cohortSchema },
-  }),
-  getCohort: endpoint('GET /medical/v1/cohort/:id', cohortSchema),
-  updateCohort: endpoint('PATCH /medical/v1/cohort/:id', cohortSchema, {
-    headers: ifMatch,
-    body: updateCohortBodySchema,
-    ignoresUnknownWhenPublished: true,
-  }),
-  deleteCohort: endpoint('DELETE /medical/v1/cohort/:id', null, {
-    headers: ifMatch,
-    body: eTagBody,
-  }),
-  listCohortPatients: endpoint('GET /medical/v1/cohort/:id/patient', {
-    query: pageQuery(COHORT_PATIENT_SORT, {}, 100),
-    responses: {
-      200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }),
+  createCohort: endpoint(
+    'POST /medical/v1/cohort',
+    {
+      tag: 'cohort',
+      reference: 'Operations around E1–E14',
+      summary: 'Create cohort',
     },
-  }),
+    {
+      body: createCohortBodySchema,
+      ignoresUnknownWhenPublished: true,
+      responses: { 201: cohortSchema },
+    },
+  ),
+  getCohort: endpoint(
+    'GET /medical/v1/cohort/:id',
+    {
+      tag: 'cohort',
+      reference: 'Operations around E1–E14',
+      summary: 'Get cohort',
+    },
+    cohortSchema,
+  ),
+  updateCohort: endpoint(
+    'PATCH /medical/v1/cohort/:id',
+    {
+      tag: 'cohort',
+      reference: 'Operations around E1–E14',
+      summary: 'Update cohort',
+      description:
+        'Changes only the members in the body; `settings` are merged recursively. PUT does the same. Changing `purposeOfUse` to `treatment` removes patients without a treatment relationship from the cohort.',
+    },
+    cohortSchema,
+    {
+      headers: ifMatch,
+      body: updateCohortBodySchema,
+      ignoresUnknownWhenPublished: true,
+    },
+  ),
+  deleteCohort: endpoint(
+    'DELETE /medical/v1/cohort/:id',
+    {
+      tag: 'cohort',
+      reference: 'E8',
+      summary: 'Delete cohort',
+      description: '400 if the cohort still has patients; remove them first.',
+    },
+    null,
+    {
+      headers: ifMatch,
+      body: eTagBody,
+    },
+  ),
+  listCohortPatients: endpoint(
+    'GET /medical/v1/cohort/:id/patient',
+    {
+      tag: 'cohort',
+      reference: 'E9',
+      summary: 'List patients in cohort',
+    },
+    {
+      query: pageQuery(COHORT_PATIENT_SORT, {}, 100),
+      responses: {
+        200: z.object({
+          patients: z.array(patientSchema),
+          meta: pageMetaSchema,
+        }),
+      },
+    },
+  ),
   addPatientsToCohort: endpoint(
     'POST /medical/v1/cohort/:id/patient',
+    {
+      tag: 'cohort',
+      reference: 'Operations around E1–E14',
+      summary: 'Add patients to cohort',
+      description:
+        'Adds the patients in `patientIds`, all or none of them, or with `allPatients` every patient of the account. Patients already in the cohort are skipped.',
+    },
     addedPatientsSchema,
     {
       body: cohortPatientsBodySchema,
     },
   ),
-  removePatientsFromCohort: endpoint('DELETE /medical/v1/cohort/:id/patient', {
-    body: cohortPatientsBodySchema,
-    responses: { 200: z.object({ message: z.string(), cohort: cohortSchema }) },
-  }),
+  removePatientsFromCohort: endpoint(
+    'DELETE /medical/v1/cohort/:id/patient',
+    {
+      tag: 'cohort',
+      reference: 'E10',
+      summary: 'Remove patients from cohort',
+      description:
+        'Ids of patients who are not in the cohort are ignored; `message` states how many.',
+    },
+    {
+      body: cohortPatientsBodySchema,
+      responses: {
+        200: z.object({ message: z.string(), cohort: cohortSchema }),
+      },
+    },
+  ),
   getPatientCohorts: endpoint(
     'GET /medical/v1/patient/:id/cohort',
+    {
+      tag: 'cohort',
+      reference: 'Operations around E1–E14',
+      summary: 'List cohorts of a patient',
+    },
     z.object({ cohorts: z.array(cohortSchema) }),
   ),
 } as const;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { boundedList, NOT_BLANK, required } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { described, idSchema, withTexts } from './primitives.ts';
+import { idSchema } from './primitives.ts';
 import { SOURCE_TYPES } from './source-types.ts';
 
 /**
@@ -82,7 +82,7 @@ const custodianSchema = z.strictObject({
 
 const provisionSchema = z
   .strictObject(
-    withTexts('RecordConsent.provision', {
+    {
       type: z.enum(['permit', 'deny'], { error: 'expected permit or deny' }),
       period: z
         .object({
@@ -100,18 +100,27 @@ const provisionSchema = z
           }),
         ),
         2,
-      ).optional(),
-      actor: boundedList(
-        z.array(custodianSchema),
-        SOURCE_TYPES.length,
-      ).optional(),
+      )
+        .optional()
+        .describe(
+          'TREAT: queries for treatment. PATRQT: individual access. Without: both.',
+        ),
+      actor: boundedList(z.array(custodianSchema), SOURCE_TYPES.length)
+        .optional()
+        .describe(
+          'The sources it is about, as custodians (CST). Without: all.',
+        ),
       securityLabel: boundedList(
         z
           .array(z.object({ system: text(300).optional(), code: text(100) }))
           .min(1),
         20,
-      ).optional(),
-    }),
+      )
+        .optional()
+        .describe(
+          'The labels of data that may, or may not, be handed out (R, ETH, 42CFRPart2, …). With them, the consent decides nothing about asking sources; neither purpose nor actor may be given.',
+        ),
+    },
     {
       error: (issue) =>
         issue.code === 'unrecognized_keys'
@@ -144,34 +153,41 @@ const evidence = {
  * A FHIR Consent to record. Members that do not change its meaning, such as
  * `text`, are ignored.
  */
-export const recordConsentBodySchema = described('RecordConsent', {
-  resourceType: z.literal('Consent', { error: 'expected a FHIR Consent' }),
-  status: z.literal('active', {
-    error: 'expected active; end a consent with the operation "End a consent"',
-  }),
-  scope: concept
-    .refine(
-      ({ coding }) =>
-        coding.some(
-          ({ system, code }) =>
-            code === 'patient-privacy' &&
-            (system ?? CONSENT_SCOPE) === CONSENT_SCOPE,
-        ),
-      { error: 'expected patient-privacy' },
-    )
-    .meta({
-      allOf: [{ properties: { coding: { contains: PRIVACY_CODING } } }],
+export const recordConsentBodySchema = z
+  .object({
+    resourceType: z.literal('Consent', { error: 'expected a FHIR Consent' }),
+    status: z.literal('active', {
+      error:
+        'expected active; end a consent with the operation "End a consent"',
     }),
-  category: boundedList(z.array(concept).min(1), 10),
-  patient: reference.optional(),
-  dateTime: dateTimeSchema,
-  performer: references,
-  organization: references,
-  ...evidence,
-  policy: boundedList(z.array(z.object({ uri: z.url().max(2_000) })).min(1), 5),
-  provision: provisionSchema,
-  modifierExtension: unsupported,
-})
+    scope: concept
+      .refine(
+        ({ coding }) =>
+          coding.some(
+            ({ system, code }) =>
+              code === 'patient-privacy' &&
+              (system ?? CONSENT_SCOPE) === CONSENT_SCOPE,
+          ),
+        { error: 'expected patient-privacy' },
+      )
+      .meta({
+        allOf: [{ properties: { coding: { contains: PRIVACY_CODING } } }],
+      }),
+    category: boundedList(z.array(concept).min(1), 10),
+    patient: reference.optional(),
+    dateTime: dateTimeSchema,
+    performer: references.describe(
+      'Who agreed: the patient, a parent or a guardian.',
+    ),
+    organization: references.describe('Who asked for the consent.'),
+    ...evidence,
+    policy: boundedList(
+      z.array(z.object({ uri: z.url().max(2_000) })).min(1),
+      5,
+    ),
+    provision: provisionSchema,
+    modifierExtension: unsupported,
+  })
   .refine(
     (body) =>
       body.sourceReference !== undefined || body.sourceAttachment !== undefined,
@@ -201,16 +217,40 @@ export type ConsentResponse = z.output<typeof consentSchema>;
 
 /** Consents of a patient, as FHIR resources. */
 export const consentEndpoints = {
-  recordConsent: endpoint('POST /medical/v1/patient/:id/consent', {
-    body: recordConsentBodySchema,
-    responses: { 201: consentSchema },
-  }),
+  recordConsent: endpoint(
+    'POST /medical/v1/patient/:id/consent',
+    {
+      tag: 'patient',
+      reference: 'Consents',
+      summary: 'Record a consent',
+      description:
+        'Records a FHIR R4 Consent (IHE PCF, Basic Consent). A denial applies at once: no query asks the sources in question, and the results of running queries are not collected. A permit is recorded as evidence; it lifts no denial.',
+    },
+    {
+      body: recordConsentBodySchema,
+      responses: { 201: consentSchema },
+    },
+  ),
   listConsents: endpoint(
     'GET /medical/v1/patient/:id/consent',
+    {
+      tag: 'patient',
+      reference: 'Consents',
+      summary: 'List the consents of a patient',
+      description:
+        'Newest first, including those that have ended; at most 500.',
+    },
     z.object({ consents: z.array(consentSchema) }),
   ),
   endConsent: endpoint(
     'POST /medical/v1/patient/:id/consent/:consentId/end',
+    {
+      tag: 'patient',
+      reference: 'Consents',
+      summary: 'End a consent',
+      description:
+        'The consent no longer applies and stays in the history. 409 if it was made by `hieOptOut`, which ends it.',
+    },
     consentSchema,
   ),
 } as const;

@@ -3,7 +3,7 @@ import { boundedList, quoted } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { metadataSchema } from './network-query.ts';
-import { component, described, idSchema, withTexts } from './primitives.ts';
+import { component, idSchema } from './primitives.ts';
 import { recordConformanceSchema } from './record-conformance.ts';
 import { recordOriginsSchema, splitDeliverySchema } from './record-origins.ts';
 
@@ -110,11 +110,11 @@ export const consolidatedQuerySchema = component('ConsolidatedQuery', {
   requestId: idSchema,
   status: z.enum(CONSOLIDATED_STATUSES),
   conversionType: z.enum(CONVERSION_TYPES),
-  startedAt: z.string().optional(),
+  startedAt: z.string().optional().describe('`YYYY-MM-DDTHH:MM:SSZ`'),
   resources: z.array(z.string()).optional(),
   dateFrom: z.string().optional(),
   dateTo: z.string().optional(),
-  message: z.string().optional(),
+  message: z.string().optional().describe('Why the query failed.'),
 });
 export type ConsolidatedQuery = z.output<typeof consolidatedQuerySchema>;
 
@@ -123,11 +123,14 @@ export type ConsolidatedQuery = z.output<typeof consolidatedQuerySchema>;
  * can do without the webhook (decision 31).
  */
 export const oneConsolidatedQuerySchema = consolidatedQuerySchema
-  .extend(
-    withTexts('OneConsolidatedQuery', {
-      result: z.string().optional(),
-    }),
-  )
+  .extend({
+    result: z
+      .string()
+      .optional()
+      .describe(
+        'Link to the result of a completed query, valid for 72 hours. Each request returns a new link.',
+      ),
+  })
   .meta({ id: 'OneConsolidatedQuery' });
 
 /** The body of "start consolidated query" is optional. */
@@ -154,12 +157,16 @@ export const CONSOLIDATED_DATA_EVENT_TYPE = 'medical.consolidated-data';
 export const consolidatedDataEventSchema = component('ConsolidatedDataEvent', {
   meta: eventMetaOf(z.literal(CONSOLIDATED_DATA_EVENT_TYPE)),
   patients: z.array(
-    described('ConsolidatedDataEvent.patients', {
+    z.object({
       patientId: idSchema,
       externalId: z.string().optional(),
       additionalIds: z.record(z.string(), z.array(z.string())).optional(),
       status: z.enum(['completed', 'failed']),
-      bundle: fhirBundleSchema.optional(),
+      bundle: fhirBundleSchema
+        .optional()
+        .describe(
+          'Contains one DocumentReference; its attachment is the link to the result.',
+        ),
       filters: z.record(z.string(), z.string()).optional(),
     }),
   ),
@@ -171,6 +178,13 @@ export type ConsolidatedDataEvent = z.output<
 export const consolidatedEndpoints = {
   startConsolidatedQuery: endpoint(
     'POST /medical/v1/patient/:id/consolidated/query',
+    {
+      tag: 'consolidated data',
+      reference: 'Operations around E1–E14',
+      summary: 'Start consolidated query',
+      description:
+        "Assembles the patient's consolidated record as FHIR or as a medical record summary (html, pdf), and sends a link to it with the webhook `medical.consolidated-data`. If a query with the same parameters is in progress, returns that query. It reads only data already collected and queries no source.",
+    },
     consolidatedQuerySchema,
     {
       query: recordQuery({
@@ -181,18 +195,43 @@ export const consolidatedEndpoints = {
   ),
   listConsolidatedQueries: endpoint(
     'GET /medical/v1/patient/:id/consolidated/query',
-    described('listConsolidatedQueries', {
-      status: z.enum(CONSOLIDATED_STATUSES).nullable(),
+    {
+      tag: 'consolidated data',
+      reference: 'E13',
+      summary: 'Get consolidated data query status',
+      description: 'The queries in progress, newest first.',
+    },
+    z.object({
+      status: z
+        .enum(CONSOLIDATED_STATUSES)
+        .nullable()
+        .describe(
+          'Status of the latest query, in progress or not; null if there has been none.',
+        ),
       message: z.string(),
       queries: z.array(consolidatedQuerySchema),
     }),
   ),
   getConsolidatedQuery: endpoint(
     'GET /medical/v1/patient/:id/consolidated/query/:requestId',
+    {
+      tag: 'consolidated data',
+      reference: 'Operations around E1–E14',
+      summary: 'Get one consolidated query',
+      description:
+        'The status of the query and, once it is completed, a link to its result, like the one in the webhook `medical.consolidated-data`. Results are kept for one week.',
+    },
     oneConsolidatedQuerySchema,
   ),
   getConsolidated: endpoint(
     'GET /medical/v1/patient/:id/consolidated',
+    {
+      tag: 'consolidated data',
+      reference: 'Operations around E1–E14',
+      summary: 'Get consolidated data',
+      description:
+        "The patient's current consolidated record as a FHIR searchset Bundle, streamed. Each resource is followed by a Provenance that states its origins.",
+    },
     fhirBundleSchema,
     {
       query: recordQuery({}),
@@ -202,13 +241,22 @@ export const consolidatedEndpoints = {
   countConsolidated: endpoint(
     'GET /medical/v1/patient/:id/consolidated/count',
     {
+      tag: 'consolidated data',
+      reference: 'Operations around E1–E14',
+      summary: 'Count consolidated data',
+      description:
+        'The number of resources of each type that "Get consolidated data" would return, not counting Provenance.',
+    },
+    {
       query: recordQuery({}),
       responses: {
         200: z.object({
           total: z.number().int(),
           resources: z.record(z.string(), z.number().int()),
-          filter: described('countConsolidated.filter', {
-            resources: z.string(),
+          filter: z.object({
+            resources: z
+              .string()
+              .describe('`all`, or the requested resource types.'),
             dateFrom: z.string().optional(),
             dateTo: z.string().optional(),
           }),
@@ -218,19 +266,47 @@ export const consolidatedEndpoints = {
   ),
   getRecordOrigins: endpoint(
     'GET /medical/v1/patient/:id/record/:resourceId/origins',
+    {
+      tag: 'consolidated data',
+      reference: 'Operations around E1–E14',
+      summary: 'Get the origins of a consolidated resource',
+      description:
+        'Every delivery that a resource of the consolidated record was merged from: its source, its version at the source, which delivery takes precedence, and by which keys it was matched with the others. `resourceId` is the id that "Get consolidated data" returns.',
+    },
     recordOriginsSchema,
   ),
   getRecordConformance: endpoint(
     'GET /medical/v1/patient/:id/record/conformance',
+    {
+      tag: 'consolidated data',
+      reference: 'Operations around E1–E14',
+      summary: 'Get the conformance of a record',
+      description:
+        "How the patient's consolidated record conforms to US Core: which profiles its resources claim, and what the sources left out or wrote in a form that a profile does not allow, by type, profile and element.",
+    },
     recordConformanceSchema,
   ),
   splitRecordResource: endpoint(
     'POST /medical/v1/patient/:id/record/:resourceId/split',
+    {
+      tag: 'consolidated data',
+      reference: 'Operations around E1–E14',
+      summary: 'Split a delivery from a consolidated resource',
+      description:
+        'For deliveries that were united although they are two facts: the delivery becomes a resource of its own and stays one, also when its source delivers it again. Returns the origins of that resource. 409 for a Patient, and for a resource with one delivery.',
+    },
     recordOriginsSchema,
     { body: splitDeliverySchema },
   ),
   joinRecordResource: endpoint(
     'POST /medical/v1/patient/:id/record/:resourceId/join',
+    {
+      tag: 'consolidated data',
+      reference: 'Operations around E1–E14',
+      summary: 'Undo a split',
+      description:
+        'The resource that a split made is united again with what it agrees with. Returns the origins of the resource that it is part of now. 409 for a resource that no split made.',
+    },
     recordOriginsSchema,
   ),
 } as const;

@@ -49,8 +49,12 @@ const contributionSchema = component('Contribution', {
   id: idSchema,
   kind: z.enum(['resources', 'document']),
   contributedAt: instantSchema,
-  resources: z.number().int(),
-  status: z.enum(['received', 'awaiting-upload', 'never-arrived']),
+  resources: z.number().int().describe('How many resources it stated.'),
+  status: z
+    .enum(['received', 'awaiting-upload', 'never-arrived'])
+    .describe(
+      '`awaiting-upload`, `never-arrived`: of a document whose file has not been uploaded.',
+    ),
 });
 export type ContributionStatus = z.output<typeof contributionSchema>['status'];
 
@@ -75,22 +79,39 @@ const documentReferenceBodySchema = z
   .meta({ id: 'ContributedDocument' });
 
 export const contributionEndpoints = {
-  contributeDocument: endpoint('POST /medical/v1/document/upload', {
-    query: z.object({ patientId: idSchema }),
-    body: documentReferenceBodySchema,
-    fhirBytesMax: 100_000,
-    responses: {
-      200: z.object({
-        documentReferenceId: idSchema,
-        uploadUrl: z
-          .string()
-          .meta({ description: 'Where to PUT the file; valid for an hour.' }),
-      }),
+  contributeDocument: endpoint(
+    'POST /medical/v1/document/upload',
+    {
+      tag: 'document',
+      reference: 'Contribution',
+      summary: 'Contribute a document',
+      description:
+        "Describes a document of your own by a FHIR R4 DocumentReference, and returns its id and the address to which its file is sent: `PUT` with the Content-Type of the file, at most 50 MB, within an hour. No key is needed there: the address is the permission. With the file the document is in the patient's record under the source `contribution`; C-CDA documents are read, too.",
     },
-    errors: [404],
-  }),
+    {
+      query: z.object({ patientId: idSchema }),
+      body: documentReferenceBodySchema,
+      fhirBytesMax: 100_000,
+      responses: {
+        200: z.object({
+          documentReferenceId: idSchema,
+          uploadUrl: z
+            .string()
+            .meta({ description: 'Where to PUT the file; valid for an hour.' }),
+        }),
+      },
+      errors: [404],
+    },
+  ),
   contributeData: endpoint(
     'PUT /medical/v1/patient/:id/consolidated',
+    {
+      tag: 'consolidated data',
+      reference: 'Contribution',
+      summary: 'Contribute data',
+      description:
+        "Adds resources of your own to the patient's record, or replaces them: a FHIR R4 Bundle of the type `collection` or `searchset`. They are merged like those of a source, under the source `contribution`. References to the patient must be `Patient/<id>`; a resource without a patient is about this one. The response is a Bundle of the type `transaction-response`, with an entry for each resource, in order. Either all are accepted or none.",
+    },
     fhirBundleSchema,
     {
       body: bundleSchema,
@@ -99,10 +120,24 @@ export const contributionEndpoints = {
   ),
   listContributions: endpoint(
     'GET /medical/v1/patient/:id/contribution',
+    {
+      tag: 'consolidated data',
+      reference: 'Contribution',
+      summary: 'List contributions',
+      description:
+        "What you have contributed to the patient's record, newest first.",
+    },
     z.object({ contributions: z.array(contributionSchema) }),
   ),
   removeContribution: endpoint(
     'DELETE /medical/v1/patient/:id/contribution/:contributionId',
+    {
+      tag: 'consolidated data',
+      reference: 'Contribution',
+      summary: 'Remove a contribution',
+      description:
+        "Removes what a contribution stated from the patient's record and erases it. What an earlier contribution stated of the same resources counts again.",
+    },
     null,
     {
       errors: [409],

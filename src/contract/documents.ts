@@ -3,12 +3,7 @@ import { checkDateOrder, recordFilter } from './consolidated-query.ts';
 import { endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { itemCount } from './paging.ts';
-import {
-  component,
-  described,
-  idSchema,
-  recordSourceSchema,
-} from './primitives.ts';
+import { component, idSchema, recordSourceSchema } from './primitives.ts';
 
 /**
  * Formats that a C-CDA document can be converted to (E14, `conversionType`).
@@ -29,14 +24,19 @@ export const documentReferenceSchema = z
 
 export const documentDtoSchema = component('Document', {
   id: idSchema,
-  fileName: z.string(),
+  fileName: z.string().describe('The `fileName` for "Get document URL" (E14).'),
   description: z.string().optional(),
   status: z.string().optional(),
-  indexed: z.string().optional(),
+  indexed: z
+    .string()
+    .optional()
+    .describe('When the source indexed the document.'),
   mimeType: z.string(),
-  size: z.number().int(),
-  type: z.looseObject({}).optional(),
-  source: recordSourceSchema,
+  size: z.number().int().describe('Size in bytes.'),
+  type: z.looseObject({}).optional().describe('FHIR CodeableConcept'),
+  source: recordSourceSchema.describe(
+    '`message`: the document was attached to a message.',
+  ),
 });
 export type DocumentDto = z.output<typeof documentDtoSchema>;
 
@@ -52,12 +52,14 @@ export const documentUrlsEventSchema = component('DocumentUrlsEvent', {
       additionalIds: z.record(z.string(), z.array(z.string())).optional(),
       status: z.enum(['completed', 'failed']),
       documents: z.array(
-        described('DocumentUrlsEvent.documents', {
+        z.object({
           id: idSchema,
           fileName: z.string(),
           mimeType: z.string(),
           size: z.number().int(),
-          url: z.string(),
+          url: z
+            .string()
+            .describe('Valid for one hour from when this webhook was sent.'),
         }),
       ),
     }),
@@ -66,38 +68,82 @@ export const documentUrlsEventSchema = component('DocumentUrlsEvent', {
 export type DocumentUrlsEvent = z.output<typeof documentUrlsEventSchema>;
 
 export const documentEndpoints = {
-  listDocuments: endpoint('GET /medical/v1/document', {
-    query: described('listDocuments query', {
-      patientId: idSchema,
-      dateFrom: recordFilter.dateFrom,
-      dateTo: recordFilter.dateTo,
-      content: z.string().trim().min(1).max(200).optional(),
-      count: itemCount.optional(),
-      output: z.enum(DOCUMENT_OUTPUTS).default('fhir'),
-    }).superRefine(checkDateOrder),
-    responses: {
-      200: z.object({
-        documents: z.array(
-          z.union([documentReferenceSchema, documentDtoSchema]),
-        ),
-      }),
+  listDocuments: endpoint(
+    'GET /medical/v1/document',
+    {
+      tag: 'document',
+      reference: 'Operations around E1–E14',
+      summary: 'List documents',
+      description:
+        "A patient's documents, newest first: those collected from the sources, each in its latest version, and attachments of messages. The source responses that resources were extracted from (`meta.source`) are not listed; E14 returns them as well. `dateFrom` and `dateTo` apply to the document's own date.",
     },
-    errors: [404],
-  }),
-  getDocumentUrl: endpoint('GET /medical/v1/document/download-url', {
-    query: described('getDocumentUrl query', {
-      fileName: z.string().min(1).max(255).meta({
-        pattern: '^[^\\u0000]*$',
-        description:
-          'A file name from the list of documents or from `meta.source` of a resource, or the id of an attachment of a message.',
+    {
+      query: z
+        .object({
+          patientId: idSchema,
+          dateFrom: recordFilter.dateFrom,
+          dateTo: recordFilter.dateTo,
+          content: z
+            .string()
+            .trim()
+            .min(1)
+            .max(200)
+            .optional()
+            .describe(
+              'Text to find in title, description, type or category; case-insensitive.',
+            ),
+          count: itemCount
+            .optional()
+            .describe(
+              'Maximum number of documents; the newest are returned. Default: all.',
+            ),
+          output: z.enum(DOCUMENT_OUTPUTS).default('fhir'),
+        })
+        .superRefine(checkDateOrder),
+      responses: {
+        200: z.object({
+          documents: z.array(
+            z.union([documentReferenceSchema, documentDtoSchema]),
+          ),
+        }),
+      },
+      errors: [404],
+    },
+  ),
+  getDocumentUrl: endpoint(
+    'GET /medical/v1/document/download-url',
+    {
+      tag: 'document',
+      reference: 'E14',
+      summary: 'Get document URL',
+      description:
+        'A link to a document, or to the source response that `meta.source` of a resource names, valid for 60 seconds. C-CDA documents can be converted; for other XML, and for C-CDA that cannot be converted, the response is 422 with the reason. 410 if the source has withdrawn the document.',
+    },
+    {
+      query: z.object({
+        fileName: z.string().min(1).max(255).meta({
+          pattern: '^[^\\u0000]*$',
+          description:
+            'A file name from the list of documents or from `meta.source` of a resource, or the id of an attachment of a message.',
+        }),
+        conversionType: z
+          .enum(DOCUMENT_FORMATS)
+          .optional()
+          .describe('Format to convert to. Only for XML/CDA files.'),
       }),
-      conversionType: z.enum(DOCUMENT_FORMATS).optional(),
-    }),
-    responses: { 200: z.object({ url: z.string() }) },
-    errors: [404, 410, 422],
-  }),
+      responses: { 200: z.object({ url: z.string() }) },
+      errors: [404, 410, 422],
+    },
+  ),
   startBulkDocumentUrls: endpoint(
     'POST /medical/v1/document/download-url/bulk',
+    {
+      tag: 'document',
+      reference: 'Operations around E1–E14',
+      summary: 'Bulk get document URLs',
+      description:
+        'Sends links to all documents of a patient with the webhook `medical.document-bulk-download-urls`. They are valid for one hour from when the webhook is sent.',
+    },
     {
       query: z.object({ patientId: idSchema }),
       responses: {

@@ -26,12 +26,27 @@ export const createEmbedTokenBodySchema = z
   );
 
 export const embedTokenSchema = component('EmbedToken', {
-  token: z.string(),
+  token: z
+    .string()
+    .describe(
+      'Goes into the URL fragment of the embedded page, or is sent as a bearer token.',
+    ),
 });
 
 export const embedTokenEndpoints = {
-  createEmbedToken: endpoint('POST /medical/v1/token/embed', embedTokenSchema, {
-    scope: 'read',
-    body: createEmbedTokenBodySchema,
-  }),
+  createEmbedToken: endpoint(
+    'POST /medical/v1/token/embed',
+    {
+      tag: 'embedding',
+      reference: 'E1',
+      summary: 'Create embed token',
+      description:
+        'Creates a token for the embedded patient page, `/embed/{account}/patient/{id}#access_token={token}`. The token can read what that page shows, for any patient of the account, and nothing else. It becomes invalid when it expires or when the API key that created it is revoked.',
+    },
+    embedTokenSchema,
+    {
+      scope: 'read',
+      body: createEmbedTokenBodySchema,
+    },
+  ),
 } as const;

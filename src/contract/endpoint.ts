@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { ErrorStatus } from './errors.ts';
-import texts from './operations.json' with { type: 'json' };
-import { described, idSchema } from './primitives.ts';
+import { idSchema } from './primitives.ts';
 import type { Scope } from './scope.ts';
 
 export type HttpMethod = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -106,10 +105,7 @@ export function errorStatusesOf({
   return [...new Set(all)].sort((a, b) => a - b);
 }
 
-/**
- * Method and path of an operation, under which `operations.json` has its texts:
- * `GET /medical/v1/facility`.
- */
+/** Method and path of an operation: `GET /medical/v1/facility`. */
 type Route = `${HttpMethod} /${string}`;
 type Texts = Pick<Endpoint, 'tag' | 'reference' | 'summary' | 'description'>;
 type Addressed<R> = R extends `${infer M extends HttpMethod} ${infer P}`
@@ -133,9 +129,8 @@ type Answered<A> = A extends z.ZodType
     : A;
 
 /**
- * An operation from its route, what it answers, its other shapes and errors,
- * and the texts of the route. Keeps the literal types. Throws when the module
- * is loaded if `operations.json` has no texts of the route.
+ * An operation from its route, its texts, its success response, and its other
+ * shapes and errors. Keeps the literal types.
  *
  * @param answer the body of a 200; null: a 204; or all shapes, where there is
  *   more to say of it
@@ -146,6 +141,7 @@ export function endpoint<
   const S extends Omit<Shapes, 'responses'> = Record<never, never>,
 >(
   route: R,
+  texts: Texts,
   answer: A,
   others?: S,
 ): Answered<A> & S & Omit<Addressed<R>, keyof (Answered<A> & S)> & Texts {
@@ -156,13 +152,6 @@ export function endpoint<
   const isBody = answer === null || answer instanceof z.ZodType;
   const shapes = { ...(isBody ? ok : answer), ...others } as Answered<A> & S;
   const [method, path = ''] = route.split(' ');
-  // Not the type of the file: declarations of the library cannot name a JSON
-  // file.
-  const said = (texts as Partial<Record<string, object>>)[route] as
-    | Texts
-    | undefined;
-  if (said === undefined)
-    throw new Error(`operations.json has no texts of ${route}`);
   const { headers } = shapes as Shapes;
   const ofWrite =
     method === 'GET'
@@ -173,14 +162,21 @@ export function endpoint<
     ids.length === 0 ? {} : { params: z.object(Object.fromEntries(ids)) };
   return {
     ...({ method, path, ...ofPath } as Addressed<R>),
-    ...said,
+    ...texts,
     ...shapes,
     ...ofWrite,
   };
 }
 
-const idempotency = described('Idempotency-Key', {
-  'idempotency-key': z.string().min(1).max(255).optional(),
+const idempotency = z.object({
+  'idempotency-key': z
+    .string()
+    .min(1)
+    .max(255)
+    .optional()
+    .describe(
+      'For 24 hours, a repeated request with the same key and body returns the first response. 422 if the body differs, 409 while the first request is in progress.',
+    ),
 });
 
 type Input<T> = T extends z.ZodType ? z.input<T> : undefined;

@@ -79,33 +79,95 @@ export const patientFacilitiesBodySchema = component('PatientFacilities', {
     PATIENT_LISTS_MAX.facilityIds,
     `at most ${PATIENT_LISTS_MAX.facilityIds} facilities are allowed`,
   ),
-  eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
+  eTag: z
+    .string()
+    .max(ETAG_LENGTH_MAX)
+    .optional()
+    .describe("The patient's last known eTag; an alternative to `If-Match`."),
 });
 
 const facilities = z.object({ facilities: z.array(facilitySchema) });
 
 export const facilityEndpoints = {
-  listFacilities: endpoint('GET /medical/v1/facility', facilities),
-  createFacility: endpoint('POST /medical/v1/facility', {
-    body: createFacilityBodySchema,
-    responses: { 201: facilitySchema },
-  }),
-  getFacility: endpoint('GET /medical/v1/facility/:id', facilitySchema),
-  updateFacility: endpoint('PUT /medical/v1/facility/:id', facilitySchema, {
-    headers: ifMatch,
-    body: updateFacilityBodySchema,
-  }),
-  deleteFacility: endpoint('DELETE /medical/v1/facility/:id', null, {
-    headers: ifMatch,
-    body: eTagBody,
-    errors: [423],
-  }),
+  listFacilities: endpoint(
+    'GET /medical/v1/facility',
+    {
+      tag: 'facility',
+      reference: 'E11',
+      summary: 'List facilities',
+    },
+    facilities,
+  ),
+  createFacility: endpoint(
+    'POST /medical/v1/facility',
+    {
+      tag: 'facility',
+      reference: 'Operations around E1–E14',
+      summary: 'Create facility',
+      description:
+        'The service assigns the OID. An NPI must be unique among the facilities of the account.',
+    },
+    {
+      body: createFacilityBodySchema,
+      responses: { 201: facilitySchema },
+    },
+  ),
+  getFacility: endpoint(
+    'GET /medical/v1/facility/:id',
+    {
+      tag: 'facility',
+      reference: 'Operations around E1–E14',
+      summary: 'Get facility',
+    },
+    facilitySchema,
+  ),
+  updateFacility: endpoint(
+    'PUT /medical/v1/facility/:id',
+    {
+      tag: 'facility',
+      reference: 'Operations around E1–E14',
+      summary: 'Update facility',
+      description: 'Replaces all writable members. The NPI cannot be changed.',
+    },
+    facilitySchema,
+    {
+      headers: ifMatch,
+      body: updateFacilityBodySchema,
+    },
+  ),
+  deleteFacility: endpoint(
+    'DELETE /medical/v1/facility/:id',
+    {
+      tag: 'facility',
+      reference: 'Operations around E1–E14',
+      summary: 'Delete facility',
+      description:
+        'Fails with 400 if the facility has patients, and with 423 if a bulk create for it is in progress.',
+    },
+    null,
+    {
+      headers: ifMatch,
+      body: eTagBody,
+      errors: [423],
+    },
+  ),
   getPatientFacilities: endpoint(
     'GET /medical/v1/patient/:id/facility',
+    {
+      tag: 'facility',
+      reference: 'Operations around E1–E14',
+      summary: 'List the facilities of a patient',
+    },
     facilities,
   ),
   setPatientFacilities: endpoint(
     'POST /medical/v1/patient/:id/facility',
+    {
+      tag: 'facility',
+      reference: 'Operations around E1–E14',
+      summary: 'Set the facilities of a patient',
+      description: 'Replaces the list of facilities of the patient.',
+    },
     facilities,
     {
       headers: ifMatch,

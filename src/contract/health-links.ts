@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { NOT_BLANK, TEXT_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
-import { component, described, idSchema, instantSchema } from './primitives.ts';
+import { component, idSchema, instantSchema } from './primitives.ts';
 
 /** Lifetimes of a health link in seconds: a year at most, a week by default. */
 const SECONDS = { max: 31_536_000, default: 604_800 };
@@ -9,7 +9,7 @@ const SECONDS = { max: 31_536_000, default: 604_800 };
 export const HEALTH_LINK_ATTEMPTS = 5;
 
 const label = z.string().trim().min(1).max(80);
-const bodySchema = described('createHealthLink body', {
+const bodySchema = z.object({
   expirationInSeconds: z
     .int({ error: 'must be a whole number of seconds' })
     .min(1, { error: 'must be at least 1' })
@@ -22,7 +22,10 @@ const bodySchema = described('createHealthLink body', {
     .min(6, { error: 'must have at least 6 characters' })
     .max(TEXT_LENGTH_MAX)
     .optional(),
-  isOneTime: z.boolean().default(false),
+  isOneTime: z
+    .boolean()
+    .default(false)
+    .describe('The link ends when it has been opened.'),
   label: label
     .meta({
       ...NOT_BLANK,
@@ -33,16 +36,20 @@ const bodySchema = described('createHealthLink body', {
 
 const healthLinkSchema = component('HealthLink', {
   id: idSchema,
-  status: z.enum(['active', 'expired', 'revoked', 'used', 'locked']),
+  status: z
+    .enum(['active', 'expired', 'revoked', 'used', 'locked'])
+    .describe(
+      '`used`: it was for one time. `locked`: the passcode was wrong too often.',
+    ),
   label: z.string().optional(),
   hasPasscode: z.boolean(),
   isOneTime: z.boolean(),
   createdAt: instantSchema,
   createdBy: z.string(),
   expiresAt: instantSchema,
-  openings: z.array(
-    z.object({ openedAt: instantSchema, recipient: z.string() }),
-  ),
+  openings: z
+    .array(z.object({ openedAt: instantSchema, recipient: z.string() }))
+    .describe('The last 20, newest first; the recipient as it named itself.'),
 });
 export type HealthLink = z.output<typeof healthLinkSchema>;
 
@@ -55,19 +62,43 @@ const newHealthLinkSchema = healthLinkSchema.extend({
 
 /** SMART Health Links to a patient's summary. */
 export const healthLinkEndpoints = {
-  createHealthLink: endpoint('POST /medical/v1/patient/:id/health-link', {
-    // Optional.
-    body: bodySchema
-      .nullish()
-      .transform((body) => body ?? bodySchema.parse({})),
-    responses: { 201: newHealthLinkSchema.meta({ id: 'NewHealthLink' }) },
-  }),
+  createHealthLink: endpoint(
+    'POST /medical/v1/patient/:id/health-link',
+    {
+      tag: 'consolidated data',
+      reference: 'Health links',
+      summary: 'Create a health link',
+      description:
+        "A SMART Health Link: whoever has it reads the patient's International Patient Summary, as it is then, without an API key. The link is returned once; it is not stored.",
+    },
+    {
+      // Optional.
+      body: bodySchema
+        .nullish()
+        .transform((body) => body ?? bodySchema.parse({})),
+      responses: { 201: newHealthLinkSchema.meta({ id: 'NewHealthLink' }) },
+    },
+  ),
   listHealthLinks: endpoint(
     'GET /medical/v1/patient/:id/health-link',
+    {
+      tag: 'consolidated data',
+      reference: 'Health links',
+      summary: 'List the health links of a patient',
+      description:
+        'Newest first, including those that have ended; at most 200. Who opened them is listed too.',
+    },
     z.object({ healthLinks: z.array(healthLinkSchema) }),
   ),
   revokeHealthLink: endpoint(
     'POST /medical/v1/patient/:id/health-link/:healthLinkId/revoke',
+    {
+      tag: 'consolidated data',
+      reference: 'Health links',
+      summary: 'Revoke a health link',
+      description:
+        'Holds from the next request on. A link that has ended already is returned as it is.',
+    },
     healthLinkSchema,
   ),
 } as const;

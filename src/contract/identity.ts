@@ -30,7 +30,11 @@ export const identitySessionRequestSchema = z
 
 export const identitySessionSchema = component('IdentitySession', {
   sessionId: idSchema,
-  sessionUrl: z.string(),
+  sessionUrl: z
+    .string()
+    .describe(
+      'Page on which the person verifies their identity. Afterwards the browser is redirected to `redirectUrl` with `sessionId` and `status` (verified or failed). If verified, the webhook `ias.identity.verified` is sent.',
+    ),
   expiresAt: instantSchema,
   status: z.enum(['pending', 'verified', 'failed']),
 });
@@ -51,9 +55,11 @@ export const identitySessionStateSchema = component('IdentitySessionState', {
   patientId: idSchema,
   status: z.enum(VERIFICATION_STATES),
   expiresAt: instantSchema,
-  proofedIdentityId: idSchema.optional(),
+  proofedIdentityId: idSchema
+    .optional()
+    .describe('Present if the status is verified.'),
   verifiedAt: instantSchema.optional(),
-  reason: z.string().optional(),
+  reason: z.string().optional().describe('Why the verification failed.'),
 });
 
 export const aal2ChallengeRequestSchema = z
@@ -62,18 +68,31 @@ export const aal2ChallengeRequestSchema = z
 
 export const aal2ChallengeSchema = component('Aal2Challenge', {
   challengeId: idSchema,
-  challengeUrl: z.string(),
+  challengeUrl: z
+    .string()
+    .describe(
+      'Page on which the person authenticates with two factors. Afterwards the browser is redirected to `redirectUrl` with `aal2SessionId` and `status=verified`, or with `status=failed`.',
+    ),
   expiresAt: instantSchema,
-  method: z.string(),
+  method: z
+    .string()
+    .describe(
+      'Authentication method of the identity partner, such as `otp` or `passkey`.',
+    ),
 });
 
 export const aal2ChallengeStateSchema = component('Aal2ChallengeState', {
   challengeId: idSchema,
   status: z.enum(VERIFICATION_STATES),
   expiresAt: instantSchema,
-  aal2SessionId: z.string().optional(),
+  aal2SessionId: z
+    .string()
+    .optional()
+    .describe(
+      'Present if the challenge was passed and its session is still active.',
+    ),
   sessionExpiresAt: instantSchema.optional(),
-  reason: z.string().optional(),
+  reason: z.string().optional().describe('Why the challenge failed.'),
 });
 
 export const IDENTITY_VERIFIED_EVENT_TYPE = 'ias.identity.verified';
@@ -105,6 +124,13 @@ export const AAL2_SESSION_HEADER = 'x-aal2-session';
 export const identityEndpoints = {
   createIdentitySession: endpoint(
     'POST /medical/v1/identity/session',
+    {
+      tag: 'identity',
+      reference: 'Operations around E1–E14',
+      summary: 'Create identity session',
+      description:
+        'Starts a session in which the identity partner verifies that a person is this patient. Give `sessionUrl` to that person only; it works for 7 days. The webhook `ias.identity.verified` delivers the `proofedIdentityId`.',
+    },
     identitySessionSchema,
     {
       body: identitySessionRequestSchema,
@@ -113,10 +139,24 @@ export const identityEndpoints = {
   ),
   getIdentitySession: endpoint(
     'GET /medical/v1/identity/session/:id',
+    {
+      tag: 'identity',
+      reference: 'Ours: docs/decisions/0046',
+      summary: 'Get identity session',
+      description:
+        'Status of the verification. Use it if you did not receive the webhook `ias.identity.verified`.',
+    },
     identitySessionStateSchema,
   ),
   createAal2Challenge: endpoint(
     'POST /medical/v1/identity/aal2/challenge',
+    {
+      tag: 'identity',
+      reference: 'Operations around E1–E14',
+      summary: 'Create AAL2 challenge',
+      description:
+        'Starts a two-factor challenge for a verified identity. If the person passes it within one hour, a session of 12 hours begins; send its `aal2SessionId` in `x-aal2-session` to "Start network query" with `purposeOfUse=ias`.',
+    },
     aal2ChallengeSchema,
     {
       body: aal2ChallengeRequestSchema,
@@ -125,6 +165,13 @@ export const identityEndpoints = {
   ),
   getAal2Challenge: endpoint(
     'GET /medical/v1/identity/aal2/challenge/:id',
+    {
+      tag: 'identity',
+      reference: 'Ours: docs/decisions/0046',
+      summary: 'Get AAL2 challenge',
+      description:
+        'Status of the challenge and, once it is passed, its session. Use it if the person did not return to `redirectUrl`.',
+    },
     aal2ChallengeStateSchema,
     {
       scope: 'write',

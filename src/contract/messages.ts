@@ -3,14 +3,7 @@ import { boundedList, NOT_BLANK, quoted, required } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
-import {
-  component,
-  described,
-  idSchema,
-  instantSchema,
-  isNpi,
-  withTexts,
-} from './primitives.ts';
+import { component, idSchema, instantSchema, isNpi } from './primitives.ts';
 
 /** docs/interface.md, Message. */
 export const MESSAGE_DIRECTIONS = ['outbound', 'inbound'] as const;
@@ -43,20 +36,33 @@ export const MESSAGE_SORT = ['sentAt', 'id'] as const;
 
 export const messageSchema = component('Message', {
   id: idSchema,
-  patientId: idSchema.optional(),
-  externalId: z.string().optional(),
+  patientId: idSchema
+    .optional()
+    .describe('Absent if an inbound message names no known patient.'),
+  externalId: z
+    .string()
+    .optional()
+    .describe('The caller’s own id of the patient; absent if it has none.'),
   direction: z.enum(MESSAGE_DIRECTIONS),
   status: z.enum(MESSAGE_STATUSES).meta({ id: 'MessageState' }),
   transportMethod: z.enum(TRANSPORT_METHODS),
-  network: z.enum(MESSAGE_NETWORKS).optional(),
+  network: z
+    .enum(MESSAGE_NETWORKS)
+    .optional()
+    .describe('Present if `transportMethod` is `xdr`.'),
   destination: z.string(),
   subject: z.string(),
   body: z.string().optional(),
-  attachments: z.array(idSchema).optional(),
+  attachments: z
+    .array(idSchema)
+    .optional()
+    .describe(
+      'Ids of the attached documents. "Get document URL" (E14) accepts them as `fileName`. They belong to the patient, or to no patient if an inbound message names no known one.',
+    ),
   intendedRecipientNpi: z.array(z.string()).optional(),
   sentAt: instantSchema,
   updatedAt: instantSchema,
-  reason: z.string().optional(),
+  reason: z.string().optional().describe('Why the message failed.'),
 });
 export type Message = z.output<typeof messageSchema>;
 
@@ -81,55 +87,61 @@ const npiSchema = z
   })
   .meta({ pattern: '^[0-9]{10}$' });
 
-export const messageRequestSchema = described('SendMessage', {
-  destination: z
-    .string()
-    .max(320, { abort: true })
-    .trim()
-    .transform((value) => value.replace(/^urn:oid:/i, ''))
-    .refine((value) => transportOf(value) !== undefined, {
-      error:
-        'is neither an OID (2.16.840…) nor a Direct address (name@direct.example.org)',
-    })
-    .meta({
-      description: 'An OID (sent by XDR), or a Direct address.',
-      anyOf: [
-        {
-          pattern:
-            '^\\s*([Uu][Rr][Nn]:[Oo][Ii][Dd]:)?[0-2](\\.(0|[1-9][0-9]*))+\\s*$',
-        },
-        {
-          pattern:
-            '^\\s*[^\\s@<>"(),:;]+@([A-Za-z0-9](-*[A-Za-z0-9])*\\.)+[A-Za-z]{2,}\\s*$',
-        },
-      ],
-    }),
-  network: z.enum(MESSAGE_NETWORKS).optional(),
-  subject: z
-    .string()
-    .trim()
-    .min(1, { error: 'is required' })
-    .max(250, { error: 'must have at most 250 characters' })
-    .meta(NOT_BLANK),
-  body: z
-    .string()
-    .max(MESSAGE_BODY_LENGTH_MAX, {
-      error: `must have at most ${MESSAGE_BODY_LENGTH_MAX} characters`,
-    })
-    .optional(),
-  attachments: boundedList(
-    z.array(idSchema),
-    MESSAGE_ATTACHMENTS_MAX,
-    `at most ${MESSAGE_ATTACHMENTS_MAX} documents are allowed`,
-  )
-    .transform((ids) => [...new Set(ids.map((id) => id.toLowerCase()))])
-    .optional(),
-  intendedRecipientNpi: boundedList(
-    z.array(npiSchema),
-    20,
-    'at most 20 recipients are allowed',
-  ).optional(),
-})
+export const messageRequestSchema = z
+  .object({
+    destination: z
+      .string()
+      .max(320, { abort: true })
+      .trim()
+      .transform((value) => value.replace(/^urn:oid:/i, ''))
+      .refine((value) => transportOf(value) !== undefined, {
+        error:
+          'is neither an OID (2.16.840…) nor a Direct address (name@direct.example.org)',
+      })
+      .meta({
+        description: 'An OID (sent by XDR), or a Direct address.',
+        anyOf: [
+          {
+            pattern:
+              '^\\s*([Uu][Rr][Nn]:[Oo][Ii][Dd]:)?[0-2](\\.(0|[1-9][0-9]*))+\\s*$',
+          },
+          {
+            pattern:
+              '^\\s*[^\\s@<>"(),:;]+@([A-Za-z0-9](-*[A-Za-z0-9])*\\.)+[A-Za-z]{2,}\\s*$',
+          },
+        ],
+      }),
+    network: z
+      .enum(MESSAGE_NETWORKS)
+      .optional()
+      .describe(
+        'Network through which an OID is reached; default CAREQUALITY. Not allowed with a Direct address.',
+      ),
+    subject: z
+      .string()
+      .trim()
+      .min(1, { error: 'is required' })
+      .max(250, { error: 'must have at most 250 characters' })
+      .meta(NOT_BLANK),
+    body: z
+      .string()
+      .max(MESSAGE_BODY_LENGTH_MAX, {
+        error: `must have at most ${MESSAGE_BODY_LENGTH_MAX} characters`,
+      })
+      .optional(),
+    attachments: boundedList(
+      z.array(idSchema),
+      MESSAGE_ATTACHMENTS_MAX,
+      `at most ${MESSAGE_ATTACHMENTS_MAX} documents are allowed`,
+    )
+      .transform((ids) => [...new Set(ids.map((id) => id.toLowerCase()))])
+      .optional(),
+    intendedRecipientNpi: boundedList(
+      z.array(npiSchema),
+      20,
+      'at most 20 recipients are allowed',
+    ).optional(),
+  })
   .superRefine(({ destination, network, body, attachments }, context) => {
     if ((body ?? '').trim() === '' && (attachments ?? []).length === 0)
       context.addIssue({
@@ -170,33 +182,63 @@ export type MessageEventType = (typeof MESSAGE_EVENT_TYPES)[number];
  */
 export const messageEventSchema = component('MessageEvent', {
   meta: eventMetaOf(z.enum(MESSAGE_EVENT_TYPES)),
-  payload: messageSchema.extend(
-    withTexts('MessageEvent.payload', {
-      completedAt: instantSchema.optional(),
-    }),
-  ),
+  payload: messageSchema.extend({
+    completedAt: instantSchema.optional().describe('Only in `message.status`'),
+  }),
 });
 
 export const messageEndpoints = {
-  listMessages: endpoint('GET /medical/v1/message', {
-    query: pageQuery(MESSAGE_SORT, {
-      direction: z.enum(MESSAGE_DIRECTIONS).optional(),
-      patientId: idSchema.optional(),
-      destination: z
-        .string()
-        .max(500)
-        .optional()
-        .describe('Exact match with the `destination` of the message.'),
-      status: z.enum(MESSAGE_STATUSES).optional(),
-    }),
-    responses: {
-      200: z.object({ messages: z.array(messageSchema), meta: pageMetaSchema }),
+  listMessages: endpoint(
+    'GET /medical/v1/message',
+    {
+      tag: 'message',
+      reference: 'E12',
+      summary: 'List messages',
+      description:
+        'Inbound and outbound messages, newest first. The webhook `message.received` announces each inbound message.',
     },
-  }),
-  getMessage: endpoint('GET /medical/v1/message/:id', messageSchema),
-  sendMessage: endpoint('POST /medical/v1/message', messageSchema, {
-    query: z.object({ patientId: idSchema }),
-    body: messageRequestSchema,
-    errors: [404],
-  }),
+    {
+      query: pageQuery(MESSAGE_SORT, {
+        direction: z.enum(MESSAGE_DIRECTIONS).optional(),
+        patientId: idSchema.optional(),
+        destination: z
+          .string()
+          .max(500)
+          .optional()
+          .describe('Exact match with the `destination` of the message.'),
+        status: z.enum(MESSAGE_STATUSES).optional(),
+      }),
+      responses: {
+        200: z.object({
+          messages: z.array(messageSchema),
+          meta: pageMetaSchema,
+        }),
+      },
+    },
+  ),
+  getMessage: endpoint(
+    'GET /medical/v1/message/:id',
+    {
+      tag: 'message',
+      reference: 'Operations around E1–E14',
+      summary: 'Get message',
+    },
+    messageSchema,
+  ),
+  sendMessage: endpoint(
+    'POST /medical/v1/message',
+    {
+      tag: 'message',
+      reference: 'Operations around E1–E14',
+      summary: 'Send message',
+      description:
+        'Sends a message to an OID by XDR, or to a Direct address. Attachments are documents of this patient, 20 MB in total at most. The webhook `message.status` reports whether it was delivered.',
+    },
+    messageSchema,
+    {
+      query: z.object({ patientId: idSchema }),
+      body: messageRequestSchema,
+      errors: [404],
+    },
+  ),
 } as const;

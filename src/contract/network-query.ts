@@ -10,7 +10,6 @@ import { endpoint } from './endpoint.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
 import {
   component,
-  described,
   idSchema,
   instantSchema,
   SOURCE_TYPES,
@@ -164,8 +163,15 @@ export const sourceEntrySchema = component('Source', {
   status: sourceStatusSchema,
   startedAt: instantSchema,
   completedAt: instantSchema.optional(),
-  reason: z.string().optional(),
-  waiting: sourceWaitSchema.optional(),
+  reason: z
+    .string()
+    .optional()
+    .describe('Why the source failed, for a person to read.'),
+  waiting: sourceWaitSchema
+    .optional()
+    .describe(
+      'Present while a running source is not called because it failed or refused the last calls: the reason, since when, and when it is called again.',
+    ),
 });
 
 export const sourceErrorSchema = component('SourceError', {
@@ -179,7 +185,10 @@ export type SourceError = z.output<typeof sourceErrorSchema>;
 export const networkQueryStatusSchema = component('NetworkQueryStatus', {
   requestId: idSchema,
   patientId: idSchema.optional(),
-  externalId: z.string().optional(),
+  externalId: z
+    .string()
+    .optional()
+    .describe('The caller’s own id of the patient; absent if it has none.'),
   startedAt: instantSchema,
   status: queryStatusSchema,
   sources: z.array(sourceEntrySchema),
@@ -215,7 +224,9 @@ const figure = z.number().nonnegative().nullable();
  */
 export const sourceScoreSchema = component('SourceScore', {
   source: sourceTypeSchema,
-  connectionId: idSchema.nullable(),
+  connectionId: idSchema
+    .nullable()
+    .describe('Null: the connection of the deployment.'),
   connection: z.string().nullable(),
   queries: count,
   ended: count,
@@ -246,15 +257,28 @@ export const NETWORK_QUERY_SORT = ['startedAt', 'requestId'] as const;
 export const networkQueryEndpoints = {
   startNetworkQuery: endpoint(
     'POST /medical/v1/network/query',
+    {
+      tag: 'network query',
+      reference: 'E2',
+      summary: 'Start network query',
+      description:
+        'Returns 2XX even if some sources could not be started; check `errors`.',
+    },
     networkQueryStatusSchema,
     {
       query: z.object({
         patientId: idSchema,
         purposeOfUse: purposeOfUseSchema.default('treatment'),
       }),
-      headers: described('startNetworkQuery headers', {
+      headers: z.object({
         'x-aal2-session': z.string().max(500).optional(),
-        priority: z.string().max(TEXT_LENGTH_MAX).optional(),
+        priority: z
+          .string()
+          .max(TEXT_LENGTH_MAX)
+          .optional()
+          .describe(
+            'RFC 9218 priority. `u=5` to `u=7` marks a background query. It runs after other queries, and starts at a source only while less than 80 % of the source’s limit per minute is used. If no source has capacity, the response reports the query as failed, with `Retry-After`, and the query is not stored.',
+          ),
       }),
       body: networkQueryRequestSchema,
       errors: [404],
@@ -262,56 +286,106 @@ export const networkQueryEndpoints = {
   ),
   getNetworkQuery: endpoint(
     'GET /medical/v1/network/query/:requestId',
+    {
+      tag: 'network query',
+      reference: 'E3',
+      summary: 'Get network query status',
+    },
     networkQueryStatusSchema,
   ),
-  listNetworkQueries: endpoint('GET /medical/v1/network/query', {
-    query: pageQuery(NETWORK_QUERY_SORT, {
-      patientId: idSchema.optional(),
-      status: queryStatusSchema.optional(),
-      source: sourceTypeSchema.optional(),
-      startedAfter: instantSchema.optional(),
-    }),
-    responses: {
-      200: z.object({
-        queries: z.array(listedNetworkQuerySchema),
-        meta: pageMetaSchema,
-      }),
+  listNetworkQueries: endpoint(
+    'GET /medical/v1/network/query',
+    {
+      tag: 'network query',
+      reference: 'Operations around E1–E14',
+      summary: 'List network queries',
     },
-  }),
+    {
+      query: pageQuery(NETWORK_QUERY_SORT, {
+        patientId: idSchema.optional(),
+        status: queryStatusSchema.optional(),
+        source: sourceTypeSchema.optional(),
+        startedAfter: instantSchema.optional(),
+      }),
+      responses: {
+        200: z.object({
+          queries: z.array(listedNetworkQuerySchema),
+          meta: pageMetaSchema,
+        }),
+      },
+    },
+  ),
   getNetworkQueryTimeline: endpoint(
     'GET /medical/v1/network/query/:requestId/timeline',
+    {
+      tag: 'network query',
+      reference: 'Operations around E1–E14',
+      summary: 'Timeline of a network query',
+    },
     z.object({ requestId: idSchema, timeline: z.array(timelineEntrySchema) }),
   ),
-  getSourceScorecard: endpoint('GET /medical/v1/source/scorecard', {
-    query: z
-      .object({ from: instantSchema, to: instantSchema.optional() })
-      .refine(
-        ({ from, to }) => to === undefined || Date.parse(from) < Date.parse(to),
-        {
-          path: ['to'],
-          error: 'must be after from',
-        },
-      ),
-    responses: {
-      200: z.object({
-        from: instantSchema,
-        to: instantSchema,
-        sources: z.array(sourceScoreSchema),
-      }),
+  getSourceScorecard: endpoint(
+    'GET /medical/v1/source/scorecard',
+    {
+      tag: 'network query',
+      reference: 'Operations around E1–E14',
+      summary: 'Source scorecard',
+      description:
+        'How each source and connection did with the queries that started from `from` on and before `to` (default: now).',
     },
-  }),
+    {
+      query: z
+        .object({ from: instantSchema, to: instantSchema.optional() })
+        .refine(
+          ({ from, to }) =>
+            to === undefined || Date.parse(from) < Date.parse(to),
+          {
+            path: ['to'],
+            error: 'must be after from',
+          },
+        ),
+      responses: {
+        200: z.object({
+          from: instantSchema,
+          to: instantSchema,
+          sources: z.array(sourceScoreSchema),
+        }),
+      },
+    },
+  ),
   retrySource: endpoint(
     'POST /medical/v1/network/query/:requestId/source/:type/retry',
+    {
+      tag: 'network query',
+      reference: 'Operations around E1–E14',
+      summary: 'Retry one source',
+      description:
+        'Queries one source again, during the query or after it ended as partial or failed. 409 if the source is still running or has completed.',
+    },
     networkQueryStatusSchema,
     { params: z.object({ requestId: idSchema, type: sourceTypeSchema }) },
   ),
   giveUpSource: endpoint(
     'POST /medical/v1/network/query/:requestId/source/:type/cancel',
+    {
+      tag: 'network query',
+      reference: 'Operations around E1–E14',
+      summary: 'Give up one source',
+      description:
+        'Ends the source as failed; the other sources continue. 409 if the source is not running.',
+    },
     networkQueryStatusSchema,
     { params: z.object({ requestId: idSchema, type: sourceTypeSchema }) },
   ),
   cancelNetworkQuery: endpoint(
     'POST /medical/v1/network/query/:requestId/cancel',
+    {
+      tag: 'network query',
+      reference: 'Operations around E1–E14',
+      summary: 'Cancel a network query',
+      description:
+        'Sources still running end as failed. 409 if the query has ended.',
+    },
     networkQueryStatusSchema,
   ),
 } as const;

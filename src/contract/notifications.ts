@@ -79,9 +79,13 @@ export const followUpSchema = component('DischargeFollowUp', {
 
 /** A notification in the responses of the notification operations. */
 export const notificationSchema = component('Notification', {
-  id: idSchema,
+  id: idSchema.describe('`meta.requestId` of its webhook.'),
   type: z.enum(NOTIFICATION_TYPES),
-  status: z.enum(['current', 'withdrawn']),
+  status: z
+    .enum(['current', 'withdrawn'])
+    .describe(
+      '`withdrawn`: the source withdrew the notification, or it turned out to be about another person.',
+    ),
   patientId: idSchema,
   externalId: z.string().optional(),
   /** Configured name of the sender (NOTIFICATION_SENDERS). */
@@ -90,7 +94,11 @@ export const notificationSchema = component('Notification', {
   whenSourceSent: instantSchema.optional(),
   notifiedAt: instantSchema,
   withdrawnAt: instantSchema.optional(),
-  url: z.string(),
+  url: z
+    .string()
+    .describe(
+      'Link to a FHIR Bundle, as in the webhook; valid for ten minutes from now.',
+    ),
   followUp: followUpSchema.optional(),
 });
 export type NotificationResponse = z.output<typeof notificationSchema>;
@@ -99,25 +107,50 @@ export type NotificationResponse = z.output<typeof notificationSchema>;
 export const NOTIFICATION_SORT = ['notifiedAt', 'id'] as const;
 
 export const notificationEndpoints = {
-  listNotifications: endpoint('GET /medical/v1/notification', {
-    query: pageQuery(NOTIFICATION_SORT, {
-      patientId: idSchema.optional(),
-      type: z.enum(NOTIFICATION_TYPES).optional(),
-      status: z.enum(['current', 'withdrawn']).optional(),
-    }),
-    responses: {
-      200: z.object({
-        notifications: z.array(notificationSchema),
-        meta: pageMetaSchema,
-      }),
+  listNotifications: endpoint(
+    'GET /medical/v1/notification',
+    {
+      tag: 'notification',
+      reference:
+        'Webhooks out: patient.admit, .transfer, .discharge, .pharmacy, .laboratory',
+      summary: 'List notifications',
+      description:
+        'Notifications about the account’s patients, newest first, including those that the source withdrew later.',
     },
-  }),
+    {
+      query: pageQuery(NOTIFICATION_SORT, {
+        patientId: idSchema.optional(),
+        type: z.enum(NOTIFICATION_TYPES).optional(),
+        status: z.enum(['current', 'withdrawn']).optional(),
+      }),
+      responses: {
+        200: z.object({
+          notifications: z.array(notificationSchema),
+          meta: pageMetaSchema,
+        }),
+      },
+    },
+  ),
   getNotification: endpoint(
     'GET /medical/v1/notification/:id',
+    {
+      tag: 'notification',
+      reference:
+        'Webhooks out: patient.admit, .transfer, .discharge, .pharmacy, .laboratory',
+      summary: 'Get notification',
+    },
     notificationSchema,
   ),
   cancelFollowUp: endpoint(
     'POST /medical/v1/notification/:id/follow-up/cancel',
+    {
+      tag: 'notification',
+      reference:
+        'Webhooks out: patient.admit, .transfer, .discharge, .pharmacy, .laboratory',
+      summary: 'End the follow-up of a discharge',
+      description:
+        'Stops the repeated hie queries for this discharge. 409 if the follow-up has already ended.',
+    },
     notificationSchema,
   ),
 } as const;

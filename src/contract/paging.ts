@@ -1,23 +1,38 @@
 import { z } from 'zod';
 import { ETAG_LENGTH_MAX, quoted } from './bounds.ts';
-import { component, described } from './primitives.ts';
+import { component } from './primitives.ts';
 
-export const ifMatch = described('If-Match', {
-  'if-match': z.string().max(ETAG_LENGTH_MAX).optional(),
+export const ifMatch = z.object({
+  'if-match': z
+    .string()
+    .max(ETAG_LENGTH_MAX)
+    .optional()
+    .describe('The last known eTag. 412 if it is no longer current.'),
 });
 /**
  * Optional body of operations whose other parameters are all in the path and
  * query.
  */
-export const eTagBody = described('eTag', {
-  eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
-})
+export const eTagBody = z
+  .object({
+    eTag: z
+      .string()
+      .max(ETAG_LENGTH_MAX)
+      .optional()
+      .describe('The last known eTag; an alternative to `If-Match`.'),
+  })
   .nullish()
   .transform((body) => body ?? {});
 export const pageMetaSchema = component('PageMeta', {
   itemsOnPage: z.number().int(),
-  itemsInTotal: z.number().int(),
-  itemsInTotalIsMinimum: z.literal(true).optional(),
+  itemsInTotal: z
+    .number()
+    .int()
+    .describe('Counted up to 10,000; the patients of a cohort always.'),
+  itemsInTotalIsMinimum: z
+    .literal(true)
+    .optional()
+    .describe('Present when there are more than `itemsInTotal`.'),
   nextPage: z.string().optional(),
   prevPage: z.string().optional(),
 });

@@ -22,7 +22,6 @@ import {
   idSchema,
   namesSchema,
   usStateSchema,
-  withTexts,
   zipSchema,
 } from './primitives.ts';
 
@@ -297,22 +296,24 @@ export const matchPatientBodySchema = patientDemographicsSchema.meta({
  * in `If-Match`, must be current.
  */
 export const updatePatientBodySchema = patientDemographicsSchema
-  .extend(
-    withTexts('UpdatePatient', {
-      eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
-      externalIds: boundedList(
-        z.array(externalIdSchema),
-        PATIENT_LISTS_MAX.externalIds,
-      ).optional(),
-      // If ignored, the caller would believe it had been applied.
-      // `networkQuery` is ignored because responses contain it.
-      cohorts: z
-        .never({
-          error: 'cannot be set here; use POST /medical/v1/patient/{id}/cohort',
-        })
-        .optional(),
-    }),
-  )
+  .extend({
+    eTag: z.string().max(ETAG_LENGTH_MAX).optional(),
+    externalIds: boundedList(
+      z.array(externalIdSchema),
+      PATIENT_LISTS_MAX.externalIds,
+    )
+      .optional()
+      .describe(
+        'All ids that shall find the patient. Without it, the known ones stay.',
+      ),
+    // If ignored, the caller would believe it had been applied.
+    // `networkQuery` is ignored because responses contain it.
+    cohorts: z
+      .never({
+        error: 'cannot be set here; use POST /medical/v1/patient/{id}/cohort',
+      })
+      .optional(),
+  })
   .meta({ id: 'UpdatePatient' });
 export type UpdatePatientBody = z.output<typeof updatePatientBodySchema>;
 
@@ -326,7 +327,11 @@ export const patientSchema = component('Patient', {
   id: idSchema,
   eTag: z.string().optional(),
   externalId: z.string().optional(),
-  externalIds: z.array(z.string()),
+  externalIds: z
+    .array(z.string())
+    .describe(
+      'Every external id that finds the patient: `externalId` first, then those that it replaced.',
+    ),
   additionalIdentifiers: storedAdditionalIdentifiersSchema,
   additionalIds: storedAdditionalIdentifiersSchema,
   firstName: responseNames,
@@ -352,7 +357,10 @@ export const patientSchema = component('Patient', {
       treatmentRelationship: z.boolean().optional(),
       primaryAddress: storedAddressSchema.optional(),
     })
-    .optional(),
+    .optional()
+    .describe(
+      'In the answer to a create only: the former values of what this request replaced in the patient whom it matched.',
+    ),
   possibleDuplicates: z
     .array(
       z.object({
@@ -363,7 +371,10 @@ export const patientSchema = component('Patient', {
         contradicts: z.array(z.string()),
       }),
     )
-    .optional(),
+    .optional()
+    .describe(
+      'In the answer to a create only: other patients who may be this person, at most ten, with what is the same and what contradicts. A person decides (Possible duplicates).',
+    ),
 });
 export type PatientResponse = z.output<typeof patientSchema>;
 
@@ -392,45 +403,112 @@ const searchWords = z
   });
 
 export const patientEndpoints = {
-  createPatient: endpoint('POST /medical/v1/patient', {
-    query: z.object({ facilityId: idSchema }),
-    body: createPatientBodySchema,
-    responses: { 201: patientSchema, 200: patientSchema },
-    errors: [404],
-  }),
-  getPatient: endpoint('GET /medical/v1/patient/:id', patientSchema),
-  updatePatient: endpoint('PUT /medical/v1/patient/:id', patientSchema, {
-    query: z.object({ facilityId: idSchema.optional() }),
-    headers: ifMatch,
-    body: updatePatientBodySchema,
-    errors: [409],
-  }),
-  deletePatient: endpoint('DELETE /medical/v1/patient/:id', null, {
-    headers: ifMatch,
-    body: eTagBody,
-    errors: [409],
-  }),
-  listPatients: endpoint('GET /medical/v1/patient', {
-    query: pageQuery(PATIENT_SORT, {
-      facilityId: idSchema.optional(),
-      externalId: externalIdSchema.optional(),
-      filters: searchWords.optional().meta({
-        description:
-          'Words, all of which must occur in the name, date of birth, external id, identifiers, contacts or addresses; case-insensitive.',
-        example: 'sample 02108',
-      }),
-    }),
-    responses: {
-      200: z.object({ patients: z.array(patientSchema), meta: pageMetaSchema }),
+  createPatient: endpoint(
+    'POST /medical/v1/patient',
+    {
+      tag: 'patient',
+      reference: 'E4',
+      summary: 'Create patient',
+      description:
+        'Returns 201 for a new patient. Returns 200 if the demographics match an existing patient, which is then updated.',
     },
-  }),
-  matchPatient: endpoint('POST /medical/v1/patient/match', patientSchema, {
-    scope: 'read',
-    body: matchPatientBodySchema,
-    errors: [404],
-  }),
+    {
+      query: z.object({ facilityId: idSchema }),
+      body: createPatientBodySchema,
+      responses: { 201: patientSchema, 200: patientSchema },
+      errors: [404],
+    },
+  ),
+  getPatient: endpoint(
+    'GET /medical/v1/patient/:id',
+    {
+      tag: 'patient',
+      reference: 'Operations around E1–E14',
+      summary: 'Get patient',
+    },
+    patientSchema,
+  ),
+  updatePatient: endpoint(
+    'PUT /medical/v1/patient/:id',
+    {
+      tag: 'patient',
+      reference: 'Operations around E1–E14',
+      summary: 'Update patient',
+      description:
+        'Replaces the demographics. The first address is the primary address.',
+    },
+    patientSchema,
+    {
+      query: z.object({ facilityId: idSchema.optional() }),
+      headers: ifMatch,
+      body: updatePatientBodySchema,
+      errors: [409],
+    },
+  ),
+  deletePatient: endpoint(
+    'DELETE /medical/v1/patient/:id',
+    {
+      tag: 'patient',
+      reference: 'Operations around E1–E14',
+      summary: 'Delete patient',
+      description:
+        'Permanently deletes the patient and all collected data. Operations in progress for the patient are cancelled, and no further webhook about the patient is sent. Audit entries are kept. A patient under legal hold is not deleted (409).',
+    },
+    null,
+    {
+      headers: ifMatch,
+      body: eTagBody,
+      errors: [409],
+    },
+  ),
+  listPatients: endpoint(
+    'GET /medical/v1/patient',
+    {
+      tag: 'patient',
+      reference: 'Operations around E1–E14',
+      summary: 'List patients',
+    },
+    {
+      query: pageQuery(PATIENT_SORT, {
+        facilityId: idSchema.optional(),
+        externalId: externalIdSchema.optional(),
+        filters: searchWords.optional().meta({
+          description:
+            'Words, all of which must occur in the name, date of birth, external id, identifiers, contacts or addresses; case-insensitive.',
+          example: 'sample 02108',
+        }),
+      }),
+      responses: {
+        200: z.object({
+          patients: z.array(patientSchema),
+          meta: pageMetaSchema,
+        }),
+      },
+    },
+  ),
+  matchPatient: endpoint(
+    'POST /medical/v1/patient/match',
+    {
+      tag: 'patient',
+      reference: 'Operations around E1–E14',
+      summary: 'Match patient',
+      description:
+        'Finds the patient that "Create patient" would match: same names, date of birth, gender and one zip in common. Creates and changes nothing. 404 if there is no match.',
+    },
+    patientSchema,
+    {
+      scope: 'read',
+      body: matchPatientBodySchema,
+      errors: [404],
+    },
+  ),
   getPatientByExternalId: endpoint(
     'GET /medical/v1/patient/external-id',
+    {
+      tag: 'patient',
+      reference: 'Operations around E1–E14',
+      summary: 'Get the newest patient with an external id',
+    },
     patientSchema,
     {
       query: z.object({
@@ -444,20 +522,35 @@ export const patientEndpoints = {
       errors: [404],
     },
   ),
-  setHieOptOut: endpoint('PUT /medical/v1/patient/:id/hie-opt-out', {
-    query: z.object({ hieOptOut: flag('hieOptOut') }),
-    headers: ifMatch,
-    body: eTagBody,
-    responses: {
-      200: z.object({
-        id: idSchema,
-        hieOptOut: z.boolean(),
-        message: z.string(),
-      }),
+  setHieOptOut: endpoint(
+    'PUT /medical/v1/patient/:id/hie-opt-out',
+    {
+      tag: 'patient',
+      reference: 'Operations around E1–E14',
+      summary: 'Opt a patient out of the networks, or back in',
     },
-  }),
+    {
+      query: z.object({ hieOptOut: flag('hieOptOut') }),
+      headers: ifMatch,
+      body: eTagBody,
+      responses: {
+        200: z.object({
+          id: idSchema,
+          hieOptOut: z.boolean(),
+          message: z.string(),
+        }),
+      },
+    },
+  ),
   setTreatmentRelationship: endpoint(
     'PUT /medical/v1/patient/:id/treatment-relationship',
+    {
+      tag: 'patient',
+      reference: 'Operations around E1–E14',
+      summary: 'Set whether there is a treatment relationship',
+      description:
+        '`false` removes the patient from every cohort whose `purposeOfUse` is `treatment`.',
+    },
     {
       query: z.object({ treatmentRelationship: flag('treatmentRelationship') }),
       headers: ifMatch,

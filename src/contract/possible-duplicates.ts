@@ -12,12 +12,26 @@ export const DUPLICATE_STATUSES = ['open', 'accepted', 'refused'] as const;
 /** Two patients of the account that may be one person. */
 export const possibleDuplicateSchema = component('PossibleDuplicate', {
   id: idSchema,
-  status: z.enum(DUPLICATE_STATUSES),
+  status: z
+    .enum(DUPLICATE_STATUSES)
+    .describe(
+      '`accepted`: marked as one person; the patients and their records stay separate. `refused`: they are two people.',
+    ),
   patientIds: z.tuple([idSchema, idSchema]),
-  grade: z.enum(['certain', 'probable', 'possible']),
+  grade: z
+    .enum(['certain', 'probable', 'possible'])
+    .describe('Code of FHIR’s match-grade.'),
   score: z.number().min(0).max(1),
-  agrees: z.array(z.string()),
-  contradicts: z.array(z.string()),
+  agrees: z
+    .array(z.string())
+    .describe(
+      'What is the same: firstName, lastName, dob, genderAtBirth, zip, address, phone, email, ssn, driversLicense.',
+    ),
+  contradicts: z
+    .array(z.string())
+    .describe(
+      'What speaks for two people: genderAtBirth, ssn, driversLicense (both have one, none in common), suffix (senior and junior).',
+    ),
   foundAt: instantSchema,
   decidedAt: instantSchema.optional(),
 });
@@ -35,28 +49,57 @@ export const decidedDuplicateSchema = possibleDuplicateSchema
 
 /** The review list of patients that may be one person. */
 export const possibleDuplicateEndpoints = {
-  listPossibleDuplicates: endpoint('GET /medical/v1/possible-duplicate', {
-    query: pageQuery(POSSIBLE_DUPLICATE_SORT, {
-      status: z.enum(DUPLICATE_STATUSES).optional(),
-      patientId: idSchema.optional(),
-    }),
-    responses: {
-      200: z.object({
-        possibleDuplicates: z.array(possibleDuplicateSchema),
-        meta: pageMetaSchema,
-      }),
+  listPossibleDuplicates: endpoint(
+    'GET /medical/v1/possible-duplicate',
+    {
+      tag: 'patient',
+      reference: 'Possible duplicates',
+      summary: 'List possible duplicates',
+      description:
+        'Pairs of patients that may be one person but do not match by the rule of "Create patient". Found soon after a patient is created or changed.',
     },
-  }),
+    {
+      query: pageQuery(POSSIBLE_DUPLICATE_SORT, {
+        status: z.enum(DUPLICATE_STATUSES).optional(),
+        patientId: idSchema.optional(),
+      }),
+      responses: {
+        200: z.object({
+          possibleDuplicates: z.array(possibleDuplicateSchema),
+          meta: pageMetaSchema,
+        }),
+      },
+    },
+  ),
   getPossibleDuplicate: endpoint(
     'GET /medical/v1/possible-duplicate/:id',
+    {
+      tag: 'patient',
+      reference: 'Possible duplicates',
+      summary: 'Get a possible duplicate with both patients',
+    },
     comparedPatientsSchema,
   ),
   acceptPossibleDuplicate: endpoint(
     'POST /medical/v1/possible-duplicate/:id/accept',
+    {
+      tag: 'patient',
+      reference: 'Possible duplicates',
+      summary: 'Mark two patients as one person',
+      description:
+        'Records the decision. Nothing is merged: both patients, their records and cohorts stay as they are. Can be changed by "refuse".',
+    },
     decidedDuplicateSchema,
   ),
   refusePossibleDuplicate: endpoint(
     'POST /medical/v1/possible-duplicate/:id/refuse',
+    {
+      tag: 'patient',
+      reference: 'Possible duplicates',
+      summary: 'Mark two patients as two people',
+      description:
+        'Records the decision; the pair is not reported again. Can be changed by "accept".',
+    },
     decidedDuplicateSchema,
   ),
 } as const;

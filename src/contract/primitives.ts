@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { boundedList, NAMES_MAX, quoted } from './bounds.ts';
-import texts from './members.json' with { type: 'json' };
 import { RECORD_SOURCES, SOURCE_TYPES } from './source-types.ts';
 
 export {
@@ -9,36 +8,9 @@ export {
   type SourceType,
 } from './source-types.ts';
 
-/**
- * The members of an object, with those texts of the OpenAPI document that
- * `members.json` has under this name. Throws when the module is loaded if a
- * text is about a member that the object does not have.
- */
-export function withTexts<S extends z.core.$ZodShape>(
-  name: string,
-  shape: S,
-): S {
-  const said =
-    (texts as Readonly<Record<string, Readonly<Record<string, string>>>>)[
-      name
-    ] ?? {};
-  const described = Object.entries(said).map(([member, description]) => {
-    const schema = shape[member];
-    if (!(schema instanceof z.ZodType))
-      throw new Error(
-        `members.json describes ${member}, which ${name} does not have`,
-      );
-    return [member, schema.meta({ description })];
-  });
-  return { ...shape, ...Object.fromEntries(described) };
-}
-
-export const described = <S extends z.ZodRawShape>(name: string, shape: S) =>
-  z.object(withTexts(name, shape));
-
 /** An object that the OpenAPI document lists under this name. */
 export const component = <S extends z.ZodRawShape>(id: string, shape: S) =>
-  described(id, shape).meta({ id });
+  z.object(shape).meta({ id });
 
 export const sourceTypeSchema = z.enum(SOURCE_TYPES).meta({ id: 'SourceType' });
 export const recordSourceSchema = z

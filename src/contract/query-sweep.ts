@@ -6,13 +6,19 @@ const count = z.number().int();
 
 /** Progress of the post-import queries of a bulk create. */
 export const querySweepSchema = component('QuerySweep', {
-  requestId: idSchema,
-  state: z.enum(['running', 'paused', 'completed', 'cancelled']),
+  requestId: idSchema.describe('Request id of the bulk create.'),
+  state: z
+    .enum(['running', 'paused', 'completed', 'cancelled'])
+    .describe(
+      '`completed`: the query of every patient has been started or skipped; some queries may still be in progress.',
+    ),
   patients: count,
   started: count,
-  skipped: count,
+  skipped: count.describe(
+    'Patients without a query: opted out of every requested source, or deleted since.',
+  ),
   failed: count,
-  open: count,
+  open: count.describe('Queries of this sweep that are still in progress.'),
 });
 
 /**
@@ -22,14 +28,35 @@ export const querySweepSchema = component('QuerySweep', {
 export const querySweepEndpoints = {
   pauseQuerySweep: endpoint(
     'POST /medical/v1/patient/bulk/:requestId/sweep/pause',
+    {
+      tag: 'bulk create',
+      reference: 'Operations around E1–E14',
+      summary: 'Pause the queries after a bulk create',
+      description:
+        'No further query is started; queries already started continue. 404 until the bulk create is completed. 409 if the sweep is already paused or has ended.',
+    },
     querySweepSchema,
   ),
   resumeQuerySweep: endpoint(
     'POST /medical/v1/patient/bulk/:requestId/sweep/resume',
+    {
+      tag: 'bulk create',
+      reference: 'Operations around E1–E14',
+      summary: 'Resume the queries after a bulk create',
+      description:
+        'Continues with the next patient. 409 if the sweep is not paused.',
+    },
     querySweepSchema,
   ),
   cancelQuerySweep: endpoint(
     'POST /medical/v1/patient/bulk/:requestId/sweep/cancel',
+    {
+      tag: 'bulk create',
+      reference: 'Operations around E1–E14',
+      summary: 'Cancel the queries after a bulk create',
+      description:
+        'Cannot be undone: no query is started for the remaining patients. Queries already started continue. 409 if the sweep has ended.',
+    },
     querySweepSchema,
   ),
 } as const;

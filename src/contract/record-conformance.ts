@@ -1,10 +1,5 @@
 import { z } from 'zod';
-import {
-  component,
-  described,
-  idSchema,
-  recordSourceSchema,
-} from './primitives.ts';
+import { component, idSchema, recordSourceSchema } from './primitives.ts';
 
 const DEFECT_HANDLINGS = ['stated-as-unknown', 'profile-not-claimed'] as const;
 
@@ -12,28 +7,48 @@ const count = z.number().int().nonnegative();
 
 export const recordConformanceSchema = component('RecordConformance', {
   patientId: idSchema,
-  resources: count,
-  claiming: count,
-  summary: z.string(),
-  profiles: z.array(
-    described('RecordConformance.profiles', {
-      profile: z.string(),
-      resources: count,
-    }),
+  resources: count.describe(
+    'Resources in the record, not counting Provenance.',
   ),
-  defects: z.array(
-    described('RecordConformance.defects', {
-      resourceType: z.string(),
-      profile: z.string(),
-      element: z.string(),
-      handling: z.enum(DEFECT_HANDLINGS),
-      resources: count,
-      sources: z.array(recordSourceSchema),
-      text: z.string(),
-    }),
+  claiming: count.describe(
+    'Resources that conform to at least one profile of US Core.',
   ),
-  withoutProfile: z.array(
-    z.object({ resourceType: z.string(), resources: count }),
-  ),
+  summary: z.string().describe('The report in one sentence.'),
+  profiles: z
+    .array(
+      z.object({
+        profile: z
+          .string()
+          .describe('Canonical URL with version, as in `meta.profile`.'),
+        resources: count,
+      }),
+    )
+    .describe('The profiles that resources of the record claim.'),
+  defects: z
+    .array(
+      z.object({
+        resourceType: z.string(),
+        profile: z
+          .string()
+          .describe('Name of the profile that requires the element.'),
+        element: z.string(),
+        handling: z
+          .enum(DEFECT_HANDLINGS)
+          .describe(
+            'Whether the record states the element as unknown, or the resource does not claim the profile.',
+          ),
+        resources: count,
+        sources: z
+          .array(recordSourceSchema)
+          .describe('Where these resources came from.'),
+        text: z.string().describe('The defect in plain words.'),
+      }),
+    )
+    .describe(
+      'What the sources left out or wrote in another form; most frequent first.',
+    ),
+  withoutProfile: z
+    .array(z.object({ resourceType: z.string(), resources: count }))
+    .describe('Resources for which US Core has no profile.'),
 });
 export type RecordConformance = z.output<typeof recordConformanceSchema>;

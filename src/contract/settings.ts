@@ -39,36 +39,84 @@ export const webhookStatusSchema = component('WebhookHealth', {
 });
 
 export const settingsEndpoints = {
-  getSettings: endpoint('GET /medical/v1/settings', settingsSchema, {
-    scope: 'webhooks-admin',
-  }),
-  updateSettings: endpoint('POST /medical/v1/settings', settingsSchema, {
-    scope: 'webhooks-admin',
-    body: settingsBodySchema,
-  }),
+  getSettings: endpoint(
+    'GET /medical/v1/settings',
+    {
+      tag: 'settings',
+      reference: 'Operations around E1–E14',
+      summary: 'Get settings',
+    },
+    settingsSchema,
+    {
+      scope: 'webhooks-admin',
+    },
+  ),
+  updateSettings: endpoint(
+    'POST /medical/v1/settings',
+    {
+      tag: 'settings',
+      reference: 'Operations around E1–E14',
+      summary: 'Set the webhook destination',
+    },
+    settingsSchema,
+    {
+      scope: 'webhooks-admin',
+      body: settingsBodySchema,
+    },
+  ),
   getWebhookStatus: endpoint(
     'GET /medical/v1/settings/webhook',
+    {
+      tag: 'settings',
+      reference: 'Operations around E1–E14',
+      summary: 'Health of the webhook destination',
+    },
     webhookStatusSchema,
     {
       scope: 'webhooks-admin',
     },
   ),
-  retryWebhooks: endpoint('POST /medical/v1/settings/webhook/retry', {
-    scope: 'webhooks-admin',
-    body: retryWebhooksBodySchema,
-    responses: {
-      200: z.object({ message: z.string(), events: z.number().int() }),
+  retryWebhooks: endpoint(
+    'POST /medical/v1/settings/webhook/retry',
+    {
+      tag: 'settings',
+      reference: 'Operations around E1–E14',
+      summary: 'Resend webhooks',
+      description:
+        'Without a body, resends all undelivered events. With `eventId`, or `from` and `to`, resends those events, delivered or not, with their original ids. At most 10,000 events per request.',
     },
-    errors: [404],
-  }),
-  testWebhook: endpoint('POST /medical/v1/settings/webhook/test', {
-    scope: 'webhooks-admin',
-    body: testWebhookBodySchema,
-    responses: { 200: z.object({ message: z.string(), eventId: idSchema }) },
-    errors: [404],
-  }),
+    {
+      scope: 'webhooks-admin',
+      body: retryWebhooksBodySchema,
+      responses: {
+        200: z.object({ message: z.string(), events: z.number().int() }),
+      },
+      errors: [404],
+    },
+  ),
+  testWebhook: endpoint(
+    'POST /medical/v1/settings/webhook/test',
+    {
+      tag: 'settings',
+      reference: 'Webhooks out',
+      summary: 'Send a test event',
+    },
+    {
+      scope: 'webhooks-admin',
+      body: testWebhookBodySchema,
+      responses: { 200: z.object({ message: z.string(), eventId: idSchema }) },
+      errors: [404],
+    },
+  ),
   rotateSettingsKey: endpoint(
     'POST /medical/v1/settings/webhook/key',
+    {
+      tag: 'settings',
+      reference: 'Webhooks out',
+      summary: 'Rotate the key of the webhook destination',
+      description:
+        'Until the overlap ends, `webhook-signature` contains one signature per key.',
+    },
     rotatedKeySchema,
     {
       scope: 'webhooks-admin',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { boundedList, quoted, required, URL_LENGTH_MAX } from './bounds.ts';
 import { endpoint } from './endpoint.ts';
 import { webhookEventSchema } from './events.ts';
-import { component, described, idSchema, instantSchema } from './primitives.ts';
+import { component, idSchema, instantSchema } from './primitives.ts';
 import { TEST_EVENT_TYPE } from './webhook-test.ts';
 
 /** The values of `meta.type` that events of this schema have. */
@@ -78,7 +78,9 @@ export const webhookSchema = component('Webhook', {
   url: z.string(),
   types: z.array(z.string()),
   webhookKey: z.string(),
-  previousKeyUntil: instantSchema.optional(),
+  previousKeyUntil: instantSchema
+    .optional()
+    .describe('Until then, webhooks are also signed with the previous key.'),
   enabled: z.boolean(),
   status: z.enum(['healthy', 'failing', 'disabled', 'unknown']),
   lastStatusAt: instantSchema.nullable(),
@@ -110,12 +112,17 @@ export const rotatedKeySchema = z.object({
 });
 
 /** Selects the events to resend; without a member, all undelivered events. */
-export const retryWebhooksBodySchema = described('RetryWebhooks', {
-  eventId: idSchema.optional(),
-  from: instantSchema.optional(),
-  to: instantSchema.optional(),
-  webhookId: idSchema.optional(),
-})
+export const retryWebhooksBodySchema = z
+  .object({
+    eventId: idSchema
+      .optional()
+      .describe('`meta.messageId` of the event, delivered or not.'),
+    from: instantSchema.optional(),
+    to: instantSchema.optional().describe('Default: now.'),
+    webhookId: idSchema
+      .optional()
+      .describe('Resend to this destination only. Default: all destinations.'),
+  })
   .meta({
     id: 'RetryWebhooks',
     dependentRequired: { to: ['from'] },
@@ -140,33 +147,92 @@ export const retryWebhooksBodySchema = described('RetryWebhooks', {
       refuse('webhookId', 'can only be used together with eventId or from');
   });
 
-export const testWebhookBodySchema = described('testWebhook body', {
-  webhookId: idSchema.optional(),
-})
+export const testWebhookBodySchema = z
+  .object({
+    webhookId: idSchema
+      .optional()
+      .describe('Default: the destination of the settings.'),
+  })
   .nullish()
   .transform((body) => body ?? {});
 
 export const webhookEndpoints = {
-  listWebhooks: endpoint('GET /medical/v1/webhook', {
-    scope: 'webhooks-admin',
-    responses: { 200: z.object({ webhooks: z.array(webhookSchema) }) },
-  }),
-  createWebhook: endpoint('POST /medical/v1/webhook', webhookSchema, {
-    scope: 'webhooks-admin',
-    body: createWebhookBodySchema,
-  }),
-  getWebhook: endpoint('GET /medical/v1/webhook/:id', webhookSchema, {
-    scope: 'webhooks-admin',
-  }),
-  updateWebhook: endpoint('PATCH /medical/v1/webhook/:id', webhookSchema, {
-    scope: 'webhooks-admin',
-    body: updateWebhookBodySchema,
-  }),
-  deleteWebhook: endpoint('DELETE /medical/v1/webhook/:id', null, {
-    scope: 'webhooks-admin',
-  }),
+  listWebhooks: endpoint(
+    'GET /medical/v1/webhook',
+    {
+      tag: 'settings',
+      reference: 'Webhooks out',
+      summary: 'List further webhook destinations',
+    },
+    {
+      scope: 'webhooks-admin',
+      responses: { 200: z.object({ webhooks: z.array(webhookSchema) }) },
+    },
+  ),
+  createWebhook: endpoint(
+    'POST /medical/v1/webhook',
+    {
+      tag: 'settings',
+      reference: 'Webhooks out',
+      summary: 'Create a further webhook destination',
+      description:
+        'The destination receives the events that match its `types` (such as `patient.admit`, `network-query.*` or `*`), signed with its own key. The destination of the settings still receives all events.',
+    },
+    webhookSchema,
+    {
+      scope: 'webhooks-admin',
+      body: createWebhookBodySchema,
+    },
+  ),
+  getWebhook: endpoint(
+    'GET /medical/v1/webhook/:id',
+    {
+      tag: 'settings',
+      reference: 'Webhooks out',
+      summary: 'Get a further webhook destination and its health',
+    },
+    webhookSchema,
+    {
+      scope: 'webhooks-admin',
+    },
+  ),
+  updateWebhook: endpoint(
+    'PATCH /medical/v1/webhook/:id',
+    {
+      tag: 'settings',
+      reference: 'Webhooks out',
+      summary: 'Change a further webhook destination',
+      description:
+        'Setting `url`, even to the same value, re-enables a destination that was disabled by a 410 response.',
+    },
+    webhookSchema,
+    {
+      scope: 'webhooks-admin',
+      body: updateWebhookBodySchema,
+    },
+  ),
+  deleteWebhook: endpoint(
+    'DELETE /medical/v1/webhook/:id',
+    {
+      tag: 'settings',
+      reference: 'Webhooks out',
+      summary: 'Delete a further webhook destination',
+      description: 'Events that have not been delivered to it are dropped.',
+    },
+    null,
+    {
+      scope: 'webhooks-admin',
+    },
+  ),
   rotateWebhookKey: endpoint(
     'POST /medical/v1/webhook/:id/key',
+    {
+      tag: 'settings',
+      reference: 'Webhooks out',
+      summary: 'Rotate the key of a further webhook destination',
+      description:
+        'Until the overlap ends, `webhook-signature` contains one signature per key.',
+    },
     rotatedKeySchema,
     {
       scope: 'webhooks-admin',
