@@ -173,6 +173,8 @@ export const SOURCE_FAILURE_TYPES = {
   transport: 'SourceTransport',
   rateLimited: 'SourceRateLimited',
   denied: 'SourceDenied',
+  /** No failure: the step stored what it has, and goes on at once. */
+  slow: 'SourceSlow',
   /** Not retryable: the source refuses this patient, and fails. */
   refused: 'SourceRefused',
   /** The attempt fails; a further attempt may succeed. */

@@ -44,7 +44,6 @@ for (const retries of Object.values(SOURCE_RETRIES))
     nextAttemptAfterMs: [],
     pollFirstMs: 7_200_000,
     pollMaxMs: 7_200_000,
-    startToCloseMs: 3_600_000,
   });
 Object.assign(OUR_RETRIES, {
   initialInterval: 1,

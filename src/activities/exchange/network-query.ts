@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApplicationFailure, log } from '@temporalio/activity';
+import { ApplicationFailureCategory } from '@temporalio/common';
 import {
   type FailedAttempt,
   MERGE_FAILED,
@@ -22,7 +23,10 @@ import type {
   CallingSources,
   WorkOnSource,
 } from '../../exchange/queries/network-query/parts.ts';
-import { OTHER_BUILD_RETRY_MS } from '../../exchange/queries/network-query/rules/retries.ts';
+import {
+  GOES_ON_AFTER_MS,
+  OTHER_BUILD_RETRY_MS,
+} from '../../exchange/queries/network-query/rules/retries.ts';
 import {
   openNextAttempt,
   takeStep,
@@ -32,6 +36,7 @@ import {
   MergeFailed,
   QueryGone,
   StepFailed,
+  StepGoesOn,
 } from '../../exchange/queries/network-query/step-errors.ts';
 import { createChangeChecks } from '../../exchange/sources/connectors/change-check-store.ts';
 import { StoredByAnotherBuild } from '../../exchange/sources/connectors/connector.ts';
@@ -152,6 +157,13 @@ export function describeFailure(error: unknown): unknown {
       error.message,
       SOURCE_FAILURE_TYPES.superseded,
     );
+  if (error instanceof StepGoesOn)
+    return ApplicationFailure.create({
+      message: error.message,
+      type: SOURCE_FAILURE_TYPES.slow,
+      nextRetryDelay: GOES_ON_AFTER_MS,
+      category: ApplicationFailureCategory.BENIGN,
+    });
   // Soon, so that a worker of the other build takes it.
   if (error instanceof StoredByAnotherBuild)
     return ApplicationFailure.create({

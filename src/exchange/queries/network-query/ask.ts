@@ -62,8 +62,6 @@ export interface Asking extends Collecting, JobCancellation {
   ) => string | undefined;
   callbackKey: string;
   checks: ChangeChecks;
-  /** For tests. Default: the system clock. */
-  clock?: () => Date;
   noteUncancelled: () => void;
 }
 

@@ -353,6 +353,21 @@ export async function savePage(
     : { place: attempt.pages - 1, collection: collectedAs };
 }
 
+/**
+ * Saves how far the step has come with a part whose pages are all stored, for
+ * the one that goes on.
+ */
+export async function savePosition(
+  tx: AccountTx,
+  step: PartStep,
+  position: Record<string, unknown>,
+): Promise<void> {
+  await updateProgress(tx, step)
+    .set({ cursor: JSON.stringify(position) })
+    .where(({ and }) => and({ status: 'running', collected: true }))
+    .execute();
+}
+
 async function lockAttempt(
   tx: AccountTx,
   { requestId, source, attempt }: SourceStepInput,

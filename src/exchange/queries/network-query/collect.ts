@@ -41,8 +41,9 @@ import {
   readAnswer,
 } from './complete.ts';
 import { announceFirstData } from './endings.ts';
-import { AttemptSuperseded } from './step-errors.ts';
+import { AttemptSuperseded, StepGoesOn } from './step-errors.ts';
 import type { Collection } from './tables.ts';
+import { createTimeBox } from './time-box.ts';
 
 export interface Collecting extends Completing {
   blobs: BlobStore;
@@ -59,7 +60,8 @@ export interface Collecting extends Completing {
  *   read
  * @param beginning how the source was asked, to be recorded with the first page
  * @returns how many resources the attempt has collected in total
- * @throws AttemptSuperseded when the attempt was ended or taken over meanwhile
+ * @throws AttemptSuperseded when the attempt was ended or taken over meanwhile,
+ *   StepGoesOn when the time of the step is over before the last page
  */
 export async function collectPages(
   deps: Collecting,
@@ -81,6 +83,7 @@ export async function collectPages(
     await merge(deps.records, on, (tx) => announceFirstData(tx, step));
     isAnnounced = true;
   };
+  const { isOver } = createTimeBox(deps.clock);
   for await (const page of pages) {
     // A worker may have died between storing data and announcing it. The
     // event's fact key keeps it to one.
@@ -93,7 +96,9 @@ export async function collectPages(
     ({ answer } = stored);
     resources += stored.resources;
     pageCount += 1;
-    if (!isAnnounced && resources > 0 && page.next !== null) await announce();
+    if (page.next === null) continue;
+    if (!isAnnounced && resources > 0) await announce();
+    if (isOver()) throw new StepGoesOn(step.source);
   }
   await completeCollected(deps, on, answer);
   return resources;

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { z } from 'zod';
 import { counted } from '../../../lib/counted.ts';
 import { BlobStoreUnavailableError } from '../../../shared/blobs/blob-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
@@ -13,32 +14,38 @@ import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { isIn } from '../../records/rules/ids.ts';
 import type { Identity, RetireReason } from '../../records/rules/retirement.ts';
 import type { Fate } from '../../sources/connectors/connector.ts';
-import { partKey, type SourceWork } from './attempt-store.ts';
+import { partKey, type SourceWork, savePosition } from './attempt-store.ts';
 import { countHeld, readCollection } from './collection-store.ts';
 import { endMerged } from './endings.ts';
-import { AttemptSuperseded, MergeFailed } from './step-errors.ts';
+import { AttemptSuperseded, MergeFailed, StepGoesOn } from './step-errors.ts';
 import type { Collection } from './tables.ts';
+import { createTimeBox } from './time-box.ts';
 import { addOfStep } from './timeline-store.ts';
 
 export interface Completing {
   store: Pick<Store, 'asAccount'>;
   records: RecordKeeper;
+  /** For tests. Default: the system clock. */
+  clock?: () => Date;
 }
 
 /**
  * Finishes a part whose pages are all stored: retires what the source no longer
  * has, merges the collected data into the patient's record, and ends the part
  * in the transaction that merges the last of it. Throws AttemptSuperseded when
- * the attempt was ended otherwise meanwhile, and CountsDiffer or CountsMissing
- * when an answer with changes does not account for what the source has.
+ * the attempt was ended otherwise meanwhile, CountsDiffer or CountsMissing
+ * when an answer with changes does not account for what the source has, and
+ * StepGoesOn when more than a step can check is missing: what is stored is
+ * merged until then.
  *
  * @param answer what the answer is compared with, if it has been read
  */
 export async function completeCollected(
-  { store, records }: Completing,
+  deps: Completing,
   on: SourceWork,
   answer?: Answer,
 ): Promise<void> {
+  const { store, records } = deps;
   const { step, work } = on;
   const { countable, missing } =
     answer ??
@@ -46,11 +53,12 @@ export async function completeCollected(
       readAnswer(tx, on, await readCollection(tx, step)),
     ));
   await compareCounts(on, countable);
-  await retireMissing(store, on, missing);
+  const isChecked = await retireMissing(deps, on, missing);
   let isEnded = false as boolean;
   await merge(records, on, async (tx) => {
-    isEnded = await endMerged(tx, step, work.patientId);
+    if (isChecked) isEnded = await endMerged(tx, step, work.patientId);
   });
+  if (!isChecked) throw new StepGoesOn(step.source);
   // The attempt may have been given up while its last pages were merged.
   if (!isEnded)
     throw new AttemptSuperseded(
@@ -192,51 +200,86 @@ const CHECKED_MAX = 200;
  * answer no longer contains. Each is first read at the source, because a search
  * may leave out a resource that still exists. An incomplete answer retires
  * nothing. Safe to repeat. (docs/merge.md)
+ *
+ * @returns false when the time of the step is over and others are to be checked
  */
 async function retireMissing(
-  store: Completing['store'],
+  { store, clock }: Completing,
   { step, work, connector, signal }: SourceWork,
   answer: Missing | undefined,
-): Promise<void> {
-  if (answer === undefined) return;
+): Promise<boolean> {
+  if (answer === undefined) return true;
   const { missing, present, patientIds } = answer;
-  const checked = shuffledFor(missing, step.requestId).slice(0, CHECKED_MAX);
-  const question = { missing: checked, present, patientIds };
+  const before = work.isCollected ? checksOf(work.cursor) : NOTHING_CHECKED;
+  const open = inPlaces(missing, step.requestId).filter(
+    ({ place }) => place > before.upTo,
+  );
+  const asked = open.slice(0, Math.max(CHECKED_MAX - before.count, 0));
+  const { isOver } = createTimeBox(clock);
+  const question = {
+    missing: asked.map(({ identity }) => identity),
+    present,
+    patientIds,
+    isOver,
+  };
   const fates = await connector.checkMissing(question, signal);
-  const retired = checked.flatMap((identity, index) => {
+  const checked = asked.slice(0, fates.length);
+  const retired = checked.flatMap(({ identity }, index) => {
     const reason = fates[index];
     return isReason(reason) ? [{ ...identity, reason, revision: '' }] : [];
   });
-  const unknown =
-    missing.length -
-    checked.length +
-    fates.filter((fate) => fate === 'unknown').length;
+  const checks: Checks = {
+    upTo: checked.at(-1)?.place ?? before.upTo,
+    count: before.count + checked.length,
+    unknown: before.unknown + fates.filter((fate) => fate === 'unknown').length,
+  };
+  const isDone = checked.length === asked.length;
+  const unknown = open.length - asked.length + checks.unknown;
   await store.asAccount(step.accountId, async (tx) => {
     await retire(tx, step, work.patientId, retired);
+    if (!isDone) return savePosition(tx, step, checks);
     if (unknown === 0) return;
     const message = `${counted(unknown, 'resource')} missing from the answer could not be checked at the source and ${unknown === 1 ? 'stays' : 'stay'} in the record`;
     const onceKey = `unchecked/${partKey(step)}`;
     await addOfStep(tx, step, { kind: 'incomplete', message, onceKey });
   });
+  return isDone;
 }
 
 const isReason = (fate: Fate | undefined): fate is RetireReason =>
   fate === 'deleted' || fate === 'moved';
 
+const checksSchema = z.object({
+  /** The place of the last resource that was checked. */
+  upTo: z.string(),
+  count: z.number(),
+  /** Resources that could not be read. */
+  unknown: z.number(),
+});
+/**
+ * How far the checks of what is missing have come: the cursor of a part whose
+ * pages are all stored.
+ */
+type Checks = z.infer<typeof checksSchema>;
+
+const NOTHING_CHECKED: Checks = { upTo: '', count: 0, unknown: 0 };
+
+const checksOf = (cursor: unknown): Checks =>
+  checksSchema.safeParse(cursor).data ?? NOTHING_CHECKED;
+
 /**
  * An order that differs from query to query, so that resources that cannot be
- * checked never block the rest for good.
+ * checked never block the rest for good, and is the same for all steps of one.
  */
-function shuffledFor(
+function inPlaces(
   missing: readonly Identity[],
   requestId: string,
-): Identity[] {
+): { identity: Identity; place: string }[] {
   const place = ({ resourceType, id }: Identity) =>
     createHash('sha256')
       .update(`${requestId}/${resourceType}/${id}`)
       .digest('hex');
   return missing
     .map((identity) => ({ identity, place: place(identity) }))
-    .sort((left, right) => (left.place < right.place ? -1 : 1))
-    .map(({ identity }) => identity);
+    .sort((left, right) => (left.place < right.place ? -1 : 1));
 }

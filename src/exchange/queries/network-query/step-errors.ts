@@ -1,4 +1,5 @@
 import type { SOURCE_FAILURE_TYPES } from '../../../contract/network-query-workflow.ts';
+import type { SourceType } from '../../../contract/source-types.ts';
 
 /**
  * The query was deleted together with its patient; the step has nothing left to
@@ -33,6 +34,18 @@ export class MergeFailed extends Error {
       'The answer is stored, but the exchange could not merge it into the record',
       { cause },
     );
+  }
+}
+
+/**
+ * The time of a step is over, and its source has more. What came is stored, and
+ * the step is repeated at once.
+ */
+export class StepGoesOn extends Error {
+  override readonly name = 'StepGoesOn';
+
+  constructor(source: SourceType) {
+    super(`The ${source} source sends its answer slowly; what came is stored`);
   }
 }
 

@@ -174,6 +174,10 @@ export interface MissingResources {
    * reads of that type.
    */
   present: ReadonlyMap<string, string>;
+  /**
+   * Asked between two reads: whether to stop and return the findings so far.
+   */
+  isOver?: () => boolean;
 }
 
 /** The finding for each of `missing`, in the same order. */

@@ -50,10 +50,11 @@ export function namespaced(
     },
     resume: (cursor, signal) =>
       pagesIn(namespace, connector.resume(cursor, signal)),
-    checkMissing({ missing, patientIds, present }, signal) {
+    checkMissing({ missing, patientIds, present, isOver }, signal) {
       const plain = plainIn(namespace);
       return connector.checkMissing(
         {
+          isOver,
           missing: missing.map(({ resourceType, id }) => ({
             resourceType,
             id: plain(id),

@@ -31,6 +31,7 @@ import {
   PAUSED_MAX_MS,
   pollDelayMs,
   SOURCE_RETRIES,
+  STEP_MS_MAX,
 } from '../../../exchange/queries/network-query/rules/retries.ts';
 import { rowActivities } from '../../shared/failures.ts';
 import { inOwnLane } from '../../shared/own-run.ts';
@@ -412,7 +413,7 @@ function sourceActivities(
 ) {
   return proxyActivities<SourceActivities>({
     taskQueue: inOwnLane(TASK_QUEUES.source(source)),
-    startToCloseTimeout: SOURCE_RETRIES[source].startToCloseMs,
+    startToCloseTimeout: STEP_MS_MAX,
     scheduleToCloseTimeout: remainingMs,
     heartbeatTimeout: '30 seconds',
     retry: OUR_RETRIES,

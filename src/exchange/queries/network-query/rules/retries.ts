@@ -70,11 +70,6 @@ export interface SourceRetries extends SourceSteering {
    */
   partMarginMs: number;
   /**
-   * One execution of a step: the request and, when data is available at once,
-   * its collection.
-   */
-  startToCloseMs: number;
-  /**
    * First wait for a callback before the source is polled; each further wait is
    * 1.5 times as long.
    */
@@ -99,7 +94,6 @@ export const SOURCE_RETRIES: Record<SourceType, SourceRetries> = {
     deadlineMs: 48 * HOUR,
     nextAttemptAfterMs: NEXT_ATTEMPT_AFTER_MS,
     partMarginMs: 2 * HOUR,
-    startToCloseMs: 30 * MINUTE,
     pollFirstMs: 30 * SECOND,
     pollMaxMs: 30 * MINUTE,
   },
@@ -107,7 +101,6 @@ export const SOURCE_RETRIES: Record<SourceType, SourceRetries> = {
     deadlineMs: 6 * HOUR,
     nextAttemptAfterMs: NEXT_ATTEMPT_AFTER_MS,
     partMarginMs: HOUR,
-    startToCloseMs: 10 * MINUTE,
     pollFirstMs: 30 * SECOND,
     pollMaxMs: 15 * MINUTE,
   },
@@ -115,7 +108,6 @@ export const SOURCE_RETRIES: Record<SourceType, SourceRetries> = {
     deadlineMs: 7 * 24 * HOUR,
     nextAttemptAfterMs: NEXT_ATTEMPT_AFTER_MS,
     partMarginMs: 4 * HOUR,
-    startToCloseMs: 10 * MINUTE,
     pollFirstMs: 30 * SECOND,
     pollMaxMs: 1 * HOUR,
   },
@@ -132,6 +124,17 @@ export const OUR_RETRIES = {
   backoffCoefficient: 2,
   maximumInterval: 5 * MINUTE,
 };
+
+/**
+ * One execution of a step. It ends by itself when its time box is over
+ * (`time-box.ts`) and the unit that it works on is stored; this ends one that
+ * hangs. The longest units: some sixty requests to find a person and ask for
+ * their data, and what was read of a large file before.
+ */
+export const STEP_MS_MAX = 2 * HOUR;
+
+/** When a step whose time is over is repeated: others have had their turn. */
+export const GOES_ON_AFTER_MS = 1 * SECOND;
 
 /**
  * A step on a job or cursor that another build has stored is repeated soon, so

@@ -32,7 +32,7 @@ const PAUSE_MS = 50;
  */
 export async function checkMissing(
   context: SourceContext,
-  { missing, patientIds, present }: MissingResources,
+  { missing, patientIds, present, isOver }: MissingResources,
   signal: AbortSignal,
 ): Promise<Fate[]> {
   const ids = new Set(patientIds);
@@ -40,6 +40,7 @@ export async function checkMissing(
   const fates: Fate[] = [];
   try {
     for (const identity of missing) {
+      if (fates.length > 0 && isOver?.() === true) return fates;
       if (fates.length > 0) await delay(PAUSE_MS, undefined, { signal });
       const fate = await read(context, identity, ids, signal);
       if (fate !== 'not-found') {

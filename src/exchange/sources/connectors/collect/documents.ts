@@ -15,6 +15,7 @@ import {
   type DocumentToFetch,
   emptyPart,
   type FetchedPart,
+  isStoringDue,
   type Plan,
   type Step,
   type StepOf,
@@ -24,7 +25,9 @@ import { mayBeAway, throwIfSourceIsAway, tryTwice } from './smaller-pages.ts';
 import { isResourceId } from './subjects.ts';
 
 const DOCUMENT = 'a document';
-/** Documents per page, so that a crash repeats few of them. */
+/** A document that takes longer, however steadily it comes, is left out. */
+const DOCUMENT_MS_MAX = 15 * 60_000;
+/** Documents per page, so that a crash repeats few of them; fewer of a slow source. */
 const PER_PAGE_MAX = 50;
 /**
  * Held in memory up to this size, also all of one page together; a larger one
@@ -49,12 +52,13 @@ export async function fetchDocuments(
   const skippedReasons = new Set<string>();
   let heldBytes = 0;
   let asked = 0;
+  const begunMs = context.now();
   for (const document of step.documents) {
     const isFull =
       asked >= PER_PAGE_MAX ||
       heldBytes >= HELD_BYTES_MAX ||
       largeAttachment !== undefined;
-    if (isFull) break;
+    if (isFull || (asked > 0 && isStoringDue(context.now, begunMs))) break;
     const fetched = await fetchOne(context, document, signal).catch(
       (error: unknown) => {
         // What this page has is stored first.
@@ -196,6 +200,7 @@ async function send(
     label: DOCUMENT,
     accept,
     streamed: true,
+    wholeMsMax: DOCUMENT_MS_MAX,
     signal,
   });
   if (response.status !== 200) throw await http.failureOf(response, DOCUMENT);

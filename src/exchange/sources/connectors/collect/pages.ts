@@ -14,7 +14,13 @@ import {
 import { askEverything } from './everything.ts';
 import { fetchRead } from './medications.ts';
 import { contentOf, type PageContent } from './page-content.ts';
-import type { FetchedPart, Plan, Step, StepOf } from './plan.ts';
+import {
+  type FetchedPart,
+  isStoringDue,
+  type Plan,
+  type Step,
+  type StepOf,
+} from './plan.ts';
 import { fetchSearch, refusedTypes } from './search-by-type.ts';
 import { withSmallerPages } from './smaller-pages.ts';
 import {
@@ -34,7 +40,7 @@ export type ReceivedResponses = Map<string, JsonResponse>;
  * Runs the steps of a plan and yields one page at a time; the next request is
  * sent only once the consumer asks for the next page. A response without
  * resources yields no page, unless it is the last one: it then closes the
- * sequence.
+ * sequence; or unless the position has not been stored for a while.
  */
 export async function* walkPages(
   context: SourceContext,
@@ -44,6 +50,7 @@ export async function* walkPages(
 ): AsyncGenerator<SourcePage> {
   const { source, pagesMax } = context.config;
   let current = plan;
+  let storedMs = context.now();
   while (current.steps.length > 0) {
     const [step, ...rest] = current.steps;
     if (step === undefined) break;
@@ -67,8 +74,9 @@ export async function* walkPages(
         steps: left.steps,
         supporting: left.supporting,
         documents: withDocuments(current, content.resources),
-        // The attachments are bounded by the pages that named them.
-        pageCount: current.pageCount + (step.kind === 'documents' ? 0 : 1),
+        // The attachments are bounded by the pages that named them, and what
+        // is read besides by a limit of its own.
+        pageCount: current.pageCount + (isBounded(step) ? 0 : 1),
         answeredSearchCount:
           current.answeredSearchCount +
           (fetched.isAnsweredSearch === true ? 1 : 0),
@@ -103,16 +111,22 @@ export async function* walkPages(
         (fetched.reportedErrors ?? 0) > 0 ||
         unreachable !== undefined ||
         fetched.leftOut !== undefined;
-      if (isPage || isIncomplete || isLast)
+      const isDue = isStoringDue(context.now, storedMs);
+      if (isPage || isIncomplete || isLast || isDue) {
         yield pageOf(
           context,
           current,
           { documents: found, ...fetched, unreachable },
           { ...content, reported },
         );
+        storedMs = context.now();
+      }
     }
   }
 }
+
+const isBounded = ({ kind }: Step): boolean =>
+  kind === 'documents' || kind === 'supporting';
 
 /**
  * The steps still to run. Once no other step is left, these are the steps that

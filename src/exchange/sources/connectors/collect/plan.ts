@@ -240,6 +240,17 @@ export interface FetchedPart {
 }
 
 /** A part without resources. */
+/** How long a page gathers what is fetched one by one, such as documents. */
+const GATHERED_MS_MAX = 10_000;
+
+/**
+ * Whether it is time to store what has come since `sinceMs`: of a slow source,
+ * each document, each read and each empty answer. So a step that is ended, or
+ * whose process is killed, repeats a single request.
+ */
+export const isStoringDue = (now: () => number, sinceMs: number): boolean =>
+  now() - sinceMs >= GATHERED_MS_MAX;
+
 export function emptyPart(next: Step[] = []): FetchedPart {
   const bytes = Buffer.alloc(0);
   return {

@@ -12,7 +12,9 @@ import { fetchedBundle } from './bundle-page.ts';
 import {
   emptyPart,
   type FetchedPart,
+  isStoringDue,
   type Plan,
+  type Step,
   type StepOf,
   type SupportingType,
 } from './plan.ts';
@@ -215,15 +217,20 @@ async function searchFor(
 
 async function readEach(
   context: SourceContext,
-  { type, ids }: StepOf<'supporting'>,
+  step: StepOf<'supporting'>,
   signal: AbortSignal,
 ): Promise<FetchedPart> {
+  const { type, ids } = step;
   const { http, config } = context;
   const label = type === 'Organization' ? 'an Organization' : `a ${type}`;
   const found: JsonResponse['json'][] = [];
   let reason = '';
   let url = config.baseUrl;
+  let done = 0;
+  const begunMs = context.now();
   for (const id of ids) {
+    if (done > 0 && isStoringDue(context.now, begunMs)) break;
+    done += 1;
     url = new URL(`${type}/${id}`, config.baseUrl);
     const response = await tryTwice(
       () => http.json({ method: 'GET', url, label, signal }),
@@ -238,9 +245,14 @@ async function readEach(
       await throwIfSourceIsAway(context, METADATA, signal);
     reason = response.message;
     // The source has trouble with these: do not request the remaining ones.
-    if (isTransient(response)) break;
+    if (isTransient(response)) {
+      done = ids.length;
+      break;
+    }
   }
-  const missing = ids.length - found.length;
+  const later = ids.slice(done);
+  const next: Step[] = later.length === 0 ? [] : [{ ...step, ids: later }];
+  const missing = done - found.length;
   const unreachable =
     missing === 0
       ? undefined
@@ -248,7 +260,7 @@ async function readEach(
           count: missing,
           reason: reason || `${config.source} returned different resources`,
         };
-  if (found.length === 0) return { ...emptyPart(), unreachable };
+  if (found.length === 0) return { ...emptyPart(next), unreachable };
   const json = {
     resourceType: 'Bundle',
     type: 'collection',
@@ -256,8 +268,8 @@ async function readEach(
   };
   const bytes = Buffer.from(JSON.stringify(json));
   const response = { json, bytes, contentType: FHIR_JSON, url };
-  return {
-    ...fetchedBundle(context, label, response, { searchedType: type }),
-    unreachable,
-  };
+  const fetched = fetchedBundle(context, label, response, {
+    searchedType: type,
+  });
+  return { ...fetched, unreachable, next: [...fetched.next, ...next] };
 }

@@ -21,6 +21,8 @@ export interface ExchangeRequest {
    * chunks, not to the whole.
    */
   streamed?: boolean;
+  /** How long a body that is read chunk by chunk may take as a whole. */
+  wholeMsMax?: number;
   /**
    * True when the beginning of a response that is too large will be read
    * (`AnswerTooLarge`).
@@ -157,12 +159,24 @@ export class HttpExchange {
   private async *withoutSilence(
     chunks: AsyncIterable<Buffer>,
   ): AsyncGenerator<Buffer> {
+    const { wholeMsMax = Number.POSITIVE_INFINITY } = this.request;
+    const begunMs = performance.now();
     this.startTimer();
     for await (const chunk of chunks) {
       clearTimeout(this.timer);
+      if (performance.now() - begunMs > wholeMsMax)
+        throw this.tooSlow(wholeMsMax);
       yield chunk;
       this.startTimer();
     }
+  }
+
+  private tooSlow(wholeMsMax: number): SourceFailure {
+    const minutes = wholeMsMax / 60_000;
+    return badResponse(
+      this.config.source,
+      `did not finish sending ${this.request.label} within ${minutes} minutes`,
+    );
   }
 
   private decoded(
