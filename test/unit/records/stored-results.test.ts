@@ -20,10 +20,10 @@ import {
  * every document converted) again, and put the new hash here.
  */
 const CONVERTED_BY_RULES: Readonly<Record<number, string>> = {
-  10: 'f88de3a3ba80b7c59d0abd5eb173f648',
+  10: 'f7e3c2f8db0681537b7d457ce03d3670',
 };
 const MERGED_BY_RULES: Readonly<Record<number, string>> = {
-  12: 'e9235f4d4b1a31916df92d6e3f2c8794',
+  12: 'c5ebf1d6a1e22ee29776fc52f5068897',
 };
 
 const digest = (results: unknown): string =>

@@ -43,13 +43,23 @@ export function directions(dosages: unknown): string {
   const bySequence = [...objectsOf(dosages)].sort(
     (left, right) => place(left) - place(right),
   );
-  return unique(bySequence.map(directionText)).join('; ');
+  const all = bySequence.map(directionParts);
+  const texts = all.map(({ own, more }) => {
+    if (own === undefined) return more;
+    // Several dosages in the same words are parts of one direction.
+    const parts = unique(
+      all.filter((each) => each.own === own).map((each) => each.more),
+    );
+    return parts.length === 0 ? own : `${own} (${parts.join('; ')})`;
+  });
+  return unique(texts).join('; ');
 }
 
 const place = ({ sequence }: Json): number =>
   typeof sequence === 'number' ? sequence : 0;
 
-function directionText(dosage: Json): string {
+/** The source's words, and what the structured elements say beyond them. */
+function directionParts(dosage: Json): { own?: string; more: string } {
   const own = plainName(textOf(dosage.text));
   const phrases = howTaken(dosage);
   const instructions = unique([
@@ -58,12 +68,12 @@ function directionText(dosage: Json): string {
     textOf(dosage.patientInstruction),
   ]);
   if (own === undefined)
-    return unique([phrases.join(' '), ...instructions]).join(', ');
+    return { more: unique([phrases.join(' '), ...instructions]).join(', ') };
   const said = comparableText(own) ?? '';
   const isNew = (text: string): boolean =>
     !said.includes(comparableText(text) ?? '');
   const more = unique([...phrases, ...instructions].filter(isNew));
-  return more.length === 0 ? own : `${own} (${more.join(', ')})`;
+  return { own, more: more.join(', ') };
 }
 
 /** Dose, route, site and timing, in the order in which they are said. */

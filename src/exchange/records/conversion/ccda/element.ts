@@ -221,17 +221,25 @@ interface Narrative {
  */
 export function words(
   element: CdaElement | undefined,
-  { parts }: Narrative,
+  narrative: Narrative,
 ): string | undefined {
   if (element === undefined || attribute(element, 'representation') === 'B64')
     return undefined;
+  return ownWords(element) ?? referredWords(element, narrative);
+}
+
+/** The words of the narrative that an element refers to. */
+export function referredWords(
+  element: CdaElement | undefined,
+  { parts }: Narrative,
+): string | undefined {
   const reference = attribute(childOf(element, 'reference'), 'value')?.replace(
     /^#/,
     '',
   );
   const referred =
     reference && parts.map((each) => each.get(reference)).find(Boolean);
-  return ownWords(element) ?? (referred ? ownWords(referred) : undefined);
+  return referred ? ownWords(referred) : undefined;
 }
 
 /** Words in one line. */

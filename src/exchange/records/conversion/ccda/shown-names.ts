@@ -44,7 +44,7 @@ export function shownName(
   if (written === undefined || codes.includes(written)) return first;
   if (written.length > NAME_MAX) return first;
 
-  const areAlike = [first, ...others].some((name) => shareWord(name, written));
+  const areAlike = [first, ...others].some((name) => shareName(name, written));
   const denyBoth = DENIAL.test(first) && DENIAL.test(written);
   return areAlike || denyBoth ? written : withWritten(first, written);
 }
@@ -66,7 +66,8 @@ export function writtenBeside(
   return name === undefined ? text : text?.slice(name.length + 2, -1);
 }
 
-function shareWord(one: string, other: string): boolean {
+/** Whether two names have a word in common that tells things apart. */
+export function shareName(one: string, other: string): boolean {
   const own = wordsOf(one);
   const its = wordsOf(other);
   const telling = own.filter(isTelling);

@@ -18,6 +18,7 @@ import {
   quantity,
   telecom,
 } from './datatypes.ts';
+import { withoutCount } from './dosages.ts';
 import {
   attribute,
   type CdaElement,
@@ -28,12 +29,11 @@ import {
   words,
 } from './element.ts';
 import {
-  dosage,
+  dosages,
   drug,
   given,
   intentOf,
   medicationStatus,
-  withoutCount,
 } from './medications.ts';
 import { observation } from './observations.ts';
 import { severityOf } from './severities.ts';
@@ -49,6 +49,7 @@ import {
   type Transform,
 } from './table.ts';
 import { fhirTime, periodOf, statedTime } from './times.ts';
+import { boundsOf } from './timings.ts';
 import { interpretation, referenceRange } from './values.ts';
 
 type One = (element: CdaElement, scope: Scope, argument: string) => unknown;
@@ -215,7 +216,7 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
   conceptText: first((element, scope) => concept(element, scope)?.text),
   day: first(dayIn),
   devices: first(devices),
-  dosages: list(dosage),
+  dosages: (found, scope) => found.flatMap((node) => dosages(node, scope)),
   dose: first((element, scope) => withoutCount(quantity(element, scope))),
   doseNumber: list((element) => {
     const number = numberOf(element);
@@ -244,10 +245,10 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
   language: first(
     ({ attributes: { code } }) => code && conceptOf('urn:ietf:bcp:47', code),
   ),
-  limits: (found, scope) =>
-    statedTime(found[0], scope.offset).at === undefined
-      ? first(periodIn)(found.slice(0, 1), scope, '', '')
-      : undefined,
+  limits(found, { offset }) {
+    const { at, ...ends } = statedTime(boundsOf(found), offset);
+    return at === undefined ? periodOf(ends) : undefined;
+  },
   location: first(location),
   locations: list(location),
   moment: first(momentIn),
@@ -280,7 +281,7 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
   severity: first((node, scope) => severityOf(node, scope).severity),
   severityBeyond: first((node, scope) => severityOf(node, scope).description),
   single: (found, scope) => {
-    const { at } = statedTime(found[0], scope.offset);
+    const { at } = statedTime(boundsOf(found), scope.offset);
     return at && new TimeValue(at);
   },
   specimen: first(specimen),
