@@ -177,6 +177,29 @@ const now = async () => {
 };
 
 describe('an agent reads', () => {
+  test('that a patient has died, in the list and first in the summary', async () => {
+    const client = await connect(door.apiKey);
+    const id = await door.addPatient({
+      ...person,
+      firstNames: ['Late'],
+      lastNames: ['Lamented'],
+      dob: '1951-04-05',
+    });
+    const patient = { resourceType: 'Patient', id: 'late' };
+    const dead = { ...patient, deceasedDateTime: '2017-03-12' };
+    await door.deliver(id, 'hie', [delivery('hie', dead)], ['late']);
+
+    const died = '12 Mar 2017, aged 65 years';
+    const found = await call(client, 'find_patient', { name: 'lamented' });
+    expect(found.data.patients).toMatchObject([{ patient_id: id, died }]);
+
+    const summary = await call(client, 'patient_summary', { patient_id: id });
+    expect(summary.data.statements[0]).toMatchObject({
+      says: expect.stringContaining(`Died: ${died}`),
+      is_alert: true,
+    });
+  });
+
   test('a list of tools, all of which only read but one', async () => {
     const { tools: listed } = await (await connect(door.apiKey)).listTools();
     expect(listed.map(({ name }) => name)).toEqual(Object.keys(tools.tools));

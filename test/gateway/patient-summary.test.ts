@@ -460,3 +460,13 @@ describe('a request', () => {
     ]);
   });
 });
+
+test('a summary says first that the person has died, when and at what age', async () => {
+  const living = opened(await summaryOf(await recordOf()));
+  expect(living.composition?.text?.div).not.toContain('Died');
+
+  const patient = { resourceType: 'Patient', id: 'p' };
+  const patientId = await recordOf({ ...patient, deceasedDateTime: '2017' });
+  const { composition } = opened(await summaryOf(patientId));
+  expect(composition?.text?.div).toMatch(/<p><b>Died: 2017, aged \d+ years/);
+});

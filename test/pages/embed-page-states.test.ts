@@ -228,6 +228,7 @@ describeInChromium('what is read in a browser', () => {
         kind: 'head',
         head: {
           alert: 'Incomplete: the laboratory did not answer.',
+          patient: { name: 'Ann Example', born: '5 Apr 1980' },
           notes: [],
         },
       },

@@ -18,6 +18,7 @@ import { momentOf } from '../../records/rules/dates.ts';
 import { NOT_LINKED } from '../../records/rules/distinctions.ts';
 import { isJson, objectsOf, textOf } from '../../records/rules/json.ts';
 import { conceptText, NO_NAME, nameText } from '../../records/rules/words.ts';
+import { deathOf } from '../../records/summary/life.ts';
 import type { SummaryPart } from '../../records/summary/parts.ts';
 import { rowTexts } from '../../records/summary/summarise.ts';
 import {
@@ -118,15 +119,14 @@ export async function findPatient(
     search,
     known?.place,
   );
-  const patients = entries.map(
-    ({ resource: { id, name, birthDate, gender }, fullUrl: url }) => ({
-      patient_id: id,
-      name: clipped(nameText(name) ?? NO_NAME),
-      url,
-      birth_date: textOf(birthDate),
-      gender: textOf(gender),
-    }),
-  );
+  const patients = entries.map(({ resource, fullUrl: url }) => ({
+    patient_id: resource.id,
+    name: clipped(nameText(resource.name) ?? NO_NAME),
+    url,
+    birth_date: textOf(resource.birthDate),
+    died: deathOf(resource),
+    gender: textOf(resource.gender),
+  }));
   const more = next && {
     next_cursor: await on.cursors.write({ path, pairs, place: next }),
     left_out: MORE,
@@ -172,10 +172,16 @@ function linesOf(part: SummaryPart | { kind: 'total' }, id: string): Line[] {
   if (part.kind === 'head') {
     const says = [
       part.head.patient.name,
-      ...part.head.facts.map((fact) => fact.join(': ')),
+      ...part.head.facts.map(({ label, value }) => `${label}: ${value}`),
     ].join('; ');
+    const isAlert = part.head.facts.some(({ tone }) => tone === 'alert');
     return [
-      { section: 'Patient', says, of: [{ resourceType: 'Patient', id }] },
+      {
+        section: 'Patient',
+        says,
+        of: [{ resourceType: 'Patient', id }],
+        ...(isAlert && { is_alert: true }),
+      },
     ];
   }
   if (part.kind !== 'overview') return [];

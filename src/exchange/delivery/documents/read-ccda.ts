@@ -7,6 +7,8 @@ import {
   select,
 } from '../../records/conversion/ccda/element.ts';
 import { dayText, momentText, periodText } from '../../records/rules/words.ts';
+import { deathOf } from '../../records/summary/life.ts';
+import type { HeadFact, SummaryHead } from '../../records/summary/parts.ts';
 import names from './code-system-names.json' with { type: 'json' };
 
 /**
@@ -15,17 +17,11 @@ import names from './code-system-names.json' with { type: 'json' };
  */
 export interface ReadableDocument {
   title: string;
-  /** The patient's name, for the head of each page. */
-  patient: string;
-  birthDate: string;
+  /** For the head of each page. */
+  patient: SummaryHead['patient'];
   /** The fields of the document header, in display order. */
-  facts: HeaderField[];
+  facts: HeadFact[];
   sections: Section[];
-}
-
-interface HeaderField {
-  label: string;
-  value: string;
 }
 
 export interface Section {
@@ -72,8 +68,11 @@ export function readCcda(root: CdaElement): ReadableDocument {
       textWithin(childOf(root, 'title')) ||
       codeText(childOf(root, 'code')) ||
       'Clinical document',
-    patient: names.join(', ') || 'No patient named',
-    birthDate: births[0] ?? 'not given',
+    patient: {
+      name: names.join(', ') || 'No patient named',
+      born: births[0] ?? 'not given',
+      died: patients.length > 1 ? undefined : patients.map(deathIn)[0],
+    },
     facts: [...patients.flatMap(patientFacts), ...documentFacts(root)],
     sections: [
       ...select(root, 'component/structuredBody/component/section').map(
@@ -117,11 +116,13 @@ function otherBody(text: CdaElement): Section {
   return { title: 'Content', blocks: [paragraph], sections: [] };
 }
 
-function patientFacts(role: CdaElement): HeaderField[] {
+function patientFacts(role: CdaElement): HeadFact[] {
   const patient = childOf(role, 'patient');
+  const died = deathIn(role);
   return facts([
     ['Patient', namesOf(patient).join(', ')],
     ['Born', dayText(isoTime(childOf(patient, 'birthTime'))) ?? ''],
+    ['Died', died ?? '', 'alert'],
     ['Sex', sexText(childOf(patient, 'administrativeGenderCode'))],
     [
       'Address',
@@ -140,7 +141,18 @@ function patientFacts(role: CdaElement): HeaderField[] {
   ]);
 }
 
-function documentFacts(root: CdaElement): HeaderField[] {
+/** What a document's header says of the patient's death (SDTC extension). */
+function deathIn(role: CdaElement): string | undefined {
+  const patient = childOf(role, 'patient');
+  const deceased = childOf(patient, 'deceasedInd')?.attributes.value;
+  return deathOf({
+    birthDate: isoTime(childOf(patient, 'birthTime')),
+    deceasedBoolean: deceased === 'true',
+    deceasedDateTime: isoTime(childOf(patient, 'deceasedTime')),
+  });
+}
+
+function documentFacts(root: CdaElement): HeadFact[] {
   const custodian = select(
     root,
     'custodian/assignedCustodian/representedCustodianOrganization',
@@ -174,8 +186,12 @@ function documentFacts(root: CdaElement): HeaderField[] {
   ]);
 }
 
-const facts = (pairs: readonly (readonly [string, string])[]): HeaderField[] =>
-  pairs.flatMap(([label, value]) => (value === '' ? [] : [{ label, value }]));
+type Stated = readonly [label: string, value: string, tone?: 'alert'];
+
+const facts = (stated: readonly Stated[]): HeadFact[] =>
+  stated.flatMap(([label, value, tone]) =>
+    value === '' ? [] : [{ label, value, ...(tone !== undefined && { tone }) }],
+  );
 const isThere = (text: string): boolean => text !== '';
 
 const namesOf = (person: CdaElement | undefined): string[] =>

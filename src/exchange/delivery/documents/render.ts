@@ -12,12 +12,13 @@ import {
 import type { Column } from '../../records/summary/parts.ts';
 import {
   ACCENT,
+  ALERT,
   type Element,
   PdfPages,
   SOFT,
 } from '../../records/summary/pdf-document.ts';
 import { PdfTable } from '../../records/summary/pdf-table.ts';
-import { HTML_STYLE } from '../../records/summary/render-html.ts';
+import { factHtml, HTML_STYLE } from '../../records/summary/render-html.ts';
 import {
   type Block,
   type DocumentCell,
@@ -84,12 +85,7 @@ function* ccdaHtml(document: ReadableDocument): Generator<string> {
   const { title, facts, sections } = document;
   yield `<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>${escapeHtml(title)}</title>\n<style>${STYLE}</style>\n</head>\n<body>\n`;
   yield clean(
-    `<header><h1>${escapeHtml(title)}</h1><dl>${facts
-      .map(
-        ({ label, value }) =>
-          `<div><dt>${escapeHtml(label)}</dt><dd>${escapeHtml(value)}</dd></div>`,
-      )
-      .join('')}</dl></header>\n`,
+    `<header><h1>${escapeHtml(title)}</h1><dl>${facts.map(factHtml).join('')}</dl></header>\n`,
   );
   if (sections.length > 1) yield clean(contents(sections));
   yield '<main>\n';
@@ -193,6 +189,7 @@ const clean = (html: string): string =>
     allowedAttributes: {
       a: ['href'],
       section: ['id'],
+      dd: ['class'],
       nav: ['aria-label'],
       div: ['class', 'role', 'tabindex', 'aria-label'],
       p: ['class'],
@@ -227,10 +224,10 @@ class DocumentWriter {
   readonly #pieces: Uint8Array[] = [];
   #parent: Element;
 
-  constructor({ title, patient, birthDate, facts }: ReadableDocument) {
+  constructor({ title, patient, facts }: ReadableDocument) {
     this.#pages = new PdfPages({
       title: title.length > 60 ? `${title.slice(0, 60)}…` : title,
-      patient: { name: patient, birthDate },
+      patient,
       facts: [],
       notes: [],
       sections: [],
@@ -241,9 +238,10 @@ class DocumentWriter {
       size: 16,
     });
     this.#pages.y += 4;
-    for (const { label, value } of facts)
+    for (const { label, value, tone } of facts)
       this.#pages.text('P', this.#parent, value, {
         ...TEXT,
+        ...(tone === 'alert' && { color: ALERT }),
         lineHeight: 12,
         indent: 84,
         label,

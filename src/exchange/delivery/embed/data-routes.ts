@@ -170,8 +170,8 @@ const NOT_COUNTED = new Set(['Patient', 'Provenance']);
 
 /**
  * The parts of a record's summary as JSON lines, which the page renders itself.
- * The first line is `{kind: 'total', resources}`; with 0 resources no further
- * lines follow. Exported for its test.
+ * The first line is `{kind: 'total', resources}`; with 0 resources only the
+ * head follows. Exported for its test.
  */
 export function createSummaryLines(
   store: Pick<Store, 'asAccount'>,
@@ -210,8 +210,14 @@ export function createSummaryReads(
         .filter(([type]) => !NOT_COUNTED.has(type))
         .reduce((sum, [, count]) => sum + count, 0);
       yield { kind: 'total', resources };
-      if (resources > 0)
-        yield* summarise(reader, { filter, madeAt: new Date() });
+      for await (const part of summarise(reader, {
+        filter,
+        madeAt: new Date(),
+      })) {
+        yield part;
+        // The head alone, which says whether the person has died.
+        if (resources === 0) return;
+      }
     } finally {
       reader.close();
     }

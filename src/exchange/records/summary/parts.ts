@@ -33,11 +33,28 @@ export type SummaryRow =
   | { kind: 'group'; title: string }
   | { kind: 'row'; cells: readonly SummaryCell[] };
 
+/** What the head of a page says of a person's life. */
+export interface Life {
+  /** `5 Apr 1951`, or `unknown`. */
+  born: string;
+  /** Of a person who is not known to have died: `75 years`. */
+  age?: string;
+  /** `12 Mar 2017, aged 65 years`, or `on an unknown day`. */
+  died?: string;
+}
+
+export interface HeadFact {
+  label: string;
+  value: string;
+  /** The reader must not miss it. */
+  tone?: 'alert';
+}
+
 export interface SummaryHead {
   title: string;
-  patient: { name: string; birthDate: string };
-  /** Label and value, in order. */
-  facts: readonly (readonly [label: string, value: string])[];
+  patient: Life & { name: string };
+  /** In order. */
+  facts: readonly HeadFact[];
   /** Why the record is incomplete. */
   alert?: string;
   /** Remarks for the reader, one sentence each. */

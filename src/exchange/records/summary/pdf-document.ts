@@ -485,11 +485,15 @@ export class PdfPages {
 
   #pageFrame(): void {
     const { patient, title } = this.head;
-    const who = this.lines(`${patient.name}, born ${patient.birthDate}`, 340, {
-      font: 'Helvetica-Bold',
-      size: 9,
-    });
-    this.line(who[0] ?? '', PAGE.left, 32, { font: 'Helvetica-Bold', size: 9 });
+    const style = { font: 'Helvetica-Bold', size: 9 } as const;
+    const who = this.lines(`${patient.name}, born ${patient.born}`, 340, style);
+    const y = patient.died === undefined ? 32 : 22;
+    this.line(who[0] ?? '', PAGE.left, y, style);
+    // On a line of its own, so that a long name does not cut it off.
+    if (patient.died !== undefined) {
+      const died = `Died ${patient.died}`;
+      this.line(died, PAGE.left, 34, { ...style, color: ALERT });
+    }
     this.line(title, 0, 33, { size: 8, color: SOFT, rightEdge: PAGE.right });
     this.rule(48, ACCENT);
     const number = `Page ${this.#pages}`;

@@ -3,6 +3,7 @@ import { escapeHtml } from '../../../lib/escape.ts';
 import type {
   Chart,
   Column,
+  HeadFact,
   OverviewBlock,
   OverviewItem,
   Shape,
@@ -83,7 +84,7 @@ function headHtml({
 <p class="kind">${escapeHtml(title)}</p>
 <h1 dir="auto">${escapeHtml(patient.name)}</h1>
 <dl>
-${facts.map(([label, value]) => `<div><dt>${escapeHtml(label)}</dt><dd dir="auto">${escapeHtml(value)}</dd></div>`).join('\n')}
+${facts.map(factHtml).join('\n')}
 </dl>
 ${alert === undefined ? '' : `<p class="alert incomplete">${escapeHtml(alert)}</p>\n`}<nav aria-label="Contents"><ul>
 ${sections.map(({ id, title: name }) => `<li><a href="#${escapeHtml(id)}">${escapeHtml(name)}</a></li>`).join('\n')}
@@ -92,6 +93,10 @@ ${sections.map(({ id, title: name }) => `<li><a href="#${escapeHtml(id)}">${esca
 <main id="content">
 `;
 }
+
+/** A fact in the head, as an item of a description list. */
+export const factHtml = ({ label, value, tone }: HeadFact): string =>
+  `<div><dt>${escapeHtml(label)}</dt><dd${tone === undefined ? '' : ` class="${tone}"`} dir="auto">${escapeHtml(value)}</dd></div>`;
 
 function tableHtml(caption: string, columns: readonly Column[]): string {
   const total = columns.reduce((sum, { width = 1 }) => sum + width, 0);

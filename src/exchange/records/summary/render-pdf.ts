@@ -113,11 +113,12 @@ class SummaryWriter {
       const top = pages.y;
       const bottoms = facts
         .slice(from, from + 2)
-        .map(([label, value], index) => {
+        .map(({ label, value, tone }, index) => {
           pages.y = top;
           const left = pages.left + index * (pages.width / 2 + 6);
           pages.text('P', this.#section, value, {
             ...fact,
+            ...(tone === 'alert' && { color: ALERT }),
             label,
             left,
             width,

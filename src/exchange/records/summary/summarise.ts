@@ -16,11 +16,11 @@ import {
   momentText,
   NO_NAME,
   nameText,
-  statusText,
   unique,
 } from '../rules/words.ts';
 import { chartsOf } from './charts/chart.ts';
 import { Trends } from './charts/trend.ts';
+import { lifeOf, personFacts } from './life.ts';
 import { linkedResources } from './linked-resources.ts';
 import { overviewOf } from './overview/overview.ts';
 import {
@@ -315,24 +315,7 @@ function headOf(
     standing,
   }: { filter: ConsolidatedFilter; madeAt: Date; standing: RecordCompleteness },
 ): Omit<SummaryHead, 'sections'> {
-  const birthDate = dayText(patient.birthDate) ?? 'unknown';
-  const age = ageText(
-    textOf(patient.birthDate),
-    patient.deceasedDateTime,
-    madeAt,
-  );
-  const died =
-    dayText(patient.deceasedDateTime) ??
-    (patient.deceasedBoolean === true ? 'yes' : undefined);
-  const facts: (readonly [string, string | undefined])[] = [
-    [
-      'Born',
-      age === undefined || died !== undefined
-        ? birthDate
-        : `${birthDate} (${age})`,
-    ],
-    ['Died', died],
-    ['Sex', statusText(patient.gender)],
+  const stated: [label: string, value: string | undefined][] = [
     ['Address', addresses(patient)],
     [
       'Contact',
@@ -344,13 +327,16 @@ function headOf(
     ['Created', momentText(madeAt.toISOString())],
     ['Contains only', partOf(filter)],
   ];
+  const facts = stated.flatMap(([label, value]) =>
+    value === undefined || value === '' ? [] : [{ label, value }],
+  );
   return {
     title: 'Medical record summary',
-    patient: { name: nameText(patient.name) ?? NO_NAME, birthDate },
-    facts: facts.filter(
-      (fact): fact is [string, string] =>
-        fact[1] !== undefined && fact[1] !== '',
-    ),
+    patient: {
+      ...lifeOf(patient, madeAt),
+      name: nameText(patient.name) ?? NO_NAME,
+    },
+    facts: [...personFacts(patient, madeAt), ...facts],
     alert: incompleteness(standing),
     notes: NOTES,
   };
@@ -390,26 +376,6 @@ function addresses(patient: Json): string {
       return unique([...lines, textOf(address.city), state]).join(', ');
     }),
   ).join('; ');
-}
-
-function ageText(
-  birthDate: string | undefined,
-  died: unknown,
-  madeAt: Date,
-): string | undefined {
-  if (birthDate === undefined || birthDate.length < 10 || died !== undefined)
-    return undefined;
-  const [year = 0, month = 0, date = 0] = birthDate
-    .slice(0, 10)
-    .split('-')
-    .map(Number);
-  const months =
-    (madeAt.getUTCFullYear() - year) * 12 + madeAt.getUTCMonth() + 1 - month;
-  const full = madeAt.getUTCDate() < date ? months - 1 : months;
-  if (full < 0) return undefined;
-  return full < 24
-    ? `${full} month${full === 1 ? '' : 's'}`
-    : `${Math.floor(full / 12)} years`;
 }
 
 /** Types that can state the absence of other types' resources. */

@@ -22,7 +22,7 @@ import {
 const pagesOf = (name = 'Ann') =>
   new PdfPages({
     title: 'T',
-    patient: { name, birthDate: '1980' },
+    patient: { name, born: '1980' },
     facts: [],
     notes: [],
     sections: [],

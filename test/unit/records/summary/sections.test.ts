@@ -410,12 +410,13 @@ test('a filter shows its sections only, and says what was asked for', async () =
   ).toEqual(['problems', 'social-findings']);
   expect(parts[0]).toMatchObject({
     head: {
-      patient: { name: 'Ann Marie Sample', birthDate: '5 Apr 1980' },
+      patient: { name: 'Ann Marie Sample', born: '5 Apr 1980' },
       facts: expect.arrayContaining([
-        [
-          'Contains only',
-          'Condition; entries dated from 1 Jan 2024 to 30 Jun 2024, and undated ones',
-        ],
+        {
+          label: 'Contains only',
+          value:
+            'Condition; entries dated from 1 Jan 2024 to 30 Jun 2024, and undated ones',
+        },
       ]),
     },
   });

@@ -38,7 +38,7 @@ export function showEnding(reason) {
   for (const id of SECTIONS) show(contentOf(id));
   document.querySelector('.news')?.remove();
   for (const id of [...PARTS, 'session', 'connection']) byId(id).hidden = true;
-  byId('about').replaceChildren();
+  for (const id of ['born', 'life', 'gender']) byId(id).textContent = '';
   const { title, text } = WORDS[reason];
   document.title = title;
   byId('name-text').textContent = title;

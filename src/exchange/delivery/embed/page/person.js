@@ -1,5 +1,5 @@
 import { byId, contentOf, el, show } from './dom.js';
-import { ageText, dayText } from './words.js';
+import { dayText } from './words.js';
 
 /** @type {Record<string, string>} */
 const GENDERS = { M: 'Male', F: 'Female', O: 'Other', U: 'Gender unknown' };
@@ -12,13 +12,9 @@ export function showPerson(patient, cohorts) {
   const name = [patient.firstName, patient.lastName].flat().join(' ');
   document.title = name;
   byId('name-text').textContent = name;
-  byId('about').replaceChildren(
-    ...[
-      `Born ${dayText(patient.dob)}`,
-      ageText(patient.dob, new Date()),
-      GENDERS[patient.genderAtBirth] ?? patient.genderAtBirth,
-    ].map((text) => el('span', {}, text)),
-  );
+  byId('born').textContent = `Born ${dayText(patient.dob)}`;
+  byId('gender').textContent =
+    GENDERS[patient.genderAtBirth] ?? patient.genderAtBirth;
   const phones = patient.contact.flatMap(
     (/** @type {any} */ { phone }) => phone ?? [],
   );
@@ -50,6 +46,16 @@ export function showPerson(patient, cohorts) {
           ),
         ),
   );
+}
+
+/**
+ * Shows the age, or that the person has died, which only the record knows.
+ * @param {{age?: string, died?: string}} life of the head of the summary
+ */
+export function showLife({ age = '', died }) {
+  const life = byId('life');
+  life.textContent = died === undefined ? age : `Died ${died}`;
+  life.classList.toggle('alert', died !== undefined);
 }
 
 /** @param {string} label @param {(string | undefined)[]} values */

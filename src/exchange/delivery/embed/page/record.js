@@ -2,6 +2,7 @@ import { chartsOf } from './charts.js';
 import { contentOf, el, show } from './dom.js';
 import { linesOf } from './lines.js';
 import { overviewOf, sectionId } from './overview.js';
+import { showLife } from './person.js';
 import { createTable } from './table.js';
 import { counted } from './words.js';
 
@@ -35,6 +36,7 @@ export async function showRecord(answer) {
         resources = part.resources;
         break;
       case 'head':
+        showLife(part.head.patient);
         if (part.head.alert !== undefined)
           incomplete = el('p.alert', {}, part.head.alert);
         made.push(

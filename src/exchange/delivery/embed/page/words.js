@@ -54,27 +54,6 @@ export function dayText(text) {
     : `${Number(day)} ${MONTHS[Number(month) - 1]} ${year}`;
 }
 
-/** The age in years; below two years in months, below one month in days. @param {string} dob YYYY-MM-DD @param {Date} now */
-export function ageText(dob, now) {
-  const [year = 0, month = 0, day = 0] = dob.split('-').map(Number);
-  const months =
-    (now.getFullYear() - year) * 12 +
-    now.getMonth() +
-    1 -
-    month -
-    (now.getDate() < day ? 1 : 0);
-  if (months >= 24) return counted(Math.floor(months / 12), 'year');
-  if (months >= 1) return counted(months, 'month');
-  const today = Date.UTC(now.getFullYear(), now.getMonth(), now.getDate());
-  return counted(
-    Math.max(
-      0,
-      Math.round((today - Date.UTC(year, month - 1, day)) / 86_400_000),
-    ),
-    'day',
-  );
-}
-
 /** @param {number} count @param {string} one @param {string} [many] */
 export const counted = (count, one, many = `${one}s`) =>
   `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;

@@ -5,6 +5,8 @@ import { withAddressesAt } from '../../../records/rules/attachment-addresses.ts'
 import { derivedUuid } from '../../../records/rules/ids.ts';
 import { isJson, type Json, textOf } from '../../../records/rules/json.ts';
 import { parseLocalReference } from '../../../records/rules/references.ts';
+import { personFacts } from '../../../records/summary/life.ts';
+import type { SummaryPart } from '../../../records/summary/parts.ts';
 import { openRecordReader } from '../../../records/summary/section.ts';
 import {
   readIncluded,
@@ -18,6 +20,7 @@ import {
   withProfile,
 } from './ips-claims.ts';
 import { type IpsSection, ipsSections, SECTION_TYPES } from './ips-sections.ts';
+import { narrativeOf } from './narrative.ts';
 import templates from './templates.json' with { type: 'json' };
 
 /**
@@ -102,7 +105,11 @@ export async function ipsDocument(
     claiming[0] !== undefined && hasProfile(claiming[0], ipsProfile('Patient'));
   const claimed = (of: Json, name: string) =>
     isIps ? withProfile(of, ipsProfile(name)) : of;
-  const composition = compositionOf(patientId, madeAt, author, sections, names);
+  const patient = served.find(({ resourceType }) => resourceType === 'Patient');
+  const composition = {
+    ...compositionOf(patientId, madeAt, author, sections, names),
+    text: await personNarrative(patient ?? {}, madeAt),
+  };
   const bundle = {
     resourceType: 'Bundle',
     meta: completenessMeta(reader.standing),
@@ -121,6 +128,15 @@ export async function ipsDocument(
 
 const nameOf = ({ resourceType, id }: Json): string =>
   `${String(resourceType)}/${String(id)}`;
+
+/** Who it is about, as the head of every page says it. */
+function personNarrative(patient: Json, madeAt: Date) {
+  async function* parts(): AsyncGenerator<SummaryPart> {
+    for (const { label, value, tone } of personFacts(patient, madeAt))
+      yield { kind: 'note', text: `${label}: ${value}`, tone };
+  }
+  return narrativeOf(parts());
+}
 
 function compositionOf(
   patientId: string,

@@ -139,13 +139,8 @@ function show(bundle) {
     dateStyle: 'medium',
     timeStyle: 'short',
   });
-  byId('about').textContent = [
-    `Born ${patient.birthDate}`,
-    patient.gender,
-    `${composition.title}, made ${made}`,
-  ]
-    .filter(Boolean)
-    .join(' · ');
+  byId('person').replaceChildren(narrativeOf(composition.text?.div ?? ''));
+  byId('about').textContent = `${composition.title}, made ${made}`;
   byId('document').replaceChildren(
     contentsOf(composition.section),
     ...composition.section.map(
