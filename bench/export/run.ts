@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { v7 as uuidv7 } from 'uuid';
 import { insertExport } from '../../src/exchange/delivery/bulk-export/export-store.ts';
-import { parseViewRequest } from '../../src/exchange/delivery/bulk-export/views/view-plan.ts';
+import type { ViewPlan } from '../../src/exchange/delivery/bulk-export/rules/view-run.ts';
+import { planView } from '../../src/exchange/delivery/bulk-export/views/planned-view.ts';
+import { READY_VIEWS } from '../../src/exchange/delivery/bulk-export/views/view-plan.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
@@ -122,20 +124,13 @@ export async function benchExport(
 }
 
 function viewsOf(ids: readonly string[]) {
-  const parameter = ids.map((id) => ({
-    name: 'view',
-    part: [
-      {
-        name: 'viewReference',
-        valueReference: { reference: `ViewDefinition/${id}` },
-      },
-    ],
-  }));
-  const { plan } = parseViewRequest({
-    parameter: [...parameter, { name: '_format', valueCode: 'parquet' }],
+  const views = ids.flatMap((id) => {
+    const definition = READY_VIEWS.get(id);
+    return definition === undefined ? [] : [planView(definition)];
   });
+  const plan: ViewPlan = { format: 'parquet', isDeidentified: false, views };
   return {
-    types: [...new Set(plan.views.map(({ resource }) => resource))],
+    types: [...new Set(views.map(({ resource }) => resource))],
     view: { plan, key: 'bench' },
   };
 }

@@ -397,6 +397,11 @@ describe('a run', () => {
       'has both forEach and repeat',
     ],
     [
+      'forty signs',
+      view('Patient', { name: 'a', path: `${'-'.repeat(40)}1` }),
+      'is nested deeper than 20',
+    ],
+    [
       'selects in selects without end',
       {
         ...view('Patient'),
@@ -567,6 +572,8 @@ describe('a run', () => {
       await runs.started(['patients']),
     ];
     expect((await runs.start(['patients'])).statusCode).toBe(429);
+    // Before anything that it sent is read.
+    expect((await runs.start([{ resource: 'Colour' }])).statusCode).toBe(429);
     for (const id of ids) await door.call('DELETE', `bulk-export/${id}`);
   });
 });

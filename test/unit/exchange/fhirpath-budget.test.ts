@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { checkDefinition } from '../../../src/exchange/delivery/bulk-export/views/budget.ts';
 import { compileExpression } from '../../../src/exchange/delivery/bulk-export/views/fhirpath.ts';
+import { planView } from '../../../src/exchange/delivery/bulk-export/views/planned-view.ts';
 import { stepsOf } from '../../support/steps.ts';
 
 const compiled = (text: string) => compileExpression(text, 'path', []);
@@ -7,6 +9,10 @@ const evaluated = (text: string) =>
   compiled(text)
     .evaluate({ type: 'Patient', value: { resourceType: 'Patient' } }, {})
     .map(({ value }) => value);
+
+const column = (path: string) => ({ name: 'a', path });
+const deep = (levels: number): object =>
+  JSON.parse(`${'{"select":['.repeat(levels)}${']}'.repeat(levels)}`);
 
 /** Pieces that are repeated, and what stands around them. */
 const REPEATED: Readonly<Record<string, [string, string, string]>> = {
@@ -59,6 +65,47 @@ test.each([
 ])('an expression with %s is refused', (_, text, message) => {
   expect(() => compiled(text)).toThrow(message);
 });
+
+const WORDS = ['toString', 'constructor', '__proto__', 'hasOwnProperty'];
+
+test.each(WORDS)('an element called %s is one that is absent', (word) => {
+  expect(evaluated(word)).toEqual([]);
+  expect(evaluated(`name.where(${word} = 1)`)).toEqual([]);
+});
+
+test('toString() is the function, and its column can be stored', () => {
+  expect(evaluated('1.toString()')).toEqual(['1']);
+  const column = { name: 'a', path: '1.toString()' };
+  const view = { resource: 'Patient', select: [{ column: [column] }] };
+  expect(planView(view).columns).toMatchObject([
+    { name: 'a', type: 'string', stored: 'STRING' },
+  ]);
+});
+
+test.each([
+  [
+    'more expressions than may be',
+    { column: Array(30).fill(column('a'.repeat(900))) },
+    'at most 20000 characters together',
+  ],
+  [
+    'a long expression',
+    { forEach: 'a'.repeat(1_001) },
+    'forEach has more than 1000 characters',
+  ],
+  [
+    'a long expression among several',
+    { repeat: ['a', '('.repeat(40)] },
+    'repeat is nested deeper than 20',
+  ],
+  ['selects in selects without end', deep(1_500), 'nested too deep'],
+])(
+  'a definition with %s is refused before it is parsed',
+  (_, select, message) => {
+    const definition = { resource: 'Patient', select: [select] };
+    expect(() => checkDefinition(definition)).toThrow(message);
+  },
+);
 
 test('a chain of elements, and a list of codes, may be as long as an expression', () => {
   expect(() => compiled(`a${'.b'.repeat(150)}`)).not.toThrow();

@@ -73,7 +73,10 @@ export function addExportRoutes(
       schema,
       config: KICK_OFF,
       exposeHeadRoute: false,
-      handler: kickOff(deps, wantedExport),
+      handler: kickOff(deps, async (request) => {
+        const wanted = wantedExport(request);
+        return async () => wanted;
+      }),
     });
 
   app.get<{ Params: { id: string } }>(
@@ -196,7 +199,8 @@ export type WantedExport = Omit<
 /**
  * Answers a kick-off: commits an export and starts its workflow.
  *
- * @param read what is wanted; its errors leave nothing behind
+ * @param read what is wanted, first without a transaction: that may take its
+ *   time; its errors leave nothing behind
  * @throws ExchangeError 429 when the account's exports are as many as may run,
  *   NotFoundError for another account's cohort
  */
@@ -205,8 +209,7 @@ export const kickOff =
     { store, publicBaseUrl, bulkExports }: ExportRouteDeps,
     read: (
       request: FastifyRequest,
-      tx: AccountTx,
-    ) => WantedExport | Promise<WantedExport>,
+    ) => Promise<(tx: AccountTx) => Promise<WantedExport>>,
   ) =>
   async (request: FastifyRequest, reply: FastifyReply) => {
     if (!prefers(request, 'respond-async'))
@@ -217,21 +220,18 @@ export const kickOff =
         },
       ]);
     const { account, actor } = callerOf(request);
+    await store.asAccount(account.id, requireRoom);
+    const readRest = await read(request);
     const id = uuidv7();
     await store.asAccount(account.id, async (tx) => {
-      const wanted = await read(request, tx);
+      const wanted = await readRest(tx);
       const { cohortId } = wanted;
       if (
         cohortId !== undefined &&
         (!UUID.test(cohortId) || (await findCohort(tx, cohortId)) === undefined)
       )
         throw new NotFoundError('Group');
-      if ((await countRunningExports(tx)) >= RUNNING_MAX)
-        throw new ExchangeError(
-          429,
-          `${RUNNING_MAX} exports of this account are running; wait for one to end, or cancel it`,
-          { headers: { 'retry-after': '60' } },
-        );
+      await requireRoom(tx);
       await insertExport(tx, {
         id,
         actor,
@@ -246,6 +246,16 @@ export const kickOff =
       .header('content-location', `${publicBaseUrl}${STATUS_PATH}/${id}`)
       .send();
   };
+
+/** @throws ExchangeError 429 when as many exports run as may at a time */
+async function requireRoom(tx: AccountTx): Promise<void> {
+  if ((await countRunningExports(tx)) < RUNNING_MAX) return;
+  throw new ExchangeError(
+    429,
+    `${RUNNING_MAX} exports of this account are running; wait for one to end, or cancel it`,
+    { headers: { 'retry-after': '60' } },
+  );
+}
 
 /**
  * @throws NotFoundError when it does not exist or was cancelled, ExchangeError

@@ -15,9 +15,10 @@ import {
   type WantedExport,
 } from './routes.ts';
 import { OWN_TYPES } from './rules/view-run.ts';
+import { createDefinitionReader } from './views/definition-reader.ts';
 import {
-  parseViewRequest,
   READY_VIEWS,
+  readViewRequest,
   type ViewRequest,
 } from './views/view-plan.ts';
 
@@ -50,11 +51,16 @@ export function addViewRoutes(
       return reply.type('application/fhir+json').send(JSON.stringify(bundle));
     },
   );
+  const reader = createDefinitionReader();
+  app.addHook('onClose', () => reader.close());
   app.post(
     `${VIEWS_PATH}/$viewdefinition-export`,
     { schema, config: KICK_OFF },
-    kickOff(deps, async (request, tx): Promise<WantedExport> => {
-      const wanted = parseViewRequest(request.body);
+    kickOff(deps, async (request) => {
+      const { account } = callerOf(request);
+      const wanted = await readViewRequest(request.body, (definitions) =>
+        reader.read(account.id, definitions),
+      );
       const { plan, cohortId } = wanted;
       const types = [
         ...new Set(plan.views.map(({ resource }) => resource)),
@@ -64,9 +70,11 @@ export function addViewRoutes(
       for (const type of types)
         requireScope(request, OWN_TYPES.includes(type) ? 'Provenance' : type);
       const key = keyOf(request, wanted);
-      const base = await baseOf(tx, wanted, key);
-      const view = { plan, key, baseId: base?.id };
-      return { cohortId, types, typeFilters: {}, since: base?.since, view };
+      return async (tx): Promise<WantedExport> => {
+        const base = await baseOf(tx, wanted, key);
+        const view = { plan, key, baseId: base?.id };
+        return { cohortId, types, typeFilters: {}, since: base?.since, view };
+      };
     }),
   );
 }
@@ -82,7 +90,11 @@ const keyOf = (
       callerOf(request).actor,
       cohortId ?? null,
       isDeidentified,
-      views,
+      views.map(({ name, resource, definition }) => ({
+        name,
+        resource,
+        definition,
+      })),
     ]),
   );
 

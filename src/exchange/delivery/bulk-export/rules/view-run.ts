@@ -23,5 +23,24 @@ export type TableFormat = (typeof TABLE_FORMATS)[number];
 export interface ViewPlan {
   format: TableFormat;
   isDeidentified: boolean;
-  views: { name: string; resource: string; definition: Json }[];
+  views: PlannedView[];
+}
+
+export interface PlannedView {
+  name: string;
+  resource: string;
+  definition: Json;
+  /** Name of the column with the resource's key; undefined without one. */
+  key?: string;
+  /** As the manifest shows them. Runs that an earlier version started have none. */
+  columns?: PlannedColumn[];
+}
+
+export interface PlannedColumn {
+  name: string;
+  /** FHIR type. */
+  type: string;
+  collection: boolean;
+  /** What Parquet stores. */
+  stored: string;
 }

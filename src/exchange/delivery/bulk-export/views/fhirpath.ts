@@ -4,7 +4,9 @@ import {
   Tokenizer,
   type TypedValue,
 } from '@medplum/core';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isJson } from '../../../records/rules/json.ts';
+import { checkExpression } from './budget.ts';
 import lists from './fhirpath.json' with { type: 'json' };
 import { highBoundary, lowBoundary, ViewError } from './values.ts';
 
@@ -16,8 +18,7 @@ export interface Expression {
 /** By name with `%`. */
 export type Variables = Readonly<Record<string, TypedValue>>;
 
-/** What an expression may be at most. */
-const LENGTH_MAX = 1_000;
+/** What an expression may be at most, besides its characters. */
 const PARTS_MAX = 400;
 const DEPTH_MAX = 20;
 const ALLOWED: ReadonlySet<string> = new Set(lists.functions);
@@ -30,7 +31,7 @@ type Own = (input: TypedValue[], args: readonly Atom[]) => TypedValue[];
  * The functions that the library lacks or has in part: those of SQL on FHIR,
  * the boundaries of FHIRPath 3.0, and `extension()`, which may give several.
  */
-const OWN: Readonly<Record<string, Own>> = {
+const OWN: Readonly<Record<string, Own>> = lookupTable({
   getResourceKey: ([resource]) => textsOf('id', [resource?.value?.id]),
   getReferenceKey: (input, [type]) =>
     textsOf(
@@ -61,7 +62,7 @@ const OWN: Readonly<Record<string, Own>> = {
     input.flatMap(({ type, value }) => lowBoundary(type, value)),
   highBoundary: (input) =>
     input.flatMap(({ type, value }) => highBoundary(type, value)),
-};
+});
 
 const textsOf = (type: string, values: readonly unknown[]): TypedValue[] =>
   values
@@ -80,8 +81,7 @@ export function compileExpression(
   where: string,
   constants: readonly string[],
 ): Expression {
-  if (text.length > LENGTH_MAX)
-    throw new ViewError(`${where} has more than ${LENGTH_MAX} characters`);
+  checkExpression(text, where);
   const atom = parse(text, where);
   for (const part of partsOf(atom, where)) {
     const { name, args } = part as { name?: unknown; args?: Atom[] };
@@ -94,6 +94,7 @@ export function compileExpression(
       if (/^\$(?!this$)/.test(name))
         throw new ViewError(`${where}: ${name} is not available`);
       skipAbsent(part, name);
+      if (/^\w/.test(name)) Object.assign(part, NO_VARIABLE);
     } else if (own !== undefined) {
       Object.assign(part, {
         eval: (_context: unknown, input: TypedValue[]) => own(input, args),
@@ -120,6 +121,12 @@ export function compileExpression(
     },
   };
 }
+
+/**
+ * The library looks for a variable of an element's name, and finds what every
+ * object has: `toString`.
+ */
+const NO_VARIABLE = { getVariable: () => undefined };
 
 /**
  * Of an absent element the library tries the names of all types, as if it were
@@ -160,13 +167,8 @@ function evaluateOnce(sign: Sign): void {
   };
 }
 
-/** Before two numbers in a row, which no expression has, the library looks ahead to the end. */
-const NUMBERS = /\d +\d/;
-const TEXTS = /'(?:[^'\\]|\\.)*'/gs;
-
 function parse(text: string, where: string): Atom {
   try {
-    if (NUMBERS.test(text.replaceAll(TEXTS, "''"))) throw new Error('numbers');
     const tokens = new Tokenizer(
       text,
       lists.keywords,

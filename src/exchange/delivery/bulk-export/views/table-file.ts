@@ -1,5 +1,6 @@
 import { stringify } from 'csv-stringify/sync';
 import { type BasicType, parquetWriteBuffer } from 'hyparquet-writer';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import type { TableFormat } from '../rules/view-run.ts';
 import { ViewError, WrittenDecimal } from './values.ts';
 import type { Column } from './view.ts';
@@ -18,13 +19,13 @@ const isInt32 = (value: unknown) =>
  */
 const PHYSICAL: Readonly<
   Record<string, [stored: BasicType, isFit: (value: unknown) => boolean]>
-> = {
+> = lookupTable({
   boolean: ['BOOLEAN', (value) => typeof value === 'boolean'],
   decimal: ['DOUBLE', (value) => typeof value === 'number'],
   integer: ['INT32', isInt32],
   positiveInt: ['INT32', isInt32],
   unsignedInt: ['INT32', isInt32],
-};
+});
 const physicalOf = ({ type = 'string', isCollection }: Column) =>
   isCollection || /^[A-Z]/.test(type) ? undefined : PHYSICAL[type];
 

@@ -1,11 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { isJson, type Json, objectsOf } from '../../../records/rules/json.ts';
-import { isViewType, TABLE_FORMATS, type ViewPlan } from '../rules/view-run.ts';
+import {
+  type PlannedView,
+  TABLE_FORMATS,
+  type ViewPlan,
+} from '../rules/view-run.ts';
+import { planView } from './planned-view.ts';
 import safeHarbor from './safe-harbor.json' with { type: 'json' };
-import { storedType } from './table-file.ts';
 import { faultsOf, ViewError } from './values.ts';
-import { compileView } from './view.ts';
 
 const FOLDER = new URL('./definitions/', import.meta.url);
 /** The ready-made views, by id. */
@@ -19,7 +22,7 @@ export const READY_VIEWS: ReadonlyMap<string, Json> = new Map(
  * A kick-off of `$viewdefinition-export`; without `since`, an incremental run
  * follows the last one.
  */
-export type ViewRequest = ReturnType<typeof readParameters>;
+export type ViewRequest = Awaited<ReturnType<typeof readViewRequest>>;
 
 const referenceTo = (type: string) =>
   z.object({
@@ -49,17 +52,36 @@ const requestSchema = z.strictObject({
 });
 
 /**
- * Reads the Parameters of a kick-off, and checks its definitions. Throws
- * ViewError.
+ * Reads the Parameters of a kick-off, and checks its definitions.
+ *
+ * @param readDefinitions of those that the caller wrote
+ * @throws ViewError in one sentence
  */
-export function parseViewRequest(body: unknown): ViewRequest {
-  try {
-    return readParameters(body);
-  } catch (error) {
-    if (error instanceof RangeError)
-      throw new ViewError('A ViewDefinition is nested too deep');
-    throw error;
-  }
+export async function readViewRequest(
+  body: unknown,
+  readDefinitions: (definitions: readonly Json[]) => Promise<PlannedView[]>,
+) {
+  const {
+    view,
+    _format: format,
+    group,
+    _since,
+    incremental: isIncremental,
+    deidentified: isDeidentified,
+  } = readParameters(body);
+  const ready = view.map(readyView);
+  const own = view.filter((_, index) => ready[index] === undefined);
+  const planned = await readDefinitions(own);
+  const views = ready.flatMap((each) => each ?? planned.shift() ?? []);
+  const plan: ViewPlan = { format, isDeidentified, views };
+  const since = _since && new Date(_since).toISOString();
+  checkTogether(plan, { isIncremental, since });
+  return {
+    plan,
+    cohortId: group?.reference.slice('Group/'.length),
+    since,
+    isIncremental,
+  };
 }
 
 function readParameters(body: unknown) {
@@ -76,40 +98,19 @@ function readParameters(body: unknown) {
     view: views,
   });
   if (!parsed.success) throw new ViewError(faultsOf(parsed.error));
-  const {
-    view,
-    _format: format,
-    group,
-    _since,
-    incremental: isIncremental,
-  } = parsed.data;
-  const plan: ViewPlan = {
-    format,
-    isDeidentified: parsed.data.deidentified,
-    views: view.map(viewOf),
-  };
-  const since = _since && new Date(_since).toISOString();
-  checkTogether(plan, { isIncremental, since });
-  return {
-    plan,
-    cohortId: group?.reference.slice('Group/'.length),
-    since,
-    isIncremental,
-  };
+  return parsed.data;
 }
 
-function viewOf(given: Json): ViewPlan['views'][number] {
-  const id =
-    'resource' in given
-      ? undefined
-      : String(given.reference).replace('ViewDefinition/', '');
-  const definition = id === undefined ? given : READY_VIEWS.get(id);
+/** Undefined for a definition that the caller wrote. */
+function readyView(given: Json): PlannedView | undefined {
+  if ('resource' in given) return undefined;
+  const id = String(given.reference).replace('ViewDefinition/', '');
+  const definition = READY_VIEWS.get(id);
   if (definition === undefined)
     throw new ViewError(
-      `There is no ViewDefinition ${id?.slice(0, 80)}; the ready-made ones are ${[...READY_VIEWS.keys()].join(', ')}`,
+      `There is no ViewDefinition ${id.slice(0, 80)}; the ready-made ones are ${[...READY_VIEWS.keys()].join(', ')}`,
     );
-  const { name, resource } = compileView(definition, isViewType);
-  return { name, resource, definition };
+  return planView(definition);
 }
 
 function checkTogether(
@@ -122,9 +123,7 @@ function checkTogether(
       names.indexOf(name) < index || /^(?:deleted|error)$/.test(name),
   );
   const isPartial = isIncremental || since !== undefined;
-  const keyless = views.find(
-    ({ definition }) => compileView(definition, isViewType).key === undefined,
-  );
+  const keyless = views.find(({ key }) => key === undefined);
   const shown = views.find(
     ({ resource }) => !Object.hasOwn(safeHarbor.types, resource),
   );
@@ -153,14 +152,9 @@ export const describeTables = ({
 }: ViewPlan) => ({
   format,
   deidentified: isDeidentified,
-  views: views.map(({ name, resource, definition }) => ({
+  views: views.map(({ name, resource, definition, columns }) => ({
     name,
     resource,
-    columns: compileView(definition, isViewType).columns.map((column) => ({
-      name: column.name,
-      type: column.type ?? 'string',
-      collection: column.isCollection,
-      stored: storedType(column),
-    })),
+    columns: columns ?? planView(definition).columns,
   })),
 });

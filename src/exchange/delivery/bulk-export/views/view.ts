@@ -1,6 +1,8 @@
 import { PropertyType, type TypedValue } from '@medplum/core';
 import { z } from 'zod';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import type { Json } from '../../../records/rules/json.ts';
+import { checkDefinition } from './budget.ts';
 import lists from './fhirpath.json' with { type: 'json' };
 import {
   compileExpression,
@@ -48,11 +50,12 @@ interface Select {
   absent: unknown[];
 }
 
-const DEFINITION_BYTES_MAX = 64_000;
 const COLUMNS_MAX = 200;
 /** Rows of one resource, and elements that an iteration finds in it. */
 const ROWS_MAX = 10_000;
-const TYPES_OF_FUNCTIONS: Readonly<Record<string, string>> = lists.types;
+const TYPES_OF_FUNCTIONS: Readonly<Record<string, string>> = lookupTable(
+  lists.types,
+);
 const KNOWN_TYPES: ReadonlySet<string> = new Set([
   ...Object.values(PropertyType),
   'integer64',
@@ -105,12 +108,7 @@ export function compileView(
   definition: unknown,
   isKnown: (type: string) => boolean,
 ): View {
-  if (
-    Buffer.byteLength(JSON.stringify(definition ?? '')) > DEFINITION_BYTES_MAX
-  )
-    throw new ViewError(
-      `A ViewDefinition has at most ${DEFINITION_BYTES_MAX} bytes`,
-    );
+  checkDefinition(definition);
   const parsed = viewSchema.safeParse(definition);
   if (!parsed.success) throw new ViewError(faultsOf(parsed.error));
   const { name, resource, constant, select, ...given } = parsed.data;
@@ -128,14 +126,14 @@ export function compileView(
   );
   const root: Select = { columns: [], selects, unions: [], absent: [] };
   const columns = columnsOf(root);
+  if (columns.length === 0 || columns.length > COLUMNS_MAX)
+    throw new ViewError(`select must have 1 to ${COLUMNS_MAX} columns`);
   const twice = columns.find(
     ({ name: own }, index) =>
       columns.findIndex((each) => each.name === own) < index,
   );
   if (twice !== undefined)
     throw new ViewError(`The column ${twice.name} appears twice`);
-  if (columns.length === 0 || columns.length > COLUMNS_MAX)
-    throw new ViewError(`select must have 1 to ${COLUMNS_MAX} columns`);
   const key = firstKey(root);
   return {
     name,
