@@ -3,6 +3,7 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { expect } from 'vitest';
+import { acceptedMessages } from '../../src/exchange/messaging/notifications/held-messages.ts';
 import {
   createRecordings,
   type Recordings,
@@ -61,6 +62,13 @@ export async function createSenderEnvironment() {
     recordings: own,
     followUps: { launch: () => undefined, wake: () => undefined },
   });
+  const accepted = acceptedMessages({
+    store,
+    blobs,
+    idHmacKey: TEST_ID_HMAC_KEY,
+    recordings: own,
+    followUps: { launch: () => undefined, wake: () => undefined },
+  });
   const account = await gateway.addAccount();
   let count = 0;
 
@@ -81,6 +89,7 @@ export async function createSenderEnvironment() {
     account,
     recordings: own,
     rematching,
+    accepted,
     post,
     /** Sends HL7 v2 messages, and waits until what they report is recorded. */
     async send(...messages: string[]): Promise<void> {

@@ -32,6 +32,7 @@ import {
   insertNotification,
   updateNotifications,
 } from './notification-store.ts';
+import { personKeysOf } from './person-keys.ts';
 import { type PersonOfMessage, personOfSubject } from './person-of-subject.ts';
 import { noteRecordings } from './recording/recording-store.ts';
 import {
@@ -71,7 +72,11 @@ export async function applySubject(
   const person =
     described && describesEnough(described) ? described : undefined;
   const matchKeys = person === undefined ? [] : matchKeysOf(person, idHmacKey);
-  await saveSubject(tx, subjectId, { state, recordKey, matchKeys });
+  const personKeys =
+    described === undefined
+      ? []
+      : personKeysOf(described, subject.sender, idHmacKey);
+  await saveSubject(tx, subjectId, { state, recordKey, matchKeys, personKeys });
 
   const candidates = await findCandidates(tx, {
     subjectId,

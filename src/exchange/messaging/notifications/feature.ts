@@ -8,6 +8,7 @@ import type { Platform } from '../../platform/platform.ts';
 import { createStartGuard } from '../../platform/recovery/start-guard.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { createFollowUps, type FollowUps } from './follow-up/follow-ups.ts';
+import { acceptedMessages } from './held-messages.ts';
 import { addInboundNotificationRoutes } from './inbound-routes.ts';
 import { createRecordings, type Recordings } from './recording/recordings.ts';
 import { messageRematching } from './rematch/rematching.ts';
@@ -39,9 +40,21 @@ export const notificationsFeature = {
       recordings,
       idHmacKey,
     });
+    const accepted = acceptedMessages({
+      store,
+      blobs,
+      followUps,
+      recordings,
+      idHmacKey,
+    });
     return {
       services: { followUps, recordings },
-      recoveries: [followUps.recovery, rematching, recordings.recovery],
+      recoveries: [
+        followUps.recovery,
+        rematching,
+        accepted,
+        recordings.recovery,
+      ],
       drain: async () =>
         void (await Promise.all([followUps.drain(), recordings.drain()])),
     };

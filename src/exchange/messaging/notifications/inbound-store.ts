@@ -178,6 +178,8 @@ export async function insertInboundEvent(
     messageId: string;
     recordKey?: Buffer;
     describesPerson: boolean;
+    /** It does not count until somebody has decided. */
+    isHeld: boolean;
     content: object;
   },
 ): Promise<void> {
@@ -202,12 +204,12 @@ export interface StoredInboundEvent
 export interface StoredSubject
   extends Pick<
     Members<'inbound_subject'>,
-    'id' | 'sender' | 'kind' | 'sourceKey' | 'state'
+    'id' | 'sender' | 'kind' | 'sourceKey' | 'state' | 'personKeys'
   > {
   events: StoredInboundEvent[];
 }
 
-/** A subject with the events of all its messages. */
+/** A subject with the events of all its messages that are not held. */
 export async function readSubject(
   tx: SystemTx,
   id: string,
@@ -215,6 +217,7 @@ export async function readSubject(
   const subject = await tx.db
     .selectFrom('inbound_subject')
     .select(['id', 'sender', 'kind', 'source_key as sourceKey', 'state'])
+    .select('person_keys as personKeys')
     .where('id', '=', id)
     .executeTakeFirstOrThrow();
   const rows = await tx.db
@@ -229,6 +232,7 @@ export async function readSubject(
     ])
     .select(['e.record_key', 'e.describes_person', 'e.content'])
     .where('e.subject_id', '=', id)
+    .where('e.is_held', '=', false)
     .execute();
   return {
     ...subject,
@@ -254,7 +258,13 @@ export async function saveSubject(
     state,
     recordKey,
     matchKeys,
-  }: { state: object; recordKey: Buffer | null; matchKeys: Buffer[] },
+    personKeys,
+  }: {
+    state: object;
+    recordKey: Buffer | null;
+    matchKeys: Buffer[];
+    personKeys: Buffer[];
+  },
 ): Promise<void> {
   await tx.db
     .updateTable('inbound_subject')
@@ -262,9 +272,31 @@ export async function saveSubject(
       state: JSON.stringify(state),
       record_key: recordKey,
       match_keys: matchKeys,
+      person_keys: personKeys,
     })
     .where('id', '=', id)
     .execute();
+}
+
+/**
+ * For each person whom the subjects of a record are about, and of those merged
+ * into it, the newest subject.
+ */
+export async function personsUnderRecord(
+  tx: SystemTx,
+  { sender, recordKey }: { sender: string; recordKey: Buffer },
+): Promise<Pick<StoredSubject, 'id' | 'personKeys'>[]> {
+  const { rows } = await sql<Pick<StoredSubject, 'id' | 'personKeys'>>`
+    with recursive chain(key) as (
+      select ${recordKey}::bytea
+      union
+      select m.prior_key from inbound_merge m join chain c on m.surviving_key = c.key where m.sender = ${sender}
+    )
+    select distinct on (s.person_keys) s.id, s.person_keys as "personKeys"
+    from inbound_subject s join chain c on s.record_key = c.key where s.sender = ${sender}
+    order by s.person_keys, s.updated_at desc
+  `.execute(tx.db);
+  return rows;
 }
 
 /** The format and sender of a message, and the blob with its original bytes. */

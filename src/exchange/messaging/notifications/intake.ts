@@ -20,10 +20,23 @@ import {
   recentOf,
   setOutcome,
 } from './inbound-store.ts';
-import { describesEnough, reusedNumberKey, senderKey } from './match.ts';
+import {
+  describesEnough,
+  keysOfPersons,
+  reusedNumberKey,
+  senderKey,
+} from './match.ts';
 import { insertMerge, subjectsLeadingTo } from './merge-store.ts';
 import {
+  isAnotherPerson,
+  isRecordOfAnother,
+  type PersonKeys,
+  personKeysOf,
+  personOf,
+} from './person-keys.ts';
+import {
   isNumberReused as isSubjectNumberReused,
+  isUnderRecord,
   type PersonOfMessage,
   personOfStoredMessage,
   timeOfEvent,
@@ -66,6 +79,10 @@ export function createIntake(deps: IntakeDeps) {
   const keyed = (sender: string, kind: string, id: string): Buffer =>
     senderKey(deps.idHmacKey, sender, kind, id);
   const personOfEarlier = personOfStoredMessage(deps.blobs);
+  const earlier = {
+    personOfMessage: personOfEarlier,
+    idHmacKey: deps.idHmacKey,
+  };
 
   return {
     /**
@@ -121,8 +138,8 @@ export function createIntake(deps: IntakeDeps) {
           });
           if (inserted === undefined) return undefined;
           isNumberReused = inserted.isNumberReused;
-          const all = await apply(tx, sender, id, message);
-          await setOutcome(tx, id, outcomeOf(all));
+          const { all, isHeld } = await apply(tx, sender, id, message);
+          await setOutcome(tx, id, isHeld ? 'held' : outcomeOf(all));
           return all;
         }),
       );
@@ -144,31 +161,28 @@ export function createIntake(deps: IntakeDeps) {
     sender: NotificationSender,
     messageId: string,
     message: InboundMessage,
-  ): Promise<Applied[]> {
+  ): Promise<{ all: Applied[]; isHeld: boolean }> {
     const personOfMessage: PersonOfMessage = async (within, id) =>
       id === messageId ? message.person : personOfEarlier(within, id);
-    const subjectIds = await subjectsOf(tx, sender.name, messageId, message);
-    const applied: Applied[] = [];
-    for (const subjectId of subjectIds)
-      applied.push(
-        await applySubject(tx, subjectId, {
+    const subjects = await subjectsOf(tx, sender.name, messageId, message);
+    const all: Applied[] = [];
+    for (const { id } of subjects.filter(({ isHeld }) => !isHeld))
+      all.push(
+        await applySubject(tx, id, {
           personOfMessage,
           idHmacKey: deps.idHmacKey,
         }),
       );
-    return applied;
+    return { all, isHeld: subjects.some(({ isHeld }) => isHeld) };
   }
 
-  /**
-   * Stores what the message says, and returns the ids of the subjects that it
-   * may change.
-   */
+  /** Stores what the message says, and returns the subjects that it may change. */
   async function subjectsOf(
     tx: SystemTx,
     sender: string,
     messageId: string,
     message: InboundMessage,
-  ): Promise<string[]> {
+  ): Promise<ChangedSubject[]> {
     const { content } = message;
     switch (content.kind) {
       case 'merge':
@@ -187,7 +201,9 @@ export function createIntake(deps: IntakeDeps) {
   }
 
   /**
-   * Adds a new description of the person to the recent subjects of a record.
+   * Adds a new description of the person to the recent subjects of a record. If
+   * all of them are another person's, the record has changed hands or the
+   * message is wrong: it is held.
    */
   async function describe(
     tx: SystemTx,
@@ -195,26 +211,40 @@ export function createIntake(deps: IntakeDeps) {
     messageId: string,
     { person }: InboundMessage,
     sourcePatientId: string,
-  ): Promise<string[]> {
+  ): Promise<ChangedSubject[]> {
     const recordKey = keyed(sender, 'record', sourcePatientId);
+    const described = personKeysOf(person, sender, deps.idHmacKey);
+    const of = { sender, recordKey };
+    const isHeld = await isRecordOfAnother(tx, of, described, earlier);
     const ids = await recentOf(
       tx,
       await subjectsLeadingTo(tx, sender, recordKey),
     );
-    for (const subjectId of ids)
+    const changed: ChangedSubject[] = [];
+    for (const id of ids) {
+      const isOther =
+        !isHeld &&
+        isAnotherPerson(
+          await personOf(tx, await readSubject(tx, id), earlier),
+          described,
+        );
+      if (isOther) continue;
       await insertInboundEvent(tx, {
-        subjectId,
+        subjectId: id,
         messageId,
         recordKey,
         content: { trigger: 'update' },
         describesPerson: describesEnough(person),
+        isHeld,
       });
-    return ids;
+      changed.push({ id, isHeld });
+    }
+    return changed;
   }
 
   /**
-   * Stores a merge of two records, and returns the ids of the subjects that it
-   * may move to another person.
+   * Stores a merge of two records, and returns the subjects that it may move to
+   * another person.
    */
   async function merge(
     tx: SystemTx,
@@ -225,7 +255,7 @@ export function createIntake(deps: IntakeDeps) {
       priorPatientId,
       sourcePatientId,
     }: Extract<InboundContent, { kind: 'merge' }>,
-  ): Promise<string[]> {
+  ): Promise<ChangedSubject[]> {
     const priorKey = keyed(sender, 'record', priorPatientId);
     const survivingKey = keyed(sender, 'record', sourcePatientId);
     await insertMerge(tx, {
@@ -235,7 +265,8 @@ export function createIntake(deps: IntakeDeps) {
       survivingKey,
       recordedAt,
     });
-    return subjectsLeadingTo(tx, sender, priorKey);
+    const ids = await subjectsLeadingTo(tx, sender, priorKey);
+    return ids.map((id) => ({ id, isHeld: false }));
   }
 
   async function addEvents(
@@ -244,7 +275,7 @@ export function createIntake(deps: IntakeDeps) {
     messageId: string,
     { person, sourcePatientId }: InboundMessage,
     content: Exclude<InboundContent, { kind: 'merge' | 'person' }>,
-  ): Promise<string[]> {
+  ): Promise<ChangedSubject[]> {
     const items =
       content.kind === 'encounter'
         ? [{ sourceId: content.sourceId, content: content.event }]
@@ -262,42 +293,43 @@ export function createIntake(deps: IntakeDeps) {
       sourcePatientId === undefined
         ? undefined
         : keyed(sender, 'record', sourcePatientId);
-    const ids: string[] = [];
+    const described = personKeysOf(person, sender, deps.idHmacKey);
+    const changed: ChangedSubject[] = [];
     for (const { sourceKey, content: ofSubject } of subjects) {
       const numbered = { sender, kind: content.kind, sourceKey };
-      const subjectId = await subjectOf(
-        tx,
-        numbered,
+      const { id, isHeld } = await subjectOf(tx, numbered, {
         recordKey,
-        timeOfEvent(ofSubject),
-      );
-      if (ids.includes(subjectId)) continue;
+        described,
+        at: timeOfEvent(ofSubject),
+      });
+      if (changed.some((other) => other.id === id)) continue;
       // The sender's id is not stored in the row: it may be a record number.
       const { sourceId: _, ...rest } = ofSubject as { sourceId?: string };
       await insertInboundEvent(tx, {
-        subjectId,
+        subjectId: id,
         messageId,
         recordKey,
         content: rest,
         describesPerson: describesEnough(person),
+        isHeld,
       });
-      ids.push(subjectId);
+      changed.push({ id, isHeld });
     }
-    return ids;
+    return changed;
   }
 
   /**
    * Locks the subject of a number; if the number stands for somebody else's,
-   * the one that it is used again for.
+   * the one that it is used again for. It is held if the record was another
+   * person's until now.
    */
   async function subjectOf(
     tx: SystemTx,
     numbered: Parameters<typeof lockSubject>[1],
-    recordKey: Buffer | undefined,
-    at: string | undefined,
-  ): Promise<string> {
-    const id = await lockSubject(tx, numbered);
-    if (recordKey === undefined) return id;
+    { recordKey, described, at }: Reported,
+  ): Promise<ChangedSubject> {
+    const first = await lockSubject(tx, numbered);
+    if (recordKey === undefined) return { id: first, isHeld: false };
     const again = {
       ...numbered,
       sourceKey: reusedNumberKey(deps.idHmacKey, numbered, recordKey),
@@ -305,15 +337,44 @@ export function createIntake(deps: IntakeDeps) {
     const isSeparate =
       (await hasSubject(tx, again)) ||
       (at !== undefined &&
-        (await isSubjectNumberReused(tx, await readSubject(tx, id), {
+        (await isSubjectNumberReused(tx, await readSubject(tx, first), {
           recordKey,
           at,
         })));
-    return isSeparate ? lockSubject(tx, again) : id;
+    const of = { sender: numbered.sender, recordKey };
+    const keys = keysOfPersons(deps.idHmacKey, isSeparate ? again : numbered);
+    let id = first;
+    for (const sourceKey of keys) {
+      id = await lockSubject(tx, { ...numbered, sourceKey });
+      const subject = await readSubject(tx, id);
+      if (subject.events.length === 0) break;
+      const isOthers =
+        (await isUnderRecord(tx, subject, recordKey)) &&
+        isAnotherPerson(await personOf(tx, subject, earlier), described);
+      if (!isOthers) return { id, isHeld: false };
+    }
+    return {
+      id,
+      isHeld: await isRecordOfAnother(tx, of, described, earlier),
+    };
   }
 }
 
-function outcomeOf(applied: readonly Applied[]): InboundOutcome {
+/** A subject that a message may change, now or if somebody accepts it. */
+interface ChangedSubject {
+  id: string;
+  isHeld: boolean;
+}
+
+/** What tells whether a number stands for somebody else's subject. */
+interface Reported {
+  recordKey: Buffer | undefined;
+  described: PersonKeys;
+  at: string | undefined;
+}
+
+/** The most important outcome of all subjects of a message. */
+export function outcomeOf(applied: readonly Applied[]): InboundOutcome {
   const all = new Set(applied.map(({ outcome }) => outcome));
   return OUTCOMES.find((outcome) => all.has(outcome)) ?? 'merged';
 }

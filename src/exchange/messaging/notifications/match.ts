@@ -141,3 +141,21 @@ export const reusedNumberKey = (
     kind,
     `${sourceKey.toString('hex')} of ${recordKey.toString('hex')}`,
   );
+
+/**
+ * The keys of the subjects that a number stands for under one record: first
+ * that of `sourceKey`, then of each further person whom the sender has given
+ * the record (docs/decisions/0284-a-record-changes-hands.md).
+ */
+export function keysOfPersons(
+  idHmacKey: string,
+  { sender, kind, sourceKey }: Parameters<typeof reusedNumberKey>[1],
+): Buffer[] {
+  const keys = [sourceKey];
+  for (let person = 2; person <= PERSONS_OF_NUMBER_MAX; person += 1) {
+    const id = `${sourceKey.toString('hex')} of person ${person}`;
+    keys.push(senderKey(idHmacKey, sender, kind, id));
+  }
+  return keys;
+}
+const PERSONS_OF_NUMBER_MAX = 5;

@@ -88,6 +88,18 @@ export async function isNumberReused(
   return record !== (await currentRecord(tx, sender, recordKey)).record;
 }
 
+/** Whether a subject belongs to the person of a record today. */
+export async function isUnderRecord(
+  tx: SystemTx,
+  { sender, events }: Pick<StoredSubject, 'sender' | 'events'>,
+  recordKey: Buffer,
+): Promise<boolean> {
+  const own = inOrder(events).findLast((event) => event.recordKey !== null);
+  if (own === undefined) return false;
+  const { record } = await currentRecord(tx, sender, own.recordKey);
+  return record === (await currentRecord(tx, sender, recordKey)).record;
+}
+
 /**
  * When the stay began, the specimen was collected, the medication handed over.
  */

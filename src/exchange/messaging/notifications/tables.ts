@@ -30,7 +30,13 @@ export type InboundOutcome =
    * A merge of two records, or a change of a person, about which no other
    * message had arrived.
    */
-  | 'merged';
+  | 'merged'
+  /** Its record was another person's: somebody has to decide. */
+  | 'held'
+  /** Somebody decided that it counts; it is applied soon. */
+  | 'accepted'
+  /** Somebody decided that it does not count. */
+  | 'refused';
 
 declare module '../../platform/database/schema.ts' {
   interface Database {
@@ -43,6 +49,8 @@ declare module '../../platform/database/schema.ts' {
       state: NullableJsonColumn<Record<string, unknown>>;
       /** See match.ts. Null: not computed yet. */
       match_keys: Buffer[] | null;
+      /** See person-keys.ts. Null: not computed yet. */
+      person_keys: Buffer[] | null;
       updated_at: Instant;
     };
     inbound_message: {
@@ -69,6 +77,7 @@ declare module '../../platform/database/schema.ts' {
       message_id: string;
       record_key: Buffer | null;
       describes_person: boolean;
+      is_held: Generated<boolean>;
       content: JsonColumn<Record<string, unknown>>;
     };
     inbound_merge: {

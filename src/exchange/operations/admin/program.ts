@@ -73,7 +73,11 @@ import {
   runRetentionCommand,
   setRetentionCommand,
 } from './retention.ts';
-import { checkSenderCommand, listUnmatchedCommand } from './senders.ts';
+import {
+  checkSenderCommand,
+  decideMessageCommand,
+  listUnmatchedCommand,
+} from './senders.ts';
 import {
   decideCandidateCommand,
   listCandidatesCommand,
@@ -127,6 +131,8 @@ const COMMANDS: Readonly<
   'sources resume': resumeSourceCommand,
   ops: opsCommand,
   'notifications unmatched': listUnmatchedCommand,
+  'notifications accept': decideMessageCommand('accepted'),
+  'notifications refuse': decideMessageCommand('refused'),
   'senders check': checkSenderCommand,
   'accounts label': labelCodesCommand,
   'reconcile list': listReconcileCommand,

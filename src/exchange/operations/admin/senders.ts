@@ -1,9 +1,14 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
+import { z } from 'zod';
 import { utcCell } from '../../../lib/time.ts';
 import { findCandidates } from '../../messaging/notifications/candidate-store.ts';
 import { reportedInBundle } from '../../messaging/notifications/fhir/reported-resources.ts';
+import {
+  decideHeld,
+  listHeld,
+} from '../../messaging/notifications/held-messages.ts';
 import { parseHl7 } from '../../messaging/notifications/hl7v2/message.ts';
 import { reportedInHl7 } from '../../messaging/notifications/hl7v2/read-hl7.ts';
 import { messagesIn } from '../../messaging/notifications/hl7v2/respond.ts';
@@ -231,6 +236,7 @@ const REASONS: Readonly<Record<string, string>> = {
   unmatched: 'no patient matches',
   ambiguous: 'several patients of one account match',
   incomplete: 'name, date of birth or zip is missing',
+  held: 'its record was another person’s: accept or refuse it',
 };
 const HEAD = ['message', 'received (UTC)', 'sender', 'kind', 'event', 'reason'];
 
@@ -243,7 +249,10 @@ export const listUnmatchedCommand: Command<[{ count: number }]> = async (
   { store },
   { count },
 ) => {
-  const messages = await store.asSystem((tx) => listUnmatched(tx, count));
+  const messages = await store.asSystem(async (tx) => [
+    ...(await listHeld(tx, count)),
+    ...(await listUnmatched(tx, count)),
+  ]);
   const rows = messages.map(
     ({ id, receivedAt, sender, kind, trigger, outcome }) => [
       id,
@@ -261,3 +270,28 @@ export const listUnmatchedCommand: Command<[{ count: number }]> = async (
       : { table: { head: HEAD, rows } }),
   };
 };
+
+/**
+ * `notifications accept` and `refuse`: decides on a message under a record that
+ * was another person's. `reconcile` applies what was accepted.
+ */
+export const decideMessageCommand =
+  (outcome: 'accepted' | 'refused'): Command<[string]> =>
+  async ({ store }, id) => {
+    const isDecided =
+      z.uuid().safeParse(id).success &&
+      (await store.asSystem((tx) => decideHeld(tx, id, outcome)));
+    if (!isDecided)
+      throw new AdminError(
+        `${id} is no held message; see npm run admin -- notifications unmatched`,
+      );
+    return {
+      document: { command: `notifications ${VERBS[outcome]}`, message: id },
+      lines: [
+        outcome === 'accepted'
+          ? 'Accepted. It is applied within seconds, while a worker runs.'
+          : 'Refused. It stays stored, and nothing of it counts.',
+      ],
+    };
+  };
+const VERBS = { accepted: 'accept', refused: 'refuse' };

@@ -277,7 +277,7 @@ async function countOthers(tx: SystemTx) {
       select
         (select count(*)::int from inbound_message
           where outcome in ('unmatched', 'ambiguous', 'incomplete') and received_at > now() - interval '1 day'
-        ) as "unmatchedMessages",
+        ) + (select count(*)::int from inbound_message where outcome = 'held') as "unmatchedMessages",
         (select count(*)::int from activity_start where starts >= 3) as "suspectedWork"`,
   );
   return counts ?? { unmatchedMessages: 0, suspectedWork: 0 };

@@ -6,7 +6,7 @@ import { parseHl7 } from '../hl7v2/message.ts';
 import { reportedInHl7 } from '../hl7v2/read-hl7.ts';
 import type { ReportedSubject } from '../inbound.ts';
 import { readSubject, type StoredSubject } from '../inbound-store.ts';
-import { reusedNumberKey, senderKey } from '../match.ts';
+import { keysOfPersons, reusedNumberKey, senderKey } from '../match.ts';
 import { encounterResource } from '../notification-bundle.ts';
 import { eventsOfRecord } from '../person-of-subject.ts';
 import type { EncounterState } from '../rules/encounter-state.ts';
@@ -56,15 +56,19 @@ export async function presentSubject(
     const ids = events.filter(isRead).map(({ messageId }) => messageId);
     return { subject: stored, contents: await readMessageContents(tx, ids) };
   });
-  const isOf = (sourceKey: Buffer): boolean =>
-    [
-      sourceKey,
-      ...subject.events.flatMap(({ recordKey }) =>
-        recordKey === null
-          ? []
-          : [reusedNumberKey(idHmacKey, { ...subject, sourceKey }, recordKey)],
-      ),
-    ].some((key) => key.equals(subject.sourceKey));
+  const isOf = (sourceKey: Buffer): boolean => {
+    const numbered = { ...subject, sourceKey };
+    const underRecords = subject.events.flatMap(({ recordKey }) =>
+      recordKey === null
+        ? []
+        : [reusedNumberKey(idHmacKey, numbered, recordKey)],
+    );
+    return [sourceKey, ...underRecords]
+      .flatMap((key) =>
+        keysOfPersons(idHmacKey, { ...subject, sourceKey: key }),
+      )
+      .some((key) => key.equals(subject.sourceKey));
+  };
   const versions: ReportedVersion[] = [];
   for (const content of contents) {
     const reported = reportedIn(
