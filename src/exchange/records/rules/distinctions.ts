@@ -43,8 +43,10 @@ export function distinctionsOf(
   observation: Json,
   linked: LinkedResources,
 ): Distinction[] {
-  const { id } = observation;
-  const around = linked.around.get(textOf(id) ?? '') ?? [];
+  const around = linked.around.get(String(observation.id)) ?? NOTHING_AROUND;
+  // Most Observations have a code only, and each is asked several times.
+  if (around.length === 0 && !DISTINGUISHING.some((name) => name in observation))
+    return [];
   const found = [
     ...placesIn(observation, around, linked),
     ...positionsIn(observation),
@@ -67,6 +69,9 @@ function unsaid(distinctions: Distinction[], { code }: Json): Distinction[] {
   const name = padded(conceptText(code));
   return distinctions.filter(({ text }) => !name.includes(padded(text)));
 }
+
+const NOTHING_AROUND: readonly Json[] = [];
+const DISTINGUISHING = ['bodySite', 'extension', 'method', 'specimen'];
 
 /** Words of which whole ones can be found. */
 const padded = (text: string | undefined): string =>

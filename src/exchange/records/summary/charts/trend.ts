@@ -104,7 +104,6 @@ export class Trends {
       return part === undefined ? [] : [{ line, part }];
     });
     const distinctions = distinctionsOf(content, this.#linked);
-    const thing = measuredThing(content, distinctions);
     for (const { line, part } of pressures)
       this.#add(section, pressureOf(distinctions), line, content, part);
     const code = codeKey(content);
@@ -113,7 +112,7 @@ export class Trends {
     const name =
       section === 'results'
         ? observationName({ ...content, status: 'final' }, this.#linked)
-        : thing.name;
+        : measuredThing(content, distinctions).name;
     this.#add(section, { key, name }, '', content, content);
   }
 

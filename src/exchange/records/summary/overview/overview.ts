@@ -1,5 +1,6 @@
 import { completenessLines, emptyText } from '../../reading/completeness.ts';
 import { absencesIn } from '../../rules/absence.ts';
+import type { Json } from '../../rules/json.ts';
 import type { OverviewBlock, OverviewItem, SummaryNote } from '../parts.ts';
 import {
   entryOf,
@@ -78,6 +79,7 @@ export async function overviewOf(context: {
     made.flatMap(({ rule }) => rule.types).filter(isWanted),
   );
   for await (const resource of reader.read([...types])) {
+    if (isUneventful(resource.content as unknown as Json)) continue;
     const entry = entryOf(resource);
     // Statements of absence are shown as notes.
     if (absencesIn(entry.content).length > 0) continue;
@@ -102,6 +104,12 @@ export async function overviewOf(context: {
     },
   ];
 }
+
+/** Whether a resource is a procedure in which nothing went wrong. */
+const isUneventful = (content: Json): boolean =>
+  content.resourceType === 'Procedure' &&
+  content.complication === undefined &&
+  content.complicationDetail === undefined;
 
 function blockOf(
   rule: BlockRule,
