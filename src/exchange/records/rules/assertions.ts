@@ -14,6 +14,7 @@ import {
   moment,
   momentOf,
 } from './dates.ts';
+import { NOT_LINKED, sidesIn, specimenFrom } from './distinctions.ts';
 import { classOf, isEnteredInError, mainElement } from './fingerprints.ts';
 import { FILLED } from './fold.ts';
 import { hashOf } from './ids.ts';
@@ -234,9 +235,9 @@ function quantity(value: unknown): string | undefined {
  */
 function stateCodes(concept: unknown, state: State): void {
   if (!isJson(concept)) return;
-  // One code may stand for both sides.
+  // One code may stand for both sides; folding adds no words.
   state(
-    '+side',
+    'side',
     /\b(?:left|right)\b/i.exec(conceptText(concept) ?? '')?.[0].toLowerCase(),
   );
   const bySystem = meaningsBySystem(concept);
@@ -355,6 +356,8 @@ const BY_TYPE: Readonly<
   Observation(resource, state) {
     stateMeasures(resource, state);
     state('+flag', flagsOf(resource.interpretation));
+    state('+specimen', specimenOf(resource));
+    state('+method', comparableText(conceptText(resource.method)));
   },
   Organization: ({ identifier }, state) => state('+npi', npi(identifier)),
   Practitioner: ({ identifier }, state) => state('+npi', npi(identifier)),
@@ -363,6 +366,25 @@ const BY_TYPE: Readonly<
     state('quantity', quantity(quantityQuantity));
   },
 });
+
+/** The kind of specimen, as far as the resource says it without another one. */
+function specimenOf({ specimen, contained }: Json): string | undefined {
+  const [reference, ...others] = objectsOf(specimen);
+  const found =
+    others.length === 0 && specimenFrom(reference, contained, NOT_LINKED);
+  if (!found) return undefined;
+  return found.isUsual === true ? 'blood' : comparableText(found.text);
+}
+
+/**
+ * The sides of the body site, whose code may stand for both: folding adds a
+ * site as a whole, but no side to one.
+ */
+function stateSides({ bodySite }: Json, state: State): void {
+  if (bodySite === undefined) return;
+  state('*place', 'said');
+  state('+place/side', objectsOf(bodySite).flatMap(sidesIn).sort().join());
+}
 
 /**
  * The assertions of a resource.
@@ -392,6 +414,7 @@ export function assertionsIn(
     FILLED[type]?.includes('bodySite') ? '+site' : 'site',
     meaningsOf(resource.bodySite).join(),
   );
+  stateSides(resource, state);
   state('end', endOf(resource));
   if (TIMED.has(type)) state('time', momentOf(resource));
   stateCodes(resource[mainElement(type)], state);

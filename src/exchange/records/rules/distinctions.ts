@@ -45,7 +45,10 @@ export function distinctionsOf(
 ): Distinction[] {
   const around = linked.around.get(String(observation.id)) ?? NOTHING_AROUND;
   // Most Observations have a code only, and each is asked several times.
-  if (around.length === 0 && !DISTINGUISHING.some((name) => name in observation))
+  if (
+    around.length === 0 &&
+    !DISTINGUISHING.some((name) => name in observation)
+  )
     return [];
   const found = [
     ...placesIn(observation, around, linked),

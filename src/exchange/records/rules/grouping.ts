@@ -416,6 +416,8 @@ function corrects(
     );
   }
   if (!contradicts(newer, older)) return false;
+  const isEntry = isById && KEPT_LISTS.has(newer.resourceType);
+  if (!isEntry && isOtherThing(newer, older)) return false;
   const [time = '', former = ''] = [
     newer.assertions.time,
     older.assertions.time,
@@ -435,6 +437,16 @@ function corrects(
   // an earlier time than the document's.
   return one.isNative ? !isLater(other.at, one.at) : isLater(one.at, other.at);
 }
+
+/** Assertions that make two things of one code, which may share a number. */
+const DISTINGUISHING = ['+method', '+place/side', '+specimen', 'side'];
+
+const isOtherThing = (left: Groupable, right: Groupable): boolean =>
+  DISTINGUISHING.some((name) => {
+    const one = left.assertions[name];
+    const other = right.assertions[name];
+    return one !== undefined && other !== undefined && one !== other;
+  });
 
 /**
  * Whether two versions differ in what both state, or in what their keys say:

@@ -1,5 +1,7 @@
 import { decimalOf } from '../../../../lib/written-decimals.ts';
+import { sidesIn } from '../../rules/distinctions.ts';
 import type { Json } from '../../rules/json.ts';
+import { conceptText } from '../../rules/words.ts';
 import {
   attribute,
   type CdaElement,
@@ -90,7 +92,60 @@ export function conceptBeside(
     codings.map(({ code }) => String(code)),
   );
   if (codings.length === 0 && text === undefined) return undefined;
-  return { coding: codings.length === 0 ? undefined : unique(codings), text };
+  const plain = {
+    coding: codings.length === 0 ? undefined : unique(codings),
+    text,
+  };
+  const qualifiers = all.flatMap((each) => childrenOf(each, 'qualifier'));
+  return qualifiers.length === 0 ? plain : qualified(plain, qualifiers, scope);
+}
+
+const SNOMED = 'http://snomed.info/sct';
+
+/**
+ * A concept with what its qualifiers say, above all the side: in its words, and
+ * beside its own code as an expression of SNOMED CT (compositional grammar),
+ * where code, attribute and value are of SNOMED CT.
+ */
+function qualified(
+  { coding: codings, text }: { coding?: Json[]; text?: string },
+  qualifiers: readonly CdaElement[],
+  scope: Scope,
+): Json {
+  const read = qualifiers.map((qualifier) => ({
+    name: snomedCode(childOf(qualifier, 'name')),
+    value: snomedCode(childOf(qualifier, 'value')),
+    words: conceptBeside(undefined, childOf(qualifier, 'value'), scope),
+    isInverted: attribute(qualifier, 'inverted') === 'true',
+  }));
+  const named = text ?? String(codings?.[0]?.display ?? '');
+  const words = read
+    .map((each) => sidesIn(each.words)[0] ?? conceptText(each.words) ?? '')
+    .filter((word) => !named.toLowerCase().includes(word.toLowerCase()));
+  const refined = read.flatMap(({ name, value, isInverted }) =>
+    name === undefined || value === undefined || isInverted
+      ? []
+      : [`${name}=${value}`],
+  );
+  const focus = codings?.find(({ system }) => system === SNOMED);
+  const whole = [named, ...new Set(words)].filter(Boolean).join(', ');
+  const expression = focus && {
+    system: SNOMED,
+    code: `${String(focus.code)}:${[...new Set(refined)].sort().join()}`,
+    display: whole,
+  };
+  return {
+    coding:
+      expression === undefined || refined.length === 0
+        ? codings
+        : [...(codings ?? []), expression],
+    text: whole,
+  };
+}
+
+function snomedCode(element: CdaElement | undefined): string | undefined {
+  const found = element && coding(element);
+  return found?.system === SNOMED ? String(found.code) : undefined;
 }
 
 const unique = (codings: readonly Json[]): Json[] =>
