@@ -124,14 +124,9 @@ function convert(
   const header = patientOf(role, base);
   // The organization around the header's patient says nothing of the person.
   result.backTo(start);
-  const { extension, maritalStatus, communication } = header;
-  if ((extension ?? maritalStatus ?? communication) !== undefined)
-    result.add({
-      resourceType: 'Patient',
-      extension,
-      maritalStatus,
-      communication,
-    });
+  const said = saidOfPerson(header);
+  if (Object.values(said).some((value) => value !== undefined))
+    result.add({ resourceType: 'Patient', ...said });
   let skippedSections = 0;
   const unevenSections: string[] = [];
   const leftOut: Record<string, number> = lookupTable({});
@@ -250,6 +245,20 @@ function readSection(
       if (isNull(entry)) statementsIn(entry).forEach(leftOut);
   const uneven = unevenNumbers(section, read);
   return uneven === undefined ? [] : [uneven];
+}
+
+/** What a header says of the person beyond what the caller has told us. */
+function saidOfPerson(header: Json): Json {
+  const { extension, maritalStatus, communication } = header;
+  const { deceasedDateTime, deceasedBoolean } = header;
+  return {
+    extension,
+    maritalStatus,
+    communication,
+    deceasedDateTime,
+    // That a person lives is true of the day on which it was written.
+    deceasedBoolean: deceasedBoolean === true ? true : undefined,
+  };
 }
 
 function patientOf(role: CdaElement, scope: Scope): Json {
