@@ -122,7 +122,7 @@ describe('docs/hl7v2.md names exactly the fields that are read', () => {
     const read = readOf('RDS^O13', {
       PID,
       ORC: {},
-      RXE: { 3: '1' },
+      RXE: { 1: '^QD', 3: '1' },
       RXR: { 1: 'PO' },
       RXC: {},
       TQ1: { 7: time, 8: time },

@@ -108,7 +108,7 @@ const senderLines = (senders: readonly SenderReport[]): string[] =>
             'messages',
             'last',
             'reused numbers',
-            'sent and not used',
+            'not used, or repaired',
           ],
           senders.map(
             ({ sender, messages, silentSeconds, numbersReused, unused }) => [

@@ -1,10 +1,4 @@
-import { createHash } from 'node:crypto';
-import type {
-  Attachment,
-  CodeableConcept,
-  Coding,
-  Reference,
-} from 'fhir/r4.js';
+import type { CodeableConcept, Coding, Reference } from 'fhir/r4.js';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { invalid } from '../inbound.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
@@ -89,20 +83,20 @@ const ownSystem = (sender: string, name: string | undefined): string =>
  * Undefined when it is empty.
  */
 export function conceptOf(
-  read: ComponentReader | undefined,
+  read: Pick<ComponentReader, 'whole'> | undefined,
   sender: string,
 ): CodeableConcept | undefined {
   if (read === undefined) return undefined;
   const coding = [1, 4].flatMap((at): Coding[] => {
-    const code = read(at);
-    const display = read(at + 1);
-    const name = read(at + 2);
+    const code = read.whole(at);
+    const display = read.whole(at + 1);
+    const name = read.whole(at + 2);
     if (code === undefined) return [];
     const system =
       SYSTEMS[name?.toUpperCase() ?? ''] ?? ownSystem(sender, name);
     return [{ system, code, ...(display === undefined ? {} : { display }) }];
   });
-  const text = read(9) ?? read(2) ?? read(5);
+  const text = read.whole(9) ?? read.whole(2) ?? read.whole(5);
   if (coding.length === 0 && text === undefined) return undefined;
   return {
     ...(coding.length > 0 ? { coding } : {}),
@@ -173,41 +167,4 @@ function practitioner(
       display: name === '' ? `${number}` : name,
     },
   ];
-}
-
-/** HL7 tables 0191 and 0291 (types and subtypes of files) as media types. */
-const TYPES: Readonly<Record<string, string>> = lookupTable(tables['0291']);
-
-/**
- * A file within an OBX segment (OBX-2 ED), with its data in base64; undefined
- * when there is none.
- */
-export function fileOf(obx: Hl7Segment): Attachment | undefined {
-  if (obx.value(2) !== 'ED') return undefined;
-  const [read] = obx.repetitions(5);
-  const content = read?.(5);
-  if (read === undefined || content === undefined) return undefined;
-  const bytes = decoded(content, read(4));
-  const type = read(2)?.toLowerCase() ?? '';
-  const subtype = read(3)?.toLowerCase() ?? '';
-  const named = `${type}/${subtype}`;
-  return {
-    contentType:
-      TYPES[subtype] ??
-      TYPES[type] ??
-      (/^\w+\/[\w.+-]+$/.test(named) ? named : 'application/octet-stream'),
-    data: bytes.toString('base64'),
-    size: bytes.length,
-    hash: createHash('sha1').update(bytes).digest('base64'),
-    ...(obx.value(3, 2) === undefined ? {} : { title: obx.value(3, 2) }),
-  };
-}
-
-/** HL7 table 0299: `A` is text, `Hex` and `Base64` are what they say. */
-function decoded(content: string, encoding: string | undefined): Buffer {
-  if (encoding === 'A') return Buffer.from(content);
-  return Buffer.from(
-    content.replaceAll(/\s/g, ''),
-    encoding === 'Hex' ? 'hex' : 'base64',
-  );
 }

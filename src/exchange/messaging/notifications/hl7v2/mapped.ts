@@ -1,14 +1,10 @@
 import type { Attachment, FhirResource } from 'fhir/r4.js';
 import { decimalOf } from '../../../../lib/written-decimals.ts';
-import {
-  conceptOf,
-  fileOf,
-  orderNumber,
-  practitionersIn,
-  required,
-} from './fields.ts';
+import { conceptOf, orderNumber, practitionersIn, required } from './fields.ts';
+import { fileOf } from './files.ts';
 import type { Hl7Segment } from './message.ts';
 import { fhirTime, localTime } from './time.ts';
+import { unitText } from './unescaped-units.ts';
 import type { ObservationReading } from './value.ts';
 
 /**
@@ -55,16 +51,26 @@ const placesAt = (group: Group, places: readonly string[]): Place[] =>
   places.flatMap((place) => placesOf(group, place));
 
 export const valueAt = (group: Group, place: string): string | undefined =>
-  placesOf(group, place)
-    .flatMap(
-      ({ segment, field, component }) => segment.value(field, component) ?? [],
-    )
-    .at(0);
+  firstOf(placesOf(group, place), ({ segment, field, component }) =>
+    segment.value(field, component),
+  );
 
 export const numberAt = (group: Group, place: string): string | undefined =>
-  placesOf(group, place)
-    .flatMap(({ segment, field }) => orderNumber(segment, field) ?? [])
-    .at(0);
+  firstOf(placesOf(group, place), ({ segment, field }) =>
+    orderNumber(segment, field),
+  );
+
+/** What the first place says that says anything; the others stay unread. */
+function firstOf<T>(
+  places: readonly Place[],
+  read: (place: Place) => T | undefined,
+): T | undefined {
+  for (const place of places) {
+    const value = read(place);
+    if (value !== undefined) return value;
+  }
+  return undefined;
+}
 
 type Reader = (
   group: Group,
@@ -81,9 +87,9 @@ const first =
     ) => unknown,
   ): Reader =>
   (group, mapping, reading) =>
-    placesAt(group, mapping.from)
-      .map((place) => read(place, mapping, reading))
-      .find((value) => value !== undefined);
+    firstOf(placesAt(group, mapping.from), (place) =>
+      read(place, mapping, reading),
+    );
 
 const textAt = ({ segment, field, component }: Place): string | undefined =>
   segment.value(field, component);
@@ -132,8 +138,8 @@ const READERS: Readonly<Record<string, Reader>> = {
     const number = textAt(place);
     if (number === undefined || !/^(?:\d+\.?\d*|\.\d+)$/.test(number))
       return undefined;
-    const name =
-      valueAt([place.segment], `${unit}.2`) ?? valueAt([place.segment], unit);
+    const [unitAt] = placesOf([place.segment], unit);
+    const name = unitAt && unitText(unitAt.segment, unitAt.field);
     return {
       ...decimalOf('value', number),
       ...(name === undefined ? {} : { unit: name }),
@@ -173,8 +179,8 @@ const READERS: Readonly<Record<string, Reader>> = {
       ...new Set(
         repetitionsAt(group, from).flatMap(({ read, component }) =>
           component === undefined
-            ? (read(2) ?? read(1) ?? [])
-            : (read(component) ?? []),
+            ? (read.whole(2) ?? read.whole(1) ?? [])
+            : (read.whole(component) ?? []),
         ),
       ),
     ].join('; ') || undefined,
@@ -189,7 +195,7 @@ const READERS: Readonly<Record<string, Reader>> = {
   reactions: (group, { from, unit = '', codes }) => {
     const severity = codes?.[valueAt(group, unit) ?? ''];
     const texts = repetitionsAt(group, from).flatMap(
-      ({ read }) => read(2) ?? read(1) ?? [],
+      ({ read }) => read.whole(2) ?? read.whole(1) ?? [],
     );
     if (texts.length === 0 && severity === undefined) return undefined;
     const manifestation =

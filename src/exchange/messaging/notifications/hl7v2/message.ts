@@ -1,8 +1,11 @@
 import { createHash, hash } from 'node:crypto';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { invalid, type UnreadableMessageError } from '../inbound.ts';
+import { ReadingLog } from './reading-log.ts';
+import { segmentLines } from './segment-lines.ts';
 import tables from './tables.json' with { type: 'json' };
 import { readHl7Text, textOfBytes } from './text.ts';
+import { FORMAL, unreadIn } from './unread.ts';
 
 /**
  * Limits far above any real message. Only an observation may be longer, because
@@ -36,14 +39,18 @@ export class Hl7Segment {
   readonly origin: { application: string; facility: string };
   readonly #fields: string[];
   readonly #separators: Separators;
-  readonly #read: Set<string>;
+  readonly #log: ReadingLog;
+  readonly #line: number;
 
-  /** Throws UnreadableMessageError when the segment is too long to be read. */
+  /**
+   * Throws UnreadableMessageError when the segment is too long to be read.
+   *
+   * @param of the message that the segment belongs to, and its place there
+   */
   constructor(
     line: string,
     separators: Separators,
-    read: Set<string>,
-    header?: Hl7Segment,
+    of: { log: ReadingLog; line: number; header?: Hl7Segment },
   ) {
     if (
       line.length > HL7_LIMITS.segmentCharacters &&
@@ -61,15 +68,21 @@ export class Hl7Segment {
         ? ['MSH', separators.field, ...fields.slice(1)]
         : fields;
     this.#separators = separators;
-    this.#read = read;
-    const of = header ?? this;
-    this.origin = { application: of.raw(3), facility: of.raw(4) };
+    this.#log = of.log;
+    this.#line = of.line;
+    const header = of.header ?? this;
+    this.origin = { application: header.raw(3), facility: header.raw(4) };
   }
 
   /** The field as received, with escape sequences. */
   raw(field: number): string {
-    this.#read.add(`${this.name}-${field}`);
+    this.#log.note(this.name, { line: this.#line, field });
     return this.#fields[field] ?? '';
+  }
+
+  /** @param what happened to the field, as `repaired` */
+  remark(field: number, what: string): void {
+    this.#log.remark(`${this.name}-${field}`, what);
   }
 
   /**
@@ -77,8 +90,9 @@ export class Hl7Segment {
    * explicitly null (`""`).
    */
   value(field: number, component = 1, subcomponent = 1): string | undefined {
-    const [first = ''] = this.raw(field).split(this.#separators.repetition, 1);
-    return this.#readerOf(first)(component, subcomponent);
+    const raw = this.#fields[field] ?? '';
+    const [first = ''] = raw.split(this.#separators.repetition, 1);
+    return this.#readerOf(first, field, 0)(component, subcomponent);
   }
 
   /**
@@ -86,7 +100,7 @@ export class Hl7Segment {
    * UnreadableMessageError when there are too many.
    */
   repetitions(field: number): ComponentReader[] {
-    const raw = this.raw(field);
+    const raw = this.#fields[field] ?? '';
     if (raw === '') return [];
     const texts = raw.split(
       this.#separators.repetition,
@@ -97,7 +111,7 @@ export class Hl7Segment {
         `${HL7_LIMITS.repetitions} repetitions of a field`,
         `${this.name}-${field}`,
       );
-    return texts.map((text) => this.#readerOf(text));
+    return texts.map((text, nth) => this.#readerOf(text, field, nth));
   }
 
   /**
@@ -113,25 +127,43 @@ export class Hl7Segment {
       );
   }
 
-  #readerOf(text: string): ComponentReader {
+  #readerOf(text: string, field: number, repetition: number): ComponentReader {
+    const { subcomponent: separator } = this.#separators;
     const components = text.split(this.#separators.component);
-    return (component, subcomponent = 1) => {
-      const part = components[component - 1]?.split(
-        this.#separators.subcomponent,
-      )[subcomponent - 1];
+    const plain = (part = ''): string | undefined => {
       // PostgreSQL cannot store the NUL character, which carries no meaning.
-      const value = withoutEscapes(part ?? '', this.#separators)
+      const value = withoutEscapes(part, this.#separators)
         .replaceAll('\0', '')
         .trim();
       return value === '' || value === '""' ? undefined : value;
     };
+    const note = (component: number, subcomponent?: number) => {
+      const part = { field, repetition, component, subcomponent };
+      this.#log.note(this.name, { line: this.#line, ...part });
+    };
+    const read = (component: number, subcomponent = 1) => {
+      note(component, subcomponent);
+      const parts = components[component - 1]?.split(separator);
+      return plain(parts?.[subcomponent - 1]);
+    };
+    const whole = (component: number) => {
+      note(component);
+      const part = components[component - 1];
+      if (part?.includes(separator)) this.remark(field, 'repaired');
+      return plain(part);
+    };
+    return Object.assign(read, { whole });
   }
 }
 
-export type ComponentReader = (
-  component: number,
-  subcomponent?: number,
-) => string | undefined;
+export interface ComponentReader {
+  (component: number, subcomponent?: number): string | undefined;
+  /**
+   * A component that has no subcomponents by its type: a `&` that the sender did
+   * not escape is text.
+   */
+  whole(component: number): string | undefined;
+}
 
 export type Hl7Message = ReturnType<typeof parseHl7>;
 
@@ -144,113 +176,85 @@ export function parseHl7(bytes: Buffer) {
   const { text, problem } = readHl7Text(bytes);
   const lines = text
     .split(/[\r\n]+/, HL7_LIMITS.segments + 2)
-    .map((line) => line.trimStart())
-    .filter((line) => line !== '');
-  const first = lines[0] ?? '';
+    .filter((line) => line.trim() !== '');
+  const first = lines[0]?.trimStart() ?? '';
   if (!first.startsWith('MSH') || first.length < 8)
     throw invalid(
       'This is not an HL7 v2 message: it must begin with MSH',
       'MSH',
     );
-  if (lines.filter((line) => line.startsWith('MSH')).length > 1)
+  if (lines.filter((line) => /^\s*MSH/.test(line)).length > 1)
     throw invalid(
       'The body contains several messages; send one message in each request',
       'MSH',
     );
   const separators = separatorsOf(first);
-  const read = new Set<string>();
+  const log = new ReadingLog();
+  const { segments, strays } = segmentLines(lines, separators.field, log);
   // Not refused at once: the header can be read, so that the message is
   // answered.
   const checked = (): readonly string[] => {
     if (problem !== undefined) throw invalid(problem, 'MSH-18');
-    return within(lines);
+    within(lines);
+    return segments;
   };
-  const header = new Hl7Segment(first, separators, read);
+  const header = new Hl7Segment(first, separators, { log, line: 0 });
+  const segmentAt = (line: number) =>
+    new Hl7Segment(segments[line] ?? '', separators, { log, line, header });
   return {
     separators,
     header,
-    /**
-     * What the message contains and nothing has read until now: fields
-     * (`PID-13`), or segments of which no field was read (`NK1`), sorted. Never
-     * a value.
-     */
-    unread: () => unreadIn(within(lines), separators.field, read),
+    /** See `unreadIn`. */
+    unread: () => unreadIn(checked(), separators, log),
+    /** What was put right in reading, or not understood: `OBX-6 repaired`. */
+    remarks: () => log.remarks,
+    /** The segments after which there are lines that are no segments. */
+    strays,
     /**
      * What of that which was read the message holds: fields (`PID-11`), and
      * hashes of the sender's own codes with their field. Never a value.
      */
-    held: () => heldIn(within(lines), separators, read),
+    held: () => heldIn(checked(), separators, log.fields),
     /**
      * SHA-256 (hex) of what the message says, apart from the time at which it
      * was sent (MSH-7).
      */
-    fingerprint: fingerprintOf(lines, separators),
+    fingerprint: fingerprintOf(
+      lines.map((line) => line.trimStart()),
+      separators,
+    ),
     /**
      * The first segment of that name. Throws UnreadableMessageError for a
      * message that is too long or in an unknown character set.
      */
     segment(name: string) {
-      const line = checked().find(
+      const line = checked().findIndex(
         (each) => each === name || each.startsWith(name + separators.field),
       );
-      return line === undefined
-        ? undefined
-        : new Hl7Segment(line, separators, read, header);
+      return line < 0 ? undefined : segmentAt(line);
     },
     /**
      * All segments of these names in their order. Throws UnreadableMessageError
      * likewise.
      */
     segments: (...names: string[]) =>
-      checked()
-        .filter((line) =>
-          names.includes(line.split(separators.field, 1)[0] ?? ''),
-        )
-        .map((line) => new Hl7Segment(line, separators, read, header)),
+      checked().flatMap((text, line) =>
+        names.includes(text.split(separators.field, 1)[0] ?? '')
+          ? [segmentAt(line)]
+          : [],
+      ),
   };
 }
 
-function within(lines: readonly string[]): readonly string[] {
+function within(lines: readonly string[]): void {
   if (lines.length > HL7_LIMITS.segments)
     throw tooMuch(`${HL7_LIMITS.segments} segments of a message`, 'MSH');
-  return lines;
 }
 
 const tooMuch = (limit: string, place: string): UnreadableMessageError =>
   invalid(`At most ${limit} are accepted`, place);
 
-/**
- * The header's separators, encoding and version, and the numbers of segments
- * and of note lines say nothing more.
- */
-const FORMAL =
-  /^(?:MSH-(?:1|2|5|6|8|9|11|12|15|16|17|18|19|20|21)|(?!RXD|EVN|MSA)[A-Z0-9]{3}-1)$/;
-
-function unreadIn(
-  lines: readonly string[],
-  separator: string,
-  read: ReadonlySet<string>,
-): string[] {
-  const readSegments = new Set([...read].map((place) => place.slice(0, 3)));
-  const unread = lines.flatMap((line) => {
-    const [name = '', ...fields] = line.split(separator);
-    // Anything else is no segment, and may be a part of a text.
-    if (!/^[A-Z][A-Z0-9]{2}$/.test(name)) return [];
-    if (!readSegments.has(name)) return [name];
-    const first = name === 'MSH' ? 2 : 1;
-    return fields.flatMap((text, index) => {
-      const place = `${name}-${index + first}`;
-      const isFormal =
-        FORMAL.test(place) && (name === 'MSH' || /^\d{0,4}$/.test(text));
-      return text === '' || text === '""' || isFormal || read.has(place)
-        ? []
-        : [place];
-    });
-  });
-  return [...new Set(unread)].sort().slice(0, UNREAD_MAX);
-}
-
-const UNREAD_MAX = 500;
+const HELD_MAX = 500;
 
 function heldIn(
   lines: readonly string[],
@@ -283,8 +287,8 @@ function heldIn(
     }
   }
   return {
-    filled: [...filled].sort().slice(0, UNREAD_MAX),
-    ownCodes: [...ownCodes].sort().slice(0, UNREAD_MAX),
+    filled: [...filled].sort().slice(0, HELD_MAX),
+    ownCodes: [...ownCodes].sort().slice(0, HELD_MAX),
   };
 }
 

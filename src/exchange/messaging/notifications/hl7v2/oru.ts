@@ -103,8 +103,10 @@ function sourceIdOf({ orc, obr }: ReportGroup): string {
     'OBR-4',
     'the kind of report',
   );
-  const { system, code: value } = test.coding?.[0] ?? {};
-  return `${required(number, 'OBR-3', 'the number of the report')}/${system ?? ''}|${value ?? test.text}`;
+  const system = test.coding?.[0]?.system ?? '';
+  // Read as ever, with subcomponents: stored reports are known by it.
+  const value = [1, 4, 9, 2, 5].flatMap((at) => obr.value(4, at) ?? []).at(0);
+  return `${required(number, 'OBR-3', 'the number of the report')}/${system}|${value}`;
 }
 
 function itemOf(

@@ -34,7 +34,8 @@ const READERS: Readonly<
 export function readHl7(message: Hl7Message, zone: string): InboundMessage {
   const read = readTyped(message, zone);
   labelsIn(message);
-  return { ...read, unused: message.unread(), ...message.held() };
+  const unused = [...message.unread(), ...message.remarks()].sort();
+  return { ...read, unused, ...message.held() };
 }
 
 function readTyped(message: Hl7Message, zone: string): InboundMessage {

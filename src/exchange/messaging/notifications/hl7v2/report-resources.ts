@@ -10,13 +10,8 @@ import type {
 import { decimalOf } from '../../../../lib/written-decimals.ts';
 import { categoryOf } from '../../../records/summary/observation.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
-import {
-  conceptOf,
-  fileOf,
-  namedIn,
-  practitionersIn,
-  required,
-} from './fields.ts';
+import { conceptOf, namedIn, practitionersIn, required } from './fields.ts';
+import { fileOf } from './files.ts';
 import { mappedElements, mappedResource } from './mapped.ts';
 import type { Hl7Segment } from './message.ts';
 import {
@@ -219,7 +214,7 @@ function resultOf(
             },
           ],
         }),
-    ...rangeOf(obx.value(7)),
+    ...rangeOf(obx),
     ...(performer.length === 0 ? {} : { performer }),
     ...(specimen === undefined
       ? {}
@@ -310,18 +305,25 @@ function numberOf({
   };
 }
 
-function rangeOf(
-  text: string | undefined,
-): Pick<Observation, 'referenceRange'> {
-  if (text === undefined) return {};
-  const [, low, high] =
-    /^(\d+(?:\.\d+)?)\s*-\s*(\d+(?:\.\d+)?)$/.exec(text) ?? [];
-  const numbers =
-    low === undefined || high === undefined
-      ? {}
-      : { low: decimalOf('value', low), high: decimalOf('value', high) };
+/** A range whose bounds are in the wrong order is kept as text only. */
+function rangeOf(obx: Hl7Segment): Pick<Observation, 'referenceRange'> {
+  const text = obx.texts(7).join('~').trim();
+  if (text === '' || text === '""') return {};
+  const [, low, high] = RANGE.exec(text) ?? [];
+  if (low === undefined || high === undefined)
+    return { referenceRange: [{ text }] };
+  if (Number(low) > Number(high)) {
+    obx.remark(7, 'reversed');
+    return { referenceRange: [{ text }] };
+  }
+  const numbers = {
+    low: decimalOf('value', low),
+    high: decimalOf('value', high),
+  };
   return { referenceRange: [{ ...numbers, text }] };
 }
+
+const RANGE = /^(\d+(?:\.\d+)?)\s*-\s*(\d+(?:\.\d+)?)$/;
 
 const conceptIn = (
   segment: Hl7Segment,

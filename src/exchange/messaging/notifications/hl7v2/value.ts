@@ -3,6 +3,7 @@ import { decimalOf } from '../../../../lib/written-decimals.ts';
 import { conceptOf } from './fields.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
 import { fhirTime, type TimeReading } from './time.ts';
+import { unitReader, unitText } from './unescaped-units.ts';
 
 type Value = Pick<Observation, Extract<keyof Observation, `value${string}`>>;
 
@@ -97,8 +98,7 @@ function textOf(obx: Hl7Segment, text = obx.texts(5).join('\n')): Value {
   };
 }
 
-const unitOf = (obx: Hl7Segment): string | undefined =>
-  obx.value(6, 2) ?? obx.value(6, 1) ?? obx.value(6, 9);
+const unitOf = (obx: Hl7Segment): string | undefined => unitText(obx, 6);
 
 /** The unit of a value that does not contain it, such as a word. */
 export function unitNote(value: Value, obx: Hl7Segment): string | undefined {
@@ -171,8 +171,9 @@ function quantity(
   comparator?: string,
 ): Quantity {
   const unit = unitOf(obx);
-  const [read] = obx.repetitions(6);
-  const coding = conceptOf(read, sender)?.coding?.[0];
+  const codings = conceptOf(unitReader(obx, 6), sender)?.coding ?? [];
+  // Senders of codes of their own put UCUM's beside them.
+  const coding = codings.find(({ system: of }) => of === UCUM) ?? codings[0];
   // A code of the sender's own that is the unit itself adds nothing to it.
   const { system, code } =
     coding?.system === UCUM || coding?.code !== unit ? { ...coding } : {};
