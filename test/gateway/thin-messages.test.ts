@@ -68,3 +68,89 @@ describe('a report without a result (OBX) is in the record', () => {
     ).toMatchObject([{ status: 'cancelled', valueQuantity: { value: 5 } }]);
   });
 });
+
+describe('allergies outside a stay are in the record', () => {
+  const penicillin = 'AL1|1|DA|7980^Penicillin^RXNORM|SV|Hives';
+  const latex = 'IAM|1|LA|1^Latex^L|SV|Wheezing|A';
+  const adt = (event: string, pv1: string) => (person: Person) =>
+    [
+      mshOf(`ADT^${event}`, '0900'),
+      'EVN||20261120090000+0000',
+      pidOf(person),
+      pv1.replace('VISIT', `V-${person.lastName}`),
+      penicillin,
+      latex,
+    ].join('\r');
+
+  test.each([
+    ['A28', 'PV1|1|N'],
+    ['A31', 'PV1|1|N'],
+    ['A60', 'PV1|1|N'],
+    ['A04', 'PV1|1|O|||||||||||||||||VISIT'],
+    ['A05', 'PV1|1|P|||||||||||||||||VISIT'],
+  ])('of %s', async (event, pv1) => {
+    const allergies = await recordOf('AllergyIntolerance', adt(event, pv1));
+    const names = allergies.map(({ code }) => code.text);
+    expect(names.sort()).toEqual(['Latex', 'Penicillin']);
+  });
+
+  test('but nothing of a pre-admission that was only planned', async () => {
+    const planned = (person: Person) =>
+      `${adt('A05', 'PV1|1|P|||||||||||||||||VISIT')(person)}\rPR1|1||1^Excision^L`;
+    expect(await recordOf('Procedure', planned)).toEqual([]);
+    expect(await recordOf('Encounter', planned)).toEqual([]);
+  });
+});
+
+test('each step of a taper is a dosage of the prescription', async () => {
+  const taper = (person: Person) =>
+    [
+      mshOf('RDE^O11', '0900'),
+      pidOf(person),
+      `ORC|NW|O-${person.lastName}`,
+      'TQ1|1|40^mg|QD||||20261120|20261122',
+      'TQ1|2|20^mg|QD||||20261123|20261125',
+      'RXE||8640^Prednisone^RXNORM|40||mg',
+    ].join('\r');
+  const dose = (value: number, start: string) => ({
+    timing: { repeat: { boundsPeriod: { start } } },
+    doseAndRate: [{ doseQuantity: { value, unit: 'mg' } }],
+  });
+  expect(await recordOf('MedicationRequest', taper)).toMatchObject([
+    { dosageInstruction: [dose(40, '2026-11-20'), dose(20, '2026-11-23')] },
+  ]);
+});
+
+test('what is observed with a vaccination, or instead of one, is in the record', async () => {
+  const vaccination = (rxa: string, obx: string) => (person: Person) =>
+    [
+      mshOf('VXU^V04', '0900'),
+      pidOf(person),
+      'ORC|RE||9999',
+      rxa,
+      obx,
+      'OBX|2|CE|64994-7^Eligibility^LN|1|V02^Medicaid^L||||||F',
+    ].join('\r');
+  const reaction = vaccination(
+    'RXA|0|1|20261120||08^HepB^CVX|0.5|mL',
+    'OBX|1|CE|31044-1^Reaction^LN|1|39579001^Anaphylaxis^SCT||||||F',
+  );
+  expect(await recordOf('Observation', reaction)).toMatchObject([
+    { valueCodeableConcept: { text: 'Anaphylaxis' } },
+  ]);
+  expect(await recordOf('Immunization', reaction)).toMatchObject([
+    {
+      reaction: [
+        { detail: { reference: expect.stringMatching(/^Observation\//) } },
+      ],
+    },
+  ]);
+  const immunity = vaccination(
+    'RXA|0|1|20261120||998^none^CVX|999',
+    'OBX|1|CE|59784-9^Disease with presumed immunity^LN|1|38907003^Varicella^SCT||||||F',
+  );
+  expect(await recordOf('Observation', immunity)).toMatchObject([
+    { valueCodeableConcept: { text: 'Varicella' } },
+  ]);
+  expect(await recordOf('Immunization', immunity)).toEqual([]);
+});

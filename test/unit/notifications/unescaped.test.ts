@@ -118,7 +118,7 @@ test('a range whose bounds are in the wrong order is text, and counted', () => {
 
 describe('what is not read is counted by the smallest part', () => {
   test.each([
-    ['RXE||1^T^L|1||TAB', 'TQ1|1||QD\rTQ1|2||BID', ['TQ1-3']],
+    ['RXE||1^T^L|1||TAB', 'TQ1|1||||||||S\rTQ1|2||||||||R', ['TQ1-9']],
     ['RXE||1^T^L^^^^2024|1||TAB', '', ['RXE-2.7']],
     ['RXE||1^T^L|1||TAB|||||||||||7^X^^Z', '', ['RXE-16']],
     ['RXE||1^T^L~2^S^L|1||TAB', '', ['RXE-2[2]']],

@@ -58,8 +58,8 @@ export type InboundContent =
    * prescriptions, appointments.
    */
   | { kind: 'clinical'; items: ClinicalItem[] }
-  /** A new description of the person of a record, and of nothing else. */
-  | { kind: 'person'; sourcePatientId: string }
+  /** A new description of the person of a record, perhaps with allergies. */
+  | { kind: 'person'; sourcePatientId: string; items?: ClinicalItem[] }
   /** The sender's record `priorPatientId` was merged into `sourcePatientId`. */
   | { kind: 'merge'; priorPatientId: string; sourcePatientId: string };
 

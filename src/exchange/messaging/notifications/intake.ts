@@ -188,37 +188,39 @@ export function createIntake(deps: IntakeDeps) {
       case 'merge':
         return merge(tx, sender, messageId, message, content);
       case 'person':
-        return describe(
-          tx,
-          sender,
-          messageId,
-          message,
-          content.sourcePatientId,
-        );
+        return describe(tx, sender, messageId, message, content);
       default:
         return addEvents(tx, sender, messageId, message, content);
     }
   }
 
   /**
-   * Adds a new description of the person to the recent subjects of a record. If
-   * all of them are another person's, the record has changed hands or the
-   * message is wrong: it is held.
+   * Adds a new description of the person to the recent subjects of a record, and
+   * what comes with it. If all of them are another person's, the record has
+   * changed hands or the message is wrong: it is held.
    */
   async function describe(
     tx: SystemTx,
     sender: string,
     messageId: string,
-    { person }: InboundMessage,
-    sourcePatientId: string,
+    message: InboundMessage,
+    {
+      sourcePatientId,
+      items = [],
+    }: Extract<InboundContent, { kind: 'person' }>,
   ): Promise<ChangedSubject[]> {
     const recordKey = keyed(sender, 'record', sourcePatientId);
-    const described = personKeysOf(person, sender, deps.idHmacKey);
+    const described = personKeysOf(message.person, sender, deps.idHmacKey);
     const of = { sender, recordKey };
     const isHeld = await isRecordOfAnother(tx, of, described, earlier);
+    const reported = await addEvents(tx, sender, messageId, message, {
+      kind: 'clinical',
+      items,
+    });
+    const leading = await subjectsLeadingTo(tx, sender, recordKey);
     const ids = await recentOf(
       tx,
-      await subjectsLeadingTo(tx, sender, recordKey),
+      leading.filter((id) => !reported.some((each) => each.id === id)),
     );
     const changed: ChangedSubject[] = [];
     for (const id of ids) {
@@ -234,12 +236,12 @@ export function createIntake(deps: IntakeDeps) {
         messageId,
         recordKey,
         content: { trigger: 'update' },
-        describesPerson: describesEnough(person),
+        describesPerson: describesEnough(message.person),
         isHeld,
       });
       changed.push({ id, isHeld });
     }
-    return changed;
+    return [...reported, ...changed];
   }
 
   /**

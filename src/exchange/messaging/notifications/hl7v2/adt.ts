@@ -11,17 +11,22 @@ import type { EncounterEvent } from '../rules/encounter-event.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import { envelopeOf, labelsIn } from './envelope.ts';
 import { recordNumber, required, visitNumber } from './fields.ts';
+import { IAM } from './iam.ts';
 import { mappedResource, type ResourceMapping, valueAt } from './mapped.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import elements from './reported-elements.json' with { type: 'json' };
 import tables from './tables.json' with { type: 'json' };
 import { parseHl7Time, type TimeReading } from './time.ts';
+import type { ObservationReading } from './value.ts';
 
 const { AL1, DG1, PR1 } = elements as unknown as Record<
   'AL1' | 'DG1' | 'PR1',
   ResourceMapping & { number: string[] }
 >;
-const DESCRIBED = { AL1, DG1, PR1 };
+const ALLERGIES = { AL1, IAM };
+/** What a pre-admission plans has not been done. */
+const BEFORE_STAY = { ...ALLERGIES, DG1 };
+const OF_STAY = { ...BEFORE_STAY, PR1 };
 
 /**
  * The supported ADT events. What a pre-admission (A05) plans has not happened:
@@ -42,14 +47,7 @@ const CLASSES: Readonly<Record<string, string>> = lookupTable(tables['0004']);
  */
 export function readAdt(message: Hl7Message, zone: string): InboundMessage {
   const evn = message.segment('EVN');
-  const event = message.header.value(9, 2) ?? evn?.value(1) ?? '';
-  const trigger = TRIGGERS[event];
-  if (trigger === undefined)
-    throw new UnreadableMessageError(
-      'unsupported',
-      `Not supported: send ADT with one of ${Object.keys(TRIGGERS).join(', ')}`,
-      'MSH-9',
-    );
+  const { event, trigger } = triggerOf(message);
   const { time, pid, ...envelope } = envelopeOf(message, zone);
   const { sourcePatientId } = envelope;
   const isOfStay = trigger !== 'merge' && trigger !== 'person';
@@ -69,14 +67,7 @@ export function readAdt(message: Hl7Message, zone: string): InboundMessage {
       trigger === 'merge'
         ? mergeOf(message, sourcePatientId)
         : trigger === 'person'
-          ? {
-              kind: 'person',
-              sourcePatientId: required(
-                sourcePatientId,
-                'PID-3',
-                'the record number',
-              ),
-            }
+          ? personOf(message, zone, sourcePatientId)
           : event === 'A05'
             ? {
                 kind: 'encounter',
@@ -93,6 +84,37 @@ export function readAdt(message: Hl7Message, zone: string): InboundMessage {
                 },
                 time,
               ),
+  };
+}
+
+/** The event, and what it does. Throws UnreadableMessageError. */
+function triggerOf(message: Hl7Message) {
+  const event =
+    message.header.value(9, 2) ?? message.segment('EVN')?.value(1) ?? '';
+  const trigger = TRIGGERS[event];
+  if (trigger === undefined)
+    throw new UnreadableMessageError(
+      'unsupported',
+      `Not supported: send ADT with one of ${Object.keys(TRIGGERS).join(', ')}`,
+      'MSH-9',
+    );
+  return { event, trigger };
+}
+
+/** A new description of a person, and the allergies that come with it. */
+function personOf(
+  message: Hl7Message,
+  zone: string,
+  sourcePatientId: string | undefined,
+): InboundContent {
+  const items = reportedInAdt(message, zone, '').map(({ sourceId }) => ({
+    sourceId,
+    isTrue: true,
+  }));
+  return {
+    kind: 'person',
+    sourcePatientId: required(sourcePatientId, 'PID-3', 'the record number'),
+    ...(items.length === 0 ? {} : { items }),
   };
 }
 
@@ -140,34 +162,29 @@ function encounterOf(
 
 /**
  * Allergies, diagnoses and procedures of an admission or change of a stay (AL1,
- * DG1, PR1). Senders leave out what has not changed, so that what a message
- * lacks still stands. A segment without a code or a name says nothing.
+ * IAM, DG1, PR1), or the allergies of a person. Senders leave out what has not
+ * changed, so that what a message lacks still stands. A segment without a code
+ * or a name says nothing.
  */
 export function reportedInAdt(
   message: Hl7Message,
   zone: string,
   sender: string,
 ): ReportedSubject[] {
-  const { pid, time } = envelopeOf(message, zone);
-  const resources: ReportedResource[] = Object.entries(DESCRIBED).flatMap(
-    ([name, mapping]) =>
-      message.segments(name).flatMap((segment) => {
-        const resource = mappedResource([segment], mapping, {
-          time,
-          sender,
-        }) as FhirResource & {
-          code?: object;
-        };
-        const number = mapping.number
-          .map((place) => valueAt([segment], place))
-          .find(Boolean);
-        const key = JSON.stringify([name, number ?? resource.code]);
-        const id = `v-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
-        return resource.code === undefined
-          ? []
-          : [{ resource: { ...resource, id } }];
-      }),
-  );
+  const { pid, time, sourcePatientId } = envelopeOf(message, zone);
+  const { event, trigger } = triggerOf(message);
+  if (trigger === 'merge') return [];
+  const reading = { time, sender };
+  if (trigger === 'person') {
+    const allergies = describedIn(message, ALLERGIES, reading);
+    const record = required(sourcePatientId, 'PID-3', 'the record number');
+    const sourceId = `AllergyIntolerance of ${record}`;
+    return allergies.length === 0
+      ? []
+      : [{ kind: 'clinical', sourceId, resources: allergies }];
+  }
+  const described = event === 'A05' ? BEFORE_STAY : OF_STAY;
+  const resources = describedIn(message, described, reading);
   // The stay itself comes of its state; here only its labels, which are as the
   // newest message has them.
   if (labelsIn(message) !== undefined)
@@ -176,6 +193,28 @@ export function reportedInAdt(
     ? []
     : [{ kind: 'encounter', sourceId: visitOf(message, pid), resources }];
 }
+
+/** What the segments of these names describe. */
+const describedIn = (
+  message: Hl7Message,
+  described: Readonly<Record<string, ResourceMapping & { number: string[] }>>,
+  reading: ObservationReading,
+): ReportedResource[] =>
+  Object.entries(described).flatMap(([name, mapping]) =>
+    message.segments(name).flatMap((segment) => {
+      const resource = mappedResource([segment], mapping, reading) as {
+        code?: object;
+      } & FhirResource;
+      const number = mapping.number
+        .map((place) => valueAt([segment], place))
+        .find(Boolean);
+      const key = JSON.stringify([name, number ?? resource.code]);
+      const id = `v-${createHash('sha256').update(key).digest('hex').slice(0, 32)}`;
+      return resource.code === undefined
+        ? []
+        : [{ resource: { ...resource, id } }];
+    }),
+  );
 
 const LABELLED_STAY = { resourceType: 'Encounter', id: '' } as FhirResource & {
   id: string;

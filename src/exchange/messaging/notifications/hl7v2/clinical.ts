@@ -16,6 +16,7 @@ import {
   valueAt,
 } from './mapped.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
+import { vaccineObservations, withReactions } from './vaccine-observations.ts';
 import type { ObservationReading } from './value.ts';
 
 /**
@@ -193,7 +194,11 @@ function reportOf(
   const { resource, andCode, numberOfPerson, leftOut = {}, replaces } = mapping;
   const isLeftOut = (place: string) =>
     leftOut[place]?.includes(valueAt(group, place) ?? '') === true;
-  if (andCode !== undefined && isLeftOut(andCode)) return [];
+  const observations =
+    mapping.main === 'RXA' ? vaccineObservations(group, reading) : [];
+  // That no vaccine was given is no vaccination; immunity may stand beside it.
+  const isNothing = andCode !== undefined && isLeftOut(andCode);
+  if (isNothing && observations.length === 0) return [];
   const elements = mapping.elements.filter(({ from }) => !from.some(isLeftOut));
   const numbers = mapping.number.filter((place) => !isLeftOut(place));
   const number =
@@ -204,12 +209,17 @@ function reportOf(
     andCode === undefined
       ? ''
       : `/${valueAt(group, andCode) ?? valueAt(group, `${andCode}.2`)}`;
-  const reported = mappedResource(group, { resource, elements }, reading);
   const isStatusOnly =
     mapping.statusOnlyWithout !== undefined &&
     !group.some(({ name }) => name === mapping.statusOnlyWithout);
   const sourceId = idOf(
     `${required(number, mapping.number[0] ?? '', `the number of ${mapping.what}`)}${code}`,
+  );
+  const beside = observations.map((each) => ({ sourceId, resource: each }));
+  if (isNothing) return beside;
+  const reported = withReactions(
+    mappedResource(group, { resource, elements }, reading),
+    observations,
   );
   const own: Report = {
     sourceId,
@@ -219,7 +229,7 @@ function reportOf(
   const relation = replaces?.events[valueAt(group, 'MSH-9.2') ?? ''];
   const other = replaces && numberAt(group, replaces.number);
   if (relation === undefined || other === undefined || other === number)
-    return [own];
+    return [own, ...beside];
   const target = {
     identifier: { value: valueAt(group, replaces?.number ?? '') },
   };

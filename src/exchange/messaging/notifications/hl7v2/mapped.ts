@@ -1,9 +1,10 @@
-import type { Attachment, FhirResource } from 'fhir/r4.js';
+import type { Attachment, Dosage, FhirResource } from 'fhir/r4.js';
 import { decimalOf } from '../../../../lib/written-decimals.ts';
 import { conceptOf, orderNumber, practitionersIn, required } from './fields.ts';
 import { fileOf } from './files.ts';
 import type { Hl7Segment } from './message.ts';
 import { fhirTime, localTime } from './time.ts';
+import { dosagesOf } from './timings.ts';
 import { unitText } from './unescaped-units.ts';
 import type { ObservationReading } from './value.ts';
 
@@ -314,6 +315,13 @@ export function mappedResource(
     ...structuredClone(resource),
     id: 'reported',
   });
+  const dosages = dosagesOf(group, (of) => {
+    const ofDosage = elements.filter(({ to }) => to.startsWith(DOSAGE));
+    const read = mappedElements(of, ofDosage, reading);
+    return (read.dosageInstruction as Dosage[] | undefined)?.[0];
+  });
+  if (dosages !== undefined && result.dosageInstruction !== undefined)
+    result.dosageInstruction = dosages;
   // FHIR wants the end of an appointment with its start; without an end or a
   // duration, the start is only asked for.
   const { start, end, minutesDuration } = result;
@@ -330,6 +338,8 @@ export function mappedResource(
   }
   return result as unknown as FhirResource & { id: string };
 }
+
+const DOSAGE = 'dosageInstruction[]';
 
 const ADDED = new Set(['participant', 'note']);
 
