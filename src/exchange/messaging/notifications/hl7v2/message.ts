@@ -3,6 +3,7 @@ import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { invalid, type UnreadableMessageError } from '../inbound.ts';
 import { ReadingLog } from './reading-log.ts';
 import { segmentLines } from './segment-lines.ts';
+import type { Separators } from './separators.ts';
 import tables from './tables.json' with { type: 'json' };
 import { readHl7Text, textOfBytes } from './text.ts';
 import { FORMAL, unreadIn } from './unread.ts';
@@ -16,15 +17,6 @@ export const HL7_LIMITS = {
   segmentCharacters: 100_000,
   repetitions: 100,
 } as const;
-
-/** The separator characters of a message: MSH-1 and MSH-2. */
-export interface Separators {
-  field: string;
-  component: string;
-  repetition: string;
-  escape: string;
-  subcomponent: string;
-}
 
 /**
  * One segment; fields, components and subcomponents count from 1 as in the

@@ -1,5 +1,5 @@
-import type { Separators } from './message.ts';
 import type { ReadingLog } from './reading-log.ts';
+import type { Separators } from './separators.ts';
 
 /**
  * The header's separators, encoding and version, and the numbers of segments
