@@ -143,7 +143,7 @@ describe('a message that is answered AA is kept', () => {
         MSH('ORU^R01', nextNumber()),
         pidOf(person),
         `OBR|1||F-77^ACME|2345-7^Glucose^LN|||202611${day}0800+0000||||||||||||||||||LAB|F`,
-        'OBX|1|NM|2345-7^Glucose^LN||88|mg/dL||||F',
+        `OBX|1|NM|2345-7^Glucose^LN||88|mg/dL|||||${day === '10' ? 'C' : 'F'}`,
       ],
     ],
     [
@@ -197,13 +197,52 @@ describe('a message that is answered AA is kept', () => {
       await environment.addPatient(wrong),
       await environment.addPatient(right),
     ];
+    const number = (text: string) =>
+      text.replace(`F-${right.lastName}`, `F-${wrong.lastName}`);
     await environment.send(
       glucose(wrong, 88),
-      glucose(right, 88).replace(`F-${right.lastName}`, `F-${wrong.lastName}`),
+      number(glucose(right, 88, { status: 'C' })),
     );
     expect(await Promise.all(ids.map(glucoseOf))).toEqual([
       [],
+      [['corrected', 88]],
+    ]);
+  });
+
+  test('for each of two persons, where the second message corrects nothing', async () => {
+    const first = newPerson();
+    const second = newPerson();
+    const ids = [
+      await environment.addPatient(first),
+      await environment.addPatient(second),
+    ];
+    const number = (text: string) =>
+      text.replace(`F-${second.lastName}`, `F-${first.lastName}`);
+    await environment.send(glucose(first, 88), number(glucose(second, 412)));
+    expect(await Promise.all(ids.map(glucoseOf))).toEqual([
       [['final', 88]],
+      [['final', 412]],
+    ]);
+    await environment.send(number(glucose(second, 413, { status: 'C' })));
+    expect(await Promise.all(ids.map(glucoseOf))).toEqual([
+      [['final', 88]],
+      [['corrected', 413]],
+    ]);
+  });
+
+  test('for each of two specimens of a person, whose number is the same', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    const later = (text: string) =>
+      text.replaceAll('202611200800', '202611201600');
+    await environment.send(
+      glucose(person, 88),
+      later(glucose(person, 412)),
+      later(glucose(person, 413, { status: 'C', sent: '1000' })),
+    );
+    expect((await glucoseOf(patientId)).sort()).toEqual([
+      ['corrected', 413],
+      ['final', 88],
     ]);
   });
 

@@ -154,3 +154,55 @@ test('what is observed with a vaccination, or instead of one, is in the record',
   ]);
   expect(await recordOf('Immunization', immunity)).toEqual([]);
 });
+
+test('susceptibilities name their organism, and refer to it in its own report', async () => {
+  const micro = (person: Person) => {
+    const number = `F-${person.lastName}`;
+    const obr = (nth: number, code: string, parent = '') =>
+      `OBR|${nth}||${number}-${nth}|${code}|||202611200800+0000||||||||BLD&Blood&L^^^LA&Left arm&L||||||||||F${parent}`;
+    const susceptibility = (nth: number, subId: string, result: string) => [
+      obr(
+        nth,
+        '50545-3^Susceptibility^LN',
+        `|600-7&Organism&LN^${subId}|||^${number}-1`,
+      ),
+      `OBX|1|ST|18906-8^Ciprofloxacin^LN||${result}|||${result}|||F`,
+    ];
+    return [
+      mshOf('ORU^R01', '0900'),
+      pidOf(person),
+      obr(1, '600-7^Culture^LN'),
+      'OBX|1|CE|600-7^Organism^LN|1|112283007^E. coli^SCT||||||F',
+      'OBX|2|CE|600-7^Organism^LN|2|56415008^Klebsiella^SCT||||||F',
+      ...susceptibility(2, '1', 'S'),
+      ...susceptibility(3, '2', 'R'),
+    ].join('\r');
+  };
+  const observations = await recordOf('Observation', micro);
+  const named = (text: string) =>
+    observations.find(({ code }) => code.text === text);
+  expect(observations).toHaveLength(4);
+  expect([
+    named('Ciprofloxacin [E. coli]'),
+    named('Ciprofloxacin [Klebsiella]'),
+  ]).toMatchObject([
+    {
+      valueString: 'S',
+      derivedFrom: [{ reference: `Observation/${named('Organism [1]')?.id}` }],
+    },
+    {
+      valueString: 'R',
+      derivedFrom: [{ reference: `Observation/${named('Organism [2]')?.id}` }],
+    },
+  ]);
+  expect(await recordOf('Specimen', micro)).toMatchObject(
+    expect.arrayContaining([
+      expect.objectContaining({
+        type: expect.objectContaining({ text: 'Blood' }),
+        collection: expect.objectContaining({
+          bodySite: expect.objectContaining({ text: 'Left arm' }),
+        }),
+      }),
+    ]),
+  );
+});

@@ -450,12 +450,16 @@ test('each OBR of a message is a result of its own, and one that says nothing ye
     items: [
       {
         sourceId: 'F-1^ACME/http://loinc.org|51990-0',
+        specimen: '2026-11-20T08:00:00.000Z',
+        corrects: false,
         at: '2026-11-20T08:00:00.000Z',
         isTrue: true,
         rank: 2,
       },
       {
         sourceId: 'F-1^ACME/http://loinc.org|58410-2',
+        specimen: '2026-11-20T08:00:00.000Z',
+        corrects: false,
         at: '2026-11-20T08:00:00.000Z',
         isTrue: false,
         rank: 1,

@@ -138,19 +138,22 @@ export async function lockSubject(
   return id;
 }
 
-export async function hasSubject(
+/** The id of the first of these subjects that there is. */
+export async function firstSubject(
   tx: SystemTx,
-  {
-    sender,
-    kind,
-    sourceKey,
-  }: Pick<StoredSubject, 'sender' | 'kind' | 'sourceKey'>,
-): Promise<boolean> {
-  const { rows } = await sql`select from inbound_subject
-    where sender = ${sender} and kind = ${kind} and source_key = ${sourceKey}`.execute(
-    tx.db,
-  );
-  return rows.length > 0;
+  subjects: readonly Pick<StoredSubject, 'sender' | 'kind' | 'sourceKey'>[],
+): Promise<string | undefined> {
+  for (const { sender, kind, sourceKey } of subjects) {
+    const row = await tx.db
+      .selectFrom('inbound_subject')
+      .select('id')
+      .where('sender', '=', sender)
+      .where('kind', '=', kind)
+      .where('source_key', '=', sourceKey)
+      .executeTakeFirst();
+    if (row !== undefined) return row.id;
+  }
+  return undefined;
 }
 
 /**

@@ -73,6 +73,13 @@ export interface ClinicalItem {
   isTrue: boolean;
   /** See `statusRank`. Default: as a final result. */
   rank?: number;
+  /**
+   * Only of a report that is known by a number that laboratories use again (HL7
+   * v2): when the specimen was collected, as precise as FHIR has it, and whether
+   * it corrects what was reported before.
+   */
+  specimen?: string;
+  corrects?: boolean;
 }
 
 /**

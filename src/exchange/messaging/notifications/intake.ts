@@ -5,12 +5,13 @@ import type { Platform } from '../../platform/platform.ts';
 import { type Applied, applySubject } from './apply.ts';
 import { continueFollowUps, type FollowUps } from './follow-up/follow-ups.ts';
 import type {
+  ClinicalItem,
   InboundContent,
   InboundFormat,
   InboundMessage,
 } from './inbound.ts';
 import {
-  hasSubject,
+  firstSubject,
   insertInboundEvent,
   insertInboundMessage,
   isKnownMessage,
@@ -35,6 +36,7 @@ import {
   personOf,
 } from './person-keys.ts';
 import {
+  isOtherSpecimen,
   isNumberReused as isSubjectNumberReused,
   isUnderRecord,
   type PersonOfMessage,
@@ -302,7 +304,7 @@ export function createIntake(deps: IntakeDeps) {
       const { id, isHeld } = await subjectOf(tx, numbered, {
         recordKey,
         described,
-        at: timeOfEvent(ofSubject),
+        content: ofSubject,
       });
       if (changed.some((other) => other.id === id)) continue;
       // The sender's id is not stored in the row: it may be a record number.
@@ -321,32 +323,21 @@ export function createIntake(deps: IntakeDeps) {
   }
 
   /**
-   * Locks the subject of a number; if the number stands for somebody else's,
-   * the one that it is used again for. It is held if the record was another
-   * person's until now.
+   * Locks the subject of a number; if the number stands for somebody else's, or
+   * for another specimen, the one that it is used again for. It is held if the
+   * record was another person's until now.
    */
   async function subjectOf(
     tx: SystemTx,
     numbered: Parameters<typeof lockSubject>[1],
-    { recordKey, described, at }: Reported,
+    { recordKey, described, content }: Reported,
   ): Promise<ChangedSubject> {
     const first = await lockSubject(tx, numbered);
     if (recordKey === undefined) return { id: first, isHeld: false };
-    const again = {
-      ...numbered,
-      sourceKey: reusedNumberKey(deps.idHmacKey, numbered, recordKey),
-    };
-    const isSeparate =
-      (await hasSubject(tx, again)) ||
-      (at !== undefined &&
-        (await isSubjectNumberReused(tx, await readSubject(tx, first), {
-          recordKey,
-          at,
-        })));
     const of = { sender: numbered.sender, recordKey };
-    const keys = keysOfPersons(deps.idHmacKey, isSeparate ? again : numbered);
+    const own = await usedFor(tx, numbered, recordKey, content);
     let id = first;
-    for (const sourceKey of keys) {
+    for (const sourceKey of keysOfPersons(deps.idHmacKey, own)) {
       id = await lockSubject(tx, { ...numbered, sourceKey });
       const subject = await readSubject(tx, id);
       if (subject.events.length === 0) break;
@@ -360,6 +351,48 @@ export function createIntake(deps: IntakeDeps) {
       isHeld: await isRecordOfAnother(tx, of, described, earlier),
     };
   }
+
+  /**
+   * What a number, whose subject is locked, stands for in a message: the first
+   * subject that had it, or that of another record or specimen.
+   */
+  async function usedFor(
+    tx: SystemTx,
+    numbered: Parameters<typeof lockSubject>[1],
+    recordKey: Buffer,
+    content: object,
+  ): Promise<typeof numbered> {
+    const { specimen, corrects } = content as Partial<ClinicalItem>;
+    const again = (of?: string) => ({
+      ...numbered,
+      sourceKey: reusedNumberKey(deps.idHmacKey, numbered, recordKey, of),
+    });
+    const subjectAt = async (of: typeof numbered) => {
+      const id = await firstSubject(tx, [of]);
+      return id === undefined ? undefined : await readSubject(tx, id);
+    };
+    if (specimen !== undefined) {
+      const ofSpecimen = again(specimen);
+      if ((await subjectAt(ofSpecimen)) !== undefined) return ofSpecimen;
+    }
+    const ofRecord = await subjectAt(again());
+    const ofFirst = await subjectAt(numbered);
+    const isOfAnother =
+      ofRecord !== undefined ||
+      (ofFirst !== undefined &&
+        (await isSubjectNumberReused(tx, ofFirst, {
+          recordKey,
+          at: timeOfEvent(content),
+          corrects,
+        })));
+    const known = isOfAnother ? ofRecord : ofFirst;
+    const isNew =
+      specimen !== undefined &&
+      corrects !== true &&
+      isOtherSpecimen(known?.events ?? [], specimen);
+    if (isNew) return again(specimen);
+    return isOfAnother ? again() : numbered;
+  }
 }
 
 /** A subject that a message may change, now or if somebody accepts it. */
@@ -372,7 +405,8 @@ interface ChangedSubject {
 interface Reported {
   recordKey: Buffer | undefined;
   described: PersonKeys;
-  at: string | undefined;
+  /** What the message says of it. */
+  content: object;
 }
 
 /** The most important outcome of all subjects of a message. */

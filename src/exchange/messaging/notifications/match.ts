@@ -123,8 +123,10 @@ export const senderKey = (
 
 /**
  * The key of a subject whose number the sender had used for somebody else's
- * subject, `sourceKey` being that of the number
+ * subject, or for another specimen, `sourceKey` being that of the number
  * (docs/decisions/0165-identity-of-a-message.md).
+ *
+ * @param specimen when it was collected, if that is what differs
  */
 export const reusedNumberKey = (
   idHmacKey: string,
@@ -134,13 +136,12 @@ export const reusedNumberKey = (
     sourceKey,
   }: { sender: string; kind: string; sourceKey: Buffer },
   recordKey: Buffer,
-): Buffer =>
-  senderKey(
-    idHmacKey,
-    sender,
-    kind,
-    `${sourceKey.toString('hex')} of ${recordKey.toString('hex')}`,
-  );
+  specimen?: string,
+): Buffer => {
+  const person = `${sourceKey.toString('hex')} of ${recordKey.toString('hex')}`;
+  const id = specimen === undefined ? person : `${person} at ${specimen}`;
+  return senderKey(idHmacKey, sender, kind, id);
+};
 
 /**
  * The keys of the subjects that a number stands for under one record: first
@@ -159,3 +160,25 @@ export function keysOfPersons(
   return keys;
 }
 const PERSONS_OF_NUMBER_MAX = 5;
+
+/**
+ * The keys that the number `sourceKey` may have for a subject with these events,
+ * the most specific first.
+ */
+export function numberKeys(
+  idHmacKey: string,
+  numbered: { sender: string; kind: string; sourceKey: Buffer },
+  events: readonly { recordKey: Buffer | null; content: object }[],
+): Buffer[] {
+  const keys = events.flatMap(({ recordKey, content }) => {
+    if (recordKey === null) return [];
+    const { specimen } = content as { specimen?: string };
+    const ofPerson = reusedNumberKey(idHmacKey, numbered, recordKey);
+    return specimen === undefined
+      ? [ofPerson]
+      : [reusedNumberKey(idHmacKey, numbered, recordKey, specimen), ofPerson];
+  });
+  return [...keys, numbered.sourceKey].flatMap((sourceKey) =>
+    keysOfPersons(idHmacKey, { ...numbered, sourceKey }),
+  );
+}

@@ -4,7 +4,7 @@ import type { SystemTx } from '../../platform/database/database.ts';
 import { readFhirBundle } from './fhir/bundle.ts';
 import { parseHl7 } from './hl7v2/message.ts';
 import { readHl7 } from './hl7v2/read-hl7.ts';
-import type { InboundFormat, InboundMessage } from './inbound.ts';
+import type { ClinicalItem, InboundFormat, InboundMessage } from './inbound.ts';
 import {
   readMessageContent,
   type StoredInboundEvent,
@@ -69,17 +69,24 @@ export async function eventsOfRecord(
 }
 
 /**
- * Whether a subject is somebody else's than the person of `recordKey`, and took
- * place at another time than `at`: the sender uses its number again. A report
- * that was moved to the right person keeps the time of its specimen.
+ * Whether a subject is somebody else's than the person of `recordKey`, so that
+ * the sender uses its number again. It is the same one, moved to the right
+ * person, if it took place at the same time: of a report whose number is used
+ * again, only if the message corrects it.
  */
 export async function isNumberReused(
   tx: SystemTx,
   { sender, events }: Pick<StoredSubject, 'sender' | 'events'>,
-  { recordKey, at }: { recordKey: Buffer; at: string },
+  {
+    recordKey,
+    at,
+    corrects = true,
+  }: { recordKey: Buffer; at?: string; corrects?: boolean },
 ): Promise<boolean> {
   const times = events.flatMap(({ content }) => timeOfEvent(content) ?? []);
-  if (times.length === 0 || times.includes(at)) return false;
+  const isSameTime =
+    at === undefined || times.length === 0 || times.includes(at);
+  if (isSameTime && corrects) return false;
   const theirs =
     inOrder(events).findLast((event) => event.recordKey !== null)?.recordKey ??
     null;
@@ -98,6 +105,26 @@ export async function isUnderRecord(
   if (own === undefined) return false;
   const { record } = await currentRecord(tx, sender, own.recordKey);
   return record === (await currentRecord(tx, sender, recordKey)).record;
+}
+
+/** Whether a report is known, and of another specimen only. */
+export function isOtherSpecimen(
+  events: readonly { content: object }[],
+  specimen: string,
+): boolean {
+  const times = events.flatMap(({ content }) => {
+    const { specimen: known, at } = content as Partial<ClinicalItem>;
+    return known ?? at ?? [];
+  });
+  return times.length > 0 && !times.some((time) => isOneTime(time, specimen));
+}
+
+/** Whether two times of FHIR may be one: the day of an instant, or the same. */
+function isOneTime(a: string, b: string): boolean {
+  const precision = Math.min(a.length, b.length);
+  return precision <= 10
+    ? a.slice(0, precision) === b.slice(0, precision)
+    : Date.parse(a) === Date.parse(b);
 }
 
 /**

@@ -137,7 +137,9 @@ export function named(namespace: string, resource: FhirResource): FhirResource {
   return id === undefined ? copy : { ...copy, id: `${namespace}${id}` };
 }
 
-const LOCAL = /^([A-Z][A-Za-z]+\/)(?=[^/?#]+(?:\/_history\/[^/]+)?$)/;
+/** A reference to what a message reported has its namespace already. */
+const LOCAL =
+  /^([A-Z][A-Za-z]+\/)(?!m-[0-9a-f]{12}~)(?=[^/?#]+(?:\/_history\/[^/]+)?$)/;
 
 /** A copy in which references have other names. */
 export function withReferences(

@@ -10,6 +10,7 @@ import type { ReportedResource } from '../rules/present-resources.ts';
 import { envelopeOf, withLabels } from './envelope.ts';
 import { conceptOf, orderNumber, required } from './fields.ts';
 import type { Hl7Message } from './message.ts';
+import { type ParentFinder, parentFinder } from './parents.ts';
 import {
   hasResults,
   isMistaken,
@@ -18,7 +19,7 @@ import {
 } from './report-codes.ts';
 import { type ReportGroup, reportGroups } from './report-groups.ts';
 import { noteText, reportResources } from './report-resources.ts';
-import { parseHl7Time, type TimeReading } from './time.ts';
+import { fhirTime, parseHl7Time, type TimeReading } from './time.ts';
 import type { ObservationReading } from './value.ts';
 
 /**
@@ -29,7 +30,9 @@ export function readOru(message: Hl7Message, zone: string): InboundMessage {
   const { pid: _, time, ...envelope } = envelopeOf(message, zone);
   const reports = reportsOf(message);
   // What cannot be read as resources is refused now, not when it is recorded.
-  for (const [, groups] of reports) resourcesOf(groups, { time, sender: '' });
+  const parents = parentFinder(reports);
+  for (const [sourceId, groups] of reports)
+    resourcesOf(groups, { time, sender: '' }, { sourceId, parents });
   return {
     ...envelope,
     trigger: message.header.value(9, 2) ?? '',
@@ -50,10 +53,12 @@ export function reportedInOru(
   sender: string,
 ): ReportedSubject[] {
   const { time } = envelopeOf(message, zone);
-  return [...reportsOf(message)].map(([sourceId, groups]) => ({
+  const reports = reportsOf(message);
+  const parents = parentFinder(reports);
+  return [...reports].map(([sourceId, groups]) => ({
     kind: 'laboratory',
     sourceId,
-    resources: resourcesOf(groups, { time, sender }),
+    resources: resourcesOf(groups, { time, sender }, { sourceId, parents }),
   }));
 }
 
@@ -66,6 +71,7 @@ const TABLE_0177 = 'http://terminology.hl7.org/CodeSystem/v2-0177';
 function resourcesOf(
   groups: [ReportGroup, ...ReportGroup[]],
   reading: ObservationReading,
+  of: { sourceId: string; parents: ParentFinder },
 ): ReportedResource[] {
   const codes = [
     ...new Set(groups.flatMap(({ orc }) => orc?.value(28) ?? [])),
@@ -73,7 +79,7 @@ function resourcesOf(
     system: TABLE_0177,
     code,
   }));
-  const resources = reportResources(groups, reading);
+  const resources = reportResources(groups, reading, of);
   if (codes.length === 0) return resources;
   return resources.map((each) => ({
     ...each,
@@ -125,17 +131,22 @@ function itemOf(
     results.length > 0 &&
     results.every(({ segments: [obx] }) => isMistaken(obx.value(11)));
   const status = first.obr.value(25);
+  const rank = Math.max(
+    statusRank(reportStatus(status)),
+    ...results.map(({ segments: [obx] }) =>
+      statusRank(observationStatus(obx.value(11))),
+    ),
+  );
   return {
     sourceId,
+    specimen:
+      fhirTime(first.spm?.value(17), time) ??
+      fhirTime(first.obr.value(7), time),
+    corrects: rank > statusRank('final'),
     at:
       parseHl7Time(first.spm?.value(17), time) ??
       parseHl7Time(first.obr.value(7), time),
     isTrue: !isMistake && isReported && hasResults(status),
-    rank: Math.max(
-      statusRank(reportStatus(status)),
-      ...results.map(({ segments: [obx] }) =>
-        statusRank(observationStatus(obx.value(11))),
-      ),
-    ),
+    rank,
   };
 }

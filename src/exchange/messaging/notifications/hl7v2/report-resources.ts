@@ -15,8 +15,12 @@ import { fileOf } from './files.ts';
 import { mappedElements, mappedResource } from './mapped.ts';
 import type { Hl7Segment } from './message.ts';
 import {
+  observationIds,
+  type ParentFinder,
+  type ParentResult,
+} from './parents.ts';
+import {
   isMistaken,
-  isNoResult,
   observationStatus,
   reportCategory,
   reportStatus,
@@ -24,6 +28,7 @@ import {
 } from './report-codes.ts';
 import type { ObservationGroup, ReportGroup } from './report-groups.ts';
 import elements from './reported-elements.json' with { type: 'json' };
+import { specimenOf } from './specimen.ts';
 import { fhirTime } from './time.ts';
 import {
   type ObservationReading,
@@ -46,23 +51,36 @@ const INTERPRETATION =
 export function reportResources(
   groups: readonly [ReportGroup, ...ReportGroup[]],
   message: ObservationReading,
+  of: { sourceId: string; parents: ParentFinder },
 ): ReportedResource[] {
   const [first] = groups;
   const reading = { ...message, hasSubIds: hasSubIds(groups) };
-  const specimen = specimenOf(first, reading);
-  const named = new Map<string, number>();
+  const specimens = specimensOf(groups, reading);
+  const ownSpecimens = [...new Set(specimens.values())];
+  const [specimen] = ownSpecimens;
+  const ids = observationIds(groups);
+  const parentOf = (
+    group: ReportGroup,
+    observation: ObservationGroup,
+  ): ParentResult | undefined => {
+    const organism = of.parents.ofSubId(group, observation);
+    return organism === undefined
+      ? of.parents.ofReport(group)
+      : { sourceId: of.sourceId, id: ids.get(organism) };
+  };
   const results = groups.flatMap((group) =>
-    group.observations
-      .filter(({ segments: [obx] }) => !isNoResult(obx.value(11)))
-      .map((observation) =>
-        resultOf(
-          group,
-          observation,
-          idOf(observation, named),
-          reading,
-          specimen,
-        ),
-      ),
+    group.observations.flatMap((observation) => {
+      const id = ids.get(observation);
+      if (id === undefined) return [];
+      const parent = parentOf(group, observation);
+      const about = {
+        id,
+        specimen: specimens.get(group) ?? specimen,
+        parent,
+        isSameReport: parent?.sourceId === of.sourceId,
+      };
+      return [resultOf(group, observation, about, reading)];
+    }),
   );
   const forms = results.flatMap(({ resource }) =>
     resource.resourceType === 'DocumentReference'
@@ -74,6 +92,7 @@ export function reportResources(
   const { obr } = first;
   const order = orderOf(first, reading);
   const interpreters = namedIn(obr, 32);
+  const conclusion = noteText(groups.flatMap(({ notes }) => notes));
   const report: DiagnosticReport & { id: string } = {
     resourceType: 'DiagnosticReport',
     id: 'report',
@@ -91,18 +110,51 @@ export function reportResources(
       ? {}
       : { basedOn: [{ reference: `ServiceRequest/${order.id}` }] }),
     ...(interpreters.length === 0 ? {} : { resultsInterpreter: interpreters }),
-    ...(specimen === undefined
+    ...(ownSpecimens.length === 0
       ? {}
-      : { specimen: [{ reference: `Specimen/${specimen.id}` }] }),
+      : {
+          specimen: ownSpecimens.map(({ id }) => ({
+            reference: `Specimen/${id}`,
+          })),
+        }),
     ...(forms.length === 0 ? {} : { presentedForm: forms }),
-    ...(noteText(first.notes) === undefined
-      ? {}
-      : { conclusion: noteText(first.notes) }),
+    ...(conclusion === undefined ? {} : { conclusion }),
   };
-  const described = [specimen, order].flatMap((resource) =>
+  const described = [...ownSpecimens, order].flatMap((resource) =>
     resource === undefined ? [] : [{ resource }],
   );
   return [{ resource: report }, ...described, ...results];
+}
+
+type OwnSpecimen = Specimen & { id: string };
+
+/** The specimen of each OBR: bottles of one culture have one each. */
+function specimensOf(
+  groups: readonly ReportGroup[],
+  reading: ObservationReading,
+): Map<ReportGroup, OwnSpecimen> {
+  const specimens = new Map<ReportGroup, OwnSpecimen>();
+  const byContent = new Map<string, OwnSpecimen>();
+  for (const group of groups) {
+    const specimen = specimenOf(group, reading);
+    if (specimen === undefined) continue;
+    const content = JSON.stringify(specimen);
+    const own = byContent.get(content) ?? {
+      ...specimen,
+      id: specimenId(specimen, byContent.size),
+    };
+    byContent.set(content, own);
+    specimens.set(group, own);
+  }
+  return specimens;
+}
+
+/** By its number, so that it is the same in every message about the report. */
+function specimenId({ identifier }: Specimen, nth: number): string {
+  const number = identifier?.[0]?.value;
+  if (number === undefined)
+    return nth === 0 ? 'specimen' : `specimen-${nth + 1}`;
+  return `s-${createHash('sha256').update(number).digest('hex').slice(0, 32)}`;
 }
 
 /**
@@ -149,12 +201,19 @@ function orderOf(
   return order.requester === undefined ? undefined : { ...order, id: 'order' };
 }
 
+interface AboutResult {
+  id: string;
+  specimen: OwnSpecimen | undefined;
+  parent: ParentResult | undefined;
+  /** Whether its parent stands in the same report. */
+  isSameReport: boolean;
+}
+
 function resultOf(
   group: ReportGroup,
   observation: ObservationGroup,
-  id: string,
+  { id, specimen, parent, isSameReport }: AboutResult,
   reading: ObservationReading,
-  specimen: Specimen | undefined,
 ): ReportedResource {
   const { segments, notes } = observation;
   const [obx] = segments;
@@ -190,18 +249,13 @@ function resultOf(
     id,
     status,
     ...resultCategory(group.obr.value(24), looksLike(obx, code, specimen)),
-    code:
-      subId === undefined
-        ? code
-        : {
-            ...code,
-            text: `${code.text ?? code.coding?.[0]?.code} [${subId}]`,
-          },
+    code: withNames(code, [organismOf(parent), subId]),
     ...SUBJECT,
     ...(at === undefined ? timeOf(group, reading) : { effectiveDateTime: at }),
     ...issuedOf(fhirTime(obx.value(19) ?? group.obr.value(22), reading.time)),
     ...value,
     ...mappedElements([obx], elements.Observation.elements, reading),
+    ...derivationOf(parent, isSameReport),
     ...(flags.length === 0
       ? {}
       : {
@@ -221,9 +275,55 @@ function resultOf(
       : { specimen: { reference: `Specimen/${specimen.id}` } }),
     ...(note.length === 0 ? {} : { note: note.map((text) => ({ text })) }),
   };
+  const { sourceId, id: parentId } = parent ?? {};
+  const isElsewhere =
+    sourceId !== undefined && parentId !== undefined && !isSameReport;
   return {
     resource,
+    ...(isElsewhere ? { parent: { sourceId, id: parentId } } : {}),
     ...(obx.value(11) === 'U' && isEmpty ? { isStatusOnly: true } : {}),
+  };
+}
+
+const organismOf = (parent: ParentResult | undefined): string | undefined =>
+  parent?.isOrganism === true ? parent.name : undefined;
+
+/** The code with what tells it from equal ones: `Ampicillin [E. coli]`. */
+function withNames(
+  code: CodeableConcept,
+  names: readonly (string | undefined)[],
+): CodeableConcept {
+  const added = names.flatMap((name) =>
+    name === undefined ? [] : [`[${name}]`],
+  );
+  if (added.length === 0) return code;
+  const text = code.text ?? code.coding?.[0]?.code;
+  return { ...code, text: [text, ...added].join(' ') };
+}
+
+/**
+ * What a result derives from. The reference to a result of another report is
+ * put in where that report's id is known.
+ */
+function derivationOf(
+  parent: ParentResult | undefined,
+  isSameReport: boolean,
+): Pick<Observation, 'derivedFrom'> {
+  if (parent === undefined) return {};
+  const { id, name, number, sourceId } = parent;
+  const isKnown = id !== undefined && sourceId !== undefined;
+  if (!isKnown && number === undefined && name === undefined) return {};
+  return {
+    derivedFrom: [
+      {
+        ...(isKnown && isSameReport ? { reference: `Observation/${id}` } : {}),
+        type: 'Observation',
+        ...(isKnown || number === undefined
+          ? {}
+          : { identifier: { value: number } }),
+        ...(name === undefined ? {} : { display: name }),
+      },
+    ],
   };
 }
 
@@ -242,40 +342,6 @@ function documentOf(
     content: [{ attachment: file }],
     context: { related: [{ reference: REPORT }] },
   };
-}
-
-/**
- * The same in every message about the report: code, sub-id and, if these are
- * repeated, the place among the equal ones.
- */
-function idOf(
-  { segments: [obx] }: ObservationGroup,
-  named: Map<string, number>,
-): string {
-  const instance = obx.value(21);
-  const name = JSON.stringify(
-    instance === undefined
-      ? [obx.value(3, 1) ?? obx.value(3, 2), obx.value(3, 3), obx.value(4)]
-      : ['instance', instance],
-  );
-  const nth = (named.get(name) ?? 0) + 1;
-  named.set(name, nth);
-  return `o-${createHash('sha256').update(`${name} ${nth}`).digest('hex').slice(0, 32)}`;
-}
-
-function specimenOf(
-  { obr, spm }: ReportGroup,
-  reading: ObservationReading,
-): (Specimen & { id: string }) | undefined {
-  const group = spm === undefined ? [obr] : [spm, obr];
-  const specimen = mappedResource(
-    group,
-    elements.Specimen,
-    reading,
-  ) as Specimen;
-  return specimen.type === undefined
-    ? undefined
-    : { ...specimen, id: 'specimen' };
 }
 
 function timeOf(

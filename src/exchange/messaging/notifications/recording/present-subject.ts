@@ -1,17 +1,23 @@
 import type { Encounter, FhirResource } from 'fhir/r4.js';
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../../platform/database/database.ts';
+import { messageNamespaceOf } from '../../../records/rules/ids.ts';
 import { reportedInBundle } from '../fhir/reported-resources.ts';
 import { parseHl7 } from '../hl7v2/message.ts';
 import { reportedInHl7 } from '../hl7v2/read-hl7.ts';
 import type { ReportedSubject } from '../inbound.ts';
-import { readSubject, type StoredSubject } from '../inbound-store.ts';
-import { keysOfPersons, reusedNumberKey, senderKey } from '../match.ts';
+import {
+  firstSubject,
+  readSubject,
+  type StoredSubject,
+} from '../inbound-store.ts';
+import { numberKeys, senderKey } from '../match.ts';
 import { encounterResource } from '../notification-bundle.ts';
 import { eventsOfRecord } from '../person-of-subject.ts';
 import type { EncounterState } from '../rules/encounter-state.ts';
 import {
   presentResources,
+  type ReportedResource,
   type ReportedVersion,
 } from '../rules/present-resources.ts';
 import { subjectState } from '../subject-state.ts';
@@ -56,31 +62,35 @@ export async function presentSubject(
     const ids = events.filter(isRead).map(({ messageId }) => messageId);
     return { subject: stored, contents: await readMessageContents(tx, ids) };
   });
-  const isOf = (sourceKey: Buffer): boolean => {
-    const numbered = { ...subject, sourceKey };
-    const underRecords = subject.events.flatMap(({ recordKey }) =>
-      recordKey === null
-        ? []
-        : [reusedNumberKey(idHmacKey, numbered, recordKey)],
-    );
-    return [sourceKey, ...underRecords]
-      .flatMap((key) =>
-        keysOfPersons(idHmacKey, { ...subject, sourceKey: key }),
-      )
-      .some((key) => key.equals(subject.sourceKey));
+  const keysOf = (kind: string, sourceId: string): Buffer[] => {
+    const sourceKey = senderKey(idHmacKey, subject.sender, kind, sourceId);
+    const numbered = { sender: subject.sender, kind, sourceKey };
+    return numberKeys(idHmacKey, numbered, subject.events);
   };
+  const isOf = ({ kind, sourceId }: ReportedSubject): boolean =>
+    kind === subject.kind &&
+    keysOf(kind, sourceId).some((key) => key.equals(subject.sourceKey));
   const versions: ReportedVersion[] = [];
   for (const content of contents) {
     const reported = reportedIn(
       content,
       subject,
       await blobs.read(content.blobRef),
-    ).filter(
-      ({ kind, sourceId }) =>
-        kind === subject.kind &&
-        isOf(senderKey(idHmacKey, subject.sender, kind, sourceId)),
-    );
-    const resources = reported.flatMap((each) => each.resources);
+    ).filter(isOf);
+    const resources: ReportedResource[] = [];
+    for (const each of reported.flatMap((of) => of.resources)) {
+      const { parent } = each;
+      const keys =
+        parent === undefined ? [] : keysOf(subject.kind, parent.sourceId);
+      const { sender, kind } = subject;
+      const parentId = await store.asSystem((tx) =>
+        firstSubject(
+          tx,
+          keys.map((sourceKey) => ({ sender, kind, sourceKey })),
+        ),
+      );
+      resources.push(withParent(each, parentId));
+    }
     // The message changed only the person.
     if (resources.length === 0) continue;
     versions.push({
@@ -100,6 +110,26 @@ export async function presentSubject(
         ? withEncounter(resources, state, subjectId)
         : resources,
   };
+}
+
+/** The resource with a reference to what it derives from in another report. */
+function withParent(
+  reported: ReportedResource,
+  parentSubjectId: string | undefined,
+): ReportedResource {
+  const { parent, resource } = reported;
+  if (
+    parent === undefined ||
+    parentSubjectId === undefined ||
+    resource.resourceType !== 'Observation'
+  )
+    return reported;
+  const reference = `Observation/${messageNamespaceOf(parentSubjectId)}${parent.id}`;
+  const derivedFrom = (resource.derivedFrom ?? []).map((each) => ({
+    reference,
+    ...each,
+  }));
+  return { ...reported, resource: { ...resource, derivedFrom } };
 }
 
 /** Throws UnreadableMessageError. */

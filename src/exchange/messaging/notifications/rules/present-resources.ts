@@ -14,6 +14,8 @@ export interface ReportedResource {
   isAnonymous?: boolean;
   /** Only the status is new; what an earlier message reported besides stays. */
   isStatusOnly?: boolean;
+  /** The Observation of another report of the sender that it derives from. */
+  parent?: { sourceId: string; id: string };
 }
 
 export interface ReportedVersion {
