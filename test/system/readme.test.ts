@@ -1,20 +1,23 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { request } from 'undici';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { type StarterRun, starter } from '../support/run-starter.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';
 
 /**
- * README.md and docs/first-hour.md, followed line by line with the ids that
- * earlier lines printed.
+ * README.md, docs/first-hour.md and docs/command-line.md, followed line by line
+ * with the ids that earlier lines printed.
  */
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const WAIT = { timeout: 240_000, interval: 1_000 };
+const run = promisify(execFile);
 let folder: string;
 let stack: TestStack;
 beforeAll(async () => {
@@ -108,8 +111,8 @@ test('the first hour leads from a form to a patient’s record, through a source
   expect(ran.get('retry <requestId> lab')?.stdout).toContain('completed');
 });
 
-test('each command of the README works with what the earlier ones printed', async () => {
-  const lines = (await linesOf('README.md')).filter((line) =>
+test('each command of docs/command-line.md works with what the earlier ones printed', async () => {
+  const lines = (await linesOf('docs/command-line.md')).filter((line) =>
     line.startsWith(STARTER),
   );
   const ran = await follow(
@@ -118,6 +121,50 @@ test('each command of the README works with what the earlier ones printed', asyn
   );
   expect(ran.size).toBeGreaterThan(20);
 });
+
+test('the first lines of a caller in the README bring back what stands below each', async () => {
+  const text = await readFile(join(ROOT, 'README.md'), 'utf8');
+  const [, block = ''] = /```sh\n(API=.*?)```/s.exec(text) ?? [];
+  const [setup = '', ...calls] = block.trim().split('\n\n');
+  expect(calls).toHaveLength(4);
+
+  const { baseUrl, apiKey, facilityId } = stack.connection;
+  const ids = new Map([
+    ['<gateway>', baseUrl],
+    ['<key>', apiKey],
+    ['<facilityId>', facilityId],
+  ]);
+  for (const call of calls) {
+    const script = withIds(`${setup}\n${call}`, ids);
+    const [, shown = ''] = /^# (.*)$/m.exec(call) ?? [];
+    const printed = await vi.waitFor(async () => {
+      const { stdout } = await run('bash', ['-c', script]);
+      expect(isAbridged(shown, stdout), `${stdout} instead of ${shown}`).toBe(
+        true,
+      );
+      return stdout;
+    }, WAIT);
+
+    const answer: { id?: string; requestId?: string } = JSON.parse(printed);
+    if (answer.id !== undefined) ids.set('<patientId>', answer.id);
+    if (answer.requestId !== undefined)
+      ids.set('<requestId>', answer.requestId);
+  }
+});
+
+const withIds = (text: string, ids: ReadonlyMap<string, string>): string =>
+  [...ids].reduce((typed, [name, id]) => typed.replaceAll(name, id), text);
+
+/** Whether a text has everything that the page shows of it, in that order. */
+function isAbridged(shown: string, text: string): boolean {
+  let from = 0;
+  for (const part of shown.split('…')) {
+    const at = text.indexOf(part, from);
+    if (at === -1) return false;
+    from = at + part.length;
+  }
+  return true;
+}
 
 /** Starts the example's form on the test's stack. Returns its address. */
 async function startForm(): Promise<string> {
