@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { Command, InvalidArgumentError } from 'commander';
+import { fuzzGrowth, type GrowthOptions } from './growth.ts';
 import { fuzzModels, MODEL_NAMES, type ModelOptions } from './models.ts';
 import { fuzzReaders, READER_NAMES, type ReaderOptions } from './readers.ts';
 
@@ -34,6 +35,17 @@ program
   .action(async (options: ReaderOptions) => {
     print(`seed ${options.seed}`);
     await fuzzReaders(options, print);
+  });
+program
+  .command('growth')
+  .description(
+    'Searches for worst cases of what callers write: twice as much text must cost about twice the steps.',
+  )
+  .option('--minutes <n>', 'duration, shared by all languages', number, 5)
+  .option('--seed <n>', 'the same seed gives the same texts', number, anySeed)
+  .action((options: GrowthOptions) => {
+    print(`seed ${options.seed}`);
+    fuzzGrowth(options, print);
   });
 program
   .command('models')

@@ -985,6 +985,29 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
     expect(await put({ id: id.toUpperCase() })).toBe(200);
   });
 
+  test('filters of more codes in all than a merge may compare', async () => {
+    const codes = (from: number, count: number) =>
+      Array.from({ length: count }, (_, n) => from + n).join(',');
+    const filters = [`Observation?code=${codes(1_000, 400)}`];
+    const { id } = await door.subscribe({ filters });
+    const more = subscriptionTo(door.receiver.url, {
+      filters: [`Observation?code=${codes(5_000, 101)}`],
+    });
+    const refused = await door.call('POST', 'Subscription', more);
+    expect([refused.statusCode, diagnosticsIn(refused.json())]).toEqual([
+      409,
+      expect.stringContaining('at most 500 codes together'),
+    ]);
+    const same = await door.call('POST', 'Subscription', {
+      ...more,
+      ...subscriptionTo(door.receiver.url, {
+        filters: [`Observation?code=${'7,'.repeat(300)}7`],
+      }),
+    });
+    expect(same.statusCode).toBe(201);
+    await drop(id);
+  });
+
   test('a body that is no JSON, an odd number, and one subscription too many', async () => {
     const response = await door.gateway.app.inject({
       method: 'POST',

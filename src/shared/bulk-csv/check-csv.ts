@@ -166,12 +166,19 @@ const REQUIRED = (
  */
 const OF_RESULT = new Set(RESULT_COLUMNS.map(plainName));
 
+/** What a first line has at most, and what is said of its problems at most. */
+const COLUMNS_MAX = 1_000;
+const PROBLEMS_MAX = 20;
+const NAME_SHOWN = 60;
+
 /**
  * Describes the problems of a header for the caller; returns undefined for a
  * valid one. Quotes only names of known columns, because in a file without a
  * header, the first line contains personal data.
  */
 export function headerProblem(cells: readonly string[]): string | undefined {
+  if (cells.length > COLUMNS_MAX)
+    return `the first line has ${cells.length} columns; at most ${COLUMNS_MAX} are read`;
   const problems: string[] = [];
   const positions = new Map<string, number>();
   for (const [position, cell] of cells.entries()) {
@@ -179,8 +186,8 @@ export function headerProblem(cells: readonly string[]): string | undefined {
     if (column.kind === 'bad-number') {
       problems.push(
         column.takesNumbers
-          ? `column "${cell.trim()}": a number from 1 to ${MAX_INDEX} is expected after the hyphen`
-          : `column "${cell.trim()}": this column takes no number`,
+          ? `column "${clipped(cell)}": a number from 1 to ${MAX_INDEX} is expected after the hyphen`
+          : `column "${clipped(cell)}": this column takes no number`,
       );
       continue;
     }
@@ -201,8 +208,13 @@ export function headerProblem(cells: readonly string[]): string | undefined {
   }
   const missing = REQUIRED.filter((name) => !positions.has(name));
   if (missing.length > 0) problems.push(describeMissing(missing, cells));
-  return problems.length === 0 ? undefined : problems.join('; ');
+  if (problems.length === 0) return undefined;
+  const rest = problems.length - PROBLEMS_MAX;
+  const more = rest > 0 ? [`and ${rest} more`] : [];
+  return [...problems.slice(0, PROBLEMS_MAX), ...more].join('; ');
 }
+
+const clipped = (cell: string): string => cell.trim().slice(0, NAME_SHOWN);
 
 function describeMissing(
   missing: readonly string[],
@@ -219,5 +231,5 @@ function describeMissing(
   );
   return hyphenated === undefined
     ? sentence
-    : `${sentence}; write "${hyphenated.trim()}" without the hyphen`;
+    : `${sentence}; write "${clipped(hyphenated)}" without the hyphen`;
 }

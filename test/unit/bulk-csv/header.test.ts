@@ -58,6 +58,17 @@ describe('what a header may look like', () => {
 });
 
 describe('what is wrong with a header is told in one sentence', () => {
+  test('a header of very many columns, and very many problems', () => {
+    const many = Array.from({ length: 2_000 }, (_, n) => `own ${n}`);
+    expect(headerProblem(many)).toBe(
+      'the first line has 2000 columns; at most 1000 are read',
+    );
+    const twice = headerProblem(Array(900).fill('notes')) ?? '';
+    expect(twice).toContain('and 880 more');
+    const long = headerProblem([`phone-${'9'.repeat(10_000)}`]) ?? '';
+    expect(long.length).toBeLessThan(500);
+  });
+
   test.each([
     [
       ['phone-11'],

@@ -31,6 +31,7 @@ import {
 } from '../../support/deliveries.ts';
 import { mergeDeliveries } from '../../support/merge-deliveries.ts';
 import { readerOf } from '../../support/summary-reader.ts';
+import { CALLER_TEXTS, type CallerText } from './caller-texts.ts';
 
 /**
  * A reader of foreign bytes. `read` throws what `refusals` lists, or nothing:
@@ -96,7 +97,21 @@ const RDS = [
   'RXR|PO^Oral^HL70162',
 ].join('\r');
 
+const CALLER_READERS = Object.fromEntries(
+  Object.entries<CallerText>(CALLER_TEXTS).map(
+    ([name, { samples: texts, parse, refusals }]) => [
+      name,
+      {
+        samples: texts.map((text) => Buffer.from(text)),
+        read: async (bytes: Buffer) => parse(bytes.toString()),
+        refusals,
+      },
+    ],
+  ),
+);
+
 export const READERS: Readonly<Record<string, FuzzedReader>> = {
+  ...CALLER_READERS,
   'CSV of a bulk create': {
     samples: [Buffer.from(CSV)],
     read: readCsv,

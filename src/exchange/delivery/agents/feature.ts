@@ -289,7 +289,7 @@ function createServer(
       try {
         const result = await RUNS[name](
           call,
-          argsOf(name, params.arguments ?? {}),
+          argumentsOfTool(name, params.arguments ?? {}),
         );
         return {
           content: [{ type: 'text', text: textOf(result) }],
@@ -310,7 +310,7 @@ function createServer(
 }
 
 /** The arguments as text; ids in lower case. @throws InvalidRequestError */
-function argsOf(name: ToolName, given: object): tools.Args {
+export function argumentsOfTool(name: ToolName, given: object): tools.Args {
   const read = CHECKS.get(name)?.safeParse(given);
   const errors = read?.error?.issues.map(({ path, message }) => ({
     path: z.core.toDotPath(path),

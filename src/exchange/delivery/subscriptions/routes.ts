@@ -48,6 +48,8 @@ import {
 import schema from './rules/subscription.schema.json' with { type: 'json' };
 import {
   CONTENTS,
+  codesIn,
+  type Filter,
   readSubscription,
   TOPICS,
 } from './rules/subscription-request.ts';
@@ -92,6 +94,11 @@ const R5_ELEMENTS = [
   'contentType',
 ];
 const SUBSCRIPTIONS_MAX = 50;
+/**
+ * In the filters of all subscriptions of an account: a merge compares each with
+ * each resource that it changes.
+ */
+const CODES_MAX = 500;
 /**
  * Events of one answer of `$events`; more are asked for by the number after the
  * last one.
@@ -289,18 +296,12 @@ export function addSubscriptionRoutes(app: FastifyInstance, deps: Deps): void {
     const wanted = Object.fromEntries(
       SEARCHED.flatMap((name) => {
         const [first, ...others] = pairs.flatMap(([given, value]) =>
-          given === name ? [valuesOf(value)] : [],
+          given === name ? [new Set(valuesOf(value))] : [],
         );
-        return first
-          ? [
-              [
-                name,
-                first.filter((value) =>
-                  others.every((other) => other.includes(value)),
-                ),
-              ],
-            ]
-          : [];
+        if (first === undefined) return [];
+        const isInAll = (value: string) =>
+          others.every((other) => other.has(value));
+        return [[name, [...first].filter(isInAll)]];
       }),
     ) as SubscriptionSearch;
     const ignored = pairs.flatMap(([name]) =>
@@ -436,6 +437,24 @@ function requireManaging(request: FastifyRequest): void {
     );
 }
 
+/** @throws ConflictError when the account's filters would have too many codes */
+async function requireFewCodes(
+  tx: AccountTx,
+  filters: readonly Filter[],
+  replaced: string | undefined,
+): Promise<void> {
+  const own = codesIn(filters);
+  if (own === 0) return;
+  const others = (await readSubscriptions(tx, {})).filter(
+    ({ id }) => id !== replaced,
+  );
+  const before = codesIn(others.flatMap((each) => each.filters));
+  if (before + own > CODES_MAX)
+    throw new ConflictError(
+      `The filters of all subscriptions of the account have at most ${CODES_MAX} codes together; the others have ${before}, and this one has ${own}`,
+    );
+}
+
 /**
  * Checks a Subscription against what the caller may see, and prepares it to be
  * stored.
@@ -463,6 +482,7 @@ async function newSubscription(
   const { topic, filters } = asked;
   for (const type of [topic.type, ...filters.map((filter) => filter.type)])
     if (type !== undefined) requireScope(request, type);
+  await requireFewCodes(tx, filters, known?.id);
   const patients = [
     ...new Set(filters.flatMap((filter) => filter.patients ?? [])),
   ];

@@ -44,6 +44,11 @@ const OF_RESULTS = new Set([
 ]);
 const PAIRS_MAX = 50;
 const FILTERS_MAX = 50;
+/**
+ * Of all `_typeFilter` together: each of its codes is compared with each
+ * resource of its type.
+ */
+const FILTERS_TEXT_MAX = 10_000;
 
 /** Parses the parameters of `$export`. `isServed` says which types exist. */
 export function parseExport(
@@ -57,6 +62,12 @@ export function parseExport(
       parameter: '',
       message: `has at most ${PAIRS_MAX} parameters`,
     });
+  const filters = pairs.filter(([name]) => name === '_typeFilter');
+  const length = filters.reduce((sum, [, value]) => sum + value.length, 0);
+  if (length > FILTERS_TEXT_MAX) {
+    const message = `has at most ${FILTERS_TEXT_MAX} characters in all`;
+    return { request, faults: [{ parameter: '_typeFilter', message }] };
+  }
   for (const [name, value] of pairs.slice(0, PAIRS_MAX)) {
     const fault = readPair(request, name, value, isServed);
     if (fault !== undefined) faults.push({ parameter: name, message: fault });

@@ -187,6 +187,10 @@ export function readSubscription(
   return { request };
 }
 
+/** How many codes the filters compare with each resource that changes. */
+export const codesIn = (filters: readonly Filter[]): number =>
+  filters.reduce((sum, { clauses }) => sum + clauses.flat().length, 0);
+
 /**
  * Reads a filter such as `Observation?patient=<id>&category=laboratory`, or
  * says what is wrong with it.
@@ -214,7 +218,7 @@ export function readFilter(
       ? searchParametersOf(type)
       : {};
   for (const [name, value] of new URLSearchParams(query)) {
-    const values = valuesOf(value);
+    const values = [...new Set(valuesOf(value))];
     if (name === 'patient' || (type === 'Patient' && name === '_id')) {
       if (filter.patients !== null)
         return `${name} is given twice; give the ids in one, separated by commas`;
@@ -227,7 +231,7 @@ export function readFilter(
       const codes = topic.triggers.filter(({ system, code }) =>
         values.some((each) => each === code || each === `${system}|${code}`),
       );
-      if (codes.length < new Set(values).size)
+      if (codes.length < values.length)
         return `trigger is not one of the topic; it has: ${topic.triggers.map(({ code }) => code).join(', ')}`;
       filter.triggers.push(codes.map(({ code }) => code));
     } else {
