@@ -2,8 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { OperationOutcome } from 'fhir/r4.js';
 import { ExchangeError, InvalidRequestError } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
-import { readSourceJson } from '../../sources/connectors/http/http-response.ts';
-import { readFhirBundle } from './fhir/bundle.ts';
+import { acceptBundle } from './fhir/accept-bundle.ts';
 import type { FollowUps } from './follow-up/follow-ups.ts';
 import {
   batchOf,
@@ -116,14 +115,7 @@ export function addInboundNotificationRoutes(
       const sender = senderOf(request);
       reply.type(FHIR_JSON);
       try {
-        const message = readFhirBundle(bytes);
-        // Here and not with the rest: what was accepted before stays readable.
-        const read = readSourceJson(bytes);
-        if (!read.isRead)
-          throw new UnreadableMessageError(
-            'invalid',
-            `The body is ${read.fault}`,
-          );
+        const { message } = acceptBundle(bytes);
         await intake.accept(sender, 'fhir', bytes, message);
         return reply.send(JSON.stringify(accepted()));
       } catch (error) {

@@ -4,13 +4,13 @@ import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
 import { utcCell } from '../../../lib/time.ts';
 import { findCandidates } from '../../messaging/notifications/candidate-store.ts';
-import { reportedInBundle } from '../../messaging/notifications/fhir/reported-resources.ts';
+import { acceptBundle } from '../../messaging/notifications/fhir/accept-bundle.ts';
 import {
   decideHeld,
   listHeld,
 } from '../../messaging/notifications/held-messages.ts';
+import { acceptHl7 } from '../../messaging/notifications/hl7v2/accept-hl7.ts';
 import { parseHl7 } from '../../messaging/notifications/hl7v2/message.ts';
-import { reportedInHl7 } from '../../messaging/notifications/hl7v2/read-hl7.ts';
 import { messagesIn } from '../../messaging/notifications/hl7v2/respond.ts';
 import {
   type InboundMessage,
@@ -23,7 +23,7 @@ import {
   matchPatients,
   zipsOf,
 } from '../../messaging/notifications/match.ts';
-import { readMessage } from '../../messaging/notifications/person-of-subject.ts';
+import { MESSAGE_BYTES_MAX } from '../../messaging/notifications/senders.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { AdminError, type Command } from './command.ts';
 
@@ -153,21 +153,25 @@ async function* messagesOf(
     if (name.endsWith('.json'))
       yield {
         name,
-        read: () => ({
-          message: readMessage('fhir', bytes, timeZone),
-          reported: reportedInBundle(bytes),
-        }),
+        read: () => acceptBundle(withinLimit(bytes)),
       };
     else
       for (const [index, one] of messagesIn(bytes).entries())
         yield {
           name: `${name}, message ${index + 1}`,
-          read: () => ({
-            message: readMessage('hl7v2', one, timeZone),
-            reported: reportedInHl7(parseHl7(one), timeZone, 'checked'),
-          }),
+          read: () => acceptHl7(parseHl7(withinLimit(one)), timeZone),
         };
   }
+}
+
+/** Throws UnreadableMessageError. */
+function withinLimit(bytes: Buffer): Buffer {
+  if (bytes.length > MESSAGE_BYTES_MAX)
+    throw new UnreadableMessageError(
+      'invalid',
+      `It is larger than ${MESSAGE_BYTES_MAX / 1024 / 1024} MiB`,
+    );
+  return bytes;
 }
 
 /**

@@ -95,6 +95,15 @@ const first =
 const textAt = ({ segment, field, component }: Place): string | undefined =>
   segment.value(field, component);
 
+/** What has a value that cannot be read is counted. */
+const understood = (read: Parameters<typeof first>[0]): Reader =>
+  first((place, mapping, reading) => {
+    const value = read(place, mapping, reading);
+    if (value === undefined && textAt(place) !== undefined)
+      place.segment.remark(place.field, 'not understood');
+    return value;
+  });
+
 const READERS: Readonly<Record<string, Reader>> = {
   text: first(textAt),
   concept: first(({ segment, field }, _, { sender }) =>
@@ -112,12 +121,12 @@ const READERS: Readonly<Record<string, Reader>> = {
     return code && { system, code };
   }),
   person: first(({ segment, field }) => practitionersIn(segment, field)[0]),
-  time: first((place, _, { time }) => fhirTime(textAt(place), time)),
-  day: first((place, _, { time }) =>
+  time: understood((place, _, { time }) => fhirTime(textAt(place), time)),
+  day: understood((place, _, { time }) =>
     fhirTime(textAt(place), time)?.slice(0, 10),
   ),
-  instant: first((place, _, { time }) => localTime(textAt(place), time)),
-  count: first((place) =>
+  instant: understood((place, _, { time }) => localTime(textAt(place), time)),
+  count: understood((place) =>
     /^\d{1,4}$/.test(textAt(place) ?? '') ? Number(textAt(place)) : undefined,
   ),
   isFirst: first(
@@ -135,7 +144,7 @@ const READERS: Readonly<Record<string, Reader>> = {
       .flatMap(({ segment, field }) => segment.texts(field))
       .join('\n')
       .trim() || undefined,
-  quantity: first((place, { unit = '' }) => {
+  quantity: understood((place, { unit = '' }) => {
     const number = textAt(place);
     if (number === undefined || !/^(?:\d+\.?\d*|\.\d+)$/.test(number))
       return undefined;

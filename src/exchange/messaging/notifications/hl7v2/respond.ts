@@ -3,8 +3,8 @@ import type { Logger } from '../../../../lib/logger.ts';
 import { UnreadableMessageError } from '../inbound.ts';
 import type { Intake } from '../intake.ts';
 import type { NotificationSender } from '../senders.ts';
+import { acceptHl7 } from './accept-hl7.ts';
 import { type Hl7Message, parseHl7 } from './message.ts';
-import { readHl7 } from './read-hl7.ts';
 import { withoutFrame } from './text.ts';
 
 export interface ParsedMessage {
@@ -32,12 +32,8 @@ export async function respondToHl7(
   { bytes, parsed }: ParsedMessage,
 ): Promise<string> {
   try {
-    await intake.accept(
-      sender,
-      'hl7v2',
-      bytes,
-      readHl7(parsed, sender.timeZone),
-    );
+    const { message } = acceptHl7(parsed, sender.timeZone);
+    await intake.accept(sender, 'hl7v2', bytes, message);
     return acknowledge(parsed, 'AA');
   } catch (error) {
     if (!(error instanceof UnreadableMessageError)) throw error;

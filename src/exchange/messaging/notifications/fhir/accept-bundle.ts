@@ -1,0 +1,24 @@
+import { readSourceJson } from '../../../sources/connectors/http/http-response.ts';
+import {
+  type InboundMessage,
+  type ReportedSubject,
+  UnreadableMessageError,
+} from '../inbound.ts';
+import { readFhirBundle } from './bundle.ts';
+import { reportedInBundle } from './reported-resources.ts';
+
+/**
+ * Reads a Bundle as one that has just arrived. A stored one is read by
+ * `readFhirBundle`, so that what was accepted before stays readable. Throws
+ * UnreadableMessageError.
+ */
+export function acceptBundle(bytes: Buffer): {
+  message: InboundMessage;
+  reported: readonly ReportedSubject[];
+} {
+  const message = readFhirBundle(bytes);
+  const read = readSourceJson(bytes);
+  if (!read.isRead)
+    throw new UnreadableMessageError('invalid', `The body is ${read.fault}`);
+  return { message, reported: reportedInBundle(bytes) };
+}
