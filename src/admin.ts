@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { givenVariables, readConfig } from './config.ts';
-import type { AdminTarget } from './exchange/operations/admin/command.ts';
-import {
-  type CommonOptions,
-  runAdmin,
-} from './exchange/operations/admin/program.ts';
+import type {
+  AdminTarget,
+  CommonOptions,
+} from './exchange/operations/admin/command.ts';
+import { runAdmin } from './exchange/operations/admin/program.ts';
 import { createAuditChain } from './exchange/platform/audit/chain.ts';
 import { openAuditHeads } from './exchange/platform/audit/open-heads.ts';
 import { createStore } from './exchange/platform/database/database.ts';

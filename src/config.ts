@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { closest, distance } from 'fastest-levenshtein';
 import type { z } from 'zod';
-import descriptions from './config/descriptions.json' with { type: 'json' };
 import { PROCESS_VARIABLES, SOURCE_VARIABLES } from './config/variables.ts';
 
 /**
@@ -25,14 +24,11 @@ export type Config<N extends VariableName> = {
   [K in N]: z.output<(typeof VARIABLES)[K]>;
 };
 
-/** By name; those of the sources without their prefix. */
-const DESCRIPTIONS: Readonly<Record<string, string>> = descriptions;
-
 /**
  * What a variable is for, as the message about a missing or invalid one says.
  */
 const descriptionOf = (name: VariableName): string =>
-  DESCRIPTIONS[name] ?? DESCRIPTIONS[name.replace(/^[A-Z]+/, '')] ?? '';
+  VARIABLES[name].description ?? '';
 
 /**
  * Invalid configuration. The message lists every variable to correct; it never

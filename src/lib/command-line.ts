@@ -14,6 +14,10 @@ export interface CommandOutcome {
   stream?: AsyncIterable<string>;
 }
 
+/** Whole command lines, as a help text shows them. */
+export const examples = (...lines: readonly string[]): string =>
+  `\nExamples:\n${lines.map((line) => `  ${line}\n`).join('')}`;
+
 export interface CommandLine {
   /** Name of the npm script. */
   name: string;

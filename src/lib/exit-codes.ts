@@ -1,5 +1,3 @@
-import meanings from './exit-meanings.json' with { type: 'json' };
-
 /** Exit codes of all commands. */
 export const EXIT = {
   done: 0,
@@ -13,7 +11,21 @@ export const EXIT = {
 } as const;
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-const MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = meanings;
+const MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
+  done: 'success: the command did its work, and work that it followed has completed',
+  error:
+    'error: a service could not be reached, gave an unexpected response, or a file could not be written',
+  usage:
+    'invalid options or input, or incomplete configuration; in admin and deployment also: not found, or rejected',
+  partial: 'some completed, some did not; or a check found a fault',
+  failed: 'nothing completed, or the work was cancelled',
+  refused:
+    'not found, or rejected (unknown id, not possible in this state, API key not accepted)',
+  running:
+    'still running (when asked with status, or when --timeout has passed)',
+  interrupted:
+    'Ctrl-C, or the output was closed; work that was started continues',
+};
 
 /** Printed at the end of every help text. */
 export const EXIT_CODES_HELP = [

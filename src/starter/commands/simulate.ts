@@ -18,19 +18,59 @@ import { facilityOf, requireStack, type Target } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { Command, CommandContext, CommonOptions } from './command.ts';
 import type { MessagesSendOptions } from './messages.ts';
-import troubles from './troubles.json' with { type: 'json' };
 
 /**
  * What a source of the stack's simulator can be made to do; the simulator
  * checks each fault that it is sent.
  */
-export const TROUBLES = troubles as Readonly<
-  Record<
-    keyof typeof troubles,
-    { help: string; fault: FaultRuleInput['fault'] }
-  >
+export const TROUBLES = {
+  slow: {
+    help: 'answers every request 20 seconds late',
+    fault: { type: 'latency', ms: 20000 },
+  },
+  down: {
+    help: 'answers every request with 503',
+    fault: { type: 'status', status: 503 },
+  },
+  'refuses-us': {
+    help: 'refuses our credentials with 401, as after an expired secret',
+    fault: { type: 'status', status: 401 },
+  },
+  'refuses-patient': {
+    help: 'refuses the patient with 403: there is no consent',
+    fault: { type: 'status', status: 403, code: 'suppressed' },
+  },
+  'unknown-patient': {
+    help: 'does not know the patient',
+    fault: { type: 'unknown-patient' },
+  },
+  'failing-job': {
+    help: 'accepts a request, then fails it',
+    fault: { type: 'job-fails' },
+  },
+  'endless-job': {
+    help: 'accepts a request and never finishes it',
+    fault: { type: 'job-never-ends' },
+  },
+  'lost-callback': {
+    help: 'never calls back; the exchange polls',
+    fault: { type: 'no-callback' },
+  },
+  'doubled-callback': {
+    help: 'calls back twice',
+    fault: { type: 'doubled-callback' },
+  },
+} as const satisfies Readonly<
+  Record<string, { help: string; fault: FaultRuleInput['fault'] }>
 >;
 export type Trouble = keyof typeof TROUBLES;
+
+export const TROUBLE_NAMES = Object.keys(TROUBLES) as Trouble[];
+
+/** What each trouble is, for help texts. */
+export const BEHAVIOURS = Object.entries(TROUBLES)
+  .map(([name, { help }]) => `${name}: ${help}`)
+  .join('; ');
 
 export interface SimulateOptions extends CommonOptions {
   sample?: string;

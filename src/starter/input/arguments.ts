@@ -10,6 +10,7 @@ import {
   parseNetworkQueryWorkflowId,
   patientOnboardingWorkflowId,
 } from '../../contract/temporal.ts';
+import { jobIdSchema } from '../../orchestrator/patient-onboarding/onboarding-request.ts';
 import { UsageError } from '../errors.ts';
 
 export const SUBJECT_KINDS = ['query', 'onboarding'] as const;
@@ -51,6 +52,25 @@ export const SIMULATED_EVENTS = [
   'result',
 ] as const;
 export type SimulatedEvent = (typeof SIMULATED_EVENTS)[number];
+
+const TIMEOUT_MAX_SECONDS = 1_000_000;
+
+/** Parses the value of `--timeout`. Throws InvalidArgumentError. */
+export function parseSeconds(text: string): number {
+  const value = Number(text);
+  if (value > 0 && value <= TIMEOUT_MAX_SECONDS) return value;
+  throw new InvalidArgumentError(
+    'Expected a number of seconds greater than 0.',
+  );
+}
+
+/** Parses the caller's own id of a job. Throws InvalidArgumentError. */
+export function parseJobId(text: string): string {
+  if (jobIdSchema.safeParse(text).success) return text;
+  throw new InvalidArgumentError(
+    'Expected 1 to 255 characters, not only blanks.',
+  );
+}
 
 /** Parses a list such as `hie,pharmacy`. Throws InvalidArgumentError. */
 export function parseSources(text: string): SourceType[] {

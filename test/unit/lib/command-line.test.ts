@@ -5,8 +5,8 @@ import {
   type CommandOutcome,
   runCommandLine,
 } from '../../../src/lib/command-line.ts';
-import { addCommands } from '../../../src/lib/command-table.ts';
 import { EXIT } from '../../../src/lib/exit-codes.ts';
+import { addBulkCommands } from '../../../src/starter/command-line/bulk.ts';
 import { runStarter } from '../../../src/starter/program.ts';
 
 async function run(
@@ -122,38 +122,24 @@ test('the shell completes commands, their own commands and their options', async
 });
 
 test.each([
-  ['bulk status', ['bulk', 'status', 'a-job', '--out', 'folder', '--json']],
-  ['bulk', ['bulk', 'panel.csv', '--out', 'folder', '--json']],
+  [
+    ['bulk', 'status', 'a-job', '--out', 'folder', '--json'],
+    { out: 'folder', json: true },
+  ],
+  [['bulk', 'panel.csv', '--dry-run', '--json'], { dryRun: true, json: true }],
 ])(
-  'options go to the command after whose name they stand: %s',
-  async (name, argv) => {
+  'options go to the command after whose name they stand: %j',
+  async (argv, options) => {
     const given: unknown[] = [];
     await run(argv, (program) => {
-      const options = {
-        '--out <folder>': 'a folder',
-        '--json': 'one document',
-      };
-      const table = {
-        shared: {},
-        groups: {},
-        commands: {
-          bulk: { help: 'sends', arguments: { '<file>': 'a file' }, options },
-          'bulk status': {
-            help: 'shows',
-            arguments: { '<job>': 'a job' },
-            options,
-          },
-        },
-      };
-      addCommands(
+      program.enablePositionalOptions();
+      addBulkCommands(
         program,
-        table,
-        { vocabulary: {} },
-        (called) =>
+        () =>
           async (...all) =>
-            void given.push(called, all.at(-2)),
+            void given.push(all.at(-2)),
       );
     });
-    expect(given).toEqual([name, { out: 'folder', json: true }]);
+    expect(given).toEqual([expect.objectContaining(options)]);
   },
 );

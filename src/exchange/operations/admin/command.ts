@@ -8,6 +8,11 @@ import type { AuditHeads } from '../../platform/audit/heads.ts';
 import type { BlobNames } from '../../platform/blobs/verify-blobs.ts';
 import type { Store } from '../../platform/database/database.ts';
 
+/** Options of every command. */
+export interface CommonOptions {
+  dataDir?: string;
+}
+
 /**
  * Result of a command: lines or a table for people, and a JSON document for
  * programs.

@@ -1,0 +1,150 @@
+import type { Command } from 'commander';
+import { SOURCE_TYPES } from '../../../../contract/primitives.ts';
+import { oneOf } from '../../../../lib/option-values.ts';
+import {
+  checkConnectionCommand,
+  createConnectionCommand,
+  deleteConnectionCommand,
+  enableConnectionCommand,
+  listConnectionsCommand,
+  registerConnectionCommand,
+  rotateConnectionCommand,
+  setConnectionCommand,
+  showConnectionCommand,
+} from '../connections.ts';
+import { listSigningKeysCommand, rotateSigningKeysCommand } from '../keys.ts';
+import { decideCandidateCommand, listCandidatesCommand } from '../sources.ts';
+import type { RunAdmin } from './run-admin.ts';
+import {
+  withAccount,
+  withCommon,
+  withConnectionSettings,
+  withCredentials,
+  withStatement,
+} from './shared-options.ts';
+
+/** Connections to networks, our keys there, and matches to decide on. */
+export function addConnectionCommands(program: Command, run: RunAdmin): void {
+  const connections = program
+    .command('connections')
+    .description('Connections of an account to its networks');
+
+  withConnectionSettings(
+    withCredentials(withAccount(withCommon(connections.command('create')))),
+  )
+    .description('Connect the account to a network')
+    .requiredOption(
+      '--source <kind>',
+      `kind of source: ${SOURCE_TYPES.join(', ')}`,
+      oneOf(SOURCE_TYPES),
+    )
+    .requiredOption('--name <name>', 'name shown in timelines')
+    .requiredOption('--base-url <url>', 'FHIR R4 base address')
+    .option(
+      '--replaces-default',
+      'it is the server that the environment variables named so far',
+    )
+    .option('--paused', 'create it paused')
+    .action(run(createConnectionCommand));
+
+  withCommon(connections.command('list'))
+    .description('List connections; their credentials are not shown')
+    .option('--account <id>', 'of this account only')
+    .action(
+      run((target, { account }) => listConnectionsCommand(target, account)),
+    );
+
+  withCommon(connections.command('show'))
+    .description('Show the settings of a connection')
+    .argument('<connection>', 'id of the connection')
+    .action(run(showConnectionCommand));
+
+  withCommon(connections.command('register'))
+    .description(
+      'udap: register us at the authorization server, and store the client id',
+    )
+    .argument('<connection>', 'id of the connection')
+    .action(run(registerConnectionCommand));
+
+  withCommon(connections.command('check'))
+    .description('Try the connection: token, metadata, and a patient')
+    .argument('<connection>', 'id of the connection')
+    .option('--patient <id>', 'a patient of the account that the network knows')
+    .action(
+      run((target, id, { patient }) =>
+        checkConnectionCommand(target, id, patient),
+      ),
+    );
+
+  withCredentials(withCommon(connections.command('rotate')))
+    .description('Replace all credentials of a connection')
+    .argument('<connection>', 'id of the connection')
+    .action(run(rotateConnectionCommand));
+
+  withConnectionSettings(withCommon(connections.command('set')))
+    .description(
+      'Change the named settings of a connection; the value "default" restores the default',
+    )
+    .argument('<connection>', 'id of the connection')
+    .action(run(setConnectionCommand));
+
+  withCommon(connections.command('pause'))
+    .description('Call the connection no more until it is resumed')
+    .argument('<connection>', 'id of the connection')
+    .action(run((target, id) => enableConnectionCommand(target, id, false)));
+
+  withCommon(connections.command('resume'))
+    .description('Call the connection again')
+    .argument('<connection>', 'id of the connection')
+    .action(run((target, id) => enableConnectionCommand(target, id, true)));
+
+  withCommon(connections.command('delete'))
+    .description('Delete a connection; what it delivered stays')
+    .argument('<connection>', 'id of the connection')
+    .action(run(deleteConnectionCommand));
+
+  const signingKeys = program
+    .command('signing-keys')
+    .description('Keys with which we sign for sources');
+
+  withCommon(signingKeys.command('list'))
+    .description('List the keys of our JWKS')
+    .action(run(listSigningKeysCommand));
+
+  withCommon(signingKeys.command('rotate'))
+    .description(
+      'Create new keys; they sign after 24 hours, and the old ones end after 48',
+    )
+    .option(
+      '--at-once',
+      'for keys that are no longer secret: the old ones end now',
+    )
+    .action(
+      run((target, { atOnce }) =>
+        rotateSigningKeysCommand(target, atOnce === true),
+      ),
+    );
+
+  const candidates = program
+    .command('candidates')
+    .description(
+      'Patients of sources that may be ours, for a person to decide',
+    );
+
+  withAccount(withCommon(candidates.command('list')))
+    .description('List those that wait for a decision, newest first')
+    .option('--all', 'also those that were decided')
+    .action(run(listCandidatesCommand));
+
+  withStatement(withCommon(candidates.command('accept')))
+    .description(
+      'It is the patient: the next query of the source collects it, or a retry of one that failed',
+    )
+    .argument('<candidate>', 'id of the candidate')
+    .action(run(decideCandidateCommand('accepted')));
+
+  withStatement(withCommon(candidates.command('refuse')))
+    .description('It is another person: never collect it for this patient')
+    .argument('<candidate>', 'id of the candidate')
+    .action(run(decideCandidateCommand('refused')));
+}

@@ -1,0 +1,197 @@
+import { type Command, Option } from 'commander';
+import { CONNECTION_AUTH } from '../../../sources/connections/connection-options.ts';
+
+/** Options of every command. */
+export const withCommon = (command: Command): Command =>
+  command
+    .option(
+      '--data-dir <folder>',
+      'data folder of the running stack (default: DATA_DIR, else .data)',
+    )
+    .option('--json', 'print one JSON document to stdout');
+
+/** The account that a command is about. */
+export const withAccount = (command: Command): Command =>
+  command.requiredOption(
+    '--account <id>',
+    'id of the account, from "accounts list"',
+  );
+
+/** Settings of an account. */
+export const withSettings = (command: Command): Command =>
+  command
+    .addOption(
+      new Option(
+        '--dialect <dialect>',
+        'interface: the interface to the letter; published: compatible with existing clients',
+      ).choices(['interface', 'published']),
+    )
+    .option(
+      '--sources <names>',
+      'enabled sources, separated by commas, or none (new account: all)',
+    )
+    .option(
+      '--bulk-sources <names>',
+      'sources of the queries after a bulk create (default: hie)',
+    )
+    .option('--requests-per-minute <n>', 'limit of requests (default: 1200)')
+    .option(
+      '--network-queries-per-minute <n>',
+      'limit of network queries per source (default: 120)',
+    )
+    .option(
+      '--pharmacy-realtime-per-day <n>',
+      'limit of realtime pharmacy queries (default: 1000)',
+    )
+    .option(
+      '--consolidated-queries-per-minute <n>',
+      'limit of consolidated queries (default: 120)',
+    )
+    .option('--messages-per-minute <n>', 'limit of messages sent (default: 60)')
+    .option(
+      '--monitoring-hours <from-to>',
+      'hours in which scheduled monitoring may start (default: 1-5)',
+    )
+    .option(
+      '--monitoring-time-zone <zone>',
+      'time zone of these hours (default: America/New_York)',
+    )
+    .option(
+      '--frame-ancestors <origins>',
+      'origins whose pages may embed the patient view, separated by commas, or none',
+    )
+    .option(
+      '--withhold <labels>',
+      "security labels of HL7 (R, ETH, 42CFRPart2, …) that no patient's record shows, unless a consent permits it; or none",
+    );
+
+/** How a connection authenticates. */
+export const withCredentials = (command: Command): Command =>
+  command
+    .addOption(
+      new Option('--auth <kind>', 'how the network knows us')
+        .choices(CONNECTION_AUTH)
+        .default('none'),
+    )
+    .option('--client-id <id>', 'OAuth 2 client id')
+    .option('--scope <scope>', 'scope to request, such as "system/*.rs"')
+    .option(
+      '--token-url <url>',
+      'token endpoint (smart-backend: default from .well-known/smart-configuration)',
+    )
+    .option(
+      '--algorithm <name>',
+      'smart-backend: ES384 or RS384 (default: the first that the server lists)',
+    )
+    .option(
+      '--udap-cert <file>',
+      'udap: our certificate of the trust community, with its chain (PEM)',
+    )
+    .option('--udap-key <file>', 'udap: the key of that certificate (PEM)')
+    .option(
+      '--udap-anchors <file>',
+      'udap: certificates that the servers of the community lead to (PEM)',
+    )
+    .option('--client-name <name>', 'udap: our name in the registration')
+    .option(
+      '--contact <uri>',
+      'udap: our contact in the registration, mailto:…',
+    )
+    .option('--organization-id <uri>', 'udap: who we are in each token request')
+    .option('--organization-name <name>', 'udap: the same, for people')
+    .option(
+      '--community <uri>',
+      'udap: the trust community, for servers that are in several',
+    )
+    .option(
+      '--secret-file <file>',
+      'file with the client secret or bearer token, or - for stdin',
+    )
+    .option(
+      '--callback-secret-file <file>',
+      'file with the key that signs its callbacks, or -',
+    )
+    .option(
+      '--tls-ca <file>',
+      'authorities to trust instead of public ones (PEM)',
+    )
+    .option(
+      '--tls-cert <file>',
+      'mutual TLS: our certificate with its chain (PEM)',
+    )
+    .option('--tls-key <file>', 'mutual TLS: the key of our certificate (PEM)')
+    .option(
+      '--tls-pins <pins>',
+      'public keys of its certificate (sha256/…), separated by commas',
+    );
+
+/** Settings of a connection besides its credentials. */
+export const withConnectionSettings = (command: Command): Command =>
+  command
+    .option(
+      '--allowed-origins <origins>',
+      'further origins that its links may lead to, separated by commas',
+    )
+    .option(
+      '--token-origins <origins>',
+      'further origins that receive its token, separated by commas',
+    )
+    .option(
+      '--own-base-urls <urls>',
+      'addresses by which the server calls itself in links, separated by commas',
+    )
+    .option('--page-size <n>', 'resources per page (default: 200)')
+    .option(
+      '--page-bytes-max <n>',
+      'largest page, in bytes (default: 20000000)',
+    )
+    .option(
+      '--document-bytes-max <n>',
+      'largest document, in bytes (default: 200000000)',
+    )
+    .option(
+      '--request-timeout-seconds <n>',
+      'time for one request (default: 30)',
+    )
+    .option(
+      '--patient-match <true|false>',
+      'whether the server has Patient/$match (default: as it states)',
+    )
+    .option(
+      '--document-search <true|false>',
+      'whether it lists documents by IHE MHD (default: as it states)',
+    )
+    .option(
+      '--calls-per-second <n>',
+      'calls that the network allows (default: 50)',
+    )
+    .option(
+      '--calls-per-minute <n>',
+      'calls that the network allows (default: no limit)',
+    )
+    .addOption(
+      new Option(
+        '--incremental <true|false>',
+        'ask only for what has changed, where the server is found to honour it (default: true)',
+      ).choices(['true', 'false', 'default']),
+    )
+    .option(
+      '--full-after-days <n>',
+      'ask for everything at least this often (default: 7)',
+    )
+    .option(
+      '--facility-ids <ids>',
+      'ask only about patients of these facilities, separated by commas',
+    );
+
+/** Who decided, and why. */
+export const withStatement = (command: Command): Command =>
+  command
+    .requiredOption(
+      '--by <name>',
+      'your name; recorded permanently in the audit',
+    )
+    .requiredOption(
+      '--reason <text>',
+      'why, without patient data; recorded permanently',
+    );
