@@ -307,6 +307,47 @@ describe('an agent reads', () => {
   });
 });
 
+test('a result is said with its specimen, and with the organism that it is about', async () => {
+  const patient = await door.addPatient(person);
+  const subject = { reference: 'Patient/p' };
+  const result = (id: string, text: string, more: object) =>
+    delivery('lab', {
+      resourceType: 'Observation',
+      id,
+      status: 'final',
+      subject,
+      category: [{ coding: [{ code: 'laboratory' }] }],
+      code: { text },
+      effectiveDateTime: '2026-05-01',
+      ...more,
+    } as never);
+  const contents = [
+    delivery('lab', {
+      resourceType: 'Specimen',
+      id: 'csf',
+      subject,
+      type: { text: 'Cerebrospinal fluid' },
+    } as never),
+    result('glucose', 'Glucose', {
+      valueQuantity: { value: 21, unit: 'mg/dL' },
+      specimen: { reference: 'Specimen/csf' },
+    }),
+    result('organism', 'Culture', { valueString: 'Escherichia coli' }),
+    result('cipro', 'Ciprofloxacin', {
+      valueString: '<=0.25',
+      derivedFrom: [{ reference: 'Observation/organism' }],
+    }),
+  ];
+  await door.deliver(patient, 'lab', contents, ['p']);
+  const client = await connect(door.apiKey);
+  const { data } = await call(client, 'search_results', {
+    patient_id: patient,
+  });
+  const said = JSON.stringify(data.statements);
+  expect(said).toContain('Test: Glucose (Cerebrospinal fluid); Value: 21');
+  expect(said).toContain('Test: Ciprofloxacin (Escherichia coli)');
+});
+
 describe('what sources wrote', () => {
   test('is marked: a document that orders the agent about stands between marks that it cannot close', async () => {
     const patient = await door.addPatient(person);

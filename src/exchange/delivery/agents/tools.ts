@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import sanitizeHtml from 'sanitize-html';
 import { networkQueryRequestSchema } from '../../../contract/network-query.ts';
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import {
   ExchangeError,
@@ -15,10 +16,11 @@ import type { Permits } from '../../platform/limits/permits.ts';
 import { startForPatient } from '../../queries/network-query/routes.ts';
 import type { NetworkQueryService } from '../../queries/network-query/service.ts';
 import { momentOf } from '../../records/rules/dates.ts';
-import { NOT_LINKED } from '../../records/rules/distinctions.ts';
+import type { LinkedResources } from '../../records/rules/distinctions.ts';
 import { isJson, objectsOf, textOf } from '../../records/rules/json.ts';
 import { conceptText, NO_NAME, nameText } from '../../records/rules/words.ts';
 import { deathOf } from '../../records/summary/life.ts';
+import { linkedResources } from '../../records/summary/linked-resources.ts';
 import type { SummaryPart } from '../../records/summary/parts.ts';
 import { rowTexts } from '../../records/summary/summarise.ts';
 import {
@@ -262,8 +264,10 @@ export const searchTool =
         after,
       );
       resources.push(...read.page.matches);
+      const { resources: included } = read.included;
+      const linked = await linkedAmong([...read.page.matches, ...included]);
       const found = await Promise.all(
-        read.page.matches.map((each) => lineOf(each, read.included.resources)),
+        read.page.matches.map((each) => lineOf(each, included, linked)),
       );
       lines.push(
         ...found.filter(({ says }) => says.toLowerCase().includes(word)),
@@ -283,6 +287,26 @@ export const searchTool =
     });
   };
 
+/** What lines of a type need of other resources. */
+const INCLUDED: Readonly<Record<string, readonly string[]>> = lookupTable({
+  MedicationAdministration: ['medication'],
+  MedicationDispense: ['medication'],
+  MedicationRequest: ['medication'],
+  MedicationStatement: ['medication'],
+  Observation: ['specimen', 'derived-from'],
+});
+
+/** What the resources of one page say of the Observations among them. */
+const linkedAmong = (
+  resources: readonly ServedResource[],
+): Promise<LinkedResources> =>
+  linkedResources({
+    async *read(types) {
+      for (const each of resources)
+        if (types.includes(each.resourceType)) yield each;
+    },
+  });
+
 /** The FHIR search of one type. */
 function searchOf(
   type: string,
@@ -299,15 +323,16 @@ function searchOf(
     const [name = '', prefix = ''] = names[key]?.split('=') ?? [];
     return name === '' ? [] : [[name, `${prefix}${value}`]];
   });
-  const include: SearchPair[] = type.startsWith('Medication')
-    ? [['_include', `${type}:medication`]]
-    : [];
+  const include = (INCLUDED[type] ?? []).map(
+    (name): SearchPair => ['_include', `${type}:${name}`],
+  );
   return parseSearch(type, [['_count', String(count)], ...include, ...given]);
 }
 
 async function lineOf(
   match: ServedResource,
   included: readonly ServedResource[],
+  linked: LinkedResources,
 ): Promise<Line> {
   const medications = new Map(
     included.map(({ id, json }) => [id, conceptText(json.code) ?? '']),
@@ -316,7 +341,7 @@ async function lineOf(
     medications,
     conditions: new Map(),
     reports: new Map(),
-    linked: NOT_LINKED,
+    linked,
   });
   const { resourceType, id, json } = match;
   const files = objectsOf(json.content).flatMap(({ attachment }) =>
