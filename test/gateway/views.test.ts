@@ -441,6 +441,12 @@ describe('a run', () => {
     expect(diagnosticsIn(response.json())).toContain(message);
   });
 
+  test('with very many parameters is refused', async () => {
+    const many = await runs.start(Array(30).fill('patients'));
+    expect(many.statusCode).toBe(400);
+    expect(diagnosticsIn(many.json())).toContain('at most 20 parameters');
+  });
+
   test('refuses what no single view says', async () => {
     const twice = await runs.start(['patients', 'patients']);
     expect(diagnosticsIn(twice.json())).toContain(

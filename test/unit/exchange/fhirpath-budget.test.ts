@@ -107,6 +107,12 @@ test.each([
   },
 );
 
+test('of very many faults of a definition the first ones are told', () => {
+  const select = [{ column: Array(2_000).fill({}) }];
+  const told = () => planView({ resource: 'Patient', select });
+  expect(told).toThrow(/column\[9\]\.path: .*; and 3980 more$/);
+});
+
 test('a chain of elements, and a list of codes, may be as long as an expression', () => {
   expect(() => compiled(`a${'.b'.repeat(150)}`)).not.toThrow();
   const codes = Array.from({ length: 80 }, (_, n) => `'code-${n}'`);

@@ -1,10 +1,11 @@
 import { createHmac } from 'node:crypto';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf } from '../../../records/rules/json.ts';
 import table from './safe-harbor.json' with { type: 'json' };
 
 type Shape = string | { readonly [element: string]: Shape };
 
-const TYPES: Readonly<Record<string, Shape>> = table.types;
+const TYPES: Readonly<Record<string, Shape>> = lookupTable(table.types);
 const SHAPES: Readonly<Record<string, Shape>> = table.shapes;
 const SYSTEMS = Object.entries(table.systems).map(([system, code]) => [
   new RegExp(system),

@@ -104,8 +104,13 @@ export class ViewError extends InvalidRequestError {
   }
 }
 
-/** What a schema refuses, each with its place, in one line. */
-export const faultsOf = (error: z.ZodError): string =>
-  error.issues
-    .map(({ path, message }) => `${z.core.toDotPath(path)}: ${message}`)
-    .join('; ');
+const FAULTS_MAX = 20;
+
+/** What a schema refuses, the first ones each with its place, in one line. */
+export function faultsOf({ issues }: z.ZodError): string {
+  const faults = issues
+    .slice(0, FAULTS_MAX)
+    .map(({ path, message }) => `${z.core.toDotPath(path)}: ${message}`);
+  const rest = issues.length - FAULTS_MAX;
+  return [...faults, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+}

@@ -30,6 +30,8 @@ const referenceTo = (type: string) =>
       .string()
       .startsWith(`${type}/`, { error: `must refer to a ${type}` }),
   });
+/** Ten views, and one of each other parameter. */
+const PARAMETERS_MAX = 20;
 /**
  * The parameters by name. One that is unknown is refused: ignored, it could
  * multiply the data.
@@ -86,6 +88,8 @@ export async function readViewRequest(
 
 function readParameters(body: unknown) {
   const parameters = objectsOf(isJson(body) ? body.parameter : undefined);
+  if (parameters.length > PARAMETERS_MAX)
+    throw new ViewError(`A run has at most ${PARAMETERS_MAX} parameters`);
   const valueIn = (of: Json | undefined) =>
     Object.entries(of ?? {}).find(
       ([name]) => name === 'resource' || name.startsWith('value'),
