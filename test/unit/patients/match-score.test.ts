@@ -137,6 +137,12 @@ describe('certain in spite of an error', () => {
     ).toBe('possible');
   });
 
+  test('one thing of the household is not enough for another birthday', () => {
+    const [phone] = ada.contacts;
+    const contacts = [{ phone: phone?.phone ?? '' }];
+    expect(grade({ dob: '1985-12-11', contacts }).grade).toBe('possible');
+  });
+
   test('but never another year of birth, by which father and son differ, not even by an SSN', () => {
     for (const dob of ['1955-12-10', '1958-12-10'])
       expect(grade({ dob }, ada).grade).toBe('possible');
@@ -236,27 +242,51 @@ describe('certain by an identifier, which a household is not', () => {
     expect(named('Anna', 'Hanna')).toBe('possible');
   });
 
-  test('a new last name also by two things of the household, if nothing speaks for a relative', () => {
+  test('nor a new last name by anything that a household shares', () => {
     const change = { lastNames: ['Green'], personalIdentifiers: [] };
-    const [phone] = ada.contacts;
-    expect(
-      grade({
-        ...change,
-        addresses: [home],
-        contacts: [{ phone: phone?.phone ?? '' }],
-      }).grade,
-    ).toBe('certain');
+    expect(grade({ ...ada, ...change }).grade).toBe('possible');
     expect(grade({ ...change, addresses: [home] }).grade).toBe('possible');
-    expect(grade({ ...change, ...ada, ...change, gender: 'U' }).grade).toBe(
-      'possible',
-    );
-    for (const lastNames of [
-      ['Lindgren'],
-      ['Little'],
-      ['van Green'],
-      ['Green', 'Jr'],
+  });
+
+  test('nor anything by the address of an institution, beside the zip', () => {
+    const at = (addressLine1: string) => {
+      const born = {
+        ...ada,
+        dob: '1985-01-01',
+        contacts: [],
+        personalIdentifiers: [],
+        addresses: [{ ...home, addressLine1 }],
+      };
+      return gradeMatch(comparePersons(traitsOf(born), traitsOf(born))).grade;
+    };
+    for (const line of [
+      'General Delivery',
+      '100 Rescue Mission',
+      'County Jail, 5 Oak St',
+      '7 Smith Barracks',
+      '12 Elm Nursing Home',
     ])
-      expect(grade({ ...ada, ...change, lastNames }).grade).toBe('possible');
+      expect(at(line), line).toBe('probable');
+    for (const line of ['12 Elm St', '9 Campus Drive', '3 Prison Road'])
+      expect(at(line), line).toBe('certain');
+  });
+
+  test('nor names of adults that look like those of newborns, which are names', () => {
+    const named = (firstName: string) => {
+      const person = { ...ada, firstNames: [firstName] };
+      return gradeMatch(comparePersons(traitsOf(person), traitsOf(person)))
+        .grade;
+    };
+    for (const name of [
+      'Jimboy',
+      'Sonnyboy',
+      'Babylyn',
+      'Marygirl',
+      'Xxochitl',
+    ])
+      expect(named(name), name).toBe('certain');
+    for (const name of ['Girl1', 'Mariasgirl1', 'Babyboy', 'RN', 'Marias Boy'])
+      expect(named(name), name).not.toBe('certain');
   });
 });
 

@@ -104,6 +104,13 @@ describe('of several Patients that a source returns', () => {
     expect(chosen([near]).ids).toEqual(['p2']);
   });
 
+  test('beside an exact one, a mistyped one is taken only by an identifier', () => {
+    const name = [{ given: ['Rosalind'], family: 'Garcias' }];
+    const mistyped = patient('p2', { name });
+    expect(chosen([patient('p1')], [mistyped]).ids).toEqual(['p1']);
+    expect(chosen([mistyped]).ids).toEqual(['p2']);
+  });
+
   test('those that may be ours are counted, without a word about them', () => {
     const { ids, heldBack } = chosen(
       [named('p1', 'Rosalinde')],

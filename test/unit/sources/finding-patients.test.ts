@@ -195,7 +195,10 @@ describe('a search', () => {
     const near = {
       ...adaAtSource,
       birthDate: '1985-12-11',
-      telecom: [{ system: 'phone', value: ada.contacts[0]?.phone }],
+      telecom: [
+        { system: 'phone', value: ada.contacts[0]?.phone },
+        { system: 'email', value: ada.contacts[0]?.email },
+      ],
     };
     const found = (named: { status?: number; json?: unknown }) => ({
       ...match,

@@ -202,28 +202,6 @@ function isMistypedName(ours: string, theirs: string): boolean {
 const MISREAD_FROM_LETTERS = 7;
 
 /**
- * Whether two different last names may be the former and the new one of a
- * person: they have no particle, generation or first letter in common, by which
- * another branch of a family would be known.
- */
-export function isOtherSurname(left: PersonName, right: PersonName): boolean {
-  const isPlain = ({ family, bareFamily, generation }: PersonName) =>
-    generation === undefined && family.join('') === bareFamily.join('');
-  return (
-    left.family[0]?.[0] !== right.family[0]?.[0] &&
-    isPlain(left) &&
-    isPlain(right)
-  );
-}
-
-/**
- * Whether first names are whole: not only a beginning that many people share
- * ("Maria").
- */
-export const isOwnGiven = ({ given }: PersonName): boolean =>
-  given.length > 1 || !SHARED_BEGINNINGS.has(given[0] ?? '');
-
-/**
  * The consonants of a name as they sound: transliterations differ in vowels,
  * doubled letters and spelling (Mohammed, Muhamad; Catherine, Katharina; Yusuf,
  * Youssef).

@@ -1,13 +1,11 @@
 import {
   compareFamily,
   compareGiven,
-  isOtherSurname,
-  isOwnGiven,
   type NameLikeness,
 } from './compare-names.ts';
 import type { PersonName } from './person-names.ts';
 import type { PersonPlace, PersonTraits } from './person-traits.ts';
-import { isFirstOfYear } from './stand-ins.ts';
+import { isDefaultBirthday } from './stand-ins.ts';
 import {
   editsApart,
   isDateClose,
@@ -21,14 +19,10 @@ export interface Comparison {
   /** The likeness of the pair of names that agree best. */
   firstName: NameLikeness;
   lastName: NameLikeness;
-  /** The last names have nothing in common, as a former and a new one have. */
-  isSurnameNew: boolean;
   /** First and last name are exchanged. */
   isNameExchanged: boolean;
   birthDate: 'same' | 'near' | 'close' | 'similar' | 'different' | 'unknown';
-  /**
-   * The first day of a year, as many people have it whose birthday is unknown.
-   */
+  /** A day under which many people are registered whose birthday is unknown. */
   isVagueBirth: boolean;
   /** `unknown` if either person's is. */
   gender: 'same' | 'different' | 'unknown';
@@ -71,11 +65,11 @@ export function comparePersons(
   const licence = share(ours.licences, theirs.licences);
   const names = bestNames(ours.names, theirs.names);
   return {
-    ...names.likeness,
+    ...names,
     birthDate: compareDates(ours.birthDate, theirs.birthDate),
     isVagueBirth:
-      isFirstOfYear(ours.birthDate ?? '') ||
-      isFirstOfYear(theirs.birthDate ?? ''),
+      isDefaultBirthday(ours.birthDate ?? '') ||
+      isDefaultBirthday(theirs.birthDate ?? ''),
     gender: compareGenders(ours.gender, theirs.gender),
     zip: share(ours.zips, theirs.zips),
     street,
@@ -93,7 +87,7 @@ export function comparePersons(
       ...contradictedIdentifiers(ours, theirs).filter(
         (kind) => kind !== 'ssn' || !isSsnMistyped,
       ),
-      ...(names.isOtherGeneration ? (['suffix'] as const) : []),
+      ...(isOtherGeneration(ours, theirs) ? (['suffix'] as const) : []),
     ],
   };
 }
@@ -122,6 +116,17 @@ export function contradictedIdentifiers(
   ];
 }
 
+/** Both are known as senior, junior or the like, and never as the same. */
+function isOtherGeneration(ours: PersonTraits, theirs: PersonTraits): boolean {
+  const known = ours.names.flatMap(({ generation }) => generation ?? []);
+  const others = theirs.names.flatMap(({ generation }) => generation ?? []);
+  return (
+    known.length > 0 &&
+    others.length > 0 &&
+    !known.some((generation) => others.includes(generation))
+  );
+}
+
 const RANK: Record<NameLikeness, number> = {
   same: 5,
   part: 4,
@@ -133,7 +138,7 @@ const RANK: Record<NameLikeness, number> = {
 
 type NamesLikeness = Pick<
   Comparison,
-  'firstName' | 'lastName' | 'isSurnameNew' | 'isNameExchanged'
+  'firstName' | 'lastName' | 'isNameExchanged'
 >;
 
 /**
@@ -143,33 +148,25 @@ type NamesLikeness = Pick<
 function bestNames(
   ours: readonly PersonName[],
   theirs: readonly PersonName[],
-): { likeness: NamesLikeness; isOtherGeneration: boolean } {
-  let best: { likeness: NamesLikeness; isOtherGeneration: boolean } = {
-    likeness: {
-      firstName: 'different',
-      lastName: 'different',
-      isSurnameNew: false,
-      isNameExchanged: false,
-    },
-    isOtherGeneration: false,
+): NamesLikeness {
+  let best: NamesLikeness = {
+    firstName: 'different',
+    lastName: 'different',
+    isNameExchanged: false,
   };
   let bestRank = -1;
   for (const left of ours) {
     for (const right of theirs) {
       const likeness = compareNames(left, right);
-      const isOtherGeneration =
-        left.generation !== undefined &&
-        right.generation !== undefined &&
-        left.generation !== right.generation;
       const rank =
         10 * Math.min(RANK[likeness.firstName], RANK[likeness.lastName]) +
         RANK[likeness.firstName] +
         RANK[likeness.lastName] +
-        (likeness.isNameExchanged ? 0.5 : 0) +
-        (isOtherGeneration ? 0 : 0.2) +
-        (likeness.isSurnameNew ? 0.1 : 0);
-      if (rank > bestRank)
-        [best, bestRank] = [{ likeness, isOtherGeneration }, rank];
+        (likeness.isNameExchanged ? 0.5 : 0);
+      if (rank > bestRank) {
+        best = likeness;
+        bestRank = rank;
+      }
     }
   }
   return best;
@@ -181,11 +178,6 @@ function compareNames(left: PersonName, right: PersonName): NamesLikeness {
   return {
     firstName,
     lastName,
-    isSurnameNew:
-      lastName === 'different' &&
-      isOtherSurname(left, right) &&
-      isOwnGiven(left) &&
-      isOwnGiven(right),
     isNameExchanged:
       firstName !== 'same' &&
       left.family.join('') === right.given.join('') &&

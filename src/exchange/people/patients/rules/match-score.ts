@@ -5,7 +5,7 @@ import type { Comparison } from './compare-persons.ts';
  * Increase with every change of what the rules below return; docs/matching.md
  * describes this version.
  */
-export const MATCH_RULES_VERSION = 3;
+export const MATCH_RULES_VERSION = 4;
 
 /**
  * The "match output quality score" of HL7's Interoperable Digital Identity and
@@ -45,9 +45,9 @@ export interface PersonMatch {
  *
  * - `certain`: name and date of birth are the same, and so is a zip, street,
  *   phone, e-mail, SSN or driver's licence; or one of last name and date of
- *   birth is mistyped, and something of the household makes up for it; or the
- *   last name is new, and two things of the household do; or an SSN or a
- *   licence makes up for two errors, but never for another first name.
+ *   birth is mistyped, and the household makes up for it; or an SSN
+ *   or a licence makes up for two errors or a new last name, but never for
+ *   another first name.
  * - `probable`: name and date of birth are the same, but nothing of these is,
  *   or something contradicts.
  * - `possible`: one person, if errors, a nickname, another custom of names or a
@@ -109,11 +109,9 @@ function isCertainMatch(compared: Comparison): boolean {
     firstName,
     lastName,
     birthDate,
-    gender,
     isVagueBirth,
     zip,
     isStreetMistyped,
-    isSurnameNew,
   } = compared;
   const { household, hasIdentifier } = evidenceOf(compared);
   if (isContradicted(compared)) return false;
@@ -122,11 +120,9 @@ function isCertainMatch(compared: Comparison): boolean {
   if (lastName === 'same' && birthDate === 'same')
     return household > 0 || isStreetMistyped || (zip && !isVagueBirth);
   if (isVagueBirth) return false;
-  if (lastName === 'same') return birthDate === 'near' && household > 0;
+  if (lastName === 'same') return birthDate === 'near' && household > 1;
   if (birthDate !== 'same') return false;
-  return lastName === 'alike'
-    ? household > 0
-    : isSurnameNew && gender === 'same' && household > 1;
+  return lastName === 'alike' && household > 0;
 }
 
 /**

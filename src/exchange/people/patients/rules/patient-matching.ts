@@ -82,6 +82,21 @@ export function agreesElsewhere(ours: Demographics, theirs: Patient): boolean {
 }
 
 /**
+ * Whether a description is another person's: names, date of birth or gender are
+ * others, or something contradicts. A name that only stands in for one (a
+ * newborn's) is no other name.
+ */
+export function describesAnother(ours: Demographics, theirs: Patient): boolean {
+  const compared = compare(ours, theirs);
+  const named = {
+    ...compared,
+    firstName: compared.firstName === 'unknown' ? 'same' : compared.firstName,
+    lastName: compared.lastName === 'unknown' ? 'same' : compared.lastName,
+  } as const;
+  return !agreesInIdentity(named);
+}
+
+/**
  * What a description of a patient states otherwise than we know it: another
  * first name, and whatever contradicts. A last name may be new; what is not
  * stated is not otherwise. By the names of the members of a patient.

@@ -4,6 +4,7 @@ import type { Demographics, Gender } from './demographics.ts';
 import { areNicknames, plainLetters, words } from './name-words.ts';
 import { namesOf, type PersonName, personName } from './person-names.ts';
 import {
+  isSharedPlace,
   isUsableBirthDate,
   isUsableEmail,
   isUsableLicence,
@@ -255,10 +256,13 @@ const DIRECTIONS: ReadonlySet<string> = new Set(['n', 's', 'e', 'w']);
 
 /**
  * The words of an address line without the flat, however it is written: "Apt
- * 4", "#4", or a number at the end.
+ * 4", "#4", or a number at the end. None of an institution, where people live
+ * who are no household.
  */
 function lineOf(lines: ReadonlyArray<string | undefined>): string[] {
-  const all = words(lines.filter(Boolean).join(' ')).map((word) =>
+  const written = words(lines.filter(Boolean).join(' '));
+  if (isSharedPlace(written)) return [];
+  const all = written.map((word) =>
     /^(apt|ste|unit)\d/.test(word)
       ? UNIT
       : (STREET_WORDS[word] ?? word).replace(/^0+(?=\d)/, ''),

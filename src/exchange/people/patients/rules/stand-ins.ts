@@ -8,14 +8,15 @@ import { words } from './name-words.ts';
 
 /**
  * A word of a first name by which a hospital names a newborn: "Baby Boy",
- * "BabyGirl A", "Marias Boy", "BB", "Twin B".
+ * "BabyGirl A", "Girl1", "Marias Boy", "Mariasgirl1", "BB", "RN" (recién
+ * nacido), "Twin B". Jimboy, Babylyn and Marygirl are names of adults.
  */
 const NEWBORN_WORD =
-  /^(baby.*|bb|bg|nb[bfgm]?|newborn.*|neonate|infant|twin[ab12]?|triplet|.*(boy|girl))$/;
+  /^(baby(boy|girl)?[a-d\d]?|bb|bg|nb[bfgm]?|rn|newborn.*|neonate|infant|twin[ab12]?|triplet|(.*s)?(boy|girl)\d?)$/;
 
 /** "First name unknown", "last name unknown", and the like. */
 const UNKNOWN_WORDS: ReadonlySet<string> = new Set(
-  'unknown unk unkn unnamed noname anonymous anon unidentified fnu lnu nfn nln nmn undefined notgiven notknown test testpatient tbd'.split(
+  'unknown unk unkn unnamed noname anonymous anon unidentified fnu lnu nfn nln nmn undefined notgiven notknown test testpatient tbd trauma'.split(
     ' ',
   ),
 );
@@ -28,7 +29,7 @@ const ANYBODY: ReadonlySet<string> = new Set(
   'john jane jon johnny janie baby jack richard'.split(' '),
 );
 const SEX: ReadonlySet<string> = new Set(['male', 'female']);
-const FILLER = /^([a-z])\1{2,}$|^([xz])\2+.*$/;
+const FILLER = /^([a-z])\1{2,}$|^([xz])\2+$|^(xxx|zz).*$/;
 
 const isUnknown = (list: readonly string[]): boolean =>
   list.some((word) => UNKNOWN_WORDS.has(word) || FILLER.test(word)) ||
@@ -72,6 +73,8 @@ const PRINTED_SSNS: ReadonlySet<string> = new Set([
   '078051120',
   '219099999',
   '457555462',
+  '111223333',
+  '123121234',
 ]);
 
 /**
@@ -82,12 +85,12 @@ export const isUsableSsn = (ssn: string): boolean =>
   /^\d{9}$/.test(ssn) &&
   !isFiller(ssn) &&
   !PRINTED_SSNS.has(ssn) &&
-  !/^000|^.{3}00|0000$/.test(ssn);
+  !/^000|^666|^.{3}00|0000$/.test(ssn);
 
 export const isUsableLicence = (licence: string): boolean =>
   licence.length >= 4 &&
   !isFiller(licence.replace(/^[A-Z]+/, '') || licence) &&
-  !/^(UNK|NONE|TEST)/.test(licence);
+  !/^(UNK|NONE|TEST|PENDING|REFUSED|DECLINED)/.test(licence);
 
 /**
  * Ten digits, no filler, and not a directory's "555-5555" or a line of zeros.
@@ -100,18 +103,44 @@ export const isUsablePhone = (phone: string): boolean =>
 
 export const isUsableEmail = (email: string): boolean =>
   /^[^@\s]+@[^@\s]+$/.test(email) &&
-  !/^(none|no|na|noemail|unknown|test|noreply|declined)@/.test(email);
+  !/^(none|no|na|noemail|unknown|test|noreply|declined|refused|pending)@/.test(
+    email,
+  );
 
 /** The zips that stand for "none": all digits alike; those of no place. */
 export const isUsableZip = (zip: string): boolean =>
   /^\d{5}$/.test(zip) && !/^(0{5}|9{5})$/.test(zip);
 
-/** A birth date entered because a form demands one. */
+/** Birth dates entered because a form demands one. */
 export const isUsableBirthDate = (date: string): boolean =>
-  date !== '1900-01-01';
+  date !== '1900-01-01' && date !== '1911-11-11';
 
 /**
- * Many people whose birthday is unknown are registered under the first day of a
- * year.
+ * Many people whose birthday is unknown are registered under one day of a year:
+ * the first, the first of July, or the Ethiopian new year.
  */
-export const isFirstOfYear = (date: string): boolean => date.endsWith('-01-01');
+export const isDefaultBirthday = (date: string): boolean =>
+  /-(01-01|07-01|09-11)$/.test(date);
+
+/** Words of places where many people live who are no household. */
+const SHARED_PLACE_WORDS: ReadonlySet<string> = new Set(
+  `barracks campus convent correctional corrections detention dorm dormitory halfway homeless hospice jail monastery penitentiary prison
+   refugee resettlement shelter undomiciled unhoused`.split(/\s+/),
+);
+const SHARED_PLACE =
+  /\b(general delivery|no (fixed|permanent)|nursing home|care center|assisted living|residence hall|rescue mission|salvation army|group home|rehabilitation center)\b/;
+/** "Campus Drive" and "Prison Road" are streets. */
+const STREET =
+  /^(st|street|rd|road|ave|avenue|dr|drive|ln|lane|ct|court|blvd|boulevard|way|pl|place|pkwy|parkway|trl|trail|cir|circle|ter|terrace|hill|hwy|highway|pike)$/;
+
+/**
+ * Whether an address is that of an institution, or of none (general delivery).
+ *
+ * @param line its words
+ */
+export const isSharedPlace = (line: readonly string[]): boolean =>
+  SHARED_PLACE.test(line.join(' ')) ||
+  line.some(
+    (word, at) =>
+      SHARED_PLACE_WORDS.has(word) && !STREET.test(line[at + 1] ?? ''),
+  );

@@ -1,7 +1,10 @@
 import type { Patient } from 'fhir/r4.js';
 import { z } from 'zod';
 import { counted } from '../../../../lib/counted.ts';
-import { comparePersons } from '../../../people/patients/rules/compare-persons.ts';
+import {
+  type Comparison,
+  comparePersons,
+} from '../../../people/patients/rules/compare-persons.ts';
 import {
   agreeingTraits,
   contradictingTraits,
@@ -48,6 +51,8 @@ export interface Chosen {
  * back. Of two that contradict each other, by another SSN, gender, birth date
  * or given name, the one that is described exactly as ours is taken; if neither
  * or both are, none is: they are two people, and only one of them can be ours.
+ * Beside one that is described exactly, one with an error in name or date is
+ * taken only if it has our SSN or driver's licence.
  * What a person has decided counts more, as long as the Patient still resembles
  * ours: one that contradicts an accepted Patient is not taken beside it.
  */
@@ -83,7 +88,9 @@ export function chooseCandidates(
   const accepted = [
     ...standing,
     ...further.filter(
-      (each) => !exact.concat(further).some((other) => areTwo(each, other)),
+      (each) =>
+        (exact.length === 0 || hasIdentifier(comparisonOf(each))) &&
+        !exact.concat(further).some((other) => areTwo(each, other)),
     ),
   ].filter((each) => !confirmed.some((other) => areTwo(each, other)));
   const held = candidates.filter(
@@ -130,6 +137,8 @@ export function chooseCandidates(
         }),
   };
 }
+
+const hasIdentifier = ({ ssn, licence }: Comparison): boolean => ssn || licence;
 
 function areTwo(one: Candidate, other: Candidate): boolean {
   if (one === other || one.patient.id === other.patient.id) return false;

@@ -12,8 +12,8 @@ import type {
   PersonalIdentifier,
 } from '../../../people/patients/rules/demographics.ts';
 import {
-  agreesElsewhere,
   agreesWithPerson,
+  describesAnother,
   describesPerson,
 } from '../../../people/patients/rules/patient-matching.ts';
 import {
@@ -221,7 +221,7 @@ async function trustedPatients(
   const isOther = ({ patient, isClaimed }: Candidate) =>
     isClaimed &&
     !person.review?.decided.has(patient.id) &&
-    !agreesElsewhere(person, patient);
+    describesAnother(person, patient);
   const isOurs = ({ patient }: Candidate) => describesPerson(person, patient);
   if (
     chosen.accepted.length === 0 &&
