@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { TestProject } from 'vitest/node';
+import { DATABASE_FILE } from '../../tools/embedded/temporal-server.ts';
 import { startTestPostgres } from './postgres.ts';
 import { startTestTemporalServer } from './temporal-server.ts';
 import { makeTestFolder } from './test-folder.ts';
@@ -13,6 +14,8 @@ declare module 'vitest' {
     postgresUrl: string;
     /** host:port of the run's Temporal server, namespace `default`. */
     temporalAddress: string;
+    /** Path of that server's SQLite database. */
+    temporalDatabase: string;
   }
 }
 
@@ -41,5 +44,6 @@ export default async function setup(
   }
   project.provide('postgresUrl', postgres.value.adminUrl);
   project.provide('temporalAddress', temporal.value.address);
+  project.provide('temporalDatabase', join(folder, 'temporal', DATABASE_FILE));
   return stop;
 }

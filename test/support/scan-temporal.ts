@@ -85,6 +85,16 @@ async function collectText(
     }
 }
 
+/** A value, such as events, as text to search; decoded only with a `codec`. */
+export async function textOf(
+  value: unknown,
+  codec?: PayloadCodec,
+): Promise<string> {
+  const words: string[] = [];
+  await collectText(value, words, codec);
+  return words.join('\n');
+}
+
 const isEncrypted = (value: unknown): value is Payload => {
   const { encoding } = (value as Payload | null)?.metadata ?? {};
   return (

@@ -12,6 +12,7 @@ import { startOnboarding } from '../../src/orchestrator/patient-onboarding/start
 import { createEncryptionCodec } from '../../src/temporal/codec.ts';
 import { openConnection } from '../../src/temporal/connection.ts';
 import { createDataConverter } from '../../src/temporal/data-converter.ts';
+import { historyTreesOf } from '../support/history-trees.ts';
 import { allRunning, ended } from '../support/onboarding-events.ts';
 import {
   EVENT,
@@ -71,23 +72,34 @@ async function withWorker<R>(
   return worker.runUntil(use);
 }
 
-const start = async () =>
-  (
-    await startOnboarding(
-      client,
-      {
-        jobId: `job-${randomUUID()}`,
-        facilityId: 'f',
-        patient: keith.createBody,
-      },
-      { exchange: API_KEY_ACCESS, idHmacKey: TEST_ID_HMAC_KEY },
-    )
-  ).handle;
+const startedIds: string[] = [];
+async function start() {
+  const { handle, workflowId } = await startOnboarding(
+    client,
+    {
+      jobId: `job-${randomUUID()}`,
+      facilityId: 'f',
+      patient: keith.createBody,
+    },
+    { exchange: API_KEY_ACCESS, idHmacKey: TEST_ID_HMAC_KEY },
+  );
+  startedIds.push(workflowId);
+  return handle;
+}
 type Handle = Awaited<ReturnType<typeof start>>;
 
-/** The personal words in all that Temporal holds, decrypted. */
-const personalWords = async () =>
-  findWords(await dumpTemporal(client, codec), wordsOf(keith));
+/**
+ * The personal words in all that Temporal holds, decrypted: in what it shows,
+ * and in histories that belong to no run any more.
+ */
+async function personalWords() {
+  const trees = await Promise.all(
+    startedIds.map((workflowId) => historyTreesOf(workflowId, codec)),
+  );
+  const texts = trees.flat().map(({ text }) => text);
+  const shown = await dumpTemporal(client, codec);
+  return findWords([shown, ...texts].join('\n'), wordsOf(keith));
+}
 
 async function endSources(handle: Handle): Promise<void> {
   for (const source of SOURCES)

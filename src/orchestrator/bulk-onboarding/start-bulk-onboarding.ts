@@ -19,6 +19,7 @@ import {
 import { opaqueId } from '../../temporal/client.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import { accountOf } from '../client/credentials.ts';
+import { memoOfEarlier } from '../memo-of-earlier.ts';
 
 export type BulkOnboardingHandle = WorkflowHandle<
   (input: BulkOnboardingInput) => Promise<BulkOnboardingSummary>
@@ -82,6 +83,18 @@ export async function startBulkOnboarding(
   const handle = client.workflow.getHandle(workflowId) as BulkOnboardingHandle;
   const { dryRun, facilityId } = input;
   const memo: JobMemo = { fileSha256: input.file.sha256, dryRun, facilityId };
+  const startedBefore = (
+    kept: Record<string, unknown> = {},
+  ): StartedBulkOnboarding => {
+    // The memo of a job of 0.1.0 has no facility.
+    const before: Partial<JobMemo> = { facilityId, ...kept };
+    const other = (['fileSha256', 'dryRun', 'facilityId'] as const).find(
+      (name) => before[name] !== memo[name],
+    );
+    return { handle, workflowId, isNew: false, other };
+  };
+  const earlier = await memoOfEarlier(handle);
+  if (earlier !== undefined) return startedBefore(earlier);
   try {
     await client.workflow.start(WORKFLOW_TYPES.bulkOnboarding, {
       ...startOptions(input),
@@ -91,15 +104,7 @@ export async function startBulkOnboarding(
     return { handle, workflowId, isNew: true };
   } catch (error) {
     if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-    // The memo of a job of 0.1.0 has no facility.
-    const before: Partial<JobMemo> = {
-      facilityId,
-      ...(await handle.describe()).memo,
-    };
-    const other = (['fileSha256', 'dryRun', 'facilityId'] as const).find(
-      (name) => before[name] !== memo[name],
-    );
-    return { handle, workflowId, isNew: false, other };
+    return startedBefore(await memoOfEarlier(handle));
   }
 }
 

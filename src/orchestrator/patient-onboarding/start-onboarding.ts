@@ -2,10 +2,12 @@ import {
   type Client,
   WorkflowExecutionAlreadyStartedError,
   type WorkflowHandle,
+  WorkflowNotFoundError,
 } from '@temporalio/client';
 import {
   DEFAULT_ONBOARDING_TIMING,
   type ExchangeAccess,
+  type IntakeSignal,
   PATIENT_ONBOARDING_MESSAGES,
   type PatientOnboardingInput,
   type PatientOnboardingSummary,
@@ -21,6 +23,7 @@ import { asCode } from '../../lib/escape.ts';
 import { opaqueId } from '../../temporal/client.ts';
 import { searchAttribute } from '../../temporal/search-attributes.ts';
 import { accountOf } from '../client/credentials.ts';
+import { memoOfEarlier } from '../memo-of-earlier.ts';
 import { type OnboardingRequest, sourcesOf } from './onboarding-request.ts';
 
 export interface StartOnboardingOptions {
@@ -81,6 +84,16 @@ export async function startOnboarding(
     memo,
   };
   const handle = client.workflow.getHandle(workflowId) as OnboardingHandle;
+  const started = { handle, workflowId, orchestrationId };
+  // What 0.1.0 started has no memo.
+  const isOther = ({ patient = memo.patient }: Record<string, unknown>) =>
+    patient !== memo.patient;
+  const earlier = await memoOfEarlier(handle);
+  if (earlier !== undefined) {
+    if (intakeMessageId !== undefined && !isOther(earlier))
+      await signalIntake(handle, intakeMessageId);
+    return { ...started, isNew: false, isOther: isOther(earlier) };
+  }
   const start = () =>
     intakeMessageId === undefined
       ? client.workflow.start(WORKFLOW_TYPES.patientOnboarding, {
@@ -100,16 +113,23 @@ export async function startOnboarding(
       throw error;
     },
   );
-  // A signal does not tell whether it started the workflow. What 0.1.0 started
-  // has no memo.
-  const { patient = memo.patient } = (await handle.describe()).memo ?? {};
-  return {
-    handle,
-    workflowId,
-    orchestrationId,
-    isNew,
-    isOther: patient !== memo.patient,
-  };
+  // A signal does not tell whether it started the workflow: another process may
+  // have started it at the same time.
+  const { memo: kept = {} } = await handle.describe();
+  return { ...started, isNew, isOther: isOther(kept) };
+}
+
+/** Signals an onboarding that runs; one that has ended needs no intake. */
+async function signalIntake(
+  handle: OnboardingHandle,
+  messageId: string,
+): Promise<void> {
+  const intake: IntakeSignal = { messageId };
+  await handle
+    .signal(PATIENT_ONBOARDING_MESSAGES.intakeReceived, intake)
+    .catch((error: unknown) => {
+      if (!(error instanceof WorkflowNotFoundError)) throw error;
+    });
 }
 
 /** JSON in an order of its own: a sender may order the members anew. */

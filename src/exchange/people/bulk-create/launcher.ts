@@ -12,14 +12,13 @@ import type { Platform } from '../../platform/platform.ts';
 import {
   createBackground,
   startOnce,
+  type WorkflowStart,
 } from '../../platform/workflows/start-workflow.ts';
 import {
   markUploadSignalled,
   readBulkRequest,
   requestRows,
 } from './request-store.ts';
-
-const SIGNAL_TIMEOUT_MS = 5_000;
 
 export type BulkLauncher = ReturnType<typeof createBulkLauncher>;
 
@@ -36,7 +35,7 @@ export function createBulkLauncher(
   async function start(
     accountId: string,
     requestId: string,
-    replacesRunning = false,
+    how: Pick<WorkflowStart, 'replacesRunning' | 'wasSeen' | 'signal'> = {},
   ): Promise<'open' | 'closed'> {
     const request = await store.asAccount(accountId, (tx) =>
       readBulkRequest(tx, requestId),
@@ -67,7 +66,7 @@ export function createBulkLauncher(
         store.asAccount(accountId, (tx) =>
           requestRows.isOpen(tx, { requestId }),
         ),
-      replacesRunning,
+      ...how,
     });
     await store.asAccount(accountId, (tx) =>
       requestRows.markSeen(tx, { requestId }),
@@ -75,21 +74,15 @@ export function createBulkLauncher(
     return state;
   }
 
-  /**
-   * Signals the upload and waits for it; starts the workflow first if none
-   * runs.
-   */
+  /** Signals the upload and waits for it; starts the workflow if none runs. */
   async function signalUpload(
     accountId: string,
     requestId: string,
   ): Promise<'open' | 'closed'> {
-    const state = await start(accountId, requestId);
+    const state = await start(accountId, requestId, {
+      signal: BULK_CREATE_MESSAGES.uploaded,
+    });
     if (state === 'closed') return state;
-    await temporal.withDeadline(Date.now() + SIGNAL_TIMEOUT_MS, () =>
-      temporal.workflow
-        .getHandle(bulkPatientCreateWorkflowId(requestId))
-        .signal(BULK_CREATE_MESSAGES.uploaded),
-    );
     await store.asAccount(accountId, (tx) =>
       markUploadSignalled(tx, requestId),
     );
@@ -101,11 +94,11 @@ export function createBulkLauncher(
      * Starts the workflow and waits for the start. Safe to repeat. Returns
      * `closed` when the workflow has already ended.
      */
-    start: (accountId: string, requestId: string) =>
-      start(accountId, requestId),
+    start: (accountId: string, requestId: string, wasSeen = false) =>
+      start(accountId, requestId, { wasSeen }),
     /** Starts a stuck workflow anew; it goes on from the request's row. */
     async replace(accountId: string, requestId: string): Promise<void> {
-      await start(accountId, requestId, true);
+      await start(accountId, requestId, { replacesRunning: true });
     },
     signalUpload,
     /** Starts the workflow in the background. */

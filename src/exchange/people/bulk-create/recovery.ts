@@ -44,7 +44,7 @@ export function bulkCreateRecoveries(deps: BulkRecoveryDeps): Recovery[] {
    */
   async function settle(
     request: UnfinishedRequest,
-    reach: BulkLauncher['start'],
+    reach: BulkLauncher['signalUpload'],
   ): Promise<boolean> {
     const { accountId, requestId } = request;
     if ((await reach(accountId, requestId)) === 'open') return true;
@@ -65,8 +65,13 @@ export function bulkCreateRecoveries(deps: BulkRecoveryDeps): Recovery[] {
             limit,
           }),
         ),
-      heal: async (request) =>
-        !((await settle(request, launcher.start)) && request.isStarted),
+      async heal(request) {
+        const { isStarted } = request;
+        const isOpen = await settle(request, (accountId, requestId) =>
+          launcher.start(accountId, requestId, isStarted),
+        );
+        return !(isOpen && isStarted);
+      },
     }),
     itemRecovery({
       name: 'uploads not signalled',

@@ -84,7 +84,9 @@ function createBulkControl(deps: ServiceDeps & { launcher: BulkLauncher }) {
   ): Promise<CommandOutcome> {
     const outcome = await command(requestId, name);
     if (outcome !== 'closed') return outcome;
-    const state = await launcher.start(accountId, requestId).catch(unavailable);
+    const state = await launcher
+      .start(accountId, requestId, true)
+      .catch(unavailable);
     return state === 'open' ? command(requestId, name) : 'closed';
   }
 

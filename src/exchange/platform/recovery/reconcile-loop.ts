@@ -1,4 +1,8 @@
-import { type Client, WorkflowIdReusePolicy } from '@temporalio/client';
+import {
+  type Client,
+  WorkflowIdReusePolicy,
+  WorkflowNotFoundError,
+} from '@temporalio/client';
 import {
   RECONCILE_LOOP_MESSAGES,
   type ReconcileLoopInput,
@@ -55,18 +59,33 @@ export function keepReconcileLoop(
     checkEveryMs = CHECK_EVERY_MS,
   }: { intervalSeconds: number; checkEveryMs?: number },
 ): () => void {
-  const check = () =>
-    deps.temporal.workflow
-      .start(WORKFLOW_TYPES.reconcileLoop, {
+  const { temporal, logger } = deps;
+  async function check(): Promise<void> {
+    try {
+      if (await isRunning(temporal)) return;
+      await temporal.workflow.start(WORKFLOW_TYPES.reconcileLoop, {
         ...startOptions({ intervalMs: intervalSeconds * 1_000 }),
         workflowIdConflictPolicy: 'USE_EXISTING',
-      })
-      .catch((err: unknown) =>
-        deps.logger.warn(
-          { err },
-          'the workflow reconcileLoop could not be checked',
-        ),
-      );
+      });
+    } catch (err) {
+      logger.warn({ err }, 'the workflow reconcileLoop could not be checked');
+    }
+  }
   const timer = setInterval(() => void check(), checkEveryMs);
   return () => clearInterval(timer);
+}
+
+/**
+ * Whether the loop runs. Asked before each start, because one that meets it
+ * leaves a batch of history (temporalio/temporal#12103).
+ */
+async function isRunning(temporal: Client): Promise<boolean> {
+  try {
+    const handle = temporal.workflow.getHandle(RECONCILE_WORKFLOW_ID);
+    const { closeTime } = await handle.describe();
+    return closeTime === undefined;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
 }

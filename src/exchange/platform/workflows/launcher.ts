@@ -57,6 +57,7 @@ export function createWorkLauncher<Id extends string>(
   async function start(
     accountId: string,
     id: string,
+    wasSeen = false,
   ): Promise<'open' | 'closed'> {
     const input = await work.input(accountId, id);
     if (input === undefined) return 'closed';
@@ -65,6 +66,7 @@ export function createWorkLauncher<Id extends string>(
       priority,
       summary,
       againAfterItsEnd,
+      wasSeen,
       id: workflowId(id),
       input,
       accountId,
@@ -106,7 +108,8 @@ export function createWorkLauncher<Id extends string>(
           await store.asAccount(accountId, (tx) => work.end(tx, id));
           return true;
         }
-        return (await start(accountId, id)) === 'closed' || !isStarted;
+        const state = await start(accountId, id, isStarted);
+        return state === 'closed' || !isStarted;
       },
     }),
     background,

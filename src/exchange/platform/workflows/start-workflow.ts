@@ -5,6 +5,7 @@ import {
   WorkflowIdConflictPolicy,
   WorkflowIdReusePolicy,
   WorkflowNotFoundError,
+  type WorkflowStartOptions,
 } from '@temporalio/client';
 import { TypedSearchAttributes } from '@temporalio/common';
 import {
@@ -55,6 +56,14 @@ export interface WorkflowStart {
    */
   isOpen(): Promise<boolean>;
   /**
+   * The workflow was seen before, so it is asked for first: a start that meets
+   * one with its id leaves a batch of history that no deletion reaches
+   * (temporalio/temporal#12103).
+   */
+  wasSeen?: boolean;
+  /** A signal to the workflow, which is started for it if it does not run. */
+  signal?: string;
+  /**
    * Starts the workflow again also after one with the same id has ended in any
    * other way, for example was terminated.
    */
@@ -78,14 +87,27 @@ export async function startOnce(
 ): Promise<'open' | 'closed'> {
   const again =
     start.againAfterItsEnd === true || start.replacesRunning === true;
-  if (await startedOrOpen(temporal, start, again)) return 'open';
+  const asksFirst = start.wasSeen === true && start.replacesRunning !== true;
+  const found = asksFirst ? await statusOf(temporal, start.id) : undefined;
+  if (found !== undefined && !ENDED.has(found)) return 'open';
+  if (found === undefined || again)
+    if (await startedOrOpen(temporal, start, again)) return 'open';
   // Asked in this order: a workflow commits the end of the work before it
   // completes.
-  if (!(await hasCompleted(temporal, start.id)) || !(await start.isOpen()))
-    return 'closed';
+  const status = found ?? (await statusOf(temporal, start.id));
+  if (status !== 'COMPLETED' || !(await start.isOpen())) return 'closed';
   await startedOrOpen(temporal, start, true);
   return 'open';
 }
+
+/** Any other status, also one that the client does not know, is open. */
+const ENDED: ReadonlySet<WorkflowExecutionStatusName> = new Set([
+  'COMPLETED',
+  'FAILED',
+  'CANCELLED',
+  'TERMINATED',
+  'TIMED_OUT',
+]);
 
 /** Returns false if the workflow has ended and may not be started again. */
 async function startedOrOpen(
@@ -94,32 +116,36 @@ async function startedOrOpen(
   againAfterItsEnd: boolean,
 ): Promise<boolean> {
   const { accountId, requestId } = start;
+  const options: WorkflowStartOptions = {
+    workflowId: start.id,
+    taskQueue: laneOf(start.priority),
+    args: [start.input],
+    workflowIdReusePolicy: againAfterItsEnd
+      ? WorkflowIdReusePolicy.ALLOW_DUPLICATE
+      : WorkflowIdReusePolicy.REJECT_DUPLICATE,
+    workflowIdConflictPolicy:
+      start.replacesRunning === true
+        ? WorkflowIdConflictPolicy.TERMINATE_EXISTING
+        : WorkflowIdConflictPolicy.USE_EXISTING,
+    priority: { priorityKey: start.priority, fairnessKey: accountId },
+    typedSearchAttributes: new TypedSearchAttributes([
+      { key: searchAttribute.accountId, value: accountId },
+      ...(requestId === undefined
+        ? []
+        : [{ key: searchAttribute.requestId, value: requestId }]),
+      ...(start.searchAttributes ?? []),
+    ]),
+    staticSummary: start.summary,
+    staticDetails: [start.about, workflowDetails(start.type)]
+      .filter(Boolean)
+      .join('\n\n'),
+  };
+  const { signal } = start;
   try {
-    await temporal.withDeadline(Date.now() + START_TIMEOUT_MS, () =>
-      temporal.workflow.start(start.type, {
-        workflowId: start.id,
-        taskQueue: laneOf(start.priority),
-        args: [start.input],
-        workflowIdReusePolicy: againAfterItsEnd
-          ? WorkflowIdReusePolicy.ALLOW_DUPLICATE
-          : WorkflowIdReusePolicy.REJECT_DUPLICATE,
-        workflowIdConflictPolicy:
-          start.replacesRunning === true
-            ? WorkflowIdConflictPolicy.TERMINATE_EXISTING
-            : WorkflowIdConflictPolicy.USE_EXISTING,
-        priority: { priorityKey: start.priority, fairnessKey: accountId },
-        typedSearchAttributes: new TypedSearchAttributes([
-          { key: searchAttribute.accountId, value: accountId },
-          ...(requestId === undefined
-            ? []
-            : [{ key: searchAttribute.requestId, value: requestId }]),
-          ...(start.searchAttributes ?? []),
-        ]),
-        staticSummary: start.summary,
-        staticDetails: [start.about, workflowDetails(start.type)]
-          .filter(Boolean)
-          .join('\n\n'),
-      }),
+    await temporal.withDeadline<unknown>(Date.now() + START_TIMEOUT_MS, () =>
+      signal === undefined
+        ? temporal.workflow.start(start.type, options)
+        : temporal.workflow.signalWithStart(start.type, { ...options, signal }),
     );
     return true;
   } catch (error) {
@@ -129,15 +155,6 @@ async function startedOrOpen(
 }
 
 /**
- * Whether the last execution completed by itself. False if it failed, timed
- * out, or was cancelled or terminated.
- */
-const hasCompleted = async (
-  temporal: Client,
-  workflowId: string,
-): Promise<boolean> => (await statusOf(temporal, workflowId)) === 'COMPLETED';
-
-/**
  * Whether an operator ended the last execution in Temporal. False if Temporal
  * does not know the workflow.
  */
@@ -145,24 +162,25 @@ export async function wasEndedByHand(
   temporal: Client,
   workflowId: string,
 ): Promise<boolean> {
-  const status = await statusOf(temporal, workflowId).catch(
-    (error: unknown) => {
-      if (error instanceof WorkflowNotFoundError) return undefined;
-      throw error;
-    },
-  );
+  const status = await statusOf(temporal, workflowId);
   return status === 'CANCELLED' || status === 'TERMINATED';
 }
 
+/** The status of the last execution; undefined if Temporal knows none. */
 async function statusOf(
   temporal: Client,
   workflowId: string,
-): Promise<WorkflowExecutionStatusName> {
-  const { status } = await temporal.withDeadline(
-    Date.now() + START_TIMEOUT_MS,
-    () => temporal.workflow.getHandle(workflowId).describe(),
-  );
-  return status.name;
+): Promise<WorkflowExecutionStatusName | undefined> {
+  try {
+    const { status } = await temporal.withDeadline(
+      Date.now() + START_TIMEOUT_MS,
+      () => temporal.workflow.getHandle(workflowId).describe(),
+    );
+    return status.name;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return undefined;
+    throw error;
+  }
 }
 
 /**

@@ -85,7 +85,7 @@ export function createQueryControl(deps: ControlDeps & { launcher: Launcher }) {
     let outcome = await command(of, name, argument);
     if (outcome === 'closed') {
       const state = await launcher
-        .start(of.accountId, of.requestId, of.run)
+        .start(of.accountId, of.requestId, of.run, true)
         .catch(unavailable);
       if (state === 'open') outcome = await command(of, name, argument);
     }

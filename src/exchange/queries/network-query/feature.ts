@@ -84,7 +84,7 @@ export function networkQueryRecovery(deps: {
         runsToEnsure(tx, { olderThanMs: GRACE_MS, recheckBefore, limit }),
       ),
     async heal({ accountId, requestId, run, isStarted }) {
-      const state = await launcher.start(accountId, requestId, run);
+      const state = await launcher.start(accountId, requestId, run, isStarted);
       if (state === 'open') return !isStarted;
       const reason = 'The workflow of this query ended unexpectedly';
       await store.asAccount(accountId, (tx) =>

@@ -17,6 +17,7 @@ import type { Platform } from '../../platform/platform.ts';
 import {
   createBackground,
   startOnce,
+  type WorkflowStart,
 } from '../../platform/workflows/start-workflow.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
 import { IN_SOURCE_ORDER, type NewQuery } from './query-store.ts';
@@ -33,7 +34,7 @@ export function createLauncher(
     accountId: string,
     requestId: string,
     run: number,
-    replacesRunning = false,
+    how: Pick<WorkflowStart, 'replacesRunning' | 'wasSeen'> = {},
   ): Promise<'open' | 'closed'> {
     const { origin, patientId, sources } = await deps.store.asAccount(
       accountId,
@@ -66,7 +67,7 @@ export function createLauncher(
         deps.store.asAccount(accountId, (tx) =>
           runRows.isOpen(tx, { requestId, run }),
         ),
-      replacesRunning,
+      ...how,
     });
     await deps.store.asAccount(accountId, (tx) =>
       runRows.markSeen(tx, { requestId, run }),
@@ -78,16 +79,22 @@ export function createLauncher(
     /**
      * Starts the workflow and waits for the start. Safe to repeat. Returns
      * `closed` when the workflow has already ended.
+     *
+     * @param wasSeen the workflow was seen before
      */
-    start: (accountId: string, requestId: string, run: number) =>
-      start(accountId, requestId, run),
+    start: (
+      accountId: string,
+      requestId: string,
+      run: number,
+      wasSeen = false,
+    ) => start(accountId, requestId, run, { wasSeen }),
     /** Starts a stuck workflow anew; it goes on from the newest attempts. */
     async replace(
       accountId: string,
       requestId: string,
       run: number,
     ): Promise<void> {
-      await start(accountId, requestId, run, true);
+      await start(accountId, requestId, run, { replacesRunning: true });
     },
     /**
      * Starts the workflow of a committed run in the background. When that

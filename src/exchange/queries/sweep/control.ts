@@ -14,6 +14,7 @@ import type { Platform } from '../../platform/platform.ts';
 import { healEach, type Recovery } from '../../platform/recovery/recovery.ts';
 import {
   startOnce,
+  type WorkflowStart,
   wasEndedByHand,
 } from '../../platform/workflows/start-workflow.ts';
 import {
@@ -76,7 +77,9 @@ export function createSweepControl(
       throw new ConflictError(`The post-import queries have ended (${state})`);
     let outcome = await command(requestId, name);
     if (outcome === 'closed') {
-      await launchSweep(deps, accountId, requestId).catch(unavailable);
+      await launchSweep(deps, accountId, requestId, { wasSeen: true }).catch(
+        unavailable,
+      );
       outcome = await command(requestId, name);
     }
     if (outcome === 'closed')
@@ -95,7 +98,9 @@ export function createSweepControl(
           querySweepWorkflowId(requestId),
         ).catch(unavailable);
       else
-        await launchSweep(deps, accountId, requestId, true).catch(unavailable);
+        await launchSweep(deps, accountId, requestId, {
+          replacesRunning: true,
+        }).catch(unavailable);
     }
     return view(accountId, requestId);
   }
@@ -118,13 +123,13 @@ export function createSweepControl(
  * was terminated is started again under the same id and continues from the
  * outcomes in PostgreSQL. Safe to call when it runs or has nothing left to do.
  *
- * @param replacesRunning starts a stuck workflow anew
+ * @param how `replacesRunning` starts a stuck workflow anew
  */
 async function launchSweep(
   deps: SweepDeps,
   accountId: string,
   requestId: string,
-  replacesRunning = false,
+  how: Pick<WorkflowStart, 'replacesRunning' | 'wasSeen'> = {},
 ): Promise<void> {
   const input: QuerySweepInput = {
     accountId,
@@ -140,8 +145,8 @@ async function launchSweep(
     priority: PRIORITY.bulk,
     summary: 'Queries for the patients of a bulk create',
     againAfterItsEnd: true,
-    replacesRunning,
     isOpen: async () => true,
+    ...how,
   });
   await deps.store.asAccount(accountId, (tx) => markSweepSeen(tx, requestId));
 }
@@ -168,7 +173,7 @@ export const sweepRecovery = (deps: SweepDeps): Recovery => ({
       if (
         !(await wasEndedByHand(deps.temporal, querySweepWorkflowId(requestId)))
       )
-        return launchSweep(deps, accountId, requestId);
+        return launchSweep(deps, accountId, requestId, { wasSeen: true });
       await deps.store.asAccount(accountId, async (tx) => {
         await openSweep(tx, requestId);
         await setSweepState(tx, requestId, 'cancelled');
