@@ -14,7 +14,13 @@ import {
   templatesOf,
 } from './element.ts';
 import { encounter } from './encounters.ts';
-import { isPlanned, medication, supplies, supply } from './medications.ts';
+import {
+  isDrug,
+  isPlanned,
+  medication,
+  supplies,
+  supply,
+} from './medications.ts';
 import { negated } from './negation.ts';
 import { addPanel, observation } from './observations.ts';
 import { statementsIn } from './sections.ts';
@@ -324,13 +330,12 @@ function readSubstance(node: CdaElement, reading: Reading): unknown {
   add(medication(node, scope), node, reading);
   if (!isNegated(node))
     for (const each of supplies(node, scope)) scope.add(each);
-  // Parts of a tapered or combined dose.
+  // Drugs of a combination; the steps of a taper are dosages.
   for (const part of select(
     node,
     'entryRelationship[@typeCode=COMP]/substanceAdministration',
   ))
-    if (childOf(part, 'consumable') !== undefined && !has(part, '4.147'))
-      readStatement(part, reading);
+    if (isDrug(part, scope)) readStatement(part, reading);
   return undefined;
 }
 

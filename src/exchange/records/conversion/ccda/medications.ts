@@ -1,5 +1,6 @@
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { type Json, textOf } from '../../rules/json.ts';
-import { concept, conceptBeside } from './datatypes.ts';
+import { concept, conceptBeside, numberOf } from './datatypes.ts';
 import { dosagesOf } from './dosages.ts';
 import {
   attribute,
@@ -9,6 +10,7 @@ import {
   line,
   select,
   statusOf,
+  templatesOf,
 } from './element.ts';
 import {
   ABSENT,
@@ -35,30 +37,30 @@ export const isPlanned = (node: CdaElement): boolean =>
  * entry.
  */
 export function drug(node: CdaElement, scope: Scope): Json | undefined {
-  const at = (path: string) => select(node, path)[0];
-  const named = (path: string) => {
-    const text = line(at(path), scope);
-    return text === undefined ? undefined : { text };
-  };
-  for (const product of [
-    'consumable/manufacturedProduct',
-    'product/manufacturedProduct',
-  ])
-    for (const material of [
-      'manufacturedMaterial',
-      'manufacturedLabeledDrug',
-    ]) {
-      const name = line(at(`${product}/${material}/name`), scope);
-      const code = conceptBeside(
-        name,
-        at(`${product}/${material}/code`),
-        scope,
-      );
-      if (code !== undefined) return withName(code, named('text'));
-      if (name !== undefined) return { text: name };
-    }
+  const said = line(childOf(node, 'text'), scope);
+  const text = said === undefined ? undefined : { text: said };
+  const product = productOf(node, scope);
+  if (product !== undefined) return withName(product, text);
   if (node.name === 'supply') return undefined;
-  return concept(childOf(node, 'code'), scope) ?? named('text');
+  return concept(childOf(node, 'code'), scope) ?? text;
+}
+
+/** The product that an administration or a supply names. */
+function productOf(node: CdaElement, scope: Scope): Json | undefined {
+  const products = select(node, 'consumable/manufacturedProduct').concat(
+    select(node, 'product/manufacturedProduct'),
+  );
+  return products
+    .flatMap((product) => [
+      childOf(product, 'manufacturedMaterial'),
+      childOf(product, 'manufacturedLabeledDrug'),
+    ])
+    .map((material) => {
+      const name = line(childOf(material, 'name'), scope);
+      const code = conceptBeside(name, childOf(material, 'code'), scope);
+      return code ?? (name === undefined ? undefined : { text: name });
+    })
+    .find((found) => found !== undefined);
 }
 
 /**
@@ -79,19 +81,53 @@ function medicationOf(node: CdaElement, scope: Scope): Json {
   };
 }
 
+/** What a status observation says of a drug, by SNOMED CT or in words. */
+const STATED_STATUSES: Readonly<Record<string, string>> = lookupTable({
+  '55561003': 'active',
+  active: 'active',
+  '73425007': 'completed',
+  '392521001': 'completed',
+  inactive: 'completed',
+  'no longer active': 'completed',
+  'prior history': 'completed',
+  '421139008': 'on-hold',
+  'on hold': 'on-hold',
+  discontinued: 'stopped',
+});
+
+/** What the status observation of a drug says (LOINC 33999-4). */
+function statedStatus(node: CdaElement, scope: Scope): string | undefined {
+  const observed = select(node, 'entryRelationship/observation[code=33999-4]');
+  return observed
+    .flatMap((each) => [childOf(each, 'value'), childOf(each, 'text')])
+    .flatMap((each) => [
+      attribute(each, 'code'),
+      textOf(concept(each, scope)?.text) ?? line(each, scope),
+    ])
+    .map((said) => STATED_STATUSES[said?.toLowerCase() ?? ''])
+    .find(Boolean);
+}
+
+/** Statuses of an entry that end or interrupt a drug, whatever else is said. */
+const ENDING = ['cancelled', 'stopped', 'on-hold'];
+
 /**
- * The status of a drug. "Completed" may mean only that the entry was written
+ * The status of a drug: that of its entry if this ends it, otherwise that of its
+ * status observation. "Completed" may mean only that the entry was written
  * (C-CDA on FHIR, "Medication Status"): taking has ended if the end is stated
- * and not after the document. With a later end it goes on; without one it is
- * unknown whether it does.
+ * and not after the document, also where an observation calls it active. With a
+ * later end it goes on; without one it is unknown whether it does.
  */
 export function medicationStatus(node: CdaElement, scope: Scope): string {
   const status = MAPS.MedicationStatus[statusOf(node) ?? ''] ?? 'unknown';
-  if (status !== 'completed') return status;
+  const stated = statedStatus(node, scope);
+  if (ENDING.includes(status)) return status;
+  if (stated !== undefined && stated !== 'active') return stated;
+  if (status !== 'completed') return stated ?? status;
   const bounds = boundsOf(childrenOf(node, 'effectiveTime'));
   const { at, high } = statedTime(bounds, scope.offset);
   const end = (high ?? at)?.value;
-  if (end === undefined) return 'unknown';
+  if (end === undefined) return stated ?? 'unknown';
   return isToCome(end, scope.day) ? 'active' : status;
 }
 
@@ -163,11 +199,39 @@ export function supply(node: CdaElement, scope: Scope): Json | undefined {
   return own && { ...supplyResource(node, scope), ...own };
 }
 
-/** How a drug is taken, one dosage for each frequency (`dosagesOf`). */
+/**
+ * How a drug is taken, one dosage for each frequency (`dosagesOf`); then those of
+ * its parts that name no drug of their own, such as the steps of a taper, in
+ * their stated sequence.
+ */
 export function dosages(administration: CdaElement, scope: Scope): Json[] {
   const text = textOf(drug(administration, scope)?.text);
-  return dosagesOf(administration, scope, text);
+  const steps = select(administration, STEPS).flatMap((relationship) =>
+    childrenOf(relationship, 'substanceAdministration')
+      .filter((part) => isStep(part, scope))
+      .flatMap((part) => dosagesOf(part, scope, text))
+      .map((step) => ({
+        sequence: numberOf(childOf(relationship, 'sequenceNumber')),
+        ...step,
+      })),
+  );
+  return dosagesOf(administration, scope, text).concat(steps);
 }
+
+const STEPS = 'entryRelationship[@typeCode=COMP]';
+
+/** Whether a part of a drug says how this is taken, and names no drug. */
+const isStep = (part: CdaElement, scope: Scope): boolean =>
+  productOf(part, scope) === undefined && !isSig(part);
+
+/** Whether a part of a drug is another drug, as in a combination. */
+export const isDrug = (part: CdaElement, scope: Scope): boolean =>
+  productOf(part, scope) !== undefined && !isSig(part);
+
+/** Whether a part is the free text sig of a drug. */
+const isSig = (part: CdaElement): boolean =>
+  templatesOf(part).includes('4.147') ||
+  attribute(childOf(part, 'code'), 'code') === '76662-6';
 
 /** How a drug was given, as `MedicationAdministration.dosage`. */
 export function given(

@@ -1,14 +1,16 @@
-import type { Json } from '../../rules/json.ts';
+import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
 import { concept } from './datatypes.ts';
 import {
   attribute,
   type CdaElement,
   childOf,
   childrenOf,
+  line,
   select,
   statusOf,
   templatesOf,
 } from './element.ts';
+import { saysNoMore } from './shown-names.ts';
 import {
   ABSENT,
   conceptOf,
@@ -37,7 +39,7 @@ export function observation(
 ): Json {
   const made = resourceOf('Observation', node, scope) ?? {};
   const [first, ...others] = childrenOf(node, 'value');
-  const value = observedValue(first, scope);
+  const value = statedValue(node, first, made.code, scope);
   const hasTime =
     made.effectiveDateTime !== undefined || made.effectivePeriod !== undefined;
   const { performer, status: ofPanel, ...time } = panel;
@@ -51,9 +53,7 @@ export function observation(
       code: made.code,
       ...observedValue(each, scope),
     })),
-    ...select(node, 'entryRelationship/observation').flatMap((part) =>
-      component(part, scope),
-    ),
+    ...partsOf(node).flatMap((part) => components(part, scope)),
   ];
   return {
     ...(hasTime ? {} : time),
@@ -89,7 +89,48 @@ function asserted(node: CdaElement): Json | undefined {
     : namedConcept('http://loinc.org', loinc);
 }
 
-function component(part: CdaElement, scope: Scope): Json[] {
+/**
+ * The value of an observation. One that is stated to be unknown may be in the
+ * words that the observation refers to ("Positive for MRSA"); a row of a table
+ * says more than the value.
+ */
+function statedValue(
+  node: CdaElement,
+  value: CdaElement | undefined,
+  code: unknown,
+  scope: Scope,
+): Json {
+  const made = observedValue(value, scope);
+  if (made.dataAbsentReason === undefined) return made;
+  const said = line(childOf(node, 'text'), scope);
+  const isValue = said !== undefined && !NO_VALUE.test(said);
+  return isValue && !namesOf(code).some((name) => saysNoMore(said, name))
+    ? { valueString: said }
+    : made;
+}
+
+/** A row of a table, what ends in a date, or that there is no value. */
+const NO_VALUE =
+  / \| |\d{4}-\d\d-\d\d$|^(?:-+|n\/?a|none|not available|null|unk|unknown|\d\d?\/\d\d?\/\d{2,4})$/i;
+
+const namesOf = (code: unknown): string[] =>
+  isJson(code)
+    ? [textOf(code.text)]
+        .concat(objectsOf(code.coding).map(({ display }) => textOf(display)))
+        .filter((name) => name !== undefined)
+    : [];
+
+/** The observations within one, also those that an organizer groups. */
+const partsOf = (node: CdaElement): CdaElement[] =>
+  select(node, 'entryRelationship/observation').concat(
+    select(node, 'entryRelationship/organizer/component/observation'),
+  );
+
+/**
+ * A part of an observation as a component, and its own parts: the
+ * susceptibilities of an organism have its name beside theirs.
+ */
+function components(part: CdaElement, scope: Scope, of?: string): Json[] {
   const own = childOf(part, 'code');
   if (
     READ_ELSEWHERE.includes(attribute(own, 'code') ?? '') ||
@@ -97,12 +138,22 @@ function component(part: CdaElement, scope: Scope): Json[] {
   )
     return [];
   const code = concept(own, scope);
-  const value = observedValue(childOf(part, 'value'), scope);
+  const value = statedValue(part, childOf(part, 'value'), code, scope);
   const { interpretation, referenceRange } =
     mapped('Observation', part, scope) ?? {};
-  return code === undefined || Object.keys(value).length === 0
-    ? []
-    : [{ code, ...value, interpretation, referenceRange }];
+  const coded = value.valueCodeableConcept;
+  const found = isJson(coded) ? textOf(coded.text) : textOf(value.valueString);
+  const inner = partsOf(part).flatMap((each) =>
+    components(each, scope, found ?? of),
+  );
+  if (code === undefined || Object.keys(value).length === 0) return inner;
+  const text = textOf(code.text);
+  const named =
+    of === undefined || text === undefined
+      ? code
+      : { ...code, text: `${text} (${of})` };
+  const made: Json = { code: named, ...value, interpretation, referenceRange };
+  return [made].concat(inner);
 }
 
 /**

@@ -77,6 +77,15 @@ export function shareName(one: string, other: string): boolean {
     : telling.some((word) => itsTelling.includes(word));
 }
 
+/** Whether words say nothing beyond a name, but for numbers and dates. */
+export function saysNoMore(words: string, name: string): boolean {
+  const known = wordsOf(name);
+  const telling = wordsOf(words).filter(isTelling);
+  return telling.length === 0
+    ? name.includes(words)
+    : telling.every((word) => known.includes(word) || word === 'loinc');
+}
+
 /** The words of a name in lower case and in the singular. */
 const wordsOf = (name: string): string[] =>
   (name.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []).map((word) =>
