@@ -90,6 +90,24 @@ describe('what a sender does not escape is read as it was meant, and counted', (
     },
   );
 
+  test('in a document, whose other lines stay its text', () => {
+    const { resources } = read(
+      'MDM^T02',
+      'TXA|1|CN|TX|||||||||D-1^ACME',
+      'OBX|1|TX|1^T^L||PDF^Base64^JVBERi0xLjQK||||||F',
+      'OBX|2|ED|1^T^L||Nothing that is a file||||||F',
+    );
+    const text = Buffer.from('Nothing that is a file').toString('base64');
+    expect(resources).toMatchObject([
+      {
+        content: [
+          { attachment: { data: 'JVBERi0xLjQK' } },
+          { attachment: { data: text } },
+        ],
+      },
+    ]);
+  });
+
   test('never in a text that only resembles a file', () => {
     const { observation } = result('OBX|1|TX|1^T^L||PDF^Base64^Nothing');
     expect(observation).toMatchObject({ valueString: 'PDF^Base64^Nothing' });

@@ -269,17 +269,21 @@ const NO_READING: ObservationReading = { time: { zone: 'UTC' }, sender: '' };
 
 /** The files of OBX segments, and their lines of text as one file. */
 function filesIn(segments: Group): Attachment[] {
-  const files = segments.flatMap((obx) => fileOf(obx) ?? []);
-  const lines = segments
-    .filter((obx) => obx.value(2) !== 'ED')
-    .flatMap(linesOf);
+  const files: Attachment[] = [];
+  const lines: string[] = [];
+  for (const obx of segments) {
+    const file = fileOf(obx);
+    if (file === undefined) lines.push(...linesOf(obx));
+    else files.push(file);
+  }
   const data = Buffer.from(lines.join('\n').trim()).toString('base64');
   return data === ''
     ? files
     : [...files, { contentType: 'text/plain; charset=utf-8', data }];
 }
 
-const TEXT = new Set(['TX', 'FT', 'ST', undefined]);
+/** Types whose value is shown as it is; of ED, what is no file. */
+const TEXT = new Set(['TX', 'FT', 'ST', 'ED', undefined]);
 
 /**
  * The lines of a text; a value that is measured or coded stands beside what it
