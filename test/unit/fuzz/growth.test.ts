@@ -4,7 +4,7 @@ import { CALLER_TEXTS, type CallerText } from './caller-texts.ts';
 import { searchGrowth } from './growth.ts';
 
 /** The short form of `npm run fuzz -- growth`. */
-const RUNS = 40;
+const RUNS = 50;
 const seed = randomInt(2 ** 31);
 
 test.each(Object.entries<CallerText>(CALLER_TEXTS))(

@@ -3,7 +3,7 @@ import { stepsOf } from '../../support/steps.ts';
 import type { CallerText } from './caller-texts.ts';
 
 /** Repetitions that are compared with twice as many: first few, because an exponent shows early. */
-const TIMES = [12, 100];
+const TIMES = [8, 100];
 /** Twice as much text may cost so many times the steps, and some more. */
 const FACTOR_MAX = 2.5;
 const STEPS_MORE = 5_000;
@@ -14,7 +14,7 @@ const STEPS_MORE = 5_000;
  * with the seed and path that repeat it.
  */
 export function searchGrowth(
-  { words, parse, refusals }: CallerText,
+  { words, samples, parse, refusals }: CallerText,
   options: fc.Parameters<[string, string, string]>,
 ): void {
   const text = fc
@@ -42,5 +42,12 @@ export function searchGrowth(
         );
     }
   });
-  fc.assert(property, options);
+  // Each word before something that is read, then what chance puts together.
+  const [sample = ''] = samples;
+  const examples = words.map((word): [string, string, string] => [
+    '',
+    word,
+    sample,
+  ]);
+  fc.assert(property, { examples, ...options });
 }
