@@ -202,3 +202,22 @@ describe('a slow source', () => {
       }),
   );
 });
+
+test('a step for which no calls are left waits outside, says so, and calls nothing', async ({
+  account,
+}) => {
+  const requestId = await account.addQuery(await account.addPatient(), ['lab']);
+  const { askSource } = account.activities({ waitToBeginMs: () => 40_000 });
+  const step = account.step(requestId, 'lab');
+  expect(await runActivity(askSource, step)).toMatchObject({
+    state: 'waiting',
+    retryAfterMs: 40_000,
+    held: { reason: 'the calls it allows us are used up for now' },
+  });
+  const told = (await account.timeline(requestId)).map(
+    ({ message }) => message,
+  );
+  expect(told).toContainEqual(
+    expect.stringContaining('the calls it allows us are used up for now'),
+  );
+});

@@ -8,6 +8,7 @@ import {
   callsAtOnce,
   takeCalls,
 } from '../../../src/exchange/sources/connectors/budgets.ts';
+import { createCallPace } from '../../../src/exchange/sources/connectors/http/source-http.ts';
 import { ada, connect, FakeSource, never } from '../../support/fake-source.ts';
 import { property } from '../../support/property.ts';
 
@@ -192,5 +193,34 @@ describe('the calls of a connector', () => {
       connect(source, {}, { callBudgets }).begin(ada, {}, never),
     ).rejects.toBe(fault);
     expect(source.asked).toEqual([]);
+  });
+});
+
+describe('a step', () => {
+  const paceAfter = async (waitMs: number) => {
+    const budgets = { take: async () => waitMs, block: async () => undefined };
+    const pace = createCallPace(budgets, 'http://a/', {
+      perSecond: 10,
+      perMinute: 60,
+    });
+    const call = new AbortController();
+    const turn = pace.turn(call.signal);
+    turn.catch(() => undefined);
+    await new Promise((resolve) => setImmediate(resolve));
+    call.abort();
+    return pace;
+  };
+
+  test('begins at once while calls hardly wait for the budget', async () => {
+    const pace = await paceAfter(5_000);
+    expect(pace.waitToBeginMs()).toBe(0);
+  });
+
+  test('begins later while they do, each at a time of its own', async () => {
+    const pace = await paceAfter(60_000);
+    const times = Array.from({ length: 3 }, () => pace.waitToBeginMs());
+    expect(times[0]).toBeGreaterThan(50_000);
+    expect(new Set(times).size).toBe(3);
+    expect(times).toEqual([...times].sort((left, right) => left - right));
   });
 });

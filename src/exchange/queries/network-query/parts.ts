@@ -529,6 +529,9 @@ async function callSource(
   const connection = connectionKey(step);
   // What is collected completely needs no call.
   if (!work.isCollected) {
+    const waitMs = on.connector.waitToBeginMs?.() ?? 0;
+    if (waitMs > 0)
+      return { kind: 'held', reason: BUDGET_USED, waitMs, isPaused: false };
     const admitted = await sourceHealth.admit(connection);
     if (!admitted.mayCall) return { kind: 'held', ...admitted };
   }
@@ -565,6 +568,8 @@ async function callSource(
     return { kind: 'failed', failure };
   }
 }
+
+const BUDGET_USED = 'the calls it allows us are used up for now';
 
 const attemptOf = ({ requestId, source, attempt }: PartStep): string =>
   `${requestId}/${source}/${attempt}`;

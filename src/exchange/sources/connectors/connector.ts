@@ -34,6 +34,11 @@ export interface SourceConnector {
       signal: AbortSignal,
     ): Promise<ReadonlyMap<string, number | undefined>>;
   };
+  /**
+   * In how many milliseconds a step may begin, because many calls wait for the
+   * budget of calls; 0: now. Undefined where there is no budget.
+   */
+  waitToBeginMs?(): number;
   /** Finds the patient at the source and requests the data. */
   begin(
     patient: SoughtPerson,

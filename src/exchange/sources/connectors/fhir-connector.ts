@@ -66,6 +66,7 @@ export function createFhirConnector(
 
   return {
     ...(resolved.incremental ? { changes: changesOf(context) } : {}),
+    waitToBeginMs: () => http.waitToBeginMs(),
     async begin(patient, options, signal) {
       const { patientIds, notice } = await findPatients(
         context,

@@ -103,6 +103,11 @@ export class SourceHttp {
     return this.tokens.authorization();
   }
 
+  /** In how many milliseconds a step may begin: the budget of calls decides. */
+  waitToBeginMs(): number {
+    return this.pace.waitToBeginMs();
+  }
+
   /** Scopes that our token lacks although we asked for them. */
   missingScopes(): readonly string[] {
     return this.tokens.missingScopes();
@@ -387,7 +392,14 @@ const KEEP_MS = 1_000;
 const UNPACED: CallPace = {
   turn: async () => undefined,
   block: () => undefined,
+  waitToBeginMs: () => 0,
 };
+
+/**
+ * If calls wait longer than this for their turn, no further step begins: those
+ * that have begun soon end, and none fills a worker's places with waiting.
+ */
+const BACKLOG_MS_MAX = 10_000;
 
 /**
  * The pace of one base address. Calls are taken from the shared budget in small
@@ -404,6 +416,7 @@ export function createCallPace(
   let waiting = 0;
   let queue: Promise<unknown> = Promise.resolve();
   let recent = { second: 0, calls: 0, before: 0 };
+  let nextBegin = 0;
 
   function countCall(now: number): void {
     const second = Math.floor(now / 1_000);
@@ -457,6 +470,20 @@ export function createCallPace(
       signal.throwIfAborted();
       const waitMs = Math.max(at, blockedUntil) - Date.now();
       if (waitMs > 0) await delay(waitMs, undefined, { signal });
+    },
+    /**
+     * In how many milliseconds a step may begin. While many calls wait, each
+     * step gets a time of its own, one call after the other, so that those that
+     * wait do not come back together.
+     */
+    waitToBeginMs(): number {
+      const now = Date.now();
+      const freeAt = Math.max(batch.at, blockedUntil);
+      if (freeAt - now <= BACKLOG_MS_MAX) return 0;
+      const { perSecond, perMinute } = rates;
+      const spacingMs = Math.max(1_000 / perSecond, 60_000 / perMinute);
+      nextBegin = Math.max(freeAt, nextBegin + spacingMs);
+      return Math.ceil(nextBegin - now);
     },
     /** The source wants no call for this time, in milliseconds. */
     block(forMs: number): void {
