@@ -1,6 +1,6 @@
 // Asks the exchange about a patient, as an agent does, and prints an answer
 // with its sources (docs/agents.md): MDX_API_KEY=mdx_… node
-// examples/agent/ask.mjs http://127.0.0.1:4000/mcp Kiehn An agent would give
+// examples/agent/ask.mjs <gateway>/mcp Kiehn An agent would give
 // `statements` to its model. This one prints the first of each section.
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';

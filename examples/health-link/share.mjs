@@ -1,7 +1,7 @@
 // Makes a SMART Health Link to a patient's summary, and opens it as whoever
 // receives it does (docs/health-links.md):
 //
-// API=http://127.0.0.1:4000/medical/v1 KEY=mdx_… node
+// API=<gateway>/medical/v1 KEY=mdx_… node
 // examples/health-link/share.mjs <id of a patient>
 //
 // Everything below "open" is what an app does that has the link and the

@@ -1,7 +1,7 @@
 // Prints what a patient's summary has, and what it does not know
 // (docs/patient-summary.md), without packages:
 //
-// BASE=http://127.0.0.1:4000/fhir/R4 KEY=mdx_… node
+// BASE=<gateway>/fhir/R4 KEY=mdx_… node
 // examples/patient-summary/print.mjs <id of a patient>
 const { BASE, KEY } = process.env;
 const [patientId] = process.argv.slice(2);

@@ -1,6 +1,6 @@
 // A receiver of FHIR Subscriptions in one file, without packages:
 //
-// BASE=http://127.0.0.1:4000/fhir/R4 KEY=mdx_… node
+// BASE=<gateway>/fhir/R4 KEY=mdx_… node
 // examples/subscription/receive.mjs ['Observation?category=laboratory' …]
 //
 // It subscribes to what changes about patients (the arguments are filters),

@@ -1,7 +1,7 @@
 // Runs two views over an account's records as Parquet, and asks DuckDB about
 // them (docs/analytics.md):
 //
-// BASE=http://127.0.0.1:4000/fhir/R4 KEY=mdx_… node
+// BASE=<gateway>/fhir/R4 KEY=mdx_… node
 // examples/views/active-conditions.mjs
 //
 // The patients are a ready-made view; the conditions a ViewDefinition of our
