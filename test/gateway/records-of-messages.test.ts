@@ -435,6 +435,57 @@ describe('a stay that a hospital reports', () => {
     expect(await Promise.all(counts)).toEqual([0, 1]);
   });
 
+  test('ends with a death that is in the record until the sender takes it back', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    const deceased = async () => {
+      const path = `/fhir/R4/Patient/${patientId}`;
+      const answer = await environment.account.call('GET', path);
+      const { deceasedDateTime, deceasedBoolean } = answer.json();
+      return deceasedDateTime ?? deceasedBoolean;
+    };
+    const withDeath = (message: string, time: string, indicator: string) =>
+      message.replace(/^PID.*$/m, (line) => {
+        const fields = line.split('|');
+        while (fields.length < 31) fields.push('');
+        fields[29] = time;
+        fields[30] = indicator;
+        return fields.join('|');
+      });
+
+    await environment.send(adt(person, 'A01', '08'));
+    expect(await deceased()).toBeUndefined();
+
+    const died = adt(person, 'A03', '12');
+    await environment.send(withDeath(died, '20261120113000+0000', 'Y'));
+    expect(await deceased()).toBe('2026-11-20T11:30:00.000Z');
+
+    const alive = adt(person, 'A08', '13');
+    await environment.send(withDeath(alive, '', 'N'));
+    expect(await deceased()).toBeUndefined();
+
+    const person31 = adt(person, 'A31', '14');
+    await environment.send(withDeath(person31, '20261120', 'Y'));
+    expect(await deceased()).toBe('2026-11-20');
+
+    await environment.send(adt(person, 'A08', '15'));
+    expect(await deceased()).toBe('2026-11-20');
+  });
+
+  test('of a FHIR message has the death that its Patient states', async () => {
+    const person = newPerson();
+    const patientId = await environment.addPatient(person);
+    const patient = { ...senderPatient(person), deceasedBoolean: true };
+    await environment.sendFhir(
+      patient,
+      report({ id: 'panel-dead' }),
+      sodium(140),
+    );
+    const path = `/fhir/R4/Patient/${patientId}`;
+    const answer = await environment.account.call('GET', path);
+    expect(answer.json().deceasedBoolean).toBe(true);
+  });
+
   test('begins with a registration where nobody is admitted, and once where somebody is', async () => {
     const emergency = newPerson();
     const outpatient = newPerson();

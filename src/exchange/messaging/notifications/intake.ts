@@ -44,6 +44,7 @@ import {
   timeOfEvent,
 } from './person-of-subject.ts';
 import { type Recordings, startRecordings } from './recording/recordings.ts';
+import { statedDeath } from './rules/stated-death.ts';
 import type { NotificationSender } from './senders.ts';
 import type { InboundOutcome } from './tables.ts';
 
@@ -237,7 +238,10 @@ export function createIntake(deps: IntakeDeps) {
         subjectId: id,
         messageId,
         recordKey,
-        content: { trigger: 'update' },
+        content: {
+          trigger: 'update',
+          ...(statedDeath(message.person) !== undefined && { reports: true }),
+        },
         describesPerson: describesEnough(message.person),
         isHeld,
       });

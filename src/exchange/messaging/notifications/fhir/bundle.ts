@@ -15,6 +15,7 @@ import {
   type Transfer,
 } from '../rules/encounter-event.ts';
 import ranks from '../rules/ranks.json' with { type: 'json' };
+import { statedDeath } from '../rules/stated-death.ts';
 import { BundleContents, jsonOf, nameOf, toInstant } from './contents.ts';
 import {
   bundleSchema,
@@ -75,7 +76,11 @@ export function readFhirBundle(
     trigger: type,
     recordedAt: updatedAt.at(-1) ?? sentAt ?? now.toISOString(),
     sentAt,
-    person: { ...described, id: patient.id },
+    person: {
+      ...statedDeath(patient as Patient),
+      ...described,
+      id: patient.id,
+    },
     sourcePatientId: recordNumber(patient),
     content: contentOf(type, contents),
   };

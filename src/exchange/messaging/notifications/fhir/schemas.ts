@@ -41,6 +41,9 @@ const patient = z.looseObject({
   ).optional(),
   birthDate: text.optional(),
   gender: z.enum(['male', 'female', 'other', 'unknown']).optional(),
+  // A death in an unexpected shape is no reason to refuse the message.
+  deceasedBoolean: z.boolean().optional().catch(undefined),
+  deceasedDateTime: text.optional().catch(undefined),
   address: listOf(
     z.looseObject({ line: listOf(text), postalCode: text }).partial(),
   ).optional(),

@@ -9,6 +9,7 @@ import {
 } from '../inbound.ts';
 import type { EncounterEvent } from '../rules/encounter-event.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
+import { statedDeath } from '../rules/stated-death.ts';
 import { envelopeOf, labelsIn } from './envelope.ts';
 import { recordNumber, required, visitNumber } from './fields.ts';
 import { IAM } from './iam.ts';
@@ -52,7 +53,9 @@ export function readAdt(message: Hl7Message, zone: string): InboundMessage {
   const { sourcePatientId } = envelope;
   const isOfStay = trigger !== 'merge' && trigger !== 'person';
   const reports =
-    isOfStay && reportedInAdt(message, zone, '').length > 0
+    isOfStay &&
+    (statedDeath(envelope.person) !== undefined ||
+      reportedInAdt(message, zone, '').length > 0)
       ? { reports: true as const }
       : {};
   return {

@@ -13,6 +13,7 @@ import { recordNumber, required } from './fields.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import tables from './tables.json' with { type: 'json' };
 import {
+  fhirTime,
   offsetOf,
   parseHl7Date,
   parseHl7Time,
@@ -51,7 +52,7 @@ export function envelopeOf(message: Hl7Message, zone: string) {
     messageId: JSON.stringify([header.raw(3), header.raw(4), controlId]),
     fingerprint: message.fingerprint,
     sentAt: parseHl7Time(header.value(7), time),
-    person: personOf(required(pid, 'PID', 'the patient')),
+    person: personOf(required(pid, 'PID', 'the patient'), time),
     sourcePatientId: pid && recordNumber(pid, 3),
   };
 }
@@ -62,9 +63,9 @@ const GENDERS = lookupTable(tables['0001']) as Readonly<
 
 /**
  * The person that a PID segment describes, reduced to what the matching rule
- * uses.
+ * uses, and whether they have died.
  */
-function personOf(pid: Hl7Segment): Patient {
+function personOf(pid: Hl7Segment, time: TimeReading): Patient {
   return {
     resourceType: 'Patient',
     name: pid.repetitions(5).map(nameOf),
@@ -75,7 +76,27 @@ function personOf(pid: Hl7Segment): Patient {
       pid.repetitions(field).flatMap(telecomOf),
     ),
     identifier: identifiersOf(pid),
+    ...deathIn(pid, time),
   };
+}
+
+/**
+ * PID-29 and PID-30: when and whether the person died. `N` and `""` take back
+ * what an earlier message said; empty fields say nothing.
+ */
+function deathIn(
+  pid: Hl7Segment,
+  time: TimeReading,
+): Pick<Patient, 'deceasedDateTime' | 'deceasedBoolean'> {
+  const at = fhirTime(pid.value(29), time);
+  const indicator = pid.value(30)?.toUpperCase();
+
+  if (indicator === 'N') return { deceasedBoolean: false };
+  if (at !== undefined) return { deceasedDateTime: at };
+  if (indicator === 'Y') return { deceasedBoolean: true };
+
+  const isTakenBack = pid.raw(29) === '""' || pid.raw(30) === '""';
+  return isTakenBack ? { deceasedBoolean: false } : {};
 }
 
 type Reader = ReturnType<Hl7Segment['repetitions']>[number];

@@ -33,9 +33,13 @@ const READERS: Readonly<
  */
 export function readHl7(message: Hl7Message, zone: string): InboundMessage {
   const read = readTyped(message, zone);
-  labelsIn(message);
+  const security = labelsIn(message);
+  const person =
+    security === undefined
+      ? read.person
+      : { ...read.person, meta: { security } };
   const unused = [...message.unread(), ...message.remarks()].sort();
-  return { ...read, unused, ...message.held() };
+  return { ...read, person, unused, ...message.held() };
 }
 
 function readTyped(message: Hl7Message, zone: string): InboundMessage {

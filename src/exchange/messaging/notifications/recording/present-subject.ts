@@ -1,4 +1,4 @@
-import type { Encounter, FhirResource } from 'fhir/r4.js';
+import type { Encounter, FhirResource, Patient } from 'fhir/r4.js';
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../../platform/database/database.ts';
 import { messageNamespaceOf } from '../../../records/rules/ids.ts';
@@ -13,13 +13,14 @@ import {
 } from '../inbound-store.ts';
 import { numberKeys, senderKey } from '../match.ts';
 import { encounterResource } from '../notification-bundle.ts';
-import { eventsOfRecord } from '../person-of-subject.ts';
+import { eventsOfRecord, readMessage } from '../person-of-subject.ts';
 import type { EncounterState } from '../rules/encounter-state.ts';
 import {
   presentResources,
   type ReportedResource,
   type ReportedVersion,
 } from '../rules/present-resources.ts';
+import { statedDeath } from '../rules/stated-death.ts';
 import { subjectState } from '../subject-state.ts';
 import {
   readMessageContents,
@@ -71,12 +72,14 @@ export async function presentSubject(
     kind === subject.kind &&
     keysOf(kind, sourceId).some((key) => key.equals(subject.sourceKey));
   const versions: ReportedVersion[] = [];
+  let death: Patient | undefined;
   for (const content of contents) {
-    const reported = reportedIn(
-      content,
-      subject,
-      await blobs.read(content.blobRef),
-    ).filter(isOf);
+    const bytes = await blobs.read(content.blobRef);
+    const message = readMessage(content.format, bytes, content.timeZone);
+    death = statedDeath(message.person) ?? death;
+    if (message.content.kind === 'person') continue;
+
+    const reported = reportedIn(content, subject, bytes).filter(isOf);
     const resources: ReportedResource[] = [];
     for (const each of reported.flatMap((of) => of.resources)) {
       const { parent } = each;
@@ -101,6 +104,8 @@ export async function presentSubject(
   }
   const { sender, kind } = subject;
   const resources = presentResources(versions);
+  if (death !== undefined && death.deceasedBoolean !== false)
+    resources.push(death);
   const state = subjectState(subject);
   return {
     sender,
