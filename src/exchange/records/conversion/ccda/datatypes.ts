@@ -2,6 +2,7 @@ import { decimalOf } from '../../../../lib/written-decimals.ts';
 import { sidesIn } from '../../rules/distinctions.ts';
 import type { Json } from '../../rules/json.ts';
 import { conceptText } from '../../rules/words.ts';
+import { CODE_SYSTEM_URIS, IDENTIFIER_SYSTEM_URIS } from './code-systems.ts';
 import {
   attribute,
   type CdaElement,
@@ -11,7 +12,7 @@ import {
   plainText as plain,
 } from './element.ts';
 import { shownName } from './shown-names.ts';
-import { MAPS, type Scope, SYSTEMS } from './table.ts';
+import { MAPS, type Scope } from './table.ts';
 import atoms from './ucum-atoms.json' with { type: 'json' };
 
 const URI = 'urn:ietf:rfc:3986';
@@ -24,7 +25,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
  */
 export function uriOf(
   root: string | undefined,
-  known = SYSTEMS.codes,
+  known = CODE_SYSTEM_URIS,
 ): string | undefined {
   if (root === undefined) return undefined;
   if (OID.test(root)) return known[root] ?? `urn:oid:${root}`;
@@ -36,10 +37,10 @@ export function uriOf(
 export function identifier(id: CdaElement): Json | undefined {
   const root = attribute(id, 'root');
   const extension = attribute(id, 'extension');
-  const system = uriOf(root, SYSTEMS.identifiers);
+  const system = uriOf(root, IDENTIFIER_SYSTEM_URIS);
   if (extension !== undefined) return { system, value: extension };
   // A namespace alone identifies nothing.
-  if (system === undefined || SYSTEMS.identifiers[root ?? ''] !== undefined)
+  if (system === undefined || IDENTIFIER_SYSTEM_URIS[root ?? ''] !== undefined)
     return undefined;
   return { system: URI, value: system };
 }

@@ -23,6 +23,7 @@ import {
 } from './medications.ts';
 import { negated } from './negation.ts';
 import { addPanel, observation } from './observations.ts';
+import type { SectionKind } from './section-kinds.ts';
 import { statementsIn } from './sections.ts';
 import { severityOf, withSeverity } from './severities.ts';
 import {
@@ -132,7 +133,12 @@ const RISK = '4.136';
 const ALLERGY = ['4.7', '2.16.840.1.113883.10.20.24.3.90'];
 const CONCERNS = ['4.3', '4.30', '4.132'];
 const DIAGNOSES = ['4.33', '4.34', '4.80'];
-const IN_CONCERNS = ['allergies', 'past illnesses', 'problems', 'encounters'];
+const IN_CONCERNS: ReadonlySet<SectionKind | undefined> = new Set([
+  'allergies',
+  'past illnesses',
+  'problems',
+  'encounters',
+] as const);
 /** A reference to another entry, which says nothing by itself. */
 const REFERENCE = '4.122';
 /**
@@ -152,7 +158,7 @@ function readAct(node: CdaElement, reading: Reading): unknown {
   const isConcern =
     has(node, ...CONCERNS, ...DIAGNOSES) ||
     code === 'CONC' ||
-    IN_CONCERNS.includes(scope.section ?? '');
+    IN_CONCERNS.has(scope.section);
   if (isConcern && subjects.length > 0)
     return readConcern(node, subjects, reading);
   if (has(node, '4.60') || code === '48768-6')

@@ -12,7 +12,7 @@ import {
   select,
   templatesOf,
 } from './element.ts';
-import kinds from './sections.json' with { type: 'json' };
+import { SECTION_KINDS, type SectionKind } from './section-kinds.ts';
 import type { Scope } from './table.ts';
 
 /**
@@ -33,13 +33,13 @@ export function sectionsOf(document: CdaElement): CdaElement[] {
  * IHE), otherwise by its LOINC code. The kind decides what some entries are;
  * most say it themselves.
  */
-export function kindOf(section: CdaElement): string | undefined {
+export function kindOf(section: CdaElement): SectionKind | undefined {
   const templates = templatesOf(section);
   const code = codeOf(section) ?? '';
   const found =
-    kinds.find((kind) =>
+    SECTION_KINDS.find((kind) =>
       kind.templates.some((template) => templates.includes(template)),
-    ) ?? kinds.find(({ codes }) => codes.includes(code));
+    ) ?? SECTION_KINDS.find(({ codes }) => codes.includes(code));
   return found?.kind;
 }
 
@@ -77,13 +77,13 @@ export function isNull(entry: CdaElement): boolean {
 }
 
 /** Kinds of section in which a row or item of the words is one statement. */
-const LISTED = [
+const LISTED: ReadonlySet<SectionKind> = new Set([
   'allergies',
   'immunizations',
   'medications',
   'problems',
   'procedures',
-];
+]);
 
 /**
  * How many statements a section lists in words and how many as entries, where
@@ -94,11 +94,12 @@ export function unevenNumbers(
   section: CdaElement,
   entries: readonly CdaElement[],
 ): string | undefined {
-  const kind = kindOf(section) ?? '';
+  const kind = kindOf(section);
   const blocks = within(childOf(section, 'text'), ['table', 'list']);
   const [block] = blocks;
   if (
-    !LISTED.includes(kind) ||
+    kind === undefined ||
+    !LISTED.has(kind) ||
     entries.length === 0 ||
     block === undefined ||
     blocks.length > 1

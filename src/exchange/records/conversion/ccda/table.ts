@@ -1,12 +1,12 @@
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf } from '../../rules/json.ts';
-import codes from './code-systems.json' with { type: 'json' };
 import {
   attribute,
   type CdaElement,
   type NarrativeParts,
   select,
 } from './element.ts';
+import type { SectionKind } from './section-kinds.ts';
 import templates from './templates.json' with { type: 'json' };
 import { type FhirTime, setTime } from './times.ts';
 import maps from './value-maps.json' with { type: 'json' };
@@ -16,9 +16,6 @@ type Table = Readonly<Record<string, string>>;
 /** The ConceptMaps of C-CDA on FHIR, and those that it lacks. */
 export const MAPS: Readonly<Record<keyof typeof maps, Table>> =
   lookupTable(maps);
-/** Canonical URIs of code systems and of namespaces of identifiers, by OID. */
-export const SYSTEMS: Readonly<Record<keyof typeof codes, Table>> =
-  lookupTable(codes);
 
 /** What the rows know of the document around a statement. */
 export interface Scope {
@@ -26,8 +23,7 @@ export interface Scope {
   day: string | undefined;
   /** The offset of the document's own time (`-05:00`). */
   offset: string | undefined;
-  /** The kind of the section. */
-  section: string | undefined;
+  section: SectionKind | undefined;
   parts: readonly NarrativeParts[];
   patient: Json;
   /** The transforms that `templates.json` names. */
