@@ -24,8 +24,13 @@ import type { SourceType } from '../../../contract/primitives.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { rejected } from '../../shared/failures.ts';
 import { continueWithCurrentBuild } from '../../shared/own-run.ts';
-import { Continuation, hasEnded, QueryProgress } from './progress.ts';
-import { recordActivities, runSource } from './source-branch.ts';
+import { Continuation } from './continuation.ts';
+import { hasEnded, QueryProgress } from './progress.ts';
+import {
+  type RunningQuery,
+  recordActivities,
+  SourceBranch,
+} from './source-branch.ts';
 
 /**
  * Collects one patient's records from up to three sources in parallel.
@@ -48,7 +53,7 @@ export async function networkQuery(
     carried,
   );
   const continuation = new Continuation(input, carried);
-  const sources = new SourceScopes(input, progress, continuation);
+  const sources = new SourceBranches({ input, progress, continuation });
 
   setHandler(defineQuery<NetworkQueryProgress>(MESSAGES.status), () =>
     progress.snapshot(),
@@ -99,36 +104,20 @@ function mustBeRunning(progress: QueryProgress, source: SourceType): void {
     throw rejected(`The ${source} source is not running`);
 }
 
-/**
- * The running branches of a query, each in its own cancellation scope, so that
- * one can be ended separately.
- */
-class SourceScopes {
-  readonly #scopes = new Map<SourceType, CancellationScope>();
-  readonly #cancelReasons = new Map<SourceType, string>();
-  readonly input: NetworkQueryInput;
-  readonly progress: QueryProgress;
-  readonly continuation: Continuation;
+/** The branches of a query, one a source. */
+class SourceBranches {
+  readonly #branches = new Map<SourceType, SourceBranch>();
+  readonly #query: RunningQuery;
 
-  /**
-   * Creates all scopes before the handlers are set, because a command may
-   * arrive together with the workflow's start.
-   */
-  constructor(
-    input: NetworkQueryInput,
-    progress: QueryProgress,
-    continuation: Continuation,
-  ) {
-    this.input = input;
-    this.progress = progress;
-    this.continuation = continuation;
+  constructor(query: RunningQuery) {
+    this.#query = query;
 
-    for (const { source } of input.sources) this.#newScope(source);
+    for (const { source } of query.input.sources) this.#newBranch(source);
   }
 
   start(): void {
-    for (const { source, attempt } of this.input.sources)
-      if (!this.#hasEnded(source)) this.#run(source, attempt);
+    for (const { source, attempt } of this.#query.input.sources)
+      if (!this.#hasEnded(source)) this.#branches.get(source)?.start(attempt);
   }
 
   /**
@@ -138,32 +127,30 @@ class SourceScopes {
    * recorded too.
    */
   async startAgain(source: SourceType): Promise<void> {
-    this.#newScope(source);
-    const attempt = (this.progress.of(source)?.attempt ?? 0) + 1;
-    this.progress.begin(source, attempt);
-    const { accountId, requestId, run } = this.input;
+    const { input, progress } = this.#query;
+    const { accountId, requestId, run } = input;
+    const branch = this.#newBranch(source);
+    const attempt = (progress.of(source)?.attempt ?? 0) + 1;
+    progress.begin(source, attempt);
+
+    const records = recordActivities(`${source}: try again`);
     const opened = await CancellationScope.nonCancellable(() =>
-      recordActivities(`${source}: try again`).openNextAttempt({
-        accountId,
-        requestId,
-        run,
-        source,
-        attempt,
-      }),
+      records.openNextAttempt({ accountId, requestId, run, source, attempt }),
     );
-    this.#run(source, opened.attempt);
+    branch.start(opened.attempt);
   }
 
   async end(source: SourceType, reason: string): Promise<void> {
-    this.#cancel(source, reason);
+    this.#branches.get(source)?.cancel(reason);
+    const { progress } = this.#query;
     await condition(
-      () => this.progress.of(source) === undefined || this.#hasEnded(source),
+      () => progress.of(source) === undefined || this.#hasEnded(source),
     );
   }
 
   async endAll(reason: string): Promise<void> {
-    for (const source of this.#scopes.keys()) this.#cancel(source, reason);
-    await condition(() => this.progress.ended);
+    for (const branch of this.#branches.values()) branch.cancel(reason);
+    await condition(() => this.#query.progress.ended);
   }
 
   /**
@@ -172,52 +159,32 @@ class SourceScopes {
    * parked, so that the workflow has to continue as new.
    */
   async allEnded(): Promise<boolean> {
+    const { progress } = this.#query;
     await CancellationScope.nonCancellable(async () => {
       await condition(
         () =>
-          (this.progress.ended || this.#areOthersParked()) &&
-          allHandlersFinished(),
+          (progress.ended || this.#areOthersParked()) && allHandlersFinished(),
       );
     });
-    return this.progress.ended;
+    return progress.ended;
   }
 
   #areOthersParked(): boolean {
-    if (!this.continuation.isDue) return false;
-    return [...this.#scopes.keys()].every(
-      (source) => this.#hasEnded(source) || this.continuation.isParked(source),
+    const { continuation } = this.#query;
+    if (!continuation.isDue) return false;
+    return [...this.#branches.keys()].every(
+      (source) => this.#hasEnded(source) || continuation.isParked(source),
     );
   }
 
-  #newScope(source: SourceType): void {
-    this.#scopes.set(source, new CancellationScope());
-    this.#cancelReasons.delete(source);
-  }
-
-  #run(source: SourceType, attempt: number): void {
-    const reason = () =>
-      this.#cancelReasons.get(source) ?? CANCELLED.byOperator;
-    void this.#scopes
-      .get(source)
-      ?.run(() =>
-        runSource(
-          this.input,
-          this.progress,
-          source,
-          attempt,
-          reason,
-          this.continuation,
-        ),
-      );
-  }
-
-  #cancel(source: SourceType, reason: string): void {
-    this.#cancelReasons.set(source, reason);
-    this.#scopes.get(source)?.cancel();
+  #newBranch(source: SourceType): SourceBranch {
+    const branch = new SourceBranch(this.#query, source);
+    this.#branches.set(source, branch);
+    return branch;
   }
 
   #hasEnded(source: SourceType): boolean {
-    const state = this.progress.of(source);
+    const state = this.#query.progress.of(source);
     return state !== undefined && hasEnded(state);
   }
 }
