@@ -17,8 +17,13 @@ const SHARED = /^shared\//;
 const LIB = /^lib\//;
 const CONFIG = /^config\.ts$/;
 const TEMPORAL = /^temporal\//;
+/** What the command line and the stack on one machine share. */
+const LOCAL_STACK = /^local-stack\//;
 /** Contains only keys, so workflow code may import it. */
 const SEARCH_ATTRIBUTES = /^temporal\/search-attributes\.ts$/;
+/** What a key of an account, and one of its webhooks, looks like. */
+const KEY_FORMATS =
+  /^exchange\/(?:access\/accounts\/rules\/api-key|platform\/outbox\/webhook-key)\.ts$/;
 /** Pure rules of the exchange's features. */
 const RULES = /^exchange\/(?:[\w-]+\/)+rules\//;
 const EXCHANGE = /^exchange\//;
@@ -127,9 +132,19 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     why: 'Activities import their own service.',
   },
   {
-    from: /^tools\/simulator\//,
-    may: [CONTRACT, LIB, CONFIG],
-    why: 'The simulator is a foreign server: it shares nothing with us but contract and lib.',
+    from: LOCAL_STACK,
+    may: [CONTRACT, LIB, CONFIG, TEMPORAL, KEY_FORMATS],
+    why: 'local-stack is what the command line and the tools share, so it depends on neither.',
+  },
+  {
+    from: /^tools\/simulator(?:\/|\.ts$)/,
+    may: [
+      CONTRACT,
+      LIB,
+      CONFIG,
+      /^local-stack\/(?:simulator\/|sample-patients\.ts$)/,
+    ],
+    why: 'The simulator is a foreign server: it shares nothing with us but contract, lib and the requests of the command line.',
   },
 ];
 
@@ -173,16 +188,11 @@ function againstDirection(file: string, imported: string): string | undefined {
     : `${from} is below ${to}: let ${to} register what it adds, or move the shared part down.`;
 }
 
-/**
- * Production never runs `tools`; only the starter, which drives the simulator,
- * knows of it.
- */
+/** Production never runs `tools`. */
 function ofTools(file: string, imported: string): string | undefined {
-  if (!imported.startsWith('tools/') || file.startsWith('tools/'))
-    return undefined;
-  if (file.startsWith('starter/') && imported.startsWith('tools/simulator/'))
-    return undefined;
-  return 'src does not import tools, which production never runs.';
+  return imported.startsWith('tools/') && !file.startsWith('tools/')
+    ? 'src does not import tools, which production never runs.'
+    : undefined;
 }
 
 const districtOf = (path: string) =>

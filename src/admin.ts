@@ -9,13 +9,13 @@ import { createAuditChain } from './exchange/platform/audit/chain.ts';
 import { openAuditHeads } from './exchange/platform/audit/open-heads.ts';
 import { createStore } from './exchange/platform/database/database.ts';
 import { parseKeyRing } from './lib/key-ring.ts';
-import { openSealedStorage } from './shared/blobs/open-blob-store.ts';
-import type { S3Login } from './shared/blobs/s3-bucket.ts';
 import {
   ensureSecrets,
   readConnection,
   temporalOfStack,
-} from './starter/local-stack/connection-file.ts';
+} from './local-stack/connection-file.ts';
+import { openSealedStorage } from './shared/blobs/open-blob-store.ts';
+import type { S3Login } from './shared/blobs/s3-bucket.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
 
 /**

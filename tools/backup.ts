@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { readConfig } from '../src/config.ts';
-import { DataFolderInUseError } from '../src/starter/local-stack/stack-lock.ts';
+import { DataFolderInUseError } from '../src/local-stack/stack-lock.ts';
 import { BackupError, backUp, restore } from './embedded/backup/backup.ts';
 
 const USAGE = `npm run backup -- --to <new folder> [--data-dir <folder>]

@@ -1,5 +1,6 @@
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { callGateway, type StackAccount } from '../../test/support/stack.ts';
-import { loadCcda, loadSamplePatients } from '../../tools/simulator/samples.ts';
+import { loadCcda } from '../../tools/simulator/samples.ts';
 import type { Attack, Target } from './attack.ts';
 
 const SLOW = 6;

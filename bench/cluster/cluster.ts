@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import {
   ensureSecrets,
   type StackConnection,
-} from '../../src/starter/local-stack/connection-file.ts';
+} from '../../src/local-stack/connection-file.ts';
 import {
   pinnedRuns,
   setCurrentBuild,

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { givenVariables, readConfig } from '../../src/config.ts';
-import { lockHolder } from '../../src/starter/local-stack/stack-lock.ts';
+import { lockHolder } from '../../src/local-stack/stack-lock.ts';
 import {
   describeStack,
   givenWords,

@@ -1,7 +1,8 @@
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import PDFDocument from 'pdfkit';
 import { renderDocument } from '../../src/exchange/delivery/documents/render.ts';
-import { loadCcda, loadSamplePatients } from '../../tools/simulator/samples.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
+import { loadCcda } from '../../tools/simulator/samples.ts';
 import { median } from '../command-parts.ts';
 
 /** Milliseconds of one document, each the median of the rounds. */

@@ -2,8 +2,8 @@ import { Pool } from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { copyPatients } from '../../test/support/copy-patients.ts';
-import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { deliveriesOfSample } from '../merge/deliveries.ts';
 import { addPatient, deliver } from '../merge/run.ts';
 

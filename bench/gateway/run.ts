@@ -14,8 +14,8 @@ import {
 } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { startPostgres } from '../../tools/embedded/postgres.ts';
-import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { cpuOfTree } from '../cpu.ts';
 import type { Without } from './assembly.ts';
 import type { ServeOrder } from './serve.ts';

@@ -1,9 +1,9 @@
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import {
   callGateway,
   type StackAccount,
   type TestStack,
 } from '../../test/support/stack.ts';
-import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import type { SentQuery } from './stages.ts';
 import type { Webhooks } from './webhooks.ts';
 

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
 import type { Bundle, FhirResource } from 'fhir/r4.js';
 import type { CollectedResource } from '../../src/exchange/records/deliveries/delivery-store.ts';
+import type { SamplePatient } from '../../src/local-stack/sample-patients.ts';
+import type { SourceName } from '../../src/local-stack/simulator/protocol.ts';
 import { idAtSource } from '../../tools/simulator/data/patient-view.ts';
 import { createSourceData } from '../../tools/simulator/data/source-data.ts';
-import type { SourceName } from '../../tools/simulator/protocol.ts';
-import type { SamplePatient } from '../../tools/simulator/samples.ts';
 
 export interface SourceDelivery {
   source: SourceName;

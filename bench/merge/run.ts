@@ -22,9 +22,10 @@ import {
 import { consolidatedBundle } from '../../src/exchange/records/reading/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import { startPostgres } from '../../tools/embedded/postgres.ts';
-import { loadCcda, loadSamplePatients } from '../../tools/simulator/samples.ts';
+import { loadCcda } from '../../tools/simulator/samples.ts';
 import { median } from '../command-parts.ts';
 import {
   copyOf,

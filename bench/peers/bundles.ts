@@ -1,7 +1,7 @@
 import type { FhirResource } from 'fhir/r4.js';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { idAtSource } from '../../tools/simulator/data/patient-view.ts';
 import { createSourceData } from '../../tools/simulator/data/source-data.ts';
-import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 
 /** A transaction Bundle that stores resources under their own ids. */
 export interface LoadedBundle {

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { loadSamplePatients } from '../../tools/simulator/samples.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { median, note, printJson, whole } from '../command-parts.ts';
 import { measurePureWork } from './pure.ts';
 import type { RecordBytes } from './record-bytes.ts';

@@ -11,7 +11,8 @@ import { contentOf } from '../../src/exchange/sources/connectors/collect/page-co
 import type { ResponseEntry } from '../../src/exchange/sources/connectors/collect/plan.ts';
 import { readSourceJson } from '../../src/exchange/sources/connectors/http/http-response.ts';
 import { resolveSourceConfig } from '../../src/exchange/sources/connectors/source-config.ts';
-import { loadCcda, type SamplePatient } from '../../tools/simulator/samples.ts';
+import type { SamplePatient } from '../../src/local-stack/sample-patients.ts';
+import { loadCcda } from '../../tools/simulator/samples.ts';
 import { median } from '../command-parts.ts';
 import { deliveriesOfSample } from '../merge/deliveries.ts';
 

@@ -13,7 +13,7 @@ import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
 import { normaliseDemographics } from '../../src/exchange/people/patients/rules/patient-normalisation.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
-import { loadSamplePatients } from '../../tools/simulator/samples.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { readCpuSeconds } from '../bulk/cpu-times.ts';
 import type { bareQuery } from './bare-workflow.ts';
 import { type Environment, startEnvironment } from './environment.ts';

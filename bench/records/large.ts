@@ -7,7 +7,7 @@ import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
 import { renderPdf } from '../../src/exchange/records/summary/render-pdf.ts';
 import type { RecordReader } from '../../src/exchange/records/summary/section.ts';
 import { summarise } from '../../src/exchange/records/summary/summarise.ts';
-import { loadSamplePatients } from '../../tools/simulator/samples.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { deliveriesOfSample } from '../merge/deliveries.ts';
 
 export interface LargeRecordOptions {

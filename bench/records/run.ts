@@ -10,7 +10,7 @@ import { summarise } from '../../src/exchange/records/summary/summarise.ts';
 import {
   loadSamplePatients,
   type SamplePatient,
-} from '../../tools/simulator/samples.ts';
+} from '../../src/local-stack/sample-patients.ts';
 import { deliveriesOfSample } from '../merge/deliveries.ts';
 
 export interface RecordsBenchOptions {

@@ -7,7 +7,7 @@ import {
   NoStackError,
   readConnection,
   temporalOfStack,
-} from '../starter/local-stack/connection-file.ts';
+} from '../local-stack/connection-file.ts';
 import {
   createTemporalClient,
   TEMPORAL_VARIABLES,

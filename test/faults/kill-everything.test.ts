@@ -4,7 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { commandLineOf } from '../../src/lib/command-line-of.ts';
-import { readConnection } from '../../src/starter/local-stack/connection-file.ts';
+import { readConnection } from '../../src/local-stack/connection-file.ts';
 import { killAndWait, testFolder } from '../support/postgres-tools.ts';
 import { attachToStack, type StackAccess } from '../support/stack.ts';
 import { readOutcome } from './kill/outcome.ts';

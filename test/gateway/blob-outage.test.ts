@@ -6,8 +6,9 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import type { BlobRef } from '../../src/shared/blobs/blob-store.ts';
-import { loadCcda, loadSamplePatients } from '../../tools/simulator/samples.ts';
+import { loadCcda } from '../../tools/simulator/samples.ts';
 import { type BlobOutage, withOutages } from '../support/blob-outage.ts';
 import {
   createTestGateway,

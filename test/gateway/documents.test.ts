@@ -19,7 +19,8 @@ import {
   upsertResources,
 } from '../../src/exchange/records/deliveries/delivery-store.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
-import { loadCcda, loadSamplePatients } from '../../tools/simulator/samples.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
+import { loadCcda } from '../../tools/simulator/samples.ts';
 import { fhirIssues } from '../support/fhir-issues.ts';
 import { closedGate } from '../support/gate.ts';
 import {

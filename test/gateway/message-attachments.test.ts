@@ -30,10 +30,10 @@ import {
 import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import {
-  loadCcda,
   loadSamplePatients,
   type SamplePatient,
-} from '../../tools/simulator/samples.ts';
+} from '../../src/local-stack/sample-patients.ts';
+import { loadCcda } from '../../tools/simulator/samples.ts';
 import {
   createTestGateway,
   newPerson,

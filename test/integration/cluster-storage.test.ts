@@ -13,12 +13,12 @@ import {
 import { createAuditChain } from '../../src/exchange/platform/audit/chain.ts';
 import { openAuditHeads } from '../../src/exchange/platform/audit/open-heads.ts';
 import { freePort } from '../../src/lib/free-port.ts';
-import { openBlobStore } from '../../src/shared/blobs/open-blob-store.ts';
-import { openS3Bucket } from '../../src/shared/blobs/s3-bucket.ts';
 import {
   ensureSecrets,
   type StackStorage,
-} from '../../src/starter/local-stack/connection-file.ts';
+} from '../../src/local-stack/connection-file.ts';
+import { openBlobStore } from '../../src/shared/blobs/open-blob-store.ts';
+import { openS3Bucket } from '../../src/shared/blobs/s3-bucket.ts';
 import type { RunningPart } from '../../tools/embedded/child-process.ts';
 import {
   gatewayEnvironment,

@@ -7,11 +7,11 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import {
   ensureSecrets,
   readConnection,
-} from '../../src/starter/local-stack/connection-file.ts';
+} from '../../src/local-stack/connection-file.ts';
 import {
   lockDataFolder,
   lockHolder,
-} from '../../src/starter/local-stack/stack-lock.ts';
+} from '../../src/local-stack/stack-lock.ts';
 import { ensurePorts } from '../../tools/embedded/stack-ports.ts';
 import { testFolder } from '../support/postgres-tools.ts';
 

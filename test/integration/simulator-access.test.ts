@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SOURCE_NAMES } from '../../tools/simulator/protocol.ts';
+import { SOURCE_NAMES } from '../../src/local-stack/simulator/protocol.ts';
 import {
   askUrl,
   SIMULATOR_CREDENTIALS,

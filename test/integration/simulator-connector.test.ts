@@ -13,12 +13,12 @@ import type {
   SourcePage,
 } from '../../src/exchange/sources/connectors/connector.ts';
 import { createConnectors } from '../../src/exchange/sources/connectors/fhir-connector.ts';
-import type { FaultRuleInput } from '../../tools/simulator/faults/rules.ts';
+import type { SamplePatient } from '../../src/local-stack/sample-patients.ts';
+import type { FaultRuleInput } from '../../src/local-stack/simulator/faults.ts';
 import {
   SOURCE_NAMES,
   type SourceName,
-} from '../../tools/simulator/protocol.ts';
-import type { SamplePatient } from '../../tools/simulator/samples.ts';
+} from '../../src/local-stack/simulator/protocol.ts';
 import type { SettingsChange } from '../../tools/simulator/settings.ts';
 import {
   SIMULATOR_CREDENTIALS,

@@ -10,7 +10,7 @@ import {
   expect,
   test,
 } from 'vitest';
-import type { FaultRuleInput } from '../../tools/simulator/faults/rules.ts';
+import type { FaultRuleInput } from '../../src/local-stack/simulator/faults.ts';
 import {
   askUrl,
   matchParameters,

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
+import type { NotifyInput } from '../../src/local-stack/simulator/notifications.ts';
 import { createExchangeClient } from '../../src/orchestrator/client/exchange-client.ts';
 import { whyNoWebhook } from '../../src/starter/commands/notifications.ts';
-import type { NotifyInput } from '../../tools/simulator/notifications/request.ts';
-import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import {
   createTestGateway,
   type TestAccount,

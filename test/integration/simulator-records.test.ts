@@ -6,11 +6,11 @@ import {
   expect,
   test,
 } from 'vitest';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import {
   SOURCE_NAMES,
   type SourceName,
-} from '../../tools/simulator/protocol.ts';
-import { loadSamplePatients } from '../../tools/simulator/samples.ts';
+} from '../../src/local-stack/simulator/protocol.ts';
 import {
   matchParameters,
   sample,

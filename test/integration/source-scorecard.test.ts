@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SourceScore } from '../../src/contract/network-query.ts';
 import { readScorecard } from '../../src/exchange/queries/network-query/query-store.ts';
 import { createConnectors } from '../../src/exchange/sources/connectors/fhir-connector.ts';
-import { loadSamplePatients } from '../../tools/simulator/samples.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { personOf } from '../support/deliveries.ts';
 import {
   createQueryEnvironment,

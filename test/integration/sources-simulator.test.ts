@@ -17,8 +17,8 @@ import type {
   SourcePage,
 } from '../../src/exchange/sources/connectors/connector.ts';
 import { createConnectors } from '../../src/exchange/sources/connectors/fhir-connector.ts';
-import type { FaultRuleInput } from '../../tools/simulator/faults/rules.ts';
-import type { SamplePatient } from '../../tools/simulator/samples.ts';
+import type { SamplePatient } from '../../src/local-stack/sample-patients.ts';
+import type { FaultRuleInput } from '../../src/local-stack/simulator/faults.ts';
 import type { SettingsChange } from '../../tools/simulator/settings.ts';
 import {
   SIMULATOR_CREDENTIALS,

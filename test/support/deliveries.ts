@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto';
 import type { FhirResource } from 'fhir/r4.js';
 import type { Person } from '../../src/exchange/records/rules/fold-patient.ts';
 import type { Json } from '../../src/exchange/records/rules/json.ts';
-import { idAtSource } from '../../tools/simulator/data/patient-view.ts';
-import { createSourceData } from '../../tools/simulator/data/source-data.ts';
-import type { SourceName } from '../../tools/simulator/protocol.ts';
 import {
   loadSamplePatients,
   type SamplePatient,
-} from '../../tools/simulator/samples.ts';
+} from '../../src/local-stack/sample-patients.ts';
+import type { SourceName } from '../../src/local-stack/simulator/protocol.ts';
+import { idAtSource } from '../../tools/simulator/data/patient-view.ts';
+import { createSourceData } from '../../tools/simulator/data/source-data.ts';
 import type { Delivered } from './merge-deliveries.ts';
 
 const SOURCES: SourceName[] = ['hie', 'lab', 'pharmacy'];

@@ -9,7 +9,8 @@ import {
   upsertResources,
 } from '../../src/exchange/records/deliveries/delivery-store.ts';
 import { revisionOf } from '../../src/exchange/records/rules/delivery-facts.ts';
-import { loadCcda, loadSamplePatients } from '../../tools/simulator/samples.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
+import { loadCcda } from '../../tools/simulator/samples.ts';
 import { deliveriesOf, patientIdsOf, samples } from './deliveries.ts';
 import { createTestGateway } from './gateway.ts';
 

@@ -6,7 +6,7 @@ import {
   parseApiKey,
 } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import type { GatewayDeps } from '../../src/exchange/features.ts';
-import type { SamplePatient } from '../../tools/simulator/samples.ts';
+import type { SamplePatient } from '../../src/local-stack/sample-patients.ts';
 import { deliveriesOf, patientIdsOf, personOf } from './deliveries.ts';
 import { createTestGateway, TEST_BASE_URL } from './gateway.ts';
 import { createRecordEnvironment } from './record-environment.ts';

@@ -1,7 +1,7 @@
 import type {
   SampleCreateBody,
   SamplePatient,
-} from '../../tools/simulator/samples.ts';
+} from '../../src/local-stack/sample-patients.ts';
 
 /**
  * What of a person must not be readable anywhere but in the database and at

@@ -1,13 +1,13 @@
 import { type Dispatcher, request } from 'undici';
 import {
+  loadSamplePatients,
+  type SamplePatient,
+} from '../../src/local-stack/sample-patients.ts';
+import type { SourceName } from '../../src/local-stack/simulator/protocol.ts';
+import {
   createSimulatorAdmin,
   type SimulatorAdmin,
 } from '../../tools/simulator/admin-client.ts';
-import type { SourceName } from '../../tools/simulator/protocol.ts';
-import {
-  loadSamplePatients,
-  type SamplePatient,
-} from '../../tools/simulator/samples.ts';
 import {
   createSimulator,
   type SimulatorOptions,

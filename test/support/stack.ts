@@ -18,7 +18,7 @@ import {
   ensureSecrets,
   type StackConnection,
   type StackSecrets,
-} from '../../src/starter/local-stack/connection-file.ts';
+} from '../../src/local-stack/connection-file.ts';
 import {
   createTemporalClient,
   type TemporalClient,

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile, utimes } from 'node:fs/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { readConnection } from '../../src/starter/local-stack/connection-file.ts';
+import { readConnection } from '../../src/local-stack/connection-file.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
 
 const WAIT = { timeout: 240_000, interval: 250 };

@@ -18,7 +18,7 @@ import {
   NoStackError,
   readConnection,
   type StackConnection,
-} from '../../src/starter/local-stack/connection-file.ts';
+} from '../../src/local-stack/connection-file.ts';
 import { type Stack, startStack } from '../../tools/embedded/stack.ts';
 import {
   killAndWait,

@@ -11,7 +11,7 @@ import { Client } from '@temporalio/client';
 import pg from 'pg';
 import { request } from 'undici';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { readConnection } from '../../src/starter/local-stack/connection-file.ts';
+import { readConnection } from '../../src/local-stack/connection-file.ts';
 import { describeInChromium, launchChromium } from '../support/chromium.ts';
 import type { TestStack } from '../support/stack.ts';
 

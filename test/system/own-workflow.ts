@@ -10,8 +10,8 @@ import {
   onTestFinished,
   test,
 } from 'vitest';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import type { TemporalClient } from '../../src/temporal/client.ts';
-import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import { startOtlpReceiver } from '../support/otlp-receiver.ts';
 import {
   installOwnWorkflow,

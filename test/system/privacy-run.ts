@@ -5,9 +5,9 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
+import type { FaultRuleInput } from '../../src/local-stack/simulator/faults.ts';
 import { accountAccess } from '../../src/orchestrator/client/credentials.ts';
 import { startOnboarding } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
-import type { FaultRuleInput } from '../../tools/simulator/faults/rules.ts';
 import {
   hasEnded,
   putCsv,

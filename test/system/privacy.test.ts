@@ -13,8 +13,8 @@ import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { callbackToken } from '../../src/exchange/queries/network-query/attempt-store.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { createEncryptionCodec } from '../../src/temporal/codec.ts';
-import { loadSamplePatients } from '../../tools/simulator/samples.ts';
 import {
   type OtlpReceiver,
   startOtlpReceiver,

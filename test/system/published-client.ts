@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { MetriportMedicalApi } from '@metriport/api-sdk';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { loadSamplePatients } from '../../tools/simulator/samples.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import {
   callGateway,
   type StackAccount,

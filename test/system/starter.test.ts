@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { loadSamplePatients } from '../../tools/simulator/samples.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { starter } from '../support/run-starter.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
 import { startTestStack, type TestStack } from '../support/stack.ts';

@@ -2,7 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { loadSamplePatients } from '../../tools/simulator/samples.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { starter } from '../support/run-starter.ts';
 import type { TestStack } from '../support/stack.ts';
 

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { systemEnvironment } from '../../src/config.ts';
-import type { StackConnection } from '../../src/starter/local-stack/connection-file.ts';
+import type { StackConnection } from '../../src/local-stack/connection-file.ts';
 
 const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
 

@@ -18,19 +18,19 @@ import { counted } from '../../src/lib/counted.ts';
 import type { LineStream } from '../../src/lib/live-lines.ts';
 import { renderTable } from '../../src/lib/table.ts';
 import {
+  ensureSecrets,
+  type StackConnection,
+} from '../../src/local-stack/connection-file.ts';
+import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
+import {
   type StartedOnboarding,
   startOnboarding,
 } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
-import { workflowLink } from '../../src/starter/links.ts';
-import {
-  ensureSecrets,
-  type StackConnection,
-} from '../../src/starter/local-stack/connection-file.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
+import { workflowLink } from '../../src/temporal/ui-links.ts';
 import { startStack } from '../embedded/stack.ts';
 import { createStartProgress } from '../embedded/start-progress.ts';
 import { createSimulatorAdmin } from '../simulator/admin-client.ts';
-import { loadSamplePatients } from '../simulator/samples.ts';
 import { openDoors } from './doors.ts';
 import { INCIDENTS, PATIENTS } from './scenario.ts';
 import {

@@ -1,5 +1,5 @@
 import type { SourceType } from '../../src/contract/primitives.ts';
-import type { FaultRuleInput } from '../simulator/faults/rules.ts';
+import type { FaultRuleInput } from '../../src/local-stack/simulator/faults.ts';
 import type { RequestLogEntry } from '../simulator/request-log.ts';
 import incidents from './incidents.json' with { type: 'json' };
 

@@ -5,7 +5,7 @@ import {
   sourceVariableNames,
 } from '../../src/config.ts';
 import { EXIT_USAGE } from '../../src/lib/process.ts';
-import type { StackConnection } from '../../src/starter/local-stack/connection-file.ts';
+import type { StackConnection } from '../../src/local-stack/connection-file.ts';
 import type { StackOptions } from './stack-options.ts';
 import { createStartProgress, type StartListener } from './start-progress.ts';
 import { onStopSignal } from './stop-signals.ts';

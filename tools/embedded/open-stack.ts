@@ -6,8 +6,8 @@ import {
   removeConnection,
   type StackConnection,
   writeConnection,
-} from '../../src/starter/local-stack/connection-file.ts';
-import { lockDataFolder } from '../../src/starter/local-stack/stack-lock.ts';
+} from '../../src/local-stack/connection-file.ts';
+import { lockDataFolder } from '../../src/local-stack/stack-lock.ts';
 import {
   type EntryPoint,
   startNodeProcess,

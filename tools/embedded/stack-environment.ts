@@ -2,7 +2,7 @@ import {
   type StackSecrets,
   type StackStorage,
   s3Environment,
-} from '../../src/starter/local-stack/connection-file.ts';
+} from '../../src/local-stack/connection-file.ts';
 import {
   BACKGROUND_QUEUES,
   INTERACTIVE_QUEUES,

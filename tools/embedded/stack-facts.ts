@@ -15,7 +15,7 @@ import {
   type StackConnection,
   type StackStorage,
   storageInFolders,
-} from '../../src/starter/local-stack/connection-file.ts';
+} from '../../src/local-stack/connection-file.ts';
 import {
   gatewayUrl,
   receiverUrl,

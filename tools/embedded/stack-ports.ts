@@ -4,7 +4,7 @@ import { freePort, isPortFree } from '../../src/lib/free-port.ts';
 import {
   readJsonFile,
   writeJsonFile,
-} from '../../src/starter/local-stack/json-file.ts';
+} from '../../src/local-stack/json-file.ts';
 
 export const PORT_NAMES = [
   'postgres',

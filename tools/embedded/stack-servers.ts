@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { SEARCH_ATTRIBUTES } from '../../src/contract/temporal.ts';
-import type { StackSecrets } from '../../src/starter/local-stack/connection-file.ts';
+import type { StackSecrets } from '../../src/local-stack/connection-file.ts';
 import type { RunningPart } from './child-process.ts';
 import { startPostgres } from './postgres.ts';
 import type { ProcessGroup } from './process-group.ts';

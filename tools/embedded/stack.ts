@@ -6,7 +6,7 @@ import { runCommand } from '../../src/lib/run-command.ts';
 import {
   ensureSecrets,
   holdsCluster,
-} from '../../src/starter/local-stack/connection-file.ts';
+} from '../../src/local-stack/connection-file.ts';
 import { getTemporalCli } from '../../src/temporal/server-binary.ts';
 import { PROJECT } from './child-process.ts';
 import {

@@ -1,18 +1,21 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FhirResource } from 'fhir/r4.js';
 import { z } from 'zod';
+import { notifyRequest } from '../../src/local-stack/simulator/notifications.ts';
+import {
+  SOURCE_NAMES,
+  type SourceName,
+} from '../../src/local-stack/simulator/protocol.ts';
 import { bearerToken, sameText } from './auth.ts';
 import { addition, correction } from './data/corrections.ts';
 import type { SourceData } from './data/source-data.ts';
-import { type FaultBook, faultRule } from './faults/rules.ts';
+import { applicableRule, type FaultBook } from './faults/rules.ts';
 import { CannotNotifyError, type Notifier } from './notifications/notifier.ts';
-import { notifyRequest } from './notifications/request.ts';
 import type { Carried, Deliver } from './partners/messages.ts';
 import {
   type PartnerSettings,
   partnerSettingsChange,
 } from './partners/settings.ts';
-import { SOURCE_NAMES, type SourceName } from './protocol.ts';
 import { logFilter, type RequestLog } from './request-log.ts';
 import { type Settings, settingsChange } from './settings.ts';
 
@@ -100,7 +103,7 @@ export async function adminRoutes(
     });
 
   app.get('/rules', () => faults.list());
-  add('PUT', '/rules', z.array(faultRule), (rules) => {
+  add('PUT', '/rules', z.array(applicableRule), (rules) => {
     faults.replace(rules);
     return faults.list();
   });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { queryOf } from '../../src/lib/query-of.ts';
+import type { Fault } from '../../src/local-stack/simulator/faults.ts';
 import { type Answer, FHIR_JSON, refusal } from './answer.ts';
 import { isAuthorized, type SourceAccess } from './auth.ts';
 import {
@@ -8,7 +9,7 @@ import {
   canShow,
   type SentAnswer,
 } from './faults/apply-to-answer.ts';
-import type { Fault, Phase } from './faults/rules.ts';
+import type { Phase } from './faults/rules.ts';
 import type { RequestLog } from './request-log.ts';
 import type { Route } from './routes/route.ts';
 import type { Call, Source } from './source.ts';

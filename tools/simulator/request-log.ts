@@ -1,7 +1,10 @@
 import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { z } from 'zod';
-import { OPERATIONS, SOURCE_NAMES } from './protocol.ts';
+import {
+  OPERATIONS,
+  SOURCE_NAMES,
+} from '../../src/local-stack/simulator/protocol.ts';
 
 /**
  * One request to a source, or one callback from it. Contains ids of the source

@@ -1,11 +1,16 @@
 import { join } from 'node:path';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { z } from 'zod';
+import type { FaultRuleInput } from '../../src/local-stack/simulator/faults.ts';
+import {
+  SOURCE_NAMES,
+  type SourceName,
+} from '../../src/local-stack/simulator/protocol.ts';
 import { adminRoutes } from './admin.ts';
 import { operationOutcome } from './answer.ts';
 import type { SourceAccess } from './auth.ts';
 import { createSourceData } from './data/source-data.ts';
-import { FaultBook, type FaultRuleInput, faultRule } from './faults/rules.ts';
+import { applicableRule, FaultBook } from './faults/rules.ts';
 import { type CallbackSecrets, createCallBack, Jobs } from './jobs/jobs.ts';
 import { Notifier, type NotifyTarget } from './notifications/notifier.ts';
 import { identityRoutes } from './partners/identity.ts';
@@ -16,7 +21,6 @@ import {
 } from './partners/messages.ts';
 import { PartnerSettings } from './partners/settings.ts';
 import { serveSource } from './pipeline.ts';
-import { SOURCE_NAMES, type SourceName } from './protocol.ts';
 import { RequestLog } from './request-log.ts';
 import { everythingRoutes } from './routes/everything.ts';
 import { jobRoutes } from './routes/jobs.ts';
@@ -81,7 +85,7 @@ export async function createSimulator(options: SimulatorOptions) {
   const log = new RequestLog(options.requestLogPath);
   const settings = new Settings(options.settings);
   const faults = new FaultBook();
-  faults.replace(z.array(faultRule).parse(options.rules ?? []));
+  faults.replace(z.array(applicableRule).parse(options.rules ?? []));
   const jobsPath = options.dataDir && join(options.dataDir, 'jobs.jsonl');
   const jobs = new Jobs(createCallBack(options.callbackSecrets, log), jobsPath);
   const data = createSourceData();

@@ -1,5 +1,8 @@
 import { z } from 'zod';
-import { SOURCE_NAMES, type SourceName } from './protocol.ts';
+import {
+  SOURCE_NAMES,
+  type SourceName,
+} from '../../src/local-stack/simulator/protocol.ts';
 import defaults from './settings.json' with { type: 'json' };
 
 const sourceSettings = z.strictObject({

@@ -1,8 +1,9 @@
 import type { FastifyRequest } from 'fastify';
+import type { Fault } from '../../src/local-stack/simulator/faults.ts';
+import type { SourceName } from '../../src/local-stack/simulator/protocol.ts';
 import type { SourceData } from './data/source-data.ts';
-import type { Fault, FaultBook } from './faults/rules.ts';
+import type { FaultBook } from './faults/rules.ts';
 import type { Jobs } from './jobs/jobs.ts';
-import type { SourceName } from './protocol.ts';
 import type { SourceSettings } from './settings.ts';
 
 /** One source network: its records and its current settings. */

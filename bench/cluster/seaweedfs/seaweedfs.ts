@@ -11,7 +11,7 @@ import { silenceAwsSdk } from '../../../src/config.ts';
 import {
   S3_FOLDER,
   type StackStorage,
-} from '../../../src/starter/local-stack/connection-file.ts';
+} from '../../../src/local-stack/connection-file.ts';
 import {
   downloadFromPypi,
   fillCache,

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parse } from 'csv-parse/sync';
 import { request } from 'undici';
+import { loadSamplePatients } from '../../../src/local-stack/sample-patients.ts';
 import {
   callGateway,
   type Received,
   type StackAccess,
 } from '../../../test/support/stack.ts';
-import { loadSamplePatients } from '../../../tools/simulator/samples.ts';
 import { checkWebhooks, type Expected } from './check-webhooks.ts';
 import type { Wave } from './wave.ts';
 

@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { SourceName } from '../../../src/local-stack/simulator/protocol.ts';
 import { setCurrentBuild } from '../../../src/temporal/builds.ts';
 import { until } from '../../../test/faults/kill/until.ts';
-import type { SourceName } from '../../../tools/simulator/protocol.ts';
 import {
   BUILDS,
   type BuildName,

@@ -4,7 +4,7 @@ import {
   ensureSecrets,
   type StackSecrets,
   storageInFolders,
-} from '../../../src/starter/local-stack/connection-file.ts';
+} from '../../../src/local-stack/connection-file.ts';
 import { startTestStack, type TestStack } from '../../../test/support/stack.ts';
 import { startNodeProcess } from '../../../tools/embedded/child-process.ts';
 import { ProcessGroup } from '../../../tools/embedded/process-group.ts';

@@ -10,7 +10,7 @@ import { EXIT, type ExitCode } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/time.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
-import { workflowLink } from '../links.ts';
+import { workflowLink } from '../../temporal/ui-links.ts';
 import { plainText } from '../progress/plain-text.ts';
 import { pollExchange } from '../progress/poll-exchange.ts';
 import { coloured } from '../progress/rows.ts';

@@ -5,7 +5,7 @@ import { renderTable } from '../../lib/table.ts';
 import { minuteOf } from '../../lib/time.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
-import { workflowLink } from '../links.ts';
+import { workflowLink } from '../../temporal/ui-links.ts';
 import {
   type MonitoringRun,
   type MonitoringView,

@@ -12,8 +12,8 @@ import {
 } from '../../shared/monitoring/monitoring-control.ts';
 import { DEFAULT_MONITORING_HOURS } from '../../shared/monitoring/monitoring-slot.ts';
 import { sealText } from '../../temporal/sealed-text.ts';
+import { workflowLink } from '../../temporal/ui-links.ts';
 import { RefusedError, UsageError } from '../errors.ts';
-import { workflowLink } from '../links.ts';
 import {
   frequencyOf,
   lastRunOf,

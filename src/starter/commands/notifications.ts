@@ -1,5 +1,3 @@
-import { createSimulatorAdmin } from '../../../tools/simulator/admin-client.ts';
-import type { SamplePatient } from '../../../tools/simulator/samples.ts';
 import {
   type CohortSettings,
   cohortSettingsSchema,
@@ -7,6 +5,8 @@ import {
 import { EXIT } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/time.ts';
+import type { SamplePatient } from '../../local-stack/sample-patients.ts';
+import { createSimulatorClient } from '../../local-stack/simulator/client.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { SimulatedEvent } from '../input/arguments.ts';
@@ -79,7 +79,7 @@ export const notificationsSimulate: Command<
 > = async (sample, events, { visit, format, order, times }, { target }) => {
   const { simulatorUrl, simulatorAdminToken } = requireStack(target).connection;
   const patient = findSample(sample);
-  const messages = await createSimulatorAdmin(
+  const messages = await createSimulatorClient(
     simulatorUrl,
     simulatorAdminToken,
   ).notify({

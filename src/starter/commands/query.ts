@@ -8,6 +8,7 @@ import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/time.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import type { OnboardingHandle } from '../../orchestrator/patient-onboarding/start-onboarding.ts';
+import { workflowLink } from '../../temporal/ui-links.ts';
 import { RefusedError, UsageError } from '../errors.ts';
 import {
   parseSubject,
@@ -15,7 +16,6 @@ import {
   type Subject,
   type SubjectKind,
 } from '../input/arguments.ts';
-import { workflowLink } from '../links.ts';
 import {
   followOnboarding,
   type OnboardingView,

@@ -4,8 +4,8 @@ import type { QueryRedrive } from '../../contract/query-redrive.ts';
 import { queryRedriveWorkflowId } from '../../contract/temporal.ts';
 import { EXIT, exitCodeOf } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
+import { workflowLink } from '../../temporal/ui-links.ts';
 import { UsageError } from '../errors.ts';
-import { workflowLink } from '../links.ts';
 import { pollExchange } from '../progress/poll-exchange.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
 import {

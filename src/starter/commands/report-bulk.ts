@@ -2,7 +2,7 @@ import type { BulkResult, FileRef } from '../../contract/bulk-onboarding.ts';
 import { exitCodeOf } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
 import type { FileStore } from '../../orchestrator/bulk-onboarding/file-store.ts';
-import { workflowLink } from '../links.ts';
+import { workflowLink } from '../../temporal/ui-links.ts';
 import { saveAside } from '../output/out-folder.ts';
 import { type BulkView, number } from '../progress/bulk-view.ts';
 import { coloured } from '../progress/rows.ts';

@@ -5,7 +5,7 @@ import {
 } from '../../lib/exit-codes.ts';
 import type { LiveLines } from '../../lib/live-lines.ts';
 import { renderTable } from '../../lib/table.ts';
-import { workflowLink } from '../links.ts';
+import { workflowLink } from '../../temporal/ui-links.ts';
 import type { OnboardingView } from '../progress/onboarding-view.ts';
 import { coloured } from '../progress/rows.ts';
 import type { Target } from '../target/target.ts';

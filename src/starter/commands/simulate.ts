@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { createSimulatorAdmin } from '../../../tools/simulator/admin-client.ts';
-import type {
-  CountedRule,
-  Fault,
-  FaultRuleInput,
-} from '../../../tools/simulator/faults/rules.ts';
 import { transportOf } from '../../contract/messages.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { EXIT, type ExitCode } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
+import { createSimulatorClient } from '../../local-stack/simulator/client.ts';
+import type {
+  CountedRule,
+  Fault,
+  FaultRuleInput,
+} from '../../local-stack/simulator/faults.ts';
 import { UsageError } from '../errors.ts';
 import { readInputFile } from '../input/panel-file.ts';
 import { findSample } from '../input/patients.ts';
@@ -121,7 +121,7 @@ export const simulateClear: Command<[CommonOptions]> = async (
 
 function adminOf(target: CommandContext['target']) {
   const { simulatorUrl, simulatorAdminToken } = requireStack(target).connection;
-  return createSimulatorAdmin(simulatorUrl, simulatorAdminToken);
+  return createSimulatorClient(simulatorUrl, simulatorAdminToken);
 }
 
 /**
@@ -205,7 +205,7 @@ export const messagesSimulate: Command<[MessagesSimulateOptions]> = async (
     patient,
     attachments,
   };
-  const simulator = createSimulatorAdmin(
+  const simulator = createSimulatorClient(
     connection.simulatorUrl,
     connection.simulatorAdminToken,
   );

@@ -1,6 +1,5 @@
 import { InvalidArgumentError } from 'commander';
 import { z } from 'zod';
-import { ENCOUNTER_EVENTS } from '../../../tools/simulator/notifications/request.ts';
 import {
   SOURCE_TYPES,
   type SourceType,
@@ -10,6 +9,7 @@ import {
   parseNetworkQueryWorkflowId,
   patientOnboardingWorkflowId,
 } from '../../contract/temporal.ts';
+import { ENCOUNTER_EVENTS } from '../../local-stack/simulator/notifications.ts';
 import { jobIdSchema } from '../../orchestrator/patient-onboarding/onboarding-request.ts';
 import { UsageError } from '../errors.ts';
 

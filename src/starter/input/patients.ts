@@ -1,4 +1,4 @@
-import { loadSamplePatients } from '../../../tools/simulator/samples.ts';
+import { loadSamplePatients } from '../../local-stack/sample-patients.ts';
 import { UsageError } from '../errors.ts';
 import { readInputFile } from './panel-file.ts';
 

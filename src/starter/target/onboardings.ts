@@ -6,6 +6,10 @@ import {
   patientOnboardingWorkflowId,
 } from '../../contract/temporal.ts';
 import { parseKeyRing } from '../../lib/key-ring.ts';
+import {
+  ensureSecrets,
+  temporalOfStack,
+} from '../../local-stack/connection-file.ts';
 import type { FileStore } from '../../orchestrator/bulk-onboarding/file-store.ts';
 import {
   type BulkOnboardingHandle,
@@ -31,10 +35,6 @@ import {
   type TemporalConfig,
 } from '../../temporal/client.ts';
 import { UsageError } from '../errors.ts';
-import {
-  ensureSecrets,
-  temporalOfStack,
-} from '../local-stack/connection-file.ts';
 import type { Env, Target } from './target.ts';
 
 export const START_TIMEOUT_MS = 15_000;

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dispatcher, request } from 'undici';
 import { mapAtMost } from '../../lib/at-most.ts';
+import type { StackConnection } from '../../local-stack/connection-file.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { RefusedError } from '../errors.ts';
-import type { StackConnection } from '../local-stack/connection-file.ts';
 import { plainText } from '../progress/plain-text.ts';
 
 /** How the verification at the simulated identity partner ends. */

@@ -1,12 +1,12 @@
 import { Agent } from 'undici';
 import { readConfig } from '../../config.ts';
-import { createExchangeClient } from '../../orchestrator/client/exchange-client.ts';
-import { UsageError } from '../errors.ts';
-import type { TemporalUi } from '../links.ts';
 import {
   readConnection,
   type StackConnection,
-} from '../local-stack/connection-file.ts';
+} from '../../local-stack/connection-file.ts';
+import { createExchangeClient } from '../../orchestrator/client/exchange-client.ts';
+import type { TemporalUi } from '../../temporal/ui-links.ts';
+import { UsageError } from '../errors.ts';
 import { createBulkExports } from './bulk-exports.ts';
 
 /** Options of every command. */

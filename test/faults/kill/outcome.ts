@@ -1,4 +1,4 @@
-import { loadSamplePatients } from '../../../tools/simulator/samples.ts';
+import { loadSamplePatients } from '../../../src/local-stack/sample-patients.ts';
 import type { StackAccess, StackAccount } from '../../support/stack.ts';
 
 /**

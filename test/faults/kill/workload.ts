@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PatientOnboardingSummary } from '../../../src/contract/patient-onboarding.ts';
-import { accountAccess } from '../../../src/orchestrator/client/credentials.ts';
-import { startOnboarding } from '../../../src/orchestrator/patient-onboarding/start-onboarding.ts';
-import type { FaultRuleInput } from '../../../tools/simulator/faults/rules.ts';
 import {
   loadSamplePatients,
   type SamplePatient,
-} from '../../../tools/simulator/samples.ts';
+} from '../../../src/local-stack/sample-patients.ts';
+import type { FaultRuleInput } from '../../../src/local-stack/simulator/faults.ts';
+import { accountAccess } from '../../../src/orchestrator/client/credentials.ts';
+import { startOnboarding } from '../../../src/orchestrator/patient-onboarding/start-onboarding.ts';
 import type { SettingsChange } from '../../../tools/simulator/settings.ts';
 import {
   type CallAnswer,

@@ -39,6 +39,8 @@ const FORBIDDEN: [file: string, imported: string][] = [
   ['exchange/e.ts', 'workflows/index.ts'],
   ['gateway.ts', 'tools/simulator/server.ts'],
   ['starter/ea.ts', 'tools/embedded/stack.ts'],
+  ['starter/commands/eb.ts', 'tools/simulator/admin-client.ts'],
+  ['local-stack/ec.ts', 'starter/errors.ts'],
   ['exchange/sources/connectors/f.ts', 'tools/simulator/server.ts'],
   ['orchestrator/g.ts', 'exchange/platform/errors.ts'],
   ['orchestrator/client/h.ts', 'tools/embedded/stack.ts'],
@@ -68,6 +70,7 @@ const FORBIDDEN: [file: string, imported: string][] = [
   ['temporal/s.ts', 'exchange/platform/errors.ts'],
   ['tools/simulator/t.ts', 'exchange/sources/connectors/connector.ts'],
   ['tools/simulator/t.ts', 'temporal/client.ts'],
+  ['tools/simulator/t.ts', 'local-stack/connection-file.ts'],
 ];
 const ALLOWED: [file: string, imported: string][] = [
   ['contract/aa.ts', 'contract/errors.ts'],
@@ -102,7 +105,8 @@ const ALLOWED: [file: string, imported: string][] = [
   ['lib/ll.ts', 'config.ts'],
   ['config/lm.ts', 'lib/time-zone.ts'],
   ['worker.ts', 'orchestrator/client/exchange-client.ts'],
-  ['starter/commands/ma.ts', 'tools/simulator/admin-client.ts'],
+  ['starter/commands/ma.ts', 'local-stack/simulator/client.ts'],
+  ['tools/simulator/mb.ts', 'local-stack/simulator/faults.ts'],
   ['tools/embedded/mm.ts', 'tools/simulator/server.ts'],
 ];
 

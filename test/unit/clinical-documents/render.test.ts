@@ -3,10 +3,8 @@ import {
   type Rendering,
   renderDocument,
 } from '../../../src/exchange/delivery/documents/render.ts';
-import {
-  loadCcda,
-  loadSamplePatients,
-} from '../../../tools/simulator/samples.ts';
+import { loadSamplePatients } from '../../../src/local-stack/sample-patients.ts';
+import { loadCcda } from '../../../tools/simulator/samples.ts';
 
 /** A small C-CDA document with this as the text of its one section. */
 const ccda = (

@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest';
 import { createDocumentRenderer } from '../../../src/exchange/delivery/documents/renditions.ts';
 import { createJobThread } from '../../../src/lib/job-thread.ts';
-import {
-  loadCcda,
-  loadSamplePatients,
-} from '../../../tools/simulator/samples.ts';
+import { loadSamplePatients } from '../../../src/local-stack/sample-patients.ts';
+import { loadCcda } from '../../../tools/simulator/samples.ts';
 import { closedGate } from '../../support/gate.ts';
 
 const [sample] = loadSamplePatients();

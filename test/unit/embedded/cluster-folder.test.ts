@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import {
   readConnection,
   S3_FOLDER,
-} from '../../../src/starter/local-stack/connection-file.ts';
+} from '../../../src/local-stack/connection-file.ts';
 import { BackupError, backUp } from '../../../tools/embedded/backup/backup.ts';
 import { startStack } from '../../../tools/embedded/stack.ts';
 import { makeTestFolder } from '../../support/test-folder.ts';

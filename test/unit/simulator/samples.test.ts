@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { createPatientBodySchema } from '../../../src/contract/patients.ts';
+import { loadSamplePatients } from '../../../src/local-stack/sample-patients.ts';
 import { buildPatientView } from '../../../tools/simulator/data/patient-view.ts';
-import { loadSamplePatients } from '../../../tools/simulator/samples.ts';
 
 const samples = loadSamplePatients();
 

@@ -10,7 +10,7 @@ import {
   requestedSources,
 } from '../../../src/starter/input/arguments.ts';
 import { patientsToOnboard } from '../../../src/starter/input/patients.ts';
-import { workflowLink } from '../../../src/starter/links.ts';
+import { workflowLink } from '../../../src/temporal/ui-links.ts';
 
 const REQUEST = '0198f1c2-7d11-7f3a-9d52-0c8f2f6f1a01';
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { storageInFolders } from '../../../src/starter/local-stack/connection-file.ts';
+import { storageInFolders } from '../../../src/local-stack/connection-file.ts';
 import {
   type Stub,
   type StubAnswer,

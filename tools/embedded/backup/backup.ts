@@ -18,8 +18,8 @@ import {
   holdsCluster,
   NoStackError,
   readConnection,
-} from '../../../src/starter/local-stack/connection-file.ts';
-import { lockDataFolder } from '../../../src/starter/local-stack/stack-lock.ts';
+} from '../../../src/local-stack/connection-file.ts';
+import { lockDataFolder } from '../../../src/local-stack/stack-lock.ts';
 import { clusterFolder } from '../postgres.ts';
 
 /** Marks a complete backup. */

@@ -1,6 +1,6 @@
 import type { FhirResource } from 'fhir/r4.js';
 import { z } from 'zod';
-import { SOURCE_NAMES } from '../protocol.ts';
+import { SOURCE_NAMES } from '../../../src/local-stack/simulator/protocol.ts';
 import { type PatientView, withReferences } from './patient-view.ts';
 
 /**

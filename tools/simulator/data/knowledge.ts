@@ -1,5 +1,5 @@
 import type { CodeableConcept, FhirResource } from 'fhir/r4.js';
-import type { SourceName } from '../protocol.ts';
+import type { SourceName } from '../../../src/local-stack/simulator/protocol.ts';
 import types from './resource-types.json' with { type: 'json' };
 
 type ResourceType = FhirResource['resourceType'];

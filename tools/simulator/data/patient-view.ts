@@ -8,12 +8,9 @@ import type {
 } from 'fhir/r4.js';
 import { v5 as uuidV5 } from 'uuid';
 import { filled } from '../../../src/lib/filled.ts';
-import type { SourceName } from '../protocol.ts';
-import {
-  loadCcda,
-  loadSampleResources,
-  type SamplePatient,
-} from '../samples.ts';
+import type { SamplePatient } from '../../../src/local-stack/sample-patients.ts';
+import type { SourceName } from '../../../src/local-stack/simulator/protocol.ts';
+import { loadCcda, loadSampleResources } from '../samples.ts';
 import { knownTo, SHARED_TYPES } from './knowledge.ts';
 import templates from './templates.json' with { type: 'json' };
 

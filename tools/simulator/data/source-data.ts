@@ -1,10 +1,10 @@
 import type { FhirResource, Patient } from 'fhir/r4.js';
-import type { SourceName } from '../protocol.ts';
 import {
-  loadProviders,
   loadSamplePatients,
   type SamplePatient,
-} from '../samples.ts';
+} from '../../../src/local-stack/sample-patients.ts';
+import type { SourceName } from '../../../src/local-stack/simulator/protocol.ts';
+import { loadProviders } from '../samples.ts';
 import { corrected, nameOf } from './corrections.ts';
 import {
   buildPatientView,

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import type { Bundle, BundleEntry, FhirResource } from 'fhir/r4.js';
+import type { Fault } from '../../../src/local-stack/simulator/faults.ts';
 import type { Answer } from '../answer.ts';
 import type { Call } from '../source.ts';
-import type { Fault } from './rules.ts';
 
 /** A response whose body may also be a stream. */
 export interface SentAnswer extends Omit<Answer, 'body'> {

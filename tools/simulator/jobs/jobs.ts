@@ -1,6 +1,9 @@
 import { Webhook } from 'standardwebhooks';
 import { z } from 'zod';
-import { SOURCE_NAMES, type SourceName } from '../protocol.ts';
+import {
+  SOURCE_NAMES,
+  type SourceName,
+} from '../../../src/local-stack/simulator/protocol.ts';
 import { JsonlFile, type RequestLog } from '../request-log.ts';
 import { signedPost } from '../signed-post.ts';
 

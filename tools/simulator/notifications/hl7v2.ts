@@ -1,7 +1,7 @@
 import { filledText } from '../../../src/lib/filled.ts';
-import type { SamplePatient } from '../samples.ts';
+import type { SamplePatient } from '../../../src/local-stack/sample-patients.ts';
+import type { NotifiedEvent } from '../../../src/local-stack/simulator/notifications.ts';
 import templates from './messages.json' with { type: 'json' };
-import type { NotifiedEvent } from './request.ts';
 import type { Visit } from './visits.ts';
 
 const { triggers, shared, ...MESSAGES } = templates.hl7v2;

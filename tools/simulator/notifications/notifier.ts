@@ -1,11 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { request } from 'undici';
+import { loadSamplePatients } from '../../../src/local-stack/sample-patients.ts';
+import type {
+  NotifiedEvent,
+  NotifyRequest,
+  SentMessage,
+} from '../../../src/local-stack/simulator/notifications.ts';
 import { idAtSource } from '../data/patient-view.ts';
-import { loadSamplePatients } from '../samples.ts';
 import { notificationBundle } from './fhir.ts';
 import { hl7Message } from './hl7v2.ts';
-import type { NotifiedEvent, NotifyRequest, SentMessage } from './request.ts';
 import { Visits } from './visits.ts';
 
 /**

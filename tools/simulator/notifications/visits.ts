@@ -1,4 +1,4 @@
-import type { NotifiedEvent } from './request.ts';
+import type { NotifiedEvent } from '../../../src/local-stack/simulator/notifications.ts';
 
 /** An encounter in the sender's system. */
 export interface Visit {

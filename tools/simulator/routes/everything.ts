@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
+import type { Fault } from '../../../src/local-stack/simulator/faults.ts';
 import { type Answer, refusal } from '../answer.ts';
-import type { Fault } from '../faults/rules.ts';
 import type { Job } from '../jobs/jobs.ts';
 import {
   firstPage,

@@ -1,4 +1,5 @@
 import type { Binary, BundleEntry } from 'fhir/r4.js';
+import type { Operation } from '../../../src/local-stack/simulator/protocol.ts';
 import { type Answer, ok, refusal, searchset } from '../answer.ts';
 import {
   DOCUMENT_TYPES,
@@ -6,7 +7,6 @@ import {
   SHARED_TYPES,
 } from '../data/knowledge.ts';
 import { changedSince, firstPage, requestedSince } from '../paging.ts';
-import type { Operation } from '../protocol.ts';
 import type { Call, Source } from '../source.ts';
 import { pathPart, patientParam, type Route, requestedCount } from './route.ts';
 

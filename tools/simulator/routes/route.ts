@@ -1,5 +1,5 @@
+import type { Operation } from '../../../src/local-stack/simulator/protocol.ts';
 import type { Answer } from '../answer.ts';
-import type { Operation } from '../protocol.ts';
 import type { Call } from '../source.ts';
 
 /**

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { link, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { commandLineOf } from '../../lib/command-line-of.ts';
+import { commandLineOf } from '../lib/command-line-of.ts';
 import { readJsonFile, writeJsonFile } from './json-file.ts';
 
 const FILE = 'stack.lock';

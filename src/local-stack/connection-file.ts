@@ -4,10 +4,10 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
-import { readConfig } from '../../config.ts';
-import { generateApiKey } from '../../exchange/access/accounts/rules/api-key.ts';
-import { generateWebhookKey } from '../../exchange/platform/outbox/webhook-key.ts';
-import type { TemporalConfig } from '../../temporal/client.ts';
+import { readConfig } from '../config.ts';
+import { generateApiKey } from '../exchange/access/accounts/rules/api-key.ts';
+import { generateWebhookKey } from '../exchange/platform/outbox/webhook-key.ts';
+import type { TemporalConfig } from '../temporal/client.ts';
 import { readJsonFile, writeJsonFile } from './json-file.ts';
 import { lockHolder } from './stack-lock.ts';
 
