@@ -20,11 +20,10 @@ export const recordSourceSchema = z
 /**
  * A UUID; converted to lower case, because callers may send ids in upper case.
  */
-/**
- * Undefined leaves the default message, which says that the value is missing.
- */
 export const idSchema = z
   .uuid({
+    // Undefined leaves the default message, which says that the value is
+    // missing.
     error: ({ input }) => (input === undefined ? undefined : 'expected a UUID'),
   })
   .toLowerCase();

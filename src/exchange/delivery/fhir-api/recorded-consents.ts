@@ -15,7 +15,7 @@ import {
   searchRecord,
 } from './search-record.ts';
 
-/**
+/*
  * Consents recorded here, as the FHIR API gives them. They are the account's
  * own statements about a patient, no source delivered them, so they are not
  * part of the consolidated record; a reader of Consents expects them

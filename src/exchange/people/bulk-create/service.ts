@@ -38,15 +38,12 @@ export type BulkCreateService = Omit<
   'launcher'
 >;
 
-/** The bulk create operations of the gateway. */
-/**
- * `commandTimeoutMs`: how long a caller waits for a running workflow to accept
- * a command.
- */
 type ServiceDeps = Pick<Platform, 'store' | 'blobs' | 'temporal' | 'logger'> & {
+  /** How long a caller waits for a running workflow to accept a command. */
   commandTimeoutMs?: number;
 };
 
+/** The bulk create operations of the gateway. */
 export function createBulkCreateService(deps: ServiceDeps) {
   const launcher = createBulkLauncher(deps);
   const { launch, announceUpload, drain } = launcher;

@@ -237,10 +237,9 @@ function listOf(value: unknown): Array<Record<string, unknown>> {
 
 type Json = Record<string, unknown>;
 
-/** The actors of IHE profiles that a server states to be. */
 /**
- * National guides derive from the profiles and keep their names:
- * `CH.MHD.DocumentResponder`.
+ * The actors of IHE profiles that a server states to be. National guides derive
+ * from the profiles and keep their names: `CH.MHD.DocumentResponder`.
  */
 const PDQM_SUPPLIER = /(^|[^a-z])pdqm([^a-z].*)?supplier/i;
 const MHD = /(^|[^a-z])mhd([^a-z]|$)/i;

@@ -239,7 +239,6 @@ export interface FetchedPart {
   unreachable?: Unreachable;
 }
 
-/** A part without resources. */
 /** How long a page gathers what is fetched one by one, such as documents. */
 const GATHERED_MS_MAX = 10_000;
 
@@ -251,6 +250,7 @@ const GATHERED_MS_MAX = 10_000;
 export const isStoringDue = (now: () => number, sinceMs: number): boolean =>
   now() - sinceMs >= GATHERED_MS_MAX;
 
+/** A part without resources. */
 export function emptyPart(next: Step[] = []): FetchedPart {
   const bytes = Buffer.alloc(0);
   return {
