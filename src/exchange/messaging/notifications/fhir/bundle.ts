@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Patient } from 'fhir/r4.js';
+import type { Encounter, Patient } from 'fhir/r4.js';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { readDescription } from '../../../sources/connectors/patient/choose-candidates.ts';
 import {
@@ -14,7 +14,6 @@ import {
   statusRank,
   type Transfer,
 } from '../rules/encounter-event.ts';
-import ranks from '../rules/ranks.json' with { type: 'json' };
 import { statedDeath } from '../rules/stated-death.ts';
 import { BundleContents, jsonOf, nameOf, toInstant } from './contents.ts';
 import {
@@ -201,9 +200,15 @@ function recordNumber(patient: Read<'Patient'>): string | undefined {
   return `${record.value}^${record.system ?? ''}`;
 }
 
-const PHASES = lookupTable(ranks.phases) as Readonly<
-  Record<string, EncounterEvent['phase']>
->;
+const PHASES: Readonly<Record<string, EncounterEvent['phase']>> = lookupTable({
+  arrived: 'open',
+  triaged: 'open',
+  'in-progress': 'open',
+  onleave: 'open',
+  finished: 'ended',
+  cancelled: 'cancelled',
+  'entered-in-error': 'cancelled',
+} satisfies Partial<Record<Encounter['status'], EncounterEvent['phase']>>);
 
 /**
  * An Encounter as an event that describes the whole encounter (`snapshot`). A

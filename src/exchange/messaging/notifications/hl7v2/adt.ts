@@ -16,7 +16,6 @@ import { IAM } from './iam.ts';
 import { mappedResource, type ResourceMapping, valueAt } from './mapped.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import elements from './reported-elements.json' with { type: 'json' };
-import tables from './tables.json' with { type: 'json' };
 import { parseHl7Time, type TimeReading } from './time.ts';
 import type { ObservationReading } from './value.ts';
 
@@ -34,12 +33,41 @@ const OF_STAY = { ...BEFORE_STAY, PR1 };
  * only its description of the person counts. By A06 an outpatient becomes an
  * inpatient, by A07 the reverse.
  */
-const TRIGGERS = lookupTable(tables.events) as Readonly<
+const TRIGGERS: Readonly<
   Record<string, EncounterEvent['trigger'] | 'merge' | 'person'>
->;
+> = lookupTable({
+  A01: 'admit',
+  A02: 'transfer',
+  A03: 'discharge',
+  A04: 'register',
+  A05: 'update',
+  A06: 'admit',
+  A07: 'describe',
+  A08: 'describe',
+  A11: 'cancel-admit',
+  A12: 'cancel-transfer',
+  A13: 'cancel-discharge',
+  A28: 'person',
+  A30: 'merge',
+  A31: 'person',
+  A34: 'merge',
+  A36: 'merge',
+  A39: 'merge',
+  A40: 'merge',
+  A47: 'merge',
+  A60: 'person',
+});
 
 /** PV1-2 (HL7 table 0004) as codes of ActEncounterCode. */
-const CLASSES: Readonly<Record<string, string>> = lookupTable(tables['0004']);
+const CLASSES: Readonly<Record<string, 'IMP' | 'EMER' | 'AMB' | 'PRENC'>> =
+  lookupTable({
+    I: 'IMP',
+    B: 'IMP',
+    E: 'EMER',
+    O: 'AMB',
+    R: 'AMB',
+    P: 'PRENC',
+  });
 
 /**
  * Reads an ADT message. Throws UnreadableMessageError.

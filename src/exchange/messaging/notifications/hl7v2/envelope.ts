@@ -11,7 +11,6 @@ import { invalid, UnreadableMessageError } from '../inbound.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import { recordNumber, required } from './fields.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
-import tables from './tables.json' with { type: 'json' };
 import {
   fhirTime,
   offsetOf,
@@ -57,9 +56,13 @@ export function envelopeOf(message: Hl7Message, zone: string) {
   };
 }
 
-const GENDERS = lookupTable(tables['0001']) as Readonly<
-  Record<string, Patient['gender']>
->;
+/** HL7 table 0001. */
+const GENDERS: Readonly<Record<string, Patient['gender']>> = lookupTable({
+  F: 'female',
+  M: 'male',
+  O: 'other',
+  A: 'other',
+});
 
 /**
  * The person that a PID segment describes, reduced to what the matching rule

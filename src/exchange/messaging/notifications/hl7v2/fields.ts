@@ -1,8 +1,7 @@
 import type { CodeableConcept, Coding, Reference } from 'fhir/r4.js';
-import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { invalid } from '../inbound.ts';
+import { codingSystemUrl } from './coding-systems.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
-import tables from './tables.json' with { type: 'json' };
 
 /**
  * A visit or account number (CX) with its assigning authority, because two
@@ -68,9 +67,6 @@ export function required<T>(
   return value;
 }
 
-/** HL7 table 0396 (coding systems) as URLs. */
-const SYSTEMS: Readonly<Record<string, string>> = lookupTable(tables['0396']);
-
 /**
  * A system for codes of the sender's own, so that equal codes of two senders
  * never mean the same.
@@ -92,8 +88,7 @@ export function conceptOf(
     const display = read.whole(at + 1);
     const name = read.whole(at + 2);
     if (code === undefined) return [];
-    const system =
-      SYSTEMS[name?.toUpperCase() ?? ''] ?? ownSystem(sender, name);
+    const system = codingSystemUrl(name) ?? ownSystem(sender, name);
     return [{ system, code, ...(display === undefined ? {} : { display }) }];
   });
   const text = read.whole(9) ?? read.whole(2) ?? read.whole(5);

@@ -2,10 +2,22 @@ import { createHash } from 'node:crypto';
 import type { Attachment } from 'fhir/r4.js';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
-import tables from './tables.json' with { type: 'json' };
 
 /** HL7 tables 0191 and 0291 (types and subtypes of files) as media types. */
-const TYPES: Readonly<Record<string, string>> = lookupTable(tables['0291']);
+const TYPES: Readonly<Record<string, `${string}/${string}`>> = lookupTable({
+  pdf: 'application/pdf',
+  rtf: 'application/rtf',
+  html: 'text/html',
+  xml: 'application/xml',
+  'x-hl7-cda-level-one': 'application/xml',
+  jpeg: 'image/jpeg',
+  jpg: 'image/jpeg',
+  png: 'image/png',
+  gif: 'image/gif',
+  tiff: 'image/tiff',
+  plain: 'text/plain',
+  text: 'text/plain',
+});
 
 /** The first bytes (Latin-1) of files whose sender names no type. */
 const BEGINNINGS = [

@@ -1,10 +1,10 @@
 import { createHash, hash } from 'node:crypto';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { invalid, type UnreadableMessageError } from '../inbound.ts';
+import { codingSystemUrl } from './coding-systems.ts';
 import { ReadingLog } from './reading-log.ts';
 import { segmentLines } from './segment-lines.ts';
 import type { Separators } from './separators.ts';
-import tables from './tables.json' with { type: 'json' };
 import { readHl7Text, textOfBytes } from './text.ts';
 import { FORMAL, unreadIn } from './unread.ts';
 
@@ -270,11 +270,7 @@ function heldIn(
       for (const [code, , system] of text
         .split(repetition)
         .map((each) => each.split(component)))
-        if (
-          CODED.has(place) &&
-          code &&
-          !((system?.toUpperCase() ?? '') in tables['0396'])
-        )
+        if (CODED.has(place) && code && codingSystemUrl(system) === undefined)
           ownCodes.add(`${place} ${hashOf(code)}`);
     }
   }
@@ -285,7 +281,23 @@ function heldIn(
 }
 
 /** Fields whose codes say what something is. */
-const CODED: ReadonlySet<string> = new Set(tables.coded);
+const CODED: ReadonlySet<string> = new Set([
+  'OBR-4',
+  'OBX-3',
+  'DG1-3',
+  'AL1-3',
+  'PR1-3',
+  'RXA-5',
+  'RXE-2',
+  'RXD-2',
+  'RXO-1',
+  'TXA-2',
+  'SCH-7',
+  'SPM-4',
+  'PV1-2',
+  'PV1-36',
+  'OBR-24',
+]);
 const hashOf = (code: string): string =>
   createHash('sha256').update(code).digest('hex').slice(0, 12);
 
@@ -335,9 +347,13 @@ function withoutEscapes(text: string, separators: Separators): string {
 }
 
 /** Sequences that stand for a separator as text. */
-const STANDS_FOR: Readonly<Record<string, keyof Separators>> = lookupTable(
-  tables.escapes,
-) as Record<string, keyof Separators>;
+const STANDS_FOR: Readonly<Record<string, keyof Separators>> = lookupTable({
+  F: 'field',
+  S: 'component',
+  T: 'subcomponent',
+  R: 'repetition',
+  E: 'escape',
+});
 
 /**
  * Undefined: not a sequence of the standard, or one whose meaning only the

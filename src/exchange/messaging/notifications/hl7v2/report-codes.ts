@@ -4,20 +4,42 @@ import type {
   Observation,
 } from 'fhir/r4.js';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import tables from './tables.json' with { type: 'json' };
 
 /**
  * HL7 table 0085 (OBX-11). O and N are no results: the order's own data, and a
  * question not asked.
  */
-const OBSERVATIONS = lookupTable(tables['0085']) as Readonly<
-  Record<string, Observation['status']>
->;
+const OBSERVATIONS: Readonly<Record<string, Observation['status']>> =
+  lookupTable({
+    A: 'amended',
+    B: 'amended',
+    C: 'corrected',
+    D: 'entered-in-error',
+    F: 'final',
+    I: 'registered',
+    P: 'preliminary',
+    R: 'preliminary',
+    S: 'preliminary',
+    U: 'final',
+    V: 'final',
+    W: 'entered-in-error',
+    X: 'cancelled',
+  });
 
 /** HL7 table 0123 (OBR-25). */
-const REPORTS = lookupTable(tables['0123']) as Readonly<
-  Record<string, DiagnosticReport['status']>
->;
+const REPORTS: Readonly<Record<string, DiagnosticReport['status']>> =
+  lookupTable({
+    A: 'partial',
+    C: 'corrected',
+    F: 'final',
+    I: 'registered',
+    M: 'amended',
+    O: 'registered',
+    P: 'preliminary',
+    R: 'preliminary',
+    S: 'registered',
+    X: 'cancelled',
+  });
 
 export const observationStatus = (
   code: string | undefined,
@@ -43,9 +65,40 @@ export const hasResults = (code: string | undefined): boolean =>
  * Sections of HL7 table 0074 (OBR-24) whose results have a category of FHIR;
  * the others have none.
  */
-const CATEGORIES = lookupTable(tables['0074']) as Readonly<
+const CATEGORIES: Readonly<
   Record<string, 'laboratory' | 'imaging' | 'procedure'>
->;
+> = lookupTable({
+  BG: 'laboratory',
+  BLB: 'laboratory',
+  CH: 'laboratory',
+  CP: 'laboratory',
+  GE: 'laboratory',
+  HM: 'laboratory',
+  IMM: 'laboratory',
+  LAB: 'laboratory',
+  MB: 'laboratory',
+  MCB: 'laboratory',
+  MYC: 'laboratory',
+  OSL: 'laboratory',
+  SP: 'laboratory',
+  SR: 'laboratory',
+  TX: 'laboratory',
+  VR: 'laboratory',
+  CT: 'imaging',
+  CUS: 'imaging',
+  NMR: 'imaging',
+  NMS: 'imaging',
+  OUS: 'imaging',
+  RAD: 'imaging',
+  RUS: 'imaging',
+  RX: 'imaging',
+  VUS: 'imaging',
+  XRC: 'imaging',
+  CTH: 'procedure',
+  EC: 'procedure',
+  EN: 'procedure',
+  PF: 'procedure',
+});
 
 /**
  * The category of a report: its section as sent; without one that is known, the

@@ -1,5 +1,4 @@
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import tables from './tables.json' with { type: 'json' };
 
 const START_BLOCK = 0x0b;
 const END_BLOCK = 0x1c;
@@ -83,6 +82,19 @@ export function textOfBytes(bytes: Buffer): string {
   return problem === undefined ? text : western(bytes);
 }
 
+/**
+ * Encodings by their names of the WHATWG. `any` is UTF-8 if valid, otherwise
+ * Windows-1252.
+ */
+type Charset =
+  | 'any'
+  | 'utf-8'
+  | 'windows-1252'
+  | `iso-8859-${number}`
+  | 'gb18030'
+  | 'big5'
+  | 'euc-kr';
+
 const ANY = 'any';
 const WESTERN = 'windows-1252';
 /**
@@ -101,15 +113,34 @@ const western = (bytes: Buffer): string =>
  * Names of character sets without signs, as senders write them, with those of
  * the WHATWG; ASCII is part of all of them.
  */
-const CHARSETS: Readonly<Record<string, string>> = lookupTable(tables['0211']);
+const CHARSETS: Readonly<Record<string, Charset>> = lookupTable({
+  '': 'any',
+  ascii: 'any',
+  usascii: 'any',
+  isoir6: 'any',
+  unicodeutf8: 'utf-8',
+  utf8: 'utf-8',
+  unicode: 'utf-8',
+  isoir192: 'utf-8',
+  windows1252: 'windows-1252',
+  cp1252: 'windows-1252',
+  ansi: 'windows-1252',
+  latin1: 'windows-1252',
+  isoir100: 'windows-1252',
+  gb180302000: 'gb18030',
+  gb18030: 'gb18030',
+  big5: 'big5',
+  ksx1001: 'euc-kr',
+});
 
 /** Undefined: not known. */
-function charsetNamed(name: string): string | undefined {
+function charsetNamed(name: string): Charset | undefined {
   const plain = name.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
   const part = /^(?:iso)?8859(1[0-6]|[1-9])$/.exec(plain)?.[1];
   if (part === '1') return WESTERN;
   // ISO 8859-12 was never made.
-  if (part !== undefined) return part === '12' ? undefined : `iso-8859-${part}`;
+  if (part !== undefined)
+    return part === '12' ? undefined : `iso-8859-${Number(part)}`;
   return CHARSETS[plain];
 }
 

@@ -1,5 +1,11 @@
+import type {
+  DiagnosticReport,
+  DocumentReference,
+  MedicationDispense,
+  Observation,
+} from 'fhir/r4.js';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import ranks from './ranks.json' with { type: 'json' };
+
 /**
  * What one message reports about an encounter, without the person. Times are
  * ISO 8601 in UTC with milliseconds.
@@ -66,7 +72,18 @@ export interface Transfer {
  * Order of events recorded and sent at the same time: many sources record no
  * seconds. Of one kind, the later arrival decides.
  */
-const RANK: Record<EncounterEvent['trigger'], number> = ranks.events;
+const RANK: Record<EncounterEvent['trigger'], number> = {
+  register: -1,
+  admit: 0,
+  transfer: 1,
+  'cancel-transfer': 2,
+  update: 3,
+  describe: 3,
+  snapshot: 4,
+  discharge: 5,
+  'cancel-discharge': 6,
+  'cancel-admit': 7,
+};
 
 /**
  * Sorts events in the order in which the source recorded them, or else sent
@@ -95,11 +112,28 @@ export type OrderedEvent = Pick<
   rank?: number;
 };
 
+type RankedStatus =
+  | Observation['status']
+  | DiagnosticReport['status']
+  | MedicationDispense['status']
+  | NonNullable<DocumentReference['docStatus']>;
+
 /**
  * Ranks of results, medication fills and documents by the status of their
  * resource; all other statuses rank as `final`.
  */
-const RANKS: Readonly<Record<string, number>> = lookupTable(ranks.statuses);
+const RANKS: Readonly<Record<string, number>> = lookupTable({
+  registered: 1,
+  preliminary: 1,
+  partial: 1,
+  unknown: 1,
+  'in-progress': 1,
+  preparation: 1,
+  appended: 3,
+  amended: 3,
+  corrected: 3,
+  'entered-in-error': 3,
+} satisfies Partial<Record<RankedStatus, number>>);
 
 const FINAL_RANK = 2;
 
