@@ -164,7 +164,7 @@ function answers(
   name: string,
   { entrypoint, command }: ComposeService,
 ): boolean {
-  const words = [...(entrypoint ?? ['node', 'run.mjs']), ...(command ?? [])];
+  const words = [...(entrypoint ?? ['node']), ...(command ?? [])];
   const { stdout, stderr } = read(
     'run',
     '--network',

@@ -150,6 +150,7 @@ const SYSTEM_VARIABLES = [
   'USER',
   'LANG',
   'TMPDIR',
+  'NODE_COMPILE_CACHE',
   'NODE_EXTRA_CA_CERTS',
   'SSL_CERT_FILE',
   'HTTP_PROXY',
@@ -165,17 +166,6 @@ export function columnsOf(
   { COLUMNS = '' }: Readonly<Record<string, string | undefined>> = process.env,
 ): number | undefined {
   return /^[1-9]\d{0,4}$/.test(COLUMNS) ? Number(COLUMNS) : undefined;
-}
-
-/**
- * Keeps the AWS SDK from warning on Node.js 20 that its releases of 2027 will
- * need Node.js 22: the release in use is in the lock file, so the warning is
- * about an upgrade of this repository, not about its use.
- */
-export function silenceAwsSdk(
-  env: Record<string, string | undefined> = process.env,
-): void {
-  env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED = 'true';
 }
 
 /**

@@ -9,14 +9,7 @@ const MISSING = 3;
 const SEALED_WITHIN_MS = 180_000;
 
 function verify(dataDir: string): Promise<{ code: number; out: string }> {
-  const argv = [
-    'run.mjs',
-    'src/admin.ts',
-    'audit',
-    'verify',
-    '--data-dir',
-    dataDir,
-  ];
+  const argv = ['src/admin.ts', 'audit', 'verify', '--data-dir', dataDir];
   return new Promise((resolve) => {
     const child = execFile(process.execPath, argv, (_error, out, err) =>
       resolve({ code: child.exitCode ?? 1, out: out + err }),

@@ -185,7 +185,7 @@ async function watch(
 }
 
 const startExporter = (): ChildProcess =>
-  fork('run.mjs', [fileURLToPath(new URL('./exporter.ts', import.meta.url))], {
+  fork(fileURLToPath(new URL('./exporter.ts', import.meta.url)), [], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
 

@@ -69,8 +69,8 @@ export async function benchGateway(
   });
   const store = createStore({ databaseUrl: postgres.databaseUrl, poolMax: 2 });
   const child = fork(
-    'run.mjs',
-    [fileURLToPath(new URL('./serve.ts', import.meta.url))],
+    fileURLToPath(new URL('./serve.ts', import.meta.url)),
+    [],
     {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     },

@@ -41,9 +41,10 @@ const TICK_MS = 5;
 
 /** Runs `flood` in a process of its own. */
 export async function floodApart(order: FloodOrder): Promise<FloodCounts> {
-  const child = fork('run.mjs', [
+  const child = fork(
     fileURLToPath(new URL('./flood-process.ts', import.meta.url)),
-  ]);
+    [],
+  );
   child.send(order);
   const [counts] = (await once(child, 'message')) as [FloodCounts];
   return counts;

@@ -53,8 +53,8 @@ const STOPS: Record<
 };
 
 const CLEARED_WITHIN_MS = 60_000;
-/** Caches of tsx and Node.js, which later runs use again. */
-const CACHES = /^(?:tsx-\d+|node-compile-cache)$/;
+/** The cache of Node.js, which later runs use again. */
+const CACHES = /^node-compile-cache$/;
 
 /**
  * `npm run soak -- stops`: stops a command at random moments; afterwards no

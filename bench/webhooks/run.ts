@@ -72,8 +72,8 @@ export async function benchWebhooks(
   });
   const store = createStore({ databaseUrl: postgres.databaseUrl });
   const receivers = fork(
-    'run.mjs',
-    [fileURLToPath(new URL('./receivers.ts', import.meta.url))],
+    fileURLToPath(new URL('./receivers.ts', import.meta.url)),
+    [],
     {
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     },

@@ -1,4 +1,3 @@
-import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { systemEnvironment } from '../config.ts';
 import { FairQueue, type FairQueueLimits } from './lanes.ts';
@@ -107,8 +106,6 @@ function endOf<Answer>(
   });
 }
 
-const RUN = new URL('../../run.mjs', import.meta.url);
-
 /**
  * Starts a thread that runs one of our own source files, with a limited
  * JavaScript heap: exceeding it ends the thread with ERR_WORKER_OUT_OF_MEMORY,
@@ -118,8 +115,7 @@ export const startSourceThread = (
   file: URL,
   options: { heapMb: number; workerData?: unknown },
 ): Worker =>
-  new Worker(RUN, {
-    argv: [fileURLToPath(file)],
+  new Worker(file, {
     workerData: options.workerData,
     execArgv: [],
     // A thread reads foreign documents: it gets none of the secrets that its

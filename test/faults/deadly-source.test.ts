@@ -57,7 +57,6 @@ async function askInAProcess(
   const child = spawn(
     process.execPath,
     [
-      'run.mjs',
       'test/faults/dying-step.ts',
       environment.databaseUrl,
       JSON.stringify(step),

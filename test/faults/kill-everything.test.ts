@@ -23,7 +23,7 @@ const END_TIMEOUT_MS = 150_000;
 async function startMain(
   dataDir: string,
 ): Promise<{ main: ChildProcess; access: StackAccess }> {
-  const main = spawn(process.execPath, ['run.mjs', MAIN], {
+  const main = spawn(process.execPath, [MAIN], {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, DATA_DIR: dataDir },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,

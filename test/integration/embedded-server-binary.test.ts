@@ -29,7 +29,7 @@ async function putOnPath(program: string, script: string): Promise<string> {
 }
 
 const findCli = () =>
-  runCommand(process.execPath, ['run.mjs', FINDER], { timeoutMs: 240_000 });
+  runCommand(process.execPath, [FINDER], { timeoutMs: 240_000 });
 
 describe('getting the Temporal server', () => {
   test('takes the one on PATH', async () => {

@@ -33,7 +33,7 @@ import { webhookAndReconcileScenarios } from './scenarios/webhooks-and-reconcile
 /**
  * Records histories for the replay test; never over an existing one.
  *
- * npx tsx test/replay/record.ts <name> … runs scenarios of ./scenarios ("all":
+ * node test/replay/record.ts <name> … runs scenarios of ./scenarios ("all":
  * those not yet recorded)
  *
  * Histories of real runs are replayed where they are (`npm run replay --

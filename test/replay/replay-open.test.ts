@@ -124,7 +124,7 @@ test('the command replays the server that TEMPORAL_ADDRESS names, and its exit c
   const root = fileURLToPath(new URL('../../', import.meta.url));
   const { stdout } = await promisify(execFile)(
     process.execPath,
-    ['run.mjs', 'src/replay.ts', '--open'],
+    ['src/replay.ts', '--open'],
     {
       cwd: root,
       env: {

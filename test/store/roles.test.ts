@@ -192,7 +192,7 @@ describe('the login of gateway and worker', () => {
 
   test('cannot migrate, and npm run migrate says which login can', async () => {
     const url = await ensureServiceLogin(database.databaseUrl, PASSWORD);
-    const migrate = spawnSync(process.execPath, ['run.mjs', 'src/migrate.ts'], {
+    const migrate = spawnSync(process.execPath, ['src/migrate.ts'], {
       env: { PATH: process.env.PATH, DATABASE_URL: url },
       encoding: 'utf8',
     });

@@ -142,8 +142,8 @@ test('a process that is killed while it announces and sends leaves no hole and n
     new URL('./dying-announcer.ts', import.meta.url),
   );
   killed.child = fork(
-    'run.mjs',
-    [script, door.databaseUrl, door.accountId, patients.join(',')],
+    script,
+    [door.databaseUrl, door.accountId, patients.join(',')],
     {
       execArgv: [],
     },

@@ -46,11 +46,9 @@ test('a process that is killed while it sends loses no webhook: each arrives, th
   const script = fileURLToPath(
     new URL('./dying-dispatcher.ts', import.meta.url),
   );
-  killed.child = fork(
-    'run.mjs',
-    [script, databaseUrl, accountId, all.join(',')],
-    { execArgv: [] },
-  );
+  killed.child = fork(script, [databaseUrl, accountId, all.join(',')], {
+    execArgv: [],
+  });
   const [, signal] = await once(killed.child, 'exit');
   expect(signal).toBe('SIGKILL');
 

@@ -18,7 +18,7 @@ export async function startGatewayProcess(options: {
   variables?: Record<string, string>;
 }): Promise<GatewayProcess> {
   const { databaseUrl, temporalAddress, blobFolder, variables = {} } = options;
-  const child = fork('run.mjs', ['src/gateway.ts'], {
+  const child = fork('src/gateway.ts', [], {
     execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     env: {

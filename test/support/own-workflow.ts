@@ -85,12 +85,7 @@ export async function installOwnWorkflow(): Promise<OwnWorkflow> {
       .map((entry, index) => `export * as entry${index} from '${entry}';\n`)
       .join(''),
   );
-  const node = (file: string, args: string[]) => [
-    '--import',
-    'tsx',
-    join('src', file),
-    ...args,
-  ];
+  const node = (file: string, args: string[]) => [join('src', file), ...args];
   const options = (env: NodeJS.ProcessEnv) => ({
     cwd: folder,
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },

@@ -61,8 +61,8 @@ export async function runHolder<M>(
   user?: { uid: number; gid: number },
 ): Promise<{ holder: ChildProcess; message: M }> {
   const holder = fork(
-    'run.mjs',
-    [fileURLToPath(new URL(script, import.meta.url)), ...args],
+    fileURLToPath(new URL(script, import.meta.url)),
+    [...args],
     {
       execArgv: [],
       detached: true,

@@ -37,7 +37,7 @@ export default async function setup({ tmpDir }: TestProject): Promise<void> {
  */
 function startKeeper(folders: string[]): void {
   const script = fileURLToPath(new URL('./run-keeper.ts', import.meta.url));
-  const keeper = spawn(process.execPath, ['run.mjs', script, ...folders], {
+  const keeper = spawn(process.execPath, [script, ...folders], {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   });

@@ -37,14 +37,7 @@ export async function runGuideLine(
   expect(words.slice(0, 4)).toEqual(['npm', 'run', 'admin', '--']);
   return runCommand(
     process.execPath,
-    [
-      'run.mjs',
-      'src/admin.ts',
-      ...words.slice(4),
-      ...more,
-      '--data-dir',
-      dataDir,
-    ],
+    ['src/admin.ts', ...words.slice(4), ...more, '--data-dir', dataDir],
     { timeoutMs: 240_000 },
   );
 }

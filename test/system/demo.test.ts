@@ -11,14 +11,10 @@ afterEach(() => {
 });
 
 function startDemo(...args: string[]) {
-  const child = spawn(
-    process.execPath,
-    ['run.mjs', 'tools/demo/main.ts', ...args],
-    {
-      cwd: root,
-      stdio: ['ignore', 'pipe', 'pipe'],
-    },
-  );
+  const child = spawn(process.execPath, ['tools/demo/main.ts', ...args], {
+    cwd: root,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   running.add(child);
   let stdout = '';
   child.stdout.on('data', (chunk: Buffer) => {

@@ -105,7 +105,7 @@ describe('the configuration in docker-compose.yml is complete', () => {
     args: readonly string[],
     env: Record<string, string>,
   ): Promise<string> {
-    const child = spawn(process.execPath, ['run.mjs', ...args], {
+    const child = spawn(process.execPath, [...args], {
       cwd: ROOT,
       env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
     });

@@ -38,7 +38,7 @@ const TIMEOUT_MS = 300_000;
 async function startMain(
   dataDir: string,
 ): Promise<{ main: ChildProcess; connection: StackConnection }> {
-  const main = spawn(process.execPath, ['run.mjs', MAIN], {
+  const main = spawn(process.execPath, [MAIN], {
     env: {
       PATH: process.env.PATH,
       HOME: process.env.HOME,

@@ -11,10 +11,8 @@ const ROOT = new URL('../../', import.meta.url);
  * no `.env` is found.
  */
 async function run(entry: string, ...args: string[]) {
-  const files = ['run.mjs', entry].map((path) =>
-    fileURLToPath(new URL(path, ROOT)),
-  );
-  const child = spawn(process.execPath, [...files, ...args], {
+  const file = fileURLToPath(new URL(entry, ROOT));
+  const child = spawn(process.execPath, [file, ...args], {
     cwd: tmpdir(),
     env: { PATH: process.env.PATH ?? '' },
     stdio: ['ignore', 'pipe', 'pipe'],

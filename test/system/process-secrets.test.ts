@@ -60,7 +60,6 @@ function start(entry: string, env: Record<string, string>): Started {
   const args = [
     '--report-on-signal',
     `--report-directory=${folder}`,
-    'run.mjs',
     `src/${entry}.ts`,
   ];
   const child = spawn(process.execPath, args, {

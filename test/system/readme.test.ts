@@ -168,15 +168,11 @@ function isAbridged(shown: string, text: string): boolean {
 
 /** Starts the example's form on the test's stack. Returns its address. */
 async function startForm(): Promise<string> {
-  const child = spawn(
-    process.execPath,
-    ['run.mjs', 'examples/own-form/form.ts'],
-    {
-      cwd: ROOT,
-      env: { ...process.env, DATA_DIR: stack.dataDir, FORM_PORT: '0' },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
+  const child = spawn(process.execPath, ['examples/own-form/form.ts'], {
+    cwd: ROOT,
+    env: { ...process.env, DATA_DIR: stack.dataDir, FORM_PORT: '0' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   onTestFinished(() => void child.kill());
   const [line] = (await once(createInterface(child.stdout), 'line')) as [
     string,

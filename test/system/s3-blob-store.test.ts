@@ -315,7 +315,6 @@ describe.skipIf('missing' in found)(title, () => {
     ];
 
     const killed = spawn(process.execPath, [
-      'run.mjs',
       'src/admin.ts',
       ...copy(address, to),
     ]);

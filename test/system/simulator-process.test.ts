@@ -14,7 +14,7 @@ const credentials = {
 
 function start(environment: Record<string, string>) {
   const { PATH = '' } = process.env;
-  const args = ['run.mjs', 'tools/simulator.ts'];
+  const args = ['tools/simulator.ts'];
   return spawn(process.execPath, args, {
     env: { PATH, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -348,7 +348,7 @@ describe('the starter on a running stack', () => {
       '--data-dir',
       stack.dataDir,
     ];
-    const child = spawn(process.execPath, ['run.mjs', MAIN, ...args], {
+    const child = spawn(process.execPath, [MAIN, ...args], {
       env: { PATH: process.env.PATH },
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -547,7 +547,6 @@ describe('the starter on a running stack', () => {
 
   test('the audit of the running stack is verified by the admin command as a process', async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [
-      'run.mjs',
       ADMIN,
       'audit',
       'verify',

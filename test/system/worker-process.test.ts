@@ -62,7 +62,7 @@ describe('the worker as a process', () => {
   });
 
   function start(changes: Record<string, string> = {}) {
-    const child = spawn(process.execPath, ['run.mjs', 'src/worker.ts'], {
+    const child = spawn(process.execPath, ['src/worker.ts'], {
       env: { ...environment, ...changes },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });

@@ -119,7 +119,7 @@ beforeAll(async () => {
   ];
   worker = spawn(
     process.execPath,
-    ['run.mjs', 'test/workflows/plugin-process.ts', ...args],
+    ['test/workflows/plugin-process.ts', ...args],
     { cwd: ROOT },
   );
   for (const stream of [worker.stdout, worker.stderr])

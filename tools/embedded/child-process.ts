@@ -246,9 +246,7 @@ export async function startNodeProcess(
     file: process.execPath,
     args: [
       ...nodeArgs,
-      ...['run.mjs', entry].map((path) =>
-        fileURLToPath(new URL(path, PROJECT)),
-      ),
+      fileURLToPath(new URL(entry, PROJECT)),
       '--stack',
       dataDir,
       '--part',

@@ -142,7 +142,7 @@ async function bundleWorkflows(): Promise<void> {
   const options = { cwd: fileURLToPath(PROJECT), timeoutMs: BUNDLE_TIMEOUT_MS };
   await runCommand(
     process.execPath,
-    ['run.mjs', 'tools/bundle-workflows.ts'],
+    ['tools/bundle-workflows.ts'],
     options,
   ).catch(() => undefined);
 }

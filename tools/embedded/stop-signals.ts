@@ -5,8 +5,7 @@ import { STOP_TIMEOUT_MS } from './stack.ts';
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
 /**
- * One Ctrl-C may arrive several times: from the terminal, and forwarded by npm
- * and tsx.
+ * One Ctrl-C may arrive several times: from the terminal, and forwarded by npm.
  */
 const SAME_SIGNAL_MS = 1_000;
 
@@ -14,7 +13,7 @@ const SAME_SIGNAL_MS = 1_000;
  * Calls `onFirst` at the first signal that asks this process to stop, and
  * `onAgain` at each later one. Signals within a second of the first are repeats
  * of it and are ignored; without a listener they would end the process before
- * its parts. The end of the process that started this one (tsx, npm) counts as
+ * its parts. The end of the process that started this one (npm, node --watch) counts as
  * a signal too.
  */
 export function onStopSignal(onFirst: () => void, onAgain: () => void): void {

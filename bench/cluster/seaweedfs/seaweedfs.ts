@@ -7,7 +7,6 @@ import {
   PutObjectLockConfigurationCommand,
   S3Client,
 } from '@aws-sdk/client-s3';
-import { silenceAwsSdk } from '../../../src/config.ts';
 import {
   S3_FOLDER,
   type StackStorage,
@@ -100,7 +99,6 @@ async function bucketsExist(
   secretKey: string,
   signal: AbortSignal,
 ): Promise<void> {
-  silenceAwsSdk();
   const client = new S3Client({
     endpoint: endpointOf(ports),
     region: REGION,

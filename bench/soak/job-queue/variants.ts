@@ -119,7 +119,7 @@ export async function jobsOfPgBoss(
    */
   function launch(): ChildProcess {
     isReady = false;
-    const launched = fork('run.mjs', [PROCESS], {
+    const launched = fork(PROCESS, [], {
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     });
     launched.once('exit', () => {

@@ -3,7 +3,7 @@ import {
   S3Client,
   S3ServiceException,
 } from '@aws-sdk/client-s3';
-import { ConfigError, silenceAwsSdk } from '../../config.ts';
+import { ConfigError } from '../../config.ts';
 
 export interface S3Bucket {
   client: S3Client;
@@ -52,7 +52,6 @@ export async function openS3Bucket(
       `${variable}: credentials do not belong into the address; the AWS SDK finds them`,
     );
   const folder = decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, '');
-  silenceAwsSdk();
   const client = new S3Client({
     ...(endpoint !== undefined && { endpoint, forcePathStyle: true }),
     ...(login !== undefined && { region: login.region, credentials: login }),

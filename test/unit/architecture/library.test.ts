@@ -49,11 +49,7 @@ test('every package that an installed library brings runs on the Node.js that th
   const lowest = (range: string) =>
     Math.min(...range.split('||').map((part) => Number(/\d+/.exec(part)?.[0])));
   const tooNew = Object.entries(packages).filter(
-    ([, { dev, engines }]) => dev !== true && lowest(engines?.node ?? '0') > 20,
+    ([, { dev, engines }]) => dev !== true && lowest(engines?.node ?? '0') > 22,
   );
   expect(tooNew).toEqual([]);
-  // What installs the library does not have our overrides.
-  const { dependencies, overrides } = await read('package.json');
-  expect(Object.keys(overrides)).toEqual(['@swc/core', 'oxc-parser']);
-  expect(dependencies['light-my-request']).toBe('~6.6.0');
 });

@@ -70,7 +70,7 @@ describe('what docker-compose.yml names is there', () => {
       expect(existsSync(join(ROOT, entry))).toBe(true);
       expect(
         Object.values(scripts).some((script) =>
-          script.endsWith(`run.mjs ${entry}`),
+          script.endsWith(`node ${entry}`),
         ),
       ).toBe(true);
     },

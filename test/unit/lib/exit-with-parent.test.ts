@@ -8,7 +8,7 @@ test('a part whose starter ends while it is still loading ends too', async () =>
   const script = fileURLToPath(
     new URL('../../support/stack-child.ts', import.meta.url),
   );
-  const child = fork('run.mjs', [script, '--stack', await makeTestFolder()], {
+  const child = fork(script, ['--stack', await makeTestFolder()], {
     execArgv: [],
   });
   child.disconnect();

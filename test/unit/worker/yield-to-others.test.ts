@@ -6,7 +6,6 @@ const yielding = (...before: string[]) => {
   const [command = '', ...args] = [
     ...before,
     process.execPath,
-    'run.mjs',
     'test/support/yielding-process.ts',
   ];
   const { stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' });
