@@ -208,6 +208,14 @@ export function amountText(quantity: unknown): string | undefined {
   return amount && `${amount.value} ${amount.unit}`.trim();
 }
 
+const CLASSES: Readonly<Record<string, string>> = lookupTable(words.classes);
+
+/** The class of an Encounter: `Inpatient`. */
+export const classText = (of: unknown): string | undefined =>
+  isJson(of)
+    ? (CLASSES[textOf(of.code) ?? ''] ?? textOf(of.display) ?? textOf(of.code))
+    : undefined;
+
 /** The official name, otherwise the first one. */
 export function nameText(names: unknown): string | undefined {
   const all = objectsOf(names);

@@ -22,7 +22,6 @@ import {
   unitText,
 } from '../rules/words.ts';
 import { NOTHING } from './parts.ts';
-import table from './sections.json' with { type: 'json' };
 
 /** When an Observation was made, as the source wrote it. */
 export const timeOf = ({
@@ -250,7 +249,20 @@ export const VITAL_SIGNS: readonly {
   title: string;
   codes: readonly string[];
   unit: string;
-}[] = table.vitalSigns;
+}[] = [
+  { title: 'Heart rate', codes: ['8867-4'], unit: '/min' },
+  { title: 'Breaths', codes: ['9279-1'], unit: '/min' },
+  {
+    title: 'Temp.',
+    codes: ['8310-5', '8331-1', '8332-9', '8328-7'],
+    unit: '°C',
+  },
+  { title: 'SpO2', codes: ['59408-5', '2708-6'], unit: '%' },
+  { title: 'Height', codes: ['8302-2', '8306-3', '8308-9'], unit: 'cm' },
+  { title: 'Weight', codes: ['29463-7', '3141-9'], unit: 'kg' },
+  { title: 'BMI', codes: ['39156-5'], unit: 'kg/m²' },
+];
+
 export const BLOOD_PRESSURE = {
   panel: ['85354-9', '55284-4'],
   systolic: '8480-6',

@@ -1,19 +1,7 @@
-import { lookupTable } from '../../../lib/lookup-table.ts';
-import type { AbsenceTopic } from '../rules/absence.ts';
-import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
-import words from '../rules/reader-words.json' with { type: 'json' };
-import {
-  amountText,
-  codesOf,
-  conceptText,
-  conceptTexts,
-  momentText,
-  periodText,
-  referenceText,
-  statusText,
-  unique,
-} from '../rules/words.ts';
-import { directions, doseText, routeText } from './directions.ts';
+import type { Json } from '../rules/json.ts';
+import type { ResourceType } from '../rules/r4/elements.ts';
+import { type Cell, either, joined, say, sayEach } from './cells.ts';
+import type { ColumnTitle } from './column-titles.ts';
 import { resultTable, vitalSignTable } from './measurements.ts';
 import {
   isCurrent,
@@ -21,321 +9,486 @@ import {
   medicationName,
   prescriptionStatus,
 } from './medications.ts';
-import {
-  categoryOf,
-  flagOf,
-  isEmpty,
-  observationName,
-  valueIn,
-} from './observation.ts';
-import { row, type SummaryCell } from './parts.ts';
+import { categoryOf, isEmpty, observationName } from './observation.ts';
+import { row } from './parts.ts';
 import {
   allergyReactions,
-  gradesOf,
   hasAllergy,
   hasProblem,
   isActive,
   isOfEncounter,
   isSocial,
-  problemName,
   stateOf,
 } from './problems.ts';
 import { procedureCell } from './procedures.ts';
 import {
-  type Denial,
-  type Lookup,
+  activities,
+  attachmentFormats,
+  attachmentTitles,
+  categoryNames,
+  conclusion,
+  course,
+  criticality,
+  diagnoses,
+  encounterKind,
+  modality,
+  observedValue,
+  problemCell,
+  reportName,
+  unusualStatus,
+  vaccineDose,
+  vaccineStatus,
+} from './resource-cells.ts';
+import {
   ORIGIN,
   reasonsOf,
   type SectionRule,
   type TableRule,
 } from './section.ts';
-import table from './sections.json' with { type: 'json' };
 
-/** A table of `sections.json`, with a row for each resource. */
-interface TableRow {
+/** A table with a row for each resource of its types. */
+interface ResourceTable<T extends ResourceType> {
   caption: string;
-  types: readonly string[];
-  /**
-   * Which of these resources belong in the table, by the names of `SHOWN`; all,
-   * if it is missing.
-   */
-  shows?: string;
-  /** Titles of the columns with numbers. */
-  numeric?: readonly string[];
-  /**
-   * What a cell says, by the title of its column. `day recorded issued`: the
-   * first of these elements that says something, in a form of `FORMS`. `a.b` is
-   * an element of the first `a`, `a*.b` those of all. `|` divides alternatives,
-   * and `+` what is said one after the other. `@name`: a cell of `NAMED`.
-   */
-  cells: Readonly<Record<string, string>>;
+  types: readonly T[];
+  /** Which of these resources belong in the table; all, if it is missing. */
+  shows?: (content: Json) => boolean;
+  /** The columns with numbers. */
+  numeric?: readonly ColumnTitle[];
+  /** In the order of the columns, before the one with the origin. */
+  cells: Readonly<Partial<Record<ColumnTitle, Cell<T>>>>;
 }
 
-interface SectionRow extends Omit<SectionRule, 'tables' | 'statements'> {
-  topic?: string;
-  tables?: readonly TableRow[];
-  /** Instead of `tables`, if rows do not correspond to single resources. */
-  rows?: string;
-}
-
-type Cell = (
-  content: Json,
-  lookup: Lookup,
-) => string | readonly string[] | SummaryCell | undefined;
-
-const CLASSES: Readonly<Record<string, string>> = lookupTable(words.classes);
-export const classText = (of: unknown): string | undefined =>
-  isJson(of)
-    ? (CLASSES[textOf(of.code) ?? ''] ?? textOf(of.display) ?? textOf(of.code))
-    : undefined;
-
-const FORMS: Readonly<Record<string, (value: unknown) => string | undefined>> =
-  {
-    amount: amountText,
-    class: classText,
-    concept: conceptText,
-    day: (value) => periodText(value),
-    directions,
-    dose: doseText,
-    moment: momentText,
-    reference: referenceText,
-    since: (value) => periodText(value, true),
-    status: statusText,
-    text: textOf,
-  };
-
-/** Statuses of what is as it stands; any other one must be seen. */
-const USUAL = ['active', 'available', 'completed', 'partial'];
-
-const NAMED: Readonly<Record<string, Cell>> = {
-  activities: ({ activity }) =>
-    unique(
-      objectsOf(activity).map(({ detail }) =>
-        isJson(detail)
-          ? (conceptText(detail.code) ?? textOf(detail.description))
-          : undefined,
-      ),
-    ),
-  conclusion: ({ result, conclusion, conclusionCode, presentedForm }) => {
-    const count = objectsOf(result).length;
-    return unique([
-      textOf(conclusion) ?? conceptTexts(conclusionCode),
-      count === 0 ? '' : `${count} result${count === 1 ? '' : 's'}`,
-      objectsOf(presentedForm).length === 0 ? '' : 'Text in the FHIR Bundle',
-    ]);
-  },
-  course: ({ period, status }) =>
-    periodText(period, status === 'active' || status === 'in-progress'),
-  criticality: ({ criticality }) =>
-    criticality === 'high'
-      ? { text: 'High', tone: 'alert' }
-      : statusText(criticality),
-  diagnoses: ({ diagnosis }, lookup) =>
-    reasonsOf(
-      {
-        reasonReference: objectsOf(diagnosis).map(({ condition }) => condition),
-      },
-      lookup,
-    ),
-  encounter: ({ type, status }) =>
-    unique([
-      conceptTexts(type),
-      status === 'finished' ? '' : statusText(status),
-    ]).join(', '),
-  formats: (content) =>
-    unique(
-      valuesAt(content, ['content*', 'attachment', 'contentType']).map(
-        formatName,
-      ),
-    ).join(', '),
-  kinds: ({ category }) =>
-    unique(
-      objectsOf(category).map((each) => statusText(codesOf(each)[0])),
-    ).join(', '),
-  medication: medicationName,
-  modality: ({ modality, series }) =>
-    unique(
-      [
-        ...objectsOf(modality),
-        ...objectsOf(series).map((each) => each.modality),
-      ].map((each) =>
-        isJson(each) ? (textOf(each.display) ?? textOf(each.code)) : undefined,
-      ),
-    ).join(', '),
-  observation: (content, { linked }) => observationName(content, linked),
-  prescription: prescriptionStatus,
-  problem: (content, lookup) =>
-    unique([problemName(content, lookup), ...gradesOf(content)]).join('; '),
-  procedure: procedureCell,
-  reactions: allergyReactions,
-  reasons: reasonsOf,
-  report: ({ code, status }) =>
-    unique([
-      conceptText(code),
-      status === 'final' ? '' : statusText(status)?.toLowerCase(),
-    ]).join(', '),
-  state: (content) => stateOf({ content }),
-  unusual: ({ status }) =>
-    USUAL.includes(String(status)) ? '' : statusText(status),
-  vaccineDose: ({ doseQuantity, route, site }) =>
-    unique([doseText(doseQuantity), routeText(route), conceptText(site)]).join(
-      ', ',
-    ),
-  vaccineStatus: ({ status, statusReason, reasonCode }) =>
-    unique([
-      statusText(status),
-      conceptText(statusReason),
-      conceptTexts(reasonCode),
-    ]).join(': '),
-  value: (content) => {
-    const parts = objectsOf(content.component);
-    const isAlert = [content, ...parts].some((part) => flagOf(part)?.isAlert);
-    const text = unique([
-      valueText(content),
-      ...parts.map(
-        (part) => `${conceptText(part.code) ?? ''}: ${valueText(part) ?? ''}`,
-      ),
-    ]).join('; ');
-    return isAlert ? { text, tone: 'alert' } : text;
-  },
-};
-
-function valueText(of: Json): string | undefined {
-  const value = valueIn(of);
-  const flag = flagOf(of);
-  return (
-    value &&
-    `${value.value} ${value.unit}`.trim() +
-      (flag?.isAlert ? ` (${flag.text})` : '')
-  );
-}
-
-const FORMATS: Readonly<Record<string, string>> = lookupTable(words.formats);
-function formatName(contentType: unknown): string | undefined {
-  const plain = textOf(contentType)?.split(';', 1)[0]?.trim();
-  return plain && (FORMATS[plain] ?? plain);
-}
-
-const SHOWN: Readonly<Record<string, (content: Json) => boolean>> = {
-  activeProblem: (content) => isActive({ content }) && !isSocial(content),
-  pastProblem: (content) =>
-    !isActive({ content }) && !isOfEncounter({ content }) && !isSocial(content),
-  diagnosisOfEncounter: (content) =>
-    isOfEncounter({ content }) && !isSocial(content),
-  presentFinding: (content) => isSocial(content) && isActive({ content }),
-  pastFinding: (content) => isSocial(content) && !isActive({ content }),
-  current: (content) => isCurrent({ content }),
-  past: (content) => !isCurrent({ content }),
-  filled: (content) => !isEmpty(content),
-  otherObservation: (content) =>
-    categoryOf(content) === 'other' && !isEmpty(content),
-};
-
-/** Which resources contradict a source's statement that there is none. */
-const DENIALS: Readonly<Record<AbsenceTopic, Denial>> = {
-  allergies: hasAllergy,
-  devices: ({ content }) => content.resourceType === 'Device',
-  immunizations: ({ content }) => content.status === 'completed',
-  medications: isTaken,
-  problems: hasProblem,
-  procedures: ({ content }) =>
-    content.status !== 'not-done' && content.status !== 'entered-in-error',
-};
-
-const MEASURED: Readonly<Record<string, TableRule>> = {
-  results: resultTable,
-  vitalSigns: vitalSignTable,
-};
-
-/** The sections of a summary, in their order. */
-export const SECTIONS: readonly SectionRule[] = (
-  table.sections as readonly SectionRow[]
-).map(({ topic, tables = [], rows, ...section }) => ({
-  ...section,
-  ...(topic !== undefined && {
-    statements: {
-      topic: topic as AbsenceTopic,
-      denies: DENIALS[topic as AbsenceTopic],
-    },
-  }),
-  tables: rows === undefined ? tables.map(tableOf) : [named(MEASURED, rows)],
-}));
-
-function tableOf({
+function tableOf<T extends ResourceType>({
   caption,
   types,
-  shows,
+  shows = () => true,
   numeric = [],
   cells,
-}: TableRow): TableRule {
-  const isShown = shows === undefined ? () => true : named(SHOWN, shows);
-  const says = Object.values(cells).map(cellOf);
+}: ResourceTable<T>): TableRule {
+  const titles = Object.keys(cells) as ColumnTitle[];
+  const says = Object.values<Cell<T>>(cells).map((cell) => joined(cell));
   return {
     caption,
     types,
-    shows: isShown,
+    shows,
     columns: [
-      ...Object.keys(cells).map((title) => ({
-        title,
-        isNumeric: numeric.includes(title),
-      })),
+      ...titles.map((title) => ({ title, isNumeric: numeric.includes(title) })),
       ORIGIN,
     ],
     row: ({ content, origin }, lookup) =>
-      isShown(content)
+      shows(content)
         ? row(...says.map((say) => say(content, lookup)), origin)
         : undefined,
   };
 }
 
-function cellOf(
-  rule: string,
-): (content: Json, lookup: Lookup) => string | SummaryCell {
-  const parts = rule
-    .split(' + ')
-    .map((part) => part.split(' | ').map(alternative));
-  return (content, lookup) => {
-    const said = parts.map((ways) =>
-      ways
-        .map((way) => way(content, lookup))
-        .find((each) => each !== undefined && each !== ''),
-    );
-    return (
-      said.find(isCell) ??
-      unique(said.flatMap((each) => (isCell(each) ? [] : each))).join('; ')
-    );
-  };
-}
+const activeProblems = tableOf<'Condition'>({
+  caption: 'Active problems',
+  types: ['Condition'],
+  shows: (content) => isActive({ content }) && !isSocial(content),
+  cells: {
+    Problem: problemCell,
+    Since: say.day('onsetDateTime', 'onsetPeriod', 'recordedDate'),
+    Status: (content) => stateOf({ content }),
+  },
+});
 
-const isCell = (said: ReturnType<Cell>): said is SummaryCell => isJson(said);
+const pastProblems = tableOf<'Condition'>({
+  caption: 'Past problems',
+  types: ['Condition'],
+  shows: (content) =>
+    !isActive({ content }) && !isOfEncounter({ content }) && !isSocial(content),
+  cells: {
+    Problem: problemCell,
+    From: say.day('onsetDateTime', 'onsetPeriod', 'recordedDate'),
+    Until: say.day('abatementDateTime', 'abatementPeriod'),
+    Status: (content) => stateOf({ content }),
+  },
+});
 
-function alternative(rule: string): Cell {
-  if (rule.startsWith('@')) return named(NAMED, rule.slice(1));
-  const [form = '', ...paths] = rule.split(' ');
-  const say = named(FORMS, form);
-  const elements = paths.map((path) => path.split('.'));
-  return (content) =>
-    elements
-      .map((path) => unique(valuesAt(content, path).map(say)))
-      .find((texts) => texts.length > 0);
-}
+const encounterDiagnoses = tableOf<'Condition'>({
+  caption:
+    'Diagnoses at encounters, of which the sources do not say whether they are active',
+  types: ['Condition'],
+  shows: (content) => isOfEncounter({ content }) && !isSocial(content),
+  cells: {
+    Diagnosis: problemCell,
+    Date: say.day('onsetDateTime', 'onsetPeriod', 'recordedDate'),
+  },
+});
 
-/** What an element has: of its parents the first, or all of `parent*`. */
-const valuesAt = (content: Json, path: readonly string[]): readonly unknown[] =>
-  path.reduce<readonly unknown[]>(
-    (parents, step) =>
-      parents.flatMap((parent): readonly unknown[] => {
-        const [first] = objectsOf(parent);
-        return step.endsWith('*')
-          ? objectsOf(first?.[step.slice(0, -1)])
-          : [first?.[step]];
-      }),
-    [content],
-  );
+const currentMedications = tableOf<'MedicationRequest' | 'MedicationStatement'>(
+  {
+    caption: 'Current medications',
+    types: ['MedicationRequest', 'MedicationStatement'],
+    shows: (content) => isCurrent({ content }),
+    cells: {
+      Medication: medicationName,
+      Directions: say.directions('dosageInstruction', 'dosage'),
+      Ordered: say.day('authoredOn', 'dateAsserted'),
+      Taken: say.since('effectivePeriod', 'effectiveDateTime'),
+      Status: prescriptionStatus,
+      'By; reason': joined(
+        say.reference('requester', 'informationSource'),
+        reasonsOf,
+      ),
+    },
+  },
+);
 
-function named<T>(of: Readonly<Record<string, T>>, name: string): T {
-  const found = of[name];
-  if (found === undefined)
-    throw new Error(`sections.json names ${name}, which does not exist`);
-  return found;
-}
+const pastMedications = tableOf<'MedicationRequest' | 'MedicationStatement'>({
+  caption: 'Past medications',
+  types: ['MedicationRequest', 'MedicationStatement'],
+  shows: (content) => !isCurrent({ content }),
+  cells: {
+    Medication: medicationName,
+    Directions: say.directions('dosageInstruction', 'dosage'),
+    Ordered: say.day('authoredOn', 'dateAsserted'),
+    Taken: say.day('effectivePeriod', 'effectiveDateTime'),
+    Status: prescriptionStatus,
+    'By; reason': joined(
+      say.reference('requester', 'informationSource'),
+      reasonsOf,
+    ),
+  },
+});
+
+const dispensedMedications = tableOf<'MedicationDispense'>({
+  caption: 'Dispensed',
+  types: ['MedicationDispense'],
+  numeric: ['Quantity', 'Supply'],
+  cells: {
+    Date: say.day('whenHandedOver', 'whenPrepared'),
+    Medication: medicationName,
+    Quantity: say.dose('quantity'),
+    Supply: say.amount('daysSupply'),
+    Directions: say.directions('dosageInstruction'),
+    Status: say.status('status'),
+  },
+});
+
+const givenMedications = tableOf<'MedicationAdministration'>({
+  caption: 'Given',
+  types: ['MedicationAdministration'],
+  cells: {
+    Date: say.day('effectiveDateTime', 'effectivePeriod'),
+    Medication: medicationName,
+    Dose: say.directions('dosage'),
+    Status: say.status('status'),
+    Reason: reasonsOf,
+  },
+});
+
+const allergyTable = tableOf<'AllergyIntolerance'>({
+  caption: 'Allergies and intolerances, newest first',
+  types: ['AllergyIntolerance'],
+  cells: {
+    Substance: say.concept('code'),
+    Reactions: allergyReactions,
+    Criticality: criticality,
+    Status: (content) => stateOf({ content }),
+    Noted: say.day('onsetDateTime', 'onsetPeriod', 'recordedDate'),
+  },
+});
+
+const immunizationTable = tableOf<'Immunization'>({
+  caption: 'Immunizations, newest first',
+  types: ['Immunization'],
+  cells: {
+    Date: either(
+      say.day('occurrenceDateTime', 'recorded'),
+      say.text('occurrenceString'),
+    ),
+    Vaccine: say.concept('vaccineCode'),
+    Dose: vaccineDose,
+    Status: vaccineStatus,
+    Lot: say.text('lotNumber'),
+    Where: say.reference('location', 'performer.actor'),
+  },
+});
+
+const reportTable = tableOf<'DiagnosticReport'>({
+  caption: 'Reports, newest first',
+  types: ['DiagnosticReport'],
+  shows: (content) => !isEmpty(content),
+  cells: {
+    Date: either(
+      say.moment('effectiveDateTime'),
+      say.day('effectivePeriod', 'issued'),
+    ),
+    Report: reportName,
+    Conclusion: conclusion,
+    By: sayEach.reference('performer'),
+  },
+});
+
+const imagingTable = tableOf<'ImagingStudy'>({
+  caption: 'Imaging studies, newest first',
+  types: ['ImagingStudy'],
+  cells: {
+    Date: say.moment('started'),
+    Study: either(sayEach.concept('procedureCode'), say.text('description')),
+    Modality: modality,
+    Status: unusualStatus,
+    Where: say.reference('location'),
+  },
+});
+
+const procedureTable = tableOf<'Procedure'>({
+  caption: 'Procedures, newest first',
+  types: ['Procedure'],
+  cells: {
+    Date: either(
+      say.day('performedDateTime', 'performedPeriod'),
+      say.text('performedString'),
+    ),
+    Procedure: procedureCell,
+    Status: say.status('status'),
+    Reason: joined(reasonsOf, say.concept('outcome')),
+    Where: say.reference('location', 'performer.actor'),
+  },
+});
+
+const encounterTable = tableOf<'Encounter'>({
+  caption: 'Encounters, newest first',
+  types: ['Encounter'],
+  cells: {
+    Date: course,
+    Encounter: encounterKind,
+    Class: say.class('class'),
+    Reason: joined(reasonsOf, diagnoses),
+    'Where and with whom': joined(
+      sayEach.reference('location.location'),
+      say.reference('serviceProvider'),
+      sayEach.reference('participant.individual'),
+    ),
+  },
+});
+
+const documentTable = tableOf<'DocumentReference'>({
+  caption: 'Documents, newest first',
+  types: ['DocumentReference'],
+  cells: {
+    Date: either(say.moment('date'), say.day('context.period')),
+    Document: joined(
+      either(say.concept('type'), say.text('description')),
+      attachmentTitles,
+    ),
+    Status: say.status('status'),
+    By: joined(sayEach.reference('author'), say.reference('custodian')),
+    Format: attachmentFormats,
+  },
+});
+
+const carePlanTable = tableOf<'CarePlan'>({
+  caption: 'Care plans',
+  types: ['CarePlan'],
+  cells: {
+    Period: course,
+    Plan: joined(say.text('title'), sayEach.text('category.text')),
+    Status: say.status('status'),
+    Activities: activities,
+  },
+});
+
+const goalTable = tableOf<'Goal'>({
+  caption: 'Goals',
+  types: ['Goal'],
+  cells: {
+    Since: say.day('startDate'),
+    Goal: say.concept('description'),
+    Status: say.status('lifecycleStatus'),
+  },
+});
+
+const careTeamTable = tableOf<'CareTeam'>({
+  caption: 'Care teams',
+  types: ['CareTeam'],
+  cells: {
+    Period: course,
+    For: either(say.text('name'), sayEach.concept('reasonCode')),
+    Status: say.status('status'),
+    Members: sayEach.reference('participant.member'),
+  },
+});
+
+const presentFindings = tableOf<'Condition'>({
+  caption: 'Present findings',
+  types: ['Condition'],
+  shows: (content) => isSocial(content) && isActive({ content }),
+  cells: {
+    Finding: say.concept('code'),
+    Since: say.day('onsetDateTime', 'onsetPeriod', 'recordedDate'),
+    Until: say.day('abatementDateTime', 'abatementPeriod'),
+    Status: (content) => stateOf({ content }),
+  },
+});
+
+const pastFindings = tableOf<'Condition'>({
+  caption: 'Past findings',
+  types: ['Condition'],
+  shows: (content) => isSocial(content) && !isActive({ content }),
+  cells: {
+    Finding: say.concept('code'),
+    Since: say.day('onsetDateTime', 'onsetPeriod', 'recordedDate'),
+    Until: say.day('abatementDateTime', 'abatementPeriod'),
+    Status: (content) => stateOf({ content }),
+  },
+});
+
+const observationTable = tableOf<'Observation'>({
+  caption: 'Other observations, newest first',
+  types: ['Observation'],
+  shows: (content) => categoryOf(content) === 'other' && !isEmpty(content),
+  cells: {
+    Date: say.day('effectiveDateTime', 'effectivePeriod', 'issued'),
+    Observation: (content, { linked }) => observationName(content, linked),
+    Value: observedValue,
+    Kind: categoryNames,
+  },
+});
+
+const familyHistoryTable = tableOf<'FamilyMemberHistory'>({
+  caption: 'Family history',
+  types: ['FamilyMemberHistory'],
+  cells: {
+    Relative: either(say.concept('relationship'), say.text('name')),
+    Conditions: sayEach.concept('condition.code'),
+    Status: unusualStatus,
+  },
+});
+
+const deviceTable = tableOf<'Device'>({
+  caption: 'Devices',
+  types: ['Device'],
+  cells: {
+    Device: either(say.concept('type'), say.text('deviceName.name')),
+    Manufactured: say.day('manufactureDate'),
+    Status: say.status('status'),
+    'Serial number': say.text('serialNumber'),
+  },
+});
+
+const coverageTable = tableOf<'Coverage'>({
+  caption: 'Coverage',
+  types: ['Coverage'],
+  cells: {
+    Payer: sayEach.reference('payor'),
+    Kind: say.concept('type'),
+    Period: say.day('period'),
+    Status: unusualStatus,
+  },
+});
+
+/** The sections of a summary by name. */
+export const SECTION = {
+  problems: {
+    id: 'problems',
+    title: 'Problems',
+    empty: 'The sources have delivered no problems.',
+    statements: { topic: 'problems', denies: hasProblem },
+    tables: [activeProblems, pastProblems, encounterDiagnoses],
+  },
+  medications: {
+    id: 'medications',
+    title: 'Medications',
+    empty: 'The sources have delivered no medications.',
+    statements: { topic: 'medications', denies: isTaken },
+    tables: [
+      currentMedications,
+      pastMedications,
+      dispensedMedications,
+      givenMedications,
+    ],
+  },
+  allergies: {
+    id: 'allergies',
+    title: 'Allergies and intolerances',
+    empty:
+      'The sources have delivered no allergies; that does not mean that there are none.',
+    statements: { topic: 'allergies', denies: hasAllergy },
+    tables: [allergyTable],
+  },
+  immunizations: {
+    id: 'immunizations',
+    title: 'Immunizations',
+    empty: 'The sources have delivered no immunizations.',
+    statements: {
+      topic: 'immunizations',
+      denies: ({ content }) => content.status === 'completed',
+    },
+    tables: [immunizationTable],
+  },
+  results: {
+    id: 'results',
+    title: 'Laboratory results',
+    empty: 'The sources have delivered no laboratory results.',
+    tables: [resultTable],
+  },
+  vitalSigns: {
+    id: 'vital-signs',
+    title: 'Vital signs',
+    empty: 'The sources have delivered no vital signs.',
+    tables: [vitalSignTable],
+  },
+  reports: {
+    id: 'reports',
+    title: 'Reports and imaging',
+    empty: 'The sources have delivered no reports.',
+    tables: [reportTable, imagingTable],
+  },
+  procedures: {
+    id: 'procedures',
+    title: 'Procedures',
+    empty: 'The sources have delivered no procedures.',
+    statements: {
+      topic: 'procedures',
+      denies: ({ content }) =>
+        content.status !== 'not-done' && content.status !== 'entered-in-error',
+    },
+    tables: [procedureTable],
+  },
+  encounters: {
+    id: 'encounters',
+    title: 'Encounters',
+    empty: 'The sources have delivered no encounters.',
+    tables: [encounterTable],
+  },
+  documents: {
+    id: 'documents',
+    title: 'Documents',
+    empty: 'The sources have delivered no documents.',
+    tables: [documentTable],
+  },
+  carePlans: {
+    id: 'care-plans',
+    title: 'Care plans, goals and care teams',
+    empty: 'The sources have delivered no care plans.',
+    tables: [carePlanTable, goalTable, careTeamTable],
+  },
+  socialFindings: {
+    id: 'social-findings',
+    title: 'Social findings',
+    empty: 'The sources have delivered no social findings.',
+    tables: [presentFindings, pastFindings],
+  },
+  observations: {
+    id: 'observations',
+    title: 'Assessments and other observations',
+    empty: 'The sources have delivered no other observations.',
+    tables: [observationTable],
+  },
+  background: {
+    id: 'background',
+    title: 'Family history, devices and coverage',
+    empty: 'The sources have delivered no family history, devices or coverage.',
+    statements: {
+      topic: 'devices',
+      denies: ({ content }) => content.resourceType === 'Device',
+    },
+    tables: [familyHistoryTable, deviceTable, coverageTable],
+  },
+} satisfies Readonly<Record<string, SectionRule>>;
+
+/** The sections of a summary, in their order. */
+export const SECTIONS: readonly SectionRule[] = Object.values(SECTION);

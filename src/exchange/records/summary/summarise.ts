@@ -9,6 +9,7 @@ import type {
 } from '../reading/read-consolidated.ts';
 import { type AbsenceStatement, absencesIn } from '../rules/absence.ts';
 import { type Json, objectsOf, textOf } from '../rules/json.ts';
+import type { ResourceType } from '../rules/r4/elements.ts';
 import {
   conceptText,
   dayText,
@@ -20,6 +21,7 @@ import {
 } from '../rules/words.ts';
 import { chartsOf } from './charts/chart.ts';
 import { Trends } from './charts/trend.ts';
+import { CONTEXT_COLUMNS, DAY_COLUMNS } from './column-titles.ts';
 import { lifeOf, personFacts } from './life.ts';
 import { linkedResources } from './linked-resources.ts';
 import { overviewOf } from './overview/overview.ts';
@@ -41,14 +43,21 @@ import {
   type SummaryEntry,
   type TableRule,
 } from './section.ts';
-import table from './sections.json' with { type: 'json' };
 import { SECTIONS } from './sections.ts';
 
 /**
  * Types without a section: they are shown with the resources that refer to
  * them.
  */
-const SUPPORTING: readonly string[] = table.supporting;
+const SUPPORTING: readonly ResourceType[] = [
+  'Medication',
+  'Patient',
+  'Practitioner',
+  'PractitionerRole',
+  'Organization',
+  'Location',
+  'Provenance',
+];
 
 /**
  * Summarises a consolidated record, part by part, in bounded memory: it keeps
@@ -193,14 +202,8 @@ export async function* sectionParts(
   for (const statement of statements) yield { kind: 'note', ...statement };
 }
 
-/**
- * Columns that only give context (when, by whom): a row with nothing else is
- * not shown.
- */
-const CONTEXT: ReadonlySet<string> = new Set(table.context);
-
-/** Columns with days on which something has happened. */
-const HAPPENED: ReadonlySet<string> = new Set(table.happened);
+const CONTEXT: ReadonlySet<string> = new Set(CONTEXT_COLUMNS);
+const DAYS: ReadonlySet<string> = new Set(DAY_COLUMNS);
 
 const marked = (
   each: SummaryRow,
@@ -212,7 +215,7 @@ const marked = (
     : {
         kind: 'row',
         cells: each.cells.map((cell, index) =>
-          HAPPENED.has(columns[index]?.title ?? '')
+          DAYS.has(columns[index]?.title ?? '')
             ? { ...cell, text: markFuture(cell.text, madeAt) }
             : cell,
         ),

@@ -1,17 +1,18 @@
 import { counted } from '../../../../lib/counted.ts';
 import { clinicalTime } from '../../rules/dates.ts';
+import type { ResourceType } from '../../rules/r4/elements.ts';
 import type { OverviewItem } from '../parts.ts';
-import type { Lookup, SummaryEntry } from '../section.ts';
+import type { Lookup, SectionRule, SummaryEntry } from '../section.ts';
 
 /**
- * A block of the overview (`sections.json`), which is made from the resources
- * of some types, newest first by type.
+ * A block of the overview, which is made from the resources of some types,
+ * newest first by type.
  */
 export interface BlockRule {
   /** The section that shows all of it. */
-  section: string;
+  section: SectionRule;
   title: string;
-  types: readonly string[];
+  types: readonly ResourceType[];
   /**
    * Shown when nothing was delivered, if the section's sentence does not fit.
    */
@@ -22,7 +23,8 @@ export interface BlockRule {
    */
   itemsMax: number;
   /** What an item is, for counting: `active problem`. */
-  item: readonly string[];
+  item: readonly [one: string, many: string];
+  collect: Collect;
 }
 
 export type Collect = (

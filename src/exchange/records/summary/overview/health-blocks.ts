@@ -1,6 +1,7 @@
 import { isEnteredInError } from '../../rules/fingerprints.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
 import {
+  classText,
   conceptText,
   conceptTexts,
   firstDay,
@@ -22,7 +23,6 @@ import {
 } from '../problems.ts';
 import { complicationsOf, procedureName } from '../procedures.ts';
 import { type Lookup, type SummaryEntry, withoutShorter } from '../section.ts';
-import { classText } from '../sections.ts';
 import {
   type Collect,
   Counts,

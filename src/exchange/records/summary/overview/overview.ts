@@ -10,8 +10,8 @@ import {
   type SectionRule,
   type SummaryEntry,
 } from '../section.ts';
-import table from '../sections.json' with { type: 'json' };
-import type { BlockCollector, BlockRule, Collect } from './block-rule.ts';
+import { SECTION } from '../sections.ts';
+import type { BlockCollector, BlockRule } from './block-rule.ts';
 import {
   collectAllergies,
   collectCareTeam,
@@ -22,16 +22,77 @@ import {
 import { collectResults, collectVitals } from './measurement.ts';
 import { collectMedications } from './medications-block.ts';
 
-const { blocks } = table;
-const BLOCKS: readonly [BlockRule, Collect][] = [
-  [blocks.allergies, collectAllergies],
-  [blocks.problems, collectProblems],
-  [blocks.medications, collectMedications],
-  [blocks.vitals, collectVitals],
-  [blocks.results, collectResults],
-  [blocks.immunizations, collectImmunizations],
-  [blocks.encounters, collectEncounters],
-  [blocks.careTeam, collectCareTeam],
+const BLOCKS: readonly BlockRule[] = [
+  {
+    section: SECTION.allergies,
+    title: 'Allergies and intolerances',
+    types: ['AllergyIntolerance'],
+    itemsMax: 40,
+    item: ['allergy', 'allergies'],
+    collect: collectAllergies,
+  },
+  {
+    section: SECTION.problems,
+    title: 'Active problems',
+    types: ['Condition', 'Procedure'],
+    itemsMax: 20,
+    item: ['active problem', 'active problems'],
+    collect: collectProblems,
+  },
+  {
+    section: SECTION.medications,
+    title: 'Current medications',
+    types: [
+      'MedicationRequest',
+      'MedicationStatement',
+      'MedicationDispense',
+      'MedicationAdministration',
+    ],
+    itemsMax: 30,
+    item: ['current medication', 'current medications'],
+    collect: collectMedications,
+  },
+  {
+    section: SECTION.vitalSigns,
+    title: 'Last vital signs',
+    types: ['Observation'],
+    itemsMax: 14,
+    item: ['further vital sign', 'further vital signs'],
+    collect: collectVitals,
+  },
+  {
+    section: SECTION.results,
+    title: 'Results of the last year',
+    types: ['Observation'],
+    itemsMax: 25,
+    item: ['further test', 'further tests'],
+    collect: collectResults,
+  },
+  {
+    section: SECTION.immunizations,
+    title: 'Immunizations',
+    types: ['Immunization'],
+    itemsMax: 30,
+    item: ['further vaccine', 'further vaccines'],
+    collect: collectImmunizations,
+  },
+  {
+    section: SECTION.encounters,
+    title: 'Recent encounters',
+    types: ['Encounter'],
+    itemsMax: 4,
+    item: ['earlier encounter', 'earlier encounters'],
+    collect: collectEncounters,
+  },
+  {
+    section: SECTION.carePlans,
+    title: 'Care team',
+    types: ['CareTeam', 'Patient'],
+    empty: 'The sources have delivered no care team.',
+    itemsMax: 12,
+    item: ['member of a care team', 'members of care teams'],
+    collect: collectCareTeam,
+  },
 ];
 
 /** Longer texts are cut here, visibly; the sections show them in full. */
@@ -60,8 +121,8 @@ export async function overviewOf(context: {
   alsoTake: (entry: SummaryEntry) => void;
 }): Promise<OverviewBlock[]> {
   const { reader, madeAt, sections, statements, isWanted, alsoTake } = context;
-  const made = BLOCKS.flatMap(([rule, collect]) => {
-    const section = sections.find(({ id }) => id === rule.section);
+  const made = BLOCKS.flatMap((rule) => {
+    const section = sections.find(({ id }) => id === rule.section.id);
     if (section === undefined) return [];
     const empty =
       rule.empty === undefined
@@ -71,7 +132,8 @@ export async function overviewOf(context: {
       {
         rule: { ...rule, empty },
         section,
-        collector: collect(context, rule.itemsMax),
+        takes: new Set<string>(rule.types),
+        collector: rule.collect(context, rule.itemsMax),
       },
     ];
   });
@@ -84,8 +146,8 @@ export async function overviewOf(context: {
     // Statements of absence are shown as notes.
     if (absencesIn(entry.content).length > 0) continue;
     alsoTake(entry);
-    for (const { rule, collector } of made)
-      if (rule.types.includes(resource.resourceType)) collector.take(entry);
+    for (const { takes, collector } of made)
+      if (takes.has(resource.resourceType)) collector.take(entry);
   }
   return [
     ...made.map(({ rule, section, collector }) =>
@@ -119,7 +181,7 @@ function blockOf(
   madeAt: Date,
 ): OverviewBlock {
   const { items, day, none, remarks = [], others } = collector.collected();
-  const [one = '', many] = rule.item;
+  const [one, many] = rule.item;
   if (items.length > rule.itemsMax)
     others.add(one, many, items.length - rule.itemsMax);
   const empty = none ?? (statements.length === 0 ? rule.empty : undefined);
