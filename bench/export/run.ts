@@ -8,7 +8,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { insertExport } from '../../src/exchange/delivery/bulk-export/export-store.ts';
 import type { ViewPlan } from '../../src/exchange/delivery/bulk-export/rules/view-run.ts';
 import { planView } from '../../src/exchange/delivery/bulk-export/views/planned-view.ts';
-import { READY_VIEWS } from '../../src/exchange/delivery/bulk-export/views/view-plan.ts';
+import { READY_VIEWS } from '../../src/exchange/delivery/bulk-export/views/ready-views.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';

@@ -3,8 +3,8 @@ import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
+import { READY_VIEWS } from '../../src/exchange/delivery/bulk-export/views/ready-views.ts';
 import { createTableMaker } from '../../src/exchange/delivery/bulk-export/views/table-maker.ts';
-import { READY_VIEWS } from '../../src/exchange/delivery/bulk-export/views/view-plan.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import { delivery, personOf, smallSamples } from '../support/deliveries.ts';
 import {

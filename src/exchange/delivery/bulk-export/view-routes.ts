@@ -16,11 +16,8 @@ import {
 } from './routes.ts';
 import { OWN_TYPES } from './rules/view-run.ts';
 import { createDefinitionReader } from './views/definition-reader.ts';
-import {
-  READY_VIEWS,
-  readViewRequest,
-  type ViewRequest,
-} from './views/view-plan.ts';
+import { READY_VIEWS } from './views/ready-views.ts';
+import { readViewRequest, type ViewRequest } from './views/view-plan.ts';
 
 const schema = { hide: true };
 const VIEWS_PATH = `${FHIR_PATH}/ViewDefinition`;

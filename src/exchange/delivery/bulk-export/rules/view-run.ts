@@ -5,10 +5,11 @@ import { SERVED_TYPES } from '../../../records/rules/resource-types.ts';
  * What our own tables say about a record, in the form of resources. No types of
  * FHIR; served to views only.
  */
+export type OwnType = 'RecordCompleteness' | 'QueryOutcome';
 export const OWN_TYPES: readonly string[] = [
   'RecordCompleteness',
   'QueryOutcome',
-];
+] satisfies OwnType[];
 
 export const isViewType = (type: string): boolean =>
   SERVED_TYPES.includes(type) || OWN_TYPES.includes(type);

@@ -1,25 +1,28 @@
 import { createHmac } from 'node:crypto';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf } from '../../../records/rules/json.ts';
-import table from './safe-harbor.json' with { type: 'json' };
+import {
+  KEPT_CODINGS,
+  KEPT_ELEMENTS,
+  KEPT_SHAPES,
+  type KeptAs,
+  type KeptShape,
+  RESTRICTED_ZIP3,
+} from './safe-harbor.ts';
 
-type Shape = string | { readonly [element: string]: Shape };
-
-const TYPES: Readonly<Record<string, Shape>> = lookupTable(table.types);
-const SHAPES: Readonly<Record<string, Shape>> = table.shapes;
-const SYSTEMS = Object.entries(table.systems).map(([system, code]) => [
-  new RegExp(system),
-  new RegExp(`^(?:${code})$`),
-]);
+const TYPES: Readonly<Record<string, KeptShape>> = lookupTable(KEPT_ELEMENTS);
 const AGE_MAX = 89;
 /** Larger numbers may be phone numbers or identifiers. */
 const NUMBER_MAX = 10_000_000;
 const yearIn = (date: unknown): number =>
   Number(/^\d{4}(?!\d)/.exec(String(date))?.[0]);
 
+const isShapeName = (shape: KeptShape): shape is keyof typeof KEPT_SHAPES =>
+  typeof shape === 'string' && Object.hasOwn(KEPT_SHAPES, shape);
+
 /**
  * Makes the de-identified form of a resource by the Safe Harbor method, 45 CFR
- * 164.514(b)(2). `safe-harbor.json` lists what stays of each type; everything
+ * 164.514(b)(2). `safe-harbor.ts` lists what stays of each type; everything
  * else goes: names, addresses, contacts, identifiers, narratives, notes,
  * extensions, contained resources and all free text. Ids become hashes, the
  * same in all runs with one key.
@@ -37,7 +40,7 @@ export function createDeidentifier({
     createHmac('sha256', key).update(of).digest('hex').slice(0, 32);
 
   const kinds: Readonly<
-    Record<string, (value: unknown, element: Json) => unknown>
+    Record<KeptAs, (value: unknown, element: Json) => unknown>
   > = {
     // Years that show an age over 89 go, whatever happened in them.
     year: (value) =>
@@ -50,9 +53,9 @@ export function createDeidentifier({
     code: (value) =>
       /^[A-Za-z][A-Za-z-]{0,39}$/.test(String(value)) ? value : undefined,
     coding: (_, { system, code }) =>
-      SYSTEMS.some(
-        ([known, codes]) =>
-          known?.test(String(system)) && codes?.test(String(code)),
+      KEPT_CODINGS.some(
+        (known) =>
+          known.system.test(String(system)) && known.code.test(String(code)),
       )
         ? { system, code }
         : undefined,
@@ -80,20 +83,19 @@ export function createDeidentifier({
       return {
         ...(/^[A-Z]{2}$/.test(String(state)) && { state }),
         ...(zip3 && {
-          postalCode: table.restrictedZip3.includes(zip3) ? '000' : zip3,
+          postalCode: RESTRICTED_ZIP3.includes(zip3) ? '000' : zip3,
         }),
       };
     },
   };
 
-  function keep(shape: Shape, value: unknown): unknown {
+  function keep(shape: KeptShape, value: unknown): unknown {
     if (value === undefined || value === null) return undefined;
     if (Array.isArray(value))
       return value.flatMap((each) => keep(shape, each) ?? []);
+    if (isShapeName(shape)) return keep(KEPT_SHAPES[shape], value);
     if (typeof shape === 'string')
-      return SHAPES[shape] === undefined
-        ? kinds[shape]?.(value, isJson(value) ? value : {})
-        : keep(SHAPES[shape], value);
+      return kinds[shape](value, isJson(value) ? value : {});
     const [element = {}] = objectsOf(value);
     const kept = Object.entries(shape).map(([name, inner]) => [
       name,

@@ -7,7 +7,11 @@ import {
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isJson } from '../../../records/rules/json.ts';
 import { checkExpression } from './budget.ts';
-import lists from './fhirpath.json' with { type: 'json' };
+import {
+  ALLOWED_FUNCTIONS,
+  FHIRPATH_KEYWORDS,
+  FHIRPATH_OPERATORS,
+} from './fhirpath-language.ts';
 import { highBoundary, lowBoundary, ViewError } from './values.ts';
 
 /** A compiled FHIRPath expression. */
@@ -21,7 +25,7 @@ export type Variables = Readonly<Record<string, TypedValue>>;
 /** What an expression may be at most, besides its characters. */
 const PARTS_MAX = 400;
 const DEPTH_MAX = 20;
-const ALLOWED: ReadonlySet<string> = new Set(lists.functions);
+const ALLOWED: ReadonlySet<string> = new Set(ALLOWED_FUNCTIONS);
 /** What an expression may use besides its own constants. */
 const BUILT_IN = ['%resource', '%rowIndex'];
 
@@ -171,8 +175,8 @@ function parse(text: string, where: string): Atom {
   try {
     const tokens = new Tokenizer(
       text,
-      lists.keywords,
-      lists.operators,
+      FHIRPATH_KEYWORDS,
+      FHIRPATH_OPERATORS,
     ).tokenize();
     const parser = initFhirPathParserBuilder().construct(tokens);
     const atom = parser.consumeAndParse();

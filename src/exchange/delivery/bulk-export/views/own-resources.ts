@@ -1,3 +1,4 @@
+import type { NetworkQueryStatus } from '../../../../contract/network-query.ts';
 import type { AccountTx } from '../../../platform/database/database.ts';
 import {
   listQueries,
@@ -7,11 +8,26 @@ import {
 import {
   incompleteness,
   type RecordCompleteness,
+  type SourceCompleteness,
 } from '../../../records/reading/completeness.ts';
 import type { Json } from '../../../records/rules/json.ts';
 
 /** A patient's newest network queries that views show. */
 const QUERIES_MAX = 1_000;
+
+/** What a RecordCompleteness says, besides whose it is. */
+export interface CompletenessContent {
+  isComplete: boolean;
+  sentence?: string;
+  withheld: number;
+  source: readonly SourceCompleteness[];
+}
+
+/** What a QueryOutcome says, besides whose it is. */
+export interface QueryOutcomeContent
+  extends Pick<NetworkQueryStatus, 'status' | 'startedAt'> {
+  source: NetworkQueryStatus['sources'];
+}
 
 /**
  * The completeness of a record as a resource of our own; `sentence` says why it
@@ -23,12 +39,13 @@ export function completenessResource(
 ): Json {
   const { sources: source, withheld = 0 } = standing;
   const sentence = incompleteness(standing);
-  return resourceOf('RecordCompleteness', patientId, patientId, {
+  const content: CompletenessContent = {
     isComplete: sentence === undefined,
     sentence,
     withheld,
     source,
-  });
+  };
+  return resourceOf('RecordCompleteness', patientId, patientId, content);
 }
 
 /**
@@ -48,11 +65,8 @@ export async function queryResources(
       status,
       startedAt,
     } = serializeQueryStatus(query, 'interface');
-    return resourceOf('QueryOutcome', requestId, patientId, {
-      status,
-      startedAt,
-      source,
-    });
+    const content: QueryOutcomeContent = { status, startedAt, source };
+    return resourceOf('QueryOutcome', requestId, patientId, content);
   });
 }
 

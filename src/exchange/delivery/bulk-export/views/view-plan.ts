@@ -1,4 +1,3 @@
-import { readdirSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { isJson, type Json, objectsOf } from '../../../records/rules/json.ts';
 import {
@@ -7,16 +6,9 @@ import {
   type ViewPlan,
 } from '../rules/view-run.ts';
 import { planView } from './planned-view.ts';
-import safeHarbor from './safe-harbor.json' with { type: 'json' };
+import { READY_VIEWS } from './ready-views.ts';
+import { KEPT_ELEMENTS } from './safe-harbor.ts';
 import { faultsOf, ViewError } from './values.ts';
-
-const FOLDER = new URL('./definitions/', import.meta.url);
-/** The ready-made views, by id. */
-export const READY_VIEWS: ReadonlyMap<string, Json> = new Map(
-  readdirSync(FOLDER)
-    .map((file) => JSON.parse(readFileSync(new URL(file, FOLDER), 'utf8')))
-    .map((view) => [view.id, view]),
-);
 
 /**
  * A kick-off of `$viewdefinition-export`; without `since`, an incremental run
@@ -129,7 +121,7 @@ function checkTogether(
   const isPartial = isIncremental || since !== undefined;
   const keyless = views.find(({ key }) => key === undefined);
   const shown = views.find(
-    ({ resource }) => !Object.hasOwn(safeHarbor.types, resource),
+    ({ resource }) => !Object.hasOwn(KEPT_ELEMENTS, resource),
   );
   const fault = [
     twice !== undefined &&
@@ -143,7 +135,7 @@ function checkTogether(
       `${keyless.name}: an incremental run needs a column with the path getResourceKey(), outside of forEach, by which rows are replaced`,
     isDeidentified &&
       shown !== undefined &&
-      `${shown.name}: ${shown.resource} has no de-identified form; only ${Object.keys(safeHarbor.types).join(', ')} have`,
+      `${shown.name}: ${shown.resource} has no de-identified form; only ${Object.keys(KEPT_ELEMENTS).join(', ')} have`,
   ].find((each) => each !== false);
   if (fault !== undefined) throw new ViewError(fault);
 }

@@ -3,12 +3,12 @@ import { z } from 'zod';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import type { Json } from '../../../records/rules/json.ts';
 import { checkDefinition } from './budget.ts';
-import lists from './fhirpath.json' with { type: 'json' };
 import {
   compileExpression,
   type Expression,
   type Variables,
 } from './fhirpath.ts';
+import { FHIRPATH_RESULT_TYPES } from './fhirpath-language.ts';
 import { faultsOf, ViewError } from './values.ts';
 
 /** A column of the output. */
@@ -54,7 +54,7 @@ const COLUMNS_MAX = 200;
 /** Rows of one resource, and elements that an iteration finds in it. */
 const ROWS_MAX = 10_000;
 const TYPES_OF_FUNCTIONS: Readonly<Record<string, string>> = lookupTable(
-  lists.types,
+  FHIRPATH_RESULT_TYPES,
 );
 const KNOWN_TYPES: ReadonlySet<string> = new Set([
   ...Object.values(PropertyType),
