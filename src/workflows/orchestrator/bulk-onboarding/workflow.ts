@@ -214,9 +214,7 @@ function bulkOnboardingDetails(status: BulkOnboardingStatus): string {
       ? ''
       : `${Math.round(rowsPerSecond)} rows/s, ${secondsLeft ?? '?'} s left`,
     '',
-    '| Created | Updated | Failed |',
-    '|---|---|---|',
-    `| ${counts.created} | ${counts.updated} | ${counts.failed} |`,
+    `Created: ${counts.created}. Updated: ${counts.updated}. Failed: ${counts.failed}.`,
     '',
     `Request: ${requestIds.at(-1) ?? '–'}${requestIds.length > 1 ? ` (number ${requestIds.length})` : ''}`,
     `Dry run: ${status.dryRun ? 'yes' : 'no'}. Webhooks: ${status.webhooksReceived}. Polls: ${status.polls}.`,
