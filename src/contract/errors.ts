@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import example from './error-example.json' with { type: 'json' };
 
 /** The `name` of each error status (docs/interface.md, Errors). */
 export const ERROR_NAMES = {
@@ -24,24 +23,41 @@ export const ERROR_NAMES = {
 } as const;
 export type ErrorStatus = keyof typeof ERROR_NAMES;
 
+const errorBody = z.object({
+  type: z.string(),
+  status: z.number().int(),
+  name: z.string(),
+  title: z.string(),
+  detail: z.string(),
+  instance: z.string(),
+  errors: z
+    .array(z.object({ path: z.string(), message: z.string() }))
+    .optional(),
+});
+export type ErrorBody = z.output<typeof errorBody>;
+
+const EXAMPLE: ErrorBody = {
+  type: 'about:blank',
+  status: 400,
+  name: 'BAD_REQUEST',
+  title: 'Missing or invalid parameters',
+  detail:
+    'address[0].zip: "2110" has 4 digits; expected 5 digits or ZIP+4; a leading zero may have been lost in a spreadsheet',
+  instance: 'urn:uuid:01923eae-a1b2-7c34-95d6-071829304a5b',
+  errors: [
+    {
+      path: 'address[0].zip',
+      message:
+        '"2110" has 4 digits; expected 5 digits or ZIP+4; a leading zero may have been lost in a spreadsheet',
+    },
+  ],
+};
+
 /**
  * Error body: RFC 9457 problem details, plus `name` and `errors`
  * (docs/interface.md, Errors).
  */
-export const errorBodySchema = z
-  .object({
-    type: z.string(),
-    status: z.number().int(),
-    name: z.string(),
-    title: z.string(),
-    detail: z.string(),
-    instance: z.string(),
-    errors: z
-      .array(z.object({ path: z.string(), message: z.string() }))
-      .optional(),
-  })
-  .meta({
-    id: 'Error',
-    examples: [example],
-  });
-export type ErrorBody = z.output<typeof errorBodySchema>;
+export const errorBodySchema = errorBody.meta({
+  id: 'Error',
+  examples: [EXAMPLE],
+});

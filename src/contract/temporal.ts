@@ -1,6 +1,5 @@
 import type { MonitoringKind } from './cohort-monitoring.ts';
 import type { SourceType } from './primitives.ts';
-import details from './workflow-details.json' with { type: 'json' };
 
 /**
  * Task queues, workflow types and workflow ids, shared by both services and the
@@ -64,15 +63,6 @@ export const WORKFLOW_TYPES = {
   bulkExport: 'bulkExport',
   messageTransmission: 'messageTransmission',
 } as const;
-
-/**
- * What a workflow of the exchange does, as its page in the Temporal UI explains
- * it (Markdown); empty for those that are not started by a request.
- */
-export const workflowDetails = (type: string): string =>
-  Object.hasOwn(details, type)
-    ? details[type as keyof typeof details].join('\n')
-    : '';
 
 /** There is only one execution of `reconcileLoop`. */
 export const RECONCILE_WORKFLOW_ID = 'reconcile';

@@ -1,8 +1,25 @@
 import { type Logger, pino } from 'pino';
-import redacted from './logger-redaction.json' with { type: 'json' };
 import { currentSpan } from './tracing/spans.ts';
 
 export type { Logger } from 'pino';
+
+/** Members that no line contains. */
+const REDACTED = [
+  'body',
+  'headers',
+  'req.headers',
+  'req.body',
+  'patient',
+  'demographics',
+  '*.firstName',
+  '*.lastName',
+  '*.dob',
+  '*.address',
+  '*.contact',
+  '*.personalIdentifiers',
+  '*.additionalIdentifiers',
+  '*.additionalIds',
+];
 
 /**
  * Writes structured logs to stdout, one JSON object per line. Log ids, counts
@@ -14,7 +31,7 @@ export const createLogger = (processName: string, level = 'info'): Logger =>
     name: processName,
     level,
     base: { name: processName, pid: process.pid },
-    redact: { paths: redacted, remove: true },
+    redact: { paths: REDACTED, remove: true },
     serializers: { err: errorForLog },
     mixin: traceOfLine,
   });

@@ -4,7 +4,6 @@ import {
   ExchangeCallError,
   type FailureKind,
 } from '../orchestrator/client/failures.ts';
-import reasons from './file-reasons.json' with { type: 'json' };
 import { plainText } from './progress/plain-text.ts';
 
 /** Invalid options or arguments; the message says what to pass instead. */
@@ -106,7 +105,21 @@ const EXCHANGE_FAILURES: Readonly<
 /**
  * Why the operating system refused to read or write, by the code of the error.
  */
-const REASONS: Readonly<Record<string, string>> = reasons;
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or folder',
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'part of the path is a file',
+  EEXIST: 'a file of that name already exists',
+  ENOSPC: 'the disk is full',
+  EDQUOT: 'the disk quota is exhausted',
+  EROFS: 'the file system is read-only',
+  EMFILE: 'too many files are open',
+  ENAMETOOLONG: 'the name is too long',
+  ELOOP: 'the path leads in a circle',
+  EIO: 'the disk failed',
+};
 
 /**
  * An error of the file system. It names the path that it is about, unless it

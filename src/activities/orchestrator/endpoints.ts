@@ -5,7 +5,6 @@ import {
   type EndpointActivityDeps,
   type EndpointInput,
 } from './call-exchange.ts';
-import whole from './whole-answers.json' with { type: 'json' };
 
 /** At most this many file names are returned; `total` counts all documents. */
 const FILE_NAMES_MAX = 100;
@@ -14,7 +13,39 @@ const FILE_NAMES_MAX = 100;
  * The activities of all operations that return their response whole. The others
  * say in `PICKS` what they return.
  */
-type WholeName = keyof typeof whole;
+type WholeName =
+  | 'startBulkCreate'
+  | 'getBulkCreate'
+  | 'pauseBulkCreate'
+  | 'resumeBulkCreate'
+  | 'cancelBulkCreate'
+  | 'pauseQuerySweep'
+  | 'resumeQuerySweep'
+  | 'cancelQuerySweep'
+  | 'redriveQueries'
+  | 'getQueryRedrive'
+  | 'cancelQueryRedrive'
+  | 'startConsolidatedQuery'
+  | 'getConsolidatedQuery'
+  | 'listConsolidatedQueries'
+  | 'countConsolidated'
+  | 'listPossibleDuplicates'
+  | 'acceptPossibleDuplicate'
+  | 'refusePossibleDuplicate'
+  | 'startBulkDocumentUrls'
+  | 'startNetworkQuery'
+  | 'getNetworkQuery'
+  | 'getNetworkQueryTimeline'
+  | 'getSourceScorecard'
+  | 'retrySource'
+  | 'giveUpSource'
+  | 'cancelNetworkQuery'
+  | 'createIdentitySession'
+  | 'createAal2Challenge'
+  | 'getIdentitySession'
+  | 'getAal2Challenge'
+  | 'getFacility'
+  | 'getWebhookStatus';
 type ResultOf<N extends EndpointName> = N extends keyof typeof PICKS
   ? ReturnType<(typeof PICKS)[N]>
   : AnswerOf<N>;

@@ -6,7 +6,6 @@ import { BACKGROUND_PRIORITY } from '../../contract/query-limits.ts';
 import { anySignal } from '../../lib/timeout-signal.ts';
 import { traced, traceHeaders } from '../../lib/tracing/spans.ts';
 import { type AnswerOf, answerSchema } from './answers.ts';
-import conflicts from './conflict-is-an-answer.json' with { type: 'json' };
 import type { CredentialHeader } from './credentials.ts';
 import {
   badAnswer,
@@ -72,9 +71,19 @@ const NATURALLY_REPEATABLE: ReadonlySet<EndpointName> = new Set([
  * POSTs whose 409 describes the resource's state and does not mean that the
  * first call with this key is still running.
  */
-const CONFLICT_IS_AN_ANSWER = new Set<EndpointName>(
-  Object.keys(conflicts) as (keyof typeof conflicts)[],
-);
+const CONFLICT_IS_AN_ANSWER: ReadonlySet<EndpointName> = new Set([
+  'retrySource',
+  'giveUpSource',
+  'cancelNetworkQuery',
+  'pauseQuerySweep',
+  'resumeQuerySweep',
+  'cancelQuerySweep',
+  'redriveQueries',
+  'cancelQueryRedrive',
+  'pauseBulkCreate',
+  'resumeBulkCreate',
+  'cancelBulkCreate',
+]);
 /**
  * Error codes of undici and the system for failures before any byte of the
  * request was sent.

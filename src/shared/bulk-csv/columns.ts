@@ -1,5 +1,3 @@
-import stems from './column-names.json' with { type: 'json' };
-
 export const ADDRESS_FIELDS = [
   'addressLine1',
   'addressLine2',
@@ -13,19 +11,36 @@ const INDEXED_FIELDS = [...ADDRESS_FIELDS, 'phone', 'email', 'cohort'] as const;
  * The fields of a row. Indexed fields may occur up to ten times (`zip-2`); no
  * suffix means 1.
  */
-export type SingleField = Exclude<keyof typeof stems, IndexedField>;
+export type SingleField = Exclude<keyof typeof STEMS, IndexedField>;
 export type AddressField = (typeof ADDRESS_FIELDS)[number];
 export type IndexedField = (typeof INDEXED_FIELDS)[number];
 
 export const MAX_INDEX = 10;
 
 /** Spelled like the result of `plainName` (docs/interface.md, "Bulk CSV"). */
-const STEMS: Readonly<Record<SingleField | IndexedField, readonly string[]>> =
-  stems;
+const STEMS = {
+  externalId: ['id', 'externalid'],
+  firstName: ['firstname'],
+  lastName: ['lastname'],
+  dob: ['dob'],
+  gender: ['gender', 'genderatbirth'],
+  addressLine1: ['addressline1', 'address1'],
+  addressLine2: ['addressline2', 'address2'],
+  city: ['city'],
+  state: ['state'],
+  zip: ['zip', 'zipcode'],
+  phone: ['phone'],
+  email: ['email'],
+  ssn: ['ssn'],
+  driversLicenseNo: ['driverslicenseno', 'driverslicenceno'],
+  driversLicenseState: ['driverslicensestate', 'driverslicencestate'],
+  cohort: ['cohort'],
+  facilityId: ['facilityid'],
+  hieOptOut: ['hieoptout'],
+};
+const FIELDS = Object.keys(STEMS) as (keyof typeof STEMS)[];
 const FIELD_BY_STEM: ReadonlyMap<string, SingleField | IndexedField> = new Map(
-  (Object.keys(STEMS) as (keyof typeof STEMS)[]).flatMap((field) =>
-    STEMS[field].map((stem) => [stem, field]),
-  ),
+  FIELDS.flatMap((field) => STEMS[field].map((stem) => [stem, field])),
 );
 
 /** The meaning of a header cell. */
@@ -74,6 +89,6 @@ export const usualName = (
 const isIndexed = (field: SingleField | IndexedField): field is IndexedField =>
   INDEXED_FIELDS.some((each) => each === field);
 
-export const SINGLE_FIELDS = (
-  Object.keys(stems) as (keyof typeof stems)[]
-).filter((field) => !isIndexed(field)) as SingleField[];
+export const SINGLE_FIELDS = FIELDS.filter(
+  (field) => !isIndexed(field),
+) as SingleField[];

@@ -9,7 +9,6 @@ import {
 import { dayText, momentText, periodText } from '../../records/rules/words.ts';
 import { deathOf } from '../../records/summary/life.ts';
 import type { HeadFact, SummaryHead } from '../../records/summary/parts.ts';
-import names from './code-system-names.json' with { type: 'json' };
 
 /**
  * The readable content of a clinical document, rendered as html or pdf. Plain
@@ -484,7 +483,18 @@ function trimmed(runs: Run[]): Run[] {
   return runs[0]?.text === '' ? trimmed(runs.slice(1)) : runs;
 }
 
-const CODE_SYSTEMS: Readonly<Record<string, string>> = lookupTable(names);
+const CODE_SYSTEMS: Readonly<Record<string, string>> = lookupTable({
+  'http://snomed.info/sct': 'SNOMED CT',
+  'http://loinc.org': 'LOINC',
+  'http://www.nlm.nih.gov/research/umls/rxnorm': 'RxNorm',
+  'http://hl7.org/fhir/sid/cvx': 'CVX',
+  'http://hl7.org/fhir/sid/icd-10-cm': 'ICD-10-CM',
+  'http://hl7.org/fhir/sid/icd-10': 'ICD-10',
+  'http://hl7.org/fhir/sid/icd-9-cm': 'ICD-9-CM',
+  'http://hl7.org/fhir/sid/ndc': 'NDC',
+  'http://www.ama-assn.org/go/cpt': 'CPT',
+  'http://unitsofmeasure.org': 'UCUM',
+});
 
 /**
  * A date with a time; plain digits only with a time zone, because without one

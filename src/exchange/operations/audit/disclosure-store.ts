@@ -1,10 +1,33 @@
 import { sql } from 'kysely';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
+
 /**
  * Operations that show a patient, besides the GET operations of the contract.
  */
-import SHOWING from './showing-operations.json' with { type: 'json' };
+const SHOWING = [
+  'matchPatient',
+  'readConsolidatedLink',
+  'readConsolidatedResult',
+  'readNotificationLink',
+  'readDocument',
+  'getEmbedSummary',
+  'fhirRead',
+  'fhirReadBinary',
+  'fhirSearch',
+  'fhirEverything',
+  'fhirSummary',
+  'fhirMatch',
+  'fhirExport',
+  'fhirNotification',
+  'fhirSubscriptionEvents',
+  'agentFindPatient',
+  'agentPatientSummary',
+  'agentSearchResults',
+  'agentSearchMedications',
+  'agentSearchNotes',
+  'agentReadNote',
+];
 
 const DISCLOSURES = sqlFile('disclosures.sql', import.meta.url);
 

@@ -7,25 +7,16 @@ import type {
   Reference,
 } from 'fhir/r4.js';
 import { endpoints } from '../../../contract/endpoints.ts';
-import patterns from './balp-patterns.json' with { type: 'json' };
+import {
+  AUDIT_PATTERNS,
+  type AuditPattern,
+  DICOM,
+  type Interaction,
+  REST_OPERATION,
+  TERMINOLOGY,
+} from './balp-patterns.ts';
 import type { ChainRow } from './chain-store.ts';
 
-const TERMINOLOGY = 'http://terminology.hl7.org/CodeSystem';
-const DICOM = 'http://dicom.nema.org/resources/ontology/DCM';
-
-const REST: Coding = {
-  system: `${TERMINOLOGY}/audit-event-type`,
-  code: 'rest',
-  display: 'RESTful Operation',
-};
-
-/**
- * One of IHE's Basic Audit Log Patterns (BALP): what its profile fixes, the
- * name of the profile of an event about a patient and of one that is not, the
- * role of the caller (`client`) and ours. A caller sends data to us, or asks
- * with parameters; when it reads, data flows the other way.
- */
-const PATTERNS: Readonly<Record<Interaction, Pattern>> = patterns;
 type Action = NonNullable<AuditEvent['action']>;
 const ACTIONS = {
   read: 'R',
@@ -35,13 +26,6 @@ const ACTIONS = {
   delete: 'D',
   disclosure: 'R',
 } as const;
-interface Pattern {
-  profile: { withPatient: string; without?: string };
-  type: Coding;
-  subtype: Coding;
-  client: Coding;
-  server: Coding;
-}
 
 const BASE =
   'https://profiles.ihe.net/ITI/BALP/StructureDefinition/IHE.BasicAudit.';
@@ -49,7 +33,10 @@ const BASE =
 /**
  * The profile that an event claims; undefined if the pattern has none for it.
  */
-function profileOf(pattern: Pattern, hasPatient: boolean): string | undefined {
+function profileOf(
+  pattern: AuditPattern,
+  hasPatient: boolean,
+): string | undefined {
   const name = hasPatient
     ? pattern.profile.withPatient
     : pattern.profile.without;
@@ -71,7 +58,7 @@ const SERVICE: Reference = {
  */
 export function toAuditEvent(row: ChainRow): AuditEvent {
   const interaction = isSuccess(row) ? interactionOf(row) : undefined;
-  const pattern = interaction && PATTERNS[interaction];
+  const pattern = interaction && AUDIT_PATTERNS[interaction];
   const profile = pattern && profileOf(pattern, row.patientId !== null);
   return {
     resourceType: 'AuditEvent',
@@ -121,7 +108,7 @@ const operationOf = ({ operation }: ChainRow): Coding => ({
  */
 function kindOf(
   row: ChainRow,
-  pattern: Pattern | undefined,
+  pattern: AuditPattern | undefined,
 ): Pick<AuditEvent, 'type' | 'subtype' | 'action'> {
   if (row.outcome.startsWith('401'))
     return {
@@ -133,7 +120,11 @@ function kindOf(
       action: 'E',
     };
   if (pattern === undefined)
-    return { type: REST, subtype: [operationOf(row)], action: actionOf(row) };
+    return {
+      type: REST_OPERATION,
+      subtype: [operationOf(row)],
+      action: actionOf(row),
+    };
   const action = actionOf(row);
   const isPatch = action === 'U' && methodOf(row.operation) === 'PATCH';
   const subtype = isPatch
@@ -153,7 +144,7 @@ function actionOf(row: ChainRow): Action {
 
 function agentsOf(
   { actor, remoteAddress }: ChainRow,
-  pattern: Pattern | undefined,
+  pattern: AuditPattern | undefined,
 ): AuditEventAgent[] {
   const who = { identifier: { system: `${OURS}:actor`, value: actor } };
   const address =
@@ -278,17 +269,6 @@ const chainOf = ({ position, mac }: ChainRow): AuditEventEntity[] =>
           ],
         },
       ];
-
-/**
- * What an audited request did, in the terms of IHE's Basic Audit Log Patterns.
- */
-type Interaction =
-  | 'read'
-  | 'query'
-  | 'create'
-  | 'update'
-  | 'delete'
-  | 'disclosure';
 
 const METHODS: Readonly<Record<string, { method: string }>> = endpoints;
 const OF_METHOD: Readonly<Record<string, Interaction>> = {

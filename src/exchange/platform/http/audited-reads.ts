@@ -1,15 +1,35 @@
 import type { FastifyRequest } from 'fastify';
-import notAudited from './not-audited.json' with { type: 'json' };
 import type { OperationName } from './operation.ts';
 
 /**
  * Reads that are not audited: they return no patient data, or only the progress
  * of an operation, and are polled frequently. Every other read is audited; a
- * new read is audited unless not-audited.json names it.
+ * new read is audited unless this list names it.
  */
-const NOT_AUDITED = new Set<OperationName>(
-  Object.keys(notAudited) as (keyof typeof notAudited)[],
-);
+const NOT_AUDITED: ReadonlySet<OperationName> = new Set([
+  // They return no patient data.
+  'listCohorts',
+  'getCohort',
+  'listFacilities',
+  'getFacility',
+  'getPatientCohorts',
+  'getPatientFacilities',
+  'getSourceScorecard',
+  'getSettings',
+  'getWebhookStatus',
+  'listWebhooks',
+  'getWebhook',
+
+  // They return the progress of an operation.
+  'getNetworkQuery',
+  'listNetworkQueries',
+  'getNetworkQueryTimeline',
+  'getIdentitySession',
+  'getBulkCreate',
+  'listBulkCreates',
+  'listConsolidatedQueries',
+  'getConsolidatedQuery',
+]);
 
 export const isAuditedRead = (operation: OperationName): boolean =>
   !NOT_AUDITED.has(operation);

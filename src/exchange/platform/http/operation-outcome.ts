@@ -1,9 +1,27 @@
 import type { OperationOutcome, OperationOutcomeIssue } from 'fhir/r4.js';
+import type { ErrorStatus } from '../../../contract/errors.ts';
 import type { ErrorResponse } from './errors.ts';
-import codes from './issue-codes.json' with { type: 'json' };
 
 /** The code of an issue for each HTTP status (FHIR's IssueType). */
-const CODES = codes as Readonly<Record<string, OperationOutcomeIssue['code']>>;
+const CODES: Readonly<
+  Partial<Record<ErrorStatus, OperationOutcomeIssue['code']>>
+> = {
+  '400': 'invalid',
+  '401': 'login',
+  '403': 'forbidden',
+  '404': 'not-found',
+  '405': 'not-supported',
+  '406': 'not-supported',
+  '408': 'timeout',
+  '409': 'conflict',
+  '410': 'deleted',
+  '412': 'conflict',
+  '413': 'too-long',
+  '415': 'not-supported',
+  '422': 'processing',
+  '429': 'throttled',
+  '503': 'transient',
+};
 
 export const FHIR_JSON_ERROR = 'application/fhir+json; charset=utf-8';
 

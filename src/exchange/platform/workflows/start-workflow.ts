@@ -12,8 +12,8 @@ import {
   laneOf,
   type Priority,
   type WORKFLOW_TYPES,
-  workflowDetails,
 } from '../../../contract/temporal.ts';
+import { workflowDetails } from '../../../contract/workflow-details.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 

@@ -21,8 +21,8 @@ import {
 import {
   querySweepWorkflowId,
   WORKFLOW_TYPES,
-  workflowDetails,
 } from '../../../contract/temporal.ts';
+import { workflowDetails } from '../../../contract/workflow-details.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { rejected } from '../../shared/failures.ts';
 import { BulkProgress, BulkRun } from './run.ts';

@@ -1,9 +1,9 @@
+import type { Consent } from 'fhir/r4.js';
 import type {
   ConsentResponse,
   RecordConsentBody,
 } from '../../../../contract/consents.ts';
 import type { SourceType } from '../../../../contract/source-types.ts';
-import OPT_OUT from './opt-out.json' with { type: 'json' };
 
 /**
  * What a FHIR Consent says that no decision depends on; returned as it was
@@ -37,6 +37,56 @@ export interface Decision {
    */
   labels: string[];
 }
+
+/** The consent that the flag hieOptOut stands for. */
+const OPT_OUT = {
+  scope: {
+    coding: [
+      {
+        system: 'http://terminology.hl7.org/CodeSystem/consentscope',
+        code: 'patient-privacy',
+      },
+    ],
+  },
+  category: [
+    {
+      coding: [
+        {
+          system: 'http://loinc.org',
+          code: '59284-0',
+          display: 'Consent Document',
+        },
+      ],
+    },
+  ],
+  policyRule: {
+    coding: [
+      {
+        system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode',
+        code: 'OPTOUT',
+      },
+    ],
+  },
+  provision: {
+    type: 'deny',
+    actor: [
+      {
+        role: {
+          coding: [
+            {
+              system:
+                'http://terminology.hl7.org/CodeSystem/v3-ParticipationType',
+              code: 'CST',
+            },
+          ],
+        },
+        reference: {
+          identifier: { value: 'hie' },
+        },
+      },
+    ],
+  },
+} satisfies Partial<Consent>;
 
 const PURPOSES = { TREAT: 'treatment', PATRQT: 'ias' } as const;
 const DAY_MS = 24 * 60 * 60_000;

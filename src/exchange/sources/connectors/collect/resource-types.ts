@@ -1,6 +1,6 @@
+import type { FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../../../contract/primitives.ts';
 import { MEDICATION_TYPES } from '../../../records/rules/resource-types.ts';
-import table from './resource-types.json' with { type: 'json' };
 
 /**
  * The resource types that a source is asked for, and the types of resources
@@ -18,7 +18,109 @@ export interface ResourceTypes {
   needed: readonly string[];
 }
 
-const TYPES: Record<SourceType, ResourceTypes> = table;
+const TYPES: Readonly<Record<SourceType, ResourceTypes>> = {
+  hie: {
+    clinical: [
+      'Patient',
+      'Condition',
+      'AllergyIntolerance',
+      'Encounter',
+      'Observation',
+      'Procedure',
+      'Immunization',
+      'ImmunizationEvaluation',
+      'ImmunizationRecommendation',
+      'DiagnosticReport',
+      'DocumentReference',
+      'MedicationRequest',
+      'MedicationDispense',
+      'MedicationStatement',
+      'MedicationAdministration',
+      'CarePlan',
+      'CareTeam',
+      'Goal',
+      'ServiceRequest',
+      'Specimen',
+      'ImagingStudy',
+      'Media',
+      'Composition',
+      'ClinicalImpression',
+      'RiskAssessment',
+      'FamilyMemberHistory',
+      'DetectedIssue',
+      'DeviceRequest',
+      'DeviceUseStatement',
+      'NutritionOrder',
+      'Communication',
+      'Consent',
+      'Coverage',
+      'Claim',
+      'ExplanationOfBenefit',
+      'EpisodeOfCare',
+      'Appointment',
+      'Flag',
+      'List',
+      'QuestionnaireResponse',
+      'RelatedPerson',
+      'AdverseEvent',
+      'SupplyDelivery',
+      'SupplyRequest',
+      'VisionPrescription',
+    ],
+    supporting: [
+      'Organization',
+      'Practitioner',
+      'PractitionerRole',
+      'Location',
+      'Medication',
+      'Substance',
+      'Device',
+      'Provenance',
+      'HealthcareService',
+      'Endpoint',
+    ],
+    needed: [
+      'Condition',
+      'AllergyIntolerance',
+      'MedicationRequest',
+      'Observation',
+      'DiagnosticReport',
+      'Procedure',
+      'Immunization',
+      'Encounter',
+      'DocumentReference',
+    ],
+  },
+  pharmacy: {
+    clinical: [
+      'MedicationRequest',
+      'MedicationDispense',
+      'MedicationStatement',
+      'MedicationAdministration',
+    ],
+    supporting: [
+      'Organization',
+      'Practitioner',
+      'PractitionerRole',
+      'Location',
+      'Medication',
+    ],
+    needed: ['MedicationRequest', 'MedicationDispense'],
+  },
+  lab: {
+    clinical: ['DiagnosticReport', 'Observation', 'Specimen', 'ServiceRequest'],
+    supporting: [
+      'Organization',
+      'Practitioner',
+      'PractitionerRole',
+      'Location',
+    ],
+    needed: ['DiagnosticReport', 'Observation'],
+  },
+} satisfies Record<
+  SourceType,
+  Record<keyof ResourceTypes, FhirResource['resourceType'][]>
+>;
 
 export function resourceTypesOf(source: SourceType): ResourceTypes {
   return TYPES[source];
@@ -40,7 +142,7 @@ export const neededTypesOf = (source: SourceType): readonly string[] =>
   TYPES[source].needed;
 
 /** Types whose search parameter for the patient is not `patient`. */
-const PATIENT_PARAMETER: Record<string, string> = {
+const PATIENT_PARAMETER: Readonly<Record<string, string>> = {
   AdverseEvent: 'subject',
   Patient: '_id',
 };
