@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { DEFAULT_ONBOARDING_TIMING } from '../../../src/contract/patient-onboarding.ts';
+import { onboardingDetails } from '../../../src/workflows/orchestrator/patient-onboarding/details.ts';
 import { Onboarding } from '../../../src/workflows/orchestrator/patient-onboarding/onboarding.ts';
 import {
   onboardingStatus,
   onboardingSummary,
 } from '../../../src/workflows/orchestrator/patient-onboarding/report.ts';
-import { onboardingDetails } from '../../../src/workflows/orchestrator/patient-onboarding/workflow.ts';
 import {
   allRunning,
   attempt,
