@@ -6,11 +6,11 @@ import { refusal } from './import-rules.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const IMPORT =
-  /^(?:import|export) (?:type )?(?:(?:\w+|\*(?: as \w+)?|\{[^}]*\}) from )?'([^']+)';|\bimport\('([^']+)'\)/gm;
+  /^(?:import|export) (?:type )?(?:(?:\w+|\*(?: as \w+)?|\{[^}]*\}) from )?'([^']+)'|\bimport\('([^']+)'\)/gm;
 
 /**
- * Checks all imports in `src` and `tools` against scripts/import-rules.ts.
- * Returns one line for each violation.
+ * Checks all imports in `src`, `tools` and `bench` against
+ * scripts/import-rules.ts. Returns one line for each violation.
  */
 export function refusedImports(folder = ROOT): string[] {
   return filesIn(folder).flatMap((file) =>
@@ -28,14 +28,15 @@ export function refusedImports(folder = ROOT): string[] {
 }
 
 /**
- * The files of `src` and `tools` that import each other in a circle, in order;
- * empty if there is none.
+ * The files of `src`, `tools` and `bench` that import each other in a circle, in
+ * order; empty if there is none.
  */
 export const importCircle = (folder = ROOT): string[] =>
   circleIn(importsOf(folder)) ?? [];
 
 /**
- * File by file of `src` and `tools`, the files that it imports, for types too.
+ * File by file of `src`, `tools` and `bench`, the files that it imports, for
+ * types too.
  */
 export const importsOf = (folder = ROOT): Imports =>
   new Map(
@@ -48,7 +49,7 @@ export const importsOf = (folder = ROOT): Imports =>
   );
 
 const filesIn = (folder: string): string[] =>
-  ['src', 'tools'].flatMap((part) =>
+  ['src', 'tools', 'bench'].flatMap((part) =>
     readdirSync(join(folder, part), { recursive: true, encoding: 'utf8' })
       .filter((file) => file.endsWith('.ts'))
       .map((file) => join(part, file)),

@@ -1,9 +1,9 @@
 /**
- * Which folder of `src` and `tools` may import which. The first rule whose
- * `from` matches a file applies to it: the file may import whatever matches
- * `from` or `may`, and, if `packages` is given, only these packages. Entry
- * points (`src/*.ts`), the starter, and in `tools` the embedded stack and the
- * demo assemble everything and have no rule.
+ * Which folder of `src`, `tools` and `bench` may import which. The first rule
+ * whose `from` matches a file applies to it: the file may import whatever
+ * matches `from` or `may`, and, if `packages` is given, only these packages.
+ * Entry points (`src/*.ts`) and the starter assemble all of `src` and have no
+ * rule.
  */
 export interface ImportRule {
   from: RegExp;
@@ -19,6 +19,17 @@ const CONFIG = /^config\.ts$/;
 const TEMPORAL = /^temporal\//;
 /** What the command line and the stack on one machine share. */
 const LOCAL_STACK = /^local-stack\//;
+/** What every tool may import of the product. */
+const PRODUCT_FOR_TOOLS = [CONTRACT, LIB, CONFIG, TEMPORAL, LOCAL_STACK];
+/** The parts of the exchange with which a new stack gets its first account. */
+const FIRST_ACCOUNT = [
+  /^exchange\/operations\/admin\/seed\.ts$/,
+  /^exchange\/platform\/database\/database\.ts$/,
+  /^exchange\/platform\/outbox\/webhook-key\.ts$/,
+  /^exchange\/messaging\/webhooks\/settings-store\.ts$/,
+];
+const EMBEDDED = /^tools\/embedded\//;
+const CLUSTER = /^tools\/cluster\//;
 /** Contains only keys, so workflow code may import it. */
 const SEARCH_ATTRIBUTES = /^temporal\/search-attributes\.ts$/;
 /** What a key of an account, and one of its webhooks, looks like. */
@@ -146,12 +157,52 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     ],
     why: 'The simulator is a foreign server: it shares nothing with us but contract, lib and the requests of the command line.',
   },
+  {
+    from: EMBEDDED,
+    may: [
+      ...PRODUCT_FOR_TOOLS,
+      ...FIRST_ACCOUNT,
+      /^exchange\/messaging\/notifications\/mllp\/open-mllp\.ts$/,
+    ],
+    why: 'The embedded stack starts processes; of the exchange it needs only what creates the first account.',
+  },
+  {
+    from: CLUSTER,
+    may: [...PRODUCT_FOR_TOOLS, EMBEDDED],
+    why: 'The cluster starts processes with what tools/embedded offers.',
+  },
+  {
+    from: /^tools\/demo\//,
+    may: [
+      ...PRODUCT_FOR_TOOLS,
+      EMBEDDED,
+      CLUSTER,
+      /^tools\/simulator\//,
+      /^orchestrator\/patient-onboarding\/start-onboarding\.ts$/,
+    ],
+    why: 'The demo is a caller: it starts onboardings and reads what the interface shows.',
+  },
+  {
+    from: /^tools\//,
+    may: PRODUCT_FOR_TOOLS,
+    why: 'A tool imports of the product only what scripts/import-rules.ts names.',
+  },
+  {
+    from: /^bench\//,
+    may: [
+      /^(?!tools\/)/,
+      EMBEDDED,
+      CLUSTER,
+      /^tools\/simulator\/(?:(?:admin-client|request-log|samples)\.ts$|data\/)/,
+    ],
+    why: 'A bench starts the embedded stack or the cluster, and of the simulator reads the data and the log.',
+  },
 ];
 
 /**
  * Returns why a file may not import something, or undefined if it may.
  *
- * @param file path below `src`, or one that begins with `tools/`:
+ * @param file path below `src`, or one that begins with `tools/` or `bench/`:
  *   `exchange/patients/routes.ts`
  * @param imported path below `src`, or the name of a package
  */
@@ -162,7 +213,7 @@ export function refusal(
 ): string | undefined {
   const wrongWay = isPackage
     ? undefined
-    : (againstDirection(file, imported) ?? ofTools(file, imported));
+    : (againstDirection(file, imported) ?? ofDevelopers(file, imported));
   if (wrongWay !== undefined) return wrongWay;
   const rule = IMPORT_RULES.find(({ from }) => from.test(file));
   if (rule === undefined) return undefined;
@@ -188,10 +239,12 @@ function againstDirection(file: string, imported: string): string | undefined {
     : `${from} is below ${to}: let ${to} register what it adds, or move the shared part down.`;
 }
 
-/** Production never runs `tools`. */
-function ofTools(file: string, imported: string): string | undefined {
-  return imported.startsWith('tools/') && !file.startsWith('tools/')
-    ? 'src does not import tools, which production never runs.'
+/** What only developers run. */
+const DEVELOPERS = /^(?:tools|bench|test|scripts|examples)\//;
+
+function ofDevelopers(file: string, imported: string): string | undefined {
+  return DEVELOPERS.test(imported) && !DEVELOPERS.test(file)
+    ? 'src imports nothing that production never runs: no tools, no bench, no test.'
     : undefined;
 }
 

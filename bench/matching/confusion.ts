@@ -5,7 +5,7 @@ import {
   type PersonTraits,
   traitsOfPatient,
 } from '../../src/exchange/people/patients/rules/person-traits.ts';
-import type { LabelledPair } from './foreign.ts';
+import type { LabelledPair } from './labelled-pair.ts';
 
 export interface Counts {
   certain: number;

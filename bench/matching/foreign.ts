@@ -2,17 +2,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import type { Address, HumanName, Patient } from 'fhir/r4.js';
+import type { LabelledPair } from './labelled-pair.ts';
 import { variedPairs } from './varied.ts';
-
-/** A pair of descriptions that somebody has judged. */
-export interface LabelledPair {
-  left: Patient;
-  right: Patient;
-  /** `unsure`: the set's authors say that it may be one person. */
-  truth: 'one' | 'unsure' | 'two';
-  /** What the set's authors varied, where they say so. */
-  kind: string;
-}
 
 export interface LabelledSet {
   name: string;

@@ -2,7 +2,7 @@ import type { HumanName, Patient } from 'fhir/r4.js';
 import nicknames from '../../src/exchange/people/patients/rules/nicknames.json' with {
   type: 'json',
 };
-import type { LabelledPair } from './foreign.ts';
+import type { LabelledPair } from './labelled-pair.ts';
 
 /**
  * Pairs made of unlabelled records, in the way of the CMS pilot's generator

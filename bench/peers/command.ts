@@ -1,10 +1,7 @@
 import { Command } from 'commander';
 import { median, note, printJson, whole } from '../command-parts.ts';
-import {
-  benchPeers,
-  type PeerMeasured,
-  type PeersBenchOptions,
-} from './run.ts';
+import type { PeerMeasured } from './measured.ts';
+import { benchPeers, type PeersBenchOptions } from './run.ts';
 
 export const peersCommand = new Command('peers')
   .description(

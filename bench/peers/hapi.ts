@@ -5,7 +5,7 @@ import { createHapi } from '../../test/foreign/hapi-server.ts';
 import { startPostgres } from '../../tools/embedded/postgres.ts';
 import { cpuSecondsOf, cpuSecondsWithChildren } from '../bulk/cpu-times.ts';
 import { bundleOf, isDocument, recordsOfSample } from './bundles.ts';
-import type { PeerMeasured } from './run.ts';
+import type { PeerMeasured } from './measured.ts';
 
 export interface Hapi {
   /** Loads the records of so many further patients. */

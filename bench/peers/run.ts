@@ -4,6 +4,7 @@ import { cpuSecondsOf } from '../bulk/cpu-times.ts';
 import { type Environment, startEnvironment } from '../query/environment.ts';
 import { ours, preparePatients, recordSample } from '../query/run.ts';
 import { type Hapi, startHapi } from './hapi.ts';
+import type { PeerMeasured } from './measured.ts';
 
 export interface PeersBenchOptions {
   /** Patients of each server per round. */
@@ -12,16 +13,6 @@ export interface PeersBenchOptions {
   /** Patients loaded at the same time. */
   inFlight: number;
   sample: string;
-}
-
-export interface PeerMeasured {
-  /**
-   * As the sources have them: without documents, and before any are made of
-   * these.
-   */
-  resourcesPerSecond: number;
-  /** Per resource. */
-  cpuMs: { server: number; postgres: number; temporal?: number };
 }
 
 export interface PeersBenchResult {

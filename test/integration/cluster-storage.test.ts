@@ -4,12 +4,6 @@ import {
 } from '@aws-sdk/client-s3';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import {
-  SEAWEEDFS_PORTS,
-  type SeaweedFsPorts,
-  s3Storage,
-  startSeaweedFs,
-} from '../../bench/cluster/seaweedfs/seaweedfs.ts';
 import { createAuditChain } from '../../src/exchange/platform/audit/chain.ts';
 import { openAuditHeads } from '../../src/exchange/platform/audit/open-heads.ts';
 import { freePort } from '../../src/lib/free-port.ts';
@@ -19,6 +13,12 @@ import {
 } from '../../src/local-stack/connection-file.ts';
 import { openBlobStore } from '../../src/shared/blobs/open-blob-store.ts';
 import { openS3Bucket } from '../../src/shared/blobs/s3-bucket.ts';
+import {
+  SEAWEEDFS_PORTS,
+  type SeaweedFsPorts,
+  s3Storage,
+  startSeaweedFs,
+} from '../../tools/cluster/seaweedfs/seaweedfs.ts';
 import type { RunningPart } from '../../tools/embedded/child-process.ts';
 import {
   gatewayEnvironment,

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { vi } from 'vitest';
+import { freePort } from '../../src/lib/free-port.ts';
 import {
   getSeaweedFs,
   SEAWEEDFS_PORTS,
@@ -13,8 +14,7 @@ import {
   seaweedFsArguments,
   seaweedFsIdentities,
   seaweedFsSockets,
-} from '../../bench/cluster/seaweedfs/seaweedfs.ts';
-import { freePort } from '../../src/lib/free-port.ts';
+} from '../../tools/cluster/seaweedfs/seaweedfs.ts';
 
 /** Returns the path of SeaweedFS's program, or why it cannot be had here. */
 export async function findSeaweedFs(): Promise<

@@ -5,10 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { request } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  type GatewayProxy,
-  startProxy,
-} from '../../bench/cluster/proxy/proxy.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import {
   type SeededAccount,
@@ -17,6 +13,10 @@ import {
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { freePort } from '../../src/lib/free-port.ts';
+import {
+  type GatewayProxy,
+  startProxy,
+} from '../../tools/cluster/proxy/proxy.ts';
 import { newPerson } from '../support/gateway.ts';
 import {
   type GatewayProcess,

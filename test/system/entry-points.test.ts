@@ -50,7 +50,7 @@ describe('an entry point', () => {
 
   test.each([
     ['tools/embedded/main.ts', '--obsrve'],
-    ['bench/cluster/main.ts', 'rol'],
+    ['tools/cluster/main.ts', 'rol'],
     ['src/starter/main.ts', 'nonsense'],
     ['tools/demo/main.ts', '--nonsense'],
     ['tools/backup.ts', 'nonsense'],

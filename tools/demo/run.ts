@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import color from 'picocolors';
 import { request } from 'undici';
-import { startCluster } from '../../bench/cluster/cluster.ts';
 import type { TimelineEntry } from '../../src/contract/network-query.ts';
 import {
   PATIENT_ONBOARDING_MESSAGES,
@@ -28,6 +27,7 @@ import {
 } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import { workflowLink } from '../../src/temporal/ui-links.ts';
+import { startCluster } from '../cluster/cluster.ts';
 import { startStack } from '../embedded/stack.ts';
 import { createStartProgress } from '../embedded/start-progress.ts';
 import { createSimulatorAdmin } from '../simulator/admin-client.ts';

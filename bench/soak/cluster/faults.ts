@@ -1,4 +1,4 @@
-import type { Cluster } from '../../cluster/cluster.ts';
+import type { Cluster } from '../../../tools/cluster/cluster.ts';
 import { kill } from '../mixed/faults.ts';
 import type { Fault } from '../mixed/plan.ts';
 import { RESTARTED, ROLLED } from './plan.ts';

@@ -1,4 +1,4 @@
-import type { Refusal } from '../../cluster/proxy/refusals.ts';
+import type { Refusal } from '../../../tools/cluster/proxy/refusals.ts';
 
 /** A fault while it lasted: until what was ended served again. */
 export interface FaultTime {

@@ -41,6 +41,8 @@ const FORBIDDEN: [file: string, imported: string][] = [
   ['starter/ea.ts', 'tools/embedded/stack.ts'],
   ['starter/commands/eb.ts', 'tools/simulator/admin-client.ts'],
   ['local-stack/ec.ts', 'starter/errors.ts'],
+  ['worker.ts', 'bench/cpu.ts'],
+  ['starter/ed.ts', 'test/support/stack.ts'],
   ['exchange/sources/connectors/f.ts', 'tools/simulator/server.ts'],
   ['orchestrator/g.ts', 'exchange/platform/errors.ts'],
   ['orchestrator/client/h.ts', 'tools/embedded/stack.ts'],
@@ -71,6 +73,17 @@ const FORBIDDEN: [file: string, imported: string][] = [
   ['tools/simulator/t.ts', 'exchange/sources/connectors/connector.ts'],
   ['tools/simulator/t.ts', 'temporal/client.ts'],
   ['tools/simulator/t.ts', 'local-stack/connection-file.ts'],
+  ['tools/simulator/t.ts', 'tools/embedded/stack.ts'],
+  ['tools/embedded/u.ts', 'tools/simulator/server.ts'],
+  ['tools/embedded/u.ts', 'exchange/people/patients/patient-store.ts'],
+  ['tools/embedded/u.ts', 'starter/errors.ts'],
+  ['tools/cluster/v.ts', 'exchange/operations/admin/seed.ts'],
+  ['tools/cluster/v.ts', 'tools/demo/run.ts'],
+  ['tools/demo/w.ts', 'bench/cpu.ts'],
+  ['tools/demo/w.ts', 'starter/commands/onboard.ts'],
+  ['tools/x.ts', 'exchange/platform/database/database.ts'],
+  ['bench/merge/y.ts', 'tools/demo/run.ts'],
+  ['bench/merge/y.ts', 'tools/simulator/server.ts'],
 ];
 const ALLOWED: [file: string, imported: string][] = [
   ['contract/aa.ts', 'contract/errors.ts'],
@@ -107,7 +120,13 @@ const ALLOWED: [file: string, imported: string][] = [
   ['worker.ts', 'orchestrator/client/exchange-client.ts'],
   ['starter/commands/ma.ts', 'local-stack/simulator/client.ts'],
   ['tools/simulator/mb.ts', 'local-stack/simulator/faults.ts'],
-  ['tools/embedded/mm.ts', 'tools/simulator/server.ts'],
+  ['tools/embedded/mm.ts', 'exchange/operations/admin/seed.ts'],
+  ['tools/cluster/mn.ts', 'tools/embedded/open-stack.ts'],
+  ['tools/demo/mo.ts', 'tools/cluster/cluster.ts'],
+  ['bench/merge/mp.ts', 'exchange/records/record-merge.ts'],
+  ['bench/merge/mp.ts', 'test/support/stack.ts'],
+  ['bench/merge/mp.ts', 'tools/embedded/postgres.ts'],
+  ['bench/merge/mp.ts', 'tools/simulator/samples.ts'],
 ];
 
 const isPackage = (imported: string): boolean => !/\.ts$/.test(imported);
@@ -119,7 +138,7 @@ describe('the import direction', () => {
   test.each(ALLOWED)('%s may import %s', (file, imported) => {
     expect(refusal(file, imported, isPackage(imported))).toBeUndefined();
   });
-  test('holds in every file of src', () => {
+  test('holds in every file of src, tools and bench', () => {
     expect(refusedImports()).toEqual([]);
   });
 });

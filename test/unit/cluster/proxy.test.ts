@@ -10,15 +10,15 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Dispatcher, request } from 'undici';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { freePort } from '../../../src/lib/free-port.ts';
 import {
   type GatewayProxy,
   startProxy,
-} from '../../../bench/cluster/proxy/proxy.ts';
+} from '../../../tools/cluster/proxy/proxy.ts';
 import {
   pathPattern,
   type Refusal,
-} from '../../../bench/cluster/proxy/refusals.ts';
-import { freePort } from '../../../src/lib/free-port.ts';
+} from '../../../tools/cluster/proxy/refusals.ts';
 import { closedGate } from '../../support/gate.ts';
 
 interface Backend {

@@ -3,7 +3,7 @@ import {
   rollInTurn,
   startWorkers,
   WORKER_GROUPS,
-} from '../../../bench/cluster/cluster.ts';
+} from '../../../tools/cluster/cluster.ts';
 import type {
   NodePart,
   StackSite,

@@ -2,8 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { startTemporalCluster } from '../../../bench/cluster/temporal/start-temporal.ts';
 import { freePort } from '../../../src/lib/free-port.ts';
+import { startTemporalCluster } from '../../../tools/cluster/temporal/start-temporal.ts';
 import { reachable } from '../../../tools/embedded/stack-servers.ts';
 import { makeTestFolder } from '../../support/test-folder.ts';
 

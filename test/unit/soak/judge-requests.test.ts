@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Refusal } from '../../../bench/cluster/proxy/refusals.ts';
 import { judgeRequests } from '../../../bench/soak/cluster/judge-requests.ts';
+import type { Refusal } from '../../../tools/cluster/proxy/refusals.ts';
 
 const STARTED_AT = Date.parse('2026-11-22T12:00:00Z');
 const at = (seconds: number) => STARTED_AT + seconds * 1_000;

@@ -1,4 +1,4 @@
-import { PORT_NAMES } from '../../tools/embedded/stack-ports.ts';
+import { PORT_NAMES } from '../embedded/stack-ports.ts';
 import { SEAWEEDFS_PORTS } from './seaweedfs/seaweedfs.ts';
 import { TEMPORAL_PORTS } from './temporal/config.ts';
 

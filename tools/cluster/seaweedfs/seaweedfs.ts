@@ -17,11 +17,8 @@ import {
   findCached,
   type Tool,
 } from '../../../src/temporal/server-binary.ts';
-import {
-  type RunningPart,
-  startServer,
-} from '../../../tools/embedded/child-process.ts';
-import { waitUntil } from '../../../tools/embedded/wait-until.ts';
+import { type RunningPart, startServer } from '../../embedded/child-process.ts';
+import { waitUntil } from '../../embedded/wait-until.ts';
 import seaweedFs from './seaweedfs.json' with { type: 'json' };
 
 export interface SeaweedFsOptions {

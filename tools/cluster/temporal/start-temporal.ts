@@ -9,24 +9,15 @@ import { CommandError, runCommand } from '../../../src/lib/run-command.ts';
 import { withConnection } from '../../../src/temporal/connection.ts';
 import { registerSearchAttributes } from '../../../src/temporal/register-search-attributes.ts';
 import { fillCache, findCached } from '../../../src/temporal/server-binary.ts';
-import {
-  type RunningPart,
-  startServer,
-} from '../../../tools/embedded/child-process.ts';
-import {
-  allOrThrow,
-  type StackSite,
-} from '../../../tools/embedded/open-stack.ts';
+import { type RunningPart, startServer } from '../../embedded/child-process.ts';
+import { allOrThrow, type StackSite } from '../../embedded/open-stack.ts';
 import {
   type ServerContext,
   type StackTemporal,
   startUi,
-} from '../../../tools/embedded/stack-servers.ts';
-import { DATABASE_FILE } from '../../../tools/embedded/temporal-server.ts';
-import {
-  checkListening,
-  waitUntil,
-} from '../../../tools/embedded/wait-until.ts';
+} from '../../embedded/stack-servers.ts';
+import { DATABASE_FILE } from '../../embedded/temporal-server.ts';
+import { checkListening, waitUntil } from '../../embedded/wait-until.ts';
 import type { ClusterPorts } from '../cluster-ports.ts';
 import {
   serverConfig,

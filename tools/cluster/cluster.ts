@@ -19,26 +19,20 @@ import {
   openStack,
   type StackSite,
   type StartedParts,
-} from '../../tools/embedded/open-stack.ts';
-import { WORKER_NODE_ARGS } from '../../tools/embedded/stack.ts';
+} from '../embedded/open-stack.ts';
+import { WORKER_NODE_ARGS } from '../embedded/stack.ts';
 import {
   type Environment,
   gatewayEnvironment,
   receiverEnvironment,
   simulatorEnvironment,
   workerEnvironment,
-} from '../../tools/embedded/stack-environment.ts';
-import {
-  connectionOf,
-  prepareStack,
-} from '../../tools/embedded/stack-facts.ts';
-import type { StackOptions } from '../../tools/embedded/stack-options.ts';
-import { ensurePorts } from '../../tools/embedded/stack-ports.ts';
-import {
-  reachable,
-  startDatabase,
-} from '../../tools/embedded/stack-servers.ts';
-import { waitUntil } from '../../tools/embedded/wait-until.ts';
+} from '../embedded/stack-environment.ts';
+import { connectionOf, prepareStack } from '../embedded/stack-facts.ts';
+import type { StackOptions } from '../embedded/stack-options.ts';
+import { ensurePorts } from '../embedded/stack-ports.ts';
+import { reachable, startDatabase } from '../embedded/stack-servers.ts';
+import { waitUntil } from '../embedded/wait-until.ts';
 import { CLUSTER_PORT_NAMES, GATEWAYS } from './cluster-ports.ts';
 import {
   type GatewayProxy,

@@ -7,7 +7,7 @@ import {
   givenWords,
   outsideParts,
   runForeground,
-} from '../../tools/embedded/foreground.ts';
+} from '../embedded/foreground.ts';
 import { type Cluster, startCluster } from './cluster.ts';
 
 /** Asks a running cluster to replace its processes by those of a new build. */
