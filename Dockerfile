@@ -5,6 +5,8 @@ ARG NODE_IMAGE=node:24-bookworm-slim
 FROM ${NODE_IMAGE} AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
+# With their dependencies; npm links each of them below node_modules.
+COPY packages packages
 # Without install scripts: esbuild, swc and protobufjs work without theirs. Optional packages are kept, because they
 # include the binaries of esbuild and swc. PostgreSQL's binaries (embedded stack only) and the native core for other
 # platforms are removed.

@@ -72,7 +72,7 @@ export default defineConfig({
         test: {
           ...common,
           name: 'unit',
-          include: ['test/unit/**/*.test.ts'],
+          include: ['test/unit/**/*.test.ts', 'packages/*/test/**/*.test.ts'],
           globalSetup: [RUN_FOLDER],
         },
       },

@@ -7,9 +7,11 @@ import { refusal } from './import-rules.ts';
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const IMPORT =
   /^(?:import|export) (?:type )?(?:(?:\w+|\*(?: as \w+)?|\{[^}]*\}) from )?'([^']+)'|\bimport\('([^']+)'\)/gm;
+/** What a package has built, and what it has installed. */
+const NOT_OURS = /^[\w-]+\/(?:dist|node_modules)\//;
 
 /**
- * Checks all imports in `src`, `tools` and `bench` against
+ * Checks all imports in `src`, `tools`, `bench` and `packages` against
  * scripts/import-rules.ts. Returns one line for each violation.
  */
 export function refusedImports(folder = ROOT): string[] {
@@ -28,15 +30,15 @@ export function refusedImports(folder = ROOT): string[] {
 }
 
 /**
- * The files of `src`, `tools` and `bench` that import each other in a circle, in
- * order; empty if there is none.
+ * The files of `src`, `tools`, `bench` and `packages` that import each other in a
+ * circle, in order; empty if there is none.
  */
 export const importCircle = (folder = ROOT): string[] =>
   circleIn(importsOf(folder)) ?? [];
 
 /**
- * File by file of `src`, `tools` and `bench`, the files that it imports, for
- * types too.
+ * File by file of `src`, `tools`, `bench` and `packages`, the files that it
+ * imports, for types too.
  */
 export const importsOf = (folder = ROOT): Imports =>
   new Map(
@@ -49,9 +51,9 @@ export const importsOf = (folder = ROOT): Imports =>
   );
 
 const filesIn = (folder: string): string[] =>
-  ['src', 'tools', 'bench'].flatMap((part) =>
+  ['src', 'tools', 'bench', 'packages'].flatMap((part) =>
     readdirSync(join(folder, part), { recursive: true, encoding: 'utf8' })
-      .filter((file) => file.endsWith('.ts'))
+      .filter((file) => file.endsWith('.ts') && !NOT_OURS.test(file))
       .map((file) => join(part, file)),
   );
 

@@ -1,5 +1,6 @@
 /**
- * Which folder of `src`, `tools` and `bench` may import which. The first rule
+ * Which folder of `src`, `tools` and `bench` may import which. (Files of
+ * `packages` import only their own package: `ofPackages`.) The first rule
  * whose `from` matches a file applies to it: the file may import whatever
  * matches `from` or `may`, and, if `packages` is given, only these packages.
  * Entry points (`src/*.ts`) and the starter assemble all of `src` and have no
@@ -58,6 +59,11 @@ export const DISTRICTS = [
 ] as const;
 const DETERMINISTIC =
   'Workflow code is deterministic: no I/O. Put it into an activity.';
+/**
+ * Packages of this repository without I/O and clock, so that rules may use
+ * them.
+ */
+const PURE_PACKAGES = /^#(?:person-matching)$/;
 const WORKFLOW_PACKAGES = [/^@temporalio\/(?:workflow|common)$/];
 
 export const IMPORT_RULES: readonly ImportRule[] = [
@@ -90,7 +96,7 @@ export const IMPORT_RULES: readonly ImportRule[] = [
   {
     from: RULES,
     may: [CONTRACT, SHARED, RULES, /^lib\/lookup-table\.ts$/],
-    packages: [/^node:crypto$/, /^uuid$/, /^fastest-levenshtein$/, /^fhir\/r4/],
+    packages: [/^node:crypto$/, /^uuid$/, /^fhir\/r4/, PURE_PACKAGES],
     why: 'Rules are pure: no I/O, no database, no clock.',
   },
   {
@@ -202,8 +208,8 @@ export const IMPORT_RULES: readonly ImportRule[] = [
 /**
  * Returns why a file may not import something, or undefined if it may.
  *
- * @param file path below `src`, or one that begins with `tools/` or `bench/`:
- *   `exchange/patients/routes.ts`
+ * @param file path below `src`, or one that begins with `tools/`, `bench/` or
+ *   `packages/`: `exchange/patients/routes.ts`
  * @param imported path below `src`, or the name of a package
  */
 export function refusal(
@@ -212,8 +218,10 @@ export function refusal(
   isPackage: boolean,
 ): string | undefined {
   const wrongWay = isPackage
-    ? undefined
-    : (againstDirection(file, imported) ?? ofDevelopers(file, imported));
+    ? withinPackages(file, imported)
+    : (ofPackages(file, imported) ??
+      againstDirection(file, imported) ??
+      ofDevelopers(file, imported));
   if (wrongWay !== undefined) return wrongWay;
   const rule = IMPORT_RULES.find(({ from }) => from.test(file));
   if (rule === undefined) return undefined;
@@ -223,6 +231,29 @@ export function refusal(
     ? undefined
     : rule.why;
 }
+
+/**
+ * A package of `packages` stands alone, and is imported only by its entry.
+ */
+function ofPackages(file: string, imported: string): string | undefined {
+  const from = ownPackage(file);
+  const to = ownPackage(imported);
+  if (from === to) return undefined;
+  return from === undefined
+    ? `A package is imported by its name: '#${to}'.`
+    : `packages/${from} stands alone: it imports only its own files and what its package.json names.`;
+}
+
+/** The names with # are those of the root's package.json. */
+function withinPackages(file: string, imported: string): string | undefined {
+  return imported.startsWith('#') && ownPackage(file) !== undefined
+    ? `${imported} is known only outside packages. Name the other package in package.json, and import it by that name.`
+    : undefined;
+}
+
+/** The name of the package that a path belongs to, if it belongs to one. */
+const ownPackage = (path: string): string | undefined =>
+  /^packages\/([\w-]+)\//.exec(path)?.[1];
 
 /**
  * Files in a district import no higher district, and not what assembles the

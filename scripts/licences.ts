@@ -33,6 +33,8 @@ export interface LockedPackage {
   version?: string;
   license?: string;
   dev?: boolean;
+  /** A package of this repository, whose own entry is beside it. */
+  link?: boolean;
 }
 
 /**
@@ -43,7 +45,9 @@ export function refusedLicences(
   packages: Readonly<Record<string, LockedPackage>>,
 ): string[] {
   const refused = Object.entries(packages)
-    .filter(([path, { dev }]) => path !== '' && dev !== true)
+    .filter(
+      ([path, { dev, link }]) => path !== '' && dev !== true && link !== true,
+    )
     .map(([path, { version = '', license }]) => {
       const name = `${path.split('node_modules/').at(-1)}@${version}`;
       return { name, licence: license ?? READ_BY_HAND[name] };

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { MATCH_RULES_VERSION } from '../../src/exchange/people/patients/rules/match-score.ts';
+import { MATCH_RULES_VERSION } from '#person-matching';
 import { printJson } from '../command-parts.ts';
 import { confusionOf } from './confusion.ts';
 import { readForeignSets } from './foreign.ts';

@@ -1,10 +1,10 @@
 import type { Patient } from 'fhir/r4.js';
-import { comparePersons } from '../../src/exchange/people/patients/rules/compare-persons.ts';
-import { gradeMatch } from '../../src/exchange/people/patients/rules/match-score.ts';
 import {
+  comparePersons,
+  gradeMatch,
   type PersonTraits,
   traitsOfPatient,
-} from '../../src/exchange/people/patients/rules/person-traits.ts';
+} from '#person-matching';
 import type { LabelledPair } from './labelled-pair.ts';
 
 export interface Counts {

@@ -1,10 +1,10 @@
-import { comparePersons } from '../../src/exchange/people/patients/rules/compare-persons.ts';
-import { identityKeys } from '../../src/exchange/people/patients/rules/identity-keys.ts';
-import { gradeMatch } from '../../src/exchange/people/patients/rules/match-score.ts';
 import {
+  comparePersons,
+  gradeMatch,
   type PersonTraits,
-  traitsOf,
-} from '../../src/exchange/people/patients/rules/person-traits.ts';
+  traitsOfPerson,
+} from '#person-matching';
+import { identityKeys } from '../../src/exchange/people/patients/rules/identity-keys.ts';
 import { DATA_SETS, type FebrlRecord, readFebrl } from './febrl.ts';
 
 /** What a rule found: pairs of records that it regards as one person. */
@@ -46,7 +46,10 @@ function measure(
   febrl: readonly FebrlRecord[],
 ): MatchingResult {
   const records = febrl.map(
-    (record): Indexed => ({ ...record, traits: traitsOf(record.demographics) }),
+    (record): Indexed => ({
+      ...record,
+      traits: traitsOfPerson(record.demographics),
+    }),
   );
   const truth = [...pairsWithin(records, ({ person }) => [person])];
   const rules: RuleResult[] = (

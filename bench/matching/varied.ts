@@ -1,7 +1,5 @@
 import type { HumanName, Patient } from 'fhir/r4.js';
-import nicknames from '../../src/exchange/people/patients/rules/nicknames.json' with {
-  type: 'json',
-};
+import { NICKNAMES } from '#person-matching';
 import type { LabelledPair } from './labelled-pair.ts';
 
 /**
@@ -296,9 +294,7 @@ function exchanged(name: string, random: Random): string {
 }
 
 function nicknameOf(name: string, random: Random): string {
-  const line =
-    nicknames.names
-      .find((each) => each.split(' ').includes(name.toLowerCase()))
-      ?.split(' ') ?? [];
-  return line[random(line.length)]?.toUpperCase() ?? name;
+  const names =
+    NICKNAMES.find((each) => each.includes(name.toLowerCase())) ?? [];
+  return names[random(names.length)]?.toUpperCase() ?? name;
 }

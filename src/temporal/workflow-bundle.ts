@@ -91,12 +91,11 @@ export const hashOfBuild = async (): Promise<string> =>
  */
 function hashOfSources(workflowsPath: string): string {
   const hash = createHash('sha256').update(relative(root, workflowsPath));
-  const sources = readdirSync(join(root, 'src'), {
-    recursive: true,
-    encoding: 'utf8',
-  })
-    .filter((name) => /\.(ts|cjs|json)$/.test(name))
-    .map((name) => join('src', name));
+  const sources = sourceFolders().flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(ts|cjs|json)$/.test(name))
+      .map((name) => join(folder, name)),
+  );
   for (const name of [
     ...sources.sort(),
     'package-lock.json',
@@ -104,4 +103,12 @@ function hashOfSources(workflowsPath: string): string {
   ])
     hash.update(`\0${name}\0`).update(readFileSync(join(root, name)));
   return hash.digest('hex').slice(0, 32);
+}
+
+/** The folders whose files make a build, below the root. */
+function sourceFolders(): string[] {
+  const packages = readdirSync(join(root, 'packages'), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => join('packages', name, 'src'));
+  return ['src', ...packages];
 }

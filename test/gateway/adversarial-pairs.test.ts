@@ -5,7 +5,7 @@ import {
   ONLY_STAND_INS,
   TWO_PEOPLE,
   TWO_RELATIVES,
-} from '../support/adversarial-pairs.ts';
+} from '../../packages/person-matching/test/adversarial-pairs.ts';
 import {
   createTestGateway,
   newPerson,

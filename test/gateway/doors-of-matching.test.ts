@@ -1,7 +1,7 @@
 import type { Patient } from 'fhir/r4.js';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { agreesWithPerson } from '#person-matching';
 import { patientDemographicsSchema } from '../../src/contract/patients.ts';
-import { agreesWithPerson } from '../../src/exchange/people/patients/rules/patient-matching.ts';
 import { normaliseDemographics } from '../../src/exchange/people/patients/rules/patient-normalisation.ts';
 import { convertCcda } from '../../src/exchange/records/conversion/ccda/convert.ts';
 import { allOf, connect, FakeSource, never } from '../support/fake-source.ts';

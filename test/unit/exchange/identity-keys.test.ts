@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { isStandInName } from '#person-matching';
 import {
   type PatientDemographics,
   patientDemographicsSchema,
@@ -12,7 +13,6 @@ import {
   normaliseDemographics,
   normaliseText,
 } from '../../../src/exchange/people/patients/rules/patient-normalisation.ts';
-import { isStandInName } from '../../../src/exchange/people/patients/rules/stand-ins.ts';
 import { anyCharacter, property } from '../../support/property.ts';
 
 const KEY = 'a-key-for-the-tests-of-keys';

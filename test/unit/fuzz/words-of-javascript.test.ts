@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { traitsOf } from '../../../src/exchange/people/patients/rules/person-traits.ts';
+import { traitsOfPerson } from '#person-matching';
 import { renderHtml } from '../../../src/exchange/records/summary/render-html.ts';
 import { summarise } from '../../../src/exchange/records/summary/summarise.ts';
 import {
@@ -134,7 +134,7 @@ test.each(WORDS)('a person may be called %s, and live there', (word) => {
     country: 'USA',
   };
   expect(() =>
-    traitsOf({
+    traitsOfPerson({
       ...person,
       firstNames: [word],
       lastNames: [`${word} ${word}`],

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import type { HumanName, Patient } from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
+import { describesPerson } from '#person-matching';
 import type { Demographics } from '../../../src/exchange/people/patients/rules/demographics.ts';
-import { describesPerson } from '../../../src/exchange/people/patients/rules/patient-matching.ts';
 import {
   IDENTIFYING_PARAMETERS,
   type PersonSearch,

@@ -1,6 +1,6 @@
+import { statedOtherwise } from '#person-matching';
 import type { ContributedEntry } from '../../../contract/contribution.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
-import { statedOtherwise } from '../../people/patients/rules/patient-matching.ts';
 import { type FieldError, InvalidRequestError } from '../../platform/errors.ts';
 import {
   deliveryFacts,

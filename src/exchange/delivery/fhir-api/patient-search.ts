@@ -1,6 +1,15 @@
 import type { FastifyInstance } from 'fastify';
 import type { OperationOutcomeIssue, Patient } from 'fhir/r4.js';
 import { type RawBuilder, sql } from 'kysely';
+import {
+  comparePersons,
+  contradictedIdentifiers,
+  gradeMatch,
+  type PersonTraits,
+  QUALITY_SCORES,
+  traitsOfPatient,
+  traitsOfPerson,
+} from '#person-matching';
 import { splitNames } from '../../../contract/primitives.ts';
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import {
@@ -9,24 +18,11 @@ import {
   findPatient,
   hasExternalId,
 } from '../../people/patients/patient-store.ts';
-import {
-  comparePersons,
-  contradictedIdentifiers,
-} from '../../people/patients/rules/compare-persons.ts';
 import type {
   Demographics,
   Gender,
 } from '../../people/patients/rules/demographics.ts';
 import { identityKeys } from '../../people/patients/rules/identity-keys.ts';
-import {
-  gradeMatch,
-  QUALITY_SCORES,
-} from '../../people/patients/rules/match-score.ts';
-import {
-  type PersonTraits,
-  traitsOf,
-  traitsOfPatient,
-} from '../../people/patients/rules/person-traits.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { InvalidRequestError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
@@ -380,7 +376,8 @@ export function addMatchRoute(app: FastifyInstance, deps: FhirDeps): void {
         )
           .filter(
             (each) =>
-              contradictedIdentifiers(traitsOf(each), described).length === 0,
+              contradictedIdentifiers(traitsOfPerson(each), described)
+                .length === 0,
           )
           .map(({ id }) => id);
         return found.length === 0
@@ -474,7 +471,8 @@ function scoreOf(
   if (ours === undefined || theirs === undefined) return proven;
   return Math.max(
     proven,
-    gradeMatch(comparePersons(traitsOf(ours), traitsOfPatient(theirs))).score,
+    gradeMatch(comparePersons(traitsOfPerson(ours), traitsOfPatient(theirs)))
+      .score,
   );
 }
 

@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import type { Patient } from 'fhir/r4.js';
-import { groupBy } from '../../../lib/group-by.ts';
 import {
   agreementWith,
   agreesElsewhere,
   describesExactly,
-} from '../../people/patients/rules/patient-matching.ts';
+} from '#person-matching';
+import { groupBy } from '../../../lib/group-by.ts';
 import type { Candidate } from './candidate-store.ts';
 import { isDay } from './inbound.ts';
 
@@ -36,7 +36,7 @@ export function zipsOf(person: Patient): string[] {
 /**
  * Finds the patient of each account that a message is about. A new match must
  * be certain without an error being assumed
- * (patients/rules/patient-matching.ts); nothing that the message says may
+ * (packages/person-matching); nothing that the message says may
  * contradict. A patient already notified of the subject stays matched while
  * name, birth date and gender agree, because people move, until another patient
  * appears of whom the message says more, such as the SSN or the street. Without

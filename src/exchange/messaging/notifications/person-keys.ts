@@ -1,5 +1,5 @@
 import type { Patient } from 'fhir/r4.js';
-import { traitsOfPatient } from '../../people/patients/rules/person-traits.ts';
+import { traitsOfPatient } from '#person-matching';
 import type { SystemTx } from '../../platform/database/database.ts';
 import {
   personsUnderRecord,

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
+import { compareIdentifiers } from '#person-matching';
 import type { RowError } from '../../../shared/bulk-csv/row.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { OvertakenError } from '../../platform/database/retry.ts';
@@ -19,7 +20,6 @@ import {
   type PatientContent,
   sizesOf,
 } from '../patients/rules/patient-content.ts';
-import { compareIdentifiers } from '../patients/rules/patient-matching.ts';
 import { isSame } from '../patients/rules/patient-normalisation.ts';
 import type { OpenChunk } from './chunk-store.ts';
 import {

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
+import { agreesWithPerson } from '#person-matching';
 import {
   IDENTITY_VERIFIED_EVENT_TYPE,
   type IdentityVerifiedEvent,
@@ -9,7 +10,6 @@ import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { readCallback } from '../../platform/http/signed-callback.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
 import { findPatient } from '../patients/patient-store.ts';
-import { agreesWithPerson } from '../patients/rules/patient-matching.ts';
 import {
   AAL2_SESSION_MS,
   aal2SessionHash,

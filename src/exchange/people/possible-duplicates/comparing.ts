@@ -1,5 +1,15 @@
 import { type RawBuilder, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
+import {
+  agreeingTraits,
+  comparePersons,
+  contradictingTraits,
+  gradeMatch,
+  identifiersOf,
+  MATCH_RULES_VERSION,
+  mistypedDates,
+  traitsOfPerson,
+} from '#person-matching';
 import type {
   AccountTx,
   Store,
@@ -11,16 +21,7 @@ import {
   uuidArray,
 } from '../../platform/database/pg-arrays.ts';
 import type { Recovery } from '../../platform/recovery/recovery.ts';
-import { comparePersons } from '../patients/rules/compare-persons.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
-import {
-  agreeingTraits,
-  contradictingTraits,
-  gradeMatch,
-  MATCH_RULES_VERSION,
-} from '../patients/rules/match-score.ts';
-import { identifiersOf, traitsOf } from '../patients/rules/person-traits.ts';
-import { mistypedDates } from '../patients/rules/typing-errors.ts';
 import { openDuplicates, type StoredDuplicate } from './duplicate-store.ts';
 
 const CANDIDATES = sqlFile('candidates.sql', import.meta.url);
@@ -148,14 +149,17 @@ function pairsOf(
   const byId = new Map(
     patients.map((patient) => [
       patient.id,
-      { patient, traits: traitsOf(patient) },
+      { patient, traits: traitsOfPerson(patient) },
     ]),
   );
   const pairs = new Map<string, FoundPair>();
   for (const candidate of candidates) {
     const compared = byId.get(candidate.of);
     if (compared === undefined) continue;
-    const comparison = comparePersons(compared.traits, traitsOf(candidate));
+    const comparison = comparePersons(
+      compared.traits,
+      traitsOfPerson(candidate),
+    );
     const { grade, score } = gradeMatch(comparison);
     if (grade === 'certainly-not') continue;
     const { id, accountId } = compared.patient;

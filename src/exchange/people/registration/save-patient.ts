@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
+import { compareIdentifiers } from '#person-matching';
 import type {
   PatientDemographics,
   UpdatePatientBody,
@@ -40,7 +41,6 @@ import {
   sizesOf,
   unitedIds,
 } from '../patients/rules/patient-content.ts';
-import { compareIdentifiers } from '../patients/rules/patient-matching.ts';
 import {
   normaliseAdditionalIdentifiers,
   normaliseDemographics,

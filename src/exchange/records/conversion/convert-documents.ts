@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Patient } from 'fhir/r4.js';
+import { agreesWithPerson } from '#person-matching';
 import type { RecordSource, SourceType } from '../../../contract/primitives.ts';
 import { groupBy } from '../../../lib/group-by.ts';
 import {
@@ -7,7 +8,6 @@ import {
   type BlobStore,
 } from '../../../shared/blobs/blob-store.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
-import { agreesWithPerson } from '../../people/patients/rules/patient-matching.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { isRefusedData } from '../../platform/database/postgres-errors.ts';
 import {

@@ -1,6 +1,6 @@
 import type { FhirResource } from 'fhir/r4.js';
+import type { MatchGrade } from '#person-matching';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
-import type { MatchGrade } from '../../people/patients/rules/match-score.ts';
 import type {
   Identity,
   RetireReason,

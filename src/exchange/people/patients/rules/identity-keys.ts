@@ -1,8 +1,12 @@
 import { createHmac } from 'node:crypto';
+import {
+  identifiersOf,
+  isStandInName,
+  isUsableBirthDate,
+  isUsableZip,
+} from '#person-matching';
 import type { Demographics } from './demographics.ts';
 import { casefold } from './patient-normalisation.ts';
-import { identifiersOf } from './person-traits.ts';
-import { isStandInName, isUsableBirthDate, isUsableZip } from './stand-ins.ts';
 
 type Person = Pick<
   Demographics,

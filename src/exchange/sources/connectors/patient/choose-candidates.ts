@@ -1,24 +1,18 @@
 import type { Patient } from 'fhir/r4.js';
 import { z } from 'zod';
-import { counted } from '../../../../lib/counted.ts';
-import {
-  type Comparison,
-  comparePersons,
-} from '../../../people/patients/rules/compare-persons.ts';
 import {
   agreeingTraits,
+  comparePersons,
   contradictingTraits,
-  gradeMatch,
-  isContradicted,
-} from '../../../people/patients/rules/match-score.ts';
-import {
   describesExactly,
   describesPerson,
-} from '../../../people/patients/rules/patient-matching.ts';
-import {
-  traitsOf,
+  gradeMatch,
+  isContradicted,
+  type PersonComparison,
   traitsOfPatient,
-} from '../../../people/patients/rules/person-traits.ts';
+  traitsOfPerson,
+} from '#person-matching';
+import { counted } from '../../../../lib/counted.ts';
 import type { Bundle } from '../collect/bundle-page.ts';
 import { isResourceId } from '../collect/subjects.ts';
 import type { HeldCandidate, SoughtPerson } from '../connector.ts';
@@ -60,7 +54,7 @@ export function chooseCandidates(
   person: SoughtPerson,
   found: readonly Candidate[],
 ): Chosen {
-  const ours = traitsOf(person);
+  const ours = traitsOfPerson(person);
   const comparisonOf = ({ patient }: Candidate) =>
     comparePersons(ours, traitsOfPatient(patient));
   const isAlike = (each: Candidate) =>
@@ -138,7 +132,8 @@ export function chooseCandidates(
   };
 }
 
-const hasIdentifier = ({ ssn, licence }: Comparison): boolean => ssn || licence;
+const hasIdentifier = ({ ssn, licence }: PersonComparison): boolean =>
+  ssn || licence;
 
 function areTwo(one: Candidate, other: Candidate): boolean {
   if (one === other || one.patient.id === other.patient.id) return false;

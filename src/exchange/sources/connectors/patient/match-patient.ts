@@ -6,16 +6,16 @@ import type {
   Parameters,
   Patient,
 } from 'fhir/r4.js';
+import {
+  agreesWithPerson,
+  describesAnother,
+  describesPerson,
+} from '#person-matching';
 import type {
   Demographics,
   Gender,
   PersonalIdentifier,
 } from '../../../people/patients/rules/demographics.ts';
-import {
-  agreesWithPerson,
-  describesAnother,
-  describesPerson,
-} from '../../../people/patients/rules/patient-matching.ts';
 import {
   isMissingOperation,
   type SourceContext,

@@ -1,5 +1,5 @@
+import { nameVariants } from '#person-matching';
 import type { Demographics } from '../../../people/patients/rules/demographics.ts';
-import { nameVariants } from '../../../people/patients/rules/name-words.ts';
 import type { SourceContext } from '../capabilities.ts';
 import { bundleOf, reportedIn, resolveLink } from '../collect/bundle-page.ts';
 import { type SoughtPerson, SourceFailure } from '../connector.ts';

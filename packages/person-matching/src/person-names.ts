@@ -1,5 +1,5 @@
-import type { HumanName } from 'fhir/r4.js';
-import { words } from './name-words.ts';
+import type { FhirPatient } from './descriptions.ts';
+import { nameWords } from './name-words.ts';
 import { isStandInFamily, isStandInGiven } from './stand-ins.ts';
 
 /**
@@ -30,17 +30,86 @@ const GENERATIONS: ReadonlyMap<string, number> = new Map([
   ...['iv', '4th'].map((word) => [word, 4] as const),
 ]);
 /** Neither names nor generations: titles and degrees. */
-const TITLES: ReadonlySet<string> = new Set(
-  'dr mr mrs ms prof rev md phd esq rn dds'.split(' '),
-);
+const TITLES: ReadonlySet<string> = new Set([
+  'dr',
+  'mr',
+  'mrs',
+  'ms',
+  'prof',
+  'rev',
+  'md',
+  'phd',
+  'esq',
+  'rn',
+  'dds',
+]);
 
 /** Words that begin a last name without being one. */
-const PARTICLES: ReadonlySet<string> = new Set(
-  `a af al ap av abd abdel abdul abou abu bar ben bin bint da dal dala das de del dela della delle dello den der des di do dos
-   du e el fitz i ibn la las le lo los mac mc o san santa st saint te ten ter ul und ur van vanden vander ver von y zu zum zur`.split(
-    /\s+/,
-  ),
-);
+const PARTICLES: ReadonlySet<string> = new Set([
+  'a',
+  'af',
+  'al',
+  'ap',
+  'av',
+  'abd',
+  'abdel',
+  'abdul',
+  'abou',
+  'abu',
+  'bar',
+  'ben',
+  'bin',
+  'bint',
+  'da',
+  'dal',
+  'dala',
+  'das',
+  'de',
+  'del',
+  'dela',
+  'della',
+  'delle',
+  'dello',
+  'den',
+  'der',
+  'des',
+  'di',
+  'do',
+  'dos',
+  'du',
+  'e',
+  'el',
+  'fitz',
+  'i',
+  'ibn',
+  'la',
+  'las',
+  'le',
+  'lo',
+  'los',
+  'mac',
+  'mc',
+  'o',
+  'san',
+  'santa',
+  'st',
+  'saint',
+  'te',
+  'ten',
+  'ter',
+  'ul',
+  'und',
+  'ur',
+  'van',
+  'vanden',
+  'vander',
+  'ver',
+  'von',
+  'y',
+  'zu',
+  'zum',
+  'zur',
+]);
 const CONJUNCTIONS: ReadonlySet<string> = new Set(['y', 'e', 'i', 'und']);
 
 /**
@@ -111,18 +180,18 @@ function familyUnits(list: readonly string[]): {
  * is, has those of the other names; one without a last name likewise. A name
  * that is only a text ends with the last name, or begins with it and a comma.
  */
-export function namesOf(names: readonly HumanName[]): PersonName[] {
-  const read = names.map(
-    ({ given = [], family, suffix = [], prefix: _prefix, text }) => {
-      if (given.length > 0 || family !== undefined)
-        return {
-          given: given.flatMap(words),
-          family: words(family),
-          suffix: suffix.flatMap(words),
-        };
-      return { ...textName(text ?? ''), suffix: [] };
-    },
-  );
+export function namesOfPatient(
+  names: NonNullable<FhirPatient['name']>,
+): PersonName[] {
+  const read = names.map(({ given = [], family, suffix = [], text }) => {
+    if (given.length > 0 || family !== undefined)
+      return {
+        given: given.flatMap(nameWords),
+        family: nameWords(family),
+        suffix: suffix.flatMap(nameWords),
+      };
+    return { ...textName(text ?? ''), suffix: [] };
+  });
   const isWhole = (name: {
     given: readonly string[];
     family: readonly string[];
@@ -144,9 +213,9 @@ export function namesOf(names: readonly HumanName[]): PersonName[] {
 
 function textName(text: string): { given: string[]; family: string[] } {
   const [family = '', given] = text.split(',', 2);
-  if (given !== undefined && !GENERATIONS.has(words(given).join('')))
-    return { given: words(given), family: words(family) };
-  const all = words(text);
+  if (given !== undefined && !GENERATIONS.has(nameWords(given).join('')))
+    return { given: nameWords(given), family: nameWords(family) };
+  const all = nameWords(text);
   const isEnd = (word: string) => GENERATIONS.has(word) || TITLES.has(word);
   let start = all.length - 1;
   while (start > 1 && isEnd(all[start] ?? '')) start -= 1;

@@ -1,16 +1,36 @@
-import type { Patient } from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
-import type { Demographics } from '../../../src/exchange/people/patients/rules/demographics.ts';
+import type { FhirPatient, PersonDemographics } from '../src/index.ts';
 import {
   agreesElsewhere,
   agreesWithPerson,
   describesPerson,
-} from '../../../src/exchange/people/patients/rules/patient-matching.ts';
-import { ada, adaAtSource } from '../../support/fake-source.ts';
+} from '../src/index.ts';
 
-const theirs = adaAtSource as Patient;
-const person = (change: Partial<Demographics>) => ({ ...ada, ...change });
-const patient = (change: Partial<Patient>): Patient => ({
+const ada: PersonDemographics = {
+  firstNames: ['Ada'],
+  lastNames: ['Lovelace'],
+  dob: '1985-12-10',
+  gender: 'F',
+  addresses: [
+    {
+      addressLine1: '1 Main St',
+      city: 'Boston',
+      state: 'MA',
+      zip: '02115-1234',
+    },
+  ],
+  contacts: [{ phone: '6175550100', email: 'ada@example.org' }],
+  personalIdentifiers: [{ type: 'ssn', value: '999-12-3456' }],
+};
+const theirs: FhirPatient = {
+  resourceType: 'Patient',
+  name: [{ family: 'LOVELACE', given: ['Ada', 'King'] }],
+  birthDate: '1985-12-10',
+  gender: 'female',
+  address: [{ postalCode: '02115' }],
+};
+const person = (change: Partial<PersonDemographics>) => ({ ...ada, ...change });
+const patient = (change: Partial<FhirPatient>): FhirPatient => ({
   ...theirs,
   ...change,
 });
@@ -36,7 +56,7 @@ describe('names', () => {
     );
   });
 
-  test.each<[Patient['name']]>([
+  test.each<[FhirPatient['name']]>([
     [[{ given: ['Adam'], family: 'Lovelace' }]],
     [[{ given: ['Ada'], family: 'Love' }]],
     [[{ given: ['King', 'Ada'], family: 'Lovelace' }]],
@@ -76,7 +96,7 @@ describe('birth and gender', () => {
     },
   );
 
-  test.each<[Demographics['gender'], Patient['gender'], boolean]>([
+  test.each<[PersonDemographics['gender'], FhirPatient['gender'], boolean]>([
     ['F', 'female', true],
     ['F', 'male', false],
     ['M', 'female', false],

@@ -1,8 +1,6 @@
-import type { Patient } from 'fhir/r4.js';
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import type { Demographics, Gender } from './demographics.ts';
-import { areNicknames, plainLetters, words } from './name-words.ts';
-import { namesOf, type PersonName, personName } from './person-names.ts';
+import type { FhirPatient, PersonDemographics } from './descriptions.ts';
+import { areNicknames, nameWords, plainLetters } from './name-words.ts';
+import { namesOfPatient, type PersonName, personName } from './person-names.ts';
 import {
   isSharedPlace,
   isUsableBirthDate,
@@ -50,14 +48,14 @@ export interface PersonPlace {
   zip: string;
 }
 
-const GENDER: Record<Gender, PersonTraits['gender']> = {
+const GENDER: Record<PersonDemographics['gender'], PersonTraits['gender']> = {
   M: 'male',
   F: 'female',
   O: 'other',
   U: undefined,
 };
 
-export function traitsOf(person: Demographics): PersonTraits {
+export function traitsOfPerson(person: PersonDemographics): PersonTraits {
   const {
     firstNames,
     lastNames,
@@ -96,7 +94,7 @@ export function traitsOf(person: Demographics): PersonTraits {
 
 /** A patient's identifiers without those that stand for none. */
 export function identifiersOf(
-  personalIdentifiers: Demographics['personalIdentifiers'],
+  personalIdentifiers: PersonDemographics['personalIdentifiers'],
 ): Pick<PersonTraits, 'ssns' | 'licences'> {
   const identifiers = (kind: string) =>
     personalIdentifiers.filter(({ type }) => type === kind);
@@ -118,7 +116,7 @@ export function identifiersOf(
  * The traits of a Patient of another system. Masked identifiers ("***-**-1234")
  * are ignored.
  */
-export function traitsOfPatient(patient: Patient): PersonTraits {
+export function traitsOfPatient(patient: FhirPatient): PersonTraits {
   const addresses = patient.address ?? [];
   const telecom = patient.telecom ?? [];
   const identifiers = (kind: 'ssn' | 'licence') =>
@@ -127,7 +125,7 @@ export function traitsOfPatient(patient: Patient): PersonTraits {
       return identifierKind(system, codes) === kind && !value.includes('*');
     });
   return {
-    names: namesOf(patient.name ?? []),
+    names: namesOfPatient(patient.name ?? []),
     birthDate: usableDate(patient.birthDate),
     gender: patient.gender === 'unknown' ? undefined : patient.gender,
     zips: texts(
@@ -176,8 +174,8 @@ function ourNames(
   firstNames: readonly string[],
   lastNames: readonly string[],
 ): PersonName[] {
-  const given = firstNames.flatMap(words);
-  const family = lastNames.flatMap(words);
+  const given = firstNames.flatMap(nameWords);
+  const family = lastNames.flatMap(nameWords);
   const [first = '', ...rest] = given;
   const called = rest.filter((word) => areNicknames(first, word));
   const formal = given.filter((word) => !called.includes(word));
@@ -229,7 +227,7 @@ function streetsOf(
 ): string[] {
   const line = lineOf(lines).join(' ');
   if (!/\d/.test(line) || !/[^\d\s]/.test(line)) return [];
-  const town = words(city).join(' ');
+  const town = nameWords(city).join(' ');
   return [
     ...(isUsableZip(zip?.slice(0, 5) ?? '')
       ? [`${line}|${zip?.slice(0, 5)}`]
@@ -248,7 +246,12 @@ function placeOf(
   const street = rest.filter((word) => !DIRECTIONS.has(word)).join('');
   if (!/^\d/.test(house) || street.length < STREET_FROM_LETTERS) return [];
   return [
-    { house, street, town: words(city).join(''), zip: zip?.slice(0, 5) ?? '' },
+    {
+      house,
+      street,
+      town: nameWords(city).join(''),
+      zip: zip?.slice(0, 5) ?? '',
+    },
   ];
 }
 const STREET_FROM_LETTERS = 5;
@@ -260,12 +263,12 @@ const DIRECTIONS: ReadonlySet<string> = new Set(['n', 's', 'e', 'w']);
  * who are no household.
  */
 function lineOf(lines: ReadonlyArray<string | undefined>): string[] {
-  const written = words(lines.filter(Boolean).join(' '));
+  const written = nameWords(lines.filter(Boolean).join(' '));
   if (isSharedPlace(written)) return [];
   const all = written.map((word) =>
     /^(apt|ste|unit)\d/.test(word)
       ? UNIT
-      : (STREET_WORDS[word] ?? word).replace(/^0+(?=\d)/, ''),
+      : (STREET_WORDS.get(word) ?? word).replace(/^0+(?=\d)/, ''),
   );
   const unit = all.indexOf(UNIT);
   const line = unit > 0 ? all.slice(0, unit) : all;
@@ -281,21 +284,61 @@ const UNIT = 'unit';
  * What a street ends with; a number after it is that of a flat. (After "Hwy" or
  * "Route" it would be the street's.)
  */
-const STREET_KINDS: ReadonlySet<string> = new Set(
-  'st ave dr ln pl ct cir blvd pkwy ter sq trl xing way hill park point alley pass'.split(
-    ' ',
-  ),
-);
+const STREET_KINDS: ReadonlySet<string> = new Set([
+  'st',
+  'ave',
+  'dr',
+  'ln',
+  'pl',
+  'ct',
+  'cir',
+  'blvd',
+  'pkwy',
+  'ter',
+  'sq',
+  'trl',
+  'xing',
+  'way',
+  'hill',
+  'park',
+  'point',
+  'alley',
+  'pass',
+]);
 /** The abbreviations of the postal service that are written out most often. */
-const STREET_WORDS: Readonly<Record<string, string>> = lookupTable(
-  Object.fromEntries(
-    `street st|str st|avenue ave|av ave|road rd|drive dr|lane ln|place pl|court ct|circle cir|boulevard blvd|parkway pkwy|terrace
-   ter|highway hwy|square sq|trail trl|crossing xing|junction jct|north n|south s|east e|west w|apartment unit|apt unit|suite
-   unit|ste unit|floor unit|fl unit|room unit|rm unit|no unit`
-      .split('|')
-      .map((pair) => pair.trim().split(/\s+/)),
-  ),
-);
+const STREET_WORDS: ReadonlyMap<string, string> = new Map([
+  ['street', 'st'],
+  ['str', 'st'],
+  ['avenue', 'ave'],
+  ['av', 'ave'],
+  ['road', 'rd'],
+  ['drive', 'dr'],
+  ['lane', 'ln'],
+  ['place', 'pl'],
+  ['court', 'ct'],
+  ['circle', 'cir'],
+  ['boulevard', 'blvd'],
+  ['parkway', 'pkwy'],
+  ['terrace', 'ter'],
+  ['highway', 'hwy'],
+  ['square', 'sq'],
+  ['trail', 'trl'],
+  ['crossing', 'xing'],
+  ['junction', 'jct'],
+  ['north', 'n'],
+  ['south', 's'],
+  ['east', 'e'],
+  ['west', 'w'],
+  ['apartment', 'unit'],
+  ['apt', 'unit'],
+  ['suite', 'unit'],
+  ['ste', 'unit'],
+  ['floor', 'unit'],
+  ['fl', 'unit'],
+  ['room', 'unit'],
+  ['rm', 'unit'],
+  ['no', 'unit'],
+]);
 
 function isPhone(system: string | undefined): boolean {
   return system === undefined || system === 'phone' || system === 'sms';

@@ -1,17 +1,20 @@
-import type { Patient } from 'fhir/r4.js';
 import {
   comparePersons,
   contradictedIdentifiers,
-  share,
+  shareValue,
 } from './compare-persons.ts';
-import type { Demographics } from './demographics.ts';
+import type { FhirPatient, PersonDemographics } from './descriptions.ts';
 import {
   agreesInIdentity,
   type ContradictingTrait,
   contradictingTraits,
   gradeMatch,
 } from './match-score.ts';
-import { identifiersOf, traitsOf, traitsOfPatient } from './person-traits.ts';
+import {
+  identifiersOf,
+  traitsOfPatient,
+  traitsOfPerson,
+} from './person-traits.ts';
 
 /**
  * Whether a Patient that a source returned is the requested person: whether the
@@ -19,7 +22,10 @@ import { identifiersOf, traitsOf, traitsOfPatient } from './person-traits.ts';
  * rules, and some ignore search parameters and return all their patients, so
  * nothing is stored unless this returns true.
  */
-export function describesPerson(ours: Demographics, theirs: Patient): boolean {
+export function describesPerson(
+  ours: PersonDemographics,
+  theirs: FhirPatient,
+): boolean {
   return gradeMatch(compare(ours, theirs)).grade === 'certain';
 }
 
@@ -31,7 +37,10 @@ export function describesPerson(ours: Demographics, theirs: Patient): boolean {
  * needs nothing else, unless many people share its date of birth.
  * (docs/matching.md)
  */
-export function agreesWithPerson(ours: Demographics, theirs: Patient): boolean {
+export function agreesWithPerson(
+  ours: PersonDemographics,
+  theirs: FhirPatient,
+): boolean {
   const compared = compare(ours, theirs);
   if (gradeMatch(compared).grade === 'certain') return true;
   const { address = [], telecom = [] } = theirs;
@@ -41,7 +50,7 @@ export function agreesWithPerson(ours: Demographics, theirs: Patient): boolean {
   return agreesInIdentity(compared) && !isPlaced && !compared.isVagueBirth;
 }
 
-type Identified = Pick<Demographics, 'personalIdentifiers'>;
+type Identified = Pick<PersonDemographics, 'personalIdentifiers'>;
 
 /**
  * What the SSNs and driver's licences say of two descriptions that match by
@@ -59,7 +68,8 @@ export function compareIdentifiers(
   const left = identifiersOf(ours.personalIdentifiers);
   const right = identifiersOf(theirs.personalIdentifiers);
   if (contradictedIdentifiers(left, right).length > 0) return 'two';
-  return share(left.ssns, right.ssns) || share(left.licences, right.licences)
+  return shareValue(left.ssns, right.ssns) ||
+    shareValue(left.licences, right.licences)
     ? 'one'
     : 'unknown';
 }
@@ -68,7 +78,10 @@ export function compareIdentifiers(
  * Stricter than `describesPerson`: no error is assumed, not in the last name
  * and not in the date of birth.
  */
-export function describesExactly(ours: Demographics, theirs: Patient): boolean {
+export function describesExactly(
+  ours: PersonDemographics,
+  theirs: FhirPatient,
+): boolean {
   const compared = compare(ours, theirs);
   return agreesInIdentity(compared) && gradeMatch(compared).grade === 'certain';
 }
@@ -77,7 +90,10 @@ export function describesExactly(ours: Demographics, theirs: Patient): boolean {
  * Whether names, date of birth and gender agree and nothing contradicts,
  * whatever the address: people move.
  */
-export function agreesElsewhere(ours: Demographics, theirs: Patient): boolean {
+export function agreesElsewhere(
+  ours: PersonDemographics,
+  theirs: FhirPatient,
+): boolean {
   return agreesInIdentity(compare(ours, theirs));
 }
 
@@ -86,7 +102,10 @@ export function agreesElsewhere(ours: Demographics, theirs: Patient): boolean {
  * others, or something contradicts. A name that only stands in for one (a
  * newborn's) is no other name.
  */
-export function describesAnother(ours: Demographics, theirs: Patient): boolean {
+export function describesAnother(
+  ours: PersonDemographics,
+  theirs: FhirPatient,
+): boolean {
   const compared = compare(ours, theirs);
   const named = {
     ...compared,
@@ -102,8 +121,8 @@ export function describesAnother(ours: Demographics, theirs: Patient): boolean {
  * stated is not otherwise. By the names of the members of a patient.
  */
 export function statedOtherwise(
-  ours: Demographics,
-  theirs: Patient,
+  ours: PersonDemographics,
+  theirs: FhirPatient,
 ): Array<'firstName' | ContradictingTrait> {
   const compared = compare(ours, theirs);
   const isNamed = traitsOfPatient(theirs).names.length > 0;
@@ -119,8 +138,10 @@ export function statedOtherwise(
  * How much of what two descriptions say agrees, by the scores of
  * docs/matching.md.
  */
-export const agreementWith = (ours: Demographics, theirs: Patient): number =>
-  gradeMatch(compare(ours, theirs)).score;
+export const agreementWith = (
+  ours: PersonDemographics,
+  theirs: FhirPatient,
+): number => gradeMatch(compare(ours, theirs)).score;
 
-const compare = (ours: Demographics, theirs: Patient) =>
-  comparePersons(traitsOf(ours), traitsOfPatient(theirs));
+const compare = (ours: PersonDemographics, theirs: FhirPatient) =>
+  comparePersons(traitsOfPerson(ours), traitsOfPatient(theirs));

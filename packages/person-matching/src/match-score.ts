@@ -1,5 +1,5 @@
 import type { NameLikeness } from './compare-names.ts';
-import type { Comparison } from './compare-persons.ts';
+import type { PersonComparison } from './compare-persons.ts';
 
 /**
  * Increase with every change of what the rules below return; docs/matching.md
@@ -53,7 +53,7 @@ export interface PersonMatch {
  * - `possible`: one person, if errors, a nickname, another custom of names or a
  *   changed last name is assumed.
  */
-export function gradeMatch(compared: Comparison): PersonMatch {
+export function gradeMatch(compared: PersonComparison): PersonMatch {
   const quality = qualityOf(compared);
   const isCertain = isCertainMatch(compared);
   if (quality !== undefined)
@@ -70,7 +70,7 @@ export function gradeMatch(compared: Comparison): PersonMatch {
 }
 
 /** Whether name and date of birth are the same, and nothing contradicts. */
-export function agreesInIdentity(compared: Comparison): boolean {
+export function agreesInIdentity(compared: PersonComparison): boolean {
   return (
     isSameName(compared) &&
     compared.birthDate === 'same' &&
@@ -78,14 +78,17 @@ export function agreesInIdentity(compared: Comparison): boolean {
   );
 }
 
-export const isContradicted = ({ gender, contradicts }: Comparison): boolean =>
+export const isContradicted = ({
+  gender,
+  contradicts,
+}: PersonComparison): boolean =>
   gender === 'different' || contradicts.length > 0;
 
 /**
  * What a household shares, and what one person has alone. A zip is shared by a
  * town.
  */
-const evidenceOf = (compared: Comparison) => {
+const evidenceOf = (compared: PersonComparison) => {
   const {
     zip,
     street,
@@ -104,7 +107,7 @@ const evidenceOf = (compared: Comparison) => {
   };
 };
 
-function isCertainMatch(compared: Comparison): boolean {
+function isCertainMatch(compared: PersonComparison): boolean {
   const {
     firstName,
     lastName,
@@ -133,7 +136,7 @@ function isOneByIdentifier({
   firstName,
   lastName,
   birthDate,
-}: Comparison): boolean {
+}: PersonComparison): boolean {
   const isFamily = lastName === 'same' || lastName === 'alike';
   if (birthDate === 'same')
     return firstName === 'same'
@@ -147,7 +150,7 @@ function isOneByIdentifier({
  * The highest level of the guide that holds. An unknown gender counts as
  * agreeing.
  */
-function qualityOf(compared: Comparison): MatchQuality | undefined {
+function qualityOf(compared: PersonComparison): MatchQuality | undefined {
   const { birthDate, gender, zip, street, phone, email, ssn, licence } =
     compared;
   if (!isSameName(compared) || birthDate !== 'same') return undefined;
@@ -157,7 +160,7 @@ function qualityOf(compared: Comparison): MatchQuality | undefined {
   return 'good';
 }
 
-function isPossible(compared: Comparison): boolean {
+function isPossible(compared: PersonComparison): boolean {
   const {
     firstName,
     lastName,
@@ -190,14 +193,14 @@ function isPossible(compared: Comparison): boolean {
   return lastName === 'same' && hasIdentifier;
 }
 
-const isSameName = ({ firstName, lastName }: Comparison): boolean =>
+const isSameName = ({ firstName, lastName }: PersonComparison): boolean =>
   firstName === 'same' && lastName === 'same';
 
 const isLike = (likeness: NameLikeness): boolean =>
   likeness !== 'different' && likeness !== 'unknown';
 
 /** The members of a patient (docs/interface.md) that are the same. */
-export function agreeingTraits(compared: Comparison): string[] {
+export function agreeingTraits(compared: PersonComparison): string[] {
   const {
     firstName,
     lastName,
@@ -232,11 +235,11 @@ export function agreeingTraits(compared: Comparison): string[] {
 export const contradictingTraits = ({
   gender,
   contradicts,
-}: Comparison): ContradictingTrait[] => [
+}: PersonComparison): ContradictingTrait[] => [
   ...(gender === 'different' ? (['genderAtBirth'] as const) : []),
   ...contradicts,
 ];
 
 export type ContradictingTrait =
   | 'genderAtBirth'
-  | Comparison['contradicts'][number];
+  | PersonComparison['contradicts'][number];

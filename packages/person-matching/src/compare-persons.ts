@@ -15,7 +15,7 @@ import {
 } from './typing-errors.ts';
 
 /** Which traits of two persons agree. */
-export interface Comparison {
+export interface PersonComparison {
   /** The likeness of the pair of names that agree best. */
   firstName: NameLikeness;
   lastName: NameLikeness;
@@ -54,15 +54,15 @@ export interface Comparison {
 export function comparePersons(
   ours: PersonTraits,
   theirs: PersonTraits,
-): Comparison {
-  const ssn = share(ours.ssns, theirs.ssns);
-  const street = share(ours.streets, theirs.streets);
+): PersonComparison {
+  const ssn = shareValue(ours.ssns, theirs.ssns);
+  const street = shareValue(ours.streets, theirs.streets);
   const isSsnMistyped =
     !ssn &&
     [...ours.ssns].some((our) =>
       [...theirs.ssns].some((their) => isSlipped(our, their)),
     );
-  const licence = share(ours.licences, theirs.licences);
+  const licence = shareValue(ours.licences, theirs.licences);
   const names = bestNames(ours.names, theirs.names);
   return {
     ...names,
@@ -71,15 +71,15 @@ export function comparePersons(
       isDefaultBirthday(ours.birthDate ?? '') ||
       isDefaultBirthday(theirs.birthDate ?? ''),
     gender: compareGenders(ours.gender, theirs.gender),
-    zip: share(ours.zips, theirs.zips),
+    zip: shareValue(ours.zips, theirs.zips),
     street,
     isStreetMistyped:
       !street &&
       ours.places.some((our) =>
         theirs.places.some((their) => isPlaceMistyped(our, their)),
       ),
-    phone: share(ours.phones, theirs.phones),
-    email: share(ours.emails, theirs.emails),
+    phone: shareValue(ours.phones, theirs.phones),
+    email: shareValue(ours.emails, theirs.emails),
     ssn,
     isSsnMistyped,
     licence,
@@ -103,10 +103,10 @@ export function contradictedIdentifiers(
   const isOtherSsn =
     ours.ssns.size > 0 &&
     theirs.ssns.size > 0 &&
-    !share(ours.ssns, theirs.ssns);
+    !shareValue(ours.ssns, theirs.ssns);
   const states = [...theirs.licences.values()];
   const isOtherLicence =
-    !share(ours.licences, theirs.licences) &&
+    !shareValue(ours.licences, theirs.licences) &&
     [...ours.licences.values()].some((our) =>
       states.some((their) => our === '' || their === '' || our === their),
     );
@@ -137,7 +137,7 @@ const RANK: Record<NameLikeness, number> = {
 };
 
 type NamesLikeness = Pick<
-  Comparison,
+  PersonComparison,
   'firstName' | 'lastName' | 'isNameExchanged'
 >;
 
@@ -190,7 +190,7 @@ function compareNames(left: PersonName, right: PersonName): NamesLikeness {
  * and the year is within two. `similar`: another error, such as a digit of the
  * year, by which a parent differs as well.
  */
-function compareDates(ours = '', theirs = ''): Comparison['birthDate'] {
+function compareDates(ours = '', theirs = ''): PersonComparison['birthDate'] {
   if (ours === '' || theirs === '') return 'unknown';
   if (ours === theirs) return 'same';
   const isMistyped = isDateMistyped(ours, theirs);
@@ -222,14 +222,14 @@ const isMistypedText = (left: string, right: string): boolean =>
 const compareGenders = (
   left: PersonTraits['gender'],
   right: PersonTraits['gender'],
-): Comparison['gender'] =>
+): PersonComparison['gender'] =>
   left === undefined || right === undefined
     ? 'unknown'
     : left === right
       ? 'same'
       : 'different';
 
-export function share(
+export function shareValue(
   left: ReadonlySet<string> | ReadonlyMap<string, string>,
   right: ReadonlySet<string> | ReadonlyMap<string, string>,
 ): boolean {

@@ -1,4 +1,4 @@
-import { words } from './name-words.ts';
+import { nameWords } from './name-words.ts';
 
 /*
  * Names and values that say nothing about who a person is: names given to
@@ -15,19 +15,47 @@ const NEWBORN_WORD =
   /^(baby(boy|girl)?[a-d\d]?|bb|bg|nb[bfgm]?|rn|newborn.*|neonate|infant|twin[ab12]?|triplet|(.*s)?(boy|girl)\d?)$/;
 
 /** "First name unknown", "last name unknown", and the like. */
-const UNKNOWN_WORDS: ReadonlySet<string> = new Set(
-  'unknown unk unkn unnamed noname anonymous anon unidentified fnu lnu nfn nln nmn undefined notgiven notknown test testpatient tbd trauma'.split(
-    ' ',
-  ),
-);
-const UNKNOWN_PHRASES: ReadonlySet<string> = new Set(
-  'noname notgiven notknown nofirstname nolastname'.split(' '),
-);
+const UNKNOWN_WORDS: ReadonlySet<string> = new Set([
+  'unknown',
+  'unk',
+  'unkn',
+  'unnamed',
+  'noname',
+  'anonymous',
+  'anon',
+  'unidentified',
+  'fnu',
+  'lnu',
+  'nfn',
+  'nln',
+  'nmn',
+  'undefined',
+  'notgiven',
+  'notknown',
+  'test',
+  'testpatient',
+  'tbd',
+  'trauma',
+]);
+const UNKNOWN_PHRASES: ReadonlySet<string> = new Set([
+  'noname',
+  'notgiven',
+  'notknown',
+  'nofirstname',
+  'nolastname',
+]);
 
 /** Somebody unknown is John or Jane Doe; other people have this last name. */
-const ANYBODY: ReadonlySet<string> = new Set(
-  'john jane jon johnny janie baby jack richard'.split(' '),
-);
+const ANYBODY: ReadonlySet<string> = new Set([
+  'john',
+  'jane',
+  'jon',
+  'johnny',
+  'janie',
+  'baby',
+  'jack',
+  'richard',
+]);
 const SEX: ReadonlySet<string> = new Set(['male', 'female']);
 const FILLER = /^([a-z])\1{2,}$|^([xz])\2+$|^(xxx|zz).*$/;
 
@@ -53,8 +81,8 @@ export function isStandInName(
   firstNames: readonly string[],
   lastNames: readonly string[],
 ): boolean {
-  const given = firstNames.flatMap(words);
-  const family = lastNames.flatMap(words);
+  const given = firstNames.flatMap(nameWords);
+  const family = lastNames.flatMap(nameWords);
   return isStandInGiven(given) || isStandInFamily(family, given);
 }
 
@@ -123,10 +151,28 @@ export const isDefaultBirthday = (date: string): boolean =>
   /-(01-01|07-01|09-11)$/.test(date);
 
 /** Words of places where many people live who are no household. */
-const SHARED_PLACE_WORDS: ReadonlySet<string> = new Set(
-  `barracks campus convent correctional corrections detention dorm dormitory halfway homeless hospice jail monastery penitentiary prison
-   refugee resettlement shelter undomiciled unhoused`.split(/\s+/),
-);
+const SHARED_PLACE_WORDS: ReadonlySet<string> = new Set([
+  'barracks',
+  'campus',
+  'convent',
+  'correctional',
+  'corrections',
+  'detention',
+  'dorm',
+  'dormitory',
+  'halfway',
+  'homeless',
+  'hospice',
+  'jail',
+  'monastery',
+  'penitentiary',
+  'prison',
+  'refugee',
+  'resettlement',
+  'shelter',
+  'undomiciled',
+  'unhoused',
+]);
 const SHARED_PLACE =
   /\b(general delivery|no (fixed|permanent)|nursing home|care center|assisted living|residence hall|rescue mission|salvation army|group home|rehabilitation center)\b/;
 /** "Campus Drive" and "Prison Road" are streets. */

@@ -1,16 +1,12 @@
-import type { Patient } from 'fhir/r4.js';
 import { describe, expect, test } from 'vitest';
-import { comparePersons } from '../../../src/exchange/people/patients/rules/compare-persons.ts';
-import type {
-  Demographics,
-  Gender,
-} from '../../../src/exchange/people/patients/rules/demographics.ts';
-import { gradeMatch } from '../../../src/exchange/people/patients/rules/match-score.ts';
+import type { FhirPatient, PersonDemographics } from '../src/index.ts';
 import {
   agreesWithPerson,
+  comparePersons,
   describesPerson,
-} from '../../../src/exchange/people/patients/rules/patient-matching.ts';
-import { traitsOf } from '../../../src/exchange/people/patients/rules/person-traits.ts';
+  gradeMatch,
+  traitsOfPerson,
+} from '../src/index.ts';
 import {
   type AdversarialPair,
   type Change,
@@ -18,7 +14,7 @@ import {
   ONLY_STAND_INS,
   TWO_PEOPLE,
   TWO_RELATIVES,
-} from '../../support/adversarial-pairs.ts';
+} from './adversarial-pairs.ts';
 
 /** What both have besides names: a whole household's, or only the zip. */
 const HOUSEHOLD = {
@@ -30,7 +26,7 @@ interface Variant {
   household?: typeof HOUSEHOLD;
   /** Appended to the given names of both. */
   middle?: string;
-  gender?: Gender;
+  gender?: PersonDemographics['gender'];
 }
 const VARIANTS: ReadonlyArray<readonly [string, Variant]> = [
   ['by the zip alone', {}],
@@ -61,7 +57,7 @@ function ours(
   name: string,
   change: Change = {},
   variant: Variant,
-): Demographics {
+): PersonDemographics {
   const { first, last, suffix } = partsOf(name, variant);
   const {
     dob = '1985-03-14',
@@ -77,9 +73,7 @@ function ours(
     lastNames: `${last} ${suffix}`.trim().split(' '),
     dob,
     gender,
-    addresses: [
-      { addressLine1, city: 'Boston', state: 'MA', zip, country: 'USA' },
-    ],
+    addresses: [{ addressLine1, city: 'Boston', state: 'MA', zip }],
     contacts: [
       ...(phone === undefined ? [] : [{ phone }]),
       ...(variant.household === undefined ? [] : [{ email: HOUSEHOLD.email }]),
@@ -93,7 +87,7 @@ function ours(
   };
 }
 
-const GENDERS: Record<Gender, Patient['gender']> = {
+const GENDERS: Record<PersonDemographics['gender'], FhirPatient['gender']> = {
   M: 'male',
   F: 'female',
   O: 'other',
@@ -101,7 +95,11 @@ const GENDERS: Record<Gender, Patient['gender']> = {
 };
 
 /** The same person as another system describes them. */
-function theirs(name: string, change: Change = {}, variant: Variant): Patient {
+function theirs(
+  name: string,
+  change: Change = {},
+  variant: Variant,
+): FhirPatient {
   const { suffix, first, last } = partsOf(name, variant);
   const { dob, gender, addresses, contacts, personalIdentifiers } = ours(
     name,
@@ -155,7 +153,7 @@ function judge(
       theirs: theirs(left, leftChange, variant),
     },
   ];
-  const [first, second] = both.map((each) => traitsOf(each.ours));
+  const [first, second] = both.map((each) => traitsOfPerson(each.ours));
   if (first === undefined || second === undefined)
     throw new Error('a pair has two');
   return {

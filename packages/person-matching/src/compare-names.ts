@@ -24,12 +24,53 @@ export type NameLikeness =
  * First words that so many people of one family share that the next word tells
  * them apart. Without it they are only a part.
  */
-const SHARED_BEGINNINGS: ReadonlySet<string> = new Set(
-  `maria mary marie ana anna ann anne rosa jose juan luis jean john muhammad mohammad mohammed mohamed mohamad muhammed md mohd
-   abdul abdel abd abu syed sayed begum mst mosammat thi van min ji soo hyun sri sai kumar kaur singh noor nur bibi lal`.split(
-    /\s+/,
-  ),
-);
+const SHARED_BEGINNINGS: ReadonlySet<string> = new Set([
+  'maria',
+  'mary',
+  'marie',
+  'ana',
+  'anna',
+  'ann',
+  'anne',
+  'rosa',
+  'jose',
+  'juan',
+  'luis',
+  'jean',
+  'john',
+  'muhammad',
+  'mohammad',
+  'mohammed',
+  'mohamed',
+  'mohamad',
+  'muhammed',
+  'md',
+  'mohd',
+  'abdul',
+  'abdel',
+  'abd',
+  'abu',
+  'syed',
+  'sayed',
+  'begum',
+  'mst',
+  'mosammat',
+  'thi',
+  'van',
+  'min',
+  'ji',
+  'soo',
+  'hyun',
+  'sri',
+  'sai',
+  'kumar',
+  'kaur',
+  'singh',
+  'noor',
+  'nur',
+  'bibi',
+  'lal',
+]);
 
 /**
  * Compares given names: the first word decides, further ones must not

@@ -1,4 +1,4 @@
-import table from './nicknames.json' with { type: 'json' };
+import { NICKNAMES } from './nicknames.ts';
 
 const LETTERS: Record<string, string> = {
   ß: 'ss',
@@ -25,7 +25,7 @@ export const plainLetters = (text: string): string =>
  * Splits a name into comparable words without case, accents and apostrophes:
  * "O’Brien-Núñez" becomes obrien, nunez.
  */
-export const words = (text = ''): string[] =>
+export const nameWords = (text = ''): string[] =>
   ONE_WORD.test(text)
     ? [text.toLowerCase()]
     : plainLetters(text)
@@ -36,19 +36,18 @@ export const words = (text = ''): string[] =>
 const ONE_WORD = /^[A-Za-z]+$/;
 const NO_WORD = /[^\p{L}\p{N}]+/u;
 
-/** For each name, the lines of the table that contain it. */
-const LINES = new Map<string, number[]>();
-for (const [line, names] of table.names.entries())
-  for (const name of names.split(' '))
-    LINES.set(name, [...(LINES.get(name) ?? []), line]);
+/** For each name, the rows of the table that contain it. */
+const ROWS = new Map<string, number[]>();
+for (const [row, names] of NICKNAMES.entries())
+  for (const name of names) ROWS.set(name, [...(ROWS.get(name) ?? []), row]);
 
 /**
  * Whether one name is a nickname of the other, or both are of the same name.
  * @param left, right comparable words
  */
 export function areNicknames(left: string, right: string): boolean {
-  const lines = LINES.get(left) ?? [];
-  return LINES.get(right)?.some((line) => lines.includes(line)) ?? false;
+  const rows = ROWS.get(left) ?? [];
+  return ROWS.get(right)?.some((row) => rows.includes(row)) ?? false;
 }
 
 /** Bounds the length of a search; names have a few words. */
@@ -62,7 +61,7 @@ const VARIANTS_MAX = 12;
  */
 export function nameVariants(name: string): string[] {
   const spelled = name.trim();
-  const plain = words(spelled);
+  const plain = nameWords(spelled);
   const variants = [
     spelled,
     spelled.replace(/[’`´ʼ]/g, "'"),
