@@ -11,6 +11,20 @@ type ResourceOf<T extends ResourceType> = Extract<
 /** The name of an element of each of the types: `onsetDateTime`. */
 export type ElementOf<T extends ResourceType> = NameIn<ResourceOf<T>>;
 
+/** An element with a value of any type: `effective[x]`. */
+export type ChoiceOf<T extends ResourceType> =
+  ElementOf<T> extends infer E
+    ? E extends `${infer Name}${'CodeableConcept' | 'DateTime' | 'Quantity'}`
+      ? `${Name}[x]`
+      : never
+    : never;
+
+/** The name of an element of an element, or of the items of a list. */
+export type MemberOf<T extends ResourceType, E extends ElementOf<T>> = MemberIn<
+  ResourceOf<T>,
+  E
+>;
+
 /** An element, or an element of one, as FHIR writes it: `context.period`. */
 export type ElementPath<T extends ResourceType> = PathIn<ResourceOf<T>>;
 
@@ -25,6 +39,10 @@ type PathIn<R> = R extends object
   ? {
       [E in keyof R & string]: E | `${E}.${NameIn<ItemOf<R[E]>>}`;
     }[keyof R & string]
+  : never;
+
+type MemberIn<R, E extends string> = R extends { [K in E]?: infer Value }
+  ? NameIn<ItemOf<Value>>
   : never;
 
 type ItemOf<Value> = Value extends readonly (infer Item)[] ? Item : Value;

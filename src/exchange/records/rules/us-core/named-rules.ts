@@ -1,6 +1,14 @@
 import { isNpi } from '../../../../contract/primitives.ts';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf, textOf } from '../json.ts';
+import type {
+  ChoiceOf,
+  ElementOf,
+  MemberOf,
+  ReceivedResource,
+  ResourceType,
+} from '../r4/elements.ts';
+import type { RequiredElement } from './defect-words.ts';
 
 /**
  * The versions of US Core whose profiles a resource may claim: today's, and the
@@ -9,16 +17,15 @@ import { isJson, type Json, objectsOf, textOf } from '../json.ts';
 export const US_CORE_VERSIONS = ['8.0.0', '6.1.0'] as const;
 export type UsCoreVersion = (typeof US_CORE_VERSIONS)[number];
 
-/** What a profile demands beyond FHIR R4. */
-export interface Requirement {
-  /** The element, as FHIR names it. */
-  element: string;
-  holds: (resource: Json) => boolean;
+/** What a profile demands of the types beyond FHIR R4. */
+export interface Requirement<T extends ResourceType = ResourceType> {
+  element: RequiredElement;
+  holds: (resource: ReceivedResource<T>) => boolean;
   /**
    * States in the profile's way that the source left the element out. Without
    * it, the resource cannot claim the profile.
    */
-  fill?: (resource: Json) => Json;
+  fill?: (resource: ReceivedResource<T>) => ReceivedResource<T>;
   /** Only this version demands it. */
   version?: UsCoreVersion;
   /**
@@ -35,6 +42,8 @@ export interface Profile {
   /** Whether the profile is meant for the resource; always if absent. */
   isFor?: (resource: Json) => boolean;
   requires: readonly Requirement[];
+  /** What it demands besides the presence of elements. */
+  bounds: readonly Requirement[];
 }
 
 /** Whether an element has content. With `[x]`, one of any type: `value[x]`. */
@@ -70,36 +79,50 @@ export const hasCode = (
   );
 
 export const LOINC = 'http://loinc.org';
-const UCUM = 'http://unitsofmeasure.org';
+export const UCUM = 'http://unitsofmeasure.org';
 
-/**
- * @param elements one, or several divided by `|` of which one must be there;
- *   the first names the requirement
- */
-function required(elements: string): Requirement {
-  const names = elements.split('|');
-  return {
-    element: names[0] ?? '',
-    holds: (resource) => names.some((name) => has(resource, name)),
-  };
-}
+/** An element that must be there; `value[x]`: with a value of any type. */
+type Needed<T extends ResourceType> = (ElementOf<T> | ChoiceOf<T>) &
+  RequiredElement;
+
 /**
  * Elements without which the resource cannot claim a profile, because nothing
  * could be said in their place.
  */
-export const requiredAll = (...elements: string[]): Requirement[] =>
-  elements.map(required);
+export const required = <T extends ResourceType>(
+  ...elements: readonly Needed<T>[]
+): Requirement<T>[] => elements.map((element) => oneOf<T>(element));
+
+/** One of some elements must be there; the first names the requirement. */
+export const oneOf = <T extends ResourceType>(
+  first: Needed<T>,
+  ...others: readonly (ElementOf<T> | ChoiceOf<T>)[]
+): Requirement<T> => ({
+  element: first,
+  holds: (resource) => [first, ...others].some((name) => has(resource, name)),
+});
 
 /**
- * An element that a profile requires and for which it accepts the statement
- * that it is unknown.
+ * A requirement for which a profile accepts the statement that the element is
+ * unknown.
  */
-export const orUnknown = (
-  element: string,
-  fill: (resource: Json) => Json,
-): Requirement => ({
-  ...required(element),
-  fill,
+export const orUnknown = <T extends ResourceType>(
+  requirement: Requirement<T>,
+  fill: (resource: ReceivedResource<T>) => ReceivedResource<T>,
+): Requirement<T> => ({ ...requirement, fill });
+
+/** A requirement on resources in some states only. */
+export const whenStatus = <T extends ResourceType>(
+  statuses: readonly string[],
+  requirement: Requirement<T>,
+): Requirement<T> => ({
+  ...requirement,
+  holds: (resource) => {
+    const { status }: Json = resource;
+    return (
+      !statuses.includes(textOf(status) ?? '') || requirement.holds(resource)
+    );
+  },
 });
 
 const DATA_ABSENT = 'data-absent-reason';
@@ -147,27 +170,24 @@ export function withMembers(
  * Requires members of every item of a list, which may be empty: `identifier`
  * with `system` and `value`.
  */
-export function inEach(
-  element: string,
-  members: Readonly<Record<string, () => unknown>>,
-): Requirement {
+export function inEach<T extends ResourceType, E extends ElementOf<T>>(
+  element: E,
+  members: { readonly [M in MemberOf<T, E>]?: () => unknown },
+): Requirement<T> {
   const names = Object.keys(members).map((name) => name.replace(/^_/, ''));
+  const filled = members as Readonly<Record<string, () => unknown>>;
   return {
-    element: `${element}.${names.join(', ')}`,
+    element: `${element}.${names.join(', ')}` as RequiredElement,
     holds: (resource) =>
       objectsOf(resource[element]).every((item) =>
         names.every((name) => has(item, name)),
       ),
-    fill: (resource) => ({
-      [element]: withMembers(resource[element], members),
-    }),
+    fill: (resource) => {
+      const items = withMembers(resource[element], filled);
+      return { [element]: items } as ReceivedResource<T>;
+    },
   };
 }
-
-/**
- * The rules of US Core that are more than "this element is there", by the names
- * that `profiles.json` gives them.
- */
 
 const NULL_FLAVOR = 'http://terminology.hl7.org/CodeSystem/v3-NullFlavor';
 const SYSTEMS = {
@@ -208,9 +228,9 @@ const hasValue = (part: Json): boolean =>
  * address.
  */
 const sexIn = (
-  version: Requirement['version'],
+  version: UsCoreVersion,
   type: 'valueCode' | 'valueCoding',
-): Requirement => ({
+): Requirement<'Patient'> => ({
   element: 'extension',
   version,
   isOfVersion: true,
@@ -224,7 +244,7 @@ const sexIn = (
  * A result says its value or why there is none, unless it consists of others
  * (us-core-2, vs-2).
  */
-const result: Requirement = {
+const result: Requirement<'Observation'> = {
   element: 'value[x]',
   holds: (resource) =>
     hasValue(resource) ||
@@ -234,7 +254,7 @@ const result: Requirement = {
 };
 
 /** A time that is at least a day (us-core-1, vs-1). */
-const exactToTheDay: Requirement = {
+const exactToTheDay: Requirement<'Observation'> = {
   element: 'effectiveDateTime',
   holds: ({ effectiveDateTime }) =>
     effectiveDateTime === undefined ||
@@ -242,21 +262,20 @@ const exactToTheDay: Requirement = {
 };
 
 const basics = [
-  ...requiredAll('status', 'code', 'subject', 'category'),
+  ...required<'Observation'>('status', 'code', 'subject', 'category'),
   result,
 ];
 
-export const NAMED_RULES: Readonly<
-  Record<string, Requirement | readonly Requirement[]>
-> = {
+/** Rules of US Core that are more than "this element is there". */
+export const RULES = {
   narrative: {
     element: 'text',
     holds: ({ text }) =>
       isJson(text) &&
       has(text, 'div') &&
       ['generated', 'additional'].includes(textOf(text.status) ?? ''),
-  },
-  'assess-plan': {
+  } satisfies Requirement<'CarePlan'>,
+  assessPlan: {
     element: 'category',
     version: '6.1.0',
     holds: ({ category }) =>
@@ -265,12 +284,12 @@ export const NAMED_RULES: Readonly<
         'http://hl7.org/fhir/us/core/CodeSystem/careplan-category',
         ['assess-plan'],
       ),
-  },
-  members: inEach('participant', {
+  } satisfies Requirement<'CarePlan'>,
+  members: inEach<'CareTeam', 'participant'>('participant', {
     role: () => [unknownConcept()],
     member: unknown,
   }),
-  'member-number': {
+  memberNumber: {
     element: 'subscriberId',
     holds: (resource) =>
       has(resource, 'subscriberId') ||
@@ -278,19 +297,19 @@ export const NAMED_RULES: Readonly<
         hasCode(type, 'http://terminology.hl7.org/CodeSystem/v2-0203', ['MB']),
       ),
     fill: () => ({ _subscriberId: unknown() }),
-  },
-  'document-type': orUnknown('type', () => ({
+  } satisfies Requirement<'Coverage'>,
+  documentType: orUnknown<'DocumentReference'>(oneOf('type'), () => ({
     type: {
       coding: [{ system: NULL_FLAVOR, code: 'UNK', display: 'unknown' }],
     },
   })),
-  'loinc-type': {
+  loincType: {
     element: 'type',
     holds: ({ type }) =>
       hasCode(type, NULL_FLAVOR, ['UNK']) ||
       codingsOf(type).some(({ system }) => system === LOINC),
-  },
-  'content-address': {
+  } satisfies Requirement<'DocumentReference'>,
+  contentAddress: {
     element: 'content.attachment.url, data',
     holds: ({ content }) =>
       objectsOf(content).every(({ attachment }) => hasContent(attachment)),
@@ -305,14 +324,14 @@ export const NAMED_RULES: Readonly<
             },
       })),
     }),
-  },
+  } satisfies Requirement<'DocumentReference'>,
   requester: {
     element: 'requester',
     holds: (resource) =>
       !ORDERED.includes(textOf(resource.intent) ?? '') ||
       has(resource, 'requester'),
     fill: () => ({ requester: unknown() }),
-  },
+  } satisfies Requirement<'MedicationRequest'>,
   clinical: [
     ...basics,
     exactToTheDay,
@@ -324,10 +343,10 @@ export const NAMED_RULES: Readonly<
           ({ system }) => system === undefined || system === UCUM,
         ),
     },
-  ],
-  'vital-sign': [
+  ] satisfies Requirement<'Observation'>[],
+  vitalSign: [
     ...basics,
-    orUnknown('effective[x]', () => ({ _effectiveDateTime: unknown() })),
+    orUnknown(oneOf('effective[x]'), () => ({ _effectiveDateTime: unknown() })),
     // vs-1 allows a period in words, but its expression, which validators
     // evaluate, holds for no period.
     {
@@ -349,8 +368,8 @@ export const NAMED_RULES: Readonly<
         ),
       }),
     },
-  ],
-  'blood-pressure': {
+  ] satisfies Requirement<'Observation'>[],
+  bloodPressure: {
     element: 'component',
     holds: ({ component }) =>
       ['8480-6', '8462-4'].every(
@@ -361,7 +380,7 @@ export const NAMED_RULES: Readonly<
               isIn(part.valueQuantity, PRESSURE),
           ).length === 1,
       ),
-  },
+  } satisfies Requirement<'Observation'>,
   oxygen: {
     element: 'component.valueQuantity',
     holds: ({ component }) =>
@@ -371,17 +390,17 @@ export const NAMED_RULES: Readonly<
           return units === undefined || isIn(valueQuantity, units);
         }),
       ),
-  },
-  'social-history': {
+  } satisfies Requirement<'Observation'>,
+  socialHistory: {
     element: 'category',
     holds: ({ category }) => isOf(category, 'social-history'),
-  },
+  } satisfies Requirement<'Observation'>,
   final: {
     element: 'status',
     holds: ({ status }) => status === 'final' || status === 'entered-in-error',
-  },
+  } satisfies Requirement<'Observation'>,
   // Our own number of the person.
-  'our-number': orUnknown('identifier', ({ id }) => ({
+  ourNumber: orUnknown<'Patient'>(oneOf('identifier'), ({ id }) => ({
     identifier: [{ system: 'urn:medical-exchange:patient', value: id }],
   })),
   named: {
@@ -392,9 +411,9 @@ export const NAMED_RULES: Readonly<
         isNamed(each) ? each : { ...each, ...unknown() },
       ),
     }),
-  },
+  } satisfies Requirement<'Patient'>,
   // Race and ethnicity, if they are stated, have their text.
-  'race-in-words': {
+  raceInWords: {
     element: 'extension',
     holds: ({ extension }) =>
       objectsOf(extension)
@@ -405,10 +424,10 @@ export const NAMED_RULES: Readonly<
               url === 'text' && valueString !== undefined,
           ),
         ),
-  },
-  'sex-coding': sexIn('8.0.0', 'valueCoding'),
-  'sex-code': sexIn('6.1.0', 'valueCode'),
-  'complete-type': {
+  } satisfies Requirement<'Patient'>,
+  sexCoding: sexIn('8.0.0', 'valueCoding'),
+  sexCode: sexIn('6.1.0', 'valueCode'),
+  completeType: {
     element: 'type',
     version: '8.0.0',
     holds: ({ type }) =>
@@ -419,16 +438,16 @@ export const NAMED_RULES: Readonly<
             (coding) => has(coding, 'system') && has(coding, 'code'),
           ),
       ),
-  },
+  } satisfies Requirement<'Location'>,
   // org-1 of FHIR itself
-  'name-or-number': {
+  nameOrNumber: {
     element: 'name',
     holds: ({ name, identifier }) =>
       name !== undefined || objectsOf(identifier).length > 0,
-  },
+  } satisfies Requirement<'Organization'>,
   // Numbers of the known systems have the form of their system (us-core-16 to
   // us-core-19).
-  'well-formed-numbers': {
+  wellFormedNumbers: {
     element: 'identifier',
     holds: ({ identifier }) =>
       objectsOf(identifier).every(({ system, value }) => {
@@ -437,16 +456,18 @@ export const NAMED_RULES: Readonly<
         if (system === SYSTEMS.clia) return /^\d{2}D\d{7}$/.test(text);
         return system !== SYSTEMS.naic || /^\d{5}$/.test(text);
       }),
-  },
-  'family-name': orUnknown('name', () => ({ name: [{ _family: unknown() }] })),
-  number: orUnknown('identifier', () => ({
+  } satisfies Requirement<'Organization' | 'Practitioner'>,
+  familyName: orUnknown<'Practitioner'>(oneOf('name'), () => ({
+    name: [{ _family: unknown() }],
+  })),
+  number: orUnknown<'Practitioner'>(oneOf('identifier'), () => ({
     identifier: [{ _system: unknown(), _value: unknown() }],
   })),
-  'agents-found': {
+  agentsFound: {
     element: 'agent.who',
     holds: ({ agent, contained }) =>
       objectsOf(agent).every((each) => isResolved(each, objectsOf(contained))),
-  },
+  } satisfies Requirement<'Provenance'>,
 };
 
 /** Whether an observation has one of the categories. */
