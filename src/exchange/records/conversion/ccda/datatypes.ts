@@ -12,8 +12,9 @@ import {
   plainText as plain,
 } from './element.ts';
 import { shownName } from './shown-names.ts';
-import { MAPS, type Scope } from './table.ts';
+import type { Scope } from './table.ts';
 import atoms from './ucum-atoms.json' with { type: 'json' };
+import { MAPS } from './value-maps.ts';
 
 const URI = 'urn:ietf:rfc:3986';
 const OID = /^[0-2](?:\.(?:0|[1-9]\d*))+$/;

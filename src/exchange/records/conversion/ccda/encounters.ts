@@ -10,7 +10,8 @@ import {
   statusOf,
 } from './element.ts';
 import { isPlanned } from './medications.ts';
-import { idKey, MAPS, resourceOf, type Scope } from './table.ts';
+import { idKey, resourceOf, type Scope } from './table.ts';
+import { MAPS } from './value-maps.ts';
 
 const ACT_CODE = 'http://terminology.hl7.org/CodeSystem/v3-ActCode';
 const CLASSES = [

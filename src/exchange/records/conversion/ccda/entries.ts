@@ -30,7 +30,6 @@ import {
   ABSENT,
   conceptOf,
   idKey,
-  MAPS,
   mapped,
   resourceOf,
   type Scope,
@@ -38,6 +37,7 @@ import {
   withName,
 } from './table.ts';
 import { isToCome, statedTime } from './times.ts';
+import { MAPS } from './value-maps.ts';
 import { observedValue } from './values.ts';
 
 export interface Reading {
@@ -225,14 +225,12 @@ function subjectOf(
   scope: Scope,
 ): Json {
   if (isAllergy(subject)) return allergy(subject, scope, concern);
-  const section = has(concern, ...DIAGNOSES)
-    ? 'encounters'
-    : (scope.section ?? '');
+  const section = has(concern, ...DIAGNOSES) ? 'encounters' : scope.section;
   return condition(
     subject,
     scope,
     statusOf(concern),
-    MAPS.ConditionCategory[section],
+    section && MAPS.ConditionCategory[section],
   );
 }
 
@@ -258,7 +256,7 @@ function readObservation(node: CdaElement, reading: Reading): unknown {
         node,
         scope,
         undefined,
-        MAPS.ConditionCategory[scope.section ?? ''],
+        scope.section && MAPS.ConditionCategory[scope.section],
       ),
       node,
       reading,

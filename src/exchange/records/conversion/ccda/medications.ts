@@ -14,7 +14,6 @@ import {
 } from './element.ts';
 import {
   ABSENT,
-  MAPS,
   mapped,
   resourceOf,
   type Scope,
@@ -23,6 +22,7 @@ import {
 } from './table.ts';
 import { isToCome, statedTime } from './times.ts';
 import { boundsOf } from './timings.ts';
+import { MAPS } from './value-maps.ts';
 
 /**
  * Moods of a statement that has come true: an event, or a criterion of one that

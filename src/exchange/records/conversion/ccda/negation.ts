@@ -2,7 +2,8 @@ import { absencesIn, SNOMED } from '../../rules/absence.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
 import { codesOf } from '../../rules/words.ts';
 import { writtenBeside } from './shown-names.ts';
-import { conceptOf, MAPS, namedConcept } from './table.ts';
+import { conceptOf, namedConcept } from './table.ts';
+import { MAPS } from './value-maps.ts';
 
 const UNSPECIFIED = conceptOf('data-absent-reason', 'unknown');
 const ANY_DRUG = ['410942007', '763158003', '105590001'];

@@ -14,12 +14,12 @@ import { saysNoMore } from './shown-names.ts';
 import {
   ABSENT,
   conceptOf,
-  MAPS,
   mapped,
   namedConcept,
   resourceOf,
   type Scope,
 } from './table.ts';
+import { MAPS } from './value-maps.ts';
 import { observedValue } from './values.ts';
 
 /**
@@ -47,7 +47,7 @@ export function observation(
     MAPS.ResultStatus[statusOf(node) ?? ''] ??
     (statusOf(node) === undefined ? ofPanel : undefined);
   const hasValue = Object.keys(value).some((name) => name.startsWith('value'));
-  const category = MAPS.ObservationCategory[scope.section ?? ''];
+  const category = scope.section && MAPS.ObservationCategory[scope.section];
   const parts = [
     ...others.map((each) => ({
       code: made.code,

@@ -8,7 +8,8 @@ import {
   line,
   select,
 } from './element.ts';
-import { ABSENT, MAPS, type Scope } from './table.ts';
+import { ABSENT, type Scope } from './table.ts';
+import { MAPS } from './value-maps.ts';
 
 /** FHIR's severities of a reaction, the least first. */
 const SEVERITIES = ['mild', 'moderate', 'severe'] as const;
@@ -66,7 +67,7 @@ function statedIn(observed: CdaElement, scope: Scope): StatedSeverity {
   const code = attribute(value, 'code') ?? '';
   const own = concept(value, scope)?.text ?? line(value, scope);
   const words = typeof own === 'string' ? plainName(own) : undefined;
-  const coded = MAPS.Severity[code] as Severity | undefined;
+  const coded = MAPS.Severity[code];
   if (coded !== undefined) return { severity: coded, beyond: BEYOND.get(code) };
 
   const severity =

@@ -1,4 +1,3 @@
-import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf } from '../../rules/json.ts';
 import {
   attribute,
@@ -9,13 +8,7 @@ import {
 import type { SectionKind } from './section-kinds.ts';
 import templates from './templates.json' with { type: 'json' };
 import { type FhirTime, setTime } from './times.ts';
-import maps from './value-maps.json' with { type: 'json' };
-
-type Table = Readonly<Record<string, string>>;
-
-/** The ConceptMaps of C-CDA on FHIR, and those that it lacks. */
-export const MAPS: Readonly<Record<keyof typeof maps, Table>> =
-  lookupTable(maps);
+import { MAPS } from './value-maps.ts';
 
 /** What the rows know of the document around a statement. */
 export interface Scope {

@@ -40,7 +40,6 @@ import { severityOf } from './severities.ts';
 import {
   ABSENT,
   conceptOf,
-  MAPS,
   mapped,
   resourceOf,
   type Scope,
@@ -50,6 +49,7 @@ import {
 } from './table.ts';
 import { fhirTime, periodOf, statedTime } from './times.ts';
 import { boundsOf } from './timings.ts';
+import { MAPS } from './value-maps.ts';
 import { interpretation, referenceRange } from './values.ts';
 
 type One = (element: CdaElement, scope: Scope, argument: string) => unknown;

@@ -8,8 +8,9 @@ import {
   plainText,
   words,
 } from './element.ts';
-import { conceptOf, MAPS, type Scope } from './table.ts';
+import { conceptOf, type Scope } from './table.ts';
 import { fhirTime, periodOf, setTime, statedTime } from './times.ts';
+import { MAPS } from './value-maps.ts';
 
 const CODED = ['CD', 'CE', 'CO', 'CS', 'CV', 'SC'];
 const INTEGER_MAX = 2_147_483_647;
