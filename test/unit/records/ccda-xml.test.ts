@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { stepsOf } from '../../../src/exchange/records/conversion/ccda/cda-path.ts';
 import { isUcum } from '../../../src/exchange/records/conversion/ccda/datatypes.ts';
 import {
   attribute,
@@ -87,9 +88,9 @@ describe('a document', () => {
     ['an unknown entity', '<x>a &deg; b</x>', 'a &deg; b'],
     ['a processing instruction', '<x>a<?pi?></x>', 'a'],
   ])('is read although it has %s', (_, xml, expected) => {
-    expect(words(select(readElements(xml), 'x')[0], { parts: [] })).toBe(
-      expected,
-    );
+    expect(
+      words(select(readElements(xml), stepsOf('x'))[0], { parts: [] }),
+    ).toBe(expected);
   });
 
   test.each([
@@ -105,7 +106,7 @@ test('a path finds elements by their attributes, codes and templates', () => {
   const document = readElements(
     '<e><r typeCode="MFST"><o><templateId root="2.16.840.1.113883.10.20.22.4.9"/><code code="SEV"/></o></r><r typeCode="SUBJ"><o/></r></e>',
   );
-  const count = (path: string) => select(document, path).length;
+  const count = (path: string) => select(document, stepsOf(path)).length;
   expect([
     count('e/r/o'),
     count('e/r[@typeCode=MFST]/o'),
@@ -113,7 +114,9 @@ test('a path finds elements by their attributes, codes and templates', () => {
     count('e/r/o[template=4.9]'),
   ]).toEqual([2, 1, 1, 1]);
   expect(select(document, '.')).toEqual([document]);
-  expect(attribute(select(document, 'e/r')[0], 'typeCode')).toBe('MFST');
+  expect(attribute(select(document, stepsOf('e/r'))[0], 'typeCode')).toBe(
+    'MFST',
+  );
 });
 
 test('words of the narrative keep their order and the lines of blocks', () => {
@@ -121,7 +124,8 @@ test('words of the narrative keep their order and the lines of blocks', () => {
     '<s><text><table><tr><td ID="a">No <content>known</content> allergies</td><td>today</td></tr><tr><td/></tr></table></text><v><reference value="#a"/></v><w><reference value="#none"/></w></s>',
   );
   const parts = [narrativeParts(document)];
-  const said = (path: string) => words(select(document, path)[0], { parts });
+  const said = (path: string) =>
+    words(select(document, stepsOf(path))[0], { parts });
   expect(said('s/text')).toBe('No known allergies | today');
   expect(said('s/v')).toBe('No known allergies');
   expect(said('s/w')).toBeUndefined();

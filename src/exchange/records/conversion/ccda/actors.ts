@@ -7,7 +7,8 @@ import {
   childrenOf,
   select,
 } from './element.ts';
-import { resourceOf, type Scope, type TemplateName } from './table.ts';
+import { resourceOf, type Scope } from './table.ts';
+import type { ResourceTemplateName } from './template-types.ts';
 import { type FhirTime, fhirTime } from './times.ts';
 
 /**
@@ -15,7 +16,7 @@ import { type FhirTime, fhirTime } from './times.ts';
  * part, and a reference with its name.
  */
 function shared(
-  name: TemplateName,
+  name: ResourceTemplateName,
   node: CdaElement | undefined,
   scope: Scope,
 ): Json | undefined {

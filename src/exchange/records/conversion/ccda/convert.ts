@@ -24,8 +24,8 @@ import {
   unevenNumbers,
 } from './sections.ts';
 import { resourceOf, type Scope } from './table.ts';
+import { TEMPLATES } from './templates.ts';
 import { fhirTime, offsetOf } from './times.ts';
-import { TRANSFORMS } from './transforms.ts';
 
 export type CcdaConversion =
   | {
@@ -65,7 +65,7 @@ export interface CcdaNames {
 
 /**
  * Converts a C-CDA document to FHIR R4 resources by the tables in
- * `templates.json`, which follow HL7's guide C-CDA on FHIR. The same bytes
+ * `templates.ts`, which follow HL7's guide C-CDA on FHIR. The same bytes
  * always give the same resources. A section that cannot be converted is skipped
  * and counted, as is each entry of which nothing is made. Takes about 0.1 s and
  * 40 MB of memory per MB of input, so call it in a thread
@@ -116,7 +116,7 @@ function convert(
     section: undefined,
     parts: [all],
     patient: { reference: `Patient/${names.patientId}` },
-    transforms: TRANSFORMS,
+    templates: TEMPLATES,
     add: result.add,
     named: new Map(),
   };

@@ -1,4 +1,10 @@
 import { SaxesParser } from 'saxes';
+import {
+  type CdaPath,
+  type CheckedPath,
+  type PathStep,
+  stepsOf,
+} from './cda-path.ts';
 
 /**
  * An element of a document. Names have no namespace prefix: `sdtc:raceCode` is
@@ -119,28 +125,17 @@ export const templatesOf = (of: CdaElement): string[] =>
     (id) => attribute(id, 'root')?.replace(TEMPLATE_ROOT, '') ?? [],
   );
 
-interface Step {
-  name: string;
-  /**
-   * `@typeCode=MFST`: an attribute; `code=SEV`: the code of the child;
-   * `template=4.9`.
-   */
-  test?: readonly [name: string, values: readonly string[]];
-}
-const STEPS = new Map<string, Step[]>();
-
 /**
- * The elements at a path: names of children divided by `/`, each with an
- * optional condition (`entryRelationship[@typeCode=MFST]`,
- * `observation[code=33999-4|33999]`, `act[template=4.80]`); `.` is the element
- * itself.
+ * The elements at a path (`path`), whose names the compiler knows; `.` is the
+ * element itself.
  */
-export function select(
+export function select<Path extends string>(
   from: CdaElement | undefined,
-  path: string,
+  path: CdaPath | (Path & CheckedPath<Path>),
 ): CdaElement[] {
   let found = from === undefined ? [] : [from];
-  for (const { name, test } of stepsOf(path)) {
+  const steps = typeof path === 'string' ? stepsOf(path) : path;
+  for (const { name, test } of steps) {
     const [only, ...others] = found;
     if (only === undefined) break;
     found =
@@ -153,26 +148,9 @@ export function select(
   return found;
 }
 
-function stepsOf(path: string): Step[] {
-  const known = STEPS.get(path);
-  if (known !== undefined) return known;
-  const steps = path === '.' ? [] : path.split('/').map(stepOf);
-  STEPS.set(path, steps);
-  return steps;
-}
-
-function stepOf(step: string): Step {
-  const [, name = step, key, values = ''] =
-    /^(\w+)(?:\[(@?\w+)=([^\]]+)\])?$/.exec(step) ?? [];
-  return {
-    name,
-    test: key === undefined ? undefined : [key, values.split('|')],
-  };
-}
-
 function passes(
   element: CdaElement,
-  [key, values]: NonNullable<Step['test']>,
+  [key, values]: NonNullable<PathStep['test']>,
 ): boolean {
   const own = key.startsWith('@')
     ? [attribute(element, key.slice(1))]

@@ -33,9 +33,9 @@ import {
   mapped,
   resourceOf,
   type Scope,
-  type TemplateName,
   withName,
 } from './table.ts';
+import type { ResourceTemplateName } from './template-types.ts';
 import { isToCome, statedTime } from './times.ts';
 import { MAPS } from './value-maps.ts';
 import { observedValue } from './values.ts';
@@ -97,8 +97,11 @@ function add(
 }
 
 /** Adds the resource of a template. */
-const as = (name: TemplateName, node: CdaElement, reading: Reading): Json[] =>
-  add(resourceOf(name, node, reading.scope), node, reading);
+const as = (
+  name: ResourceTemplateName,
+  node: CdaElement,
+  reading: Reading,
+): Json[] => add(resourceOf(name, node, reading.scope), node, reading);
 
 const READERS: Readonly<
   Record<string, (node: CdaElement, reading: Reading) => unknown>

@@ -12,14 +12,8 @@ import {
   statusOf,
   templatesOf,
 } from './element.ts';
-import {
-  ABSENT,
-  mapped,
-  resourceOf,
-  type Scope,
-  type TemplateName,
-  withName,
-} from './table.ts';
+import { ABSENT, mapped, resourceOf, type Scope, withName } from './table.ts';
+import type { ResourceTemplateName } from './template-types.ts';
 import { isToCome, statedTime } from './times.ts';
 import { boundsOf } from './timings.ts';
 import { MAPS } from './value-maps.ts';
@@ -147,7 +141,7 @@ export function medication(node: CdaElement, scope: Scope): Json {
   const isGiven =
     scope.section === 'administered medications' &&
     attribute(node, 'negationInd') !== 'true';
-  const name: TemplateName = isPlanned(node)
+  const name: ResourceTemplateName = isPlanned(node)
     ? 'MedicationRequest'
     : isGiven
       ? 'MedicationAdministration'

@@ -1,5 +1,6 @@
 import type { Json } from '../../rules/json.ts';
 import { plainName } from '../../rules/words.ts';
+import { path } from './cda-path.ts';
 import { concept } from './datatypes.ts';
 import {
   attribute,
@@ -37,6 +38,11 @@ interface StatedSeverity {
   beyond?: string;
 }
 
+const SEVERITY_OBSERVATIONS = [
+  path('entryRelationship/observation[code=SEV]'),
+  path('entryRelationship/observation[template=4.8]'),
+];
+
 /**
  * How severe a reaction is: the greatest severity that its severity
  * observations state in codes or words, and as `description` what FHIR's three
@@ -48,8 +54,9 @@ export function severityOf(
   node: CdaElement | undefined,
   scope: Scope,
 ): { severity?: Severity; description?: string } {
-  const stated = ['code=SEV', 'template=4.8']
-    .flatMap((test) => select(node, `entryRelationship/observation[${test}]`))
+  const stated = SEVERITY_OBSERVATIONS.flatMap((observations) =>
+    select(node, observations),
+  )
     .filter((each) => attribute(each, 'negationInd') !== 'true')
     .map((each) => statedIn(each, scope));
   const severity = SEVERITIES.toReversed().find((each) =>

@@ -1,4 +1,5 @@
 import { isJson, type Json, objectsOf } from '../../rules/json.ts';
+import type { CdaPath } from './cda-path.ts';
 import {
   attribute,
   type CdaElement,
@@ -6,7 +7,13 @@ import {
   select,
 } from './element.ts';
 import type { SectionKind } from './section-kinds.ts';
-import templates from './templates.json' with { type: 'json' };
+import type {
+  ElementOf,
+  MadeByTemplate,
+  Mapped,
+  ResourceTemplateName,
+  TemplateName,
+} from './template-types.ts';
 import { type FhirTime, setTime } from './times.ts';
 import { MAPS } from './value-maps.ts';
 
@@ -19,8 +26,7 @@ export interface Scope {
   section: SectionKind | undefined;
   parts: readonly NarrativeParts[];
   patient: Json;
-  /** The transforms that `templates.json` names. */
-  transforms: Readonly<Record<string, Transform>>;
+  templates: Templates;
   /**
    * Takes a resource into the result, once for equal content; returns a
    * reference to it.
@@ -34,37 +40,29 @@ export interface Scope {
  * Turns what is found at a path into the value of an element of FHIR; undefined
  * when it says nothing.
  */
-export type Transform = (
-  found: readonly CdaElement[],
-  scope: Scope,
-  argument: unknown,
-  otherwise: unknown,
-) => unknown;
+export type Transform = (found: readonly CdaElement[], scope: Scope) => unknown;
 
-/**
- * A path of C-CDA (see `select`), an element of FHIR (`a.b` is one within
- * another), a transform and its arguments.
- */
-type Row = readonly [
-  from: string,
-  to: string,
-  how: string,
-  argument?: unknown,
-  otherwise?: unknown,
-];
-interface Template {
+/** How a statement becomes a resource of FHIR or a part of one. */
+interface Template<Type> {
   /** The page of HL7's guide "C-CDA on FHIR" that the rows follow. */
   page: string;
   /** The type of the resource if the template has another name. */
-  type?: string;
+  type?: Type extends { resourceType: infer Name } ? Name : never;
   /** Without these elements it says nothing. */
-  required?: readonly string[];
-  rows: readonly Row[];
+  required?: readonly ElementOf<Type>[];
+  rows: readonly Row<Type>[];
 }
-const TEMPLATES = templates as unknown as Readonly<
-  Record<keyof typeof templates, Template>
->;
-export type TemplateName = keyof typeof templates;
+
+/** Where the statement says it, an element of FHIR and what is put there. */
+type Row<Type> = readonly [
+  from: CdaPath,
+  to: ElementOf<Type>,
+  transform: Transform,
+];
+
+export type Templates = {
+  readonly [Name in TemplateName]: Template<MadeByTemplate[Name]>;
+};
 
 /** A time as the value of an element, whose extension goes beside it. */
 export class TimeValue {
@@ -75,40 +73,38 @@ export class TimeValue {
 }
 
 /**
- * What a statement says by the rows of a template (`templates.json`). Of
- * several rows for one element the first that says something counts; extensions
- * are joined. Undefined when a required element is missing.
+ * What a statement says by the rows of a template (`templates.ts`). Of several
+ * rows for one element the first that says something counts; extensions are
+ * joined. Undefined when a required element is missing.
  */
-export function mapped(
-  name: TemplateName,
+export function mapped<Name extends TemplateName>(
+  name: Name,
   node: CdaElement,
   scope: Scope,
-): Record<string, unknown> | undefined {
-  const { rows, required = [] } = TEMPLATES[name];
+): Mapped<Name> | undefined {
+  const { rows, required = [] } = scope.templates[name];
   const made: Record<string, unknown> = {};
-  for (const [from, to, how, argument, otherwise] of rows) {
+  for (const [from, to, transform] of rows) {
     const found = select(node, from);
-    const value =
-      found.length === 0
-        ? undefined
-        : scope.transforms[how]?.(found, scope, argument, otherwise);
+    const value = found.length === 0 ? undefined : transform(found, scope);
     if (value === undefined || (Array.isArray(value) && value.length === 0))
       continue;
     put(made, to, value);
   }
   return required.every((element) => made[element] !== undefined)
-    ? made
+    ? (made as Mapped<Name>)
     : undefined;
 }
 
 /** The resource of a template. */
-export function resourceOf(
-  name: TemplateName,
+export function resourceOf<Name extends ResourceTemplateName>(
+  name: Name,
   node: CdaElement,
   scope: Scope,
-): Record<string, unknown> | undefined {
+): Mapped<Name> | undefined {
   const made = mapped(name, node, scope);
-  return made && { resourceType: TEMPLATES[name].type ?? name, ...made };
+  const resourceType = scope.templates[name].type ?? name;
+  return made && { resourceType, ...made };
 }
 
 function put(

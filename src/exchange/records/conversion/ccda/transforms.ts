@@ -1,3 +1,4 @@
+import type { Extension } from 'fhir/r4.js';
 import type { Json } from '../../rules/json.ts';
 import {
   authorship,
@@ -43,48 +44,60 @@ import {
   mapped,
   resourceOf,
   type Scope,
-  type TemplateName,
   TimeValue,
   type Transform,
 } from './table.ts';
+import type { ElementOf, TemplateName } from './template-types.ts';
 import { fhirTime, periodOf, statedTime } from './times.ts';
 import { boundsOf } from './timings.ts';
 import { MAPS } from './value-maps.ts';
 import { interpretation, referenceRange } from './values.ts';
 
-type One = (element: CdaElement, scope: Scope, argument: string) => unknown;
-/** A transform of the first element found, or of each. */
+type One = (element: CdaElement, scope: Scope) => unknown;
+
+/** The first value that one of the elements gives. */
 const first =
   (as: One): Transform =>
-  (found, scope, argument) =>
+  (found, scope) =>
     found
-      .map((element) => as(element, scope, String(argument)))
+      .map((element) => as(element, scope))
       .find((made) => made !== undefined);
+
+/** The values that the elements give. */
 const list =
   (as: One): Transform =>
-  (found, scope, argument) =>
+  (found, scope) =>
     found
-      .map((element) => as(element, scope, String(argument)))
+      .map((element) => as(element, scope))
       .filter((made) => made !== undefined);
 
 const inWords: One = (element, scope) => {
   const text = line(element, scope);
   return text && { text };
 };
-const mapOf = (name: string): Readonly<Record<string, string>> =>
-  MAPS[name as keyof typeof MAPS];
-const codeIn: One = ({ attributes }, _, map) =>
-  mapOf(map)[attributes.code ?? ''];
+
+type CodeMap = Readonly<Record<string, string>>;
+const codeIn =
+  (map: CodeMap) =>
+  ({ attributes }: CdaElement): string | undefined =>
+    map[attributes.code ?? ''];
+
 /** A code, or the words of an element that has none which the map knows. */
-const codeOrWordsIn: One = (element, scope, map) => {
-  const known = codeIn(element, scope, map);
-  const said = concept(element, scope)?.text ?? line(element, scope);
-  return known ?? mapOf(map)[String(said).toLowerCase()];
-};
-const nestedIn: One = (element, scope, template) =>
-  attribute(element, 'negationInd') === 'true'
-    ? undefined
-    : mapped(template as TemplateName, element, scope);
+const codeOrWordsIn =
+  (map: CodeMap): One =>
+  (element, scope) => {
+    const known = codeIn(map)(element);
+    const said = concept(element, scope)?.text ?? line(element, scope);
+    return known ?? map[String(said).toLowerCase()];
+  };
+
+const nestedIn =
+  (template: TemplateName): One =>
+  (element, scope) =>
+    attribute(element, 'negationInd') === 'true'
+      ? undefined
+      : mapped(template, element, scope);
+
 const timeIn = (
   value: string | undefined,
   { offset }: Scope,
@@ -104,12 +117,30 @@ const momentIn: One = (element, { offset }) => {
 };
 const periodIn: One = (element, { offset }) =>
   periodOf(statedTime(element, offset));
+
+/** An extension with what `as` makes as its value. */
 const extension =
-  (name: string, as: One): One =>
-  (element, scope, url) => {
-    const value = as(element, scope, '');
-    return value && { url, [name]: value };
-  };
+  (name: ElementOf<Extension>, as: One) =>
+  (url: string): Transform =>
+    list((element, scope) => {
+      const value = as(element, scope);
+      return value && { url, [name]: value };
+    });
+
+const GENDERS = 'http://hl7.org/fhir/administrative-gender';
+const genderIn: One = (element) => {
+  const code = codeIn(MAPS.AdministrativeGender)(element);
+  return code && conceptOf(GENDERS, code);
+};
+
+const statusIn =
+  <Code extends string>(
+    map: Readonly<Record<string, Code>>,
+    otherwise?: NoInfer<Code>,
+  ): Transform =>
+  ([node]) =>
+    (node && map[statusOf(node) ?? '']) ?? otherwise;
+
 const specimen: One = (role, scope) => {
   const made = resourceOf('Specimen', role, scope);
   return made && { ...scope.add(made), display: (made.type as Json).text };
@@ -138,23 +169,25 @@ const OMB = [
   '2135-2',
   '2186-5',
 ];
-const omb: Transform = (found, _, name) => {
-  const codes = found
-    .flatMap((one) => [one, ...childrenOf(one, 'translation')])
-    .map(coding)
-    .filter((made) => made !== undefined);
-  const parts = codes.map((valueCoding) => ({
-    url: OMB.includes(String(valueCoding.code)) ? 'ombCategory' : 'detailed',
-    valueCoding,
-  }));
-  const valueString = codes
-    .map(({ code, display }) => String(display ?? code))
-    .join(', ');
-  const url = `http://hl7.org/fhir/us/core/StructureDefinition/us-core-${String(name)}`;
-  return codes.length === 0
-    ? []
-    : [{ extension: [...parts, { url: 'text', valueString }], url }];
-};
+const omb =
+  (name: 'ethnicity' | 'race'): Transform =>
+  (found) => {
+    const codes = found
+      .flatMap((one) => [one, ...childrenOf(one, 'translation')])
+      .map(coding)
+      .filter((made) => made !== undefined);
+    const parts = codes.map((valueCoding) => ({
+      url: OMB.includes(String(valueCoding.code)) ? 'ombCategory' : 'detailed',
+      valueCoding,
+    }));
+    const valueString = codes
+      .map(({ code, display }) => String(display ?? code))
+      .join(', ');
+    const url = `http://hl7.org/fhir/us/core/StructureDefinition/us-core-${name}`;
+    return codes.length === 0
+      ? []
+      : [{ extension: [...parts, { url: 'text', valueString }], url }];
+  };
 
 /** The words of a text as an attachment, or the file that it contains. */
 const attachment: One = (text, scope) => {
@@ -174,21 +207,117 @@ const attachment: One = (text, scope) => {
   );
 };
 
-/** The transforms that the rows of `templates.json` name. */
-export const TRANSFORMS: Readonly<Record<string, Transform>> = {
+const periodUnlessMoment: Transform = (found, scope) =>
+  first(momentIn)(found, scope) === undefined
+    ? first(periodIn)(found, scope)
+    : undefined;
+
+/** The single time among the bounds and frequencies of a drug. */
+const drugTime: Transform = (found, { offset }) => {
+  const { at } = statedTime(boundsOf(found), offset);
+  return at && new TimeValue(at);
+};
+const drugPeriod: Transform = (found, { offset }) => {
+  const { at, ...ends } = statedTime(boundsOf(found), offset);
+  return at === undefined ? periodOf(ends) : undefined;
+};
+
+const allDosages: Transform = (found, scope) =>
+  found.flatMap((node) => dosages(node, scope));
+
+const addObservation: One = (node, scope) =>
+  scope.add(observation(node, scope));
+
+/**
+ * What the rows of `templates.ts` make of the elements at a path. A name in the
+ * plural makes a list.
+ */
+export const toFhir = {
   absent: () => ABSENT,
+  fixed:
+    (value: unknown): Transform =>
+    () =>
+      value,
+  patient: (_: unknown, { patient }: Scope) => patient,
+  part: (template: TemplateName) => first(nestedIn(template)),
+  parts: (template: TemplateName) => list(nestedIn(template)),
+
+  // Identifiers, names and contacts.
+  identifiers: list(identifier),
+  udiCarriers: list(udi),
+  idExtension: first(({ attributes }) => attributes.extension),
+  name: first(humanName),
+  names: list(humanName),
+  nameText: first(nameText),
   address: first(address),
-  addressExtension: list(extension('valueAddress', address)),
   addresses: list(address),
-  age: first(age),
-  all: list(concept),
-  asPeriod: (found, scope) =>
-    first(momentIn)(found, scope, '', '') === undefined
-      ? first(periodIn)(found, scope, '', '')
-      : undefined,
+  telecoms: list(telecom),
+  language: first(
+    ({ attributes: { code } }) => code && conceptOf('urn:ietf:bcp:47', code),
+  ),
+
+  // Codes.
+  code: (map: CodeMap) => first(codeIn(map)),
+  codes: (map: CodeMap) => list(codeIn(map)),
+  codeOrWords: (map: CodeMap) => first(codeOrWordsIn(map)),
+  status: statusIn,
+  concept: first(concept),
+  concepts: list(concept),
+  conceptText: first((element, scope) => concept(element, scope)?.text),
+  genderConcept: first(genderIn),
+  interpretations: list(interpretation),
+  /** References that have only a name. */
+  namedReferences: list((element, scope) => {
+    const display = concept(element, scope)?.text;
+    return display && { display };
+  }),
+
+  // Words.
+  text: first(line),
+  words: first(words),
+  wordsAsConcept: first(inWords),
+  wordsAsConcepts: list(inWords),
   attachments: list(attachment),
+
+  // Times.
+  time: first(({ attributes }, scope) => timeIn(attributes.value, scope)),
+  day: first(dayIn),
+  moment: first(momentIn),
+  period: first(periodIn),
+  periodUnlessMoment,
+  beginning: first((element, { offset }) => {
+    const { at, low, high } = statedTime(element, offset);
+    const found = at ?? low ?? high;
+    return found && new TimeValue(found);
+  }),
+  drugTime,
+  drugPeriod,
+
+  // Numbers.
+  boolean: first(({ attributes: { value } }) =>
+    value === undefined ? undefined : value === 'true',
+  ),
+  age: first(age),
+  quantity: first(quantity),
+  dose: first((element, scope) => withoutCount(quantity(element, scope))),
+  doseNumbers: list((element) => {
+    const number = numberOf(element);
+    return Number.isInteger(number) && Number(number) > 0
+      ? { doseNumberPositiveInt: number }
+      : undefined;
+  }),
+  /** CDA counts the first dispense, FHIR only those after it. */
+  repeats: first((element) => {
+    const total = numberOf(element);
+    return Number.isInteger(total) && Number(total) >= 1
+      ? Number(total) - 1
+      : undefined;
+  }),
+  referenceRanges: list(referenceRange),
+
+  // Who and what took part.
   author: first((node, scope) => authorship(node, scope).author),
-  authorList: list((node, scope) => authorship(node, scope).author),
+  authors: list((node, scope) => authorship(node, scope).author),
   authored: first((node, scope) => {
     const { time } = authorship(node, scope);
     return time && new TimeValue(time);
@@ -197,101 +326,32 @@ export const TRANSFORMS: Readonly<Record<string, Transform>> = {
     const { time } = authorship(node, scope);
     return time?.value.includes('T') ? time.value : undefined;
   }),
-  beginning: first((element, { offset }) => {
-    const { at, low, high } = statedTime(element, offset);
-    const found = at ?? low ?? high;
-    return found && new TimeValue(found);
-  }),
-  boolean: first(({ attributes: { value } }) =>
-    value === undefined ? undefined : value === 'true',
-  ),
-  code: first(codeIn),
-  codeOrWords: first(codeOrWordsIn),
-  codes: list(codeIn),
-  concept: first((element, scope, map) => {
-    const code = codeIn(element, scope, map) as string | undefined;
-    return code && conceptOf('http://hl7.org/fhir/administrative-gender', code);
-  }),
-  conceptExtension: list(extension('valueCodeableConcept', concept)),
-  conceptText: first((element, scope) => concept(element, scope)?.text),
-  day: first(dayIn),
-  devices: first(devices),
-  dosages: (found, scope) => found.flatMap((node) => dosages(node, scope)),
-  dose: first((element, scope) => withoutCount(quantity(element, scope))),
-  doseNumber: list((element) => {
-    const number = numberOf(element);
-    return Number.isInteger(number) && Number(number) > 0
-      ? { doseNumberPositiveInt: number }
-      : undefined;
-  }),
-  drug: first(drug),
-  drugStatus: first(medicationStatus),
-  each: list(nestedIn),
-  extension: list(
-    extension(
-      'valueDateTime',
-      ({ attributes }, scope) =>
-        fhirTime(attributes.value, scope.offset)?.value,
-    ),
-  ),
-  extensionOfId: first(({ attributes }) => attributes.extension),
-  firstName: first(humanName),
-  fixed: (_, __, value) => value,
-  flags: list(interpretation),
-  given: first(given),
-  ids: list(identifier),
-  intent: first(intentOf),
-  inWords: first(inWords),
-  language: first(
-    ({ attributes: { code } }) => code && conceptOf('urn:ietf:bcp:47', code),
-  ),
-  limits(found, { offset }) {
-    const { at, ...ends } = statedTime(boundsOf(found), offset);
-    return at === undefined ? periodOf(ends) : undefined;
-  },
-  location: first(location),
-  locations: list(location),
-  moment: first(momentIn),
-  name: first(nameText),
-  named: list((element, scope) => {
-    const display = concept(element, scope)?.text;
-    return display && { display };
-  }),
-  names: list(humanName),
-  nested: first(nestedIn),
-  observation: first((node, scope) => scope.add(observation(node, scope))),
-  observations: list((node, scope) => scope.add(observation(node, scope))),
-  omb,
-  one: first(concept),
-  organization: first(organization),
-  orWords: list(inWords),
-  patient: (_, { patient }) => patient,
   performer: first(performer),
   performers: list(performer),
-  period: first(periodIn),
-  quantity: first(quantity),
-  ranges: list(referenceRange),
-  // CDA counts the first dispense, FHIR only those after it.
-  repeats: first((element) => {
-    const total = numberOf(element);
-    return Number.isInteger(total) && Number(total) >= 1
-      ? Number(total) - 1
-      : undefined;
-  }),
-  severity: first((node, scope) => severityOf(node, scope).severity),
-  severityBeyond: first((node, scope) => severityOf(node, scope).description),
-  single: (found, scope) => {
-    const { at } = statedTime(boundsOf(found), scope.offset);
-    return at && new TimeValue(at);
-  },
+  organization: first(organization),
+  location: first(location),
+  locations: list(location),
+  devices: first(devices),
   specimen: first(specimen),
   specimens: list(specimen),
-  status: ([node], _, map, otherwise = 'unknown') =>
-    (node && mapOf(String(map))[statusOf(node) ?? '']) ??
-    (otherwise || undefined),
-  telecoms: list(telecom),
-  text: first(line),
-  time: first(({ attributes }, scope) => timeIn(attributes.value, scope)),
-  udi: list(udi),
-  words: first(words),
+
+  // What other rules read.
+  drug: first(drug),
+  drugStatus: first(medicationStatus),
+  intent: first(intentOf),
+  dosages: allDosages,
+  dosageGiven: first(given),
+  severity: first((node, scope) => severityOf(node, scope).severity),
+  severityInWords: first((node, scope) => severityOf(node, scope).description),
+  observation: first(addObservation),
+  observations: list(addObservation),
+
+  // Extensions, by their URL.
+  addressExtension: extension('valueAddress', address),
+  conceptExtension: extension('valueCodeableConcept', concept),
+  timeExtension: extension(
+    'valueDateTime',
+    ({ attributes }, { offset }) => fhirTime(attributes.value, offset)?.value,
+  ),
+  ombExtension: omb,
 };

@@ -207,7 +207,8 @@ export const MAPS = {
     suspended: 'on-hold',
   }),
 
-  DeviceUseStatus: codeMap<DeviceUseStatement['status']>({
+  // R4 has no `unknown` there; it is written where nothing else is stated.
+  DeviceUseStatus: codeMap<DeviceUseStatement['status'] | 'unknown'>({
     active: 'active',
     completed: 'completed',
     aborted: 'stopped',
