@@ -57,7 +57,9 @@ function statOf(pid: number | undefined) {
         .at(-1)
         ?.split(' ')
         .map(Number) ?? [];
-    const [parent, user = 0, system = 0] = [fields[1], fields[11], fields[12]];
+    const parent = fields[1];
+    const user = fields[11] ?? 0;
+    const system = fields[12] ?? 0;
     return {
       parent,
       user,

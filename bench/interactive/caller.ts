@@ -59,11 +59,9 @@ export async function createCaller(
     async during(
       work: () => Promise<unknown>,
     ): Promise<{ createMs: number[]; queryMs: number[]; sent: SentQuery[] }> {
-      const [createMs, queryMs, failures]: [number[], number[], unknown[]] = [
-        [],
-        [],
-        [],
-      ];
+      const createMs: number[] = [];
+      const queryMs: number[] = [];
+      const failures: unknown[] = [];
       const sent: SentQuery[] = [];
       const underWay: Promise<unknown>[] = [];
       const every = (

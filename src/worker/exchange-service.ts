@@ -196,12 +196,10 @@ async function sourceConfig(
       ...settings
     } = checked(settingsSchema, config[`${prefix}_SETTINGS`]);
     const login = auth ?? suggested(prefix, config);
-    const [secretName, callbackName] = [
-      `${prefix}_${login === 'bearer' ? 'BEARER_TOKEN' : 'CLIENT_SECRET'}`,
-      `${prefix}_CALLBACK_SECRET`,
-    ] as const;
+    const secretName =
+      `${prefix}_${login === 'bearer' ? 'BEARER_TOKEN' : 'CLIENT_SECRET'}` as const;
     const secret = config[secretName];
-    const callbackSecret = config[callbackName];
+    const callbackSecret = config[`${prefix}_CALLBACK_SECRET`];
     const names: Partial<Record<keyof CredentialOptions, string>> = {
       auth: 'the login',
       clientId: `${prefix}_CLIENT_ID`,
@@ -214,7 +212,7 @@ async function sourceConfig(
         clientId: config[`${prefix}_CLIENT_ID`],
         tokenUrl: config[`${prefix}_TOKEN_URL`],
         secretFile: secret && secretName,
-        callbackSecretFile: callbackSecret && callbackName,
+        callbackSecretFile: callbackSecret && `${prefix}_CALLBACK_SECRET`,
         scope,
         algorithm,
         tlsCa,
@@ -226,8 +224,10 @@ async function sourceConfig(
         nameOf: (option) => names[option] ?? option,
         // Variables take a secret, or the name of its file, before this.
         read: (option, path) =>
-          ({ [secretName]: secret, [callbackName]: callbackSecret })[path] ??
-          contentOf(option, path),
+          ({
+            [secretName]: secret,
+            [`${prefix}_CALLBACK_SECRET`]: callbackSecret,
+          })[path] ?? contentOf(option, path),
       },
     );
     return configOf(

@@ -152,7 +152,8 @@ describe.skipIf(missing !== undefined)(
           $A: DEMO_ACCOUNT_ID,
           'https://fhir.network.example/r4': network.baseUrl,
         },
-        ...['--tls-ca', join(folder, 'ca.pem')],
+        '--tls-ca',
+        join(folder, 'ca.pem'),
       );
       const id = /\(([0-9a-f-]{36})\)/.exec(created)?.[1] ?? '';
       expect(await admin(check, { '<connection>': id })).toContain(

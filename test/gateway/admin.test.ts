@@ -50,16 +50,14 @@ describe('an account made by the CLI', () => {
       '02108',
     ];
     const { document } = await admin(
-      ...[
-        'facilities',
-        'create',
-        '--account',
-        accountId,
-        '--name',
-        'Clinic',
-        '--npi',
-        '1234567893',
-      ],
+      'facilities',
+      'create',
+      '--account',
+      accountId,
+      '--name',
+      'Clinic',
+      '--npi',
+      '1234567893',
       ...address,
     );
     const answer = await gateway.app.inject({
@@ -73,21 +71,17 @@ describe('an account made by the CLI', () => {
 
   test('has the settings it was given, and keeps those that a change does not name', async () => {
     const changed = await admin(
-      ...[
-        'accounts',
-        'set',
-        accountId,
-        '--requests-per-minute',
-        '500',
-        '--dialect',
-        'published',
-      ],
-      ...[
-        '--monitoring-hours',
-        '22-4',
-        '--frame-ancestors',
-        'https://ehr.example.org',
-      ],
+      'accounts',
+      'set',
+      accountId,
+      '--requests-per-minute',
+      '500',
+      '--dialect',
+      'published',
+      '--monitoring-hours',
+      '22-4',
+      '--frame-ancestors',
+      'https://ehr.example.org',
     );
     expect(changed.document.account).toMatchObject({
       name: 'Harborview',

@@ -709,7 +709,8 @@ describe('a query', () => {
       `query_status with request_id ${requestId}`,
     );
     expect(door.gateway.launched).toContain(requestId);
-    const [told, since]: [string[], string] = [[], await now()];
+    const told: string[] = [];
+    const since: string = await now();
     const waiting = call(
       client,
       'query_status',

@@ -596,10 +596,8 @@ describe('consent', () => {
 
   test('empties a cohort that becomes one for treatment of those without', async () => {
     const cohort = await addCohort({ purposeOfUse: 'operations' });
-    const [willing] = [
-      await addPatient({ cohorts: [cohort.id] }),
-      await addPatient({ ...WITHOUT_TREATMENT, cohorts: [cohort.id] }),
-    ];
+    const willing = await addPatient({ cohorts: [cohort.id] });
+    await addPatient({ ...WITHOUT_TREATMENT, cohorts: [cohort.id] });
     const answer = await account.call('PATCH', `cohort/${cohort.id}`, {
       purposeOfUse: 'treatment',
     });

@@ -67,7 +67,8 @@ afterAll(async () => {
 });
 
 async function admin(...argv: string[]) {
-  const [out, err]: [string[], string[]] = [[], []];
+  const out: string[] = [];
+  const err: string[] = [];
   const exitCode = await runAdmin(argv, {
     write: (text) => void out.push(text),
     writeError: (text) => void err.push(text),
@@ -85,16 +86,18 @@ async function admin(...argv: string[]) {
 let count = 0;
 async function create(...options: string[]): Promise<string> {
   const { out, err } = await admin(
-    ...['connections', 'create', '--account', account.accountId, '--json'],
-    ...[
-      '--source',
-      'hie',
-      '--name',
-      `Network ${++count}`,
-      '--base-url',
-      fhir.baseUrl,
-      ...options,
-    ],
+    'connections',
+    'create',
+    '--account',
+    account.accountId,
+    '--json',
+    '--source',
+    'hie',
+    '--name',
+    `Network ${++count}`,
+    '--base-url',
+    fhir.baseUrl,
+    ...options,
   );
   expect(err).toBe('');
   return (JSON.parse(out) as { connection: { id: string } }).connection.id;
@@ -213,17 +216,15 @@ describe('connections set', () => {
   test('changes what it names and nothing else, and workers use it with their next step', async () => {
     const id = await create('--page-size', '50', '--calls-per-second', '20');
     const set = await admin(
-      ...[
-        'connections',
-        'set',
-        id,
-        '--calls-per-second',
-        '5',
-        '--calls-per-minute',
-        '250',
-        '--request-timeout-seconds',
-        '60',
-      ],
+      'connections',
+      'set',
+      id,
+      '--calls-per-second',
+      '5',
+      '--calls-per-minute',
+      '250',
+      '--request-timeout-seconds',
+      '60',
     );
     expect(set).toMatchObject({ exitCode: 0, err: '' });
     expect(await shown(id)).toMatchObject({
@@ -453,27 +454,22 @@ test('a connection by UDAP is registered, and then works', async () => {
   await writeFile(join(folder, 'udap.key'), ours.key);
   const file = (option: string, name: string) => [option, join(folder, name)];
   const id = await create(
-    ...[
-      '--base-url',
-      server.baseUrl,
-      '--auth',
-      'udap',
-      '--scope',
-      SCOPE,
-      ...file('--tls-ca', 'ca.pem'),
-    ],
-    ...[
-      ...file('--udap-cert', 'udap.pem'),
-      ...file('--udap-key', 'udap.key'),
-      ...file('--udap-anchors', 'ca.pem'),
-    ],
-    ...[
-      '--client-name',
-      'Exchange',
-      '--contact',
-      'mailto:operations@exchange.example.org',
-    ],
-    ...['--organization-id', 'https://exchange.example.org'],
+    '--base-url',
+    server.baseUrl,
+    '--auth',
+    'udap',
+    '--scope',
+    SCOPE,
+    ...file('--tls-ca', 'ca.pem'),
+    ...file('--udap-cert', 'udap.pem'),
+    ...file('--udap-key', 'udap.key'),
+    ...file('--udap-anchors', 'ca.pem'),
+    '--client-name',
+    'Exchange',
+    '--contact',
+    'mailto:operations@exchange.example.org',
+    '--organization-id',
+    'https://exchange.example.org',
   );
   const before = await admin('connections', 'check', id);
   expect(before).toMatchObject({

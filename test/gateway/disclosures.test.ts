@@ -23,15 +23,13 @@ afterAll(() => gateway.close());
 const report = async (patientId: string, ...options: string[]) =>
   runAdminOn(
     gateway.store,
-    ...[
-      'disclosures',
-      'report',
-      '--account',
-      account.accountId,
-      '--patient',
-      patientId,
-      ...options,
-    ],
+    'disclosures',
+    'report',
+    '--account',
+    account.accountId,
+    '--patient',
+    patientId,
+    ...options,
   );
 const doorsOf = async (
   patientId: string,

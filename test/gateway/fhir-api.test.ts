@@ -580,7 +580,8 @@ describe('reading', () => {
 });
 
 describe('Patients', () => {
-  const [first = '', last = ''] = [person.firstNames[0], person.lastNames[0]];
+  const first = person.firstNames[0] ?? '';
+  const last = person.lastNames[0] ?? '';
   test.each([
     ['name', first.slice(0, 3).toLowerCase()],
     ['family', last],

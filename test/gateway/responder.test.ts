@@ -662,7 +662,8 @@ test('of two patients who fit, or who have the same identifier, none is matched,
 
 test('of two patients of one description, whom another SSN keeps apart, none is matched without it, and each by it', async () => {
   const person = newPerson();
-  const [one = '', other = ''] = ['534567812', '645678923'];
+  const one = '534567812';
+  const other = '645678923';
   for (const value of [one, other]) {
     const id = await newPatient(withSsn(person, value));
     await contribute(id, resourceOf(0, 1, { patient: id }));

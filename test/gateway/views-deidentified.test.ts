@@ -164,7 +164,8 @@ function collect(value: unknown, within = ''): void {
     for (const [name, member] of Object.entries(value))
       collect(member, `${within}.${name}`);
   else if (typeof value === 'string') {
-    const [place, name = ''] = [within, within.split('.').at(-1)];
+    const place = within;
+    const name = within.split('.').at(-1) ?? '';
     const isNaming =
       /\.(?:name|address|telecom|contact|identifier|personalIdentifiers|dob|birthDate|firstName|lastName|note)\b/.test(
         place,

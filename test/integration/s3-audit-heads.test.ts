@@ -220,7 +220,12 @@ describe.skipIf('missing' in found)(title, () => {
     const copy = (from = folder) =>
       runAdminWith(
         { store, openAudit: async () => ({ chain }) },
-        ...['audit', 'copy-heads', '--from', from, '--to', to],
+        'audit',
+        'copy-heads',
+        '--from',
+        from,
+        '--to',
+        to,
       );
     const mistyped = `${folder}-typo`;
     expect(await copy(mistyped)).toMatchObject({

@@ -565,7 +565,8 @@ describe('reconcile', () => {
   }) => {
     const { accountId, webhookDispatcher, ...of } = await accountWith();
     const patientId = uuidv7();
-    const [first] = [await of.event(patientId), await of.event(patientId)];
+    const first = await of.event(patientId);
+    await of.event(patientId);
     await age(of.store, accountId);
     const set = (nextAttemptAt: Date | null, heldUntil: Date | null) =>
       of.store.asAccount(accountId, async (tx) => {

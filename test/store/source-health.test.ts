@@ -278,7 +278,8 @@ describe('a source that others use without trouble', () => {
 
 describe('an operator', () => {
   const admin = async (store: Store, ...argv: string[]) => {
-    const [out, err]: [string[], string[]] = [[], []];
+    const out: string[] = [];
+    const err: string[] = [];
     const exitCode = await runAdmin([...argv, '--json'], {
       write: (text) => void out.push(text),
       writeError: (text) => void err.push(text),

@@ -26,7 +26,8 @@ export async function runAdminWith(
   }: { store: Store; blobs?: BlobNames; openAudit?: AdminTarget['openAudit'] },
   ...argv: string[]
 ): Promise<AdminRun> {
-  const [out, err]: [string[], string[]] = [[], []];
+  const out: string[] = [];
+  const err: string[] = [];
   const exitCode = await runAdmin([...argv, '--json'], {
     write: (text) => void out.push(text),
     writeError: (text) => void err.push(text),

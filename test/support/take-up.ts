@@ -28,7 +28,8 @@ export async function takeUpAll({ takeUp: run }: Recovery): Promise<number> {
     signal: new AbortController().signal,
     recheckBefore: new Date(),
   };
-  let [healed, cursor]: [number, string | undefined] = [0, undefined];
+  let healed: number = 0;
+  let cursor: string | undefined = undefined;
   do {
     const taken = await run({ ...round, cursor });
     if (taken.failures.length > 0) throw taken.failures[0];

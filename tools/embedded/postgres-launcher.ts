@@ -79,7 +79,8 @@ async function inUserNamespace(
     `--map-user=${user.uid}`,
     `--map-group=${user.gid}`,
   ];
-  const [file = '', ...args] = [...prefix, binaries.postgres, '--version'];
+  const command = [...prefix, binaries.postgres, '--version'];
+  const [file = '', ...args] = command;
   return runCommand(file, args, { timeoutMs: PROBE_TIMEOUT_MS }).then(
     () => ({ binaries, prefix }),
     (error: unknown) =>

@@ -102,7 +102,7 @@ export async function startPostgres(
 
   const port = await freePort(options.port);
   const logFile = options.logFile ?? join(dataDir, 'postgres.log');
-  const [file = '', ...args] = [
+  const command = [
     ...launcher.prefix,
     launcher.binaries.postgres,
     '-D',
@@ -114,6 +114,7 @@ export async function startPostgres(
       ...options.settings,
     }).flatMap((setting) => ['-c', setting.join('=')]),
   ];
+  const [file = '', ...args] = command;
   const urlOf = (database: string) =>
     `postgres://postgres:${password}@127.0.0.1:${port}/${database}`;
   const child = await startServing({
@@ -300,7 +301,7 @@ async function ensureCluster(
   if (launcher.user !== undefined)
     for (const path of [work, pgdata, passwordFile])
       await chown(path, launcher.user.uid, launcher.user.gid);
-  const [file = '', ...args] = [
+  const command = [
     ...launcher.prefix,
     launcher.binaries.initdb,
     `--pgdata=${pgdata}`,
@@ -312,6 +313,7 @@ async function ensureCluster(
     '--data-checksums',
     ...(sync ? [] : ['--no-sync']),
   ];
+  const [file = '', ...args] = command;
   await runCommand(file, args, {
     ...launcher.user,
     cwd: dataDir,

@@ -136,7 +136,8 @@ function isSimilarGiven(
   left: readonly string[],
   right: readonly string[],
 ): boolean {
-  const [ours = '', theirs = ''] = [left[0], right[0]];
+  const ours = left[0] ?? '';
+  const theirs = right[0] ?? '';
   const joined = [left.join(''), right.join('')] as const;
   return (
     isInitialOrSame(ours, theirs) ||

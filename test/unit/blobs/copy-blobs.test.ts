@@ -173,7 +173,8 @@ test('a mistyped folder is refused, and no database is needed', async () => {
   const to = await place();
   await fill(from);
   const run = async (...argv: string[]) => {
-    const [out, err]: [string[], string[]] = [[], []];
+    const out: string[] = [];
+    const err: string[] = [];
     const exitCode = await runAdmin(['blobs', 'copy', ...argv], {
       write: (text) => void out.push(text),
       writeError: (text) => void err.push(text),

@@ -162,7 +162,8 @@ describe('the calls of a connector', () => {
     const source = await new FakeSource({
       'POST Patient/$match': { status: 429, headers: { 'retry-after': '3' } },
     }).start();
-    const [taken, blocked]: [string[], number[]] = [[], []];
+    const taken: string[] = [];
+    const blocked: number[] = [];
     const callBudgets: CallBudgets = {
       take: async (target) => {
         taken.push(target);

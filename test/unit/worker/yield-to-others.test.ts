@@ -3,11 +3,12 @@ import { getPriority } from 'node:os';
 import { expect, test } from 'vitest';
 
 const yielding = (...before: string[]) => {
-  const [command = '', ...args] = [
+  const line = [
     ...before,
     process.execPath,
     'test/support/yielding-process.ts',
   ];
+  const [command = '', ...args] = line;
   const { stdout, stderr } = spawnSync(command, args, { encoding: 'utf8' });
   return stdout === '' ? stderr : Number(stdout);
 };

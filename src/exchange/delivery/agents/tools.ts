@@ -240,7 +240,8 @@ export const searchTool =
     const pairs = known?.pairs ?? pairsOf(args);
     const word =
       pairs.find(([key]) => key === 'containing')?.[1].toLowerCase() ?? '';
-    const [lines, resources]: [Line[], ServedResource[]] = [[], []];
+    const lines: Line[] = [];
+    const resources: ServedResource[] = [];
     let next: AgentPlace | undefined = known?.place ?? { at: 0 };
     for (
       let page = 0;

@@ -293,7 +293,10 @@ function addDocumentUploadRoute(
     return { sizeBytes: blob.sizeBytes, sha256: blob.sha256 };
   };
   addSignedLinkRoute(
-    ...([app, deps, 'document-upload', operation] as const),
+    app,
+    deps,
+    'document-upload',
+    operation,
     async (link, request, reply) => reply.send(await upload(link, request)),
     { method: 'PUT' },
   );

@@ -236,9 +236,8 @@ function sexText(code: CdaElement | undefined): string {
 }
 
 function periodOf(time: CdaElement | undefined): string {
-  const [start, end] = ['low', 'high'].map((name) =>
-    isoTime(childOf(time, name)),
-  );
+  const start = isoTime(childOf(time, 'low'));
+  const end = isoTime(childOf(time, 'high'));
   return periodText({ start, end }) ?? dayText(isoTime(time)) ?? '';
 }
 

@@ -126,9 +126,8 @@ export function createDocumentRenditions({
     format: DocumentFormat,
   ): Promise<Uint8Array> {
     if (document.sizeBytes > CONVERTED_BYTES_MAX) {
-      const [size, max] = [document.sizeBytes, CONVERTED_BYTES_MAX].map(
-        (bytes) => Math.round(bytes / 1_000_000),
-      );
+      const size = Math.round(document.sizeBytes / 1_000_000);
+      const max = Math.round(CONVERTED_BYTES_MAX / 1_000_000);
       throw unconvertible(`it has ${size} MB; at most ${max} MB are converted`);
     }
     const rendering =

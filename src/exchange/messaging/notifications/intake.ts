@@ -65,14 +65,12 @@ export type Intake = ReturnType<typeof createIntake>;
  * most important of their outcomes.
  */
 const OUTCOMES: readonly InboundOutcome[] = [
-  ...([
-    'matched',
-    'ambiguous',
-    'unmatched',
-    'incomplete',
-    'not-monitored',
-    'merged',
-  ] as const),
+  'matched',
+  'ambiguous',
+  'unmatched',
+  'incomplete',
+  'not-monitored',
+  'merged',
 ];
 
 const NUMBER_REUSED =

@@ -229,12 +229,10 @@ async function findKnown(
 
   const patientIds = [...keysOf.keys()].filter((id) => !trialRows.has(id));
   const patients = await readPatients(tx, patientIds, mode);
-  const knownPersons: KnownPerson[] = [
-    ...patients,
-    ...[...trialRows]
-      .sort(([, left], [, right]) => left - right)
-      .map(([id]) => ({ id, treatmentRelationship: true })),
-  ];
+  const inTrial = [...trialRows]
+    .sort(([, left], [, right]) => left - right)
+    .map(([id]) => ({ id, treatmentRelationship: true }));
+  const knownPersons: KnownPerson[] = [...patients, ...inTrial];
   return {
     persons: knownPersons.map((person) => ({
       person,

@@ -343,9 +343,8 @@ export async function listPatients(
     );
   }
   if (filter.words !== undefined && filter.words.length > 0) {
-    const [all, plain] = [filter.words, filter.words.filter(isPlain)].map(
-      (words) => words.map(expressionOf),
-    );
+    const all = filter.words.map(expressionOf);
+    const plain = filter.words.filter(isPlain).map(expressionOf);
     const found = sql`select patients_with_words(${all}::text[], ${plain}::text[])`;
     matching = matching.where(sql<boolean>`patient.id in (${found})`);
   }

@@ -89,10 +89,8 @@ export function patientComparing({
     canWait: true,
     async takeUp({ limit, signal, cursor }) {
       const taken = { found: 0, healed: 0, failures: [] as unknown[] };
-      let [after, oldestSince]: [string | undefined, Date | undefined] = [
-        cursor,
-        undefined,
-      ];
+      let after = cursor;
+      let oldestSince: Date | undefined;
       while (taken.found < limit && !signal.aborted) {
         const size = Math.min(AT_ONCE, limit - taken.found);
         const noted = await store.asSystem((tx) =>

@@ -250,24 +250,20 @@ export async function listQueries(
 }
 
 const ATTEMPT_COLUMNS = [
-  ...([
-    'query_id',
-    'source',
-    'attempt',
-    'run',
-    'status',
-    'will_retry',
-    'reason',
-    'resources',
-  ] as const),
-  ...([
-    'started_at',
-    'completed_at',
-    'waiting_for',
-    'failing_since',
-    'next_try_at',
-  ] as const),
-];
+  'query_id',
+  'source',
+  'attempt',
+  'run',
+  'status',
+  'will_retry',
+  'reason',
+  'resources',
+  'started_at',
+  'completed_at',
+  'waiting_for',
+  'failing_since',
+  'next_try_at',
+] as const;
 
 function toAttempt(
   row: Pick<

@@ -327,10 +327,9 @@ export function rangeOf(value: unknown): DateRange | undefined {
   if (Number.isNaN(at)) return undefined;
   const lengthMs =
     seconds === undefined ? 60_000 : fraction === undefined ? 1_000 : 1;
-  const [from, to] = [at, at + lengthMs - 1].map((ms) =>
-    new Date(ms).toISOString(),
-  );
+  const from = new Date(at).toISOString();
+  const to = new Date(at + lengthMs - 1).toISOString();
   // A zone may move a time out of the years 0000 to 9999, which sort as text.
-  if (from?.length !== 24 || to?.length !== 24) return undefined;
+  if (from.length !== 24 || to.length !== 24) return undefined;
   return { from, to, firstDay, lastDay: firstDay };
 }

@@ -418,10 +418,8 @@ function corrects(
   if (!contradicts(newer, older)) return false;
   const isEntry = isById && KEPT_LISTS.has(newer.resourceType);
   if (!isEntry && isOtherThing(newer, older)) return false;
-  const [time = '', former = ''] = [
-    newer.assertions.time,
-    older.assertions.time,
-  ];
+  const time = newer.assertions.time ?? '';
+  const former = older.assertions.time ?? '';
   if (!KEPT_LISTS.has(newer.resourceType) && !agrees('time', time, former))
     return false;
   if (one.isNative && (other.isNative || !isOne))
@@ -454,7 +452,8 @@ const isOtherThing = (left: Groupable, right: Groupable): boolean =>
  */
 function contradicts(newer: Groupable, older: Groupable): boolean {
   for (const name in older.assertions) {
-    const [known, text = ''] = [newer.assertions[name], older.assertions[name]];
+    const known = newer.assertions[name];
+    const text = older.assertions[name] ?? '';
     if (known === undefined || /^[@*=]/.test(name) || agrees(name, known, text))
       continue;
     if (!(name === 'status' && EARLIER[known]?.includes(text))) return true;
@@ -469,14 +468,10 @@ function contradicts(newer: Groupable, older: Groupable): boolean {
  * was issued later by the same source.
  */
 function isCorrection(newer: Groupable, older: Groupable): boolean {
-  const [status = '', former = ''] = [
-    newer.assertions.status,
-    older.assertions.status,
-  ];
-  const [issued = '', before = ''] = [
-    newer.assertions['@issued'],
-    older.assertions['@issued'],
-  ];
+  const status = newer.assertions.status ?? '';
+  const former = older.assertions.status ?? '';
+  const issued = newer.assertions['@issued'] ?? '';
+  const before = older.assertions['@issued'] ?? '';
   const isOne = isSameSource(newer, older);
   if (isOne && isLater(before, issued)) return false;
   if (EARLIER[status]?.includes(former)) return status !== 'final' || isOne;

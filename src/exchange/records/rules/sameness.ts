@@ -128,13 +128,10 @@ function versionKeys(
   const byNumber = numbers.map(({ system, value }) =>
     keyOf('s', [type, system, value, what]),
   );
-  if (isConverted)
-    return [
-      ...byNumber,
-      ...[...keys]
-        .filter((key) => key.startsWith('c:'))
-        .map((key) => `s:${key}`),
-    ];
+  if (isConverted) {
+    const codes = [...keys].filter((key) => key.startsWith('c:'));
+    return [...byNumber, ...codes.map((key) => `s:${key}`)];
+  }
   if (!isRetracted) return byNumber;
   const fingerprint = contentOf(resource, related);
   const buckets = fingerprint === undefined ? [] : bucketsIn(resource);

@@ -154,14 +154,11 @@ class Line {
     const remarks = distinctionsOf(content, this.linked).map(
       ({ text }) => text,
     );
-    const [systolic, diastolic] = [
-      BLOOD_PRESSURE.systolic,
-      BLOOD_PRESSURE.diastolic,
-    ].map((code) => componentOf(content, code));
+    const systolic = componentOf(content, BLOOD_PRESSURE.systolic);
+    const diastolic = componentOf(content, BLOOD_PRESSURE.diastolic);
     if (systolic !== undefined || diastolic !== undefined) {
-      const [over, under] = [systolic, diastolic].map(
-        (part) => (part && valueIn(part)?.value) ?? '?',
-      );
+      const over = (systolic && valueIn(systolic)?.value) ?? '?';
+      const under = (diastolic && valueIn(diastolic)?.value) ?? '?';
       this.#put(
         'bp',
         withRemarks(`${over}/${under}`, remarks),

@@ -256,9 +256,9 @@ function unpackWoff(woff: Buffer): Buffer {
   const count = woff.readUInt16BE(12);
   const tables = Array.from({ length: count }, (_, index) => {
     const at = HEADER.woff + index * ENTRY.woff;
-    const [offset, packed, length] = [4, 8, 12].map((from) =>
-      woff.readUInt32BE(at + from),
-    ) as [number, number, number];
+    const offset = woff.readUInt32BE(at + 4);
+    const packed = woff.readUInt32BE(at + 8);
+    const length = woff.readUInt32BE(at + 12);
     const part = woff.subarray(offset, offset + packed);
     return {
       tag: woff.subarray(at, at + 4),

@@ -31,11 +31,9 @@ let begun = begin();
 function begin() {
   const token = tokenInUrl();
   if (token === '') return undefined;
-  const [path, authorization, ending] = [
-    routeOf('summary'),
-    `Bearer ${token}`,
-    new AbortController(),
-  ];
+  const path = routeOf('summary');
+  const authorization = `Bearer ${token}`;
+  const ending = new AbortController();
   const answer = call(path, authorization, ending.signal);
   // A failure is thrown where the answer is taken.
   answer.catch(() => undefined);

@@ -157,11 +157,9 @@ export function readSubscription(
     );
     return value;
   };
-  const [heartbeat, timeout, most] = [
-    'heartbeat-period',
-    'timeout',
-    'max-count',
-  ].map(numberOf);
+  const heartbeat = numberOf('heartbeat-period');
+  const timeout = numberOf('timeout');
+  const most = numberOf('max-count');
   const tooOften = `must be at least ${HEARTBEAT_MIN_SECONDS} seconds for backport-heartbeat-period`;
   fault(
     'channel.extension',

@@ -104,7 +104,8 @@ function reportedTyped(
 const OF_ANY_EVENT = new Set(['ADT', 'MDM', 'SIU']);
 
 function typeOf({ header }: Hl7Message): string {
-  const [code = '', event = ''] = [header.value(9, 1), header.value(9, 2)];
+  const code = header.value(9, 1) ?? '';
+  const event = header.value(9, 2) ?? '';
   const type = OF_ANY_EVENT.has(code) ? code : `${code}^${event}`;
   return RESULTS.has(type) ? 'ORU^R01' : type;
 }

@@ -34,13 +34,9 @@ export function localTime(
 ): string | undefined {
   const { at, offsetMs = 0 } = readTime(text, reading) ?? {};
   if (at === undefined || offsetMs === 0) return at;
-  const [local, offset] = [Date.parse(at) + offsetMs, Math.abs(offsetMs)].map(
-    (ms) => new Date(ms).toISOString(),
-  );
-  return local?.replace(
-    'Z',
-    `${offsetMs < 0 ? '-' : '+'}${offset?.slice(11, 16)}`,
-  );
+  const local = new Date(Date.parse(at) + offsetMs).toISOString();
+  const offset = new Date(Math.abs(offsetMs)).toISOString().slice(11, 16);
+  return local.replace('Z', `${offsetMs < 0 ? '-' : '+'}${offset}`);
 }
 
 function readTime(text: string | undefined, reading: TimeReading) {

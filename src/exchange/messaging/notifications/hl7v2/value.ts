@@ -130,12 +130,10 @@ function structuredOf(
   obx: Hl7Segment,
   sender: string,
 ): Value | undefined {
-  const [comparator = '', from, separator, to] = [
-    read(1),
-    read(2),
-    read(3),
-    read(4),
-  ];
+  const comparator = read(1) ?? '';
+  const from = read(2);
+  const separator = read(3);
+  const to = read(4);
   const isPlain = (text: string | undefined): text is string =>
     NUMBER.test(text ?? '') && !/^[<>]/.test(text ?? '');
   if (!isPlain(from) || read(5) !== undefined) return undefined;

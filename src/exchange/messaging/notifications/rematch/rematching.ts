@@ -65,17 +65,16 @@ export function messageRematching(deps: Omit<IntakeDeps, 'logger'>): Recovery {
       const known = await store.asSystem((tx) =>
         knownMatchKeys(tx, noted.map(keyOf)),
       );
-      const [mentioned, others] = [true, false].map((is) =>
-        noted.filter((each) => known.has(keyOf(each)) === is),
-      );
+      const mentioned = noted.filter((each) => known.has(keyOf(each)));
+      const others = noted.filter((each) => !known.has(keyOf(each)));
       await store.asSystem((tx) =>
         deletePatientsToMatch(
           tx,
-          (others ?? []).map(({ id }) => id),
+          others.map(({ id }) => id),
         ),
       );
       let isUnfinished = false;
-      const { looked, ...taken } = await healEach(mentioned ?? [], {
+      const { looked, ...taken } = await healEach(mentioned, {
         signal,
         heal: async (patient) => {
           const { id, matchedUntil: after } = patient;

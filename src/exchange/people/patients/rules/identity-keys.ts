@@ -81,12 +81,11 @@ export function ownKeyTexts(
   person: Person & Pick<Demographics, 'personalIdentifiers'>,
 ): string[] {
   const { ssns, licences } = identifiersOf(person.personalIdentifiers);
-  const each = [
-    ...[...ssns].sort().map((ssn) => ['ssn', ssn]),
-    ...[...licences.keys()]
-      .sort()
-      .map((licence) => ['driversLicense', licence]),
-  ];
+  const bySsn = [...ssns].sort().map((ssn) => ['ssn', ssn]);
+  const byLicence = [...licences.keys()]
+    .sort()
+    .map((licence) => ['driversLicense', licence]);
+  const each = [...bySsn, ...byLicence];
   const zips = person.addresses.map(({ zip }) => zip.slice(0, 5));
   const owns = each.length > 1 ? [...each, each.flat()] : each;
   return owns.flatMap((own) => keyTexts(hmacKey, accountId, person, zips, own));

@@ -349,9 +349,9 @@ function endOf(text: string, mark: string, from: number): number {
   return end < 0 ? text.length : end + mark.length;
 }
 
-const [CLOSE, QUOTE, APOSTROPHE] = ['>', '"', "'"].map((each) =>
-  each.charCodeAt(0),
-);
+const CLOSE = '>'.charCodeAt(0);
+const QUOTE = '"'.charCodeAt(0);
+const APOSTROPHE = "'".charCodeAt(0);
 
 /**
  * The index after the `>` that closes the tag; a `>` in an attribute value does

@@ -178,7 +178,8 @@ export function examined(resource: Json): Examined {
   const defects: Defect[] = [];
   const claims: string[] = [];
   const isReversed = profiles.length > 0 && hasReversedPeriod(resource);
-  let [checked, isR4]: [Json | undefined, boolean] = [undefined, false];
+  let checked: Json | undefined;
+  let isR4 = false;
   for (const { name, requires: own, bounds } of profiles) {
     const requires = [...own, ...(isReversed ? [IN_ORDER] : []), ...bounds];
     const lacking = requires.filter(({ holds }) => !holds(resource));

@@ -132,7 +132,8 @@ export function drawTrend(
     ...[range?.low, range?.high].filter((bound) => bound !== undefined),
   ];
   const marks = ticks(Math.min(...bounds), Math.max(...bounds));
-  const [bottom = 0, top = 1] = [marks[0], marks.at(-1)];
+  const bottom = marks[0] ?? 0;
+  const top = marks.at(-1) ?? 1;
   const x = (at: number): number =>
     round(LEFT + ((at - start) / (end - start || 1)) * (right - LEFT));
   const y = (value: number): number =>

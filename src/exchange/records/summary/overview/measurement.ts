@@ -54,10 +54,8 @@ interface Measurement {
  * none.
  */
 function measurementOf(content: Json): Measurement | undefined {
-  const [systolic, diastolic] = [
-    BLOOD_PRESSURE.systolic,
-    BLOOD_PRESSURE.diastolic,
-  ].map((code) => componentOf(content, code));
+  const systolic = componentOf(content, BLOOD_PRESSURE.systolic);
+  const diastolic = componentOf(content, BLOOD_PRESSURE.diastolic);
   const parts = objectsOf(content.component);
   const isPressure = systolic !== undefined || diastolic !== undefined;
   const others = isPressure
@@ -104,9 +102,8 @@ function pressure(
   systolic: Json | undefined,
   diastolic: Json | undefined,
 ): Measurement | undefined {
-  const [over, under] = [systolic, diastolic].map((part) =>
-    part === undefined ? undefined : valueIn(part),
-  );
+  const over = systolic && valueIn(systolic);
+  const under = diastolic && valueIn(diastolic);
   const unit = over?.unit || under?.unit || '';
   if (over === undefined && under === undefined) return undefined;
   return {
