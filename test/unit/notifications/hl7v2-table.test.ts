@@ -1,9 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import mapped from '../../../src/exchange/messaging/notifications/hl7v2/clinical-messages.json' with {
-  type: 'json',
-};
+import { CLINICAL_MESSAGES } from '../../../src/exchange/messaging/notifications/hl7v2/mappings/clinical-messages.ts';
 import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
+import type { AnyMessageMapping } from '../../../src/exchange/messaging/notifications/hl7v2/message-mapping.ts';
 import { readHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
 
 const page = readFileSync('docs/hl7v2.md', 'utf8');
@@ -19,6 +18,12 @@ const documented = (...titles: string[]) =>
       ),
     );
   });
+
+/** Each mapping once, by the first type of message that it reads. */
+const MESSAGES = Object.entries<AnyMessageMapping>(CLINICAL_MESSAGES).filter(
+  ([, mapping], nth, all) =>
+    all.findIndex(([, other]) => other === mapping) === nth,
+);
 
 const FIELDS = 50;
 /**
@@ -131,21 +136,27 @@ describe('docs/hl7v2.md names exactly the fields that are read', () => {
     const segments = ['ORC', 'RXD', 'RXE', 'TQ1'];
     expect(of(read, ...segments)).toEqual(of(documented('RDS'), ...segments));
   });
-  test.each(Object.entries(mapped))(
-    'of %s, and where they go',
-    (type, { elements }) => {
-      const section =
-        page.split(/^## /m).find((part) => part.startsWith(type)) ?? '';
-      for (const { from, to } of elements) {
-        const row = section
-          .split('\n')
-          .find(
-            (line) =>
-              line.includes(`.${to}\``) && line.includes(`\`${from[0]}\``),
-          );
-        expect(row, `${type} ${to}`).toBeDefined();
-        for (const place of from) expect(row).toContain(`\`${place}\``);
-      }
-    },
-  );
+  test.each(MESSAGES)('of %s, and where they go', (type, { elements }) => {
+    const section =
+      page.split(/^## /m).find((part) => part.startsWith(type)) ?? '';
+    for (const { from, to } of elements) {
+      const row = section
+        .split('\n')
+        .find(
+          (line) =>
+            line.includes(`.${to}\``) && line.includes(`\`${from[0]}\``),
+        );
+      expect(row, `${type} ${to}`).toBeDefined();
+      for (const place of from) expect(row).toContain(`\`${place}\``);
+    }
+  });
+});
+
+describe('a mapping reads only segments that it takes', () => {
+  test.each(MESSAGES)('of %s', (_, { main, segments, elements, number }) => {
+    const taken = ['MSH', ...segments];
+    expect(taken).toContain(main);
+    for (const place of [...number, ...elements.flatMap(({ from }) => from)])
+      expect(taken, place).toContain(place.slice(0, 3));
+  });
 });

@@ -10,23 +10,21 @@ import {
 import type { EncounterEvent } from '../rules/encounter-event.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
 import { statedDeath } from '../rules/stated-death.ts';
+import type { AnyNumberedMapping } from './element-mapping.ts';
 import { envelopeOf, labelsIn } from './envelope.ts';
+import { valueAt } from './field-places.ts';
 import { recordNumber, required, visitNumber } from './fields.ts';
-import { IAM } from './iam.ts';
-import { mappedResource, type ResourceMapping, valueAt } from './mapped.ts';
+import { mappedResource } from './mapped.ts';
+import { AL1_MAPPING, IAM_MAPPING } from './mappings/allergy.ts';
+import { DG1_MAPPING, PR1_MAPPING } from './mappings/stay.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
-import elements from './reported-elements.json' with { type: 'json' };
 import { parseHl7Time, type TimeReading } from './time.ts';
 import type { ObservationReading } from './value.ts';
 
-const { AL1, DG1, PR1 } = elements as unknown as Record<
-  'AL1' | 'DG1' | 'PR1',
-  ResourceMapping & { number: string[] }
->;
-const ALLERGIES = { AL1, IAM };
+const ALLERGIES = { AL1: AL1_MAPPING, IAM: IAM_MAPPING };
 /** What a pre-admission plans has not been done. */
-const BEFORE_STAY = { ...ALLERGIES, DG1 };
-const OF_STAY = { ...BEFORE_STAY, PR1 };
+const BEFORE_STAY = { ...ALLERGIES, DG1: DG1_MAPPING };
+const OF_STAY = { ...BEFORE_STAY, PR1: PR1_MAPPING };
 
 /**
  * The supported ADT events. What a pre-admission (A05) plans has not happened:
@@ -228,7 +226,7 @@ export function reportedInAdt(
 /** What the segments of these names describe. */
 const describedIn = (
   message: Hl7Message,
-  described: Readonly<Record<string, ResourceMapping & { number: string[] }>>,
+  described: Readonly<Record<string, AnyNumberedMapping>>,
   reading: ObservationReading,
 ): ReportedResource[] =>
   Object.entries(described).flatMap(([name, mapping]) =>

@@ -6,57 +6,24 @@ import {
   type ReportedSubject,
 } from '../inbound.ts';
 import type { ReportedResource } from '../rules/present-resources.ts';
-import messages from './clinical-messages.json' with { type: 'json' };
 import { envelopeOf } from './envelope.ts';
-import { recordNumber, required } from './fields.ts';
 import {
-  type ElementMapping,
-  mappedResource,
+  codeOrNameAt,
+  type FieldPlace,
   numberAt,
+  type SegmentGroup,
   valueAt,
-} from './mapped.ts';
+} from './field-places.ts';
+import { recordNumber, required } from './fields.ts';
+import { mappedResource } from './mapped.ts';
+import { CLINICAL_MESSAGES } from './mappings/clinical-messages.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
+import type { AnyMessageMapping } from './message-mapping.ts';
 import { vaccineObservations, withReactions } from './vaccine-observations.ts';
 import type { ObservationReading } from './value.ts';
 
-/**
- * How one kind of message is read; each main segment, with the others around
- * it, is one resource.
- */
-interface MessageMapping {
-  main: string;
-  segments: string[];
-  what: string;
-  resource: { resourceType: string };
-  /**
-   * Where the sender's number of it stands; with `andCode`, one number may
-   * stand for several things.
-   */
-  number: string[];
-  /**
-   * What stands for a number that is not sent, among those of one person
-   * (PID-3): many persons are vaccinated on one day.
-   */
-  numberOfPerson?: string;
-  andCode?: string;
-  /**
-   * Values that say that there is none: of the main code, the whole resource is
-   * left out.
-   */
-  leftOut?: Record<string, string[]>;
-  statusOnlyWithout?: string;
-  replaces?: { number: string; events: Record<string, string> };
-  elements: ElementMapping[];
-}
-const mapped = messages as unknown as Record<string, MessageMapping>;
-const MESSAGES: Readonly<Record<string, MessageMapping | undefined>> =
-  lookupTable({
-    ...mapped,
-    'OML^O21': mapped['ORM^O01'],
-    'OML^O33': mapped['ORM^O01'],
-    'OMG^O19': mapped['ORM^O01'],
-    'RDE^O01': mapped['RDE^O11'],
-  });
+const MESSAGES: Readonly<Record<string, AnyMessageMapping>> =
+  lookupTable(CLINICAL_MESSAGES);
 
 /** The supported types, for refusals. */
 export const CLINICAL_TYPES = Object.keys(MESSAGES);
@@ -147,7 +114,7 @@ function reportsOf(
  */
 function groupsOf(
   message: Hl7Message,
-  { main, segments }: MessageMapping,
+  { main, segments }: AnyMessageMapping,
 ): Hl7Segment[][] {
   const groups: Hl7Segment[][] = [];
   for (const segment of message.segments(...segments)) {
@@ -173,10 +140,7 @@ function groupsOf(
   });
 }
 
-function personal(
-  group: readonly Hl7Segment[],
-  place: string,
-): string | undefined {
+function personal(group: SegmentGroup, place: FieldPlace): string | undefined {
   const value = valueAt(group, place);
   const pid = group.find(({ name }) => name === 'PID');
   const record = pid && recordNumber(pid, 3);
@@ -187,12 +151,12 @@ function personal(
 }
 
 function reportOf(
-  group: readonly Hl7Segment[],
-  mapping: MessageMapping,
+  group: SegmentGroup,
+  mapping: AnyMessageMapping,
   reading: ObservationReading,
 ): Report[] {
   const { resource, andCode, numberOfPerson, leftOut = {}, replaces } = mapping;
-  const isLeftOut = (place: string) =>
+  const isLeftOut = (place: FieldPlace) =>
     leftOut[place]?.includes(valueAt(group, place) ?? '') === true;
   const observations =
     mapping.main === 'RXA' ? vaccineObservations(group, reading) : [];
@@ -205,10 +169,7 @@ function reportOf(
     numbers.flatMap((place) => numberAt(group, place) ?? []).at(0) ??
     (numberOfPerson && personal(group, numberOfPerson));
   const idOf = (of: string): string => `${resource.resourceType}/${of}`;
-  const code =
-    andCode === undefined
-      ? ''
-      : `/${valueAt(group, andCode) ?? valueAt(group, `${andCode}.2`)}`;
+  const code = andCode === undefined ? '' : `/${codeOrNameAt(group, andCode)}`;
   const isStatusOnly =
     mapping.statusOnlyWithout !== undefined &&
     !group.some(({ name }) => name === mapping.statusOnlyWithout);
@@ -226,12 +187,13 @@ function reportOf(
     resource: reported,
     ...(isStatusOnly ? { isStatusOnly } : {}),
   };
-  const relation = replaces?.events[valueAt(group, 'MSH-9.2') ?? ''];
-  const other = replaces && numberAt(group, replaces.number);
+  if (replaces === undefined) return [own, ...beside];
+  const relation = replaces.events[valueAt(group, 'MSH-9.2') ?? ''];
+  const other = numberAt(group, replaces.number);
   if (relation === undefined || other === undefined || other === number)
     return [own, ...beside];
   const target = {
-    identifier: { value: valueAt(group, replaces?.number ?? '') },
+    identifier: { value: valueAt(group, replaces.number) },
   };
   own.resource = {
     ...reported,

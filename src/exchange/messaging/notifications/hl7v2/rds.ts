@@ -1,14 +1,14 @@
-import type { MedicationDispense } from 'fhir/r4.js';
 import {
   type InboundMessage,
   invalid,
   type ReportedSubject,
 } from '../inbound.ts';
 import { envelopeOf } from './envelope.ts';
+import { numberAt } from './field-places.ts';
 import { orderNumber, required } from './fields.ts';
-import { mappedResource, numberAt } from './mapped.ts';
+import { mappedResource } from './mapped.ts';
+import { DISPENSE_MAPPING } from './mappings/dispense.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
-import elements from './reported-elements.json' with { type: 'json' };
 import { parseHl7Time } from './time.ts';
 import type { ObservationReading } from './value.ts';
 
@@ -53,11 +53,7 @@ export function reportedInRds(
 }
 
 const dispenseOf = (group: DispenseGroup, reading: ObservationReading) => ({
-  ...(mappedResource(
-    group,
-    elements['RDS^O13'],
-    reading,
-  ) as MedicationDispense),
+  ...mappedResource(group, DISPENSE_MAPPING, reading),
   id: 'dispense',
 });
 

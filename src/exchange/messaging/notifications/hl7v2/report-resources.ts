@@ -13,6 +13,7 @@ import type { ReportedResource } from '../rules/present-resources.ts';
 import { conceptOf, namedIn, practitionersIn, required } from './fields.ts';
 import { fileOf } from './files.ts';
 import { mappedElements, mappedResource } from './mapped.ts';
+import { REPORT_ORDER_MAPPING, RESULT_MAPPING } from './mappings/report.ts';
 import type { Hl7Segment } from './message.ts';
 import {
   observationIds,
@@ -27,7 +28,6 @@ import {
   resultCategory,
 } from './report-codes.ts';
 import type { ObservationGroup, ReportGroup } from './report-groups.ts';
-import elements from './reported-elements.json' with { type: 'json' };
 import { specimenOf } from './specimen.ts';
 import { fhirTime } from './time.ts';
 import {
@@ -193,11 +193,7 @@ function orderOf(
   reading: ObservationReading,
 ): (ServiceRequest & { id: string }) | undefined {
   const group = orc === undefined ? [obr] : [obr, orc];
-  const order = mappedResource(
-    group,
-    elements.ServiceRequest,
-    reading,
-  ) as ServiceRequest;
+  const order = mappedResource(group, REPORT_ORDER_MAPPING, reading);
   return order.requester === undefined ? undefined : { ...order, id: 'order' };
 }
 
@@ -254,7 +250,7 @@ function resultOf(
     ...(at === undefined ? timeOf(group, reading) : { effectiveDateTime: at }),
     ...issuedOf(fhirTime(obx.value(19) ?? group.obr.value(22), reading.time)),
     ...value,
-    ...mappedElements([obx], elements.Observation.elements, reading),
+    ...mappedElements([obx], RESULT_MAPPING.elements, reading),
     ...derivationOf(parent, isSameReport),
     ...(flags.length === 0
       ? {}

@@ -1,9 +1,9 @@
 import type { CodeableConcept, Specimen } from 'fhir/r4.js';
 import { conceptOf } from './fields.ts';
 import { mappedResource } from './mapped.ts';
+import { SPECIMEN_MAPPING } from './mappings/report.ts';
 import type { ComponentReader } from './message.ts';
 import type { ReportGroup } from './report-groups.ts';
-import elements from './reported-elements.json' with { type: 'json' };
 import type { ObservationReading } from './value.ts';
 
 /** The specimen of an OBR, by SPM or OBR-15; undefined if neither names one. */
@@ -12,7 +12,7 @@ export function specimenOf(
   reading: ObservationReading,
 ): Specimen | undefined {
   const group = spm === undefined ? [obr] : [spm, obr];
-  const read = mappedResource(group, elements.Specimen, reading) as Specimen;
+  const read = mappedResource(group, SPECIMEN_MAPPING, reading);
   const source = sourceOf(obr.repetitions(15)[0], reading.sender);
   const type = read.type ?? source.type;
   const bodySite = read.collection?.bodySite ?? source.bodySite;

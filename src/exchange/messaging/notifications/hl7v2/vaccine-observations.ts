@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FhirResource, Immunization, Observation } from 'fhir/r4.js';
+import { valueAt } from './field-places.ts';
 import { conceptOf } from './fields.ts';
-import { valueAt } from './mapped.ts';
 import type { Hl7Segment } from './message.ts';
 import { isNoResult, observationStatus } from './report-codes.ts';
 import { fhirTime } from './time.ts';
