@@ -5,7 +5,7 @@ import type { Logger } from '../lib/logger.ts';
 import { openBlobStore } from '../shared/blobs/open-blob-store.ts';
 import { createNotifier } from './delivery/subscriptions/notifier.ts';
 import { linkedBody } from './event-links.ts';
-import { openFeatures, servicesOf } from './features.ts';
+import { openFeatures } from './features.ts';
 import { orphanSweep } from './platform/blobs/orphan-sweep.ts';
 import { missingBlobs } from './platform/blobs/verify-blobs.ts';
 import {
@@ -25,6 +25,7 @@ import {
   removalRecovery,
 } from './platform/recovery/recovery.ts';
 import { activityStartRecovery } from './platform/recovery/start-guard.ts';
+import { createServices } from './services.ts';
 
 /** Environment variables that both the gateway and the workers read. */
 export const EXCHANGE_VARIABLES = [
@@ -56,17 +57,17 @@ export async function assembleExchange(
 ) {
   const platform = await openPlatform(config, temporal, logger, connections);
   const { store, blobs } = platform;
-  const features = openFeatures(platform);
-  const opened = Object.values(features);
+  const services = createServices(platform);
+  const features = openFeatures({ ...platform, ...services });
   return {
     ...platform,
-    ...servicesOf(features),
+    ...services,
     /**
      * Recoveries that `reconcile` runs, besides the sealing of the audit, which
      * only workers can do.
      */
     recoveries: [
-      ...opened.flatMap(({ recoveries }) => recoveries),
+      ...features.flatMap(({ recoveries }) => recoveries),
       eventRecovery(platform),
       removalRecovery('expired idempotency keys', (limit) =>
         store.asSystem((tx) => deleteOldIdempotencyKeys(tx, limit)),
@@ -77,7 +78,7 @@ export async function assembleExchange(
     ] as Recovery[],
     /** Waits for background work to finish, then closes the database. */
     async close(): Promise<void> {
-      await Promise.all(opened.map(({ drain }) => drain()));
+      await Promise.all(features.map(({ drain }) => drain()));
       await store.close();
     },
   };

@@ -30,93 +30,53 @@ import type {
 import type { GatewayPlatform } from './platform/http/deps.ts';
 import type { Platform } from './platform/platform.ts';
 import { networkQueryFeature } from './queries/network-query/feature.ts';
-import { noteIncomplete } from './queries/network-query/timeline-store.ts';
 import { queryRedriveFeature } from './queries/redrive/feature.ts';
 import { querySweepFeature } from './queries/sweep/feature.ts';
 import { recordsFeature } from './records/feature.ts';
+import type { Services } from './services.ts';
 import { sourceConnectionsFeature } from './sources/connections/feature.ts';
-import { sourceHealthFeature } from './sources/health/feature.ts';
 
 /**
  * Every feature of the exchange, in the order of the API reference. To add a
- * feature, add a line here and in `openFeatures`.
+ * feature, add a line here.
  */
-const FEATURES = {
-  patients: patientsFeature,
-  erasure: erasureFeature,
-  possibleDuplicates: possibleDuplicatesFeature,
-  consents: consentsFeature,
-  cohorts: cohortsFeature,
-  facilities: facilitiesFeature,
-  embed: embedFeature,
-  sourceHealth: sourceHealthFeature,
-  networkQuery: networkQueryFeature,
-  identity: identityFeature,
-  messages: messagesFeature,
-  notifications: notificationsFeature,
-  records: recordsFeature,
-  consolidatedQuery: consolidatedQueryFeature,
-  contribution: contributionFeature,
-  fhirApi: fhirApiFeature,
-  agents: agentsFeature,
-  fhirClients: fhirClientsFeature,
-  healthLinks: healthLinksFeature,
-  bulkExport: bulkExportFeature,
-  subscriptions: subscriptionsFeature,
-  documents: documentsFeature,
-  queryRedrive: queryRedriveFeature,
-  querySweep: querySweepFeature,
-  webhooks: webhooksFeature,
-  bulkCreate: bulkCreateFeature,
-  monitoring: monitoringFeature,
-  sourceConnections: sourceConnectionsFeature,
-  retention: retentionFeature,
-} satisfies Record<string, Feature>;
+const FEATURES = [
+  patientsFeature,
+  erasureFeature,
+  possibleDuplicatesFeature,
+  consentsFeature,
+  cohortsFeature,
+  facilitiesFeature,
+  embedFeature,
+  networkQueryFeature,
+  identityFeature,
+  messagesFeature,
+  notificationsFeature,
+  recordsFeature,
+  consolidatedQueryFeature,
+  contributionFeature,
+  fhirApiFeature,
+  agentsFeature,
+  fhirClientsFeature,
+  healthLinksFeature,
+  bulkExportFeature,
+  subscriptionsFeature,
+  documentsFeature,
+  queryRedriveFeature,
+  querySweepFeature,
+  webhooksFeature,
+  bulkCreateFeature,
+  monitoringFeature,
+  sourceConnectionsFeature,
+  retentionFeature,
+] as const satisfies readonly Feature[];
 
-type FeatureName = keyof typeof FEATURES;
+type AnyFeature = (typeof FEATURES)[number];
 
-/**
- * Opens every feature in one process. A feature that uses another one is opened
- * after it.
- */
-export function openFeatures(platform: Platform) {
-  const opened = {
-    patients: patientsFeature.open(platform),
-    erasure: erasureFeature.open(platform),
-    possibleDuplicates: possibleDuplicatesFeature.open(platform),
-    consents: consentsFeature.open(),
-    cohorts: cohortsFeature.open(platform),
-    facilities: facilitiesFeature.open(),
-    embed: embedFeature.open(),
-    sourceHealth: sourceHealthFeature.open(platform),
-    networkQuery: networkQueryFeature.open(platform),
-    identity: identityFeature.open(),
-    records: recordsFeature.open(platform, { noteIncomplete }),
-    consolidatedQuery: consolidatedQueryFeature.open(platform),
-    fhirApi: fhirApiFeature.open(),
-    agents: agentsFeature.open(),
-    fhirClients: fhirClientsFeature.open(),
-    healthLinks: healthLinksFeature.open(platform),
-    bulkExport: bulkExportFeature.open(platform),
-    subscriptions: subscriptionsFeature.open(platform),
-    documents: documentsFeature.open(platform),
-    queryRedrive: queryRedriveFeature.open(platform),
-    querySweep: querySweepFeature.open(platform),
-    webhooks: webhooksFeature.open(platform),
-    bulkCreate: bulkCreateFeature.open(platform),
-    monitoring: monitoringFeature.open(platform),
-    retention: retentionFeature.open(platform),
-    sourceConnections: sourceConnectionsFeature.open(),
-  };
-  return {
-    ...opened,
-    contribution: contributionFeature.open(platform, opened.records.services),
-    messages: messagesFeature.open(platform, opened.records.services),
-    notifications: notificationsFeature.open(platform, opened.records.services),
-  } satisfies Record<FeatureName, OpenFeature>;
-}
+/** Opens every feature in one process. */
+export const openFeatures = (deps: Platform & Services): OpenFeature[] =>
+  FEATURES.map((feature) => feature.open(deps));
 
-type Opened = ReturnType<typeof openFeatures>;
 type AllOf<Union> = (
   Union extends unknown
     ? (member: Union) => void
@@ -124,14 +84,6 @@ type AllOf<Union> = (
 ) extends (all: infer All) => void
   ? All
   : never;
-/**
- * The services of all features, by name; available to all routes and
- * activities.
- */
-export type Services = AllOf<Opened[FeatureName]['services']>;
-
-export const servicesOf = (opened: Opened): Services =>
-  Object.assign({}, ...Object.values(opened).map(({ services }) => services));
 
 /** The dependencies of a feature's routes. */
 type RouteDepsOf<Routes> = Routes extends (
@@ -152,15 +104,11 @@ export type GatewayDeps = GatewayPlatform & {
    * metrics have no values.
    */
   readQueues?: () => Promise<TaskQueueStats[]>;
-} & AllOf<
-    {
-      [Name in FeatureName]: RouteDepsOf<(typeof FEATURES)[Name]['routes']>;
-    }[FeatureName]
-  >;
+} & AllOf<RouteDepsOf<AnyFeature['routes']>>;
 
 export function addFeatureRoutes(
   scopes: GatewayScopes,
   deps: GatewayDeps,
 ): void {
-  for (const feature of Object.values(FEATURES)) feature.routes(scopes, deps);
+  for (const feature of FEATURES) feature.routes(scopes, deps);
 }

@@ -3,7 +3,6 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { contributionFeature } from '../../src/exchange/delivery/contribution/feature.ts';
 import { placeLegalHold } from '../../src/exchange/people/patients/legal-hold-store.ts';
-import type { Platform } from '../../src/exchange/platform/platform.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
@@ -472,9 +471,7 @@ async function recover(): Promise<number[]> {
     converter: createCcdaConverter(),
     noteIncomplete,
   });
-  const { recoveries } = contributionFeature.open({ store } as Platform, {
-    records,
-  });
+  const { recoveries } = contributionFeature.open({ store, records });
   const healed: number[] = [];
   for (const recovery of recoveries) healed.push(await takeUp(recovery));
   return healed;

@@ -1,29 +1,27 @@
 import type { FastifyInstance } from 'fastify';
 import type { Operations } from './http/operations.ts';
-import type { Platform } from './platform.ts';
 import type { Recovery } from './recovery/recovery.ts';
 
 /**
  * What one feature contributes to the exchange's processes. Every member is
  * required, so that a feature without recoveries states it, and one that
- * forgets them does not compile. `features.ts` lists all features; their
- * activities are listed in `src/activities/exchange/index.ts`.
+ * forgets them does not compile. `features.ts` lists all features,
+ * `services.ts` makes the services that they use; their activities are listed
+ * in `src/activities/exchange/index.ts`.
  *
  * The parameters of a feature declare only what it uses of the platform and of
- * other features; `features.ts` checks that it is available. They are `never`
+ * the services; `features.ts` checks that it is available. They are `never`
  * here so that functions with any parameter type are assignable.
  */
 export interface Feature {
   /** Called once in each process, gateway or worker. */
-  open(platform: Platform, services: never): OpenFeature;
+  open(deps: never): OpenFeature;
   /** Adds the feature's routes to the gateway. */
   routes(scopes: GatewayScopes, deps: never): void;
 }
 
 /** A feature in one process, for as long as the process runs. */
-export interface OpenFeature<Services extends object = object> {
-  /** Services for routes, activities and other features, by name. */
-  services: Services;
+export interface OpenFeature {
   /** Completes committed work that a crash left unfinished. */
   recoveries: readonly Recovery[];
   /** Resolves when the feature's background work has finished. */
@@ -56,10 +54,10 @@ export interface GatewayScopes {
 export type DepsOf<AddRoutes extends (target: never, deps: never) => unknown> =
   Parameters<AddRoutes>[1];
 
-/** For features without routes or state. */
+/** For features without routes. */
 export const NO_ROUTES = (): void => undefined;
-export const NOTHING_OPEN = (): OpenFeature<Record<never, never>> => ({
-  services: {},
+/** For features without recoveries and background work. */
+export const NOTHING_OPEN = (): OpenFeature => ({
   recoveries: [],
   drain: async () => undefined,
 });

@@ -2,41 +2,23 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { findPatient } from '../people/patients/patient-store.ts';
 import { NotFoundError } from '../platform/errors.ts';
-import type {
-  DepsOf,
-  Feature,
-  GatewayScopes,
-  OpenFeature,
+import {
+  type DepsOf,
+  type Feature,
+  type GatewayScopes,
+  NOTHING_OPEN,
 } from '../platform/feature.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import {
   addSignedLinkRoute,
   auditLink,
 } from '../platform/http/signed-link-route.ts';
-import type { Platform } from '../platform/platform.ts';
-import { createCcdaConverter } from './conversion/ccda/ccda-converter.ts';
-import type { ConvertDeps } from './conversion/convert-documents.ts';
 import { consolidatedBundle } from './reading/read-consolidated.ts';
-import { createRecordKeeper, type RecordKeeper } from './record-keeper.ts';
+import type { RecordKeeper } from './record-keeper.ts';
 
 /** A patient's consolidated record, and the link to it that webhooks carry. */
 export const recordsFeature = {
-  open(
-    { store, blobs }: Platform,
-    services: Pick<ConvertDeps, 'noteIncomplete'>,
-  ): OpenFeature<{ records: RecordKeeper }> {
-    const keeper = createRecordKeeper({
-      store,
-      blobs,
-      converter: createCcdaConverter(),
-      ...services,
-    });
-    return {
-      services: { records: keeper },
-      recoveries: [],
-      drain: async () => undefined,
-    };
-  },
+  open: NOTHING_OPEN,
   routes: ({ open }: GatewayScopes, deps: DepsOf<typeof addLinkRoutes>) =>
     open((scope) => addLinkRoutes(scope, deps)),
 } satisfies Feature;

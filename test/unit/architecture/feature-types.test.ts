@@ -40,14 +40,14 @@ test('a feature that forgets a part does not compile', () => {
   feature({ routes });
 
   const opened = NOTHING_OPEN();
-  const { services, recoveries, drain } = opened;
+  const { recoveries, drain } = opened;
   expectTypeOf(opened).toExtend<OpenFeature>();
   // @ts-expect-error: no drain, so a process that stops would not wait for the feature's work
-  openFeature({ services, recoveries });
+  openFeature({ recoveries });
   // @ts-expect-error: no recoveries, so work that a crash interrupts would stay unfinished
-  openFeature({ services, drain });
+  openFeature({ drain });
   // @ts-expect-error: no drain, seen from the feature
-  feature({ ...complete, open: () => ({ services, recoveries }) });
+  feature({ ...complete, open: () => ({ recoveries }) });
 });
 
 test('features.ts lists the feature of every folder in src/exchange that has one', () => {
@@ -57,9 +57,9 @@ test('features.ts lists the feature of every folder in src/exchange that has one
       /^import \{ (\w+) \} from '\.\/([\w/-]+)\/feature\.ts';$/gm,
     ),
   ];
-  const [, list = ''] = /^const FEATURES = \{\n(.*?)^\}/ms.exec(text) ?? [];
+  const [, list = ''] = /^const FEATURES = \[\n(.*?)^\]/ms.exec(text) ?? [];
   const listed = imports
-    .filter(([, name]) => list.includes(`: ${name},\n`))
+    .filter(([, name]) => list.includes(`  ${name},\n`))
     .map(([, , folder]) => folder);
   const folders = featureFolders();
   expect(folders.length).toBeGreaterThan(10);

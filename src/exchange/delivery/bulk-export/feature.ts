@@ -4,8 +4,7 @@ import type {
   GatewayScopes,
   OpenFeature,
 } from '../../platform/feature.ts';
-import type { Platform } from '../../platform/platform.ts';
-import { createExportLauncher, type ExportLauncher } from './launcher.ts';
+import type { ExportLauncher } from './launcher.ts';
 import { addExportRoutes } from './routes.ts';
 import { addViewRoutes } from './view-routes.ts';
 
@@ -14,14 +13,8 @@ import { addViewRoutes } from './view-routes.ts';
  * runs of views over them (docs/analytics.md).
  */
 export const bulkExportFeature = {
-  open(platform: Platform): OpenFeature<{ bulkExports: ExportLauncher }> {
-    const bulkExports = createExportLauncher(platform);
-    return {
-      services: { bulkExports },
-      recoveries: bulkExports.recoveries,
-      drain: bulkExports.drain,
-    };
-  },
+  open: ({ bulkExports }: { bulkExports: ExportLauncher }): OpenFeature =>
+    bulkExports,
   routes: (
     { authenticated }: GatewayScopes,
     deps: DepsOf<typeof addExportRoutes>,

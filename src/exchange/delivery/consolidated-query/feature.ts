@@ -4,25 +4,19 @@ import type {
   GatewayScopes,
   OpenFeature,
 } from '../../platform/feature.ts';
-import type { Platform } from '../../platform/platform.ts';
 import { addConsolidatedResultRoute, addConsolidatedRoutes } from './routes.ts';
-import {
-  type ConsolidatedLauncher,
-  createConsolidatedLauncher,
-} from './transitions.ts';
+import type { ConsolidatedLauncher } from './transitions.ts';
 
 /**
  * Consolidated data queries: start, status (E13), and results as FHIR, html or
  * pdf.
  */
 export const consolidatedQueryFeature = {
-  open(
-    platform: Platform,
-  ): OpenFeature<{ consolidatedQueries: ConsolidatedLauncher }> {
-    const consolidatedQueries = createConsolidatedLauncher(platform);
-    const { recoveries, drain } = consolidatedQueries;
-    return { services: { consolidatedQueries }, recoveries, drain };
-  },
+  open: ({
+    consolidatedQueries,
+  }: {
+    consolidatedQueries: ConsolidatedLauncher;
+  }): OpenFeature => consolidatedQueries,
   routes(
     { operations, open }: GatewayScopes,
     deps: DepsOf<typeof addConsolidatedRoutes> &

@@ -62,14 +62,13 @@ import {
  * (docs/contribution.md).
  */
 export const contributionFeature = {
-  open: (
-    platform: Platform,
-    { records }: { records: RecordKeeper },
-  ): OpenFeature => ({
-    services: {},
+  open: ({
+    store,
+    records,
+  }: Pick<Platform, 'store'> & { records: RecordKeeper }): OpenFeature => ({
     recoveries: [
       documentsToRead(
-        { ...platform, records, startGuard: createStartGuard(platform.store) },
+        { store, records, startGuard: createStartGuard(store) },
         {
           name: 'contributed documents',
           source: CONTRIBUTION,
@@ -78,7 +77,7 @@ export const contributionFeature = {
       ),
       deleting(
         removalRecovery('documents that never arrived', (limit) =>
-          platform.store.asSystem((tx) => removeNeverArrived(tx, limit)),
+          store.asSystem((tx) => removeNeverArrived(tx, limit)),
         ),
       ),
     ],

@@ -4,11 +4,7 @@ import type {
   GatewayScopes,
   OpenFeature,
 } from '../../platform/feature.ts';
-import type { Platform } from '../../platform/platform.ts';
-import {
-  createDocumentRenditions,
-  type DocumentRenditions,
-} from './renditions.ts';
+import type { DocumentRenditions } from './renditions.ts';
 import { addDocumentLinkRoute, addDocumentRoutes } from './routes.ts';
 
 /**
@@ -16,17 +12,14 @@ import { addDocumentLinkRoute, addDocumentRoutes } from './routes.ts';
  * documents as html or pdf.
  */
 export const documentsFeature = {
-  open({
-    store,
-    blobs,
-  }: Platform): OpenFeature<{ documentRenditions: DocumentRenditions }> {
-    const documentRenditions = createDocumentRenditions({ store, blobs });
-    return {
-      services: { documentRenditions },
-      recoveries: [documentRenditions.recovery],
-      drain: documentRenditions.close,
-    };
-  },
+  open: ({
+    documentRenditions,
+  }: {
+    documentRenditions: DocumentRenditions;
+  }): OpenFeature => ({
+    recoveries: [documentRenditions.recovery],
+    drain: documentRenditions.close,
+  }),
   routes(
     { operations, open }: GatewayScopes,
     deps: DepsOf<typeof addDocumentRoutes> &

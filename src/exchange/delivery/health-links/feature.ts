@@ -33,7 +33,7 @@ import { addOpeningRoutes, type OpeningDeps } from './opening-routes.ts';
  * (docs/health-links.md).
  */
 export const healthLinksFeature = {
-  open({ store }: Platform): OpenFeature {
+  open({ store }: Pick<Platform, 'store'>): OpenFeature {
     // As long as disclosures are accounted for (45 CFR 164.528).
     const remove = (
       limit: number,
@@ -48,7 +48,6 @@ export const healthLinksFeature = {
         ),
     );
     return {
-      services: {},
       recoveries: [deleting(recovery)],
       drain: async () => undefined,
     };

@@ -15,7 +15,6 @@ import { dueHeartbeats, sendHeartbeat } from './subscription-store.ts';
  */
 export const subscriptionsFeature = {
   open: ({ store }: Pick<Platform, 'store'>): OpenFeature => ({
-    services: {},
     recoveries: [
       itemRecovery({
         name: 'heartbeats of subscriptions',

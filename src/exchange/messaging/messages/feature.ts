@@ -8,7 +8,7 @@ import type { Platform } from '../../platform/platform.ts';
 import { createStartGuard } from '../../platform/recovery/start-guard.ts';
 import { documentsToRead } from '../../records/documents-to-read.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
-import { createMessageLauncher, type MessageLauncher } from './launcher.ts';
+import type { MessageLauncher } from './launcher.ts';
 import { addMessageCallbackRoute, addMessageRoutes } from './routes.ts';
 
 /**
@@ -26,24 +26,23 @@ export const ATTACHMENTS = {
  * callbacks.
  */
 export const messagesFeature = {
-  open(
-    platform: Platform,
-    { records }: { records: RecordKeeper },
-  ): OpenFeature<{ messages: MessageLauncher }> {
-    const launcher = createMessageLauncher(platform);
-    const startGuard = createStartGuard(platform.store);
-    return {
-      services: { messages: launcher },
-      recoveries: [
-        launcher.recovery,
-        documentsToRead(
-          { store: platform.store, records, startGuard },
-          ATTACHMENTS,
-        ),
-      ],
-      drain: launcher.drain,
-    };
-  },
+  open: ({
+    store,
+    records,
+    messages,
+  }: Pick<Platform, 'store'> & {
+    records: RecordKeeper;
+    messages: MessageLauncher;
+  }): OpenFeature => ({
+    recoveries: [
+      messages.recovery,
+      documentsToRead(
+        { store, records, startGuard: createStartGuard(store) },
+        ATTACHMENTS,
+      ),
+    ],
+    drain: messages.drain,
+  }),
   routes(
     { operations, open }: GatewayScopes,
     deps: DepsOf<typeof addMessageRoutes> &

@@ -5,12 +5,10 @@ import type {
   OpenFeature,
 } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { createStartGuard } from '../../platform/recovery/start-guard.ts';
-import type { RecordKeeper } from '../../records/record-keeper.ts';
-import { createFollowUps, type FollowUps } from './follow-up/follow-ups.ts';
+import type { FollowUps } from './follow-up/follow-ups.ts';
 import { acceptedMessages } from './held-messages.ts';
 import { addInboundNotificationRoutes } from './inbound-routes.ts';
-import { createRecordings, type Recordings } from './recording/recordings.ts';
+import type { Recordings } from './recording/recordings.ts';
 import { messageRematching } from './rematch/rematching.ts';
 import { addNotificationLinkRoute, addNotificationRoutes } from './routes.ts';
 
@@ -20,39 +18,17 @@ import { addNotificationLinkRoute, addNotificationRoutes } from './routes.ts';
  */
 export const notificationsFeature = {
   open(
-    { store, blobs, temporal, logger, idHmacKey }: Platform,
-    { records }: { records: RecordKeeper },
-  ): OpenFeature<{ followUps: FollowUps; recordings: Recordings }> {
-    const followUps = createFollowUps({ store, temporal, logger });
-    const startGuard = createStartGuard(store);
-    const recordings = createRecordings({
-      store,
-      blobs,
-      records,
-      startGuard,
-      idHmacKey,
-      logger,
-    });
-    const rematching = messageRematching({
-      store,
-      blobs,
-      followUps,
-      recordings,
-      idHmacKey,
-    });
-    const accepted = acceptedMessages({
-      store,
-      blobs,
-      followUps,
-      recordings,
-      idHmacKey,
-    });
+    deps: Pick<Platform, 'store' | 'blobs' | 'idHmacKey'> & {
+      followUps: FollowUps;
+      recordings: Recordings;
+    },
+  ): OpenFeature {
+    const { followUps, recordings } = deps;
     return {
-      services: { followUps, recordings },
       recoveries: [
         followUps.recovery,
-        rematching,
-        accepted,
+        messageRematching(deps),
+        acceptedMessages(deps),
         recordings.recovery,
       ],
       drain: async () =>

@@ -5,7 +5,7 @@ import type {
   OpenFeature,
 } from '../../platform/feature.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { createDestinationPing, type DestinationPing } from './ping.ts';
+import type { DestinationPing } from './ping.ts';
 import { addSettingsRoutes, addWebhookRoutes } from './routes.ts';
 
 /**
@@ -13,19 +13,17 @@ import { addSettingsRoutes, addWebhookRoutes } from './routes.ts';
  * and their delivery are in `platform/outbox`.
  */
 export const webhooksFeature = {
-  open(platform: Platform): OpenFeature<{ destinationPing: DestinationPing }> {
-    const destinationPing = createDestinationPing(platform);
-    return {
-      services: { destinationPing },
-      recoveries: [],
-      drain: async () => {
-        await Promise.all([
-          destinationPing.drain(),
-          platform.webhookDispatcher.drain(),
-        ]);
-      },
-    };
-  },
+  open: ({
+    webhookDispatcher,
+    destinationPing,
+  }: Pick<Platform, 'webhookDispatcher'> & {
+    destinationPing: DestinationPing;
+  }): OpenFeature => ({
+    recoveries: [],
+    drain: async () => {
+      await Promise.all([destinationPing.drain(), webhookDispatcher.drain()]);
+    },
+  }),
   routes(
     { operations }: GatewayScopes,
     deps: DepsOf<typeof addSettingsRoutes> & DepsOf<typeof addWebhookRoutes>,

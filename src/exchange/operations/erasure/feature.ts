@@ -1,8 +1,4 @@
-import {
-  createErasures,
-  type Erasures,
-  workflowStopper,
-} from '../../platform/erasure/erasures.ts';
+import type { Erasures } from '../../platform/erasure/erasures.ts';
 import type {
   DepsOf,
   Feature,
@@ -12,7 +8,6 @@ import type {
 import { checkETag } from '../../platform/http/etag.ts';
 import { noContent } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
-import type { Platform } from '../../platform/platform.ts';
 import { deletePatient } from './delete-patient.ts';
 
 /**
@@ -20,24 +15,10 @@ import { deletePatient } from './delete-patient.ts';
  * patient.
  */
 export const erasureFeature = {
-  open({
-    store,
-    blobs,
-    temporal,
-    logger,
-  }: Platform): OpenFeature<{ erasures: Erasures }> {
-    const erasures = createErasures({
-      store,
-      blobs,
-      stopWorkflow: workflowStopper(temporal),
-      logger,
-    });
-    return {
-      services: { erasures },
-      recoveries: [erasures.recovery],
-      drain: erasures.drain,
-    };
-  },
+  open: ({ erasures }: { erasures: Erasures }): OpenFeature => ({
+    recoveries: [erasures.recovery],
+    drain: erasures.drain,
+  }),
   routes: (
     { operations }: GatewayScopes,
     deps: DepsOf<typeof addErasureRoutes>,

@@ -13,7 +13,6 @@ import { retentionSweep } from './sweep.ts';
  */
 export const retentionFeature = {
   open: ({ store }: Pick<Platform, 'store'>): OpenFeature => ({
-    services: {},
     recoveries: RETENTION_KINDS.map((kind) => retentionSweep(store, kind)),
     drain: async () => undefined,
   }),

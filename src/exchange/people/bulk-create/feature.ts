@@ -11,15 +11,18 @@ import {
   addBulkResultRoute,
   addBulkUploadRoute,
 } from './routes.ts';
-import { type BulkCreateService, createBulkCreateService } from './service.ts';
+import type { createBulkCreateService } from './service.ts';
 
 /** Bulk patient creates: E5, the upload of the CSV, the result CSV. */
 export const bulkCreateFeature = {
-  open(platform: Platform): OpenFeature<{ bulkCreates: BulkCreateService }> {
-    const bulkCreates = createBulkCreateService(platform);
+  open({
+    bulkCreates,
+    ...platform
+  }: Platform & {
+    bulkCreates: ReturnType<typeof createBulkCreateService>;
+  }): OpenFeature {
     const deps = { ...platform, launcher: bulkCreates.launcher };
     return {
-      services: { bulkCreates },
       recoveries: [...bulkCreateRecoveries(deps), uploadRetention(deps)],
       drain: bulkCreates.drain,
     };

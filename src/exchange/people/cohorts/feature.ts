@@ -5,8 +5,7 @@ import { addCohortPatientRoutes, addCohortRoutes } from './routes.ts';
 
 /** Cohorts and their patients: E6 to E10. */
 export const cohortsFeature = {
-  open: ({ store }: Platform) => ({
-    services: {},
+  open: ({ store }: Pick<Platform, 'store'>) => ({
     recoveries: [sizeSummation({ store })],
     drain: async () => undefined,
   }),

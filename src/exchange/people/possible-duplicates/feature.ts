@@ -13,8 +13,7 @@ import { addPossibleDuplicateRoutes } from './routes.ts';
  * to decide.
  */
 export const possibleDuplicatesFeature = {
-  open: ({ store }: Platform): OpenFeature<object> => ({
-    services: {},
+  open: ({ store }: Pick<Platform, 'store'>): OpenFeature => ({
     recoveries: [patientComparing({ store })],
     drain: async () => undefined,
   }),

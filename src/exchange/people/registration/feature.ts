@@ -10,8 +10,7 @@ import { addPatientRoutes } from './routes.ts';
 
 /** Patients: E4, matching and consent. */
 export const patientsFeature = {
-  open: ({ store }: Platform): OpenFeature => ({
-    services: {},
+  open: ({ store }: Pick<Platform, 'store'>): OpenFeature => ({
     recoveries: [searchIndexing({ store })],
     drain: async () => undefined,
   }),

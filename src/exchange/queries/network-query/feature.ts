@@ -15,36 +15,26 @@ import { deleteOldAbandonedJobs } from './abandoned-jobs.ts';
 import { failOpenAttempts } from './endings.ts';
 import { type Launcher, runsToEnsure } from './launcher.ts';
 import { addNetworkQueryRoutes } from './routes.ts';
-import { createNetworkQueryService } from './service.ts';
-import {
-  addSourceCallbackRoute,
-  createSourceCallbacks,
-  type SourceCallbacks,
-} from './source-callback.ts';
+import type { createNetworkQueryService } from './service.ts';
+import { addSourceCallbackRoute } from './source-callback.ts';
 
 /**
  * Network queries: E2, E3, retry, give up and cancel, and the sources'
  * callbacks.
  */
 export const networkQueryFeature = {
-  open(platform: Platform): OpenFeature<{
+  open: ({
+    store,
+    networkQueries,
+  }: Pick<Platform, 'store'> & {
     networkQueries: ReturnType<typeof createNetworkQueryService>;
-    sourceCallbacks: SourceCallbacks;
-  }> {
-    const networkQueries = createNetworkQueryService(platform);
-    const sourceCallbacks = createSourceCallbacks(platform);
-    return {
-      services: { networkQueries, sourceCallbacks },
-      recoveries: [
-        networkQueryRecovery({
-          ...platform,
-          launcher: networkQueries.launcher,
-        }),
-        abandonedJobRecovery(platform),
-      ],
-      drain: networkQueries.drain,
-    };
-  },
+  }): OpenFeature => ({
+    recoveries: [
+      networkQueryRecovery({ store, launcher: networkQueries.launcher }),
+      abandonedJobRecovery({ store }),
+    ],
+    drain: networkQueries.drain,
+  }),
   routes(
     { operations, open }: GatewayScopes,
     deps: DepsOf<typeof addNetworkQueryRoutes> &

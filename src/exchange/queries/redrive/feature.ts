@@ -15,7 +15,6 @@ import type {
 } from '../../platform/feature.ts';
 import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
-import type { Platform } from '../../platform/platform.ts';
 import {
   countFailed,
   countOpenRetries,
@@ -26,21 +25,21 @@ import {
   type RedriveFilter,
   type StoredRedrive,
 } from './redrive-store.ts';
-import { createRedriveLauncher, type RedriveLauncher } from './redriver.ts';
+import type { RedriveLauncher } from './redriver.ts';
 
 /**
  * Redrives: one source of many queries that failed is retried, paced (decision
  * 97).
  */
 export const queryRedriveFeature = {
-  open(platform: Platform): OpenFeature<{ queryRedrives: RedriveLauncher }> {
-    const queryRedrives = createRedriveLauncher(platform);
-    return {
-      services: { queryRedrives },
-      recoveries: [queryRedrives.recovery],
-      drain: queryRedrives.drain,
-    };
-  },
+  open: ({
+    queryRedrives,
+  }: {
+    queryRedrives: RedriveLauncher;
+  }): OpenFeature => ({
+    recoveries: [queryRedrives.recovery],
+    drain: queryRedrives.drain,
+  }),
   routes: (
     { operations }: GatewayScopes,
     deps: DepsOf<typeof addQueryRedriveRoutes>,

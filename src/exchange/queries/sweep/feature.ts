@@ -8,27 +8,20 @@ import type {
 import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import type { Platform } from '../../platform/platform.ts';
-import {
-  createSweepControl,
-  type SweepControl,
-  sweepRecovery,
-} from './control.ts';
+import { type SweepControl, sweepRecovery } from './control.ts';
 
 /**
  * Post-import queries: after a bulk create, one query for each of its patients,
  * paced.
  */
 export const querySweepFeature = {
-  open({
+  open: ({
     store,
     temporal,
-  }: Platform): OpenFeature<{ querySweeps: SweepControl }> {
-    return {
-      services: { querySweeps: createSweepControl({ store, temporal }) },
-      recoveries: [sweepRecovery({ store, temporal })],
-      drain: async () => undefined,
-    };
-  },
+  }: Pick<Platform, 'store' | 'temporal'>): OpenFeature => ({
+    recoveries: [sweepRecovery({ store, temporal })],
+    drain: async () => undefined,
+  }),
   routes: (
     { operations }: GatewayScopes,
     deps: DepsOf<typeof addQuerySweepRoutes>,
