@@ -17,7 +17,8 @@ export interface PageDone {
 }
 
 export interface PagedWork {
-  gate: Gate;
+  /** Absent: the work cannot be paused or stopped in between. */
+  gate?: Gate;
   pagesPerRun: number;
   nextPage(): Promise<PageDone>;
   /** Continues the workflow as new, carrying its progress over. */
@@ -30,7 +31,7 @@ export interface PagedWork {
  * Resolves after the last page, or when the gate is stopped.
  */
 export async function workInPages({
-  gate,
+  gate = new Gate(),
   pagesPerRun,
   nextPage,
   continueAsNew,

@@ -5,9 +5,7 @@ import {
   proxyActivities,
   setCurrentDetails,
   setHandler,
-  sleep,
   upsertSearchAttributes,
-  workflowInfo,
 } from '@temporalio/workflow';
 import type { RedriveActivities } from '../../../activities/exchange/query-sweep.ts';
 import {
@@ -16,11 +14,8 @@ import {
   type RedriveProgress,
 } from '../../../contract/query-redrive-workflow.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
-import {
-  continueWithCurrentBuild,
-  hasNewerBuild,
-} from '../../shared/own-run.ts';
-import { shouldContinueAsNew } from '../../shared/work-in-pages.ts';
+import { continueWithCurrentBuild } from '../../shared/own-run.ts';
+import { type PageDone, workInPages } from '../../shared/work-in-pages.ts';
 
 /** Retried until they succeed: PostgreSQL may be down for a while. */
 const { redrivePage, cancelRedrive } = proxyActivities<RedriveActivities>({
@@ -52,25 +47,30 @@ export async function queryRedrive(
   let progress = carried;
   setHandler(defineQuery<RedriveProgress>(MESSAGES.status), () => progress);
 
-  /**
-   * An operator has cancelled it in Temporal: callers read that in PostgreSQL.
-   */
-  async function cancelled(error: unknown): Promise<never> {
+  async function nextPage(): Promise<PageDone> {
+    const page = await redrivePage(input);
+    progress = page.progress;
+    setCurrentDetails(detailsOf(progress));
+    return {
+      isLast: progress.state !== 'running',
+      uses: [],
+      wait: page.wait,
+    };
+  }
+
+  try {
+    await workInPages({
+      pagesPerRun: input.pagesPerRun,
+      nextPage,
+      continueAsNew: () =>
+        continueWithCurrentBuild<typeof queryRedrive>(input, progress),
+    });
+  } catch (error) {
+    // An operator has cancelled it in Temporal: callers read that in
+    // PostgreSQL.
     if (isCancellation(error))
       await CancellationScope.nonCancellable(() => cancelRedrive(input));
     throw error;
-  }
-
-  for (let pages = 1; ; pages += 1) {
-    const page = await redrivePage(input).catch(cancelled);
-    progress = page.progress;
-    setCurrentDetails(detailsOf(progress));
-    if (progress.state !== 'running') break;
-    if (page.wait !== undefined)
-      await sleep(page.wait.ms, { summary: page.wait.why }).catch(cancelled);
-    const suggested = workflowInfo().continueAsNewSuggested || hasNewerBuild();
-    if (shouldContinueAsNew({ pages, suggested }, input.pagesPerRun))
-      await continueWithCurrentBuild<typeof queryRedrive>(input, progress);
   }
   upsertSearchAttributes([
     { key: searchAttribute.queryStatus, value: progress.state },
