@@ -15,8 +15,8 @@ import {
   momentOf,
 } from './dates.ts';
 import { NOT_LINKED, sidesIn, specimenFrom } from './distinctions.ts';
+import { FILLED } from './filled-elements.ts';
 import { classOf, isEnteredInError, mainElement } from './fingerprints.ts';
-import { FILLED } from './fold.ts';
 import { hashOf } from './ids.ts';
 import {
   canonicalJson,
@@ -39,7 +39,7 @@ import { conceptText } from './words.ts';
 /**
  * What a delivery states that must not be lost when it is united with others,
  * by name. A name that starts with `+` may be missing from the leading
- * delivery, because folding adds it (`filled-elements.json`). For an element
+ * delivery, because folding adds it (`FILLED`). For an element
  * with parts, `*element` is the whole element and `+element/part` a part that
  * must be preserved; the parts are only added together. A name that starts with
  * `=` holds a hash of the whole resource; one that starts with `@` says which

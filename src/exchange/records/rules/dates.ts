@@ -1,5 +1,5 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
-import table from './dates.json' with { type: 'json' };
+import { DATE_RULES } from './date-rules.ts';
 import {
   isJson,
   type Json,
@@ -169,43 +169,13 @@ export interface ClinicalTime {
   days?: Days;
 }
 
-interface Rule {
-  /** In order of preference: a date, an instant or a period. */
+interface DateRule {
   at: readonly string[];
-  /** Elements that hold the end, if it is not part of a period. */
   end?: readonly string[];
-  /**
-   * The statuses in which a resource without an end is ongoing; `not over`: by
-   * its clinical status.
-   */
-  ongoing?: readonly string[];
+  ongoing?: (resource: Json) => boolean;
 }
 
-function isOngoing(resource: Json, statuses: readonly string[]): boolean {
-  if (statuses.includes('always')) return true;
-  // A statement about one moment says nothing about later.
-  if (
-    resource.resourceType === 'MedicationStatement' &&
-    !isJson(resource.effectivePeriod)
-  )
-    return false;
-  if (!statuses.includes('not over'))
-    return statuses.includes(
-      textOf(resource.lifecycleStatus ?? resource.status) ?? '',
-    );
-  const codings = objectsOf(
-    isJson(resource.clinicalStatus)
-      ? resource.clinicalStatus.coding
-      : undefined,
-  );
-  const isOver = codings.some(({ code }) =>
-    ['inactive', 'remission', 'resolved'].includes(textOf(code) ?? ''),
-  );
-  return !isOver && resource.abatementString === undefined;
-}
-
-/** Explained in docs/merge.md. Types not listed here have no clinical date. */
-const RULES: Readonly<Record<string, Rule>> = lookupTable(table);
+const RULES: Readonly<Record<string, DateRule>> = lookupTable(DATE_RULES);
 
 /** When a resource happened or was written. */
 export const momentOf = rememberingLast((resource) =>
@@ -232,7 +202,7 @@ export function clinicalTime(resource: Json): ClinicalTime {
     const from = firstDayOf(start);
     const to =
       end === undefined
-        ? isOngoing(resource, rule.ongoing ?? [])
+        ? rule.ongoing?.(resource) === true
           ? 'infinity'
           : lastDayOf(start)
         : lastDayOf(end);

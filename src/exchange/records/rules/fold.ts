@@ -1,6 +1,6 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import { codeSystem, meaningOf, valueIn } from './codes.ts';
-import filled from './filled-elements.json' with { type: 'json' };
+import { FILLED } from './filled-elements.ts';
 import { mainElement } from './fingerprints.ts';
 import {
   canonical,
@@ -16,13 +16,6 @@ import { type Resolve, rewriteReferences } from './references.ts';
 import table from './ucum.json' with { type: 'json' };
 import { fromBaseUnits, inBaseUnits, unitOf } from './ucum.ts';
 
-/**
- * Elements taken from other deliveries of a group if the leading one lacks
- * them. Never status, values or times.
- */
-export const FILLED: Readonly<Record<string, readonly string[]>> =
-  lookupTable(filled);
-
 /** A delivery of a group, with all that folding needs. */
 export interface Member {
   source: string;
@@ -36,7 +29,7 @@ export interface Member {
 /**
  * Folds the deliveries of one thing, the leading one first, into one resource.
  * The leading delivery's content stands; the others add identifiers, security
- * labels, and elements that it lacks (`filled-elements.json`). Keys are in
+ * labels, and elements that it lacks (`FILLED`). Keys are in
  * canonical order.
  *
  * @param patientId our id of the person; references to the person's Patients at

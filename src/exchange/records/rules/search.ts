@@ -1,9 +1,9 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import { type DateRange, EARLIEST, LATEST, rangeOf } from './dates.ts';
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
-import table from './search-parameters.json' with { type: 'json' };
+import { SEARCH_PARAMETERS } from './search-parameters.ts';
 
-/** A FHIR search parameter of a type, with the elements that it searches. */
+/** A FHIR search parameter, with the elements that it searches. */
 interface SearchParameter {
   kind: 'token' | 'date';
   /**
@@ -12,36 +12,9 @@ interface SearchParameter {
   paths: readonly string[];
 }
 
-/**
- * A parameter from its row of `search-parameters.json`: its kind and the
- * elements, separated by blanks.
- */
-function parameterOf(type: string, name: string, row: string): SearchParameter {
-  const [kind, ...paths] = row.split(' ');
-  if ((kind !== 'token' && kind !== 'date') || paths.length === 0)
-    throw new Error(
-      `search-parameters.json: ${type}.${name} is no search parameter: ${row}`,
-    );
-  return { kind, paths };
-}
-
-/**
- * The search parameters of each type, as R4 and US Core define them. After a
- * change, raise MERGE_RULES, so that every record is indexed again.
- */
 const BY_TYPE: Readonly<
   Record<string, Readonly<Record<string, SearchParameter>>>
-> = Object.fromEntries(
-  Object.entries(table).map(([type, rows]) => [
-    type,
-    Object.fromEntries(
-      Object.entries(rows).map(([name, row]) => [
-        name,
-        parameterOf(type, name, row),
-      ]),
-    ),
-  ]),
-);
+> = SEARCH_PARAMETERS;
 
 /** The types with search parameters of their own. */
 const SEARCHED_TYPES: readonly string[] = Object.keys(BY_TYPE);
