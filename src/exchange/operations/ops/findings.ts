@@ -1,8 +1,5 @@
 import { counted } from '../../../lib/counted.ts';
-import { filledText } from '../../../lib/filled.ts';
 import type { TaskQueueStats } from '../../../temporal/task-queues.ts';
-import texts from './findings.json' with { type: 'json' };
-import nouns from './nouns.json' with { type: 'json' };
 import {
   BACKLOG_LATE_SECONDS,
   LATE_AFTER_SECONDS,
@@ -32,27 +29,6 @@ export interface Finding {
   help: string;
   accountId?: string;
   count: number;
-}
-
-/**
- * A finding with the texts of `findings.json`; `{name}` in them stands for the
- * value of that name.
- */
-function finding(
-  name: keyof typeof texts,
-  count: number,
-  values: object = {},
-  accountId?: string,
-): Finding {
-  const { kind, what, help } = texts[name];
-  const filled = (text: string) => filledText(text, { count, ...values });
-  return {
-    kind: kind as Finding['kind'],
-    what: filled(what),
-    help: filled(help),
-    accountId,
-    count,
-  };
 }
 
 /**
@@ -89,31 +65,15 @@ export function findingsOf(
 
 const ofReport = (report: OperationsReport): Finding[] => [
   ...report.work.flatMap(ofWork),
-  ...(report.suspectedWork > 0
-    ? [finding('suspected', report.suspectedWork)]
-    : []),
+  ...ofSuspectedWork(report),
   ...report.sources.flatMap(ofSource),
-  ...report.pauses.map((pause) =>
-    finding('pausedPart', 1, { ...pause, time: pause.since.toISOString() }),
-  ),
-  ...report.refusals.map(({ what, times, last }) =>
-    finding('notEncrypted', times, {
-      what,
-      often: counted(times, 'time'),
-      time: last.toISOString(),
-    }),
-  ),
+  ...report.pauses.map(ofPause),
+  ...report.refusals.map(ofRefusal),
   ...report.wrongClocks.map((what) => down(what, 'A clock is wrong')),
   ...report.troubledDestinations.flatMap(ofDestination),
-  ...report.undeliverable.map(({ accountId, state, events }) =>
-    finding(state, events, { events }, accountId),
-  ),
-  ...report.failed.map(({ accountId, state, ...failed }) =>
-    finding(state, failed.queries, failed, accountId),
-  ),
-  ...(report.unmatchedMessages > 0
-    ? [finding('unmatched', report.unmatchedMessages)]
-    : []),
+  ...report.undeliverable.map(ofUndeliverable),
+  ...report.failed.map(ofFailedQueries),
+  ...ofUnmatchedMessages(report),
   ...report.senders.flatMap((sender) => [
     ...ofSender(sender),
     ...ofDrift(sender),
@@ -121,8 +81,15 @@ const ofReport = (report: OperationsReport): Finding[] => [
 ];
 
 /** @param entry of the runbook */
-const down = (what: string, entry: string): Finding =>
-  finding('down', 1, { what, entry });
+const down = (what: string, entry: string): Finding => ({
+  kind: 'stuck',
+  what,
+  help: runbook(entry),
+  count: 1,
+});
+
+const runbook = (entry: string): string => `docs/operations.md, "${entry}"`;
+
 const POSTGRESQL_DOWN = down(
   'PostgreSQL does not answer: requests get a 503, and no step of a workflow ends',
   'PostgreSQL is down',
@@ -144,28 +111,48 @@ function withoutWorker(queues: readonly TaskQueueStats[]): Finding[] {
   if (unpolled.length === 0) return [];
   const all = [...new Set(unpolled.map(({ queue }) => queue))];
   const count = unpolled.reduce((sum, { backlog }) => sum + backlog, 0);
-  const names = all.join(', ');
-  const words = all.join(' ');
+  const noun = all.length === 1 ? 'queue' : 'queues';
   const tasks = counted(count, 'task waits', 'tasks wait');
   return [
-    finding('withoutWorker', count, {
-      names,
-      words,
-      tasks,
-      queues: all.length === 1 ? 'queue' : 'queues',
-    }),
+    {
+      kind: 'stuck',
+      what: `no worker polls the task ${noun} ${all.join(', ')}; ${tasks}`,
+      help: `start a worker with WORKER_QUEUES="${all.join(' ')}" (npm run worker)`,
+      count,
+    },
   ];
 }
 
-function ofQueue(report: TaskQueueStats): Finding[] {
-  const { backlog, backlogSeconds, pollers } = report;
+function ofQueue({
+  queue,
+  type,
+  backlog,
+  backlogSeconds,
+  pollers,
+}: TaskQueueStats): Finding[] {
   if (pollers === 0 || backlogSeconds < BACKLOG_LATE_SECONDS) return [];
   return [
-    finding('lateQueue', backlog, { ...report, age: ageOf(backlogSeconds) }),
+    {
+      kind: 'late',
+      what: `task queue ${queue}, ${type} tasks: ${backlog} waiting, the oldest for ${ageOf(backlogSeconds)}`,
+      help: `start more workers with WORKER_QUEUES=${queue}`,
+      count: backlog,
+    },
   ];
 }
 
-const NOUNS: Readonly<Record<WorkKind, string>> = nouns;
+const NOUNS: Readonly<Record<WorkKind, string>> = {
+  'network-query': 'network queries',
+  'bulk-create': 'bulk creates',
+  'post-import-queries': 'post-import sweeps',
+  'consolidated-query': 'consolidated queries',
+  'bulk-export': 'bulk exports',
+  redrive: 'redrives',
+  'outbound-message': 'outbound messages',
+  'record-notification': 'notifications to be recorded',
+  erasure: 'blobs and workflows to be erased',
+  'audit-sealing': 'audit entries to be sealed',
+};
 
 function ofWork({
   kind,
@@ -173,18 +160,35 @@ function ofWork({
   notStarted,
   oldestSeconds,
 }: OpenWork): Finding[] {
-  const values = {
-    noun: NOUNS[kind],
-    open,
-    notStarted,
-    age: ageOf(oldestSeconds),
-  };
-  const isLate = open > 0 && oldestSeconds > LATE_AFTER_SECONDS[kind];
-  return [
-    ...(notStarted > 0 ? [finding('notStarted', notStarted, values)] : []),
-    ...(isLate ? [finding('lateWork', open, values)] : []),
-  ];
+  const found: Finding[] = [];
+  if (notStarted > 0)
+    found.push({
+      kind: 'stuck',
+      what: `${NOUNS[kind]} without a workflow: ${notStarted} of ${open} open`,
+      help: runbook('Work is not started'),
+      count: notStarted,
+    });
+  if (open > 0 && oldestSeconds > LATE_AFTER_SECONDS[kind])
+    found.push({
+      kind: 'late',
+      what: `${NOUNS[kind]}: ${open} open, the oldest for ${ageOf(oldestSeconds)}`,
+      help: runbook('Open work is late'),
+      count: open,
+    });
+  return found;
 }
+
+const ofSuspectedWork = ({ suspectedWork }: OperationsReport): Finding[] =>
+  suspectedWork === 0
+    ? []
+    : [
+        {
+          kind: 'stuck',
+          what: `steps at which a worker ended three times or more: ${suspectedWork}`,
+          help: runbook('A worker ends again and again'),
+          count: suspectedWork,
+        },
+      ];
 
 /** Other keys are ids of accounts' connections. */
 const SOURCE_NAME = /^[a-z-]+$/;
@@ -192,15 +196,50 @@ const SOURCE_NAME = /^[a-z-]+$/;
 function ofSource(report: OperationsReport['sources'][number]): Finding[] {
   const { source, state, reason, since, waitingQueries } = report;
   if (state === 'ok') return [];
-  const [name, command] = SOURCE_NAME.test(source)
-    ? [`source ${source}`, 'admin -- sources']
-    : [`connection ${source}`, 'admin -- connections'];
-  const details = `since ${since ?? 'now'}; ${counted(waitingQueries, 'query waits', 'queries wait')}`;
-  const which = state === 'paused' ? 'pausedSource' : 'refusedSource';
+  const noun = SOURCE_NAME.test(source) ? 'source' : 'connection';
+  const command = `npm run admin -- ${noun}s`;
+  const details = `since ${since ?? 'now'}; ${counted(waitingQueries, 'query waits', 'queries wait')}: ${reason ?? ''}`;
+  if (state === 'paused')
+    return [
+      {
+        kind: 'paused',
+        what: `${noun} ${source} is paused, ${details}`,
+        help: `${command} resume ${source}`,
+        count: waitingQueries,
+      },
+    ];
   return [
-    finding(which, waitingQueries, { source, name, command, details, reason }),
+    {
+      kind: 'refused',
+      what: `${noun} ${source} refuses all calls, ${details}`,
+      help: `${command} list`,
+      count: waitingQueries,
+    },
   ];
 }
+
+const ofPause = ({
+  part,
+  since,
+  by,
+  reason,
+}: OperationsReport['pauses'][number]): Finding => ({
+  kind: 'paused',
+  what: `reconcile: ${part} is paused since ${since.toISOString()} by ${by}: ${reason}`,
+  help: `npm run admin -- reconcile resume ${part}`,
+  count: 1,
+});
+
+const ofRefusal = ({
+  what,
+  times,
+  last,
+}: OperationsReport['refusals'][number]): Finding => ({
+  kind: 'refused',
+  what: `not encrypted, so refused: ${what}; ${counted(times, 'time')}, last at ${last.toISOString()}`,
+  help: runbook('Input that is not encrypted'),
+  count: times,
+});
 
 function ofDestination(
   report: OperationsReport['troubledDestinations'][number],
@@ -217,16 +256,80 @@ function ofDestination(
   const why = lastError === null ? '' : `; last attempt: ${lastError}`;
   const what = `webhook destination ${address ?? ''} (${destinationId}) is ${state}${why}; ${counted(waiting, 'event waits', 'events wait')}`;
   if (state === 'disabled')
-    return [finding('disabledDestination', waiting, { what }, accountId)];
+    return [
+      {
+        kind: 'dead-lettered',
+        what,
+        help: 'set its address again: POST /settings',
+        accountId,
+        count: waiting,
+      },
+    ];
   if (waiting === 0) return [];
   const late =
     lagSeconds > WEBHOOK_LATE_SECONDS
       ? `, the oldest for ${ageOf(lagSeconds)}`
       : '';
   return [
-    finding('lateDestination', waiting, { what: `${what}${late}` }, accountId),
+    {
+      kind: 'late',
+      what: `${what}${late}`,
+      help: 'repair the receiver, then: curl -X POST -H "x-api-key: <its key>" <gateway>/settings/webhook/retry',
+      accountId,
+      count: waiting,
+    },
   ];
 }
+
+function ofUndeliverable({
+  accountId,
+  state,
+  events,
+}: OperationsReport['undeliverable'][number]): Finding {
+  const isDead = state === 'dead';
+  return {
+    kind: 'dead-lettered',
+    what: isDead
+      ? `webhooks dead-lettered in the last week: ${events}`
+      : `webhooks without a destination in the last week: ${events}`,
+    help: isDead
+      ? 'repair the receiver, then POST /settings/webhook/retry'
+      : 'set an address with POST /settings, then POST /settings/webhook/retry',
+    accountId,
+    count: events,
+  };
+}
+
+const ofFailedQueries = ({
+  accountId,
+  source,
+  state,
+  queries,
+  since,
+}: OperationsReport['failed'][number]): Finding => ({
+  kind: 'refused',
+  what:
+    state === 'failed'
+      ? `queries of the last day that failed at ${source}: ${queries}`
+      : `queries of the last day that could not ask ${source}, for example because of a limit: ${queries}`,
+  help: `npm run starter -- redrive --source ${source} --from ${since} --dry-run`,
+  accountId,
+  count: queries,
+});
+
+const ofUnmatchedMessages = ({
+  unmatchedMessages,
+}: OperationsReport): Finding[] =>
+  unmatchedMessages === 0
+    ? []
+    : [
+        {
+          kind: 'refused',
+          what: `messages of senders in the last day without a patient: ${unmatchedMessages}`,
+          help: 'npm run admin -- notifications unmatched',
+          count: unmatchedMessages,
+        },
+      ];
 
 /** An age for people, in the largest unit that fits. */
 export function ageOf(seconds: number): string {
@@ -248,11 +351,17 @@ const ofDrift = ({ sender, drift }: SenderReport): Finding[] =>
     if (all.length === 0) return [];
     const more =
       all.length > DRIFTS_MAX ? `, and ${all.length - DRIFTS_MAX} more` : '';
+    const places = `${all.slice(0, DRIFTS_MAX).join(', ')}${more}`;
     return [
-      finding(which, all.length, {
-        sender,
-        places: `${all.slice(0, DRIFTS_MAX).join(', ')}${more}`,
-      }),
+      {
+        kind: 'refused',
+        what:
+          which === 'vanished'
+            ? `The sender ${sender} no longer holds ${places}`
+            : `The sender ${sender} has new codes of its own in ${places}`,
+        help: 'docs/hl7v2.md, "A sender drifts"',
+        count: all.length,
+      },
     ];
   });
 
@@ -278,10 +387,11 @@ function ofSender({
   )
     return [];
   return [
-    finding('silent', 1, {
-      sender,
-      age: ageOf(silentSeconds),
-      often: counted(messages, 'message'),
-    }),
+    {
+      kind: 'late',
+      what: `The sender ${sender} has sent nothing for ${ageOf(silentSeconds)}, after ${counted(messages, 'message')} within a week`,
+      help: 'docs/hl7v2.md, "A sender falls silent"',
+      count: 1,
+    },
   ];
 }
