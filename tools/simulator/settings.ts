@@ -3,7 +3,6 @@ import {
   SOURCE_NAMES,
   type SourceName,
 } from '../../src/local-stack/simulator/protocol.ts';
-import defaults from './settings.json' with { type: 'json' };
 
 const sourceSettings = z.strictObject({
   /** Serves a CapabilityStatement at `metadata`. */
@@ -82,16 +81,35 @@ export const settingsChange = z.partialRecord(
 export type SettingsChange = z.infer<typeof settingsChange>;
 export type AllSettings = Record<SourceName, SourceSettings>;
 
-const synchronous = sourceSettings.parse(defaults.synchronous);
+const SYNCHRONOUS: SourceSettings = {
+  metadata: true,
+  match: true,
+  everything: true,
+  async: false,
+  asyncResult: 'bundle',
+  manifestRequiresAccessToken: true,
+  manifestWithErrors: false,
+  callback: false,
+  pageSize: 200,
+  latencyMs: 0,
+  jobLatencyMs: { min: 1000, max: 2000 },
+  retryAfterSeconds: 1,
+  requestsPerSecond: null,
+  searchAnswersEverybody: false,
+  honoursTypeFilter: true,
+  documentNetwork: false,
+  changes: 'untimed',
+  clockAheadMs: 0,
+};
 
 /**
  * Together, the three defaults cover every behaviour that a connector must
  * support.
  */
 const DEFAULTS: AllSettings = {
-  hie: { ...synchronous, ...defaults.hie },
-  pharmacy: { ...synchronous, ...defaults.pharmacy },
-  lab: { ...synchronous, ...defaults.lab },
+  hie: { ...SYNCHRONOUS, async: true, callback: true },
+  pharmacy: { ...SYNCHRONOUS, pageSize: 1_000 },
+  lab: { ...SYNCHRONOUS, match: false, everything: false, pageSize: 100 },
 };
 
 /** The current settings; `change` and `reset` apply from the next request. */

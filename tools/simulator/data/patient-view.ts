@@ -7,12 +7,10 @@ import type {
   Patient,
 } from 'fhir/r4.js';
 import { v5 as uuidV5 } from 'uuid';
-import { filled } from '../../../src/lib/filled.ts';
 import type { SamplePatient } from '../../../src/local-stack/sample-patients.ts';
 import type { SourceName } from '../../../src/local-stack/simulator/protocol.ts';
 import { loadCcda, loadSampleResources } from '../samples.ts';
 import { knownTo, SHARED_TYPES } from './knowledge.ts';
-import templates from './templates.json' with { type: 'json' };
 
 /** One Patient of one source with all its resources there. */
 export interface PatientView {
@@ -87,14 +85,41 @@ function addDocuments(
   const binaryId = idAtSource(source, `${sample.patientId}/ccda/binary`);
   // The DocumentReference with which an information exchange offers a C-CDA
   // document; the content is a Binary.
-  const reference = filled(templates.document, {
+  const reference: DocumentReference = {
+    resourceType: 'DocumentReference',
     id: idAtSource(source, `${sample.patientId}/ccda`),
-    binaryId,
-    patientId: view.patient.id,
-    contentType: document.contentType,
-    size: document.bytes.length,
-    hash: createHash('sha1').update(document.bytes).digest('base64'),
-  }) as DocumentReference;
+    status: 'current',
+    docStatus: 'final',
+    type: {
+      coding: [
+        {
+          system: 'http://loinc.org',
+          code: '34133-9',
+          display: 'Summarization of episode note',
+        },
+      ],
+    },
+    subject: {
+      reference: `Patient/${view.patient.id}`,
+    },
+    date: '2026-01-01T00:00:00Z',
+    content: [
+      {
+        attachment: {
+          contentType: document.contentType,
+          url: `Binary/${binaryId}`,
+          size: document.bytes.length,
+          hash: createHash('sha1').update(document.bytes).digest('base64'),
+          title: 'Continuity of care document',
+        },
+        format: {
+          system:
+            'http://ihe.net/fhir/ihe.formatcode.fhir/CodeSystem/formatcode',
+          code: 'urn:hl7-org:sdwg:ccda-structuredBody:2.1',
+        },
+      },
+    ],
+  };
   return {
     ...view,
     resources: [reference, ...view.resources],
@@ -171,17 +196,43 @@ function dispense(
   fill: number,
   handedOverMs: number,
 ): MedicationDispense {
-  const [fillCode, fillDisplay] =
-    fill === 0 ? ['FF', 'First Fill'] : ['RF', 'Refill'];
-  return filled(templates.dispense, {
-    ...request,
+  const fillType =
+    fill === 0
+      ? { code: 'FF', display: 'First Fill' }
+      : { code: 'RF', display: 'Refill' };
+  return {
+    resourceType: 'MedicationDispense',
     id: `${request.id}/dispense/${fill + 1}`,
-    requestId: request.id,
-    days: SUPPLY_DAYS,
-    fillCode,
-    fillDisplay,
-    handedOver: new Date(handedOverMs).toISOString(),
-  }) as MedicationDispense;
+    status: 'completed',
+    medicationCodeableConcept: request.medicationCodeableConcept,
+    medicationReference: request.medicationReference,
+    subject: request.subject,
+    authorizingPrescription: [
+      {
+        reference: `urn:uuid:${request.id}`,
+      },
+    ],
+    type: {
+      coding: [
+        {
+          system: 'http://terminology.hl7.org/CodeSystem/v3-ActCode',
+          code: fillType.code,
+          display: fillType.display,
+        },
+      ],
+    },
+    quantity: {
+      value: SUPPLY_DAYS,
+    },
+    daysSupply: {
+      value: SUPPLY_DAYS,
+      unit: 'days',
+      system: 'http://unitsofmeasure.org',
+      code: 'd',
+    },
+    whenHandedOver: new Date(handedOverMs).toISOString(),
+    dosageInstruction: request.dosageInstruction,
+  };
 }
 
 export interface StoredBinary {

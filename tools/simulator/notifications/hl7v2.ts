@@ -1,12 +1,18 @@
-import { filledText } from '../../../src/lib/filled.ts';
 import type { SamplePatient } from '../../../src/local-stack/sample-patients.ts';
 import type { NotifiedEvent } from '../../../src/local-stack/simulator/notifications.ts';
-import templates from './messages.json' with { type: 'json' };
 import type { Visit } from './visits.ts';
 
-const { triggers, shared, ...MESSAGES } = templates.hl7v2;
-const TRIGGERS: Readonly<Partial<Record<string, string>>> = triggers;
-const SHARED: Readonly<Partial<Record<string, string>>> = shared;
+/** The trigger event of HL7 v2 for each event that an ADT message reports. */
+const TRIGGERS: Readonly<Partial<Record<NotifiedEvent['event'], string>>> = {
+  admit: 'A01',
+  transfer: 'A02',
+  discharge: 'A03',
+  update: 'A08',
+  'cancel-admit': 'A11',
+  'cancel-transfer': 'A12',
+  'cancel-discharge': 'A13',
+  merge: 'A40',
+};
 
 /** What a message is made of, besides its own segments. */
 interface MessageFacts {
@@ -32,23 +38,23 @@ export function hl7Message(facts: AdtFacts): string {
   const trigger = TRIGGERS[event.event];
   if (trigger === undefined)
     throw new Error(`There is no ADT message for ${event.event}`);
-  const ward = visit.stays.at(-1);
-  const before = visit.stays.at(-2);
-  return message(
-    event.event === 'merge' ? 'merge' : 'encounter',
-    `ADT^${trigger}`,
-    facts,
-    {
-      trigger,
-      visit: text(visitNumber),
-      priorRecord: text(event.priorRecord ?? 'unknown'),
-      ward: placeOf(ward?.location),
-      wardBefore: placeOf(before?.location),
-      admitted: hl7Time(visit.admittedAt),
-      discharged: hl7Time(visit.dischargedAt),
-      disposition: visit.dischargedAt === undefined ? '' : '01',
-    },
-  );
+  const time = hl7Time(event.at);
+  return message(`ADT^${trigger}`, facts, [
+    `EVN|${trigger}|${time}||||${time}`,
+    personSegment(facts),
+    event.event === 'merge'
+      ? `MRG|${text(event.priorRecord ?? 'unknown')}^^^MERCY^MR`
+      : visitSegment(visitNumber, visit),
+  ]);
+}
+
+function visitSegment(visitNumber: string, visit: Visit): string {
+  const ward = placeOf(visit.stays.at(-1)?.location);
+  const wardBefore = placeOf(visit.stays.at(-2)?.location);
+  const disposition = visit.dischargedAt === undefined ? '' : '01';
+  const admitted = hl7Time(visit.admittedAt);
+  const discharged = hl7Time(visit.dischargedAt);
+  return `PV1|1|I|${ward}|||${wardBefore}|||||||||||||${text(visitNumber)}^^^MERCY|||||||||||||||||${disposition}||||||||${admitted}|${discharged}`;
 }
 
 const placeOf = (location: string | undefined): string =>
@@ -58,27 +64,50 @@ const placeOf = (location: string | undefined): string =>
  * A result message (ORU^R01) as a laboratory would send it: a panel, and the
  * report as a file.
  */
-export const resultMessage = (facts: MessageFacts): string =>
-  message('result', 'ORU^R01', facts, {
-    report: Buffer.from(
-      onePagePdf('Basic metabolic panel: see the results'),
-    ).toString('base64'),
-  });
+export function resultMessage(facts: MessageFacts): string {
+  const time = hl7Time(facts.event.at);
+  const report = Buffer.from(
+    onePagePdf('Basic metabolic panel: see the results'),
+  ).toString('base64');
+  return message('ORU^R01', facts, [
+    personSegment(facts),
+    `OBR|1||lab-${facts.id}|51990-0^Basic metabolic panel^LN|||${time}|||||||||||||||${time}||LAB|F`,
+    `OBX|1|NM|2345-7^Glucose^LN||92|mg/dL^^UCUM|70-99|N|||F|||${time}`,
+    `OBX|2|NM|2951-2^Sodium^LN||139|mmol/L^^UCUM|136-145|N|||F|||${time}`,
+    `OBX|3|NM|2823-3^Potassium^LN||5.4|mmol/L^^UCUM|3.5-5.1|H|||F|||${time}`,
+    `OBX|4|ED|11502-2^Laboratory report^LN||LAB^application^pdf^Base64^${report}||||||F`,
+    `SPM|1|||BLD^Blood^HL70487|||||||||||||${time}`,
+  ]);
+}
 
 /** A dispense message (RDS^O13) as a pharmacy would send it. */
 export const fillMessage = (facts: MessageFacts): string =>
-  message('fill', 'RDS^O13', facts);
+  message('RDS^O13', facts, [
+    personSegment(facts),
+    `ORC|RE||rx-${facts.id}`,
+    'RXE||314076^Lisinopril 10 MG Oral Tablet^RXNORM|||||^One tablet a day',
+    `RXD|1|314076^Lisinopril 10 MG Oral Tablet^RXNORM|${hl7Time(facts.event.at)}|30|EA^tablet||rx-${facts.id}`,
+    'RXR|PO^Oral^HL70162',
+  ]);
 
 /**
- * The message with the segments of `messages.json`. @param type of the message:
- * `ADT^A01`
+ * The segments after the header of their message.
+ *
+ * @param type of the message: `ADT^A01`
  */
-function message(
-  name: keyof typeof MESSAGES,
+const message = (
   type: string,
-  { id, event, sample, record }: MessageFacts,
-  more: Readonly<Record<string, string>> = {},
-): string {
+  { id, event }: MessageFacts,
+  segments: readonly string[],
+): string =>
+  [
+    `MSH|^~\\&|SIMULATOR|MERCY|EXCHANGE|HUB|${hl7Time(event.at)}||${type}|${id}|P|2.5.1`,
+    ...segments,
+  ]
+    .map((segment) => `${segment}\r`)
+    .join('');
+
+function personSegment({ sample, record }: MessageFacts): string {
   const { firstName, lastName, dob, genderAtBirth, address, contact } =
     sample.createBody;
   const home = address[0];
@@ -90,22 +119,10 @@ function message(
     home.zip,
     'USA',
   ];
-  const values = {
-    ...more,
-    id,
-    type,
-    time: hl7Time(event.at),
-    record: text(record),
-    firstName: text(firstName),
-    lastName: text(lastName),
-    dob: dob.replaceAll('-', ''),
-    gender: genderAtBirth,
-    address: lines?.map(text).join('^'),
-    phone: contact[0]?.phone,
-  };
-  return MESSAGES[name]
-    .map((segment) => `${filledText(SHARED[segment] ?? segment, values)}\r`)
-    .join('');
+  const born = dob.replaceAll('-', '');
+  const at = lines?.map(text).join('^') ?? '';
+  const phone = contact[0]?.phone ?? '';
+  return `PID|1||${text(record)}^^^MERCY^MR||${text(lastName)}^${text(firstName)}^^^^^L||${born}|${genderAtBirth}|||${at}||${phone}`;
 }
 
 /**

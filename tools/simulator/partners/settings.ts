@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import defaults from '../settings.json' with { type: 'json' };
 
 const identitySettings = z.strictObject({
   /**
@@ -44,8 +43,20 @@ export type PartnerSettingsChange = z.output<typeof partnerSettingsChange>;
  * from the next request.
  */
 export class PartnerSettings {
-  identity = identitySettings.parse(defaults.partners.identity);
-  messages = messageSettings.parse(defaults.partners.messages);
+  identity: z.output<typeof identitySettings> = {
+    verifies: 'by-page',
+    delayMs: 0,
+    outcome: 'verified',
+    callbacks: 1,
+    down: false,
+  };
+  messages: z.output<typeof messageSettings> = {
+    delivers: 'later',
+    delayMs: 200,
+    outcome: 'delivered',
+    callbacks: 1,
+    downTimes: 0,
+  };
 
   change({ identity, messages }: PartnerSettingsChange): void {
     this.identity = { ...this.identity, ...identity };

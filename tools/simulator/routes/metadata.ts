@@ -9,7 +9,6 @@ import {
   SHARED_TYPES,
 } from '../data/knowledge.ts';
 import type { Call, Source } from '../source.ts';
-import statements from './metadata.json' with { type: 'json' };
 import type { Route } from './route.ts';
 
 type Interaction = NonNullable<
@@ -47,11 +46,22 @@ export const metadataRoutes: Route[] = [
           'not-supported',
           'This server uses fixed bearer tokens.',
         );
-      const body = { token_endpoint: url, ...statements.smart };
+      const body = { token_endpoint: url, ...SMART_CONFIGURATION };
       return { status: 200, contentType: 'application/json', body };
     },
   },
 ];
+
+/** What a SMART server says of itself, besides its addresses. */
+const SMART_CONFIGURATION = {
+  grant_types_supported: ['client_credentials'],
+  token_endpoint_auth_methods_supported: [
+    'client_secret_basic',
+    'client_secret_post',
+  ],
+  scopes_supported: ['system/*.read'],
+  capabilities: ['client-confidential-symmetric', 'permission-v1'],
+};
 
 /** Says what the source really serves under its present settings, no more. */
 function capabilityStatement(call: Call): CapabilityStatement {
@@ -178,10 +188,16 @@ const resource = (
   })),
 });
 
-const SEARCH_PARAM_TYPES = statements.searchParamTypes as Record<
-  string,
-  'string' | 'date' | 'reference'
->;
+const SEARCH_PARAM_TYPES: Readonly<
+  Record<string, 'string' | 'date' | 'reference'>
+> = {
+  family: 'string',
+  given: 'string',
+  'address-postalcode': 'string',
+  birthdate: 'date',
+  patient: 'reference',
+  subject: 'reference',
+};
 
 function security(call: Call) {
   const url = tokenUrl(call);

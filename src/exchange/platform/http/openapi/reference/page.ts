@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import type { FastifyInstance } from 'fastify';
 import { marked } from 'marked';
 import { escapeHtml } from '../../../../../lib/escape.ts';
-import { filledText } from '../../../../../lib/filled.ts';
 import { THEME } from '../../../../../lib/pages/notice-page.ts';
 import { sampleTargetOf } from '../examples.ts';
 import {
@@ -31,7 +30,7 @@ export function referencePage(document: OpenApiDocument, base: string): string {
   const { info, components } = document;
   const groups = groupsOf(document);
   const schemas = Object.entries(components.schemas);
-  return filledText(PAGE, {
+  const parts: Readonly<Record<string, string>> = {
     title: escapeHtml(info.title),
     base,
     safeBase: escapeHtml(base),
@@ -44,7 +43,8 @@ export function referencePage(document: OpenApiDocument, base: string): string {
           `<article aria-labelledby="schema-${name}">\n<h3 id="schema-${name}">${name}</h3>\n${schemaHtml(schema)}\n${(schema.examples ?? []).map((example) => sampleHtml(`Example of ${name}`, JSON.stringify(example, null, 2))).join('')}</article>`,
       )
       .join('\n'),
-  });
+  };
+  return PAGE.replaceAll(/\{(\w+)\}/g, (_, name: string) => parts[name] ?? '');
 }
 
 const contentsHtml = ({ name, operations }: Group): string =>
