@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
@@ -24,13 +24,19 @@ const rows = read('docs/dependencies.md')
     };
   });
 
-test('docs/dependencies.md has one line for every runtime dependency, and none for anything else', () => {
-  const { dependencies } = JSON.parse(read('package.json')) as {
-    dependencies: object;
-  };
-  expect(rows.flatMap(({ names }) => names).sort()).toEqual(
-    Object.keys(dependencies).sort(),
+const dependenciesOf = (folder: string): string[] => {
+  const { dependencies = {} }: { dependencies?: object } = JSON.parse(
+    read(join(folder, 'package.json')),
   );
+  return Object.keys(dependencies);
+};
+const packages = readdirSync(join(ROOT, 'packages'), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => join('packages', name));
+
+test('docs/dependencies.md has one line for every runtime dependency, those of packages too, and none for anything else', () => {
+  const all = new Set(['', ...packages].flatMap(dependenciesOf));
+  expect(rows.flatMap(({ names }) => names).sort()).toEqual([...all].sort());
 });
 
 test('each line says what the package is for, why this one, and what would replace it', () => {

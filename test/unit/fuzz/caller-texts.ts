@@ -1,7 +1,7 @@
+import { ViewError } from '#sql-on-fhir';
 import { argumentsOfTool } from '../../../src/exchange/delivery/agents/feature.ts';
 import { parseExport } from '../../../src/exchange/delivery/bulk-export/rules/export-request.ts';
 import { planView } from '../../../src/exchange/delivery/bulk-export/views/planned-view.ts';
-import { ViewError } from '../../../src/exchange/delivery/bulk-export/views/values.ts';
 import { parseSearch } from '../../../src/exchange/delivery/fhir-api/rules/search-request.ts';
 import {
   readFilter,

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { ViewError } from '#sql-on-fhir';
 import type {
   BulkExportInput,
   BulkExportProgress,
@@ -44,7 +45,6 @@ import {
 import { ndjsonOf, type SliceFile, type SliceTexts } from './rules/files.ts';
 import { completenessResource, queryResources } from './views/own-resources.ts';
 import { createTableMaker, type TableMaker } from './views/table-maker.ts';
-import { ViewError } from './views/values.ts';
 
 /** Writes the files of exports, slice by slice. */
 export interface ExportRunner {

@@ -1,11 +1,10 @@
+import { checkDefinition, ViewError } from '#sql-on-fhir';
 import { createFairThreads } from '../../../../lib/job-thread.ts';
 import { QueueFullError } from '../../../../lib/lanes.ts';
 import { OverloadError } from '../../../platform/errors.ts';
 import type { Json } from '../../../records/rules/json.ts';
 import type { PlannedView } from '../rules/view-run.ts';
-import { checkDefinition } from './budget.ts';
 import type { DefinitionAnswer, DefinitionJob } from './definition-thread.ts';
-import { ViewError } from './values.ts';
 
 const THREAD = new URL('./definition-thread.ts', import.meta.url);
 const LIMITS = { heapMb: 128, timeoutMs: 10_000, idleMs: 60_000 };

@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
+import { ViewError } from '#sql-on-fhir';
 import type { PlannedView } from '../rules/view-run.ts';
 import { planView } from './planned-view.ts';
-import { ViewError } from './values.ts';
 
 /** A message to the thread: definitions as JSON. */
 export type DefinitionJob = readonly string[];

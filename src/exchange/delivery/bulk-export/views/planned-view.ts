@@ -1,7 +1,7 @@
+import { compileView } from '#sql-on-fhir';
 import type { Json } from '../../../records/rules/json.ts';
 import { isViewType, type PlannedView } from '../rules/view-run.ts';
 import { storedType } from './table-file.ts';
-import { compileView } from './view.ts';
 
 /**
  * Checks a definition, and says what its table will be.

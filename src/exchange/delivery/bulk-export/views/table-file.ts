@@ -1,9 +1,8 @@
 import { stringify } from 'csv-stringify/sync';
 import { type BasicType, parquetWriteBuffer } from 'hyparquet-writer';
+import { type ViewColumn, ViewError, WrittenDecimal } from '#sql-on-fhir';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
 import type { TableFormat } from '../rules/view-run.ts';
-import { ViewError, WrittenDecimal } from './values.ts';
-import type { Column } from './view.ts';
 
 export const TABLE_MEDIA_TYPES: Readonly<Record<TableFormat, string>> = {
   parquet: 'application/vnd.apache.parquet',
@@ -26,10 +25,10 @@ const PHYSICAL: Readonly<
   positiveInt: ['INT32', isInt32],
   unsignedInt: ['INT32', isInt32],
 });
-const physicalOf = ({ type = 'string', isCollection }: Column) =>
+const physicalOf = ({ type = 'string', isCollection }: ViewColumn) =>
   isCollection || /^[A-Z]/.test(type) ? undefined : PHYSICAL[type];
 
-export const storedType = (column: Column): BasicType =>
+export const storedType = (column: ViewColumn): BasicType =>
   physicalOf(column)?.[0] ?? 'STRING';
 
 /**
@@ -40,7 +39,7 @@ export const storedType = (column: Column): BasicType =>
  */
 export function tableFile(
   format: TableFormat,
-  columns: readonly Column[],
+  columns: readonly ViewColumn[],
   rows: readonly unknown[][],
 ): Uint8Array {
   for (const [index, column] of columns.entries()) {

@@ -1,10 +1,10 @@
 import { createHmac } from 'node:crypto';
+import { ViewError } from '#sql-on-fhir';
 import { createFairThreads } from '../../../../lib/job-thread.ts';
 import type { Store } from '../../../platform/database/database.ts';
 import { readLeftPatients, type StoredExport } from '../export-store.ts';
 import type { SliceFile, SliceTexts } from '../rules/files.ts';
 import type { ViewPlan } from '../rules/view-run.ts';
-import { ViewError } from './values.ts';
 import type { TableAnswer, TableJob } from './view-thread.ts';
 
 /**

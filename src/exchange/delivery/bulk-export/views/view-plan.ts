@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { ViewError } from '#sql-on-fhir';
+import { InvalidRequestError } from '../../../platform/errors.ts';
 import { isJson, type Json, objectsOf } from '../../../records/rules/json.ts';
 import {
   type PlannedView,
@@ -8,13 +10,12 @@ import {
 import { planView } from './planned-view.ts';
 import { READY_VIEWS } from './ready-views.ts';
 import { KEPT_ELEMENTS } from './safe-harbor.ts';
-import { faultsOf, ViewError } from './values.ts';
 
 /**
  * A kick-off of `$viewdefinition-export`; without `since`, an incremental run
  * follows the last one.
  */
-export type ViewRequest = Awaited<ReturnType<typeof readViewRequest>>;
+export type ViewRequest = Awaited<ReturnType<typeof readRequest>>;
 
 const referenceTo = (type: string) =>
   z.object({
@@ -49,12 +50,24 @@ const requestSchema = z.strictObject({
  * Reads the Parameters of a kick-off, and checks its definitions.
  *
  * @param readDefinitions of those that the caller wrote
- * @throws ViewError in one sentence
+ * @throws InvalidRequestError (400) in one sentence
  */
 export async function readViewRequest(
   body: unknown,
-  readDefinitions: (definitions: readonly Json[]) => Promise<PlannedView[]>,
-) {
+  readDefinitions: ReadDefinitions,
+): Promise<ViewRequest> {
+  try {
+    return await readRequest(body, readDefinitions);
+  } catch (error) {
+    if (error instanceof ViewError)
+      throw new InvalidRequestError([{ path: '', message: error.message }]);
+    throw error;
+  }
+}
+
+type ReadDefinitions = (definitions: readonly Json[]) => Promise<PlannedView[]>;
+
+async function readRequest(body: unknown, readDefinitions: ReadDefinitions) {
   const {
     view,
     _format: format,
@@ -95,6 +108,17 @@ function readParameters(body: unknown) {
   });
   if (!parsed.success) throw new ViewError(faultsOf(parsed.error));
   return parsed.data;
+}
+
+const FAULTS_MAX = 20;
+
+/** What the schema refuses, the first ones each with its place, in one line. */
+function faultsOf({ issues }: z.ZodError): string {
+  const faults = issues
+    .slice(0, FAULTS_MAX)
+    .map(({ path, message }) => `${z.core.toDotPath(path)}: ${message}`);
+  const rest = issues.length - FAULTS_MAX;
+  return [...faults, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
 }
 
 /** Undefined for a definition that the caller wrote. */

@@ -1,11 +1,11 @@
 import { parentPort } from 'node:worker_threads';
+import { compileView, type ViewColumn, ViewError } from '#sql-on-fhir';
 import { isJson, type Json, objectsOf } from '../../../records/rules/json.ts';
 import { ndjsonOf, type SliceFile, type SliceTexts } from '../rules/files.ts';
 import type { ViewPlan } from '../rules/view-run.ts';
 import { createDeidentifier } from './deidentify.ts';
+import { parseResource } from './parse-resource.ts';
 import { TABLE_MEDIA_TYPES, tableFile } from './table-file.ts';
-import { parseResource, ViewError } from './values.ts';
-import { type Column, compileView } from './view.ts';
 
 /**
  * A message to the thread: a slice as an export would write it. The thread
@@ -33,7 +33,7 @@ export type TableAnswer = { files: SliceFile[] } | { fault: string };
  * Columns of the rows that say whose earlier rows must go, before those of this
  * run are added.
  */
-const DELETED: readonly Column[] = [
+const DELETED: readonly ViewColumn[] = [
   'resource_type',
   'resource_key',
   'change',

@@ -1,5 +1,5 @@
-import { isJson, type Json } from '../../../records/rules/json.ts';
-import { ViewError } from './values.ts';
+import { isJsonObject, type JsonObject } from './json.ts';
+import { ViewError } from './view-error.ts';
 
 /** Characters of one expression, and of all in a definition. */
 const EXPRESSION_MAX = 1_000;
@@ -88,8 +88,8 @@ function expressionsIn(
     throw new ViewError('A ViewDefinition is nested too deep');
   if (Array.isArray(node))
     return node.flatMap((each) => expressionsIn(each, level + 1));
-  if (!isJson(node)) return [];
-  return Object.entries(node as Json).flatMap(([name, member]) => {
+  if (!isJsonObject(node)) return [];
+  return Object.entries(node as JsonObject).flatMap(([name, member]) => {
     const own = EXPRESSIONS.has(name) ? [member].flat() : [];
     const texts = own.filter((each) => typeof each === 'string');
     return [

@@ -4,15 +4,15 @@ import {
   Tokenizer,
   type TypedValue,
 } from '@medplum/core';
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { isJson } from '../../../records/rules/json.ts';
+import { highBoundary, lowBoundary } from './boundaries.ts';
 import { checkExpression } from './budget.ts';
 import {
   ALLOWED_FUNCTIONS,
   FHIRPATH_KEYWORDS,
   FHIRPATH_OPERATORS,
 } from './fhirpath-language.ts';
-import { highBoundary, lowBoundary, ViewError } from './values.ts';
+import { isJsonObject } from './json.ts';
+import { ViewError } from './view-error.ts';
 
 /** A compiled FHIRPath expression. */
 export interface Expression {
@@ -35,38 +35,40 @@ type Own = (input: TypedValue[], args: readonly Atom[]) => TypedValue[];
  * The functions that the library lacks or has in part: those of SQL on FHIR,
  * the boundaries of FHIRPath 3.0, and `extension()`, which may give several.
  */
-const OWN: Readonly<Record<string, Own>> = lookupTable({
-  getResourceKey: ([resource]) => textsOf('id', [resource?.value?.id]),
-  getReferenceKey: (input, [type]) =>
-    textsOf(
-      'id',
-      input.map(({ value }) => {
-        const [, target, id] =
-          /^([A-Za-z]+)\/([^/]+)(?:\/_history\/.*)?$/.exec(
-            value?.reference ?? '',
-          ) ?? [];
-        return type === undefined || type.toString() === target
-          ? id
-          : undefined;
-      }),
-    ),
-  extension: (input, [url]) => {
-    const [wanted] = url?.eval({ variables: {} }, []) ?? [];
-    return input.flatMap(({ value }) =>
-      (
-        (isJson(value) && Array.isArray(value.extension)
-          ? value.extension
-          : []) as unknown[]
-      )
-        .filter((each) => isJson(each) && each.url === wanted?.value)
-        .map((each) => ({ type: 'Extension', value: each })),
-    );
-  },
-  lowBoundary: (input) =>
-    input.flatMap(({ type, value }) => lowBoundary(type, value)),
-  highBoundary: (input) =>
-    input.flatMap(({ type, value }) => highBoundary(type, value)),
-});
+const OWN: ReadonlyMap<string, Own> = new Map(
+  Object.entries<Own>({
+    getResourceKey: ([resource]) => textsOf('id', [resource?.value?.id]),
+    getReferenceKey: (input, [type]) =>
+      textsOf(
+        'id',
+        input.map(({ value }) => {
+          const [, target, id] =
+            /^([A-Za-z]+)\/([^/]+)(?:\/_history\/.*)?$/.exec(
+              value?.reference ?? '',
+            ) ?? [];
+          return type === undefined || type.toString() === target
+            ? id
+            : undefined;
+        }),
+      ),
+    extension: (input, [url]) => {
+      const [wanted] = url?.eval({ variables: {} }, []) ?? [];
+      return input.flatMap(({ value }) =>
+        (
+          (isJsonObject(value) && Array.isArray(value.extension)
+            ? value.extension
+            : []) as unknown[]
+        )
+          .filter((each) => isJsonObject(each) && each.url === wanted?.value)
+          .map((each) => ({ type: 'Extension', value: each })),
+      );
+    },
+    lowBoundary: (input) =>
+      input.flatMap(({ type, value }) => lowBoundary(type, value)),
+    highBoundary: (input) =>
+      input.flatMap(({ type, value }) => highBoundary(type, value)),
+  }),
+);
 
 const textsOf = (type: string, values: readonly unknown[]): TypedValue[] =>
   values
@@ -91,7 +93,7 @@ export function compileExpression(
     const { name, args } = part as { name?: unknown; args?: Atom[] };
     if (isSign(part)) evaluateOnce(part);
     if (typeof name !== 'string') continue;
-    const own = OWN[name];
+    const own = OWN.get(name);
     if (args === undefined) {
       if (/^%/.test(name) && ![...BUILT_IN, ...constants].includes(name))
         throw new ViewError(`${where}: the constant ${name} is not defined`);
@@ -105,7 +107,7 @@ export function compileExpression(
       });
     } else if (!ALLOWED.has(name)) {
       throw new ViewError(
-        `${where}: the function ${name}() is not available; use one of ${[...ALLOWED, ...Object.keys(OWN)].join(', ')}`,
+        `${where}: the function ${name}() is not available; use one of ${[...ALLOWED, ...OWN.keys()].join(', ')}`,
       );
     }
   }

@@ -1,7 +1,5 @@
 import { PropertyType, type TypedValue } from '@medplum/core';
 import { z } from 'zod';
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import type { Json } from '../../../records/rules/json.ts';
 import { checkDefinition } from './budget.ts';
 import {
   compileExpression,
@@ -9,10 +7,11 @@ import {
   type Variables,
 } from './fhirpath.ts';
 import { FHIRPATH_RESULT_TYPES } from './fhirpath-language.ts';
-import { faultsOf, ViewError } from './values.ts';
+import type { JsonObject } from './json.ts';
+import { ViewError } from './view-error.ts';
 
 /** A column of the output. */
-export interface Column {
+export interface ViewColumn {
   name: string;
   /**
    * FHIR type, as the definition says or as follows from the path; undefined
@@ -26,11 +25,11 @@ export interface Column {
 export interface View {
   name: string;
   resource: string;
-  columns: readonly Column[];
+  columns: readonly ViewColumn[];
   /** Name of the column with the resource's key; undefined without one. */
   key?: string;
   /** Throws ViewError when the resource does not fit. */
-  rowsOf(resource: Json): unknown[][];
+  rowsOf(resource: JsonObject): unknown[][];
 }
 
 interface Select {
@@ -40,7 +39,7 @@ interface Select {
     paths: Expression[];
     where: string;
   };
-  columns: (Column & { path: Expression })[];
+  columns: (ViewColumn & { path: Expression })[];
   selects: Select[];
   unions: Select[];
   /**
@@ -53,8 +52,8 @@ interface Select {
 const COLUMNS_MAX = 200;
 /** Rows of one resource, and elements that an iteration finds in it. */
 const ROWS_MAX = 10_000;
-const TYPES_OF_FUNCTIONS: Readonly<Record<string, string>> = lookupTable(
-  FHIRPATH_RESULT_TYPES,
+const TYPES_OF_FUNCTIONS: ReadonlyMap<string, string> = new Map(
+  Object.entries(FHIRPATH_RESULT_TYPES),
 );
 const KNOWN_TYPES: ReadonlySet<string> = new Set([
   ...Object.values(PropertyType),
@@ -101,12 +100,13 @@ const viewSchema = z.object({
 /**
  * Checks and compiles a definition.
  *
- * @param isKnown whether resources of the type can be read
+ * @param definition the ViewDefinition, as JSON.parse gives it
+ * @param isKnown whether resources of the type can be read; without, all can
  * @throws ViewError in one sentence
  */
 export function compileView(
   definition: unknown,
-  isKnown: (type: string) => boolean,
+  isKnown: (type: string) => boolean = () => true,
 ): View {
   checkDefinition(definition);
   const parsed = viewSchema.safeParse(definition);
@@ -160,7 +160,7 @@ export function compileView(
   };
 }
 
-function constantsOf(constants: readonly Json[]): Variables {
+function constantsOf(constants: readonly JsonObject[]): Variables {
   return Object.fromEntries(
     constants.map(({ name, ...rest }, index) => {
       const [member, ...others] = Object.keys(rest).filter((each) =>
@@ -239,10 +239,12 @@ function compileSelect(
 function inferredType(path: string): string | undefined {
   const [, name = '', of] =
     /([\w%]+)(?:\(([^()]*)\))?$/.exec(path.trim()) ?? [];
-  return name === 'ofType' ? of?.split('.').at(-1) : TYPES_OF_FUNCTIONS[name];
+  return name === 'ofType'
+    ? of?.split('.').at(-1)
+    : TYPES_OF_FUNCTIONS.get(name);
 }
 
-const columnsOf = ({ columns, selects, unions }: Select): Column[] => [
+const columnsOf = ({ columns, selects, unions }: Select): ViewColumn[] => [
   ...columns.map(({ path: _, ...column }) => column),
   ...selects.flatMap(columnsOf),
   ...(unions[0] === undefined ? [] : columnsOf(unions[0])),
@@ -330,3 +332,14 @@ function cellOf(
 }
 
 const indexOf = (value: number): TypedValue => ({ type: 'integer', value });
+
+const FAULTS_MAX = 20;
+
+/** What a schema refuses, the first ones each with its place, in one line. */
+function faultsOf({ issues }: z.ZodError): string {
+  const faults = issues
+    .slice(0, FAULTS_MAX)
+    .map(({ path, message }) => `${z.core.toDotPath(path)}: ${message}`);
+  const rest = issues.length - FAULTS_MAX;
+  return [...faults, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+}

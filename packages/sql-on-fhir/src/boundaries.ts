@@ -1,37 +1,5 @@
 import type { TypedValue } from '@medplum/core';
-import { z } from 'zod';
-import { parseFhirJson, writtenIn } from '../../../../lib/written-decimals.ts';
-import { InvalidRequestError } from '../../../platform/errors.ts';
-import { isJson, type Json } from '../../../records/rules/json.ts';
-
-/**
- * A decimal that is written with more digits than its number has: 5.00. In
- * everything else it is a number.
- */
-export class WrittenDecimal extends Number {
-  readonly text: string;
-
-  constructor(text: string) {
-    super(text);
-    this.text = text;
-  }
-}
-
-/** Parses a resource, with its decimals as they are written (decision 166). */
-export const parseResource = (text: string): Json =>
-  withDecimals(parseFhirJson(text)) as Json;
-
-function withDecimals(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(withDecimals);
-  if (!isJson(value)) return value;
-  const copy: Record<string, unknown> = {};
-  for (const [name, member] of Object.entries(value)) {
-    const written = name.startsWith('_') ? writtenIn(member) : undefined;
-    if (written === undefined) copy[name] ??= withDecimals(member);
-    else copy[name.slice(1)] = new WrittenDecimal(written);
-  }
-  return copy;
-}
+import { WrittenDecimal } from './written-decimal.ts';
 
 /**
  * The least value that a value of limited precision may stand for (FHIRPath
@@ -92,25 +60,4 @@ function dayTo(date: string, isHigh: boolean): string {
 function timeTo(time: string, isHigh: boolean): string {
   const whole = isHigh ? '23:59:59.999' : '00:00:00.000';
   return time + whole.slice(time.length);
-}
-
-/**
- * A definition is wrong, or does not fit the records. The message says what to
- * change, and contains nothing of a record.
- */
-export class ViewError extends InvalidRequestError {
-  constructor(message: string) {
-    super([{ path: '', message }]);
-  }
-}
-
-const FAULTS_MAX = 20;
-
-/** What a schema refuses, the first ones each with its place, in one line. */
-export function faultsOf({ issues }: z.ZodError): string {
-  const faults = issues
-    .slice(0, FAULTS_MAX)
-    .map(({ path, message }) => `${z.core.toDotPath(path)}: ${message}`);
-  const rest = issues.length - FAULTS_MAX;
-  return [...faults, ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
 }
