@@ -28,8 +28,8 @@ export async function takeUpAll({ takeUp: run }: Recovery): Promise<number> {
     signal: new AbortController().signal,
     recheckBefore: new Date(),
   };
-  let healed: number = 0;
-  let cursor: string | undefined = undefined;
+  let healed = 0;
+  let cursor: string | undefined;
   do {
     const taken = await run({ ...round, cursor });
     if (taken.failures.length > 0) throw taken.failures[0];
