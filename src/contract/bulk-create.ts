@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TEXT_LENGTH_MAX } from './bounds.ts';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { errorBodySchema } from './errors.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
@@ -255,3 +255,120 @@ export const bulkCreateEndpoints = {
     bulkCreateStatusResponseSchema,
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const bulkCreateExamples = {
+  startBulkCreate: {
+    query: {
+      facilityId: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403',
+      dryRun: false,
+    },
+    answer: {
+      requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718',
+      facilityId: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403',
+      params: { dryRun: false },
+      createdAt: '2026-11-21T15:04:05.000Z',
+      status: 'waiting',
+      uploadUrl:
+        'https://exchange.example.org/links/bulk-upload/AaICCIpDdh6oNC66',
+    },
+  },
+
+  getBulkCreate: {
+    params: { requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718' },
+    answer: {
+      requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718',
+      facilityId: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403',
+      params: { dryRun: false },
+      createdAt: '2026-11-21T15:04:05.000Z',
+      status: 'completed',
+      counts: {
+        rows: 1200,
+        handled: 1200,
+        created: 1109,
+        updated: 84,
+        failed: 7,
+      },
+      result: 'https://exchange.example.org/links/bulk-result/AaICCIpDdh6oNC66',
+    },
+  },
+
+  listBulkCreates: {
+    query: { count: 50 },
+    answer: {
+      bulkCreates: [
+        {
+          requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718',
+          facilityId: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403',
+          params: { dryRun: false },
+          createdAt: '2026-11-21T15:04:05.000Z',
+          status: 'completed',
+          counts: {
+            rows: 1200,
+            handled: 1200,
+            created: 1109,
+            updated: 84,
+            failed: 7,
+          },
+        },
+      ],
+      meta: { itemsOnPage: 1, itemsInTotal: 1 },
+    },
+  },
+
+  pauseBulkCreate: {
+    params: { requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718' },
+    answer: {
+      requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718',
+      facilityId: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403',
+      params: { dryRun: false },
+      createdAt: '2026-11-21T15:04:05.000Z',
+      status: 'processing',
+      counts: {
+        rows: 1200,
+        handled: 400,
+        created: 371,
+        updated: 26,
+        failed: 3,
+      },
+      paused: true,
+    },
+  },
+
+  resumeBulkCreate: {
+    params: { requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718' },
+    answer: {
+      requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718',
+      facilityId: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403',
+      params: { dryRun: false },
+      createdAt: '2026-11-21T15:04:05.000Z',
+      status: 'processing',
+      counts: {
+        rows: 1200,
+        handled: 400,
+        created: 371,
+        updated: 26,
+        failed: 3,
+      },
+    },
+  },
+
+  cancelBulkCreate: {
+    params: { requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718' },
+    answer: {
+      requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718',
+      facilityId: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403',
+      params: { dryRun: false },
+      createdAt: '2026-11-21T15:04:05.000Z',
+      status: 'failed',
+      counts: {
+        rows: 1200,
+        handled: 400,
+        created: 371,
+        updated: 26,
+        failed: 3,
+      },
+      reason: 'cancelled',
+    },
+  },
+} satisfies ExamplesOf<typeof bulkCreateEndpoints>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { boundedList, ETAG_LENGTH_MAX, NOT_BLANK, required } from './bounds.ts';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { eTagBody, ifMatch, pageMetaSchema, pageQuery } from './paging.ts';
 import { patientSchema } from './patients.ts';
 import { component, idSchema } from './primitives.ts';
@@ -330,3 +330,272 @@ export const cohortEndpoints = {
     z.object({ cohorts: z.array(cohortSchema) }),
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const cohortExamples = {
+  addPatientToCohorts: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    body: { cohortIds: ['01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d'] },
+    answer: {
+      cohorts: [
+        {
+          id: '01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d',
+          eTag: 'v1',
+          name: 'Diabetes, high risk',
+          description: 'HbA1c above 9 in the last year',
+          color: 'blue',
+          purposeOfUse: 'treatment',
+          settings: {
+            monitoring: {
+              hie: { enabled: false, frequency: 'monthly' },
+              adt: { enabled: true },
+              pharmacy: {
+                notifications: false,
+                schedule: { enabled: false, frequency: 'monthly' },
+              },
+              laboratory: { notifications: false },
+            },
+          },
+          size: 1,
+        },
+      ],
+    },
+  },
+
+  listCohorts: {
+    answer: {
+      cohorts: [
+        {
+          id: '01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d',
+          eTag: 'v1',
+          name: 'Diabetes, high risk',
+          description: 'HbA1c above 9 in the last year',
+          color: 'blue',
+          purposeOfUse: 'treatment',
+          settings: {
+            monitoring: {
+              hie: { enabled: false, frequency: 'monthly' },
+              adt: { enabled: true },
+              pharmacy: {
+                notifications: false,
+                schedule: { enabled: false, frequency: 'monthly' },
+              },
+              laboratory: { notifications: false },
+            },
+          },
+          size: 1,
+        },
+      ],
+    },
+  },
+
+  createCohort: {
+    body: {
+      name: 'Diabetes, high risk',
+      description: 'HbA1c above 9 in the last year',
+      color: 'blue',
+      settings: { monitoring: { adt: { enabled: true } } },
+    },
+    answer: {
+      id: '01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d',
+      eTag: 'v1',
+      name: 'Diabetes, high risk',
+      description: 'HbA1c above 9 in the last year',
+      color: 'blue',
+      purposeOfUse: 'treatment',
+      settings: {
+        monitoring: {
+          hie: { enabled: false, frequency: 'monthly' },
+          adt: { enabled: true },
+          pharmacy: {
+            notifications: false,
+            schedule: { enabled: false, frequency: 'monthly' },
+          },
+          laboratory: { notifications: false },
+        },
+      },
+      size: 0,
+    },
+  },
+
+  getCohort: {
+    params: { id: '01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d' },
+    answer: {
+      id: '01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d',
+      eTag: 'v1',
+      name: 'Diabetes, high risk',
+      description: 'HbA1c above 9 in the last year',
+      color: 'blue',
+      purposeOfUse: 'treatment',
+      settings: {
+        monitoring: {
+          hie: { enabled: false, frequency: 'monthly' },
+          adt: { enabled: true },
+          pharmacy: {
+            notifications: false,
+            schedule: { enabled: false, frequency: 'monthly' },
+          },
+          laboratory: { notifications: false },
+        },
+      },
+      size: 1,
+    },
+  },
+
+  updateCohort: {
+    params: { id: '01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d' },
+    body: {
+      color: 'red',
+      settings: {
+        monitoring: {
+          hie: { enabled: true, frequency: 'weekly' },
+          adt: { enabled: true },
+        },
+      },
+    },
+    answer: {
+      id: '01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d',
+      eTag: 'v2',
+      name: 'Diabetes, high risk',
+      description: 'HbA1c above 9 in the last year',
+      color: 'red',
+      purposeOfUse: 'treatment',
+      settings: {
+        monitoring: {
+          hie: { enabled: true, frequency: 'weekly' },
+          adt: { enabled: true },
+          pharmacy: {
+            notifications: false,
+            schedule: { enabled: false, frequency: 'monthly' },
+          },
+          laboratory: { notifications: false },
+        },
+      },
+      size: 1,
+    },
+  },
+
+  deleteCohort: { params: { id: '01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d' } },
+
+  listCohortPatients: {
+    params: { id: '01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d' },
+    query: { count: 100 },
+    answer: {
+      patients: [
+        {
+          id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+          eTag: 'v1',
+          externalId: 'chart-20481',
+          externalIds: ['chart-20481'],
+          additionalIdentifiers: { athenahealth: ['a-195900.E-10447'] },
+          additionalIds: { athenahealth: ['a-195900.E-10447'] },
+          firstName: ['Jane Marie'],
+          lastName: ['Sample'],
+          dob: '1984-03-09',
+          genderAtBirth: 'F',
+          personalIdentifiers: [
+            { type: 'driversLicense', state: 'MA', value: 'S99000000' },
+          ],
+          address: [
+            {
+              addressLine1: '12 Beacon Street',
+              city: 'Boston',
+              state: 'MA',
+              zip: '02108',
+              country: 'USA',
+            },
+          ],
+          contact: [{ phone: '6175550123', email: 'jane.sample@example.org' }],
+          facilityIds: ['01923e9b-5f02-7d1b-8c34-92a1e7b6d403'],
+          status: { hieOptOut: false, treatmentRelationship: true },
+          createdAt: '2026-11-21T15:04:05.000Z',
+        },
+      ],
+      meta: { itemsOnPage: 1, itemsInTotal: 1 },
+    },
+  },
+
+  addPatientsToCohort: {
+    params: { id: '01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d' },
+    body: { patientIds: ['01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21'] },
+    answer: {
+      message: '1 patient added to the cohort',
+      cohort: {
+        id: '01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d',
+        eTag: 'v1',
+        name: 'Diabetes, high risk',
+        description: 'HbA1c above 9 in the last year',
+        color: 'blue',
+        purposeOfUse: 'treatment',
+        settings: {
+          monitoring: {
+            hie: { enabled: false, frequency: 'monthly' },
+            adt: { enabled: true },
+            pharmacy: {
+              notifications: false,
+              schedule: { enabled: false, frequency: 'monthly' },
+            },
+            laboratory: { notifications: false },
+          },
+        },
+        size: 1,
+      },
+    },
+  },
+
+  removePatientsFromCohort: {
+    params: { id: '01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d' },
+    body: { allPatients: true },
+    answer: {
+      message: '1 patient removed from the cohort',
+      cohort: {
+        id: '01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d',
+        eTag: 'v1',
+        name: 'Diabetes, high risk',
+        description: 'HbA1c above 9 in the last year',
+        color: 'blue',
+        purposeOfUse: 'treatment',
+        settings: {
+          monitoring: {
+            hie: { enabled: false, frequency: 'monthly' },
+            adt: { enabled: true },
+            pharmacy: {
+              notifications: false,
+              schedule: { enabled: false, frequency: 'monthly' },
+            },
+            laboratory: { notifications: false },
+          },
+        },
+        size: 0,
+      },
+    },
+  },
+
+  getPatientCohorts: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    answer: {
+      cohorts: [
+        {
+          id: '01923e9c-7a1d-7c3e-9a54-6d8a1f0b2c3d',
+          eTag: 'v1',
+          name: 'Diabetes, high risk',
+          description: 'HbA1c above 9 in the last year',
+          color: 'blue',
+          purposeOfUse: 'treatment',
+          settings: {
+            monitoring: {
+              hie: { enabled: false, frequency: 'monthly' },
+              adt: { enabled: true },
+              pharmacy: {
+                notifications: false,
+                schedule: { enabled: false, frequency: 'monthly' },
+              },
+              laboratory: { notifications: false },
+            },
+          },
+          size: 1,
+        },
+      ],
+    },
+  },
+} satisfies ExamplesOf<typeof cohortEndpoints>;

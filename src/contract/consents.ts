@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { boundedList, NOT_BLANK, required } from './bounds.ts';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { idSchema } from './primitives.ts';
 import { SOURCE_TYPES } from './source-types.ts';
 
@@ -254,3 +254,214 @@ export const consentEndpoints = {
     consentSchema,
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const consentExamples = {
+  recordConsent: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    body: {
+      resourceType: 'Consent',
+      status: 'active',
+      scope: {
+        coding: [
+          {
+            system: 'http://terminology.hl7.org/CodeSystem/consentscope',
+            code: 'patient-privacy',
+          },
+        ],
+      },
+      category: [{ coding: [{ system: 'http://loinc.org', code: '59284-0' }] }],
+      dateTime: '2026-11-21',
+      performer: [
+        { reference: 'Patient/01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+      ],
+      organization: [{ display: 'Example Clinic' }],
+      sourceReference: { display: 'Form 12, scanned on 2026-11-21' },
+      policy: [{ uri: 'https://clinic.example.org/privacy/3' }],
+      provision: {
+        type: 'deny',
+        period: { start: '2026-11-21', end: '2027-11-20' },
+        purpose: [
+          {
+            system: 'http://terminology.hl7.org/CodeSystem/v3-ActReason',
+            code: 'TREAT',
+          },
+        ],
+        actor: [
+          {
+            role: {
+              coding: [
+                {
+                  system:
+                    'http://terminology.hl7.org/CodeSystem/v3-ParticipationType',
+                  code: 'CST',
+                },
+              ],
+            },
+            reference: { identifier: { value: 'lab' } },
+          },
+        ],
+      },
+    },
+    answer: {
+      resourceType: 'Consent',
+      status: 'active',
+      scope: {
+        coding: [
+          {
+            system: 'http://terminology.hl7.org/CodeSystem/consentscope',
+            code: 'patient-privacy',
+          },
+        ],
+      },
+      category: [{ coding: [{ system: 'http://loinc.org', code: '59284-0' }] }],
+      dateTime: '2026-11-21',
+      performer: [
+        { reference: 'Patient/01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+      ],
+      organization: [{ display: 'Example Clinic' }],
+      sourceReference: { display: 'Form 12, scanned on 2026-11-21' },
+      policy: [{ uri: 'https://clinic.example.org/privacy/3' }],
+      provision: {
+        type: 'deny',
+        period: { start: '2026-11-21', end: '2027-11-20' },
+        purpose: [
+          {
+            system: 'http://terminology.hl7.org/CodeSystem/v3-ActReason',
+            code: 'TREAT',
+          },
+        ],
+        actor: [
+          {
+            role: {
+              coding: [
+                {
+                  system:
+                    'http://terminology.hl7.org/CodeSystem/v3-ParticipationType',
+                  code: 'CST',
+                },
+              ],
+            },
+            reference: { identifier: { value: 'lab' } },
+          },
+        ],
+      },
+      id: '01923ead-90a1-7b23-84d5-f60718293a4b',
+      meta: { lastUpdated: '2026-11-21T15:04:05.000Z' },
+      patient: { reference: 'Patient/01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    },
+  },
+
+  listConsents: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    answer: {
+      consents: [
+        {
+          resourceType: 'Consent',
+          status: 'active',
+          scope: {
+            coding: [
+              {
+                system: 'http://terminology.hl7.org/CodeSystem/consentscope',
+                code: 'patient-privacy',
+              },
+            ],
+          },
+          category: [
+            { coding: [{ system: 'http://loinc.org', code: '59284-0' }] },
+          ],
+          dateTime: '2026-11-21',
+          performer: [
+            { reference: 'Patient/01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+          ],
+          organization: [{ display: 'Example Clinic' }],
+          sourceReference: { display: 'Form 12, scanned on 2026-11-21' },
+          policy: [{ uri: 'https://clinic.example.org/privacy/3' }],
+          provision: {
+            type: 'deny',
+            period: { start: '2026-11-21', end: '2027-11-20' },
+            purpose: [
+              {
+                system: 'http://terminology.hl7.org/CodeSystem/v3-ActReason',
+                code: 'TREAT',
+              },
+            ],
+            actor: [
+              {
+                role: {
+                  coding: [
+                    {
+                      system:
+                        'http://terminology.hl7.org/CodeSystem/v3-ParticipationType',
+                      code: 'CST',
+                    },
+                  ],
+                },
+                reference: { identifier: { value: 'lab' } },
+              },
+            ],
+          },
+          id: '01923ead-90a1-7b23-84d5-f60718293a4b',
+          meta: { lastUpdated: '2026-11-21T15:04:05.000Z' },
+          patient: {
+            reference: 'Patient/01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+          },
+        },
+      ],
+    },
+  },
+
+  endConsent: {
+    params: {
+      id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      consentId: '01923ead-90a1-7b23-84d5-f60718293a4b',
+    },
+    answer: {
+      resourceType: 'Consent',
+      status: 'inactive',
+      scope: {
+        coding: [
+          {
+            system: 'http://terminology.hl7.org/CodeSystem/consentscope',
+            code: 'patient-privacy',
+          },
+        ],
+      },
+      category: [{ coding: [{ system: 'http://loinc.org', code: '59284-0' }] }],
+      dateTime: '2026-11-21',
+      performer: [
+        { reference: 'Patient/01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+      ],
+      organization: [{ display: 'Example Clinic' }],
+      sourceReference: { display: 'Form 12, scanned on 2026-11-21' },
+      policy: [{ uri: 'https://clinic.example.org/privacy/3' }],
+      provision: {
+        type: 'deny',
+        period: { start: '2026-11-21', end: '2027-11-20' },
+        purpose: [
+          {
+            system: 'http://terminology.hl7.org/CodeSystem/v3-ActReason',
+            code: 'TREAT',
+          },
+        ],
+        actor: [
+          {
+            role: {
+              coding: [
+                {
+                  system:
+                    'http://terminology.hl7.org/CodeSystem/v3-ParticipationType',
+                  code: 'CST',
+                },
+              ],
+            },
+            reference: { identifier: { value: 'lab' } },
+          },
+        ],
+      },
+      id: '01923ead-90a1-7b23-84d5-f60718293a4b',
+      meta: { lastUpdated: '2026-11-21T15:04:05.000Z' },
+      patient: { reference: 'Patient/01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    },
+  },
+} satisfies ExamplesOf<typeof consentEndpoints>;

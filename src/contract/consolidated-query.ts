@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { boundedList, quoted } from './bounds.ts';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { metadataSchema } from './network-query.ts';
 import { component, idSchema } from './primitives.ts';
@@ -310,3 +310,268 @@ export const consolidatedEndpoints = {
     recordOriginsSchema,
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const consolidatedExamples = {
+  startConsolidatedQuery: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    query: {
+      resources: 'Condition,Observation',
+      dateFrom: '2025-01-01',
+      dateTo: '2026-11-21',
+      conversionType: 'pdf',
+    },
+    answer: {
+      requestId: '01923ea5-0b9e-7a64-8f12-334455667788',
+      status: 'processing',
+      startedAt: '2026-11-21T15:04:05Z',
+      conversionType: 'pdf',
+      resources: ['Condition', 'Observation'],
+      dateFrom: '2025-01-01',
+      dateTo: '2026-11-21',
+    },
+  },
+
+  listConsolidatedQueries: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    answer: {
+      status: 'processing',
+      message:
+        'To start a new query, POST to /patient/:id/consolidated/query; its data is delivered by webhook (medical.consolidated-data).',
+      queries: [
+        {
+          requestId: '01923ea5-0b9e-7a64-8f12-334455667788',
+          status: 'processing',
+          startedAt: '2026-11-21T15:04:05Z',
+          conversionType: 'json',
+          resources: ['Condition'],
+        },
+      ],
+    },
+  },
+
+  getConsolidatedQuery: {
+    params: {
+      id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      requestId: '01923ea5-0b9e-7a64-8f12-334455667788',
+    },
+    answer: {
+      requestId: '01923ea5-0b9e-7a64-8f12-334455667788',
+      status: 'processing',
+      startedAt: '2026-11-21T15:04:05Z',
+      conversionType: 'json',
+    },
+  },
+
+  getConsolidated: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    query: {
+      resources: 'Condition,Observation',
+      dateFrom: '2025-01-01',
+      dateTo: '2026-11-21',
+    },
+    answer: {
+      resourceType: 'Bundle',
+      type: 'searchset',
+      timestamp: '2026-11-21T15:04:05.000Z',
+      total: 1,
+      entry: [
+        {
+          resource: {
+            resourceType: 'Condition',
+            id: '7b1e5c3a-9d42-8f60-a1b2-0c9d8e7f6a5b',
+            meta: { source: 'hie' },
+            clinicalStatus: {
+              coding: [
+                {
+                  system:
+                    'http://terminology.hl7.org/CodeSystem/condition-clinical',
+                  code: 'active',
+                },
+              ],
+            },
+            code: {
+              coding: [
+                {
+                  system: 'http://snomed.info/sct',
+                  code: '44054006',
+                  display: 'Diabetes mellitus type 2',
+                },
+              ],
+            },
+            subject: {
+              reference: 'Patient/01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+            },
+          },
+        },
+      ],
+    },
+  },
+
+  countConsolidated: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    query: {
+      resources: 'Condition,Observation',
+      dateFrom: '2025-01-01',
+      dateTo: '2026-11-21',
+    },
+    answer: {
+      total: 43,
+      resources: { Condition: 6, Observation: 37 },
+      filter: {
+        resources: 'Condition,Observation',
+        dateFrom: '2025-01-01',
+        dateTo: '2026-11-21',
+      },
+    },
+  },
+
+  getRecordOrigins: {
+    params: {
+      id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      resourceId: '7b1e5c3a-9d42-8f60-a1b2-0c9d8e7f6a5b',
+    },
+    answer: {
+      resourceType: 'Observation',
+      id: '7b1e5c3a-9d42-8f60-a1b2-0c9d8e7f6a5b',
+      origins: [
+        {
+          source: 'lab',
+          sourceId: '8f3a1c',
+          fileName: 'lab-01923ea3-6f50-7b81-9c0d-1e2f3a4b5c6d.json',
+          fromDocument: false,
+          collectedAt: '2026-11-21T15:04:05.000Z',
+          leads: true,
+          superseded: false,
+          split: false,
+          unitedBy: [
+            {
+              key: 'content',
+              reason:
+                'The content that identifies a resource of this type is the same.',
+            },
+          ],
+        },
+        {
+          source: 'hie',
+          sourceId: 'a91',
+          fileName: 'hie-01923ea3-6f50-7b81-9c0d-1e2f3a4b5c6d.json',
+          fromDocument: false,
+          collectedAt: '2026-11-21T15:04:05.000Z',
+          leads: false,
+          superseded: false,
+          split: false,
+          unitedBy: [
+            {
+              key: 'content',
+              reason:
+                'The content that identifies a resource of this type is the same.',
+            },
+          ],
+        },
+      ],
+    },
+  },
+
+  getRecordConformance: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    answer: {
+      patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      resources: 44,
+      claiming: 43,
+      summary:
+        '43 of 44 entries meet the US standard for health records (US Core); in 2 entries a source left something out, or wrote it in another form.',
+      profiles: [
+        {
+          profile:
+            'http://hl7.org/fhir/us/core/StructureDefinition/us-core-medicationrequest|8.0.0',
+          resources: 2,
+        },
+      ],
+      defects: [
+        {
+          resourceType: 'MedicationRequest',
+          profile: 'us-core-medicationrequest',
+          element: 'requester',
+          handling: 'stated-as-unknown',
+          resources: 2,
+          sources: ['pharmacy'],
+          text: '2 prescriptions without an ordering provider; the record says that it is unknown.',
+        },
+      ],
+      withoutProfile: [{ resourceType: 'SupplyDelivery', resources: 1 }],
+    },
+  },
+
+  splitRecordResource: {
+    params: {
+      id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      resourceId: '7b1e5c3a-9d42-8f60-a1b2-0c9d8e7f6a5b',
+    },
+    body: { source: 'lab', sourceId: '8f3a1c' },
+    answer: {
+      resourceType: 'Observation',
+      id: '7b1e5c3a-9d42-8f60-a1b2-0c9d8e7f6a5b',
+      origins: [
+        {
+          source: 'lab',
+          sourceId: '8f3a1c',
+          fileName: 'lab-01923ea3-6f50-7b81-9c0d-1e2f3a4b5c6d.json',
+          fromDocument: false,
+          collectedAt: '2026-11-21T15:04:05.000Z',
+          leads: true,
+          superseded: false,
+          split: true,
+          unitedBy: [],
+        },
+      ],
+    },
+  },
+
+  joinRecordResource: {
+    params: {
+      id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      resourceId: '7b1e5c3a-9d42-8f60-a1b2-0c9d8e7f6a5b',
+    },
+    answer: {
+      resourceType: 'Observation',
+      id: '7b1e5c3a-9d42-8f60-a1b2-0c9d8e7f6a5b',
+      origins: [
+        {
+          source: 'lab',
+          sourceId: '8f3a1c',
+          fileName: 'lab-01923ea3-6f50-7b81-9c0d-1e2f3a4b5c6d.json',
+          fromDocument: false,
+          collectedAt: '2026-11-21T15:04:05.000Z',
+          leads: true,
+          superseded: false,
+          split: false,
+          unitedBy: [
+            {
+              key: 'content',
+              reason:
+                'The content that identifies a resource of this type is the same.',
+            },
+          ],
+        },
+        {
+          source: 'hie',
+          sourceId: 'a91',
+          fileName: 'hie-01923ea3-6f50-7b81-9c0d-1e2f3a4b5c6d.json',
+          fromDocument: false,
+          collectedAt: '2026-11-21T15:04:05.000Z',
+          leads: false,
+          superseded: false,
+          split: false,
+          unitedBy: [
+            {
+              key: 'content',
+              reason:
+                'The content that identifies a resource of this type is the same.',
+            },
+          ],
+        },
+      ],
+    },
+  },
+} satisfies ExamplesOf<typeof consolidatedEndpoints>;

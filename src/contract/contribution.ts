@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { boundedList, quoted } from './bounds.ts';
 import { fhirBundleSchema, RECORD_TYPES } from './consolidated-query.ts';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { component, idSchema, instantSchema } from './primitives.ts';
 
 /** Limits of one contribution. */
@@ -144,3 +144,107 @@ export const contributionEndpoints = {
     },
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const contributionExamples = {
+  contributeData: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    body: {
+      resourceType: 'Bundle',
+      type: 'collection',
+      entry: [
+        {
+          resource: {
+            resourceType: 'Condition',
+            id: 'c-1',
+            clinicalStatus: {
+              coding: [
+                {
+                  system:
+                    'http://terminology.hl7.org/CodeSystem/condition-clinical',
+                  code: 'active',
+                },
+              ],
+            },
+            code: {
+              coding: [
+                {
+                  system: 'http://snomed.info/sct',
+                  code: '38341003',
+                  display: 'Hypertension',
+                },
+              ],
+            },
+            subject: {
+              reference: 'Patient/01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+            },
+          },
+        },
+      ],
+    },
+    answer: {
+      resourceType: 'Bundle',
+      id: '01923eb0-11aa-7c23-9d45-6e7f8091a2b3',
+      type: 'transaction-response',
+      entry: [
+        {
+          response: {
+            status: '201 Created',
+            location: 'Condition/c-1/_history/1',
+            etag: 'W/"1"',
+            lastModified: '2026-11-23T10:00:00.000Z',
+            outcome: {
+              resourceType: 'OperationOutcome',
+              issue: [
+                {
+                  severity: 'information',
+                  code: 'informational',
+                  diagnostics: 'Created',
+                },
+              ],
+            },
+          },
+        },
+      ],
+    },
+  },
+
+  listContributions: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    answer: {
+      contributions: [
+        {
+          id: '01923eb0-11aa-7c23-9d45-6e7f8091a2b3',
+          kind: 'resources',
+          contributedAt: '2026-11-23T10:00:00.000Z',
+          resources: 1,
+          status: 'received',
+        },
+      ],
+    },
+  },
+
+  removeContribution: {
+    params: {
+      id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      contributionId: '01923eb0-11aa-7c23-9d45-6e7f8091a2b3',
+    },
+  },
+
+  contributeDocument: {
+    query: { patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    body: {
+      description: 'Third degree wrist burn treatment',
+      type: {
+        text: 'Burn management Hospital Progress note',
+        coding: [{ system: 'http://loinc.org', code: '100556-0' }],
+      },
+      context: { period: { start: '2026-11-20T14:14:17Z' } },
+    },
+    answer: {
+      documentReferenceId: '01923eb1-22bb-7d34-8e56-7f8091a2b3c4',
+      uploadUrl:
+        'https://exchange.example.org/links/document-upload/AaICCIpDdh6oNC66',
+    },
+  },
+} satisfies ExamplesOf<typeof contributionEndpoints>;

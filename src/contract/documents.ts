@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { checkDateOrder, recordFilter } from './consolidated-query.ts';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { itemCount } from './paging.ts';
 import { component, idSchema, recordSourceSchema } from './primitives.ts';
@@ -153,3 +153,50 @@ export const documentEndpoints = {
     },
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const documentExamples = {
+  listDocuments: {
+    query: { patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    answer: {
+      documents: [
+        {
+          resourceType: 'DocumentReference',
+          id: '01923ea3-6f50-7b81-9c0d-1e2f3a4b5c6d',
+          status: 'current',
+          meta: {
+            lastUpdated: '2026-11-21T15:04:05.000Z',
+            source: 'hie-01923ea3-6f50-7b81-9c0d-1e2f3a4b5c6d.pdf',
+          },
+          subject: {
+            reference: 'Patient/01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+          },
+          content: [
+            {
+              attachment: {
+                contentType: 'application/pdf',
+                size: 48211,
+                title: 'hie-01923ea3-6f50-7b81-9c0d-1e2f3a4b5c6d.pdf',
+              },
+            },
+          ],
+        },
+      ],
+    },
+  },
+
+  getDocumentUrl: {
+    query: { fileName: 'hie-01923ea3-6f50-7b81-9c0d-1e2f3a4b5c6d.pdf' },
+    answer: {
+      url: 'https://exchange.example.org/links/document/AaICCIpDdh6oNC66',
+    },
+  },
+
+  startBulkDocumentUrls: {
+    query: { patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    answer: {
+      status: 'processing',
+      requestId: '01923ea4-1a2b-7c3d-8e4f-506172839405',
+    },
+  },
+} satisfies ExamplesOf<typeof documentEndpoints>;

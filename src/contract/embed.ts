@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { component } from './primitives.ts';
 
 /**
@@ -50,3 +50,14 @@ export const embedTokenEndpoints = {
     },
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const embedTokenExamples = {
+  createEmbedToken: {
+    body: { expirationInSeconds: 3600 },
+    answer: {
+      token:
+        'eyJhbGciOiJIUzI1NiJ9.eyJhdWQiOiJlbWJlZCJ9.FElFSo2vjfP0h8wKZEbIAHUWj65',
+    },
+  },
+} satisfies ExamplesOf<typeof embedTokenEndpoints>;

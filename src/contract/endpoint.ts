@@ -201,3 +201,20 @@ export type EndpointRequest<E extends Endpoint> = (E extends {
 export type EndpointResponse<E extends Endpoint> = Output<
   E['responses'][keyof E['responses']]
 >;
+
+/**
+ * A request to an operation and its response, as the API reference shows them.
+ * All operations share ids, so that they read as one story of one patient.
+ */
+interface ExampleOf<E extends Endpoint> {
+  params?: Readonly<Record<string, string>>;
+  query?: Readonly<Record<string, string | number | boolean>>;
+  body?: EndpointRequest<E>['body'];
+  /** Body of the response; absent for a response without one. */
+  answer?: Input<E['responses'][keyof E['responses']]>;
+}
+
+/** An example of every operation of a feature. */
+export type ExamplesOf<E extends Readonly<Record<string, Endpoint>>> = {
+  readonly [N in keyof E]: ExampleOf<E[N]>;
+};

@@ -7,7 +7,7 @@ import {
   PATIENT_LISTS_MAX,
   quoted,
 } from './bounds.ts';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { eTagBody, ifMatch } from './paging.ts';
 import { addressSchema, storedAddressSchema } from './patients.ts';
 import { component, idSchema, isNpi } from './primitives.ts';
@@ -175,3 +175,161 @@ export const facilityEndpoints = {
     },
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const facilityExamples = {
+  listFacilities: {
+    answer: {
+      facilities: [
+        {
+          id: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403',
+          eTag: 'v1',
+          oid: '2.16.840.1.113883.3.9621.5.1',
+          name: 'Harborview Family Medicine',
+          npi: '1234567893',
+          tin: '042103580',
+          address: {
+            addressLine1: '220 Clarendon Street',
+            city: 'Boston',
+            state: 'MA',
+            zip: '02116',
+            country: 'USA',
+          },
+          active: true,
+        },
+      ],
+    },
+  },
+
+  createFacility: {
+    body: {
+      name: 'Harborview Family Medicine',
+      npi: '1234567893',
+      tin: '042103580',
+      address: {
+        addressLine1: '220 Clarendon Street',
+        city: 'Boston',
+        state: 'MA',
+        zip: '02116',
+      },
+    },
+    answer: {
+      id: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403',
+      eTag: 'v1',
+      oid: '2.16.840.1.113883.3.9621.5.1',
+      name: 'Harborview Family Medicine',
+      npi: '1234567893',
+      tin: '042103580',
+      address: {
+        addressLine1: '220 Clarendon Street',
+        city: 'Boston',
+        state: 'MA',
+        zip: '02116',
+        country: 'USA',
+      },
+      active: true,
+    },
+  },
+
+  getFacility: {
+    params: { id: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403' },
+    answer: {
+      id: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403',
+      eTag: 'v1',
+      oid: '2.16.840.1.113883.3.9621.5.1',
+      name: 'Harborview Family Medicine',
+      npi: '1234567893',
+      tin: '042103580',
+      address: {
+        addressLine1: '220 Clarendon Street',
+        city: 'Boston',
+        state: 'MA',
+        zip: '02116',
+        country: 'USA',
+      },
+      active: true,
+    },
+  },
+
+  updateFacility: {
+    params: { id: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403' },
+    body: {
+      name: 'Harborview Primary Care',
+      npi: '1234567893',
+      tin: '042103580',
+      address: {
+        addressLine1: '220 Clarendon Street',
+        city: 'Boston',
+        state: 'MA',
+        zip: '02116',
+      },
+    },
+    answer: {
+      id: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403',
+      eTag: 'v2',
+      oid: '2.16.840.1.113883.3.9621.5.1',
+      name: 'Harborview Primary Care',
+      npi: '1234567893',
+      tin: '042103580',
+      address: {
+        addressLine1: '220 Clarendon Street',
+        city: 'Boston',
+        state: 'MA',
+        zip: '02116',
+        country: 'USA',
+      },
+      active: true,
+    },
+  },
+
+  deleteFacility: { params: { id: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403' } },
+
+  getPatientFacilities: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    answer: {
+      facilities: [
+        {
+          id: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403',
+          eTag: 'v1',
+          oid: '2.16.840.1.113883.3.9621.5.1',
+          name: 'Harborview Family Medicine',
+          npi: '1234567893',
+          tin: '042103580',
+          address: {
+            addressLine1: '220 Clarendon Street',
+            city: 'Boston',
+            state: 'MA',
+            zip: '02116',
+            country: 'USA',
+          },
+          active: true,
+        },
+      ],
+    },
+  },
+
+  setPatientFacilities: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    body: { facilityIds: ['01923e9b-5f02-7d1b-8c34-92a1e7b6d403'] },
+    answer: {
+      facilities: [
+        {
+          id: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403',
+          eTag: 'v1',
+          oid: '2.16.840.1.113883.3.9621.5.1',
+          name: 'Harborview Family Medicine',
+          npi: '1234567893',
+          tin: '042103580',
+          address: {
+            addressLine1: '220 Clarendon Street',
+            city: 'Boston',
+            state: 'MA',
+            zip: '02116',
+            country: 'USA',
+          },
+          active: true,
+        },
+      ],
+    },
+  },
+} satisfies ExamplesOf<typeof facilityEndpoints>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { NOT_BLANK, TEXT_LENGTH_MAX } from './bounds.ts';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { component, idSchema, instantSchema } from './primitives.ts';
 
 /** Lifetimes of a health link in seconds: a year at most, a week by default. */
@@ -102,3 +102,77 @@ export const healthLinkEndpoints = {
     healthLinkSchema,
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const healthLinkExamples = {
+  createHealthLink: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    body: {
+      expirationInSeconds: 604800,
+      passcode: 'tulip-43-harbour',
+      label: 'For the clinic abroad',
+    },
+    answer: {
+      id: '01923eb3-4c5d-7e6f-8a90-1b2c3d4e5f60',
+      status: 'active',
+      label: 'For the clinic abroad',
+      hasPasscode: true,
+      isOneTime: false,
+      createdAt: '2026-11-28T10:00:00.000Z',
+      createdBy: 'key:01923e9a-11c0-7a52-b7de-0f4c6a8d2e16',
+      expiresAt: '2026-12-05T10:00:00.000Z',
+      openings: [],
+      link: 'shlink:/eyJ1cmwiOiJodHRwczovL2V4Y2hhbmdlLmV4YW1wbGUub3JnL3NobC9JOTFyaGJhM1ZzdUdYR2NoY25yNlZIbFFGS3hmRTI4a3VaMHNzYkV1eG5vIiwia2V5IjoicnhUZ1lsT2FLSlBGdGNFZDBxY2NlTjh3RVU0cDk0U3FBd0lXUWU2dVg3USIsImZsYWciOiJMUCIsInYiOjF9',
+      viewerUrl: 'https://exchange.example.org/shl/view#shlink:/eyJ1cmwiOi…',
+      qrCode:
+        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 750 750">…</svg>',
+    },
+  },
+
+  listHealthLinks: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    answer: {
+      healthLinks: [
+        {
+          id: '01923eb3-4c5d-7e6f-8a90-1b2c3d4e5f60',
+          status: 'active',
+          label: 'For the clinic abroad',
+          hasPasscode: true,
+          isOneTime: false,
+          createdAt: '2026-11-28T10:00:00.000Z',
+          createdBy: 'key:01923e9a-11c0-7a52-b7de-0f4c6a8d2e16',
+          expiresAt: '2026-12-05T10:00:00.000Z',
+          openings: [
+            {
+              openedAt: '2026-11-28T12:30:00.000Z',
+              recipient: 'Dr. Rossi, Ospedale Civile',
+            },
+          ],
+        },
+      ],
+    },
+  },
+
+  revokeHealthLink: {
+    params: {
+      id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      healthLinkId: '01923eb3-4c5d-7e6f-8a90-1b2c3d4e5f60',
+    },
+    answer: {
+      id: '01923eb3-4c5d-7e6f-8a90-1b2c3d4e5f60',
+      status: 'revoked',
+      label: 'For the clinic abroad',
+      hasPasscode: true,
+      isOneTime: false,
+      createdAt: '2026-11-28T10:00:00.000Z',
+      createdBy: 'key:01923e9a-11c0-7a52-b7de-0f4c6a8d2e16',
+      expiresAt: '2026-12-05T10:00:00.000Z',
+      openings: [
+        {
+          openedAt: '2026-11-28T12:30:00.000Z',
+          recipient: 'Dr. Rossi, Ospedale Civile',
+        },
+      ],
+    },
+  },
+} satisfies ExamplesOf<typeof healthLinkEndpoints>;

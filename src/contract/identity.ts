@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { URL_LENGTH_MAX } from './bounds.ts';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { metadataSchema } from './network-query.ts';
 import { component, idSchema, instantSchema } from './primitives.ts';
@@ -178,3 +178,52 @@ export const identityEndpoints = {
     },
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const identityExamples = {
+  createIdentitySession: {
+    body: {
+      patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      redirectUrl: 'https://app.example.org/verified',
+      metadata: { visit: '2026-11-21' },
+    },
+    answer: {
+      sessionId: '01923ea7-2d3e-7f5a-8b6c-7d8e9fa0b1c2',
+      sessionUrl: 'https://identity.example.org/session',
+      expiresAt: '2026-11-28T15:04:05.000Z',
+      status: 'pending',
+    },
+  },
+
+  getIdentitySession: {
+    params: { id: '01923ea7-2d3e-7f5a-8b6c-7d8e9fa0b1c2' },
+    answer: {
+      sessionId: '01923ea7-2d3e-7f5a-8b6c-7d8e9fa0b1c2',
+      patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      status: 'pending',
+      expiresAt: '2026-11-28T15:04:05.000Z',
+    },
+  },
+
+  createAal2Challenge: {
+    body: {
+      proofedIdentityId: '01923ea7-2d3e-7f5a-8b6c-7d8e9fa0b1c2',
+      redirectUrl: 'https://app.example.org/verified',
+    },
+    answer: {
+      challengeId: '01923ea7-9a4b-7c6d-8e7f-90a1b2c3d4e5',
+      challengeUrl: 'https://identity.example.org/challenge',
+      expiresAt: '2026-11-21T16:04:05.000Z',
+      method: 'otp',
+    },
+  },
+
+  getAal2Challenge: {
+    params: { id: '01923ea7-9a4b-7c6d-8e7f-90a1b2c3d4e5' },
+    answer: {
+      challengeId: '01923ea7-9a4b-7c6d-8e7f-90a1b2c3d4e5',
+      status: 'pending',
+      expiresAt: '2026-11-21T16:04:05.000Z',
+    },
+  },
+} satisfies ExamplesOf<typeof identityEndpoints>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { boundedList, NOT_BLANK, quoted, required } from './bounds.ts';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
 import { component, idSchema, instantSchema, isNpi } from './primitives.ts';
@@ -242,3 +242,66 @@ export const messageEndpoints = {
     },
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const messageExamples = {
+  listMessages: {
+    query: { direction: 'outbound', status: 'processing' },
+    answer: {
+      messages: [
+        {
+          id: '01923ea8-4b5c-7d6e-9f70-8192a3b4c5d6',
+          patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+          direction: 'outbound',
+          status: 'processing',
+          transportMethod: 'direct',
+          destination: 'dr.jones@direct.example.org',
+          subject: 'Referral',
+          body: 'Please see the attached summary.',
+          sentAt: '2026-11-21T15:04:05.000Z',
+          updatedAt: '2026-11-21T15:04:05.000Z',
+        },
+      ],
+      meta: { itemsOnPage: 1, itemsInTotal: 1 },
+    },
+  },
+
+  getMessage: {
+    params: { id: '01923ea8-4b5c-7d6e-9f70-8192a3b4c5d6' },
+    answer: {
+      id: '01923ea8-4b5c-7d6e-9f70-8192a3b4c5d6',
+      patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      direction: 'outbound',
+      status: 'processing',
+      transportMethod: 'direct',
+      destination: 'dr.jones@direct.example.org',
+      subject: 'Referral',
+      body: 'Please see the attached summary.',
+      sentAt: '2026-11-21T15:04:05.000Z',
+      updatedAt: '2026-11-21T15:04:05.000Z',
+    },
+  },
+
+  sendMessage: {
+    query: { patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    body: {
+      destination: 'dr.jones@direct.example.org',
+      subject: 'Referral',
+      body: 'Please see the attached summary.',
+      attachments: ['01923ea3-6f50-7b81-9c0d-1e2f3a4b5c6d'],
+    },
+    answer: {
+      id: '01923ea8-4b5c-7d6e-9f70-8192a3b4c5d6',
+      patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      direction: 'outbound',
+      status: 'processing',
+      transportMethod: 'direct',
+      destination: 'dr.jones@direct.example.org',
+      subject: 'Referral',
+      body: 'Please see the attached summary.',
+      sentAt: '2026-11-21T15:04:05.000Z',
+      updatedAt: '2026-11-21T15:04:05.000Z',
+      attachments: ['01923ea3-6f50-7b81-9c0d-1e2f3a4b5c6d'],
+    },
+  },
+} satisfies ExamplesOf<typeof messageEndpoints>;

@@ -6,7 +6,7 @@ import {
   TEXT_LENGTH_MAX,
   unknownOf,
 } from './bounds.ts';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
 import {
   component,
@@ -389,3 +389,239 @@ export const networkQueryEndpoints = {
     networkQueryStatusSchema,
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const networkQueryExamples = {
+  startNetworkQuery: {
+    query: { patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    body: {
+      sources: {
+        hie: { enabled: true },
+        pharmacy: { enabled: true, realtime: false },
+        lab: { enabled: true },
+      },
+      metadata: { visit: '2026-11-21' },
+    },
+    answer: {
+      requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223',
+      patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      externalId: 'chart-20481',
+      startedAt: '2026-11-21T15:04:05.000Z',
+      status: 'processing',
+      sources: [
+        {
+          type: 'hie',
+          status: 'processing',
+          startedAt: '2026-11-21T15:04:05.000Z',
+        },
+        {
+          type: 'pharmacy',
+          status: 'processing',
+          startedAt: '2026-11-21T15:04:05.000Z',
+        },
+        {
+          type: 'lab',
+          status: 'processing',
+          startedAt: '2026-11-21T15:04:05.000Z',
+        },
+      ],
+    },
+  },
+
+  getNetworkQuery: {
+    params: { requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223' },
+    answer: {
+      requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223',
+      patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      externalId: 'chart-20481',
+      startedAt: '2026-11-21T15:04:05.000Z',
+      status: 'in-progress',
+      sources: [
+        {
+          type: 'hie',
+          status: 'in-progress',
+          startedAt: '2026-11-21T15:04:05.000Z',
+        },
+        {
+          type: 'lab',
+          status: 'completed',
+          startedAt: '2026-11-21T15:04:05.000Z',
+          completedAt: '2026-11-21T15:06:41.000Z',
+        },
+      ],
+    },
+  },
+
+  listNetworkQueries: {
+    query: {
+      patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      status: 'in-progress',
+    },
+    answer: {
+      queries: [
+        {
+          requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223',
+          patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+          externalId: 'chart-20481',
+          startedAt: '2026-11-21T15:04:05.000Z',
+          status: 'in-progress',
+          sources: [
+            {
+              type: 'hie',
+              status: 'in-progress',
+              startedAt: '2026-11-21T15:04:05.000Z',
+            },
+            {
+              type: 'lab',
+              status: 'completed',
+              startedAt: '2026-11-21T15:04:05.000Z',
+              completedAt: '2026-11-21T15:06:41.000Z',
+            },
+          ],
+        },
+      ],
+      meta: { itemsOnPage: 1, itemsInTotal: 1 },
+    },
+  },
+
+  getSourceScorecard: {
+    query: { from: '2026-11-01T00:00:00Z', to: '2026-12-01T00:00:00Z' },
+    answer: {
+      from: '2026-11-01T00:00:00Z',
+      to: '2026-12-01T00:00:00Z',
+      sources: [
+        {
+          source: 'lab',
+          connectionId: null,
+          connection: null,
+          queries: 120,
+          ended: 118,
+          answered: 116,
+          responseRate: 0.9831,
+          patientsAnswered: 110,
+          patientsFound: 88,
+          foundShare: 0.8,
+          firstDataSecondsMedian: 2.41,
+          firstDataSecondsP95: 34.7,
+          resources: 4136,
+          documents: 61,
+          resourcesPerFoundPatient: 47,
+          documentsPerFoundPatient: 0.69,
+          results: 3310,
+          codedShare: 0.9713,
+          measured: 2904,
+          unitShare: 0.944,
+        },
+      ],
+    },
+  },
+
+  getNetworkQueryTimeline: {
+    params: { requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223' },
+    answer: {
+      requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223',
+      timeline: [
+        {
+          at: '2026-11-21T15:04:05.000Z',
+          kind: 'query-accepted',
+          message: 'Query accepted for hie, pharmacy, lab',
+        },
+        {
+          at: '2026-11-21T15:04:05.000Z',
+          source: 'hie',
+          attempt: 1,
+          kind: 'accepted',
+          message: 'The source is working on it',
+        },
+        {
+          at: '2026-11-21T15:06:41.000Z',
+          source: 'lab',
+          attempt: 1,
+          kind: 'completed',
+          message:
+            'The lab source completed: 57 resources and 1 document collected',
+        },
+      ],
+    },
+  },
+
+  retrySource: {
+    params: { requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223', type: 'hie' },
+    answer: {
+      requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223',
+      patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      externalId: 'chart-20481',
+      startedAt: '2026-11-21T15:04:05.000Z',
+      status: 'in-progress',
+      sources: [
+        {
+          type: 'hie',
+          status: 'failed',
+          startedAt: '2026-11-21T15:04:05.000Z',
+          completedAt: '2026-11-21T15:06:41.000Z',
+        },
+        {
+          type: 'hie',
+          status: 'in-progress',
+          startedAt: '2026-11-21T15:06:41.000Z',
+        },
+        {
+          type: 'lab',
+          status: 'completed',
+          startedAt: '2026-11-21T15:04:05.000Z',
+          completedAt: '2026-11-21T15:06:41.000Z',
+        },
+      ],
+    },
+  },
+
+  giveUpSource: {
+    params: { requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223', type: 'hie' },
+    answer: {
+      requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223',
+      patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      externalId: 'chart-20481',
+      startedAt: '2026-11-21T15:04:05.000Z',
+      status: 'completed',
+      sources: [
+        {
+          type: 'hie',
+          status: 'failed',
+          startedAt: '2026-11-21T15:04:05.000Z',
+          completedAt: '2026-11-21T15:06:41.000Z',
+        },
+        {
+          type: 'lab',
+          status: 'completed',
+          startedAt: '2026-11-21T15:04:05.000Z',
+          completedAt: '2026-11-21T15:06:41.000Z',
+        },
+      ],
+    },
+  },
+
+  cancelNetworkQuery: {
+    params: { requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223' },
+    answer: {
+      requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223',
+      patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      externalId: 'chart-20481',
+      startedAt: '2026-11-21T15:04:05.000Z',
+      status: 'failed',
+      sources: [
+        {
+          type: 'hie',
+          status: 'failed',
+          startedAt: '2026-11-21T15:04:05.000Z',
+          completedAt: '2026-11-21T15:06:41.000Z',
+        },
+        {
+          type: 'lab',
+          status: 'failed',
+          startedAt: '2026-11-21T15:04:05.000Z',
+          completedAt: '2026-11-21T15:06:41.000Z',
+        },
+      ],
+    },
+  },
+} satisfies ExamplesOf<typeof networkQueryEndpoints>;

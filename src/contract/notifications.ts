@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
 import { component, idSchema, instantSchema } from './primitives.ts';
@@ -154,3 +154,79 @@ export const notificationEndpoints = {
     notificationSchema,
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const notificationExamples = {
+  listNotifications: {
+    query: {
+      patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      type: 'patient.discharge',
+    },
+    answer: {
+      notifications: [
+        {
+          id: '01923ea9-5c6d-7e7f-8091-a2b3c4d5e6f7',
+          type: 'patient.discharge',
+          status: 'current',
+          patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+          externalId: 'chart-20481',
+          sender: 'mercy-general',
+          occurredAt: '2026-11-21T14:30:00.000Z',
+          whenSourceSent: '2026-11-21T14:41:12.000Z',
+          notifiedAt: '2026-11-21T15:04:05.000Z',
+          url: 'https://exchange.example.org/links/encounter/AaICCIpDdh6oNC66',
+          followUp: {
+            state: 'open',
+            startedAt: '2026-11-21T15:04:05.000Z',
+            requestIds: ['01923ea1-8d21-7f43-b5c6-d7e8f9011223'],
+          },
+        },
+      ],
+      meta: { itemsOnPage: 1, itemsInTotal: 1 },
+    },
+  },
+
+  getNotification: {
+    params: { id: '01923ea9-5c6d-7e7f-8091-a2b3c4d5e6f7' },
+    answer: {
+      id: '01923ea9-5c6d-7e7f-8091-a2b3c4d5e6f7',
+      type: 'patient.discharge',
+      status: 'current',
+      patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      externalId: 'chart-20481',
+      sender: 'mercy-general',
+      occurredAt: '2026-11-21T14:30:00.000Z',
+      whenSourceSent: '2026-11-21T14:41:12.000Z',
+      notifiedAt: '2026-11-21T15:04:05.000Z',
+      url: 'https://exchange.example.org/links/encounter/AaICCIpDdh6oNC66',
+      followUp: {
+        state: 'open',
+        startedAt: '2026-11-21T15:04:05.000Z',
+        requestIds: ['01923ea1-8d21-7f43-b5c6-d7e8f9011223'],
+      },
+    },
+  },
+
+  cancelFollowUp: {
+    params: { id: '01923ea9-5c6d-7e7f-8091-a2b3c4d5e6f7' },
+    answer: {
+      id: '01923ea9-5c6d-7e7f-8091-a2b3c4d5e6f7',
+      type: 'patient.discharge',
+      status: 'current',
+      patientId: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      externalId: 'chart-20481',
+      sender: 'mercy-general',
+      occurredAt: '2026-11-21T14:30:00.000Z',
+      whenSourceSent: '2026-11-21T14:41:12.000Z',
+      notifiedAt: '2026-11-21T15:04:05.000Z',
+      url: 'https://exchange.example.org/links/encounter/AaICCIpDdh6oNC66',
+      followUp: {
+        state: 'cancelled',
+        startedAt: '2026-11-21T15:04:05.000Z',
+        requestIds: ['01923ea1-8d21-7f43-b5c6-d7e8f9011223'],
+        reason: 'Cancelled on request',
+        endedAt: '2026-11-21T15:30:00.000Z',
+      },
+    },
+  },
+} satisfies ExamplesOf<typeof notificationEndpoints>;

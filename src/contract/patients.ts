@@ -10,7 +10,7 @@ import {
   TEXT_LENGTH_MAX,
   unknownOf,
 } from './bounds.ts';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import {
   networkQueryRequestSchema,
   networkQueryStatusSchema,
@@ -565,3 +565,288 @@ export const patientEndpoints = {
     },
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const patientExamples = {
+  createPatient: {
+    query: { facilityId: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403' },
+    body: {
+      firstName: 'Jane Marie',
+      lastName: 'Sample',
+      dob: '1984-03-09',
+      genderAtBirth: 'F',
+      address: [
+        {
+          addressLine1: '12 Beacon Street',
+          city: 'Boston',
+          state: 'MA',
+          zip: '02108',
+        },
+      ],
+      personalIdentifiers: [
+        { type: 'driversLicense', state: 'MA', value: 'S99000000' },
+      ],
+      contact: [{ phone: '6175550123', email: 'jane.sample@example.org' }],
+      externalId: 'chart-20481',
+      additionalIdentifiers: { athenahealth: ['a-195900.E-10447'] },
+      networkQuery: {
+        sources: {
+          hie: { enabled: true },
+          pharmacy: { enabled: true, realtime: false },
+          lab: { enabled: true },
+        },
+        metadata: { visit: '2026-11-21' },
+      },
+    },
+    answer: {
+      id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      eTag: 'v1',
+      externalId: 'chart-20481',
+      externalIds: ['chart-20481'],
+      additionalIdentifiers: { athenahealth: ['a-195900.E-10447'] },
+      additionalIds: { athenahealth: ['a-195900.E-10447'] },
+      firstName: ['Jane Marie'],
+      lastName: ['Sample'],
+      dob: '1984-03-09',
+      genderAtBirth: 'F',
+      personalIdentifiers: [
+        { type: 'driversLicense', state: 'MA', value: 'S99000000' },
+      ],
+      address: [
+        {
+          addressLine1: '12 Beacon Street',
+          city: 'Boston',
+          state: 'MA',
+          zip: '02108',
+          country: 'USA',
+        },
+      ],
+      contact: [{ phone: '6175550123', email: 'jane.sample@example.org' }],
+      facilityIds: ['01923e9b-5f02-7d1b-8c34-92a1e7b6d403'],
+      status: { hieOptOut: false, treatmentRelationship: true },
+      createdAt: '2026-11-21T15:04:05.000Z',
+    },
+  },
+
+  getPatient: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    answer: {
+      id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      eTag: 'v1',
+      externalId: 'chart-20481',
+      externalIds: ['chart-20481'],
+      additionalIdentifiers: { athenahealth: ['a-195900.E-10447'] },
+      additionalIds: { athenahealth: ['a-195900.E-10447'] },
+      firstName: ['Jane Marie'],
+      lastName: ['Sample'],
+      dob: '1984-03-09',
+      genderAtBirth: 'F',
+      personalIdentifiers: [
+        { type: 'driversLicense', state: 'MA', value: 'S99000000' },
+      ],
+      address: [
+        {
+          addressLine1: '12 Beacon Street',
+          city: 'Boston',
+          state: 'MA',
+          zip: '02108',
+          country: 'USA',
+        },
+      ],
+      contact: [{ phone: '6175550123', email: 'jane.sample@example.org' }],
+      facilityIds: ['01923e9b-5f02-7d1b-8c34-92a1e7b6d403'],
+      status: { hieOptOut: false, treatmentRelationship: true },
+      createdAt: '2026-11-21T15:04:05.000Z',
+    },
+  },
+
+  updatePatient: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    body: {
+      firstName: 'Jane Marie',
+      lastName: 'Sample',
+      dob: '1984-03-09',
+      genderAtBirth: 'F',
+      address: [
+        {
+          addressLine1: '12 Beacon Street',
+          city: 'Boston',
+          state: 'MA',
+          zip: '02108',
+        },
+      ],
+      personalIdentifiers: [
+        { type: 'driversLicense', state: 'MA', value: 'S99000000' },
+      ],
+      contact: [{ phone: '6175550123', email: 'jane.sample@example.org' }],
+      externalId: 'chart-20481',
+      additionalIdentifiers: { athenahealth: ['a-195900.E-10447'] },
+    },
+    answer: {
+      id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      eTag: 'v2',
+      externalId: 'chart-20481',
+      externalIds: ['chart-20481'],
+      additionalIdentifiers: { athenahealth: ['a-195900.E-10447'] },
+      additionalIds: { athenahealth: ['a-195900.E-10447'] },
+      firstName: ['Jane Marie'],
+      lastName: ['Sample'],
+      dob: '1984-03-09',
+      genderAtBirth: 'F',
+      personalIdentifiers: [
+        { type: 'driversLicense', state: 'MA', value: 'S99000000' },
+      ],
+      address: [
+        {
+          addressLine1: '12 Beacon Street',
+          city: 'Boston',
+          state: 'MA',
+          zip: '02108',
+          country: 'USA',
+        },
+      ],
+      contact: [{ phone: '6175550123', email: 'jane.sample@example.org' }],
+      facilityIds: ['01923e9b-5f02-7d1b-8c34-92a1e7b6d403'],
+      status: { hieOptOut: false, treatmentRelationship: true },
+      createdAt: '2026-11-21T15:04:05.000Z',
+    },
+  },
+
+  deletePatient: { params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' } },
+
+  listPatients: {
+    query: { facilityId: '01923e9b-5f02-7d1b-8c34-92a1e7b6d403', count: 50 },
+    answer: {
+      patients: [
+        {
+          id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+          eTag: 'v1',
+          externalId: 'chart-20481',
+          externalIds: ['chart-20481'],
+          additionalIdentifiers: { athenahealth: ['a-195900.E-10447'] },
+          additionalIds: { athenahealth: ['a-195900.E-10447'] },
+          firstName: ['Jane Marie'],
+          lastName: ['Sample'],
+          dob: '1984-03-09',
+          genderAtBirth: 'F',
+          personalIdentifiers: [
+            { type: 'driversLicense', state: 'MA', value: 'S99000000' },
+          ],
+          address: [
+            {
+              addressLine1: '12 Beacon Street',
+              city: 'Boston',
+              state: 'MA',
+              zip: '02108',
+              country: 'USA',
+            },
+          ],
+          contact: [{ phone: '6175550123', email: 'jane.sample@example.org' }],
+          facilityIds: ['01923e9b-5f02-7d1b-8c34-92a1e7b6d403'],
+          status: { hieOptOut: false, treatmentRelationship: true },
+          createdAt: '2026-11-21T15:04:05.000Z',
+        },
+      ],
+      meta: { itemsOnPage: 1, itemsInTotal: 1 },
+    },
+  },
+
+  matchPatient: {
+    body: {
+      firstName: 'Jane Marie',
+      lastName: 'Sample',
+      dob: '1984-03-09',
+      genderAtBirth: 'F',
+      address: [
+        {
+          addressLine1: '12 Beacon Street',
+          city: 'Boston',
+          state: 'MA',
+          zip: '02108',
+        },
+      ],
+    },
+    answer: {
+      id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      eTag: 'v1',
+      externalId: 'chart-20481',
+      externalIds: ['chart-20481'],
+      additionalIdentifiers: { athenahealth: ['a-195900.E-10447'] },
+      additionalIds: { athenahealth: ['a-195900.E-10447'] },
+      firstName: ['Jane Marie'],
+      lastName: ['Sample'],
+      dob: '1984-03-09',
+      genderAtBirth: 'F',
+      personalIdentifiers: [
+        { type: 'driversLicense', state: 'MA', value: 'S99000000' },
+      ],
+      address: [
+        {
+          addressLine1: '12 Beacon Street',
+          city: 'Boston',
+          state: 'MA',
+          zip: '02108',
+          country: 'USA',
+        },
+      ],
+      contact: [{ phone: '6175550123', email: 'jane.sample@example.org' }],
+      facilityIds: ['01923e9b-5f02-7d1b-8c34-92a1e7b6d403'],
+      status: { hieOptOut: false, treatmentRelationship: true },
+      createdAt: '2026-11-21T15:04:05.000Z',
+    },
+  },
+
+  getPatientByExternalId: {
+    query: { externalId: 'chart-20481' },
+    answer: {
+      id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      eTag: 'v1',
+      externalId: 'chart-20481',
+      externalIds: ['chart-20481'],
+      additionalIdentifiers: { athenahealth: ['a-195900.E-10447'] },
+      additionalIds: { athenahealth: ['a-195900.E-10447'] },
+      firstName: ['Jane Marie'],
+      lastName: ['Sample'],
+      dob: '1984-03-09',
+      genderAtBirth: 'F',
+      personalIdentifiers: [
+        { type: 'driversLicense', state: 'MA', value: 'S99000000' },
+      ],
+      address: [
+        {
+          addressLine1: '12 Beacon Street',
+          city: 'Boston',
+          state: 'MA',
+          zip: '02108',
+          country: 'USA',
+        },
+      ],
+      contact: [{ phone: '6175550123', email: 'jane.sample@example.org' }],
+      facilityIds: ['01923e9b-5f02-7d1b-8c34-92a1e7b6d403'],
+      status: { hieOptOut: false, treatmentRelationship: true },
+      createdAt: '2026-11-21T15:04:05.000Z',
+    },
+  },
+
+  setHieOptOut: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    query: { hieOptOut: true },
+    answer: {
+      id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      hieOptOut: true,
+      message:
+        'The patient is opted out; the hie source and document queries exclude the patient',
+    },
+  },
+
+  setTreatmentRelationship: {
+    params: { id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21' },
+    query: { treatmentRelationship: true },
+    answer: {
+      id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+      treatmentRelationship: true,
+      message:
+        'There is a treatment relationship; the patient can be added to treatment cohorts',
+    },
+  },
+} satisfies ExamplesOf<typeof patientEndpoints>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
 import { patientSchema } from './patients.ts';
 import { component, idSchema, instantSchema } from './primitives.ts';
@@ -103,3 +103,143 @@ export const possibleDuplicateEndpoints = {
     decidedDuplicateSchema,
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const possibleDuplicateExamples = {
+  listPossibleDuplicates: {
+    query: { status: 'open' },
+    answer: {
+      possibleDuplicates: [
+        {
+          id: '01923eac-8f90-7a12-b3c4-e5f60718293a',
+          status: 'open',
+          patientIds: [
+            '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+            '01923e9d-7c15-7a2b-9d33-4a6b0c8e1f72',
+          ],
+          grade: 'possible',
+          score: 0.5,
+          agrees: ['firstName', 'dob', 'genderAtBirth', 'zip', 'phone'],
+          contradicts: [],
+          foundAt: '2026-11-21T15:04:05.000Z',
+        },
+      ],
+      meta: { itemsOnPage: 1, itemsInTotal: 1 },
+    },
+  },
+
+  getPossibleDuplicate: {
+    params: { id: '01923eac-8f90-7a12-b3c4-e5f60718293a' },
+    answer: {
+      id: '01923eac-8f90-7a12-b3c4-e5f60718293a',
+      status: 'open',
+      patientIds: [
+        '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+        '01923e9d-7c15-7a2b-9d33-4a6b0c8e1f72',
+      ],
+      grade: 'possible',
+      score: 0.5,
+      agrees: ['firstName', 'dob', 'genderAtBirth', 'zip', 'phone'],
+      contradicts: [],
+      foundAt: '2026-11-21T15:04:05.000Z',
+      patients: [
+        {
+          id: '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+          eTag: 'v1',
+          externalId: 'chart-20481',
+          externalIds: ['chart-20481'],
+          additionalIdentifiers: { athenahealth: ['a-195900.E-10447'] },
+          additionalIds: { athenahealth: ['a-195900.E-10447'] },
+          firstName: ['Jane Marie'],
+          lastName: ['Sample'],
+          dob: '1984-03-09',
+          genderAtBirth: 'F',
+          personalIdentifiers: [
+            { type: 'driversLicense', state: 'MA', value: 'S99000000' },
+          ],
+          address: [
+            {
+              addressLine1: '12 Beacon Street',
+              city: 'Boston',
+              state: 'MA',
+              zip: '02108',
+              country: 'USA',
+            },
+          ],
+          contact: [{ phone: '6175550123', email: 'jane.sample@example.org' }],
+          facilityIds: ['01923e9b-5f02-7d1b-8c34-92a1e7b6d403'],
+          status: { hieOptOut: false, treatmentRelationship: true },
+          createdAt: '2026-11-21T15:04:05.000Z',
+        },
+        {
+          id: '01923e9d-7c15-7a2b-9d33-4a6b0c8e1f72',
+          eTag: 'v1',
+          externalId: 'chart-20481',
+          externalIds: ['chart-20481'],
+          additionalIdentifiers: { athenahealth: ['a-195900.E-10447'] },
+          additionalIds: { athenahealth: ['a-195900.E-10447'] },
+          firstName: ['Jane Marie'],
+          lastName: ['Samples'],
+          dob: '1984-03-09',
+          genderAtBirth: 'F',
+          personalIdentifiers: [
+            { type: 'driversLicense', state: 'MA', value: 'S99000000' },
+          ],
+          address: [
+            {
+              addressLine1: '12 Beacon Street',
+              city: 'Boston',
+              state: 'MA',
+              zip: '02108',
+              country: 'USA',
+            },
+          ],
+          contact: [{ phone: '6175550123', email: 'jane.sample@example.org' }],
+          facilityIds: ['01923e9b-5f02-7d1b-8c34-92a1e7b6d403'],
+          status: { hieOptOut: false, treatmentRelationship: true },
+          createdAt: '2026-11-21T15:04:05.000Z',
+        },
+      ],
+    },
+  },
+
+  acceptPossibleDuplicate: {
+    params: { id: '01923eac-8f90-7a12-b3c4-e5f60718293a' },
+    answer: {
+      id: '01923eac-8f90-7a12-b3c4-e5f60718293a',
+      status: 'accepted',
+      patientIds: [
+        '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+        '01923e9d-7c15-7a2b-9d33-4a6b0c8e1f72',
+      ],
+      grade: 'possible',
+      score: 0.5,
+      agrees: ['firstName', 'dob', 'genderAtBirth', 'zip', 'phone'],
+      contradicts: [],
+      foundAt: '2026-11-21T15:04:05.000Z',
+      decidedAt: '2026-11-21T15:04:05.000Z',
+      message:
+        'The two patients are marked as one person. Nothing was merged: both patients and their records stay separate',
+    },
+  },
+
+  refusePossibleDuplicate: {
+    params: { id: '01923eac-8f90-7a12-b3c4-e5f60718293a' },
+    answer: {
+      id: '01923eac-8f90-7a12-b3c4-e5f60718293a',
+      status: 'refused',
+      patientIds: [
+        '01923e9d-02b4-7f6a-8c11-3f5e9d7a6b21',
+        '01923e9d-7c15-7a2b-9d33-4a6b0c8e1f72',
+      ],
+      grade: 'possible',
+      score: 0.5,
+      agrees: ['firstName', 'dob', 'genderAtBirth', 'zip', 'phone'],
+      contradicts: [],
+      foundAt: '2026-11-21T15:04:05.000Z',
+      decidedAt: '2026-11-21T15:04:05.000Z',
+      message:
+        'The two patients are marked as two people. The pair is not reported again',
+    },
+  },
+} satisfies ExamplesOf<typeof possibleDuplicateEndpoints>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { TEXT_LENGTH_MAX } from './bounds.ts';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import {
   component,
   idSchema,
@@ -99,3 +99,66 @@ export const queryRedriveEndpoints = {
     queryRedriveSchema,
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const queryRedriveExamples = {
+  redriveQueries: {
+    body: {
+      source: 'lab',
+      failedFrom: '2026-11-20T22:00:00.000Z',
+      failedTo: '2026-11-21T04:00:00.000Z',
+      reason: '401',
+    },
+    answer: {
+      requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223',
+      source: 'lab',
+      failedFrom: '2026-11-20T22:00:00.000Z',
+      failedTo: '2026-11-21T04:00:00.000Z',
+      reason: '401',
+      queries: 240,
+      retried: 0,
+      skipped: 0,
+      failed: 0,
+      open: 0,
+      startedAt: '2026-11-21T15:04:05.000Z',
+      state: 'running',
+    },
+  },
+
+  getQueryRedrive: {
+    params: { requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223' },
+    answer: {
+      requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223',
+      source: 'lab',
+      failedFrom: '2026-11-20T22:00:00.000Z',
+      failedTo: '2026-11-21T04:00:00.000Z',
+      reason: '401',
+      queries: 240,
+      retried: 96,
+      skipped: 2,
+      failed: 0,
+      open: 14,
+      startedAt: '2026-11-21T15:04:05.000Z',
+      state: 'running',
+    },
+  },
+
+  cancelQueryRedrive: {
+    params: { requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223' },
+    answer: {
+      requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223',
+      source: 'lab',
+      failedFrom: '2026-11-20T22:00:00.000Z',
+      failedTo: '2026-11-21T04:00:00.000Z',
+      reason: '401',
+      queries: 240,
+      retried: 96,
+      skipped: 2,
+      failed: 0,
+      open: 14,
+      startedAt: '2026-11-21T15:04:05.000Z',
+      state: 'cancelled',
+      endedAt: '2026-11-21T15:06:41.000Z',
+    },
+  },
+} satisfies ExamplesOf<typeof queryRedriveEndpoints>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { component, idSchema } from './primitives.ts';
 
 const count = z.number().int();
@@ -60,3 +60,45 @@ export const querySweepEndpoints = {
     querySweepSchema,
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const querySweepExamples = {
+  pauseQuerySweep: {
+    params: { requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718' },
+    answer: {
+      requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718',
+      patients: 1193,
+      started: 240,
+      skipped: 2,
+      failed: 0,
+      open: 18,
+      state: 'paused',
+    },
+  },
+
+  resumeQuerySweep: {
+    params: { requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718' },
+    answer: {
+      requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718',
+      patients: 1193,
+      started: 240,
+      skipped: 2,
+      failed: 0,
+      open: 18,
+      state: 'running',
+    },
+  },
+
+  cancelQuerySweep: {
+    params: { requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718' },
+    answer: {
+      requestId: '01923ea0-3c77-7e90-a1b2-c3d4e5f60718',
+      patients: 1193,
+      started: 240,
+      skipped: 2,
+      failed: 0,
+      open: 18,
+      state: 'cancelled',
+    },
+  },
+} satisfies ExamplesOf<typeof querySweepEndpoints>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { URL_LENGTH_MAX } from './bounds.ts';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { component, idSchema, instantSchema } from './primitives.ts';
 import {
   retryWebhooksBodySchema,
@@ -124,3 +124,55 @@ export const settingsEndpoints = {
     },
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const settingsExamples = {
+  getSettings: {
+    answer: {
+      id: '01923e9a-11c0-7a52-b7de-0f4c6a8d2e15',
+      webhookUrl: 'https://hooks.example.org/medical',
+      webhookKey: 'whsec_RVhBTVBMRUVYQU1QTEVFWEFNUExFRVhBTVBMRUVYQU0=',
+    },
+  },
+
+  updateSettings: {
+    body: { webhookUrl: 'https://hooks.example.org/medical' },
+    answer: {
+      id: '01923e9a-11c0-7a52-b7de-0f4c6a8d2e15',
+      webhookUrl: 'https://hooks.example.org/medical',
+      webhookKey: 'whsec_RVhBTVBMRUVYQU1QTEVFWEFNUExFRVhBTVBMRUVYQU0=',
+    },
+  },
+
+  getWebhookStatus: {
+    answer: {
+      webhookUrl: 'https://hooks.example.org/medical',
+      webhookEnabled: true,
+      webhookStatus: 'healthy',
+      lastStatusAt: '2026-11-21T15:04:05.000Z',
+      pending: 0,
+      deadLettered: 0,
+    },
+  },
+
+  retryWebhooks: {
+    body: { from: '2026-11-20T00:00:00Z', to: '2026-11-21T00:00:00Z' },
+    answer: { message: 'The selected events are being resent', events: 5 },
+  },
+
+  testWebhook: {
+    body: {},
+    answer: {
+      message: 'A test event is being sent',
+      eventId: '01923eab-7e8f-7091-a2b3-c4d5e6f70819',
+    },
+  },
+
+  rotateSettingsKey: {
+    body: { overlapHours: 24 },
+    answer: {
+      webhookKey: 'whsec_RVhBTVBMRUVYQU1QTEVFWEFNUExFRVhBTVBMRUVYQU0=',
+      previousKeyUntil: '2026-11-22T15:04:05.000Z',
+    },
+  },
+} satisfies ExamplesOf<typeof settingsEndpoints>;

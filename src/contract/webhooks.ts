@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { boundedList, quoted, required, URL_LENGTH_MAX } from './bounds.ts';
-import { endpoint } from './endpoint.ts';
+import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { webhookEventSchema } from './events.ts';
 import { component, idSchema, instantSchema } from './primitives.ts';
 import { TEST_EVENT_TYPE } from './webhook-test.ts';
@@ -240,3 +240,88 @@ export const webhookEndpoints = {
     },
   ),
 } as const;
+
+/** A request and its response for each of them, for the API reference. */
+export const webhookExamples = {
+  listWebhooks: {
+    answer: {
+      webhooks: [
+        {
+          id: '01923eaa-6d7e-7f80-91a2-b3c4d5e6f708',
+          url: 'https://hooks.example.org/adt',
+          types: ['patient.*', 'network-query.hie'],
+          webhookKey: 'whsec_RVhBTVBMRUVYQU1QTEVFWEFNUExFRVhBTVBMRUVYQU0=',
+          enabled: true,
+          status: 'healthy',
+          lastStatusAt: '2026-11-21T15:04:05.000Z',
+          pending: 0,
+          deadLettered: 0,
+          createdAt: '2026-11-21T15:04:05.000Z',
+        },
+      ],
+    },
+  },
+
+  createWebhook: {
+    body: {
+      url: 'https://hooks.example.org/adt',
+      types: ['patient.*', 'network-query.hie'],
+    },
+    answer: {
+      id: '01923eaa-6d7e-7f80-91a2-b3c4d5e6f708',
+      url: 'https://hooks.example.org/adt',
+      types: ['patient.*', 'network-query.hie'],
+      webhookKey: 'whsec_RVhBTVBMRUVYQU1QTEVFWEFNUExFRVhBTVBMRUVYQU0=',
+      enabled: true,
+      status: 'unknown',
+      lastStatusAt: null,
+      pending: 0,
+      deadLettered: 0,
+      createdAt: '2026-11-21T15:04:05.000Z',
+    },
+  },
+
+  getWebhook: {
+    params: { id: '01923eaa-6d7e-7f80-91a2-b3c4d5e6f708' },
+    answer: {
+      id: '01923eaa-6d7e-7f80-91a2-b3c4d5e6f708',
+      url: 'https://hooks.example.org/adt',
+      types: ['patient.*', 'network-query.hie'],
+      webhookKey: 'whsec_RVhBTVBMRUVYQU1QTEVFWEFNUExFRVhBTVBMRUVYQU0=',
+      enabled: true,
+      status: 'healthy',
+      lastStatusAt: '2026-11-21T15:04:05.000Z',
+      pending: 0,
+      deadLettered: 0,
+      createdAt: '2026-11-21T15:04:05.000Z',
+    },
+  },
+
+  updateWebhook: {
+    params: { id: '01923eaa-6d7e-7f80-91a2-b3c4d5e6f708' },
+    body: { types: ['*'] },
+    answer: {
+      id: '01923eaa-6d7e-7f80-91a2-b3c4d5e6f708',
+      url: 'https://hooks.example.org/adt',
+      types: ['*'],
+      webhookKey: 'whsec_RVhBTVBMRUVYQU1QTEVFWEFNUExFRVhBTVBMRUVYQU0=',
+      enabled: true,
+      status: 'healthy',
+      lastStatusAt: '2026-11-21T15:04:05.000Z',
+      pending: 0,
+      deadLettered: 0,
+      createdAt: '2026-11-21T15:04:05.000Z',
+    },
+  },
+
+  deleteWebhook: { params: { id: '01923eaa-6d7e-7f80-91a2-b3c4d5e6f708' } },
+
+  rotateWebhookKey: {
+    params: { id: '01923eaa-6d7e-7f80-91a2-b3c4d5e6f708' },
+    body: { overlapHours: 24 },
+    answer: {
+      webhookKey: 'whsec_RVhBTVBMRUVYQU1QTEVFWEFNUExFRVhBTVBMRUVYQU0=',
+      previousKeyUntil: '2026-11-22T15:04:05.000Z',
+    },
+  },
+} satisfies ExamplesOf<typeof webhookEndpoints>;

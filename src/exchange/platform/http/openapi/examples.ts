@@ -1,19 +1,36 @@
 import { z } from 'zod';
+import { bulkCreateExamples } from '../../../../contract/bulk-create.ts';
+import { cohortExamples } from '../../../../contract/cohorts.ts';
+import { consentExamples } from '../../../../contract/consents.ts';
+import { consolidatedExamples } from '../../../../contract/consolidated-query.ts';
+import { contributionExamples } from '../../../../contract/contribution.ts';
+import { documentExamples } from '../../../../contract/documents.ts';
+import { embedTokenExamples } from '../../../../contract/embed.ts';
 import type { Endpoint } from '../../../../contract/endpoint.ts';
 import { endpoints } from '../../../../contract/endpoints.ts';
 import { webhookEventSchema } from '../../../../contract/events.ts';
-import { eventTypesOf } from '../../../../contract/webhooks.ts';
+import { facilityExamples } from '../../../../contract/facilities.ts';
+import { healthLinkExamples } from '../../../../contract/health-links.ts';
+import { identityExamples } from '../../../../contract/identity.ts';
+import { messageExamples } from '../../../../contract/messages.ts';
+import { networkQueryExamples } from '../../../../contract/network-query.ts';
+import { notificationExamples } from '../../../../contract/notifications.ts';
+import { patientExamples } from '../../../../contract/patients.ts';
+import { possibleDuplicateExamples } from '../../../../contract/possible-duplicates.ts';
+import { queryRedriveExamples } from '../../../../contract/query-redrive.ts';
+import { querySweepExamples } from '../../../../contract/query-sweep.ts';
+import { settingsExamples } from '../../../../contract/settings.ts';
+import {
+  eventTypesOf,
+  webhookExamples,
+} from '../../../../contract/webhooks.ts';
 import type { OperationName } from '../operation.ts';
 import { targetOf } from '../paging.ts';
 import type { JsonObject } from './document.ts';
-import examples from './examples.json' with { type: 'json' };
 import type { OpenApiOperation as Operation } from './open-api-document.ts';
 import webhooks from './webhooks.json' with { type: 'json' };
 
-/**
- * A request and its response, as the API reference shows them. A test validates
- * both against the contract's schemas.
- */
+/** What the reference shows of one example. */
 interface OperationExample {
   params?: Readonly<Record<string, string>>;
   query?: Readonly<Record<string, string | number | boolean>>;
@@ -23,11 +40,30 @@ interface OperationExample {
 }
 
 /**
- * A request and its response for every operation of the interface. They share
- * ids, so that they read as one story of one patient.
+ * A request and its response for every operation of the interface. A test
+ * validates both against the contract's schemas.
  */
-export const EXAMPLES: Readonly<Record<OperationName, OperationExample>> =
-  examples;
+export const EXAMPLES: Readonly<Record<OperationName, OperationExample>> = {
+  ...patientExamples,
+  ...possibleDuplicateExamples,
+  ...consentExamples,
+  ...bulkCreateExamples,
+  ...querySweepExamples,
+  ...cohortExamples,
+  ...networkQueryExamples,
+  ...queryRedriveExamples,
+  ...identityExamples,
+  ...messageExamples,
+  ...notificationExamples,
+  ...consolidatedExamples,
+  ...documentExamples,
+  ...facilityExamples,
+  ...healthLinkExamples,
+  ...embedTokenExamples,
+  ...settingsExamples,
+  ...webhookExamples,
+  ...contributionExamples,
+};
 
 /**
  * Adds to each operation of the document its example: parameters, body, answer,
