@@ -7,7 +7,7 @@ import {
 } from '../../platform/database/database.ts';
 import { sqlFile, uuidArray } from '../../platform/database/pg-arrays.ts';
 import { ExchangeError } from '../../platform/errors.ts';
-import systems from '../rules/code-systems.json' with { type: 'json' };
+import { SYSTEM_SPELLINGS } from '../rules/code-systems.ts';
 import type { ExclusionReason } from '../rules/delivery-facts.ts';
 import type { ProvenanceOrigin } from '../rules/provenance.ts';
 
@@ -254,7 +254,7 @@ export async function labelCodes(
   if (!/^\s*\{/.test(valueSet)) return 0;
   await takeAdminRole(tx);
   const { rows } = await sql<{ codes: number }>`
-    select load_sensitive_codes(${label}, ${valueSet}::jsonb, ${JSON.stringify(systems.spellings)}::jsonb) as codes`.execute(
+    select load_sensitive_codes(${label}, ${valueSet}::jsonb, ${JSON.stringify(SYSTEM_SPELLINGS)}::jsonb) as codes`.execute(
     tx.db,
   );
   return rows[0]?.codes ?? 0;

@@ -1,7 +1,7 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
-import table from './absence.json' with { type: 'json' };
 import { codeSystem } from './codes.ts';
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
+import type { ElementOf, ResourceType } from './r4/elements.ts';
 import { codesOf } from './words.ts';
 
 /** The kinds of things that a source can state to be absent. */
@@ -57,36 +57,119 @@ export const unknown = (
   isUnknown: true,
 });
 
+const IPS_ABSENCE =
+  'http://hl7.org/fhir/uv/ips/CodeSystem/absent-unknown-uv-ips';
+
+const statedIn = (
+  system: string,
+  statements: Readonly<Record<string, AbsenceStatement>>,
+): [string, AbsenceStatement][] =>
+  Object.entries(statements).map(([code, statement]) => [
+    `${system}|${code}`,
+    statement,
+  ]);
+
 /**
  * Codes that state absence in place of a finding (SNOMED CT; International
  * Patient Summary).
  */
-const CODES: ReadonlyMap<string, AbsenceStatement> = new Map(
-  Object.entries(table.codes).map(([code, [topic = '', text, category]]) => [
-    code,
-    text === undefined
-      ? unknown(topic as AbsenceTopic)
-      : none(topic as AbsenceTopic, text, category),
-  ]),
-);
+const CODES: ReadonlyMap<string, AbsenceStatement> = new Map([
+  ...statedIn(SNOMED, {
+    '716186003': none('allergies', 'No known allergies'),
+    '160244002': none('allergies', 'No known allergies'),
+    '409137002': none('allergies', 'No known drug allergies', 'medication'),
+    '429625007': none('allergies', 'No known food allergies', 'food'),
+    '428607008': none(
+      'allergies',
+      'No known environmental allergies',
+      'environment',
+    ),
+    '716184000': none('allergies', 'No known latex allergy', 'latex'),
+    '716220001': none('allergies', 'No known animal allergies', 'environment'),
+    '160245001': none('problems', 'No current problems or disability'),
+    '787481004': none('medications', 'No known medications'),
+    '787482006': none('immunizations', 'No known immunizations'),
+    '787480003': none('procedures', 'No known procedures'),
+    '787483001': none('devices', 'No known devices'),
+  }),
+  ...statedIn(IPS_ABSENCE, {
+    'no-known-allergies': none('allergies', 'No known allergies'),
+    'no-known-medication-allergies': none(
+      'allergies',
+      'No known drug allergies',
+      'medication',
+    ),
+    'no-known-food-allergies': none(
+      'allergies',
+      'No known food allergies',
+      'food',
+    ),
+    'no-known-environmental-allergies': none(
+      'allergies',
+      'No known environmental allergies',
+      'environment',
+    ),
+    'no-known-problems': none('problems', 'No known problems'),
+    'no-known-medications': none('medications', 'No known medications'),
+    'no-known-immunizations': none('immunizations', 'No known immunizations'),
+    'no-known-procedures': none('procedures', 'No known procedures'),
+    'no-known-devices': none('devices', 'No known devices'),
+    'no-allergy-info': unknown('allergies'),
+    'no-problem-info': unknown('problems'),
+    'no-medication-info': unknown('medications'),
+    'no-immunization-info': unknown('immunizations'),
+    'no-procedure-info': unknown('procedures'),
+    'no-device-info': unknown('devices'),
+  }),
+]);
 
 /** By resource type: the topic, and the element that holds such a code. */
-const PLACES = lookupTable(table.places) as unknown as Readonly<
-  Record<string, readonly [AbsenceTopic, string]>
->;
+const CODED: {
+  readonly [T in ResourceType]?: readonly [AbsenceTopic, ElementOf<T>];
+} = {
+  AllergyIntolerance: ['allergies', 'code'],
+  Condition: ['problems', 'code'],
+  MedicationStatement: ['medications', 'medicationCodeableConcept'],
+  MedicationRequest: ['medications', 'medicationCodeableConcept'],
+  Immunization: ['immunizations', 'vaccineCode'],
+  Procedure: ['procedures', 'code'],
+  Device: ['devices', 'type'],
+};
+
+const PLACES: Readonly<Record<string, readonly [AbsenceTopic, string]>> =
+  lookupTable(CODED);
 
 /**
  * Codes of lists and sections: LOINC codes, and those used in FHIR's examples.
  */
-const LISTS = lookupTable(table.lists) as Readonly<
+const LISTS: Readonly<Record<string, AbsenceTopic>> = lookupTable<
   Record<string, AbsenceTopic>
->;
+>({
+  '48765-2': 'allergies',
+  allergies: 'allergies',
+  '11450-4': 'problems',
+  problems: 'problems',
+  '10160-0': 'medications',
+  '29549-3': 'medications',
+  medications: 'medications',
+  '11369-6': 'immunizations',
+  '47519-4': 'procedures',
+  '46264-8': 'devices',
+});
+
 /** The topic of a section with this LOINC code. */
 export const topicOfSection = (
   code: string | undefined,
 ): AbsenceTopic | undefined => LISTS[code ?? ''];
 
-const NONE_OF: Readonly<Record<AbsenceTopic, string>> = table.noneOf;
+const NONE_OF: Readonly<Record<AbsenceTopic, string>> = {
+  allergies: 'No known allergies',
+  problems: 'No known problems',
+  medications: 'No current medications',
+  immunizations: 'No known immunizations',
+  procedures: 'No known procedures',
+  devices: 'No known devices',
+};
 
 /**
  * Statements of absence as text. The whole text must match: one that only
@@ -164,7 +247,13 @@ function noneInWords(topic: AbsenceTopic, words: string): AbsenceStatement {
   );
 }
 
-const REASONS: Readonly<Record<string, string>> = lookupTable(table.reasons);
+const REASONS: Readonly<Record<string, string>> = lookupTable({
+  notasked: 'not asked',
+  withheld: 'withheld',
+  unavailable: 'unavailable',
+  notstarted: 'not recorded yet',
+  closed: 'the list is closed',
+});
 
 function emptyReasonOf(
   { code, emptyReason }: Json,

@@ -1,5 +1,4 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
-import words from './assertion-words.json' with { type: 'json' };
 import {
   meaningOf,
   meaningsBySystem,
@@ -33,7 +32,7 @@ import {
   measureIn,
   measureOf,
 } from './measures.ts';
-import { MEDICATION_TYPES } from './resource-types.ts';
+import { MEDICATION_TYPES, typesOf } from './resource-types.ts';
 import { conceptText } from './words.ts';
 
 /**
@@ -87,7 +86,21 @@ function valueText(of: Json): string | undefined {
  * What a flag says of a value: a normal result at one source and an abnormal
  * one at another are not one result.
  */
-const FLAGS: Readonly<Record<string, string>> = lookupTable(words.flags);
+const FLAGS = lookupTable<
+  Readonly<Record<string, 'normal' | 'high' | 'low' | 'abnormal'>>
+>({
+  N: 'normal',
+  H: 'high',
+  HH: 'high',
+  HU: 'high',
+  '>': 'high',
+  L: 'low',
+  LL: 'low',
+  LU: 'low',
+  '<': 'low',
+  A: 'abnormal',
+  AA: 'abnormal',
+});
 
 const flagsOf = (interpretation: unknown): string =>
   [
@@ -178,10 +191,28 @@ const routeOf = (route: unknown): string | undefined => {
 };
 
 /** Days in a unit of `Timing`, and times a day of GTSAbbreviation. */
-const DAYS: Readonly<Record<string, number>> = lookupTable(words.days);
-const TIMES_A_DAY: Readonly<Record<string, number>> = lookupTable(
-  words.timesADay,
-);
+const DAYS: Readonly<Record<string, number>> = lookupTable({
+  s: 1 / 86_400,
+  min: 1 / 1_440,
+  h: 1 / 24,
+  d: 1,
+  wk: 7,
+  mo: 30,
+  a: 365,
+});
+const TIMES_A_DAY: Readonly<Record<string, number>> = lookupTable({
+  Q1H: 24,
+  Q2H: 12,
+  Q3H: 8,
+  Q4H: 6,
+  Q6H: 4,
+  Q8H: 3,
+  QD: 1,
+  BID: 2,
+  TID: 3,
+  QID: 4,
+  QOD: 0.5,
+});
 
 /**
  * How often, as times a day: every 6 hours is 4 times a day, however it is
@@ -428,9 +459,25 @@ export function assertionsIn(
  * Types of which a source often has several equal copies; they contain nothing
  * about the person.
  */
-const COPIED: ReadonlySet<string> = new Set(words.copied);
+const COPIED = typesOf(
+  'Device',
+  'Location',
+  'Medication',
+  'Organization',
+  'Practitioner',
+);
 /** Types of which the moment is stated. */
-const TIMED: ReadonlySet<string> = new Set(words.timed);
+const TIMED = typesOf(
+  'DiagnosticReport',
+  'Encounter',
+  'MedicationAdministration',
+  'MedicationDispense',
+  'MedicationRequest',
+  'MedicationStatement',
+  'Observation',
+  'Procedure',
+  'ServiceRequest',
+);
 
 /**
  * The status, if known. A document has one word for a drug that was stopped and
@@ -452,7 +499,14 @@ function statusOf(
  * different statuses contradict each other.
  */
 export const EARLIER: Readonly<Record<string, readonly string[]>> = lookupTable(
-  words.earlier,
+  {
+    final: ['registered', 'partial', 'preliminary'],
+    amended: ['registered', 'partial', 'preliminary', 'final'],
+    corrected: ['registered', 'partial', 'preliminary', 'final'],
+    appended: ['registered', 'partial', 'preliminary', 'final'],
+    stopped: ['ended'],
+    completed: ['ended'],
+  },
 );
 
 /**

@@ -1,5 +1,9 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
-import systems from './code-systems.json' with { type: 'json' };
+import {
+  CODES_OF_KINDS,
+  PREFERRED_SYSTEMS,
+  SYSTEM_SPELLINGS,
+} from './code-systems.ts';
 import { moment } from './dates.ts';
 import {
   canonicalJson,
@@ -11,23 +15,15 @@ import {
   textOf,
 } from './json.ts';
 
-const SPELLINGS: Readonly<Record<string, string>> = lookupTable(
-  systems.spellings,
-);
+const SPELLINGS = lookupTable(SYSTEM_SPELLINGS);
 
 const NDC = 'http://hl7.org/fhir/sid/ndc';
 
-/**
- * Code systems in order of preference: a concept is represented by its codes in
- * the first of these; then any other.
- */
-const PREFERRED: readonly string[] = systems.preferred;
-
-/**
- * Codes of a kind as such, as "drug allergy" or "problem": beside the words
- * "Penicillin" they do not say which one it is.
- */
-const KINDS: ReadonlySet<string> = new Set(systems.kinds);
+const KINDS: ReadonlySet<string> = new Set(
+  Object.entries(CODES_OF_KINDS).flatMap(([system, codes]) =>
+    codes.map((code) => `${system}|${code}`),
+  ),
+);
 
 /** Whether the system's codes state why a value is missing. */
 export function isNullFlavor(system: unknown): boolean {
@@ -154,8 +150,8 @@ function isPreferred(name: string, other: string): boolean {
 }
 
 function placeOf(name: string): number {
-  const place = PREFERRED.indexOf(name);
-  return place === -1 ? PREFERRED.length : place;
+  const place = PREFERRED_SYSTEMS.indexOf(name);
+  return place === -1 ? PREFERRED_SYSTEMS.length : place;
 }
 
 function textMeaning(concept: unknown): string | undefined {

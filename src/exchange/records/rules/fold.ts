@@ -13,8 +13,8 @@ import {
 } from './json.ts';
 import { digitsOf, measureOf, unitText } from './measures.ts';
 import { type Resolve, rewriteReferences } from './references.ts';
-import table from './ucum.json' with { type: 'json' };
 import { fromBaseUnits, inBaseUnits, unitOf } from './ucum.ts';
+import { PREFERRED_UNITS } from './ucum-units.ts';
 
 /** A delivery of a group, with all that folding needs. */
 export interface Member {
@@ -254,13 +254,11 @@ function digitsIn(value: unknown): number {
 }
 
 const DERIVED = 'urn:medical-exchange:derived-quantity';
-const PREFERRED: Readonly<Record<string, string>> = lookupTable(
-  table.preferred,
-);
+const PREFERRED = lookupTable(PREFERRED_UNITS);
 
 /**
  * An Observation whose quantities carry, as an extension, the same amount in
- * the one unit that `ucum.json` prefers for what they measure: derived by us,
+ * the one unit that `PREFERRED_UNITS` has for what they measure: derived by us,
  * beside the source's number and unit. Those that are in that unit, or in an
  * unknown one, are as they were.
  */

@@ -6,8 +6,8 @@ import {
   rememberingLast,
   textOf,
 } from './json.ts';
-import table from './ucum.json' with { type: 'json' };
 import { shifted, unitOf } from './ucum.ts';
+import { DRUG_PIECES, MONOVALENT_IONS } from './ucum-units.ts';
 
 /** A number with its unit and comparator, for comparison. */
 export interface Measure {
@@ -23,12 +23,8 @@ export interface Measure {
   written: number;
 }
 
-/**
- * Words for one piece of a drug, which count it like a number without a unit;
- * and LOINC codes of ions with one charge.
- */
-const FORMS = new Set(table.forms.split(' '));
-const MONOVALENT = new Set(table.monovalent.split(' '));
+const FORMS = new Set(DRUG_PIECES);
+const MONOVALENT = new Set(MONOVALENT_IONS);
 
 /**
  * With fewer digits, rounding could equate two values that a clinician would

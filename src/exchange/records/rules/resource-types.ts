@@ -1,8 +1,10 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import type { ElementOf, ResourceType } from './r4/elements.ts';
 
-const typesOf = (...types: readonly ResourceType[]): ReadonlySet<string> =>
-  new Set(types);
+/** A set that is asked about types from outside. */
+export const typesOf = (
+  ...types: readonly ResourceType[]
+): ReadonlySet<string> => new Set(types);
 
 /**
  * Types that need not name a patient; every other type must name the person.

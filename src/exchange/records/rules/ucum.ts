@@ -1,5 +1,11 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
-import table from './ucum.json' with { type: 'json' };
+import {
+  METRIC_UNITS,
+  OTHER_UNITS,
+  UNIT_PREFIXES,
+  UNIT_SPELLINGS,
+  type UnitAtom,
+} from './ucum-units.ts';
 
 /**
  * What a unit measures, and how to bring a number to the base units: `(value +
@@ -17,15 +23,10 @@ export interface Unit {
   offset: number;
 }
 
-type Atom = readonly [mantissa: number, exponent: number, dimension: string];
-const { prefixes, metric, other, spellings } = lookupTable(
-  table,
-) as unknown as {
-  prefixes: Readonly<Record<string, number>>;
-  metric: Readonly<Record<string, Atom>>;
-  other: Readonly<Record<string, Atom>>;
-  spellings: Readonly<Record<string, string>>;
-};
+const prefixes = lookupTable(UNIT_PREFIXES);
+const metric = lookupTable(METRIC_UNITS);
+const other = lookupTable(OTHER_UNITS);
+const spellings = lookupTable(UNIT_SPELLINGS);
 
 /**
  * Temperature scales: what is added to a number before it is scaled to kelvin.
@@ -40,7 +41,7 @@ const cache = new Map<string, Unit | undefined>();
 
 /**
  * A UCUM unit, or another common spelling of one (`K/uL`, `x10E3/mcL`, `mm
- * Hg`), in its dimension. The units of `ucum.json` are those of clinical
+ * Hg`), in its dimension. The units of `ucum-units.ts` are those of clinical
  * results and doses, after the UCUM specification; undefined for any other,
  * which then equals only itself.
  */
@@ -144,7 +145,7 @@ function parsed(text: string): Unit | undefined {
   return { dimension: dimension.join('.'), mantissa, exponent, offset: 0 };
 }
 
-function atomOf(name: string): Atom | undefined {
+function atomOf(name: string): UnitAtom | undefined {
   const known = other[name] ?? metric[name];
   if (known !== undefined) return known;
   const prefix = prefixes[name.charAt(0)];

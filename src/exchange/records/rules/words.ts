@@ -1,6 +1,10 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf, textOf } from './json.ts';
-import words from './reader-words.json' with { type: 'json' };
+import {
+  ENCOUNTER_CLASSES,
+  RECORD_SOURCE_NAMES,
+  UNIT_NAMES,
+} from './reader-words.ts';
 
 // FHIR elements as text for readers. Sources deliver all kinds of content; an
 // element of an unexpected shape gives no text.
@@ -132,7 +136,7 @@ export function firstDay(
     .find((text) => text !== undefined);
 }
 
-const UNITS: Readonly<Record<string, string>> = lookupTable(words.units);
+const UNITS = lookupTable(UNIT_NAMES);
 
 /** What UCUM puts in braces: what is counted, or what a number is divided by. */
 const ANNOTATION = /\{([^{}]+)\}/g;
@@ -208,7 +212,7 @@ export function amountText(quantity: unknown): string | undefined {
   return amount && `${amount.value} ${amount.unit}`.trim();
 }
 
-const CLASSES: Readonly<Record<string, string>> = lookupTable(words.classes);
+const CLASSES = lookupTable(ENCOUNTER_CLASSES);
 
 /** The class of an Encounter: `Inpatient`. */
 export const classText = (of: unknown): string | undefined =>
@@ -232,8 +236,6 @@ export function nameText(names: unknown): string | undefined {
 
 export const NO_NAME = 'Name unknown';
 
-const SOURCE_NAMES: Readonly<Record<string, string>> = lookupTable(
-  words.sources,
-);
-export const sourceName = (source: string): string =>
-  SOURCE_NAMES[source] ?? source;
+const SOURCES: Readonly<Record<string, string>> =
+  lookupTable(RECORD_SOURCE_NAMES);
+export const sourceName = (source: string): string => SOURCES[source] ?? source;

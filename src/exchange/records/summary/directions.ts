@@ -6,7 +6,12 @@ import {
   objectsOf,
   textOf,
 } from '../rules/json.ts';
-import words from '../rules/reader-words.json' with { type: 'json' };
+import {
+  MOMENT_NAMES,
+  PERIOD_NAMES,
+  ROUTE_NAMES,
+  TIMING_NAMES,
+} from '../rules/reader-words.ts';
 import {
   amountText,
   conceptText,
@@ -18,18 +23,12 @@ import {
 } from '../rules/words.ts';
 import { rangeText, ratioText } from './observation.ts';
 
-/**
- * How codes are said. `routes`: the NCI Thesaurus (the FDA's list) and v3
- * RouteOfAdministration, which sources send without a name; `timings`:
- * GTSAbbreviation; `periods`: UCUM units of `Timing`; `moments`: EventTiming.
- * Other codes are shown as they are.
- */
-const WORDS: Readonly<
-  Record<
-    'routes' | 'timings' | 'periods' | 'moments',
-    Readonly<Record<string, string>>
-  >
-> = lookupTable(words);
+const WORDS = {
+  routes: lookupTable(ROUTE_NAMES),
+  timings: lookupTable(TIMING_NAMES),
+  periods: lookupTable(PERIOD_NAMES),
+  moments: lookupTable(MOMENT_NAMES),
+};
 
 /**
  * A drug's directions in full, one after the other: the source's words first,

@@ -7,7 +7,7 @@ import {
   objectsOf,
   textOf,
 } from '../rules/json.ts';
-import words from '../rules/reader-words.json' with { type: 'json' };
+import { ABNORMAL_FLAGS, NORMAL_FLAGS } from '../rules/reader-words.ts';
 import {
   amountText,
   codesOf,
@@ -131,8 +131,8 @@ const isNormalRange = ({ type }: Json): boolean =>
   codesOf(type).includes('normal') ||
   /^(?:n|normal(?: range)?)$/i.test(conceptText(type) ?? '');
 
-const FLAGS: Readonly<Record<string, string>> = lookupTable(words.abnormal);
-const NORMAL: Readonly<Record<string, string>> = lookupTable(words.notAbnormal);
+const FLAGS = lookupTable(ABNORMAL_FLAGS);
+const NORMAL = lookupTable(NORMAL_FLAGS);
 
 /**
  * The source's flag; if it gave none, a flag derived from the reference range,

@@ -1,6 +1,6 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import { isJson, type Json, objectsOf, textOf } from '../rules/json.ts';
-import words from '../rules/reader-words.json' with { type: 'json' };
+import { FORMAT_NAMES } from '../rules/reader-words.ts';
 import {
   codesOf,
   conceptText,
@@ -105,7 +105,7 @@ const attachmentsOf = (content: unknown): readonly Json[] =>
 export const attachmentTitles: Cell<'DocumentReference'> = ({ content }) =>
   unique(attachmentsOf(content).map(({ title }) => textOf(title)));
 
-const FORMATS: Readonly<Record<string, string>> = lookupTable(words.formats);
+const FORMATS = lookupTable(FORMAT_NAMES);
 
 export const attachmentFormats: Cell<'DocumentReference'> = ({ content }) =>
   unique(
