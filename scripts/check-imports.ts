@@ -2,11 +2,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { circleIn, type Imports } from './import-circles.ts';
-import { refusal } from './import-rules.ts';
+import { type Manifest, refusal, undeclared } from './import-rules.ts';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const IMPORT =
   /^(?:import|export) (?:type )?(?:(?:\w+|\*(?: as \w+)?|\{[^}]*\}) from )?'([^']+)'|\bimport\('([^']+)'\)/gm;
+const IN_A_PACKAGE = /^packages\/[\w-]+\//;
 /** What a package has built, and what it has installed. */
 const NOT_OURS = /^[\w-]+\/(?:dist|node_modules)\//;
 
@@ -19,11 +20,15 @@ export function refusedImports(folder = ROOT): string[] {
     specifiersIn(folder, file).flatMap((specifier) => {
       const isPackage = !specifier.startsWith('.');
       const imported = isPackage ? specifier : resolved(file, specifier);
-      const why = refusal(
-        withoutSrc(file),
-        isPackage ? imported : withoutSrc(imported),
-        isPackage,
-      );
+      const why =
+        refusal(
+          withoutSrc(file),
+          isPackage ? imported : withoutSrc(imported),
+          isPackage,
+        ) ??
+        (isPackage && IN_A_PACKAGE.test(file)
+          ? undeclared(file, imported, manifestOf(folder, file))
+          : undefined);
       return why === undefined ? [] : [`${file} imports ${specifier}. ${why}`];
     }),
   );
@@ -61,6 +66,14 @@ const specifiersIn = (folder: string, file: string): string[] =>
   [...readFileSync(join(folder, file), 'utf8').matchAll(IMPORT)].map(
     ([, named, loaded]) => named ?? loaded ?? '',
   );
+
+/** The package.json of the package that a file of `packages` belongs to. */
+function manifestOf(folder: string, file: string): Manifest {
+  const [packages = '', name = ''] = file.split('/');
+  return JSON.parse(
+    readFileSync(join(folder, packages, name, 'package.json'), 'utf8'),
+  );
+}
 
 /** Paths below `src` are named without it, as in the rules. */
 const withoutSrc = (path: string): string => path.replace(/^src\//, '');

@@ -244,6 +244,33 @@ function ofPackages(file: string, imported: string): string | undefined {
     : `packages/${from} stands alone: it imports only its own files and what its package.json names.`;
 }
 
+/** What a package.json says of dependencies. */
+export interface Manifest {
+  dependencies?: object;
+  devDependencies?: object;
+}
+
+/**
+ * Returns why a file of `packages` may not import a package, or undefined if it
+ * may: its own package.json must name it, because whoever installs the package
+ * has nothing else. Its tests may also import what only developers need.
+ */
+export function undeclared(
+  file: string,
+  imported: string,
+  { dependencies = {}, devDependencies = {} }: Manifest,
+): string | undefined {
+  const [, name = ''] = /^((?:@[^/]+\/)?[^/]+)/.exec(imported) ?? [];
+  const isTest = /^packages\/[\w-]+\/test\//.test(file);
+  const declared = isTest
+    ? { ...dependencies, ...devDependencies }
+    : dependencies;
+  const isDeclared = name in declared || `@types/${name}` in declared;
+  return imported.startsWith('node:') || isDeclared
+    ? undefined
+    : `Its package.json does not name ${name}.`;
+}
+
 /** The names with # are those of the root's package.json. */
 function withinPackages(file: string, imported: string): string | undefined {
   return imported.startsWith('#') && ownPackage(file) !== undefined

@@ -4,7 +4,7 @@ import {
   refusedImports,
 } from '../../../scripts/check-imports.ts';
 import { circleIn } from '../../../scripts/import-circles.ts';
-import { refusal } from '../../../scripts/import-rules.ts';
+import { refusal, undeclared } from '../../../scripts/import-rules.ts';
 
 /** One of each kind, so that a rule that never fires is noticed. */
 const FORBIDDEN: [file: string, imported: string][] = [
@@ -156,6 +156,35 @@ describe('the import direction', () => {
   });
   test('holds in every file', () => {
     expect(refusedImports()).toEqual([]);
+  });
+});
+
+describe('a package imports what its package.json names', () => {
+  const manifest = {
+    dependencies: { zod: '4', '@medplum/core': '4', '@types/fhir': '0' },
+    devDependencies: { vitest: '4' },
+  };
+  const source = 'packages/a/src/index.ts';
+  const testFile = 'packages/a/test/a.test.ts';
+
+  test.each([
+    [source, 'zod'],
+    [source, '@medplum/core/dist/x.js'],
+    [source, 'fhir/r4.js'],
+    [source, 'node:crypto'],
+    [testFile, 'vitest'],
+    [testFile, 'zod'],
+  ])('%s may import %s', (file, imported) => {
+    expect(undeclared(file, imported, manifest)).toBeUndefined();
+  });
+
+  test.each([
+    [source, 'kysely'],
+    [source, '@medplum/fhirtypes'],
+    [source, 'vitest'],
+    [testFile, 'fast-check'],
+  ])('%s may not import %s', (file, imported) => {
+    expect(undeclared(file, imported, manifest)).toBeDefined();
   });
 });
 
