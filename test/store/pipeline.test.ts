@@ -2,10 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { sql } from 'kysely';
 import { expect, onTestFinished, test } from 'vitest';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
-import {
-  later,
-  together,
-} from '../../src/exchange/platform/database/pipeline.ts';
 import { createTestDatabase } from '../support/postgres.ts';
 import { querySql } from '../support/postgres-tools.ts';
 
@@ -35,10 +31,10 @@ const insert = (id: number) => sql`insert into note values (${id})`;
 test('what is sent later runs in its turn, and commits with the rest', async () => {
   const { store, ids } = await openStore();
   await store.asSystem(async (tx) => {
-    await insert(1).execute(later(tx));
+    await insert(1).execute(tx.db.later);
     const { rows } = await sql`select id from note`.execute(tx.db);
     expect(rows).toEqual([{ id: 1 }]);
-    await insert(2).execute(later(tx));
+    await insert(2).execute(tx.db.later);
   });
   expect(await ids()).toEqual([1, 2]);
 });
@@ -47,8 +43,8 @@ test('if it fails, the commit throws its error and nothing is kept', async () =>
   const { store, ids } = await openStore();
   const failing = store.asSystem(async (tx) => {
     await insert(1).execute(tx.db);
-    await insert(2).execute(later(tx));
-    await insert(2).execute(later(tx));
+    await insert(2).execute(tx.db.later);
+    await insert(2).execute(tx.db.later);
   });
   await expect(failing).rejects.toMatchObject({ code: '23505' });
   expect(await ids()).toEqual([]);
@@ -57,8 +53,8 @@ test('if it fails, the commit throws its error and nothing is kept', async () =>
 test('if it fails, the next statement throws its error, not that the transaction has failed', async () => {
   const { store, ids } = await openStore();
   const failing = store.asSystem(async (tx) => {
-    await insert(1).execute(later(tx));
-    await insert(1).execute(later(tx));
+    await insert(1).execute(tx.db.later);
+    await insert(1).execute(tx.db.later);
     await sql`select 1`.execute(tx.db);
   });
   await expect(failing).rejects.toMatchObject({ code: '23505' });
@@ -69,7 +65,7 @@ test('work that throws takes back what was to be sent later, and the connection 
   const { store, ids } = await openStore();
   for (let round = 0; round < 5; round++) {
     const failing = store.asSystem(async (tx) => {
-      await insert(round).execute(later(tx));
+      await insert(round).execute(tx.db.later);
       throw new Error('no');
     });
     await expect(failing).rejects.toThrow('no');
@@ -92,7 +88,7 @@ test('a transaction whose role cannot be set runs nothing', async () => {
     await querySql(databaseUrl, `drop owned by ${login}; drop role ${login}`);
   });
   await expect(
-    store.asSystem((tx) => insert(1).execute(later(tx))),
+    store.asSystem((tx) => insert(1).execute(tx.db.later)),
   ).rejects.toThrow('permission denied to set role');
   expect(await ids()).toEqual([]);
 });
@@ -101,7 +97,7 @@ test('what is waited for together runs in the order of the calls, each with its 
   const { store, ids } = await openStore();
   const count = sql<{ notes: number }>`select count(*)::int as notes from note`;
   const seen = await store.asSystem(async (tx) => {
-    const db = together(tx);
+    const db = tx.db.together;
     const all = [
       count.execute(db),
       insert(1).execute(db),
@@ -120,8 +116,19 @@ test('what is waited for together runs in the order of the calls, each with its 
 test('if one of them fails, its error is thrown and nothing is kept', async () => {
   const { store, ids } = await openStore();
   const failing = store.asSystem((tx) =>
-    Promise.all([1, 1, 2].map((id) => insert(id).execute(together(tx)))),
+    Promise.all([1, 1, 2].map((id) => insert(id).execute(tx.db.together))),
   );
   await expect(failing).rejects.toMatchObject({ code: '23505' });
+  expect(await ids()).toEqual([]);
+});
+
+test('a statement after the end is refused: the connection belongs to others', async () => {
+  const { store, ids } = await openStore();
+  const kept = await store.asSystem(async (tx) => ({ tx }));
+  for (const db of [kept.tx.db, kept.tx.db.later, kept.tx.db.together])
+    await insert(1)
+      .execute(db)
+      .catch(() => undefined);
+  await expect(insert(2).execute(kept.tx.db)).rejects.toThrow('has ended');
   expect(await ids()).toEqual([]);
 });

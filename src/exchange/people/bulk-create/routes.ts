@@ -93,7 +93,7 @@ export function addBulkCreateRoutes(
   });
 
   operations.read('getBulkCreate', async (tx, { params }) => {
-    lookOn();
+    lookOn(tx);
     const request = await readBulkRequest(tx, params.requestId);
     if (request === undefined) throw new NotFoundError('Bulk create');
     return ok(

@@ -1,7 +1,6 @@
 import { sql } from 'kysely';
 import { Histogram, type Registry } from 'prom-client';
-import type { Store } from './database.ts';
-import { commitAs } from './pipeline.ts';
+import type { AccountTx, Store } from './database.ts';
 
 /**
  * The name of the gateways' connections: a transaction on one of them is a
@@ -16,10 +15,10 @@ const RECENT_MS = 150;
 const LOOKING_ON = 'commit /* looking on */';
 
 /**
- * Says of the transaction under way that its caller only asks how background
- * work stands, which must not slow that work down.
+ * Says of a transaction that its caller only asks how background work stands,
+ * which must not slow that work down.
  */
-export const lookOn = (): void => commitAs(LOOKING_ON);
+export const lookOn = ({ db }: AccountTx): void => db.commitAs(LOOKING_ON);
 
 /**
  * Whether a gateway has used this database in the last moment, other than for

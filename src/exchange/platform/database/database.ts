@@ -1,19 +1,12 @@
 import { readdir, readFile } from 'node:fs/promises';
-import {
-  Kysely,
-  type Migration,
-  Migrator,
-  type RawBuilder,
-  sql,
-  type Transaction,
-} from 'kysely';
+import { Kysely, type Migration, Migrator, type RawBuilder, sql } from 'kysely';
 import pg from 'pg';
 import { ConfigError } from '../../../config.ts';
 import { AccountSlots } from './account-slots.ts';
 import {
-  later,
   PipelineDialect,
   PipelinedClient,
+  type PipelinedTransaction,
   transact,
 } from './pipeline.ts';
 import type { Database } from './schema.ts';
@@ -24,7 +17,7 @@ import type { Database } from './schema.ts';
  */
 export interface AccountTx {
   readonly accountId: string;
-  readonly db: Transaction<Database>;
+  readonly db: PipelinedTransaction;
   /**
    * Ids of the outbox events that this transaction writes (`insertEvent` adds
    * to it); announced after the commit.
@@ -37,7 +30,7 @@ export interface AccountTx {
  * callbacks.
  */
 export interface SystemTx {
-  readonly db: Transaction<Database>;
+  readonly db: PipelinedTransaction;
   /** As in `AccountTx`, by account. */
   readonly newEvents: Map<string, string[]>;
 }
@@ -237,13 +230,13 @@ export async function withinAccount<T>(
   work: (tx: AccountTx) => Promise<T>,
 ): Promise<T> {
   await sql`select set_config('role', 'exchange_app', true), set_config('app.account_id', ${accountId}, true)`.execute(
-    later(tx),
+    tx.db.later,
   );
   const newEvents = tx.newEvents.get(accountId) ?? [];
   tx.newEvents.set(accountId, newEvents);
   const result = await work({ accountId, db: tx.db, newEvents });
   await sql`select set_config('role', 'exchange_system', true), set_config('app.account_id', '', true)`.execute(
-    later(tx),
+    tx.db.later,
   );
   return result;
 }

@@ -1,6 +1,6 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import {
   CompiledQuery,
+  type ConnectionProvider,
   type DatabaseConnection,
   type Dialect,
   type Driver,
@@ -9,136 +9,165 @@ import {
   PostgresDialect,
   type PostgresDialectConfig,
   PostgresDriver,
+  type QueryExecutor,
+  type QueryResult,
+  SingleConnectionProvider,
   Transaction,
 } from 'kysely';
 import pg from 'pg';
 import type { Database } from './schema.ts';
 
 /**
- * A transaction: the statements that begin it and set its role and account, its
- * end, its connection, and what `work` does not wait for.
- */
-interface Begun {
-  readonly begin: string;
-  /** Instead of a bare `commit`. */
-  commit?: string;
-  connection?: DatabaseConnection;
-  readonly unanswered: Promise<unknown>[];
-}
-
-const beginning = new AsyncLocalStorage<Begun>();
-const hasty = new WeakMap<Transaction<Database>, Transaction<Database>>();
-const parallel = new WeakMap<
-  Transaction<Database>,
-  () => Transaction<Database>
->();
-
-/**
  * Runs `work` in a transaction that begins with these statements, which leave
- * together with the first one of `work`. Throws the error of the first
+ * together with the first one of `work`; they cannot have parameters. Commits
+ * when it resolves, rolls back when it throws. Throws the error of the first
  * statement that failed, whoever waited for it: after it, PostgreSQL refuses
  * the others, and rolls back.
  */
 export async function transact<T>(
   { db, dialect }: { db: Kysely<Database>; dialect: Dialect },
   statements: string,
-  work: (tx: Transaction<Database>) => Promise<T>,
+  work: (tx: PipelinedTransaction) => Promise<T>,
 ): Promise<T> {
-  const begun: Begun = { begin: `begin; ${statements}`, unanswered: [] };
-  const result = beginning.run(begun, () =>
-    db.transaction().execute((tx) => {
-      hasty.set(
-        tx,
-        sending(tx, dialect, async (query) => {
-          send(begun, query);
-          return { rows: [] };
-        }),
-      );
-      // Few transactions use it.
-      parallel.set(tx, () =>
-        sending(tx, dialect, (query) =>
-          connectionOf(begun).executeQuery(query),
+  const executor = db.getExecutor();
+  const unanswered: Promise<unknown>[] = [];
+  const result = executor.provideConnection(async (connection) => {
+    const session = new TransactionSession(
+      executor,
+      dialect,
+      connection,
+      unanswered,
+    );
+    session.send(CompiledQuery.raw(`begin; ${statements}`));
+    try {
+      const inOrder = connectionThat((query) => session.ask(query));
+      const done = await work(
+        new PipelinedTransaction(
+          session,
+          new SingleConnectionProvider(inOrder),
         ),
       );
-      return work(tx);
-    }),
-  );
+      await session.end(session.commit);
+      return done;
+    } catch (error) {
+      await session.end('rollback');
+      throw error;
+    }
+  });
   await Promise.allSettled([result]);
   // PostgreSQL answers the commit of a transaction that has failed with a
   // rollback, and without an error.
-  await Promise.all(begun.unanswered);
+  await Promise.all(unanswered);
   return result;
 }
 
-/**
- * The transaction for statements whose result is not needed: they leave
- * together with the next statement that is waited for, or with the commit,
- * which saves a round trip each, and run in their turn. Their result is empty.
- * If one fails, so does what follows it.
- */
-export const later = ({
-  db,
-}: {
-  db: Transaction<Database>;
-}): Transaction<Database> => hasty.get(db) ?? db;
+/** One transaction on its connection, from its first statement to its end. */
+class TransactionSession {
+  readonly executor: QueryExecutor;
+  readonly dialect: Dialect;
+  readonly #connection: DatabaseConnection;
+  readonly #unanswered: Promise<unknown>[];
+  #isEnded = false;
+  commit = 'commit';
 
-/**
- * Ends the transaction under way with this text, a commit with a comment:
- * PostgreSQL shows it as the session's last statement.
- */
-export function commitAs(commit: string): void {
-  const begun = beginning.getStore();
-  if (begun !== undefined) begun.commit = commit;
+  /** @param unanswered to it are added the answers that nobody waits for */
+  constructor(
+    executor: QueryExecutor,
+    dialect: Dialect,
+    connection: DatabaseConnection,
+    unanswered: Promise<unknown>[],
+  ) {
+    this.executor = executor;
+    this.dialect = dialect;
+    this.#connection = connection;
+    this.#unanswered = unanswered;
+  }
+
+  /** Throws after the end: the connection then belongs to others. */
+  async ask<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    if (this.#isEnded) throw new Error('The transaction has ended');
+    return this.#connection.executeQuery<R>(query);
+  }
+
+  /** Sends a statement without waiting for its answer; `transact` throws it. */
+  send(query: CompiledQuery): void {
+    const answer = this.ask(query);
+    answer.catch(() => undefined);
+    this.#unanswered.push(answer);
+  }
+
+  async end(statement: string): Promise<void> {
+    await this.ask(CompiledQuery.raw(statement));
+    this.#isEnded = true;
+  }
 }
 
 /**
- * The transaction for statements that are waited for together, with
- * `Promise.all`: they leave in one piece, and run in the order of the calls. On
- * the transaction itself each waits for the answer to the one before.
+ * A transaction whose statements need not wait for each other's answers. On the
+ * transaction itself each one does; `later` and `together` are the same
+ * transaction for statements that do not.
  */
-export const together = ({
-  db,
-}: {
-  db: Transaction<Database>;
-}): Transaction<Database> => parallel.get(db)?.() ?? db;
+export class PipelinedTransaction extends Transaction<Database> {
+  readonly #session: TransactionSession;
 
-/** A transaction that sends each statement at once. */
-function sending(
-  tx: Transaction<Database>,
-  dialect: Dialect,
+  constructor(session: TransactionSession, connections: ConnectionProvider) {
+    const { dialect, executor } = session;
+    super({
+      config: { dialect },
+      dialect,
+      driver: new DummyDriver(),
+      executor: executor.withConnectionProvider(connections),
+    });
+    this.#session = session;
+  }
+
+  /**
+   * For statements whose result is not needed: they leave together with the
+   * next statement that is waited for, or with the commit, which saves a round
+   * trip each, and run in their turn. Their result is empty. If one fails, so
+   * does what follows it.
+   */
+  get later(): PipelinedTransaction {
+    return this.#sending(async (query) => {
+      this.#session.send(query);
+      return { rows: [] };
+    });
+  }
+
+  /**
+   * For statements that are waited for together, with `Promise.all`: they leave
+   * in one piece, and run in the order of the calls.
+   */
+  get together(): PipelinedTransaction {
+    return this.#sending((query) => this.#session.ask(query));
+  }
+
+  /**
+   * Ends the transaction with this text, a commit with a comment: PostgreSQL
+   * shows it as the session's last statement.
+   */
+  commitAs(commit: string): void {
+    this.#session.commit = commit;
+  }
+
+  #sending(
+    executeQuery: DatabaseConnection['executeQuery'],
+  ): PipelinedTransaction {
+    const connection = connectionThat(executeQuery);
+    return new PipelinedTransaction(this.#session, {
+      provideConnection: (consumer) => consumer(connection),
+    });
+  }
+}
+
+const connectionThat = (
   executeQuery: DatabaseConnection['executeQuery'],
-): Transaction<Database> {
-  const connection: DatabaseConnection = {
-    executeQuery,
-    streamQuery: () => {
-      throw new Error(
-        'Rows of a statement that is sent at once cannot be streamed',
-      );
-    },
-  };
-  const executor = tx.getExecutor().withConnectionProvider({
-    provideConnection: (consumer) => consumer(connection),
-  });
-  return new Transaction({
-    config: { dialect },
-    dialect,
-    driver: new DummyDriver(),
-    executor,
-  });
-}
-
-function send(begun: Begun, query: CompiledQuery): void {
-  const answer = connectionOf(begun).executeQuery(query);
-  // `transact` throws it.
-  answer.catch(() => undefined);
-  begun.unanswered.push(answer);
-}
-
-function connectionOf({ connection }: Begun): DatabaseConnection {
-  if (connection === undefined)
-    throw new Error('The transaction has no connection');
-  return connection;
-}
+): DatabaseConnection => ({
+  executeQuery,
+  streamQuery: () => {
+    throw new Error('The rows of a transaction cannot be streamed');
+  },
+});
 
 /**
  * A client in pg's pipeline mode: what is asked in one turn of the event loop
@@ -158,10 +187,7 @@ interface PipelineConfig extends PostgresDialectConfig {
   onConnection(waitedMs: number): void;
 }
 
-/**
- * PostgreSQL dialect for `transact`. Several statements in one query cannot
- * have parameters.
- */
+/** PostgreSQL dialect that says how long each wait for a connection took. */
 export class PipelineDialect extends PostgresDialect {
   readonly #config: PipelineConfig;
 
@@ -190,22 +216,5 @@ class PipelineDriver extends PostgresDriver {
     } finally {
       this.#onConnection(performance.now() - askedAt);
     }
-  }
-
-  override async beginTransaction(
-    connection: DatabaseConnection,
-  ): Promise<void> {
-    const begun = beginning.getStore();
-    if (begun === undefined) return super.beginTransaction(connection, {});
-    begun.connection = connection;
-    send(begun, CompiledQuery.raw(begun.begin));
-  }
-
-  override async commitTransaction(
-    connection: DatabaseConnection,
-  ): Promise<void> {
-    const commit = beginning.getStore()?.commit;
-    if (commit === undefined) return super.commitTransaction(connection);
-    await connection.executeQuery(CompiledQuery.raw(commit));
   }
 }

@@ -3,7 +3,6 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { AccountTx, Store, SystemTx } from '../database/database.ts';
 import { sqlFile } from '../database/pg-arrays.ts';
-import { later } from '../database/pipeline.ts';
 import { type Recovery, removalRecovery } from './recovery.ts';
 
 const RECORD_START = sqlFile('record-start.sql', import.meta.url);
@@ -170,7 +169,7 @@ const others = (progress: string, by: string) =>
  * its process.
  */
 async function deleteStarts(tx: AccountTx, name: string): Promise<void> {
-  await later(tx)
+  await tx.db.later
     .deleteFrom('activity_start')
     .where('work', '=', name)
     .execute();

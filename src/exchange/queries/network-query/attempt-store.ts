@@ -5,7 +5,6 @@ import type { SourceType } from '../../../contract/primitives.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import { membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { later } from '../../platform/database/pipeline.ts';
 import type { AskedConnection } from '../../sources/connections/connections.ts';
 import type { SourceConnector } from '../../sources/connectors/connector.ts';
 import type { PurposeOfUse } from '../../sources/connectors/source-config.ts';
@@ -125,14 +124,14 @@ export async function insertNextAttempt(
   step: SourceStepInput,
   callbackHash: Buffer,
 ): Promise<void> {
-  await later(tx)
+  await tx.db.later
     .updateTable('network_query_attempt')
     .set({ will_retry: false })
     .where(({ and }) =>
       and({ query_id: step.requestId, source: step.source, will_retry: true }),
     )
     .execute();
-  await later(tx)
+  await tx.db.later
     .updateTable('network_query_attempt')
     .set({
       status: 'failed',
@@ -143,7 +142,7 @@ export async function insertNextAttempt(
     .where('attempt', '<', step.attempt)
     .where('status', '=', 'running')
     .execute();
-  await later(tx)
+  await tx.db.later
     .insertInto('network_query_attempt')
     .values({
       query_id: step.requestId,
@@ -156,7 +155,7 @@ export async function insertNextAttempt(
     })
     .onConflict((conflict) => conflict.doNothing())
     .execute();
-  await later(tx)
+  await tx.db.later
     .updateTable('network_query_run')
     .set({ ended_at: null })
     .where(({ and }) => and({ query_id: step.requestId, run: step.run }))
@@ -372,7 +371,7 @@ async function lockAttempt(
   tx: AccountTx,
   { requestId, source, attempt }: SourceStepInput,
 ): Promise<void> {
-  await later(tx)
+  await tx.db.later
     .selectFrom('network_query_attempt')
     .select('attempt')
     .where(({ and }) => and({ query_id: requestId, source, attempt }))

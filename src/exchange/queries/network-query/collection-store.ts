@@ -6,7 +6,6 @@ import { minuteOf } from '../../../lib/time.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import { type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { later } from '../../platform/database/pipeline.ts';
 import { countExcluded } from '../../records/reading/record-store.ts';
 import type { ExclusionReason } from '../../records/rules/delivery-facts.ts';
 import { isIn } from '../../records/rules/ids.ts';
@@ -117,7 +116,7 @@ export async function forgetLastCollection(
   step: PartStep,
   patientId: string,
 ): Promise<void> {
-  await later(tx)
+  await tx.db.later
     .deleteFrom('source_collection')
     .where(({ and }) =>
       and({
@@ -175,7 +174,7 @@ export async function rememberCollection(
   const differences =
     collection.differences ??
     (await differencesTo(tx, step, patientId, collection.counts));
-  await later(tx)
+  await tx.db.later
     .insertInto('source_collection')
     .values({
       account_id: tx.accountId,

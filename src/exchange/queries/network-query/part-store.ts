@@ -4,7 +4,6 @@ import { counted } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/time.ts';
 import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { later } from '../../platform/database/pipeline.ts';
 import type {
   AskedConnection,
   DefaultConnection,
@@ -62,7 +61,7 @@ export async function insertParts(
 ): Promise<void> {
   const { source, attempt, requestId } = step;
   if (connections.length === 0) return;
-  await later(tx)
+  await tx.db.later
     .insertInto('network_query_part')
     .values(
       connections.map(({ id: connectionId, name, namespace }) =>

@@ -27,7 +27,6 @@ import {
   readCountedPage,
 } from '../../platform/database/page.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
-import { later } from '../../platform/database/pipeline.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import {
   lastAttempts,
@@ -346,7 +345,7 @@ export async function settleQuery(
   const attempts = await readAttempts(tx, [queryId]);
   const status = overallStatus(attempts.get(queryId) ?? []);
   if (status === 'running' && known === 'running') return status;
-  await later(tx)
+  await tx.db.later
     .updateTable('network_query')
     .set({
       status,
@@ -356,7 +355,7 @@ export async function settleQuery(
     .where('id', '=', queryId)
     .execute();
   if (status !== 'running') {
-    await later(tx)
+    await tx.db.later
       .updateTable('network_query_run')
       .set({ ended_at: sql<Date>`now()` })
       .where('query_id', '=', queryId)

@@ -3,7 +3,6 @@ import type { SourceStepInput } from '../../../contract/network-query-workflow.t
 import type { SourceType } from '../../../contract/primitives.ts';
 import { columnsOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { later } from '../../platform/database/pipeline.ts';
 import type { NoteIncomplete } from '../../records/conversion/convert-documents.ts';
 
 /** What happened in a query, for people to read; see docs/interface.md, E3. */
@@ -32,7 +31,7 @@ export async function addToTimeline(
   ...entries: NewTimelineEntry[]
 ): Promise<void> {
   if (entries.length === 0) return;
-  await later(tx)
+  await tx.db.later
     .insertInto('network_query_timeline')
     .values(
       entries.map(({ isGap = false, ...entry }) =>
@@ -81,7 +80,7 @@ export async function replaceOfStep(
   entry: StepEntry & { onceKey: string },
 ): Promise<void> {
   await addOfStep(tx, step, entry);
-  await later(tx)
+  await tx.db.later
     .updateTable('network_query_timeline')
     .set({ message: entry.message })
     .where(({ and }) =>

@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
-import { later } from '../../platform/database/pipeline.ts';
 import {
   broughtBy,
   isEnteredInError,
@@ -154,7 +153,7 @@ export async function deleteMadeInError(
     patientId,
     source,
     isEnteredInError: isEnteredInError('r'),
-  }).execute(later(tx));
+  }).execute(tx.db.later);
 }
 
 /**
@@ -172,7 +171,7 @@ export async function deleteConverted(
     where patient_id = ${patientId} and source = ${document.source}
       and converted_from = ${document.sourceDocumentId}
       and not resource_type || '/' || source_id = any(${[...keptIds]}::text[])`.execute(
-    later(tx),
+    tx.db.later,
   );
 }
 
@@ -190,7 +189,7 @@ export async function insertOutcomes(
     insert into document_conversion as c (document_id, account_id, patient_id, outcome, resources, rules)
     select id, ${tx.accountId}, ${patientId}, ${outcome}, 0, ${CONVERSION_RULES}
     from unnest(${[...documentIds]}::uuid[]) as d (id)
-    ${replacingOlder}`.execute(later(tx));
+    ${replacingOlder}`.execute(tx.db.later);
 }
 
 /**

@@ -11,7 +11,6 @@ import {
   sqlFile,
   textArray,
 } from '../../platform/database/pg-arrays.ts';
-import { later } from '../../platform/database/pipeline.ts';
 
 const REPLACED_DOCUMENTS = sqlFile('replaced-documents.sql', import.meta.url);
 const UPSERT_RESOURCES = sqlFile('upsert-resources.sql', import.meta.url);
@@ -72,7 +71,7 @@ export async function insertDocuments(
   documents: readonly NewDocument[],
 ): Promise<void> {
   if (documents.length === 0) return;
-  await later(tx)
+  await tx.db.later
     .insertInto('document')
     .values(
       documents.map(({ notified, ...document }) =>
@@ -166,7 +165,7 @@ export async function upsertResources(
     ),
     contents: textArray(resources.map(({ json }) => toJsonb(json))),
     revisions: textArray(resources.map(({ revision }) => revision)),
-  }).execute(later(tx));
+  }).execute(tx.db.later);
 }
 
 /**
@@ -233,7 +232,7 @@ export async function deleteReplaced(
   await DELETE_REPLACED({
     patientId,
     replaced: replacedDocuments(patientId),
-  }).execute(later(tx));
+  }).execute(tx.db.later);
 }
 
 /** The person's Patient ids at each source. */
@@ -259,7 +258,7 @@ export async function insertSourcePatientIds(
   ids: readonly string[],
 ): Promise<void> {
   if (ids.length === 0) return;
-  await later(tx)
+  await tx.db.later
     .insertInto('patient_at_source')
     .values(
       ids.map((sourcePatientId) =>

@@ -9,7 +9,6 @@ import {
   textArray,
   textLists,
 } from '../../platform/database/pg-arrays.ts';
-import { later } from '../../platform/database/pipeline.ts';
 import type { Delivery, DeliveryFacts } from '../rules/delivery-facts.ts';
 
 const PENDING_DELIVERIES = sqlFile('pending-deliveries.sql', import.meta.url);
@@ -35,7 +34,7 @@ export async function lockRecord(
   patientId: string,
 ): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${`record/${patientId}`}, 0))`.execute(
-    later(tx),
+    tx.db.later,
   );
 }
 
@@ -204,7 +203,7 @@ export async function upsertOrigins(
       family_id = excluded.family_id, exclusion = excluded.exclusion, keys = excluded.keys, assertions = excluded.assertions,
       rank = excluded.rank, leads = excluded.leads, superseded = excluded.superseded, medication_id = excluded.medication_id,
       sort_date = excluded.sort_date, date_from = excluded.date_from, date_to = excluded.date_to,
-      search = excluded.search`.execute(later(tx));
+      search = excluded.search`.execute(tx.db.later);
 }
 
 export async function deleteOrigins(
@@ -216,7 +215,7 @@ export async function deleteOrigins(
   await sql`
     delete from record_origin o using ${placesOf(patientId, places)}
     where o.patient_id = place.patient_id and o.source = place.source and o.resource_type = place.resource_type
-      and o.source_id = place.source_id`.execute(later(tx));
+      and o.source_id = place.source_id`.execute(tx.db.later);
 }
 
 export interface RecordKey {
@@ -242,7 +241,7 @@ export async function writeKeys(
       using (select ${patientId}::uuid as patient_id, each.*
         from json_to_recordset(${JSON.stringify(gone)}::json) as each("resourceType" text, key text) offset 0) as n
       where k.patient_id = n.patient_id and k.resource_type = n."resourceType" and k.key = n.key`.execute(
-      later(tx),
+      tx.db.later,
     );
   if (written.length > 0)
     await sql`
@@ -250,7 +249,7 @@ export async function writeKeys(
       select ${tx.accountId}, ${patientId}, n."resourceType", n.key, n."familyId"
       from json_to_recordset(${JSON.stringify(written)}::json) as n("resourceType" text, key text, "familyId" uuid)
       on conflict (patient_id, resource_type, key) do update set resource_id = excluded.resource_id`.execute(
-      later(tx),
+      tx.db.later,
     );
 }
 

@@ -2,7 +2,6 @@ import { sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
-import { later } from '../../platform/database/pipeline.ts';
 import { isIn } from '../rules/ids.ts';
 import type { Identity, RetireReason } from '../rules/retirement.ts';
 import { lockRecord } from './merge-store.ts';
@@ -30,7 +29,7 @@ export async function recordPageResources(
     isPartial,
   }: { resources: readonly Identity[]; isPartial: boolean },
 ): Promise<void> {
-  await later(tx)
+  await tx.db.later
     .insertInto('answered_page')
     .values({
       query_id: step.requestId,
@@ -49,7 +48,7 @@ export async function deletePageResources(
   tx: AccountTx,
   step: SourceStepInput,
 ): Promise<void> {
-  await later(tx)
+  await tx.db.later
     .deleteFrom('answered_page')
     .where(({ and }) =>
       and({
@@ -137,7 +136,7 @@ export async function retire(
     source: step.source,
     requestId: step.requestId,
     attempt: step.attempt,
-  }).execute(later(tx));
+  }).execute(tx.db.later);
 }
 
 /**

@@ -8,7 +8,6 @@ import {
 import { counted } from '../../../lib/counted.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
-import { together } from '../../platform/database/pipeline.ts';
 import { broughtBy, listedDocuments } from '../deliveries/delivery-store.ts';
 import { OF_MESSAGE } from '../rules/ids.ts';
 import type { Json } from '../rules/json.ts';
@@ -318,7 +317,7 @@ export async function readRecordCompleteness(
   of: AccountTx,
   patientId: string,
 ): Promise<RecordCompleteness> {
-  const tx = { ...of, db: together(of) };
+  const tx = { ...of, db: of.db.together };
   const [asked, refused, kept, withheld, unread] = await Promise.all([
     readAsked(tx, patientId),
     readRefused(tx, patientId),

@@ -6,7 +6,6 @@ import { groupBy } from '../../../lib/group-by.ts';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
-import { together } from '../../platform/database/pipeline.ts';
 import { NotFoundError } from '../../platform/errors.ts';
 import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
 import {
@@ -149,7 +148,7 @@ export async function readResources(
   read: number;
   bytes: number;
 }> {
-  const tx = { ...of, db: together(of) };
+  const tx = { ...of, db: of.db.together };
   const ids = wanted.map(({ id }) => id);
   const [{ members, read, bytes }, patientIds, person] = await Promise.all([
     readMembers(tx, patientId, ids),

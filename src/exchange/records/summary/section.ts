@@ -1,5 +1,4 @@
 import type { Store } from '../../platform/database/database.ts';
-import { together } from '../../platform/database/pipeline.ts';
 import {
   type RecordCompleteness,
   readRecordCompleteness,
@@ -243,7 +242,7 @@ export async function openRecordReader(
   const [standing, counts] = await store.asAccount(accountId, (tx) =>
     Promise.all([
       readRecordCompleteness(tx, patientId),
-      countConsolidated({ ...tx, db: together(tx) }, patientId, filter),
+      countConsolidated({ ...tx, db: tx.db.together }, patientId, filter),
     ]),
   );
   const byType = new Map<string, ConsolidatedResource[]>();
