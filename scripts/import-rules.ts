@@ -63,7 +63,7 @@ const DETERMINISTIC =
  * Packages of this repository without I/O and clock, so that rules may use
  * them.
  */
-const PURE_PACKAGES = /^#(?:person-matching|sql-on-fhir)$/;
+const PURE_PACKAGES = /^#(?:hl7v2-to-fhir|person-matching|sql-on-fhir)$/;
 const WORKFLOW_PACKAGES = [/^@temporalio\/(?:workflow|common)$/];
 
 export const IMPORT_RULES: readonly ImportRule[] = [

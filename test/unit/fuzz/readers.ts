@@ -1,15 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { gunzipSync } from 'node:zlib';
+import {
+  parseHl7,
+  readHl7,
+  reportedInHl7,
+  UnreadableMessageError,
+} from '#hl7v2-to-fhir';
 import { renderDocument } from '../../../src/exchange/delivery/documents/render.ts';
 import { readFhirBundle } from '../../../src/exchange/messaging/notifications/fhir/bundle.ts';
 import { reportedInBundle } from '../../../src/exchange/messaging/notifications/fhir/reported-resources.ts';
-import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
-import {
-  readHl7,
-  reportedInHl7,
-} from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
 import { acknowledge } from '../../../src/exchange/messaging/notifications/hl7v2/respond.ts';
-import { UnreadableMessageError } from '../../../src/exchange/messaging/notifications/inbound.ts';
 import { deliveryOf } from '../../../src/exchange/messaging/notifications/recording/record-subject.ts';
 import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
 import { renderHtml } from '../../../src/exchange/records/summary/render-html.ts';

@@ -1,9 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
-import {
-  readHl7,
-  reportedInHl7,
-} from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
+import { parseHl7, readHl7, reportedInHl7 } from '#hl7v2-to-fhir';
 import { messagesIn } from '../../../src/exchange/messaging/notifications/hl7v2/respond.ts';
 import { fhirJson } from '../../../src/lib/written-decimals.ts';
 

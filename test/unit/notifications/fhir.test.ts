@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { UnreadableMessageError } from '#hl7v2-to-fhir';
 import { readFhirBundle } from '../../../src/exchange/messaging/notifications/fhir/bundle.ts';
-import { UnreadableMessageError } from '../../../src/exchange/messaging/notifications/inbound.ts';
 
 const patient = {
   resourceType: 'Patient',

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
-import { readHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
+import {
+  parseHl7,
+  parseHl7Time,
+  readHl7,
+  UnreadableMessageError,
+} from '#hl7v2-to-fhir';
 import { acknowledge } from '../../../src/exchange/messaging/notifications/hl7v2/respond.ts';
-import { parseHl7Time } from '../../../src/exchange/messaging/notifications/hl7v2/time.ts';
-import { UnreadableMessageError } from '../../../src/exchange/messaging/notifications/inbound.ts';
 
 /** Field by field, for nobody counts bars. */
 const segment = (name: string, fields: Record<number, string>) =>

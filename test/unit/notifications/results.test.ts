@@ -1,12 +1,12 @@
 import { Hl7Field } from '@medplum/core';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
 import {
+  parseHl7,
   readHl7,
   reportedInHl7,
-} from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
-import { UnreadableMessageError } from '../../../src/exchange/messaging/notifications/inbound.ts';
+  UnreadableMessageError,
+} from '#hl7v2-to-fhir';
 import { presentResources } from '../../../src/exchange/messaging/notifications/rules/present-resources.ts';
 import { fhirJson } from '../../../src/lib/written-decimals.ts';
 

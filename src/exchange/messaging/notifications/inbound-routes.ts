@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { OperationOutcome } from 'fhir/r4.js';
+import { UnreadableMessageError } from '#hl7v2-to-fhir';
 import { ExchangeError, InvalidRequestError } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { acceptBundle } from './fhir/accept-bundle.ts';
@@ -10,7 +11,6 @@ import {
   parseAll,
   respondToHl7,
 } from './hl7v2/respond.ts';
-import { UnreadableMessageError } from './inbound.ts';
 import { createIntake } from './intake.ts';
 import type { Recordings } from './recording/recordings.ts';
 import {

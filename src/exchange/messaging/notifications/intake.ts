@@ -1,11 +1,11 @@
 import { v7 as uuidv7 } from 'uuid';
+import type { ClinicalItem } from '#hl7v2-to-fhir';
 import type { SystemTx } from '../../platform/database/database.ts';
 import { retryOvertaken } from '../../platform/database/retry.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { type Applied, applySubject } from './apply.ts';
 import { continueFollowUps, type FollowUps } from './follow-up/follow-ups.ts';
 import type {
-  ClinicalItem,
   InboundContent,
   InboundFormat,
   InboundMessage,

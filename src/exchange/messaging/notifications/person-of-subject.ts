@@ -1,10 +1,9 @@
 import type { Patient } from 'fhir/r4.js';
+import { type ClinicalItem, parseHl7, readHl7 } from '#hl7v2-to-fhir';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { SystemTx } from '../../platform/database/database.ts';
 import { readFhirBundle } from './fhir/bundle.ts';
-import { parseHl7 } from './hl7v2/message.ts';
-import { readHl7 } from './hl7v2/read-hl7.ts';
-import type { ClinicalItem, InboundFormat, InboundMessage } from './inbound.ts';
+import type { InboundFormat, InboundMessage } from './inbound.ts';
 import {
   readMessageContent,
   type StoredInboundEvent,

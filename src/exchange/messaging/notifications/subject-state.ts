@@ -1,4 +1,4 @@
-import type { ClinicalItem } from './inbound.ts';
+import type { ClinicalItem } from '#hl7v2-to-fhir';
 import type { StoredInboundEvent, StoredSubject } from './inbound-store.ts';
 import { compareEvents, type EncounterEvent } from './rules/encounter-event.ts';
 import {

@@ -2,6 +2,12 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { z } from 'zod';
+import {
+  acceptHl7,
+  parseHl7,
+  type ReportedSubject,
+  UnreadableMessageError,
+} from '#hl7v2-to-fhir';
 import { utcCell } from '../../../lib/time.ts';
 import { findCandidates } from '../../messaging/notifications/candidate-store.ts';
 import { acceptBundle } from '../../messaging/notifications/fhir/accept-bundle.ts';
@@ -9,14 +15,8 @@ import {
   decideHeld,
   listHeld,
 } from '../../messaging/notifications/held-messages.ts';
-import { acceptHl7 } from '../../messaging/notifications/hl7v2/accept-hl7.ts';
-import { parseHl7 } from '../../messaging/notifications/hl7v2/message.ts';
 import { messagesIn } from '../../messaging/notifications/hl7v2/respond.ts';
-import {
-  type InboundMessage,
-  type ReportedSubject,
-  UnreadableMessageError,
-} from '../../messaging/notifications/inbound.ts';
+import type { InboundMessage } from '../../messaging/notifications/inbound.ts';
 import { listUnmatched } from '../../messaging/notifications/inbound-store.ts';
 import {
   describesEnough,

@@ -1,9 +1,6 @@
+import { type ReportedSubject, UnreadableMessageError } from '#hl7v2-to-fhir';
 import { readSourceJson } from '../../../sources/connectors/http/http-response.ts';
-import {
-  type InboundMessage,
-  type ReportedSubject,
-  UnreadableMessageError,
-} from '../inbound.ts';
+import type { InboundMessage } from '../inbound.ts';
 import { readFhirBundle } from './bundle.ts';
 import { reportedInBundle } from './reported-resources.ts';
 

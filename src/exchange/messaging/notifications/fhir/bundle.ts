@@ -1,19 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { Encounter, Patient } from 'fhir/r4.js';
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { readDescription } from '../../../sources/connectors/patient/choose-candidates.ts';
 import {
   type ClinicalItem,
-  type InboundContent,
-  type InboundMessage,
   invalid,
-  UnreadableMessageError,
-} from '../inbound.ts';
-import {
-  type EncounterEvent,
   statusRank,
-  type Transfer,
-} from '../rules/encounter-event.ts';
+  UnreadableMessageError,
+} from '#hl7v2-to-fhir';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
+import { readDescription } from '../../../sources/connectors/patient/choose-candidates.ts';
+import type { InboundContent, InboundMessage } from '../inbound.ts';
+import type { EncounterEvent, Transfer } from '../rules/encounter-event.ts';
 import { statedDeath } from '../rules/stated-death.ts';
 import { BundleContents, jsonOf, nameOf, toInstant } from './contents.ts';
 import {

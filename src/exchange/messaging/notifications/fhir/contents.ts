@@ -1,5 +1,6 @@
+import { messageTime } from '#hl7v2-to-fhir';
 import { parseFhirJson } from '../../../../lib/written-decimals.ts';
-import { isDay, messageTime } from '../inbound.ts';
+import { isDay } from '../inbound.ts';
 import type { Read, ReadBundle, ReadResource, ReadType } from './schemas.ts';
 
 /** The resources of a Bundle, by type and by reference. */

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { DocumentReferenceContent } from 'fhir/r4.js';
+import type { ReportedResource, ReportedSubject } from '#hl7v2-to-fhir';
 import { withReferences } from '../../../sources/connectors/namespaced-connector.ts';
-import type { InboundContent, ReportedSubject } from '../inbound.ts';
-import type { ReportedResource } from '../rules/present-resources.ts';
+import type { InboundContent } from '../inbound.ts';
 import { readFhirBundle } from './bundle.ts';
 import { jsonOf, nameOf } from './contents.ts';
 

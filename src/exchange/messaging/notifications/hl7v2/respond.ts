@@ -1,11 +1,14 @@
 import { randomBytes } from 'node:crypto';
+import {
+  acceptHl7,
+  type Hl7Message,
+  parseHl7,
+  UnreadableMessageError,
+  withoutFrame,
+} from '#hl7v2-to-fhir';
 import type { Logger } from '../../../../lib/logger.ts';
-import { UnreadableMessageError } from '../inbound.ts';
 import type { Intake } from '../intake.ts';
 import type { NotificationSender } from '../senders.ts';
-import { acceptHl7 } from './accept-hl7.ts';
-import { type Hl7Message, parseHl7 } from './message.ts';
-import { withoutFrame } from './text.ts';
 
 export interface ParsedMessage {
   bytes: Buffer;

@@ -1,5 +1,5 @@
+import { type Hl7Message, UnreadableMessageError } from '#hl7v2-to-fhir';
 import type { Logger } from '../../../../lib/logger.ts';
-import type { Hl7Message } from '../hl7v2/message.ts';
 import {
   acknowledge,
   batchOf,
@@ -7,7 +7,6 @@ import {
   parseAll,
   respondToHl7,
 } from '../hl7v2/respond.ts';
-import { UnreadableMessageError } from '../inbound.ts';
 import type { Intake } from '../intake.ts';
 import type { NotificationSender } from '../senders.ts';
 

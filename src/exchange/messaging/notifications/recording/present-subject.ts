@@ -1,11 +1,14 @@
 import type { Encounter, FhirResource, Patient } from 'fhir/r4.js';
+import {
+  parseHl7,
+  type ReportedResource,
+  type ReportedSubject,
+  reportedInHl7,
+} from '#hl7v2-to-fhir';
 import type { BlobStore } from '../../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../../platform/database/database.ts';
 import { messageNamespaceOf } from '../../../records/rules/ids.ts';
 import { reportedInBundle } from '../fhir/reported-resources.ts';
-import { parseHl7 } from '../hl7v2/message.ts';
-import { reportedInHl7 } from '../hl7v2/read-hl7.ts';
-import type { ReportedSubject } from '../inbound.ts';
 import {
   firstSubject,
   readSubject,
@@ -17,7 +20,6 @@ import { eventsOfRecord, readMessage } from '../person-of-subject.ts';
 import type { EncounterState } from '../rules/encounter-state.ts';
 import {
   presentResources,
-  type ReportedResource,
   type ReportedVersion,
 } from '../rules/present-resources.ts';
 import { statedDeath } from '../rules/stated-death.ts';

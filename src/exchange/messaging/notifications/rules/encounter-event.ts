@@ -1,34 +1,12 @@
-import type {
-  DiagnosticReport,
-  DocumentReference,
-  MedicationDispense,
-  Observation,
-} from 'fhir/r4.js';
-import { lookupTable } from '../../../../lib/lookup-table.ts';
+import { type StayEvent, statusRank } from '#hl7v2-to-fhir';
 
 /**
  * What one message reports about an encounter, without the person. Times are
  * ISO 8601 in UTC with milliseconds.
  */
-export interface EncounterEvent {
+export interface EncounterEvent extends Omit<StayEvent, 'trigger'> {
   trigger:
-    | 'admit'
-    /**
-     * A patient registered: the begin of a stay, unless the class is that of an
-     * outpatient visit.
-     */
-    | 'register'
-    | 'transfer'
-    | 'discharge'
-    | 'update'
-    /**
-     * Describes a stay that goes on; if it is the first that is heard of it,
-     * that it began.
-     */
-    | 'describe'
-    | 'cancel-admit'
-    | 'cancel-transfer'
-    | 'cancel-discharge'
+    | StayEvent['trigger']
     /** Describes the whole encounter, as a FHIR Encounter does. */
     | 'snapshot';
   /**
@@ -44,19 +22,6 @@ export interface EncounterEvent {
    * those recorded at the same time.
    */
   arrival: string;
-  /** When it happened, if the message contains it. */
-  occurredAt?: string;
-  admittedAt?: string;
-  dischargedAt?: string;
-  location?: string;
-  priorLocation?: string;
-  /** Code of HL7's ActEncounterCode: IMP, EMER, AMB, … */
-  encounterClass?: string;
-  disposition?: string;
-  /**
-   * The message describes more than the stay: allergies, diagnoses, procedures.
-   */
-  reports?: true;
   /** Only in a snapshot. */
   phase?: 'open' | 'ended' | 'cancelled';
   transfers?: Transfer[];
@@ -85,6 +50,8 @@ const RANK: Record<EncounterEvent['trigger'], number> = {
   'cancel-admit': 7,
 };
 
+const FINAL_RANK = statusRank('final');
+
 /**
  * Sorts events in the order in which the source recorded them, or else sent
  * them. What was taken back at a time counts as later than what happened at it,
@@ -111,36 +78,3 @@ export type OrderedEvent = Pick<
   /** The rank of a fill or result; see `statusRank`. */
   rank?: number;
 };
-
-type RankedStatus =
-  | Observation['status']
-  | DiagnosticReport['status']
-  | MedicationDispense['status']
-  | NonNullable<DocumentReference['docStatus']>;
-
-/**
- * Ranks of results, medication fills and documents by the status of their
- * resource; all other statuses rank as `final`.
- */
-const RANKS: Readonly<Record<string, number>> = lookupTable({
-  registered: 1,
-  preliminary: 1,
-  partial: 1,
-  unknown: 1,
-  'in-progress': 1,
-  preparation: 1,
-  appended: 3,
-  amended: 3,
-  corrected: 3,
-  'entered-in-error': 3,
-} satisfies Partial<Record<RankedStatus, number>>);
-
-const FINAL_RANK = 2;
-
-/**
- * Which of two versions of a result that were sent at the same time is the
- * newer one: a correction or withdrawal over a final result, and that over a
- * preliminary one. Versions of equal rank count in their order of arrival.
- */
-export const statusRank = (status: unknown): number =>
-  RANKS[String(status)] ?? FINAL_RANK;

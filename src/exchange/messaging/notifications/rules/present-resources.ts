@@ -1,22 +1,5 @@
 import type { DiagnosticReport, FhirResource } from 'fhir/r4.js';
-import { statusRank } from './encounter-event.ts';
-
-/**
- * A resource that a message reports. References among a message's resources are
- * `Type/id`; the person is `Patient/person`.
- */
-export interface ReportedResource {
-  resource: FhirResource & { id: string };
-  /**
-   * The sender gave it neither id nor identifier, so that it cannot be
-   * recognised in another message.
-   */
-  isAnonymous?: boolean;
-  /** Only the status is new; what an earlier message reported besides stays. */
-  isStatusOnly?: boolean;
-  /** The Observation of another report of the sender that it derives from. */
-  parent?: { sourceId: string; id: string };
-}
+import { type ReportedResource, statusRank } from '#hl7v2-to-fhir';
 
 export interface ReportedVersion {
   resources: readonly ReportedResource[];

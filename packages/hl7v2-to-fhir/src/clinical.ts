@@ -1,12 +1,6 @@
 import type { FhirResource } from 'fhir/r4.js';
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import {
-  type InboundMessage,
-  invalid,
-  type ReportedSubject,
-} from '../inbound.ts';
-import type { ReportedResource } from '../rules/present-resources.ts';
 import { envelopeOf } from './envelope.ts';
+import { invalid } from './errors.ts';
 import {
   codeOrNameAt,
   type FieldPlace,
@@ -15,10 +9,16 @@ import {
   valueAt,
 } from './field-places.ts';
 import { recordNumber, required } from './fields.ts';
+import { lookupTable } from './lookup-table.ts';
 import { mappedResource } from './mapped.ts';
 import { CLINICAL_MESSAGES } from './mappings/clinical-messages.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import type { AnyMessageMapping } from './message-mapping.ts';
+import type {
+  ReadMessage,
+  ReportedResource,
+  ReportedSubject,
+} from './read-message.ts';
 import { vaccineObservations, withReactions } from './vaccine-observations.ts';
 import type { ObservationReading } from './value.ts';
 
@@ -39,7 +39,7 @@ export function readClinical(
   message: Hl7Message,
   type: string,
   zone: string,
-): InboundMessage {
+): ReadMessage {
   const { pid: _, time, ...envelope } = envelopeOf(message, zone);
   const items = reportsOf(message, type, { time, sender: '' });
   return {

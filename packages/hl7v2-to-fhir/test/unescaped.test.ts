@@ -1,10 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
-import {
-  readHl7,
-  reportedInHl7,
-} from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
+import { parseHl7, readHl7, reportedInHl7 } from '../src/index.ts';
 
 const headOf = (type: string) => [
   `MSH|^~\\&|LAB|ACME|HUB|X|20261120090000+0000||${type}|m-1|P|2.5.1`,

@@ -1,6 +1,6 @@
 import type { CodeableConcept, Coding, Reference } from 'fhir/r4.js';
-import { invalid } from '../inbound.ts';
 import { codingSystemUrl } from './coding-systems.ts';
+import { invalid } from './errors.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
 
 /**

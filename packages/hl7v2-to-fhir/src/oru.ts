@@ -1,16 +1,15 @@
-import { groupBy } from '../../../../lib/group-by.ts';
-import {
-  type ClinicalItem,
-  type InboundMessage,
-  invalid,
-  type ReportedSubject,
-} from '../inbound.ts';
-import { statusRank } from '../rules/encounter-event.ts';
-import type { ReportedResource } from '../rules/present-resources.ts';
 import { envelopeOf, withLabels } from './envelope.ts';
+import { invalid } from './errors.ts';
 import { conceptOf, orderNumber, required } from './fields.ts';
+import { groupBy } from './group-by.ts';
 import type { Hl7Message } from './message.ts';
 import { type ParentFinder, parentFinder } from './parents.ts';
+import type {
+  ClinicalItem,
+  ReadMessage,
+  ReportedResource,
+  ReportedSubject,
+} from './read-message.ts';
 import {
   hasResults,
   isMistaken,
@@ -19,6 +18,7 @@ import {
 } from './report-codes.ts';
 import { type ReportGroup, reportGroups } from './report-groups.ts';
 import { noteText, reportResources } from './report-resources.ts';
+import { statusRank } from './status-rank.ts';
 import { fhirTime, parseHl7Time, type TimeReading } from './time.ts';
 import type { ObservationReading } from './value.ts';
 
@@ -26,7 +26,7 @@ import type { ObservationReading } from './value.ts';
  * Reads unsolicited results (ORU, OUL): each OBR segment is a report, known by
  * its order number and code. Throws UnreadableMessageError.
  */
-export function readOru(message: Hl7Message, zone: string): InboundMessage {
+export function readOru(message: Hl7Message, zone: string): ReadMessage {
   const { pid: _, time, ...envelope } = envelopeOf(message, zone);
   const reports = reportsOf(message);
   // What cannot be read as resources is refused now, not when it is recorded.

@@ -9,8 +9,6 @@ import type {
   Quantity,
   Reference,
 } from 'fhir/r4.js';
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { decimalOf } from '../../../../lib/written-decimals.ts';
 import type { ElementReader } from './element-mapping.ts';
 import {
   type FieldPlace,
@@ -23,10 +21,12 @@ import {
 } from './field-places.ts';
 import { conceptOf, practitionersIn } from './fields.ts';
 import { fileOf } from './files.ts';
+import { lookupTable } from './lookup-table.ts';
 import type { Hl7Segment } from './message.ts';
 import { fhirTime, localTime } from './time.ts';
 import { unitText } from './unescaped-units.ts';
 import type { ObservationReading } from './value.ts';
+import { decimalOf } from './written-decimals.ts';
 
 type FieldReader<T> = (
   field: GroupField,

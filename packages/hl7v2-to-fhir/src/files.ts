@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Attachment } from 'fhir/r4.js';
-import { lookupTable } from '../../../../lib/lookup-table.ts';
+import { lookupTable } from './lookup-table.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
 
 /** HL7 tables 0191 and 0291 (types and subtypes of files) as media types. */

@@ -1,4 +1,4 @@
-import { lookupTable } from '../../../../lib/lookup-table.ts';
+import { lookupTable } from './lookup-table.ts';
 
 const START_BLOCK = 0x0b;
 const END_BLOCK = 0x1c;

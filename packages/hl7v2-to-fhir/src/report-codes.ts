@@ -3,7 +3,7 @@ import type {
   DiagnosticReport,
   Observation,
 } from 'fhir/r4.js';
-import { lookupTable } from '../../../../lib/lookup-table.ts';
+import { lookupTable } from './lookup-table.ts';
 
 /**
  * HL7 table 0085 (OBX-11). O and N are no results: the order's own data, and a

@@ -1,6 +1,3 @@
-import { offsetReader } from '../../../../lib/time.ts';
-import { messageTime } from '../inbound.ts';
-
 /** How the times of one message are read. */
 export interface TimeReading {
   /** IANA time zone of the sender, for times without an offset. */
@@ -117,4 +114,41 @@ function zoneOffsetMs(zone: string, wallAsUtcMs: number): number {
     offsetAt(wallAsUtcMs - before) !== before &&
     offsetAt(wallAsUtcMs - after) === after;
   return isAfter ? after : before;
+}
+
+/**
+ * Reads the offset of a time zone from UTC at an instant, in milliseconds.
+ * `Intl` says it as `GMT-05:00`.
+ */
+function offsetReader(timeZone: string): (at: number) => number {
+  const format = new Intl.DateTimeFormat('en-US', {
+    timeZone,
+    timeZoneName: 'longOffset',
+  });
+  return (at) => {
+    const [, sign, hours, minutes] =
+      /([+-])(\d{2}):(\d{2})/.exec(format.format(at)) ?? [];
+    return (
+      (sign === '-' ? -60_000 : 60_000) *
+      (Number(hours ?? 0) * 60 + Number(minutes ?? 0))
+    );
+  };
+}
+
+/**
+ * Times outside these years are taken as errors; PostgreSQL cannot store some
+ * of them.
+ */
+const FIRST_YEAR = 1_900;
+const LAST_YEAR = 2_199;
+
+/**
+ * Milliseconds since the epoch as ISO 8601 in UTC; undefined for NaN and for
+ * times outside the accepted years.
+ */
+export function messageTime(ms: number): string | undefined {
+  if (Number.isNaN(ms)) return undefined;
+  const at = new Date(ms);
+  const year = at.getUTCFullYear();
+  return year >= FIRST_YEAR && year <= LAST_YEAR ? at.toISOString() : undefined;
 }

@@ -7,9 +7,6 @@ import type {
   ServiceRequest,
   Specimen,
 } from 'fhir/r4.js';
-import { decimalOf } from '../../../../lib/written-decimals.ts';
-import { categoryOf } from '../../../records/summary/observation.ts';
-import type { ReportedResource } from '../rules/present-resources.ts';
 import { conceptOf, namedIn, practitionersIn, required } from './fields.ts';
 import { fileOf } from './files.ts';
 import { mappedElements, mappedResource } from './mapped.ts';
@@ -20,6 +17,7 @@ import {
   type ParentFinder,
   type ParentResult,
 } from './parents.ts';
+import type { ReportedResource } from './read-message.ts';
 import {
   isMistaken,
   observationStatus,
@@ -35,6 +33,8 @@ import {
   observationValue,
   unitNote,
 } from './value.ts';
+import { isVitalSign } from './vital-signs.ts';
+import { decimalOf } from './written-decimals.ts';
 
 const SUBJECT = { subject: { reference: 'Patient/person' } };
 const REPORT = 'DiagnosticReport/report';
@@ -177,7 +177,7 @@ function looksLike(
   specimen: Specimen | undefined,
 ): 'vital-signs' | 'laboratory' | undefined {
   if (specimen !== undefined) return 'laboratory';
-  if (categoryOf({ code }) === 'vital-signs') return 'vital-signs';
+  if (isVitalSign(code)) return 'vital-signs';
   return MEASURED.has(obx.value(2) ?? '') ? 'laboratory' : undefined;
 }
 

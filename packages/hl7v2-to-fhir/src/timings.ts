@@ -1,6 +1,6 @@
 import type { Dosage } from 'fhir/r4.js';
-import { decimalOf } from '../../../../lib/written-decimals.ts';
 import type { Hl7Segment } from './message.ts';
+import { decimalOf } from './written-decimals.ts';
 
 type Group = readonly Hl7Segment[];
 

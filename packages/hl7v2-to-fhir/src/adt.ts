@@ -1,23 +1,22 @@
 import { createHash } from 'node:crypto';
-import type { FhirResource } from 'fhir/r4.js';
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import {
-  type InboundContent,
-  type InboundMessage,
-  type ReportedSubject,
-  UnreadableMessageError,
-} from '../inbound.ts';
-import type { EncounterEvent } from '../rules/encounter-event.ts';
-import type { ReportedResource } from '../rules/present-resources.ts';
-import { statedDeath } from '../rules/stated-death.ts';
+import type { FhirResource, Patient } from 'fhir/r4.js';
 import type { AnyNumberedMapping } from './element-mapping.ts';
 import { envelopeOf, labelsIn } from './envelope.ts';
+import { UnreadableMessageError } from './errors.ts';
 import { valueAt } from './field-places.ts';
 import { recordNumber, required, visitNumber } from './fields.ts';
+import { lookupTable } from './lookup-table.ts';
 import { mappedResource } from './mapped.ts';
 import { AL1_MAPPING, IAM_MAPPING } from './mappings/allergy.ts';
 import { DG1_MAPPING, PR1_MAPPING } from './mappings/stay.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
+import type {
+  ReadContent,
+  ReadMessage,
+  ReportedResource,
+  ReportedSubject,
+  StayEvent,
+} from './read-message.ts';
 import { parseHl7Time, type TimeReading } from './time.ts';
 import type { ObservationReading } from './value.ts';
 
@@ -32,7 +31,7 @@ const OF_STAY = { ...BEFORE_STAY, PR1: PR1_MAPPING };
  * inpatient, by A07 the reverse.
  */
 const TRIGGERS: Readonly<
-  Record<string, EncounterEvent['trigger'] | 'merge' | 'person'>
+  Record<string, StayEvent['trigger'] | 'merge' | 'person'>
 > = lookupTable({
   A01: 'admit',
   A02: 'transfer',
@@ -72,7 +71,7 @@ const CLASSES: Readonly<Record<string, 'IMP' | 'EMER' | 'AMB' | 'PRENC'>> =
  *
  * @param zone IANA time zone for times of the sender without an offset
  */
-export function readAdt(message: Hl7Message, zone: string): InboundMessage {
+export function readAdt(message: Hl7Message, zone: string): ReadMessage {
   const evn = message.segment('EVN');
   const { event, trigger } = triggerOf(message);
   const { time, pid, ...envelope } = envelopeOf(message, zone);
@@ -80,7 +79,7 @@ export function readAdt(message: Hl7Message, zone: string): InboundMessage {
   const isOfStay = trigger !== 'merge' && trigger !== 'person';
   const reports =
     isOfStay &&
-    (statedDeath(envelope.person) !== undefined ||
+    (statesDeath(envelope.person) ||
       reportedInAdt(message, zone, '').length > 0)
       ? { reports: true as const }
       : {};
@@ -116,6 +115,10 @@ export function readAdt(message: Hl7Message, zone: string): InboundMessage {
   };
 }
 
+/** Whether the message says that the person died, or takes it back. */
+const statesDeath = ({ deceasedDateTime, deceasedBoolean }: Patient): boolean =>
+  deceasedDateTime !== undefined || deceasedBoolean !== undefined;
+
 /** The event, and what it does. Throws UnreadableMessageError. */
 function triggerOf(message: Hl7Message) {
   const event =
@@ -135,7 +138,7 @@ function personOf(
   message: Hl7Message,
   zone: string,
   sourcePatientId: string | undefined,
-): InboundContent {
+): ReadContent {
   const items = reportedInAdt(message, zone, '').map(({ sourceId }) => ({
     sourceId,
     isTrue: true,
@@ -150,7 +153,7 @@ function personOf(
 function mergeOf(
   message: Hl7Message,
   survivingId: string | undefined,
-): InboundContent {
+): ReadContent {
   const mrg = message.segment('MRG');
   return {
     kind: 'merge',
@@ -170,9 +173,9 @@ function mergeOf(
 function encounterOf(
   message: Hl7Message,
   pid: Hl7Segment,
-  event: Pick<EncounterEvent, 'trigger' | 'occurredAt' | 'reports'>,
+  event: Pick<StayEvent, 'trigger' | 'occurredAt' | 'reports'>,
   time: TimeReading,
-): InboundContent {
+): ReadContent {
   const pv1 = message.segment('PV1');
   return {
     kind: 'encounter',

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { acceptHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/accept-hl7.ts';
-import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
-import { readHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
-import { UnreadableMessageError } from '../../../src/exchange/messaging/notifications/inbound.ts';
+import {
+  acceptHl7,
+  parseHl7,
+  readHl7,
+  UnreadableMessageError,
+} from '../src/index.ts';
 
 const messageOf = (type: string, ...segments: string[]) =>
   parseHl7(

@@ -6,11 +6,11 @@ import type {
   Identifier,
   Patient,
 } from 'fhir/r4.js';
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { invalid, UnreadableMessageError } from '../inbound.ts';
-import type { ReportedResource } from '../rules/present-resources.ts';
+import { invalid, UnreadableMessageError } from './errors.ts';
 import { recordNumber, required } from './fields.ts';
+import { lookupTable } from './lookup-table.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
+import type { ReportedResource } from './read-message.ts';
 import {
   fhirTime,
   offsetOf,

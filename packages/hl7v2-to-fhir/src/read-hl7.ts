@@ -1,9 +1,3 @@
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import {
-  type InboundMessage,
-  type ReportedSubject,
-  UnreadableMessageError,
-} from '../inbound.ts';
 import { readAdt, reportedInAdt } from './adt.ts';
 import {
   CLINICAL_TYPES,
@@ -12,9 +6,12 @@ import {
   reportedInClinical,
 } from './clinical.ts';
 import { labelsIn, withLabels } from './envelope.ts';
+import { UnreadableMessageError } from './errors.ts';
+import { lookupTable } from './lookup-table.ts';
 import type { Hl7Message } from './message.ts';
 import { readOru, reportedInOru } from './oru.ts';
 import { readRds, reportedInRds } from './rds.ts';
+import type { ReadMessage, ReportedSubject } from './read-message.ts';
 
 const READERS: Readonly<
   Record<
@@ -31,7 +28,7 @@ const READERS: Readonly<
  * Reads a message of any supported type. Throws UnreadableMessageError. @param
  * zone of the sender's times without an offset
  */
-export function readHl7(message: Hl7Message, zone: string): InboundMessage {
+export function readHl7(message: Hl7Message, zone: string): ReadMessage {
   const read = readTyped(message, zone);
   const security = labelsIn(message);
   const person =
@@ -42,7 +39,7 @@ export function readHl7(message: Hl7Message, zone: string): InboundMessage {
   return { ...read, person, unused, ...message.held() };
 }
 
-function readTyped(message: Hl7Message, zone: string): InboundMessage {
+function readTyped(message: Hl7Message, zone: string): ReadMessage {
   const type = typeOf(message);
   if (readsClinical(type)) return readClinical(message, type, zone);
   const [read] = READERS[type] ?? [];

@@ -1,15 +1,12 @@
-import {
-  type InboundMessage,
-  invalid,
-  type ReportedSubject,
-} from '../inbound.ts';
+import { invalid } from './errors.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import { readHl7, reportedInHl7 } from './read-hl7.ts';
+import type { ReadMessage, ReportedSubject } from './read-message.ts';
 import { isUnitCut } from './unescaped-units.ts';
 
 /** A message that is taken in, and what is recorded of it. */
 export interface AcceptedHl7 {
-  message: InboundMessage;
+  message: ReadMessage;
   reported: readonly ReportedSubject[];
 }
 

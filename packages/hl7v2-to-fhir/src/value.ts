@@ -1,9 +1,9 @@
 import type { Observation, Quantity } from 'fhir/r4.js';
-import { decimalOf } from '../../../../lib/written-decimals.ts';
 import { conceptOf } from './fields.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
 import { fhirTime, type TimeReading } from './time.ts';
 import { unitReader, unitText } from './unescaped-units.ts';
+import { decimalOf } from './written-decimals.ts';
 
 type Value = Pick<Observation, Extract<keyof Observation, `value${string}`>>;
 

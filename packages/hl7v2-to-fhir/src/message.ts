@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto';
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { invalid, type UnreadableMessageError } from '../inbound.ts';
 import { codingSystemUrl } from './coding-systems.ts';
+import { invalid, type UnreadableMessageError } from './errors.ts';
+import { lookupTable } from './lookup-table.ts';
 import { ReadingLog } from './reading-log.ts';
 import { segmentLines } from './segment-lines.ts';
 import type { Separators } from './separators.ts';

@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { CLINICAL_MESSAGES } from '../../../src/exchange/messaging/notifications/hl7v2/mappings/clinical-messages.ts';
-import { parseHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/message.ts';
-import type { AnyMessageMapping } from '../../../src/exchange/messaging/notifications/hl7v2/message-mapping.ts';
-import { readHl7 } from '../../../src/exchange/messaging/notifications/hl7v2/read-hl7.ts';
+import { parseHl7, readHl7 } from '../src/index.ts';
+import { CLINICAL_MESSAGES } from '../src/mappings/clinical-messages.ts';
+import type { AnyMessageMapping } from '../src/message-mapping.ts';
 
-const page = readFileSync('docs/hl7v2.md', 'utf8');
+const page = readFileSync(
+  new URL('../../../docs/hl7v2.md', import.meta.url),
+  'utf8',
+);
 /** The fields in the tables of a section. */
 const documented = (...titles: string[]) =>
   titles.flatMap((title) => {

@@ -1,4 +1,4 @@
-import { lookupTable } from '../../../../lib/lookup-table.ts';
+import { lookupTable } from './lookup-table.ts';
 
 /** HL7 table 0396 (coding systems) as URLs. */
 const SYSTEMS: Readonly<Record<string, string>> = lookupTable({

@@ -1,14 +1,11 @@
-import {
-  type InboundMessage,
-  invalid,
-  type ReportedSubject,
-} from '../inbound.ts';
 import { envelopeOf } from './envelope.ts';
+import { invalid } from './errors.ts';
 import { numberAt } from './field-places.ts';
 import { orderNumber, required } from './fields.ts';
 import { mappedResource } from './mapped.ts';
 import { DISPENSE_MAPPING } from './mappings/dispense.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
+import type { ReadMessage, ReportedSubject } from './read-message.ts';
 import { parseHl7Time } from './time.ts';
 import type { ObservationReading } from './value.ts';
 
@@ -19,7 +16,7 @@ type DispenseGroup = [Hl7Segment, ...Hl7Segment[]];
  * Reads a pharmacy dispense message (RDS^O13): each RXD segment is a fill.
  * Throws UnreadableMessageError.
  */
-export function readRds(message: Hl7Message, zone: string): InboundMessage {
+export function readRds(message: Hl7Message, zone: string): ReadMessage {
   const { pid: _, time, ...envelope } = envelopeOf(message, zone);
   return {
     ...envelope,
