@@ -11,8 +11,10 @@ const DOCUMENTS = [
   'README.md',
   'ARCHITECTURE.md',
   'CHANGELOG.md',
+  'CONTRIBUTING.md',
   'docs',
   'src',
+  'tools',
   'test',
   'samples',
 ];
