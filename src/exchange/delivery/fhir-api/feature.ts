@@ -26,7 +26,12 @@ import {
   requireJson,
   requireParameters,
 } from './requests.ts';
-import capabilities from './rules/capabilities.json' with { type: 'json' };
+import {
+  CAPABILITY_STATEMENT,
+  OWN_CAPABILITIES,
+  RESPONDER_CAPABILITIES,
+  REST_CAPABILITIES,
+} from './rules/capabilities.ts';
 import { includesOf } from './rules/search-request.ts';
 import { addSearchRoutes } from './search-routes.ts';
 import { addSummaryRoutes } from './summary/summary-routes.ts';
@@ -140,7 +145,7 @@ const DOCREF = [
   },
 ];
 
-function resourceOf(type: string, patient: Json): Json {
+function resourceOf(type: string, patient: object): Json {
   const profiles = WITHOUT_SEARCHES.includes(type) ? [] : profilesOfType(type);
   const common = {
     type,
@@ -182,16 +187,17 @@ function resourceOf(type: string, patient: Json): Json {
  * raised when it changes, so that clients notice.
  */
 function capabilityStatement(url: string, isResponder: boolean): Json {
-  const { description, documentation, patient, other, ...own } =
-    capabilities.doors[isResponder ? 'responder' : 'own'];
+  const { description, documentation, patient, other, ...own } = isResponder
+    ? RESPONDER_CAPABILITIES
+    : OWN_CAPABILITIES;
   const resource = [
     ...SERVED_TYPES.map((type) => resourceOf(type, patient)),
     ...other,
   ];
   return {
-    ...capabilities.statement,
+    ...CAPABILITY_STATEMENT,
     ...own,
     implementation: { description, url },
-    rest: [{ ...capabilities.rest, documentation, resource }],
+    rest: [{ ...REST_CAPABILITIES, documentation, resource }],
   };
 }

@@ -82,7 +82,7 @@ function tableOf<T extends ResourceType>({
   };
 }
 
-const activeProblems = tableOf<'Condition'>({
+export const activeProblems = tableOf<'Condition'>({
   caption: 'Active problems',
   types: ['Condition'],
   shows: (content) => isActive({ content }) && !isSocial(content),
@@ -93,7 +93,7 @@ const activeProblems = tableOf<'Condition'>({
   },
 });
 
-const pastProblems = tableOf<'Condition'>({
+export const pastProblems = tableOf<'Condition'>({
   caption: 'Past problems',
   types: ['Condition'],
   shows: (content) =>
@@ -106,7 +106,7 @@ const pastProblems = tableOf<'Condition'>({
   },
 });
 
-const encounterDiagnoses = tableOf<'Condition'>({
+export const encounterDiagnoses = tableOf<'Condition'>({
   caption:
     'Diagnoses at encounters, of which the sources do not say whether they are active',
   types: ['Condition'],
@@ -117,24 +117,24 @@ const encounterDiagnoses = tableOf<'Condition'>({
   },
 });
 
-const currentMedications = tableOf<'MedicationRequest' | 'MedicationStatement'>(
-  {
-    caption: 'Current medications',
-    types: ['MedicationRequest', 'MedicationStatement'],
-    shows: (content) => isCurrent({ content }),
-    cells: {
-      Medication: medicationName,
-      Directions: say.directions('dosageInstruction', 'dosage'),
-      Ordered: say.day('authoredOn', 'dateAsserted'),
-      Taken: say.since('effectivePeriod', 'effectiveDateTime'),
-      Status: prescriptionStatus,
-      'By; reason': joined(
-        say.reference('requester', 'informationSource'),
-        reasonsOf,
-      ),
-    },
+export const currentMedications = tableOf<
+  'MedicationRequest' | 'MedicationStatement'
+>({
+  caption: 'Current medications',
+  types: ['MedicationRequest', 'MedicationStatement'],
+  shows: (content) => isCurrent({ content }),
+  cells: {
+    Medication: medicationName,
+    Directions: say.directions('dosageInstruction', 'dosage'),
+    Ordered: say.day('authoredOn', 'dateAsserted'),
+    Taken: say.since('effectivePeriod', 'effectiveDateTime'),
+    Status: prescriptionStatus,
+    'By; reason': joined(
+      say.reference('requester', 'informationSource'),
+      reasonsOf,
+    ),
   },
-);
+});
 
 const pastMedications = tableOf<'MedicationRequest' | 'MedicationStatement'>({
   caption: 'Past medications',
@@ -179,7 +179,7 @@ const givenMedications = tableOf<'MedicationAdministration'>({
   },
 });
 
-const allergyTable = tableOf<'AllergyIntolerance'>({
+export const allergyTable = tableOf<'AllergyIntolerance'>({
   caption: 'Allergies and intolerances, newest first',
   types: ['AllergyIntolerance'],
   cells: {
@@ -191,7 +191,7 @@ const allergyTable = tableOf<'AllergyIntolerance'>({
   },
 });
 
-const immunizationTable = tableOf<'Immunization'>({
+export const immunizationTable = tableOf<'Immunization'>({
   caption: 'Immunizations, newest first',
   types: ['Immunization'],
   cells: {
@@ -207,7 +207,7 @@ const immunizationTable = tableOf<'Immunization'>({
   },
 });
 
-const reportTable = tableOf<'DiagnosticReport'>({
+export const reportTable = tableOf<'DiagnosticReport'>({
   caption: 'Reports, newest first',
   types: ['DiagnosticReport'],
   shows: (content) => !isEmpty(content),
@@ -234,7 +234,7 @@ const imagingTable = tableOf<'ImagingStudy'>({
   },
 });
 
-const procedureTable = tableOf<'Procedure'>({
+export const procedureTable = tableOf<'Procedure'>({
   caption: 'Procedures, newest first',
   types: ['Procedure'],
   cells: {
@@ -280,7 +280,7 @@ const documentTable = tableOf<'DocumentReference'>({
   },
 });
 
-const carePlanTable = tableOf<'CarePlan'>({
+export const carePlanTable = tableOf<'CarePlan'>({
   caption: 'Care plans',
   types: ['CarePlan'],
   cells: {
@@ -336,7 +336,7 @@ const pastFindings = tableOf<'Condition'>({
   },
 });
 
-const observationTable = tableOf<'Observation'>({
+export const observationTable = tableOf<'Observation'>({
   caption: 'Other observations, newest first',
   types: ['Observation'],
   shows: (content) => categoryOf(content) === 'other' && !isEmpty(content),
@@ -358,7 +358,7 @@ const familyHistoryTable = tableOf<'FamilyMemberHistory'>({
   },
 });
 
-const deviceTable = tableOf<'Device'>({
+export const deviceTable = tableOf<'Device'>({
   caption: 'Devices',
   types: ['Device'],
   cells: {

@@ -16,8 +16,11 @@ import {
   searchEntries,
   searchParametersOf,
 } from '../../../records/rules/search.ts';
-import elements from './elements.json' with { type: 'json' };
-import table from './included-references.json' with { type: 'json' };
+import {
+  COMMON_REFERENCES,
+  REFERENCES_OF_TYPES,
+} from './included-references.ts';
+import { ALWAYS_KEPT, CHOICES } from './kept-elements.ts';
 
 /** A parameter of a search as sent: name (with modifier) and value. */
 export type SearchPair = readonly [name: string, value: string];
@@ -374,16 +377,10 @@ export function matchesSearch(
   );
 }
 
-/**
- * Elements that refer to other resources, by the name of the search parameter
- * that `_include` uses.
- */
-const COMMON: Readonly<Record<string, readonly string[]>> = lookupTable(
-  table.common,
-);
+const COMMON = lookupTable(COMMON_REFERENCES);
 const BY_TYPE: Readonly<
   Record<string, Readonly<Record<string, readonly string[]>>>
-> = lookupTable(table.byType);
+> = lookupTable(REFERENCES_OF_TYPES);
 
 /**
  * The elements that an `_include` of a type follows, by its value without the
@@ -404,19 +401,8 @@ export interface Subset {
   withNarrative: boolean;
 }
 
-/**
- * The elements that a subset always has: those that FHIR demands and those that
- * change the meaning of the others, such as a status. Generated from the
- * definitions of FHIR R4; a test compares them.
- */
-export const ALWAYS: Readonly<Record<string, string>> = lookupTable(
-  elements.always,
-);
-/**
- * The elements whose names say which of several types their value has: `value`
- * is `valueQuantity`, or `valueString`.
- */
-export const CHOICES: ReadonlySet<string> = new Set(elements.choices);
+const KEPT: Readonly<Record<string, readonly string[]>> =
+  lookupTable(ALWAYS_KEPT);
 const OF_ALL = [
   'resourceType',
   'id',
@@ -427,7 +413,7 @@ const OF_ALL = [
 
 const alwaysKept = (type: string): readonly string[] => [
   ...OF_ALL,
-  ...(ALWAYS[type] ?? '').split(' '),
+  ...(KEPT[type] ?? []),
 ];
 
 const SUBSETTED = {

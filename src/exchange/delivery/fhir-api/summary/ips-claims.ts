@@ -2,20 +2,58 @@ import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { isEnteredInError } from '../../../records/rules/fingerprints.ts';
 import { isJson, type Json, objectsOf } from '../../../records/rules/json.ts';
 import { r4Faults } from '../../../records/rules/r4/check-r4.ts';
+import type {
+  ChoiceOf,
+  ElementOf,
+  ResourceType,
+} from '../../../records/rules/r4/elements.ts';
 import {
   parseLocalReference,
   referencesIn,
 } from '../../../records/rules/references.ts';
 import { has, hasCode } from '../../../records/rules/us-core/named-rules.ts';
-import table from './ips-profiles.json' with { type: 'json' };
 
 /**
  * Profiles of the International Patient Summary 2.0.0 (hl7.fhir.uv.ips), by
  * type, and what they demand beyond R4.
  */
+const PROFILE_OF: {
+  readonly [T in ResourceType]?: {
+    name: string;
+    requires: readonly (ElementOf<T> | ChoiceOf<T>)[];
+  };
+} = {
+  AllergyIntolerance: { name: 'AllergyIntolerance', requires: ['code'] },
+  Condition: { name: 'Condition', requires: ['code'] },
+  Device: { name: 'Device', requires: [] },
+  DeviceUseStatement: { name: 'DeviceUseStatement', requires: ['timing[x]'] },
+  DiagnosticReport: {
+    name: 'DiagnosticReport',
+    requires: ['subject', 'effective[x]'],
+  },
+  Immunization: { name: 'Immunization', requires: [] },
+  Medication: { name: 'Medication', requires: ['code'] },
+  MedicationRequest: { name: 'MedicationRequest', requires: [] },
+  MedicationStatement: {
+    name: 'MedicationStatement',
+    requires: ['effective[x]'],
+  },
+  Observation: {
+    name: 'Observation-results-laboratory-pathology',
+    requires: ['subject', 'performer', 'effective[x]'],
+  },
+  Organization: { name: 'Organization', requires: ['name'] },
+  Patient: { name: 'Patient', requires: ['name', 'birthDate'] },
+  Practitioner: { name: 'Practitioner', requires: ['name'] },
+  PractitionerRole: { name: 'PractitionerRole', requires: [] },
+  Procedure: { name: 'Procedure', requires: ['code', 'performed[x]'] },
+  Specimen: { name: 'Specimen', requires: ['type'] },
+};
+
 const PROFILES: Readonly<
   Record<string, { name: string; requires: readonly string[] }>
-> = lookupTable(table);
+> = lookupTable(PROFILE_OF);
+
 const OBSERVATION_CATEGORY =
   'http://terminology.hl7.org/CodeSystem/observation-category';
 

@@ -1,3 +1,4 @@
+import type { Composition, Device, DeviceUseStatement } from 'fhir/r4.js';
 import { v7 as uuidv7 } from 'uuid';
 import type { Store } from '../../../platform/database/database.ts';
 import { completenessMeta } from '../../../records/reading/completeness.ts';
@@ -21,7 +22,48 @@ import {
 } from './ips-claims.ts';
 import { type IpsSection, ipsSections, SECTION_TYPES } from './ips-sections.ts';
 import { narrativeOf } from './narrative.ts';
-import templates from './templates.json' with { type: 'json' };
+
+const COMPOSITION = {
+  resourceType: 'Composition',
+  language: 'en',
+  status: 'final',
+  type: {
+    coding: [
+      {
+        system: 'http://loinc.org',
+        code: '60591-5',
+        display: 'Patient summary Document',
+      },
+    ],
+  },
+  title: 'International Patient Summary',
+} satisfies Partial<Composition>;
+
+const AUTHOR = {
+  resourceType: 'Device',
+  deviceName: [
+    {
+      name: 'medical-data-exchange',
+      type: 'model-name',
+    },
+  ],
+  type: {
+    text: 'Software that assembled this summary from the data of the sources',
+  },
+} satisfies Partial<Device>;
+
+const USE = {
+  resourceType: 'DeviceUseStatement',
+  status: 'active',
+  _timingDateTime: {
+    extension: [
+      {
+        url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason',
+        valueCode: 'unknown',
+      },
+    ],
+  },
+} satisfies Partial<DeviceUseStatement>;
 
 /**
  * What entries refer to and the document holds too; references to other types
@@ -146,7 +188,7 @@ function compositionOf(
   names: ReadonlySet<string>,
 ): Json {
   return {
-    ...templates.composition,
+    ...COMPOSITION,
     id: derivedUuid([patientId, 'Composition', 'patient-summary']),
     subject: { reference: `Patient/${patientId}` },
     date: madeAt.toISOString(),
@@ -170,7 +212,7 @@ function compositionOf(
  * The software that put the summary together; what it states is the sources'.
  */
 const authorOf = (patientId: string): Json => ({
-  ...templates.author,
+  ...AUTHOR,
   id: derivedUuid([patientId, 'Device', 'patient-summary']),
 });
 
@@ -182,7 +224,7 @@ const useId = (deviceId: string): string =>
  * patient, and no time of its use.
  */
 const useOf = ({ id, patient }: Json, patientId: string): Json => ({
-  ...templates.use,
+  ...USE,
   id: useId(String(id)),
   subject: patient ?? { reference: `Patient/${patientId}` },
   device: { reference: `Device/${String(id)}` },

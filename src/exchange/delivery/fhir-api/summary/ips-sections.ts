@@ -1,5 +1,4 @@
 import { counted } from '../../../../lib/counted.ts';
-import { lookupTable } from '../../../../lib/lookup-table.ts';
 import {
   completenessLines,
   emptyText,
@@ -14,14 +13,10 @@ import {
 } from '../../../records/rules/absence.ts';
 import { canBeOneMoment, clinicalTime } from '../../../records/rules/dates.ts';
 import { distinctionsOf } from '../../../records/rules/distinctions.ts';
-import { isEnteredInError } from '../../../records/rules/fingerprints.ts';
-import { type Json, objectsOf } from '../../../records/rules/json.ts';
+import type { Json } from '../../../records/rules/json.ts';
 import { SUPPORTING_TYPES } from '../../../records/rules/resource-types.ts';
-import { codesOf, conceptText } from '../../../records/rules/words.ts';
-import {
-  measuredThing,
-  RETRACTED,
-} from '../../../records/summary/overview/measurement.ts';
+import { conceptText } from '../../../records/rules/words.ts';
+import { measuredThing } from '../../../records/summary/overview/measurement.ts';
 import type { SummaryPart } from '../../../records/summary/parts.ts';
 import {
   entryOf,
@@ -31,54 +26,23 @@ import {
   type SummaryEntry,
   type TableRule,
 } from '../../../records/summary/section.ts';
-import { SECTIONS } from '../../../records/summary/sections.ts';
 import {
   absenceNotes,
   lookUp,
   STATING_TYPES,
   sectionParts,
 } from '../../../records/summary/summarise.ts';
+import {
+  IPS_SECTIONS,
+  type IpsSectionRule,
+  type IpsSource,
+} from './ips-section-rules.ts';
 import { narrativeOf } from './narrative.ts';
-import table from './sections.json' with { type: 'json' };
 
 /** A section of the document, and the resources that are its entries. */
 export interface IpsSection {
   json: Json;
   entries: readonly { resourceType: string; id: string }[];
-}
-
-/**
- * Which of the summary's resources belong in a patient summary, by the names
- * that the table uses.
- */
-const KEEPS: Readonly<
-  Record<string, (entry: SummaryEntry, rule: SectionRule) => boolean>
-> = lookupTable({
-  // What would contradict a source that says there is none.
-  present: (entry: SummaryEntry, { statements }: SectionRule) =>
-    statements?.denies(entry, {
-      topic: statements.topic,
-      text: '',
-      isUnknown: false,
-    }) === true,
-  valid: ({ content }: SummaryEntry) =>
-    !isEnteredInError(content) &&
-    !codesOf(content.verificationStatus).includes('refuted') &&
-    !RETRACTED.includes(String(content.status)),
-  active: ({ content }: SummaryEntry) => content.status === 'active',
-  usable: ({ content }: SummaryEntry) =>
-    !['inactive', 'entered-in-error'].includes(String(content.status)),
-  social: ({ content }: SummaryEntry) =>
-    objectsOf(content.category).flatMap(codesOf).includes('social-history') &&
-    !RETRACTED.includes(String(content.status)),
-});
-
-interface Source {
-  rule: string;
-  table: number;
-  keeps: string;
-  isLatest?: boolean;
-  max: number;
 }
 
 /**
@@ -95,18 +59,12 @@ class Collector {
    * differ about it.
    */
   readonly #latest = new Map<string, string>();
-  private readonly source: Source;
+  private readonly source: IpsSource;
 
-  constructor(source: Source) {
+  constructor(source: IpsSource) {
     this.source = source;
-
-    this.rule = ruleOf(source.rule);
-    const [table] = this.rule.tables.slice(source.table);
-    if (table === undefined)
-      throw new Error(
-        `sections.json names a table of ${source.rule} that does not exist`,
-      );
-    this.table = table;
+    this.rule = source.section;
+    this.table = source.table;
   }
 
   take(
@@ -121,7 +79,7 @@ class Collector {
     )
       return;
     const isKept =
-      KEEPS[this.source.keeps]?.(entry, this.rule) === true &&
+      this.source.keeps(entry, this.rule) &&
       this.kept.length < this.source.max &&
       (this.source.isLatest !== true || this.#isLatest(content, lookup));
     if (isKept) this.kept.push(resource);
@@ -140,21 +98,12 @@ class Collector {
 /** The types that the sections are made of. */
 export const SECTION_TYPES: readonly string[] = [
   ...new Set([
-    ...table.flatMap(({ from }) =>
-      from.flatMap((source) => new Collector(source).table.types),
+    ...IPS_SECTIONS.flatMap(({ from }) =>
+      from.flatMap(({ table }) => table.types),
     ),
     ...STATING_TYPES,
   ]),
 ];
-
-function ruleOf(id: string): SectionRule {
-  const rule = SECTIONS.find((each) => each.id === id);
-  if (rule === undefined)
-    throw new Error(
-      `sections.json names the section ${id}, which does not exist`,
-    );
-  return rule;
-}
 
 /**
  * The sections of an International Patient Summary: how complete the record is,
@@ -165,7 +114,7 @@ export async function ipsSections(
   reader: RecordReader,
   madeAt: Date,
 ): Promise<IpsSection[]> {
-  const planned = table.map((section) => ({
+  const planned = IPS_SECTIONS.map((section) => ({
     ...section,
     collectors: section.from.map((source) => new Collector(source)),
   }));
@@ -209,14 +158,14 @@ interface Context {
   madeAt: Date;
   lookup: Lookup;
 }
-type Planned = (typeof table)[number] & { collectors: Collector[] };
+type Planned = IpsSectionRule & { collectors: Collector[] };
 
 async function sectionOf(
   section: Planned,
   context: Context,
 ): Promise<IpsSection> {
   const { reader, madeAt } = context;
-  const rule = ruleOf(section.rule);
+  const rule = section.section;
   const topic =
     section.isOptional === true ? undefined : rule.statements?.topic;
   const kept = section.collectors.flatMap((each) => each.kept);

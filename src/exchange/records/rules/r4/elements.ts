@@ -19,6 +19,14 @@ export type ChoiceOf<T extends ResourceType> =
       : never
     : never;
 
+/** Its name without the type of its value: `effective`. */
+export type ChoiceNameOf<T extends ResourceType> =
+  ChoiceOf<T> extends infer E
+    ? E extends `${infer Name}[x]`
+      ? Name
+      : never
+    : never;
+
 /** The name of an element of an element, or of the items of a list. */
 export type MemberOf<T extends ResourceType, E extends ElementOf<T>> = MemberIn<
   ResourceOf<T>,
