@@ -245,28 +245,23 @@ function changedSettings(
     ...hours(options.monitoringHours),
     ...timeZone(options.monitoringTimeZone),
   };
-  return {
-    ...settings,
-    ...(options.sources !== undefined && {
-      sources: enabledSources(options.sources),
-    }),
-    ...(options.bulkSources !== undefined && {
-      bulk: { sources: sourceList(options.bulkSources) },
-    }),
-    ...(hasMembers(limits) && { limits: { ...settings.limits, ...limits } }),
-    ...(hasMembers(monitoring) && {
-      monitoring: { ...settings.monitoring, ...monitoring },
-    }),
-    ...(options.withhold !== undefined && {
-      withhold: words(options.withhold).map(checkedLabel),
-    }),
-    ...(options.frameAncestors !== undefined && {
-      embed: {
-        ...settings.embed,
-        frameAncestors: origins(options.frameAncestors),
-      },
-    }),
-  };
+
+  const changed: AccountSettings = { ...settings };
+  if (options.sources !== undefined)
+    changed.sources = enabledSources(options.sources);
+  if (options.bulkSources !== undefined)
+    changed.bulk = { sources: sourceList(options.bulkSources) };
+  if (hasMembers(limits)) changed.limits = { ...settings.limits, ...limits };
+  if (hasMembers(monitoring))
+    changed.monitoring = { ...settings.monitoring, ...monitoring };
+  if (options.withhold !== undefined)
+    changed.withhold = words(options.withhold).map(checkedLabel);
+  if (options.frameAncestors !== undefined)
+    changed.embed = {
+      ...settings.embed,
+      frameAncestors: origins(options.frameAncestors),
+    };
+  return changed;
 }
 
 function checkedLabel(label: string): string {
