@@ -4,16 +4,12 @@ import { fileURLToPath } from 'node:url';
 import { DISTRICTS } from './import-rules.ts';
 
 const EXCHANGE = fileURLToPath(new URL('../src/exchange/', import.meta.url));
-const DECLARED = new URL('../src/exchange/table-use.json', import.meta.url);
 
 /**
  * Room by room of the exchange, the tables of other rooms that its SQL names:
  * `{ 'queries/sweep': { 'people/patients': ['patient'] } }`.
  */
 export type TableUse = Record<string, Record<string, string[]>>;
-
-export const declaredTableUse = (): TableUse =>
-  JSON.parse(readFileSync(DECLARED, 'utf8'));
 
 /**
  * Reads the table names from all Kysely calls, SQL templates and SQL files of

@@ -7,10 +7,8 @@ import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
-import {
-  readFilter,
-  TOPICS,
-} from '../../src/exchange/delivery/subscriptions/rules/subscription-request.ts';
+import { readFilter } from '../../src/exchange/delivery/subscriptions/rules/subscription-request.ts';
+import { TOPICS } from '../../src/exchange/delivery/subscriptions/rules/topics.ts';
 import { eventRecovery } from '../../src/exchange/platform/outbox/destination-drain.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { matchesAll } from '../../src/exchange/records/rules/search.ts';

@@ -1,14 +1,11 @@
 import { expect, test } from 'vitest';
-import {
-  declaredTableUse,
-  foundTableUse,
-  upwardUse,
-} from '../../../scripts/table-use.ts';
+import { DECLARED_TABLE_USE } from '../../../scripts/declared-table-use.ts';
+import { foundTableUse, upwardUse } from '../../../scripts/table-use.ts';
 
-test('table-use.json declares each table of another room that a room’s SQL names, and no other', () => {
+test('DECLARED_TABLE_USE names each table of another room that a room’s SQL names, and no other', () => {
   const found = foundTableUse();
   expect(Object.keys(found).length).toBeGreaterThan(10);
-  expect(declaredTableUse()).toEqual(found);
+  expect(DECLARED_TABLE_USE).toEqual(found);
 });
 
 /**

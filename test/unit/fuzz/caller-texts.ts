@@ -3,10 +3,8 @@ import { argumentsOfTool } from '../../../src/exchange/delivery/agents/feature.t
 import { parseExport } from '../../../src/exchange/delivery/bulk-export/rules/export-request.ts';
 import { planView } from '../../../src/exchange/delivery/bulk-export/views/planned-view.ts';
 import { parseSearch } from '../../../src/exchange/delivery/fhir-api/rules/search-request.ts';
-import {
-  readFilter,
-  TOPICS,
-} from '../../../src/exchange/delivery/subscriptions/rules/subscription-request.ts';
+import { readFilter } from '../../../src/exchange/delivery/subscriptions/rules/subscription-request.ts';
+import { TOPICS } from '../../../src/exchange/delivery/subscriptions/rules/topics.ts';
 import { InvalidRequestError } from '../../../src/exchange/platform/errors.ts';
 import { headerProblem } from '../../../src/shared/bulk-csv/check-csv.ts';
 import {

@@ -51,8 +51,8 @@ import {
   codesIn,
   type Filter,
   readSubscription,
-  TOPICS,
 } from './rules/subscription-request.ts';
+import { TOPICS } from './rules/topics.ts';
 import {
   deleteSubscription,
   type NewSubscription,

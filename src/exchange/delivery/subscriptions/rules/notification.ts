@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Json } from '../../../records/rules/json.ts';
-import { type Content, TOPICS } from './subscription-request.ts';
+import type { Content } from './subscription-request.ts';
+import { TOPICS } from './topics.ts';
 
 /** The Subscriptions R5 Backport guide 1.1.0. */
 const PROFILE =

@@ -1,4 +1,3 @@
-import type { Json } from '../../../records/rules/json.ts';
 import { SERVED_TYPES } from '../../../records/rules/resource-types.ts';
 import {
   type Alternative,
@@ -6,28 +5,11 @@ import {
   searchParametersOf,
 } from '../../../records/rules/search.ts';
 import { UUID, valuesOf } from '../../fhir-api/rules/search-request.ts';
-import topics from './topics.json' with { type: 'json' };
+import { TOPICS, type Topic } from './topics.ts';
 
 /** From the least to the most. */
 export const CONTENTS = ['empty', 'id-only', 'full-resource'] as const;
 export type Content = (typeof CONTENTS)[number];
-
-/** What can be subscribed to. */
-export interface Topic {
-  id: string;
-  /** Its canonical URL. */
-  url: string;
-  /** The type of the focus; undefined: any that the FHIR API serves. */
-  type?: string;
-  /** The codes of its events, by which they can be filtered. */
-  triggers: readonly { system: string; code: string }[];
-  /**
-   * The topic as R4 can express it: a Basic resource with the elements of R5's
-   * SubscriptionTopic.
-   */
-  basic: Json;
-}
-export const TOPICS: readonly Topic[] = topics;
 
 /**
  * A filter for one type of focus. An event passes if it passes all filters for

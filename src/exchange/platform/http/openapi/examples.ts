@@ -28,7 +28,12 @@ import type { OperationName } from '../operation.ts';
 import { targetOf } from '../paging.ts';
 import type { JsonObject } from './document.ts';
 import type { OpenApiOperation as Operation } from './open-api-document.ts';
-import webhooks from './webhooks.json' with { type: 'json' };
+import {
+  DESCRIBED_EVENTS,
+  WEBHOOK_CALLBACKS,
+  WEBHOOK_PARAMETERS,
+  WEBHOOK_RESPONSES,
+} from './webhooks.ts';
 
 /** What the reference shows of one example. */
 interface OperationExample {
@@ -111,27 +116,35 @@ function addExample(
 
 /**
  * Adds the webhooks that the exchange sends, by event type: schema of the
- * contract; text, headers and example of `webhooks.json`. They are callbacks of
+ * contract; text, headers and example of `webhooks.ts`. They are callbacks of
  * "create webhook", too: generators of clients look there for schemas in use.
  */
 export function addWebhooks(document: JsonObject): JsonObject {
-  const { callbacks, events, parameters, responses } = webhooks;
   const { paths } = document as unknown as {
     paths: Record<string, Record<string, Operation>>;
   };
   const registration = paths[endpoints.createWebhook.path]?.post;
-  if (registration !== undefined) registration.callbacks = callbacks;
+  if (registration !== undefined) registration.callbacks = WEBHOOK_CALLBACKS;
   const described = webhookEventSchema.options.flatMap((schema) => {
     const $ref = `#/components/schemas/${z.globalRegistry.get(schema)?.id}`;
     return eventTypesOf(schema).map((type): [string, JsonObject] => {
-      const { example, ...text } = events[type as keyof typeof events];
+      const { example, ...text } =
+        DESCRIBED_EVENTS[type as keyof typeof DESCRIBED_EVENTS];
       const requestBody = {
         required: true,
         content: { 'application/json': { schema: { $ref }, example } },
       };
       return [
         type,
-        { post: { ...text, security: [], parameters, requestBody, responses } },
+        {
+          post: {
+            ...text,
+            security: [],
+            parameters: WEBHOOK_PARAMETERS,
+            requestBody,
+            responses: WEBHOOK_RESPONSES,
+          },
+        },
       ];
     });
   });

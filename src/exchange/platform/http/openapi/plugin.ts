@@ -4,7 +4,7 @@ import {
   createJsonSchemaTransform,
   createJsonSchemaTransformObject,
 } from 'fastify-type-provider-zod';
-import about from './about.json' with { type: 'json' };
+import { API_TAGS, apiDescription } from './about.ts';
 import { tidyDocument } from './document.ts';
 import { addExamples, addWebhooks, examplesAsHttpFile } from './examples.ts';
 import type { OpenApiDocument } from './open-api-document.ts';
@@ -34,12 +34,10 @@ export async function addOpenApi(
         title: 'Medical data exchange',
         version: '1',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-        description: about.description
-          .join('\n')
-          .replaceAll('{baseUrl}', publicBaseUrl),
+        description: apiDescription(publicBaseUrl),
       },
       servers: [{ url: publicBaseUrl }],
-      tags: about.tags,
+      tags: API_TAGS,
       components: {
         securitySchemes: {
           apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
