@@ -79,8 +79,6 @@ export async function presentSubject(
     const bytes = await blobs.read(content.blobRef);
     const message = readMessage(content.format, bytes, content.timeZone);
     death = statedDeath(message.person) ?? death;
-    if (message.content.kind === 'person') continue;
-
     const reported = reportedIn(content, subject, bytes).filter(isOf);
     const resources: ReportedResource[] = [];
     for (const each of reported.flatMap((of) => of.resources)) {
