@@ -4,6 +4,7 @@
 
 export { type AcceptedHl7, acceptHl7 } from './accept-hl7.ts';
 export { invalid, UnreadableMessageError } from './errors.ts';
+export { FIELDS_LEFT_OUT } from './left-out.ts';
 export { type Hl7Message, parseHl7 } from './message.ts';
 export { readHl7, reportedInHl7 } from './read-hl7.ts';
 export type {

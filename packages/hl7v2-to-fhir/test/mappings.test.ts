@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { parseHl7, readHl7 } from '../src/index.ts';
+import { FIELDS_LEFT_OUT, parseHl7, readHl7 } from '../src/index.ts';
 import { CLINICAL_MESSAGES } from '../src/mappings/clinical-messages.ts';
 import type { AnyMessageMapping } from '../src/message-mapping.ts';
 
@@ -160,5 +160,33 @@ describe('a mapping reads only segments that it takes', () => {
     expect(taken).toContain(main);
     for (const place of [...number, ...elements.flatMap(({ from }) => from)])
       expect(taken, place).toContain(place.slice(0, 3));
+  });
+});
+
+describe('what is left out on purpose', () => {
+  test('is what docs/hl7v2.md says', () => {
+    const section =
+      page.split(/^## /m).find((part) => part.startsWith('Left out')) ?? '';
+    const rows = section.matchAll(/^\| `(.+)` \| (.+) \|$/gm);
+    expect([...rows].map(([, place, says]) => [place, says])).toEqual(
+      Object.entries(FIELDS_LEFT_OUT),
+    );
+  });
+
+  test.each([
+    ['ORU^R01', 'OBR', 'OBX', 'SPM'],
+    ['OMP^O09', 'ORC', 'RXO'],
+    ['RDE^O11', 'ORC', 'RXE'],
+  ])('is counted in %s', (type, ...names) => {
+    const segments = names.map((name) =>
+      [name, ...Array.from({ length: FIELDS }, () => 'xx')].join('|'),
+    );
+    const head = `MSH|^~\\&|A|B|C|D|20261120090000+0000||${type}|1|P|2.5.1`;
+    const text = [head, 'PID|||R1^^^A^MR', ...segments].join('\r');
+    const { unused } = readHl7(parseHl7(Buffer.from(text)), 'UTC');
+    const leftOut = Object.keys(FIELDS_LEFT_OUT).filter((place) =>
+      names.includes(place.slice(0, 3)),
+    );
+    expect(unused).toEqual(expect.arrayContaining(leftOut));
   });
 });
