@@ -28,12 +28,12 @@ export const ccdaCommand = new Command('ccda')
     }) => {
       const path =
         options.converter ??
-        '../../src/exchange/records/conversion/ccda/convert.ts';
-      const { convertCcda } = (await import(
+        '../../src/exchange/records/conversion/ccda-conversion.ts';
+      const { convertDatedCcda } = (await import(
         path
-      )) as typeof import('../../src/exchange/records/conversion/ccda/convert.ts');
+      )) as typeof import('../../src/exchange/records/conversion/ccda-conversion.ts');
       const convert = (bytes: Uint8Array) =>
-        convertCcda(bytes, { unit: 'bench', patientId: 'p' });
+        convertDatedCcda(bytes, { unit: 'bench', patientId: 'p' });
       const pairs = scorePairs(options.folder, convert, options.differences);
       const entries = options.pairsOnly
         ? undefined

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { CcdaConversion } from '../../src/exchange/records/conversion/ccda/convert.ts';
+import type { CcdaConversion } from '#ccda-to-fhir';
 import type { Json } from '../../src/exchange/records/rules/json.ts';
 import { note } from '../command-parts.ts';
 import { compare, factsOf, type Score, sum } from './facts.ts';

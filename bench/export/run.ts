@@ -11,7 +11,7 @@ import { planView } from '../../src/exchange/delivery/bulk-export/views/planned-
 import { READY_VIEWS } from '../../src/exchange/delivery/bulk-export/views/ready-views.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';

@@ -12,8 +12,8 @@ import {
 } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
-import { convertCcda } from '../../src/exchange/records/conversion/ccda/convert.ts';
+import { convertDatedCcda } from '../../src/exchange/records/conversion/ccda-conversion.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
 import {
   insertDocuments,
   insertSourcePatientIds,
@@ -283,7 +283,7 @@ async function writeBundle(
 function convertOften(bytes: Buffer) {
   const times = Array.from({ length: 5 }, () => {
     const start = performance.now();
-    convertCcda(bytes, { unit: 'bench', patientId: 'p' });
+    convertDatedCcda(bytes, { unit: 'bench', patientId: 'p' });
     return performance.now() - start;
   });
   return { sizeBytes: bytes.length, ms: median(times) };

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { SourceType } from '../../src/contract/primitives.ts';
-import { convertCcda } from '../../src/exchange/records/conversion/ccda/convert.ts';
+import { convertDatedCcda } from '../../src/exchange/records/conversion/ccda-conversion.ts';
 import {
   type Delivery,
   deliveryFacts,
@@ -65,7 +65,7 @@ export function measurePureWork(
     );
     const native = timed('pages', () => pages.flatMap(deliveriesOfPage));
     const conversion = timed('ccda', () =>
-      convertCcda(document, { unit: 'bench', patientId }),
+      convertDatedCcda(document, { unit: 'bench', patientId }),
     );
     const converted =
       conversion.kind === 'converted' ? conversion.resources : [];

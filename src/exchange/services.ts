@@ -18,7 +18,7 @@ import { createSourceCallbacks } from './queries/network-query/source-callback.t
 import { noteIncomplete } from './queries/network-query/timeline-store.ts';
 import { createRedriveLauncher } from './queries/redrive/redriver.ts';
 import { createSweepControl } from './queries/sweep/control.ts';
-import { createCcdaConverter } from './records/conversion/ccda/ccda-converter.ts';
+import { createCcdaConverter } from './records/conversion/ccda-converter.ts';
 import { createRecordKeeper } from './records/record-keeper.ts';
 import { createSourceHealth } from './sources/health/source-health.ts';
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { contributionFeature } from '../../src/exchange/delivery/contribution/feature.ts';
 import { placeLegalHold } from '../../src/exchange/people/patients/legal-hold-store.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { ccdaOf, SNOMED, section, TEMPLATE } from '../support/ccda-sections.ts';
 import {

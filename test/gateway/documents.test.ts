@@ -12,7 +12,7 @@ import {
   signLink,
 } from '../../src/exchange/platform/links/signed-link.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
 import {
   insertDocuments,
   insertSourcePatientIds,

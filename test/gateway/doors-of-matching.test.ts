@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { agreesWithPerson } from '#person-matching';
 import { patientDemographicsSchema } from '../../src/contract/patients.ts';
 import { normaliseDemographics } from '../../src/exchange/people/patients/rules/patient-normalisation.ts';
-import { convertCcda } from '../../src/exchange/records/conversion/ccda/convert.ts';
+import { convertDatedCcda } from '../../src/exchange/records/conversion/ccda-conversion.ts';
 import { allOf, connect, FakeSource, never } from '../support/fake-source.ts';
 import { newPerson } from '../support/gateway.ts';
 import {
@@ -255,7 +255,7 @@ const DOORS: readonly Door[] = [
   {
     name: 'a C-CDA document',
     async joins(ours, theirs) {
-      const conversion = convertCcda(headerOf(theirs), {
+      const conversion = convertDatedCcda(headerOf(theirs), {
         unit: 'u',
         patientId: 'p',
       });

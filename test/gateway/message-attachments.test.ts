@@ -21,7 +21,7 @@ import {
   STARTS_MAX,
 } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
 import { documentsToRead } from '../../src/exchange/records/documents-to-read.ts';
 import {
   createRecordKeeper,

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import { describe, expect } from 'vitest';
 import { listDocuments } from '../../src/exchange/delivery/documents/document-store.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
 import { readConsolidated } from '../../src/exchange/records/reading/read-consolidated.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import {

@@ -42,7 +42,7 @@ import {
   readTimeline,
 } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { readSweepCounts } from '../../src/exchange/queries/sweep/sweep-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';

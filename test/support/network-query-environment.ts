@@ -32,7 +32,7 @@ import {
   noteIncomplete,
   readTimeline,
 } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
 import {
   createRecordKeeper,
   type RecordKeeper,

@@ -8,7 +8,7 @@ import { insertAccount } from '../../src/exchange/access/accounts/account-store.
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
 import {
   insertDocuments,
   insertSourcePatientIds,

@@ -11,7 +11,7 @@ import {
 import { messageRematching } from '../../src/exchange/messaging/notifications/rematch/rematching.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
-import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
 import {
   insertDocuments,
   insertSourcePatientIds,

@@ -22,7 +22,7 @@ import { createNetworkQueryService } from '../../src/exchange/queries/network-qu
 import { createSourceCallbacks } from '../../src/exchange/queries/network-query/source-callback.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createRedriver } from '../../src/exchange/queries/redrive/redriver.ts';
-import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import {
   type SourceConnector,

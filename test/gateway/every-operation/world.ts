@@ -22,7 +22,7 @@ import type {
 import { createNetworkQueryService } from '../../../src/exchange/queries/network-query/service.ts';
 import { noteIncomplete } from '../../../src/exchange/queries/network-query/timeline-store.ts';
 import { createSweepControl } from '../../../src/exchange/queries/sweep/control.ts';
-import { createCcdaConverter } from '../../../src/exchange/records/conversion/ccda/ccda-converter.ts';
+import { createCcdaConverter } from '../../../src/exchange/records/conversion/ccda-converter.ts';
 import { createRecordKeeper } from '../../../src/exchange/records/record-keeper.ts';
 import {
   createTestGateway,

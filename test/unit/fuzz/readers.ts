@@ -11,7 +11,7 @@ import { readFhirBundle } from '../../../src/exchange/messaging/notifications/fh
 import { reportedInBundle } from '../../../src/exchange/messaging/notifications/fhir/reported-resources.ts';
 import { acknowledge } from '../../../src/exchange/messaging/notifications/hl7v2/respond.ts';
 import { deliveryOf } from '../../../src/exchange/messaging/notifications/recording/record-subject.ts';
-import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
+import { convertDatedCcda } from '../../../src/exchange/records/conversion/ccda-conversion.ts';
 import { renderHtml } from '../../../src/exchange/records/summary/render-html.ts';
 import { summarise } from '../../../src/exchange/records/summary/summarise.ts';
 import { cutLines } from '../../../src/exchange/sources/connectors/collect/async-job.ts';
@@ -251,7 +251,7 @@ function readPage(found: readonly unknown[]): void {
  */
 function convertSafely(bytes: Buffer): void {
   try {
-    convertCcda(bytes, { unit: 'u1', patientId: PATIENT });
+    convertDatedCcda(bytes, { unit: 'u1', patientId: PATIENT });
   } catch (error) {
     if (error instanceof RangeError) throw error;
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
+import { convertDatedCcda } from '../../../src/exchange/records/conversion/ccda-conversion.ts';
 import { absencesIn } from '../../../src/exchange/records/rules/absence.ts';
 import { fhirIssues } from '../../support/fhir-issues.ts';
 
@@ -24,7 +24,7 @@ function convert(
   attributes = '',
 ) {
   const [template, code] = SECTIONS[name];
-  const conversion = convertCcda(
+  const conversion = convertDatedCcda(
     Buffer.from(`${HEADER}<component><structuredBody><component><section ${attributes}><templateId root="${template}"/>
       <code code="${code}" codeSystem="2.16.840.1.113883.6.1"/><title>${name}</title>${content}
       </section></component></structuredBody></component></ClinicalDocument>`),

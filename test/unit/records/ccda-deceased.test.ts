@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
+import { convertDatedCcda } from '../../../src/exchange/records/conversion/ccda-conversion.ts';
 import { delivery, personOf, samples } from '../../support/deliveries.ts';
 import { mergeDeliveries } from '../../support/merge-deliveries.ts';
 
@@ -19,7 +19,7 @@ function patientAfter(deceased: string) {
   <component><structuredBody/></component>
 </ClinicalDocument>`;
   const names = { unit: 'u', patientId: 'p' };
-  const converted = convertCcda(Buffer.from(document), names);
+  const converted = convertDatedCcda(Buffer.from(document), names);
   if (converted.kind !== 'converted') throw new Error(converted.kind);
 
   const given = converted.resources.map((each) => ({

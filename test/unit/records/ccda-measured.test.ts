@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
+import { convertDatedCcda } from '../../../src/exchange/records/conversion/ccda-conversion.ts';
 import { foldPatient } from '../../../src/exchange/records/rules/fold-patient.ts';
 import type { Json } from '../../../src/exchange/records/rules/json.ts';
 import { fhirJson } from '../../../src/lib/written-decimals.ts';
@@ -224,7 +224,10 @@ describe('the person in the header of a document', () => {
   const language =
     '<languageCommunication><languageCode code="es"/><preferenceInd value="true"/></languageCommunication>';
   const patientOf = (more: string): Json => {
-    const conversion = convertCcda(header(more), { unit: 'u', patientId: 'p' });
+    const conversion = convertDatedCcda(header(more), {
+      unit: 'u',
+      patientId: 'p',
+    });
     if (conversion.kind !== 'converted') throw new Error(conversion.kind);
     return (
       conversion.resources.find(

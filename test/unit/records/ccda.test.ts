@@ -1,11 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { createCcdaConverter } from '../../../src/exchange/records/conversion/ccda/ccda-converter.ts';
-import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
-import {
-  openXml,
-  startsAsXml,
-} from '../../../src/exchange/records/conversion/ccda/element.ts';
+import { openXml, startsAsXml } from '#ccda-to-fhir';
+import { convertDatedCcda } from '../../../src/exchange/records/conversion/ccda-conversion.ts';
+import { createCcdaConverter } from '../../../src/exchange/records/conversion/ccda-converter.ts';
 import { loadCcda } from '../../../tools/simulator/samples.ts';
 import {
   deliveriesOf,
@@ -43,7 +40,7 @@ const result = (
    <code code="718-7" codeSystem="2.16.840.1.113883.6.1" displayName="Hemoglobin"/><statusCode code="completed"/>${time}${value}</observation></entry>`;
 
 function converted(bytes: Buffer) {
-  const conversion = convertCcda(bytes, NAMES);
+  const conversion = convertDatedCcda(bytes, NAMES);
   if (conversion.kind !== 'converted')
     throw new Error(JSON.stringify(conversion));
   return conversion;
@@ -59,7 +56,7 @@ describe('a C-CDA document', () => {
     (sample) => {
       const [patientId = ''] = patientIdsOf(sample).get('hie') ?? [];
       const convert = () =>
-        convertCcda(loadCcda(sample), { unit: 'u', patientId });
+        convertDatedCcda(loadCcda(sample), { unit: 'u', patientId });
       const conversion = convert();
       expect(convert()).toEqual(conversion);
       if (conversion.kind !== 'converted') throw new Error('not converted');
@@ -279,7 +276,7 @@ describe('a C-CDA document', () => {
       'it is about several people',
     ],
   ])('about %s is not converted', (_, text, reason) => {
-    expect(convertCcda(Buffer.from(text), NAMES)).toEqual({
+    expect(convertDatedCcda(Buffer.from(text), NAMES)).toEqual({
       kind: 'skipped',
       reason,
     });
@@ -287,7 +284,7 @@ describe('a C-CDA document', () => {
 
   test('is distinguished from other XML', () => {
     expect(
-      convertCcda(
+      convertDatedCcda(
         Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'),
         NAMES,
       ),
@@ -375,7 +372,7 @@ describe('a document, in a thread of its own', () => {
     const outcomes = await Promise.all(
       [bytes, huge, bytes].map((each) => converter.convert('a', each, NAMES)),
     );
-    const alone = convertCcda(bytes, NAMES);
+    const alone = convertDatedCcda(bytes, NAMES);
     expect(outcomes).toEqual([
       alone,
       { kind: 'failed', reason: 'it needs too much memory' },

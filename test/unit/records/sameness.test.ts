@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
+import { convertDatedCcda } from '../../../src/exchange/records/conversion/ccda-conversion.ts';
 import { valueIn } from '../../../src/exchange/records/rules/codes.ts';
 import { canonicalJson } from '../../../src/exchange/records/rules/json.ts';
 import {
@@ -383,7 +383,10 @@ describe('one result in two precisions', () => {
     'leaves of the C-CDA document of %s no number twice',
     (_, each) => {
       const [patientId = ''] = patientIdsOf(each).get('hie') ?? [];
-      const conversion = convertCcda(loadCcda(each), { unit: 'u', patientId });
+      const conversion = convertDatedCcda(loadCcda(each), {
+        unit: 'u',
+        patientId,
+      });
       if (conversion.kind !== 'converted') throw new Error('not converted');
       const converted = conversion.resources.map((resource) => ({
         ...delivery('hie', resource, 'doc.xml'),

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
+import { convertDatedCcda } from '../../../src/exchange/records/conversion/ccda-conversion.ts';
 import { statedOn } from '../../../src/exchange/records/rules/provenance.ts';
 import { loadCcda } from '../../../tools/simulator/samples.ts';
 import { samples } from '../../support/deliveries.ts';
 
 test('the time of a document is in every resource that is made of it', () => {
   for (const sample of samples) {
-    const conversion = convertCcda(loadCcda(sample), {
+    const conversion = convertDatedCcda(loadCcda(sample), {
       unit: 'u',
       patientId: 'p',
     });

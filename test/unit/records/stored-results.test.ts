@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { CONVERSION_RULES } from '../../../src/exchange/records/conversion/ccda/ccda-converter.ts';
-import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
+import { convertDatedCcda } from '../../../src/exchange/records/conversion/ccda-conversion.ts';
+import { CONVERSION_RULES } from '../../../src/exchange/records/conversion/ccda-converter.ts';
 import { MERGE_RULES } from '../../../src/exchange/records/merge/merge-batch.ts';
 import { deliveryFacts } from '../../../src/exchange/records/rules/delivery-facts.ts';
 import { groupByKeys } from '../../../src/exchange/records/rules/grouping.ts';
@@ -33,7 +33,7 @@ const digest = (results: unknown): string =>
     .slice(0, 32);
 
 const converted = samples.map((sample) =>
-  convertCcda(loadCcda(sample), {
+  convertDatedCcda(loadCcda(sample), {
     unit: '0123456789abcdef',
     patientId: 'header',
   }),

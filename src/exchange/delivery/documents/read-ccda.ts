@@ -1,11 +1,11 @@
-import { lookupTable } from '../../../lib/lookup-table.ts';
 import {
   type CdaElement,
   childOf,
   childrenOf,
   elementsIn,
   select,
-} from '../../records/conversion/ccda/element.ts';
+} from '#ccda-to-fhir';
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import { dayText, momentText, periodText } from '../../records/rules/words.ts';
 import { deathOf } from '../../records/summary/life.ts';
 import type { HeadFact, SummaryHead } from '../../records/summary/parts.ts';

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import sanitizeHtml from 'sanitize-html';
-import type { DocumentFormat } from '../../../contract/documents.ts';
-import { escapeHtml } from '../../../lib/escape.ts';
 import {
   type CdaElement,
   childOf,
   isClinicalDocument,
   openXml,
   readElements,
-} from '../../records/conversion/ccda/element.ts';
+} from '#ccda-to-fhir';
+import type { DocumentFormat } from '../../../contract/documents.ts';
+import { escapeHtml } from '../../../lib/escape.ts';
 import type { Column } from '../../records/summary/parts.ts';
 import {
   ACCENT,

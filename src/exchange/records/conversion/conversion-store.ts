@@ -9,7 +9,7 @@ import {
   replacedDocuments,
 } from '../deliveries/delivery-store.ts';
 import type { ConversionOutcome } from '../tables.ts';
-import { CONVERSION_RULES } from './ccda/ccda-converter.ts';
+import { CONVERSION_RULES } from './ccda-converter.ts';
 
 const DOCUMENT_WORK = sqlFile('document-work.sql', import.meta.url);
 const UNCONVERTED_DOCUMENTS = sqlFile(

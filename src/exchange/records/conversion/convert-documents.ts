@@ -18,8 +18,8 @@ import {
 } from '../deliveries/delivery-store.ts';
 import { lockRecord } from '../merge/merge-store.ts';
 import type { Json } from '../rules/json.ts';
-import { CCDA_BYTES_MAX, type CcdaConverter } from './ccda/ccda-converter.ts';
-import type { CcdaOutcome } from './ccda/ccda-thread.ts';
+import { CCDA_BYTES_MAX, type CcdaConverter } from './ccda-converter.ts';
+import type { CcdaOutcome } from './ccda-thread.ts';
 import {
   deleteConverted,
   deleteMadeInError,

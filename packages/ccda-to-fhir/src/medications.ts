@@ -1,5 +1,3 @@
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { type Json, textOf } from '../../rules/json.ts';
 import { concept, conceptBeside, numberOf } from './datatypes.ts';
 import { dosagesOf } from './dosages.ts';
 import {
@@ -12,6 +10,8 @@ import {
   statusOf,
   templatesOf,
 } from './element.ts';
+import { type Json, textOf } from './json.ts';
+import { lookupTable } from './lookup-table.ts';
 import { ABSENT, mapped, resourceOf, type Scope, withName } from './table.ts';
 import type { ResourceTemplateName } from './template-types.ts';
 import { isToCome, statedTime } from './times.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { convertCcda } from '../../../src/exchange/records/conversion/ccda/convert.ts';
+import { convertCcda } from '../src/convert.ts';
 import {
   ccdaOf,
   convertedSections,
@@ -7,7 +7,7 @@ import {
   SNOMED,
   section,
   TEMPLATE,
-} from '../../support/ccda-sections.ts';
+} from './sections.ts';
 
 const RXNORM = 'codeSystem="2.16.840.1.113883.6.88"';
 const person = (name: string) =>

@@ -1,6 +1,3 @@
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { topicOfSection } from '../../rules/absence.ts';
-import type { Json } from '../../rules/json.ts';
 import {
   attribute,
   type CdaElement,
@@ -12,6 +9,8 @@ import {
   select,
   templatesOf,
 } from './element.ts';
+import type { Json } from './json.ts';
+import { lookupTable } from './lookup-table.ts';
 import { SECTION_KINDS, type SectionKind } from './section-kinds.ts';
 import type { Scope } from './table.ts';
 
@@ -149,6 +148,20 @@ const REASONS: Readonly<Record<string, string>> = lookupTable({
 });
 
 /**
+ * LOINC codes of the sections of allergies, problems, medications (also those
+ * administered), immunizations, procedures and devices.
+ */
+const STATED_WHEN_EMPTY: ReadonlySet<string | undefined> = new Set([
+  '48765-2',
+  '11450-4',
+  '10160-0',
+  '29549-3',
+  '11369-6',
+  '47519-4',
+  '46264-8',
+]);
+
+/**
  * A List with `emptyReason` for a section of allergies, problems, medications,
  * … without entries but with a text or a nullFlavor, so that the statement in
  * the text is not lost.
@@ -160,7 +173,7 @@ export function emptySection(
   scope: Scope,
 ): { list: Json; isQuoted: boolean } | undefined {
   const code = codeOf(section);
-  if (topicOfSection(code) === undefined) return undefined;
+  if (!STATED_WHEN_EMPTY.has(code)) return undefined;
   const flavor = attribute(section, 'nullFlavor');
   const said = line(childOf(section, 'text'), scope);
   if (flavor === undefined && said === undefined) return undefined;

@@ -1,5 +1,4 @@
 import type { Extension } from 'fhir/r4.js';
-import type { Json } from '../../rules/json.ts';
 import {
   authorship,
   devices,
@@ -29,6 +28,7 @@ import {
   statusOf,
   words,
 } from './element.ts';
+import type { Json } from './json.ts';
 import {
   dosages,
   drug,

@@ -1,4 +1,3 @@
-import type { Json } from '../../rules/json.ts';
 import { coding, concept, numberOf, quantity, unitOf } from './datatypes.ts';
 import {
   attribute,
@@ -8,6 +7,7 @@ import {
   plainText,
   words,
 } from './element.ts';
+import type { Json } from './json.ts';
 import { conceptOf, type Scope } from './table.ts';
 import { fhirTime, periodOf, setTime, statedTime } from './times.ts';
 import { MAPS } from './value-maps.ts';

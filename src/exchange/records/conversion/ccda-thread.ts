@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads';
-import { type CcdaConversion, type CcdaNames, convertCcda } from './convert.ts';
+import type { CcdaConversion, CcdaNames } from '#ccda-to-fhir';
+import { convertDatedCcda } from './ccda-conversion.ts';
 
 export type CcdaOutcome = CcdaConversion | { kind: 'failed'; reason: string };
 
@@ -16,7 +17,7 @@ parentPort?.on('message', ({ bytes, ...names }: CcdaJob) => {
 
 function outcomeOf(bytes: Uint8Array, names: CcdaNames): CcdaOutcome {
   try {
-    return convertCcda(bytes, names);
+    return convertDatedCcda(bytes, names);
   } catch {
     return {
       kind: 'failed',

@@ -1,7 +1,5 @@
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { type Json, objectsOf, textOf } from '../../rules/json.ts';
-import { amountText } from '../../rules/words.ts';
 import { devices } from './actors.ts';
+import { amountText } from './amounts.ts';
 import { concept, conceptBeside } from './datatypes.ts';
 import {
   attribute,
@@ -14,6 +12,8 @@ import {
   templatesOf,
 } from './element.ts';
 import { encounter } from './encounters.ts';
+import { type Json, objectsOf, textOf } from './json.ts';
+import { lookupTable } from './lookup-table.ts';
 import {
   isDrug,
   isPlanned,

@@ -1,4 +1,3 @@
-import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
 import { concept } from './datatypes.ts';
 import {
   attribute,
@@ -10,6 +9,7 @@ import {
   statusOf,
   templatesOf,
 } from './element.ts';
+import { isJson, type Json, objectsOf, textOf } from './json.ts';
 import { saysNoMore } from './shown-names.ts';
 import {
   ABSENT,

@@ -1,6 +1,5 @@
-import { isCalendarDay } from '../../rules/dates.ts';
-import type { Json } from '../../rules/json.ts';
 import { attribute, type CdaElement, childOf } from './element.ts';
+import type { Json } from './json.ts';
 
 /** A time as FHIR writes it. */
 export interface FhirTime {
@@ -54,6 +53,13 @@ export function fhirTime(
   return own === undefined
     ? { value: date, extension: uncertainPeriod(local) }
     : { value: `${local}${own}` };
+}
+
+/** Whether there is such a day: JavaScript makes 3 March of 31 February. */
+function isCalendarDay(year: number, month: number, day: number): boolean {
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  return date.getUTCMonth() === month - 1 && date.getUTCDate() === day;
 }
 
 /** The offset that a time of CDA states, as FHIR writes it. */

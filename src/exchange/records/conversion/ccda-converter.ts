@@ -1,11 +1,10 @@
+import { type CcdaNames, startsAsXml } from '#ccda-to-fhir';
 import {
   createFairThreads,
   type JobThreadLimits,
-} from '../../../../lib/job-thread.ts';
-import { UnavailableError } from '../../../platform/errors.ts';
+} from '../../../lib/job-thread.ts';
+import { UnavailableError } from '../../platform/errors.ts';
 import type { CcdaJob, CcdaOutcome } from './ccda-thread.ts';
-import type { CcdaNames } from './convert.ts';
-import { startsAsXml } from './element.ts';
 
 /** Size limit for conversion, in bytes; larger documents are only stored. */
 export const CCDA_BYTES_MAX = 10_000_000;

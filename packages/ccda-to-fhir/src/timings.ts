@@ -1,5 +1,3 @@
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import type { Json } from '../../rules/json.ts';
 import { concept, numberOf, quantity } from './datatypes.ts';
 import {
   attribute,
@@ -8,6 +6,8 @@ import {
   childrenOf,
   line,
 } from './element.ts';
+import type { Json } from './json.ts';
+import { lookupTable } from './lookup-table.ts';
 import type { Scope } from './table.ts';
 import { periodOf, statedTime } from './times.ts';
 
@@ -37,9 +37,22 @@ const unitOfTime = (unit: string): string | undefined =>
   UNITS[unit] ?? UNITS[unit.toLowerCase().replace(/(?<=..)s$/, '')];
 
 /** FHIR's EventTiming, as far as CDA has its codes (v3 TimingEvent). */
-const MOMENTS: ReadonlySet<string> = new Set(
-  'AC ACD ACM ACV C CD CM CV HS PC PCD PCM PCV WAKE'.split(' '),
-);
+const MOMENTS: ReadonlySet<string> = new Set([
+  'AC',
+  'ACD',
+  'ACM',
+  'ACV',
+  'C',
+  'CD',
+  'CM',
+  'CV',
+  'HS',
+  'PC',
+  'PCD',
+  'PCM',
+  'PCV',
+  'WAKE',
+]);
 
 /** The days of a week as FHIR calls them, Sunday first. */
 const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];

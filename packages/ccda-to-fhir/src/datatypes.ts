@@ -1,8 +1,6 @@
-import { decimalOf } from '../../../../lib/written-decimals.ts';
-import { sidesIn } from '../../rules/distinctions.ts';
-import type { Json } from '../../rules/json.ts';
-import { conceptText } from '../../rules/words.ts';
 import { CODE_SYSTEM_URIS, IDENTIFIER_SYSTEM_URIS } from './code-systems.ts';
+import { conceptText, sideIn } from './concept-words.ts';
+import { decimalOf } from './decimals.ts';
 import {
   attribute,
   type CdaElement,
@@ -11,9 +9,10 @@ import {
   line,
   plainText as plain,
 } from './element.ts';
+import type { Json } from './json.ts';
 import { shownName } from './shown-names.ts';
 import type { Scope } from './table.ts';
-import atoms from './ucum-atoms.json' with { type: 'json' };
+import { isUcum } from './ucum.ts';
 import { MAPS } from './value-maps.ts';
 
 const URI = 'urn:ietf:rfc:3986';
@@ -122,7 +121,7 @@ function qualified(
   }));
   const named = text ?? String(codings?.[0]?.display ?? '');
   const words = read
-    .map((each) => sidesIn(each.words)[0] ?? conceptText(each.words) ?? '')
+    .map((each) => sideIn(each.words) ?? conceptText(each.words) ?? '')
     .filter((word) => !named.toLowerCase().includes(word.toLowerCase()));
   const refined = read.flatMap(({ name, value, isInverted }) =>
     name === undefined || value === undefined || isInverted
@@ -303,49 +302,3 @@ export function age(value: CdaElement): Json | undefined {
     ? found
     : undefined;
 }
-
-const OTHERS: ReadonlySet<string> = new Set([...atoms.metric, ...atoms.others]);
-const METRIC: ReadonlySet<string> = new Set(atoms.metric);
-
-/**
- * A component with its exponent and annotation; atoms in brackets may contain
- * anything, `10*` and `10^` are atoms.
- */
-const COMPONENT =
-  /^(?:(10[*^]|[^\d./(){}[\]+\s-]*\[[^\]\s]+\]|[^\d./(){}[\]+\s-]+)([+-]?\d+)?|(\d+))?(\{[\x21-\x7a|~]*\})?/;
-
-/**
- * Whether a text is a unit of UCUM (case sensitive), by its grammar and its
- * table of atoms.
- */
-export function isUcum(unit: string): boolean {
-  return unit.length <= 200 && endOfTerm(unit, 0, true) === unit.length;
-}
-
-/** The index after the term that begins there; NaN when there is none. */
-function endOfTerm(unit: string, from: number, mayDivide: boolean): number {
-  let at = mayDivide && unit[from] === '/' ? from + 1 : from;
-  for (;;) {
-    at = endOfComponent(unit, at);
-    if (unit[at] !== '.' && unit[at] !== '/') return at;
-    at += 1;
-  }
-}
-
-function endOfComponent(unit: string, at: number): number {
-  if (unit[at] === '(') {
-    const end = endOfTerm(unit, at + 1, true);
-    return unit[end] === ')' ? end + 1 : Number.NaN;
-  }
-  const [whole = '', atom] = COMPONENT.exec(unit.slice(at)) ?? [];
-  return whole === '' || (atom !== undefined && !isAtom(atom))
-    ? Number.NaN
-    : at + whole.length;
-}
-
-const isAtom = (atom: string): boolean =>
-  OTHERS.has(atom) ||
-  atoms.prefixes.some(
-    (prefix) =>
-      atom.startsWith(prefix) && METRIC.has(atom.slice(prefix.length)),
-  );

@@ -1,10 +1,11 @@
-import { absencesIn, SNOMED } from '../../rules/absence.ts';
-import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
-import { codesOf } from '../../rules/words.ts';
+import { statesAbsence } from './absence.ts';
+import { codesOf } from './concept-words.ts';
+import { isJson, type Json, objectsOf, textOf } from './json.ts';
 import { writtenBeside } from './shown-names.ts';
 import { conceptOf, namedConcept } from './table.ts';
 import { MAPS } from './value-maps.ts';
 
+const SNOMED = 'http://snomed.info/sct';
 const UNSPECIFIED = conceptOf('data-absent-reason', 'unknown');
 const ANY_DRUG = ['410942007', '763158003', '105590001'];
 
@@ -20,9 +21,9 @@ export function negated(
 ): Json | undefined {
   switch (resource.resourceType) {
     case 'AllergyIntolerance':
-      return refuted(resource, 'allergyintolerance', day);
+      return refuted(resource, 'AllergyIntolerance', day);
     case 'Condition':
-      return refuted(resource, 'condition', day);
+      return refuted(resource, 'Condition', day);
     case 'Immunization':
     case 'Procedure':
       return { ...resource, status: 'not-done' };
@@ -40,7 +41,7 @@ export function negated(
 
 function refuted(
   resource: Json,
-  kind: 'allergyintolerance' | 'condition',
+  type: 'AllergyIntolerance' | 'Condition',
   day: string | undefined,
 ): Json | undefined {
   const { reaction: _reaction, evidence: _evidence, ...rest } = resource;
@@ -62,7 +63,7 @@ function refuted(
   )
     return said === undefined || NONE.test(said) || NOT_KNOWN.test(said)
       ? undefined
-      : refute({ ...dated, code: { text: said } }, kind);
+      : refute({ ...dated, code: { text: said } }, type);
   if (none !== undefined && said === undefined)
     return { ...dated, code: namedConcept(SNOMED, none) };
   if (
@@ -74,19 +75,19 @@ function refuted(
   if ((none !== undefined || codes.length === 0) && NONE.test(said ?? ''))
     return { ...dated, code: { text: said } };
   if (none !== undefined)
-    return refute({ ...dated, code: { text: said } }, kind);
-  return absencesIn(resource).length > 0 ? dated : refute(dated, kind);
+    return refute({ ...dated, code: { text: said } }, type);
+  return statesAbsence(type, resource) ? dated : refute(dated, type);
 }
 
 function refute(
   resource: Json,
-  kind: 'allergyintolerance' | 'condition',
+  type: 'AllergyIntolerance' | 'Condition',
 ): Json {
   return {
     ...resource,
-    clinicalStatus: conceptOf(`${kind}-clinical`, 'inactive'),
+    clinicalStatus: conceptOf(`${type.toLowerCase()}-clinical`, 'inactive'),
     verificationStatus: conceptOf(
-      kind === 'condition'
+      type === 'Condition'
         ? 'condition-ver-status'
         : 'allergyintolerance-verification',
       'refuted',

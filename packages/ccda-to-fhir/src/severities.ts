@@ -1,6 +1,5 @@
-import type { Json } from '../../rules/json.ts';
-import { plainName } from '../../rules/words.ts';
 import { path } from './cda-path.ts';
+import { plainName } from './concept-words.ts';
 import { concept } from './datatypes.ts';
 import {
   attribute,
@@ -9,6 +8,7 @@ import {
   line,
   select,
 } from './element.ts';
+import type { Json } from './json.ts';
 import { ABSENT, type Scope } from './table.ts';
 import { MAPS } from './value-maps.ts';
 

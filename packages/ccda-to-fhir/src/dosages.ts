@@ -1,5 +1,4 @@
-import { type Json, textOf } from '../../rules/json.ts';
-import { amountText } from '../../rules/words.ts';
+import { amountText } from './amounts.ts';
 import { concept, quantity, unitOf } from './datatypes.ts';
 import {
   attribute,
@@ -11,6 +10,7 @@ import {
   referredWords,
   select,
 } from './element.ts';
+import { type Json, textOf } from './json.ts';
 import { shareName } from './shown-names.ts';
 import type { Scope } from './table.ts';
 import { timingsOf } from './timings.ts';

@@ -1,4 +1,3 @@
-import type { Json } from '../../rules/json.ts';
 import { nameText } from './datatypes.ts';
 import {
   attribute,
@@ -7,6 +6,7 @@ import {
   childrenOf,
   select,
 } from './element.ts';
+import type { Json } from './json.ts';
 import { resourceOf, type Scope } from './table.ts';
 import type { ResourceTemplateName } from './template-types.ts';
 import { type FhirTime, fhirTime } from './times.ts';

@@ -1,4 +1,4 @@
-import { lookupTable } from '../../../../lib/lookup-table.ts';
+import { lookupTable } from './lookup-table.ts';
 
 type Oid = `${number}.${string}`;
 /** Anything else is no canonical URI. */

@@ -1,6 +1,3 @@
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { isJson, type Json, objectsOf } from '../../rules/json.ts';
-import { withStatedOn } from '../../rules/provenance.ts';
 import {
   attribute,
   type CdaElement,
@@ -15,6 +12,8 @@ import {
 } from './element.ts';
 import { headerEncounter } from './encounters.ts';
 import { type Reading, readStatement } from './entries.ts';
+import { isJson, type Json, objectsOf } from './json.ts';
+import { lookupTable } from './lookup-table.ts';
 import {
   emptySection,
   isNull,
@@ -32,6 +31,8 @@ export type CcdaConversion =
       kind: 'converted' /** The Patient of the document header, without an id. */;
       patient: Json;
       resources: Json[];
+      /** The time of the document, as FHIR's dateTime, if it states one. */
+      statedOn?: string;
       /** Sections that could not be converted. */
       skippedSections: number;
       /** Entries of other sections that can be read in the document only. */
@@ -162,7 +163,8 @@ function convert(
   return {
     kind: 'converted',
     patient: header,
-    resources: result.resources().map((resource) => withStatedOn(resource, at)),
+    resources: result.resources(),
+    statedOn: at,
     skippedSections,
     leftOutEntries: Object.values(leftOut).reduce(
       (sum, number) => sum + number,

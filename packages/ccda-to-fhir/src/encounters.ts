@@ -1,4 +1,3 @@
-import type { Json } from '../../rules/json.ts';
 import { concept } from './datatypes.ts';
 import {
   attribute,
@@ -9,6 +8,7 @@ import {
   select,
   statusOf,
 } from './element.ts';
+import type { Json } from './json.ts';
 import { isPlanned } from './medications.ts';
 import { idKey, resourceOf, type Scope } from './table.ts';
 import { MAPS } from './value-maps.ts';

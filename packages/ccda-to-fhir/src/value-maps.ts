@@ -20,7 +20,7 @@ import type {
   ServiceRequest,
   SupplyDelivery,
 } from 'fhir/r4.js';
-import { lookupTable } from '../../../../lib/lookup-table.ts';
+import { lookupTable } from './lookup-table.ts';
 import type { SectionKind } from './section-kinds.ts';
 
 /** A table that is looked up by a code or a word of a document. */

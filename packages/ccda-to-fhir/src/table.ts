@@ -1,4 +1,3 @@
-import { isJson, type Json, objectsOf } from '../../rules/json.ts';
 import type { CdaPath } from './cda-path.ts';
 import {
   attribute,
@@ -6,6 +5,7 @@ import {
   type NarrativeParts,
   select,
 } from './element.ts';
+import { isJson, type Json, objectsOf } from './json.ts';
 import type { SectionKind } from './section-kinds.ts';
 import type {
   ElementOf,
