@@ -2,9 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import tools from '../../src/exchange/delivery/agents/tools.json' with {
-  type: 'json',
-};
+import { AGENT_TOOLS } from '../../src/exchange/delivery/agents/tool-table.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { samples } from '../support/deliveries.ts';
 import { createFhirDoor, type FhirDoor } from '../support/fhir-door.ts';
@@ -50,7 +48,7 @@ test.runIf(hasPython).each(['auto', 'legacy'])(
       mode,
     ]);
     const seen = JSON.parse(stdout);
-    expect(seen.tools).toEqual(Object.keys(tools.tools).sort());
+    expect(seen.tools).toEqual(Object.keys(AGENT_TOOLS).sort());
     expect(JSON.stringify(seen.summary)).toContain('origins');
     expect(seen.wrong).toEqual([true, expect.stringContaining('patient_id')]);
   },

@@ -13,9 +13,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { signAccessToken } from '../../src/exchange/access/fhir-clients/access-token.ts';
 import { insertClient } from '../../src/exchange/access/fhir-clients/client-store.ts';
-import tools from '../../src/exchange/delivery/agents/tools.json' with {
-  type: 'json',
-};
+import { AGENT_TOOLS } from '../../src/exchange/delivery/agents/tool-table.ts';
 import { takeAdminRole } from '../../src/exchange/platform/database/database.ts';
 import { failOpenAttempts } from '../../src/exchange/queries/network-query/endings.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
@@ -202,7 +200,7 @@ describe('an agent reads', () => {
 
   test('a list of tools, all of which only read but one', async () => {
     const { tools: listed } = await (await connect(door.apiKey)).listTools();
-    expect(listed.map(({ name }) => name)).toEqual(Object.keys(tools.tools));
+    expect(listed.map(({ name }) => name)).toEqual(Object.keys(AGENT_TOOLS));
     const changing = listed.filter(
       ({ annotations }) => annotations?.readOnlyHint !== true,
     );
@@ -257,7 +255,7 @@ describe('an agent reads', () => {
 
   test.each([
     ['search_results', ['Observation', 'DiagnosticReport']],
-    ['search_medications', Object.keys(tools.tools.search_medications.types)],
+    ['search_medications', Object.keys(AGENT_TOOLS.search_medications.types)],
     ['search_notes', ['DocumentReference']],
   ] as const)(
     'page by page with %s what the FHIR API finds',

@@ -2,9 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import type { Endpoint } from '../../src/contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../src/contract/endpoints.ts';
-import tools from '../../src/exchange/delivery/agents/tools.json' with {
-  type: 'json',
-};
+import type { AGENT_TOOLS } from '../../src/exchange/delivery/agents/tool-table.ts';
 import { EXAMPLES } from '../../src/exchange/platform/http/openapi/examples.ts';
 import { newPerson, type TestAccount } from '../support/gateway.ts';
 import {
@@ -220,7 +218,7 @@ describe('with the things of another account in its request', () => {
  * The tools of agents, with the ids of the owner's things. Those that only find
  * show nothing.
  */
-const AGENT_ARGS: Record<keyof typeof tools.tools, (of: Owned) => object> = {
+const AGENT_ARGS: Record<keyof typeof AGENT_TOOLS, (of: Owned) => object> = {
   find_patient: (of) => ({ identifier: of.externalId }),
   patient_summary: (of) => ({ patient_id: of.patient }),
   search_results: (of) => ({ patient_id: of.patient }),
@@ -235,7 +233,7 @@ const AGENT_ARGS: Record<keyof typeof tools.tools, (of: Owned) => object> = {
   }),
 };
 
-test.each(Object.keys(AGENT_ARGS) as (keyof typeof tools.tools)[])(
+test.each(Object.keys(AGENT_ARGS) as (keyof typeof AGENT_TOOLS)[])(
   'an agent of another account finds nothing with %s, is shown nothing and changes nothing',
   async (name) => {
     const before = await env.contentOf(owner.accountId);

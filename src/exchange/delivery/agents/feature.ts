@@ -37,7 +37,12 @@ import {
   mayRead,
 } from '../fhir-api/requests.ts';
 import { type Result, textOf } from './result.ts';
-import table from './tools.json' with { type: 'json' };
+import {
+  AGENT_DEFINITIONS,
+  AGENT_INSTRUCTIONS,
+  AGENT_TOOLS,
+  type AgentToolName,
+} from './tool-table.ts';
 import * as tools from './tools.ts';
 
 type AgentRouteDeps = Omit<
@@ -56,32 +61,30 @@ export const agentsFeature = {
     authenticated((scope) => addAgentRoute(scope, deps)),
 } satisfies Feature;
 
-type ToolName = keyof typeof table.tools;
 const RUNS: Readonly<
-  Record<ToolName, (on: tools.Call, args: tools.Args) => Promise<Result>>
+  Record<AgentToolName, (on: tools.Call, args: tools.Args) => Promise<Result>>
 > = {
   find_patient: tools.findPatient,
   patient_summary: tools.patientSummary,
   search_results: tools.searchTool(
     'search_results',
-    table.tools.search_results.types,
+    AGENT_TOOLS.search_results.types,
   ),
   search_medications: tools.searchTool(
     'search_medications',
-    table.tools.search_medications.types,
+    AGENT_TOOLS.search_medications.types,
   ),
   search_notes: tools.searchTool(
     'search_notes',
-    table.tools.search_notes.types,
+    AGENT_TOOLS.search_notes.types,
   ),
   read_note: tools.readNote,
   query_status: tools.queryStatus,
   start_query: tools.startQuery,
 };
-const outputs: Readonly<Record<string, object>> = table.outputs;
 
 /** The tools as `tools/list` gives them, and the check of their arguments. */
-const LISTED = Object.entries(table.tools).map(
+const LISTED = Object.entries(AGENT_TOOLS).map(
   ([name, { title, description, input, output }]) => {
     const readOnlyHint = name !== 'start_query';
     const inputSchema = {
@@ -89,15 +92,15 @@ const LISTED = Object.entries(table.tools).map(
       additionalProperties: false,
       ...input,
     };
-    const outputSchema = { type: 'object' as const, $defs: table.definitions };
     return {
       name,
       title,
       description,
       inputSchema,
       outputSchema: {
-        ...outputSchema,
-        ...(typeof output === 'string' ? outputs[output] : output),
+        type: 'object' as const,
+        $defs: AGENT_DEFINITIONS,
+        ...output,
       },
       annotations: {
         title,
@@ -119,12 +122,12 @@ const CHECKS = new Map(
  * The name of the tool that a message calls; undefined for other messages, and
  * for tools that do not exist.
  */
-function toolNamed(body: unknown): ToolName | undefined {
+function toolNamed(body: unknown): AgentToolName | undefined {
   const name =
     isJson(body) && body.method === 'tools/call' && isJson(body.params)
       ? body.params.name
       : '';
-  return CHECKS.has(String(name)) ? (name as ToolName) : undefined;
+  return CHECKS.has(String(name)) ? (name as AgentToolName) : undefined;
 }
 
 /** A message is a call with a few short arguments, or with a cursor. */
@@ -219,7 +222,7 @@ function requireOrigin(
 function requireScopes(request: FastifyRequest, publicBaseUrl: string): void {
   const name = toolNamed(request.body);
   if (name === undefined) return;
-  const types = Object.keys(table.tools[name].types);
+  const types = Object.keys(AGENT_TOOLS[name].types);
   const isStart = name === 'start_query';
   const { scopes, fhirScopes } = callerOf(request);
   const mayStart =
@@ -253,7 +256,7 @@ function createServer(
 ): Server {
   const server = new Server(
     { name: 'medical-data-exchange', version: '1.0.0' },
-    { capabilities: { tools: {} }, instructions: table.instructions },
+    { capabilities: { tools: {} }, instructions: AGENT_INSTRUCTIONS },
   );
   server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: LISTED }));
   server.setRequestHandler(
@@ -310,7 +313,10 @@ function createServer(
 }
 
 /** The arguments as text; ids in lower case. @throws InvalidRequestError */
-export function argumentsOfTool(name: ToolName, given: object): tools.Args {
+export function argumentsOfTool(
+  name: AgentToolName,
+  given: object,
+): tools.Args {
   const read = CHECKS.get(name)?.safeParse(given);
   const errors = read?.error?.issues.map(({ path, message }) => ({
     path: z.core.toDotPath(path),

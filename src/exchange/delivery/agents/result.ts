@@ -12,7 +12,7 @@ import type { FhirDeps } from '../fhir-api/requests.ts';
 export interface Result {
   /** What we say ourselves, and nobody else. */
   head: string;
-  /** By tools.json. */
+  /** By the tool's output schema (`tool-table.ts`). */
   structured: object;
   /**
    * Words of others, if they are the result; else it is `structured` as text.

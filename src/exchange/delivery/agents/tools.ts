@@ -84,7 +84,7 @@ export interface Call extends AgentDeps {
   progress(step: number, message: string): Promise<void>;
 }
 
-/** Arguments by tools.json; a tool reads those that are its own. */
+/** Arguments by `tool-table.ts`; a tool reads those that are its own. */
 export type Args = Readonly<Record<string, string | undefined>>;
 
 const MORE =
