@@ -35,7 +35,7 @@ const PUBLISHED =
 const TOKENS_A_LINE_MAX = 7.2;
 const COMMENT_WIDTH_MAX = 110;
 /** It falls: lower it with the figure. */
-const COMPLEX_MAX = 90;
+const COMPLEX_MAX = 87;
 
 const files = new Map(
   [...importsOf().keys()].map((file) => [
@@ -71,7 +71,7 @@ const FIGURES: readonly [what: string, figure: number, limit: number][] = [
     COMPLEX_MAX,
   ],
   ['environment variables', Object.keys(VARIABLES).length, 80],
-  ['runtime dependencies', Object.keys(packageJson().dependencies).length, 47],
+  ['runtime dependencies', Object.keys(packageJson().dependencies).length, 45],
   ...FIELDS.map((field): [string, number, number] => [
     `folders that mention ${field}`,
     foldersOf(field).length,
