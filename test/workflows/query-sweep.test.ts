@@ -59,7 +59,7 @@ let onStart: (panel: TestPanel) => Promise<void>;
  * Called after each page that is committed; one that throws stands for a worker
  * that was killed there.
  */
-let afterPage: (page: number) => void;
+let afterPage: (page: number) => void | Promise<void>;
 let pages = 0;
 let current: TestPanel;
 
@@ -89,7 +89,7 @@ beforeAll(async () => {
     ...real,
     async startSweepPage(input) {
       const page = await real.startSweepPage(input);
-      afterPage(++pages);
+      await afterPage(++pages);
       return page;
     },
   };
@@ -226,6 +226,22 @@ describe('a sweep', () => {
       control().resumeSweep(panel.accountId, panel.requestId),
     ).rejects.toBeInstanceOf(ConflictError);
     expect(await patientsOf(panel)).toEqual(numbers(4));
+  });
+
+  test('stays cancelled when the page that was running then reports later', async () => {
+    const panel = await panelOf(4);
+    onStart = async () => undefined;
+    let report = () => {};
+    const reporting = new Promise<void>((resolve) => {
+      report = resolve;
+    });
+    afterPage = () => reporting;
+    const sweep = await start(panel, { pageSize: 2, windowSize: 4 });
+    await eventually(async () => (await countsOf(panel))?.started === 2);
+
+    await control().cancelSweep(panel.accountId, panel.requestId);
+    report();
+    expect(await sweep.result()).toMatchObject({ state: 'cancelled' });
   });
 
   test('cancelled in Temporal is cancelled for its readers too', async () => {

@@ -243,12 +243,18 @@ class Sweep {
     this.#show(now ?? { ...this.progress, state });
   }
 
+  /**
+   * A page that was running when the sweep was paused or cancelled still
+   * reports `running`.
+   */
+  #stateNow({ state }: QuerySweepProgress): QuerySweepProgress['state'] {
+    if (state !== 'running') return state;
+    if (this.gate.isPaused) return 'paused';
+    return this.hasEnded ? this.progress.state : 'running';
+  }
+
   #show(found: QuerySweepProgress): void {
-    // A page that was running when the sweep was paused still reports
-    // `running`.
-    const state =
-      found.state === 'running' && this.gate.isPaused ? 'paused' : found.state;
-    const now = { ...found, state };
+    const now = { ...found, state: this.#stateNow(found) };
     this.progress = now;
     const done = now.started + now.skipped + now.failed;
     setCurrentDetails(
