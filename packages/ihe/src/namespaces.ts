@@ -1,0 +1,15 @@
+/** SOAP 1.2's envelope. */
+export const SOAP = 'http://www.w3.org/2003/05/soap-envelope';
+/** WS-Addressing 1.0. */
+export const WSA = 'http://www.w3.org/2005/08/addressing';
+export const XOP = 'http://www.w3.org/2004/08/xop/include';
+export const XSI = 'http://www.w3.org/2001/XMLSchema-instance';
+/** HL7 v3, the messages of XCPD. */
+export const HL7V3 = 'urn:hl7-org:v3';
+/** ebXML's requests for documents and their metadata: query, rim, rs, lcm. */
+export const EBXML_QUERY = 'urn:oasis:names:tc:ebxml-regrep:xsd:query:3.0';
+export const EBXML_RIM = 'urn:oasis:names:tc:ebxml-regrep:xsd:rim:3.0';
+export const EBXML_RS = 'urn:oasis:names:tc:ebxml-regrep:xsd:rs:3.0';
+export const EBXML_LCM = 'urn:oasis:names:tc:ebxml-regrep:xsd:lcm:3.0';
+/** IHE's retrieval and submission of documents. */
+export const XDSB = 'urn:ihe:iti:xds-b:2007';
