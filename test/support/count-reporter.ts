@@ -4,8 +4,8 @@ import type { Reporter, SerializedError, TestModule } from 'vitest/node';
 /**
  * Ends a run's output with `N passed, N failed`. A file that could not be
  * loaded or set up, and an error that no test caught, count as a failure each.
- * With TEST_COUNTS, the line is also added to that file (`.ci/run` sums them
- * up).
+ * With TEST_COUNTS, the line is also added to that file, after a line for each
+ * failure (`.ci/run` sums the counts up, and ends with the failures).
  */
 export class CountReporter implements Reporter {
   onTestRunEnd(
@@ -25,9 +25,28 @@ export class CountReporter implements Reporter {
     const line = `${count('passed')} passed, ${failed} failed`;
     for (const text of [...modules.flatMap(skippedIn), line])
       process.stdout.write(`${text}\n`);
-    if (process.env.TEST_COUNTS !== undefined)
-      appendFileSync(process.env.TEST_COUNTS, `${line}\n`);
+    if (process.env.TEST_COUNTS === undefined) return;
+
+    const errors = [
+      ...modules.flatMap(failuresOf),
+      ...broken.map((module) => `failed: ${module.relativeModuleId}`),
+      ...unhandled.map((error) => `failed: ${beginningOf(error.message)}`),
+    ];
+    for (const text of [...errors, line])
+      appendFileSync(process.env.TEST_COUNTS, `${text}\n`);
   }
+}
+
+/** A line for each failed test of a file: its name, and how the error begins. */
+function failuresOf(module: TestModule): string[] {
+  return [...module.children.allTests('failed')].map((test) => {
+    const [error] = test.result().errors ?? [];
+    return `failed: ${module.relativeModuleId} > ${test.fullName}: ${beginningOf(error?.message ?? '')}`;
+  });
+}
+
+function beginningOf(message: string): string {
+  return message.replace(/\s+/g, ' ').slice(0, 300);
 }
 
 /**

@@ -94,26 +94,31 @@ describe('.ci/run', () => {
         PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
       },
     });
-    return { last: stdout.trimEnd().split('\n').at(-1), status };
+    const lines = stdout.trimEnd().split('\n');
+    return { last: lines.at(-1), failures: lines.filter(isFailure), status };
   }
+  const isFailure = (line: string) => line.startsWith('failed: ');
   const says = (line: string, code: number) =>
-    `echo "${line}" >> "$TEST_COUNTS"; exit ${code}`;
+    `printf '%b\\n' "${line}" >> "$TEST_COUNTS"; exit ${code}`;
 
-  test('adds up both test runs', async () => {
+  test('adds up both test runs, and ends with what failed', async () => {
     const passed = {
       'run test': says('7 passed, 0 failed', 0),
       'run test:system': says('2 passed, 0 failed', 0),
     };
     expect(await ciRun(passed)).toEqual({
       last: '9 passed, 0 failed',
+      failures: [],
       status: 0,
     });
     const failed = {
       ...passed,
+      'run test': says('failed: a.test.ts > one: 1\n7 passed, 1 failed', 1),
       'run test:system': says('1 passed, 3 failed', 1),
     };
     expect(await ciRun(failed)).toEqual({
-      last: '8 passed, 3 failed',
+      last: '8 passed, 4 failed',
+      failures: ['failed: a.test.ts > one: 1'],
       status: 1,
     });
   });
@@ -125,20 +130,24 @@ describe('.ci/run', () => {
     };
     expect(await ciRun({ 'ci --no-audit': 'exit 1' })).toEqual({
       last: '0 passed, 1 failed',
+      failures: ['failed: npm ci --no-audit --no-fund'],
       status: 1,
     });
-    const faults: Record<string, string>[] = [
-      { 'run check': 'exit 1' },
-      { 'run test:system': says('2 passed, 0 failed', 1) },
-    ];
-    for (const fault of faults)
-      expect(await ciRun({ ...passed, ...fault })).toEqual({
-        last: '9 passed, 1 failed',
-        status: 1,
-      });
+    expect(await ciRun({ ...passed, 'run check': 'exit 1' })).toEqual({
+      last: '9 passed, 1 failed',
+      failures: ['failed: npm run check'],
+      status: 1,
+    });
+    const endsBadly = says('2 passed, 0 failed', 1);
+    expect(await ciRun({ ...passed, 'run test:system': endsBadly })).toEqual({
+      last: '9 passed, 1 failed',
+      failures: ['failed: run_tests test:system'],
+      status: 1,
+    });
     const silent = { ...passed, 'run test:system': 'exit 0' };
     expect(await ciRun(silent)).toEqual({
       last: '7 passed, 1 failed',
+      failures: ['failed: run_tests test:system'],
       status: 1,
     });
     const empty = {
