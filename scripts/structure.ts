@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { VARIABLES } from '../src/config.ts';
 import { importsOf } from './check-imports.ts';
+import { repeatedNames } from './exported-names.ts';
 import { circlesAmong, type Imports } from './import-circles.ts';
 import { foundTableUse, upwardUse } from './table-use.ts';
 import { countTokens, countWords, type Tokens } from './tokens.ts';
@@ -36,6 +37,10 @@ const TOKENS_A_LINE_MAX = 7.2;
 const COMMENT_WIDTH_MAX = 110;
 /** It falls: lower it with the figure. */
 const COMPLEX_MAX = 87;
+/** It falls to 0: lower it with the figure. */
+const REPEATED_NAMES_MAX = 98;
+/** Temporal reads the workflow interceptors of a module under this name. */
+const FIXED_NAMES: ReadonlySet<string> = new Set(['interceptors']);
 
 const files = new Map(
   [...importsOf().keys()].map((file) => [
@@ -47,6 +52,7 @@ const use = foundTableUse();
 const roomsInCircles = circlesAmong(roomImports()).flat();
 
 const sizes = sizesByPart();
+const repeated = repeatedNames(productTexts(), FIXED_NAMES);
 
 const FIGURES: readonly [what: string, figure: number, limit: number][] = [
   [
@@ -70,6 +76,11 @@ const FIGURES: readonly [what: string, figure: number, limit: number][] = [
     complexFunctions(),
     COMPLEX_MAX,
   ],
+  [
+    'exported names that more than one file defines',
+    repeated.length,
+    REPEATED_NAMES_MAX,
+  ],
   ['environment variables', Object.keys(VARIABLES).length, 80],
   ['runtime dependencies', Object.keys(packageJson().dependencies).length, 45],
   ...FIELDS.map((field): [string, number, number] => [
@@ -89,6 +100,9 @@ for (const [what, figure, limit] of FIGURES)
   );
 if (roomsInCircles.length > 0)
   console.log(`in a circle: ${roomsInCircles.join(', ')}`);
+if (repeated.length > REPEATED_NAMES_MAX)
+  for (const { name, files } of repeated)
+    console.log(`${name}: ${files.join(', ')}`);
 for (const field of process.argv.slice(2))
   console.log(`${field}: ${foldersOf(field).join(', ')}`);
 const product = [...sizes]
@@ -143,6 +157,13 @@ function sizesByPart(): Map<string, { code: Tokens; others: number }> {
       size.others += countWords(textOf(file));
   }
   return parts;
+}
+
+/** The files of `src`, `tools` and the packages, without tests. */
+function productTexts(): Map<string, string> {
+  return new Map(
+    [...files].filter(([file]) => !/^bench\/|\/test\//.test(file)),
+  );
 }
 
 function textOf(file: string): string {
