@@ -1,5 +1,5 @@
-import { codesOf } from './concept-words.ts';
-import { isJson, type Json, objectsOf, textOf } from './json.ts';
+import { codesIn } from './concept-words.ts';
+import { type FhirJson, fhirObjects, fhirText, isFhirJson } from './json.ts';
 
 const SNOMED = 'http://snomed.info/sct';
 const IPS = 'http://hl7.org/fhir/uv/ips/CodeSystem/absent-unknown-uv-ips';
@@ -46,13 +46,13 @@ const NOT_IN_FORCE = ['inactive', 'resolved', 'remission'];
  */
 export function statesAbsence(
   type: keyof typeof ABSENCE_CODES,
-  { clinicalStatus, code }: Json,
+  { clinicalStatus, code }: FhirJson,
 ): boolean {
-  const isInForce = !codesOf(clinicalStatus).some((status) =>
+  const isInForce = !codesIn(clinicalStatus).some((status) =>
     NOT_IN_FORCE.includes(status),
   );
-  if (!isInForce || !isJson(code)) return false;
-  const codings = objectsOf(code.coding);
+  if (!isInForce || !isFhirJson(code)) return false;
+  const codings = fhirObjects(code.coding);
   if (codings.some((each) => ABSENCE_CODES[type].has(keyOfCoding(each))))
     return true;
 
@@ -61,23 +61,26 @@ export function statesAbsence(
     (each) =>
       each.code !== undefined &&
       !DATA_ABSENT.test(String(each.system)) &&
-      !NONE_IN_WORDS.test(textOf(each.display) ?? String(each.code)),
+      !NONE_IN_WORDS.test(fhirText(each.display) ?? String(each.code)),
   );
   if (isCoded) return false;
   const words =
-    textOf(code.text) ??
-    codings.map(({ display }) => textOf(display)).find(Boolean);
+    fhirText(code.text) ??
+    codings.map(({ display }) => fhirText(display)).find(Boolean);
   if (words !== undefined && NONE_IN_WORDS.test(words)) return true;
 
   // A concept with a text names something, even without a code.
-  return textOf(code.text) === undefined && isSaidToBeAbsent(code, codings);
+  return fhirText(code.text) === undefined && isSaidToBeAbsent(code, codings);
 }
 
-const keyOfCoding = ({ system, code }: Json): string =>
-  `${String(system)}|${textOf(code) ?? ''}`;
+const keyOfCoding = ({ system, code }: FhirJson): string =>
+  `${String(system)}|${fhirText(code) ?? ''}`;
 
-const isSaidToBeAbsent = (code: Json, codings: readonly Json[]): boolean =>
+const isSaidToBeAbsent = (
+  code: FhirJson,
+  codings: readonly FhirJson[],
+): boolean =>
   codings.some(({ system }) => DATA_ABSENT.test(String(system))) ||
   [code, ...codings].some(({ extension }) =>
-    objectsOf(extension).some(({ url }) => DATA_ABSENT.test(String(url))),
+    fhirObjects(extension).some(({ url }) => DATA_ABSENT.test(String(url))),
   );

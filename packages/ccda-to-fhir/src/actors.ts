@@ -1,15 +1,15 @@
-import { nameText } from './datatypes.ts';
+import { nameInOneLine } from './datatypes.ts';
 import {
   attribute,
   type CdaElement,
   childOf,
   childrenOf,
-  select,
+  elementsAt,
 } from './element.ts';
-import type { Json } from './json.ts';
-import { resourceOf, type Scope } from './table.ts';
+import type { FhirJson } from './json.ts';
+import { type DocumentScope, templateResource } from './table.ts';
 import type { ResourceTemplateName } from './template-types.ts';
-import { type FhirTime, fhirTime } from './times.ts';
+import { cdaTimeInFhir, type FhirTime } from './times.ts';
 
 /**
  * C-CDA on FHIR, "Participations": a resource of its own for who or what took
@@ -18,9 +18,9 @@ import { type FhirTime, fhirTime } from './times.ts';
 function shared(
   name: ResourceTemplateName,
   node: CdaElement | undefined,
-  scope: Scope,
-): Json | undefined {
-  const made = node && resourceOf(name, node, scope);
+  scope: DocumentScope,
+): FhirJson | undefined {
+  const made = node && templateResource(name, node, scope);
   return (
     made && {
       ...scope.add(made),
@@ -29,13 +29,15 @@ function shared(
   );
 }
 
-export const organization = (of: CdaElement | undefined, scope: Scope) =>
-  shared('Organization', of, scope);
+export const organization = (
+  of: CdaElement | undefined,
+  scope: DocumentScope,
+) => shared('Organization', of, scope);
 /**
  * A place of service: a participant of type LOC, or the facility of an
  * encompassing encounter.
  */
-export const location = (place: CdaElement | undefined, scope: Scope) =>
+export const location = (place: CdaElement | undefined, scope: DocumentScope) =>
   shared('Location', place, scope);
 
 const ORGANIZATIONS = [
@@ -55,13 +57,13 @@ const PERSONS = ['assignedPerson', 'associatedPerson', 'playingEntity'];
  */
 export function actor(
   role: CdaElement | undefined,
-  scope: Scope,
-): Json | undefined {
+  scope: DocumentScope,
+): FhirJson | undefined {
   if (role === undefined) return undefined;
   const first = (names: readonly string[]) =>
     names.map((name) => childOf(role, name)).find(Boolean);
   const own = organization(first(ORGANIZATIONS), scope);
-  const display = nameText(childOf(first(PERSONS), 'name'));
+  const display = nameInOneLine(childOf(first(PERSONS), 'name'));
   const person =
     display === undefined ? undefined : shared('Practitioner', role, scope);
   if (person === undefined) return own;
@@ -77,7 +79,10 @@ export function actor(
   };
 }
 
-export const performer = (of: CdaElement, scope: Scope): Json | undefined =>
+export const performer = (
+  of: CdaElement,
+  scope: DocumentScope,
+): FhirJson | undefined =>
   actor(
     childOf(of, of.name === 'author' ? 'assignedAuthor' : 'assignedEntity'),
     scope,
@@ -89,13 +94,15 @@ export const performer = (of: CdaElement, scope: Scope): Json | undefined =>
  */
 export function authorship(
   statement: CdaElement,
-  scope: Scope,
-): { author?: Json; time?: FhirTime } {
+  scope: DocumentScope,
+): { author?: FhirJson; time?: FhirTime } {
   const authors = childrenOf(statement, 'author').map((author) => {
     const [time] = [
-      ...select(author, 'time/low'),
+      ...elementsAt(author, 'time/low'),
       ...childrenOf(author, 'time'),
-    ].flatMap((each) => fhirTime(attribute(each, 'value'), scope.offset) ?? []);
+    ].flatMap(
+      (each) => cdaTimeInFhir(attribute(each, 'value'), scope.offset) ?? [],
+    );
     return { author, time };
   });
   const dated = authors
@@ -113,20 +120,23 @@ export function authorship(
 }
 
 /** Devices that took part (product instances), with a reference to each. */
-export function devices(statement: CdaElement, scope: Scope): Json[] {
-  return select(
+export function devices(
+  statement: CdaElement,
+  scope: DocumentScope,
+): FhirJson[] {
+  return elementsAt(
     statement,
     'participant[@typeCode=DEV|PRD]/participantRole',
   ).flatMap((role) => {
-    const made = resourceOf('Device', role, scope);
+    const made = templateResource('Device', role, scope);
     if (
       made === undefined ||
       (made.type ?? made.deviceName ?? made.udiCarrier) === undefined
     )
       return [];
     const display =
-      (made.type as Json | undefined)?.text ??
-      (made.deviceName as Json[] | undefined)?.[0]?.name;
+      (made.type as FhirJson | undefined)?.text ??
+      (made.deviceName as FhirJson[] | undefined)?.[0]?.name;
     return [{ ...scope.add(made), display }];
   });
 }

@@ -1,8 +1,8 @@
-import { isJson, textOf } from './json.ts';
-import { lookupTable } from './lookup-table.ts';
+import { fhirText, isFhirJson } from './json.ts';
+import { cdaTable } from './lookup-table.ts';
 
 /** Units of UCUM as people write them. */
-const UNIT_WORDS: Readonly<Record<string, string>> = lookupTable({
+const UNIT_WORDS: Readonly<Record<string, string>> = cdaTable({
   'mm[Hg]': 'mmHg',
   Cel: '°C',
   '[degF]': '°F',
@@ -22,18 +22,18 @@ const ANNOTATION = /\{([^{}]+)\}/g;
 const DIGITS = 5;
 
 /** A Quantity in words: `36 years`, `4 mg/day`. */
-export function amountText(quantity: unknown): string | undefined {
-  if (!isJson(quantity)) return undefined;
+export function amountInWords(quantity: unknown): string | undefined {
+  if (!isFhirJson(quantity)) return undefined;
   const number = numberText(quantity.value);
   if (number === undefined) return undefined;
-  const value = `${textOf(quantity.comparator) ?? ''}${number}`;
+  const value = `${fhirText(quantity.comparator) ?? ''}${number}`;
   return `${value} ${unitText(quantity.unit ?? quantity.code)}`.trim();
 }
 
 /** A number with five significant digits; what is before the point in full. */
 function numberText(value: unknown): string | undefined {
   if (typeof value !== 'number' || !Number.isFinite(value))
-    return textOf(value);
+    return fhirText(value);
   return String(
     Math.abs(value) < 10 ** DIGITS
       ? Number(value.toPrecision(DIGITS))
@@ -43,7 +43,7 @@ function numberText(value: unknown): string | undefined {
 
 /** A unit with its annotations as words: `mg creat` for `mg{creat}`. */
 function unitText(unit: unknown): string {
-  const text = textOf(unit) ?? '';
+  const text = fhirText(unit) ?? '';
   const known = UNIT_WORDS[text];
   if (known !== undefined) return known;
   return text

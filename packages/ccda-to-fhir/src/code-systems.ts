@@ -1,4 +1,4 @@
-import { lookupTable } from './lookup-table.ts';
+import { cdaTable } from './lookup-table.ts';
 
 type Oid = `${number}.${string}`;
 /** Anything else is no canonical URI. */
@@ -7,7 +7,7 @@ type Uri = `http://${string}` | `https://${string}` | `urn:${string}`;
 /** A table of canonical URIs, which is looked up by the OID of a document. */
 const byOid = (
   table: Readonly<Record<Oid, Uri>>,
-): Readonly<Record<string, Uri>> => lookupTable(table);
+): Readonly<Record<string, Uri>> => cdaTable(table);
 
 /** Canonical URIs of code systems. */
 export const CODE_SYSTEM_URIS = byOid({

@@ -3,17 +3,17 @@ import {
   type CdaElement,
   childOf,
   childrenOf,
+  elementsAt,
   isClinicalDocument,
   narrativeParts,
   openXml,
   readElements,
-  select,
   templatesOf,
 } from './element.ts';
 import { headerEncounter } from './encounters.ts';
 import { type Reading, readStatement } from './entries.ts';
-import { isJson, type Json, objectsOf } from './json.ts';
-import { lookupTable } from './lookup-table.ts';
+import { type FhirJson, fhirObjects, isFhirJson } from './json.ts';
+import { cdaTable } from './lookup-table.ts';
 import {
   emptySection,
   isNull,
@@ -22,15 +22,15 @@ import {
   statementsIn,
   unevenNumbers,
 } from './sections.ts';
-import { resourceOf, type Scope } from './table.ts';
+import { type DocumentScope, templateResource } from './table.ts';
 import { TEMPLATES } from './templates.ts';
-import { fhirTime, offsetOf } from './times.ts';
+import { cdaTimeInFhir, statedOffset } from './times.ts';
 
 export type CcdaConversion =
   | {
       kind: 'converted' /** The Patient of the document header, without an id. */;
-      patient: Json;
-      resources: Json[];
+      patient: FhirJson;
+      resources: FhirJson[];
       /** The time of the document, as FHIR's dateTime, if it states one. */
       statedOn?: string;
       /** Sections that could not be converted. */
@@ -89,7 +89,7 @@ export function convertCcda(
   if (!isWhole(xml.text)) return { kind: 'skipped', reason: 'it is truncated' };
   const document = childOf(readElements(xml.text), 'ClinicalDocument');
   const persons = childrenOf(document, 'recordTarget');
-  const [role] = select(document, 'recordTarget/patientRole');
+  const [role] = elementsAt(document, 'recordTarget/patientRole');
   if (document === undefined || persons.length !== 1 || role === undefined) {
     return {
       kind: 'skipped',
@@ -109,11 +109,11 @@ function convert(
 ): CcdaConversion {
   const result = createResult(names.unit);
   const stated = attribute(childOf(document, 'effectiveTime'), 'value');
-  const at = fhirTime(stated, undefined)?.value;
+  const at = cdaTimeInFhir(stated, undefined)?.value;
   const all = narrativeParts(document);
-  const base: Scope = {
+  const base: DocumentScope = {
     day: at,
-    offset: offsetOf(stated),
+    offset: statedOffset(stated),
     section: undefined,
     parts: [all],
     patient: { reference: `Patient/${names.patientId}` },
@@ -130,7 +130,7 @@ function convert(
     result.add({ resourceType: 'Patient', ...said });
   let skippedSections = 0;
   const unevenSections: string[] = [];
-  const leftOut: Record<string, number> = lookupTable({});
+  const leftOut: Record<string, number> = cdaTable({});
   const count = (node: CdaElement): void => {
     const [template = 'none'] = templatesOf(node).filter((root) =>
       /^[\d.]{3,}$/.test(root),
@@ -202,11 +202,11 @@ function confidentialityOf(document: CdaElement): Map<CdaElement, string> {
     const level = USUAL.has(own) ? outer : own;
     if (level !== undefined) levels.set(of, level);
     for (const section of within)
-      read(section, select(section, 'component/section'), level);
+      read(section, elementsAt(section, 'component/section'), level);
   };
   read(
     document,
-    select(document, 'component/structuredBody/component/section'),
+    elementsAt(document, 'component/structuredBody/component/section'),
   );
   return levels;
 }
@@ -220,7 +220,7 @@ const inOrder = (sections: readonly CdaElement[]): CdaElement[] => [
 /** @returns the section, if its words and entries differ in number */
 function readSection(
   section: CdaElement,
-  scope: Scope,
+  scope: DocumentScope,
   leftOut: Reading['leftOut'],
 ): string[] {
   const entries = childrenOf(section, 'entry');
@@ -234,7 +234,7 @@ function readSection(
       attribute(section, 'nullFlavor') !== undefined;
     const text = isSaid
       ? undefined
-      : resourceOf('DocumentReference', section, scope);
+      : templateResource('DocumentReference', section, scope);
     if (text !== undefined) scope.add(text);
     else if (empty === undefined)
       for (const entry of entries) statementsIn(entry).forEach(leftOut);
@@ -250,7 +250,7 @@ function readSection(
 }
 
 /** What a header says of the person beyond what the caller has told us. */
-function saidOfPerson(header: Json): Json {
+function saidOfPerson(header: FhirJson): FhirJson {
   const { extension, maritalStatus, communication } = header;
   const { deceasedDateTime, deceasedBoolean } = header;
   return {
@@ -263,8 +263,9 @@ function saidOfPerson(header: Json): Json {
   };
 }
 
-function patientOf(role: CdaElement, scope: Scope): Json {
-  const { deceasedBoolean, ...made } = resourceOf('Patient', role, scope) ?? {};
+function patientOf(role: CdaElement, scope: DocumentScope): FhirJson {
+  const { deceasedBoolean, ...made } =
+    templateResource('Patient', role, scope) ?? {};
   return made.deceasedDateTime === undefined
     ? { ...made, deceasedBoolean }
     : made;
@@ -292,13 +293,13 @@ const SHARED: ReadonlySet<string> = new Set([
 
 /** Collects the resources of a document with ids of their own. */
 function createResult(unit: string) {
-  const made: Json[] = [];
+  const made: FhirJson[] = [];
   let counts = new Map<string, number>();
   let shared = new Map<string, string>();
   return {
     /** Adds a resource without empty parts; returns a reference to it. */
-    add(resource: Json): Json {
-      const own = withoutEmpty(resource) as Json;
+    add(resource: FhirJson): FhirJson {
+      const own = withoutEmpty(resource) as FhirJson;
       const type = String(own.resourceType);
       const key = SHARED.has(type) ? JSON.stringify(own) : undefined;
       const known = key === undefined ? undefined : shared.get(key);
@@ -334,7 +335,7 @@ function createResult(unit: string) {
       for (const [index, resource] of made.entries()) {
         if (index < mark.made) continue;
         const { meta, ...rest } = resource;
-        const known = isJson(meta) ? objectsOf(meta.security) : [];
+        const known = isFhirJson(meta) ? fhirObjects(meta.security) : [];
         if (!known.some((label) => label.code === code))
           made[index] = {
             ...rest,
@@ -342,7 +343,7 @@ function createResult(unit: string) {
           };
       }
     },
-    resources: (): Json[] => made,
+    resources: (): FhirJson[] => made,
   };
 }
 
@@ -356,7 +357,7 @@ function withoutEmpty(value: unknown): unknown {
     const items = value.map(withoutEmpty).filter((item) => item !== undefined);
     return items.length === 0 ? undefined : items;
   }
-  if (!isJson(value)) return value;
+  if (!isFhirJson(value)) return value;
   const copy: Record<string, unknown> = {};
   let isEmpty = true;
   for (const name in value) {

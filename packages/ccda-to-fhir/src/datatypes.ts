@@ -1,17 +1,17 @@
 import { CODE_SYSTEM_URIS, IDENTIFIER_SYSTEM_URIS } from './code-systems.ts';
-import { conceptText, sideIn } from './concept-words.ts';
-import { decimalOf } from './decimals.ts';
+import { conceptName, sideIn } from './concept-words.ts';
+import { cdaDecimal } from './decimals.ts';
 import {
   attribute,
   type CdaElement,
   childOf,
   childrenOf,
   line,
-  plainText as plain,
+  ownText as plain,
 } from './element.ts';
-import type { Json } from './json.ts';
+import type { FhirJson } from './json.ts';
 import { shownName } from './shown-names.ts';
-import type { Scope } from './table.ts';
+import type { DocumentScope } from './table.ts';
 import { isUcum } from './ucum.ts';
 import { MAPS } from './value-maps.ts';
 
@@ -34,7 +34,7 @@ export function uriOf(
 }
 
 /** C-CDA on FHIR, "CDA id ↔ FHIR identifier". */
-export function identifier(id: CdaElement): Json | undefined {
+export function identifier(id: CdaElement): FhirJson | undefined {
   const root = attribute(id, 'root');
   const extension = attribute(id, 'extension');
   const system = uriOf(root, IDENTIFIER_SYSTEM_URIS);
@@ -46,7 +46,7 @@ export function identifier(id: CdaElement): Json | undefined {
 }
 
 /** One coding of a CD: the element itself or one of its translations. */
-export function coding(element: CdaElement): Json | undefined {
+export function coding(element: CdaElement): FhirJson | undefined {
   const code = attribute(element, 'code');
   if (code === undefined || attribute(element, 'nullFlavor') !== undefined)
     return undefined;
@@ -64,8 +64,8 @@ export function coding(element: CdaElement): Json | undefined {
  */
 export const concept = (
   element: CdaElement | undefined,
-  scope: Scope,
-): Json | undefined => conceptBeside(undefined, element, scope);
+  scope: DocumentScope,
+): FhirJson | undefined => conceptBeside(undefined, element, scope);
 
 /**
  * The same for a thing that the document also names beside its code.
@@ -75,8 +75,8 @@ export const concept = (
 export function conceptBeside(
   name: string | undefined,
   element: CdaElement | undefined,
-  scope: Scope,
-): Json | undefined {
+  scope: DocumentScope,
+): FhirJson | undefined {
   if (element === undefined) return undefined;
   const all = [element, ...childrenOf(element, 'translation')];
   const codings = all.map(coding).filter((each) => each !== undefined);
@@ -109,10 +109,10 @@ const SNOMED = 'http://snomed.info/sct';
  * where code, attribute and value are of SNOMED CT.
  */
 function qualified(
-  { coding: codings, text }: { coding?: Json[]; text?: string },
+  { coding: codings, text }: { coding?: FhirJson[]; text?: string },
   qualifiers: readonly CdaElement[],
-  scope: Scope,
-): Json {
+  scope: DocumentScope,
+): FhirJson {
   const read = qualifiers.map((qualifier) => ({
     name: snomedCode(childOf(qualifier, 'name')),
     value: snomedCode(childOf(qualifier, 'value')),
@@ -121,7 +121,7 @@ function qualified(
   }));
   const named = text ?? String(codings?.[0]?.display ?? '');
   const words = read
-    .map((each) => sideIn(each.words) ?? conceptText(each.words) ?? '')
+    .map((each) => sideIn(each.words) ?? conceptName(each.words) ?? '')
     .filter((word) => !named.toLowerCase().includes(word.toLowerCase()));
   const refined = read.flatMap(({ name, value, isInverted }) =>
     name === undefined || value === undefined || isInverted
@@ -149,7 +149,7 @@ function snomedCode(element: CdaElement | undefined): string | undefined {
   return found?.system === SNOMED ? String(found.code) : undefined;
 }
 
-const unique = (codings: readonly Json[]): Json[] =>
+const unique = (codings: readonly FhirJson[]): FhirJson[] =>
   [
     ...new Map(
       codings
@@ -173,11 +173,11 @@ export const numberOf = (
 /**
  * The value of a quantity as it is written; undefined for what is no number.
  */
-function writtenIn(element: CdaElement | undefined): Json | undefined {
+function writtenIn(element: CdaElement | undefined): FhirJson | undefined {
   const value = numberOf(element);
   const text = attribute(element, 'value') ?? '';
   if (value === undefined) return undefined;
-  return /e/i.test(text) ? { value } : decimalOf('value', text);
+  return /e/i.test(text) ? { value } : cdaDecimal('value', text);
 }
 
 /**
@@ -186,15 +186,15 @@ function writtenIn(element: CdaElement | undefined): Json | undefined {
  */
 export function quantity(
   element: CdaElement | undefined,
-  scope?: Scope,
-): Json | undefined {
+  scope?: DocumentScope,
+): FhirJson | undefined {
   const value = writtenIn(element);
   if (element === undefined) return undefined;
   if (value === undefined) return translated(element, scope);
-  return { ...value, ...unitOf(attribute(element, 'unit')) };
+  return { ...value, ...unitMembers(attribute(element, 'unit')) };
 }
 
-export const unitOf = (unit: string | undefined): Json =>
+export const unitMembers = (unit: string | undefined): FhirJson =>
   unit === undefined
     ? {}
     : isUcum(unit)
@@ -203,8 +203,8 @@ export const unitOf = (unit: string | undefined): Json =>
 
 function translated(
   element: CdaElement,
-  scope: Scope | undefined,
-): Json | undefined {
+  scope: DocumentScope | undefined,
+): FhirJson | undefined {
   for (const translation of childrenOf(element, 'translation')) {
     const value = writtenIn(translation);
     if (value === undefined) continue;
@@ -235,7 +235,7 @@ const useOf = (
     .map((use) => uses[use])
     .find(Boolean);
 
-export function humanName(name: CdaElement): Json | undefined {
+export function humanName(name: CdaElement): FhirJson | undefined {
   const parts = {
     family: text(name, 'family').join(' ') || undefined,
     given: text(name, 'given'),
@@ -253,7 +253,9 @@ export function humanName(name: CdaElement): Json | undefined {
 }
 
 /** A name in one line. */
-export function nameText(name: CdaElement | undefined): string | undefined {
+export function nameInOneLine(
+  name: CdaElement | undefined,
+): string | undefined {
   if (name === undefined) return undefined;
   const parts = ['prefix', 'given', 'family', 'suffix'].flatMap((part) =>
     text(name, part),
@@ -261,7 +263,7 @@ export function nameText(name: CdaElement | undefined): string | undefined {
   return parts.join(' ') || plain(name);
 }
 
-export function address(addr: CdaElement): Json | undefined {
+export function address(addr: CdaElement): FhirJson | undefined {
   const part = (name: string) => text(addr, name)[0];
   const parts = {
     line: [
@@ -281,7 +283,7 @@ export function address(addr: CdaElement): Json | undefined {
   return isEmpty ? undefined : { use: useOf(addr, MAPS.AddressUse), ...parts };
 }
 
-export function telecom(point: CdaElement): Json | undefined {
+export function telecom(point: CdaElement): FhirJson | undefined {
   const [, scheme, rest] =
     /^(?:([a-z-]+):)?(.*)$/is.exec(attribute(point, 'value') ?? '') ?? [];
   const value = scheme?.startsWith('http')
@@ -296,7 +298,7 @@ export function telecom(point: CdaElement): Json | undefined {
 }
 
 /** An age; FHIR accepts units of time only. */
-export function age(value: CdaElement): Json | undefined {
+export function age(value: CdaElement): FhirJson | undefined {
   const found = quantity(value);
   return ['a', 'mo', 'wk', 'd', 'h', 'min'].includes(String(found?.code))
     ? found

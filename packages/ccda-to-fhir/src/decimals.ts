@@ -6,7 +6,10 @@ const WRITTEN = 'urn:medical-exchange:written';
  * the number, and beside it an extension with what is written, if JSON would
  * write the number otherwise.
  */
-export function decimalOf(name: string, text: string): Record<string, unknown> {
+export function cdaDecimal(
+  name: string,
+  text: string,
+): Record<string, unknown> {
   const [, sign = '', whole = '', fraction = ''] =
     /^([+-]?)0*(\d*)\.?(\d*)$/.exec(text) ?? [];
   const integer = `${sign === '-' ? '-' : ''}${whole || '0'}`;

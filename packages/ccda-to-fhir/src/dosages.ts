@@ -1,18 +1,18 @@
-import { amountText } from './amounts.ts';
-import { concept, quantity, unitOf } from './datatypes.ts';
+import { amountInWords } from './amounts.ts';
+import { concept, quantity, unitMembers } from './datatypes.ts';
 import {
   attribute,
   type CdaElement,
   childOf,
   childrenOf,
+  elementsAt,
   line,
-  plainText,
+  ownText,
   referredWords,
-  select,
 } from './element.ts';
-import { type Json, textOf } from './json.ts';
+import { type FhirJson, fhirText } from './json.ts';
 import { shareName } from './shown-names.ts';
-import type { Scope } from './table.ts';
+import type { DocumentScope } from './table.ts';
 import { timingsOf } from './timings.ts';
 
 /**
@@ -24,9 +24,9 @@ import { timingsOf } from './timings.ts';
  */
 export function dosagesOf(
   administration: CdaElement,
-  scope: Scope,
+  scope: DocumentScope,
   name: string | undefined,
-): Json[] {
+): FhirJson[] {
   const timings = timingsOf(administration, scope);
   const isTimed = timings.some(
     ({ timing, words }) => hasFrequency(timing) || words.length > 0,
@@ -44,8 +44,9 @@ export function dosagesOf(
   });
 }
 
-const hasFrequency = (timing: Json | undefined): boolean => {
-  const { boundsPeriod: _bounds, ...often } = (timing?.repeat ?? {}) as Json;
+const hasFrequency = (timing: FhirJson | undefined): boolean => {
+  const { boundsPeriod: _bounds, ...often } = (timing?.repeat ??
+    {}) as FhirJson;
   return Object.keys(often).length > 0 || timing?.code !== undefined;
 };
 
@@ -61,7 +62,7 @@ function joined(
 }
 
 /** Everything but the timing, and in words what FHIR cannot hold. */
-function statedDosage(administration: CdaElement, scope: Scope) {
+function statedDosage(administration: CdaElement, scope: DocumentScope) {
   const first = (name: string) => childOf(administration, name);
   const doseAndRate = {
     ...quantityOrRange(
@@ -83,9 +84,9 @@ function statedDosage(administration: CdaElement, scope: Scope) {
     unstructured: [
       quantityInWords(first('doseQuantity'), scope),
       prefixed('at ', quantityInWords(first('rateQuantity'), scope)),
-      isBounded ? undefined : prefixed('at most ', amountText(over)),
+      isBounded ? undefined : prefixed('at most ', amountInWords(over)),
       prefixed('at most ', quantityInWords(maximum, scope)),
-      ...otherReasons.map(({ text }) => prefixed('also for ', textOf(text))),
+      ...otherReasons.map(({ text }) => prefixed('also for ', fhirText(text))),
     ].filter((each) => each !== undefined),
     ...instructionsOf(administration, scope),
     ...(asNeeded === undefined
@@ -105,8 +106,11 @@ const prefixed = (prefix: string, words: string | undefined) =>
   words === undefined ? undefined : `${prefix}${words}`;
 
 /** What a drug that is taken as needed is needed for. */
-function reasonsOf(administration: CdaElement, scope: Scope): Json[] {
-  return select(administration, 'precondition/criterion').flatMap(
+function reasonsOf(
+  administration: CdaElement,
+  scope: DocumentScope,
+): FhirJson[] {
+  return elementsAt(administration, 'precondition/criterion').flatMap(
     (criterion) => {
       const coded = concept(
         childOf(criterion, 'value') ?? childOf(criterion, 'code'),
@@ -119,18 +123,18 @@ function reasonsOf(administration: CdaElement, scope: Scope): Json[] {
   );
 }
 
-const isAssertion = (code: Json): boolean =>
+const isAssertion = (code: FhirJson): boolean =>
   JSON.stringify(code).includes('"ASSERTION"');
 
 /** SNOMED CT's codes of the acts that hold instructions. */
 const INSTRUCTION = ['409073007', '423564006'];
 
-function instructionsOf(administration: CdaElement, scope: Scope) {
-  const acts = select(
+function instructionsOf(administration: CdaElement, scope: DocumentScope) {
+  const acts = elementsAt(
     administration,
     'entryRelationship/act[template=4.20]',
   ).concat(
-    select(
+    elementsAt(
       administration,
       `entryRelationship/act[code=${INSTRUCTION.join('|')}]`,
     ).filter((act) => childOf(act, 'templateId') === undefined),
@@ -163,13 +167,13 @@ const NO_DIRECTION =
  */
 function directionsInWords(
   administration: CdaElement,
-  scope: Scope,
+  scope: DocumentScope,
   name: string | undefined,
   isTimed: boolean,
 ): string | undefined {
   const inner = 'entryRelationship/substanceAdministration';
-  const sig = select(administration, `${inner}[code=76662-6]`)
-    .concat(select(administration, `${inner}[template=4.147]`))
+  const sig = elementsAt(administration, `${inner}[code=76662-6]`)
+    .concat(elementsAt(administration, `${inner}[template=4.147]`))
     .map((each) => line(childOf(each, 'text'), scope))
     .find(Boolean);
   if (sig !== undefined) return sig;
@@ -177,7 +181,7 @@ function directionsInWords(
   const isName = (words: string): boolean =>
     name !== undefined && shareName(name, words) && !DIRECTING.test(words);
   const text = childOf(administration, 'text');
-  const own = plainText(text);
+  const own = ownText(text);
   const isReferring = childOf(text, 'reference') !== undefined;
   const isOwnName = own === name || (isReferring && isName(own ?? ''));
   if (own !== undefined && !isOwnName) return line(text, scope);
@@ -198,7 +202,7 @@ function directionsInWords(
 /** An amount that is stated in words only: "one to two tablets". */
 function quantityInWords(
   stated: CdaElement | undefined,
-  scope: Scope,
+  scope: DocumentScope,
 ): string | undefined {
   if (stated === undefined || quantity(stated, scope) !== undefined)
     return undefined;
@@ -213,7 +217,7 @@ function quantityInWords(
     value && [value, attribute(stated, 'unit')].filter(Boolean).join(' ');
   return (
     line(childOf(stated, 'originalText'), scope) ??
-    plainText(stated) ??
+    ownText(stated) ??
     translated ??
     written
   );
@@ -223,7 +227,10 @@ function quantityInWords(
  * A dose counts what the administration unit names ("Capsule") unless it has a
  * unit of its own.
  */
-function unitInWords(code: CdaElement | undefined, scope: Scope): Json {
+function unitInWords(
+  code: CdaElement | undefined,
+  scope: DocumentScope,
+): FhirJson {
   const named = concept(code, scope);
   const name =
     typeof named?.text === 'string'
@@ -237,15 +244,19 @@ function unitInWords(code: CdaElement | undefined, scope: Scope): Json {
 function quantityOrRange(
   name: 'dose' | 'rate',
   element: CdaElement | undefined,
-  scope: Scope,
-  counted: Json,
-): Json {
+  scope: DocumentScope,
+  counted: FhirJson,
+): FhirJson {
   const own = withoutCount(quantity(element, scope));
   if (own !== undefined) return { [`${name}Quantity`]: { ...counted, ...own } };
   const end = (side: string) => {
     const found = withoutCount(quantity(childOf(element, side), scope));
     return (
-      found && { ...counted, ...unitOf(attribute(element, 'unit')), ...found }
+      found && {
+        ...counted,
+        ...unitMembers(attribute(element, 'unit')),
+        ...found,
+      }
     );
   };
   const low = end('low');
@@ -256,5 +267,7 @@ function quantityOrRange(
 }
 
 /** A quantity whose unit is only "1": what is counted, another element says. */
-export const withoutCount = (found: Json | undefined): Json | undefined =>
+export const withoutCount = (
+  found: FhirJson | undefined,
+): FhirJson | undefined =>
   found?.code === '1' ? { value: found.value, _value: found._value } : found;

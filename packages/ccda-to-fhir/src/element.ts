@@ -111,7 +111,7 @@ export const attribute = (
 ): string | undefined => of?.attributes[name];
 
 /** The status, code or mood of an element in lower case. */
-export const statusOf = (of: CdaElement): string | undefined =>
+export const statusCode = (of: CdaElement): string | undefined =>
   attribute(childOf(of, 'statusCode'), 'code')?.toLowerCase();
 
 /**
@@ -129,7 +129,7 @@ export const templatesOf = (of: CdaElement): string[] =>
  * The elements at a path (`path`), whose names the compiler knows; `.` is the
  * element itself.
  */
-export function select<Path extends string>(
+export function elementsAt<Path extends string>(
   from: CdaElement | undefined,
   path: CdaPath | (Path & CheckedPath<Path>),
 ): CdaElement[] {
@@ -257,9 +257,7 @@ function textIn({ content }: CdaElement): string {
 }
 
 /** The text of an element itself, in one line. */
-export const plainText = (
-  element: CdaElement | undefined,
-): string | undefined =>
+export const ownText = (element: CdaElement | undefined): string | undefined =>
   element?.content
     .filter((part) => typeof part === 'string')
     .join('')

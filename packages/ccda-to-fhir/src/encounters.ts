@@ -4,13 +4,13 @@ import {
   type CdaElement,
   childOf,
   childrenOf,
+  elementsAt,
   elementsIn,
-  select,
-  statusOf,
+  statusCode,
 } from './element.ts';
-import type { Json } from './json.ts';
+import type { FhirJson } from './json.ts';
 import { isPlanned } from './medications.ts';
-import { idKey, resourceOf, type Scope } from './table.ts';
+import { type DocumentScope, idKey, templateResource } from './table.ts';
 import { MAPS } from './value-maps.ts';
 
 const ACT_CODE = 'http://terminology.hl7.org/CodeSystem/v3-ActCode';
@@ -40,14 +40,14 @@ const CPT_CLASSES = [
 /** @param conditions references to the diagnoses of the encounter */
 export function encounter(
   node: CdaElement,
-  scope: Scope,
-  conditions: readonly Json[],
-): Json {
-  const made = resourceOf('Encounter', node, scope) ?? {};
-  const types = (made.type ?? []) as Json[];
+  scope: DocumentScope,
+  conditions: readonly FhirJson[],
+): FhirJson {
+  const made = templateResource('Encounter', node, scope) ?? {};
+  const types = (made.type ?? []) as FhirJson[];
   // The problem that is the reason, if the document has it; otherwise what the
   // reason says of it.
-  const reasons = select(
+  const reasons = elementsAt(
     node,
     'entryRelationship[@typeCode=RSON]/observation',
   ).map((reason) => ({
@@ -70,11 +70,12 @@ export function encounter(
   };
 }
 
-const codingsOf = ({ coding }: Json): Json[] => (coding ?? []) as Json[];
-const isClass = ({ system, code }: Json): boolean =>
+const codingsOf = ({ coding }: FhirJson): FhirJson[] =>
+  (coding ?? []) as FhirJson[];
+const isClass = ({ system, code }: FhirJson): boolean =>
   system === ACT_CODE && CLASSES.includes(String(code));
 
-function classOf(types: readonly Json[]): Json {
+function classOf(types: readonly FhirJson[]): FhirJson {
   const codings = types.flatMap(codingsOf);
   const stated = codings.find(isClass);
   const cpt = Number(
@@ -96,7 +97,7 @@ function classOf(types: readonly Json[]): Json {
 }
 
 /** The class is no type; a concept that is nothing else disappears. */
-function withoutClass(type: Json): Json[] {
+function withoutClass(type: FhirJson): FhirJson[] {
   const coding = codingsOf(type).filter((each) => !isClass(each));
   return coding.length === 0 && codingsOf(type).length > 0
     ? []
@@ -105,7 +106,7 @@ function withoutClass(type: Json): Json[] {
 
 /** By its time, otherwise by its status (the guide, Encounters). */
 function encounterStatus(node: CdaElement): string {
-  const own = statusOf(node) ?? '';
+  const own = statusCode(node) ?? '';
   const status = MAPS.EncounterStatus[own];
   if (status !== undefined && !['active', 'completed'].includes(own))
     return status;
@@ -123,9 +124,9 @@ function encounterStatus(node: CdaElement): string {
  */
 export function headerEncounter(
   document: CdaElement,
-  scope: Scope,
-): Json | undefined {
-  const [visit] = select(document, 'componentOf/encompassingEncounter');
+  scope: DocumentScope,
+): FhirJson | undefined {
+  const [visit] = elementsAt(document, 'componentOf/encompassingEncounter');
   if (
     visit === undefined ||
     childrenOf(visit, 'id').some((id) => scope.named.has(idKey(id)))
@@ -140,7 +141,7 @@ export function headerEncounter(
     ...childrenOf(visit, 'encounterParticipant'),
     ...childrenOf(visit, 'responsibleParty'),
   ];
-  const place = select(visit, 'location/healthCareFacility').map(
+  const place = elementsAt(visit, 'location/healthCareFacility').map(
     (facility) => ({
       name: 'participant',
       attributes: { typeCode: 'LOC' },

@@ -1,19 +1,19 @@
 import { devices } from './actors.ts';
-import { amountText } from './amounts.ts';
+import { amountInWords } from './amounts.ts';
 import { concept, conceptBeside } from './datatypes.ts';
 import {
   attribute,
   type CdaElement,
   childOf,
   childrenOf,
+  elementsAt,
   line,
-  select,
-  statusOf,
+  statusCode,
   templatesOf,
 } from './element.ts';
 import { encounter } from './encounters.ts';
-import { type Json, objectsOf, textOf } from './json.ts';
-import { lookupTable } from './lookup-table.ts';
+import { type FhirJson, fhirObjects, fhirText } from './json.ts';
+import { cdaTable } from './lookup-table.ts';
 import {
   isDrug,
   isPlanned,
@@ -28,11 +28,11 @@ import { statementsIn } from './sections.ts';
 import { severityOf, withSeverity } from './severities.ts';
 import {
   ABSENT,
-  conceptOf,
+  codedConcept,
+  type DocumentScope,
   idKey,
   mapped,
-  resourceOf,
-  type Scope,
+  templateResource,
   withName,
 } from './table.ts';
 import type { ResourceTemplateName } from './template-types.ts';
@@ -41,7 +41,7 @@ import { MAPS } from './value-maps.ts';
 import { observedValue } from './values.ts';
 
 export interface Reading {
-  scope: Scope;
+  scope: DocumentScope;
   /** Counts a statement that can be read in the document only. */
   leftOut: (node: CdaElement) => void;
 }
@@ -60,7 +60,7 @@ export function readStatement(node: CdaElement, reading: Reading): void {
  * about the patient.
  */
 const isWithdrawn = (node: CdaElement): boolean =>
-  statusOf(node) === 'nullified';
+  statusCode(node) === 'nullified';
 /**
  * The subject of a statement is the document's patient unless the statement
  * names another (a fetus, a donor).
@@ -79,11 +79,11 @@ const codeIn = (node: CdaElement): string =>
  * there is neither.
  */
 function add(
-  made: Json | undefined,
+  made: FhirJson | undefined,
   node: CdaElement,
   { scope, leftOut }: Reading,
   isDenied = isNegated(node),
-): Json[] {
+): FhirJson[] {
   const stated =
     made !== undefined && isDenied ? negated(made, scope.day) : made;
   if (stated === undefined) {
@@ -101,11 +101,12 @@ const as = (
   name: ResourceTemplateName,
   node: CdaElement,
   reading: Reading,
-): Json[] => add(resourceOf(name, node, reading.scope), node, reading);
+): FhirJson[] =>
+  add(templateResource(name, node, reading.scope), node, reading);
 
 const READERS: Readonly<
   Record<string, (node: CdaElement, reading: Reading) => unknown>
-> = lookupTable({
+> = cdaTable({
   act: readAct,
   encounter: readEncounter,
   observation: readObservation,
@@ -127,7 +128,9 @@ function readInner(
   reading: Reading,
   ...names: string[]
 ): void {
-  for (const each of select(node, 'entryRelationship').flatMap(statementsIn))
+  for (const each of elementsAt(node, 'entryRelationship').flatMap(
+    statementsIn,
+  ))
     if (names.includes(each.name)) readStatement(each, reading);
 }
 
@@ -154,7 +157,7 @@ function readAct(node: CdaElement, reading: Reading): unknown {
   const { scope, leftOut } = reading;
   const code = codeIn(node);
   if (has(node, RISK)) return leftOut(node);
-  const subjects = select(
+  const subjects = elementsAt(
     node,
     'entryRelationship[@typeCode=SUBJ]/observation',
   );
@@ -174,7 +177,7 @@ function readAct(node: CdaElement, reading: Reading): unknown {
     );
   if (has(node, '4.202') || code === '34109-9')
     return as('DocumentReference', node, reading);
-  const inner = select(node, 'entryRelationship')
+  const inner = elementsAt(node, 'entryRelationship')
     .flatMap(statementsIn)
     .filter((each) => !has(each, REFERENCE));
   if (
@@ -195,7 +198,7 @@ function readAct(node: CdaElement, reading: Reading): unknown {
 }
 
 function readCoverage(node: CdaElement, reading: Reading): void {
-  const policies = select(node, 'entryRelationship/act');
+  const policies = elementsAt(node, 'entryRelationship/act');
   if (policies.length === 0) reading.leftOut(node);
   for (const policy of policies) as('Coverage', policy, reading);
 }
@@ -208,7 +211,7 @@ function readConcern(
   node: CdaElement,
   subjects: readonly CdaElement[],
   reading: Reading,
-): Json[] {
+): FhirJson[] {
   return subjects.flatMap((subject) => {
     if (isWithdrawn(subject)) return [];
     const made = isOfAnother(subject)
@@ -220,19 +223,19 @@ function readConcern(
 
 const isAllergy = (node: CdaElement): boolean =>
   has(node, ...ALLERGY) ||
-  select(node, 'participant[@typeCode=CSM]').length > 0;
+  elementsAt(node, 'participant[@typeCode=CSM]').length > 0;
 
 function subjectOf(
   concern: CdaElement,
   subject: CdaElement,
-  scope: Scope,
-): Json {
+  scope: DocumentScope,
+): FhirJson {
   if (isAllergy(subject)) return allergy(subject, scope, concern);
   const section = has(concern, ...DIAGNOSES) ? 'encounters' : scope.section;
   return condition(
     subject,
     scope,
-    statusOf(concern),
+    statusCode(concern),
     section && MAPS.ConditionCategory[section],
   );
 }
@@ -276,8 +279,8 @@ const isEmpty = (node: CdaElement): boolean =>
   ['code', 'value', 'text'].every((name) => childOf(node, name) === undefined);
 
 /** The value of a goal is its target. */
-function goal(node: CdaElement, scope: Scope): Json {
-  const { dueDate, ...made } = resourceOf('Goal', node, scope) ?? {};
+function goal(node: CdaElement, scope: DocumentScope): FhirJson {
+  const { dueDate, ...made } = templateResource('Goal', node, scope) ?? {};
   const [detail] = Object.entries(
     observedValue(childOf(node, 'value'), scope),
   ).flatMap(([name, value]) =>
@@ -301,7 +304,7 @@ function readOrganizer(node: CdaElement, reading: Reading): unknown {
   const { scope, leftOut } = reading;
   if (isNegated(node)) return leftOut(node);
   if (has(node, '4.45') || scope.section === 'family history') {
-    const made = resourceOf('FamilyMemberHistory', node, scope);
+    const made = templateResource('FamilyMemberHistory', node, scope);
     // Illnesses that are all denied say nothing of the relative; without any,
     // the relative is stated.
     const isDenied =
@@ -310,7 +313,7 @@ function readOrganizer(node: CdaElement, reading: Reading): unknown {
   }
   if (has(node, '4.500') || scope.section === 'care teams')
     return as('CareTeam', node, reading);
-  const members = select(node, 'component').flatMap(statementsIn);
+  const members = elementsAt(node, 'component').flatMap(statementsIn);
   const isMember = (member: CdaElement) =>
     member.name === 'observation' &&
     ![isWithdrawn, isOfAnother, isNegated, isPlanned, isEmpty].some((isOther) =>
@@ -329,7 +332,7 @@ function readSubstance(node: CdaElement, reading: Reading): unknown {
   const isVaccine =
     has(node, '4.52', '4.120') || scope.section === 'immunizations';
   if (isVaccine && !isPlanned(node)) {
-    const made = resourceOf('Immunization', node, scope);
+    const made = templateResource('Immunization', node, scope);
     if (made !== undefined && made.occurrenceDateTime === undefined)
       made.occurrenceString = 'unknown';
     return add(made, node, reading);
@@ -338,7 +341,7 @@ function readSubstance(node: CdaElement, reading: Reading): unknown {
   if (!isNegated(node))
     for (const each of supplies(node, scope)) scope.add(each);
   // Drugs of a combination; the steps of a taper are dosages.
-  for (const part of select(
+  for (const part of elementsAt(
     node,
     'entryRelationship[@typeCode=COMP]/substanceAdministration',
   ))
@@ -372,11 +375,11 @@ const DIAGNOSIS = '29308-4';
 function readEncounter(node: CdaElement, reading: Reading): unknown {
   const { scope } = reading;
   if (isNegated(node)) return reading.leftOut(node);
-  const acts = select(node, 'entryRelationship/act');
+  const acts = elementsAt(node, 'entryRelationship/act');
   const diagnoses = acts
     .filter((act) => has(act, ...DIAGNOSES) || codeIn(act) === DIAGNOSIS)
     .flatMap((act) =>
-      readConcern(act, select(act, 'entryRelationship/observation'), {
+      readConcern(act, elementsAt(act, 'entryRelationship/observation'), {
         ...reading,
         scope: { ...scope, section: 'encounters' },
       }),
@@ -435,12 +438,12 @@ function problemStatus(
  */
 function condition(
   node: CdaElement,
-  scope: Scope,
+  scope: DocumentScope,
   concern?: string,
   category?: string,
-): Json {
-  const made = resourceOf('Condition', node, scope) ?? {};
-  const end = textOf(made.abatementDateTime);
+): FhirJson {
+  const made = templateResource('Condition', node, scope) ?? {};
+  const end = fhirText(made.abatementDateTime);
   const hasEnd = end !== undefined && !isToCome(end, scope.day);
   const status = problemStatus(made.clinicalStatus, concern, hasEnd);
   const isOfPast =
@@ -458,12 +461,12 @@ function condition(
   const age =
     made.onsetDateTime === undefined
       ? undefined
-      : (onsetAge as Json | undefined);
+      : (onsetAge as FhirJson | undefined);
   const isOpen = end !== undefined && !ENDED.includes(status);
   const isContradicted =
     made.clinicalStatus !== undefined && made.clinicalStatus !== status;
   const notes = [
-    age && `Age at onset: ${amountText(age) ?? ''}`,
+    age && `Age at onset: ${amountInWords(age) ?? ''}`,
     isOpen && `Stated to end on ${end}`,
     isContradicted && `Stated to be ${String(made.clinicalStatus)}`,
   ];
@@ -472,16 +475,16 @@ function condition(
     ...(age === undefined ? { onsetAge } : {}),
     ...(isOpen ? {} : { abatementDateTime, _abatementDateTime }),
     note: [
-      ...((note ?? []) as Json[]),
+      ...((note ?? []) as FhirJson[]),
       ...notes.flatMap((text) => (text ? [{ text }] : [])),
     ],
     clinicalStatus: isStated
-      ? conceptOf('condition-clinical', status)
+      ? codedConcept('condition-clinical', status)
       : undefined,
     category:
       category === undefined
         ? undefined
-        : [conceptOf('condition-category', category)],
+        : [codedConcept('condition-category', category)],
     code: made.code ?? ABSENT,
     ...(hasUnknownEnd && !hasEnd && ENDED.includes(status)
       ? { _abatementDateTime: ABSENT }
@@ -494,29 +497,36 @@ function condition(
  * description of the participant, in the value or in the words that the entry
  * refers to. Its severity may be stated at the allergy or at its concern.
  */
-function allergy(node: CdaElement, scope: Scope, concern?: CdaElement): Json {
-  const made = resourceOf('AllergyIntolerance', node, scope) ?? {};
+function allergy(
+  node: CdaElement,
+  scope: DocumentScope,
+  concern?: CdaElement,
+): FhirJson {
+  const made = templateResource('AllergyIntolerance', node, scope) ?? {};
   const own = severityOf(node, scope);
   const severity =
     own.severity === undefined ? severityOf(concern, scope) : own;
-  const [end] = objectsOf(made.extension).map(({ valueDateTime }) =>
-    textOf(valueDateTime),
+  const [end] = fhirObjects(made.extension).map(({ valueDateTime }) =>
+    fhirText(valueDateTime),
   );
   const hasEnd = end !== undefined && !isToCome(end, scope.day);
   const status = clinicalStatus(
     made.clinicalStatus,
-    concern && statusOf(concern),
+    concern && statusCode(concern),
     hasEnd,
   );
   return {
     ...made,
-    clinicalStatus: conceptOf('allergyintolerance-clinical', status),
+    clinicalStatus: codedConcept('allergyintolerance-clinical', status),
     code: substance(node, scope) ?? ABSENT,
-    reaction: withSeverity(objectsOf(made.reaction), severity),
+    reaction: withSeverity(fhirObjects(made.reaction), severity),
   };
 }
 
-function substance(node: CdaElement, scope: Scope): Json | undefined {
+function substance(
+  node: CdaElement,
+  scope: DocumentScope,
+): FhirJson | undefined {
   const participants = childrenOf(node, 'participant');
   const consumed =
     participants.find((each) => attribute(each, 'typeCode') === 'CSM') ??
@@ -524,7 +534,7 @@ function substance(node: CdaElement, scope: Scope): Json | undefined {
   const [role] = childrenOf(consumed, 'participantRole');
   const entity = childOf(role, 'playingEntity');
   const value = childOf(node, 'value');
-  const named = (element: CdaElement | undefined): Json | undefined => {
+  const named = (element: CdaElement | undefined): FhirJson | undefined => {
     const text = line(element, scope);
     // Words that only repeat the kind of allergy name no substance.
     return text === undefined || text.toLowerCase() === kind?.toLowerCase()
@@ -536,7 +546,7 @@ function substance(node: CdaElement, scope: Scope): Json | undefined {
   const name = named(childOf(entity, 'name'));
   return (
     withName(
-      conceptBeside(textOf(name?.text), childOf(entity, 'code'), scope),
+      conceptBeside(fhirText(name?.text), childOf(entity, 'code'), scope),
       named(childOf(node, 'text')),
     ) ??
     name ??

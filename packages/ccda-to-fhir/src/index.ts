@@ -8,14 +8,14 @@ export {
   type CdaElement,
   childOf,
   childrenOf,
+  elementsAt,
   elementsIn,
   isClinicalDocument,
   openXml,
-  plainText,
+  ownText,
   readElements,
-  select,
   startsAsXml,
   words,
 } from './element.ts';
-export type { Json } from './json.ts';
+export type { FhirJson } from './json.ts';
 export { isUcum } from './ucum.ts';

@@ -5,14 +5,20 @@ import {
   type CdaElement,
   childOf,
   childrenOf,
+  elementsAt,
   line,
-  select,
-  statusOf,
+  statusCode,
   templatesOf,
 } from './element.ts';
-import { type Json, textOf } from './json.ts';
-import { lookupTable } from './lookup-table.ts';
-import { ABSENT, mapped, resourceOf, type Scope, withName } from './table.ts';
+import { type FhirJson, fhirText } from './json.ts';
+import { cdaTable } from './lookup-table.ts';
+import {
+  ABSENT,
+  type DocumentScope,
+  mapped,
+  templateResource,
+  withName,
+} from './table.ts';
 import type { ResourceTemplateName } from './template-types.ts';
 import { isToCome, statedTime } from './times.ts';
 import { boundsOf } from './timings.ts';
@@ -30,7 +36,10 @@ export const isPlanned = (node: CdaElement): boolean =>
  * The drug by its code, otherwise by what the document calls it anywhere in the
  * entry.
  */
-export function drug(node: CdaElement, scope: Scope): Json | undefined {
+export function drug(
+  node: CdaElement,
+  scope: DocumentScope,
+): FhirJson | undefined {
   const said = line(childOf(node, 'text'), scope);
   const text = said === undefined ? undefined : { text: said };
   const product = productOf(node, scope);
@@ -40,9 +49,12 @@ export function drug(node: CdaElement, scope: Scope): Json | undefined {
 }
 
 /** The product that an administration or a supply names. */
-function productOf(node: CdaElement, scope: Scope): Json | undefined {
-  const products = select(node, 'consumable/manufacturedProduct').concat(
-    select(node, 'product/manufacturedProduct'),
+function productOf(
+  node: CdaElement,
+  scope: DocumentScope,
+): FhirJson | undefined {
+  const products = elementsAt(node, 'consumable/manufacturedProduct').concat(
+    elementsAt(node, 'product/manufacturedProduct'),
   );
   return products
     .flatMap((product) => [
@@ -61,12 +73,13 @@ function productOf(node: CdaElement, scope: Scope): Json | undefined {
  * The drug as `medication[x]`: a Medication when the document says more of it
  * than what it is.
  */
-function medicationOf(node: CdaElement, scope: Scope): Json {
+function medicationOf(node: CdaElement, scope: DocumentScope): FhirJson {
   const code = drug(node, scope);
   const { form, ...more } = mapped('Medication', node, scope) ?? {};
   if (code === undefined || Object.keys(more).length === 0)
     return { medicationCodeableConcept: code ?? ABSENT };
-  const display = code.text ?? (code.coding as Json[] | undefined)?.[0]?.code;
+  const display =
+    code.text ?? (code.coding as FhirJson[] | undefined)?.[0]?.code;
   return {
     contained: [
       { resourceType: 'Medication', id: 'medication', code, form, ...more },
@@ -76,7 +89,7 @@ function medicationOf(node: CdaElement, scope: Scope): Json {
 }
 
 /** What a status observation says of a drug, by SNOMED CT or in words. */
-const STATED_STATUSES: Readonly<Record<string, string>> = lookupTable({
+const STATED_STATUSES: Readonly<Record<string, string>> = cdaTable({
   '55561003': 'active',
   active: 'active',
   '73425007': 'completed',
@@ -90,13 +103,19 @@ const STATED_STATUSES: Readonly<Record<string, string>> = lookupTable({
 });
 
 /** What the status observation of a drug says (LOINC 33999-4). */
-function statedStatus(node: CdaElement, scope: Scope): string | undefined {
-  const observed = select(node, 'entryRelationship/observation[code=33999-4]');
+function statedStatus(
+  node: CdaElement,
+  scope: DocumentScope,
+): string | undefined {
+  const observed = elementsAt(
+    node,
+    'entryRelationship/observation[code=33999-4]',
+  );
   return observed
     .flatMap((each) => [childOf(each, 'value'), childOf(each, 'text')])
     .flatMap((each) => [
       attribute(each, 'code'),
-      textOf(concept(each, scope)?.text) ?? line(each, scope),
+      fhirText(concept(each, scope)?.text) ?? line(each, scope),
     ])
     .map((said) => STATED_STATUSES[said?.toLowerCase() ?? ''])
     .find(Boolean);
@@ -112,8 +131,11 @@ const ENDING = ['cancelled', 'stopped', 'on-hold'];
  * and not after the document, also where an observation calls it active. With a
  * later end it goes on; without one it is unknown whether it does.
  */
-export function medicationStatus(node: CdaElement, scope: Scope): string {
-  const status = MAPS.MedicationStatus[statusOf(node) ?? ''] ?? 'unknown';
+export function medicationStatus(
+  node: CdaElement,
+  scope: DocumentScope,
+): string {
+  const status = MAPS.MedicationStatus[statusCode(node) ?? ''] ?? 'unknown';
   const stated = statedStatus(node, scope);
   if (ENDING.includes(status)) return status;
   if (stated !== undefined && stated !== 'active') return stated;
@@ -129,7 +151,10 @@ export function medicationStatus(node: CdaElement, scope: Scope): string {
  * What was requested in a plan is only planned; in a list of medications an
  * intention is a prescription.
  */
-export const intentOf = (node: CdaElement, { section }: Scope): string =>
+export const intentOf = (
+  node: CdaElement,
+  { section }: DocumentScope,
+): string =>
   MAPS.RequestIntent[attribute(node, 'moodCode') ?? ''] ??
   (section === 'medications' || section === 'immunizations' ? 'order' : 'plan');
 
@@ -137,7 +162,7 @@ export const intentOf = (node: CdaElement, { section }: Scope): string =>
  * What a document says of a drug: given by staff, taken (an event), or ordered
  * and intended.
  */
-export function medication(node: CdaElement, scope: Scope): Json {
+export function medication(node: CdaElement, scope: DocumentScope): FhirJson {
   const isGiven =
     scope.section === 'administered medications' &&
     attribute(node, 'negationInd') !== 'true';
@@ -146,7 +171,7 @@ export function medication(node: CdaElement, scope: Scope): Json {
     : isGiven
       ? 'MedicationAdministration'
       : 'MedicationStatement';
-  const made = resourceOf(name, node, scope) ?? {};
+  const made = templateResource(name, node, scope) ?? {};
   const isDated =
     made.effectiveDateTime !== undefined || made.effectivePeriod !== undefined;
   const undated = isGiven && !isDated && name === 'MedicationAdministration';
@@ -161,9 +186,9 @@ export function medication(node: CdaElement, scope: Scope): Json {
  * What was dispensed of a drug, and, if the drug was stated as taken, what was
  * ordered.
  */
-export function supplies(node: CdaElement, scope: Scope): Json[] {
+export function supplies(node: CdaElement, scope: DocumentScope): FhirJson[] {
   const ofDrug = medicationOf(node, scope);
-  return select(node, 'entryRelationship/supply').flatMap((each) =>
+  return elementsAt(node, 'entryRelationship/supply').flatMap((each) =>
     isPlanned(each) && isPlanned(node)
       ? []
       : [
@@ -175,20 +200,26 @@ export function supplies(node: CdaElement, scope: Scope): Json[] {
   );
 }
 
-const supplyResource = (node: CdaElement, scope: Scope): Json =>
-  resourceOf(
+const supplyResource = (node: CdaElement, scope: DocumentScope): FhirJson =>
+  templateResource(
     isPlanned(node) ? 'SupplyOrder' : 'MedicationDispense',
     node,
     scope,
   ) ?? {};
 
-function ownDrug(supply: CdaElement, scope: Scope): Json | undefined {
+function ownDrug(
+  supply: CdaElement,
+  scope: DocumentScope,
+): FhirJson | undefined {
   const medicationCodeableConcept = drug(supply, scope);
   return medicationCodeableConcept && { medicationCodeableConcept };
 }
 
 /** A supply of its own: of a drug; undefined for anything else. */
-export function supply(node: CdaElement, scope: Scope): Json | undefined {
+export function supply(
+  node: CdaElement,
+  scope: DocumentScope,
+): FhirJson | undefined {
   const own = ownDrug(node, scope);
   return own && { ...supplyResource(node, scope), ...own };
 }
@@ -198,9 +229,12 @@ export function supply(node: CdaElement, scope: Scope): Json | undefined {
  * its parts that name no drug of their own, such as the steps of a taper, in
  * their stated sequence.
  */
-export function dosages(administration: CdaElement, scope: Scope): Json[] {
-  const text = textOf(drug(administration, scope)?.text);
-  const steps = select(administration, STEPS).flatMap((relationship) =>
+export function dosages(
+  administration: CdaElement,
+  scope: DocumentScope,
+): FhirJson[] {
+  const text = fhirText(drug(administration, scope)?.text);
+  const steps = elementsAt(administration, STEPS).flatMap((relationship) =>
     childrenOf(relationship, 'substanceAdministration')
       .filter((part) => isStep(part, scope))
       .flatMap((part) => dosagesOf(part, scope, text))
@@ -215,11 +249,11 @@ export function dosages(administration: CdaElement, scope: Scope): Json[] {
 const STEPS = 'entryRelationship[@typeCode=COMP]';
 
 /** Whether a part of a drug says how this is taken, and names no drug. */
-const isStep = (part: CdaElement, scope: Scope): boolean =>
+const isStep = (part: CdaElement, scope: DocumentScope): boolean =>
   productOf(part, scope) === undefined && !isSig(part);
 
 /** Whether a part of a drug is another drug, as in a combination. */
-export const isDrug = (part: CdaElement, scope: Scope): boolean =>
+export const isDrug = (part: CdaElement, scope: DocumentScope): boolean =>
   productOf(part, scope) !== undefined && !isSig(part);
 
 /** Whether a part is the free text sig of a drug. */
@@ -230,11 +264,11 @@ const isSig = (part: CdaElement): boolean =>
 /** How a drug was given, as `MedicationAdministration.dosage`. */
 export function given(
   administration: CdaElement,
-  scope: Scope,
-): Json | undefined {
+  scope: DocumentScope,
+): FhirJson | undefined {
   const [first = {}] = dosages(administration, scope);
   const { text, site, route, doseAndRate } = first;
-  const [amount] = (doseAndRate ?? []) as Json[];
+  const [amount] = (doseAndRate ?? []) as FhirJson[];
   const made = {
     text,
     site,

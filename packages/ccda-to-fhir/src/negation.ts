@@ -1,12 +1,12 @@
 import { statesAbsence } from './absence.ts';
-import { codesOf } from './concept-words.ts';
-import { isJson, type Json, objectsOf, textOf } from './json.ts';
+import { codesIn } from './concept-words.ts';
+import { type FhirJson, fhirObjects, fhirText, isFhirJson } from './json.ts';
 import { writtenBeside } from './shown-names.ts';
-import { conceptOf, namedConcept } from './table.ts';
+import { codedConcept, namedConcept } from './table.ts';
 import { MAPS } from './value-maps.ts';
 
 const SNOMED = 'http://snomed.info/sct';
-const UNSPECIFIED = conceptOf('data-absent-reason', 'unknown');
+const UNSPECIFIED = codedConcept('data-absent-reason', 'unknown');
 const ANY_DRUG = ['410942007', '763158003', '105590001'];
 
 /**
@@ -16,9 +16,9 @@ const ANY_DRUG = ['410942007', '763158003', '105590001'];
  * @param day day of the document, for statements without a date
  */
 export function negated(
-  resource: Json,
+  resource: FhirJson,
   day: string | undefined,
-): Json | undefined {
+): FhirJson | undefined {
   switch (resource.resourceType) {
     case 'AllergyIntolerance':
       return refuted(resource, 'AllergyIntolerance', day);
@@ -40,15 +40,15 @@ export function negated(
 }
 
 function refuted(
-  resource: Json,
+  resource: FhirJson,
   type: 'AllergyIntolerance' | 'Condition',
   day: string | undefined,
-): Json | undefined {
+): FhirJson | undefined {
   const { reaction: _reaction, evidence: _evidence, ...rest } = resource;
   const hasDate =
     resource.recordedDate !== undefined || resource.onsetDateTime !== undefined;
   const dated = hasDate ? rest : { ...rest, recordedDate: day };
-  const codes = codesOf(resource.code);
+  const codes = codesIn(resource.code);
   const none = codes
     .map((code) => MAPS.NoneAtAll[code])
     .find((found) => found !== undefined);
@@ -57,8 +57,8 @@ function refuted(
   // problem.
   if (
     none !== undefined &&
-    objectsOf(resource.category)
-      .flatMap(codesOf)
+    fhirObjects(resource.category)
+      .flatMap(codesIn)
       .includes('encounter-diagnosis')
   )
     return said === undefined || NONE.test(said) || NOT_KNOWN.test(said)
@@ -80,13 +80,13 @@ function refuted(
 }
 
 function refute(
-  resource: Json,
+  resource: FhirJson,
   type: 'AllergyIntolerance' | 'Condition',
-): Json {
+): FhirJson {
   return {
     ...resource,
-    clinicalStatus: conceptOf(`${type.toLowerCase()}-clinical`, 'inactive'),
-    verificationStatus: conceptOf(
+    clinicalStatus: codedConcept(`${type.toLowerCase()}-clinical`, 'inactive'),
+    verificationStatus: codedConcept(
       type === 'Condition'
         ? 'condition-ver-status'
         : 'allergyintolerance-verification',
@@ -100,15 +100,15 @@ function refute(
  * is not taken.
  */
 function notTaken(
-  { dosage: _dosage, ...statement }: Json,
+  { dosage: _dosage, ...statement }: FhirJson,
   day: string | undefined,
-): Json {
+): FhirJson {
   const { medicationCodeableConcept, medicationReference } = statement;
-  const isAny = codesOf(medicationCodeableConcept).some((code) =>
+  const isAny = codesIn(medicationCodeableConcept).some((code) =>
     ANY_DRUG.includes(code),
   );
   const isSpecified =
-    codesOf(medicationCodeableConcept).length > 0 ||
+    codesIn(medicationCodeableConcept).length > 0 ||
     hasText(medicationCodeableConcept) ||
     medicationReference !== undefined;
   const said = wordsBeside(medicationCodeableConcept);
@@ -145,19 +145,21 @@ const NONE = /\b(?:no|none|nil|not|denies|denied|negative|without)\b/i;
  * when they say no more than the code.
  */
 function wordsBeside(concept: unknown): string | undefined {
-  if (!isJson(concept)) return undefined;
-  const names = objectsOf(concept.coding).map(({ display }) => textOf(display));
-  const text = writtenBeside(textOf(concept.text), names);
+  if (!isFhirJson(concept)) return undefined;
+  const names = fhirObjects(concept.coding).map(({ display }) =>
+    fhirText(display),
+  );
+  const text = writtenBeside(fhirText(concept.text), names);
   return text === undefined || names.includes(text) || OF_THE_KIND.test(text)
     ? undefined
     : text;
 }
 
 const hasText = (of: unknown): boolean =>
-  isJson(of) && textOf(of.text) !== undefined;
+  isFhirJson(of) && fhirText(of.text) !== undefined;
 
 /** A finding or value that was not there. */
-function notFound(observation: Json): Json {
+function notFound(observation: FhirJson): FhirJson {
   const {
     interpretation: _interpretation,
     component: _component,
@@ -167,18 +169,18 @@ function notFound(observation: Json): Json {
     Object.entries(rest).filter(([name]) => !name.startsWith('value')),
   );
   const { valueCodeableConcept, valueString, valueQuantity } = rest;
-  const value = isJson(valueCodeableConcept)
-    ? (textOf(valueCodeableConcept.text) ??
-      textOf(objectsOf(valueCodeableConcept.coding)[0]?.code))
-    : isJson(valueQuantity)
+  const value = isFhirJson(valueCodeableConcept)
+    ? (fhirText(valueCodeableConcept.text) ??
+      fhirText(fhirObjects(valueCodeableConcept.coding)[0]?.code))
+    : isFhirJson(valueQuantity)
       ? [valueQuantity.value, valueQuantity.unit]
           .filter((part) => part !== undefined)
           .join(' ')
-      : textOf(valueString);
+      : fhirText(valueString);
   return value === undefined
     ? {
         ...kept,
-        dataAbsentReason: conceptOf('data-absent-reason', 'not-performed'),
+        dataAbsentReason: codedConcept('data-absent-reason', 'not-performed'),
       }
     : { ...kept, valueString: `Not: ${value}` };
 }

@@ -4,20 +4,20 @@ import {
   type CdaElement,
   childOf,
   childrenOf,
+  elementsAt,
   line,
-  select,
-  statusOf,
+  statusCode,
   templatesOf,
 } from './element.ts';
-import { isJson, type Json, objectsOf, textOf } from './json.ts';
+import { type FhirJson, fhirObjects, fhirText, isFhirJson } from './json.ts';
 import { saysNoMore } from './shown-names.ts';
 import {
   ABSENT,
-  conceptOf,
+  codedConcept,
+  type DocumentScope,
   mapped,
   namedConcept,
-  resourceOf,
-  type Scope,
+  templateResource,
 } from './table.ts';
 import { MAPS } from './value-maps.ts';
 import { observedValue } from './values.ts';
@@ -34,18 +34,18 @@ const READ_ELSEWHERE = ['33999-4', 'SEV', '445518008', '82606-5', '11323-3'];
  */
 export function observation(
   node: CdaElement,
-  scope: Scope,
-  panel: Json = {},
-): Json {
-  const made = resourceOf('Observation', node, scope) ?? {};
+  scope: DocumentScope,
+  panel: FhirJson = {},
+): FhirJson {
+  const made = templateResource('Observation', node, scope) ?? {};
   const [first, ...others] = childrenOf(node, 'value');
   const value = statedValue(node, first, made.code, scope);
   const hasTime =
     made.effectiveDateTime !== undefined || made.effectivePeriod !== undefined;
   const { performer, status: ofPanel, ...time } = panel;
   const status =
-    MAPS.ResultStatus[statusOf(node) ?? ''] ??
-    (statusOf(node) === undefined ? ofPanel : undefined);
+    MAPS.ResultStatus[statusCode(node) ?? ''] ??
+    (statusCode(node) === undefined ? ofPanel : undefined);
   const hasValue = Object.keys(value).some((name) => name.startsWith('value'));
   const category = scope.section && MAPS.ObservationCategory[scope.section];
   const parts = [
@@ -61,13 +61,13 @@ export function observation(
     ...made,
     // A value that is there is at least preliminary.
     status:
-      statusOf(node) === 'active' && hasValue
+      statusCode(node) === 'active' && hasValue
         ? 'preliminary'
         : (status ?? 'final'),
     category:
       category === undefined
         ? undefined
-        : [conceptOf('observation-category', category)],
+        : [codedConcept('observation-category', category)],
     code: asserted(node) ?? made.code,
     ...value,
     component: parts.length === 0 ? undefined : parts,
@@ -78,7 +78,7 @@ export function observation(
  * The code of templates that earlier releases code as "assertion" only (the
  * guide, Social History).
  */
-function asserted(node: CdaElement): Json | undefined {
+function asserted(node: CdaElement): FhirJson | undefined {
   if (attribute(childOf(node, 'code'), 'code') !== 'ASSERTION')
     return undefined;
   const [loinc] = templatesOf(node).flatMap(
@@ -98,8 +98,8 @@ function statedValue(
   node: CdaElement,
   value: CdaElement | undefined,
   code: unknown,
-  scope: Scope,
-): Json {
+  scope: DocumentScope,
+): FhirJson {
   const made = observedValue(value, scope);
   if (made.dataAbsentReason === undefined) return made;
   const said = line(childOf(node, 'text'), scope);
@@ -114,23 +114,29 @@ const NO_VALUE =
   / \| |\d{4}-\d\d-\d\d$|^(?:-+|n\/?a|none|not available|null|unk|unknown|\d\d?\/\d\d?\/\d{2,4})$/i;
 
 const namesOf = (code: unknown): string[] =>
-  isJson(code)
-    ? [textOf(code.text)]
-        .concat(objectsOf(code.coding).map(({ display }) => textOf(display)))
+  isFhirJson(code)
+    ? [fhirText(code.text)]
+        .concat(
+          fhirObjects(code.coding).map(({ display }) => fhirText(display)),
+        )
         .filter((name) => name !== undefined)
     : [];
 
 /** The observations within one, also those that an organizer groups. */
 const partsOf = (node: CdaElement): CdaElement[] =>
-  select(node, 'entryRelationship/observation').concat(
-    select(node, 'entryRelationship/organizer/component/observation'),
+  elementsAt(node, 'entryRelationship/observation').concat(
+    elementsAt(node, 'entryRelationship/organizer/component/observation'),
   );
 
 /**
  * A part of an observation as a component, and its own parts: the
  * susceptibilities of an organism have its name beside theirs.
  */
-function components(part: CdaElement, scope: Scope, of?: string): Json[] {
+function components(
+  part: CdaElement,
+  scope: DocumentScope,
+  of?: string,
+): FhirJson[] {
   const own = childOf(part, 'code');
   if (
     READ_ELSEWHERE.includes(attribute(own, 'code') ?? '') ||
@@ -142,17 +148,24 @@ function components(part: CdaElement, scope: Scope, of?: string): Json[] {
   const { interpretation, referenceRange } =
     mapped('Observation', part, scope) ?? {};
   const coded = value.valueCodeableConcept;
-  const found = isJson(coded) ? textOf(coded.text) : textOf(value.valueString);
+  const found = isFhirJson(coded)
+    ? fhirText(coded.text)
+    : fhirText(value.valueString);
   const inner = partsOf(part).flatMap((each) =>
     components(each, scope, found ?? of),
   );
   if (code === undefined || Object.keys(value).length === 0) return inner;
-  const text = textOf(code.text);
+  const text = fhirText(code.text);
   const named =
     of === undefined || text === undefined
       ? code
       : { ...code, text: `${text} (${of})` };
-  const made: Json = { code: named, ...value, interpretation, referenceRange };
+  const made: FhirJson = {
+    code: named,
+    ...value,
+    interpretation,
+    referenceRange,
+  };
   return [made].concat(inner);
 }
 
@@ -165,12 +178,12 @@ function components(part: CdaElement, scope: Scope, of?: string): Json[] {
 export function addPanel(
   node: CdaElement,
   members: readonly CdaElement[],
-  scope: Scope,
+  scope: DocumentScope,
 ): void {
   const made = mapped('Panel', node, scope) ?? {};
   const { performer, effectiveDateTime, _effectiveDateTime, effectivePeriod } =
     made;
-  const stated = MAPS.ResultStatus[statusOf(node) ?? ''];
+  const stated = MAPS.ResultStatus[statusCode(node) ?? ''];
   const common = {
     performer,
     effectiveDateTime,
@@ -186,9 +199,9 @@ export function addPanel(
   if (scope.section === 'vital signs') {
     if (effectiveDateTime === undefined && effectivePeriod === undefined)
       return;
-    const category = [conceptOf('observation-category', 'vital-signs')];
+    const category = [codedConcept('observation-category', 'vital-signs')];
     const code = {
-      ...conceptOf('http://loinc.org', '85353-1'),
+      ...codedConcept('http://loinc.org', '85353-1'),
       text: 'Vital signs',
     };
     scope.add({
@@ -200,13 +213,15 @@ export function addPanel(
     });
   } else if (made.code !== undefined) {
     const category =
-      scope.section === 'results' ? [conceptOf('v2-0074', 'LAB')] : undefined;
+      scope.section === 'results'
+        ? [codedConcept('v2-0074', 'LAB')]
+        : undefined;
     scope.add({ resourceType: 'DiagnosticReport', ...base, category, result });
   }
 }
 
-const hasLoinc = ({ code }: Json, loinc: string): boolean =>
-  ((code as Json).coding as Json[] | undefined)?.some(
+const hasLoinc = ({ code }: FhirJson, loinc: string): boolean =>
+  ((code as FhirJson).coding as FhirJson[] | undefined)?.some(
     (each) => each.system === 'http://loinc.org' && each.code === loinc,
   ) ?? false;
 
@@ -214,7 +229,7 @@ const hasLoinc = ({ code }: Json, loinc: string): boolean =>
  * Systolic and diastolic pressure of one panel and time are one observation;
  * with several of either, all stay by themselves.
  */
-function withBloodPressure(members: readonly Json[]): Json[] {
+function withBloodPressure(members: readonly FhirJson[]): FhirJson[] {
   const [systolic, ...more] = members.filter((member) =>
     hasLoinc(member, '8480-6'),
   );
@@ -232,11 +247,11 @@ function withBloodPressure(members: readonly Json[]): Json[] {
   const two = apart(diastolic);
   if (JSON.stringify(one.shared) !== JSON.stringify(two.shared))
     return [...members];
-  const both: Json = {
+  const both: FhirJson = {
     ...one.shared,
     identifier: [systolic.identifier, diastolic.identifier].flat() as unknown[],
     code: {
-      ...conceptOf('http://loinc.org', '85354-9'),
+      ...codedConcept('http://loinc.org', '85354-9'),
       text: 'Blood pressure',
     },
     component: [one.own, two.own],
@@ -250,7 +265,7 @@ function withBloodPressure(members: readonly Json[]): Json[] {
  * What a measurement says by itself, and what it shares with that of the other
  * pressure.
  */
-function apart(pressure: Json): { own: Json; shared: Json } {
+function apart(pressure: FhirJson): { own: FhirJson; shared: FhirJson } {
   const {
     identifier: _identifier,
     code,

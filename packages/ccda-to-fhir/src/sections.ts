@@ -3,16 +3,16 @@ import {
   type CdaElement,
   childOf,
   childrenOf,
+  elementsAt,
   elementsIn,
   line,
-  plainText,
-  select,
+  ownText,
   templatesOf,
 } from './element.ts';
-import type { Json } from './json.ts';
-import { lookupTable } from './lookup-table.ts';
+import type { FhirJson } from './json.ts';
+import { cdaTable } from './lookup-table.ts';
 import { SECTION_KINDS, type SectionKind } from './section-kinds.ts';
-import type { Scope } from './table.ts';
+import type { DocumentScope } from './table.ts';
 
 /**
  * All sections of a document, also those within others, each with its own
@@ -20,11 +20,11 @@ import type { Scope } from './table.ts';
  */
 export function sectionsOf(document: CdaElement): CdaElement[] {
   const inner = (of: CdaElement): CdaElement[] =>
-    select(of, 'component/section').flatMap((section) => [
+    elementsAt(of, 'component/section').flatMap((section) => [
       section,
       ...inner(section),
     ]);
-  return select(document, 'component/structuredBody').flatMap(inner);
+  return elementsAt(document, 'component/structuredBody').flatMap(inner);
 }
 
 /**
@@ -34,7 +34,7 @@ export function sectionsOf(document: CdaElement): CdaElement[] {
  */
 export function kindOf(section: CdaElement): SectionKind | undefined {
   const templates = templatesOf(section);
-  const code = codeOf(section) ?? '';
+  const code = sectionCode(section) ?? '';
   const found =
     SECTION_KINDS.find((kind) =>
       kind.templates.some((template) => templates.includes(template)),
@@ -42,7 +42,7 @@ export function kindOf(section: CdaElement): SectionKind | undefined {
   return found?.kind;
 }
 
-export const codeOf = (section: CdaElement): string | undefined =>
+export const sectionCode = (section: CdaElement): string | undefined =>
   attribute(childOf(section, 'code'), 'code');
 
 /** Elements of an entry that are clinical statements. */
@@ -66,7 +66,7 @@ export const statementsIn = (of: CdaElement): CdaElement[] =>
  * flavor: it states that nothing is known.
  */
 export function isNull(entry: CdaElement): boolean {
-  const subjects = select(
+  const subjects = elementsAt(
     entry,
     'act/entryRelationship[@typeCode=SUBJ]/observation',
   ).slice(0, 1);
@@ -107,15 +107,15 @@ export function unevenNumbers(
   const rows =
     block.name === 'list'
       ? childrenOf(block, 'item')
-      : select(block, 'tbody/tr').filter((row) =>
+      : elementsAt(block, 'tbody/tr').filter((row) =>
           childrenOf(row, 'td').some(
             (cell) =>
-              plainText(cell) !== undefined || elementsIn(cell).length > 0,
+              ownText(cell) !== undefined || elementsIn(cell).length > 0,
           ),
         );
   const subjects = (statement: CdaElement) =>
     statement.name === 'act'
-      ? select(statement, 'entryRelationship[@typeCode=SUBJ]/observation')
+      ? elementsAt(statement, 'entryRelationship[@typeCode=SUBJ]/observation')
           .length
       : 1;
   const stated = entries
@@ -142,7 +142,7 @@ const within = (
  * read in the document.
  */
 const QUOTED_MAX = 300;
-const REASONS: Readonly<Record<string, string>> = lookupTable({
+const REASONS: Readonly<Record<string, string>> = cdaTable({
   NASK: 'notasked',
   MSK: 'withheld',
 });
@@ -170,9 +170,9 @@ const STATED_WHEN_EMPTY: ReadonlySet<string | undefined> = new Set([
  */
 export function emptySection(
   section: CdaElement,
-  scope: Scope,
-): { list: Json; isQuoted: boolean } | undefined {
-  const code = codeOf(section);
+  scope: DocumentScope,
+): { list: FhirJson; isQuoted: boolean } | undefined {
+  const code = sectionCode(section);
   if (!STATED_WHEN_EMPTY.has(code)) return undefined;
   const flavor = attribute(section, 'nullFlavor');
   const said = line(childOf(section, 'text'), scope);

@@ -1,15 +1,15 @@
 import { path } from './cda-path.ts';
-import { plainName } from './concept-words.ts';
+import { withoutSemanticTag } from './concept-words.ts';
 import { concept } from './datatypes.ts';
 import {
   attribute,
   type CdaElement,
   childOf,
+  elementsAt,
   line,
-  select,
 } from './element.ts';
-import type { Json } from './json.ts';
-import { ABSENT, type Scope } from './table.ts';
+import type { FhirJson } from './json.ts';
+import { ABSENT, type DocumentScope } from './table.ts';
 import { MAPS } from './value-maps.ts';
 
 /** FHIR's severities of a reaction, the least first. */
@@ -52,10 +52,10 @@ const SEVERITY_OBSERVATIONS = [
  */
 export function severityOf(
   node: CdaElement | undefined,
-  scope: Scope,
+  scope: DocumentScope,
 ): { severity?: Severity; description?: string } {
   const stated = SEVERITY_OBSERVATIONS.flatMap((observations) =>
-    select(node, observations),
+    elementsAt(node, observations),
   )
     .filter((each) => attribute(each, 'negationInd') !== 'true')
     .map((each) => statedIn(each, scope));
@@ -69,11 +69,11 @@ export function severityOf(
   };
 }
 
-function statedIn(observed: CdaElement, scope: Scope): StatedSeverity {
+function statedIn(observed: CdaElement, scope: DocumentScope): StatedSeverity {
   const value = childOf(observed, 'value');
   const code = attribute(value, 'code') ?? '';
   const own = concept(value, scope)?.text ?? line(value, scope);
-  const words = typeof own === 'string' ? plainName(own) : undefined;
+  const words = typeof own === 'string' ? withoutSemanticTag(own) : undefined;
   const coded = MAPS.Severity[code];
   if (coded !== undefined) return { severity: coded, beyond: BEYOND.get(code) };
 
@@ -95,13 +95,13 @@ const inWords = (words: string | undefined): Severity | undefined =>
  * @param stated the severity of the allergy
  */
 export function withSeverity(
-  reactions: readonly Json[],
+  reactions: readonly FhirJson[],
   stated: ReturnType<typeof severityOf>,
-): Json[] {
+): FhirJson[] {
   const isStated = hasSeverity(stated);
   const all = reactions.length === 0 && isStated ? [{}] : reactions;
   return all
-    .map((each: Json) =>
+    .map((each: FhirJson) =>
       isStated && !hasSeverity(each) ? { ...each, ...stated } : each,
     )
     .filter((each) => Object.keys(each).length > 0)
@@ -111,5 +111,5 @@ export function withSeverity(
     }));
 }
 
-const hasSeverity = ({ severity, description }: Json): boolean =>
+const hasSeverity = ({ severity, description }: FhirJson): boolean =>
   severity !== undefined || description !== undefined;

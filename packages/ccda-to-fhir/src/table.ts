@@ -2,15 +2,15 @@ import type { CdaPath } from './cda-path.ts';
 import {
   attribute,
   type CdaElement,
+  elementsAt,
   type NarrativeParts,
-  select,
 } from './element.ts';
-import { isJson, type Json, objectsOf } from './json.ts';
+import { type FhirJson, fhirObjects, isFhirJson } from './json.ts';
 import type { SectionKind } from './section-kinds.ts';
 import type {
-  ElementOf,
   MadeByTemplate,
   Mapped,
+  NestedElement,
   ResourceTemplateName,
   TemplateName,
 } from './template-types.ts';
@@ -18,29 +18,32 @@ import { type FhirTime, setTime } from './times.ts';
 import { MAPS } from './value-maps.ts';
 
 /** What the rows know of the document around a statement. */
-export interface Scope {
+export interface DocumentScope {
   /** The day of the document, as far as it is stated. */
   day: string | undefined;
   /** The offset of the document's own time (`-05:00`). */
   offset: string | undefined;
   section: SectionKind | undefined;
   parts: readonly NarrativeParts[];
-  patient: Json;
+  patient: FhirJson;
   templates: Templates;
   /**
    * Takes a resource into the result, once for equal content; returns a
    * reference to it.
    */
-  add: (resource: Json) => Json;
+  add: (resource: FhirJson) => FhirJson;
   /** What stands for an entry that others refer to, by the key of its id. */
-  named: Map<string, Json>;
+  named: Map<string, FhirJson>;
 }
 
 /**
  * Turns what is found at a path into the value of an element of FHIR; undefined
  * when it says nothing.
  */
-export type Transform = (found: readonly CdaElement[], scope: Scope) => unknown;
+export type Transform = (
+  found: readonly CdaElement[],
+  scope: DocumentScope,
+) => unknown;
 
 /** How a statement becomes a resource of FHIR or a part of one. */
 interface Template<Type> {
@@ -49,14 +52,14 @@ interface Template<Type> {
   /** The type of the resource if the template has another name. */
   type?: Type extends { resourceType: infer Name } ? Name : never;
   /** Without these elements it says nothing. */
-  required?: readonly ElementOf<Type>[];
+  required?: readonly NestedElement<Type>[];
   rows: readonly Row<Type>[];
 }
 
 /** Where the statement says it, an element of FHIR and what is put there. */
 type Row<Type> = readonly [
   from: CdaPath,
-  to: ElementOf<Type>,
+  to: NestedElement<Type>,
   transform: Transform,
 ];
 
@@ -80,12 +83,12 @@ export class TimeValue {
 export function mapped<Name extends TemplateName>(
   name: Name,
   node: CdaElement,
-  scope: Scope,
+  scope: DocumentScope,
 ): Mapped<Name> | undefined {
   const { rows, required = [] } = scope.templates[name];
   const made: Record<string, unknown> = {};
   for (const [from, to, transform] of rows) {
-    const found = select(node, from);
+    const found = elementsAt(node, from);
     const value = found.length === 0 ? undefined : transform(found, scope);
     if (value === undefined || (Array.isArray(value) && value.length === 0))
       continue;
@@ -97,10 +100,10 @@ export function mapped<Name extends TemplateName>(
 }
 
 /** The resource of a template. */
-export function resourceOf<Name extends ResourceTemplateName>(
+export function templateResource<Name extends ResourceTemplateName>(
   name: Name,
   node: CdaElement,
-  scope: Scope,
+  scope: DocumentScope,
 ): Mapped<Name> | undefined {
   const made = mapped(name, node, scope);
   const resourceType = scope.templates[name].type ?? name;
@@ -130,11 +133,15 @@ function put(
  * is.
  */
 export function withName<T>(concept: T, words: unknown): T {
-  if (!isJson(concept) || !isJson(words) || !Array.isArray(concept.coding))
+  if (
+    !isFhirJson(concept) ||
+    !isFhirJson(words) ||
+    !Array.isArray(concept.coding)
+  )
     return concept;
   const isNamed =
     concept.text !== undefined ||
-    objectsOf(concept.coding).some(({ display }) => display);
+    fhirObjects(concept.coding).some(({ display }) => display);
   return isNamed || typeof words.text !== 'string'
     ? concept
     : { ...concept, text: words.text };
@@ -145,7 +152,7 @@ export const idKey = (id: CdaElement): string =>
   `${attribute(id, 'root') ?? ''}|${attribute(id, 'extension') ?? ''}`;
 
 /** A concept of one of HL7's own code systems, or of another by its URI. */
-export function conceptOf(system: string, code: string): Json {
+export function codedConcept(system: string, code: string): FhirJson {
   const uri = system.includes(':')
     ? system
     : `http://terminology.hl7.org/CodeSystem/${system}`;
@@ -153,13 +160,13 @@ export function conceptOf(system: string, code: string): Json {
 }
 
 /** The same with the code's name as its words. */
-export const namedConcept = (system: string, code: string): Json => ({
-  ...conceptOf(system, code),
+export const namedConcept = (system: string, code: string): FhirJson => ({
+  ...codedConcept(system, code),
   text: MAPS.Display[code],
 });
 
 /** FHIR's element for "required, and not stated". */
-export const ABSENT: Json = {
+export const ABSENT: FhirJson = {
   extension: [
     {
       url: 'http://hl7.org/fhir/StructureDefinition/data-absent-reason',

@@ -109,7 +109,7 @@ export type ResourceTemplateName = {
 }[TemplateName];
 
 /** The elements of a type of FHIR; `a.b` is one within another. */
-export type ElementOf<Type> =
+export type NestedElement<Type> =
   | (keyof Type & string)
   | {
       [Outer in keyof Type & string]: `${Outer}.${InnerOf<Type[Outer]>}`;

@@ -1,11 +1,11 @@
 import { attribute, type CdaElement, childOf } from './element.ts';
-import type { Json } from './json.ts';
+import type { FhirJson } from './json.ts';
 
 /** A time as FHIR writes it. */
 export interface FhirTime {
   value: string;
   /** For a time of day without an offset: within which period it was. */
-  extension?: Json;
+  extension?: FhirJson;
 }
 
 const PATTERN =
@@ -23,7 +23,7 @@ const LATEST_OFFSET = '-12:00';
  *
  * @param offset the document's offset
  */
-export function fhirTime(
+export function cdaTimeInFhir(
   value: string | undefined,
   offset: string | undefined,
 ): FhirTime | undefined {
@@ -49,7 +49,7 @@ export function fhirTime(
   const milliseconds =
     Number(fraction ?? 0) === 0 ? '' : `.${(fraction ?? '').slice(0, 3)}`;
   const local = `${date}T${hour}:${minute}:${second ?? '00'}${milliseconds}`;
-  const own = zone === undefined ? offset : offsetOf(zone);
+  const own = zone === undefined ? offset : statedOffset(zone);
   return own === undefined
     ? { value: date, extension: uncertainPeriod(local) }
     : { value: `${local}${own}` };
@@ -63,7 +63,7 @@ function isCalendarDay(year: number, month: number, day: number): boolean {
 }
 
 /** The offset that a time of CDA states, as FHIR writes it. */
-export function offsetOf(value: string | undefined): string | undefined {
+export function statedOffset(value: string | undefined): string | undefined {
   const [zone, hours = '', minutes = ''] =
     /(?:Z|([+-]\d{2}):?(\d{2}))$/.exec(value ?? '') ?? [];
   if (zone === undefined) return undefined;
@@ -73,7 +73,7 @@ export function offsetOf(value: string | undefined): string | undefined {
     : undefined;
 }
 
-const uncertainPeriod = (local: string): Json => ({
+const uncertainPeriod = (local: string): FhirJson => ({
   url: 'http://hl7.org/fhir/StructureDefinition/uncertainPeriod',
   valuePeriod: {
     start: `${local}${EARLIEST_OFFSET}`,
@@ -95,7 +95,7 @@ export function statedTime(
   offset: string | undefined,
 ): StatedTime {
   const part = (of: CdaElement | undefined) =>
-    fhirTime(attribute(of, 'value'), offset);
+    cdaTimeInFhir(attribute(of, 'value'), offset);
   const high = childOf(element, 'high');
   return {
     at: part(element) ?? part(childOf(element, 'center')),
@@ -133,7 +133,7 @@ export function setTime(
  * FHIR's Period; undefined when neither end is stated. A single time is its
  * beginning.
  */
-export function periodOf({ at, low, high }: StatedTime): Json | undefined {
+export function periodOf({ at, low, high }: StatedTime): FhirJson | undefined {
   const period: Record<string, unknown> = {};
   setTime(period, 'start', low ?? at);
   setTime(period, 'end', high);

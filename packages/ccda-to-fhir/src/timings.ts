@@ -6,13 +6,13 @@ import {
   childrenOf,
   line,
 } from './element.ts';
-import type { Json } from './json.ts';
-import { lookupTable } from './lookup-table.ts';
-import type { Scope } from './table.ts';
+import type { FhirJson } from './json.ts';
+import { cdaTable } from './lookup-table.ts';
+import type { DocumentScope } from './table.ts';
 import { periodOf, statedTime } from './times.ts';
 
 /** FHIR's units of time (UCUM calls them the same), by how they are written. */
-const UNITS: Readonly<Record<string, string>> = lookupTable({
+const UNITS: Readonly<Record<string, string>> = cdaTable({
   s: 's',
   sec: 's',
   second: 's',
@@ -59,15 +59,15 @@ const DAYS = ['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'];
 
 /** When a drug is taken: FHIR's Timing, and in words what that cannot say. */
 export interface StatedTiming {
-  timing?: Json;
+  timing?: FhirJson;
   words: string[];
 }
 
 /** How often: the parts of FHIR's `Timing.repeat`, a code, and words. */
 interface Frequency {
   isPeriod: boolean;
-  repeat: Json;
-  code: Json | undefined;
+  repeat: FhirJson;
+  code: FhirJson | undefined;
   words: string[];
 }
 
@@ -100,7 +100,7 @@ export const boundsOf = (
  */
 export function timingsOf(
   administration: CdaElement,
-  scope: Scope,
+  scope: DocumentScope,
 ): StatedTiming[] {
   const times = timesIn(childrenOf(administration, 'effectiveTime'));
   const bounds = times.filter((time) => !isFrequency(time));
@@ -118,7 +118,7 @@ export function timingsOf(
       .filter(saysSomething),
   );
   return together(frequencies).map((parts) => {
-    const repeat: Json = Object.assign(
+    const repeat: FhirJson = Object.assign(
       { boundsPeriod },
       ...parts.map((part) => part.repeat),
     );
@@ -157,7 +157,7 @@ function together(frequencies: readonly Frequency[]): Frequency[][] {
     : events.map((event) => periods.concat(event));
 }
 
-function frequencyOf(time: CdaElement, scope: Scope): Frequency {
+function frequencyOf(time: CdaElement, scope: DocumentScope): Frequency {
   const said = line(childOf(time, 'originalText'), scope);
   const period = childOf(time, 'period');
   const event = childOf(time, 'event');
@@ -181,7 +181,7 @@ function frequencyOf(time: CdaElement, scope: Scope): Frequency {
 
 /** A part of a frequency, and in words what FHIR has no code for. */
 interface Part {
-  repeat: Json;
+  repeat: FhirJson;
   words?: string;
 }
 
@@ -233,7 +233,11 @@ function periodInWords(period: CdaElement): string | undefined {
   return unit === undefined ? undefined : `every ${value} ${unit}`;
 }
 
-function momentOf(event: CdaElement, time: CdaElement, scope: Scope): Part {
+function momentOf(
+  event: CdaElement,
+  time: CdaElement,
+  scope: DocumentScope,
+): Part {
   const codes = (attribute(event, 'code') ?? '').split(/\s+/).filter(Boolean);
   const offset = childOf(time, 'offset');
   const minutes = minutesOf(offset, scope);
@@ -249,7 +253,7 @@ function momentOf(event: CdaElement, time: CdaElement, scope: Scope): Part {
   };
 }
 
-const MINUTES: Readonly<Record<string, number>> = lookupTable({
+const MINUTES: Readonly<Record<string, number>> = cdaTable({
   min: 1,
   h: 60,
   d: 1_440,
@@ -257,7 +261,7 @@ const MINUTES: Readonly<Record<string, number>> = lookupTable({
 
 function minutesOf(
   offset: CdaElement | undefined,
-  scope: Scope,
+  scope: DocumentScope,
 ): number | undefined {
   const found =
     quantity(offset, scope) ?? quantity(childOf(offset, 'low'), scope);
@@ -278,7 +282,11 @@ function offsetInWords(offset: CdaElement | undefined): string | undefined {
  * Where in its period it is taken: at a time of a day, or on a day of a week.
  * Midnight is how systems write a day.
  */
-function phaseOf(time: CdaElement, unit: unknown, { offset }: Scope): Json {
+function phaseOf(
+  time: CdaElement,
+  unit: unknown,
+  { offset }: DocumentScope,
+): FhirJson {
   const phase = childOf(time, 'phase');
   const { at, low } = statedTime(phase, offset);
   const stated =

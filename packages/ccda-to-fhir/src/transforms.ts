@@ -13,7 +13,7 @@ import {
   concept,
   humanName,
   identifier,
-  nameText,
+  nameInOneLine,
   numberOf,
   quantity,
   telecom,
@@ -24,11 +24,11 @@ import {
   type CdaElement,
   childrenOf,
   line,
-  plainText,
-  statusOf,
+  ownText,
+  statusCode,
   words,
 } from './element.ts';
-import type { Json } from './json.ts';
+import type { FhirJson } from './json.ts';
 import {
   dosages,
   drug,
@@ -40,20 +40,20 @@ import { observation } from './observations.ts';
 import { severityOf } from './severities.ts';
 import {
   ABSENT,
-  conceptOf,
+  codedConcept,
+  type DocumentScope,
   mapped,
-  resourceOf,
-  type Scope,
   TimeValue,
   type Transform,
+  templateResource,
 } from './table.ts';
-import type { ElementOf, TemplateName } from './template-types.ts';
-import { fhirTime, periodOf, statedTime } from './times.ts';
+import type { NestedElement, TemplateName } from './template-types.ts';
+import { cdaTimeInFhir, periodOf, statedTime } from './times.ts';
 import { boundsOf } from './timings.ts';
 import { MAPS } from './value-maps.ts';
 import { interpretation, referenceRange } from './values.ts';
 
-type One = (element: CdaElement, scope: Scope) => unknown;
+type One = (element: CdaElement, scope: DocumentScope) => unknown;
 
 /** The first value that one of the elements gives. */
 const first =
@@ -100,14 +100,14 @@ const nestedIn =
 
 const timeIn = (
   value: string | undefined,
-  { offset }: Scope,
+  { offset }: DocumentScope,
 ): TimeValue | undefined => {
-  const time = fhirTime(value, offset);
+  const time = cdaTimeInFhir(value, offset);
   return time && new TimeValue(time);
 };
 /** FHIR's date has no time of day. */
 const dayIn: One = ({ attributes }) =>
-  fhirTime(attributes.value, undefined)?.value.slice(0, 10);
+  cdaTimeInFhir(attributes.value, undefined)?.value.slice(0, 10);
 
 /** A time if it is one moment. */
 const momentIn: One = (element, { offset }) => {
@@ -120,7 +120,7 @@ const periodIn: One = (element, { offset }) =>
 
 /** An extension with what `as` makes as its value. */
 const extension =
-  (name: ElementOf<Extension>, as: One) =>
+  (name: NestedElement<Extension>, as: One) =>
   (url: string): Transform =>
     list((element, scope) => {
       const value = as(element, scope);
@@ -130,7 +130,7 @@ const extension =
 const GENDERS = 'http://hl7.org/fhir/administrative-gender';
 const genderIn: One = (element) => {
   const code = codeIn(MAPS.AdministrativeGender)(element);
-  return code && conceptOf(GENDERS, code);
+  return code && codedConcept(GENDERS, code);
 };
 
 const statusIn =
@@ -139,11 +139,11 @@ const statusIn =
     otherwise?: NoInfer<Code>,
   ): Transform =>
   ([node]) =>
-    (node && map[statusOf(node) ?? '']) ?? otherwise;
+    (node && map[statusCode(node) ?? '']) ?? otherwise;
 
 const specimen: One = (role, scope) => {
-  const made = resourceOf('Specimen', role, scope);
-  return made && { ...scope.add(made), display: (made.type as Json).text };
+  const made = templateResource('Specimen', role, scope);
+  return made && { ...scope.add(made), display: (made.type as FhirJson).text };
 };
 
 /** FDA's namespace of unique device identifiers. */
@@ -193,7 +193,7 @@ const omb =
 const attachment: One = (text, scope) => {
   const file =
     attribute(text, 'representation') === 'B64'
-      ? plainText(text)?.replaceAll(' ', '')
+      ? ownText(text)?.replaceAll(' ', '')
       : undefined;
   const said = words(text, scope);
   const data = file ?? (said && Buffer.from(said).toString('base64'));
@@ -238,7 +238,7 @@ export const toFhir = {
     (value: unknown): Transform =>
     () =>
       value,
-  patient: (_: unknown, { patient }: Scope) => patient,
+  patient: (_: unknown, { patient }: DocumentScope) => patient,
   part: (template: TemplateName) => first(nestedIn(template)),
   parts: (template: TemplateName) => list(nestedIn(template)),
 
@@ -248,12 +248,12 @@ export const toFhir = {
   idExtension: first(({ attributes }) => attributes.extension),
   name: first(humanName),
   names: list(humanName),
-  nameText: first(nameText),
+  nameText: first(nameInOneLine),
   address: first(address),
   addresses: list(address),
   telecoms: list(telecom),
   language: first(
-    ({ attributes: { code } }) => code && conceptOf('urn:ietf:bcp:47', code),
+    ({ attributes: { code } }) => code && codedConcept('urn:ietf:bcp:47', code),
   ),
 
   // Codes.
@@ -351,7 +351,8 @@ export const toFhir = {
   conceptExtension: extension('valueCodeableConcept', concept),
   timeExtension: extension(
     'valueDateTime',
-    ({ attributes }, { offset }) => fhirTime(attributes.value, offset)?.value,
+    ({ attributes }, { offset }) =>
+      cdaTimeInFhir(attributes.value, offset)?.value,
   ),
   ombExtension: omb,
 };

@@ -20,13 +20,13 @@ import type {
   ServiceRequest,
   SupplyDelivery,
 } from 'fhir/r4.js';
-import { lookupTable } from './lookup-table.ts';
+import { cdaTable } from './lookup-table.ts';
 import type { SectionKind } from './section-kinds.ts';
 
 /** A table that is looked up by a code or a word of a document. */
 const codeMap = <Code>(
   table: Readonly<Record<string, NonNullable<Code>>>,
-): Readonly<Record<string, NonNullable<Code>>> => lookupTable(table);
+): Readonly<Record<string, NonNullable<Code>>> => cdaTable(table);
 
 type ConditionStatus =
   | 'active'

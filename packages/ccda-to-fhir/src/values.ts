@@ -1,15 +1,21 @@
-import { coding, concept, numberOf, quantity, unitOf } from './datatypes.ts';
+import {
+  coding,
+  concept,
+  numberOf,
+  quantity,
+  unitMembers,
+} from './datatypes.ts';
 import {
   attribute,
   type CdaElement,
   childOf,
   line,
-  plainText,
+  ownText,
   words,
 } from './element.ts';
-import type { Json } from './json.ts';
-import { conceptOf, type Scope } from './table.ts';
-import { fhirTime, periodOf, setTime, statedTime } from './times.ts';
+import type { FhirJson } from './json.ts';
+import { codedConcept, type DocumentScope } from './table.ts';
+import { cdaTimeInFhir, periodOf, setTime, statedTime } from './times.ts';
 import { MAPS } from './value-maps.ts';
 
 const CODED = ['CD', 'CE', 'CO', 'CS', 'CV', 'SC'];
@@ -21,8 +27,8 @@ const INTEGER_MAX = 2_147_483_647;
  */
 export function observedValue(
   value: CdaElement | undefined,
-  scope: Scope,
-): Json {
+  scope: DocumentScope,
+): FhirJson {
   if (value === undefined) return {};
   const made = typedValue(value, scope);
   if (Object.keys(made).length > 0) return made;
@@ -30,10 +36,10 @@ export function observedValue(
   const reason = MAPS.NullFlavorDataAbsentReason[flavor ?? ''];
   return reason === undefined
     ? {}
-    : { dataAbsentReason: conceptOf('data-absent-reason', reason) };
+    : { dataAbsentReason: codedConcept('data-absent-reason', reason) };
 }
 
-function typedValue(value: CdaElement, scope: Scope): Json {
+function typedValue(value: CdaElement, scope: DocumentScope): FhirJson {
   const type = attribute(value, 'type')?.replace(/^.*:/, '') ?? '';
   const number = numberOf(value);
   if (
@@ -74,9 +80,9 @@ function typedValue(value: CdaElement, scope: Scope): Json {
   return inWords(value, scope);
 }
 
-function withTime(stated: string | undefined, scope: Scope): Json {
+function withTime(stated: string | undefined, scope: DocumentScope): FhirJson {
   const made: Record<string, unknown> = {};
-  const time = fhirTime(stated, scope.offset);
+  const time = cdaTimeInFhir(stated, scope.offset);
   // Not a date, so it is kept as it was written.
   if (time === undefined)
     return stated === undefined ? {} : { valueString: stated };
@@ -85,7 +91,10 @@ function withTime(stated: string | undefined, scope: Scope): Json {
 }
 
 /** A range; a single bound is a quantity with a comparator. */
-function rangeOf(value: CdaElement, scope: Scope): Json | undefined {
+function rangeOf(
+  value: CdaElement,
+  scope: DocumentScope,
+): FhirJson | undefined {
   const { low, high } = bounds(value, scope);
   if (low !== undefined && high !== undefined)
     return { valueRange: { low, high } };
@@ -104,8 +113,8 @@ function rangeOf(value: CdaElement, scope: Scope): Json | undefined {
 
 export function bounds(
   value: CdaElement | undefined,
-  scope: Scope,
-): { low?: Json; high?: Json } {
+  scope: DocumentScope,
+): { low?: FhirJson; high?: FhirJson } {
   return {
     low: quantity(childOf(value, 'low'), scope),
     high: quantity(childOf(value, 'high'), scope),
@@ -116,11 +125,11 @@ export function bounds(
  * Anything else as it was written: of `1,000` or `120/80` no part is a number
  * of its own. A file is an attachment.
  */
-function inWords(value: CdaElement, scope: Scope): Json {
+function inWords(value: CdaElement, scope: DocumentScope): FhirJson {
   if (attribute(value, 'representation') === 'B64') {
     const url =
       'http://hl7.org/fhir/5.0/StructureDefinition/extension-Observation.value';
-    const data = plainText(value)?.replaceAll(' ', '');
+    const data = ownText(value)?.replaceAll(' ', '');
     return {
       extension: [
         {
@@ -143,11 +152,11 @@ const INTERPRETATION =
 
 export function interpretation(
   flag: CdaElement,
-  scope: Scope,
-): Json | undefined {
+  scope: DocumentScope,
+): FhirJson | undefined {
   const made = concept(flag, scope);
   // The only code system for it.
-  const codings = (made?.coding as Json[] | undefined)?.map((each) =>
+  const codings = (made?.coding as FhirJson[] | undefined)?.map((each) =>
     each.system === undefined ? { ...each, system: INTERPRETATION } : each,
   );
   return made && { ...made, coding: codings };
@@ -160,8 +169,8 @@ export function interpretation(
  */
 export function referenceRange(
   observed: CdaElement,
-  scope: Scope,
-): Json | undefined {
+  scope: DocumentScope,
+): FhirJson | undefined {
   const value = childOf(observed, 'value');
   const { low, high } = bounds(value, scope);
   const single = quantity(value, scope);
@@ -180,8 +189,8 @@ export function referenceRange(
     return undefined;
   const appliesTo = concept(childOf(observed, 'code'), scope);
   return {
-    low: low && { ...unitOf(attribute(value, 'unit')), ...low },
-    high: high && { ...unitOf(attribute(value, 'unit')), ...high },
+    low: low && { ...unitMembers(attribute(value, 'unit')), ...low },
+    high: high && { ...unitMembers(attribute(value, 'unit')), ...high },
     type: rangeType(childOf(observed, 'interpretationCode'), scope),
     appliesTo: appliesTo && [appliesTo],
     text,
@@ -190,12 +199,15 @@ export function referenceRange(
 
 function rangeType(
   flag: CdaElement | undefined,
-  scope: Scope,
-): Json | undefined {
+  scope: DocumentScope,
+): FhirJson | undefined {
   const meaning = flag && interpretation(flag, scope);
   const own = flag && coding(flag)?.code;
   if (own === 'N')
-    return { ...conceptOf('referencerange-meaning', 'normal'), text: 'Normal' };
+    return {
+      ...codedConcept('referencerange-meaning', 'normal'),
+      text: 'Normal',
+    };
   return (
     meaning && {
       ...meaning,

@@ -4,9 +4,9 @@ import { stepsOf } from '../src/cda-path.ts';
 import {
   attribute,
   type CdaElement,
+  elementsAt,
   narrativeParts,
   readElements,
-  select,
   words,
 } from '../src/element.ts';
 import { isUcum } from '../src/ucum.ts';
@@ -89,7 +89,7 @@ describe('a document', () => {
     ['a processing instruction', '<x>a<?pi?></x>', 'a'],
   ])('is read although it has %s', (_, xml, expected) => {
     expect(
-      words(select(readElements(xml), stepsOf('x'))[0], { parts: [] }),
+      words(elementsAt(readElements(xml), stepsOf('x'))[0], { parts: [] }),
     ).toBe(expected);
   });
 
@@ -106,15 +106,15 @@ test('a path finds elements by their attributes, codes and templates', () => {
   const document = readElements(
     '<e><r typeCode="MFST"><o><templateId root="2.16.840.1.113883.10.20.22.4.9"/><code code="SEV"/></o></r><r typeCode="SUBJ"><o/></r></e>',
   );
-  const count = (path: string) => select(document, stepsOf(path)).length;
+  const count = (path: string) => elementsAt(document, stepsOf(path)).length;
   expect([
     count('e/r/o'),
     count('e/r[@typeCode=MFST]/o'),
     count('e/r/o[code=A|SEV]'),
     count('e/r/o[template=4.9]'),
   ]).toEqual([2, 1, 1, 1]);
-  expect(select(document, '.')).toEqual([document]);
-  expect(attribute(select(document, stepsOf('e/r'))[0], 'typeCode')).toBe(
+  expect(elementsAt(document, '.')).toEqual([document]);
+  expect(attribute(elementsAt(document, stepsOf('e/r'))[0], 'typeCode')).toBe(
     'MFST',
   );
 });
@@ -125,7 +125,7 @@ test('words of the narrative keep their order and the lines of blocks', () => {
   );
   const parts = [narrativeParts(document)];
   const said = (path: string) =>
-    words(select(document, stepsOf(path))[0], { parts });
+    words(elementsAt(document, stepsOf(path))[0], { parts });
   expect(said('s/text')).toBe('No known allergies | today');
   expect(said('s/v')).toBe('No known allergies');
   expect(said('s/w')).toBeUndefined();

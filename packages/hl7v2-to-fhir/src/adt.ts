@@ -4,8 +4,8 @@ import type { AnyNumberedMapping } from './element-mapping.ts';
 import { envelopeOf, labelsIn } from './envelope.ts';
 import { UnreadableMessageError } from './errors.ts';
 import { valueAt } from './field-places.ts';
-import { recordNumber, required, visitNumber } from './fields.ts';
-import { lookupTable } from './lookup-table.ts';
+import { recordNumber, requiredField, visitNumber } from './fields.ts';
+import { hl7Table } from './lookup-table.ts';
 import { mappedResource } from './mapped.ts';
 import { AL1_MAPPING, IAM_MAPPING } from './mappings/allergy.ts';
 import { DG1_MAPPING, PR1_MAPPING } from './mappings/stay.ts';
@@ -32,7 +32,7 @@ const OF_STAY = { ...BEFORE_STAY, PR1: PR1_MAPPING };
  */
 const TRIGGERS: Readonly<
   Record<string, StayEvent['trigger'] | 'merge' | 'person'>
-> = lookupTable({
+> = hl7Table({
   A01: 'admit',
   A02: 'transfer',
   A03: 'discharge',
@@ -57,7 +57,7 @@ const TRIGGERS: Readonly<
 
 /** PV1-2 (HL7 table 0004) as codes of ActEncounterCode. */
 const CLASSES: Readonly<Record<string, 'IMP' | 'EMER' | 'AMB' | 'PRENC'>> =
-  lookupTable({
+  hl7Table({
     I: 'IMP',
     B: 'IMP',
     E: 'EMER',
@@ -86,7 +86,7 @@ export function readAdt(message: Hl7Message, zone: string): ReadMessage {
   return {
     ...envelope,
     trigger: event,
-    recordedAt: required(
+    recordedAt: requiredField(
       parseHl7Time(evn?.value(2), time) ?? envelope.sentAt,
       'EVN-2',
       'the time at which the event was recorded, as YYYYMMDD[HHMM[SS]][+ZZZZ]',
@@ -145,7 +145,11 @@ function personOf(
   }));
   return {
     kind: 'person',
-    sourcePatientId: required(sourcePatientId, 'PID-3', 'the record number'),
+    sourcePatientId: requiredField(
+      sourcePatientId,
+      'PID-3',
+      'the record number',
+    ),
     ...(items.length === 0 ? {} : { items }),
   };
 }
@@ -157,12 +161,12 @@ function mergeOf(
   const mrg = message.segment('MRG');
   return {
     kind: 'merge',
-    priorPatientId: required(
+    priorPatientId: requiredField(
       mrg && recordNumber(mrg, 1),
       'MRG-1',
       'the record number that was merged into the other',
     ),
-    sourcePatientId: required(
+    sourcePatientId: requiredField(
       survivingId,
       'PID-3',
       'the record number that remains',
@@ -209,7 +213,7 @@ export function reportedInAdt(
   const reading = { time, sender };
   if (trigger === 'person') {
     const allergies = describedIn(message, ALLERGIES, reading);
-    const record = required(sourcePatientId, 'PID-3', 'the record number');
+    const record = requiredField(sourcePatientId, 'PID-3', 'the record number');
     const sourceId = `AllergyIntolerance of ${record}`;
     return allergies.length === 0
       ? []
@@ -255,7 +259,7 @@ const LABELLED_STAY = { resourceType: 'Encounter', id: '' } as FhirResource & {
 /** The visit number; without one, the account number identifies the stay. */
 function visitOf(message: Hl7Message, pid: Hl7Segment): string {
   const pv1 = message.segment('PV1');
-  return required(
+  return requiredField(
     (pv1 && visitNumber(pv1, 19)) ?? visitNumber(pid, 18),
     'PV1-19',
     'the visit number',

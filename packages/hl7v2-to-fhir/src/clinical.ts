@@ -8,8 +8,8 @@ import {
   type SegmentGroup,
   valueAt,
 } from './field-places.ts';
-import { recordNumber, required } from './fields.ts';
-import { lookupTable } from './lookup-table.ts';
+import { recordNumber, requiredField } from './fields.ts';
+import { hl7Table } from './lookup-table.ts';
 import { mappedResource } from './mapped.ts';
 import { CLINICAL_MESSAGES } from './mappings/clinical-messages.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
@@ -23,10 +23,10 @@ import { vaccineObservations, withReactions } from './vaccine-observations.ts';
 import type { ObservationReading } from './value.ts';
 
 const MESSAGES: Readonly<Record<string, AnyMessageMapping>> =
-  lookupTable(CLINICAL_MESSAGES);
+  hl7Table(CLINICAL_MESSAGES);
 
 /** The supported types, for refusals. */
-export const CLINICAL_TYPES = Object.keys(MESSAGES);
+export const CLINICAL_MESSAGE_TYPES = Object.keys(MESSAGES);
 
 export const readsClinical = (type: string): boolean =>
   MESSAGES[type] !== undefined;
@@ -45,7 +45,11 @@ export function readClinical(
   return {
     ...envelope,
     trigger: message.header.value(9, 2) ?? '',
-    recordedAt: required(envelope.sentAt, 'MSH-7', 'the time of the message'),
+    recordedAt: requiredField(
+      envelope.sentAt,
+      'MSH-7',
+      'the time of the message',
+    ),
     content: {
       kind: 'clinical',
       items: items.map(({ sourceId, resource }) => ({
@@ -90,7 +94,7 @@ function reportsOf(
 ): Report[] {
   // Before version 2.5, an order of any kind came as ORM.
   const isOfDrug = type === 'ORM^O01' && message.segment('RXO') !== undefined;
-  const mapping = required(
+  const mapping = requiredField(
     MESSAGES[isOfDrug ? 'OMP^O09' : type],
     'MSH-9',
     'a supported type',
@@ -146,7 +150,7 @@ function personal(group: SegmentGroup, place: FieldPlace): string | undefined {
   const record = pid && recordNumber(pid, 3);
   return (
     value &&
-    `${value} of ${required(record, 'PID-3', 'the record number, because ORC-3 has no number')}`
+    `${value} of ${requiredField(record, 'PID-3', 'the record number, because ORC-3 has no number')}`
   );
 }
 
@@ -174,7 +178,7 @@ function reportOf(
     mapping.statusOnlyWithout !== undefined &&
     !group.some(({ name }) => name === mapping.statusOnlyWithout);
   const sourceId = idOf(
-    `${required(number, mapping.number[0] ?? '', `the number of ${mapping.what}`)}${code}`,
+    `${requiredField(number, mapping.number[0] ?? '', `the number of ${mapping.what}`)}${code}`,
   );
   const beside = observations.map((each) => ({ sourceId, resource: each }));
   if (isNothing) return beside;

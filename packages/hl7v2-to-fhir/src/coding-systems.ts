@@ -1,7 +1,7 @@
-import { lookupTable } from './lookup-table.ts';
+import { hl7Table } from './lookup-table.ts';
 
 /** HL7 table 0396 (coding systems) as URLs. */
-const SYSTEMS: Readonly<Record<string, string>> = lookupTable({
+const SYSTEMS: Readonly<Record<string, string>> = hl7Table({
   LN: 'http://loinc.org',
   LOINC: 'http://loinc.org',
   SCT: 'http://snomed.info/sct',

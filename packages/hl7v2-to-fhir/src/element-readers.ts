@@ -19,14 +19,14 @@ import {
   textIn,
   valueAt,
 } from './field-places.ts';
-import { conceptOf, practitionersIn } from './fields.ts';
+import { codedElement, practitionersIn } from './fields.ts';
 import { fileOf } from './files.ts';
-import { lookupTable } from './lookup-table.ts';
+import { hl7Table } from './lookup-table.ts';
 import type { Hl7Segment } from './message.ts';
-import { fhirTime, localTime } from './time.ts';
-import { unitText } from './unescaped-units.ts';
+import { hl7TimeInFhir, localTime } from './time.ts';
+import { fieldUnit } from './unescaped-units.ts';
 import type { ObservationReading } from './value.ts';
-import { decimalOf } from './written-decimals.ts';
+import { hl7Decimal } from './written-decimals.ts';
 
 type FieldReader<T> = (
   field: GroupField,
@@ -66,7 +66,7 @@ export function asCodeOf<const Code extends string>(
   codes: Readonly<Record<string, Code>>,
   otherwise?: Code,
 ): ElementReader<Code> {
-  const table: Readonly<Record<string, Code>> = lookupTable(codes);
+  const table: Readonly<Record<string, Code>> = hl7Table(codes);
   const read = first((field) => table[textIn(field) ?? '']);
   return (group, from, reading) => read(group, from, reading) ?? otherwise;
 }
@@ -99,7 +99,7 @@ export function asCodingOf<Code extends string>(
 
 export const asConcept: ElementReader<CodeableConcept> = first(
   ({ segment, field }, { sender }) =>
-    conceptOf(segment.repetitions(field)[0], sender),
+    codedElement(segment.repetitions(field)[0], sender),
 );
 
 /** Every repetition of every place. */
@@ -110,7 +110,7 @@ export const asConcepts: ElementReader<CodeableConcept[]> = (
 ) =>
   listed(
     repetitionsAt(group, from).flatMap(
-      ({ read }) => conceptOf(read, sender) ?? [],
+      ({ read }) => codedElement(read, sender) ?? [],
     ),
   );
 
@@ -120,11 +120,11 @@ export const asPerson: ElementReader<Reference> = first(
 
 /** As precise as it was sent. */
 export const asTime: ElementReader<string> = understood((field, { time }) =>
-  fhirTime(textIn(field), time),
+  hl7TimeInFhir(textIn(field), time),
 );
 
 export const asDay: ElementReader<string> = understood((field, { time }) =>
-  fhirTime(textIn(field), time)?.slice(0, 10),
+  hl7TimeInFhir(textIn(field), time)?.slice(0, 10),
 );
 
 export const asInstant: ElementReader<string> = understood((field, { time }) =>
@@ -143,9 +143,9 @@ export const asQuantity = (unitAt: FieldPlace): ElementReader<Quantity> =>
     if (number === undefined || !/^(?:\d+\.?\d*|\.\d+)$/.test(number))
       return undefined;
     const [unitField] = fieldsAt([field.segment], [unitAt]);
-    const unit = unitField && unitText(unitField.segment, unitField.field);
+    const unit = unitField && fieldUnit(unitField.segment, unitField.field);
     return {
-      ...decimalOf('value', number),
+      ...hl7Decimal('value', number),
       ...(unit === undefined ? {} : { unit }),
     };
   });

@@ -7,13 +7,13 @@ import type {
   Patient,
 } from 'fhir/r4.js';
 import { invalid, UnreadableMessageError } from './errors.ts';
-import { recordNumber, required } from './fields.ts';
-import { lookupTable } from './lookup-table.ts';
+import { recordNumber, requiredField } from './fields.ts';
+import { hl7Table } from './lookup-table.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import type { ReportedResource } from './read-message.ts';
 import {
-  fhirTime,
-  offsetOf,
+  hl7Offset,
+  hl7TimeInFhir,
   parseHl7Date,
   parseHl7Time,
   type TimeReading,
@@ -33,31 +33,31 @@ export function envelopeOf(message: Hl7Message, zone: string) {
       'Only production messages (P) are accepted',
       'MSH-11',
     );
-  const time: TimeReading = { zone, offset: offsetOf(header.value(7)) };
+  const time: TimeReading = { zone, offset: hl7Offset(header.value(7)) };
   const [pid, ...others] = message.segments('PID');
   if (others.length > 0)
     throw invalid(
       'The message is about several patients; send one patient in each message',
       'PID',
     );
-  const controlId = required(
+  const controlId = requiredField(
     header.value(10),
     'MSH-10',
     'the message control id',
   );
   return {
     time,
-    pid: required(pid, 'PID', 'the patient'),
+    pid: requiredField(pid, 'PID', 'the patient'),
     messageId: JSON.stringify([header.raw(3), header.raw(4), controlId]),
     fingerprint: message.fingerprint,
     sentAt: parseHl7Time(header.value(7), time),
-    person: personOf(required(pid, 'PID', 'the patient'), time),
+    person: personOf(requiredField(pid, 'PID', 'the patient'), time),
     sourcePatientId: pid && recordNumber(pid, 3),
   };
 }
 
 /** HL7 table 0001. */
-const GENDERS: Readonly<Record<string, Patient['gender']>> = lookupTable({
+const GENDERS: Readonly<Record<string, Patient['gender']>> = hl7Table({
   F: 'female',
   M: 'male',
   O: 'other',
@@ -91,7 +91,7 @@ function deathIn(
   pid: Hl7Segment,
   time: TimeReading,
 ): Pick<Patient, 'deceasedDateTime' | 'deceasedBoolean'> {
-  const at = fhirTime(pid.value(29), time);
+  const at = hl7TimeInFhir(pid.value(29), time);
   const indicator = pid.value(30)?.toUpperCase();
 
   if (indicator === 'N') return { deceasedBoolean: false };

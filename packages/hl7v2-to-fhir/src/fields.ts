@@ -57,7 +57,7 @@ export function orderNumber(
 }
 
 /** Throws UnreadableMessageError if the value is missing. */
-export function required<T>(
+export function requiredField<T>(
   value: T | undefined,
   place: string,
   what: string,
@@ -78,7 +78,7 @@ const ownSystem = (sender: string, name: string | undefined): string =>
  * A coded element (CE, CWE): the code, an alternate code and the text.
  * Undefined when it is empty.
  */
-export function conceptOf(
+export function codedElement(
   read: Pick<ComponentReader, 'whole'> | undefined,
   sender: string,
 ): CodeableConcept | undefined {

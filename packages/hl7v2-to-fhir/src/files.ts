@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Attachment } from 'fhir/r4.js';
-import { lookupTable } from './lookup-table.ts';
+import { hl7Table } from './lookup-table.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
 
 /** HL7 tables 0191 and 0291 (types and subtypes of files) as media types. */
-const TYPES: Readonly<Record<string, `${string}/${string}`>> = lookupTable({
+const TYPES: Readonly<Record<string, `${string}/${string}`>> = hl7Table({
   pdf: 'application/pdf',
   rtf: 'application/rtf',
   html: 'text/html',

@@ -4,12 +4,12 @@
  * a street or a code of that name would find something. Tables within it are
  * treated alike.
  */
-export function lookupTable<T extends object>(table: T): T {
+export function hl7Table<T extends object>(table: T): T {
   const inner = (value: unknown): unknown =>
     Array.isArray(value)
       ? value.map(inner)
       : isPlain(value)
-        ? lookupTable(value)
+        ? hl7Table(value)
         : value;
   const members = Object.entries(table).map(([name, value]) => [
     name,

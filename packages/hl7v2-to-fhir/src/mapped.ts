@@ -5,8 +5,8 @@ import type {
   ResourceMapping,
 } from './element-mapping.ts';
 import type { SegmentGroup } from './field-places.ts';
-import { required } from './fields.ts';
-import { dosagesOf } from './timings.ts';
+import { requiredField } from './fields.ts';
+import { taperedDosages } from './timings.ts';
 import type { ObservationReading } from './value.ts';
 
 /** The elements of a group of segments. Throws UnreadableMessageError. */
@@ -18,7 +18,7 @@ export function mappedElements(
 ): Record<string, unknown> {
   for (const { to, from, read, instead, required: what } of elements) {
     const value = read(group, from, reading);
-    if (what !== undefined) required(value, from[0] ?? '', what);
+    if (what !== undefined) requiredField(value, from[0] ?? '', what);
     if (value === undefined) continue;
     if (instead !== undefined) delete result[instead];
     place(result, to.split('.'), value);
@@ -49,7 +49,7 @@ export function mappedResource(
     ...structuredClone(resource),
     id: 'reported',
   });
-  const dosages = dosagesOf(group, (of) => {
+  const dosages = taperedDosages(group, (of) => {
     const ofDosage = elements.filter(({ to }) => to.startsWith(DOSAGE));
     const read = mappedElements(of, ofDosage, reading);
     return (read.dosageInstruction as Dosage[] | undefined)?.[0];

@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import { codingSystemUrl } from './coding-systems.ts';
 import { invalid, type UnreadableMessageError } from './errors.ts';
-import { lookupTable } from './lookup-table.ts';
+import { hl7Table } from './lookup-table.ts';
 import { ReadingLog } from './reading-log.ts';
 import { segmentLines } from './segment-lines.ts';
 import type { Separators } from './separators.ts';
@@ -347,7 +347,7 @@ function withoutEscapes(text: string, separators: Separators): string {
 }
 
 /** Sequences that stand for a separator as text. */
-const STANDS_FOR: Readonly<Record<string, keyof Separators>> = lookupTable({
+const STANDS_FOR: Readonly<Record<string, keyof Separators>> = hl7Table({
   F: 'field',
   S: 'component',
   T: 'subcomponent',

@@ -1,6 +1,6 @@
 import { envelopeOf, withLabels } from './envelope.ts';
 import { invalid } from './errors.ts';
-import { conceptOf, orderNumber, required } from './fields.ts';
+import { codedElement, orderNumber, requiredField } from './fields.ts';
 import { groupBy } from './group-by.ts';
 import type { Hl7Message } from './message.ts';
 import { type ParentFinder, parentFinder } from './parents.ts';
@@ -19,7 +19,7 @@ import {
 import { type ReportGroup, reportGroups } from './report-groups.ts';
 import { noteText, reportResources } from './report-resources.ts';
 import { statusRank } from './status-rank.ts';
-import { fhirTime, parseHl7Time, type TimeReading } from './time.ts';
+import { hl7TimeInFhir, parseHl7Time, type TimeReading } from './time.ts';
 import type { ObservationReading } from './value.ts';
 
 /**
@@ -36,7 +36,11 @@ export function readOru(message: Hl7Message, zone: string): ReadMessage {
   return {
     ...envelope,
     trigger: message.header.value(9, 2) ?? '',
-    recordedAt: required(envelope.sentAt, 'MSH-7', 'the time of the message'),
+    recordedAt: requiredField(
+      envelope.sentAt,
+      'MSH-7',
+      'the time of the message',
+    ),
     content: {
       kind: 'laboratory',
       items: [...reports].map(([sourceId, groups]) =>
@@ -104,15 +108,15 @@ function sourceIdOf({ orc, obr }: ReportGroup): string {
   const placer = orderNumber(obr, 2) ?? orderNumber(orc, 2);
   const number = filler ?? (placer && `placer ${placer}`);
   const [code] = obr.repetitions(4);
-  const test = required(
-    code && conceptOf(code, ''),
+  const test = requiredField(
+    code && codedElement(code, ''),
     'OBR-4',
     'the kind of report',
   );
   const system = test.coding?.[0]?.system ?? '';
   // Read as ever, with subcomponents: stored reports are known by it.
   const value = [1, 4, 9, 2, 5].flatMap((at) => obr.value(4, at) ?? []).at(0);
-  return `${required(number, 'OBR-3', 'the number of the report')}/${system}|${value}`;
+  return `${requiredField(number, 'OBR-3', 'the number of the report')}/${system}|${value}`;
 }
 
 function itemOf(
@@ -140,8 +144,8 @@ function itemOf(
   return {
     sourceId,
     specimen:
-      fhirTime(first.spm?.value(17), time) ??
-      fhirTime(first.obr.value(7), time),
+      hl7TimeInFhir(first.spm?.value(17), time) ??
+      hl7TimeInFhir(first.obr.value(7), time),
     corrects: rank > statusRank('final'),
     at:
       parseHl7Time(first.spm?.value(17), time) ??

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { conceptOf } from './fields.ts';
+import { codedElement } from './fields.ts';
 import type { Hl7Segment } from './message.ts';
 import { isNoResult } from './report-codes.ts';
 import type { ObservationGroup, ReportGroup } from './report-groups.ts';
@@ -145,6 +145,6 @@ const isNamedOrganism = (code = '', name = ''): boolean =>
 function foundBy(obx: Hl7Segment): string | undefined {
   if (!/^C[A-Z]{1,2}$/.test(obx.value(2) ?? ''))
     return obx.texts(5).join(' ').trim() || undefined;
-  const coded = conceptOf(obx.repetitions(5)[0], '');
+  const coded = codedElement(obx.repetitions(5)[0], '');
   return coded?.text ?? coded?.coding?.[0]?.code;
 }

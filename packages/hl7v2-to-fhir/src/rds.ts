@@ -1,7 +1,7 @@
 import { envelopeOf } from './envelope.ts';
 import { invalid } from './errors.ts';
 import { numberAt } from './field-places.ts';
-import { orderNumber, required } from './fields.ts';
+import { orderNumber, requiredField } from './fields.ts';
 import { mappedResource } from './mapped.ts';
 import { DISPENSE_MAPPING } from './mappings/dispense.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
@@ -21,7 +21,11 @@ export function readRds(message: Hl7Message, zone: string): ReadMessage {
   return {
     ...envelope,
     trigger: 'O13',
-    recordedAt: required(envelope.sentAt, 'MSH-7', 'the time of the message'),
+    recordedAt: requiredField(
+      envelope.sentAt,
+      'MSH-7',
+      'the time of the message',
+    ),
     content: {
       kind: 'pharmacy',
       items: dispensesOf(message).map((group) => ({
@@ -98,5 +102,5 @@ function dispensesOf(message: Hl7Message): DispenseGroup[] {
 /** Prescription number and the number of the fill. */
 function sourceIdOf(group: DispenseGroup): string {
   const prescription = orderNumber(group[0], 7) ?? numberAt(group, 'ORC-3');
-  return `${required(prescription, 'RXD-7', 'the prescription number')}#${group[0].value(1) ?? ''}`;
+  return `${requiredField(prescription, 'RXD-7', 'the prescription number')}#${group[0].value(1) ?? ''}`;
 }

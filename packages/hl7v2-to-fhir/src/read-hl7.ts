@@ -1,13 +1,13 @@
 import { readAdt, reportedInAdt } from './adt.ts';
 import {
-  CLINICAL_TYPES,
+  CLINICAL_MESSAGE_TYPES,
   readClinical,
   readsClinical,
   reportedInClinical,
 } from './clinical.ts';
 import { labelsIn, withLabels } from './envelope.ts';
 import { UnreadableMessageError } from './errors.ts';
-import { lookupTable } from './lookup-table.ts';
+import { hl7Table } from './lookup-table.ts';
 import type { Hl7Message } from './message.ts';
 import { readOru, reportedInOru } from './oru.ts';
 import { readRds, reportedInRds } from './rds.ts';
@@ -18,7 +18,7 @@ const READERS: Readonly<
     string,
     readonly [read: typeof readAdt, reported: typeof reportedInAdt]
   >
-> = lookupTable({
+> = hl7Table({
   ADT: [readAdt, reportedInAdt],
   'ORU^R01': [readOru, reportedInOru],
   'RDS^O13': [readRds, reportedInRds],
@@ -46,7 +46,7 @@ function readTyped(message: Hl7Message, zone: string): ReadMessage {
   if (read !== undefined) return read(message, zone);
   throw new UnreadableMessageError(
     'unsupported',
-    `Not supported: send ADT, ORU^R01, ${[...RESULTS].join(', ')}, RDS^O13, ${CLINICAL_TYPES.join(', ')}`,
+    `Not supported: send ADT, ORU^R01, ${[...RESULTS].join(', ')}, RDS^O13, ${CLINICAL_MESSAGE_TYPES.join(', ')}`,
     'MSH-9',
   );
 }

@@ -3,43 +3,41 @@ import type {
   DiagnosticReport,
   Observation,
 } from 'fhir/r4.js';
-import { lookupTable } from './lookup-table.ts';
+import { hl7Table } from './lookup-table.ts';
 
 /**
  * HL7 table 0085 (OBX-11). O and N are no results: the order's own data, and a
  * question not asked.
  */
-const OBSERVATIONS: Readonly<Record<string, Observation['status']>> =
-  lookupTable({
-    A: 'amended',
-    B: 'amended',
-    C: 'corrected',
-    D: 'entered-in-error',
-    F: 'final',
-    I: 'registered',
-    P: 'preliminary',
-    R: 'preliminary',
-    S: 'preliminary',
-    U: 'final',
-    V: 'final',
-    W: 'entered-in-error',
-    X: 'cancelled',
-  });
+const OBSERVATIONS: Readonly<Record<string, Observation['status']>> = hl7Table({
+  A: 'amended',
+  B: 'amended',
+  C: 'corrected',
+  D: 'entered-in-error',
+  F: 'final',
+  I: 'registered',
+  P: 'preliminary',
+  R: 'preliminary',
+  S: 'preliminary',
+  U: 'final',
+  V: 'final',
+  W: 'entered-in-error',
+  X: 'cancelled',
+});
 
 /** HL7 table 0123 (OBR-25). */
-const REPORTS: Readonly<Record<string, DiagnosticReport['status']>> =
-  lookupTable({
-    A: 'partial',
-    C: 'corrected',
-    F: 'final',
-    I: 'registered',
-    M: 'amended',
-    O: 'registered',
-    P: 'preliminary',
-    R: 'preliminary',
-    S: 'registered',
-    X: 'cancelled',
-  });
+const REPORTS: Readonly<Record<string, DiagnosticReport['status']>> = hl7Table({
+  A: 'partial',
+  C: 'corrected',
+  F: 'final',
+  I: 'registered',
+  M: 'amended',
+  O: 'registered',
+  P: 'preliminary',
+  R: 'preliminary',
+  S: 'registered',
+  X: 'cancelled',
+});
 
 export const observationStatus = (
   code: string | undefined,
@@ -67,7 +65,7 @@ export const hasResults = (code: string | undefined): boolean =>
  */
 const CATEGORIES: Readonly<
   Record<string, 'laboratory' | 'imaging' | 'procedure'>
-> = lookupTable({
+> = hl7Table({
   BG: 'laboratory',
   BLB: 'laboratory',
   CH: 'laboratory',

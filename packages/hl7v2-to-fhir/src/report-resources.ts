@@ -7,7 +7,12 @@ import type {
   ServiceRequest,
   Specimen,
 } from 'fhir/r4.js';
-import { conceptOf, namedIn, practitionersIn, required } from './fields.ts';
+import {
+  codedElement,
+  namedIn,
+  practitionersIn,
+  requiredField,
+} from './fields.ts';
 import { fileOf } from './files.ts';
 import { mappedElements, mappedResource } from './mapped.ts';
 import { REPORT_ORDER_MAPPING, RESULT_MAPPING } from './mappings/report.ts';
@@ -27,14 +32,14 @@ import {
 } from './report-codes.ts';
 import type { ObservationGroup, ReportGroup } from './report-groups.ts';
 import { specimenOf } from './specimen.ts';
-import { fhirTime } from './time.ts';
+import { hl7TimeInFhir } from './time.ts';
 import {
   type ObservationReading,
   observationValue,
   unitNote,
 } from './value.ts';
 import { isVitalSign } from './vital-signs.ts';
-import { decimalOf } from './written-decimals.ts';
+import { hl7Decimal } from './written-decimals.ts';
 
 const SUBJECT = { subject: { reference: 'Patient/person' } };
 const REPORT = 'DiagnosticReport/report';
@@ -105,7 +110,7 @@ export function reportResources(
     code: conceptIn(obr, 4, reading) ?? {},
     ...SUBJECT,
     ...timeOf(first, reading),
-    ...issuedOf(fhirTime(obr.value(22), reading.time)),
+    ...issuedOf(hl7TimeInFhir(obr.value(22), reading.time)),
     ...(order === undefined
       ? {}
       : { basedOn: [{ reference: `ServiceRequest/${order.id}` }] }),
@@ -213,7 +218,7 @@ function resultOf(
 ): ReportedResource {
   const { segments, notes } = observation;
   const [obx] = segments;
-  const code = required(
+  const code = requiredField(
     conceptIn(obx, 3, reading),
     'OBX-3',
     'the kind of result',
@@ -230,7 +235,7 @@ function resultOf(
       ? observationValue(obx, reading)
       : { valueString: linesOf(segments, 5) };
   const isEmpty = Object.keys(value).length === 0;
-  const at = fhirTime(obx.value(14), reading.time);
+  const at = hl7TimeInFhir(obx.value(14), reading.time);
   const laboratory = obx.value(23) ?? obx.value(15, 2) ?? obx.value(15, 1);
   const performer = [
     ...(laboratory === undefined ? [] : [{ display: laboratory }]),
@@ -248,7 +253,9 @@ function resultOf(
     code: withNames(code, [organismOf(parent), subId]),
     ...SUBJECT,
     ...(at === undefined ? timeOf(group, reading) : { effectiveDateTime: at }),
-    ...issuedOf(fhirTime(obx.value(19) ?? group.obr.value(22), reading.time)),
+    ...issuedOf(
+      hl7TimeInFhir(obx.value(19) ?? group.obr.value(22), reading.time),
+    ),
     ...value,
     ...mappedElements([obx], RESULT_MAPPING.elements, reading),
     ...derivationOf(parent, isSameReport),
@@ -329,7 +336,10 @@ function documentOf(
   file: object,
   reading: ObservationReading,
 ): DocumentReference {
-  const date = fhirTime(obx.value(14) ?? group.obr.value(22), reading.time);
+  const date = hl7TimeInFhir(
+    obx.value(14) ?? group.obr.value(22),
+    reading.time,
+  );
   return {
     resourceType: 'DocumentReference',
     status: isMistaken(obx.value(11)) ? 'entered-in-error' : 'current',
@@ -344,7 +354,8 @@ function timeOf(
   { obr, spm }: ReportGroup,
   { time }: ObservationReading,
 ): { effectiveDateTime?: string } {
-  const at = fhirTime(obr.value(7), time) ?? fhirTime(spm?.value(17), time);
+  const at =
+    hl7TimeInFhir(obr.value(7), time) ?? hl7TimeInFhir(spm?.value(17), time);
   return at === undefined ? {} : { effectiveDateTime: at };
 }
 
@@ -379,8 +390,8 @@ function rangeOf(obx: Hl7Segment): Pick<Observation, 'referenceRange'> {
     return { referenceRange: [{ text }] };
   }
   const numbers = {
-    low: decimalOf('value', low),
-    high: decimalOf('value', high),
+    low: hl7Decimal('value', low),
+    high: hl7Decimal('value', high),
   };
   return { referenceRange: [{ ...numbers, text }] };
 }
@@ -392,7 +403,7 @@ const conceptIn = (
   field: number,
   { sender }: ObservationReading,
 ): CodeableConcept | undefined =>
-  conceptOf(segment.repetitions(field)[0], sender);
+  codedElement(segment.repetitions(field)[0], sender);
 
 const linesOf = (segments: readonly Hl7Segment[], field: number): string =>
   segments.flatMap((segment) => segment.texts(field)).join('\n');

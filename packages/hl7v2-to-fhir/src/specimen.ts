@@ -1,5 +1,5 @@
 import type { CodeableConcept, Specimen } from 'fhir/r4.js';
-import { conceptOf } from './fields.ts';
+import { codedElement } from './fields.ts';
 import { mappedResource } from './mapped.ts';
 import { SPECIMEN_MAPPING } from './mappings/report.ts';
 import type { ComponentReader } from './message.ts';
@@ -43,8 +43,8 @@ function sourceOf(
   const isSource =
     [read(1, 2), read(4, 2)].some((part) => part !== undefined) ||
     (read(2) === undefined && read(4) !== undefined);
-  if (!isSource) return { type: conceptOf(read, sender) };
+  if (!isSource) return { type: codedElement(read, sender) };
   const partOf = (component: number) =>
-    conceptOf({ whole: (part) => read(component, part) }, sender);
+    codedElement({ whole: (part) => read(component, part) }, sender);
   return { type: partOf(1), bodySite: partOf(4) };
 }

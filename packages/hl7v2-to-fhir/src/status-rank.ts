@@ -4,7 +4,7 @@ import type {
   MedicationDispense,
   Observation,
 } from 'fhir/r4.js';
-import { lookupTable } from './lookup-table.ts';
+import { hl7Table } from './lookup-table.ts';
 
 type RankedStatus =
   | Observation['status']
@@ -16,7 +16,7 @@ type RankedStatus =
  * Ranks of results, medication fills and documents by the status of their
  * resource; all other statuses rank as `final`.
  */
-const RANKS: Readonly<Record<string, number>> = lookupTable({
+const RANKS: Readonly<Record<string, number>> = hl7Table({
   registered: 1,
   preliminary: 1,
   partial: 1,

@@ -1,4 +1,4 @@
-import { lookupTable } from './lookup-table.ts';
+import { hl7Table } from './lookup-table.ts';
 
 const START_BLOCK = 0x0b;
 const END_BLOCK = 0x1c;
@@ -113,7 +113,7 @@ const western = (bytes: Buffer): string =>
  * Names of character sets without signs, as senders write them, with those of
  * the WHATWG; ASCII is part of all of them.
  */
-const CHARSETS: Readonly<Record<string, Charset>> = lookupTable({
+const CHARSETS: Readonly<Record<string, Charset>> = hl7Table({
   '': 'any',
   ascii: 'any',
   usascii: 'any',

@@ -71,7 +71,7 @@ function readTime(text: string | undefined, reading: TimeReading) {
  * An HL7 time in FHIR's form, as precise as it is: `2026`, `2026-11`,
  * `2026-11-20`, or a time with the sender's offset.
  */
-export function fhirTime(
+export function hl7TimeInFhir(
   text: string | undefined,
   reading: TimeReading,
 ): string | undefined {
@@ -83,7 +83,7 @@ export function fhirTime(
   return [year, month, date].filter((part) => part !== undefined).join('-');
 }
 
-export const offsetOf = (text: string | undefined): string | undefined =>
+export const hl7Offset = (text: string | undefined): string | undefined =>
   TIME.exec(text ?? '')?.[8];
 
 /** `YYYYMMDD…` as a date `YYYY-MM-DD`; undefined for anything else. */

@@ -1,6 +1,6 @@
 import type { Dosage } from 'fhir/r4.js';
 import type { Hl7Segment } from './message.ts';
-import { decimalOf } from './written-decimals.ts';
+import { hl7Decimal } from './written-decimals.ts';
 
 type Group = readonly Hl7Segment[];
 
@@ -11,7 +11,7 @@ type Group = readonly Hl7Segment[];
  *
  * @param dosageOf reads the dosage of a group that has only one timing
  */
-export function dosagesOf(
+export function taperedDosages(
   group: Group,
   dosageOf: (group: Group) => Dosage | undefined,
 ): Dosage[] | undefined {
@@ -44,7 +44,7 @@ function amountOf(timing: Hl7Segment): object | undefined {
     return undefined;
   const unit = timing.value(2, 2, 2) ?? timing.value(2, 2);
   return {
-    ...decimalOf('value', number),
+    ...hl7Decimal('value', number),
     ...(unit === undefined ? {} : { unit }),
   };
 }

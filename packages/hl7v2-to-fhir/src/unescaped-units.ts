@@ -33,7 +33,7 @@ export function unitReader(
 }
 
 /** The unit as people read it: the text of the coded element, else its code. */
-export function unitText(
+export function fieldUnit(
   segment: Hl7Segment,
   field: number,
 ): string | undefined {

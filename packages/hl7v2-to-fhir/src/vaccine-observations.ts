@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { FhirResource, Immunization, Observation } from 'fhir/r4.js';
 import { valueAt } from './field-places.ts';
-import { conceptOf } from './fields.ts';
+import { codedElement } from './fields.ts';
 import type { Hl7Segment } from './message.ts';
 import { isNoResult, observationStatus } from './report-codes.ts';
-import { fhirTime } from './time.ts';
+import { hl7TimeInFhir } from './time.ts';
 import { type ObservationReading, observationValue } from './value.ts';
 
 /**
@@ -32,14 +32,14 @@ export function vaccineObservations(
   group: readonly Hl7Segment[],
   { time, sender }: ObservationReading,
 ): (Observation & { id: string })[] {
-  const given = fhirTime(valueAt(group, 'RXA-3'), time);
+  const given = hl7TimeInFhir(valueAt(group, 'RXA-3'), time);
   const seen = new Map<string, number>();
   return group
     .filter(({ name }) => name === 'OBX')
     .filter((obx) => !LEFT_OUT.has(obx.value(3) ?? ''))
     .filter((obx) => !isNoResult(obx.value(11)))
     .flatMap((obx) => {
-      const code = conceptOf(obx.repetitions(3)[0], sender);
+      const code = codedElement(obx.repetitions(3)[0], sender);
       if (code === undefined) return [];
       const name = JSON.stringify([
         obx.value(3),
@@ -49,7 +49,7 @@ export function vaccineObservations(
       const nth = (seen.get(name) ?? 0) + 1;
       seen.set(name, nth);
       const hash = createHash('sha256').update(`${name} ${nth}`).digest('hex');
-      const at = fhirTime(obx.value(14), time) ?? given;
+      const at = hl7TimeInFhir(obx.value(14), time) ?? given;
       return [
         {
           resourceType: 'Observation' as const,

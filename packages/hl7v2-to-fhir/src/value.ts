@@ -1,9 +1,9 @@
 import type { Observation, Quantity } from 'fhir/r4.js';
-import { conceptOf } from './fields.ts';
+import { codedElement } from './fields.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
-import { fhirTime, type TimeReading } from './time.ts';
-import { unitReader, unitText } from './unescaped-units.ts';
-import { decimalOf } from './written-decimals.ts';
+import { hl7TimeInFhir, type TimeReading } from './time.ts';
+import { fieldUnit, unitReader } from './unescaped-units.ts';
+import { hl7Decimal } from './written-decimals.ts';
 
 type Value = Pick<Observation, Extract<keyof Observation, `value${string}`>>;
 
@@ -59,7 +59,7 @@ export function observationValue(
     case 'CNE':
     case 'CF': {
       const concepts = values.flatMap(
-        (value) => conceptOf(value, sender) ?? [],
+        (value) => codedElement(value, sender) ?? [],
       );
       const coding = concepts.flatMap((concept) => concept.coding ?? []);
       const text = concepts.flatMap((concept) => concept.text ?? []).join('\n');
@@ -74,7 +74,7 @@ export function observationValue(
     case 'DT':
     case 'TS':
     case 'DTM': {
-      const valueDateTime = fhirTime(first(1), time);
+      const valueDateTime = hl7TimeInFhir(first(1), time);
       return valueDateTime === undefined || values.length > 1
         ? textOf(obx)
         : { valueDateTime };
@@ -98,7 +98,7 @@ function textOf(obx: Hl7Segment, text = obx.texts(5).join('\n')): Value {
   };
 }
 
-const unitOf = (obx: Hl7Segment): string | undefined => unitText(obx, 6);
+const unitOf = (obx: Hl7Segment): string | undefined => fieldUnit(obx, 6);
 
 /** The unit of a value that does not contain it, such as a word. */
 export function unitNote(value: Value, obx: Hl7Segment): string | undefined {
@@ -155,8 +155,8 @@ function structuredOf(
   if (separator === ':' || separator === '/')
     return {
       valueRatio: {
-        numerator: decimalOf('value', from),
-        denominator: decimalOf('value', to),
+        numerator: hl7Decimal('value', from),
+        denominator: hl7Decimal('value', to),
       },
     };
   return undefined;
@@ -169,14 +169,14 @@ function quantity(
   comparator?: string,
 ): Quantity {
   const unit = unitOf(obx);
-  const codings = conceptOf(unitReader(obx, 6), sender)?.coding ?? [];
+  const codings = codedElement(unitReader(obx, 6), sender)?.coding ?? [];
   // Senders of codes of their own put UCUM's beside them.
   const coding = codings.find(({ system: of }) => of === UCUM) ?? codings[0];
   // A code of the sender's own that is the unit itself adds nothing to it.
   const { system, code } =
     coding?.system === UCUM || coding?.code !== unit ? { ...coding } : {};
   return {
-    ...decimalOf('value', number),
+    ...hl7Decimal('value', number),
     ...(comparator === undefined
       ? {}
       : { comparator: comparator as Quantity['comparator'] }),

@@ -8,7 +8,10 @@ const WRITTEN = 'urn:medical-exchange:written';
  * A decimal that is no JSON yet (`5.00`, `+.5`, `7.`) as members of a FHIR
  * element.
  */
-export function decimalOf(name: string, text: string): Record<string, unknown> {
+export function hl7Decimal(
+  name: string,
+  text: string,
+): Record<string, unknown> {
   const [, sign = '', whole = '', fraction = ''] =
     /^([+-]?)0*(\d*)\.?(\d*)$/.exec(text) ?? [];
   const written = `${sign === '-' ? '-' : ''}${whole || '0'}${fraction === '' ? '' : `.${fraction}`}`;

@@ -2,8 +2,8 @@ import {
   type CdaElement,
   childOf,
   childrenOf,
+  elementsAt,
   elementsIn,
-  select,
 } from '#ccda-to-fhir';
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import { dayText, momentText, periodText } from '../../records/rules/words.ts';
@@ -57,10 +57,10 @@ export const runsText = (runs: readonly Run[]): string =>
  * section narratives.
  */
 export function readCcda(root: CdaElement): ReadableDocument {
-  const patients = select(root, 'recordTarget/patientRole');
+  const patients = elementsAt(root, 'recordTarget/patientRole');
   const names = patients.flatMap((role) => namesOf(childOf(role, 'patient')));
   const births = patients.flatMap(
-    (role) => dayText(isoTime(select(role, 'patient/birthTime')[0])) ?? [],
+    (role) => dayText(isoTime(elementsAt(role, 'patient/birthTime')[0])) ?? [],
   );
   return {
     title:
@@ -74,10 +74,10 @@ export function readCcda(root: CdaElement): ReadableDocument {
     },
     facts: [...patients.flatMap(patientFacts), ...documentFacts(root)],
     sections: [
-      ...select(root, 'component/structuredBody/component/section').map(
+      ...elementsAt(root, 'component/structuredBody/component/section').map(
         toSection,
       ),
-      ...select(root, 'component/nonXMLBody/text').map(otherBody),
+      ...elementsAt(root, 'component/nonXMLBody/text').map(otherBody),
     ],
   };
 }
@@ -91,7 +91,7 @@ function toSection(section: CdaElement): Section {
     blocks: childrenOf(section, 'text').flatMap(({ content }) =>
       blocksOf(content),
     ),
-    sections: select(section, 'component/section').map(toSection),
+    sections: elementsAt(section, 'component/section').map(toSection),
   };
 }
 
@@ -152,12 +152,15 @@ function deathIn(role: CdaElement): string | undefined {
 }
 
 function documentFacts(root: CdaElement): HeadFact[] {
-  const custodian = select(
+  const custodian = elementsAt(
     root,
     'custodian/assignedCustodian/representedCustodianOrganization',
   )[0];
-  const care = select(root, 'documentationOf/serviceEvent/effectiveTime')[0];
-  const visit = select(
+  const care = elementsAt(
+    root,
+    'documentationOf/serviceEvent/effectiveTime',
+  )[0];
+  const visit = elementsAt(
     root,
     'componentOf/encompassingEncounter/effectiveTime',
   )[0];
@@ -168,7 +171,7 @@ function documentFacts(root: CdaElement): HeadFact[] {
     ['Encounter', periodOf(visit)],
     [
       'Author',
-      select(root, 'author/assignedAuthor')
+      elementsAt(root, 'author/assignedAuthor')
         .map(authorText)
         .filter(isThere)
         .join('; '),
@@ -199,10 +202,10 @@ const namesOf = (person: CdaElement | undefined): string[] =>
 function authorText(author: CdaElement): string {
   const person = namesOf(childOf(author, 'assignedPerson'))[0];
   const device = textWithin(
-    select(author, 'assignedAuthoringDevice/softwareName')[0],
+    elementsAt(author, 'assignedAuthoringDevice/softwareName')[0],
   );
   const organization = textWithin(
-    select(author, 'representedOrganization/name')[0],
+    elementsAt(author, 'representedOrganization/name')[0],
   );
   return [person ?? device, organization].filter(isThere).join(', ');
 }

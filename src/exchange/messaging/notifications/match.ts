@@ -5,7 +5,6 @@ import {
   agreesElsewhere,
   describesExactly,
 } from '#person-matching';
-import { groupBy } from '../../../lib/group-by.ts';
 import type { Candidate } from './candidate-store.ts';
 import { isDay } from './inbound.ts';
 
@@ -49,7 +48,7 @@ export function matchPatients(
 ): { matches: Match[]; isAmbiguous: boolean } {
   const matches: Match[] = [];
   let isAmbiguous = false;
-  for (const [accountId, ofAccount] of groupBy(candidates, accountOf)) {
+  for (const [accountId, ofAccount] of Map.groupBy(candidates, accountOf)) {
     const fitting = fittingOf(ofAccount, person);
     const staying = fitting.filter(({ isLinked }) => isLinked);
     const [only] = staying.length > 0 ? staying : fitting;

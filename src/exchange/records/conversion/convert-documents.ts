@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import type { Patient } from 'fhir/r4.js';
 import { agreesWithPerson } from '#person-matching';
 import type { RecordSource, SourceType } from '../../../contract/primitives.ts';
-import { groupBy } from '../../../lib/group-by.ts';
 import {
   BlobNotFoundError,
   type BlobStore,
@@ -155,7 +154,7 @@ export async function convertDocuments(
 function versionsOf(
   files: readonly UnconvertedDocument[],
 ): UnconvertedDocument[][] {
-  const byDelivery = groupBy(files, ({ broughtBy }) => broughtBy);
+  const byDelivery = Map.groupBy(files, ({ broughtBy }) => broughtBy);
   const newestIn = (version: readonly UnconvertedDocument[]): number =>
     Math.max(...version.map((file) => files.indexOf(file)));
   return [...byDelivery.values()].sort(
@@ -233,7 +232,7 @@ async function withoutPlainText(
 const bySourceDocument = (
   documents: readonly UnconvertedDocument[],
 ): UnconvertedDocument[][] => [
-  ...groupBy(
+  ...Map.groupBy(
     documents,
     ({ source, sourceDocumentId }) => `${source} ${sourceDocumentId}`,
   ).values(),

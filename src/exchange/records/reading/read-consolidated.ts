@@ -2,7 +2,6 @@ import { setImmediate } from 'node:timers/promises';
 import type { FhirResource } from 'fhir/r4.js';
 import { sql } from 'kysely';
 import type { RecordSource } from '../../../contract/primitives.ts';
-import { groupBy } from '../../../lib/group-by.ts';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
@@ -161,7 +160,7 @@ export async function readResources(
     resolver(tx, patientId, members, patientIds),
     documentsOf(tx, patientId, members),
   ]);
-  const byResource = groupBy(members, ({ resourceId }) => resourceId);
+  const byResource = Map.groupBy(members, ({ resourceId }) => resourceId);
   return { resources: fold(), read, bytes };
 
   function* fold(): Generator<ConsolidatedResource> {
@@ -317,7 +316,7 @@ async function readHeldDocuments(
       encode(sha256, 'hex') as sha256
     from ${listedDocuments(patientId, sql`and d.source_document_id = any(${ids})`)} as d
     order by id`.execute(tx.db);
-  return groupBy(rows, heldKey);
+  return Map.groupBy(rows, heldKey);
 }
 
 const heldKey = ({ source, sourceId }: SourceDocument): string =>
