@@ -23,17 +23,28 @@ for (tree,) in trees.fetchall():
 `;
 
 /**
- * The histories that the run's Temporal server holds of a workflow, also those
- * that belong to no run, which no call to the server shows. Read from its
- * database.
+ * The histories that the run's Temporal server holds of a workflow
+ * (`allHistoryTrees`).
  */
-export async function historyTreesOf(
+export const historyTreesOf = (
   workflowId: string,
   codec?: PayloadCodec,
+): Promise<HistoryTree[]> =>
+  allHistoryTrees(inject('temporalDatabase'), { workflowId, codec });
+
+/**
+ * The histories that a Temporal server holds, also those that belong to no run,
+ * which no call to the server shows. Read from its database.
+ *
+ * @param database the file of the server's SQLite database
+ */
+export async function allHistoryTrees(
+  database: string,
+  { workflowId = '', codec }: { workflowId?: string; codec?: PayloadCodec },
 ): Promise<HistoryTree[]> {
   const { stdout } = await promisify(execFile)(
     'python3',
-    ['-c', SCRIPT, inject('temporalDatabase'), workflowId],
+    ['-c', SCRIPT, database, workflowId],
     { maxBuffer: 100_000_000 },
   );
   const trees = stdout
