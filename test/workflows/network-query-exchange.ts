@@ -281,6 +281,7 @@ const connectorsFor = (behaviourOf: (source: SourceType) => Behaviour) =>
             throw new SourceFailure('refused', 'nothing to go on with');
           return resume(...args);
         },
+        waitToBeginMs: () => behaviourOf(source).waitToBeginMs?.() ?? 0,
         checkMissing: async ({ missing }) => missing.map(() => 'kept' as const),
         cancel: async (...args) => behaviourOf(source).cancel?.(...args),
       },
