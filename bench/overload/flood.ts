@@ -4,15 +4,17 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Agent, request } from 'undici';
-
-export interface Target {
-  baseUrl: string;
-  apiKey: string;
-  facilityId: string;
-}
+import {
+  FLOODS,
+  type FloodName,
+  type FloodRequest,
+  type FloodTarget,
+} from './flood-kinds.ts';
 
 export interface FloodOrder {
-  target: Target;
+  target: FloodTarget;
+  /** What is sent. Default: reads and creates. */
+  kind?: FloodName;
   /** Maximum number of requests in progress. */
   connections: number;
   /**
@@ -34,8 +36,6 @@ export interface FloodCounts {
   accepted: string[];
 }
 
-/** One request in this many creates a patient; the others read. */
-const WRITE_EVERY = 10;
 const SLOW_SOCKETS = 25;
 const TICK_MS = 5;
 
@@ -56,10 +56,12 @@ export async function floodApart(order: FloodOrder): Promise<FloodCounts> {
 export async function flood(order: FloodOrder): Promise<FloodCounts> {
   const {
     target,
+    kind = 'reads and creates',
     connections,
     perSecond = Number.POSITIVE_INFINITY,
     seconds,
   } = order;
+  const requestOf = FLOODS[kind];
   const agent = new Agent({ connections, pipelining: 1 });
   const counts: FloodCounts = {
     served: 0,
@@ -79,11 +81,7 @@ export async function flood(order: FloodOrder): Promise<FloodCounts> {
         sent < secondsSoFar() * perSecond)
     ) {
       sent += 1;
-      const one = (
-        sent % WRITE_EVERY === 0
-          ? create(target, agent, sent, counts)
-          : read(target, agent, counts)
-      )
+      const one = sendOne(target, requestOf(target, sent), agent, counts)
         .catch((error: { code?: string }) =>
           count(counts, error.code ?? 'error'),
         )
@@ -108,55 +106,22 @@ export async function flood(order: FloodOrder): Promise<FloodCounts> {
   return counts;
 }
 
-async function read(
-  { baseUrl, apiKey }: Target,
+async function sendOne(
+  { baseUrl, apiKey }: FloodTarget,
+  { method, path, headers, body }: FloodRequest,
   agent: Agent,
   counts: FloodCounts,
 ): Promise<void> {
-  const headers = { 'x-api-key': apiKey };
-  const answer = await request(`${baseUrl}/medical/v1/patient?count=20`, {
+  const answer = await request(`${baseUrl}${path}`, {
     dispatcher: agent,
-    headers,
+    method,
+    headers: { ...(apiKey && { 'x-api-key': apiKey }), ...headers },
+    body: typeof body === 'object' ? JSON.stringify(body) : body,
   });
-  await answer.body.dump();
-  count(counts, answer.statusCode);
-}
-
-async function create(
-  { baseUrl, apiKey, facilityId }: Target,
-  agent: Agent,
-  number: number,
-  counts: FloodCounts,
-): Promise<void> {
-  const letters = [...String(number)]
-    .map((digit) => 'abcdefghij'[Number(digit)])
-    .join('');
-  const person = {
-    firstName: 'Flo',
-    lastName: `Od${letters}`,
-    dob: '1980-04-05',
-    genderAtBirth: 'F',
-    address: [
-      {
-        addressLine1: '12 Beacon Street',
-        city: 'Boston',
-        state: 'MA',
-        zip: '02108',
-      },
-    ],
-  };
-  const answer = await request(
-    `${baseUrl}/medical/v1/patient?facilityId=${facilityId}`,
-    {
-      dispatcher: agent,
-      method: 'POST',
-      headers: { 'x-api-key': apiKey, 'content-type': 'application/json' },
-      body: JSON.stringify(person),
-    },
-  );
-  const body = (await answer.body.json()) as { id?: string };
-  if (answer.statusCode === 201 && body.id !== undefined)
-    counts.accepted.push(body.id);
+  if (answer.statusCode === 201) {
+    const { id } = (await answer.body.json()) as { id?: string };
+    if (id !== undefined) counts.accepted.push(id);
+  } else await answer.body.dump();
   count(counts, answer.statusCode);
 }
 
@@ -170,7 +135,7 @@ function count(counts: FloodCounts, status: number | string): void {
  * Half of them send a body byte by byte, half read nothing of what they asked
  * for; each reconnects by itself when cut off.
  */
-function openSlowSockets({ baseUrl, apiKey }: Target): Socket[] {
+function openSlowSockets({ baseUrl, apiKey }: FloodTarget): Socket[] {
   const { hostname, port } = new URL(baseUrl);
   const open = (head: string) => {
     const socket = connect(Number(port), hostname);

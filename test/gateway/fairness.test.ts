@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { Agent, request } from 'undici';
 import {
@@ -12,6 +12,7 @@ import {
 } from 'vitest';
 import { createKeyCheck } from '../../src/exchange/access/accounts/key-check.ts';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
+import { RefusalBrake } from '../../src/exchange/platform/http/plugins/error-responses.ts';
 import { closedGate } from '../support/gate.ts';
 import {
   createTestGateway,
@@ -347,4 +348,88 @@ describe('strangers that try keys', () => {
     expect(refused[0]).toMatchObject({ reason: { status: 503 } });
     expect(await keys.byHash(hashOf(generateApiKey()))).toBeUndefined();
   });
+
+  test('have one connection for all that they look up, and many look-ups in one statement', async () => {
+    let atOnce = 0;
+    let atOnceMost = 0;
+    const counted =
+      <Args extends unknown[], R>(ask: (...args: Args) => Promise<R>) =>
+      async (...args: Args) => {
+        atOnce += 1;
+        atOnceMost = Math.max(atOnceMost, atOnce);
+        return ask(...args).finally(() => {
+          atOnce -= 1;
+        });
+      };
+    const { asSystem, call } = gateway.store;
+    const transactions = vi
+      .spyOn(gateway.store, 'asSystem')
+      .mockImplementation(counted(asSystem) as typeof asSystem);
+    const statements = vi
+      .spyOn(gateway.store, 'call')
+      .mockImplementation(counted(call) as typeof call);
+    const statuses = await Promise.all(
+      strangersRequests(20).map(
+        async (asked) => (await gateway.app.inject(asked)).statusCode,
+      ),
+    );
+    const lookUps =
+      transactions.mock.calls.length + statements.mock.calls.length;
+    transactions.mockRestore();
+    statements.mockRestore();
+    expect(new Set(statuses)).toEqual(new Set([401, 404]));
+    expect(atOnceMost).toBe(1);
+    expect(lookUps).toBeLessThan(statuses.length / 4);
+  });
+
+  test('are slowed down by whatever refuses them', async () => {
+    const held = vi
+      .spyOn(RefusalBrake.prototype, 'hold')
+      .mockResolvedValue(undefined);
+    const requests = [
+      ...strangersRequests(1),
+      { url: '/nowhere' },
+      { url: `/links/document/${randomBytes(20).toString('hex')}` },
+      { method: 'POST' as const, url: '/sources/callback/x', payload: {} },
+      { method: 'POST' as const, url: '/identity/callback', payload: {} },
+      { method: 'POST' as const, url: '/shl/x', payload: {} },
+    ];
+    for (const asked of requests) await gateway.app.inject(asked);
+    expect(held.mock.calls).toEqual(requests.map(() => ['strangers']));
+    held.mockRestore();
+  });
 });
+
+const part = (value: object) =>
+  Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** Of each kind of look-up so many: a link, a page, a client and a key. */
+const strangersRequests = (times: number) =>
+  Array.from({ length: times }, () => {
+    const secret = randomBytes(32).toString('base64url');
+    const id = randomUUID();
+    const client_assertion = `${part({ alg: 'ES384' })}.${part({ sub: id })}.a`;
+    return [
+      {
+        method: 'POST' as const,
+        url: `/shl/${secret}`,
+        payload: { recipient: 'R' },
+      },
+      { url: `/embed/${id}/patient/${id}` },
+      {
+        method: 'POST' as const,
+        url: '/fhir/R4/auth/token',
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+        payload: new URLSearchParams({
+          grant_type: 'client_credentials',
+          client_assertion_type:
+            'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
+          client_assertion,
+        }).toString(),
+      },
+      {
+        url: '/medical/v1/facility',
+        headers: { 'x-api-key': generateApiKey() },
+      },
+    ];
+  }).flat();

@@ -8,6 +8,7 @@ import {
   describe,
   expect,
   test,
+  vi,
 } from 'vitest';
 import { healthLinksFeature } from '../../src/exchange/delivery/health-links/feature.ts';
 import { readDisclosures } from '../../src/exchange/operations/audit/disclosure-store.ts';
@@ -359,6 +360,43 @@ describe('a link that does not open', () => {
       429,
       '60',
     ]);
+  });
+});
+
+describe('who opens one link many times at once', () => {
+  const documents = () => vi.spyOn(door.gateway.app.requestShares, 'take');
+
+  test('gets ten a minute, and no document is made for the others', async () => {
+    const { link } = await make({ passcode: 'tulip-43' });
+    const made = documents();
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, () =>
+        post(link, { recipient: 'R', passcode: 'tulip-43' }),
+      ),
+    );
+    const statuses = answers.map(({ statusCode }) => statusCode);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(10);
+    for (const status of statuses) expect([200, 429, 503]).toContain(status);
+    expect(made).toHaveBeenCalledTimes(10);
+    made.mockRestore();
+  });
+
+  test('reads a file once, and one document is made', async () => {
+    const { link } = await make();
+    const manifest = await post(link, { recipient: 'R', embeddedLengthMax: 0 });
+    const url = String(manifest.json().files[0].location);
+    const made = documents();
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        door.gateway.app.inject({ url: url.slice(TEST_BASE_URL.length) }),
+      ),
+    );
+    expect(answers.map(({ statusCode }) => statusCode).sort()).toEqual([
+      200,
+      ...Array(19).fill(404),
+    ]);
+    expect(made).toHaveBeenCalledTimes(1);
+    made.mockRestore();
   });
 });
 

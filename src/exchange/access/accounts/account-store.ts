@@ -20,6 +20,19 @@ export async function findAccount(
     .executeTakeFirst();
 }
 
+/** Those of these accounts that exist, by id. */
+export async function findAccounts(
+  tx: Pick<SystemTx, 'db'>,
+  ids: readonly string[],
+): Promise<Map<string, Account>> {
+  const accounts = await tx.db
+    .selectFrom('account')
+    .select(['id', 'dialect', 'settings'])
+    .where('id', '=', sql<string>`any(${[...ids]}::uuid[])`)
+    .execute();
+  return new Map(accounts.map((account) => [account.id, account]));
+}
+
 /**
  * Creates the account; an account that already has this id is left unchanged.
  */

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { BatchedLookUp, LookUpsFullError } from '../../../lib/batches.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { OverloadError } from '../../platform/errors.ts';
+import { strangersLookUp } from '../../platform/limits/strangers-look-up.ts';
 import {
   type ApiKeyOwner,
   findKeysByHash,
@@ -19,10 +20,11 @@ export type KeyCheck = ReturnType<typeof createKeyCheck>;
  * wait behind a flood of unknown keys.
  */
 const GOOD_LATELY = { ttl: 60 * 60_000, max: 10_000 };
-const UNPROVEN_MAX = { atOnce: 100, waiting: 1_000 };
 
 /** Creates the key check of a gateway. Concurrent requests share a look-up. */
-export function createKeyCheck(store: Pick<Store, 'call' | 'asSystem'>) {
+export function createKeyCheck(
+  store: Pick<Store, 'call' | 'asSystem' | 'inStrangersTurn'>,
+) {
   const find = (hashes: string[]) =>
     findKeysByHash(
       store,
@@ -30,7 +32,7 @@ export function createKeyCheck(store: Pick<Store, 'call' | 'asSystem'>) {
     );
   const goodLately = new LRUCache<string, true>(GOOD_LATELY);
   const proven = new BatchedLookUp(find);
-  const unproven = new BatchedLookUp(find, UNPROVEN_MAX);
+  const unproven = strangersLookUp(store, find);
   const byId = new BatchedLookUp((keyIds) => findKeysById(store, keyIds));
   return {
     /**
@@ -40,8 +42,10 @@ export function createKeyCheck(store: Pick<Store, 'call' | 'asSystem'>) {
      */
     async byHash(hash: Buffer): Promise<ApiKeyOwner | undefined> {
       const key = hash.toString('hex');
-      const lookUp = goodLately.get(key) === true ? proven : unproven;
-      const owner = await lookUp.get(key).catch(asOverload);
+      const isProven = goodLately.get(key) === true;
+      const owner = await (isProven
+        ? proven.get(key).catch(asOverload)
+        : unproven(key));
       if (owner?.state === 'good') goodLately.set(key, true);
       return owner;
     },

@@ -10,6 +10,9 @@ import {
 import type { Database } from '../../platform/database/schema.ts';
 import { findAccount } from '../accounts/account-store.ts';
 
+/** In lower case, as ids are given out. */
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 export type StoredClient = Selectable<Database['fhir_client']>;
 
 export async function insertClient(
@@ -50,15 +53,27 @@ export const listClients = (
     .orderBy('id')
     .execute();
 
-export const findClient = (
+export const findClient = async (
   tx: SystemTx,
   id: string,
-): Promise<StoredClient | undefined> =>
-  tx.db
+): Promise<StoredClient | undefined> => (await findClients(tx, [id])).get(id);
+
+/** Those of these clients that exist, by id; an id may be any text. */
+export async function findClients(
+  tx: SystemTx,
+  ids: readonly string[],
+): Promise<Map<string, StoredClient>> {
+  const clients = await tx.db
     .selectFrom('fhir_client')
     .selectAll()
-    .where(sql<string>`id::text`, '=', id)
-    .executeTakeFirst();
+    .where(
+      'id',
+      '=',
+      sql<string>`any(${ids.filter((id) => UUID.test(id))}::uuid[])`,
+    )
+    .execute();
+  return new Map(clients.map((client) => [client.id, client]));
+}
 
 /**
  * Revokes a client and its tokens, effective with the commit. Returns false if

@@ -3,9 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { THEME } from '../../../lib/pages/notice-page.ts';
-import { findAccount } from '../../access/accounts/account-store.ts';
+import { findAccounts } from '../../access/accounts/account-store.ts';
 import { NotFoundError, orNotFound } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
+import { strangersLookUp } from '../../platform/limits/strangers-look-up.ts';
 import { CHART_STYLE } from '../../records/summary/render-html.ts';
 
 const FOLDER = new URL('./page/', import.meta.url);
@@ -40,6 +41,9 @@ export function addEmbedPageRoutes(
       (name) => `<link rel="modulepreload" href="{base}/embed/assets/${name}">`,
     );
   const page = pageOf(FOLDER, deps.publicBaseUrl, modules);
+  const accountOf = strangersLookUp(deps.store, (ids) =>
+    deps.store.asSystem((tx) => findAccounts(tx, ids)),
+  );
 
   app.get<{ Params: { account: string; id: string } }>(
     '/embed/:account/patient/:id',
@@ -47,9 +51,7 @@ export function addEmbedPageRoutes(
     async (request, reply) => {
       const { account: accountId } = request.params;
       const account = UUID.test(accountId)
-        ? await deps.store.asSystem((tx) =>
-            findAccount(tx, accountId.toLowerCase()),
-          )
+        ? await accountOf(accountId.toLowerCase())
         : undefined;
       if (account === undefined) throw new NotFoundError('Account');
       // frame-ancestors replaces this header, which cannot allow specific

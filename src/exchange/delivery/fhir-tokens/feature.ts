@@ -16,7 +16,7 @@ import {
   signAccessToken,
 } from '../../access/fhir-clients/access-token.ts';
 import {
-  findClient,
+  findClients,
   type StoredClient,
   useAssertion,
 } from '../../access/fhir-clients/client-store.ts';
@@ -53,6 +53,7 @@ import {
 import { refuseBeyond } from '../../platform/http/plugins/limits.ts';
 import { countRequest } from '../../platform/http/plugins/request-share.ts';
 import { AccountLimiter } from '../../platform/limits/account-limiter.ts';
+import { strangersLookUp } from '../../platform/limits/strangers-look-up.ts';
 import type { DestinationRules } from '../../platform/outbox/destination-guard.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 
@@ -86,6 +87,9 @@ function addTokenRoutes(
     deps.publicBaseUrl,
   );
   const limiter = new AccountLimiter(deps.store);
+  const clientOf = strangersLookUp(deps.store, (ids) =>
+    deps.store.asSystem((tx) => findClients(tx, ids)),
+  );
   app.removeAllContentTypeParsers();
   app.addContentTypeParser<string>(
     'application/x-www-form-urlencoded',
@@ -161,9 +165,7 @@ function addTokenRoutes(
       reply.headers({ 'cache-control': 'no-store', pragma: 'no-cache' });
       const assertion = assertionIn(form);
       const clientId = check.clientIdOf(assertion);
-      const client =
-        clientId &&
-        (await deps.store.asSystem((tx) => findClient(tx, clientId)));
+      const client = clientId && (await clientOf(clientId));
       if (!client || client.revoked_at !== null)
         throw new OAuthRefusal(
           'invalid_client',

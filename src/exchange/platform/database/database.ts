@@ -2,6 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { Kysely, type Migration, Migrator, type RawBuilder, sql } from 'kysely';
 import pg from 'pg';
 import { ConfigError } from '../../../config.ts';
+import { FairQueue } from '../../../lib/lanes.ts';
 import { AccountSlots } from './account-slots.ts';
 import {
   PipelineDialect,
@@ -84,6 +85,13 @@ export interface StoreOptions {
 
 const POOL_MAX = 20;
 const CONNECTION_WAIT_MS = 10_000;
+/** What may wait is bounded by what looks up: a batch of each kind. */
+const ONE_BY_ONE = {
+  atOnce: 1,
+  ofOneAtOnce: 1,
+  waiting: 100,
+  ofOneWaiting: 100,
+};
 
 export function createStore(options: StoreOptions) {
   const { poolMax = POOL_MAX, connectionWaitMs = CONNECTION_WAIT_MS } = options;
@@ -109,6 +117,7 @@ export function createStore(options: StoreOptions) {
   const dialect = new PipelineDialect({ pool, onConnection });
   const db = new Kysely<Database>({ dialect });
   const inSlot = createSlots(poolMax, connectionWaitMs, options);
+  const strangers = new FairQueue(ONE_BY_ONE);
   const listeners: EventsCommitted[] = [];
   const announce = (accountId: string, eventIds: readonly string[]) => {
     if (eventIds.length > 0)
@@ -160,6 +169,13 @@ export function createStore(options: StoreOptions) {
         announce(accountId, eventIds);
       return result;
     },
+    /**
+     * Runs what a caller causes who has not proven anything, one at a time in
+     * this process: strangers never use more than one of its connections. Call
+     * it with batches (`strangersLookUp`).
+     */
+    inStrangersTurn: <T>(work: () => Promise<T>): Promise<T> =>
+      strangers.run('', work),
     /**
      * Registers a listener for committed events, such as the webhook
      * dispatcher.

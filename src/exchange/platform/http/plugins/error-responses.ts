@@ -94,10 +94,20 @@ export function addErrorResponses(
     if (request.is404 || (isFixed && request.routeOptions.url?.includes(':')))
       throw noRoute(routes, request);
   });
+  app.addHook('onSend', async (request, reply, payload) => {
+    if (reply.statusCode >= 400 && isStranger(request))
+      await brake.hold(STRANGERS);
+    return payload;
+  });
   app.setNotFoundHandler((request, reply) =>
     sendError(noRoute(routes, request), request, reply, logger),
   );
 }
+
+/** All callers of whom no key, token or link is known. */
+const STRANGERS = 'strangers';
+const isStranger = ({ caller, refusalNotes }: FastifyRequest): boolean =>
+  caller === null && refusalNotes?.by === undefined;
 
 /** Statuses of errors that cost a client nothing to cause. */
 const QUICK_REFUSALS: ReadonlySet<number> = new Set([401, 403, 429, 503]);
@@ -109,11 +119,10 @@ async function holdBack(
 ): Promise<void> {
   if (!QUICK_REFUSALS.has(toErrorResponse(error, request.id).status)) return;
   leaveRequestShare(request);
-  await brake.hold(
-    request.caller?.account.id ??
-      request.refusalNotes?.by?.accountId ??
-      'strangers',
-  );
+  const accountId =
+    request.caller?.account.id ?? request.refusalNotes?.by?.accountId;
+  // Every refusal of strangers is held back, when it is sent.
+  if (accountId !== undefined) await brake.hold(accountId);
 }
 
 async function auditRefusal(
