@@ -7,7 +7,7 @@ import {
 } from '../../src/exchange/records/rules/delivery-facts.ts';
 import { groupByKeys } from '../../src/exchange/records/rules/grouping.ts';
 import type { Json } from '../../src/exchange/records/rules/json.ts';
-import { contentOf } from '../../src/exchange/sources/connectors/collect/page-content.ts';
+import { requestedContent } from '../../src/exchange/sources/connectors/collect/page-content.ts';
 import type { ResponseEntry } from '../../src/exchange/sources/connectors/collect/plan.ts';
 import { readSourceJson } from '../../src/exchange/sources/connectors/http/http-response.ts';
 import { resolveSourceConfig } from '../../src/exchange/sources/connectors/source-config.ts';
@@ -129,7 +129,7 @@ function deliveriesOfPage({ source, patientIds, bytes }: Page): Delivery[] {
     baseUrl: BASE_URL,
     auth: { kind: 'bearer', token: 'none' },
   });
-  const { resources } = contentOf(
+  const { resources } = requestedContent(
     config,
     patientIds,
     (read.json as { entry: ResponseEntry[] }).entry,

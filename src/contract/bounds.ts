@@ -91,7 +91,7 @@ export const boundedRecord = <R extends z.ZodRecord>(
  * JSON Schema fragment for the OpenAPI document: states members that only a
  * refinement makes required.
  */
-export const required = (...names: string[]) => ({ required: names });
+export const requiredMembers = (...names: string[]) => ({ required: names });
 
 /**
  * JSON Schema fragment for the OpenAPI document: the text contains at least one

@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { boundedList, ETAG_LENGTH_MAX, NOT_BLANK, required } from './bounds.ts';
+import {
+  boundedList,
+  ETAG_LENGTH_MAX,
+  NOT_BLANK,
+  requiredMembers,
+} from './bounds.ts';
 import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { eTagBody, ifMatch, pageMetaSchema, pageQuery } from './paging.ts';
 import { patientSchema } from './patients.ts';
@@ -172,7 +177,7 @@ export const cohortPatientsBodySchema = z
   )
   .meta({
     id: 'CohortPatients',
-    oneOf: [required('patientIds'), required('allPatients')],
+    oneOf: [requiredMembers('patientIds'), requiredMembers('allPatients')],
   });
 export type CohortPatientsBody = z.output<typeof cohortPatientsBodySchema>;
 

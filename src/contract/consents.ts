@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { boundedList, NOT_BLANK, required } from './bounds.ts';
+import { boundedList, NOT_BLANK, requiredMembers } from './bounds.ts';
 import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { idSchema } from './primitives.ts';
 import { SOURCE_TYPES } from './source-types.ts';
@@ -38,7 +38,7 @@ const reference = z
       error: 'needs a reference or a display',
     },
   )
-  .meta({ anyOf: [required('reference'), required('display')] });
+  .meta({ anyOf: [requiredMembers('reference'), requiredMembers('display')] });
 const references = boundedList(z.array(reference).min(1), 5);
 const coding = z.object({
   system: text(300).optional(),
@@ -198,7 +198,10 @@ export const recordConsentBodySchema = z
   )
   .meta({
     id: 'RecordConsent',
-    anyOf: [required('sourceReference'), required('sourceAttachment')],
+    anyOf: [
+      requiredMembers('sourceReference'),
+      requiredMembers('sourceAttachment'),
+    ],
   });
 export type RecordConsentBody = z.output<typeof recordConsentBodySchema>;
 

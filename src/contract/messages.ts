@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { boundedList, NOT_BLANK, quoted, required } from './bounds.ts';
+import { boundedList, NOT_BLANK, quoted, requiredMembers } from './bounds.ts';
 import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { eventMetaOf } from './event-meta.ts';
 import { pageMetaSchema, pageQuery } from './paging.ts';
@@ -159,9 +159,9 @@ export const messageRequestSchema = z
   .meta({
     id: 'SendMessage',
     anyOf: [
-      { ...required('body'), properties: { body: NOT_BLANK } },
+      { ...requiredMembers('body'), properties: { body: NOT_BLANK } },
       {
-        ...required('attachments'),
+        ...requiredMembers('attachments'),
         properties: { attachments: { minItems: 1 } },
       },
     ],

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import {
   boundedList,
   boundedRecord,
-  required,
+  requiredMembers,
   TEXT_LENGTH_MAX,
   unknownOf,
 } from './bounds.ts';
@@ -64,10 +64,10 @@ const sourcesObjectSchema = z.strictObject(
 
 const oneEnabled = {
   anyOf: SOURCE_TYPES.map((source) => ({
-    ...required(source),
+    ...requiredMembers(source),
     properties: {
       [source]: {
-        ...required('enabled'),
+        ...requiredMembers('enabled'),
         properties: { enabled: { const: true } },
       },
     },

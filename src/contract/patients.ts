@@ -6,7 +6,7 @@ import {
   notTenDigits,
   PATIENT_LISTS_MAX,
   preprocessRequired,
-  required,
+  requiredMembers,
   TEXT_LENGTH_MAX,
   unknownOf,
 } from './bounds.ts';
@@ -132,7 +132,10 @@ export const contactSchema = z
   .refine((value) => value.phone !== undefined || value.email !== undefined, {
     error: 'at least one of phone and email is required',
   })
-  .meta({ id: 'Contact', anyOf: [required('phone'), required('email')] });
+  .meta({
+    id: 'Contact',
+    anyOf: [requiredMembers('phone'), requiredMembers('email')],
+  });
 
 export type Contact = z.output<typeof contactSchema>;
 

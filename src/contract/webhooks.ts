@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { boundedList, quoted, required, URL_LENGTH_MAX } from './bounds.ts';
+import {
+  boundedList,
+  quoted,
+  requiredMembers,
+  URL_LENGTH_MAX,
+} from './bounds.ts';
 import { type ExamplesOf, endpoint } from './endpoint.ts';
 import { webhookEventSchema } from './events.ts';
 import { component, idSchema, instantSchema } from './primitives.ts';
@@ -70,7 +75,10 @@ export const updateWebhookBodySchema = z
   .refine(({ url, types }) => url !== undefined || types !== undefined, {
     error: 'at least one of url and types is required',
   })
-  .meta({ id: 'UpdateWebhook', anyOf: [required('url'), required('types')] });
+  .meta({
+    id: 'UpdateWebhook',
+    anyOf: [requiredMembers('url'), requiredMembers('types')],
+  });
 
 /** A webhook destination in addition to the one of the settings. */
 export const webhookSchema = component('Webhook', {
@@ -127,8 +135,8 @@ export const retryWebhooksBodySchema = z
     id: 'RetryWebhooks',
     dependentRequired: { to: ['from'] },
     oneOf: [
-      { ...required('eventId'), properties: { eventId: {} } },
-      { ...required('from'), properties: { from: {} } },
+      { ...requiredMembers('eventId'), properties: { eventId: {} } },
+      { ...requiredMembers('from'), properties: { from: {} } },
       { maxProperties: 0 },
     ],
   })

@@ -1,7 +1,7 @@
 import type { Binary, Bundle, DocumentReference } from 'fhir/r4.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { resourceFilter } from '../../src/exchange/delivery/bulk-export/rules/export-request.ts';
-import { readPatient } from '../../src/exchange/delivery/bulk-export/run-export.ts';
+import { readExportOfPatient } from '../../src/exchange/delivery/bulk-export/run-export.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
 import {
   createFhirDoor,
@@ -102,7 +102,7 @@ describe('the address of a document', () => {
       member: { patientId, ordinal: 1, isWhole: true },
       filter: resourceFilter(null, {}),
     };
-    const pages = readPatient(
+    const pages = readExportOfPatient(
       { ...door, publicBaseUrl: TEST_BASE_URL },
       { accountId: door.accountId, since: null, ...of },
       undefined,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { resourceFilter } from '../../src/exchange/delivery/bulk-export/rules/export-request.ts';
-import { readPatient } from '../../src/exchange/delivery/bulk-export/run-export.ts';
+import { readExportOfPatient } from '../../src/exchange/delivery/bulk-export/run-export.ts';
 import {
   type ConsolidatedPlace,
   readConsolidated,
@@ -119,7 +119,7 @@ test.each([
   const member = { ordinal: 1, patientId, isWhole: false };
   const lines: object[] = [];
   const of = { accountId: door.accountId, member, filter, since };
-  for await (const page of readPatient(
+  for await (const page of readExportOfPatient(
     { ...door, publicBaseUrl: TEST_BASE_URL },
     of,
     undefined,

@@ -10,7 +10,7 @@ import {
   test,
 } from 'vitest';
 import { resourceFilter } from '../../src/exchange/delivery/bulk-export/rules/export-request.ts';
-import { readPatient } from '../../src/exchange/delivery/bulk-export/run-export.ts';
+import { readExportOfPatient } from '../../src/exchange/delivery/bulk-export/run-export.ts';
 import { createConsolidatedBuilder } from '../../src/exchange/delivery/consolidated-query/build.ts';
 import { openConsolidatedQuery } from '../../src/exchange/delivery/consolidated-query/query-store.ts';
 import { documentsOfPatient } from '../../src/exchange/messaging/messages/message-store.ts';
@@ -184,7 +184,7 @@ async function allDoors(
 ): Promise<Record<string, string>> {
   const exported: string[] = [];
   const member = { patientId, ordinal: 1, isWhole: true };
-  for await (const page of readPatient(
+  for await (const page of readExportOfPatient(
     { ...door, publicBaseUrl: TEST_BASE_URL },
     {
       accountId: door.accountId,

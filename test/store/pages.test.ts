@@ -7,7 +7,7 @@ import { insertAccount } from '../../src/exchange/access/accounts/account-store.
 import { listCohortPatients } from '../../src/exchange/people/cohorts/member-store.ts';
 import { listPatients } from '../../src/exchange/people/patients/patient-store.ts';
 import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
-import type { Place } from '../../src/exchange/platform/database/page.ts';
+import type { ListPlace } from '../../src/exchange/platform/database/page.ts';
 import { storeTest } from '../support/fixtures.ts';
 import { propertyOf } from '../support/property.ts';
 
@@ -101,7 +101,7 @@ test(
         const staying = new Set(await add(tx, atFirst));
         const leaving = await add(tx, departures.slice(0, 2));
         let steps = 0;
-        const readOne = async (edge: { from?: Place; to?: Place }) => {
+        const readOne = async (edge: { from?: ListPlace; to?: ListPlace }) => {
           await add(tx, arrivals[steps % arrivals.length] ?? []);
           const gone = steps % 2 === 1 ? leaving.pop() : undefined;
           if (gone !== undefined) await remove(tx, gone);

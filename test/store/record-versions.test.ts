@@ -4,7 +4,7 @@ import {
   provenanceOf,
   withStatedOn,
 } from '../../src/exchange/records/rules/provenance.ts';
-import { entryOf } from '../../src/exchange/records/summary/section.ts';
+import { summaryEntry } from '../../src/exchange/records/summary/section.ts';
 import { delivery } from '../support/deliveries.ts';
 import { recordTest as test } from '../support/fixtures.ts';
 import type { Delivered } from '../support/merge-deliveries.ts';
@@ -64,7 +64,7 @@ test.for([
     ]);
     const [resource] = all;
     if (resource === undefined) throw new Error('the resource is gone');
-    expect(entryOf(resource).origin).toBe(
+    expect(summaryEntry(resource).origin).toBe(
       'HIE (document of 1 Mar 2024); before: active (HIE (document of 1 May 2023))',
     );
     expect(provenanceOf(resource, patientId)).toMatchObject({

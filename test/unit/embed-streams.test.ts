@@ -1,22 +1,22 @@
 import { describe, expect, test } from 'vitest';
 import {
-  type QueryProgress,
   queryProgress,
+  type ShownQuery,
   type WatchOptions,
   watchQueries,
 } from '../../src/exchange/delivery/embed/data-routes.ts';
 import { pagePolicy } from '../../src/exchange/delivery/embed/page-routes.ts';
 import { Permits } from '../../src/exchange/platform/limits/permits.ts';
-import type { QueryView } from '../../src/exchange/queries/network-query/query-store.ts';
+import type { StoredQueryView } from '../../src/exchange/queries/network-query/query-store.ts';
 
-const query = (status: QueryProgress['status']): QueryProgress => ({
+const query = (status: ShownQuery['status']): ShownQuery => ({
   requestId: '1',
   status,
   startedAt: '2026-11-21T10:00:00.000Z',
   sources: [],
 });
 
-const found = (...queries: QueryProgress[]) => ({
+const found = (...queries: ShownQuery[]) => ({
   queries,
   total: queries.length,
 });
@@ -124,7 +124,7 @@ describe('the progress of a query', () => {
     startedAt: new Date(0),
     resources: 0,
   };
-  const view = (...attempts: QueryView['attempts']): QueryView => ({
+  const view = (...attempts: StoredQueryView['attempts']): StoredQueryView => ({
     requestId: '1',
     patientId: '2',
     status: 'failed',

@@ -10,7 +10,7 @@ import {
   limitBodyTime,
 } from '../../../src/exchange/platform/http/plugins/body-time.ts';
 import {
-  drain,
+  discardBody,
   uploadBody,
 } from '../../../src/exchange/platform/http/upload-body.ts';
 
@@ -79,7 +79,7 @@ describe('the body of an upload', () => {
     const { stream, request } = incoming();
     const body = uploadBody(request, LIMITS);
     body.destroy(new Error('refused'));
-    drain(request);
+    discardBody(request);
     stream.write('x'.repeat(1_000_000));
     stream.end();
     await new Promise((resolve) => stream.once('close', resolve));

@@ -16,7 +16,7 @@ import { renderHtml } from '../../../src/exchange/records/summary/render-html.ts
 import { summarise } from '../../../src/exchange/records/summary/summarise.ts';
 import { cutLines } from '../../../src/exchange/sources/connectors/collect/async-job.ts';
 import { bundleOf } from '../../../src/exchange/sources/connectors/collect/bundle-page.ts';
-import { contentOf } from '../../../src/exchange/sources/connectors/collect/page-content.ts';
+import { requestedContent } from '../../../src/exchange/sources/connectors/collect/page-content.ts';
 import { SourceFailure } from '../../../src/exchange/sources/connectors/connector.ts';
 import { readSourceJson } from '../../../src/exchange/sources/connectors/http/http-response.ts';
 import { resolveSourceConfig } from '../../../src/exchange/sources/connectors/source-config.ts';
@@ -216,8 +216,8 @@ async function readRecord(
     const { entries } = bundleOf('hie', 'a page', {
       json: bundle,
     } as Parameters<typeof bundleOf>[2]);
-    return contentOf(config, [PATIENT], entries).resources.map((resource) =>
-      delivery('hie', resource),
+    return requestedContent(config, [PATIENT], entries).resources.map(
+      (resource) => delivery('hie', resource),
     );
   });
   const merged = mergeDeliveries(
@@ -233,7 +233,7 @@ async function readRecord(
 }
 
 function readPage(found: readonly unknown[]): void {
-  const { resources: kept } = contentOf(
+  const { resources: kept } = requestedContent(
     config,
     [PATIENT],
     found.map((resource) => ({ resource })),

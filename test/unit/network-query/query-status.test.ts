@@ -5,7 +5,7 @@ import {
   type SourceType,
 } from '../../../src/contract/primitives.ts';
 import {
-  type AttemptOutcome,
+  type AttemptStanding,
   lastAttempts,
   overallStatus,
 } from '../../../src/exchange/queries/network-query/rules/query-status.ts';
@@ -18,7 +18,7 @@ const attemptsOf = (source: SourceType) =>
       before: fc.integer({ min: 0, max: 4 }),
       last: fc.constantFrom('running', 'completed', 'failed', 'due' as const),
     })
-    .map(({ before, last }): AttemptOutcome[] => [
+    .map(({ before, last }): AttemptStanding[] => [
       ...Array.from({ length: before }, (_, index) => ({
         source,
         attempt: index + 1,

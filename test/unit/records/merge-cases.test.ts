@@ -7,7 +7,7 @@ import {
 } from '../../../src/exchange/records/rules/json.ts';
 import { withStatedOn } from '../../../src/exchange/records/rules/provenance.ts';
 import { directions } from '../../../src/exchange/records/summary/directions.ts';
-import { valueIn } from '../../../src/exchange/records/summary/observation.ts';
+import { valueWithUnit } from '../../../src/exchange/records/summary/observation.ts';
 import {
   delivery,
   patientIdsOf,
@@ -195,7 +195,7 @@ function shown(resource: Json): string {
       ({ code }) => code,
     ),
   );
-  const value = valueIn(resource);
+  const value = valueWithUnit(resource);
   return [
     ...(codes.length > 0 ? codes : [status]),
     value &&

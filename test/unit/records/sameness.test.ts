@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { convertDatedCcda } from '../../../src/exchange/records/conversion/ccda-conversion.ts';
-import { valueIn } from '../../../src/exchange/records/rules/codes.ts';
+import { valueElement } from '../../../src/exchange/records/rules/codes.ts';
 import { canonicalJson } from '../../../src/exchange/records/rules/json.ts';
 import {
-  digitsOf,
   measureOf,
+  significantDigits,
 } from '../../../src/exchange/records/rules/measures.ts';
 import { CLINICAL_TYPES } from '../../../src/exchange/records/rules/resource-types.ts';
 import { loadCcda } from '../../../tools/simulator/samples.ts';
@@ -402,9 +402,11 @@ describe('one result in two precisions', () => {
       );
       // Of 4 it cannot be said that it is 3.9059, rounded.
       const numbers = alone.flatMap(
-        (resource) => measureOf(valueIn(resource)?.value)?.value ?? [],
+        (resource) => measureOf(valueElement(resource)?.value)?.value ?? [],
       );
-      expect(numbers.filter((number) => digitsOf(number) >= 3)).toEqual([]);
+      expect(
+        numbers.filter((number) => significantDigits(number) >= 3),
+      ).toEqual([]);
     },
   );
 });

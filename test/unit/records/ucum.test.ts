@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import {
   fromBaseUnits,
   inBaseUnits,
-  unitOf,
+  ucumUnit,
 } from '../../../src/exchange/records/rules/ucum.ts';
 import { property } from '../../support/property.ts';
 
@@ -12,8 +12,8 @@ const inUnit = (
   from: string,
   to: string,
 ): number | undefined => {
-  const one = unitOf(from);
-  const other = unitOf(to);
+  const one = ucumUnit(from);
+  const other = ucumUnit(to);
   if (
     one === undefined ||
     other === undefined ||
@@ -73,13 +73,13 @@ describe('units are compared by what they measure', () => {
     '{',
     'x'.repeat(5_000),
   ])('%j ends well', (text) => {
-    expect(() => unitOf(text)).not.toThrow();
+    expect(() => ucumUnit(text)).not.toThrow();
   });
 
   property([fc.string({ maxLength: 30 })])(
     'any text is a unit or none',
     (text) => {
-      expect(() => unitOf(text)).not.toThrow();
+      expect(() => ucumUnit(text)).not.toThrow();
     },
   );
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { unitText } from '../../../src/exchange/records/rules/words.ts';
+import { readableUnit } from '../../../src/exchange/records/rules/words.ts';
 import { property } from '../../support/property.ts';
 import { PATIENT, rowsOf } from '../../support/summary-reader.ts';
 
@@ -19,7 +19,7 @@ test.each([
   ['mg/{}', 'mg/{}'],
   ['1', ''],
 ])('the unit %s is shown as "%s"', (unit, shown) => {
-  expect(unitText(unit)).toBe(shown);
+  expect(readableUnit(unit)).toBe(shown);
 });
 
 const ATOMS = fc.constantFrom('mg', 'mL', 'min', 'U', '[iU]', '10*3', '%');
@@ -37,7 +37,7 @@ const UNITS = fc
 property([UNITS])(
   'a unit keeps all words of its annotations, and its denominator',
   (unit) => {
-    const shown = unitText(unit);
+    const shown = readableUnit(unit);
 
     expect(shown).not.toMatch(/[{}]|^\/|\/\/|\/$/);
     const wordsIn = (text: string) => text.replaceAll(/[{}\s_]/g, '');

@@ -36,7 +36,7 @@ import {
   type FhirDeps,
   mayRead,
 } from '../fhir-api/requests.ts';
-import { type Result, textOf } from './result.ts';
+import { type Result, resultText } from './result.ts';
 import {
   AGENT_DEFINITIONS,
   AGENT_INSTRUCTIONS,
@@ -62,9 +62,12 @@ export const agentsFeature = {
 } satisfies Feature;
 
 const RUNS: Readonly<
-  Record<AgentToolName, (on: tools.Call, args: tools.Args) => Promise<Result>>
+  Record<
+    AgentToolName,
+    (on: tools.ToolCall, args: tools.Args) => Promise<Result>
+  >
 > = {
-  find_patient: tools.findPatient,
+  find_patient: tools.findPatientForAgent,
   patient_summary: tools.patientSummary,
   search_results: tools.searchTool(
     'search_results',
@@ -80,7 +83,7 @@ const RUNS: Readonly<
   ),
   read_note: tools.readNote,
   query_status: tools.queryStatus,
-  start_query: tools.startQuery,
+  start_query: tools.startQueryForAgent,
 };
 
 /** The tools as `tools/list` gives them, and the check of their arguments. */
@@ -295,7 +298,7 @@ function createServer(
           argumentsOfTool(name, params.arguments ?? {}),
         );
         return {
-          content: [{ type: 'text', text: textOf(result) }],
+          content: [{ type: 'text', text: resultText(result) }],
           structuredContent: { ...result.structured },
         };
       } catch (thrown) {

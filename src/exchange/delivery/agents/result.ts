@@ -137,7 +137,7 @@ export async function stampOf(
  * A result as text: words of others stand between two marks that they cannot
  * contain, because nobody can guess them.
  */
-export function textOf({
+export function resultText({
   head,
   structured,
   words = JSON.stringify(structured),

@@ -48,8 +48,8 @@ import {
 } from '../fhir-api/rules/search-request.ts';
 import { readServed, type ServedResource } from '../fhir-api/search-record.ts';
 import {
-  readPage,
-  readPatients,
+  readMatchingPatients,
+  readResourcePage,
   requirePatient,
 } from '../fhir-api/search-routes.ts';
 import {
@@ -75,7 +75,7 @@ export interface AgentDeps extends FhirDeps, WriteDeps {
 }
 
 /** One call of a tool, whose scopes are checked. */
-export interface Call extends AgentDeps {
+export interface ToolCall extends AgentDeps {
   request: FastifyRequest;
   accountId: string;
   /** Aborted when the caller goes. */
@@ -92,8 +92,8 @@ const MORE =
 const pairsOf = (args: Args): SearchPair[] =>
   Object.entries(args).map(([name, value = '']) => [name, value]);
 
-export async function findPatient(
-  on: Call,
+export async function findPatientForAgent(
+  on: ToolCall,
   { cursor, ...given }: Args,
 ): Promise<Result> {
   const path = 'find_patient';
@@ -115,7 +115,7 @@ export async function findPatient(
     ]);
   const { request: search, faults } = parsePatientSearch(pairs);
   checkSearch(on.request, { faults, ignored: [] });
-  const { entries, next } = await readPatients(
+  const { entries, next } = await readMatchingPatients(
     on,
     on.request,
     search,
@@ -143,7 +143,7 @@ export async function findPatient(
 const SUMMARY_MAX = 60;
 
 export async function patientSummary(
-  on: Call,
+  on: ToolCall,
   { patient_id: patientId = '' }: Args,
 ): Promise<Result> {
   const { accountId, request } = on;
@@ -226,7 +226,7 @@ const PAGES_MAX = 6;
  */
 export const searchTool =
   (name: string, dates: Readonly<Record<string, string>>) =>
-  async (on: Call, { cursor, ...args }: Args): Promise<Result> => {
+  async (on: ToolCall, { cursor, ...args }: Args): Promise<Result> => {
     const { accountId, request } = on;
     const { patient_id: patientId = '' } = args;
     const types = Object.keys(dates).filter((type) => mayRead(request, type));
@@ -257,7 +257,7 @@ export const searchTool =
         LINES_MAX - lines.length,
       );
       checkSearch(request, { faults: asked.faults, ignored: [] });
-      const read = await readPage(
+      const read = await readResourcePage(
         on,
         request,
         type,
@@ -368,7 +368,7 @@ const PART_BYTES = 24_000;
 const NOTE_BYTES_MAX = 2_000_000;
 
 export async function readNote(
-  on: Call,
+  on: ToolCall,
   { note_id: id = '', offset = '0' }: Args,
 ): Promise<Result> {
   const document = await findBinary(on, on.request, id);
@@ -406,7 +406,7 @@ export async function readNote(
  * rendition shows it. @throws ExchangeError 422
  */
 async function textOfDocument(
-  on: Call,
+  on: ToolCall,
   document: FoundDocument,
 ): Promise<string> {
   const type = servedTypeOf(document);
@@ -454,10 +454,13 @@ function plainText(html: string): string {
     .trim();
 }
 
-export const queryStatus = (on: Call, args: Args): Promise<Result> =>
+export const queryStatus = (on: ToolCall, args: Args): Promise<Result> =>
   follow(on, args.request_id ?? '', Number(args.wait_seconds));
 
-export async function startQuery(on: Call, args: Args): Promise<Result> {
+export async function startQueryForAgent(
+  on: ToolCall,
+  args: Args,
+): Promise<Result> {
   const { request, networkQueries } = on;
   const asked = networkQueryRequestSchema.parse({
     sources: args.sources?.split(','),
@@ -490,7 +493,7 @@ const ENTRIES_MAX = 120;
  * says how far it is.
  */
 async function follow(
-  on: Call,
+  on: ToolCall,
   requestId: string,
   seconds: number,
 ): Promise<Result> {

@@ -6,7 +6,7 @@ import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
 import type { ConsolidatedPlace } from '../../records/reading/read-consolidated.ts';
-import type { ExportRequest, FileKind } from './rules/export-request.ts';
+import type { ExportFileKind, ExportRequest } from './rules/export-request.ts';
 import type { ExportPart } from './rules/files.ts';
 import type { ViewPlan } from './rules/view-run.ts';
 
@@ -119,7 +119,7 @@ export interface ExportMember {
   isWhole: boolean;
 }
 
-export async function readMembers(
+export async function readExportMembers(
   tx: AccountTx,
   id: string,
   afterOrdinal: number,
@@ -140,7 +140,7 @@ export interface WrittenSlice {
   /** Number of the slice; it is the number of those before. */
   slice: number;
   parts: {
-    kind: FileKind;
+    kind: ExportFileKind;
     resourceType: string;
     lines: number;
     content: BlobRef;
@@ -222,7 +222,7 @@ export async function withdrawExport(tx: AccountTx, id: string): Promise<void> {
 }
 
 /** In order of kind, type and slice. */
-export async function readParts(
+export async function readExportParts(
   tx: AccountTx,
   id: string,
 ): Promise<ExportPart[]> {

@@ -26,7 +26,7 @@ import {
   exportRows,
   exportsToClear,
   markFilesDeleted,
-  readParts,
+  readExportParts,
 } from './export-store.ts';
 
 /** Starts the workflows of exports, and deletes files. */
@@ -78,7 +78,7 @@ export function createExportLauncher(deps: {
    */
   async function clear(accountId: string, exportId: string): Promise<void> {
     const parts = await store.asAccount(accountId, (tx) =>
-      readParts(tx, exportId),
+      readExportParts(tx, exportId),
     );
     for (const { ref } of parts) await deps.blobs.delete(ref);
     await store.asAccount(accountId, (tx) => markFilesDeleted(tx, exportId));

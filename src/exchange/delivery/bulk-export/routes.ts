@@ -29,13 +29,13 @@ import {
   endExport,
   findExport,
   insertExport,
-  readParts,
+  readExportParts,
   type StoredExport,
   withdrawExport,
 } from './export-store.ts';
 import { type ExportLauncher, FILES_KEPT_HOURS } from './launcher.ts';
 import { parseExport } from './rules/export-request.ts';
-import { type ExportFile, filesOf, manifestOf } from './rules/files.ts';
+import { type ExportFile, exportFiles, manifestOf } from './rules/files.ts';
 import { TABLE_MEDIA_TYPES } from './views/table-file.ts';
 import { describeTables } from './views/view-plan.ts';
 
@@ -275,7 +275,7 @@ async function exportOf(
       if (isCompleted) await requireUnchanged(tx, found.created_at);
       return {
         row: found,
-        parts: isCompleted ? await readParts(tx, id) : [],
+        parts: isCompleted ? await readExportParts(tx, id) : [],
         isWithdrawn: isCompleted && (await containsDeletedPatient(tx, id)),
       };
     },
@@ -299,7 +299,7 @@ async function exportOf(
       410,
       'A patient in this export was deleted, so its files were withdrawn; start a new export',
     );
-  return { row, files: filesOf(parts, row.view_plan) };
+  return { row, files: exportFiles(parts, row.view_plan) };
 }
 
 const expiryOf = ({ ended_at, created_at }: StoredExport): Date =>

@@ -33,12 +33,12 @@ import {
   endExport,
   findExport,
   listExportPatients,
-  readMembers,
+  readExportMembers,
   type StoredExport,
   type WrittenSlice,
 } from './export-store.ts';
 import {
-  type FileKind,
+  type ExportFileKind,
   type ResourceFilter,
   resourceFilter,
 } from './rules/export-request.ts';
@@ -111,12 +111,12 @@ export function createExportRunner(deps: {
     let start = row.place ?? undefined;
     for (;;) {
       const members = await store.asAccount(accountId, (tx) =>
-        readMembers(tx, id, done, size.patients),
+        readExportMembers(tx, id, done, size.patients),
       );
       if (members.length === 0) return;
       for (const member of members) {
         let isMissing = start === undefined;
-        for await (const page of readPatient(
+        for await (const page of readExportOfPatient(
           deps,
           { accountId, member, filter, since },
           start,
@@ -304,7 +304,7 @@ function progressOf(row: StoredExport | undefined): BulkExportProgress {
 
 /** One line of a file. */
 interface ExportLine {
-  kind: FileKind;
+  kind: ExportFileKind;
   resourceType: string;
   json: Json;
 }
@@ -330,7 +330,7 @@ export interface PatientReaderDeps {
  * Yields what an export contains of a patient, page by page. Yields nothing
  * when the patient no longer exists.
  */
-export async function* readPatient(
+export async function* readExportOfPatient(
   deps: PatientReaderDeps,
   of: {
     accountId: string;

@@ -5,7 +5,7 @@ import type {
   NullableJsonColumn,
 } from '../../platform/database/schema.ts';
 import type { ConsolidatedPlace } from '../../records/reading/read-consolidated.ts';
-import type { FileKind, TypeFilters } from './rules/export-request.ts';
+import type { ExportFileKind, TypeFilters } from './rules/export-request.ts';
 import type { ViewPlan } from './rules/view-run.ts';
 
 declare module '../../platform/database/schema.ts' {
@@ -45,7 +45,7 @@ declare module '../../platform/database/schema.ts' {
     };
     bulk_export_part: {
       export_id: string;
-      kind: FileKind;
+      kind: ExportFileKind;
       resource_type: string;
       slice: number;
       account_id: string;

@@ -32,7 +32,7 @@ const LISTED_CONTRIBUTIONS = sqlFile(
 );
 
 /** What became of one resource of a contribution. */
-export interface Outcome {
+export interface ContributionOutcome {
   name: string;
   version: number;
   outcome: 'created' | 'updated' | 'unchanged';
@@ -40,7 +40,7 @@ export interface Outcome {
 }
 
 /** What counts now of a resource. */
-interface Statement extends Omit<Outcome, 'outcome'> {
+interface Statement extends Omit<ContributionOutcome, 'outcome'> {
   sha256: string;
 }
 
@@ -64,7 +64,7 @@ export async function contribute(
   tx: AccountTx,
   blobs: Pick<BlobStore, 'put'>,
   { id, patientId, kind, contributedBy, resources, uploaded }: Contribution,
-): Promise<Outcome[]> {
+): Promise<ContributionOutcome[]> {
   // Two contributions about one patient take effect one after the other.
   await lockRecord(tx, patientId);
   const files: InlineFile[] = [];
@@ -85,7 +85,7 @@ export async function contribute(
     names,
   }).execute(tx.db);
   const current = new Map(rows.map((statement) => [statement.name, statement]));
-  const outcomes = names.map((name, index): Outcome => {
+  const outcomes = names.map((name, index): ContributionOutcome => {
     const known = current.get(name);
     if (known === undefined)
       return { name, version: 1, outcome: 'created', at: new Date() };

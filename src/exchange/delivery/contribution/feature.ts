@@ -28,7 +28,7 @@ import {
   addSignedLinkRoute,
   auditLink,
 } from '../../platform/http/signed-link-route.ts';
-import { createUploads, drain } from '../../platform/http/upload-body.ts';
+import { createUploads, discardBody } from '../../platform/http/upload-body.ts';
 import type {
   LinkMaker,
   LinkTarget,
@@ -43,11 +43,11 @@ import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { objectsOf } from '../../records/rules/json.ts';
 import { mediaTypeOf } from '../../sources/connectors/collect/documents.ts';
 import {
+  type ContributionOutcome,
   contribute,
   findContribution,
   insertContribution,
   listContributions,
-  type Outcome,
   removeContribution,
   removeNeverArrived,
 } from './contributions.ts';
@@ -173,7 +173,7 @@ const SAID = {
 };
 
 /** A Bundle as a FHIR server answers a transaction. */
-const responseOf = (id: string, outcomes: readonly Outcome[]) => ({
+const responseOf = (id: string, outcomes: readonly ContributionOutcome[]) => ({
   resourceType: 'Bundle' as const,
   id,
   type: 'transaction-response',
@@ -266,7 +266,7 @@ function addDocumentUploadRoute(
   app.removeAllContentTypeParsers();
   // The body stays a stream, whatever its Content-Type.
   app.addContentTypeParser('*', (_request, _body, done) => done(null));
-  app.addHook('onError', async ({ raw }) => drain(raw));
+  app.addHook('onError', async ({ raw }) => discardBody(raw));
   const operation = 'uploadDocument';
   const upload = async (
     { accountId, targetId: id }: LinkTarget,

@@ -3,7 +3,7 @@ import type { DocumentFormat } from '../../../contract/documents.ts';
 import type { Members } from '../../platform/database/columns.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
-  isTakenBack,
+  isDocumentTakenBack,
   listedDocuments,
 } from '../../records/deliveries/delivery-store.ts';
 
@@ -112,7 +112,7 @@ const documents = (tx: AccountTx) =>
   tx.db
     .selectFrom('document')
     .select(DOCUMENT)
-    .select(isTakenBack('document').as('isTakenBack'))
+    .select(isDocumentTakenBack('document').as('isTakenBack'))
     .select(sql<boolean>`is_withheld(document)`.as('isWithheld'));
 
 /** A document converted to html or pdf. */

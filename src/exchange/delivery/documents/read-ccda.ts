@@ -30,26 +30,26 @@ export interface Section {
 }
 
 export type Block =
-  | { kind: 'paragraph'; runs: Run[] }
+  | { kind: 'paragraph'; runs: StyledText[] }
   | { kind: 'list'; ordered: boolean; items: Block[][] }
   | { kind: 'table'; head: DocumentCell[][]; rows: DocumentCell[][] };
 
 /** Text in one style; a line break is `\n`. */
-export interface Run {
+export interface StyledText {
   text: string;
   style?: 'bold' | 'italic' | 'underline';
 }
 
 export interface DocumentCell {
   /** Lists and tables within a cell are flattened to lines. */
-  runs: Run[];
+  runs: StyledText[];
   isHeading: boolean;
   columns: number;
   rows: number;
 }
 
 /** The text of runs, without their styles. */
-export const runsText = (runs: readonly Run[]): string =>
+export const runsText = (runs: readonly StyledText[]): string =>
   runs.map(({ text }) => text).join('');
 
 /**
@@ -286,7 +286,7 @@ const NOT_SHOWN = 'Image or other media, not shown here';
  */
 function blocksOf(nodes: readonly Part[]): Block[] {
   const blocks: Block[] = [];
-  let loose: Run[] = [];
+  let loose: StyledText[] = [];
   const endParagraph = () => {
     const runs = tidy(loose);
     if (runs.length > 0) blocks.push({ kind: 'paragraph', runs });
@@ -327,7 +327,7 @@ const holdsBlocks = (element: CdaElement): boolean =>
   elementsIn(element).some(
     (child) => BLOCKS.has(child.name) || holdsBlocks(child),
   );
-const hasText = ({ runs }: { runs: Run[] }): boolean => runs.length > 0;
+const hasText = ({ runs }: { runs: StyledText[] }): boolean => runs.length > 0;
 
 function listOf(list: CdaElement): Block[] {
   const items = elementsIn(list)
@@ -379,7 +379,7 @@ function cellsOf(row: CdaElement): DocumentCell[] {
     }));
 }
 
-const readable = (runs: Run[]): Run[] =>
+const readable = (runs: StyledText[]): StyledText[] =>
   runs.length === 1
     ? runs.map((run) => ({ ...run, text: readableText(run.text) }))
     : runs;
@@ -390,10 +390,10 @@ function span(text: string | undefined): number {
 }
 
 /** Flattens blocks to lines, because a cell cannot contain blocks. */
-const linesOf = (blocks: readonly Block[]): Run[] =>
+const linesOf = (blocks: readonly Block[]): StyledText[] =>
   blocks.flatMap(linesOfBlock);
 
-function linesOfBlock(block: Block): Run[] {
+function linesOfBlock(block: Block): StyledText[] {
   switch (block.kind) {
     case 'paragraph':
       return [...block.runs, NEW_LINE];
@@ -412,9 +412,9 @@ function linesOfBlock(block: Block): Run[] {
   }
 }
 
-const NEW_LINE: Run = { text: '\n' };
+const NEW_LINE: StyledText = { text: '\n' };
 
-function runsOf(node: Part, style?: Run['style']): Run[] {
+function runsOf(node: Part, style?: StyledText['style']): StyledText[] {
   if (!isElement(node)) return [{ text: node.replaceAll(/\s+/g, ' '), style }];
   switch (node.name) {
     case 'br':
@@ -434,14 +434,16 @@ function runsOf(node: Part, style?: Run['style']): Run[] {
   }
 }
 
-const runsWithin = (element: CdaElement, style?: Run['style']): Run[] =>
-  element.content.flatMap((child) => runsOf(child, style));
+const runsWithin = (
+  element: CdaElement,
+  style?: StyledText['style'],
+): StyledText[] => element.content.flatMap((child) => runsOf(child, style));
 
 /**
  * Only HL7's own style codes; those of a sender's style sheet are unknown to
  * us.
  */
-function styleOf(codes: string | undefined): Run['style'] | undefined {
+function styleOf(codes: string | undefined): StyledText['style'] | undefined {
   const known = {
     Bold: 'bold',
     Italics: 'italic',
@@ -457,8 +459,8 @@ function styleOf(codes: string | undefined): Run['style'] | undefined {
  * Joins runs of the same style, collapses spaces, and removes empty lines at
  * both ends.
  */
-function tidy(runs: readonly Run[]): Run[] {
-  const joined: Run[] = [];
+function tidy(runs: readonly StyledText[]): StyledText[] {
+  const joined: StyledText[] = [];
   let before = '\n';
   for (const { text, style } of runs) {
     const isAtStart = before.endsWith('\n') || before.endsWith(' ');
@@ -474,7 +476,7 @@ function tidy(runs: readonly Run[]): Run[] {
   return trimmed(joined);
 }
 
-function trimmed(runs: Run[]): Run[] {
+function trimmed(runs: StyledText[]): StyledText[] {
   const [first] = runs;
   if (first !== undefined) first.text = first.text.trimStart();
   for (let last = runs.at(-1); last !== undefined; last = runs.at(-1)) {

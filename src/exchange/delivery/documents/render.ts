@@ -23,10 +23,10 @@ import {
   type Block,
   type DocumentCell,
   type ReadableDocument,
-  type Run,
   readCcda,
   runsText,
   type Section,
+  type StyledText,
 } from './read-ccda.ts';
 
 /**
@@ -170,7 +170,7 @@ const rowHtml = (cells: readonly DocumentCell[]): string =>
 
 const TAGS = { bold: 'strong', italic: 'em', underline: 'u' } as const;
 
-const runsHtml = (runs: readonly Run[]): string =>
+const runsHtml = (runs: readonly StyledText[]): string =>
   runs
     .map(({ text, style }) => {
       const html = escapeHtml(text).replaceAll('\n', '<br>');

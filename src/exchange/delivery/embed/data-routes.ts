@@ -15,9 +15,9 @@ import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { leaveRequestShare } from '../../platform/http/plugins/request-share.ts';
 import { Permits } from '../../platform/limits/permits.ts';
 import {
-  type AttemptView,
   QUERY_ORDER,
-  type QueryView,
+  type StoredAttemptView,
+  type StoredQueryView,
 } from '../../queries/network-query/query-store.ts';
 import { lastAttempts } from '../../queries/network-query/rules/query-status.ts';
 import type { NetworkQueryService } from '../../queries/network-query/service.ts';
@@ -235,7 +235,7 @@ export interface WatchOptions {
    * Reads the latest queries, newest first, and the number of all, older ones
    * included; undefined when the patient no longer exists.
    */
-  read(): Promise<{ queries: QueryProgress[]; total: number } | undefined>;
+  read(): Promise<{ queries: ShownQuery[]; total: number } | undefined>;
   /** Whether the caller's credentials are still valid. */
   isGood(): Promise<boolean>;
   /** Expiry of the token; undefined for an API key. */
@@ -311,7 +311,7 @@ const secondsUntil = (time: Date): number =>
   Math.floor((time.getTime() - Date.now()) / 1000);
 
 /** One source of a query, as the embedded page shows it. */
-export interface SourceProgress {
+export interface ShownSource {
   source: SourceType;
   /**
    * `waiting`: an attempt failed and another one is due. `cancelled`: it was
@@ -327,21 +327,21 @@ export interface SourceProgress {
   reason?: string;
 }
 
-export interface QueryProgress {
+export interface ShownQuery {
   requestId: string;
   /** `cancelled`: all of its sources were cancelled. */
-  status: QueryView['status'] | 'cancelled';
+  status: StoredQueryView['status'] | 'cancelled';
   startedAt: string;
-  sources: SourceProgress[];
+  sources: ShownSource[];
 }
 
 /**
  * The progress of a query: the last attempt of each source. Sources that could
  * not start are failed.
  */
-export function queryProgress(query: QueryView): QueryProgress {
+export function queryProgress(query: StoredQueryView): ShownQuery {
   const attempts = lastAttempts(query.attempts).map(
-    (attempt): SourceProgress => ({
+    (attempt): ShownSource => ({
       source: attempt.source,
       status: statusOf(attempt),
       attempt: attempt.attempt,
@@ -366,13 +366,13 @@ function statusOf({
   status,
   willRetry,
   reason,
-}: AttemptView): SourceProgress['status'] {
+}: StoredAttemptView): ShownSource['status'] {
   if (status !== 'failed') return status;
   if (willRetry) return 'waiting';
   return CANCEL_REASONS.includes(reason ?? '') ? 'cancelled' : 'failed';
 }
 
-const unstarted = ({ source, message }: SourceError): SourceProgress => ({
+const unstarted = ({ source, message }: SourceError): ShownSource => ({
   source,
   status: 'failed',
   attempt: 0,

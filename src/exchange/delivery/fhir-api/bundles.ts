@@ -34,7 +34,7 @@ interface Entry {
   };
 }
 
-export const entryOf = (
+export const searchEntry = (
   base: string,
   resource: Json,
   search: Entry['search'],
@@ -65,17 +65,17 @@ export function searchEntriesOf(
     : [];
   return [
     ...matches.map(({ json }) =>
-      entryOf(base, subset === undefined ? json : subsetOf(json, subset), {
+      searchEntry(base, subset === undefined ? json : subsetOf(json, subset), {
         mode: 'match',
       }),
     ),
     ...[...included.map(({ json }) => json), ...provenances].map((json) =>
-      entryOf(base, json, { mode: 'include' }),
+      searchEntry(base, json, { mode: 'include' }),
     ),
   ];
 }
 
-export function searchset(
+export function searchsetOf(
   of: { meta?: Json; links: readonly BundleLink[]; total?: number },
   entries: readonly Entry[],
   issues: readonly OperationOutcomeIssue[],

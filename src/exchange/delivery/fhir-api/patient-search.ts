@@ -41,7 +41,7 @@ import {
   parseDateCondition,
 } from '../../records/rules/search.ts';
 import { readDescription } from '../../sources/connectors/patient/choose-candidates.ts';
-import { entryOf, FHIR_JSON, searchset } from './bundles.ts';
+import { FHIR_JSON, searchEntry, searchsetOf } from './bundles.ts';
 import { type FhirDeps, requireScope } from './requests.ts';
 import {
   notSupported,
@@ -410,7 +410,7 @@ export function addMatchRoute(app: FastifyInstance, deps: FhirDeps): void {
         matches.map(({ id }) => id),
       );
       const entries = matches.map(({ json }) =>
-        entryOf(deps.base, json, {
+        searchEntry(deps.base, json, {
           mode: 'match',
           score,
           extension: [CERTAIN],
@@ -420,7 +420,7 @@ export function addMatchRoute(app: FastifyInstance, deps: FhirDeps): void {
         { relation: 'self', url: `${deps.base}/Patient/$match` },
       ] as const;
       const issues = holders.length > 1 && !deps.isResponder ? [SEVERAL] : [];
-      const bundle = searchset(
+      const bundle = searchsetOf(
         { links, total: entries.length },
         entries,
         issues,

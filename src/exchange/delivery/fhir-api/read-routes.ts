@@ -28,7 +28,7 @@ import {
   sendDocument,
   servedTypeOf,
 } from '../documents/routes.ts';
-import { entryOf, FHIR_JSON } from './bundles.ts';
+import { FHIR_JSON, searchEntry } from './bundles.ts';
 import { readRecordedConsents } from './recorded-consents.ts';
 import {
   checkSearch,
@@ -46,7 +46,11 @@ import {
   valuesOf,
 } from './rules/search-request.ts';
 import { asServed, readServed, servedProvenance } from './search-record.ts';
-import { openPage, requirePatient, requireType } from './search-routes.ts';
+import {
+  openSearchPage,
+  requirePatient,
+  requireType,
+} from './search-routes.ts';
 
 const schema = { hide: true };
 
@@ -86,7 +90,7 @@ export function addReadRoutes(app: FastifyInstance, deps: FhirDeps): void {
       const { id: accountId } = callerOf(request).account;
       await requirePatient(deps, accountId, patientId);
       const path = `Patient/${patientId.toLowerCase()}/$everything`;
-      const { pairs, place } = await openPage<ConsolidatedPlace>(
+      const { pairs, place } = await openSearchPage<ConsolidatedPlace>(
         deps,
         path,
         pairsOf(request),
@@ -256,14 +260,16 @@ async function* everythingBundle(
         continue;
       const isWanted = types?.includes(resource.resourceType) !== false;
       const own = isWanted
-        ? [entryOf(base, resource.json, { mode: 'match' })]
+        ? [searchEntry(base, resource.json, { mode: 'match' })]
         : [];
       const provenance = withProvenance
         ? servedProvenance(resource, patientId)
         : undefined;
       if (provenance)
         own.push(
-          entryOf(base, provenance, { mode: isWanted ? 'include' : 'match' }),
+          searchEntry(base, provenance, {
+            mode: isWanted ? 'include' : 'match',
+          }),
         );
       for (const entry of own) {
         yield `${separator}${fhirJson(entry)}`;

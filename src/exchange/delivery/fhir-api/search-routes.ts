@@ -27,7 +27,7 @@ import {
   leftOutIssues,
   searchEntriesOf,
   searchIssues,
-  searchset,
+  searchsetOf,
 } from './bundles.ts';
 import {
   countPatients,
@@ -173,7 +173,7 @@ export function requireType(type: string): void {
 }
 
 /** The search of a page: as sent, or as it was when its first page was sent. */
-export async function openPage<Place>(
+export async function openSearchPage<Place>(
   { cursors }: FhirDeps,
   path: string,
   pairs: readonly SearchPair[],
@@ -210,7 +210,7 @@ async function searchOneType(
   asSearch?: typeof docrefSearch,
 ) {
   const path = asSearch === undefined ? type : DOCREF;
-  const { pairs, place } = await openPage<SearchPlace>(
+  const { pairs, place } = await openSearchPage<SearchPlace>(
     deps,
     path,
     pairsOf(request, deps.base),
@@ -238,7 +238,7 @@ async function searchOneType(
   if (place === undefined) await deps.records.merge(accountId, patientId);
   if (search.isCountOnly)
     return countOfType(deps, type, { ...search, patientId }, request);
-  const { page, included, standing } = await readPage(
+  const { page, included, standing } = await readResourcePage(
     deps,
     request,
     type,
@@ -246,7 +246,7 @@ async function searchOneType(
     place,
   );
   const isAll = place === undefined && page.next === undefined;
-  return searchset(
+  return searchsetOf(
     {
       meta: completenessMeta(standing),
       links: await linksOf(deps, search, page.next),
@@ -269,7 +269,7 @@ async function searchOneType(
  * A page of a patient's resources of one type, with what it includes and how
  * complete the record is; audited.
  */
-export async function readPage(
+export async function readResourcePage(
   deps: FhirDeps,
   request: FastifyRequest,
   type: string,
@@ -321,7 +321,7 @@ async function countOfType(
     deps.readStanding(tx, patientId),
   );
   await deps.audit.write(request, [patientId]);
-  return searchset(
+  return searchsetOf(
     {
       meta: completenessMeta(standing),
       links: await linksOf(deps, search, undefined),
@@ -415,7 +415,7 @@ async function searchByIds(
   ];
   await deps.audit.write(request, [...new Set(patientIds)]);
   const links = await linksOf(deps, search, undefined);
-  return searchset({ links, total }, search.isCountOnly ? [] : entries, [
+  return searchsetOf({ links, total }, search.isCountOnly ? [] : entries, [
     ...searchIssues(search.ignored, undefined),
     ...leftOutIssues(notIncluded),
   ]);
@@ -430,7 +430,7 @@ const tooLarge = () =>
   ]);
 
 async function searchForPatients(deps: FhirDeps, request: FastifyRequest) {
-  const { pairs, place } = await openPage<string>(
+  const { pairs, place } = await openSearchPage<string>(
     deps,
     'Patient',
     pairsOf(request, deps.base),
@@ -447,20 +447,20 @@ async function searchForPatients(deps: FhirDeps, request: FastifyRequest) {
           countPatients(tx, search),
         );
     await deps.audit.write(request, []);
-    return searchset(
+    return searchsetOf(
       { links: await links(), total },
       [],
       searchIssues(search.ignored, undefined),
     );
   }
-  const { entries, ids, next } = await readPatients(
+  const { entries, ids, next } = await readMatchingPatients(
     deps,
     request,
     search,
     place,
   );
   const isAll = place === undefined && next === undefined;
-  return searchset(
+  return searchsetOf(
     { links: await links(next), total: isAll ? ids.length : undefined },
     entries,
     searchIssues(search.ignored, undefined),
@@ -468,7 +468,7 @@ async function searchForPatients(deps: FhirDeps, request: FastifyRequest) {
 }
 
 /** A page of the Patients that match, each merged before; audited. */
-export async function readPatients(
+export async function readMatchingPatients(
   deps: FhirDeps,
   request: FastifyRequest,
   search: PatientCriteria,

@@ -26,10 +26,10 @@ import { destinationProblem } from '../../platform/outbox/destination-guard.ts';
 import type { Json } from '../../records/rules/json.ts';
 import {
   acceptFhirBodies,
-  entryOf,
   FHIR_JSON,
+  searchEntry,
   searchIssues,
-  searchset,
+  searchsetOf,
 } from '../fhir-api/bundles.ts';
 import {
   checkSearch,
@@ -43,7 +43,7 @@ import { showEvents } from './notifier.ts';
 import {
   META_OF_SUBSCRIPTION,
   notificationOf,
-  statusOf,
+  subscriptionStatus,
 } from './rules/notification.ts';
 import schema from './rules/subscription.schema.json' with { type: 'json' };
 import {
@@ -222,13 +222,13 @@ export function addSubscriptionRoutes(app: FastifyInstance, deps: Deps): void {
     };
     // A status has no address.
     const entries = resources.map((resource) => ({
-      ...entryOf(base, resource, { mode: 'match' as const }),
+      ...searchEntry(base, resource, { mode: 'match' as const }),
       ...(resource.resourceType === 'Parameters' && {
         fullUrl: `urn:uuid:${String(resource.id)}`,
       }),
     }));
     const of = { links: [self], total: entries.length };
-    return { json: searchset(of, entries, searchIssues(ignored, undefined)) };
+    return { json: searchsetOf(of, entries, searchIssues(ignored, undefined)) };
   }
 
   route(
@@ -341,7 +341,9 @@ export function addSubscriptionRoutes(app: FastifyInstance, deps: Deps): void {
       search === undefined
         ? [await oneOf(tx, request)]
         : await ownOf(tx, request, search);
-    const statuses = rows.map((row) => statusOf(row, base, 'query-status'));
+    const statuses = rows.map((row) =>
+      subscriptionStatus(row, base, 'query-status'),
+    );
     return { ...listOf(request, statuses), targetId: id };
   };
   const events: Work = async (tx, request) => {

@@ -28,7 +28,7 @@ import {
   accountOfMessage,
   accountsAt,
   insertMessage,
-  isKnownMessage,
+  isKnownPartnerMessage,
   type StoredMessage,
 } from './message-store.ts';
 
@@ -148,7 +148,11 @@ async function handleMessage(
   if (accountId === undefined) return { status: 404 };
   if (others.length > 0) return { status: 409 };
   const partnerKey = createHash('sha256').update(message.messageId).digest();
-  if (await store.asAccount(accountId, (tx) => isKnownMessage(tx, partnerKey)))
+  if (
+    await store.asAccount(accountId, (tx) =>
+      isKnownPartnerMessage(tx, partnerKey),
+    )
+  )
     return { status: 200 };
 
   const attachments = await storeAttachments(blobs, read.attachments);
@@ -169,7 +173,7 @@ async function handleMessage(
     // The commit may have succeeded although its answer was lost. A blob
     // without a row does no harm; a row without its blob does.
     const isReferenced = await store
-      .asAccount(accountId, (tx) => isKnownMessage(tx, partnerKey))
+      .asAccount(accountId, (tx) => isKnownPartnerMessage(tx, partnerKey))
       .catch(() => true);
     if (!isReferenced) await deleteAttachments(blobs, attachments);
     throw error;

@@ -19,7 +19,7 @@ import {
 } from '../../platform/database/page.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
-import { isTakenBack } from '../../records/deliveries/delivery-store.ts';
+import { isDocumentTakenBack } from '../../records/deliveries/delivery-store.ts';
 
 const EXTERNAL_ID = externalIdOf('message.patient_id');
 
@@ -66,7 +66,7 @@ export async function insertMessage(
 }
 
 /** Whether the partner's message is stored. */
-export async function isKnownMessage(
+export async function isKnownPartnerMessage(
   tx: AccountTx,
   partnerKey: Buffer,
 ): Promise<boolean> {
@@ -230,7 +230,7 @@ export async function documentsOfPatient(
     .where('patient_id', '=', patientId)
     .where('id', 'in', [...ids])
     .where(
-      sql<boolean>`not ${isTakenBack('document')} and not is_withheld(document)`,
+      sql<boolean>`not ${isDocumentTakenBack('document')} and not is_withheld(document)`,
     )
     .execute();
   const byId = new Map(rows.map((row) => [row.id, row]));

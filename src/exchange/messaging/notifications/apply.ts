@@ -6,7 +6,7 @@ import {
   withinAccount,
 } from '../../platform/database/database.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
-import { refusal } from '../../queries/network-query/prepare.ts';
+import { whyNotAsked } from '../../queries/network-query/prepare.ts';
 import {
   findCandidates,
   isMonitored,
@@ -332,5 +332,7 @@ async function isWorthFollowing(
   )
     return false;
   const permission = await readQueryPermission(tx, patientId);
-  return permission !== undefined && refusal('hie', permission) === undefined;
+  return (
+    permission !== undefined && whyNotAsked('hie', permission) === undefined
+  );
 }

@@ -5,7 +5,7 @@ import { sqlFile } from '../../platform/database/pg-arrays.ts';
 
 const CANDIDATES = sqlFile('candidates.sql', import.meta.url);
 
-export interface Candidate extends Demographics {
+export interface AccountCandidate extends Demographics {
   id: string;
   accountId: string;
   /**
@@ -23,8 +23,8 @@ export interface Candidate extends Demographics {
 export async function findCandidates(
   tx: SystemTx,
   of: { subjectId: string; birthDate?: string; zips: readonly string[] },
-): Promise<Candidate[]> {
-  const { rows } = await CANDIDATES<Candidate>({
+): Promise<AccountCandidate[]> {
+  const { rows } = await CANDIDATES<AccountCandidate>({
     birthDate: of.birthDate ?? null,
     zips: [...of.zips],
     subjectId: of.subjectId,

@@ -33,7 +33,7 @@ export interface NewInboundMessage
 }
 
 /** Whether the sender has sent this message before. */
-export async function isKnownMessage(
+export async function isKnownInboundMessage(
   tx: SystemTx,
   { sender, messageKey }: { sender: string; messageKey: Buffer },
 ): Promise<boolean> {

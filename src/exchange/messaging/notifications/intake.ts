@@ -14,7 +14,7 @@ import {
   firstSubject,
   insertInboundEvent,
   insertInboundMessage,
-  isKnownMessage,
+  isKnownInboundMessage,
   lockSender,
   lockSubject,
   readSubject,
@@ -105,7 +105,8 @@ export function createIntake(deps: IntakeDeps) {
       );
       const controlKey = keyed(sender.name, 'control', messageId);
       const known = { sender: sender.name, messageKey };
-      if (await deps.store.asSystem((tx) => isKnownMessage(tx, known))) return;
+      if (await deps.store.asSystem((tx) => isKnownInboundMessage(tx, known)))
+        return;
       const contentType =
         format === 'fhir' ? 'application/fhir+json' : 'application/hl7-v2';
       const content = await deps.blobs.put('notification', bytes, contentType);

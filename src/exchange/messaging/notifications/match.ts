@@ -5,7 +5,7 @@ import {
   agreesElsewhere,
   describesExactly,
 } from '#person-matching';
-import type { Candidate } from './candidate-store.ts';
+import type { AccountCandidate } from './candidate-store.ts';
 import { isDay } from './inbound.ts';
 
 export interface Match {
@@ -43,7 +43,7 @@ export function zipsOf(person: Patient): string[] {
  * well, none is matched, and `isAmbiguous` is true.
  */
 export function matchPatients(
-  candidates: readonly Candidate[],
+  candidates: readonly AccountCandidate[],
   person: Patient | undefined,
 ): { matches: Match[]; isAmbiguous: boolean } {
   const matches: Match[] = [];
@@ -59,13 +59,13 @@ export function matchPatients(
   return { matches, isAmbiguous };
 }
 
-const accountOf = ({ accountId }: Candidate): string => accountId;
+const accountOf = ({ accountId }: AccountCandidate): string => accountId;
 
 /** Of those whom a message may be about, the ones of whom it says most. */
 function fittingOf(
-  candidates: readonly Candidate[],
+  candidates: readonly AccountCandidate[],
   person: Patient | undefined,
-): Candidate[] {
+): AccountCandidate[] {
   if (person === undefined)
     return candidates.filter(({ isLinked }) => isLinked);
   const fitting = candidates

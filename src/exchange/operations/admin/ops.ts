@@ -6,7 +6,7 @@ import {
   type TaskQueueStats,
 } from '../../../temporal/task-queues.ts';
 import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
-import { ageOf, type Finding, findingsOf } from '../ops/findings.ts';
+import { ageOf, findingsOf, type OpsFinding } from '../ops/findings.ts';
 import {
   type OpenWork,
   readOperationsReport,
@@ -76,7 +76,7 @@ async function readQueues({
 }
 
 function linesOf(
-  findings: readonly Finding[],
+  findings: readonly OpsFinding[],
   work: readonly OpenWork[] | undefined,
   queues: readonly TaskQueueStats[] | undefined,
 ): string[] {
@@ -169,7 +169,12 @@ const workLines = (work: readonly OpenWork[]): string[] =>
         ]),
       );
 
-const findingLines = ({ kind, what, help, accountId }: Finding): string[] => [
+const findingLines = ({
+  kind,
+  what,
+  help,
+  accountId,
+}: OpsFinding): string[] => [
   `${kind.padEnd(KIND_WIDTH)}${what}${accountId === undefined ? '' : ` (account ${accountId})`}`,
   `${' '.repeat(KIND_WIDTH)}→ ${help}`,
 ];

@@ -22,7 +22,7 @@ export const FINDING_KINDS = [
  * Something that an operator should know or do now. Contains ids, counts and
  * times, never personal data.
  */
-export interface Finding {
+export interface OpsFinding {
   kind: (typeof FINDING_KINDS)[number];
   what: string;
   /** A command, or where the runbook says more. */
@@ -42,7 +42,7 @@ export function findingsOf(
   report: OperationsReport | undefined,
   queues: readonly TaskQueueStats[] | undefined,
   gatewayDown?: string,
-): Finding[] {
+): OpsFinding[] {
   const found = [
     ...(report === undefined ? [POSTGRESQL_DOWN] : []),
     ...(queues === undefined
@@ -63,7 +63,7 @@ export function findingsOf(
   );
 }
 
-const ofReport = (report: OperationsReport): Finding[] => [
+const ofReport = (report: OperationsReport): OpsFinding[] => [
   ...report.work.flatMap(ofWork),
   ...ofSuspectedWork(report),
   ...report.sources.flatMap(ofSource),
@@ -81,7 +81,7 @@ const ofReport = (report: OperationsReport): Finding[] => [
 ];
 
 /** @param entry of the runbook */
-const down = (what: string, entry: string): Finding => ({
+const down = (what: string, entry: string): OpsFinding => ({
   kind: 'stuck',
   what,
   help: runbook(entry),
@@ -103,7 +103,7 @@ const TEMPORAL_DOWN = down(
  * One finding for all of them, so that the others stay on the screen. An
  * exchange may run without an orchestrator of its own.
  */
-function withoutWorker(queues: readonly TaskQueueStats[]): Finding[] {
+function withoutWorker(queues: readonly TaskQueueStats[]): OpsFinding[] {
   const unpolled = queues.filter(
     ({ queue, backlog, pollers }) =>
       pollers === 0 && (backlog > 0 || queue !== 'orchestrator'),
@@ -129,7 +129,7 @@ function ofQueue({
   backlog,
   backlogSeconds,
   pollers,
-}: TaskQueueStats): Finding[] {
+}: TaskQueueStats): OpsFinding[] {
   if (pollers === 0 || backlogSeconds < BACKLOG_LATE_SECONDS) return [];
   return [
     {
@@ -159,8 +159,8 @@ function ofWork({
   open,
   notStarted,
   oldestSeconds,
-}: OpenWork): Finding[] {
-  const found: Finding[] = [];
+}: OpenWork): OpsFinding[] {
+  const found: OpsFinding[] = [];
   if (notStarted > 0)
     found.push({
       kind: 'stuck',
@@ -178,7 +178,7 @@ function ofWork({
   return found;
 }
 
-const ofSuspectedWork = ({ suspectedWork }: OperationsReport): Finding[] =>
+const ofSuspectedWork = ({ suspectedWork }: OperationsReport): OpsFinding[] =>
   suspectedWork === 0
     ? []
     : [
@@ -193,7 +193,7 @@ const ofSuspectedWork = ({ suspectedWork }: OperationsReport): Finding[] =>
 /** Other keys are ids of accounts' connections. */
 const SOURCE_NAME = /^[a-z-]+$/;
 
-function ofSource(report: OperationsReport['sources'][number]): Finding[] {
+function ofSource(report: OperationsReport['sources'][number]): OpsFinding[] {
   const { source, state, reason, since, waitingQueries } = report;
   if (state === 'ok') return [];
   const noun = SOURCE_NAME.test(source) ? 'source' : 'connection';
@@ -223,7 +223,7 @@ const ofPause = ({
   since,
   by,
   reason,
-}: OperationsReport['pauses'][number]): Finding => ({
+}: OperationsReport['pauses'][number]): OpsFinding => ({
   kind: 'paused',
   what: `reconcile: ${part} is paused since ${since.toISOString()} by ${by}: ${reason}`,
   help: `npm run admin -- reconcile resume ${part}`,
@@ -234,7 +234,7 @@ const ofRefusal = ({
   what,
   times,
   last,
-}: OperationsReport['refusals'][number]): Finding => ({
+}: OperationsReport['refusals'][number]): OpsFinding => ({
   kind: 'refused',
   what: `not encrypted, so refused: ${what}; ${counted(times, 'time')}, last at ${last.toISOString()}`,
   help: runbook('Input that is not encrypted'),
@@ -243,7 +243,7 @@ const ofRefusal = ({
 
 function ofDestination(
   report: OperationsReport['troubledDestinations'][number],
-): Finding[] {
+): OpsFinding[] {
   const {
     accountId,
     destinationId,
@@ -285,7 +285,7 @@ function ofUndeliverable({
   accountId,
   state,
   events,
-}: OperationsReport['undeliverable'][number]): Finding {
+}: OperationsReport['undeliverable'][number]): OpsFinding {
   const isDead = state === 'dead';
   return {
     kind: 'dead-lettered',
@@ -306,7 +306,7 @@ const ofFailedQueries = ({
   state,
   queries,
   since,
-}: OperationsReport['failed'][number]): Finding => ({
+}: OperationsReport['failed'][number]): OpsFinding => ({
   kind: 'refused',
   what:
     state === 'failed'
@@ -319,7 +319,7 @@ const ofFailedQueries = ({
 
 const ofUnmatchedMessages = ({
   unmatchedMessages,
-}: OperationsReport): Finding[] =>
+}: OperationsReport): OpsFinding[] =>
   unmatchedMessages === 0
     ? []
     : [
@@ -343,7 +343,7 @@ export function ageOf(seconds: number): string {
  * Fields that a sender no longer fills, and codes of its own that it did not
  * use before: something changed at its end.
  */
-const ofDrift = ({ sender, drift }: SenderReport): Finding[] =>
+const ofDrift = ({ sender, drift }: SenderReport): OpsFinding[] =>
   (['vanished', 'new-codes'] as const).flatMap((which) => {
     const all = drift
       .filter((each) => each.drift === which)
@@ -379,7 +379,7 @@ function ofSender({
   sender,
   messages,
   silentSeconds,
-}: SenderReport): Finding[] {
+}: SenderReport): OpsFinding[] {
   const usualSeconds = WEEK_SECONDS / messages;
   if (
     messages < RHYTHM_MIN ||

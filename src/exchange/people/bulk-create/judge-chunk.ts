@@ -20,7 +20,7 @@ import {
   type PatientContent,
   sizesOf,
 } from '../patients/rules/patient-content.ts';
-import { isSame } from '../patients/rules/patient-normalisation.ts';
+import { isSameJson } from '../patients/rules/patient-normalisation.ts';
 import type { OpenChunk } from './chunk-store.ts';
 import {
   claimNewKeys,
@@ -30,7 +30,7 @@ import {
   insertKeys,
   type KeyHolder,
   type ReadMode,
-  readPatients,
+  readImportedPatients,
   releaseKeys,
 } from './patient-store.ts';
 import type {
@@ -228,7 +228,7 @@ async function findKnown(
     if (firstRow !== null) trialRows.set(personId, firstRow);
 
   const patientIds = [...keysOf.keys()].filter((id) => !trialRows.has(id));
-  const patients = await readPatients(tx, patientIds, mode);
+  const patients = await readImportedPatients(tx, patientIds, mode);
   const inTrial = [...trialRows]
     .sort(([, left], [, right]) => left - right)
     .map(([id]) => ({ id, treatmentRelationship: true }));
@@ -322,7 +322,7 @@ async function checkReferences(
     },
     async holdCohorts() {
       const held = await holdCohorts(tx, cohortIds);
-      if (!isSame(held.map(purposeOf), cohorts.map(purposeOf)))
+      if (!isSameJson(held.map(purposeOf), cohorts.map(purposeOf)))
         throw new OvertakenError(
           'a cohort of these rows was changed meanwhile',
         );

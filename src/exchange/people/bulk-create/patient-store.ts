@@ -59,7 +59,7 @@ export type ReadMode = 'lock' | 'lock-nowait' | 'read';
  * The patients, oldest first. Throws OvertakenError when one of them was
  * deleted.
  */
-export async function readPatients(
+export async function readImportedPatients(
   tx: AccountTx,
   ids: readonly string[],
   mode: ReadMode,

@@ -25,7 +25,7 @@ import {
 } from '../../platform/http/signed-link-route.ts';
 import {
   createUploads,
-  drain,
+  discardBody,
   type UploadLimits,
 } from '../../platform/http/upload-body.ts';
 import {
@@ -350,7 +350,7 @@ function targetOf(
     request.refusalNotes = { targetId: link.targetId };
     return link;
   }
-  drain(request.raw);
+  discardBody(request.raw);
   throw new NotFoundError('Upload URL');
 }
 

@@ -17,10 +17,10 @@ import {
 } from '../../platform/errors.ts';
 import type { Platform } from '../../platform/platform.ts';
 import {
-  type CommandOutcome,
   commandWorkflow,
   endStuckWorkflow,
   unavailable,
+  type WorkflowCommandOutcome,
 } from '../../platform/workflows/workflow-command.ts';
 import { type BulkLauncher, createBulkLauncher } from './launcher.ts';
 import {
@@ -78,7 +78,7 @@ function createBulkControl(deps: ServiceDeps & { launcher: BulkLauncher }) {
     accountId: string,
     requestId: string,
     name: string,
-  ): Promise<CommandOutcome> {
+  ): Promise<WorkflowCommandOutcome> {
     const outcome = await command(requestId, name);
     if (outcome !== 'closed') return outcome;
     const state = await launcher

@@ -54,7 +54,7 @@ export async function changeCohort(
   const becomesTreatment =
     before.purposeOfUse !== 'treatment' && after.purposeOfUse === 'treatment';
   if (becomesTreatment) await removeWithoutTreatment(tx, id);
-  return readAgain(tx, id);
+  return readCohortAgain(tx, id);
 }
 
 /**
@@ -94,7 +94,7 @@ export async function requireCohort(
 }
 
 /** Reads a cohort again that this transaction has locked. */
-export async function readAgain(
+export async function readCohortAgain(
   tx: AccountTx,
   id: string,
 ): Promise<StoredCohort> {

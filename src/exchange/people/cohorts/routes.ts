@@ -23,7 +23,7 @@ import {
   changeCohort,
   deleteEmptyCohort,
   nameTaken,
-  readAgain,
+  readCohortAgain,
   requireCohort,
 } from './change-cohort.ts';
 import {
@@ -248,13 +248,13 @@ async function addToCohort(
   if (patientIds !== undefined) {
     await requirePatients(tx, patientIds, treatedOnly);
     const added = await addPatients(tx, id, patientIds);
-    return { cohort: await readAgain(tx, id), added };
+    return { cohort: await readCohortAgain(tx, id), added };
   }
   const added = await addAllPatients(tx, id, treatedOnly);
   const skipped = treatedOnly
     ? await listWithoutTreatment(tx, SKIPPED_IDS_MAX)
     : { total: 0, patientIds: [] };
-  return { cohort: await readAgain(tx, id), added, skipped };
+  return { cohort: await readCohortAgain(tx, id), added, skipped };
 }
 
 /**
@@ -269,7 +269,7 @@ async function removeFromCohort(
   await lockConsent(tx, 'shared');
   const { id } = await requireCohort(tx, cohortId);
   const removed = await removePatients(tx, id, patientIds ?? 'all');
-  return { cohort: await readAgain(tx, id), removed };
+  return { cohort: await readCohortAgain(tx, id), removed };
 }
 
 async function requirePatients(

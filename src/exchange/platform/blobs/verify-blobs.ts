@@ -48,7 +48,7 @@ export interface BlobReport {
 
 /** The parts of the store by the first two hex digits of the names. */
 export const PARTS = 256;
-export const digitsOf = (part: number): string =>
+export const hexDigits = (part: number): string =>
   part.toString(16).padStart(2, '0');
 
 interface BlobVerification {
@@ -79,7 +79,7 @@ export async function verifyBlobs({
   for (let part = 0; part < PARTS; part++) {
     const { missing, references, all, settled } = await verifyPart(
       { store, list },
-      digitsOf(part),
+      hexDigits(part),
     );
     report.references += references;
     report.blobs += all.size;
@@ -185,7 +185,7 @@ export function missingBlobs(deps: {
     name: 'missing blobs',
     async takeUp({ cursor = '0' }) {
       const part = Number(cursor);
-      const { missing } = await verifyPart({ store, list }, digitsOf(part));
+      const { missing } = await verifyPart({ store, list }, hexDigits(part));
       if (missing.length > 0)
         logger.error(
           {

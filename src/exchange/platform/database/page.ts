@@ -10,23 +10,23 @@ import type { SortBy } from '../../../contract/paging.ts';
  * An item's place in a list: the values of its sort columns as text; times have
  * microseconds.
  */
-export type Place = readonly string[];
+export type ListPlace = readonly string[];
 
 export interface PageRequest {
   sort: readonly SortBy[];
   count: number;
   /** First item of the page. */
-  from?: Place;
+  from?: ListPlace;
   /** Last item of the page; cannot be combined with `from`. */
-  to?: Place;
+  to?: ListPlace;
 }
 
 export interface Page<T> {
   items: T[];
   /** Last item of the previous page; undefined at the start of the list. */
-  previous?: Place;
+  previous?: ListPlace;
   /** First item of the next page; undefined at the end of the list. */
-  next?: Place;
+  next?: ListPlace;
 }
 
 /** A page of a list, and how many items the list has. */
@@ -107,7 +107,7 @@ export async function readPage<DB, TB extends keyof DB, O>(
   let query = inOrder(rows, keys, backward).limit(request.count + 1);
   if (edge !== undefined)
     query = query.where(beyond(keys, edge, { backward, inclusive: true }));
-  const found = (await query.execute()) as (O & { place: Place })[];
+  const found = (await query.execute()) as (O & { place: ListPlace })[];
 
   const shown = found.slice(0, request.count);
   const further = found[request.count]?.place;
@@ -153,13 +153,13 @@ export async function readCountedPage<DB, TB extends keyof DB, O>(
 async function adjacentPlace<DB, TB extends keyof DB, O>(
   rows: SelectQueryBuilder<DB, TB, O>,
   keys: readonly Key[],
-  place: Place,
+  place: ListPlace,
   backward: boolean,
-): Promise<Place | undefined> {
+): Promise<ListPlace | undefined> {
   const query = inOrder(rows.clearSelect(), keys, backward)
     .where(beyond(keys, place, { backward, inclusive: false }))
     .limit(1);
-  const [row] = (await query.execute()) as { place: Place }[];
+  const [row] = (await query.execute()) as { place: ListPlace }[];
   return row?.place;
 }
 
@@ -168,7 +168,7 @@ function inOrder<DB, TB extends keyof DB, O>(
   keys: readonly Key[],
   backward: boolean,
 ) {
-  const place = sql<Place>`json_build_array(${sql.join(keys.map(({ ref }) => sql`${ref}::text`))})`;
+  const place = sql<ListPlace>`json_build_array(${sql.join(keys.map(({ ref }) => sql`${ref}::text`))})`;
   let query = rows.select(place.as('place'));
   for (const { ref, direction } of keys) {
     query = query.orderBy(
@@ -203,7 +203,7 @@ function keysOf(order: ListOrder, sort: readonly SortBy[]): Key[] {
  */
 function beyond(
   keys: readonly Key[],
-  place: Place,
+  place: ListPlace,
   { backward, inclusive }: { backward: boolean; inclusive: boolean },
 ): RawBuilder<boolean> {
   const values = keys.map(

@@ -5,8 +5,8 @@ import { parseSort, type SortBy } from '../../../contract/paging.ts';
 import type {
   CountedPage,
   ListOrder,
+  ListPlace,
   PageRequest,
-  Place,
 } from '../database/page.ts';
 import { InvalidRequestError } from '../errors.ts';
 import type { GatewayPlatform } from './deps.ts';
@@ -114,13 +114,13 @@ function cursorsOf(
   const sign = (place: string) =>
     createHmac('sha256', key).update(scope).update(place).digest('base64url');
   return {
-    write(place: Place): string {
+    write(place: ListPlace): string {
       const text = Buffer.from(JSON.stringify([...place, { list }])).toString(
         'base64url',
       );
       return `${text}.${sign(text)}`;
     },
-    read(field: 'fromItem' | 'toItem', cursor: string): Place {
+    read(field: 'fromItem' | 'toItem', cursor: string): ListPlace {
       const [text = '', signature = ''] = cursor.split(/\.(.*)/s);
       const given = Buffer.from(signature);
       const own = Buffer.from(sign(text));

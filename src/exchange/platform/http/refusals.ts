@@ -4,7 +4,7 @@ import type { Store } from '../database/database.ts';
 import { isConnectionFault } from '../database/postgres-errors.ts';
 
 /** A rejected or failed request of a known account. */
-export interface Refusal extends Omit<AuditRecord, 'many' | 'details'> {
+export interface RefusedRequest extends Omit<AuditRecord, 'many' | 'details'> {
   accountId: string;
 }
 
@@ -22,7 +22,7 @@ const KINDS_OF_AN_ACCOUNT = 200;
 const WINDOW_MS = 60_000;
 const SEVERAL = 'several';
 
-interface CountedRefusal extends Refusal {
+interface CountedRefusal extends RefusedRequest {
   since: Date;
   times: number;
 }
@@ -64,12 +64,12 @@ export function createRefusalAudit(deps: {
     return window;
   }
 
-  function count(refusal: Refusal, times = 1, since = new Date()): void {
+  function count(refusal: RefusedRequest, times = 1, since = new Date()): void {
     const { accountId, outcome } = refusal;
     const { counted } = windowOf(accountId);
     const isOwnKind =
       counted.has(kindOf(refusal)) || counted.size < KINDS_OF_AN_ACCOUNT;
-    const kind: Refusal = isOwnKind
+    const kind: RefusedRequest = isOwnKind
       ? {
           accountId,
           actor: refusal.actor,
@@ -84,14 +84,14 @@ export function createRefusalAudit(deps: {
   }
 
   const write = (
-    { accountId, ...record }: Refusal,
+    { accountId, ...record }: RefusedRequest,
     many?: AuditRecord['many'],
   ) =>
     store.asAccount(accountId, (tx) =>
       insertAuditEntry(tx, { ...record, many }),
     );
 
-  async function note(refusal: Refusal): Promise<void> {
+  async function note(refusal: RefusedRequest): Promise<void> {
     const window = windowOf(refusal.accountId);
     const kind = kindOf(refusal);
     const singles = window.single.get(kind) ?? 0;
@@ -108,7 +108,7 @@ export function createRefusalAudit(deps: {
    */
   function retryLaterOrLog(
     err: unknown,
-    refusal: Refusal,
+    refusal: RefusedRequest,
     many?: AuditRecord['many'],
   ): void {
     const { accountId, operation, outcome } = refusal;
@@ -142,7 +142,7 @@ export function createRefusalAudit(deps: {
      * Only counts the refusal, to be written later. For requests that failed
      * because of the database.
      */
-    count: (refusal: Refusal): void => count(refusal),
+    count: (refusal: RefusedRequest): void => count(refusal),
     /** Writes summary entries for everything counted so far. Never rejects. */
     flush,
     /** Flushes for the last time, and logs what could not be written. */
@@ -158,5 +158,5 @@ export function createRefusalAudit(deps: {
   };
 }
 
-const kindOf = ({ actor, operation, outcome }: Refusal): string =>
+const kindOf = ({ actor, operation, outcome }: RefusedRequest): string =>
   `${actor}\n${operation}\n${outcome}`;

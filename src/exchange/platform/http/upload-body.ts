@@ -102,7 +102,7 @@ export function createUploads(limits: UploadLimits) {
     } finally {
       body?.destroy();
       permit?.leave();
-      drain(request.raw);
+      discardBody(request.raw);
     }
   };
 }
@@ -118,7 +118,7 @@ const LINGER_MS = 10_000;
  * closed at once, a client that is still sending would not receive the
  * response.
  */
-export function drain(request: IncomingMessage): void {
+export function discardBody(request: IncomingMessage): void {
   if (request.readableEnded || request.destroyed) return;
   const cut = setTimeout(() => request.destroy(), LINGER_MS);
   request.on('error', () => undefined).once('close', () => clearTimeout(cut));

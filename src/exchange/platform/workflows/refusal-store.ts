@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { SystemTx } from '../database/database.ts';
 
 /** Input of workflows that was refused because it was not encrypted. */
-export interface Refusal {
+export interface RefusedInput {
   /** Names of workflow code: `signal uploaded of bulkPatientCreate`. */
   what: string;
   times: number;
@@ -17,8 +17,8 @@ export async function recordRefusal(tx: SystemTx, what: string): Promise<void> {
 }
 
 /** What was refused in the last week, newest first. */
-export async function readRefusals(tx: SystemTx): Promise<Refusal[]> {
-  const { rows } = await sql<Refusal>`
+export async function readRefusals(tx: SystemTx): Promise<RefusedInput[]> {
+  const { rows } = await sql<RefusedInput>`
     select what, times, last_at as last from refused_payload
     where last_at > now() - interval '7 days' order by last_at desc limit 20`.execute(
     tx.db,

@@ -33,7 +33,7 @@ const STUCK_AFTER_TIMEOUTS = 4;
  * the caller does what the command asks for in the database, and replaces the
  * workflow.
  */
-export type CommandOutcome = 'taken' | 'closed' | 'stuck';
+export type WorkflowCommandOutcome = 'taken' | 'closed' | 'stuck';
 
 /**
  * Sends an update to a workflow and waits for its completion. Throws
@@ -45,7 +45,7 @@ export async function commandWorkflow(
   workflowId: string,
   name: string,
   options: { argument?: object; timeoutMs?: number } = {},
-): Promise<CommandOutcome> {
+): Promise<WorkflowCommandOutcome> {
   const handle = temporal.workflow.getHandle(workflowId);
   const { argument, timeoutMs = COMMAND_TIMEOUT_MS } = options;
   try {

@@ -34,11 +34,11 @@ import {
   recordOmissions,
 } from './collection-store.ts';
 import {
-  type Answer,
   type Completing,
   completeCollected,
   merge,
   readAnswer,
+  type StoredAnswer,
 } from './complete.ts';
 import { announceFirstData } from './endings.ts';
 import { AttemptSuperseded, StepGoesOn } from './step-errors.ts';
@@ -77,7 +77,7 @@ export async function collectPages(
     files ?? (await deps.store.asAccount(step.accountId, readFiles));
   const storing = { store: deps.store, blobs: knowing(deps.blobs, known) };
   let { resources, pages: pageCount } = work;
-  let answer: Answer | undefined;
+  let answer: StoredAnswer | undefined;
   let isAnnounced = step.source !== 'hie';
   const announce = async () => {
     await merge(deps.records, on, (tx) => announceFirstData(tx, step));
@@ -113,7 +113,7 @@ async function storePage(
   on: SourceWork,
   page: SourcePage,
   { pageCount, beginning }: { pageCount: number; beginning?: Collection },
-): Promise<{ resources: number; answer?: Answer }> {
+): Promise<{ resources: number; answer?: StoredAnswer }> {
   const { step, work, signal } = on;
   const { patientId } = work;
   const { documents, plainTextIds } = await storeBytes(

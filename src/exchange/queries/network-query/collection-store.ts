@@ -8,8 +8,8 @@ import { type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { countExcluded } from '../../records/reading/record-store.ts';
 import type { ExclusionReason } from '../../records/rules/delivery-facts.ts';
-import { isIn } from '../../records/rules/ids.ts';
-import { SUPPORTING_TYPES } from '../../sources/connectors/collect/supporting.ts';
+import { isInNamespace } from '../../records/rules/ids.ts';
+import { UNSEARCHED_TYPES } from '../../sources/connectors/collect/supporting.ts';
 import type {
   ChangesQuestion,
   SourcePage,
@@ -57,7 +57,7 @@ export async function readHeld(
     select resource_type as "resourceType", source_id as id, content->'meta'->>'lastUpdated' as "lastUpdated"
     from patient_resource where patient_id = ${patientId} and source = ${step.source} and converted_from is null
     order by revision desc, source_id`.execute(tx.db);
-  const own = rows.filter(({ id }) => isIn(step.part.namespace, id));
+  const own = rows.filter(({ id }) => isInNamespace(step.part.namespace, id));
   const newest = new Map<string, ChangesQuestion['newest'][number]>();
   for (const { resourceType, id, lastUpdated } of own)
     if (
@@ -67,7 +67,7 @@ export async function readHeld(
     )
       newest.set(resourceType, { resourceType, id, lastUpdated });
   const supporting = own.filter(({ resourceType }) =>
-    SUPPORTING_TYPES.some((type) => type === resourceType),
+    UNSEARCHED_TYPES.some((type) => type === resourceType),
   );
   return { newest: [...newest.values()], supporting };
 }
@@ -86,7 +86,7 @@ export async function countHeld(
     .execute();
   const counts = new Map<string, number>();
   for (const { type, id } of rows)
-    if (isIn(step.part.namespace, id))
+    if (isInNamespace(step.part.namespace, id))
       counts.set(type, (counts.get(type) ?? 0) + 1);
   return counts;
 }

@@ -11,7 +11,7 @@ import {
   retire,
 } from '../../records/merge/retirement-store.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
-import { isIn } from '../../records/rules/ids.ts';
+import { isInNamespace } from '../../records/rules/ids.ts';
 import type { Identity, RetireReason } from '../../records/rules/retirement.ts';
 import type { Fate } from '../../sources/connectors/connector.ts';
 import { partKey, type SourceWork, savePosition } from './attempt-store.ts';
@@ -43,7 +43,7 @@ export interface Completing {
 export async function completeCollected(
   deps: Completing,
   on: SourceWork,
-  answer?: Answer,
+  answer?: StoredAnswer,
 ): Promise<void> {
   const { store, records } = deps;
   const { step, work } = on;
@@ -91,7 +91,7 @@ export async function merge(
 }
 
 /** What the pages of an answer are compared with, once they are all stored. */
-export interface Answer {
+export interface StoredAnswer {
   countable?: Countable;
   missing?: Missing;
 }
@@ -120,7 +120,7 @@ export async function readAnswer(
   tx: AccountTx,
   { step, work: { patientId }, connector }: SourceWork,
   collection: Collection | undefined,
-): Promise<Answer> {
+): Promise<StoredAnswer> {
   const countable =
     connector.changes === undefined || collection?.since === undefined
       ? undefined
@@ -129,7 +129,9 @@ export async function readAnswer(
   if (answer === undefined || answer.missing.length === 0) return { countable };
   const ids =
     (await readSourcePatientIds(tx, patientId)).get(step.source) ?? [];
-  const patientIds = [...ids].filter((id) => isIn(step.part.namespace, id));
+  const patientIds = [...ids].filter((id) =>
+    isInNamespace(step.part.namespace, id),
+  );
   return { countable, missing: { ...answer, patientIds } };
 }
 

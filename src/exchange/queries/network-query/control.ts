@@ -12,21 +12,21 @@ import type { AccountTx } from '../../platform/database/database.ts';
 import { ConflictError, orNotFound } from '../../platform/errors.ts';
 import type { Platform } from '../../platform/platform.ts';
 import {
-  type CommandOutcome,
   commandWorkflow,
   endStuckWorkflow,
   unavailable,
+  type WorkflowCommandOutcome,
 } from '../../platform/workflows/workflow-command.ts';
 import { callbackHash, callbackToken } from './attempt-store.ts';
 import { failOpenAttempts, openAttemptsOfRun } from './endings.ts';
 import { type Launcher, latestRun } from './launcher.ts';
-import { refusal } from './prepare.ts';
+import { whyNotAsked } from './prepare.ts';
 import {
-  type AttemptView,
   insertRun,
   lockQuery,
-  type QueryView,
   readQuery,
+  type StoredAttemptView,
+  type StoredQueryView,
   settleQuery,
 } from './query-store.ts';
 import { lastAttempts } from './rules/query-status.ts';
@@ -122,7 +122,7 @@ export function createQueryControl(deps: ControlDeps & { launcher: Launcher }) {
   async function retryInWorkflow(
     run: Run,
     source: SourceType,
-  ): Promise<CommandOutcome> {
+  ): Promise<WorkflowCommandOutcome> {
     for (let tries = 1; ; tries++) {
       try {
         return await command(run, MESSAGES.retrySource, { source });
@@ -134,7 +134,10 @@ export function createQueryControl(deps: ControlDeps & { launcher: Launcher }) {
     }
   }
 
-  const view = (accountId: string, requestId: string): Promise<QueryView> =>
+  const view = (
+    accountId: string,
+    requestId: string,
+  ): Promise<StoredQueryView> =>
     store.asAccount(accountId, async (tx) =>
       orNotFound('Network query', await readQuery(tx, requestId)),
     );
@@ -147,7 +150,7 @@ export function createQueryControl(deps: ControlDeps & { launcher: Launcher }) {
     accountId: string,
     requestId: string,
     source: SourceType,
-  ): Promise<QueryView> {
+  ): Promise<StoredQueryView> {
     const run = await store.asAccount(accountId, (tx) =>
       openRetryRun(tx, { requestId, source, callbackKey: deps.callbackKey }),
     );
@@ -164,7 +167,7 @@ export function createQueryControl(deps: ControlDeps & { launcher: Launcher }) {
       accountId: string,
       requestId: string,
       source: SourceType,
-    ): Promise<QueryView> {
+    ): Promise<StoredQueryView> {
       const open = await store.asAccount(accountId, async (tx) => {
         await checkRetryable(tx, requestId, source);
         const { run, endedAt } = await latestRun(tx, requestId);
@@ -184,7 +187,7 @@ export function createQueryControl(deps: ControlDeps & { launcher: Launcher }) {
       accountId: string,
       requestId: string,
       source: SourceType,
-    ): Promise<QueryView> {
+    ): Promise<StoredQueryView> {
       const { attempts } = await view(accountId, requestId);
       const last = lastAttempts(attempts).find(
         (attempt) => attempt.source === source,
@@ -203,7 +206,7 @@ export function createQueryControl(deps: ControlDeps & { launcher: Launcher }) {
     async cancelQuery(
       accountId: string,
       requestId: string,
-    ): Promise<QueryView> {
+    ): Promise<StoredQueryView> {
       const { status, attempts } = await view(accountId, requestId);
       if (status !== 'running')
         throw new ConflictError(
@@ -267,7 +270,7 @@ export async function openRetryRun(
   return run;
 }
 
-const isOpen = ({ status, willRetry }: AttemptView): boolean =>
+const isOpen = ({ status, willRetry }: StoredAttemptView): boolean =>
   status === 'running' || willRetry;
 
 /**
@@ -318,7 +321,7 @@ async function currentRefusal(
   if (account === undefined || patient === undefined)
     return 'The patient was deleted';
   const denied = await deniedSources(tx, patientId, purposeOfUse, [source]);
-  return refusal(source, { account, patient }, denied)?.message;
+  return whyNotAsked(source, { account, patient }, denied)?.message;
 }
 
 const purposeOf = async (tx: AccountTx, requestId: string) =>

@@ -19,7 +19,7 @@ import {
   recordExclusions,
   rememberCollection,
 } from './collection-store.ts';
-import { endPart, isWhole, readParts } from './part-store.ts';
+import { endPart, isWhole, readAttemptParts } from './part-store.ts';
 import { type LockedQuery, lockQuery, settleQuery } from './query-store.ts';
 import type { QueryState } from './rules/query-status.ts';
 import { addOfStep, addToTimeline } from './timeline-store.ts';
@@ -190,7 +190,7 @@ export async function failAttempt(
 
 /** What a failed attempt has delivered nevertheless, for its message. */
 async function keptOf(tx: AccountTx, step: SourceStepInput): Promise<string> {
-  const parts = await readParts(tx, step);
+  const parts = await readAttemptParts(tx, step);
   const completed = parts.filter(({ status }) => status === 'completed');
   return completed.length === 0
     ? ''

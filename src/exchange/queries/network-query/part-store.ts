@@ -14,12 +14,12 @@ import { addOfStep, addToTimeline } from './timeline-store.ts';
 
 /** How far a part of an attempt has come. */
 export type Progress = Omit<
-  Awaited<ReturnType<typeof readParts>>[number],
+  Awaited<ReturnType<typeof readAttemptParts>>[number],
   keyof OwnConnection
 >;
 
 /** The part of one of the account's own connections. */
-export type Part = OwnConnection & Progress;
+export type AttemptPart = OwnConnection & Progress;
 
 export const updatePart = (
   tx: AccountTx,
@@ -95,7 +95,7 @@ export async function insertParts(
  * The parts of an attempt that have rows of their own, by the names of their
  * connections.
  */
-export const readParts = (tx: AccountTx, step: SourceStepInput) =>
+export const readAttemptParts = (tx: AccountTx, step: SourceStepInput) =>
   tx.db
     .selectFrom('network_query_part')
     .select([

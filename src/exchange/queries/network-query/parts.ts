@@ -43,17 +43,17 @@ import {
   restartPart,
 } from './failed-calls.ts';
 import {
+  type AttemptPart,
   endPart,
   insertParts,
   isWhole,
-  type Part,
   type Progress,
-  readParts,
+  readAttemptParts,
 } from './part-store.ts';
 import { type EndedPart, outcomeOfParts } from './rules/query-status.ts';
 import {
   AFTER_FAILURE,
-  noAnswerWithin,
+  noAnswerText,
   PAUSED_MAX_MS,
   partDeadlineMs,
   waitAfterFailedTries,
@@ -121,14 +121,14 @@ async function openParts(
   const whole = [wholePart(step.source, attempt)];
   if (connections === undefined) return whole;
   return store.asAccount(step.accountId, async (tx) => {
-    const opened = await readParts(tx, step);
+    const opened = await readAttemptParts(tx, step);
     if (opened.length > 0) return opened;
     if (attempt.job !== null || attempt.cursor !== null || attempt.pages > 0)
       return whole;
     const toAsk = await connections.toAsk(tx, step.source, attempt.facilityIds);
     if (toAsk === undefined) return whole;
     await insertParts(tx, step, toAsk);
-    return readParts(tx, step);
+    return readAttemptParts(tx, step);
   });
 }
 
@@ -155,7 +155,7 @@ export async function workOnParts(
     : workBesideOthers(deps, step, attempt, parts.filter(isOwn), work, signal);
 }
 
-const isOwn = (part: AskedPart): part is Part => !isWhole(part);
+const isOwn = (part: AskedPart): part is AttemptPart => !isWhole(part);
 
 /**
  * Works on the part of the default connection. Its wait and its failure are the
@@ -230,13 +230,13 @@ async function workBesideOthers(
   deps: CallingSources,
   step: SourceStepInput,
   attempt: AttemptWork,
-  parts: readonly Part[],
+  parts: readonly AttemptPart[],
   work: WorkOnSource,
   signal: AbortSignal,
 ): Promise<SourceStep> {
   const { store } = deps;
   const now = Date.now();
-  const isDue = ({ status, nextTryAt }: Part) =>
+  const isDue = ({ status, nextTryAt }: AttemptPart) =>
     status === 'running' && (nextTryAt === null || nextTryAt.getTime() <= now);
   const settled = await Promise.allSettled(
     parts.filter(isDue).map(async (part): Promise<[string, Wait]> => {
@@ -257,7 +257,7 @@ async function workBesideOthers(
   );
 
   const current = await store.asAccount(step.accountId, (tx) =>
-    readParts(tx, step),
+    readAttemptParts(tx, step),
   );
   const open = current.filter(({ status }) => status === 'running');
   if (open.length > 0) return waitFor(store, step, open, waits);
@@ -272,14 +272,14 @@ async function workBesideOthers(
   return { state: 'completed', resources, note: gap ?? note };
 }
 
-const hasEnded = (part: Part): part is Part & EndedPart =>
+const hasEnded = (part: AttemptPart): part is AttemptPart & EndedPart =>
   part.status !== 'running';
 
 async function workOnPart(
   deps: CallingSources,
   step: SourceStepInput,
   attempt: AttemptWork,
-  part: Part,
+  part: AttemptPart,
   work: WorkOnSource,
   signal: AbortSignal,
 ): Promise<Wait> {
@@ -311,7 +311,7 @@ async function workOnPart(
       store,
       partStep,
       part,
-      new SourceFailure('refused', noAnswerWithin(source) + why),
+      new SourceFailure('refused', noAnswerText(source) + why),
     );
   };
   // What has accepted the request may have its answer ready, if only we were
@@ -375,7 +375,7 @@ export async function cancelParts(
   attempt: AttemptWork,
 ): Promise<void> {
   const parts = await deps.store.asAccount(step.accountId, (tx) =>
-    readParts(tx, step),
+    readAttemptParts(tx, step),
   );
   await Promise.allSettled(
     [wholePart(step.source, attempt), ...parts]
@@ -404,7 +404,7 @@ async function cancelPart(
 async function afterFailure(
   store: Pick<Store, 'asAccount'>,
   step: PartStep,
-  part: Part,
+  part: AttemptPart,
   failure: SourceFailure,
 ): Promise<Wait> {
   const { kind, message: reason } = failure;
@@ -429,7 +429,7 @@ async function afterFailure(
 async function waitFor(
   store: Pick<Store, 'asAccount'>,
   step: SourceStepInput,
-  open: readonly Part[],
+  open: readonly AttemptPart[],
   waits: ReadonlyMap<string, Wait>,
 ): Promise<SourceStep> {
   const short = open.flatMap(({ id }) =>

@@ -24,7 +24,7 @@ import { ownConnections } from '../../sources/connections/connection-store.ts';
 import { backgroundHoldMs } from '../../sources/health/rules/breaker.ts';
 import { readConnections } from '../../sources/health/source-health.ts';
 import { callbackHash, callbackToken } from './attempt-store.ts';
-import { insertQuery, type QueryView } from './query-store.ts';
+import { insertQuery, type StoredQueryView } from './query-store.ts';
 import { excludedByConsent } from './rules/query-status.ts';
 import { addToTimeline } from './timeline-store.ts';
 
@@ -52,7 +52,7 @@ export interface PrepareInput {
 export interface PreparedQuery {
   requestId: string;
   /** The query as its start returns it. */
-  query: QueryView;
+  query: StoredQueryView;
   /** Undefined when no source could start. */
   run: number | undefined;
   /** Milliseconds until a rate-limited source may be queried again. */
@@ -79,7 +79,7 @@ export async function prepareQuery(
     sources,
   );
   const refused = sources.flatMap(
-    (source) => refusal(source, input, denied) ?? [],
+    (source) => whyNotAsked(source, input, denied) ?? [],
   );
   const allowed = input.request.sources.filter(
     ({ source }) => !refused.some((error) => error.source === source),
@@ -153,7 +153,7 @@ const unstoredQuery = (
   requestId: string,
   { id: patientId, externalId }: PrepareInput['patient'],
   errors: SourceError[],
-): QueryView => ({
+): StoredQueryView => ({
   requestId,
   patientId,
   externalId: externalId ?? null,
@@ -171,7 +171,7 @@ const unstoredQuery = (
  * @param denied the sources that consents exclude; without them, only the flag
  *   is considered, and the query's first step checks the consents
  */
-export function refusal(
+export function whyNotAsked(
   source: SourceType,
   input: Pick<PrepareInput, 'account'> & {
     patient: Pick<PrepareInput['patient'], 'hieOptOut'>;

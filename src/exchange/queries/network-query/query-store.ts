@@ -66,7 +66,7 @@ export interface NewQuery
   starting: { source: SourceType; callbackHash: Buffer }[];
 }
 
-export interface AttemptView
+export interface StoredAttemptView
   extends Pick<
     StoredAttempt,
     | 'source'
@@ -87,12 +87,12 @@ export interface AttemptView
 }
 
 /** A query as stored, with its attempts. */
-export interface QueryView
+export interface StoredQueryView
   extends Pick<StoredQuery, 'patientId' | 'status' | 'startedAt' | 'metadata'> {
   requestId: string;
   /** The caller's own id of the patient. */
   externalId: string | null;
-  attempts: AttemptView[];
+  attempts: StoredAttemptView[];
   errors: SourceError[];
 }
 
@@ -103,7 +103,7 @@ export interface QueryView
 export async function insertQuery(
   tx: AccountTx,
   query: NewQuery,
-): Promise<QueryView> {
+): Promise<StoredQueryView> {
   const { id, starting, metadata, requested, startErrors, ...given } = query;
   const startable = starting.length > 0;
   const row = await tx.db
@@ -140,7 +140,7 @@ export async function insertRun(
     callbackHash: Buffer;
   }[],
   redriveId?: string,
-): Promise<AttemptView[]> {
+): Promise<StoredAttemptView[]> {
   await tx.db
     .insertInto('network_query_run')
     .values(
@@ -180,7 +180,7 @@ export async function insertRun(
 export async function readQuery(
   tx: AccountTx,
   queryId: string,
-): Promise<QueryView | undefined> {
+): Promise<StoredQueryView | undefined> {
   const query = await tx.db
     .selectFrom('network_query')
     .selectAll()
@@ -213,7 +213,7 @@ export async function listQueries(
   tx: AccountTx,
   filter: QueryFilter,
   request: PageRequest,
-): Promise<CountedPage<QueryView>> {
+): Promise<CountedPage<StoredQueryView>> {
   let matching = tx.db.selectFrom('network_query as q');
   if (filter.patientId !== undefined)
     matching = matching.where('q.patient_id', '=', filter.patientId);
@@ -269,7 +269,7 @@ function toAttempt(
     Selectable<Database['network_query_attempt']>,
     (typeof ATTEMPT_COLUMNS)[number]
   >,
-): AttemptView {
+): StoredAttemptView {
   const { waitingFor, failingSince, nextTryAt, ...known } = presentOf(row);
   const isWaiting =
     waitingFor !== undefined &&
@@ -286,8 +286,8 @@ function toAttempt(
 async function readAttempts(
   tx: AccountTx,
   queryIds: readonly string[],
-): Promise<Map<string, AttemptView[]>> {
-  const byQuery = new Map<string, AttemptView[]>(
+): Promise<Map<string, StoredAttemptView[]>> {
+  const byQuery = new Map<string, StoredAttemptView[]>(
     queryIds.map((id) => [id, []]),
   );
   if (queryIds.length === 0) return byQuery;
@@ -308,8 +308,8 @@ export const IN_SOURCE_ORDER = sql`array_position(array['hie','pharmacy','lab'],
 
 function toView(
   row: Selectable<Database['network_query']> & { external_id: string | null },
-  attempts: AttemptView[] = [],
-): QueryView {
+  attempts: StoredAttemptView[] = [],
+): StoredQueryView {
   const { id: requestId, start_errors: errors, ...known } = row;
   return { ...membersOf(known), requestId, attempts, errors };
 }
@@ -369,7 +369,7 @@ export async function settleQuery(
  * A query as E2 and E4 return it, with `processing` for whatever is running.
  */
 export const serializeStartedQuery = (
-  query: QueryView,
+  query: StoredQueryView,
   dialect: Dialect,
 ): NetworkQueryStatus => queryAnswer(query, dialect, 'processing');
 
@@ -378,7 +378,7 @@ export const serializeStartedQuery = (
  * whatever is running.
  */
 export const serializeQueryStatus = (
-  query: QueryView,
+  query: StoredQueryView,
   dialect: Dialect,
 ): NetworkQueryStatus =>
   queryAnswer(
@@ -392,7 +392,7 @@ type Running = 'processing' | 'in-progress';
 type SourceStatus = z.output<typeof sourceStatusSchema>;
 
 function queryAnswer(
-  query: QueryView,
+  query: StoredQueryView,
   dialect: Dialect,
   running: Running,
 ): NetworkQueryStatus {
@@ -425,7 +425,7 @@ function queryAnswer(
  * retry counts as running, not as failed.
  */
 function sourceStatus(
-  attempt: AttemptView,
+  attempt: StoredAttemptView,
   dialect: Dialect,
   running: Running,
 ): SourceStatus {

@@ -10,8 +10,8 @@ import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
 import {
   QUERY_ORDER,
-  type QueryView,
   readScorecard,
+  type StoredQueryView,
   serializeQueryStatus,
 } from './query-store.ts';
 import type { NetworkQueryService } from './service.ts';
@@ -151,7 +151,7 @@ export async function startForPatient(
   });
 }
 
-const statusAnswer = (query: QueryView, { account }: Caller) =>
+const statusAnswer = (query: StoredQueryView, { account }: Caller) =>
   ok(serializeQueryStatus(query, account.dialect), {
     patientId: query.patientId,
     targetId: query.requestId,

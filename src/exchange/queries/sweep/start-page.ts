@@ -15,8 +15,8 @@ import { callbackHash, callbackToken } from '../network-query/attempt-store.ts';
 import {
   type BackgroundRoom,
   readSweepRoom,
-  refusal,
   takeSweepRoom,
+  whyNotAsked,
 } from '../network-query/prepare.ts';
 import { countOpenQueries, lockSweep, readSweepCounts } from './sweep-store.ts';
 import type { SweepState } from './tables.ts';
@@ -204,7 +204,7 @@ const askedSources = (
 ): SourceType[] =>
   sweptSources(settings).filter(
     (source) =>
-      refusal(
+      whyNotAsked(
         source,
         { account: { settings }, patient },
         new Set(patient.denied),

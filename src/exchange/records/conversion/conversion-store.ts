@@ -4,8 +4,8 @@ import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import {
   broughtBy,
-  isEnteredInError,
-  isTakenBack,
+  isDocumentTakenBack,
+  isReferenceInError,
   replacedDocuments,
 } from '../deliveries/delivery-store.ts';
 import type { ConversionOutcome } from '../tables.ts';
@@ -74,7 +74,7 @@ export async function readDocumentWork(
         as "hasUnconverted",
       exists (select from patient_resource r
         where r.patient_id = ${patientId} and r.resource_type = 'DocumentReference'
-          and (r.content->>'status' = 'superseded' or ${isEnteredInError('r')})
+          and (r.content->>'status' = 'superseded' or ${isReferenceInError('r')})
           and exists (select from patient_resource made where made.patient_id = r.patient_id and made.source = r.source
             and made.converted_from = r.source_id)) as "hasWithdrawn"`.execute(
     tx.db,
@@ -105,7 +105,7 @@ export async function unconvertedDocuments(
     wanted,
     mayBeCcda,
     convertedAgain: CONVERTED_AGAIN,
-    isTakenBack: isTakenBack('d'),
+    isTakenBack: isDocumentTakenBack('d'),
     replaced: replacedDocuments(patientId),
   }).execute(tx.db);
   return rows;
@@ -152,7 +152,7 @@ export async function deleteMadeInError(
   await REMOVE_MISTAKEN({
     patientId,
     source,
-    isEnteredInError: isEnteredInError('r'),
+    isEnteredInError: isReferenceInError('r'),
   }).execute(tx.db.later);
 }
 

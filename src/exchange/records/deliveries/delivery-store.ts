@@ -202,7 +202,7 @@ export const listedDocuments = (
     patientId,
     of,
     broughtBy: broughtBy('d'),
-    isTakenBack: isTakenBack('d'),
+    isTakenBack: isDocumentTakenBack('d'),
   });
 
 const REPLACES = '$.relatesTo[*] ? (@.code == "replaces").target.reference';
@@ -275,7 +275,7 @@ export async function insertSourcePatientIds(
 }
 
 /** Whether a DocumentReference row is marked as entered in error. */
-export const isEnteredInError = (reference: string) => sql<boolean>`
+export const isReferenceInError = (reference: string) => sql<boolean>`
   coalesce('entered-in-error' in (${sql.raw(reference)}.content->>'status', ${sql.raw(reference)}.content->>'docStatus'), false)`;
 
 /**
@@ -283,11 +283,11 @@ export const isEnteredInError = (reference: string) => sql<boolean>`
  * or marked as entered in error, or it came with a notification that was about
  * another person.
  */
-export const isTakenBack = (document: string) => {
+export const isDocumentTakenBack = (document: string) => {
   const d = sql.raw(document);
   const reference = sql`r where r.patient_id = ${d}.patient_id and r.source = ${d}.source
     and r.resource_type = 'DocumentReference' and r.source_id = ${d}.source_document_id`;
-  return sql<boolean>`(exists (select from patient_resource ${reference} and ${isEnteredInError('r')})
+  return sql<boolean>`(exists (select from patient_resource ${reference} and ${isReferenceInError('r')})
     or exists (select from retired_resource ${reference}) and not exists (select from patient_resource ${reference})
     or exists (select from recorded_subject s
       where s.patient_id = ${d}.patient_id and s.subject_id = ${d}.subject_id and not s.is_about))`;

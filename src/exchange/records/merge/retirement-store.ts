@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
-import { isIn } from '../rules/ids.ts';
+import { isInNamespace } from '../rules/ids.ts';
 import type { Identity, RetireReason } from '../rules/retirement.ts';
 import { lockRecord } from './merge-store.ts';
 
@@ -101,7 +101,9 @@ export async function findMissing(
     except
     select split_part(name, '/', 1), split_part(name, '/', 2) from (select unnest(resources) as name from ${answered}) n
   `.execute(tx.db);
-  const missing = before.rows.filter(({ id }) => isIn(part.namespace, id));
+  const missing = before.rows.filter(({ id }) =>
+    isInNamespace(part.namespace, id),
+  );
   if (missing.length === 0) return { missing, present: new Map() };
   const present = await sql<Identity>`
     select distinct on (split_part(name, '/', 1)) split_part(name, '/', 1) as "resourceType", split_part(name, '/', 2) as id

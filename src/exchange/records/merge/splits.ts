@@ -81,7 +81,7 @@ async function regroup(
   place: DeliveryPlace,
 ): Promise<RecordOrigins> {
   await mergeBatch(tx, patientId, [place]);
-  const resourceId = await resourceOf(tx, patientId, place);
+  const resourceId = await resourceOfDelivery(tx, patientId, place);
   // Its source moved it to another person at this moment, or the like.
   if (resourceId === null)
     throw new ConflictError('The delivery is no longer part of the record');
@@ -112,7 +112,7 @@ async function deleteSplit(
 }
 
 /** The consolidated resource that a delivery belongs to now. */
-export async function resourceOf(
+export async function resourceOfDelivery(
   tx: AccountTx,
   patientId: string,
   place: DeliveryPlace,

@@ -48,7 +48,7 @@ const none = (
   category,
   isUnknown: false,
 });
-export const unknown = (
+export const nothingKnown = (
   topic: AbsenceTopic,
   reason?: string,
 ): AbsenceStatement => ({
@@ -114,12 +114,12 @@ const CODES: ReadonlyMap<string, AbsenceStatement> = new Map([
     'no-known-immunizations': none('immunizations', 'No known immunizations'),
     'no-known-procedures': none('procedures', 'No known procedures'),
     'no-known-devices': none('devices', 'No known devices'),
-    'no-allergy-info': unknown('allergies'),
-    'no-problem-info': unknown('problems'),
-    'no-medication-info': unknown('medications'),
-    'no-immunization-info': unknown('immunizations'),
-    'no-procedure-info': unknown('procedures'),
-    'no-device-info': unknown('devices'),
+    'no-allergy-info': nothingKnown('allergies'),
+    'no-problem-info': nothingKnown('problems'),
+    'no-medication-info': nothingKnown('medications'),
+    'no-immunization-info': nothingKnown('immunizations'),
+    'no-procedure-info': nothingKnown('procedures'),
+    'no-device-info': nothingKnown('devices'),
   }),
 ]);
 
@@ -228,7 +228,7 @@ function statementOf(
     );
   // A concept with a text names something, even without a code.
   return isSaidToBeAbsent && textOf(concept.text) === undefined
-    ? unknown(topic)
+    ? nothingKnown(topic)
     : undefined;
 }
 
@@ -267,7 +267,7 @@ function emptyReasonOf(
   if (quote !== undefined && NONE_IN_WORDS.test(quote))
     return [noneInWords(topic, quote)];
   if (reason === 'nilknown') return [{ ...none(topic, NONE_OF[topic]), quote }];
-  if (quote === undefined) return [unknown(topic, REASONS[reason])];
+  if (quote === undefined) return [nothingKnown(topic, REASONS[reason])];
   // Free text may say more than that there is no entry, so it is quoted without
   // interpretation.
   return [{ topic, text: `No entries on ${topic}`, isUnknown: true, quote }];

@@ -26,11 +26,11 @@ import {
   textOf,
 } from './json.ts';
 import {
-  digitsOf,
   isWithinPrecision,
   type Measure,
   measureIn,
   measureOf,
+  significantDigits,
 } from './measures.ts';
 import { MEDICATION_TYPES, typesOf } from './resource-types.ts';
 import { conceptText } from './words.ts';
@@ -562,11 +562,12 @@ const measureText = ({
   written: own,
   unit,
 }: Measure): string =>
-  `${comparator}#${value}${own === value ? '' : `;${digitsOf(own)}`} ${unit}`;
+  `${comparator}#${value}${own === value ? '' : `;${significantDigits(own)}`} ${unit}`;
 
 const written = ([, , value, digits]: RegExpExecArray) => ({
   value: Number(value),
-  digits: digits === undefined ? digitsOf(Number(value)) : Number(digits),
+  digits:
+    digits === undefined ? significantDigits(Number(value)) : Number(digits),
 });
 
 function isSameMeasure(left: string, right: string): boolean {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import { canonical, isJson, type Json, textOf } from './json.ts';
-import { unknown } from './us-core/named-rules.ts';
+import { unknownElement } from './us-core/named-rules.ts';
 
 /** A stored file that was delivered for a DocumentReference. */
 export interface HeldDocument {
@@ -139,7 +139,7 @@ function fileOf(
 function withoutAddress(attachment: unknown): unknown {
   if (!isJson(attachment) || attachment.url === undefined) return attachment;
   const { url: _theirs, ...rest } = attachment;
-  return rest.data === undefined ? { ...rest, _url: unknown() } : rest;
+  return rest.data === undefined ? { ...rest, _url: unknownElement() } : rest;
 }
 
 const typeOf = (value: unknown): string =>

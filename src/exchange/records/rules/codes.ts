@@ -171,7 +171,7 @@ export function meaningsOf(concepts: unknown): string[] {
 }
 
 /** The `value[x]` element of a resource, with its actual name. */
-export function valueIn(
+export function valueElement(
   resource: Json,
   prefix = 'value',
 ): { name: string; value: unknown } | undefined {

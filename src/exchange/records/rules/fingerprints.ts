@@ -125,7 +125,7 @@ function placeOf(resource: Json): string | undefined {
   return line === undefined || !zip ? undefined : `${line} ${zip}`;
 }
 
-export function humanName(resource: Json): string | undefined {
+export function comparableName(resource: Json): string | undefined {
   const [name] = objectsOf(resource.name);
   const given = Array.isArray(name?.given)
     ? (name.given as unknown[])[0]
@@ -280,11 +280,11 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = lookupTable({
   Organization: (resource) =>
     whole(comparableText(resource.name), placeOf(resource)),
   Practitioner: (resource) =>
-    whole(humanName(resource), placeOf(resource) ?? phoneOf(resource)),
+    whole(comparableName(resource), placeOf(resource) ?? phoneOf(resource)),
   Procedure: coded,
   RelatedPerson: (resource) =>
     whole(
-      humanName(resource),
+      comparableName(resource),
       meaningsOf(resource.relationship).join() || phoneOf(resource),
     ),
   ServiceRequest: coded,
@@ -304,16 +304,18 @@ const FINGERPRINTS: Readonly<Record<string, Fingerprint>> = lookupTable({
  * delivered it. Undefined when that is unknown: then only a business identifier
  * can unite it with others.
  */
-export function fingerprintOf(
+export function resourceFingerprint(
   resource: Json,
   related: Related,
 ): readonly unknown[] | undefined {
   // A retracted statement must not be united with one that stands.
-  return isEnteredInError(resource) ? undefined : contentOf(resource, related);
+  return isEnteredInError(resource)
+    ? undefined
+    : contentFingerprint(resource, related);
 }
 
 /** The same, also of a retracted statement. */
-export const contentOf = (
+export const contentFingerprint = (
   resource: Json,
   related: Related,
 ): readonly unknown[] | undefined =>

@@ -1,5 +1,5 @@
 import { lookupTable } from '../../../lib/lookup-table.ts';
-import { codeSystem, meaningOf, valueIn } from './codes.ts';
+import { codeSystem, meaningOf, valueElement } from './codes.ts';
 import { FILLED } from './filled-elements.ts';
 import { mainElement } from './fingerprints.ts';
 import {
@@ -11,9 +11,9 @@ import {
   sorted,
   textOf,
 } from './json.ts';
-import { digitsOf, measureOf, unitText } from './measures.ts';
+import { comparableUnit, measureOf, significantDigits } from './measures.ts';
 import { type Resolve, rewriteReferences } from './references.ts';
-import { fromBaseUnits, inBaseUnits, unitOf } from './ucum.ts';
+import { fromBaseUnits, inBaseUnits, ucumUnit } from './ucum.ts';
 import { PREFERRED_UNITS } from './ucum-units.ts';
 
 /** A delivery of a group, with all that folding needs. */
@@ -217,12 +217,12 @@ function withPreciseValues(members: readonly Member[]): Json {
 }
 
 function preciser(own: Json, others: readonly Json[]): Json {
-  const known = valueIn(own);
+  const known = valueElement(own);
   if (known === undefined || measureOf(known.value) === undefined) return own;
   let best = known;
   let digits = digitsIn(known.value);
   for (const other of others) {
-    const found = valueIn(other);
+    const found = valueElement(other);
     if (
       found === undefined ||
       digitsIn(found.value) <= digits ||
@@ -250,7 +250,7 @@ function scaleOf({ valueQuantity, code }: Json): string {
 
 function digitsIn(value: unknown): number {
   const number = isJson(value) ? value.value : value;
-  return typeof number === 'number' ? digitsOf(number) : 0;
+  return typeof number === 'number' ? significantDigits(number) : 0;
 }
 
 const DERIVED = 'urn:medical-exchange:derived-quantity';
@@ -282,10 +282,10 @@ function withDerived(part: Json): Json {
 }
 
 function derivedFrom(quantity: Json): Json | undefined {
-  const text = unitText(quantity);
-  const unit = unitOf(text);
+  const text = comparableUnit(quantity);
+  const unit = ucumUnit(text);
   const code = PREFERRED[unit?.dimension ?? ''];
-  const preferred = code === undefined ? undefined : unitOf(code);
+  const preferred = code === undefined ? undefined : ucumUnit(code);
   if (
     unit === undefined ||
     preferred === undefined ||

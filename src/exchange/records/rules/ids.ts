@@ -62,5 +62,5 @@ export const isOfMessage = (id: string): boolean => ofMessage.test(id);
  * Whether an id belongs to a namespace; an id of no other namespace belongs to
  * the empty one.
  */
-export const isIn = (namespace: string, id: string): boolean =>
+export const isInNamespace = (namespace: string, id: string): boolean =>
   namespace === '' ? !OF_ANY.test(id) : id.startsWith(namespace);

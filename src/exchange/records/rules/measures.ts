@@ -1,4 +1,4 @@
-import { valueIn } from './codes.ts';
+import { valueElement } from './codes.ts';
 import {
   isJson,
   type Json,
@@ -6,7 +6,7 @@ import {
   rememberingLast,
   textOf,
 } from './json.ts';
-import { shifted, unitOf } from './ucum.ts';
+import { shifted, ucumUnit } from './ucum.ts';
 import { DRUG_PIECES, MONOVALENT_IONS } from './ucum-units.ts';
 
 /** A number with its unit and comparator, for comparison. */
@@ -48,9 +48,9 @@ export function measureOf(
   if (!isJson(value) || typeof value.value !== 'number') return undefined;
   const comparator = textOf(value.comparator) ?? '';
   const written = value.value;
-  const text = unitText(value);
+  const text = comparableUnit(value);
   const isEquivalent = /eq/i.test(text) && isMonovalent(concept);
-  const unit = unitOf(isEquivalent ? text.replace(/eq/i, 'mol') : text);
+  const unit = ucumUnit(isEquivalent ? text.replace(/eq/i, 'mol') : text);
   if (unit === undefined) {
     const own = text.toLowerCase();
     return {
@@ -75,7 +75,7 @@ export function measureOf(
  */
 export const measureIn = rememberingLast(
   (of): { value: unknown; measure: Measure | undefined } => {
-    const value = valueIn(of)?.value;
+    const value = valueElement(of)?.value;
     return { value, measure: measureOf(value, of.code) };
   },
 );
@@ -84,7 +84,7 @@ export const measureIn = rememberingLast(
  * The unit's code if it is one of UCUM, otherwise its words, without
  * annotations in braces.
  */
-export function unitText({ code, unit, system }: Json): string {
+export function comparableUnit({ code, unit, system }: Json): string {
   const isUcum = system === undefined || system === 'http://unitsofmeasure.org';
   return (
     (isUcum ? textOf(code) : undefined) ??
@@ -123,7 +123,7 @@ export function isWithinPrecision(left: Written, right: Written): boolean {
 }
 
 /** The number of significant digits. */
-export function digitsOf(value: number): number {
+export function significantDigits(value: number): number {
   const [mantissa = ''] = Math.abs(value).toString().split('e');
   return mantissa.replace('.', '').replace(/^0+/, '').length;
 }

@@ -6,15 +6,15 @@ import {
   absenceDay,
   alternatives,
   classOf,
-  contentOf,
+  comparableName,
+  contentFingerprint,
   dayOf,
-  fingerprintOf,
   focusOf,
-  humanName,
   isEnteredInError,
   medicationOf,
   negation,
   type Related,
+  resourceFingerprint,
   valueKind,
 } from './fingerprints.ts';
 import { hashOf } from './ids.ts';
@@ -60,7 +60,7 @@ export function samenessKeys(
   const buckets = bucketsIn(resource);
   const numbers = numbersOf(resource);
   const keys = new Set(identifierKeys(numbers, resource, related, buckets));
-  const fingerprint = fingerprintOf(resource, related);
+  const fingerprint = resourceFingerprint(resource, related);
   if (fingerprint !== undefined) {
     for (const each of alternatives(resource, fingerprint))
       for (const bucket of buckets)
@@ -133,7 +133,7 @@ function versionKeys(
     return [...byNumber, ...codes.map((key) => `s:${key}`)];
   }
   if (!isRetracted) return byNumber;
-  const fingerprint = contentOf(resource, related);
+  const fingerprint = contentFingerprint(resource, related);
   const buckets = fingerprint === undefined ? [] : bucketsIn(resource);
   return [
     ...byNumber,
@@ -381,11 +381,11 @@ const AGREEING_WITH_IDENTIFIER: Readonly<Record<string, AgreeingParts>> =
     ],
     Organization: ({ name }) => [comparableText(name)],
     Practitioner: (resource) => [
-      humanName(resource) ?? canonicalJson(resource.name ?? ''),
+      comparableName(resource) ?? canonicalJson(resource.name ?? ''),
     ],
     Procedure: coded,
     RelatedPerson: (resource) => [
-      humanName(resource) ?? canonicalJson(resource.name ?? ''),
+      comparableName(resource) ?? canonicalJson(resource.name ?? ''),
       meaningsOf(resource.relationship),
     ],
     ServiceRequest: coded,

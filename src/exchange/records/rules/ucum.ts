@@ -45,7 +45,7 @@ const cache = new Map<string, Unit | undefined>();
  * results and doses, after the UCUM specification; undefined for any other,
  * which then equals only itself.
  */
-export function unitOf(text: string): Unit | undefined {
+export function ucumUnit(text: string): Unit | undefined {
   if (cache.has(text)) return cache.get(text);
   if (cache.size >= CACHE_MAX) cache.clear();
   const unit =

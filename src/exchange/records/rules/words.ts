@@ -17,8 +17,9 @@ const SEMANTIC_TAG =
   / \((?:disorder|finding|procedure|situation|person|occupation|physical object|substance|observable entity|regime\/therapy|record artifact|event|qualifier value|morphologic abnormality|medicinal product|product|clinical drug|environment|body structure|assessment scale|navigational concept|context-dependent category)\)$/;
 
 /** A name without its SNOMED CT hierarchy tag. */
-export const plainName = (name: string | undefined): string | undefined =>
-  name?.trim().replace(SEMANTIC_TAG, '');
+export const withoutSnomedTag = (
+  name: string | undefined,
+): string | undefined => name?.trim().replace(SEMANTIC_TAG, '');
 
 /**
  * A CodeableConcept as text: its text, otherwise the first display, otherwise
@@ -34,7 +35,7 @@ export function conceptText(concept: unknown): string | undefined {
   ].flatMap((text) => textOf(text) ?? []);
   const name =
     names.find((text) => !codes.includes(text)) ?? names[0] ?? codes[0];
-  return plainName(name) || undefined;
+  return withoutSnomedTag(name) || undefined;
 }
 
 export const conceptTexts = (concepts: unknown): string =>
@@ -47,7 +48,7 @@ export const codesOf = (concept: unknown): string[] =>
 
 /** The display of a reference. */
 export const referenceText = (reference: unknown): string | undefined =>
-  isJson(reference) ? plainName(textOf(reference.display)) : undefined;
+  isJson(reference) ? withoutSnomedTag(textOf(reference.display)) : undefined;
 
 export function unique(texts: readonly (string | undefined)[]): string[] {
   return [
@@ -146,7 +147,7 @@ const ANNOTATION = /\{([^{}]+)\}/g;
  * for `mL/min/{1.73_m2}`, `mg creat` for `mg{creat}`. An annotation may be what
  * the number is divided by, so nothing of it is left out.
  */
-export function unitText(unit: unknown): string {
+export function readableUnit(unit: unknown): string {
   const text = textOf(unit) ?? '';
   const known = UNITS[text];
   if (known !== undefined) return known;
@@ -178,7 +179,7 @@ function annotationText(
  */
 export function unitOfCount({ unit, code }: Json): string {
   const text = textOf(unit ?? code) ?? '';
-  return unitText(text.replace(/^\{[^{}]*\}(?=\/)/, ''));
+  return readableUnit(text.replace(/^\{[^{}]*\}(?=\/)/, ''));
 }
 
 const DIGITS = 5;
@@ -203,7 +204,7 @@ export function quantityText(
   if (value === undefined) return undefined;
   return {
     value: `${textOf(quantity.comparator) ?? ''}${value}`,
-    unit: unitText(quantity.unit ?? quantity.code),
+    unit: readableUnit(quantity.unit ?? quantity.code),
   };
 }
 

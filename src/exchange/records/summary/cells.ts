@@ -77,7 +77,7 @@ export const either =
     cells.map((cell) => cell(content, lookup)).find(isSaid);
 
 /** What all of the cells say, one after the other; an alert stands alone. */
-export const joined =
+export const joinedCells =
   <T extends ResourceType>(...cells: readonly Cell<T>[]) =>
   (content: ReceivedResource<T>, lookup: Lookup): string | SummaryCell => {
     const said = cells.map((cell) => cell(content, lookup));

@@ -17,9 +17,9 @@ import {
   conceptText,
   conceptTexts,
   periodText,
-  plainName,
   quantityText,
   unique,
+  withoutSnomedTag,
 } from '../rules/words.ts';
 import { rangeText, ratioText } from './observation.ts';
 
@@ -59,7 +59,7 @@ const place = ({ sequence }: Json): number =>
 
 /** The source's words, and what the structured elements say beyond them. */
 function directionParts(dosage: Json): { own?: string; more: string } {
-  const own = plainName(textOf(dosage.text));
+  const own = withoutSnomedTag(textOf(dosage.text));
   const phrases = howTaken(dosage);
   const instructions = unique([
     ...limits(dosage),

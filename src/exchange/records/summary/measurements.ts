@@ -15,7 +15,7 @@ import {
   referenceRanges,
   timeOf,
   VITAL_SIGNS,
-  valueIn,
+  valueWithUnit,
   withRemarks,
 } from './observation.ts';
 import { NOTHING, row, type SummaryCell, type SummaryRow } from './parts.ts';
@@ -89,7 +89,8 @@ function resultRows(
 ): SummaryRow[] {
   const name = observationName(content, linked);
   const components = objectsOf(content.component);
-  const isWhole = valueIn(content) !== undefined || components.length === 0;
+  const isWhole =
+    valueWithUnit(content) !== undefined || components.length === 0;
   return [
     ...(isWhole ? [resultRow(name, content, origin)] : []),
     ...components.map((part) =>
@@ -100,7 +101,7 @@ function resultRows(
 
 /** @param part the observation itself, or one of its components */
 function resultRow(name: string, part: Json, origin: string): SummaryRow {
-  const { value = '', unit = '' } = valueIn(part) ?? {};
+  const { value = '', unit = '' } = valueWithUnit(part) ?? {};
   const flag = flagOf(part);
   return row(
     name,
@@ -154,11 +155,11 @@ class Line {
     const remarks = distinctionsOf(content, this.linked).map(
       ({ text }) => text,
     );
-    const systolic = componentOf(content, BLOOD_PRESSURE.systolic);
-    const diastolic = componentOf(content, BLOOD_PRESSURE.diastolic);
+    const systolic = componentWithCode(content, BLOOD_PRESSURE.systolic);
+    const diastolic = componentWithCode(content, BLOOD_PRESSURE.diastolic);
     if (systolic !== undefined || diastolic !== undefined) {
-      const over = (systolic && valueIn(systolic)?.value) ?? '?';
-      const under = (diastolic && valueIn(diastolic)?.value) ?? '?';
+      const over = (systolic && valueWithUnit(systolic)?.value) ?? '?';
+      const under = (diastolic && valueWithUnit(diastolic)?.value) ?? '?';
       this.#put(
         'bp',
         withRemarks(`${over}/${under}`, remarks),
@@ -175,7 +176,7 @@ class Line {
     const column = VITAL_SIGNS.find((each) =>
       each.codes.some((code) => codes.includes(code)),
     );
-    const value = valueIn(content);
+    const value = valueWithUnit(content);
     if (column === undefined || value === undefined) {
       this.#others.push(lineOf(content, this.linked));
       return;
@@ -211,7 +212,10 @@ class Line {
   }
 }
 
-export const componentOf = (content: Json, code: string): Json | undefined =>
+export const componentWithCode = (
+  content: Json,
+  code: string,
+): Json | undefined =>
   objectsOf(content.component).find((part) =>
     codesOf(part.code).includes(code),
   );
@@ -222,7 +226,7 @@ const isAlert = (of: Json | undefined): boolean =>
 /** A measurement without a column, as text, including its components. */
 function lineOf(content: Json, linked: LinkedResources): string {
   const parts = objectsOf(content.component);
-  const { value = '', unit = '' } = valueIn(content) ?? {};
+  const { value = '', unit = '' } = valueWithUnit(content) ?? {};
   const own = `${observationName(content, linked)}: ${`${value} ${unit}`.trim() || (parts.length > 0 ? '' : NOTHING)}`;
   const flag = flagOf(content);
   return [

@@ -16,10 +16,10 @@ import {
   numberText,
   periodText,
   quantityText,
+  readableUnit,
   referenceText,
   statusText,
   unique,
-  unitText,
 } from '../rules/words.ts';
 import { NOTHING } from './parts.ts';
 
@@ -39,7 +39,9 @@ export const timeOf = ({
  * Value and unit of an Observation or one of its components; the unit is '' if
  * there is none.
  */
-export function valueIn(of: Json): { value: string; unit: string } | undefined {
+export function valueWithUnit(
+  of: Json,
+): { value: string; unit: string } | undefined {
   const quantity = quantityText(of.valueQuantity);
   if (quantity !== undefined) return quantity;
   const text =
@@ -185,11 +187,11 @@ export function rangeFor(
   if (range === undefined || ranges.length > 1 || !isJson(of.valueQuantity))
     return undefined;
   const { value, comparator } = of.valueQuantity;
-  const unit = unitText(of.valueQuantity.unit ?? of.valueQuantity.code);
+  const unit = readableUnit(of.valueQuantity.unit ?? of.valueQuantity.code);
   const bound = (of: unknown): number | undefined =>
     isJson(of) &&
     typeof of.value === 'number' &&
-    unitText(of.unit ?? of.code) === unit
+    readableUnit(of.unit ?? of.code) === unit
       ? of.value
       : undefined;
   const low = bound(range.low);

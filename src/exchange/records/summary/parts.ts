@@ -140,9 +140,9 @@ export interface Drawing {
 export type Shape =
   /** The reference range. */
   | { kind: 'band'; x: number; y: number; width: number; height: number }
-  | { kind: 'grid' | 'line' | 'second'; points: readonly Place[] }
+  | { kind: 'grid' | 'line' | 'second'; points: readonly PdfPoint[] }
   /** A value: a diamond if it is abnormal. */
-  | { kind: 'dot' | 'ring' | 'diamond'; at: Place; text: string }
-  | { kind: 'label'; at: Place; text: string; align: 'start' | 'end' };
+  | { kind: 'dot' | 'ring' | 'diamond'; at: PdfPoint; text: string }
+  | { kind: 'label'; at: PdfPoint; text: string; align: 'start' | 'end' };
 
-export type Place = readonly [x: number, y: number];
+export type PdfPoint = readonly [x: number, y: number];

@@ -3,9 +3,9 @@ import type { SummaryHead } from './parts.ts';
 import {
   areLettersRight,
   type Face,
+  type FontRun,
   faceBytes,
   LineBreaker,
-  type Run,
   runsOf,
   showable,
 } from './pdf-text.ts';
@@ -464,7 +464,7 @@ export class PdfPages {
     return width;
   }
 
-  #useFont({ face }: Run, font: Font, size: number): Doc {
+  #useFont({ face }: FontRun, font: Font, size: number): Doc {
     const name =
       face === 'Wide' && font === 'Helvetica-Bold' ? 'WideBold' : face;
     if (name !== 'BuiltIn' && !this.#embedded.has(name)) {

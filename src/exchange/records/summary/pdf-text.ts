@@ -161,7 +161,7 @@ function hasGlyphs(face: Face, text: string): boolean {
 }
 
 /** A part of a line that one font draws. */
-export interface Run {
+export interface FontRun {
   text: string;
   face: 'BuiltIn' | 'Wide' | 'Any';
 }
@@ -176,7 +176,7 @@ const RIGHT_TO_LEFT_LETTER =
  * Splits a line (of `showable` text) into runs from left to right as they are
  * to be drawn; words of right-to-left scripts change places.
  */
-export function runsOf(text: string): Run[] {
+export function runsOf(text: string): FontRun[] {
   if (isBuiltIn(text)) return [{ text, face: 'BuiltIn' }];
   if (!RIGHT_TO_LEFT.test(text))
     return wordsOf(text).map((word) => ({ text: word, face: faceOf(word) }));
@@ -226,7 +226,7 @@ export const areLettersRight = (text: string): boolean =>
 /** Words and the spaces between them. */
 const wordsOf = (text: string): string[] => text.match(/ +|[^ ]+/g) ?? [];
 
-function faceOf(word: string): Run['face'] {
+function faceOf(word: string): FontRun['face'] {
   if (isBuiltIn(word)) return 'BuiltIn';
   return hasGlyphs('Wide', word) ? 'Wide' : 'Any';
 }

@@ -126,7 +126,9 @@ export function isActive({ content }: Pick<SummaryEntry, 'content'>): boolean {
  * Clinical status and, unless it is `confirmed`, verification status: `Active,
  * Provisional`.
  */
-export function stateOf({ content }: Pick<SummaryEntry, 'content'>): string {
+export function problemState({
+  content,
+}: Pick<SummaryEntry, 'content'>): string {
   const verification = codesOf(content.verificationStatus).find(
     (code) => code !== 'confirmed',
   );

@@ -11,7 +11,7 @@ import {
 } from '../rules/words.ts';
 import type { Cell } from './cells.ts';
 import { doseText, routeText } from './directions.ts';
-import { flagOf, valueIn } from './observation.ts';
+import { flagOf, valueWithUnit } from './observation.ts';
 import { gradesOf, problemName } from './problems.ts';
 import { reasonsOf } from './section.ts';
 
@@ -132,7 +132,7 @@ export const categoryNames: Cell<'Observation'> = ({ category }) =>
   );
 
 /** The value of an observation and of its parts. */
-export const observedValue: Cell<'Observation'> = (content) => {
+export const observedValueCell: Cell<'Observation'> = (content) => {
   const parts = objectsOf(content.component);
   const isAlert = [content, ...parts].some((part) => flagOf(part)?.isAlert);
   const text = unique([
@@ -145,7 +145,7 @@ export const observedValue: Cell<'Observation'> = (content) => {
 };
 
 function valueText(of: Json): string | undefined {
-  const value = valueIn(of);
+  const value = valueWithUnit(of);
   const flag = flagOf(of);
   return (
     value &&

@@ -23,7 +23,7 @@ import {
   unique,
 } from '../rules/words.ts';
 import { directions } from './directions.ts';
-import { valueIn } from './observation.ts';
+import { valueWithUnit } from './observation.ts';
 import type { Column, SummaryRow } from './parts.ts';
 
 /**
@@ -140,7 +140,7 @@ export interface SummaryEntry {
   origin: string;
 }
 
-export const entryOf = ({
+export const summaryEntry = ({
   content,
   origins,
 }: ConsolidatedResource): SummaryEntry => {
@@ -186,7 +186,7 @@ function originText({ source, isConverted, statedOn }: Origin): string {
  */
 function statedText({ superseded = {} }: Origin): string {
   const values = [superseded, ...objectsOf(superseded.component)].flatMap(
-    (part) => valueIn(part) ?? [],
+    (part) => valueWithUnit(part) ?? [],
   );
   const { clinicalStatus, status, dosageInstruction, dosage } = superseded;
   return unique([

@@ -1,6 +1,6 @@
 import type { Json } from '../rules/json.ts';
 import type { ResourceType } from '../rules/r4/elements.ts';
-import { type Cell, either, joined, say, sayEach } from './cells.ts';
+import { type Cell, either, joinedCells, say, sayEach } from './cells.ts';
 import type { ColumnTitle } from './column-titles.ts';
 import { resultTable, vitalSignTable } from './measurements.ts';
 import {
@@ -18,7 +18,7 @@ import {
   isActive,
   isOfEncounter,
   isSocial,
-  stateOf,
+  problemState,
 } from './problems.ts';
 import { procedureCell } from './procedures.ts';
 import {
@@ -32,7 +32,7 @@ import {
   diagnoses,
   encounterKind,
   modality,
-  observedValue,
+  observedValueCell,
   problemCell,
   reportName,
   unusualStatus,
@@ -66,7 +66,7 @@ function tableOf<T extends ResourceType>({
   cells,
 }: ResourceTable<T>): TableRule {
   const titles = Object.keys(cells) as ColumnTitle[];
-  const says = Object.values<Cell<T>>(cells).map((cell) => joined(cell));
+  const says = Object.values<Cell<T>>(cells).map((cell) => joinedCells(cell));
   return {
     caption,
     types,
@@ -89,7 +89,7 @@ export const activeProblems = tableOf<'Condition'>({
   cells: {
     Problem: problemCell,
     Since: say.day('onsetDateTime', 'onsetPeriod', 'recordedDate'),
-    Status: (content) => stateOf({ content }),
+    Status: (content) => problemState({ content }),
   },
 });
 
@@ -102,7 +102,7 @@ export const pastProblems = tableOf<'Condition'>({
     Problem: problemCell,
     From: say.day('onsetDateTime', 'onsetPeriod', 'recordedDate'),
     Until: say.day('abatementDateTime', 'abatementPeriod'),
-    Status: (content) => stateOf({ content }),
+    Status: (content) => problemState({ content }),
   },
 });
 
@@ -129,7 +129,7 @@ export const currentMedications = tableOf<
     Ordered: say.day('authoredOn', 'dateAsserted'),
     Taken: say.since('effectivePeriod', 'effectiveDateTime'),
     Status: prescriptionStatus,
-    'By; reason': joined(
+    'By; reason': joinedCells(
       say.reference('requester', 'informationSource'),
       reasonsOf,
     ),
@@ -146,7 +146,7 @@ const pastMedications = tableOf<'MedicationRequest' | 'MedicationStatement'>({
     Ordered: say.day('authoredOn', 'dateAsserted'),
     Taken: say.day('effectivePeriod', 'effectiveDateTime'),
     Status: prescriptionStatus,
-    'By; reason': joined(
+    'By; reason': joinedCells(
       say.reference('requester', 'informationSource'),
       reasonsOf,
     ),
@@ -186,7 +186,7 @@ export const allergyTable = tableOf<'AllergyIntolerance'>({
     Substance: say.concept('code'),
     Reactions: allergyReactions,
     Criticality: criticality,
-    Status: (content) => stateOf({ content }),
+    Status: (content) => problemState({ content }),
     Noted: say.day('onsetDateTime', 'onsetPeriod', 'recordedDate'),
   },
 });
@@ -244,7 +244,7 @@ export const procedureTable = tableOf<'Procedure'>({
     ),
     Procedure: procedureCell,
     Status: say.status('status'),
-    Reason: joined(reasonsOf, say.concept('outcome')),
+    Reason: joinedCells(reasonsOf, say.concept('outcome')),
     Where: say.reference('location', 'performer.actor'),
   },
 });
@@ -256,8 +256,8 @@ const encounterTable = tableOf<'Encounter'>({
     Date: course,
     Encounter: encounterKind,
     Class: say.class('class'),
-    Reason: joined(reasonsOf, diagnoses),
-    'Where and with whom': joined(
+    Reason: joinedCells(reasonsOf, diagnoses),
+    'Where and with whom': joinedCells(
       sayEach.reference('location.location'),
       say.reference('serviceProvider'),
       sayEach.reference('participant.individual'),
@@ -270,12 +270,12 @@ const documentTable = tableOf<'DocumentReference'>({
   types: ['DocumentReference'],
   cells: {
     Date: either(say.moment('date'), say.day('context.period')),
-    Document: joined(
+    Document: joinedCells(
       either(say.concept('type'), say.text('description')),
       attachmentTitles,
     ),
     Status: say.status('status'),
-    By: joined(sayEach.reference('author'), say.reference('custodian')),
+    By: joinedCells(sayEach.reference('author'), say.reference('custodian')),
     Format: attachmentFormats,
   },
 });
@@ -285,7 +285,7 @@ export const carePlanTable = tableOf<'CarePlan'>({
   types: ['CarePlan'],
   cells: {
     Period: course,
-    Plan: joined(say.text('title'), sayEach.text('category.text')),
+    Plan: joinedCells(say.text('title'), sayEach.text('category.text')),
     Status: say.status('status'),
     Activities: activities,
   },
@@ -320,7 +320,7 @@ const presentFindings = tableOf<'Condition'>({
     Finding: say.concept('code'),
     Since: say.day('onsetDateTime', 'onsetPeriod', 'recordedDate'),
     Until: say.day('abatementDateTime', 'abatementPeriod'),
-    Status: (content) => stateOf({ content }),
+    Status: (content) => problemState({ content }),
   },
 });
 
@@ -332,7 +332,7 @@ const pastFindings = tableOf<'Condition'>({
     Finding: say.concept('code'),
     Since: say.day('onsetDateTime', 'onsetPeriod', 'recordedDate'),
     Until: say.day('abatementDateTime', 'abatementPeriod'),
-    Status: (content) => stateOf({ content }),
+    Status: (content) => problemState({ content }),
   },
 });
 
@@ -343,7 +343,7 @@ export const observationTable = tableOf<'Observation'>({
   cells: {
     Date: say.day('effectiveDateTime', 'effectivePeriod', 'issued'),
     Observation: (content, { linked }) => observationName(content, linked),
-    Value: observedValue,
+    Value: observedValueCell,
     Kind: categoryNames,
   },
 });

@@ -33,7 +33,6 @@ import {
   type SummaryRow,
 } from './parts.ts';
 import {
-  entryOf,
   idOf,
   type Lookup,
   markFuture,
@@ -41,6 +40,7 @@ import {
   type RecordReader,
   type SectionRule,
   type SummaryEntry,
+  summaryEntry,
   type TableRule,
 } from './section.ts';
 import { SECTIONS } from './sections.ts';
@@ -275,7 +275,7 @@ async function* rowsOf(
 async function* entriesOf(
   resources: AsyncIterable<ConsolidatedResource>,
 ): AsyncGenerator<SummaryEntry> {
-  for await (const resource of resources) yield entryOf(resource);
+  for await (const resource of resources) yield summaryEntry(resource);
 }
 
 /**
@@ -404,7 +404,7 @@ export async function absenceNotes(
   if (types.length === 0) return [];
   const found = new Map<string, AbsenceStatement>();
   for await (const resource of reader.read(types)) {
-    const entry = entryOf(resource);
+    const entry = summaryEntry(resource);
     for (const statement of absencesIn(entry.content))
       if (statement.topic === topic)
         found.set(markFuture(noteOf(statement, entry), madeAt), statement);
@@ -416,7 +416,7 @@ export async function absenceNotes(
     for await (const resource of reader.read(
       own.filter((type) => types.includes(type)),
     )) {
-      const entry = entryOf(resource);
+      const entry = summaryEntry(resource);
       if (absencesIn(entry.content).length > 0) continue;
       for (const claim of claims)
         if (denies(entry, claim)) contradicted.add(claim);

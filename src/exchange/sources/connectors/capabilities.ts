@@ -1,5 +1,5 @@
 import { SourceFailure } from './connector.ts';
-import { type ErrorResponse, isRecord } from './http/failures.ts';
+import { isRecord, type SourceErrorResponse } from './http/failures.ts';
 import type { SourceHttp } from './http/source-http.ts';
 import type { ResolvedSourceConfig } from './source-config.ts';
 
@@ -121,7 +121,7 @@ export class Capabilities {
     try {
       const { json } = await this.http.readJson(response, label);
       requireR4(this.http.config.source, json.fhirVersion);
-      return this.keep(readStatement(json));
+      return this.keep(readCapabilities(json));
     } catch (error) {
       if (error instanceof SourceFailure && error.kind === 'bad-answer')
         return this.keep(NOTHING_STATED);
@@ -160,7 +160,7 @@ export function requireR4(source: string, fhirVersion: unknown): void {
  * 400 if the statement does not list the operation (HAPI FHIR responds so).
  */
 export function isMissingOperation(
-  { status, issueCode }: ErrorResponse,
+  { status, issueCode }: SourceErrorResponse,
   support: Support,
 ): boolean {
   if (status === 404 || status === 405 || status === 501) return true;
@@ -169,7 +169,7 @@ export function isMissingOperation(
   );
 }
 
-export function readStatement(
+export function readCapabilities(
   statement: Record<string, unknown>,
 ): ServerCapabilities {
   if (statement.resourceType !== 'CapabilityStatement') return NOTHING_STATED;

@@ -9,12 +9,12 @@ import type { AssertionSigner } from './http/auth/token-request.ts';
 import { registerByUdap } from './http/auth/udap.ts';
 import { isRecord } from './http/failures.ts';
 import { createPool, SourceHttp } from './http/source-http.ts';
-import { findPatients } from './patient/match-patient.ts';
+import { findSourcePatients } from './patient/match-patient.ts';
 import type { ResolvedSourceConfig } from './source-config.ts';
 import type { UdapAuth } from './source-settings.ts';
 
 /** One thing that was tried at a source, in words for an operator. */
-export interface Finding {
+export interface SourceFinding {
   what: 'metadata' | 'token' | 'patient' | 'documents';
   works: boolean;
   message: string;
@@ -28,7 +28,7 @@ export async function checkSource(
   config: ResolvedSourceConfig,
   signer: AssertionSigner,
   patient: Demographics | undefined,
-): Promise<Finding[]> {
+): Promise<SourceFinding[]> {
   const now = Date.now;
   const http = new SourceHttp(config, { now, signer });
   const context = {
@@ -51,7 +51,7 @@ export async function checkSource(
   let known: string[] = [];
   findings.push(
     await tried('patient', async () => {
-      const { patientIds, notice } = await findPatients(
+      const { patientIds, notice } = await findSourcePatients(
         context,
         patient,
         signal,
@@ -77,9 +77,9 @@ export async function checkSource(
 }
 
 async function tried(
-  what: Finding['what'],
+  what: SourceFinding['what'],
   work: () => Promise<string>,
-): Promise<Finding> {
+): Promise<SourceFinding> {
   try {
     return { what, works: true, message: await work() };
   } catch (error) {

@@ -9,9 +9,9 @@ import {
 } from './collect/ask-changes.ts';
 import {
   cancelJob,
-  type Job,
   jobOfHandle,
   pollJob,
+  type SourceJob,
 } from './collect/async-job.ts';
 import { checkMissing, countResources } from './collect/check-missing.ts';
 import { documentSearchesBesides } from './collect/documents.ts';
@@ -29,9 +29,9 @@ import {
 } from './connector.ts';
 import { AnswerTooLarge } from './http/failures.ts';
 import { type HttpDeps, SourceHttp } from './http/source-http.ts';
-import { findPatients } from './patient/match-patient.ts';
+import { findSourcePatients } from './patient/match-patient.ts';
 import {
-  fingerprintOf,
+  connectionFingerprint,
   resolveSourceConfig,
   type SourceConfig,
 } from './source-config.ts';
@@ -68,7 +68,7 @@ export function createFhirConnector(
     ...(resolved.incremental ? { changes: changesOf(context) } : {}),
     waitToBeginMs: () => http.waitToBeginMs(),
     async begin(patient, options, signal) {
-      const { patientIds, notice } = await findPatients(
+      const { patientIds, notice } = await findSourcePatients(
         context,
         patient,
         signal,
@@ -117,7 +117,7 @@ export function createFhirConnector(
 }
 
 const changesOf = (context: SourceContext): SourceConnector['changes'] => ({
-  fingerprint: fingerprintOf(context.config),
+  fingerprint: connectionFingerprint(context.config),
   fullAfterDays: context.config.fullAfterDays,
   count: (patientIds, types, signal) =>
     countResources(context, patientIds, types, signal),
@@ -180,7 +180,7 @@ async function kickOff(
   signal: AbortSignal,
 ): Promise<KickedOff> {
   const since = how.everythingSince;
-  const jobs: Job['jobs'] = [];
+  const jobs: SourceJob['jobs'] = [];
   const steps: Step[] = [];
   const received: ReceivedResponses = new Map();
   const delaysMs: number[] = [];
@@ -245,7 +245,7 @@ async function kickOff(
   }
   const retryAfterMs =
     delaysMs.length === 0 ? undefined : Math.max(...delaysMs);
-  const job: Job = {
+  const job: SourceJob = {
     version: since === undefined ? 1 : 2,
     since,
     patientIds,
@@ -257,7 +257,7 @@ async function kickOff(
 
 const ABANDON_MS = 5_000;
 
-async function abandon(context: SourceContext, job: Job): Promise<void> {
+async function abandon(context: SourceContext, job: SourceJob): Promise<void> {
   // Best effort: the caller rethrows the original failure, and the source
   // expires its jobs by itself.
   await cancelJob(context, job, AbortSignal.timeout(ABANDON_MS)).catch(

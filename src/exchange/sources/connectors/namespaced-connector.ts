@@ -1,5 +1,5 @@
 import type { FhirResource } from 'fhir/r4.js';
-import { isIn } from '../../records/rules/ids.ts';
+import { isInNamespace } from '../../records/rules/ids.ts';
 import type {
   ChangesQuestion,
   SourceConnector,
@@ -71,7 +71,7 @@ export function namespaced(
 const plainIn =
   (namespace: string) =>
   (id: string): string =>
-    isIn(namespace, id) ? id.slice(namespace.length) : id;
+    isInNamespace(namespace, id) ? id.slice(namespace.length) : id;
 
 /** The question with the ids of the server. */
 function ofServer(
@@ -131,7 +131,7 @@ async function* pagesIn(
  */
 export function named(namespace: string, resource: FhirResource): FhirResource {
   const { id } = resource;
-  const copy = withReferences(resource, (reference) =>
+  const copy = withRenamedReferences(resource, (reference) =>
     reference.replace(LOCAL, `$1${namespace}`),
   ) as FhirResource;
   return id === undefined ? copy : { ...copy, id: `${namespace}${id}` };
@@ -142,19 +142,19 @@ const LOCAL =
   /^([A-Z][A-Za-z]+\/)(?!m-[0-9a-f]{12}~)(?=[^/?#]+(?:\/_history\/[^/]+)?$)/;
 
 /** A copy in which references have other names. */
-export function withReferences(
+export function withRenamedReferences(
   value: unknown,
   rename: (reference: string) => string,
 ): unknown {
   if (Array.isArray(value))
-    return value.map((item) => withReferences(item, rename));
+    return value.map((item) => withRenamedReferences(item, rename));
   if (!isRecord(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, part]) => [
       key,
       key === 'reference' && typeof part === 'string'
         ? rename(part)
-        : withReferences(part, rename),
+        : withRenamedReferences(part, rename),
     ]),
   );
 }

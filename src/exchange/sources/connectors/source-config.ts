@@ -121,7 +121,7 @@ export function resolveSourceConfig(
  * Identifies what decides which data a connection delivers: address, login
  * without its secrets, settings and our types.
  */
-export function fingerprintOf(config: ResolvedSourceConfig): string {
+export function connectionFingerprint(config: ResolvedSourceConfig): string {
   const { source, baseUrl, auth, revision, purposeOfUse } = config;
   const { kind } = auth;
   const login = [

@@ -7,7 +7,7 @@ import {
   upsertResources,
 } from '../../../../src/exchange/records/deliveries/delivery-store.ts';
 import { mergeBatch } from '../../../../src/exchange/records/merge/merge-batch.ts';
-import { resourceOf } from '../../../../src/exchange/records/merge/splits.ts';
+import { resourceOfDelivery } from '../../../../src/exchange/records/merge/splits.ts';
 import {
   type Build,
   badBody,
@@ -249,7 +249,7 @@ async function unitedIn({
       ]);
     });
   const resourceId = await inAccount((tx) =>
-    resourceOf(tx, id, {
+    resourceOfDelivery(tx, id, {
       source: 'lab',
       resourceType: 'Observation',
       sourceId: 'result',

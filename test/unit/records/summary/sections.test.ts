@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ConsolidatedResource } from '../../../../src/exchange/records/reading/read-consolidated.ts';
-import { entryOf } from '../../../../src/exchange/records/summary/section.ts';
+import { summaryEntry } from '../../../../src/exchange/records/summary/section.ts';
 import {
   gather,
   PATIENT,
@@ -357,7 +357,8 @@ test('an origin names a source once, with the newest document that says the same
     statedOn,
   });
   const textOf = (...origins: object[]) =>
-    entryOf({ content: {}, origins } as unknown as ConsolidatedResource).origin;
+    summaryEntry({ content: {}, origins } as unknown as ConsolidatedResource)
+      .origin;
   expect(
     textOf(
       origin('hie'),

@@ -10,7 +10,7 @@ import {
 } from '../../fhir-api/rules/search-request.ts';
 import { OWN_TYPES } from './view-run.ts';
 
-export type FileKind = 'output' | 'deleted' | 'error';
+export type ExportFileKind = 'output' | 'deleted' | 'error';
 
 /** Searches by resource type; a resource of the type must match one of them. */
 export type TypeFilters = Record<string, string[]>;

@@ -1,9 +1,9 @@
-import type { FileKind } from './export-request.ts';
+import type { ExportFileKind } from './export-request.ts';
 import type { ViewPlan } from './view-run.ts';
 
 /** What one slice wrote for one file. */
 export interface ExportPart {
-  kind: FileKind;
+  kind: ExportFileKind;
   resourceType: string;
   lines: number;
   ref: string;
@@ -41,7 +41,7 @@ export interface ExportFile {
    * `error.1.ndjson`. Of a view: `results.1.parquet`.
    */
   name: string;
-  kind: FileKind;
+  kind: ExportFileKind;
   resourceType: string;
   count: number;
   sizeBytes: number;
@@ -59,7 +59,7 @@ export const FILE_BYTES = 100_000_000;
  *
  * @param plan of a run of views, where each part is a file
  */
-export function filesOf(
+export function exportFiles(
   parts: readonly ExportPart[],
   plan: ViewPlan | null = null,
   fileBytes = plan === null ? FILE_BYTES : 0,

@@ -19,11 +19,11 @@ import { conceptText } from '../../../records/rules/words.ts';
 import { measuredThing } from '../../../records/summary/overview/measurement.ts';
 import type { SummaryPart } from '../../../records/summary/parts.ts';
 import {
-  entryOf,
   type Lookup,
   type RecordReader,
   type SectionRule,
   type SummaryEntry,
+  summaryEntry,
   type TableRule,
 } from '../../../records/summary/section.ts';
 import {
@@ -122,7 +122,7 @@ export async function ipsSections(
   const stated: Stated[] = [];
   const lookup = await lookUp(reader);
   for await (const resource of reader.read(SECTION_TYPES)) {
-    const entry = entryOf(resource);
+    const entry = summaryEntry(resource);
     const statements = absencesIn(entry.content);
     stated.push(...statements.map((statement) => ({ statement, resource })));
     if (statements.length > 0) continue;
@@ -225,7 +225,7 @@ function standingClaims(
       statement.topic === topic &&
       !statement.isUnknown &&
       !(isStating(resource) && statement.category !== undefined) &&
-      !kept.some((each) => statements?.denies(entryOf(each), statement)),
+      !kept.some((each) => statements?.denies(summaryEntry(each), statement)),
   );
 }
 

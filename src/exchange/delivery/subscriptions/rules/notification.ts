@@ -46,7 +46,7 @@ export interface ShownEvent {
  *
  * @param base URL of the FHIR API, without a trailing slash
  */
-export function statusOf(
+export function subscriptionStatus(
   of: Standing,
   base: string,
   kind: Kind,
@@ -118,7 +118,7 @@ export function notificationOf(
   kind: Kind,
   shown: readonly ShownEvent[] = [],
 ): Json {
-  const status = statusOf(of, base, kind, shown);
+  const status = subscriptionStatus(of, base, kind, shown);
   const entries = shown.flatMap(({ focus, resource, triggers }): Json[] => {
     if (focus === undefined || resource === undefined) return [];
     const place = `${focus.type}/${focus.id}`;

@@ -11,7 +11,12 @@ import { readDescription } from '../../../sources/connectors/patient/choose-cand
 import type { InboundContent, InboundMessage } from '../inbound.ts';
 import type { EncounterEvent, Transfer } from '../rules/encounter-event.ts';
 import { statedDeath } from '../rules/stated-death.ts';
-import { BundleContents, jsonOf, nameOf, toInstant } from './contents.ts';
+import {
+  BundleContents,
+  jsonOf,
+  sentResourceName,
+  toInstant,
+} from './contents.ts';
 import {
   bundleSchema,
   type Read,
@@ -131,7 +136,7 @@ function encounterContent(contents: BundleContents): InboundContent {
       'The Bundle contains several Encounters; send one Encounter in each Bundle',
       'Bundle.entry',
     );
-  const sourceId = nameOf(encounter);
+  const sourceId = sentResourceName(encounter);
   if (sourceId === undefined)
     throw invalid(
       'Encounter.id is required, or an identifier with a value',
@@ -172,7 +177,7 @@ function messageIdOf(
   if (bundle.id !== undefined) return `Bundle/${bundle.id}`;
   const versions = subjects.map((subject) => {
     const version = subject.meta?.versionId ?? subject.meta?.lastUpdated;
-    const name = nameOf(subject);
+    const name = sentResourceName(subject);
     return name === undefined || version === undefined
       ? undefined
       : `${name}/_history/${version}`;
@@ -329,7 +334,7 @@ function takenAt(
 }
 
 function idOf(resource: ReadResource): string {
-  const name = nameOf(resource);
+  const name = sentResourceName(resource);
   if (name !== undefined) return name;
   const place = `${resource.resourceType}.id`;
   throw invalid(`${place} is required, or an identifier with a value`, place);

@@ -75,7 +75,7 @@ export function toInstant(value: string | undefined): string | undefined {
  * The sender's id of a resource, the same for all its versions: `Type/id`,
  * otherwise its first identifier.
  */
-export const nameOf = ({
+export const sentResourceName = ({
   resourceType,
   id,
   identifier,

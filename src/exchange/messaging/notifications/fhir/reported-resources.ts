@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { DocumentReferenceContent } from 'fhir/r4.js';
 import type { ReportedResource, ReportedSubject } from '#hl7v2-to-fhir';
-import { withReferences } from '../../../sources/connectors/namespaced-connector.ts';
+import { withRenamedReferences } from '../../../sources/connectors/namespaced-connector.ts';
 import type { InboundContent } from '../inbound.ts';
 import { readFhirBundle } from './bundle.ts';
-import { jsonOf, nameOf } from './contents.ts';
+import { jsonOf, sentResourceName } from './contents.ts';
 
 /**
  * Resources left out: the sender's envelope, its Patient, which ours replaces,
@@ -89,7 +89,7 @@ function identified(
   });
   return named.map(({ resource, id, isAnonymous }) => {
     const sourceIds = [specimenOf(resource), senderIdOf(resource)];
-    const local = withReferences(
+    const local = withRenamedReferences(
       withFiles(resource, files),
       (name) => names.get(name) ?? name,
     ) as Json;
@@ -121,7 +121,7 @@ const specimenOf = ({ resourceType, specimen }: Json): string | undefined =>
     : undefined;
 
 const senderIdOf = (resource: Resource): string | undefined =>
-  nameOf(resource as Parameters<typeof nameOf>[0]);
+  sentResourceName(resource as Parameters<typeof sentResourceName>[0]);
 
 /** FHIR's pattern of ids. */
 const ID = /^[A-Za-z0-9.-]{1,64}$/;

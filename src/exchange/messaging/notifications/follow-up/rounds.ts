@@ -4,7 +4,7 @@ import { deniedSources } from '../../../people/consents/consent-store.ts';
 import type { AccountTx, Store } from '../../../platform/database/database.ts';
 import {
   type PreparedQuery,
-  refusal,
+  whyNotAsked,
 } from '../../../queries/network-query/prepare.ts';
 import type { NetworkQueryService } from '../../../queries/network-query/service.ts';
 import {
@@ -90,7 +90,7 @@ export function createFollowUpRounds(deps: {
     const permission = await readQueryPermission(tx, patientId);
     if (permission === undefined) return undefined;
     const denied = await deniedSources(tx, patientId, PURPOSE, ['hie']);
-    const refused = refusal('hie', permission, denied);
+    const refused = whyNotAsked('hie', permission, denied);
     return refused && end('cancelled', refused.message);
   }
 

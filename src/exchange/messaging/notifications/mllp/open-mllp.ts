@@ -9,7 +9,7 @@ import { createIntake, type IntakeDeps } from '../intake.ts';
 import { MESSAGE_BYTES_MAX } from '../senders.ts';
 import { createMllpAnswer, type MllpAnswer } from './answer.ts';
 import { FrameError, framed, MllpFrames } from './frames.ts';
-import { type Place, Places } from './places.ts';
+import { type ConnectionPlace, Places } from './places.ts';
 
 export const MLLP_VARIABLES = [
   'MLLP_PORT',
@@ -154,7 +154,7 @@ export function createMllpListener(options: {
   const places = new Places(limits);
   let isClosing = false;
 
-  async function serve(socket: Socket, place: Place): Promise<void> {
+  async function serve(socket: Socket, place: ConnectionPlace): Promise<void> {
     const frames = new MllpFrames(limits.messageBytes);
     const names = certificateNames(socket);
     // The listener's authority vouches for the holder of a certificate.
@@ -190,7 +190,7 @@ export function createMllpListener(options: {
 
   async function respond(
     socket: Socket,
-    place: Place,
+    place: ConnectionPlace,
     message: Buffer,
     names: readonly string[],
   ): Promise<void> {

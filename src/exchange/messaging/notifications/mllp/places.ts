@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { LRUCache } from 'lru-cache';
 
-export interface Place {
+export interface ConnectionPlace {
   socket: Socket;
   address: string;
   /**
@@ -23,7 +23,7 @@ export interface Place {
  * strangers never lock out a sender.
  */
 export class Places {
-  readonly #taken = new Map<string, Place>();
+  readonly #taken = new Map<string, ConnectionPlace>();
   /** Addresses from which a genuine message came. */
   readonly #known = new LRUCache<string, true>({ max: 1_000 });
 
@@ -47,7 +47,7 @@ export class Places {
    * Takes a place until the socket closes. Returns undefined if every place is
    * taken by a genuine connection.
    */
-  take(socket: Socket): Place | undefined {
+  take(socket: Socket): ConnectionPlace | undefined {
     const { remoteAddress: address = '' } = socket;
     const all = [...this.#taken.values()];
     const neighbours = all.filter((place) => place.address === address);
@@ -78,29 +78,29 @@ export class Places {
   }
 
   /** The place of a connection, also by its TLS socket. */
-  of(socket: Socket): Place | undefined {
+  of(socket: Socket): ConnectionPlace | undefined {
     return this.#taken.get(keyOf(socket));
   }
 
   /** Notes that the connection is one of a known sender. */
-  noteGenuine(place: Place): void {
+  noteGenuine(place: ConnectionPlace): void {
     place.isGenuine = true;
     this.#known.set(place.address, true);
   }
 
-  isKnown(place: Place): boolean {
+  isKnown(place: ConnectionPlace): boolean {
     return place.isGenuine || this.#known.has(place.address);
   }
 
   #longestSilent(
-    places: readonly Place[],
+    places: readonly ConnectionPlace[],
     newcomer: string,
-  ): Place | undefined {
+  ): ConnectionPlace | undefined {
     const silent = places.filter(({ isGenuine }) => !isGenuine);
     const strangers = silent.filter((place) => !this.isKnown(place));
     const candidates =
       strangers.length > 0 || !this.#known.has(newcomer) ? strangers : silent;
-    return candidates.reduce<Place | undefined>(
+    return candidates.reduce<ConnectionPlace | undefined>(
       (longest, each) =>
         longest === undefined || each.heardAt < longest.heardAt
           ? each

@@ -3,8 +3,8 @@ import type { PatientDemographics } from '../../../../contract/patients.ts';
 import type { Demographics } from './demographics.ts';
 import {
   type AdditionalIdentifiers,
-  isSame,
   isSameAddress,
+  isSameJson,
   mergeDemographics,
   mostIdsAtOneSystem,
   normaliseAdditionalIdentifiers,
@@ -168,7 +168,7 @@ export const isSameContent = (
   content: PatientContent,
 ): boolean =>
   (Object.keys(content) as (keyof PatientContent)[]).every((member) =>
-    isSame(before[member], content[member]),
+    isSameJson(before[member], content[member]),
   );
 
 /** The lists of a patient that grow when a match adds values. */

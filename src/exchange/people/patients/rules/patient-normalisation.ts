@@ -47,7 +47,7 @@ export function mergeDemographics(
     addresses: newFirst(update.addresses, known.addresses, ADDRESS),
     contacts: newFirst(update.contacts, known.contacts, CONTACT),
     personalIdentifiers: update.personalIdentifiers.every((item, index) =>
-      isSame(item, known.personalIdentifiers[index]),
+      isSameJson(item, known.personalIdentifiers[index]),
     )
       ? known.personalIdentifiers
       : withoutDuplicates(
@@ -174,7 +174,8 @@ function newFirst<T>(
 ): T[] {
   // Usually nothing is new: the known list, which has no duplicates, already
   // begins with the update.
-  if (update.every((item, index) => isSame(item, known[index]))) return known;
+  if (update.every((item, index) => isSameJson(item, known[index])))
+    return known;
   return withoutDuplicates([...update, ...known], comparison);
 }
 
@@ -213,15 +214,16 @@ function areDifferent<T>(
  * Whether two values are equal as JSON, ignoring the order of members and
  * members that are undefined.
  */
-export function isSame(left: unknown, right: unknown): boolean {
+export function isSameJson(left: unknown, right: unknown): boolean {
   if (left === right) return true;
   if (Array.isArray(left) && Array.isArray(right))
     return (
       left.length === right.length &&
-      left.every((item, index) => isSame(item, right[index]))
+      left.every((item, index) => isSameJson(item, right[index]))
     );
   if (!isMembers(left) || !isMembers(right)) return false;
-  for (const name in left) if (!isSame(left[name], right[name])) return false;
+  for (const name in left)
+    if (!isSameJson(left[name], right[name])) return false;
   for (const name in right)
     if (right[name] !== undefined && left[name] === undefined) return false;
   return true;

@@ -1,4 +1,4 @@
-import { COMPONENT, componentOf } from './open-api-document.ts';
+import { COMPONENT, componentName } from './open-api-document.ts';
 
 type JsonValue =
   | null
@@ -7,7 +7,7 @@ type JsonValue =
   | string
   | JsonValue[]
   | { [name: string]: JsonValue };
-export type JsonObject = { [name: string]: JsonValue };
+export type OpenApiJson = { [name: string]: JsonValue };
 
 /**
  * Simplifies the generated document: removes unused schemas, removes the suffix
@@ -16,7 +16,7 @@ export type JsonObject = { [name: string]: JsonValue };
  * implies, and writes pairs as lists of two, because generators of clients do
  * not know `prefixItems`.
  */
-export function tidyDocument(document: JsonObject): JsonObject {
+export function tidyDocument(document: OpenApiJson): OpenApiJson {
   const schemas = childObject(childObject(document, 'components'), 'schemas');
   const paths = tidy(document.paths ?? {}, false);
   const webhooks = tidy(document.webhooks ?? {}, false);
@@ -38,7 +38,7 @@ export function tidyDocument(document: JsonObject): JsonObject {
     webhooks,
     components: { ...childObject(document, 'components'), schemas: kept },
   };
-  return renameReferences(tidied, names) as JsonObject;
+  return renameReferences(tidied, names) as OpenApiJson;
 }
 
 /**
@@ -56,12 +56,12 @@ function shortName(
   return isFree ? short : name;
 }
 
-function reachable(from: JsonValue, schemas: JsonObject): Set<string> {
+function reachable(from: JsonValue, schemas: OpenApiJson): Set<string> {
   const found = new Set<string>();
   const waiting: JsonValue[] = [from];
   for (let part = waiting.pop(); part !== undefined; part = waiting.pop()) {
     if (part === null || typeof part !== 'object') continue;
-    const name = Array.isArray(part) ? undefined : componentOf(part);
+    const name = Array.isArray(part) ? undefined : componentName(part);
     if (name !== undefined && !found.has(name)) {
       found.add(name);
       waiting.push(schemas[name] ?? null);
@@ -107,7 +107,7 @@ function renameReferences(
   return Object.fromEntries(
     Object.entries(value).map(([name, child]) => {
       const component =
-        name === '$ref' ? componentOf({ $ref: child }) : undefined;
+        name === '$ref' ? componentName({ $ref: child }) : undefined;
       if (component === undefined)
         return [name, renameReferences(child, names)];
       return [name, `${COMPONENT}${names.get(component) ?? component}`];
@@ -115,7 +115,7 @@ function renameReferences(
   );
 }
 
-function childObject(parent: JsonObject, name: string): JsonObject {
+function childObject(parent: OpenApiJson, name: string): OpenApiJson {
   const child = parent[name];
   return child !== null && typeof child === 'object' && !Array.isArray(child)
     ? child

@@ -26,7 +26,7 @@ import {
 } from '../../../../contract/webhooks.ts';
 import type { OperationName } from '../operation.ts';
 import { targetOf } from '../paging.ts';
-import type { JsonObject } from './document.ts';
+import type { OpenApiJson } from './document.ts';
 import type { OpenApiOperation as Operation } from './open-api-document.ts';
 import {
   DESCRIBED_EVENTS,
@@ -74,7 +74,10 @@ export const EXAMPLES: Readonly<Record<OperationName, OperationExample>> = {
  * Adds to each operation of the document its example: parameters, body, answer,
  * and the request as a curl command.
  */
-export function addExamples(document: JsonObject, baseUrl: string): JsonObject {
+export function addExamples(
+  document: OpenApiJson,
+  baseUrl: string,
+): OpenApiJson {
   const { paths } = document as unknown as {
     paths: Record<string, Record<string, Operation>>;
   };
@@ -119,7 +122,7 @@ function addExample(
  * contract; text, headers and example of `webhooks.ts`. They are callbacks of
  * "create webhook", too: generators of clients look there for schemas in use.
  */
-export function addWebhooks(document: JsonObject): JsonObject {
+export function addWebhooks(document: OpenApiJson): OpenApiJson {
   const { paths } = document as unknown as {
     paths: Record<string, Record<string, Operation>>;
   };
@@ -127,7 +130,7 @@ export function addWebhooks(document: JsonObject): JsonObject {
   if (registration !== undefined) registration.callbacks = WEBHOOK_CALLBACKS;
   const described = webhookEventSchema.options.flatMap((schema) => {
     const $ref = `#/components/schemas/${z.globalRegistry.get(schema)?.id}`;
-    return eventTypesOf(schema).map((type): [string, JsonObject] => {
+    return eventTypesOf(schema).map((type): [string, OpenApiJson] => {
       const { example, ...text } =
         DESCRIBED_EVENTS[type as keyof typeof DESCRIBED_EVENTS];
       const requestBody = {

@@ -78,7 +78,7 @@ export interface OpenApiSchema {
 export const COMPONENT = '#/components/schemas/';
 
 /** The name of the component that a schema refers to. */
-export const componentOf = ({
+export const componentName = ({
   $ref,
 }: {
   $ref?: unknown;

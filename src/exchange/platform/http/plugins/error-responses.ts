@@ -21,7 +21,7 @@ import {
   isFhirUrl,
   operationOutcomeOf,
 } from '../operation-outcome.ts';
-import type { Refusal, RefusalAudit } from '../refusals.ts';
+import type { RefusalAudit, RefusedRequest } from '../refusals.ts';
 import { leaveRequestShare } from './request-share.ts';
 
 export const AUTHENTICATION_FAULTS = [
@@ -142,7 +142,7 @@ async function auditRefusal(
 function refusalOf(
   request: FastifyRequest,
   error: unknown,
-): Refusal | undefined {
+): RefusedRequest | undefined {
   const { caller, refusalNotes: notes } = request;
   const by =
     notes?.by ??

@@ -3,7 +3,7 @@ import type { SourceType } from '../../../../contract/primitives.ts';
 export type AttemptState = 'running' | 'completed' | 'failed';
 export type QueryState = 'running' | 'completed' | 'partial' | 'failed';
 
-export interface AttemptOutcome {
+export interface AttemptStanding {
   source: SourceType;
   /** Counts from 1 for each source. */
   attempt: number;
@@ -18,7 +18,9 @@ export interface AttemptOutcome {
  * failed, otherwise partial. A query without any started source has failed.
  * (docs/interface.md, "Network query overall status")
  */
-export function overallStatus(attempts: readonly AttemptOutcome[]): QueryState {
+export function overallStatus(
+  attempts: readonly AttemptStanding[],
+): QueryState {
   const last = lastAttempts(attempts);
   if (last.some((attempt) => attempt.status === 'running' || attempt.willRetry))
     return 'running';

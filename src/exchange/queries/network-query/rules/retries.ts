@@ -184,7 +184,7 @@ export function waitAfterFailedCalls(
 export const partDeadlineMs = (source: SourceType): number =>
   SOURCE_RETRIES[source].deadlineMs - SOURCE_RETRIES[source].partMarginMs;
 
-export const noAnswerWithin = (source: SourceType): string =>
+export const noAnswerText = (source: SourceType): string =>
   `No answer within ${partDeadlineMs(source) / HOUR} hours`;
 
 /**

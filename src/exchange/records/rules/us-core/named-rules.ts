@@ -89,12 +89,12 @@ type Needed<T extends ResourceType> = (ElementOf<T> | ChoiceOf<T>) &
  * Elements without which the resource cannot claim a profile, because nothing
  * could be said in their place.
  */
-export const required = <T extends ResourceType>(
+export const requiredElements = <T extends ResourceType>(
   ...elements: readonly Needed<T>[]
-): Requirement<T>[] => elements.map((element) => oneOf<T>(element));
+): Requirement<T>[] => elements.map((element) => anyElementOf<T>(element));
 
 /** One of some elements must be there; the first names the requirement. */
-export const oneOf = <T extends ResourceType>(
+export const anyElementOf = <T extends ResourceType>(
   first: Needed<T>,
   ...others: readonly (ElementOf<T> | ChoiceOf<T>)[]
 ): Requirement<T> => ({
@@ -127,7 +127,7 @@ export const whenStatus = <T extends ResourceType>(
 
 const DATA_ABSENT = 'data-absent-reason';
 /** An element in whose place is said that its value is unknown. */
-export const unknown = (): Json => ({
+export const unknownElement = (): Json => ({
   extension: [
     {
       url: `http://hl7.org/fhir/StructureDefinition/${DATA_ABSENT}`,
@@ -262,7 +262,7 @@ const exactToTheDay: Requirement<'Observation'> = {
 };
 
 const basics = [
-  ...required<'Observation'>('status', 'code', 'subject', 'category'),
+  ...requiredElements<'Observation'>('status', 'code', 'subject', 'category'),
   result,
 ];
 
@@ -287,7 +287,7 @@ export const RULES = {
   } satisfies Requirement<'CarePlan'>,
   members: inEach<'CareTeam', 'participant'>('participant', {
     role: () => [unknownConcept()],
-    member: unknown,
+    member: unknownElement,
   }),
   memberNumber: {
     element: 'subscriberId',
@@ -296,9 +296,9 @@ export const RULES = {
       objectsOf(resource.identifier).some(({ type }) =>
         hasCode(type, 'http://terminology.hl7.org/CodeSystem/v2-0203', ['MB']),
       ),
-    fill: () => ({ _subscriberId: unknown() }),
+    fill: () => ({ _subscriberId: unknownElement() }),
   } satisfies Requirement<'Coverage'>,
-  documentType: orUnknown<'DocumentReference'>(oneOf('type'), () => ({
+  documentType: orUnknown<'DocumentReference'>(anyElementOf('type'), () => ({
     type: {
       coding: [{ system: NULL_FLAVOR, code: 'UNK', display: 'unknown' }],
     },
@@ -320,7 +320,7 @@ export const RULES = {
           ? each.attachment
           : {
               ...(isJson(each.attachment) ? each.attachment : {}),
-              _url: unknown(),
+              _url: unknownElement(),
             },
       })),
     }),
@@ -330,7 +330,7 @@ export const RULES = {
     holds: (resource) =>
       !ORDERED.includes(textOf(resource.intent) ?? '') ||
       has(resource, 'requester'),
-    fill: () => ({ requester: unknown() }),
+    fill: () => ({ requester: unknownElement() }),
   } satisfies Requirement<'MedicationRequest'>,
   clinical: [
     ...basics,
@@ -346,7 +346,9 @@ export const RULES = {
   ] satisfies Requirement<'Observation'>[],
   vitalSign: [
     ...basics,
-    orUnknown(oneOf('effective[x]'), () => ({ _effectiveDateTime: unknown() })),
+    orUnknown(anyElementOf('effective[x]'), () => ({
+      _effectiveDateTime: unknownElement(),
+    })),
     // vs-1 allows a period in words, but its expression, which validators
     // evaluate, holds for no period.
     {
@@ -377,7 +379,7 @@ export const RULES = {
           objectsOf(component).filter(
             (part) =>
               hasCode(part.code, LOINC, [code]) &&
-              isIn(part.valueQuantity, PRESSURE),
+              isInUnits(part.valueQuantity, PRESSURE),
           ).length === 1,
       ),
   } satisfies Requirement<'Observation'>,
@@ -387,7 +389,7 @@ export const RULES = {
       objectsOf(component).every(({ code, valueQuantity }) =>
         codingsOf(code).every((coding) => {
           const units = OXYGEN[textOf(coding.code) ?? ''];
-          return units === undefined || isIn(valueQuantity, units);
+          return units === undefined || isInUnits(valueQuantity, units);
         }),
       ),
   } satisfies Requirement<'Observation'>,
@@ -400,7 +402,7 @@ export const RULES = {
     holds: ({ status }) => status === 'final' || status === 'entered-in-error',
   } satisfies Requirement<'Observation'>,
   // Our own number of the person.
-  ourNumber: orUnknown<'Patient'>(oneOf('identifier'), ({ id }) => ({
+  ourNumber: orUnknown<'Patient'>(anyElementOf('identifier'), ({ id }) => ({
     identifier: [{ system: 'urn:medical-exchange:patient', value: id }],
   })),
   named: {
@@ -408,7 +410,7 @@ export const RULES = {
     holds: ({ name }) => objectsOf(name).every(isNamed),
     fill: ({ name }) => ({
       name: objectsOf(name).map((each) =>
-        isNamed(each) ? each : { ...each, ...unknown() },
+        isNamed(each) ? each : { ...each, ...unknownElement() },
       ),
     }),
   } satisfies Requirement<'Patient'>,
@@ -457,11 +459,11 @@ export const RULES = {
         return system !== SYSTEMS.naic || /^\d{5}$/.test(text);
       }),
   } satisfies Requirement<'Organization' | 'Practitioner'>,
-  familyName: orUnknown<'Practitioner'>(oneOf('name'), () => ({
-    name: [{ _family: unknown() }],
+  familyName: orUnknown<'Practitioner'>(anyElementOf('name'), () => ({
+    name: [{ _family: unknownElement() }],
   })),
-  number: orUnknown<'Practitioner'>(oneOf('identifier'), () => ({
-    identifier: [{ _system: unknown(), _value: unknown() }],
+  number: orUnknown<'Practitioner'>(anyElementOf('identifier'), () => ({
+    identifier: [{ _system: unknownElement(), _value: unknownElement() }],
   })),
   agentsFound: {
     element: 'agent.who',
@@ -479,7 +481,10 @@ export const isOf = (category: unknown, ...codes: string[]): boolean =>
   );
 
 /** A quantity, if there is one, in one of these units of UCUM. */
-export const isIn = (quantity: unknown, units: readonly string[]): boolean =>
+export const isInUnits = (
+  quantity: unknown,
+  units: readonly string[],
+): boolean =>
   objectsOf(quantity).every(
     ({ value, unit, system, code }) =>
       value !== undefined &&

@@ -2,21 +2,21 @@ import { type Json, objectsOf } from '../json.ts';
 import type { ElementOf, MemberOf, ResourceType } from '../r4/elements.ts';
 import type { RequiredElement } from './defect-words.ts';
 import {
+  anyElementOf,
   has,
   hasCode,
   inEach,
-  isIn,
+  isInUnits,
   isOf,
   LOINC,
-  oneOf,
   orUnknown,
   type Profile,
   type Requirement,
   RULES,
-  required,
+  requiredElements,
   UCUM,
-  unknown,
   unknownConcept,
+  unknownElement,
   whenStatus,
 } from './named-rules.ts';
 
@@ -87,7 +87,7 @@ const oneCategory = <T extends ResourceType>(
 /** A value, if there is one, in one of these units of UCUM. */
 const inUnits = (...units: string[]): Requirement<'Observation'> => ({
   element: 'valueQuantity',
-  holds: ({ valueQuantity }) => isIn(valueQuantity, units),
+  holds: ({ valueQuantity }) => isInUnits(valueQuantity, units),
 });
 
 const CONDITION_CATEGORIES =
@@ -163,13 +163,13 @@ const CLINICAL_PROFILES = [
   profileOf<'AllergyIntolerance'>({
     name: 'us-core-allergyintolerance',
     type: 'AllergyIntolerance',
-    requires: [required('code', 'patient')],
+    requires: [requiredElements('code', 'patient')],
   }),
   profileOf<'CarePlan'>({
     name: 'us-core-careplan',
     type: 'CarePlan',
     requires: [
-      required('status', 'intent', 'subject', 'category'),
+      requiredElements('status', 'intent', 'subject', 'category'),
       RULES.narrative,
       RULES.assessPlan,
     ],
@@ -183,28 +183,28 @@ const CLINICAL_PROFILES = [
   profileOf<'CareTeam'>({
     name: 'us-core-careteam',
     type: 'CareTeam',
-    requires: [required('subject', 'participant'), RULES.members],
+    requires: [requiredElements('subject', 'participant'), RULES.members],
     bounds: [onceInEach('participant', 'role')],
   }),
   profileOf<'Condition'>({
     name: 'us-core-condition-problems-health-concerns',
     type: 'Condition',
     isFor: isProblem,
-    requires: [required('code', 'subject')],
+    requires: [requiredElements('code', 'subject')],
   }),
   profileOf<'Condition'>({
     name: 'us-core-condition-encounter-diagnosis',
     type: 'Condition',
     isFor: isEncounterDiagnosis,
-    requires: [required('code', 'subject')],
+    requires: [requiredElements('code', 'subject')],
     bounds: [oneCategory(CONDITION_CATEGORIES, 'encounter-diagnosis')],
   }),
   profileOf<'Coverage'>({
     name: 'us-core-coverage',
     type: 'Coverage',
     requires: [
-      required('status', 'beneficiary', 'payor'),
-      orUnknown(oneOf('relationship'), () => ({
+      requiredElements('status', 'beneficiary', 'payor'),
+      orUnknown(anyElementOf('relationship'), () => ({
         relationship: unknownConcept(),
       })),
       RULES.memberNumber,
@@ -225,16 +225,18 @@ const CLINICAL_PROFILES = [
     type: 'DiagnosticReport',
     isFor: isLaboratoryReport,
     requires: [
-      required('status', 'category', 'code', 'subject'),
+      requiredElements('status', 'category', 'code', 'subject'),
       whenStatus(
         REPORTED,
-        orUnknown(oneOf('effective[x]'), () => ({
-          _effectiveDateTime: unknown(),
+        orUnknown(anyElementOf('effective[x]'), () => ({
+          _effectiveDateTime: unknownElement(),
         })),
       ),
       whenStatus(
         REPORTED,
-        orUnknown(oneOf('issued'), () => ({ _issued: unknown() })),
+        orUnknown(anyElementOf('issued'), () => ({
+          _issued: unknownElement(),
+        })),
       ),
     ],
     bounds: [oneCategory(REPORT_CATEGORIES, 'LAB')],
@@ -244,11 +246,11 @@ const CLINICAL_PROFILES = [
     type: 'DiagnosticReport',
     isFor: (resource) => !isLaboratoryReport(resource),
     requires: [
-      required('status', 'category', 'code', 'subject'),
+      requiredElements('status', 'category', 'code', 'subject'),
       whenStatus(
         REPORTED,
-        orUnknown(oneOf('effective[x]'), () => ({
-          _effectiveDateTime: unknown(),
+        orUnknown(anyElementOf('effective[x]'), () => ({
+          _effectiveDateTime: unknownElement(),
         })),
       ),
     ],
@@ -257,10 +259,12 @@ const CLINICAL_PROFILES = [
     name: 'us-core-documentreference',
     type: 'DocumentReference',
     requires: [
-      required('status', 'subject', 'content'),
+      requiredElements('status', 'subject', 'content'),
       RULES.documentType,
       RULES.loincType,
-      orUnknown(oneOf('category'), () => ({ category: [unknownConcept()] })),
+      orUnknown(anyElementOf('category'), () => ({
+        category: [unknownConcept()],
+      })),
       RULES.contentAddress,
     ],
     bounds: [onceInEach('context', 'encounter')],
@@ -269,26 +273,26 @@ const CLINICAL_PROFILES = [
     name: 'us-core-encounter',
     type: 'Encounter',
     requires: [
-      required('status', 'class', 'subject'),
-      orUnknown(oneOf('type'), () => ({ type: [unknownConcept()] })),
+      requiredElements('status', 'class', 'subject'),
+      orUnknown(anyElementOf('type'), () => ({ type: [unknownConcept()] })),
       inEach<'Encounter', 'identifier'>('identifier', {
-        _system: unknown,
-        _value: unknown,
+        _system: unknownElement,
+        _value: unknownElement,
       }),
     ],
   }),
   profileOf<'Goal'>({
     name: 'us-core-goal',
     type: 'Goal',
-    requires: [required('lifecycleStatus', 'description', 'subject')],
+    requires: [requiredElements('lifecycleStatus', 'description', 'subject')],
   }),
   profileOf<'Immunization'>({
     name: 'us-core-immunization',
     type: 'Immunization',
     requires: [
-      required('status', 'vaccineCode', 'patient'),
-      orUnknown(oneOf('occurrence[x]'), () => ({
-        _occurrenceDateTime: unknown(),
+      requiredElements('status', 'vaccineCode', 'patient'),
+      orUnknown(anyElementOf('occurrence[x]'), () => ({
+        _occurrenceDateTime: unknownElement(),
       })),
     ],
   }),
@@ -297,8 +301,8 @@ const CLINICAL_PROFILES = [
     type: 'Device',
     isFor: (resource) => has(resource, 'udiCarrier'),
     requires: [
-      required('patient'),
-      orUnknown(oneOf('type'), () => ({ type: unknownConcept() })),
+      requiredElements('patient'),
+      orUnknown(anyElementOf('type'), () => ({ type: unknownConcept() })),
     ],
     bounds: [
       once('udiCarrier'),
@@ -313,11 +317,11 @@ const CLINICAL_PROFILES = [
     name: 'us-core-medicationdispense',
     type: 'MedicationDispense',
     requires: [
-      required('status', 'medication[x]', 'subject'),
+      requiredElements('status', 'medication[x]', 'subject'),
       whenStatus(
         ['completed'],
-        orUnknown(oneOf('whenHandedOver'), () => ({
-          _whenHandedOver: unknown(),
+        orUnknown(anyElementOf('whenHandedOver'), () => ({
+          _whenHandedOver: unknownElement(),
         })),
       ),
     ],
@@ -326,7 +330,7 @@ const CLINICAL_PROFILES = [
     name: 'us-core-medicationrequest',
     type: 'MedicationRequest',
     requires: [
-      required('status', 'intent', 'medication[x]', 'subject'),
+      requiredElements('status', 'intent', 'medication[x]', 'subject'),
       RULES.requester,
     ],
   }),
@@ -334,12 +338,12 @@ const CLINICAL_PROFILES = [
     name: 'us-core-procedure',
     type: 'Procedure',
     requires: [
-      required('status', 'subject'),
-      orUnknown(oneOf('code'), () => ({ code: unknownConcept() })),
+      requiredElements('status', 'subject'),
+      orUnknown(anyElementOf('code'), () => ({ code: unknownConcept() })),
       whenStatus(
         ['completed', 'in-progress'],
-        orUnknown(oneOf('performed[x]'), () => ({
-          _performedDateTime: unknown(),
+        orUnknown(anyElementOf('performed[x]'), () => ({
+          _performedDateTime: unknownElement(),
         })),
       ),
     ],
@@ -348,8 +352,8 @@ const CLINICAL_PROFILES = [
     name: 'us-core-servicerequest',
     type: 'ServiceRequest',
     requires: [
-      required('status', 'intent', 'subject'),
-      orUnknown(oneOf('code'), () => ({ code: unknownConcept() })),
+      requiredElements('status', 'intent', 'subject'),
+      orUnknown(anyElementOf('code'), () => ({ code: unknownConcept() })),
     ],
   }),
 ];
@@ -424,7 +428,7 @@ const OBSERVATION_PROFILES = [
     type: 'Observation',
     codes: [SOCIAL.smoking],
     requires: [
-      required(
+      requiredElements(
         'status',
         'code',
         'subject',
@@ -441,14 +445,16 @@ const OBSERVATION_PROFILES = [
     name: 'us-core-observation-occupation',
     type: 'Observation',
     codes: [SOCIAL.occupation],
-    requires: [required('status', 'code', 'subject', 'valueCodeableConcept')],
+    requires: [
+      requiredElements('status', 'code', 'subject', 'valueCodeableConcept'),
+    ],
   }),
   profileOf<'Observation'>({
     name: 'us-core-observation-pregnancyintent',
     type: 'Observation',
     codes: [SOCIAL.pregnancyIntent],
     requires: [
-      required(
+      requiredElements(
         'status',
         'code',
         'subject',
@@ -462,7 +468,7 @@ const OBSERVATION_PROFILES = [
     type: 'Observation',
     codes: [SOCIAL.pregnancy],
     requires: [
-      required(
+      requiredElements(
         'status',
         'code',
         'subject',
@@ -475,13 +481,13 @@ const OBSERVATION_PROFILES = [
     name: 'us-core-observation-sexual-orientation',
     type: 'Observation',
     codes: [SOCIAL.sexualOrientation],
-    requires: [required('status', 'code', 'subject')],
+    requires: [requiredElements('status', 'code', 'subject')],
   }),
   profileOf<'Observation'>({
     name: 'us-core-simple-observation',
     type: 'Observation',
     isFor: isSimpleObservation,
-    requires: [required('status', 'code', 'subject', 'category')],
+    requires: [requiredElements('status', 'code', 'subject', 'category')],
   }),
 ];
 
@@ -490,15 +496,15 @@ const OTHER_PROFILES = [
     name: 'us-core-patient',
     type: 'Patient',
     requires: [
-      required('name', 'gender'),
+      requiredElements('name', 'gender'),
       RULES.ourNumber,
       inEach<'Patient', 'identifier'>('identifier', {
-        _system: unknown,
-        _value: unknown,
+        _system: unknownElement,
+        _value: unknownElement,
       }),
       inEach<'Patient', 'telecom'>('telecom', {
-        _system: unknown,
-        _value: unknown,
+        _system: unknownElement,
+        _value: unknownElement,
       }),
       RULES.named,
       RULES.raceInWords,
@@ -510,21 +516,23 @@ const OTHER_PROFILES = [
     name: 'us-core-location',
     type: 'Location',
     requires: [
-      orUnknown(oneOf('name'), () => ({ _name: unknown() })),
+      orUnknown(anyElementOf('name'), () => ({ _name: unknownElement() })),
       RULES.completeType,
     ],
   }),
   profileOf<'Medication'>({
     name: 'us-core-medication',
     type: 'Medication',
-    requires: [orUnknown(oneOf('code'), () => ({ code: unknownConcept() }))],
+    requires: [
+      orUnknown(anyElementOf('code'), () => ({ code: unknownConcept() })),
+    ],
   }),
   profileOf<'Organization'>({
     name: 'us-core-organization',
     type: 'Organization',
     requires: [
-      orUnknown(oneOf('active'), () => ({ _active: unknown() })),
-      orUnknown(oneOf('name'), () => ({ _name: unknown() })),
+      orUnknown(anyElementOf('active'), () => ({ _active: unknownElement() })),
+      orUnknown(anyElementOf('name'), () => ({ _name: unknownElement() })),
       RULES.nameOrNumber,
       RULES.wellFormedNumbers,
     ],
@@ -536,10 +544,10 @@ const OTHER_PROFILES = [
       RULES.familyName,
       RULES.number,
       inEach<'Practitioner', 'identifier'>('identifier', {
-        _system: unknown,
-        _value: unknown,
+        _system: unknownElement,
+        _value: unknownElement,
       }),
-      inEach<'Practitioner', 'name'>('name', { _family: unknown }),
+      inEach<'Practitioner', 'name'>('name', { _family: unknownElement }),
       RULES.wellFormedNumbers,
     ],
   }),
@@ -548,28 +556,36 @@ const OTHER_PROFILES = [
     type: 'PractitionerRole',
     requires: [
       inEach<'PractitionerRole', 'telecom'>('telecom', {
-        _system: unknown,
-        _value: unknown,
+        _system: unknownElement,
+        _value: unknownElement,
       }),
-      oneOf('telecom', 'endpoint'),
+      anyElementOf('telecom', 'endpoint'),
       orUnknown(
-        oneOf('practitioner', 'organization', 'healthcareService', 'location'),
-        () => ({ practitioner: unknown() }),
+        anyElementOf(
+          'practitioner',
+          'organization',
+          'healthcareService',
+          'location',
+        ),
+        () => ({ practitioner: unknownElement() }),
       ),
     ],
   }),
   profileOf<'Provenance'>({
     name: 'us-core-provenance',
     type: 'Provenance',
-    requires: [required('target', 'agent', 'recorded'), RULES.agentsFound],
+    requires: [
+      requiredElements('target', 'agent', 'recorded'),
+      RULES.agentsFound,
+    ],
   }),
   profileOf<'RelatedPerson'>({
     name: 'us-core-relatedperson',
     type: 'RelatedPerson',
     requires: [
-      required('patient'),
-      orUnknown(oneOf('active'), () => ({ _active: unknown() })),
-      orUnknown(oneOf('relationship', 'name'), () => ({
+      requiredElements('patient'),
+      orUnknown(anyElementOf('active'), () => ({ _active: unknownElement() })),
+      orUnknown(anyElementOf('relationship', 'name'), () => ({
         relationship: [unknownConcept()],
       })),
     ],
@@ -577,7 +593,9 @@ const OTHER_PROFILES = [
   profileOf<'Specimen'>({
     name: 'us-core-specimen',
     type: 'Specimen',
-    requires: [orUnknown(oneOf('type'), () => ({ type: unknownConcept() }))],
+    requires: [
+      orUnknown(anyElementOf('type'), () => ({ type: unknownConcept() })),
+    ],
   }),
 ];
 

@@ -1,6 +1,6 @@
 import { counted } from '../../../../lib/counted.ts';
 import { numberText } from '../../rules/words.ts';
-import type { Chart, Drawing, Place, Shape } from '../parts.ts';
+import type { Chart, Drawing, PdfPoint, Shape } from '../parts.ts';
 import type { Point, Trend } from './trend.ts';
 
 /**
@@ -212,7 +212,7 @@ function lineShapes(
   index: number,
   { x, y }: { x: (at: number) => number; y: (value: number) => number },
 ): Shape[] {
-  const place = ({ at, value }: Point): Place => [x(at), y(value)];
+  const place = ({ at, value }: Point): PdfPoint => [x(at), y(value)];
   const last = points.at(-1);
   return [
     { kind: index === 0 ? 'line' : 'second', points: points.map(place) },

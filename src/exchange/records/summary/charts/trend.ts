@@ -5,15 +5,15 @@ import {
   type LinkedResources,
 } from '../../rules/distinctions.ts';
 import { isJson, type Json, objectsOf, textOf } from '../../rules/json.ts';
-import { unitText as unitSource } from '../../rules/measures.ts';
+import { comparableUnit as unitSource } from '../../rules/measures.ts';
 import {
   fromBaseUnits,
   inBaseUnits,
   type Unit,
-  unitOf,
+  ucumUnit,
 } from '../../rules/ucum.ts';
-import { codesOf, dayText, unitText } from '../../rules/words.ts';
-import { componentOf } from '../measurements.ts';
+import { codesOf, dayText, readableUnit } from '../../rules/words.ts';
+import { componentWithCode } from '../measurements.ts';
 import {
   BLOOD_PRESSURE,
   categoryOf,
@@ -100,7 +100,7 @@ export class Trends {
     const pressures = PRESSURES.flatMap(([line, code]) => {
       const part = codesOf(content.code).includes(code)
         ? content
-        : componentOf(content, code);
+        : componentWithCode(content, code);
       return part === undefined ? [] : [{ line, part }];
     });
     const distinctions = distinctionsOf(content, this.#linked);
@@ -138,8 +138,8 @@ export class Trends {
     const { valueQuantity: quantity } = part;
     if (!isJson(quantity)) return;
     const trends = this.#trends[section];
-    const unit = unitText(quantity.unit ?? quantity.code);
-    const measured = unitOf(unitSource(quantity));
+    const unit = readableUnit(quantity.unit ?? quantity.code);
+    const measured = ucumUnit(unitSource(quantity));
     const id = `${key} ${measured?.dimension ?? unit}`;
     const trend = trends.get(id) ?? {
       name,

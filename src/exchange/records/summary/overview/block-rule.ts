@@ -65,14 +65,14 @@ export interface Collected {
   /** Further remarks. */
   remarks?: readonly string[];
   /** What was delivered and is no item. */
-  others: Counts;
+  others: LeftOutCounts;
 }
 
 /**
  * Counts what the overview leaves out, in the order in which it was first
  * counted.
  */
-export class Counts {
+export class LeftOutCounts {
   readonly #counts = new Map<string, { count: number; many: string }>();
 
   add(one: string, many = `${one}s`, by = 1): void {

@@ -19,13 +19,13 @@ import {
   isSocial,
   onset,
   problemName,
-  stateOf,
+  problemState,
 } from '../problems.ts';
 import { complicationsOf, procedureName } from '../procedures.ts';
 import { type Lookup, type SummaryEntry, withoutShorter } from '../section.ts';
 import {
   type Collect,
-  Counts,
+  LeftOutCounts,
   OtherStatements,
   referencesOf,
 } from './block-rule.ts';
@@ -36,7 +36,7 @@ import {
  */
 export const collectAllergies: Collect = () => {
   const byName = new Map<string, SummaryEntry[]>();
-  const others = new Counts();
+  const others = new LeftOutCounts();
   const statements = new OtherStatements();
   return {
     take: (entry) => {
@@ -54,7 +54,7 @@ export const collectAllergies: Collect = () => {
       statements.note(
         conceptText(entry.content.code),
         entry,
-        stateOf(entry).toLowerCase(),
+        problemState(entry).toLowerCase(),
       );
     },
     collected: () => ({
@@ -96,7 +96,7 @@ export const collectAllergies: Collect = () => {
 export const collectProblems: Collect = ({ lookup }) => {
   const complications: OverviewItem[] = [];
   const byName = new Map<string, { name: string; entries: SummaryEntry[] }>();
-  const others = new Counts();
+  const others = new LeftOutCounts();
   const statements = new OtherStatements();
   return {
     take: (entry) => {
@@ -110,7 +110,7 @@ export const collectProblems: Collect = ({ lookup }) => {
         statements.note(
           problemName(entry.content, lookup),
           entry,
-          stateOf(entry).toLowerCase(),
+          problemState(entry).toLowerCase(),
         );
       } else {
         const name = problemName(entry.content, lookup) ?? 'Unnamed problem';
@@ -167,7 +167,7 @@ function complicationItems(
 }
 
 const unlessActive = (entry: SummaryEntry): string | undefined => {
-  const state = stateOf(entry);
+  const state = problemState(entry);
   return state === 'Active' ? undefined : state.toLowerCase();
 };
 
@@ -180,7 +180,7 @@ export const collectImmunizations: Collect = () => {
     string,
     { name: string; days: string[]; of: OverviewItem['of'][number][] }
   >();
-  const others = new Counts();
+  const others = new LeftOutCounts();
   return {
     take: (entry) => {
       const { content } = entry;
@@ -214,7 +214,7 @@ export const collectImmunizations: Collect = () => {
 
 export const collectEncounters: Collect = (_, itemsMax) => {
   const items: OverviewItem[] = [];
-  const others = new Counts();
+  const others = new LeftOutCounts();
   return {
     take: ({ content }) => {
       if (content.status === 'entered-in-error')
@@ -249,7 +249,7 @@ export const collectCareTeam: Collect = () => {
     string,
     { roles: string[]; of: OverviewItem['of'][number][] }
   >();
-  const others = new Counts();
+  const others = new LeftOutCounts();
   return {
     take: (entry) => {
       const { content } = entry;

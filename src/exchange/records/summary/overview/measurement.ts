@@ -15,7 +15,7 @@ import {
   unique,
   unitOfCount,
 } from '../../rules/words.ts';
-import { componentOf } from '../measurements.ts';
+import { componentWithCode } from '../measurements.ts';
 import {
   BLOOD_PRESSURE,
   categoryOf,
@@ -26,14 +26,14 @@ import {
   remarksOn,
   timeOf,
   VITAL_SIGNS,
-  valueIn,
+  valueWithUnit,
   withRemarks,
 } from '../observation.ts';
 import { NOTHING, type OverviewItem } from '../parts.ts';
 import {
   type Collect,
-  Counts,
   isOfLastYear,
+  LeftOutCounts,
   monthsBefore,
   type OverviewContext,
   referencesOf,
@@ -54,8 +54,8 @@ interface Measurement {
  * none.
  */
 function measurementOf(content: Json): Measurement | undefined {
-  const systolic = componentOf(content, BLOOD_PRESSURE.systolic);
-  const diastolic = componentOf(content, BLOOD_PRESSURE.diastolic);
+  const systolic = componentWithCode(content, BLOOD_PRESSURE.systolic);
+  const diastolic = componentWithCode(content, BLOOD_PRESSURE.diastolic);
   const parts = objectsOf(content.component);
   const isPressure = systolic !== undefined || diastolic !== undefined;
   const others = isPressure
@@ -86,7 +86,8 @@ function measurementOf(content: Json): Measurement | undefined {
 const UNFILLED = /^\{[\w.]+\}$/;
 
 function single(of: Json): Measurement | undefined {
-  const value = of.dataAbsentReason === undefined ? valueIn(of) : undefined;
+  const value =
+    of.dataAbsentReason === undefined ? valueWithUnit(of) : undefined;
   if (value === undefined || UNFILLED.test(value.value)) return undefined;
   const quantity = isJson(of.valueQuantity) ? of.valueQuantity : {};
   const isPlain =
@@ -102,8 +103,8 @@ function pressure(
   systolic: Json | undefined,
   diastolic: Json | undefined,
 ): Measurement | undefined {
-  const over = systolic && valueIn(systolic);
-  const under = diastolic && valueIn(diastolic);
+  const over = systolic && valueWithUnit(systolic);
+  const under = diastolic && valueWithUnit(diastolic);
   const unit = over?.unit || under?.unit || '';
   if (over === undefined && under === undefined) return undefined;
   return {
@@ -237,7 +238,7 @@ function freshMonths({ birthDate, madeAt }: OverviewContext): number {
  */
 export const collectVitals: Collect = (context) => {
   const vitals = new Map<string, Vital>();
-  const others = new Counts();
+  const others = new LeftOutCounts();
   const months = freshMonths(context);
   let newestOld: string | undefined;
   return {
@@ -450,7 +451,7 @@ interface Test {
  */
 export const collectResults: Collect = (context) => {
   const tests = new Map<string, Test>();
-  const others = new Counts();
+  const others = new LeftOutCounts();
   let unjudged = 0;
   let newestOld: string | undefined;
 
@@ -629,7 +630,7 @@ const inOrder = (left: Test, right: Test): number =>
   left.report.place - right.report.place;
 
 const isNotJudged = (part: Json): boolean =>
-  valueIn(part) !== undefined && !isJudged(part);
+  valueWithUnit(part) !== undefined && !isJudged(part);
 
 const rangesText = (parts: readonly Json[]): string => {
   const ranges = unique(parts.map(referenceRanges)).join('; ');

@@ -12,8 +12,8 @@ import type { OverviewItem } from '../parts.ts';
 import { markFuture, type SummaryEntry } from '../section.ts';
 import {
   type Collect,
-  Counts,
   isOfLastYear,
+  LeftOutCounts,
   monthsBefore,
   OtherStatements,
   referencesOf,
@@ -50,7 +50,7 @@ interface Product {
 export const collectMedications: Collect = (context) => {
   const products = new Map<string, Product>();
   const dispensed = new Map<string, { item: OverviewItem; count: number }>();
-  const others = new Counts();
+  const others = new LeftOutCounts();
   const statements = new OtherStatements();
 
   function prescribe(entry: SummaryEntry, name: string): void {

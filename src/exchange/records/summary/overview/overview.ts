@@ -3,12 +3,12 @@ import { absencesIn } from '../../rules/absence.ts';
 import type { Json } from '../../rules/json.ts';
 import type { OverviewBlock, OverviewItem, SummaryNote } from '../parts.ts';
 import {
-  entryOf,
   type Lookup,
   markFuture,
   type RecordReader,
   type SectionRule,
   type SummaryEntry,
+  summaryEntry,
 } from '../section.ts';
 import { SECTION } from '../sections.ts';
 import type { BlockCollector, BlockRule } from './block-rule.ts';
@@ -142,7 +142,7 @@ export async function overviewOf(context: {
   );
   for await (const resource of reader.read([...types])) {
     if (isUneventful(resource.content as unknown as Json)) continue;
-    const entry = entryOf(resource);
+    const entry = summaryEntry(resource);
     // Statements of absence are shown as notes.
     if (absencesIn(entry.content).length > 0) continue;
     alsoTake(entry);

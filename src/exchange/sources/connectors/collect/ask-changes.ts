@@ -7,7 +7,7 @@ import {
   SourceFailure,
 } from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
-import { FHIR_JSON, type JsonResponse } from '../http/source-http.ts';
+import { FHIR_MEDIA_TYPE, type JsonResponse } from '../http/source-http.ts';
 import { bundleOf } from './bundle-page.ts';
 import { askEverything } from './everything.ts';
 import type { Plan, ResponseEntry, Step, StepOf } from './plan.ts';
@@ -17,7 +17,7 @@ import {
   searchRequests,
   searchSteps,
 } from './search-by-type.ts';
-import { SUPPORTING_TYPES, supportingSearches } from './supporting.ts';
+import { supportingSearches, UNSEARCHED_TYPES } from './supporting.ts';
 
 /** How a source is asked about a person. */
 export interface HowToAsk {
@@ -140,7 +140,7 @@ const byId = ({
   resourceType: type,
   id,
 }: ChangesQuestion['newest'][number]): StepOf<'search'> | undefined =>
-  SUPPORTING_TYPES.some((supporting) => supporting === type)
+  UNSEARCHED_TYPES.some((supporting) => supporting === type)
     ? { kind: 'search', type, parameter: '_id', value: id }
     : undefined;
 
@@ -225,7 +225,7 @@ async function answerTo(
     const response = await http.send({
       ...request,
       label,
-      accept: FHIR_JSON,
+      accept: FHIR_MEDIA_TYPE,
       signal,
     });
     if (response.status === 200) {

@@ -8,17 +8,17 @@ import {
 } from '../connector.ts';
 import {
   badResponse,
-  type ErrorResponse,
   failureOfRest,
   failureOfStatus,
   foreignOrigin,
   isRecord,
   issueCodeOf,
+  type SourceErrorResponse,
 } from '../http/failures.ts';
 import { readSourceJson } from '../http/http-response.ts';
 import {
   describeType,
-  FHIR_JSON,
+  FHIR_MEDIA_TYPE,
   type JsonResponse,
   readError,
 } from '../http/source-http.ts';
@@ -50,13 +50,13 @@ const jobSchema = z.object({
   steps: stepsSchema,
 });
 
-export type Job = z.infer<typeof jobSchema>;
+export type SourceJob = z.infer<typeof jobSchema>;
 
 /**
  * @throws StoredByAnotherBuild when the stored handle does not have this
  *   connector's shape
  */
-export function jobOfHandle(handle: JobHandle): Job {
+export function jobOfHandle(handle: JobHandle): SourceJob {
   const job = jobSchema.safeParse(handle);
   if (!job.success) throw new StoredByAnotherBuild('job');
   return job.data;
@@ -67,7 +67,7 @@ type JobState =
    * `changed` is the job to store; undefined when nothing has changed since the
    * last poll.
    */
-  | { kind: 'pending'; changed?: Job; retryAfterMs?: number }
+  | { kind: 'pending'; changed?: SourceJob; retryAfterMs?: number }
   /**
    * `responses` holds the responses just received, by status URL, so that none
    * is fetched twice.
@@ -77,7 +77,7 @@ type JobState =
 /** Polls each unfinished job. The result is `ready` once all jobs are done. */
 export async function pollJob(
   context: SourceContext,
-  job: Job,
+  job: SourceJob,
   signal: AbortSignal,
 ): Promise<JobState> {
   const responses = new Map<string, JsonResponse>();
@@ -127,7 +127,7 @@ async function askStatus(
     method: 'GET',
     url: new URL(url),
     label: JOB_STATUS,
-    accept: FHIR_JSON,
+    accept: FHIR_MEDIA_TYPE,
     signal,
   });
   if (response.status === 200)
@@ -158,7 +158,7 @@ function isAskedToWait(
  */
 function jobFailure(
   source: SourceContext['config']['source'],
-  error: ErrorResponse,
+  error: SourceErrorResponse,
 ): SourceFailure {
   const failure = failureOfStatus(source, JOB_STATUS, error);
   const { status, issueCode } = error;
@@ -184,7 +184,7 @@ function jobFailure(
  */
 export async function cancelJob(
   { config, http }: SourceContext,
-  job: Job,
+  job: SourceJob,
   signal: AbortSignal,
 ): Promise<void> {
   for (const { url } of job.jobs) {

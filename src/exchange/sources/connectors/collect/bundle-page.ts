@@ -230,7 +230,7 @@ export function namesOf(names: readonly string[]): string {
     : names.join(', ');
 }
 
-export const joined = (...parts: readonly Reported[]): Reported => ({
+export const joinedReports = (...parts: readonly Reported[]): Reported => ({
   gaps: parts.flatMap(({ gaps }) => gaps),
   warnings: parts.flatMap(({ warnings }) => warnings),
 });
@@ -341,14 +341,14 @@ export function bundleOf(
   return {
     entries:
       json.type === 'history'
-        ? newestOf(entry.map(entryOf))
-        : entry.map(entryOf),
+        ? newestOf(entry.map(responseEntry))
+        : entry.map(responseEntry),
     next: (link as unknown[]).map(nextLinkOf).find((url) => url !== undefined),
     total: typeof json.total === 'number' ? json.total : undefined,
   };
 }
 
-export function entryOf(entry: unknown): ResponseEntry {
+export function responseEntry(entry: unknown): ResponseEntry {
   if (!isRecord(entry)) return { resource: undefined };
   const deleted = deletedBy(entry);
   const outcome = isRecord(entry.response) ? entry.response.outcome : undefined;

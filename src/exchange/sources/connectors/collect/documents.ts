@@ -8,7 +8,7 @@ import {
 } from '../connector.ts';
 import { badResponse, foreignOrigin, isRecord } from '../http/failures.ts';
 import type { SourceResponse } from '../http/http-response.ts';
-import { FHIR_JSON } from '../http/source-http.ts';
+import { FHIR_MEDIA_TYPE } from '../http/source-http.ts';
 import { isAllowedUrl, type ResolvedSourceConfig } from '../source-config.ts';
 import { resolveLink } from './bundle-page.ts';
 import {
@@ -193,7 +193,7 @@ async function send(
   { url, contentType }: DocumentToFetch,
   signal: AbortSignal,
 ): Promise<SourceResponse> {
-  const accept = `${contentType}, */*;q=0.5, ${FHIR_JSON};q=0.2`;
+  const accept = `${contentType}, */*;q=0.5, ${FHIR_MEDIA_TYPE};q=0.2`;
   const response = await http.send({
     method: 'GET',
     url: new URL(url),

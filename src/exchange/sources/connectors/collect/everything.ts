@@ -11,7 +11,7 @@ import {
 } from '../http/failures.ts';
 import type { SourceResponse } from '../http/http-response.ts';
 import {
-  FHIR_JSON,
+  FHIR_MEDIA_TYPE,
   type JsonResponse,
   readError,
 } from '../http/source-http.ts';
@@ -64,7 +64,7 @@ export async function askEverything(
           ? {}
           : { 'x-callback-url': options.callbackUrl }),
       },
-      accept: FHIR_JSON,
+      accept: FHIR_MEDIA_TYPE,
       keepsBeginning: options.count === 1,
       ...(options.async ? { abortGraceMs: JOB_NAMED_WITHIN_MS } : {}),
       signal,

@@ -1,6 +1,6 @@
 import type { SourceContext } from '../capabilities.ts';
 import { isRecord } from '../http/failures.ts';
-import { FHIR_JSON } from '../http/source-http.ts';
+import { FHIR_MEDIA_TYPE } from '../http/source-http.ts';
 import {
   emptyPart,
   type FetchedPart,
@@ -76,7 +76,7 @@ export async function fetchRead(
   return {
     ...emptyPart(),
     entries: [{ resource: json }],
-    raw: { bytes, contentType: FHIR_JSON },
+    raw: { bytes, contentType: FHIR_MEDIA_TYPE },
   };
 }
 

@@ -11,10 +11,10 @@ import { isRecord } from '../http/failures.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 import {
   countedGaps,
-  entryOf,
-  joined,
+  joinedReports,
   localReferenceOf,
   reportedIn,
+  responseEntry,
   withLocalReferences,
 } from './bundle-page.ts';
 import type { ResponseEntry } from './plan.ts';
@@ -26,7 +26,7 @@ import {
   type Subjects,
 } from './subjects.ts';
 
-export type PageContent = ReturnType<typeof contentOf>;
+export type PageContent = ReturnType<typeof requestedContent>;
 
 /**
  * Reduces a response to the requested resource types and patients.
@@ -38,7 +38,7 @@ export type PageContent = ReturnType<typeof contentOf>;
  * other things. Types that this source is not asked for are dropped without
  * being counted: a pharmacy may well send Encounters too.
  */
-export function contentOf(
+export function requestedContent(
   config: ResolvedSourceConfig,
   patientIds: readonly string[],
   entries: ResponseEntry[],
@@ -114,7 +114,7 @@ export function contentOf(
     /** How many of them name another patient. */
     otherCount,
     /** Why others are not stored, and what the source reports. */
-    reported: joined(reportedIn(entries), {
+    reported: joinedReports(reportedIn(entries), {
       gaps: countedGaps(unusable),
       warnings: [],
     }),
@@ -241,7 +241,7 @@ function deletionsIn(
   const inner: unknown[] = resource.entry;
   // One level is enough: a list of deletions does not contain further lists.
   return inner
-    .map(entryOf)
+    .map(responseEntry)
     .flatMap((entry) =>
       entry.deleted === undefined ? [] : deletionsIn(config, entry),
     );

@@ -4,7 +4,7 @@ import { badResponse } from '../http/failures.ts';
 import type { JsonResponse } from '../http/source-http.ts';
 import { ensureOnlyChanges } from './ask-changes.ts';
 import { fetchedJob, fetchFile } from './async-job.ts';
-import { fetchedBundle, fetchLink, joined } from './bundle-page.ts';
+import { fetchedBundle, fetchLink, joinedReports } from './bundle-page.ts';
 import {
   attachmentsOf,
   contentsTakenBy,
@@ -13,7 +13,7 @@ import {
 } from './documents.ts';
 import { askEverything } from './everything.ts';
 import { fetchRead } from './medications.ts';
-import { contentOf, type PageContent } from './page-content.ts';
+import { type PageContent, requestedContent } from './page-content.ts';
 import {
   type FetchedPart,
   isStoringDue,
@@ -56,7 +56,7 @@ export async function* walkPages(
     if (step === undefined) break;
     for await (const fetched of fetchStep(context, step, received, signal)) {
       ensureOnlyChanges(context, current, step, fetched.entries);
-      const content = contentOf(
+      const content = requestedContent(
         context.config,
         plan.patientIds,
         fetched.entries,
@@ -105,7 +105,10 @@ export async function* walkPages(
       const isPage =
         fetched.entries.length > 0 || fetched.documents !== undefined;
       const reported = isLast
-        ? joined(content.reported, refusedTypes(context.config.source, current))
+        ? joinedReports(
+            content.reported,
+            refusedTypes(context.config.source, current),
+          )
         : content.reported;
       const isIncomplete =
         (fetched.reportedErrors ?? 0) > 0 ||

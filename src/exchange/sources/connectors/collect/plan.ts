@@ -6,7 +6,7 @@ import {
   StoredByAnotherBuild,
   type Unreachable,
 } from '../connector.ts';
-import { FHIR_JSON } from '../http/source-http.ts';
+import { FHIR_MEDIA_TYPE } from '../http/source-http.ts';
 import { isResourceId } from './subjects.ts';
 
 const idSchema = z.string().refine(isResourceId);
@@ -255,7 +255,7 @@ export function emptyPart(next: Step[] = []): FetchedPart {
   const bytes = Buffer.alloc(0);
   return {
     entries: [],
-    raw: { bytes, contentType: FHIR_JSON },
+    raw: { bytes, contentType: FHIR_MEDIA_TYPE },
     rawWithout: () => bytes,
     next,
   };

@@ -1,7 +1,7 @@
 import type { SourceType } from '../../../../contract/primitives.ts';
 import type { SourceContext } from '../capabilities.ts';
 import { ChangesNotHonoured, type Reported } from '../connector.ts';
-import { type ErrorResponse, failureOfStatus } from '../http/failures.ts';
+import { failureOfStatus, type SourceErrorResponse } from '../http/failures.ts';
 import { readError, type SourceRequest } from '../http/source-http.ts';
 import { fetchedBundle, namesOf } from './bundle-page.ts';
 import { documentSearches } from './documents.ts';
@@ -75,7 +75,7 @@ export async function fetchSearch(
 ): Promise<FetchedPart> {
   const { config, http } = context;
   const label = `${step.type}/_search`;
-  let lastError: ErrorResponse | undefined;
+  let lastError: SourceErrorResponse | undefined;
   for (const request of searchRequests(context, step)) {
     const response = await http.send({
       ...request,

@@ -7,7 +7,7 @@ import {
 import type { SourceContext } from '../capabilities.ts';
 import { SourceFailure, type Unreachable } from '../connector.ts';
 import { isRecord } from '../http/failures.ts';
-import { FHIR_JSON, type JsonResponse } from '../http/source-http.ts';
+import { FHIR_MEDIA_TYPE, type JsonResponse } from '../http/source-http.ts';
 import { fetchedBundle } from './bundle-page.ts';
 import {
   emptyPart,
@@ -102,7 +102,7 @@ export function supportingSteps({ wanted, known }: Supporting): {
 }
 
 /** Types of resources that no search by patient finds. */
-export const SUPPORTING_TYPES: readonly SupportingType[] = [
+export const UNSEARCHED_TYPES: readonly SupportingType[] = [
   ...REFERENCED_TYPES,
   'Medication',
 ];
@@ -111,7 +111,7 @@ export const SUPPORTING_TYPES: readonly SupportingType[] = [
 export function supportingSearches(
   resources: readonly { resourceType: string; id: string }[],
 ): StepOf<'supporting'>[] {
-  return SUPPORTING_TYPES.flatMap((type) => {
+  return UNSEARCHED_TYPES.flatMap((type) => {
     const ids = resources.flatMap(({ resourceType, id }) =>
       resourceType === type && isResourceId(id) ? [id] : [],
     );
@@ -267,7 +267,7 @@ async function readEach(
     entry: found.map((resource) => ({ resource })),
   };
   const bytes = Buffer.from(JSON.stringify(json));
-  const response = { json, bytes, contentType: FHIR_JSON, url };
+  const response = { json, bytes, contentType: FHIR_MEDIA_TYPE, url };
   const fetched = fetchedBundle(context, label, response, {
     searchedType: type,
   });

@@ -39,7 +39,7 @@ export function issueCodeOf(json: unknown): string | undefined {
 }
 
 /** What we read from an error response. */
-export interface ErrorResponse {
+export interface SourceErrorResponse {
   status: number;
   retryAfterMs?: number;
   /**
@@ -77,7 +77,7 @@ export function foreignOrigin(
 export function failureOfStatus(
   source: SourceType,
   label: string,
-  response: ErrorResponse,
+  response: SourceErrorResponse,
 ): SourceFailure {
   const { status, retryAfterMs, issueCode } = response;
   const code = issueCode === undefined ? '' : ` (${issueCode})`;
@@ -98,7 +98,7 @@ export function failureOfStatus(
 export function failureOfTokenRequest(
   source: SourceType,
   label: string,
-  response: ErrorResponse,
+  response: SourceErrorResponse,
 ): SourceFailure {
   const { kind, message, options } = failureOfStatus(source, label, response);
   return new SourceFailure(
@@ -117,7 +117,7 @@ const ABOUT_THE_PATIENT = new Set(['suppressed', 'business-rule']);
 function kindOfStatus({
   status,
   issueCode = '',
-}: ErrorResponse): SourceFailureKind {
+}: SourceErrorResponse): SourceFailureKind {
   if (status === 429) return 'rate-limited';
   if (status === 408 || status >= 500) return 'transport';
   if (status === 401 || (status === 403 && !ABOUT_THE_PATIENT.has(issueCode)))
@@ -134,7 +134,7 @@ function kindOfStatus({
 export function failureOfRest(
   source: SourceType,
   label: string,
-  response: ErrorResponse,
+  response: SourceErrorResponse,
 ): SourceFailure {
   const { status } = response;
   if (status !== 404 && status !== 410)

@@ -17,12 +17,12 @@ import { createTokenProvider, type TokenProvider } from './auth/grant.ts';
 import type { TokenDeps } from './auth/token-request.ts';
 import {
   badResponse,
-  type ErrorResponse,
   failureOfStatus,
   foreignOrigin,
   isRecord,
   issueCodeOf,
   parseRetryAfter,
+  type SourceErrorResponse,
 } from './failures.ts';
 import {
   type ExchangeRequest,
@@ -32,7 +32,7 @@ import {
 } from './http-response.ts';
 import { tlsOptions } from './tls.ts';
 
-export const FHIR_JSON = 'application/fhir+json';
+export const FHIR_MEDIA_TYPE = 'application/fhir+json';
 
 export interface SourceRequest extends ExchangeRequest {
   method: 'GET' | 'POST' | 'DELETE';
@@ -287,7 +287,7 @@ export class SourceHttp {
         headers: {
           ...request.headers,
           ...traceHeaders(),
-          accept: request.accept ?? FHIR_JSON,
+          accept: request.accept ?? FHIR_MEDIA_TYPE,
           ...(request.body === undefined
             ? {}
             : { 'content-type': request.body.contentType }),
@@ -324,7 +324,7 @@ export class SourceHttp {
  */
 export async function readError(
   response: SourceResponse,
-): Promise<ErrorResponse> {
+): Promise<SourceErrorResponse> {
   const { status, retryAfterMs } = response;
   if (!JSON_TYPES.has(response.mediaType)) {
     await response.discard();

@@ -17,7 +17,7 @@ import type { Bundle } from '../collect/bundle-page.ts';
 import { isResourceId } from '../collect/subjects.ts';
 import type { HeldCandidate, SoughtPerson } from '../connector.ts';
 
-export interface Candidate {
+export interface SourceCandidate {
   patient: ReadPatient;
   /** The source itself says that this is certainly the person. */
   isClaimed: boolean;
@@ -52,14 +52,14 @@ export interface Chosen {
  */
 export function chooseCandidates(
   person: SoughtPerson,
-  found: readonly Candidate[],
+  found: readonly SourceCandidate[],
 ): Chosen {
   const ours = traitsOfPerson(person);
-  const comparisonOf = ({ patient }: Candidate) =>
+  const comparisonOf = ({ patient }: SourceCandidate) =>
     comparePersons(ours, traitsOfPatient(patient));
-  const isAlike = (each: Candidate) =>
+  const isAlike = (each: SourceCandidate) =>
     gradeMatch(comparisonOf(each)).grade !== 'certainly-not';
-  const decisionOn = ({ patient }: Candidate) =>
+  const decisionOn = ({ patient }: SourceCandidate) =>
     person.review?.decided.get(patient.id);
   const confirmed = found.filter(
     (each) => decisionOn(each) === true && isAlike(each),
@@ -135,7 +135,7 @@ export function chooseCandidates(
 const hasIdentifier = ({ ssn, licence }: PersonComparison): boolean =>
   ssn || licence;
 
-function areTwo(one: Candidate, other: Candidate): boolean {
+function areTwo(one: SourceCandidate, other: SourceCandidate): boolean {
   if (one === other || one.patient.id === other.patient.id) return false;
   const compared = comparePersons(
     traitsOfPatient(one.patient),
@@ -216,7 +216,7 @@ export type ReadPatient = Patient & { id: string };
  * Reads a Patient with a usable id, reduced to what matching needs; undefined
  * for anything else.
  */
-export function readPatient(resource: unknown): ReadPatient | undefined {
+export function sourcePatient(resource: unknown): ReadPatient | undefined {
   const patient = patientSchema.safeParse(resource);
   return patient.success ? (patient.data as ReadPatient) : undefined;
 }
@@ -229,6 +229,8 @@ export function readDescription(resource: unknown): Patient | undefined {
   return described.success ? (described.data as Patient) : undefined;
 }
 
-export function readPatients(bundle: Bundle): ReadPatient[] {
-  return bundle.entries.flatMap(({ resource }) => readPatient(resource) ?? []);
+export function sourcePatients(bundle: Bundle): ReadPatient[] {
+  return bundle.entries.flatMap(
+    ({ resource }) => sourcePatient(resource) ?? [],
+  );
 }

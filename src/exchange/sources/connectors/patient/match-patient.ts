@@ -26,16 +26,16 @@ import { patientIdOf } from '../collect/subjects.ts';
 import { type SoughtPerson, SourceFailure } from '../connector.ts';
 import { failureOfStatus, isRecord } from '../http/failures.ts';
 import {
-  FHIR_JSON,
+  FHIR_MEDIA_TYPE,
   type JsonResponse,
   readError,
 } from '../http/source-http.ts';
 import {
-  type Candidate,
   type Chosen,
   chooseCandidates,
   type ReadPatient,
-  readPatient,
+  type SourceCandidate,
+  sourcePatient,
 } from './choose-candidates.ts';
 import { searchForPerson } from './search-person.ts';
 
@@ -70,7 +70,7 @@ export interface FoundPatients {
  * searched. A search claims nothing: namesakes, or all patients of a server
  * that ignores the parameters, mean "unknown" as well.
  */
-export async function findPatients(
+export async function findSourcePatients(
   context: SourceContext,
   person: SoughtPerson,
   signal: AbortSignal,
@@ -137,7 +137,7 @@ async function askMatch(
       label: MATCH,
       body: {
         text: JSON.stringify(matchParameters(person, CANDIDATES_MAX)),
-        contentType: FHIR_JSON,
+        contentType: FHIR_MEDIA_TYPE,
       },
       signal,
     });
@@ -218,11 +218,12 @@ async function trustedPatients(
   const candidates = candidatesOf(answer);
   const chosen = chooseCandidates(person, candidates);
   await person.review?.note(chosen.held);
-  const isOther = ({ patient, isClaimed }: Candidate) =>
+  const isOther = ({ patient, isClaimed }: SourceCandidate) =>
     isClaimed &&
     !person.review?.decided.has(patient.id) &&
     describesAnother(person, patient);
-  const isOurs = ({ patient }: Candidate) => describesPerson(person, patient);
+  const isOurs = ({ patient }: SourceCandidate) =>
+    describesPerson(person, patient);
   if (
     chosen.accepted.length === 0 &&
     !candidates.some(isOurs) &&
@@ -242,10 +243,10 @@ async function trustedPatients(
  * The Patients in a response, and whether the source claims that they are the
  * requested person.
  */
-function candidatesOf({ json }: JsonResponse): Candidate[] {
+function candidatesOf({ json }: JsonResponse): SourceCandidate[] {
   const entries: unknown[] = Array.isArray(json.entry) ? json.entry : [];
   return entries.flatMap((entry) => {
-    const patient = isRecord(entry) ? readPatient(entry.resource) : undefined;
+    const patient = isRecord(entry) ? sourcePatient(entry.resource) : undefined;
     return patient === undefined || !isRecord(entry)
       ? []
       : [{ patient, isClaimed: isClaim(entry.search) }];
@@ -406,7 +407,7 @@ async function readById(
     return undefined;
   }
   if (response.status !== 200) throw await http.failureOf(response, label);
-  const patient = readPatient((await http.readJson(response, label)).json);
+  const patient = sourcePatient((await http.readJson(response, label)).json);
   // Ignored if the source returned a different Patient than requested.
   return patient?.id === id ? patient : undefined;
 }

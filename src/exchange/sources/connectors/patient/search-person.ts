@@ -9,7 +9,7 @@ import {
   type Chosen,
   chooseCandidates,
   type ReadPatient,
-  readPatients,
+  sourcePatients,
 } from './choose-candidates.ts';
 
 const SEARCH = 'Patient/_search';
@@ -170,7 +170,7 @@ async function runSearch(
     }
     const json = await http.readJson(response, SEARCH);
     const bundle = bundleOf(config.source, SEARCH, json);
-    patients.push(...readPatients(bundle));
+    patients.push(...sourcePatients(bundle));
     gaps.push(...reportedIn(bundle.entries).gaps);
     if (bundle.next === undefined) return { kind: 'complete', patients, gaps };
     const url = resolveLink(config, bundle.next, json.url);

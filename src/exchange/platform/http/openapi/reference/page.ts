@@ -5,7 +5,7 @@ import { escapeHtml } from '../../../../../lib/escape.ts';
 import { THEME } from '../../../../../lib/pages/notice-page.ts';
 import { sampleTargetOf } from '../examples.ts';
 import {
-  componentOf,
+  componentName,
   type OpenApiDocument,
   type OpenApiOperation,
   type OpenApiTag,
@@ -152,7 +152,7 @@ function bodyHtml(
 ): string {
   const schema = requestBody?.content['application/json']?.schema;
   if (schema === undefined) return '';
-  return `<h4>Body</h4>\n${schemaHtml(schemas[componentOf(schema) ?? ''] ?? schema)}`;
+  return `<h4>Body</h4>\n${schemaHtml(schemas[componentName(schema) ?? ''] ?? schema)}`;
 }
 
 function answersHtml({ summary = '', responses }: OpenApiOperation): string {

@@ -1,6 +1,6 @@
 import { marked } from 'marked';
 import { escapeHtml } from '../../../../../lib/escape.ts';
-import { componentOf, type OpenApiSchema } from '../open-api-document.ts';
+import { componentName, type OpenApiSchema } from '../open-api-document.ts';
 
 export const code = (text: string): string =>
   `<code>${escapeHtml(text)}</code>`;
@@ -26,7 +26,7 @@ export function memberHtml({
 
 /** The type of a value, with its bounds. */
 function typeHtml(schema: OpenApiSchema): string {
-  const component = componentOf(schema);
+  const component = componentName(schema);
   if (component !== undefined)
     return `<a href="#schema-${component}">${component}</a>`;
   if (isRefused(schema)) return 'not accepted';
