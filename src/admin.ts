@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { givenVariables, readConfig } from './config.ts';
 import type {
+  AdminCommandOptions,
   AdminTarget,
-  CommonOptions,
 } from './exchange/operations/admin/command.ts';
 import { runAdmin } from './exchange/operations/admin/program.ts';
 import { createAuditChain } from './exchange/platform/audit/chain.ts';
@@ -31,7 +31,7 @@ process.exitCode = await runAdmin(process.argv.slice(2), {
   open,
 });
 
-async function open({ dataDir }: CommonOptions): Promise<AdminTarget> {
+async function open({ dataDir }: AdminCommandOptions): Promise<AdminTarget> {
   // A data folder given on the command line takes precedence over DATABASE_URL
   // in the environment.
   const { DATABASE_URL } =

@@ -118,7 +118,7 @@ export function forgetVariables(
  * Reads a variable again that comes from a file, because the file may have been
  * replaced; undefined if it comes from none.
  */
-export function readAgain(name: VariableName): string | undefined {
+export function readVariableAgain(name: VariableName): string | undefined {
   const file = process.env[`${name}_FILE`];
   if (file === undefined || file === '') return undefined;
   try {
@@ -162,7 +162,7 @@ const SYSTEM_VARIABLES = [
  * The width that a shell states for its terminal, for output whose width is
  * unknown: `COLUMNS`.
  */
-export function columnsOf(
+export function terminalColumns(
   { COLUMNS = '' }: Readonly<Record<string, string | undefined>> = process.env,
 ): number | undefined {
   return /^[1-9]\d{0,4}$/.test(COLUMNS) ? Number(COLUMNS) : undefined;

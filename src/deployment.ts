@@ -1,10 +1,10 @@
 import { InvalidArgumentError } from 'commander';
 import { givenVariables, readConfig } from './config.ts';
 import {
+  buildStatus,
   makeCurrent,
   ramp,
   rollBack,
-  status,
   unpin,
 } from './deployment/build-commands.ts';
 import { replayReport } from './deployment/replay-report.ts';
@@ -30,7 +30,7 @@ process.exitCode = await runTool(
       withCommonOptions(program.command(name).description(description));
 
     command('status', 'lists the builds').action((options) =>
-      withTemporal(options, status),
+      withTemporal(options, buildStatus),
     );
 
     command(

@@ -16,7 +16,7 @@ import {
   isUnderPressure,
   watchPressure,
 } from './exchange/platform/limits/pressure.ts';
-import { drain } from './lib/draining.ts';
+import { drainServer } from './lib/draining.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { runProcess } from './lib/process.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
@@ -104,7 +104,7 @@ await runProcess('gateway', async (logger) => {
     stop: async () => {
       hideClock();
       await mllp?.close();
-      await drain(app, config.GATEWAY_DRAIN_SECONDS);
+      await drainServer(app, config.GATEWAY_DRAIN_SECONDS);
       await exchange.close();
       await temporal.connection.close();
     },

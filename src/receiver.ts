@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { givenVariables, readConfig } from './config.ts';
-import { drain } from './lib/draining.ts';
+import { drainServer } from './lib/draining.ts';
 import { exitWithParent, reportReady } from './lib/exit-with-parent.ts';
 import { runProcess } from './lib/process.ts';
 import { configuredAccess } from './orchestrator/client/credentials.ts';
@@ -55,7 +55,7 @@ await runProcess('receiver', async (logger) => {
   return {
     ended: certificatesReplaced(),
     stop: async () => {
-      await drain(receiver, 0);
+      await drainServer(receiver, 0);
       await temporal.connection.close();
     },
   };

@@ -5,7 +5,7 @@ import color from 'picocolors';
 import { seededRandom } from '../../test/support/seeded-random.ts';
 import { attachToStack, type StackAccess } from '../../test/support/stack.ts';
 import { type Cluster, startCluster } from '../../tools/cluster/cluster.ts';
-import type { Refusal } from '../../tools/cluster/proxy/refusals.ts';
+import type { ProxyRefusal } from '../../tools/cluster/proxy/refusals.ts';
 import { cause } from './cluster/faults.ts';
 import { type FaultTime, judgeRequests } from './cluster/judge-requests.ts';
 import { importLargePanel } from './cluster/large-import.ts';
@@ -35,7 +35,7 @@ export async function soakCluster(options: ClusterSoakOptions): Promise<void> {
   for (const signal of ['SIGINT', 'SIGTERM'] as const)
     process.once(signal, () => interrupted.abort());
   print(color.bold(`Starting the cluster in ${dataDir} …`));
-  const refusals: Refusal[] = [];
+  const refusals: ProxyRefusal[] = [];
   const faults: FaultTime[] = [];
   const cluster = await startCluster({
     dataDir,

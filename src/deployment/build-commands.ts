@@ -15,7 +15,7 @@ import { ToolError, type ToolResult } from './run-tool.ts';
  * Which builds there are, what they do, and how many open runs are pinned to
  * each.
  */
-export async function status(client: TemporalClient): Promise<ToolResult> {
+export async function buildStatus(client: TemporalClient): Promise<ToolResult> {
   const [builds, polling] = await Promise.all([
     readBuilds(client),
     pollingBuilds(client),

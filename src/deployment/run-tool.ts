@@ -25,7 +25,7 @@ export class ToolError extends Error {
   override readonly name = 'ToolError';
 }
 
-export interface CommonOptions {
+export interface ToolOptions {
   dataDir?: string;
   json?: boolean;
 }
@@ -34,7 +34,7 @@ export interface CommonOptions {
  * Opens Temporal, runs `work` and closes it again. `dataKeys` decrypt what
  * `work` reads.
  */
-export type WithTemporal = <O extends CommonOptions>(
+export type WithTemporal = <O extends ToolOptions>(
   options: O,
   work: (client: TemporalClient, dataKeys: string) => Promise<ToolResult>,
 ) => Promise<void>;

@@ -33,7 +33,7 @@ const POLL_MS = 20;
 const FINISH_TIMEOUT_MS = 12_000;
 
 /**
- * Prepares a server for `drain`: once draining has begun, each response closes
+ * Prepares a server for `drainServer`: once draining has begun, each response closes
  * its connection, so that the client or proxy opens the next one elsewhere.
  */
 export function prepareDraining(app: FastifyInstance): void {
@@ -62,7 +62,7 @@ export function prepareDraining(app: FastifyInstance): void {
  * server closes. At last it closes, together with all connections that are
  * still open.
  */
-export async function drain(
+export async function drainServer(
   app: FastifyInstance,
   seconds: number,
 ): Promise<void> {

@@ -1,4 +1,4 @@
-import { columnsOf } from '../config.ts';
+import { terminalColumns } from '../config.ts';
 
 /**
  * The width of an output in characters; undefined if it has none, such as a
@@ -7,4 +7,4 @@ import { columnsOf } from '../config.ts';
 export const widthOf = (
   { columns }: { columns?: number | undefined },
   env?: Readonly<Record<string, string | undefined>>,
-): number | undefined => columns || columnsOf(env);
+): number | undefined => columns || terminalColumns(env);

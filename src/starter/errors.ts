@@ -4,7 +4,7 @@ import {
   ExchangeCallError,
   type FailureKind,
 } from '../orchestrator/client/failures.ts';
-import { plainText } from './progress/plain-text.ts';
+import { terminalText } from './progress/plain-text.ts';
 
 /** Invalid options or arguments; the message says what to pass instead. */
 export class UsageError extends Error {
@@ -64,7 +64,7 @@ const EXPLAINED: ReadonlySet<FailureKind> = new Set([
 
 /** Foreign text must not steer the terminal. */
 const sentence = (text: string): string => {
-  const safe = plainText(text, Number.POSITIVE_INFINITY);
+  const safe = terminalText(text, Number.POSITIVE_INFINITY);
   return /[.!?]$/.test(safe) ? safe : `${safe}.`;
 };
 

@@ -60,7 +60,8 @@ export async function createCodecServer(options: CodecServerOptions) {
 
   app.addHook('onRequest', async (request, reply) => {
     const { secret } = request.params as { secret?: string };
-    if (!isSame(secret ?? '', options.pathSecret)) return reply.callNotFound();
+    if (!isSameSecret(secret ?? '', options.pathSecret))
+      return reply.callNotFound();
     const { origin } = request.headers;
     reply.headers({ 'cache-control': 'no-store', vary: 'Origin' });
     if (origin === undefined) return; // not a browser
@@ -130,7 +131,7 @@ export function createDecoder(
 }
 
 /** Compares two strings of any length in constant time. */
-export function isSame(given: string, wanted: string): boolean {
+export function isSameSecret(given: string, wanted: string): boolean {
   const digest = (text: string) => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(wanted));
 }

@@ -1,4 +1,4 @@
-import { readAgain } from '../config.ts';
+import { readVariableAgain } from '../config.ts';
 
 const LOOK_EVERY_MS = 5_000;
 const CERTIFICATES = [
@@ -12,13 +12,13 @@ const CERTIFICATES = [
  * given one if that did not come from the file.
  */
 export function latestApiKey(given: string): () => string {
-  if (readAgain('TEMPORAL_API_KEY') !== given) return () => given;
+  if (readVariableAgain('TEMPORAL_API_KEY') !== given) return () => given;
   let latest = given;
   let lookedAt = Date.now();
   return () => {
     if (Date.now() - lookedAt >= LOOK_EVERY_MS) {
       lookedAt = Date.now();
-      latest = readAgain('TEMPORAL_API_KEY') ?? latest;
+      latest = readVariableAgain('TEMPORAL_API_KEY') ?? latest;
     }
     return latest;
   };
@@ -47,7 +47,7 @@ export function onNewApiKey(
  * without such files.
  */
 export function certificatesReplaced(): Promise<void> {
-  const now = () => CERTIFICATES.map((name) => readAgain(name));
+  const now = () => CERTIFICATES.map((name) => readVariableAgain(name));
   const before = now();
   return new Promise((resolve) => {
     if (before.every((pem) => pem === undefined)) return;

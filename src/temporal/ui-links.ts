@@ -1,5 +1,5 @@
 /** Address of the Temporal UI, and the namespace of the work. */
-export interface TemporalUi {
+export interface TemporalUiAddress {
   url: string;
   namespace: string;
 }
@@ -9,7 +9,7 @@ export interface TemporalUi {
  * undefined where no UI is known.
  */
 export const workflowLink = (
-  ui: TemporalUi | undefined,
+  ui: TemporalUiAddress | undefined,
   id: string,
   kind = 'workflows',
 ): string | undefined =>

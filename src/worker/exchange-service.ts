@@ -63,7 +63,7 @@ export async function openExchangeService({
 }: HostedServiceDeps): Promise<HostedService> {
   const config = readConfig([
     ...EXCHANGE_VARIABLES,
-    ...SOURCE_VARIABLES,
+    ...SOURCE_VARIABLE_NAMES,
     ...AUDIT_VARIABLES,
     'MESSAGE_PARTNER_BASE_URL',
     'MESSAGE_PARTNER_SECRET',
@@ -139,12 +139,12 @@ const PREFIXES = {
 } as const satisfies Record<SourceType, string>;
 type Prefix = (typeof PREFIXES)[SourceType];
 
-export const SOURCE_VARIABLES = [
+export const SOURCE_VARIABLE_NAMES = [
   ...sourceVariableNames('HIE'),
   ...sourceVariableNames('PHARMACY'),
   ...sourceVariableNames('LAB'),
 ] as const;
-type SourcesConfig = Config<(typeof SOURCE_VARIABLES)[number]>;
+type SourcesConfig = Config<(typeof SOURCE_VARIABLE_NAMES)[number]>;
 
 /**
  * `LAB_SETTINGS`: the settings of a connection, and what of its login is not a

@@ -16,7 +16,7 @@ import { openS3Bucket } from '../../src/shared/blobs/s3-bucket.ts';
 import {
   SEAWEEDFS_PORTS,
   type SeaweedFsPorts,
-  s3Storage,
+  seaweedStorage,
   startSeaweedFs,
 } from '../../tools/cluster/seaweedfs/seaweedfs.ts';
 import type { RunningPart } from '../../tools/embedded/child-process.ts';
@@ -51,7 +51,7 @@ describe.skipIf('missing' in found)(title, () => {
       dataDir,
       signal: new AbortController().signal,
     });
-    storage = s3Storage(ports, login.secretKey);
+    storage = seaweedStorage(ports, login.secretKey);
   });
   afterAll(() => server?.stop());
 

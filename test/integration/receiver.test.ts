@@ -20,7 +20,7 @@ import { createReceiver } from '../../src/orchestrator/receiver/app.ts';
 import { MessageLog } from '../../src/orchestrator/receiver/message-log.ts';
 import {
   createOnboardings,
-  type Onboardings,
+  type ReceiverOnboardings,
 } from '../../src/orchestrator/receiver/onboardings.ts';
 import { createTemporalClient } from '../../src/temporal/client.ts';
 import { onboardingInput, REQUEST_ID } from '../support/onboarding-events.ts';
@@ -40,7 +40,7 @@ const KEY = newKey();
 const INTAKE_KEY = newKey();
 
 let environment: OnboardingEnvironment;
-let onboardings: Onboardings;
+let onboardings: ReceiverOnboardings;
 /** Set by a test that takes Temporal away. */
 let temporalIsDown = false;
 let logPath: string;

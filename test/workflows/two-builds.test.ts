@@ -9,10 +9,10 @@ import {
   WORKFLOW_TYPES,
 } from '../../src/contract/temporal.ts';
 import {
+  buildStatus,
   makeCurrent,
   ramp,
   rollBack,
-  status,
 } from '../../src/deployment/build-commands.ts';
 import { failOpenAttempts } from '../../src/exchange/queries/network-query/endings.ts';
 import { insertRedrive } from '../../src/exchange/queries/redrive/redrive-store.ts';
@@ -146,7 +146,7 @@ test('a ramp sends a share to the new build, and ends without leaving anything t
   await ramp(exchange.temporal, 'two', 100);
   const ramped = await waitingQuery();
   expect(await buildOf(ramped)).toBe('two');
-  const { document } = await status(exchange.temporal);
+  const { document } = await buildStatus(exchange.temporal);
   expect(document).toMatchObject({
     current: 'one',
     ramping: { id: 'two', percent: 100 },

@@ -39,10 +39,10 @@ import {
   type ProxyCounts,
   startProxy,
 } from './proxy/proxy.ts';
-import type { Refusal } from './proxy/refusals.ts';
+import type { ProxyRefusal } from './proxy/refusals.ts';
 import {
   getSeaweedFs,
-  s3Storage,
+  seaweedStorage,
   startSeaweedFs,
 } from './seaweedfs/seaweedfs.ts';
 import { startTemporalCluster } from './temporal/start-temporal.ts';
@@ -55,7 +55,7 @@ export type ClusterOptions = Pick<
    * Learns of each request that the proxy could not answer as it should;
    * logs/proxy.log has them too.
    */
-  onRefusal?: (refusal: Refusal) => void;
+  onRefusal?: (refusal: ProxyRefusal) => void;
 };
 
 export interface Cluster {
@@ -134,7 +134,7 @@ async function startParts(
     databaseUrl,
     temporal,
     logLevel,
-    storage: s3Storage(ports, secretKey),
+    storage: seaweedStorage(ports, secretKey),
   };
   const prepared = await step(
     'database schema',

@@ -20,7 +20,7 @@ import type { Environment } from './stack-environment.ts';
 import type { Closer } from './stack-servers.ts';
 import type { StartListener } from './start-progress.ts';
 import { stopLeftOverTemporalServer } from './temporal-server.ts';
-import type { TemporalUi } from './temporal-ui.ts';
+import type { StackTemporalUi } from './temporal-ui.ts';
 
 export interface OpenStackOptions {
   dataDir: string;
@@ -61,7 +61,7 @@ export interface StackSite {
 
 export interface StartedParts {
   connection: StackConnection;
-  ui?: TemporalUi | undefined;
+  ui?: StackTemporalUi | undefined;
 }
 
 /**

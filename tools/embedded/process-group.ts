@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describeExit, type RunningPart } from './child-process.ts';
 
 /** One process of the stack. */
-export interface Part<R extends RunningPart = RunningPart> {
+export interface StackPart<R extends RunningPart = RunningPart> {
   /** Name for log lines, such as `gateway`. */
   readonly name: string;
   /**
@@ -89,7 +89,7 @@ export class ProcessGroup {
    * determines the order of stopping. Throws the error of the part's first
    * start: only a part that has served once is restarted.
    */
-  async start<R extends RunningPart>(part: Part<R>): Promise<R> {
+  async start<R extends RunningPart>(part: StackPart<R>): Promise<R> {
     if (this.#stopping.signal.aborted) throw new StoppedError();
     const member: Member = {
       name: part.name,
@@ -108,7 +108,7 @@ export class ProcessGroup {
   }
 
   async #startFirst<R extends RunningPart>(
-    part: Part<R>,
+    part: StackPart<R>,
     member: Member,
   ): Promise<R> {
     const { signal } = this.#stopping;
@@ -176,7 +176,7 @@ export class ProcessGroup {
   }
 
   async #keepRunning(
-    part: Part,
+    part: StackPart,
     member: Member,
     first: RunningPart,
   ): Promise<void> {
@@ -225,7 +225,7 @@ export class ProcessGroup {
     member.wake = undefined;
   }
 
-  async #startAgain(part: Part): Promise<RunningPart | undefined> {
+  async #startAgain(part: StackPart): Promise<RunningPart | undefined> {
     const { signal } = this.#stopping;
     try {
       return await part.start(signal);

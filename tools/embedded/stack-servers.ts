@@ -7,7 +7,7 @@ import type { ProcessGroup } from './process-group.ts';
 import type { StackOptions } from './stack-options.ts';
 import type { StackPorts } from './stack-ports.ts';
 import { startTemporalServer } from './temporal-server.ts';
-import { startTemporalUi, type TemporalUi } from './temporal-ui.ts';
+import { type StackTemporalUi, startTemporalUi } from './temporal-ui.ts';
 import { checkListening } from './wait-until.ts';
 
 export type Closer = () => Promise<void>;
@@ -28,7 +28,7 @@ export interface StackTemporal {
   readonly namespace: string;
   readonly uiUrl?: string | undefined;
   /** The login in front of the UI; only for the stack's own server. */
-  readonly ui?: TemporalUi;
+  readonly ui?: StackTemporalUi;
   readonly environment?: Readonly<Record<string, string>>;
 }
 
@@ -109,7 +109,7 @@ export async function startUi({
   ports,
   secrets,
   closers,
-}: ServerContext): Promise<TemporalUi> {
+}: ServerContext): Promise<StackTemporalUi> {
   const ui = await startTemporalUi({
     dataKeys: secrets.dataKeys,
     codecToken: secrets.codecToken,

@@ -11,7 +11,7 @@ import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import {
   CODEC_BODY_BYTES_MAX,
   createDecoder,
-  isSame,
+  isSameSecret,
   NO_PAYLOADS,
 } from '../../src/temporal/codec-server.ts';
 
@@ -25,7 +25,7 @@ export interface TemporalUiOptions {
 }
 
 /** The UI of the stack's Temporal, with a login for its operator. */
-export type TemporalUi = Awaited<ReturnType<typeof startTemporalUi>>;
+export type StackTemporalUi = Awaited<ReturnType<typeof startTemporalUi>>;
 
 const HOST = '127.0.0.1';
 const newSecret = (): string => randomBytes(32).toString('base64url');
@@ -93,9 +93,10 @@ export async function startTemporalUi(options: TemporalUiOptions) {
       return reply
         .code(403)
         .send('Requests from pages of another origin are not allowed.\n');
-    if (isOpening(request) || isSame(cookieOf(request, cookie), session))
+    if (isOpening(request) || isSameSecret(cookieOf(request, cookie), session))
       return;
-    if (isDecoding(request) && isSame(bearerOf(request), codecToken)) return;
+    if (isDecoding(request) && isSameSecret(bearerOf(request), codecToken))
+      return;
     return reply
       .code(401)
       .send(
@@ -106,7 +107,7 @@ export async function startTemporalUi(options: TemporalUiOptions) {
   app.get<{ Params: { code: string } }>(
     '/open/:code',
     async (request, reply) => {
-      if (!isSame(request.params.code, code))
+      if (!isSameSecret(request.params.code, code))
         return reply
           .code(403)
           .send(

@@ -6,10 +6,10 @@ import type {
   OperationOutcomeIssue,
 } from 'fhir/r4.js';
 
-export const FHIR_JSON = 'application/fhir+json; charset=utf-8';
+export const SIMULATED_FHIR_TYPE = 'application/fhir+json; charset=utf-8';
 
 /** The response of a handler, before faults are applied. */
-export interface Answer {
+export interface SimulatedResponse {
   status: number;
   headers?: Record<string, string>;
   /** Default: FHIR JSON for an object. */
@@ -20,7 +20,7 @@ export interface Answer {
 
 export type IssueCode = OperationOutcomeIssue['code'];
 
-export const ok = (resource: FhirResource): Answer => ({
+export const okResponse = (resource: FhirResource): SimulatedResponse => ({
   status: 200,
   body: resource,
 });
@@ -29,11 +29,11 @@ export const ok = (resource: FhirResource): Answer => ({
  * An OperationOutcome with one error. `diagnostics` must not contain data of a
  * patient.
  */
-export const refusal = (
+export const refusalResponse = (
   status: number,
   code: IssueCode,
   diagnostics: string,
-): Answer => ({
+): SimulatedResponse => ({
   status,
   body: operationOutcome(code, diagnostics),
 });
@@ -52,7 +52,7 @@ interface BundleLinks {
   nextUrl?: string;
 }
 
-export const searchset = (
+export const searchsetBundle = (
   entry: BundleEntry[],
   { total, selfUrl, nextUrl }: BundleLinks = {},
 ): Bundle => ({

@@ -1,9 +1,14 @@
 import type { BundleEntry, FhirResource } from 'fhir/r4.js';
 import { z } from 'zod';
-import { type Answer, ok, refusal, searchset } from './answer.ts';
-import { nameOf } from './data/corrections.ts';
+import {
+  okResponse,
+  refusalResponse,
+  type SimulatedResponse,
+  searchsetBundle,
+} from './answer.ts';
+import { resourceName } from './data/corrections.ts';
 import type { PatientView } from './data/patient-view.ts';
-import type { Call } from './source.ts';
+import type { SourceCall } from './source.ts';
 
 const selection = z.object({
   patientId: z.string(),
@@ -25,8 +30,8 @@ const pageToken = selection.extend({
 });
 type PageToken = z.infer<typeof pageToken>;
 
-export function select(
-  call: Call,
+export function selectResources(
+  call: SourceCall,
   view: PatientView,
   { types, categories, status, since }: Selection,
 ): FhirResource[] {
@@ -49,10 +54,10 @@ export function select(
  * source's page size.
  */
 export function firstPage(
-  call: Call,
+  call: SourceCall,
   wanted: Selection,
   requestedCount?: number,
-): Answer {
+): SimulatedResponse {
   const count = Math.min(
     requestedCount ?? Number.POSITIVE_INFINITY,
     call.source.settings().pageSize,
@@ -61,25 +66,30 @@ export function firstPage(
 }
 
 /** The page of a `next` link. */
-export function nextPage(call: Call): Answer {
+export function nextPage(call: SourceCall): SimulatedResponse {
   const token = readToken(call.params.get('_getpages'));
-  if (!token) return refusal(410, 'not-found', 'There is no such page.');
+  if (!token)
+    return refusalResponse(410, 'not-found', 'There is no such page.');
   return page(call, token);
 }
 
 /** Id of the Patient that a page belongs to, for rules and the log. */
-export const patientOfPage = (call: Call): string | undefined =>
+export const patientOfPage = (call: SourceCall): string | undefined =>
   readToken(call.params.get('_getpages'))?.patientId;
 
-function page(call: Call, token: PageToken): Answer {
+function page(call: SourceCall, token: PageToken): SimulatedResponse {
   const view = call.source.data.view(token.patientId);
   if (!view)
-    return refusal(404, 'not-found', 'There is no Patient with this id.');
-  const resources = select(call, view, token);
+    return refusalResponse(
+      404,
+      'not-found',
+      'There is no Patient with this id.',
+    );
+  const resources = selectResources(call, view, token);
   if (call.params.get('_summary') === 'count')
     return call.source.settings().changes === 'uncounted'
-      ? refusal(400, 'not-supported', '_summary is not supported.')
-      : ok(searchset([], { total: resources.length }));
+      ? refusalResponse(400, 'not-supported', '_summary is not supported.')
+      : okResponse(searchsetBundle([], { total: resources.length }));
   const end = token.offset + token.count;
   const entries: BundleEntry[] = resources
     .slice(token.offset, end)
@@ -93,8 +103,12 @@ function page(call: Call, token: PageToken): Answer {
       ? pageUrl(call, { ...token, offset: end })
       : undefined;
   const selfUrl = `${pageUrl(call, token)}${repeatedTime(call, token)}`;
-  return ok(
-    searchset(entries, { total: resources.length, selfUrl, nextUrl: next }),
+  return okResponse(
+    searchsetBundle(entries, {
+      total: resources.length,
+      selfUrl,
+      nextUrl: next,
+    }),
   );
 }
 
@@ -102,7 +116,7 @@ function page(call: Call, token: PageToken): Answer {
  * The link of a page to itself names the time that it was asked for, unless the
  * source ignores it.
  */
-function repeatedTime(call: Call, { since }: PageToken): string {
+function repeatedTime(call: SourceCall, { since }: PageToken): string {
   if (
     since === undefined ||
     ['untimed', 'ignored'].includes(call.source.settings().changes)
@@ -112,7 +126,7 @@ function repeatedTime(call: Call, { since }: PageToken): string {
   return `&${name}=${encodeURIComponent(since)}`;
 }
 
-const pageUrl = (call: Call, token: PageToken): string =>
+const pageUrl = (call: SourceCall, token: PageToken): string =>
   `${call.baseUrl}?_getpages=${Buffer.from(JSON.stringify(token)).toString('base64url')}`;
 
 function readToken(text: string | null): PageToken | undefined {
@@ -145,7 +159,7 @@ function hasCategory(
 const SAMPLES_STORED_AT = '2026-01-01T00:00:00.000Z';
 
 /** The time of `_since`, or of `_lastUpdated=gt…`; undefined without one. */
-export function requestedSince({ params }: Call): string | undefined {
+export function requestedSince({ params }: SourceCall): string | undefined {
   const since =
     params.get('_since') ?? params.get('_lastUpdated')?.replace(/^gt/, '');
   return since !== undefined &&
@@ -160,7 +174,7 @@ export function requestedSince({ params }: Call): string | undefined {
  * they were stored.
  */
 export function changedSince(
-  { source }: Call,
+  { source }: SourceCall,
   resources: readonly FhirResource[],
   since: string | undefined,
 ): FhirResource[] {
@@ -170,7 +184,8 @@ export function changedSince(
     ...resource,
     meta: {
       ...resource.meta,
-      lastUpdated: source.data.changedAt(nameOf(resource)) ?? SAMPLES_STORED_AT,
+      lastUpdated:
+        source.data.changedAt(resourceName(resource)) ?? SAMPLES_STORED_AT,
     },
   }));
   if (since === undefined || changes === 'ignored') return timed;

@@ -2,7 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { queryOf } from '../../src/lib/query-of.ts';
 import type { Fault } from '../../src/local-stack/simulator/faults.ts';
-import { type Answer, FHIR_JSON, refusal } from './answer.ts';
+import {
+  refusalResponse,
+  SIMULATED_FHIR_TYPE,
+  type SimulatedResponse,
+} from './answer.ts';
 import { isAuthorized, type SourceAccess } from './auth.ts';
 import {
   applyToAnswer,
@@ -12,7 +16,7 @@ import {
 import type { Phase } from './faults/rules.ts';
 import type { RequestLog } from './request-log.ts';
 import type { Route } from './routes/route.ts';
-import type { Call, Source } from './source.ts';
+import type { Source, SourceCall } from './source.ts';
 
 export interface PipelineOptions {
   access: SourceAccess;
@@ -73,7 +77,7 @@ async function handle(
     if (fault) entry.note(fault);
     return fault;
   };
-  const call: Call = {
+  const call: SourceCall = {
     ...readRequest(context, request),
     takeMatchFault: () => take('match'),
     note: entry.note,
@@ -152,7 +156,7 @@ async function delay(source: Source, fault: Fault | undefined): Promise<void> {
  * The response to a request that fails at once; undefined when it gets no
  * response.
  */
-function failedRequest(fault: Fault): Answer | undefined {
+function failedRequest(fault: Fault): SimulatedResponse | undefined {
   if (fault.type === 'rate-limit')
     return tooManyRequests(fault.retryAfterSeconds);
   if (fault.type !== 'status') return undefined;
@@ -166,7 +170,7 @@ function failedRequest(fault: Fault): Answer | undefined {
     fault.code === 'suppressed'
       ? 'The patient has not consented.'
       : 'The network has a temporary problem.';
-  return refusal(fault.status, fault.code, why);
+  return refusalResponse(fault.status, fault.code, why);
 }
 
 /**
@@ -190,17 +194,21 @@ function send(
   if (body === undefined) return void reply.send();
   const isJson =
     typeof body === 'object' && !Buffer.isBuffer(body) && !('pipe' in body);
-  reply.header('content-type', contentType ?? FHIR_JSON);
+  reply.header('content-type', contentType ?? SIMULATED_FHIR_TYPE);
   reply.send(isJson ? JSON.stringify(body) : body);
 }
 
-function unauthorized(): Answer {
-  const answer = refusal(401, 'login', 'A valid access token is required.');
+function unauthorized(): SimulatedResponse {
+  const answer = refusalResponse(
+    401,
+    'login',
+    'A valid access token is required.',
+  );
   return { ...answer, headers: { 'www-authenticate': 'Bearer' } };
 }
 
-function tooManyRequests(retryAfterSeconds: number): Answer {
-  const answer = refusal(429, 'throttled', 'Too many requests.');
+function tooManyRequests(retryAfterSeconds: number): SimulatedResponse {
+  const answer = refusalResponse(429, 'throttled', 'Too many requests.');
   return { ...answer, headers: { 'retry-after': String(retryAfterSeconds) } };
 }
 

@@ -18,7 +18,7 @@ export interface Source {
 }
 
 /** One request to a source, as passed to its handlers. */
-export interface Call {
+export interface SourceCall {
   source: Source;
   request: FastifyRequest;
   /**

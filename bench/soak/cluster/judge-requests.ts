@@ -1,4 +1,4 @@
-import type { Refusal } from '../../../tools/cluster/proxy/refusals.ts';
+import type { ProxyRefusal } from '../../../tools/cluster/proxy/refusals.ts';
 
 /** A fault while it lasted: until what was ended served again. */
 export interface FaultTime {
@@ -16,7 +16,7 @@ const AFTERWARDS_MS = 10_000;
 
 /** The faults during which a request was refused. */
 export const faultsDuring = (
-  refusal: Refusal,
+  refusal: ProxyRefusal,
   faults: readonly FaultTime[],
 ): string[] =>
   faults
@@ -46,7 +46,7 @@ export interface JudgedRequests {
  * Seconds count from the first fault.
  */
 export function judgeRequests(
-  refusals: readonly Refusal[],
+  refusals: readonly ProxyRefusal[],
   faults: readonly FaultTime[],
 ): JudgedRequests {
   const startedAt = faults[0]?.beganAt ?? 0;

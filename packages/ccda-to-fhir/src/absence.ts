@@ -1,4 +1,4 @@
-import { codesIn } from './concept-words.ts';
+import { conceptCodes } from './concept-words.ts';
 import { type FhirJson, fhirObjects, fhirText, isFhirJson } from './json.ts';
 
 const SNOMED = 'http://snomed.info/sct';
@@ -48,7 +48,7 @@ export function statesAbsence(
   type: keyof typeof ABSENCE_CODES,
   { clinicalStatus, code }: FhirJson,
 ): boolean {
-  const isInForce = !codesIn(clinicalStatus).some((status) =>
+  const isInForce = !conceptCodes(clinicalStatus).some((status) =>
     NOT_IN_FORCE.includes(status),
   );
   if (!isInForce || !isFhirJson(code)) return false;

@@ -15,14 +15,14 @@ export const withoutSemanticTag = (name: string): string =>
  */
 export function conceptName(concept: unknown): string | undefined {
   if (!isFhirJson(concept)) return undefined;
-  const codes = codesIn(concept);
+  const codes = conceptCodes(concept);
   const names = namesIn(concept);
   const name =
     names.find((text) => !codes.includes(text)) ?? names[0] ?? codes[0];
   return name === undefined ? undefined : withoutSemanticTag(name) || undefined;
 }
 
-export const codesIn = (concept: unknown): string[] =>
+export const conceptCodes = (concept: unknown): string[] =>
   isFhirJson(concept)
     ? fhirObjects(concept.coding).flatMap(({ code }) => fhirText(code) ?? [])
     : [];
@@ -49,7 +49,7 @@ export function sideIn(concept: unknown): string | undefined {
     (name) => name.toLowerCase().match(SIDE_WORD) ?? [],
   );
   if (word !== undefined) return word === 'both' ? 'bilateral' : word;
-  const [code = ''] = codesIn(concept).flatMap(
+  const [code = ''] = conceptCodes(concept).flatMap(
     (each) => each.match(SIDE_CODE) ?? [],
   );
   return SIDES[code];

@@ -1,5 +1,5 @@
 import { statesAbsence } from './absence.ts';
-import { codesIn } from './concept-words.ts';
+import { conceptCodes } from './concept-words.ts';
 import { type FhirJson, fhirObjects, fhirText, isFhirJson } from './json.ts';
 import { writtenBeside } from './shown-names.ts';
 import { codedConcept, namedConcept } from './table.ts';
@@ -48,7 +48,7 @@ function refuted(
   const hasDate =
     resource.recordedDate !== undefined || resource.onsetDateTime !== undefined;
   const dated = hasDate ? rest : { ...rest, recordedDate: day };
-  const codes = codesIn(resource.code);
+  const codes = conceptCodes(resource.code);
   const none = codes
     .map((code) => MAPS.NoneAtAll[code])
     .find((found) => found !== undefined);
@@ -58,7 +58,7 @@ function refuted(
   if (
     none !== undefined &&
     fhirObjects(resource.category)
-      .flatMap(codesIn)
+      .flatMap(conceptCodes)
       .includes('encounter-diagnosis')
   )
     return said === undefined || NONE.test(said) || NOT_KNOWN.test(said)
@@ -104,11 +104,11 @@ function notTaken(
   day: string | undefined,
 ): FhirJson {
   const { medicationCodeableConcept, medicationReference } = statement;
-  const isAny = codesIn(medicationCodeableConcept).some((code) =>
+  const isAny = conceptCodes(medicationCodeableConcept).some((code) =>
     ANY_DRUG.includes(code),
   );
   const isSpecified =
-    codesIn(medicationCodeableConcept).length > 0 ||
+    conceptCodes(medicationCodeableConcept).length > 0 ||
     hasText(medicationCodeableConcept) ||
     medicationReference !== undefined;
   const said = wordsBeside(medicationCodeableConcept);

@@ -17,7 +17,7 @@ export {
   descendantsNamed,
   firstNamed,
   isNamed,
-  textOf,
   type XmlAttribute,
   type XmlElement,
+  xmlText,
 } from './xml/xml-element.ts';

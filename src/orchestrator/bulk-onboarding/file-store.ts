@@ -3,7 +3,7 @@ import type { FileRef } from '../../contract/bulk-onboarding.ts';
 
 /** The kinds of files; the kind is part of a file's reference. */
 export const FILE_KINDS = ['upload', 'result'] as const;
-export type FileKind = (typeof FILE_KINDS)[number];
+export type OnboardingFileKind = (typeof FILE_KINDS)[number];
 
 /**
  * Stores files that are too large for Temporal: encrypted, in a place that
@@ -15,7 +15,7 @@ export interface FileStore {
    * leaves no file behind.
    */
   put(
-    kind: FileKind,
+    kind: OnboardingFileKind,
     content: AsyncIterable<Uint8Array>,
     contentType: string,
   ): Promise<FileRef>;
@@ -32,5 +32,5 @@ export interface FileStore {
   /** Deletes the file. Does nothing if it does not exist. */
   delete(ref: string): Promise<void>;
   /** Deletes all files of a kind that were written before the given time. */
-  deleteWrittenBefore(kind: FileKind, before: Date): Promise<unknown>;
+  deleteWrittenBefore(kind: OnboardingFileKind, before: Date): Promise<unknown>;
 }

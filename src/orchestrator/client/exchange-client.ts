@@ -10,7 +10,7 @@ import type { CredentialHeader } from './credentials.ts';
 import {
   badAnswer,
   type CallNature,
-  codeOf,
+  errorCodeOf,
   failedAnswer,
   failedTransport,
   htmlAnswer,
@@ -202,7 +202,7 @@ async function exchange(
     if (signal?.aborted) throw signal.reason;
     if (error instanceof BodyTooLargeError)
       throw badAnswer(name, error.message, 200);
-    const code = timeout.aborted ? 'timeout' : codeOf(error);
+    const code = timeout.aborted ? 'timeout' : errorCodeOf(error);
     throw failedTransport(name, code, !BEFORE_SENDING.test(code), nature);
   } finally {
     ended.abort();

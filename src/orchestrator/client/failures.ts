@@ -175,12 +175,12 @@ export function failedTransport(
 }
 
 /** Finds the code of an undici or system error in the chain of causes. */
-export function codeOf(error: unknown): string {
+export function errorCodeOf(error: unknown): string {
   const { code, cause } = error as { code?: unknown; cause?: unknown };
   if (typeof code === 'string') return code;
   return cause === undefined || cause === null
     ? 'connection failed'
-    : codeOf(cause);
+    : errorCodeOf(cause);
 }
 
 /**

@@ -6,8 +6,8 @@ import type { CredentialHeader } from './credentials.ts';
 import {
   badAnswer,
   type CallNature,
-  codeOf,
   ExchangeCallError,
+  errorCodeOf,
   failedAnswer,
   failedTransport,
   htmlAnswer,
@@ -251,7 +251,7 @@ function asCallError(
   if (signal?.aborted) return signal.reason;
   return failedTransport(
     operation,
-    watch.stalled() ? 'stalled' : codeOf(error),
+    watch.stalled() ? 'stalled' : errorCodeOf(error),
     true,
     NATURE,
   );

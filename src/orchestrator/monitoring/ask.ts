@@ -18,7 +18,7 @@ import type { MonitoredPage, PageInput } from './monitored-page.ts';
  * The outcome for one patient. `refused`: for a reason other than a rate limit,
  * and than a consent or opt-out of the patient.
  */
-export type Outcome =
+export type MonitoringOutcome =
   | 'started'
   | keyof MonitoredPage['skipped']
   | 'refused'
@@ -76,7 +76,10 @@ export class QueryStarter {
    * @param refusalsBefore how often this patient's query was rate-limited
    *   before; as many idempotency keys are used up
    */
-  async startOnce(patientId: string, refusalsBefore: number): Promise<Outcome> {
+  async startOnce(
+    patientId: string,
+    refusalsBefore: number,
+  ): Promise<MonitoringOutcome> {
     const seen = await this.#readQueries(patientId);
     if (seen.outcome !== undefined) return seen.outcome;
     let { newest } = seen;
@@ -132,7 +135,9 @@ export class QueryStarter {
     patientId: string,
     newest: string,
     key: number,
-  ): Promise<Outcome | 'key-taken' | { waitMs: number; isReplay: boolean }> {
+  ): Promise<
+    MonitoringOutcome | 'key-taken' | { waitMs: number; isReplay: boolean }
+  > {
     const { kind, cohortId, dueAt } = this.input;
     try {
       const { answer, pace } = await this.calls.call(
@@ -168,7 +173,7 @@ export class QueryStarter {
     error: unknown,
     patientId: string,
     key: number,
-  ): Promise<Outcome | 'key-taken'> {
+  ): Promise<MonitoringOutcome | 'key-taken'> {
     if (!(error instanceof ExchangeCallError)) throw error;
     // Another run is starting a query for this patient right now; wait for its
     // outcome.

@@ -7,7 +7,7 @@ import type {
  * A run's position in the cohort: a page of E9, and the patients of it that are
  * done.
  */
-export interface Place {
+export interface CohortPlace {
   /** Cursor of the page; undefined for the first one. */
   fromItem?: string;
   /** Ids of the patients of this page that are done. */
@@ -16,7 +16,7 @@ export interface Place {
   refusals: number;
 }
 
-export const BEGINNING: Place = { handled: [], refusals: 0 };
+export const BEGINNING: CohortPlace = { handled: [], refusals: 0 };
 
 export interface PageInput
   extends Pick<
@@ -25,13 +25,13 @@ export interface PageInput
   > {
   /** Nominal time of the run, ISO 8601. */
   dueAt: string;
-  place: Place;
+  place: CohortPlace;
   pageSize: number;
   /** False once the exchange has proved unable to list queries. */
   canList: boolean;
 }
 
-export type Counts = Pick<
+export type MonitoringCounts = Pick<
   CohortMonitoringStatus,
   'started' | 'skipped' | 'failed'
 >;
@@ -40,9 +40,9 @@ export type Counts = Pick<
  * The outcome of a page, or of a part of it. Kept small, because it stays in
  * the workflow's history.
  */
-export interface MonitoredPage extends Counts {
+export interface MonitoredPage extends MonitoringCounts {
   /** Undefined when this was the last patient of the cohort. */
-  next?: Place;
+  next?: CohortPlace;
   /**
    * The exchange's rate limit is reached: continue from `next` after this wait.
    */

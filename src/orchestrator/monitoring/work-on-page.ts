@@ -1,6 +1,11 @@
 import type { ExchangeClient } from '../client/exchange-client.ts';
 import { ExchangeCallError } from '../client/failures.ts';
-import { Calls, type Outcome, QueryStarter, RateLimited } from './ask.ts';
+import {
+  Calls,
+  type MonitoringOutcome,
+  QueryStarter,
+  RateLimited,
+} from './ask.ts';
 import {
   BEGINNING,
   type MonitoredPage,
@@ -110,7 +115,7 @@ function cursorOf(nextPage: string): string | undefined {
   }
 }
 
-function count(page: MonitoredPage, outcome: Outcome): void {
+function count(page: MonitoredPage, outcome: MonitoringOutcome): void {
   if (outcome === 'started') page.started += 1;
   else if (outcome === 'refused' || outcome === 'failed') page.failed += 1;
   else page.skipped[outcome] += 1;

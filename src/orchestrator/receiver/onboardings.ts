@@ -30,7 +30,7 @@ const TEMPORAL_TIMEOUT_MS = 5_000;
  * Temporal cannot be reached. The `signal…` functions return false when no such
  * onboarding is running.
  */
-export type Onboardings = ReturnType<typeof createOnboardings>;
+export type ReceiverOnboardings = ReturnType<typeof createOnboardings>;
 
 export function createOnboardings(
   client: Client,

@@ -7,12 +7,12 @@ import {
 } from '../../contract/errors.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { MessageLog } from './message-log.ts';
-import type { Onboardings } from './onboardings.ts';
+import type { ReceiverOnboardings } from './onboardings.ts';
 import { isSigned } from './signatures.ts';
 import { readWebhookMessage, type WebhookMessage } from './webhook-message.ts';
 
 export interface ReceiverDeps {
-  onboardings: Onboardings;
+  onboardings: ReceiverOnboardings;
   messages: MessageLog;
   /**
    * The keys that webhooks may be signed with; several during a key rotation.

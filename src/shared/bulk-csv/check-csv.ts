@@ -1,4 +1,4 @@
-import { columnOf, MAX_INDEX, plainName, usualName } from './columns.ts';
+import { columnOf, comparableHeader, MAX_INDEX, usualName } from './columns.ts';
 import { CsvFormatError, createCsvScanner } from './csv-scanner.ts';
 import {
   type CsvCheck,
@@ -164,7 +164,7 @@ const REQUIRED = (
  * A result CSV may be corrected and uploaded again, so a file may contain its
  * columns, even several times.
  */
-const OF_RESULT = new Set(RESULT_COLUMNS.map(plainName));
+const OF_RESULT = new Set(RESULT_COLUMNS.map(comparableHeader));
 
 /** What a first line has at most, and what is said of its problems at most. */
 const COLUMNS_MAX = 1_000;
@@ -194,7 +194,7 @@ export function headerProblem(cells: readonly string[]): string | undefined {
     const isKnown = column.kind !== 'unknown';
     const name = isKnown
       ? usualName(column.field, column.kind === 'indexed' ? column.index : 1)
-      : plainName(cell);
+      : comparableHeader(cell);
     if (!isKnown && (name === '' || OF_RESULT.has(name))) continue;
     const first = positions.get(isKnown ? name : `unknown ${name}`);
     if (first === undefined)

@@ -17,7 +17,7 @@ export type IndexedField = (typeof INDEXED_FIELDS)[number];
 
 export const MAX_INDEX = 10;
 
-/** Spelled like the result of `plainName` (docs/interface.md, "Bulk CSV"). */
+/** Spelled like the result of `comparableHeader` (docs/interface.md, "Bulk CSV"). */
 const STEMS = {
   externalId: ['id', 'externalid'],
   firstName: ['firstname'],
@@ -55,7 +55,7 @@ export type NamedColumn =
  * Normalises a header cell for comparison: ignores case, blanks and all
  * punctuation except hyphens.
  */
-export const plainName = (headerCell: string): string =>
+export const comparableHeader = (headerCell: string): string =>
   headerCell
     .normalize('NFKC')
     .toLowerCase()
@@ -63,7 +63,7 @@ export const plainName = (headerCell: string): string =>
 
 export function columnOf(headerCell: string): NamedColumn {
   const [, stem = '', suffix] =
-    /^([^-]*)(?:-(.*))?$/s.exec(plainName(headerCell)) ?? [];
+    /^([^-]*)(?:-(.*))?$/s.exec(comparableHeader(headerCell)) ?? [];
   const field = FIELD_BY_STEM.get(stem);
   if (field === undefined) return { kind: 'unknown' };
   const takesNumbers = isIndexed(field);

@@ -4,11 +4,11 @@ import { bulk } from '../commands/bulk.ts';
 import { bulkCancel, bulkStatus, bulkSteer } from '../commands/bulk-control.ts';
 import { parseJobId } from '../input/arguments.ts';
 import type { RunStarter } from './run-starter.ts';
-import { withCommon, withFollowing } from './shared-options.ts';
+import { withFollowing, withStarterOptions } from './shared-options.ts';
 
 /** Bulk onboardings. */
 export function addBulkCommands(program: Command, run: RunStarter): void {
-  const bulkCommand = withFollowing(withCommon(program.command('bulk')))
+  const bulkCommand = withFollowing(withStarterOptions(program.command('bulk')))
     .description(
       'Onboard a panel of patients: check a CSV, send it, wait until all rows are processed, save the results',
     )
@@ -45,7 +45,7 @@ export function addBulkCommands(program: Command, run: RunStarter): void {
     )
     .action(run(bulk));
 
-  withCommon(bulkCommand.command('status'))
+  withStarterOptions(bulkCommand.command('status'))
     .description('Show the state of a bulk onboarding')
     .argument('<job>', 'job id that "bulk" printed, or the workflow id')
     .option('--out <folder>', 'save the result files into this folder')
@@ -55,7 +55,7 @@ export function addBulkCommands(program: Command, run: RunStarter): void {
     )
     .action(run(bulkStatus));
 
-  withCommon(bulkCommand.command('pause'))
+  withStarterOptions(bulkCommand.command('pause'))
     .description(
       'Pause a bulk onboarding after the rows that are being processed',
     )
@@ -68,7 +68,7 @@ export function addBulkCommands(program: Command, run: RunStarter): void {
       run((job, options, context) => bulkSteer('pause', job, options, context)),
     );
 
-  withCommon(bulkCommand.command('resume'))
+  withStarterOptions(bulkCommand.command('resume'))
     .description('Resume a paused bulk onboarding')
     .argument('<job>', 'job id that "bulk" printed, or the workflow id')
     .addHelpText(
@@ -81,7 +81,7 @@ export function addBulkCommands(program: Command, run: RunStarter): void {
       ),
     );
 
-  withFollowing(withCommon(bulkCommand.command('cancel')))
+  withFollowing(withStarterOptions(bulkCommand.command('cancel')))
     .description(
       'Cancel a bulk onboarding; rows that were already processed are kept',
     )

@@ -10,11 +10,11 @@ import {
   healthLinkRevoke,
 } from '../commands/health-links.ts';
 import type { RunStarter } from './run-starter.ts';
-import { withCommon } from './shared-options.ts';
+import { withStarterOptions } from './shared-options.ts';
 
 /** A patient's documents, page and health links. */
 export function addDocumentCommands(program: Command, run: RunStarter): void {
-  withCommon(program.command('documents'))
+  withStarterOptions(program.command('documents'))
     .description("List a patient's documents; with --out, download them")
     .argument('<patientId>', 'id of the patient')
     .option('--out <folder>', 'download the documents into this folder')
@@ -40,7 +40,7 @@ export function addDocumentCommands(program: Command, run: RunStarter): void {
     )
     .action(run(documents));
 
-  withCommon(program.command('embed'))
+  withStarterOptions(program.command('embed'))
     .description(
       "Print the address of a patient's embedded page, with an access token",
     )
@@ -61,7 +61,7 @@ export function addDocumentCommands(program: Command, run: RunStarter): void {
 
   const healthLink = program.command('health-link');
 
-  withCommon(healthLink.command('create'))
+  withStarterOptions(healthLink.command('create'))
     .description("Create a SMART Health Link to a patient's summary")
     .argument('<patientId>', 'id of the patient')
     .option(
@@ -89,7 +89,7 @@ export function addDocumentCommands(program: Command, run: RunStarter): void {
     )
     .action(run(healthLinkCreate));
 
-  withCommon(healthLink.command('list'))
+  withStarterOptions(healthLink.command('list'))
     .description("List a patient's health links, and who opened them")
     .argument('<patientId>', 'id of the patient')
     .addHelpText(
@@ -98,7 +98,7 @@ export function addDocumentCommands(program: Command, run: RunStarter): void {
     )
     .action(run(healthLinkList));
 
-  withCommon(healthLink.command('revoke'))
+  withStarterOptions(healthLink.command('revoke'))
     .description('End a health link')
     .argument('<patientId>', 'id of the patient')
     .argument('<linkId>', 'id of the link, from "health-link list"')

@@ -19,7 +19,7 @@ import {
 import { messagesSimulate } from '../commands/simulate.ts';
 import { SIMULATED_EVENTS } from '../input/arguments.ts';
 import type { RunStarter } from './run-starter.ts';
-import { withCommon, withFollowing } from './shared-options.ts';
+import { withFollowing, withStarterOptions } from './shared-options.ts';
 
 const MESSAGE_SORTS = MESSAGE_SORT.flatMap((column) => [
   `${column}=asc`,
@@ -34,7 +34,7 @@ export function addMessageCommands(program: Command, run: RunStarter): void {
       'Notifications of admissions, prescription fills and lab results',
     );
 
-  withCommon(notifications.command('list'))
+  withStarterOptions(notifications.command('list'))
     .description(
       "List the notifications about the account's patients, newest first",
     )
@@ -49,7 +49,7 @@ export function addMessageCommands(program: Command, run: RunStarter): void {
     )
     .action(run(notificationsList));
 
-  withCommon(notifications.command('simulate'))
+  withStarterOptions(notifications.command('simulate'))
     .description(
       "Send events about a sample patient from the stack's simulator",
     )
@@ -94,7 +94,7 @@ export function addMessageCommands(program: Command, run: RunStarter): void {
     .command('messages')
     .description('Messages to and from other providers (XDR, Direct)');
 
-  withCommon(messages.command('list'))
+  withStarterOptions(messages.command('list'))
     .description('List the messages sent and received, newest first')
     .addOption(
       new Option(
@@ -138,7 +138,7 @@ export function addMessageCommands(program: Command, run: RunStarter): void {
     )
     .action(run(messagesList));
 
-  withFollowing(withCommon(messages.command('send')))
+  withFollowing(withStarterOptions(messages.command('send')))
     .description(
       'Send a message about a patient, and follow its transmission until it ends',
     )
@@ -169,7 +169,7 @@ export function addMessageCommands(program: Command, run: RunStarter): void {
     )
     .action(run(messagesSend));
 
-  withCommon(messages.command('show'))
+  withStarterOptions(messages.command('show'))
     .description('Show one message with its text')
     .argument('<messageId>', 'id of the message')
     .addHelpText(
@@ -178,7 +178,7 @@ export function addMessageCommands(program: Command, run: RunStarter): void {
     )
     .action(run(messagesShow));
 
-  withCommon(messages.command('simulate'))
+  withStarterOptions(messages.command('simulate'))
     .description(
       'Deliver a message to the exchange through the simulated transport partner',
     )

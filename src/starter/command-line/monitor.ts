@@ -15,7 +15,7 @@ import {
 } from '../commands/monitor.ts';
 import { monitorList } from '../commands/monitor-report.ts';
 import { ofMonitoring, type RunStarter } from './run-starter.ts';
-import { withCommon } from './shared-options.ts';
+import { withStarterOptions } from './shared-options.ts';
 
 /** Scheduled monitoring of cohorts. */
 export function addMonitorCommands(program: Command, run: RunStarter): void {
@@ -23,7 +23,7 @@ export function addMonitorCommands(program: Command, run: RunStarter): void {
     .command('monitor')
     .description('Scheduled monitoring of cohorts');
 
-  withCommon(monitor.command('create'))
+  withStarterOptions(monitor.command('create'))
     .description(
       'Monitor a cohort on a schedule, or change how often it is monitored',
     )
@@ -62,7 +62,7 @@ export function addMonitorCommands(program: Command, run: RunStarter): void {
     )
     .action(run(ofMonitoring(monitorCreate)));
 
-  withCommon(monitor.command('list'))
+  withStarterOptions(monitor.command('list'))
     .description(
       'List the monitored cohorts with the next run, the last run and its counts',
     )
@@ -81,7 +81,7 @@ export function addMonitorCommands(program: Command, run: RunStarter): void {
     )
     .action(run(monitorList));
 
-  withCommon(monitor.command('trigger'))
+  withStarterOptions(monitor.command('trigger'))
     .description('Start a run now, in addition to the schedule')
     .argument('<cohortId>', 'id of the cohort')
     .argument('<source>', MONITORING_KINDS.join(', '), oneOf(MONITORING_KINDS))
@@ -91,7 +91,7 @@ export function addMonitorCommands(program: Command, run: RunStarter): void {
     )
     .action(run(ofMonitoring(monitorTrigger)));
 
-  withCommon(monitor.command('pause'))
+  withStarterOptions(monitor.command('pause'))
     .description('Pause a monitoring: no run starts until it is resumed')
     .argument('<cohortId>', 'id of the cohort')
     .argument('<source>', MONITORING_KINDS.join(', '), oneOf(MONITORING_KINDS))
@@ -107,7 +107,7 @@ export function addMonitorCommands(program: Command, run: RunStarter): void {
     )
     .action(run(ofMonitoring(monitorPause)));
 
-  withCommon(monitor.command('resume'))
+  withStarterOptions(monitor.command('resume'))
     .description('Resume a paused monitoring with its next scheduled run')
     .argument('<cohortId>', 'id of the cohort')
     .argument('<source>', MONITORING_KINDS.join(', '), oneOf(MONITORING_KINDS))
@@ -121,7 +121,7 @@ export function addMonitorCommands(program: Command, run: RunStarter): void {
     )
     .action(run(ofMonitoring(monitorResume)));
 
-  withCommon(monitor.command('backfill'))
+  withStarterOptions(monitor.command('backfill'))
     .description('Run the missed runs of a past period, one after the other')
     .argument('<cohortId>', 'id of the cohort')
     .argument('<source>', MONITORING_KINDS.join(', '), oneOf(MONITORING_KINDS))
@@ -143,7 +143,7 @@ export function addMonitorCommands(program: Command, run: RunStarter): void {
     )
     .action(run(ofMonitoring(monitorBackfill)));
 
-  withCommon(monitor.command('delete'))
+  withStarterOptions(monitor.command('delete'))
     .description('Stop monitoring a cohort')
     .argument('<cohortId>', 'id of the cohort')
     .argument('<source>', MONITORING_KINDS.join(', '), oneOf(MONITORING_KINDS))

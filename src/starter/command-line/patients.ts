@@ -16,7 +16,7 @@ import {
 } from '../commands/duplicates.ts';
 import { patientsList, patientsShow } from '../commands/patients.ts';
 import type { RunStarter } from './run-starter.ts';
-import { withCommon } from './shared-options.ts';
+import { withStarterOptions } from './shared-options.ts';
 
 /** Patients, possible duplicates and cohorts. */
 export function addPatientCommands(program: Command, run: RunStarter): void {
@@ -24,7 +24,7 @@ export function addPatientCommands(program: Command, run: RunStarter): void {
     .command('patients')
     .description('Patients of the account');
 
-  withCommon(patients.command('list'))
+  withStarterOptions(patients.command('list'))
     .description("List the account's patients, newest first")
     .option('--count <n>', 'how many to list', wholeNumber(1, 500), 50)
     .addHelpText(
@@ -36,7 +36,7 @@ export function addPatientCommands(program: Command, run: RunStarter): void {
     )
     .action(run((options, context) => patientsList([], options, context)));
 
-  withCommon(patients.command('find'))
+  withStarterOptions(patients.command('find'))
     .description(
       'Find patients by words in their names, dates of birth, ids, contacts and addresses',
     )
@@ -51,7 +51,7 @@ export function addPatientCommands(program: Command, run: RunStarter): void {
     )
     .action(run(patientsList));
 
-  withCommon(patients.command('show'))
+  withStarterOptions(patients.command('show'))
     .description('Show a patient with cohorts and latest queries')
     .argument('<patientId>', 'id of the patient')
     .addHelpText(
@@ -64,7 +64,7 @@ export function addPatientCommands(program: Command, run: RunStarter): void {
     .command('duplicates')
     .description('Patients that may be one person');
 
-  withCommon(duplicates.command('list'))
+  withStarterOptions(duplicates.command('list'))
     .description('List the undecided pairs, newest first')
     .option('--all', 'also those already decided')
     .option('--patient <id>', 'only pairs with this patient')
@@ -78,7 +78,7 @@ export function addPatientCommands(program: Command, run: RunStarter): void {
     )
     .action(run(duplicatesList));
 
-  withCommon(duplicates.command('show'))
+  withStarterOptions(duplicates.command('show'))
     .description('Show the two patients of a pair side by side')
     .argument('<pair>', 'id of the pair, from "duplicates list"')
     .addHelpText(
@@ -87,7 +87,7 @@ export function addPatientCommands(program: Command, run: RunStarter): void {
     )
     .action(run(duplicatesShow));
 
-  withCommon(duplicates.command('accept'))
+  withStarterOptions(duplicates.command('accept'))
     .description('Mark the two patients as one person; nothing is merged')
     .argument('<pair>', 'id of the pair, from "duplicates list"')
     .addHelpText(
@@ -96,7 +96,7 @@ export function addPatientCommands(program: Command, run: RunStarter): void {
     )
     .action(run((id, _, context) => duplicatesDecide(id, 'accept', context)));
 
-  withCommon(duplicates.command('refuse'))
+  withStarterOptions(duplicates.command('refuse'))
     .description('Mark the two patients as two people')
     .argument('<pair>', 'id of the pair, from "duplicates list"')
     .addHelpText(
@@ -107,12 +107,12 @@ export function addPatientCommands(program: Command, run: RunStarter): void {
 
   const cohorts = program.command('cohorts').description('Groups of patients');
 
-  withCommon(cohorts.command('list'))
+  withStarterOptions(cohorts.command('list'))
     .description("List the account's cohorts")
     .addHelpText('after', examples('npm run starter -- cohorts list'))
     .action(run(cohortsList));
 
-  withCommon(cohorts.command('create'))
+  withStarterOptions(cohorts.command('create'))
     .description('Create a cohort')
     .argument('<name>', 'name of the cohort')
     .option('--description <text>', 'what the cohort is for')
@@ -145,7 +145,7 @@ export function addPatientCommands(program: Command, run: RunStarter): void {
     )
     .action(run(cohortsCreate));
 
-  withCommon(cohorts.command('show'))
+  withStarterOptions(cohorts.command('show'))
     .description('Show a cohort and its patients')
     .argument('<cohortId>', 'id of the cohort')
     .option('--count <n>', 'how many patients to list', wholeNumber(1, 100), 50)
@@ -155,7 +155,7 @@ export function addPatientCommands(program: Command, run: RunStarter): void {
     )
     .action(run(cohortsShow));
 
-  withCommon(cohorts.command('add'))
+  withStarterOptions(cohorts.command('add'))
     .description('Add patients to a cohort')
     .argument('<cohortId>', 'id of the cohort')
     .argument('<patientIds...>', 'ids of the patients')
@@ -167,7 +167,7 @@ export function addPatientCommands(program: Command, run: RunStarter): void {
     )
     .action(run(cohortsAdd));
 
-  withCommon(cohorts.command('remove'))
+  withStarterOptions(cohorts.command('remove'))
     .description('Remove patients from a cohort')
     .argument('<cohortId>', 'id of the cohort')
     .argument('<patientIds...>', 'ids of the patients')

@@ -5,11 +5,11 @@ import { exportCancel, exportRecords } from '../commands/export.ts';
 import { records } from '../commands/records.ts';
 import { viewsList, viewsRun, viewsShow } from '../commands/views.ts';
 import type { RunStarter } from './run-starter.ts';
-import { withCommon, withFollowing } from './shared-options.ts';
+import { withFollowing, withStarterOptions } from './shared-options.ts';
 
 /** Merged records, exports and views. */
 export function addRecordCommands(program: Command, run: RunStarter): void {
-  withFollowing(withCommon(program.command('records')))
+  withFollowing(withStarterOptions(program.command('records')))
     .description(
       "Save a patient's merged record, as FHIR (json) or as a readable summary (pdf, html)",
     )
@@ -36,7 +36,9 @@ export function addRecordCommands(program: Command, run: RunStarter): void {
     )
     .action(run(records));
 
-  const exportCommand = withFollowing(withCommon(program.command('export')))
+  const exportCommand = withFollowing(
+    withStarterOptions(program.command('export')),
+  )
     .description(
       'Export the records of a cohort or of all patients as FHIR (NDJSON), and save the files',
     )
@@ -70,7 +72,7 @@ export function addRecordCommands(program: Command, run: RunStarter): void {
     )
     .action(run(exportRecords));
 
-  withCommon(exportCommand.command('cancel'))
+  withStarterOptions(exportCommand.command('cancel'))
     .description(
       'Cancel an export, or delete the files of a completed one at the exchange',
     )
@@ -85,14 +87,14 @@ export function addRecordCommands(program: Command, run: RunStarter): void {
     .command('views')
     .description('Tables over the records, for analysis (SQL on FHIR)');
 
-  withCommon(views.command('list'))
+  withStarterOptions(views.command('list'))
     .description(
       'List the ready-made views: tables over the records (SQL on FHIR)',
     )
     .addHelpText('after', examples('npm run starter -- views list'))
     .action(run(viewsList));
 
-  withCommon(views.command('show'))
+  withStarterOptions(views.command('show'))
     .description('Print the definition of a ready-made view')
     .argument('<view>', 'id of the view')
     .addHelpText(
@@ -101,7 +103,7 @@ export function addRecordCommands(program: Command, run: RunStarter): void {
     )
     .action(run(viewsShow));
 
-  withFollowing(withCommon(views.command('run')))
+  withFollowing(withStarterOptions(views.command('run')))
     .description(
       'Write views of the records of a cohort or of all patients as tables, and save the files',
     )

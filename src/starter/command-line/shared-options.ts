@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { parseSeconds } from '../input/arguments.ts';
 
 /** Options of every command. */
-export const withCommon = (command: Command): Command =>
+export const withStarterOptions = (command: Command): Command =>
   command
     .option(
       '--data-dir <folder>',

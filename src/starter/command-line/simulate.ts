@@ -10,7 +10,7 @@ import {
   TROUBLE_NAMES,
 } from '../commands/simulate.ts';
 import type { RunStarter } from './run-starter.ts';
-import { withCommon } from './shared-options.ts';
+import { withStarterOptions } from './shared-options.ts';
 
 /** Trouble at the sources of the stack's simulator. */
 export function addSimulateCommands(program: Command, run: RunStarter): void {
@@ -20,7 +20,7 @@ export function addSimulateCommands(program: Command, run: RunStarter): void {
       "Trouble at the sources of the stack's simulator: slow, down, lost callbacks",
     );
 
-  withCommon(simulate.command('set'))
+  withStarterOptions(simulate.command('set'))
     .description(
       "Make a source of the stack's simulator misbehave, to try retry and cancel",
     )
@@ -44,12 +44,12 @@ export function addSimulateCommands(program: Command, run: RunStarter): void {
     )
     .action(run(simulateSet));
 
-  withCommon(simulate.command('list'))
+  withStarterOptions(simulate.command('list'))
     .description('List what the sources are made to do')
     .addHelpText('after', examples('npm run starter -- simulate list'))
     .action(run(simulateList));
 
-  withCommon(simulate.command('clear'))
+  withStarterOptions(simulate.command('clear'))
     .description('Make all sources behave again')
     .addHelpText('after', examples('npm run starter -- simulate clear'))
     .action(run(simulateClear));

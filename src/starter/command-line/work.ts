@@ -3,7 +3,7 @@ import { SOURCE_TYPES } from '../../contract/primitives.ts';
 import { examples } from '../../lib/command-line.ts';
 import { oneOf, parseInstant, wholeNumber } from '../../lib/option-values.ts';
 import { onboard } from '../commands/onboard.ts';
-import { cancel, query, retry, status } from '../commands/query.ts';
+import { cancel, query, retry, showStatus } from '../commands/query.ts';
 import { redrive } from '../commands/redrive.ts';
 import {
   parseJobId,
@@ -13,11 +13,11 @@ import {
 } from '../input/arguments.ts';
 import { PERSON_OUTCOMES } from '../target/simulated-person.ts';
 import type { RunStarter } from './run-starter.ts';
-import { withCommon, withFollowing } from './shared-options.ts';
+import { withFollowing, withStarterOptions } from './shared-options.ts';
 
 /** Onboardings and network queries. */
 export function addWorkCommands(program: Command, run: RunStarter): void {
-  withFollowing(withCommon(program.command('onboard')))
+  withFollowing(withStarterOptions(program.command('onboard')))
     .description(
       'Onboard patients: create them, add them to cohorts, query the sources, wait for the webhooks',
     )
@@ -78,7 +78,7 @@ export function addWorkCommands(program: Command, run: RunStarter): void {
     )
     .action(run(onboard));
 
-  withFollowing(withCommon(program.command('query')))
+  withFollowing(withStarterOptions(program.command('query')))
     .description(
       'Start a network query for a patient of the exchange, and follow it',
     )
@@ -107,7 +107,7 @@ export function addWorkCommands(program: Command, run: RunStarter): void {
     )
     .action(run(query));
 
-  withCommon(program.command('status'))
+  withStarterOptions(program.command('status'))
     .description(
       'Show the state of a query or an onboarding, with its attempts and timeline',
     )
@@ -136,9 +136,9 @@ export function addWorkCommands(program: Command, run: RunStarter): void {
         'npm run starter -- status patient-onboarding/5d41402abc4b2a76b9719d911017c592',
       ),
     )
-    .action(run(status));
+    .action(run(showStatus));
 
-  withFollowing(withCommon(program.command('retry')))
+  withFollowing(withStarterOptions(program.command('retry')))
     .description(
       'Retry one source of a query, while the query runs or after it has ended, and follow it',
     )
@@ -153,7 +153,7 @@ export function addWorkCommands(program: Command, run: RunStarter): void {
     )
     .action(run(retry));
 
-  withFollowing(withCommon(program.command('redrive')))
+  withFollowing(withStarterOptions(program.command('redrive')))
     .description(
       'Retry one source of all queries that failed in a given time, and follow it; or follow or cancel such a redrive',
     )
@@ -188,7 +188,7 @@ export function addWorkCommands(program: Command, run: RunStarter): void {
     )
     .action(run(redrive));
 
-  withFollowing(withCommon(program.command('cancel')))
+  withFollowing(withStarterOptions(program.command('cancel')))
     .description('Cancel a query, one source of a query, or an onboarding')
     .argument(
       '<id>',

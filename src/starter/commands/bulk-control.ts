@@ -15,11 +15,11 @@ import {
 } from '../target/onboardings.ts';
 import type { CommandResult } from '../terminal.ts';
 import {
-  type Command,
   type CommandContext,
-  type CommonOptions,
   endOfFollowing,
   type FollowingOptions,
+  type StarterCommand,
+  type StarterCommandOptions,
 } from './command.ts';
 import { bulkResult, type ReportedBulk, saveOutcome } from './report-bulk.ts';
 
@@ -36,8 +36,8 @@ interface Job {
  * Shows the state of a bulk onboarding; with `out`, saves its result files into
  * that folder.
  */
-export const bulkStatus: Command<
-  [string, CommonOptions & { out?: string }]
+export const bulkStatus: StarterCommand<
+  [string, StarterCommandOptions & { out?: string }]
 > = async (jobId, { out }, context) => {
   if (out !== undefined) await prepareOutFolder(out);
   return withJob(jobId, context, async ({ workflowId, handle, bulks }) => {
@@ -65,12 +65,9 @@ export const bulkStatus: Command<
  * Pauses or resumes the exchange's work on the rows. Throws RefusedError when
  * the bulk onboarding has ended.
  */
-export const bulkSteer: Command<['pause' | 'resume', string, CommonOptions]> = (
-  how,
-  jobId,
-  _options,
-  context,
-) =>
+export const bulkSteer: StarterCommand<
+  ['pause' | 'resume', string, StarterCommandOptions]
+> = (how, jobId, _options, context) =>
   withJob(jobId, context, async ({ workflowId, handle }) => {
     try {
       await handle.client.withDeadline(Date.now() + UPDATE_TIMEOUT_MS, () =>
@@ -94,7 +91,7 @@ export const bulkSteer: Command<['pause' | 'resume', string, CommonOptions]> = (
  * Cancels a bulk onboarding and its request at the exchange; rows that were
  * already processed are kept.
  */
-export const bulkCancel: Command<[string, FollowingOptions]> = (
+export const bulkCancel: StarterCommand<[string, FollowingOptions]> = (
   jobId,
   options,
   context,
@@ -167,7 +164,7 @@ const fileNameOf = (jobId: string): string =>
  * Shows a bulk onboarding's progress until it ends or following is stopped.
  * With `output`, saves the result files under names that begin with it.
  */
-export const watchBulk: Command<
+export const watchBulk: StarterCommand<
   [
     string,
     ReportedBulk & { subject: string; output?: string },

@@ -13,7 +13,7 @@ import {
 } from '../input/panel-file.ts';
 import { prepareOutFolder } from '../output/out-folder.ts';
 import { number } from '../progress/bulk-view.ts';
-import { plainText } from '../progress/plain-text.ts';
+import { terminalText } from '../progress/plain-text.ts';
 import {
   type BulkOnboardings,
   openBulkOnboardings,
@@ -21,7 +21,11 @@ import {
 import { facilityOf } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
 import { watchBulk } from './bulk-control.ts';
-import type { Command, CommandContext, FollowingOptions } from './command.ts';
+import type {
+  CommandContext,
+  FollowingOptions,
+  StarterCommand,
+} from './command.ts';
 import { bulkResult } from './report-bulk.ts';
 
 export interface BulkOptions extends FollowingOptions {
@@ -40,13 +44,13 @@ const SHOWN_MAX = 10;
  * until it ends. A file with invalid rows is sent only with `sendAnyway`, or in
  * a dry run. Throws UsageError, RefusedError.
  */
-export const bulk: Command<[string, BulkOptions]> = async (
+export const bulk: StarterCommand<[string, BulkOptions]> = async (
   path,
   options,
   context,
 ) => {
   const { live } = context.terminal;
-  const subject = plainText(basename(path));
+  const subject = terminalText(basename(path));
   live.set(subject, ['checking the file']);
   const panel = await checkPanel(path);
   const folder = options.out ?? dirname(path);
@@ -128,7 +132,7 @@ function errorLines(
   const shown = first.flatMap(({ row, errors }) =>
     errors.map(
       ({ column, message }) =>
-        `  row ${row}${column === '' ? '' : `, ${plainText(column)}`}: ${plainText(message)}`,
+        `  row ${row}${column === '' ? '' : `, ${terminalText(column)}`}: ${terminalText(message)}`,
     ),
   );
   const more =

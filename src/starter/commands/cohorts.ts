@@ -6,12 +6,12 @@ import {
 import { renderTable } from '../../lib/table.ts';
 import type { CohortAnswer } from '../../orchestrator/client/answers.ts';
 import type { CommandResult } from '../terminal.ts';
-import type { Command, CommonOptions } from './command.ts';
+import type { StarterCommand, StarterCommandOptions } from './command.ts';
 import { fullName } from './patients.ts';
 
 export type Frequency = 'weekly' | 'biweekly' | 'monthly';
 
-export interface CohortCreateOptions extends CommonOptions {
+export interface CohortCreateOptions extends StarterCommandOptions {
   description?: string;
   color?: CohortResponse['color'];
   purpose?: CohortResponse['purposeOfUse'];
@@ -23,13 +23,13 @@ export interface CohortCreateOptions extends CommonOptions {
   hie?: Frequency;
 }
 
-export interface CohortShowOptions extends CommonOptions {
+export interface CohortShowOptions extends StarterCommandOptions {
   count: number;
 }
 
 const HEAD = ['cohort', 'name', 'patients', 'purpose', 'monitoring'];
 
-export const cohortsList: Command<[CommonOptions]> = async (
+export const cohortsList: StarterCommand<[StarterCommandOptions]> = async (
   _options,
   { target },
 ) => {
@@ -68,7 +68,9 @@ function monitoringOf({ settings }: CohortAnswer): string {
   return parts.filter(Boolean).join(', ') || 'off';
 }
 
-export const cohortsCreate: Command<[string, CohortCreateOptions]> = async (
+export const cohortsCreate: StarterCommand<
+  [string, CohortCreateOptions]
+> = async (
   name,
   { description, color, purpose, adt, fills, results, hie },
   { target },
@@ -102,7 +104,7 @@ export const cohortsCreate: Command<[string, CohortCreateOptions]> = async (
   };
 };
 
-export const cohortsShow: Command<[string, CohortShowOptions]> = async (
+export const cohortsShow: StarterCommand<[string, CohortShowOptions]> = async (
   id,
   { count },
   { target },
@@ -136,12 +138,9 @@ export const cohortsShow: Command<[string, CohortShowOptions]> = async (
   };
 };
 
-export const cohortsAdd: Command<[string, string[], CommonOptions]> = async (
-  id,
-  patientIds,
-  _options,
-  { target },
-) => {
+export const cohortsAdd: StarterCommand<
+  [string, string[], StarterCommandOptions]
+> = async (id, patientIds, _options, { target }) => {
   const { answer } = await target.exchange.call(
     'addPatientsToCohort',
     { params: { id }, body: { patientIds } },
@@ -150,12 +149,9 @@ export const cohortsAdd: Command<[string, string[], CommonOptions]> = async (
   return changed('cohorts add', answer);
 };
 
-export const cohortsRemove: Command<[string, string[], CommonOptions]> = async (
-  id,
-  patientIds,
-  _options,
-  { target },
-) => {
+export const cohortsRemove: StarterCommand<
+  [string, string[], StarterCommandOptions]
+> = async (id, patientIds, _options, { target }) => {
   const { answer } = await target.exchange.call('removePatientsFromCohort', {
     params: { id },
     body: { patientIds },

@@ -8,12 +8,12 @@ import {
 import type { CommandResult, Terminal } from '../terminal.ts';
 
 /** Options that every command takes. */
-export interface CommonOptions extends TargetOptions {
+export interface StarterCommandOptions extends TargetOptions {
   json?: boolean;
 }
 
 /** Options of commands that follow what they start. */
-export interface FollowingOptions extends CommonOptions {
+export interface FollowingOptions extends StarterCommandOptions {
   wait: boolean;
   timeout?: number;
 }
@@ -28,7 +28,7 @@ export interface CommandContext {
 /**
  * A command: gets its arguments and options, and what every command receives.
  */
-export type Command<Args extends readonly unknown[]> = (
+export type StarterCommand<Args extends readonly unknown[]> = (
   ...args: [...Args, CommandContext]
 ) => Promise<CommandResult>;
 

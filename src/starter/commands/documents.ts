@@ -9,9 +9,9 @@ import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { prepareOutFolder, saveAside } from '../output/out-folder.ts';
 import { createDownloads } from '../target/download.ts';
 import type { Target } from '../target/target.ts';
-import type { Command, CommonOptions } from './command.ts';
+import type { StarterCommand, StarterCommandOptions } from './command.ts';
 
-export interface DocumentsOptions extends CommonOptions {
+export interface DocumentsOptions extends StarterCommandOptions {
   out?: string;
   format?: DocumentFormat;
   from?: string;
@@ -27,7 +27,7 @@ const HEAD = ['document', 'file', 'type', 'bytes', 'filed', 'description'];
  * C-CDA documents are converted to `format`. Throws UsageError,
  * ExchangeCallError.
  */
-export const documents: Command<[string, DocumentsOptions]> = async (
+export const documents: StarterCommand<[string, DocumentsOptions]> = async (
   patientId,
   { out, format, from, to, content },
   { target, terminal },

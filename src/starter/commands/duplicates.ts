@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { renderTable } from '../../lib/table.ts';
-import type { Command, CommonOptions } from './command.ts';
+import type { StarterCommand, StarterCommandOptions } from './command.ts';
 import { fullName, moreLines } from './patients.ts';
 
-export interface DuplicateListOptions extends CommonOptions {
+export interface DuplicateListOptions extends StarterCommandOptions {
   all?: boolean;
   patient?: string;
   count: number;
 }
 
 /** Lists pairs of patients that may be one person. */
-export const duplicatesList: Command<[DuplicateListOptions]> = async (
+export const duplicatesList: StarterCommand<[DuplicateListOptions]> = async (
   { all, patient, count },
   { target },
 ) => {
@@ -60,11 +60,9 @@ export const duplicatesList: Command<[DuplicateListOptions]> = async (
 };
 
 /** Shows the two patients of a pair side by side. */
-export const duplicatesShow: Command<[string, CommonOptions]> = async (
-  id,
-  _options,
-  { target },
-) => {
+export const duplicatesShow: StarterCommand<
+  [string, StarterCommandOptions]
+> = async (id, _options, { target }) => {
   const { answer } = await target.exchange.call('getPossibleDuplicate', {
     params: { id },
   });
@@ -108,11 +106,9 @@ export const duplicatesShow: Command<[string, CommonOptions]> = async (
 };
 
 /** Records a decision about a pair. */
-export const duplicatesDecide: Command<[string, 'accept' | 'refuse']> = async (
-  id,
-  decision,
-  { target },
-) => {
+export const duplicatesDecide: StarterCommand<
+  [string, 'accept' | 'refuse']
+> = async (id, decision, { target }) => {
   const { answer } = await target.exchange.call(
     decision === 'accept'
       ? 'acceptPossibleDuplicate'

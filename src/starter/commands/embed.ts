@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Command, CommonOptions } from './command.ts';
+import type { StarterCommand, StarterCommandOptions } from './command.ts';
 
-export interface EmbedOptions extends CommonOptions {
+export interface EmbedOptions extends StarterCommandOptions {
   seconds?: number;
 }
 
@@ -9,7 +9,7 @@ export interface EmbedOptions extends CommonOptions {
  * Creates an embed token and returns the address of the patient's page with it,
  * for a browser or an iframe (docs/interface.md, "E1. Create embed token").
  */
-export const embed: Command<[string, EmbedOptions]> = async (
+export const embed: StarterCommand<[string, EmbedOptions]> = async (
   patientId,
   { seconds },
   { target },

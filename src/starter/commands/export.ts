@@ -4,8 +4,8 @@ import { EXIT } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
 import { UsageError } from '../errors.ts';
 import {
-  filesOf,
   isComplete,
+  manifestFiles,
   openExportFolder,
   prepareExportFolder,
   saveExportFile,
@@ -19,11 +19,11 @@ import {
 } from '../target/bulk-exports.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
 import {
-  type Command,
   type CommandContext,
-  type CommonOptions,
   endOfFollowing,
   type FollowingOptions,
+  type StarterCommand,
+  type StarterCommandOptions,
 } from './command.ts';
 
 export interface ExportOptions extends FollowingOptions, ExportWanted {
@@ -39,7 +39,7 @@ const AT_ONCE = 4;
  * downloads its files into the folder `out`. Throws UsageError,
  * ExchangeCallError.
  */
-export const exportRecords: Command<[ExportOptions]> = async (
+export const exportRecords: StarterCommand<[ExportOptions]> = async (
   options,
   context,
 ) => {
@@ -100,11 +100,9 @@ export const exportRecords: Command<[ExportOptions]> = async (
 };
 
 /** Cancels a running export, or deletes the files of a completed one. */
-export const exportCancel: Command<[string, CommonOptions]> = async (
-  text,
-  _,
-  { target },
-) => {
+export const exportCancel: StarterCommand<
+  [string, StarterCommandOptions]
+> = async (text, _, { target }) => {
   const id = requireId(text);
   await target.exports.cancel(id);
   return {
@@ -138,7 +136,7 @@ async function downloadAll(
   { target, terminal }: CommandContext,
 ): Promise<boolean> {
   await openExportFolder(out, manifest);
-  const files = filesOf(manifest);
+  const files = manifestFiles(manifest);
   let done = 0;
   let bytes = 0;
   const show = () =>
@@ -208,7 +206,7 @@ function exportResult(
       };
     case 'completed': {
       const { transactionTime, error } = state.manifest;
-      const files = filesOf(state.manifest);
+      const files = manifestFiles(state.manifest);
       const incomplete = error.reduce((sum, { count = 0 }) => sum + count, 0);
       return {
         exitCode:

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { renderTable } from '../../lib/table.ts';
-import type { Command, CommonOptions } from './command.ts';
+import type { StarterCommand, StarterCommandOptions } from './command.ts';
 
-type Options = CommonOptions &
+type Options = StarterCommandOptions &
   Partial<Record<'passcode' | 'label' | 'qr', string>> & {
     expires?: number;
     once?: boolean;
@@ -12,7 +12,7 @@ type Options = CommonOptions &
 /**
  * Creates a SMART Health Link to a patient's summary (docs/health-links.md).
  */
-export const healthLinkCreate: Command<[string, Options]> = async (
+export const healthLinkCreate: StarterCommand<[string, Options]> = async (
   id,
   options,
   { target },
@@ -47,11 +47,9 @@ export const healthLinkCreate: Command<[string, Options]> = async (
 };
 
 /** Lists the health links of a patient, and who opened them. */
-export const healthLinkList: Command<[string, CommonOptions]> = async (
-  id,
-  _options,
-  { target },
-) => {
+export const healthLinkList: StarterCommand<
+  [string, StarterCommandOptions]
+> = async (id, _options, { target }) => {
   const { healthLinks } = (
     await target.exchange.call('listHealthLinks', { params: { id } })
   ).answer;
@@ -71,8 +69,8 @@ export const healthLinkList: Command<[string, CommonOptions]> = async (
 };
 
 /** Ends a health link, from the next opening on. */
-export const healthLinkRevoke: Command<
-  [string, string, CommonOptions]
+export const healthLinkRevoke: StarterCommand<
+  [string, string, StarterCommandOptions]
 > = async (id, healthLinkId, _, { target }) => {
   const { answer } = await target.exchange.call('revokeHealthLink', {
     params: { id, healthLinkId },

@@ -11,25 +11,23 @@ import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/time.ts';
 import type { AnswerOf } from '../../orchestrator/client/answers.ts';
 import { workflowLink } from '../../temporal/ui-links.ts';
-import { plainText } from '../progress/plain-text.ts';
+import { terminalText } from '../progress/plain-text.ts';
 import { pollExchange } from '../progress/poll-exchange.ts';
 import { coloured } from '../progress/rows.ts';
 import { patientNames } from '../target/simulated-person.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
 import {
-  type Command,
   type CommandContext,
-  type CommonOptions,
   endOfFollowing,
   type FollowingOptions,
+  type StarterCommand,
+  type StarterCommandOptions,
 } from './command.ts';
 
 /** Shows one message with its text. */
-export const messagesShow: Command<[string, CommonOptions]> = async (
-  messageId,
-  _options,
-  context,
-) => {
+export const messagesShow: StarterCommand<
+  [string, StarterCommandOptions]
+> = async (messageId, _options, context) => {
   const { answer } = await context.target.exchange.call('getMessage', {
     params: { id: messageId },
   });
@@ -39,7 +37,7 @@ export const messagesShow: Command<[string, CommonOptions]> = async (
   };
 };
 
-interface MessagesListOptions extends CommonOptions {
+interface MessagesListOptions extends StarterCommandOptions {
   direction?: MessageDirection;
   patient?: string;
   destination?: string;
@@ -69,7 +67,7 @@ const HEAD = [
  * Lists one page of messages (docs/interface.md, "E12. List messages") with the
  * cursors of the neighbouring pages.
  */
-export const messagesList: Command<[MessagesListOptions]> = async (
+export const messagesList: StarterCommand<[MessagesListOptions]> = async (
   { direction, patient, destination, status, sort, count, fromItem, toItem },
   { target, terminal },
 ) => {
@@ -94,11 +92,11 @@ export const messagesList: Command<[MessagesListOptions]> = async (
     message.direction,
     coloured(message.status, colors),
     utcCell(message.sentAt),
-    plainText(message.destination),
+    terminalText(message.destination),
     message.patientId ?? '',
     names.get(message.patientId ?? '') ?? '',
     String(message.attachments?.length ?? 0),
-    plainText(message.subject),
+    terminalText(message.subject),
   ]);
   const next = cursorOf(meta.nextPage, 'fromItem');
   const previous = cursorOf(meta.prevPage, 'toItem');
@@ -142,7 +140,9 @@ export interface MessagesSendOptions extends FollowingOptions {
 /**
  * Sends a message about a patient, and follows its transmission until it ends.
  */
-export const messagesSend: Command<[string, MessagesSendOptions]> = async (
+export const messagesSend: StarterCommand<
+  [string, MessagesSendOptions]
+> = async (
   patientId,
   { to, subject, body, attach, npi, network, wait, timeout },
   context,
@@ -224,16 +224,16 @@ function messageResult(
     ],
     [
       isOut ? 'To' : 'At',
-      `${plainText(message.destination)}${way === '' ? '' : ` (${way})`}`,
+      `${terminalText(message.destination)}${way === '' ? '' : ` (${way})`}`,
     ],
     ['Recipients', message.intendedRecipientNpi?.join(', ')],
-    ['Subject', plainText(message.subject)],
+    ['Subject', terminalText(message.subject)],
     ['Attachments', message.attachments?.join(', ')],
     ['Sent', message.sentAt],
     ['Changed', message.updatedAt],
     ['Temporal UI', workflowUrl],
   ];
-  const why = message.reason == null ? '' : `, ${plainText(message.reason)}`;
+  const why = message.reason == null ? '' : `, ${terminalText(message.reason)}`;
   return {
     lines: [
       `Message ${message.id}: ${message.direction}, ${coloured(message.status, terminal.live.colors)}${why}`,

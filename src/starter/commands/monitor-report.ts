@@ -12,11 +12,15 @@ import {
   monitoringView,
   type RunCounts,
 } from '../progress/monitoring-view.ts';
-import { plainText } from '../progress/plain-text.ts';
+import { terminalText } from '../progress/plain-text.ts';
 import { coloured } from '../progress/rows.ts';
 import { withMonitorings } from '../target/monitorings.ts';
 import type { CommandResult } from '../terminal.ts';
-import type { Command, CommandContext, CommonOptions } from './command.ts';
+import type {
+  CommandContext,
+  StarterCommand,
+  StarterCommandOptions,
+} from './command.ts';
 
 /**
  * Result of a `monitor` command: a table of the monitorings, then the lines of
@@ -118,14 +122,16 @@ async function cohortNames(
 ): Promise<ReadonlyMap<string, string>> {
   try {
     const { answer } = await exchange.call('listCohorts', {});
-    return new Map(answer.cohorts.map(({ id, name }) => [id, plainText(name)]));
+    return new Map(
+      answer.cohorts.map(({ id, name }) => [id, terminalText(name)]),
+    );
   } catch (error) {
     if (error instanceof ExchangeCallError) return new Map();
     throw error;
   }
 }
 
-interface MonitorListOptions extends CommonOptions {
+interface MonitorListOptions extends StarterCommandOptions {
   kind?: MonitoringKind;
 }
 
@@ -135,11 +141,9 @@ const AT_ONCE = 8;
  * Lists the monitorings of the exchange, or of one cohort: the next run, and
  * the result of the last run.
  */
-export const monitorList: Command<[string | undefined, MonitorListOptions]> = (
-  cohortId,
-  { kind },
-  context,
-) =>
+export const monitorList: StarterCommand<
+  [string | undefined, MonitorListOptions]
+> = (cohortId, { kind }, context) =>
   withMonitorings(context, async (monitorings) => {
     const ids = (await monitorings.list()).filter(
       (id) =>

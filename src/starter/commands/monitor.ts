@@ -19,7 +19,7 @@ import {
   lastRunOf,
   type MonitoringView,
   monitoringView,
-  stateOf,
+  scheduleState,
 } from '../progress/monitoring-view.ts';
 import { pause } from '../progress/poll-exchange.ts';
 import {
@@ -27,10 +27,14 @@ import {
   type Monitorings,
   withMonitorings,
 } from '../target/monitorings.ts';
-import type { Command, CommandContext, CommonOptions } from './command.ts';
+import type {
+  CommandContext,
+  StarterCommand,
+  StarterCommandOptions,
+} from './command.ts';
 import { monitoringResult } from './monitor-report.ts';
 
-interface MonitorCreateOptions extends CommonOptions {
+interface MonitorCreateOptions extends StarterCommandOptions {
   frequency: MonitoringFrequency;
   /**
    * Hours and limit for other exchanges only; our own exchange takes them from
@@ -48,11 +52,9 @@ interface MonitorCreateOptions extends CommonOptions {
  * runs no schedules of ours, the schedule is created here and our worker
  * queries that exchange. Throws UsageError, RefusedError.
  */
-export const monitorCreate: Command<[MonitoringId, MonitorCreateOptions]> = (
-  id,
-  options,
-  context,
-) =>
+export const monitorCreate: StarterCommand<
+  [MonitoringId, MonitorCreateOptions]
+> = (id, options, context) =>
   withMonitorings(context, async (monitorings) => {
     const say = monitorings.isOwn
       ? await switchOn(id, options, monitorings, context)
@@ -95,7 +97,7 @@ async function switchOn(
     id,
     (schedule) =>
       schedule !== undefined &&
-      stateOf(schedule) !== 'off' &&
+      scheduleState(schedule) !== 'off' &&
       frequencyOf(schedule) === frequency,
   );
   return [`The ${id.kind} monitoring of this cohort is enabled, ${frequency}.`];
@@ -133,7 +135,7 @@ async function makeSchedule(
   ];
 }
 
-interface MonitorBackfillOptions extends CommonOptions {
+interface MonitorBackfillOptions extends StarterCommandOptions {
   from: Date;
   to: Date;
 }
@@ -149,7 +151,7 @@ const RUNS_MAX = 100;
  * own scheduled date, so a patient who was already queried in that run's period
  * is not queried again. Throws UsageError, RefusedError.
  */
-export const monitorBackfill: Command<
+export const monitorBackfill: StarterCommand<
   [MonitoringId, MonitorBackfillOptions]
 > = (id, { from, to }, context) => {
   if (from >= to) throw new UsageError('--from must be before --to.');
@@ -242,11 +244,9 @@ const STARTS_WITHIN_MS = 10_000;
  * Starts a run now, also of a paused monitoring. Throws RefusedError while
  * another run is in progress.
  */
-export const monitorTrigger: Command<[MonitoringId, CommonOptions]> = (
-  id,
-  _options,
-  context,
-) =>
+export const monitorTrigger: StarterCommand<
+  [MonitoringId, StarterCommandOptions]
+> = (id, _options, context) =>
   withMonitorings(context, async (monitorings) => {
     const schedule = await requireOn(monitorings, id);
     if (schedule.info.runningActions.length > 0)
@@ -301,7 +301,9 @@ const runIdOf = (schedule: ScheduleDescription): string | undefined =>
 const converterOf = ({ temporal }: Monitorings) =>
   temporal.options.loadedDataConverter;
 
-type SteerCommand = Command<[MonitoringId, CommonOptions & { note?: string }]>;
+type SteerCommand = StarterCommand<
+  [MonitoringId, StarterCommandOptions & { note?: string }]
+>;
 
 const steering =
   (
@@ -343,11 +345,9 @@ export const monitorResume = steering(
  * Stops a monitoring: at our own exchange by the cohort's setting; for another
  * exchange its schedule is deleted.
  */
-export const monitorDelete: Command<[MonitoringId, CommonOptions]> = (
-  id,
-  _options,
-  context,
-) =>
+export const monitorDelete: StarterCommand<
+  [MonitoringId, StarterCommandOptions]
+> = (id, _options, context) =>
   withMonitorings(context, async (monitorings) => {
     const say = 'A run in progress continues until it ends.';
     if (!monitorings.isOwn) {
@@ -388,7 +388,7 @@ async function requireOn(
   id: MonitoringId,
 ): Promise<ScheduleDescription> {
   const schedule = await monitorings.require(id);
-  if (stateOf(schedule) !== 'off') return schedule;
+  if (scheduleState(schedule) !== 'off') return schedule;
   throw new RefusedError(
     `The ${id.kind} monitoring is disabled in the cohort's settings. Enable it with: npm run starter -- monitor create ${id.cohortId} ${id.kind}`,
   );

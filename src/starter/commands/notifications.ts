@@ -13,9 +13,9 @@ import type { SimulatedEvent } from '../input/arguments.ts';
 import { findSample } from '../input/patients.ts';
 import { patientNames } from '../target/simulated-person.ts';
 import { requireStack } from '../target/target.ts';
-import type { Command, CommonOptions } from './command.ts';
+import type { StarterCommand, StarterCommandOptions } from './command.ts';
 
-export interface NotificationListOptions extends CommonOptions {
+export interface NotificationListOptions extends StarterCommandOptions {
   patient?: string;
   count: number;
 }
@@ -34,10 +34,9 @@ const HEAD = [
  * Lists the account's notifications, without their links: a link gives read
  * access to anyone who has it.
  */
-export const notificationsList: Command<[NotificationListOptions]> = async (
-  { patient, count },
-  { target },
-) => {
+export const notificationsList: StarterCommand<
+  [NotificationListOptions]
+> = async ({ patient, count }, { target }) => {
   const { answer } = await target.exchange.call('listNotifications', {
     query: { patientId: patient, count },
   });
@@ -62,7 +61,7 @@ export const notificationsList: Command<[NotificationListOptions]> = async (
   };
 };
 
-interface NotificationSimulateOptions extends CommonOptions {
+interface NotificationSimulateOptions extends StarterCommandOptions {
   visit: string;
   format: 'hl7v2' | 'fhir';
   order: 'as-happened' | 'reversed' | 'shuffled';
@@ -74,7 +73,7 @@ interface NotificationSimulateOptions extends CommonOptions {
  * response to each message, and why no webhook follows, if none does. Throws
  * UsageError.
  */
-export const notificationsSimulate: Command<
+export const notificationsSimulate: StarterCommand<
   [string, readonly SimulatedEvent[], NotificationSimulateOptions]
 > = async (sample, events, { visit, format, order, times }, { target }) => {
   const { simulatorUrl, simulatorAdminToken } = requireStack(target).connection;

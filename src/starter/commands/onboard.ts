@@ -13,15 +13,18 @@ import { type PatientToOnboard, patientsToOnboard } from '../input/patients.ts';
 import { followOnboarding } from '../progress/onboarding-view.ts';
 import { Pace } from '../progress/poll-exchange.ts';
 import { awaitedByOnboarding, onboardingRows } from '../progress/rows.ts';
-import { type Onboardings, openOnboardings } from '../target/onboardings.ts';
+import {
+  openOnboardings,
+  type StarterOnboardings,
+} from '../target/onboardings.ts';
 import { type PersonOutcome, playPerson } from '../target/simulated-person.ts';
 import { facilityOf, requireStack } from '../target/target.ts';
 import { type CommandResult, howToFollow } from '../terminal.ts';
 import {
-  type Command,
   type CommandContext,
   endOfFollowing,
   type FollowingOptions,
+  type StarterCommand,
 } from './command.ts';
 import {
   createLinkPrinter,
@@ -56,7 +59,10 @@ interface Job {
  * Starts a `patientOnboarding` workflow for each patient, and follows each
  * until it ends. Throws UsageError, ConfigError, ExchangeCallError.
  */
-export const onboard: Command<[OnboardOptions]> = async (options, context) => {
+export const onboard: StarterCommand<[OnboardOptions]> = async (
+  options,
+  context,
+) => {
   checkIdentityOptions(options, context);
   const patients = await patientsToOnboard(options);
   const sources = requestedSources(options);
@@ -131,7 +137,7 @@ function jobOf(
 async function runJobs(
   jobs: readonly Job[],
   options: OnboardOptions,
-  onboardings: Onboardings,
+  onboardings: StarterOnboardings,
   context: CommandContext,
 ): Promise<CommandResult> {
   const { terminal, target } = context;

@@ -1,8 +1,8 @@
 import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/time.ts';
-import type { Command, CommonOptions } from './command.ts';
+import type { StarterCommand, StarterCommandOptions } from './command.ts';
 
-export interface PatientListOptions extends CommonOptions {
+export interface PatientListOptions extends StarterCommandOptions {
   count: number;
 }
 
@@ -14,7 +14,7 @@ const QUERIES_SHOWN = 10;
  * Lists the account's patients, newest first; with `words`, those in whose data
  * all of the words occur.
  */
-export const patientsList: Command<
+export const patientsList: StarterCommand<
   [readonly string[], PatientListOptions]
 > = async (words, { count }, { target }) => {
   const filters = words.length === 0 ? undefined : words.join(' ');
@@ -90,11 +90,9 @@ export const fullName = ({
  * Shows one patient with cohorts and latest queries, and the commands that take
  * its id.
  */
-export const patientsShow: Command<[string, CommonOptions]> = async (
-  id,
-  _options,
-  { target },
-) => {
+export const patientsShow: StarterCommand<
+  [string, StarterCommandOptions]
+> = async (id, _options, { target }) => {
   const { exchange } = target;
   const [{ answer: patient }, { answer: memberships }, { answer: asked }] =
     await Promise.all([

@@ -34,7 +34,10 @@ import {
   onboardingRows,
   queryRows,
 } from '../progress/rows.ts';
-import { type Onboardings, openOnboardings } from '../target/onboardings.ts';
+import {
+  openOnboardings,
+  type StarterOnboardings,
+} from '../target/onboardings.ts';
 import type { Env, Target } from '../target/target.ts';
 import {
   type CommandResult,
@@ -44,10 +47,10 @@ import {
   unfinishedExit,
 } from '../terminal.ts';
 import {
-  type Command,
   type CommandContext,
   endOfFollowing,
   type FollowingOptions,
+  type StarterCommand,
 } from './command.ts';
 import { onboardingsResult } from './report-onboarding.ts';
 
@@ -61,7 +64,7 @@ interface QueryOptions extends FollowingOptions {
  * Starts a network query for a patient of the exchange (E2), and follows it
  * until it ends (E3).
  */
-export const query: Command<[string, QueryOptions]> = async (
+export const query: StarterCommand<[string, QueryOptions]> = async (
   patientId,
   options,
   context,
@@ -130,12 +133,9 @@ async function followedQuery(
  * Retries one source of a query, while the query runs or after it has ended.
  * Throws RefusedError, ExchangeCallError.
  */
-export const retry: Command<[string, SourceType, FollowingOptions]> = async (
-  requestId,
-  source,
-  options,
-  context,
-) => {
+export const retry: StarterCommand<
+  [string, SourceType, FollowingOptions]
+> = async (requestId, source, options, context) => {
   const { exchange } = context.target;
   try {
     const { answer } = await exchange.call(
@@ -195,7 +195,7 @@ interface CancelOptions extends FollowingOptions {
  * Cancels a query, one source of a query, or an onboarding. The exit code is 0
  * when it was cancelled.
  */
-export const cancel: Command<[string, CancelOptions]> = async (
+export const cancel: StarterCommand<[string, CancelOptions]> = async (
   id,
   options,
   context,
@@ -305,7 +305,7 @@ interface StatusOptions extends FollowingOptions {
  * Shows the state of a query or an onboarding; with `wait`, follows it until it
  * ends. Throws RefusedError when there is neither.
  */
-export const status: Command<[string, StatusOptions]> = async (
+export const showStatus: StarterCommand<[string, StatusOptions]> = async (
   id,
   options,
   context,
@@ -422,7 +422,7 @@ type FoundSubject =
   | { kind: 'query'; query: QueryView }
   | {
       kind: 'onboarding';
-      onboardings: Onboardings;
+      onboardings: StarterOnboardings;
       handle: OnboardingHandle;
       workflowId: string;
     };

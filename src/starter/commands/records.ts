@@ -12,10 +12,10 @@ import { pollExchange } from '../progress/poll-exchange.ts';
 import { createDownloads } from '../target/download.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
 import {
-  type Command,
   type CommandContext,
   endOfFollowing,
   type FollowingOptions,
+  type StarterCommand,
 } from './command.ts';
 
 export interface RecordsOptions extends FollowingOptions {
@@ -33,7 +33,7 @@ type View = AnswerOf<'getConsolidatedQuery'>;
  * follows it, and saves the result. Throws UsageError, RefusedError,
  * ExchangeCallError.
  */
-export const records: Command<[string, RecordsOptions]> = async (
+export const records: StarterCommand<[string, RecordsOptions]> = async (
   patientId,
   options,
   context,

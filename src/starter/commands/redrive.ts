@@ -9,10 +9,10 @@ import { UsageError } from '../errors.ts';
 import { pollExchange } from '../progress/poll-exchange.ts';
 import { type CommandResult, unfinishedExit } from '../terminal.ts';
 import {
-  type Command,
   type CommandContext,
   endOfFollowing,
   type FollowingOptions,
+  type StarterCommand,
 } from './command.ts';
 
 export interface RedriveOptions extends FollowingOptions {
@@ -29,11 +29,9 @@ export interface RedriveOptions extends FollowingOptions {
  * with the id of a redrive, follows or cancels that one. Throws UsageError,
  * ExchangeCallError.
  */
-export const redrive: Command<[string | undefined, RedriveOptions]> = async (
-  requestId,
-  options,
-  context,
-) => {
+export const redrive: StarterCommand<
+  [string | undefined, RedriveOptions]
+> = async (requestId, options, context) => {
   const { exchange } = context.target;
   if (requestId === undefined) return begin(options, context);
   if (options.cancel !== true) {

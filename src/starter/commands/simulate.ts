@@ -16,7 +16,11 @@ import { readInputFile } from '../input/panel-file.ts';
 import { findSample } from '../input/patients.ts';
 import { facilityOf, requireStack, type Target } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
-import type { Command, CommandContext, CommonOptions } from './command.ts';
+import type {
+  CommandContext,
+  StarterCommand,
+  StarterCommandOptions,
+} from './command.ts';
 import type { MessagesSendOptions } from './messages.ts';
 
 /**
@@ -72,7 +76,7 @@ export const BEHAVIOURS = Object.entries(TROUBLES)
   .map(([name, { help }]) => `${name}: ${help}`)
   .join('; ');
 
-export interface SimulateOptions extends CommonOptions {
+export interface SimulateOptions extends StarterCommandOptions {
   sample?: string;
   times?: number;
 }
@@ -81,7 +85,7 @@ export interface SimulateOptions extends CommonOptions {
  * Makes a source of the stack's simulator misbehave. It replaces what the same
  * source (and sample) was made to do before. Throws UsageError.
  */
-export const simulateSet: Command<
+export const simulateSet: StarterCommand<
   [SourceType, Trouble, SimulateOptions]
 > = async (source, trouble, { sample, times }, { target }) => {
   if (sample !== undefined) findSample(sample);
@@ -103,7 +107,7 @@ export const simulateSet: Command<
  * Lists what the sources are made to do, and how often they did it. Throws
  * UsageError.
  */
-export const simulateList: Command<[CommonOptions]> = async (
+export const simulateList: StarterCommand<[StarterCommandOptions]> = async (
   _options,
   { target },
 ) => {
@@ -111,7 +115,7 @@ export const simulateList: Command<[CommonOptions]> = async (
 };
 
 /** Makes all sources behave again. Throws UsageError. */
-export const simulateClear: Command<[CommonOptions]> = async (
+export const simulateClear: StarterCommand<[StarterCommandOptions]> = async (
   _options,
   { target },
 ) => {
@@ -164,7 +168,7 @@ const nameOf = (fault: Fault): string =>
   )?.[0] ?? fault.type;
 
 interface MessagesSimulateOptions
-  extends CommonOptions,
+  extends StarterCommandOptions,
     Pick<MessagesSendOptions, 'subject' | 'body' | 'network' | 'npi'> {
   to?: string;
   sample?: string;
@@ -181,10 +185,9 @@ interface MessagesSimulateOptions
  * Makes the stack's simulated transport partner deliver a message to the
  * exchange, and reports the response to each delivery. Throws UsageError.
  */
-export const messagesSimulate: Command<[MessagesSimulateOptions]> = async (
-  options,
-  { target },
-) => {
+export const messagesSimulate: StarterCommand<
+  [MessagesSimulateOptions]
+> = async (options, { target }) => {
   const { connection } = requireStack(target);
   const patient =
     options.sample === undefined ? undefined : personOf(options.sample);

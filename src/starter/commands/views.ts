@@ -1,10 +1,14 @@
 import { renderTable } from '../../lib/table.ts';
 import { UsageError } from '../errors.ts';
-import { readJsonFile } from '../input/patients.ts';
-import type { Command, CommandContext, CommonOptions } from './command.ts';
+import { readInputJson } from '../input/patients.ts';
+import type {
+  CommandContext,
+  StarterCommand,
+  StarterCommandOptions,
+} from './command.ts';
 import { type ExportOptions, exportRecords } from './export.ts';
 
-export const viewsList: Command<[CommonOptions]> = async (
+export const viewsList: StarterCommand<[StarterCommandOptions]> = async (
   _options,
   { target },
 ) => {
@@ -24,11 +28,9 @@ export const viewsList: Command<[CommonOptions]> = async (
  * Prints a ready-made definition, to be changed and run as a file. Throws
  * UsageError.
  */
-export const viewsShow: Command<[string, CommonOptions]> = async (
-  wanted,
-  _options,
-  { target },
-) => {
+export const viewsShow: StarterCommand<
+  [string, StarterCommandOptions]
+> = async (wanted, _options, { target }) => {
   const definition = (await target.exports.listViews()).find(
     ({ id }) => id === wanted,
   );
@@ -50,7 +52,7 @@ export async function viewsRun(
   context: CommandContext,
 ) {
   const views = given.map((each) =>
-    /[./\\]/.test(each) ? readJsonFile(each) : each,
+    /[./\\]/.test(each) ? readInputJson(each) : each,
   );
   return exportRecords(
     { ...options, views: await Promise.all(views) },

@@ -26,7 +26,7 @@ export async function patientsToOnboard(options: {
     );
   return file === undefined
     ? samplePatients(sample ?? [])
-    : [{ label: 'patient', patient: await readJsonFile(file) }];
+    : [{ label: 'patient', patient: await readInputJson(file) }];
 }
 
 /**
@@ -49,7 +49,7 @@ function samplePatients(keys: readonly string[]): PatientToOnboard[] {
 }
 
 /** The content of a JSON file that the caller names. Throws UsageError. */
-export async function readJsonFile(file: string): Promise<unknown> {
+export async function readInputJson(file: string): Promise<unknown> {
   const content = await readInputFile(file);
   try {
     return JSON.parse(content.toString('utf8'));

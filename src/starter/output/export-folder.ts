@@ -20,7 +20,7 @@ const MODE = 0o600;
 const MANIFEST = 'manifest.json';
 
 /** The files of a manifest, named by the last part of their addresses. */
-export const filesOf = (manifest: ExportManifest): ManifestFile[] =>
+export const manifestFiles = (manifest: ExportManifest): ManifestFile[] =>
   (['output', 'deleted', 'error'] as const).flatMap((kind) =>
     manifest[kind].map(({ url, ...file }) => ({
       ...file,
@@ -71,7 +71,7 @@ export async function openExportFolder(
     found !== undefined &&
     contentOf(found) === contentOf(JSON.stringify(manifest));
   if (isSame) return;
-  const isTaken = filesOf(manifest).some(({ name }) =>
+  const isTaken = manifestFiles(manifest).some(({ name }) =>
     existsSync(join(folder, name)),
   );
   if (found !== undefined || isTaken) throw anotherExport(folder);
@@ -84,7 +84,7 @@ export async function openExportFolder(
 function contentOf(text: string): string | undefined {
   try {
     const manifest = JSON.parse(text) as ExportManifest;
-    return JSON.stringify([manifest.transactionTime, filesOf(manifest)]);
+    return JSON.stringify([manifest.transactionTime, manifestFiles(manifest)]);
   } catch {
     return undefined;
   }

@@ -10,7 +10,7 @@ import type { BulkOnboardingHandle } from '../../orchestrator/bulk-onboarding/st
 import type { BulkStatusAnswer } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
-import { plainText } from './plain-text.ts';
+import { terminalText } from './plain-text.ts';
 import type { FollowOptions } from './poll-exchange.ts';
 import { coloured } from './rows.ts';
 import {
@@ -102,7 +102,7 @@ function runningCounts(
 const failureOf = (
   summary: BulkOnboardingSummary | undefined,
 ): string | undefined =>
-  summary?.reason === undefined ? undefined : plainText(summary.reason);
+  summary?.reason === undefined ? undefined : terminalText(summary.reason);
 
 const BAR_WIDTH = 30;
 
@@ -122,7 +122,7 @@ export function bulkRows(
   const problem =
     view.problem === undefined
       ? ''
-      : colors.yellow(` (${plainText(view.problem)})`);
+      : colors.yellow(` (${terminalText(view.problem)})`);
   const { counts } = view;
   if (view.phase !== 'processing' || counts === undefined || counts.rows === 0)
     return [`${phaseOf(view)}${problem}`];

@@ -35,7 +35,7 @@ export type RunCounts = ReturnType<typeof countsOf>;
 type Schedule = Pick<ScheduleDescription, 'state' | 'action'>;
 
 /** `off`: switched off in the cohort's settings. */
-export const stateOf = ({ state }: Schedule): 'on' | 'paused' | 'off' =>
+export const scheduleState = ({ state }: Schedule): 'on' | 'paused' | 'off' =>
   state.paused ? (state.note === OFF_NOTE ? 'off' : 'paused') : 'on';
 
 export const frequencyOf = ({
@@ -75,7 +75,7 @@ export async function monitoringView(
   schedule: ScheduleDescription,
 ) {
   const [next] = schedule.info.nextActionTimes;
-  const state = stateOf(schedule);
+  const state = scheduleState(schedule);
   const last = lastRunOf(schedule);
   return {
     ...id,

@@ -7,7 +7,7 @@ const LENGTH_MAX = 500;
  * Makes text from outside safe for a terminal: one line, no control sequences,
  * at most `lengthMax` characters.
  */
-export function plainText(text: string, lengthMax = LENGTH_MAX): string {
+export function terminalText(text: string, lengthMax = LENGTH_MAX): string {
   const oneLine = stripVTControlCharacters(text)
     .replaceAll(/\p{C}+|\s+/gu, ' ')
     .trim();

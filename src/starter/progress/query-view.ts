@@ -3,9 +3,9 @@ import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
 import type { QueryAnswer } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
-import { plainText } from './plain-text.ts';
+import { terminalText } from './plain-text.ts';
 
-export interface AttemptView {
+export interface ShownAttempt {
   /** Counts from 1 for each source. */
   attempt: number;
   state: 'running' | 'completed' | 'failed';
@@ -33,7 +33,7 @@ export function queryView(
 ): QueryView {
   const safe = timeline.map((entry) => ({
     ...entry,
-    message: plainText(entry.message),
+    message: terminalText(entry.message),
   }));
   const types = new Set([
     ...answer.sources.map(({ type }) => type),
@@ -61,7 +61,7 @@ function sourceView(
     .filter((source) => source.type === type)
     .sort((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt))
     .map(
-      ({ status, startedAt, completedAt }, index): AttemptView => ({
+      ({ status, startedAt, completedAt }, index): ShownAttempt => ({
         attempt: index + 1,
         state: attemptState(status, isQueryRunning),
         startedAt,
@@ -101,7 +101,7 @@ function overallState(status: string): QueryView['state'] {
 function attemptState(
   status: string,
   isQueryRunning: boolean,
-): AttemptView['state'] {
+): ShownAttempt['state'] {
   if (status === 'completed' || status === 'failed') return status;
   return RUNNING.test(status) || isQueryRunning ? 'running' : 'failed';
 }

@@ -2,7 +2,7 @@ import type { SourceType } from '../../contract/primitives.ts';
 import { SOURCE_RETRIES } from '../../exchange/queries/network-query/rules/retries.ts';
 import type { Awaited, LiveLines } from '../../lib/live-lines.ts';
 import type { OnboardingView } from './onboarding-view.ts';
-import { plainText } from './plain-text.ts';
+import { terminalText } from './plain-text.ts';
 import type { QueryView } from './query-view.ts';
 
 type Colors = LiveLines['colors'];
@@ -38,7 +38,7 @@ export function sourceRow(
   colors: Colors,
 ): string {
   const attempt = attempts > 1 ? `attempt ${attempts}` : '';
-  const detail = note === undefined ? '' : colors.dim(plainText(note));
+  const detail = note === undefined ? '' : colors.dim(terminalText(note));
   return `${type.padEnd(9)} ${coloured(state.padEnd(12), colors)} ${attempt.padEnd(10)} ${detail}`.trimEnd();
 }
 
@@ -61,7 +61,7 @@ function onboardingHeadline(view: OnboardingView, colors: Colors): string {
 }
 
 const problemOf = (problem: string | undefined, colors: Colors): string =>
-  problem === undefined ? '' : colors.yellow(` (${plainText(problem)})`);
+  problem === undefined ? '' : colors.yellow(` (${terminalText(problem)})`);
 
 /** Colours a state by its meaning; padding around the word is kept. */
 export function coloured(state: string, colors: Colors): string {

@@ -11,7 +11,7 @@ import {
   TimeoutFailure,
 } from '@temporalio/common';
 import { anySignal } from '../../lib/timeout-signal.ts';
-import { plainText } from './plain-text.ts';
+import { terminalText } from './plain-text.ts';
 import {
   type FollowOptions,
   nextDelayMs,
@@ -113,7 +113,7 @@ function endOf({
   if (cause instanceof TimeoutFailure)
     return { state: 'failed', reason: 'the workflow timed out' };
   if (cause instanceof ApplicationFailure)
-    return { state: 'failed', reason: plainText(cause.message) };
+    return { state: 'failed', reason: terminalText(cause.message) };
   return {
     state: 'failed',
     reason: 'the workflow failed; see the Temporal UI for the reason',

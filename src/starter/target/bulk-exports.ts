@@ -4,8 +4,8 @@ import { retryAfterMs } from '../../lib/retry-after.ts';
 import {
   badAnswer,
   type CallNature,
-  codeOf,
   ExchangeCallError,
+  errorCodeOf,
   failedAnswer,
   failedTransport,
   isHtml,
@@ -259,7 +259,7 @@ export function createBulkExports({
       bodyTimeout: STALL_MS,
     }).catch((error: unknown) => {
       if (signal?.aborted) throw signal.reason;
-      throw failedTransport(operation, codeOf(error), true, nature);
+      throw failedTransport(operation, errorCodeOf(error), true, nature);
     });
     const { statusCode: status } = answer;
     if ((status >= 200 && status <= 299) || accepts.includes(status))
@@ -303,7 +303,7 @@ async function* guarded(
     yield* body;
   } catch (error) {
     signal.throwIfAborted();
-    throw failedTransport('downloadExportFile', codeOf(error), true, READ);
+    throw failedTransport('downloadExportFile', errorCodeOf(error), true, READ);
   }
 }
 

@@ -49,7 +49,7 @@ export interface OrchestrationSettings {
   access: ExchangeAccess;
 }
 
-export type Onboardings = Awaited<ReturnType<typeof openOnboardings>>;
+export type StarterOnboardings = Awaited<ReturnType<typeof openOnboardings>>;
 
 /**
  * The onboardings of an exchange in Temporal; calls throw when Temporal cannot

@@ -5,7 +5,7 @@ import type { StackConnection } from '../../local-stack/connection-file.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
 import { RefusedError } from '../errors.ts';
-import { plainText } from '../progress/plain-text.ts';
+import { terminalText } from '../progress/plain-text.ts';
 
 /** How the verification at the simulated identity partner ends. */
 export const PERSON_OUTCOMES = ['verified', 'failed'] as const;
@@ -106,7 +106,7 @@ export async function patientNames(
         });
         return [
           id,
-          plainText([answer.firstName, answer.lastName].flat().join(' ')),
+          terminalText([answer.firstName, answer.lastName].flat().join(' ')),
         ];
       } catch (error) {
         if (error instanceof ExchangeCallError) return [id, ''];

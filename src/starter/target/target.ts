@@ -5,7 +5,7 @@ import {
   type StackConnection,
 } from '../../local-stack/connection-file.ts';
 import { createExchangeClient } from '../../orchestrator/client/exchange-client.ts';
-import type { TemporalUi } from '../../temporal/ui-links.ts';
+import type { TemporalUiAddress } from '../../temporal/ui-links.ts';
 import { UsageError } from '../errors.ts';
 import { createBulkExports } from './bulk-exports.ts';
 
@@ -66,7 +66,7 @@ interface Location {
   baseUrl: string;
   apiKey: string;
   facilityId?: string;
-  ui?: TemporalUi;
+  ui?: TemporalUiAddress;
   /** Absent with `--base-url`. */
   stack?: StackTarget;
 }

@@ -16,8 +16,8 @@ import {
   startProxy,
 } from '../../../tools/cluster/proxy/proxy.ts';
 import {
+  type ProxyRefusal,
   pathPattern,
-  type Refusal,
 } from '../../../tools/cluster/proxy/refusals.ts';
 import { closedGate } from '../../support/gate.ts';
 
@@ -32,7 +32,7 @@ interface Backend {
 
 let backends: Backend[];
 let proxy: GatewayProxy;
-let refusals: Refusal[];
+let refusals: ProxyRefusal[];
 const HOLD_MS = 1_500;
 
 beforeEach(async () => {

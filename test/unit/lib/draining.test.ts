@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type FastifyInstance, fastify } from 'fastify';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
-  drain,
+  drainServer,
   prepareDraining,
   SERVES_WHILE_CLOSING,
 } from '../../../src/lib/draining.ts';
@@ -79,7 +79,7 @@ test('while it drains, it serves what comes, and each response closes its connec
   idle.text = '';
 
   // Long enough for a busy machine to let another client in meanwhile.
-  const ended = drain(app, 3);
+  const ended = drainServer(app, 3);
   expect(app.draining.hasBegun).toBe(true);
   idle.get('/quick');
   await expect.poll(() => idle.isOpen).toBe(false);
@@ -99,7 +99,7 @@ test('a response that its client reads slowly arrives whole', async () => {
   slow.socket.pause();
   slow.get('/large');
   await expect.poll(() => hasLargeBegun).toBe(true);
-  const ended = drain(app, 0);
+  const ended = drainServer(app, 0);
   await sleep(100);
   slow.socket.resume();
   await ended;
@@ -114,7 +114,7 @@ test('neither a response that had begun before, nor connections kept open, hold 
   idle.get('/quick');
   streaming.get('/stream');
   await expect.poll(() => idle.text + streaming.text).toMatch(/quick.*begin/s);
-  const ended = drain(app, 0);
+  const ended = drainServer(app, 0);
   await sleep(100);
   gate.open();
   await ended;

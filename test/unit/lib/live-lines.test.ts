@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { fitted, LiveLines } from '../../../src/lib/live-lines.ts';
-import { plainText } from '../../../src/starter/progress/plain-text.ts';
+import { terminalText } from '../../../src/starter/progress/plain-text.ts';
 
 const ESC = String.fromCharCode(27);
 
@@ -156,8 +156,8 @@ test('cutting a line keeps its colours whole', () => {
 
 test('what others wrote cannot steer the terminal', () => {
   expect(
-    plainText(`a${ESC}[2J${ESC}]0;title\u0007 b\r\n\tc \u009b31m`),
+    terminalText(`a${ESC}[2J${ESC}]0;title\u0007 b\r\n\tc \u009b31m`),
   ).not.toMatch(/\p{C}/u);
-  expect(plainText(`one\ntwo`)).toBe('one two');
-  expect(plainText('x'.repeat(5_000))).toHaveLength(500);
+  expect(terminalText(`one\ntwo`)).toBe('one two');
+  expect(terminalText('x'.repeat(5_000))).toHaveLength(500);
 });

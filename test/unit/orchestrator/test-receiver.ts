@@ -1,14 +1,14 @@
 import { pino } from 'pino';
 import { createReceiver } from '../../../src/orchestrator/receiver/app.ts';
 import { MessageLog } from '../../../src/orchestrator/receiver/message-log.ts';
-import type { Onboardings } from '../../../src/orchestrator/receiver/onboardings.ts';
+import type { ReceiverOnboardings } from '../../../src/orchestrator/receiver/onboardings.ts';
 
 /** A receiver whose onboardings know nothing but what is given. */
 export async function createTestReceiver(
-  known: Partial<Onboardings>,
+  known: Partial<ReceiverOnboardings>,
   intakeKeys: string[] = [],
 ) {
-  const onboardings: Onboardings = {
+  const onboardings: ReceiverOnboardings = {
     signalSourceEnd: async () => false,
     signalVerified: async () => false,
     signalReturned: async () => false,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { withReferences } from '../../../tools/simulator/data/patient-view.ts';
+import { withResolvedReferences } from '../../../tools/simulator/data/patient-view.ts';
 
 const resolve = (reference: string) =>
   reference === 'urn:uuid:1' ? 'Patient/1' : undefined;
@@ -7,7 +7,7 @@ const resolve = (reference: string) =>
 describe('references of a resource', () => {
   test('are put into the words of the source', () => {
     expect(
-      withReferences({ subject: { reference: 'urn:uuid:1' } }, resolve),
+      withResolvedReferences({ subject: { reference: 'urn:uuid:1' } }, resolve),
     ).toEqual({
       subject: { reference: 'Patient/1' },
     });
@@ -21,7 +21,7 @@ describe('references of a resource', () => {
       note: [],
       active: false,
     };
-    expect(withReferences(resource, resolve)).toEqual({
+    expect(withResolvedReferences(resource, resolve)).toEqual({
       requester: { display: 'Dr. Who' },
       note: [],
       active: false,

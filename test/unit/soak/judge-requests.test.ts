@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { judgeRequests } from '../../../bench/soak/cluster/judge-requests.ts';
-import type { Refusal } from '../../../tools/cluster/proxy/refusals.ts';
+import type { ProxyRefusal } from '../../../tools/cluster/proxy/refusals.ts';
 
 const STARTED_AT = Date.parse('2026-11-22T12:00:00Z');
 const at = (seconds: number) => STARTED_AT + seconds * 1_000;
@@ -8,7 +8,10 @@ const FAULTS = [
   { what: 'S3 server killed (seaweedfs)', beganAt: at(100), endedAt: at(120) },
 ];
 
-const refused = (seconds: number, more: Partial<Refusal> = {}): Refusal => ({
+const refused = (
+  seconds: number,
+  more: Partial<ProxyRefusal> = {},
+): ProxyRefusal => ({
   receivedAt: new Date(at(seconds)).toISOString(),
   endedAt: new Date(at(seconds + 1)).toISOString(),
   method: 'GET',

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
-  filesOf,
   isComplete,
+  manifestFiles,
   openExportFolder,
   prepareExportFolder,
   saveExportFile,
@@ -89,5 +89,7 @@ test.each([
   'http://exchange/x/manifest.json',
   'http://exchange/a%2Fb',
 ])('a manifest cannot name a file outside of the folder: %s', (url) => {
-  expect(() => filesOf(manifest(undefined, url))).toThrow('cannot be saved');
+  expect(() => manifestFiles(manifest(undefined, url))).toThrow(
+    'cannot be saved',
+  );
 });

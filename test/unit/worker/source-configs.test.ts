@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { ConfigError, readConfig } from '../../../src/config.ts';
 import {
-  SOURCE_VARIABLES,
+  SOURCE_VARIABLE_NAMES,
   sourceConfigs,
 } from '../../../src/worker/exchange-service.ts';
 
@@ -14,7 +14,7 @@ const base = {
   LAB_BASE_URL: 'https://lab.example.org',
 };
 const configs = async (env: Record<string, string>) =>
-  sourceConfigs(readConfig(SOURCE_VARIABLES, { ...base, ...env }));
+  sourceConfigs(readConfig(SOURCE_VARIABLE_NAMES, { ...base, ...env }));
 const settings = (value: object): string => JSON.stringify(value);
 
 test('a source with nothing but an address is asked without a login and only polled', async () => {

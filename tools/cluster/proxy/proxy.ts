@@ -15,8 +15,8 @@ import { timeoutSignal } from '../../../src/lib/timeout-signal.ts';
 import {
   detailOf,
   isPostponed,
+  type ProxyRefusal,
   pathPattern,
-  type Refusal,
   type Refused,
 } from './refusals.ts';
 
@@ -87,7 +87,7 @@ export async function startProxy(options: {
   port: number;
   backends: readonly string[];
   /** Learns of each request that is postponed or fails. */
-  onRefusal?: (refusal: Refusal) => void;
+  onRefusal?: (refusal: ProxyRefusal) => void;
   holdMs?: number;
 }): Promise<GatewayProxy> {
   const { backends, holdMs = HOLD_MS } = options;

@@ -17,7 +17,7 @@ export interface Refused {
  * A refused request. Contains neither ids nor the query, because they may lead
  * to a person.
  */
-export interface Refusal extends Refused {
+export interface ProxyRefusal extends Refused {
   receivedAt: string;
   endedAt: string;
   method: string;

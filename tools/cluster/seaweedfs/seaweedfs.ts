@@ -44,7 +44,7 @@ const loginOf = (secretAccessKey: string) => ({
 });
 
 /** Where the cluster keeps its files, so that its processes share no folder. */
-export function s3Storage(
+export function seaweedStorage(
   ports: SeaweedFsPorts,
   secretKey: string,
 ): StackStorage {

@@ -1,7 +1,7 @@
 import type { FhirResource } from 'fhir/r4.js';
 import { z } from 'zod';
 import { SOURCE_NAMES } from '../../../src/local-stack/simulator/protocol.ts';
-import { type PatientView, withReferences } from './patient-view.ts';
+import { type PatientView, withResolvedReferences } from './patient-view.ts';
 
 /**
  * A correction at a source: a resource is deleted, or moved to another sample
@@ -37,7 +37,7 @@ export type Corrections = ReadonlyMap<
   { resource: FhirResource; to: string } | undefined
 >;
 
-export const nameOf = ({ resourceType, id }: FhirResource): string =>
+export const resourceName = ({ resourceType, id }: FhirResource): string =>
   `${resourceType}/${id}`;
 
 /**
@@ -50,7 +50,7 @@ export function corrected(
 ): PatientView {
   if (corrections.size === 0) return view;
   const kept = view.resources.filter(
-    (resource) => !corrections.has(nameOf(resource)),
+    (resource) => !corrections.has(resourceName(resource)),
   );
   const came = [...corrections.values()].flatMap((moved) =>
     moved?.to === view.sample ? [moved.resource] : [],
@@ -66,6 +66,6 @@ export function corrected(
 
 /** A copy of the resource that refers to this Patient. */
 const about = (resource: FhirResource, patientId: string): FhirResource =>
-  withReferences(resource, (reference) =>
+  withResolvedReferences(resource, (reference) =>
     reference.startsWith('Patient/') ? `Patient/${patientId}` : reference,
   );

@@ -165,7 +165,7 @@ const localCopy = (
   resource: FhirResource,
   resolve: (reference: string) => string | undefined,
 ): FhirResource => ({
-  ...withReferences(resource, resolve),
+  ...withResolvedReferences(resource, resolve),
   id: idAtSource(source, resource.id ?? ''),
 });
 
@@ -251,7 +251,7 @@ type Resolve = (reference: string) => string | undefined;
  * target keeps only its display text, or is removed if it has none, so that a
  * response never refers to a resource that cannot be read.
  */
-export const withReferences = <T extends object>(
+export const withResolvedReferences = <T extends object>(
   resource: T,
   resolve: Resolve,
 ): T => copyObject(resource as Record<string, unknown>, resolve) as T;

@@ -5,14 +5,14 @@ import {
 } from '../../../src/local-stack/sample-patients.ts';
 import type { SourceName } from '../../../src/local-stack/simulator/protocol.ts';
 import { loadProviders } from '../samples.ts';
-import { corrected, nameOf } from './corrections.ts';
+import { corrected, resourceName } from './corrections.ts';
 import {
   buildPatientView,
   idAtSource,
   type PatientView,
   type ProvidersByReference,
   type StoredBinary,
-  withReferences,
+  withResolvedReferences,
 } from './patient-view.ts';
 
 /**
@@ -133,8 +133,8 @@ export class SourceData {
    */
   put(resource: FhirResource, sample: string, at: Date): boolean {
     if (!this.samples.some(({ key }) => key === sample)) return false;
-    this.#corrections.set(nameOf(resource), { resource, to: sample });
-    this.#changedAt.set(nameOf(resource), at.toISOString());
+    this.#corrections.set(resourceName(resource), { resource, to: sample });
+    this.#changedAt.set(resourceName(resource), at.toISOString());
     return true;
   }
 
@@ -270,7 +270,9 @@ function moved(
   const resolve = (reference: string) => (reference === from ? to : reference);
   return {
     ...view,
-    resources: resources.map((resource) => withReferences(resource, resolve)),
+    resources: resources.map((resource) =>
+      withResolvedReferences(resource, resolve),
+    ),
   };
 }
 

@@ -1,19 +1,19 @@
 import { Readable } from 'node:stream';
 import type { Bundle, BundleEntry, FhirResource } from 'fhir/r4.js';
 import type { Fault } from '../../../src/local-stack/simulator/faults.ts';
-import type { Answer } from '../answer.ts';
-import type { Call } from '../source.ts';
+import type { SimulatedResponse } from '../answer.ts';
+import type { SourceCall } from '../source.ts';
 
 /** A response whose body may also be a stream. */
-export interface SentAnswer extends Omit<Answer, 'body'> {
-  body?: Answer['body'] | Readable;
+export interface SentAnswer extends Omit<SimulatedResponse, 'body'> {
+  body?: SimulatedResponse['body'] | Readable;
 }
 
 /**
  * Whether a fault can be applied to this response; otherwise it is kept for the
  * next one.
  */
-export function canShow(fault: Fault, answer: Answer): boolean {
+export function canShow(fault: Fault, answer: SimulatedResponse): boolean {
   if (answer.status !== 200 || answer.body === undefined) return false;
   switch (fault.type) {
     case 'stray':
@@ -29,8 +29,8 @@ export function canShow(fault: Fault, answer: Answer): boolean {
 /** Applies a fault to a correct response. */
 export function applyToAnswer(
   fault: Fault,
-  answer: Answer,
-  call: Call,
+  answer: SimulatedResponse,
+  call: SourceCall,
   sample: string | undefined,
 ): SentAnswer {
   switch (fault.type) {
@@ -62,7 +62,7 @@ export function applyToAnswer(
 }
 
 function strays(
-  call: Call,
+  call: SourceCall,
   sample: string | undefined,
   count: number,
 ): FhirResource[] {
@@ -74,10 +74,10 @@ function strays(
 }
 
 function withMisattributed(
-  answer: Answer,
+  answer: SimulatedResponse,
   resources: readonly FhirResource[],
-  call: Call,
-): Answer {
+  call: SourceCall,
+): SimulatedResponse {
   if (isNdjson(answer)) {
     const lines = resources
       .map((resource) => `${JSON.stringify(resource)}\n`)
@@ -98,9 +98,9 @@ function withMisattributed(
 }
 
 const withNextLink = (
-  answer: Answer,
+  answer: SimulatedResponse,
   nextUrl: (bundle: Bundle) => string | undefined,
-): Answer =>
+): SimulatedResponse =>
   withBundle(answer, (bundle) => {
     const url = nextUrl(bundle);
     const others = (bundle.link ?? []).filter(
@@ -113,9 +113,9 @@ const withNextLink = (
   });
 
 function withBundle(
-  answer: Answer,
+  answer: SimulatedResponse,
   change: (bundle: Bundle) => Bundle,
-): Answer {
+): SimulatedResponse {
   const outer = answer.body as Bundle;
   if (outer.type !== 'batch-response')
     return { ...answer, body: change(outer) };
@@ -126,17 +126,17 @@ function withBundle(
   return { ...answer, body: { ...outer, entry } };
 }
 
-const bundleOf = ({ body }: Answer): Bundle | undefined =>
+const bundleOf = ({ body }: SimulatedResponse): Bundle | undefined =>
   typeof body === 'object' &&
   'resourceType' in body &&
   body.resourceType === 'Bundle'
     ? (body as Bundle)
     : undefined;
 
-const isNdjson = ({ contentType }: Answer): boolean =>
+const isNdjson = ({ contentType }: SimulatedResponse): boolean =>
   contentType?.includes('ndjson') ?? false;
 
-function textOf({ body }: Answer): string {
+function textOf({ body }: SimulatedResponse): string {
   if (typeof body === 'string') return body;
   return Buffer.isBuffer(body) ? body.toString('utf8') : JSON.stringify(body);
 }

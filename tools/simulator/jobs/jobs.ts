@@ -34,18 +34,21 @@ const job = z.object({
     })
     .optional(),
 });
-export type Job = z.infer<typeof job>;
+export type SimulatedJob = z.infer<typeof job>;
 
 type JobState = 'running' | 'completed' | 'failed';
 
-export function jobState({ outcome, readyAtMs }: Job, nowMs: number): JobState {
+export function jobState(
+  { outcome, readyAtMs }: SimulatedJob,
+  nowMs: number,
+): JobState {
   if (outcome === 'never-ends' || nowMs < readyAtMs) return 'running';
   return outcome === 'fails' ? 'failed' : 'completed';
 }
 
 /** Reported progress of a running job, 0 to 99 percent. */
 export function jobProgress(
-  { createdAtMs, readyAtMs }: Job,
+  { createdAtMs, readyAtMs }: SimulatedJob,
   nowMs: number,
 ): number {
   const total = Math.max(1, readyAtMs - createdAtMs);
@@ -64,7 +67,7 @@ const jobEvent = z.discriminatedUnion('kind', [
 type JobEvent = z.infer<typeof jobEvent>;
 
 /** Sends one callback of a job. Never rejects. */
-export type CallBack = (job: Job) => Promise<void>;
+export type CallBack = (job: SimulatedJob) => Promise<void>;
 
 const KEPT_MS = 60 * 60 * 1000;
 
@@ -73,7 +76,7 @@ const KEPT_MS = 60 * 60 * 1000;
  * and their callbacks survive a restart.
  */
 export class Jobs {
-  readonly #jobs = new Map<string, Job>();
+  readonly #jobs = new Map<string, SimulatedJob>();
   readonly #timers = new Map<string, NodeJS.Timeout[]>();
   readonly #file: JsonlFile | undefined;
   private readonly callBack: CallBack;
@@ -85,14 +88,14 @@ export class Jobs {
     this.#restore();
   }
 
-  start(job: Job): void {
+  start(job: SimulatedJob): void {
     this.#forgetOld();
     this.#record({ kind: 'started', job });
     this.#jobs.set(job.id, job);
     this.#schedule(job, job.callback?.delaysMs ?? []);
   }
 
-  get(id: string): Job | undefined {
+  get(id: string): SimulatedJob | undefined {
     return this.#jobs.get(id);
   }
 
@@ -106,7 +109,7 @@ export class Jobs {
     this.#timers.clear();
   }
 
-  #schedule(job: Job, delaysMs: readonly number[]): void {
+  #schedule(job: SimulatedJob, delaysMs: readonly number[]): void {
     if (job.outcome === 'never-ends' || delaysMs.length === 0) return;
     const timers = delaysMs.map((delayMs) =>
       setTimeout(

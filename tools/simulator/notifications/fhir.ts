@@ -5,7 +5,7 @@ import type { AdtFacts } from './hl7v2.ts';
  * A Bundle with the current state of the encounter, with a fill, or with a
  * result.
  */
-export function notificationBundle(facts: AdtFacts): Bundle {
+export function simulatedNotification(facts: AdtFacts): Bundle {
   const resources = [patientOf(facts), ...subjectsOf(facts)];
   return {
     resourceType: 'Bundle',

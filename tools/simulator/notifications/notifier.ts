@@ -8,7 +8,7 @@ import type {
   SentMessage,
 } from '../../../src/local-stack/simulator/notifications.ts';
 import { idAtSource } from '../data/patient-view.ts';
-import { notificationBundle } from './fhir.ts';
+import { simulatedNotification } from './fhir.ts';
 import { hl7Message } from './hl7v2.ts';
 import { Visits } from './visits.ts';
 
@@ -107,7 +107,7 @@ export class Notifier {
       };
       const body =
         ofMessage === 'fhir'
-          ? JSON.stringify(notificationBundle(facts))
+          ? JSON.stringify(simulatedNotification(facts))
           : hl7Message(facts);
       return { event: event.event, format: ofMessage, body };
     });

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Fault } from '../../../src/local-stack/simulator/faults.ts';
-import { type Answer, refusal } from '../answer.ts';
-import type { Job } from '../jobs/jobs.ts';
+import { refusalResponse, type SimulatedResponse } from '../answer.ts';
+import type { SimulatedJob } from '../jobs/jobs.ts';
 import {
   firstPage,
   nextPage,
@@ -9,7 +9,7 @@ import {
   requestedSince,
 } from '../paging.ts';
 import type { SourceSettings } from '../settings.ts';
-import type { Call } from '../source.ts';
+import type { SourceCall } from '../source.ts';
 import { pathPart, type Route, requestedCount } from './route.ts';
 
 export const everythingRoutes: Route[] = [
@@ -29,10 +29,10 @@ export const everythingRoutes: Route[] = [
   },
 ];
 
-function everything(call: Call): Answer {
+function everything(call: SourceCall): SimulatedResponse {
   const settings = call.source.settings();
   if (!settings.everything || settings.documentNetwork)
-    return refusal(
+    return refusalResponse(
       404,
       'not-supported',
       'Patient/$everything is not supported.',
@@ -40,7 +40,11 @@ function everything(call: Call): Answer {
   const patientId = pathPart(call, 'id');
   const sample = call.source.data.sampleOf(patientId);
   if (!sample)
-    return refusal(404, 'not-found', 'There is no Patient with this id.');
+    return refusalResponse(
+      404,
+      'not-found',
+      'There is no Patient with this id.',
+    );
 
   const types = settings.honoursTypeFilter ? typesOf(call) : undefined;
   const count = requestedCount(call);
@@ -51,14 +55,14 @@ function everything(call: Call): Answer {
   return startJob(call, { sample, patientId, types, count, since, requestUrl });
 }
 
-function typesOf(call: Call): string[] | undefined {
+function typesOf(call: SourceCall): string[] | undefined {
   const types = call.params
     .getAll('_type')
     .flatMap((value) => value.split(','));
   return types.length > 0 ? types : undefined;
 }
 
-function prefersAsync(call: Call): boolean {
+function prefersAsync(call: SourceCall): boolean {
   const { prefer } = call.request.headers;
   return (
     typeof prefer === 'string' &&
@@ -73,12 +77,12 @@ const DOUBLED_AFTER_MS = 250;
  * callback are decided here, once.
  */
 function startJob(
-  call: Call,
+  call: SourceCall,
   request: Pick<
-    Job,
+    SimulatedJob,
     'sample' | 'patientId' | 'types' | 'count' | 'since' | 'requestUrl'
   >,
-): Answer {
+): SimulatedResponse {
   const { source } = call;
   const occasion = { source: source.name, sample: request.sample };
   const jobFault = source.faults.take('job', { ...occasion, operation: 'job' });
@@ -117,7 +121,7 @@ function startJob(
   };
 }
 
-function outcome(fault: Fault | undefined): Job['outcome'] {
+function outcome(fault: Fault | undefined): SimulatedJob['outcome'] {
   if (fault?.type === 'job-fails') return 'fails';
   return fault?.type === 'job-never-ends' ? 'never-ends' : 'completes';
 }
@@ -138,7 +142,7 @@ function durationMs(
   );
 }
 
-function header(call: Call, name: string): string | undefined {
+function header(call: SourceCall, name: string): string | undefined {
   const value = call.request.headers[name];
   return typeof value === 'string' ? value : undefined;
 }

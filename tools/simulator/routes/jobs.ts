@@ -1,20 +1,21 @@
 import type { Bundle, BundleEntry, FhirResource } from 'fhir/r4.js';
 import {
-  type Answer,
   batchResponse,
-  ok,
+  okResponse,
   operationOutcome,
-  refusal,
+  refusalResponse,
+  type SimulatedResponse,
 } from '../answer.ts';
-import { type Job, jobProgress, jobState } from '../jobs/jobs.ts';
-import { firstPage, select } from '../paging.ts';
-import type { Call } from '../source.ts';
+import { jobProgress, jobState, type SimulatedJob } from '../jobs/jobs.ts';
+import { firstPage, selectResources } from '../paging.ts';
+import type { SourceCall } from '../source.ts';
 import { pathPart, type Route } from './route.ts';
 
 const NDJSON = 'application/fhir+ndjson';
 const ERROR_FILE = 'errors';
 const DELETED_FILE = 'deleted';
-const unknownJob = () => refusal(404, 'not-found', 'There is no such job.');
+const unknownJob = () =>
+  refusalResponse(404, 'not-found', 'There is no such job.');
 
 export const jobRoutes: Route[] = [
   {
@@ -48,13 +49,13 @@ export const jobRoutes: Route[] = [
   },
 ];
 
-function status(call: Call): Answer {
+function status(call: SourceCall): SimulatedResponse {
   const job = jobOf(call);
   if (!job) return unknownJob();
   const nowMs = Date.now();
   const state = jobState(job, nowMs);
   if (state === 'failed') {
-    return refusal(
+    return refusalResponse(
       job.failureStatus ?? 500,
       'exception',
       'The network could not complete this request.',
@@ -70,16 +71,16 @@ function status(call: Call): Answer {
   };
 }
 
-function result(call: Call, job: Job): Answer {
+function result(call: SourceCall, job: SimulatedJob): SimulatedResponse {
   const { asyncResult } = call.source.settings();
   if (asyncResult === 'manifest') return manifest(call, job);
   const page = firstPage(call, job, job.count);
   return asyncResult === 'bundle'
     ? page
-    : ok(batchResponse(page.body as Bundle));
+    : okResponse(batchResponse(page.body as Bundle));
 }
 
-function manifest(call: Call, job: Job): Answer {
+function manifest(call: SourceCall, job: SimulatedJob): SimulatedResponse {
   const { manifestRequiresAccessToken, manifestWithErrors } =
     call.source.settings();
   const types = [
@@ -105,7 +106,7 @@ function manifest(call: Call, job: Job): Answer {
   };
 }
 
-function file(call: Call): Answer {
+function file(call: SourceCall): SimulatedResponse {
   const job = jobOf(call);
   if (!job || jobState(job, Date.now()) !== 'completed') return unknownJob();
   const name = pathPart(call, 'file').replace(/\.ndjson$/, '');
@@ -129,23 +130,26 @@ function file(call: Call): Answer {
             ({ resourceType }) => resourceType === name,
           );
   if (resources.length === 0)
-    return refusal(404, 'not-found', 'There is no such file.');
+    return refusalResponse(404, 'not-found', 'There is no such file.');
   const body = resources
     .map((resource) => `${JSON.stringify(resource)}\n`)
     .join('');
   return { status: 200, contentType: NDJSON, body };
 }
 
-function resourcesOf(call: Call, job: Job): FhirResource[] {
+function resourcesOf(call: SourceCall, job: SimulatedJob): FhirResource[] {
   const view = call.source.data.view(job.patientId);
-  return view ? select(call, view, job) : [];
+  return view ? selectResources(call, view, job) : [];
 }
 
 /**
  * What the source has deleted, or moved to another patient, since the time that
  * a job was asked for.
  */
-function deletionsOf(call: Call, { since, sample }: Job): BundleEntry[] {
+function deletionsOf(
+  call: SourceCall,
+  { since, sample }: SimulatedJob,
+): BundleEntry[] {
   const { changes } = call.source.settings();
   if (since === undefined || changes !== 'honoured') return [];
   return call.source.data
@@ -153,7 +157,7 @@ function deletionsOf(call: Call, { since, sample }: Job): BundleEntry[] {
     .map((name) => ({ request: { method: 'DELETE' as const, url: name } }));
 }
 
-function jobOf(call: Call): Job | undefined {
+function jobOf(call: SourceCall): SimulatedJob | undefined {
   const job = call.source.jobs.get(pathPart(call, 'jobId'));
   return job?.source === call.source.name ? job : undefined;
 }

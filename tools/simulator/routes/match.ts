@@ -1,6 +1,11 @@
 import type { BundleEntry, Parameters, Patient } from 'fhir/r4.js';
-import { type Answer, ok, refusal, searchset } from '../answer.ts';
-import type { Call } from '../source.ts';
+import {
+  okResponse,
+  refusalResponse,
+  type SimulatedResponse,
+  searchsetBundle,
+} from '../answer.ts';
+import type { SourceCall } from '../source.ts';
 import type { Route } from './route.ts';
 
 interface Candidate {
@@ -35,12 +40,16 @@ export const matchRoutes: Route[] = [
   { ...SEARCH, method: 'GET', path: '/Patient' },
 ];
 
-function match(call: Call): Answer {
+function match(call: SourceCall): SimulatedResponse {
   if (!call.source.settings().match)
-    return refusal(404, 'not-supported', 'Patient/$match is not supported.');
+    return refusalResponse(
+      404,
+      'not-supported',
+      'Patient/$match is not supported.',
+    );
   const query = matchQuery(call);
   if (!query)
-    return refusal(
+    return refusalResponse(
       400,
       'invalid',
       'Send a Parameters resource with a Patient as the parameter "resource".',
@@ -57,7 +66,7 @@ function match(call: Call): Answer {
   return bundleOf(call, applyFault(call, wanted));
 }
 
-function search(call: Call): Answer {
+function search(call: SourceCall): SimulatedResponse {
   const found = candidates(call, queryOfSearch(call.params));
   const id = call.params.get('_id');
   const wanted = call.source.settings().searchAnswersEverybody
@@ -73,7 +82,7 @@ function search(call: Call): Answer {
  * log; undefined when none is close.
  */
 function likelySample(
-  call: Call,
+  call: SourceCall,
   query: PersonQuery | undefined,
 ): string | undefined {
   const best = candidates(call, query)[0];
@@ -81,7 +90,10 @@ function likelySample(
 }
 
 /** All patients of the source, best match first. */
-function candidates(call: Call, query: PersonQuery | undefined): Candidate[] {
+function candidates(
+  call: SourceCall,
+  query: PersonQuery | undefined,
+): Candidate[] {
   if (!query) return [];
   const everybody = call.source.data.views().map(({ patient, sample }) => ({
     patient,
@@ -91,7 +103,7 @@ function candidates(call: Call, query: PersonQuery | undefined): Candidate[] {
   return everybody.sort((a, b) => b.score - a.score);
 }
 
-function applyFault(call: Call, found: Candidate[]): Candidate[] {
+function applyFault(call: SourceCall, found: Candidate[]): Candidate[] {
   const { source } = call;
   const matchFault = call.takeMatchFault();
   const best = found[0];
@@ -119,7 +131,10 @@ function applyFault(call: Call, found: Candidate[]): Candidate[] {
   return found;
 }
 
-function bundleOf(call: Call, found: readonly Candidate[]): Answer {
+function bundleOf(
+  call: SourceCall,
+  found: readonly Candidate[],
+): SimulatedResponse {
   const entries = found.map(({ patient, score }): BundleEntry => {
     const grade = gradeOf(score);
     return {
@@ -132,7 +147,7 @@ function bundleOf(call: Call, found: readonly Candidate[]): Answer {
       },
     };
   });
-  return ok(searchset(entries));
+  return okResponse(searchsetBundle(entries));
 }
 
 const gradeOf = (score: number): string | undefined =>
@@ -143,7 +158,7 @@ const gradeExtension = (grade: string) => ({
   valueCode: grade,
 });
 
-function matchQuery(call: Call): PersonQuery | undefined {
+function matchQuery(call: SourceCall): PersonQuery | undefined {
   const resource = parametersOf(call)?.parameter?.find(
     ({ name }) => name === 'resource',
   )?.resource;
@@ -152,7 +167,7 @@ function matchQuery(call: Call): PersonQuery | undefined {
     : undefined;
 }
 
-function parametersOf(call: Call): Parameters | undefined {
+function parametersOf(call: SourceCall): Parameters | undefined {
   const body = call.request.body as Parameters | null | undefined;
   return body?.resourceType === 'Parameters' ? body : undefined;
 }

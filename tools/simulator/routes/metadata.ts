@@ -2,13 +2,13 @@ import type {
   CapabilityStatement,
   CapabilityStatementRestResource,
 } from 'fhir/r4.js';
-import { ok, refusal } from '../answer.ts';
+import { okResponse, refusalResponse } from '../answer.ts';
 import {
   DOCUMENT_TYPES,
   PATIENT_TYPES,
   SHARED_TYPES,
 } from '../data/knowledge.ts';
-import type { Call, Source } from '../source.ts';
+import type { Source, SourceCall } from '../source.ts';
 import type { Route } from './route.ts';
 
 type Interaction = NonNullable<
@@ -26,8 +26,8 @@ export const metadataRoutes: Route[] = [
     open: () => true,
     answer: (call) =>
       call.source.settings().metadata
-        ? ok(capabilityStatement(call))
-        : refusal(
+        ? okResponse(capabilityStatement(call))
+        : refusalResponse(
             404,
             'not-supported',
             'This server has no CapabilityStatement.',
@@ -41,7 +41,7 @@ export const metadataRoutes: Route[] = [
     answer: (call) => {
       const url = tokenUrl(call);
       if (!url)
-        return refusal(
+        return refusalResponse(
           404,
           'not-supported',
           'This server uses fixed bearer tokens.',
@@ -64,7 +64,7 @@ const SMART_CONFIGURATION = {
 };
 
 /** Says what the source really serves under its present settings, no more. */
-function capabilityStatement(call: Call): CapabilityStatement {
+function capabilityStatement(call: SourceCall): CapabilityStatement {
   const { name } = call.source;
   const { documentNetwork } = call.source.settings();
   return {
@@ -199,7 +199,7 @@ const SEARCH_PARAM_TYPES: Readonly<
   subject: 'reference',
 };
 
-function security(call: Call) {
+function security(call: SourceCall) {
   const url = tokenUrl(call);
   if (!url)
     return { description: 'A fixed bearer token in the Authorization header.' };
@@ -217,7 +217,7 @@ function security(call: Call) {
   };
 }
 
-function tokenUrl(call: Call): string | undefined {
+function tokenUrl(call: SourceCall): string | undefined {
   const { tokenPath } = call.source;
   return tokenPath && new URL(tokenPath, call.baseUrl).href;
 }

@@ -1,13 +1,18 @@
 import type { Binary, BundleEntry } from 'fhir/r4.js';
 import type { Operation } from '../../../src/local-stack/simulator/protocol.ts';
-import { type Answer, ok, refusal, searchset } from '../answer.ts';
+import {
+  okResponse,
+  refusalResponse,
+  type SimulatedResponse,
+  searchsetBundle,
+} from '../answer.ts';
 import {
   DOCUMENT_TYPES,
   PATIENT_TYPES,
   SHARED_TYPES,
 } from '../data/knowledge.ts';
 import { changedSince, firstPage, requestedSince } from '../paging.ts';
-import type { Call, Source } from '../source.ts';
+import type { Source, SourceCall } from '../source.ts';
 import { pathPart, patientParam, type Route, requestedCount } from './route.ts';
 
 /**
@@ -35,8 +40,8 @@ export const resourceRoutes: Route[] = [
         ? changedSince(call, [found.resource], undefined)
         : [];
       return resource
-        ? ok(resource)
-        : refusal(404, 'not-found', 'There is no such resource.');
+        ? okResponse(resource)
+        : refusalResponse(404, 'not-found', 'There is no such resource.');
     },
   },
 ];
@@ -44,12 +49,13 @@ export const resourceRoutes: Route[] = [
 function searchRoutes(
   path: string,
   operation: Operation,
-  typeOf: (call: Call) => string,
+  typeOf: (call: SourceCall) => string,
 ): Route[] {
   const common = {
     operation,
-    sample: (call: Call) => call.source.data.sampleOf(patientParam(call) ?? ''),
-    answer: (call: Call) => search(call, typeOf(call)),
+    sample: (call: SourceCall) =>
+      call.source.data.sampleOf(patientParam(call) ?? ''),
+    answer: (call: SourceCall) => search(call, typeOf(call)),
   };
   return [
     { method: 'GET', path, ...common },
@@ -63,30 +69,31 @@ const servedTypes = ({ name, settings }: Source): readonly string[] =>
     ? DOCUMENT_TYPES
     : [...PATIENT_TYPES[name], ...SHARED_TYPES[name]];
 
-function search(call: Call, type: string): Answer {
+function search(call: SourceCall, type: string): SimulatedResponse {
   if (!servedTypes(call.source).includes(type))
-    return refusal(
+    return refusalResponse(
       404,
       'not-supported',
       'This resource type is not supported.',
     );
   const id = call.params.get('_id');
-  if (id) return ok(searchset(byId(call, type, id)));
+  if (id) return okResponse(searchsetBundle(byId(call, type, id)));
   const status = call.params.get('status') ?? undefined;
   if (
     call.source.settings().documentNetwork &&
     type === 'DocumentReference' &&
     status === undefined
   )
-    return refusal(
+    return refusalResponse(
       400,
       'required',
       'A search for documents must name their status (ITI-67).',
     );
   const patientId = patientParam(call);
   if (!patientId)
-    return refusal(400, 'too-costly', 'A search must name a patient.');
-  if (!call.source.data.sampleOf(patientId)) return ok(searchset([]));
+    return refusalResponse(400, 'too-costly', 'A search must name a patient.');
+  if (!call.source.data.sampleOf(patientId))
+    return okResponse(searchsetBundle([]));
   // A category is given as `code` or `system|code`.
   const categories = call.params
     .getAll('category')
@@ -102,7 +109,7 @@ function search(call: Call, type: string): Answer {
 }
 
 /** Sources without times do not search for several ids at once. */
-function byId(call: Call, type: string, id: string): BundleEntry[] {
+function byId(call: SourceCall, type: string, id: string): BundleEntry[] {
   const isTimed = call.source.settings().changes !== 'untimed';
   const found = [...new Set(isTimed ? id.split(',') : [id])].flatMap(
     (each) => call.source.data.read(type, each)?.resource ?? [],
@@ -114,9 +121,10 @@ function byId(call: Call, type: string, id: string): BundleEntry[] {
   }));
 }
 
-function binary(call: Call): Answer {
+function binary(call: SourceCall): SimulatedResponse {
   const found = call.source.data.binary(pathPart(call, 'id'));
-  if (!found) return refusal(404, 'not-found', 'There is no such Binary.');
+  if (!found)
+    return refusalResponse(404, 'not-found', 'There is no such Binary.');
   if (!call.request.headers.accept?.includes('application/fhir+json')) {
     return { status: 200, contentType: found.contentType, body: found.bytes };
   }
@@ -126,10 +134,10 @@ function binary(call: Call): Answer {
     contentType: found.contentType,
     data: found.bytes.toString('base64'),
   };
-  return ok(resource);
+  return okResponse(resource);
 }
 
-function read(call: Call) {
+function read(call: SourceCall) {
   const type = pathPart(call, 'type');
   if (type !== 'Patient' && !servedTypes(call.source).includes(type))
     return undefined;

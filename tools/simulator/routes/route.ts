@@ -1,6 +1,6 @@
 import type { Operation } from '../../../src/local-stack/simulator/protocol.ts';
-import type { Answer } from '../answer.ts';
-import type { Call } from '../source.ts';
+import type { SimulatedResponse } from '../answer.ts';
+import type { SourceCall } from '../source.ts';
 
 /**
  * One route of a source; the pipeline adds access check, rate limit, faults and
@@ -12,14 +12,14 @@ export interface Route {
   path: string;
   operation: Operation;
   /** Served without an access token. */
-  open?: (call: Call) => boolean;
+  open?: (call: SourceCall) => boolean;
   /** Key of the sample patient that the request is about, if it names one. */
-  sample?: (call: Call) => string | undefined;
-  answer: (call: Call) => Answer;
+  sample?: (call: SourceCall) => string | undefined;
+  answer: (call: SourceCall) => SimulatedResponse;
 }
 
 /** A part of the path, such as `id` of `/Patient/:id`. */
-export function pathPart(call: Call, name: string): string {
+export function pathPart(call: SourceCall, name: string): string {
   const params = call.request.params as Record<string, string | undefined>;
   return params[name] ?? '';
 }
@@ -27,13 +27,13 @@ export function pathPart(call: Call, name: string): string {
 /**
  * `_count` as a number; undefined when it is absent or not a positive number.
  */
-export function requestedCount(call: Call): number | undefined {
+export function requestedCount(call: SourceCall): number | undefined {
   const count = Number(call.params.get('_count'));
   return Number.isInteger(count) && count > 0 ? count : undefined;
 }
 
 /** The id in `patient=Patient/1`, `patient=1` or an absolute reference. */
-export function patientParam(call: Call): string | undefined {
+export function patientParam(call: SourceCall): string | undefined {
   const value = call.params.get('patient') ?? call.params.get('subject');
   return value?.split('/').at(-1);
 }

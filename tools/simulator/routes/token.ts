@@ -1,6 +1,6 @@
-import type { Answer } from '../answer.ts';
+import type { SimulatedResponse } from '../answer.ts';
 import { issueToken, sameText, TOKEN_LIFETIME_SECONDS } from '../auth.ts';
-import type { Call } from '../source.ts';
+import type { SourceCall } from '../source.ts';
 import type { Route } from './route.ts';
 
 interface Client {
@@ -42,7 +42,7 @@ const isClient = (shown: Client, client: Client): boolean =>
   sameText(shown.clientId, client.clientId) &&
   sameText(shown.clientSecret, client.clientSecret);
 
-function credentialsOf(call: Call): Client {
+function credentialsOf(call: SourceCall): Client {
   const basic = /^Basic (\S+)$/i.exec(
     call.request.headers.authorization ?? '',
   )?.[1];
@@ -69,7 +69,7 @@ function formDecode(text: string): string {
   }
 }
 
-const oauthError = (status: number, error: string): Answer => ({
+const oauthError = (status: number, error: string): SimulatedResponse => ({
   status,
   contentType: 'application/json',
   ...(status === 401

@@ -73,7 +73,7 @@ export function descendantsNamed(
 }
 
 /** An element's own text without outer space; undefined when it is blank. */
-export const textOf = (element: XmlElement | undefined): string | undefined =>
+export const xmlText = (element: XmlElement | undefined): string | undefined =>
   element?.text.trim() || undefined;
 
 /**

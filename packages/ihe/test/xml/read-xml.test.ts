@@ -7,7 +7,7 @@ import {
   childrenNamed,
   descendantsNamed,
   firstNamed,
-  textOf,
+  xmlText,
 } from '../../src/xml/xml-element.ts';
 
 const bytes = (text: string) => Buffer.from(text);
@@ -34,7 +34,7 @@ describe('reading XML', () => {
       const [child] = childrenNamed(root, 'urn:n', 'y');
       expect(root).toMatchObject({ namespace: 'urn:n', name: 'x' });
       expect(attributeOf(child, 'b')).toBe('1');
-      expect(textOf(child)).toBe('t');
+      expect(xmlText(child)).toBe('t');
       expect(child?.parent).toBe(root);
     }
   });
@@ -48,9 +48,9 @@ describe('reading XML', () => {
 
   test('elements are found along a path and at any depth', () => {
     const root = readXml(bytes('<x><a><b>1</b></a><a><b>2</b></a></x>'));
-    expect(textOf(firstNamed(root, '', 'a', 'b'))).toBe('1');
+    expect(xmlText(firstNamed(root, '', 'a', 'b'))).toBe('1');
     expect(firstNamed(root, '', 'b')).toBeUndefined();
-    expect(descendantsNamed(root, '', 'b').map(textOf)).toEqual(['1', '2']);
+    expect(descendantsNamed(root, '', 'b').map(xmlText)).toEqual(['1', '2']);
   });
 
   test.each<[string, Uint8Array, string | undefined]>([

@@ -20,7 +20,12 @@ import {
 } from '../../platform/database/database.ts';
 import { InvalidRequestError } from '../../platform/errors.ts';
 import { labelCodes } from '../../records/reading/record-store.ts';
-import { ADMIN_ACTOR, AdminError, type Command, shortTime } from './command.ts';
+import {
+  ADMIN_ACTOR,
+  type AdminCommand,
+  AdminError,
+  shortTime,
+} from './command.ts';
 
 interface AccountOptions extends SettingOptions {
   name?: string;
@@ -28,7 +33,7 @@ interface AccountOptions extends SettingOptions {
 }
 
 /** `accounts create`. All sources are enabled by default. */
-export const createAccountCommand: Command<[AccountOptions]> = async (
+export const createAccountCommand: AdminCommand<[AccountOptions]> = async (
   { store },
   { name = '', dialect, ...options },
 ) => {
@@ -56,7 +61,7 @@ export const createAccountCommand: Command<[AccountOptions]> = async (
   };
 };
 
-export const listAccountsCommand: Command = async ({ store }) => {
+export const listAccountsCommand: AdminCommand = async ({ store }) => {
   const accounts = await store.asSystem(listAccounts);
   return {
     document: { accounts },
@@ -82,11 +87,9 @@ export const listAccountsCommand: Command = async ({ store }) => {
  * `accounts set`. Takes effect immediately for API keys, and within five
  * seconds for tokens of our orchestrator.
  */
-export const changeAccountCommand: Command<[string, AccountOptions]> = async (
-  { store },
-  accountId,
-  { name, dialect, ...options },
-) => {
+export const changeAccountCommand: AdminCommand<
+  [string, AccountOptions]
+> = async ({ store }, accountId, { name, dialect, ...options }) => {
   const account = await store.asSystem(async (tx) => {
     const known = await lockAccount(tx, accountId);
     if (known === undefined) throw noAccount(accountId);
@@ -112,11 +115,9 @@ export const changeAccountCommand: Command<[string, AccountOptions]> = async (
  * `accounts label`: what has a code of the ValueSet carries the label from now
  * on. A filter cannot be applied here: give its expansion.
  */
-export const labelCodesCommand: Command<[string, { label: string }]> = async (
-  { store },
-  file,
-  { label },
-) => {
+export const labelCodesCommand: AdminCommand<
+  [string, { label: string }]
+> = async ({ store }, file, { label }) => {
   const text = await readFile(file, 'utf8').catch(() => {
     throw new AdminError(
       `${file} cannot be read; give a file with a FHIR ValueSet in JSON`,
@@ -359,10 +360,9 @@ type CreateFacilityOptions = { account: string } & Pick<
  * `facilities create`, with the same validation as the API operation "create
  * facility".
  */
-export const createFacilityCommand: Command<[CreateFacilityOptions]> = async (
-  { store },
-  { account: accountId, name, npi, tin, ...address },
-) => {
+export const createFacilityCommand: AdminCommand<
+  [CreateFacilityOptions]
+> = async ({ store }, { account: accountId, name, npi, tin, ...address }) => {
   const body = createFacilityBodySchema.safeParse({ name, npi, tin, address });
   if (!body.success)
     throw new AdminError(
@@ -387,7 +387,7 @@ export const createFacilityCommand: Command<[CreateFacilityOptions]> = async (
   };
 };
 
-export const listFacilitiesCommand: Command<[string]> = async (
+export const listFacilitiesCommand: AdminCommand<[string]> = async (
   { store },
   accountId,
 ) => {

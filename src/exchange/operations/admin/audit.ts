@@ -28,14 +28,14 @@ import {
 import type { Store } from '../../platform/database/database.ts';
 import { requireAccount } from './accounts.ts';
 import {
+  type AdminCommand,
   AdminError,
-  type Command,
   checkedStatement,
   existingStore,
   shortTime,
 } from './command.ts';
 
-export interface ExportOptions {
+export interface AuditExportOptions {
   account: string;
   /** Inclusive. */
   from?: Date;
@@ -53,7 +53,7 @@ const PAGE = 1_000;
 const SEALED_WITHIN_MS = 10 * 60_000;
 
 /** `audit export`: NDJSON of FHIR AuditEvents, oldest first. */
-export const exportAuditCommand: Command<[ExportOptions]> = async (
+export const exportAuditCommand: AdminCommand<[AuditExportOptions]> = async (
   { store },
   { account, from, to, out },
 ) => {
@@ -71,7 +71,7 @@ export const exportAuditCommand: Command<[ExportOptions]> = async (
  * `audit verify`: verifies the chains of all accounts, or of one. Reports the
  * first fault of each.
  */
-export const verifyAuditCommand: Command<
+export const verifyAuditCommand: AdminCommand<
   [string | undefined],
   'store' | 'openAudit'
 > = async ({ store, openAudit }, accountId) => {
@@ -118,7 +118,7 @@ export interface AcceptLossOptions {
  * `audit accept-loss`: after a restore from a backup, accepts the entries
  * missing at the end of one chain, or of all, as lost.
  */
-export const acceptLossCommand: Command<
+export const acceptLossCommand: AdminCommand<
   [AcceptLossOptions],
   'store' | 'openAudit'
 > = async ({ store, openAudit }, { account, all, by, reason }) => {
@@ -377,7 +377,7 @@ async function addToChain(
  * `audit copy-heads`: moves the external heads to another AUDIT_HEADS, while no
  * worker writes them.
  */
-export const copyHeadsCommand: Command<
+export const copyHeadsCommand: AdminCommand<
   [{ from: string; to: string }],
   'openAudit'
 > = async ({ openAudit }, { from, to }) => {

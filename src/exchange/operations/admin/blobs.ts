@@ -7,9 +7,9 @@ import {
 import { openSealedStorage } from '../../../shared/blobs/open-blob-store.ts';
 import { verifyBlobs } from '../../platform/blobs/verify-blobs.ts';
 import {
+  type AdminCommand,
   AdminError,
   type AdminResult,
-  type Command,
   existingStore,
 } from './command.ts';
 
@@ -19,10 +19,10 @@ const SHOWN_MAX = 20;
  * `blobs verify`: compares the blob store with the rows that refer to it, for
  * example after a restore.
  */
-export const verifyBlobsCommand: Command<[], 'store' | 'openBlobs'> = async ({
-  store,
-  openBlobs,
-}) => {
+export const verifyBlobsCommand: AdminCommand<
+  [],
+  'store' | 'openBlobs'
+> = async ({ store, openBlobs }) => {
   const report = await verifyBlobs({ store, blobs: await openBlobs() });
   const missing = Object.values(report.missing).reduce(
     (sum, count) => sum + count,

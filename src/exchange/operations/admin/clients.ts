@@ -14,7 +14,7 @@ import {
 } from '../../platform/http/operation-outcome.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 import { auditAdmin, ofAccount } from './accounts.ts';
-import { AdminError, type Command, shortTime } from './command.ts';
+import { type AdminCommand, AdminError, shortTime } from './command.ts';
 import type { CreateKeyOptions } from './keys.ts';
 
 export interface RegisterClientOptions
@@ -31,10 +31,9 @@ export interface RegisterClientOptions
  * `clients register`: a program that gets tokens of the FHIR API with a key
  * pair of its own.
  */
-export const registerClientCommand: Command<[RegisterClientOptions]> = async (
-  { store },
-  options,
-) => {
+export const registerClientCommand: AdminCommand<
+  [RegisterClientOptions]
+> = async ({ store }, options) => {
   const { account: accountId, label, network: isNetwork } = options;
   const scopes = parseScopes(options.scopes);
   if (isNetwork && label === undefined)
@@ -63,7 +62,7 @@ export const registerClientCommand: Command<[RegisterClientOptions]> = async (
   };
 };
 
-export const listClientsCommand: Command<[string]> = async (
+export const listClientsCommand: AdminCommand<[string]> = async (
   { store },
   accountId,
 ) => {
@@ -101,7 +100,10 @@ export const listClientsCommand: Command<[string]> = async (
 };
 
 /** `clients revoke`. Its tokens are invalid from now on. */
-export const revokeClientCommand: Command<[string]> = async ({ store }, id) => {
+export const revokeClientCommand: AdminCommand<[string]> = async (
+  { store },
+  id,
+) => {
   await store.asSystem(async (tx) => {
     const client = await findClient(tx, id);
     if (client === undefined)

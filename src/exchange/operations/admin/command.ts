@@ -9,7 +9,7 @@ import type { BlobNames } from '../../platform/blobs/verify-blobs.ts';
 import type { Store } from '../../platform/database/database.ts';
 
 /** Options of every command. */
-export interface CommonOptions {
+export interface AdminCommandOptions {
   dataDir?: string;
 }
 
@@ -56,7 +56,7 @@ export interface AdminTarget {
  * A command gets what it needs of the target, its arguments, and its options
  * without those that all commands have.
  */
-export type Command<
+export type AdminCommand<
   Given extends unknown[] = [],
   Needs extends keyof AdminTarget = 'store',
 > = (target: Pick<AdminTarget, Needs>, ...given: Given) => Promise<AdminResult>;

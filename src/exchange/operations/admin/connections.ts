@@ -46,10 +46,10 @@ import type { ConnectionState } from '../../sources/health/rules/breaker.ts';
 import { readConnections } from '../../sources/health/source-health.ts';
 import { auditAdmin, ofAccount, requireAccount } from './accounts.ts';
 import {
+  type AdminCommand,
   AdminError,
   type AdminResult,
   type AdminTarget,
-  type Command,
 } from './command.ts';
 
 interface ConnectionOptions extends CredentialOptions, SettingOptions {
@@ -70,7 +70,7 @@ const CONNECTIONS_MAX = 10;
  * `connections create`. The account's queries ask it from now on, instead of
  * the server of the environment variables.
  */
-export const createConnectionCommand: Command<
+export const createConnectionCommand: AdminCommand<
   [ConnectionOptions],
   'store' | 'openKeyRing'
 > = async (target, options) => {
@@ -146,10 +146,9 @@ function checkAgainst(
  * `connections list`: what each connection is, whether it answers, and how its
  * queries of the last day went.
  */
-export const listConnectionsCommand: Command<[string | undefined]> = async (
-  { store },
-  accountId,
-) => {
+export const listConnectionsCommand: AdminCommand<
+  [string | undefined]
+> = async ({ store }, accountId) => {
   const connections = await store.asSystem(async (tx) => {
     if (accountId !== undefined) await requireAccount(tx, accountId);
     const all = await listConnections(tx, accountId);
@@ -201,7 +200,7 @@ const stateOf = (
   return `does not answer: ${health.reason ?? 'no reason'}`;
 };
 
-export const showConnectionCommand: Command<[string]> = async (
+export const showConnectionCommand: AdminCommand<[string]> = async (
   { store },
   id,
 ) => {
@@ -217,7 +216,7 @@ export const showConnectionCommand: Command<[string]> = async (
  * `connections check`: whether the server answers, gives a token, and finds a
  * patient. Exit code 3 if something does not work.
  */
-export const checkConnectionCommand: Command<
+export const checkConnectionCommand: AdminCommand<
   [string, string | undefined],
   'store' | 'openKeyRing'
 > = async ({ store, openKeyRing }, id, patientId) => {
@@ -258,7 +257,7 @@ export const checkConnectionCommand: Command<
  * `connections register`: registers us by UDAP. Workers use the client id with
  * their next step.
  */
-export const registerConnectionCommand: Command<
+export const registerConnectionCommand: AdminCommand<
   [string],
   'store' | 'openKeyRing'
 > = async (target, id) => {
@@ -295,7 +294,7 @@ export const registerConnectionCommand: Command<
  * `connections rotate`: replaces login, client certificate and callback secret.
  * Workers use them with their next step.
  */
-export const rotateConnectionCommand: Command<
+export const rotateConnectionCommand: AdminCommand<
   [string, CredentialOptions],
   'store' | 'openKeyRing'
 > = async (target, id, options) => {
@@ -323,7 +322,7 @@ export const rotateConnectionCommand: Command<
  * `connections set`: changes limits, rates, origins and facilities. Workers use
  * them with their next step.
  */
-export const setConnectionCommand: Command<
+export const setConnectionCommand: AdminCommand<
   [string, SettingOptions],
   'store' | 'openKeyRing'
 > = async (target, id, options) => {
@@ -354,7 +353,7 @@ export const setConnectionCommand: Command<
  * `connections pause` and `connections resume`. Running queries wait; up to 14
  * days of it do not count for their deadlines.
  */
-export const enableConnectionCommand: Command<[string, boolean]> = (
+export const enableConnectionCommand: AdminCommand<[string, boolean]> = (
   target,
   id,
   enabled,
@@ -368,7 +367,7 @@ export const enableConnectionCommand: Command<[string, boolean]> = (
   );
 
 /** `connections delete`. What it delivered stays in the records. */
-export const deleteConnectionCommand: Command<[string]> = (target, id) =>
+export const deleteConnectionCommand: AdminCommand<[string]> = (target, id) =>
   change(
     target,
     id,

@@ -5,11 +5,11 @@ import { listClients } from '../../access/fhir-clients/client-store.ts';
 import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
 import { type Disclosure, readDisclosures } from '../audit/disclosure-store.ts';
 import { ofAccount } from './accounts.ts';
-import type { ExportOptions } from './audit.ts';
-import { ADMIN_ACTOR, AdminError, type Command } from './command.ts';
+import type { AuditExportOptions } from './audit.ts';
+import { ADMIN_ACTOR, type AdminCommand, AdminError } from './command.ts';
 
 export interface DisclosureOptions
-  extends Pick<ExportOptions, 'account' | 'from' | 'to'> {
+  extends Pick<AuditExportOptions, 'account' | 'from' | 'to'> {
   patient: string;
 }
 
@@ -37,7 +37,7 @@ const COLUMNS = [
  * `disclosures report`: who was given this patient's data, by which door, when
  * and for which purpose, as CSV or JSON.
  */
-export const disclosuresCommand: Command<[DisclosureOptions]> = async (
+export const disclosuresCommand: AdminCommand<[DisclosureOptions]> = async (
   { store },
   { account: accountId, patient: patientId, ...options },
 ) => {

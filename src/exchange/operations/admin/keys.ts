@@ -26,7 +26,12 @@ import {
   rotateSigningKeys,
 } from '../../sources/connections/signing-keys.ts';
 import { auditAdmin, ofAccount } from './accounts.ts';
-import { ADMIN_ACTOR, AdminError, type Command, shortTime } from './command.ts';
+import {
+  ADMIN_ACTOR,
+  type AdminCommand,
+  AdminError,
+  shortTime,
+} from './command.ts';
 
 export interface CreateKeyOptions {
   account: string;
@@ -43,7 +48,7 @@ const DAY_MS = 24 * 60 * 60_000;
  * `keys create`. The key is only in the output; only its hash is stored. An
  * account may have any number of keys.
  */
-export const createKeyCommand: Command<[CreateKeyOptions]> = async (
+export const createKeyCommand: AdminCommand<[CreateKeyOptions]> = async (
   { store },
   { account: accountId, label, scopes, expires },
 ) => {
@@ -82,7 +87,7 @@ export const createKeyCommand: Command<[CreateKeyOptions]> = async (
   };
 };
 
-export const listKeysCommand: Command<[string]> = async (
+export const listKeysCommand: AdminCommand<[string]> = async (
   { store },
   accountId,
 ) => {
@@ -123,7 +128,7 @@ export const listKeysCommand: Command<[string]> = async (
  * `keys revoke`, by id or prefix (the part before the second `_`). Embed tokens
  * created with the key become invalid too.
  */
-export const revokeKeyCommand: Command<[string]> = async (
+export const revokeKeyCommand: AdminCommand<[string]> = async (
   { store },
   idOrPrefix,
 ) => {
@@ -188,7 +193,7 @@ function parseExpiry(text: string): Date {
  * Revokes an embed token, given itself or its id from the audit (`embed:<id>`).
  * Other tokens of the same key stay valid.
  */
-export const revokeEmbedTokenCommand: Command<[string]> = async (
+export const revokeEmbedTokenCommand: AdminCommand<[string]> = async (
   { store },
   tokenOrId,
 ) => {
@@ -227,7 +232,7 @@ function idIn(token: string): string {
  * `signing-keys list`: the keys in our JWKS, and from when until when they
  * sign.
  */
-export const listSigningKeysCommand: Command = async ({ store }) => {
+export const listSigningKeysCommand: AdminCommand = async ({ store }) => {
   const keys = await store.asSystem(listPublishedKeys);
   return {
     document: { keys: keys.map(({ publicJwk: _, ...key }) => key) },
@@ -248,7 +253,7 @@ export const listSigningKeysCommand: Command = async ({ store }) => {
  * They are those of the installation, so the audit of every account has an
  * entry per new key.
  */
-export const rotateSigningKeysCommand: Command<
+export const rotateSigningKeysCommand: AdminCommand<
   [boolean],
   'store' | 'openKeyRing'
 > = async ({ store, openKeyRing }, atOnce) => {

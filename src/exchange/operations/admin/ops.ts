@@ -12,7 +12,7 @@ import {
   readOperationsReport,
   type SenderReport,
 } from '../ops/report.ts';
-import type { AdminTarget, Command } from './command.ts';
+import type { AdminCommand, AdminTarget } from './command.ts';
 
 /** So that the output fits on one screen; `--json` has all. */
 const SHOWN_MAX = 12;
@@ -22,7 +22,9 @@ const SHOWN_MAX = 12;
  * and the command that helps. A service that does not answer (PostgreSQL,
  * Temporal, the gateway) is named, and what the others say is reported.
  */
-export const opsCommand: Command<[], keyof AdminTarget> = async (target) => {
+export const opsCommand: AdminCommand<[], keyof AdminTarget> = async (
+  target,
+) => {
   const [report, queues, gatewayDown] = await Promise.all([
     readOperationsReport(target.store).catch((error: unknown) => {
       if (isConnectionFault(error)) return undefined;

@@ -12,15 +12,15 @@ import { renderTable } from '../../../lib/table.ts';
 import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
 import { InvalidConnection } from '../../sources/connections/connection-options.ts';
 import {
+  type AdminCommandOptions,
   AdminError,
   type AdminResult,
   type AdminTarget,
-  type CommonOptions,
 } from './command.ts';
 import { addAccountCommands } from './command-line/accounts.ts';
 import { addConnectionCommands } from './command-line/connections.ts';
 import { addOperationsCommands } from './command-line/operations.ts';
-import { addRecordCommands } from './command-line/records.ts';
+import { addAdminRecordCommands } from './command-line/records.ts';
 import type {
   Admin,
   Copying,
@@ -36,7 +36,7 @@ export interface AdminSurroundings {
    * Opens the database that the commands work on. Throws ConfigError or
    * AdminError with a message that states what to do.
    */
-  open(options: CommonOptions): Promise<AdminTarget>;
+  open(options: AdminCommandOptions): Promise<AdminTarget>;
 }
 
 const ABOUT = [
@@ -69,7 +69,7 @@ export const runAdmin = (
       addAccountCommands(program, run);
       addOperationsCommands(program, run);
       addConnectionCommands(program, run);
-      addRecordCommands(program, run, runWithoutDatabase);
+      addAdminRecordCommands(program, run, runWithoutDatabase);
 
       function run(command: Admin): ReturnType<RunAdmin> {
         return async (...given) => {

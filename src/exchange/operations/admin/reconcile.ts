@@ -9,15 +9,15 @@ import {
 } from '../../platform/recovery/reconcile-state-store.ts';
 import { auditEverywhere } from './accounts.ts';
 import {
+  type AdminCommand,
   AdminError,
-  type Command,
   checkedStatement,
   type Statement,
   shortTime,
 } from './command.ts';
 
 /** Lists the paused parts of reconcile. */
-export const listReconcileCommand: Command = async ({ store }) => {
+export const listReconcileCommand: AdminCommand = async ({ store }) => {
   const paused = await store.asSystem(readPauses);
   return {
     document: { paused },
@@ -36,7 +36,7 @@ export const listReconcileCommand: Command = async ({ store }) => {
  * Pauses a part of reconcile until it is resumed: in the next round it does
  * nothing, and also after restarts.
  */
-export const pauseReconcileCommand: Command<[string, Statement]> = async (
+export const pauseReconcileCommand: AdminCommand<[string, Statement]> = async (
   { store },
   part,
   options,
@@ -55,7 +55,7 @@ export const pauseReconcileCommand: Command<[string, Statement]> = async (
   };
 };
 
-export const resumeReconcileCommand: Command<[string]> = async (
+export const resumeReconcileCommand: AdminCommand<[string]> = async (
   { store },
   part,
 ) => {

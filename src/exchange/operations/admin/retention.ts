@@ -14,10 +14,10 @@ import {
 } from '../retention/sweep.ts';
 import { auditAdmin, auditEverywhere, ofAccount } from './accounts.ts';
 import {
+  type AdminCommand,
   AdminError,
   type AdminResult,
   type AdminTarget,
-  type Command,
   checkedStatement,
   type Statement,
   shortTime,
@@ -34,7 +34,7 @@ const SLICE = 500;
  * `retention report`, and the dry run: the rule of each kind, and what it would
  * remove now. Changes nothing.
  */
-export const retentionReportCommand: Command = async ({ store }) => {
+export const retentionReportCommand: AdminCommand = async ({ store }) => {
   const rules = new Map(
     (await store.asSystem(listRules)).map((rule) => [rule.kind, rule]),
   );
@@ -94,7 +94,7 @@ interface SetRetentionOptions extends Statement {
  * `retention set`. Takes effect with the next round of reconcile, in all
  * accounts.
  */
-export const setRetentionCommand: Command<
+export const setRetentionCommand: AdminCommand<
   [string, SetRetentionOptions]
 > = async ({ store }, name, options) => {
   const kind = kindOf(name);
@@ -166,7 +166,7 @@ function parseDays({ days, forever }: SetRetentionOptions): number | undefined {
  * `holds place`: from now on the patient cannot be deleted, and nothing about
  * the patient is removed by age.
  */
-export const placeHoldCommand: Command<
+export const placeHoldCommand: AdminCommand<
   [Statement & { account: string; patient: string }]
 > = async ({ store }, options) => {
   const statement = checkedStatement(options);
@@ -194,7 +194,7 @@ export const placeHoldCommand: Command<
 };
 
 /** `holds lift`. Other holds on the same patient stay in force. */
-export const liftHoldCommand: Command<[string, Statement]> = async (
+export const liftHoldCommand: AdminCommand<[string, Statement]> = async (
   { store },
   id,
   options,
@@ -228,7 +228,7 @@ export const liftHoldCommand: Command<[string, Statement]> = async (
 /**
  * `holds list`: the holds in force. Those that were lifted are in the audit.
  */
-export const listHoldsCommand: Command<[string]> = async (
+export const listHoldsCommand: AdminCommand<[string]> = async (
   { store },
   accountId,
 ) => {

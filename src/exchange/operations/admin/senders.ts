@@ -25,7 +25,7 @@ import {
 } from '../../messaging/notifications/match.ts';
 import { MESSAGE_BYTES_MAX } from '../../messaging/notifications/senders.ts';
 import type { Store } from '../../platform/database/database.ts';
-import { AdminError, type Command } from './command.ts';
+import { type AdminCommand, AdminError } from './command.ts';
 
 const COLUMNS = [
   'matched',
@@ -47,7 +47,7 @@ const LOCAL = /^urn:medical-exchange:sender:/;
  * used, which codes are the sender's own, and how many patients match; never a
  * value of a message.
  */
-export const checkSenderCommand: Command<
+export const checkSenderCommand: AdminCommand<
   [string, { timeZone: string }]
 > = async ({ store }, folder, { timeZone }) => {
   if (
@@ -249,7 +249,7 @@ const HEAD = ['message', 'received (UTC)', 'sender', 'kind', 'event', 'reason'];
  * no account. Shows ids, times and reasons only; the messages themselves stay
  * encrypted.
  */
-export const listUnmatchedCommand: Command<[{ count: number }]> = async (
+export const listUnmatchedCommand: AdminCommand<[{ count: number }]> = async (
   { store },
   { count },
 ) => {
@@ -280,7 +280,7 @@ export const listUnmatchedCommand: Command<[{ count: number }]> = async (
  * was another person's. `reconcile` applies what was accepted.
  */
 export const decideMessageCommand =
-  (outcome: 'accepted' | 'refused'): Command<[string]> =>
+  (outcome: 'accepted' | 'refused'): AdminCommand<[string]> =>
   async ({ store }, id) => {
     const isDecided =
       z.uuid().safeParse(id).success &&

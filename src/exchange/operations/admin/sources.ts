@@ -13,8 +13,8 @@ import {
 } from '../../sources/health/source-health.ts';
 import { auditAdmin, auditEverywhere, ofAccount } from './accounts.ts';
 import {
+  type AdminCommand,
   AdminError,
-  type Command,
   checkedStatement,
   type Statement,
   shortTime,
@@ -24,7 +24,7 @@ import {
  * Lists the state of every source: whether it is called, why not, since when,
  * and how many queries wait for it.
  */
-export const listSourcesCommand: Command = async ({ store }) => {
+export const listSourcesCommand: AdminCommand = async ({ store }) => {
   const sources = await store.asSystem(reportSources);
   return {
     document: { sources },
@@ -55,7 +55,7 @@ export const listSourcesCommand: Command = async ({ store }) => {
  * Stops all calls to a source until it is resumed. Its queries wait; up to 14
  * days of it do not count for their deadlines.
  */
-export const pauseSourceCommand: Command<[string, Statement]> = async (
+export const pauseSourceCommand: AdminCommand<[string, Statement]> = async (
   { store },
   source,
   options,
@@ -79,7 +79,7 @@ export const pauseSourceCommand: Command<[string, Statement]> = async (
  * Ends a pause. Waiting queries call the source again within some minutes, one
  * after the other.
  */
-export const resumeSourceCommand: Command<[string]> = async (
+export const resumeSourceCommand: AdminCommand<[string]> = async (
   { store },
   source,
 ) => {
@@ -112,7 +112,7 @@ async function requireSource(tx: SystemTx, source: string): Promise<void> {
  * `candidates list`: Patients of sources that may be ours and were not
  * collected.
  */
-export const listCandidatesCommand: Command<
+export const listCandidatesCommand: AdminCommand<
   [{ account: string; all?: boolean }]
 > = async ({ store }, { account, all }) => {
   const candidates = await ofAccount(store, account, (tx) =>
@@ -159,7 +159,7 @@ const MEANING = {
  * one; each is in the audit.
  */
 export const decideCandidateCommand =
-  (status: 'accepted' | 'refused'): Command<[string, Statement]> =>
+  (status: 'accepted' | 'refused'): AdminCommand<[string, Statement]> =>
   async ({ store }, id, options) => {
     const statement = checkedStatement(options);
     const decided = await store.asSystem(async (tx) => {

@@ -20,7 +20,11 @@ import {
   revokeKeyCommand,
 } from '../keys.ts';
 import type { RunAdmin } from './run-admin.ts';
-import { withAccount, withCommon, withSettings } from './shared-options.ts';
+import {
+  withAccount,
+  withAdminOptions,
+  withSettings,
+} from './shared-options.ts';
 
 /** Accounts, their facilities, keys and clients. */
 export function addAccountCommands(program: Command, run: RunAdmin): void {
@@ -28,16 +32,16 @@ export function addAccountCommands(program: Command, run: RunAdmin): void {
     .command('accounts')
     .description('Accounts and their settings');
 
-  withSettings(withCommon(accounts.command('create')))
+  withSettings(withAdminOptions(accounts.command('create')))
     .description('Create an account, without a key')
     .requiredOption('--name <name>', 'display name')
     .action(run(createAccountCommand));
 
-  withCommon(accounts.command('list'))
+  withAdminOptions(accounts.command('list'))
     .description('List all accounts')
     .action(run(listAccountsCommand));
 
-  withCommon(accounts.command('label'))
+  withAdminOptions(accounts.command('label'))
     .description(
       'Give what has a code of this FHIR ValueSet a security label, in all accounts, in what is stored and in what arrives',
     )
@@ -48,7 +52,7 @@ export function addAccountCommands(program: Command, run: RunAdmin): void {
     .requiredOption('--label <label>', 'the label, such as ETH')
     .action(run(labelCodesCommand));
 
-  withSettings(withCommon(accounts.command('set')))
+  withSettings(withAdminOptions(accounts.command('set')))
     .description('Change the given settings, and show all of them')
     .argument('<account>', 'id of the account')
     .option('--name <name>', 'display name')
@@ -58,7 +62,7 @@ export function addAccountCommands(program: Command, run: RunAdmin): void {
     .command('facilities')
     .description('Facilities of an account');
 
-  withAccount(withCommon(facilities.command('create')))
+  withAccount(withAdminOptions(facilities.command('create')))
     .description('Create a facility; its OID is assigned')
     .requiredOption('--name <name>', 'name shown to callers')
     .requiredOption('--npi <npi>', 'National Provider Identifier, 10 digits')
@@ -70,7 +74,7 @@ export function addAccountCommands(program: Command, run: RunAdmin): void {
     .requiredOption('--zip <zip>', '5 digits, or ZIP+4')
     .action(run(createFacilityCommand));
 
-  withAccount(withCommon(facilities.command('list')))
+  withAccount(withAdminOptions(facilities.command('list')))
     .description('List the facilities of an account')
     .action(
       run((target, { account }) => listFacilitiesCommand(target, account)),
@@ -78,7 +82,7 @@ export function addAccountCommands(program: Command, run: RunAdmin): void {
 
   const keys = program.command('keys').description('API keys of an account');
 
-  withAccount(withCommon(keys.command('create')))
+  withAccount(withAdminOptions(keys.command('create')))
     .description('Create a key and show it once; existing keys stay valid')
     .option('--label <text>', 'purpose of the key')
     .option(
@@ -92,13 +96,13 @@ export function addAccountCommands(program: Command, run: RunAdmin): void {
     )
     .action(run(createKeyCommand));
 
-  withAccount(withCommon(keys.command('list')))
+  withAccount(withAdminOptions(keys.command('list')))
     .description(
       'List the keys of an account; the keys themselves are not stored',
     )
     .action(run((target, { account }) => listKeysCommand(target, account)));
 
-  withCommon(keys.command('revoke'))
+  withAdminOptions(keys.command('revoke'))
     .description('Revoke a key and the embed tokens created with it')
     .argument(
       '<key>',
@@ -110,7 +114,7 @@ export function addAccountCommands(program: Command, run: RunAdmin): void {
     .command('clients')
     .description('Clients of the FHIR API with keys of their own');
 
-  withAccount(withCommon(clients.command('register')))
+  withAccount(withAdminOptions(clients.command('register')))
     .description('Register a client (SMART Backend Services), and show its id')
     .option('--label <text>', "purpose of the client, or the network's name")
     .option(
@@ -132,11 +136,11 @@ export function addAccountCommands(program: Command, run: RunAdmin): void {
     )
     .action(run(registerClientCommand));
 
-  withAccount(withCommon(clients.command('list')))
+  withAccount(withAdminOptions(clients.command('list')))
     .description('List the clients of an account')
     .action(run((target, { account }) => listClientsCommand(target, account)));
 
-  withCommon(clients.command('revoke'))
+  withAdminOptions(clients.command('revoke'))
     .description('Revoke a client and its tokens')
     .argument('<client>', 'id of the client')
     .action(run(revokeClientCommand));
@@ -145,7 +149,7 @@ export function addAccountCommands(program: Command, run: RunAdmin): void {
     .command('embed-tokens')
     .description('Tokens of the embedded patient page');
 
-  withCommon(embedTokens.command('revoke'))
+  withAdminOptions(embedTokens.command('revoke'))
     .description(
       'Revoke one token; to revoke all tokens of an API key, revoke the key',
     )

@@ -17,7 +17,7 @@ import { decideCandidateCommand, listCandidatesCommand } from '../sources.ts';
 import type { RunAdmin } from './run-admin.ts';
 import {
   withAccount,
-  withCommon,
+  withAdminOptions,
   withConnectionSettings,
   withCredentials,
   withStatement,
@@ -30,7 +30,9 @@ export function addConnectionCommands(program: Command, run: RunAdmin): void {
     .description('Connections of an account to its networks');
 
   withConnectionSettings(
-    withCredentials(withAccount(withCommon(connections.command('create')))),
+    withCredentials(
+      withAccount(withAdminOptions(connections.command('create'))),
+    ),
   )
     .description('Connect the account to a network')
     .requiredOption(
@@ -47,26 +49,26 @@ export function addConnectionCommands(program: Command, run: RunAdmin): void {
     .option('--paused', 'create it paused')
     .action(run(createConnectionCommand));
 
-  withCommon(connections.command('list'))
+  withAdminOptions(connections.command('list'))
     .description('List connections; their credentials are not shown')
     .option('--account <id>', 'of this account only')
     .action(
       run((target, { account }) => listConnectionsCommand(target, account)),
     );
 
-  withCommon(connections.command('show'))
+  withAdminOptions(connections.command('show'))
     .description('Show the settings of a connection')
     .argument('<connection>', 'id of the connection')
     .action(run(showConnectionCommand));
 
-  withCommon(connections.command('register'))
+  withAdminOptions(connections.command('register'))
     .description(
       'udap: register us at the authorization server, and store the client id',
     )
     .argument('<connection>', 'id of the connection')
     .action(run(registerConnectionCommand));
 
-  withCommon(connections.command('check'))
+  withAdminOptions(connections.command('check'))
     .description('Try the connection: token, metadata, and a patient')
     .argument('<connection>', 'id of the connection')
     .option('--patient <id>', 'a patient of the account that the network knows')
@@ -76,29 +78,29 @@ export function addConnectionCommands(program: Command, run: RunAdmin): void {
       ),
     );
 
-  withCredentials(withCommon(connections.command('rotate')))
+  withCredentials(withAdminOptions(connections.command('rotate')))
     .description('Replace all credentials of a connection')
     .argument('<connection>', 'id of the connection')
     .action(run(rotateConnectionCommand));
 
-  withConnectionSettings(withCommon(connections.command('set')))
+  withConnectionSettings(withAdminOptions(connections.command('set')))
     .description(
       'Change the named settings of a connection; the value "default" restores the default',
     )
     .argument('<connection>', 'id of the connection')
     .action(run(setConnectionCommand));
 
-  withCommon(connections.command('pause'))
+  withAdminOptions(connections.command('pause'))
     .description('Call the connection no more until it is resumed')
     .argument('<connection>', 'id of the connection')
     .action(run((target, id) => enableConnectionCommand(target, id, false)));
 
-  withCommon(connections.command('resume'))
+  withAdminOptions(connections.command('resume'))
     .description('Call the connection again')
     .argument('<connection>', 'id of the connection')
     .action(run((target, id) => enableConnectionCommand(target, id, true)));
 
-  withCommon(connections.command('delete'))
+  withAdminOptions(connections.command('delete'))
     .description('Delete a connection; what it delivered stays')
     .argument('<connection>', 'id of the connection')
     .action(run(deleteConnectionCommand));
@@ -107,11 +109,11 @@ export function addConnectionCommands(program: Command, run: RunAdmin): void {
     .command('signing-keys')
     .description('Keys with which we sign for sources');
 
-  withCommon(signingKeys.command('list'))
+  withAdminOptions(signingKeys.command('list'))
     .description('List the keys of our JWKS')
     .action(run(listSigningKeysCommand));
 
-  withCommon(signingKeys.command('rotate'))
+  withAdminOptions(signingKeys.command('rotate'))
     .description(
       'Create new keys; they sign after 24 hours, and the old ones end after 48',
     )
@@ -131,19 +133,19 @@ export function addConnectionCommands(program: Command, run: RunAdmin): void {
       'Patients of sources that may be ours, for a person to decide',
     );
 
-  withAccount(withCommon(candidates.command('list')))
+  withAccount(withAdminOptions(candidates.command('list')))
     .description('List those that wait for a decision, newest first')
     .option('--all', 'also those that were decided')
     .action(run(listCandidatesCommand));
 
-  withStatement(withCommon(candidates.command('accept')))
+  withStatement(withAdminOptions(candidates.command('accept')))
     .description(
       'It is the patient: the next query of the source collects it, or a retry of one that failed',
     )
     .argument('<candidate>', 'id of the candidate')
     .action(run(decideCandidateCommand('accepted')));
 
-  withStatement(withCommon(candidates.command('refuse')))
+  withStatement(withAdminOptions(candidates.command('refuse')))
     .description('It is another person: never collect it for this patient')
     .argument('<candidate>', 'id of the candidate')
     .action(run(decideCandidateCommand('refused')));

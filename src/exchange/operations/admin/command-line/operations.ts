@@ -17,11 +17,11 @@ import {
   resumeSourceCommand,
 } from '../sources.ts';
 import type { RunAdmin } from './run-admin.ts';
-import { withCommon, withStatement } from './shared-options.ts';
+import { withAdminOptions, withStatement } from './shared-options.ts';
 
 /** What an operator watches and steers. */
 export function addOperationsCommands(program: Command, run: RunAdmin): void {
-  withCommon(program.command('ops'))
+  withAdminOptions(program.command('ops'))
     .description(
       'Show what is stuck, late, dead-lettered or refused now, over all accounts, and the command that helps',
     )
@@ -33,21 +33,21 @@ export function addOperationsCommands(program: Command, run: RunAdmin): void {
       'Notifications of admissions, prescription fills and lab results',
     );
 
-  withCommon(notifications.command('unmatched'))
+  withAdminOptions(notifications.command('unmatched'))
     .description(
       'List received messages that matched no patient, over all accounts',
     )
     .option('--count <n>', 'how many to list', wholeNumber(1, 500), 50)
     .action(run(listUnmatchedCommand));
 
-  withCommon(notifications.command('accept'))
+  withAdminOptions(notifications.command('accept'))
     .description(
       "Let a held message count: its record is the person's whom it describes",
     )
     .argument('<message>', 'id of a held message')
     .action(run(decideMessageCommand('accepted')));
 
-  withCommon(notifications.command('refuse'))
+  withAdminOptions(notifications.command('refuse'))
     .description('Never let a held message count')
     .argument('<message>', 'id of a held message')
     .action(run(decideMessageCommand('refused')));
@@ -56,7 +56,7 @@ export function addOperationsCommands(program: Command, run: RunAdmin): void {
     .command('senders')
     .description("Senders of messages: what a new one's messages would do");
 
-  withCommon(senders.command('check'))
+  withAdminOptions(senders.command('check'))
     .description(
       "Read a day's messages of a sender from a folder, and record nothing: what would be recorded, refused, not used",
     )
@@ -75,13 +75,13 @@ export function addOperationsCommands(program: Command, run: RunAdmin): void {
     .command('sources')
     .description('Sources of all accounts: their state, pause and resume');
 
-  withCommon(sources.command('list'))
+  withAdminOptions(sources.command('list'))
     .description(
       'Show which sources are called, why not, and how many queries wait',
     )
     .action(run(listSourcesCommand));
 
-  withCommon(sources.command('pause'))
+  withAdminOptions(sources.command('pause'))
     .description(
       'Stop all calls to a source; its queries wait, and up to 14 days do not count for their deadlines',
     )
@@ -93,7 +93,7 @@ export function addOperationsCommands(program: Command, run: RunAdmin): void {
     )
     .action(run(pauseSourceCommand));
 
-  withCommon(sources.command('resume'))
+  withAdminOptions(sources.command('resume'))
     .description('End a pause')
     .argument('<source>', 'hie, pharmacy or lab')
     .action(run(resumeSourceCommand));
@@ -102,16 +102,16 @@ export function addOperationsCommands(program: Command, run: RunAdmin): void {
     .command('reconcile')
     .description('What reconcile deletes and heals: pause and resume');
 
-  withCommon(reconcile.command('list'))
+  withAdminOptions(reconcile.command('list'))
     .description('Show which parts are paused')
     .action(run(listReconcileCommand));
 
-  withStatement(withCommon(reconcile.command('pause')))
+  withStatement(withAdminOptions(reconcile.command('pause')))
     .description('Stop a part of it until you resume it, also across restarts')
     .argument('<part>', 'deleting or healing')
     .action(run(pauseReconcileCommand));
 
-  withCommon(reconcile.command('resume'))
+  withAdminOptions(reconcile.command('resume'))
     .description('End a pause')
     .argument('<part>', 'deleting or healing')
     .action(run(resumeReconcileCommand));

@@ -17,26 +17,30 @@ import {
   setRetentionCommand,
 } from '../retention.ts';
 import type { RunAdmin, RunCopying } from './run-admin.ts';
-import { withAccount, withCommon, withStatement } from './shared-options.ts';
+import {
+  withAccount,
+  withAdminOptions,
+  withStatement,
+} from './shared-options.ts';
 
 /** Legal holds, disclosures, retention, audit and blobs. */
-export function addRecordCommands(
+export function addAdminRecordCommands(
   program: Command,
   run: RunAdmin,
   runWithoutDatabase: RunCopying,
 ): void {
   const holds = program.command('holds').description('Legal holds on patients');
 
-  withStatement(withAccount(withCommon(holds.command('place'))))
+  withStatement(withAccount(withAdminOptions(holds.command('place'))))
     .description('Keep a patient and everything about the patient')
     .requiredOption('--patient <id>', 'id of the patient')
     .action(run(placeHoldCommand));
 
-  withAccount(withCommon(holds.command('list')))
+  withAccount(withAdminOptions(holds.command('list')))
     .description('List the holds in force')
     .action(run((target, { account }) => listHoldsCommand(target, account)));
 
-  withStatement(withCommon(holds.command('lift')))
+  withStatement(withAdminOptions(holds.command('lift')))
     .description('End a hold; other holds on the same patient stay in force')
     .argument('<hold>', 'id of the hold')
     .action(run(liftHoldCommand));
@@ -45,7 +49,7 @@ export function addRecordCommands(
     .command('disclosures')
     .description('Who was given the data of a patient');
 
-  withAccount(withCommon(disclosures.command('report')))
+  withAccount(withAdminOptions(disclosures.command('report')))
     .description('Accounting of disclosures of a patient, as CSV (or --json)')
     .requiredOption(
       '--patient <id>',
@@ -67,13 +71,13 @@ export function addRecordCommands(
     .command('retention')
     .description('How long data is kept');
 
-  withCommon(retention.command('report'))
+  withAdminOptions(retention.command('report'))
     .description(
       'Show the rule of each kind of data, and what it would remove now',
     )
     .action(run(retentionReportCommand));
 
-  withStatement(withCommon(retention.command('set')))
+  withStatement(withAdminOptions(retention.command('set')))
     .description('Set how long a kind of data is kept, in all accounts')
     .argument('<kind>', 'kind of data, from "retention report"')
     .option(
@@ -83,7 +87,7 @@ export function addRecordCommands(
     .option('--forever', 'keep it for ever, as without a rule')
     .action(run(setRetentionCommand));
 
-  withCommon(retention.command('run'))
+  withAdminOptions(retention.command('run'))
     .description('Apply the rules now; workers do it once a day')
     .option('--dry-run', 'only show what would be removed')
     .action(run(runRetentionCommand));
@@ -92,7 +96,7 @@ export function addRecordCommands(
     .command('audit')
     .description('The audit trail of an account');
 
-  withAccount(withCommon(audit.command('export')))
+  withAccount(withAdminOptions(audit.command('export')))
     .description('Export the audit as FHIR AuditEvents (NDJSON), oldest first')
     .option(
       '--from <time>',
@@ -107,14 +111,14 @@ export function addRecordCommands(
     .option('--out <file>', 'write to a new file instead of stdout')
     .action(run(exportAuditCommand));
 
-  withCommon(audit.command('verify'))
+  withAdminOptions(audit.command('verify'))
     .description(
       'Verify that no entry was changed or removed; reports the first fault',
     )
     .option('--account <id>', 'verify this account only')
     .action(run((target, { account }) => verifyAuditCommand(target, account)));
 
-  withCommon(audit.command('copy-heads'))
+  withAdminOptions(audit.command('copy-heads'))
     .description(
       'Copy the newest external heads to another AUDIT_HEADS; stop the workers first',
     )
@@ -125,7 +129,7 @@ export function addRecordCommands(
     .requiredOption('--to <address>', 'the same')
     .action(run(copyHeadsCommand));
 
-  withCommon(audit.command('accept-loss'))
+  withAdminOptions(audit.command('accept-loss'))
     .description(
       'After a restore from a backup: accept the entries written since the backup as lost',
     )
@@ -145,7 +149,7 @@ export function addRecordCommands(
     .command('blobs')
     .description('The stored content of documents, uploads and results');
 
-  withCommon(blobs.command('verify'))
+  withAdminOptions(blobs.command('verify'))
     .description(
       'Compare the blobs with the rows that refer to them; needs BLOB_STORE',
     )

@@ -1,6 +1,10 @@
 import type { Command } from 'commander';
 import type { CopyBlobsOptions } from '../blobs.ts';
-import type { AdminResult, AdminTarget, CommonOptions } from '../command.ts';
+import type {
+  AdminCommandOptions,
+  AdminResult,
+  AdminTarget,
+} from '../command.ts';
 
 /** What commander passes to an action. */
 type Given = Parameters<Parameters<Command['action']>[0]>;
@@ -27,5 +31,5 @@ export type Copying = (
 export type RunCopying = (
   command: Copying,
 ) => (
-  options: CopyBlobsOptions & CommonOptions & { json?: boolean },
+  options: CopyBlobsOptions & AdminCommandOptions & { json?: boolean },
 ) => Promise<void>;

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { CONNECTION_AUTH } from '../../../sources/connections/connection-options.ts';
 
 /** Options of every command. */
-export const withCommon = (command: Command): Command =>
+export const withAdminOptions = (command: Command): Command =>
   command
     .option(
       '--data-dir <folder>',
