@@ -6,8 +6,20 @@ export type IheErrorCode =
   | 'xml.doctype'
   /** The XML is in a character set that cannot be read. */
   | 'xml.charset'
-  /** The XML has more bytes, elements or levels than allowed. */
-  | 'xml.too-large';
+  /** A multipart message from which no part can be told. */
+  | 'mime.malformed'
+  /** More bytes, parts, elements or levels than allowed. */
+  | 'too-large'
+  /** The message ends before its end. */
+  | 'cut'
+  /** There is no message: not a byte of it. */
+  | 'empty'
+  /** A page for people instead of a message. */
+  | 'html'
+  /** The description of a service instead of a message. */
+  | 'wsdl'
+  /** XML, but no SOAP message. */
+  | 'not-soap';
 
 /**
  * A failure of this library, or one that it found in what a gateway sent. Its

@@ -1,7 +1,16 @@
 /** SOAP 1.2's envelope. */
 export const SOAP = 'http://www.w3.org/2003/05/soap-envelope';
+/** SOAP 1.1's, which some send faults in. */
+export const SOAP_1_1 = 'http://schemas.xmlsoap.org/soap/envelope/';
 /** WS-Addressing 1.0. */
 export const WSA = 'http://www.w3.org/2005/08/addressing';
+/** Its predecessor, still sent by a few. */
+export const WSA_2004 = 'http://schemas.xmlsoap.org/ws/2004/08/addressing';
+/** Descriptions of services. */
+export const WSDL: readonly string[] = [
+  'http://schemas.xmlsoap.org/wsdl/',
+  'http://www.w3.org/ns/wsdl',
+];
 export const XOP = 'http://www.w3.org/2004/08/xop/include';
 export const XSI = 'http://www.w3.org/2001/XMLSchema-instance';
 /** HL7 v3, the messages of XCPD. */

@@ -36,7 +36,7 @@ interface OpenElement extends XmlElement {
  *
  * @returns the root
  * @throws {IheError} `xml.not-well-formed`, `xml.doctype`, `xml.charset` or
- *   `xml.too-large`
+ *   `too-large`
  */
 export function readXml(
   bytes: Uint8Array,
@@ -113,4 +113,4 @@ function treeOf(xml: string, limits: XmlLimits): XmlElement {
 const withoutOuterSpace = (xml: string): string => xml.trim();
 
 const tooLarge = (what: string): IheError =>
-  new IheError('xml.too-large', `The XML has ${what}.`);
+  new IheError('too-large', `The XML has ${what}.`);

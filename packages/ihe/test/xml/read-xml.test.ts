@@ -121,8 +121,8 @@ describe('reading XML', () => {
     expect(refusal(bytes(deep)).message).toBe(
       'The XML has more than 100 levels.',
     );
-    expect(refusal(bytes(wide), { nodes: 1_000 }).code).toBe('xml.too-large');
-    expect(refusal(bytes(wide), { bytes: 1_000 }).code).toBe('xml.too-large');
+    expect(refusal(bytes(wide), { nodes: 1_000 }).code).toBe('too-large');
+    expect(refusal(bytes(wide), { bytes: 1_000 }).code).toBe('too-large');
   });
 
   test.each([
