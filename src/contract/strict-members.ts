@@ -78,7 +78,7 @@ function describeUnknown(name: string, paths: readonly string[]): string {
 /** The member whose name differs from this one in few letters. */
 function meantBy(name: string, paths: readonly string[]): string | undefined {
   const editsTo = (path: string) =>
-    distance(name.toLowerCase(), nameOf(path).toLowerCase());
+    distance(name.toLowerCase(), lastName(path).toLowerCase());
   const nearest = paths.reduce((best, path) =>
     editsTo(path) < editsTo(best) ? path : best,
   );
@@ -87,7 +87,8 @@ function meantBy(name: string, paths: readonly string[]): string | undefined {
     : undefined;
 }
 
-const nameOf = (path: string): string => path.slice(path.lastIndexOf('.') + 1);
+const lastName = (path: string): string =>
+  path.slice(path.lastIndexOf('.') + 1);
 
 /**
  * The members of a shape and of the objects in it, the outer ones first:

@@ -85,7 +85,7 @@ export async function readBuilds({
       ),
     };
   } catch (error) {
-    if (codeOf(error) === GRPC_NOT_FOUND) return { all: [] };
+    if (thrownCode(error) === GRPC_NOT_FOUND) return { all: [] };
     throw error;
   }
 }
@@ -178,7 +178,7 @@ export async function unpinRun(
       updateMask: { paths: ['versioning_override'] },
     });
   } catch (error) {
-    if (codeOf(error) !== GRPC_NOT_FOUND) throw error;
+    if (thrownCode(error) !== GRPC_NOT_FOUND) throw error;
   }
 }
 
@@ -197,7 +197,7 @@ async function accepted(request: Promise<unknown>): Promise<boolean> {
     await request;
     return true;
   } catch (error) {
-    const code = codeOf(error);
+    const code = thrownCode(error);
     if (code === GRPC_NOT_FOUND || code === GRPC_FAILED_PRECONDITION)
       return false;
     throw error;
@@ -226,4 +226,5 @@ const optional = <K extends string, V>(
     [P in K]?: V;
   };
 
-const codeOf = (error: unknown): unknown => (error as { code?: unknown }).code;
+const thrownCode = (error: unknown): unknown =>
+  (error as { code?: unknown }).code;

@@ -227,7 +227,7 @@ async function sourceConfig(
           ({
             [secretName]: secret,
             [`${prefix}_CALLBACK_SECRET`]: callbackSecret,
-          })[path] ?? contentOf(option, path),
+          })[path] ?? fileContent(option, path),
       },
     );
     return configOf(
@@ -253,7 +253,7 @@ function suggested(prefix: Prefix, config: SourcesConfig) {
   return config[`${prefix}_BEARER_TOKEN`] === undefined ? 'none' : 'bearer';
 }
 
-function contentOf(option: string, path: string): string {
+function fileContent(option: string, path: string): string {
   try {
     return readFileSync(path, 'utf8').trim();
   } catch {

@@ -207,7 +207,7 @@ const WRONG_PASSWORD = '28P01';
  */
 const answerOf = (url: string): Promise<'ready' | Error> =>
   withClient(url, async () => 'ready' as const).catch((error: Error) => {
-    if (codeOf(error) === WRONG_PASSWORD) return error;
+    if (thrownCode(error) === WRONG_PASSWORD) return error;
     throw error;
   });
 
@@ -222,7 +222,7 @@ async function ensureDatabase(url: string, name: string): Promise<void> {
     await client
       .query(`CREATE DATABASE ${pg.escapeIdentifier(name)}`)
       .catch((error: unknown) => {
-        if (codeOf(error) !== DUPLICATE_DATABASE) throw error;
+        if (thrownCode(error) !== DUPLICATE_DATABASE) throw error;
       });
   });
 }
@@ -245,7 +245,7 @@ async function withClient<T>(
   }
 }
 
-const codeOf = (error: unknown): unknown =>
+const thrownCode = (error: unknown): unknown =>
   typeof error === 'object' && error !== null && 'code' in error
     ? error.code
     : undefined;

@@ -17,7 +17,7 @@ import { cdaTable } from './lookup-table.ts';
 import {
   emptySection,
   isNull,
-  kindOf,
+  sectionKind,
   sectionsOf,
   statementsIn,
   unevenNumbers,
@@ -122,7 +122,7 @@ function convert(
     named: new Map(),
   };
   const start = result.mark();
-  const header = patientOf(role, base);
+  const header = documentPatient(role, base);
   // The organization around the header's patient says nothing of the person.
   result.backTo(start);
   const said = saidOfPerson(header);
@@ -141,7 +141,7 @@ function convert(
   for (const section of inOrder(sectionsOf(document))) {
     const scope = {
       ...base,
-      section: kindOf(section),
+      section: sectionKind(section),
       parts: [narrativeParts(childOf(section, 'text')), all],
     };
     const mark = result.mark();
@@ -213,8 +213,8 @@ function confidentialityOf(document: CdaElement): Map<CdaElement, string> {
 
 /** Encounters last: they refer to problems of other sections. */
 const inOrder = (sections: readonly CdaElement[]): CdaElement[] => [
-  ...sections.filter((section) => kindOf(section) !== 'encounters'),
-  ...sections.filter((section) => kindOf(section) === 'encounters'),
+  ...sections.filter((section) => sectionKind(section) !== 'encounters'),
+  ...sections.filter((section) => sectionKind(section) === 'encounters'),
 ];
 
 /** @returns the section, if its words and entries differ in number */
@@ -263,7 +263,7 @@ function saidOfPerson(header: FhirJson): FhirJson {
   };
 }
 
-function patientOf(role: CdaElement, scope: DocumentScope): FhirJson {
+function documentPatient(role: CdaElement, scope: DocumentScope): FhirJson {
   const { deceasedBoolean, ...made } =
     templateResource('Patient', role, scope) ?? {};
   return made.deceasedDateTime === undefined

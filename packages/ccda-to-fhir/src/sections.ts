@@ -32,7 +32,7 @@ export function sectionsOf(document: CdaElement): CdaElement[] {
  * IHE), otherwise by its LOINC code. The kind decides what some entries are;
  * most say it themselves.
  */
-export function kindOf(section: CdaElement): SectionKind | undefined {
+export function sectionKind(section: CdaElement): SectionKind | undefined {
   const templates = templatesOf(section);
   const code = sectionCode(section) ?? '';
   const found =
@@ -93,7 +93,7 @@ export function unevenNumbers(
   section: CdaElement,
   entries: readonly CdaElement[],
 ): string | undefined {
-  const kind = kindOf(section);
+  const kind = sectionKind(section);
   const blocks = within(childOf(section, 'text'), ['table', 'list']);
   const [block] = blocks;
   if (

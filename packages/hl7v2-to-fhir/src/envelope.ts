@@ -71,7 +71,7 @@ const GENDERS: Readonly<Record<string, Patient['gender']>> = hl7Table({
 function personOf(pid: Hl7Segment, time: TimeReading): Patient {
   return {
     resourceType: 'Patient',
-    name: pid.repetitions(5).map(nameOf),
+    name: pid.repetitions(5).map(personName),
     birthDate: parseHl7Date(pid.value(7)),
     gender: GENDERS[pid.value(8)?.toUpperCase() ?? ''],
     address: pid.repetitions(11).flatMap(addressOf),
@@ -104,7 +104,7 @@ function deathIn(
 
 type Reader = ReturnType<Hl7Segment['repetitions']>[number];
 
-function nameOf(read: Reader): HumanName {
+function personName(read: Reader): HumanName {
   const given = [read(2), read(3)].filter((name) => name !== undefined);
   const suffix = read(4);
   return {

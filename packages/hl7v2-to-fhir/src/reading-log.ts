@@ -21,7 +21,7 @@ export class ReadingLog {
 
   note(name: string, part: ReadPart): void {
     this.fields.add(`${name}-${part.field}`);
-    this.#parts.add(keyOf(part));
+    this.#parts.add(partKey(part));
   }
 
   /** @param what happened to the field, as `repaired`; never a value */
@@ -40,11 +40,11 @@ export class ReadingLog {
       { line, field },
       { line, field, repetition, component },
       { line, field, ...inner },
-    ].some((part) => this.#parts.has(keyOf(part)));
+    ].some((part) => this.#parts.has(partKey(part)));
   }
 }
 
-const keyOf = (part: ReadPart): string => {
+const partKey = (part: ReadPart): string => {
   const { line, field, repetition, component, subcomponent } = part;
   return [line, field, repetition, component, subcomponent].join(' ');
 };

@@ -159,7 +159,7 @@ export function traitsOfPatient(patient: FhirPatient): PersonTraits {
     licences: licencesOf(
       identifiers('licence').map(({ value = '', assigner }) => [
         plainValue(value),
-        stateOf(assigner?.display),
+        licensingState(assigner?.display),
       ]),
     ),
   };
@@ -192,7 +192,7 @@ const usableDate = (date: string | undefined): string | undefined =>
     : undefined;
 
 /** The state of a licence, if its assigner is named by two letters. */
-const stateOf = (assigner = ''): string =>
+const licensingState = (assigner = ''): string =>
   /^[A-Z]{2}$/.test(assigner) ? assigner : '';
 
 const licencesOf = (

@@ -75,7 +75,7 @@ export function createBulkFileActivities({
         // upload may be cut off before its response.
         const known =
           activityInfo().attempt > 1
-            ? (await stateOf(clientFor(exchange), requestId))?.status
+            ? (await requestState(clientFor(exchange), requestId))?.status
             : undefined;
         const gone = activityInfo().attempt > 1 ? 'gone-in-outage' : 'gone';
         if (known === 'expired') return gone;
@@ -137,7 +137,7 @@ export type BulkFileActivities = ReturnType<typeof createBulkFileActivities>;
  * Reads the state of a bulk create. Returns undefined on 404: another exchange
  * may not have this operation.
  */
-async function stateOf(client: ExchangeClient, requestId: string) {
+async function requestState(client: ExchangeClient, requestId: string) {
   try {
     const signal = cancellationSignal();
     return (
@@ -170,7 +170,7 @@ async function freshLink(
   client: ExchangeClient,
   { requestId, link }: TakeBulkResultInput,
 ): Promise<string> {
-  const url = (await stateOf(client, requestId))?.result ?? link;
+  const url = (await requestState(client, requestId))?.result ?? link;
   if (url !== undefined) return url;
   throw ApplicationFailure.retryable(
     'The exchange returned no link to the result',

@@ -77,11 +77,14 @@ export function createEndpointActivities(
   ) as EndpointActivities;
 }
 
-const nameOf = ({ id, name }: { id: string; name: string }) => ({ id, name });
-const namesOf = ({ facilities }: AnswerOf<'listFacilities'>) => ({
-  facilities: facilities.map(nameOf),
+const idAndName = ({ id, name }: { id: string; name: string }) => ({
+  id,
+  name,
 });
-const stateOf = ({ id, name, size, eTag }: AnswerOf<'getCohort'>) => ({
+const facilityNames = ({ facilities }: AnswerOf<'listFacilities'>) => ({
+  facilities: facilities.map(idAndName),
+});
+const cohortState = ({ id, name, size, eTag }: AnswerOf<'getCohort'>) => ({
   id,
   name,
   size,
@@ -165,7 +168,7 @@ const PICKS = {
   getPatientByExternalId: ({ id, eTag }) => ({ patientId: id, eTag }),
   setHieOptOut: ({ id }) => ({ patientId: id }),
   setTreatmentRelationship: ({ id }) => ({ patientId: id }),
-  getPatientCohorts: ({ cohorts }) => ({ cohorts: cohorts.map(nameOf) }),
+  getPatientCohorts: ({ cohorts }) => ({ cohorts: cohorts.map(idAndName) }),
   listBulkCreates: ({ bulkCreates, meta }) => ({
     bulkCreates: bulkCreates.map(({ requestId, status }) => ({
       requestId,
@@ -227,10 +230,10 @@ const PICKS = {
   }),
   getNotification: withoutLink,
   cancelFollowUp: withoutLink,
-  listCohorts: ({ cohorts }) => ({ cohorts: cohorts.map(nameOf) }),
-  createCohort: nameOf,
-  getCohort: stateOf,
-  updateCohort: stateOf,
+  listCohorts: ({ cohorts }) => ({ cohorts: cohorts.map(idAndName) }),
+  createCohort: idAndName,
+  getCohort: cohortState,
+  updateCohort: cohortState,
   deleteCohort: () => undefined,
   removeContribution: () => undefined,
   listCohortPatients: pageOf,
@@ -239,12 +242,12 @@ const PICKS = {
     skipped: skipped?.total ?? 0,
   }),
   removePatientsFromCohort: ({ cohort }) => ({ size: cohort.size }),
-  listFacilities: namesOf,
-  createFacility: nameOf,
+  listFacilities: facilityNames,
+  createFacility: idAndName,
   updateFacility: ({ id, name, eTag }) => ({ id, name, eTag }),
   deleteFacility: () => undefined,
-  getPatientFacilities: namesOf,
-  setPatientFacilities: namesOf,
+  getPatientFacilities: facilityNames,
+  setPatientFacilities: facilityNames,
   createHealthLink: linkOf,
   listHealthLinks: ({ healthLinks }) => ({
     healthLinks: healthLinks.map(linkOf),

@@ -230,7 +230,7 @@ function createResultReader(header: readonly string[]) {
       const status = cell(at('status')).trim();
       const patientId = cell(idColumn).trim();
       return {
-        outcome: outcomeOf(status, patientId, at('status') >= 0),
+        outcome: rowOutcome(status, patientId, at('status') >= 0),
         externalId: cell(externalIdColumn),
         /** Absent for failed rows and in a dry run. */
         patientId: patientId === '' ? undefined : patientId,
@@ -244,7 +244,7 @@ function createResultReader(header: readonly string[]) {
   };
 }
 
-function outcomeOf(
+function rowOutcome(
   status: string,
   patientId: string,
   hasStatus: boolean,

@@ -112,7 +112,7 @@ export function failedAnswer(
   answer: ReturnType<typeof receivedAnswer>,
   nature: CallNature,
 ): ExchangeCallError {
-  const kind = kindOf(answer.status, nature);
+  const kind = failureKind(answer.status, nature);
   const stillRunning =
     answer.status === 409 &&
     (nature.conflictMeansRunning || answer.retryAfter !== undefined);
@@ -145,7 +145,7 @@ export const isHtml = (contentType: string | string[] | undefined): boolean =>
     [contentType].flat()[0] ?? '',
   );
 
-function kindOf(status: number, nature: CallNature): FailureKind {
+function failureKind(status: number, nature: CallNature): FailureKind {
   const kind = KIND_BY_STATUS[status];
   if (kind !== undefined) return kind;
   if (status >= 500) return nature.changes ? 'ambiguous' : 'unavailable';

@@ -58,7 +58,7 @@ export function s3Storage(
     stalledAfterMs = STALLED_AFTER_MS,
   }: S3Timeouts = {},
 ): SealedStorage {
-  const keyOf = (ref: string) => {
+  const objectKey = (ref: string) => {
     const { kind, name } = parseBlobRef(ref);
     return `${prefix}${kind}/${name.slice(0, 2)}/${name}`;
   };
@@ -86,7 +86,7 @@ export function s3Storage(
   ) => {
     const request = new GetObjectCommand({
       Bucket: bucket,
-      Key: keyOf(ref),
+      Key: objectKey(ref),
       Range: range,
     });
     const answer = await client
@@ -109,7 +109,7 @@ export function s3Storage(
           client,
           params: {
             Bucket: bucket,
-            Key: keyOf(ref),
+            Key: objectKey(ref),
             Body: body,
             IfNoneMatch: '*',
           },
@@ -163,7 +163,7 @@ export function s3Storage(
     async delete(ref) {
       const request = new DeleteObjectCommand({
         Bucket: bucket,
-        Key: keyOf(ref),
+        Key: objectKey(ref),
       });
       await inTime((abortSignal) => client.send(request, { abortSignal }));
     },

@@ -80,7 +80,7 @@ function documentOf(
     workflowId,
     workflowUrl: workflowLink(target.ui, workflowId),
     isNew,
-    status: stateOf(view, requested),
+    status: onboardingState(view, requested),
     phase: view?.phase,
     patientId: view?.patientId,
     created: view?.created,
@@ -141,7 +141,7 @@ function linesOf(
   const known = isNew === false ? ' (this job had been started before)' : '';
   const why = view?.failure ?? view?.problem;
   return [
-    `${named === '' ? 'Onboarding' : named}: ${coloured(stateOf(view, requested), colors)}${known}${why === undefined ? '' : `, ${why}`}`,
+    `${named === '' ? 'Onboarding' : named}: ${coloured(onboardingState(view, requested), colors)}${known}${why === undefined ? '' : `, ${why}`}`,
     ...(view?.patientId === undefined
       ? []
       : [
@@ -185,7 +185,7 @@ const documentsLine = (view: OnboardingView | undefined): string[] => {
   ];
 };
 
-const stateOf = (
+const onboardingState = (
   view: OnboardingView | undefined,
   requested: ReportedOnboarding['requested'] = 'started',
 ): OverallState | 'started' | 'cancelling' => view?.state ?? requested;

@@ -144,7 +144,7 @@ function report(
   const rows = rules.map(({ source, sample, fault, applied, times }) => [
     source ?? 'all',
     sample ?? 'all',
-    nameOf(fault),
+    troubleName(fault),
     String(applied),
     times === undefined ? '' : String(times),
   ]);
@@ -162,7 +162,7 @@ function report(
  * The name of a fault on the command line; the simulator's own name for faults
  * that a test or the demo has set.
  */
-const nameOf = (fault: Fault): string =>
+const troubleName = (fault: Fault): string =>
   Object.entries(TROUBLES).find(([, known]) =>
     isDeepStrictEqual({ ...fault, ...known.fault }, fault),
   )?.[0] ?? fault.type;

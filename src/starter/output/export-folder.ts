@@ -69,7 +69,7 @@ export async function openExportFolder(
   );
   const isSame =
     found !== undefined &&
-    contentOf(found) === contentOf(JSON.stringify(manifest));
+    manifestContent(found) === manifestContent(JSON.stringify(manifest));
   if (isSame) return;
   const isTaken = manifestFiles(manifest).some(({ name }) =>
     existsSync(join(folder, name)),
@@ -81,7 +81,7 @@ export async function openExportFolder(
 }
 
 /** What stays the same when the exchange gets another address. */
-function contentOf(text: string): string | undefined {
+function manifestContent(text: string): string | undefined {
   try {
     const manifest = JSON.parse(text) as ExportManifest;
     return JSON.stringify([manifest.transactionTime, manifestFiles(manifest)]);

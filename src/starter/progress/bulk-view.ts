@@ -49,7 +49,7 @@ export function bulkView({ status, request, end, problem }: KnownOfBulk) {
   const isCurrent = request !== undefined && request.requestId === requestId;
   const current = isRunning && isCurrent ? request : undefined;
   return {
-    state: stateOf(end),
+    state: bulkState(end),
     phase: isRunning ? status?.phase : ('ended' as const),
     dryRun: summary?.dryRun ?? status?.dryRun,
     requestId,
@@ -71,7 +71,7 @@ export function bulkView({ status, request, end, problem }: KnownOfBulk) {
   };
 }
 
-function stateOf(end: KnownOfBulk['end']): OverallState {
+function bulkState(end: KnownOfBulk['end']): OverallState {
   if (end === undefined) return 'running';
   if (end.state !== 'ended') return end.state;
   return end.summary.status === 'timed-out' ? 'failed' : end.summary.status;

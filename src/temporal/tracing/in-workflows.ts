@@ -50,7 +50,7 @@ export const interceptors: WorkflowInterceptorsFactory = () => {
           running.then(
             () => traces.runEnded(cause, spanId, 'completed'),
             (error: unknown) =>
-              traces.runEnded(cause, spanId, outcomeOf(error)),
+              traces.runEnded(cause, spanId, runOutcome(error)),
           );
           return running;
         },
@@ -69,7 +69,7 @@ export const interceptors: WorkflowInterceptorsFactory = () => {
   };
 };
 
-function outcomeOf(error: unknown): RunOutcome {
+function runOutcome(error: unknown): RunOutcome {
   if (error instanceof ContinueAsNew) return 'continued';
   return isCancellation(error) ? 'cancelled' : 'failed';
 }

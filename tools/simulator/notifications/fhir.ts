@@ -6,7 +6,7 @@ import type { AdtFacts } from './hl7v2.ts';
  * result.
  */
 export function simulatedNotification(facts: AdtFacts): Bundle {
-  const resources = [patientOf(facts), ...subjectsOf(facts)];
+  const resources = [simulatedPatient(facts), ...subjectsOf(facts)];
   return {
     resourceType: 'Bundle',
     id: facts.id,
@@ -16,7 +16,7 @@ export function simulatedNotification(facts: AdtFacts): Bundle {
   };
 }
 
-function patientOf({ sample, record }: AdtFacts): Patient {
+function simulatedPatient({ sample, record }: AdtFacts): Patient {
   const { firstName, lastName, dob, genderAtBirth, address } =
     sample.createBody;
   return {

@@ -12,8 +12,8 @@ import {
 import {
   firstNamed,
   isNamed,
-  textOf,
   type XmlElement,
+  xmlText,
 } from '../xml/xml-element.ts';
 import {
   type AttachmentStore,
@@ -176,8 +176,8 @@ function envelopeOf(
 
   const header = firstNamed(root, soap, 'Header');
   const addressed = (...path: readonly [string, ...string[]]) =>
-    textOf(firstNamed(header, WSA, ...path)) ??
-    textOf(firstNamed(header, WSA_2004, ...path));
+    xmlText(firstNamed(header, WSA, ...path)) ??
+    xmlText(firstNamed(header, WSA_2004, ...path));
   const [payload] = body.children;
   return {
     action: addressed('Action'),

@@ -3,8 +3,8 @@ import {
   childrenNamed,
   firstNamed,
   isNamed,
-  textOf,
   type XmlElement,
+  xmlText,
 } from '../xml/xml-element.ts';
 
 /** What a fault means for whoever sent the request. */
@@ -76,7 +76,7 @@ function readFault(fault: XmlElement): SoapFault {
   return new SoapFault(
     codeIn(firstNamed(code, SOAP, 'Value')),
     subcodes,
-    textOf(reason),
+    xmlText(reason),
   );
 }
 
@@ -86,13 +86,13 @@ function readFault11(fault: XmlElement): SoapFault {
   return new SoapFault(
     code,
     subcodes,
-    textOf(firstNamed(fault, '', 'faultstring')),
+    xmlText(firstNamed(fault, '', 'faultstring')),
   );
 }
 
 /** A QName without its prefix, which may be none or resolve to nothing. */
 const codeIn = (value: XmlElement | undefined): string | undefined =>
-  textOf(value)?.replace(/^.*:/s, '');
+  xmlText(value)?.replace(/^.*:/s, '');
 
 /** Codes by what they mean; unlisted ones are judged by the first code. */
 const KINDS: Readonly<Record<string, SoapFaultKind>> = {

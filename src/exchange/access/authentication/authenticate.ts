@@ -258,7 +258,7 @@ export function shedKnownKeys(
   knownKeys: KnownKeys,
 ): void {
   app.addHook('onRequest', async (request) => {
-    const by = knownKeys.get(keyOf(request) ?? '');
+    const by = knownKeys.get(callerKey(request) ?? '');
     const refusal = by && request.server.requestShares.refusal(by.accountId);
     if (refusal === undefined) return;
     request.refusalNotes = { by };
@@ -267,7 +267,7 @@ export function shedKnownKeys(
 }
 
 /** The hash of the API key in the usual header. */
-function keyOf({ headers }: FastifyRequest): string | undefined {
+function callerKey({ headers }: FastifyRequest): string | undefined {
   const apiKey = headers['x-api-key'];
   return typeof apiKey === 'string'
     ? parseApiKey(apiKey)?.hash.toString('hex')
@@ -285,7 +285,7 @@ export function addRequestShare(
 ): void {
   app.addHook('onRequest', async (request, reply) => {
     const { account, actor } = callerOf(request);
-    const key = keyOf(request);
+    const key = callerKey(request);
     if (key !== undefined) knownKeys.set(key, { accountId: account.id, actor });
     countRequest(request, reply, account.id);
   });

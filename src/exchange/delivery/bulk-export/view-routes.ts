@@ -66,7 +66,7 @@ export function addViewRoutes(
       // that tell of origins.
       for (const type of types)
         requireScope(request, OWN_TYPES.includes(type) ? 'Provenance' : type);
-      const key = keyOf(request, wanted);
+      const key = viewRequestKey(request, wanted);
       return async (tx): Promise<WantedExport> => {
         const base = await baseOf(tx, wanted, key);
         const view = { plan, key, baseId: base?.id };
@@ -77,7 +77,7 @@ export function addViewRoutes(
 }
 
 /** The same for runs of the same caller, cohort, form and definitions. */
-const keyOf = (
+const viewRequestKey = (
   request: FastifyRequest,
   { plan: { isDeidentified, views }, cohortId }: ViewRequest,
 ): string =>

@@ -84,7 +84,7 @@ export function addConsolidatedRoutes(
     id: string,
   ) => {
     const { id: patientId } = await deps.store.asAccount(accountId, (tx) =>
-      patientOf(tx, id),
+      knownPatient(tx, id),
     );
     await deps.records.merge(accountId, patientId);
     return { accountId, patientId };
@@ -120,7 +120,7 @@ export function addConsolidatedRoutes(
   );
 
   operations.read('listConsolidatedQueries', async (tx, { params }) => {
-    const { id: patientId } = await patientOf(tx, params.id);
+    const { id: patientId } = await knownPatient(tx, params.id);
     const running = await listRunningQueries(tx, patientId, LISTED_MAX);
     return ok({
       status: (await latestStatus(tx, patientId)) ?? null,
@@ -203,20 +203,22 @@ export function addConsolidatedRoutes(
   });
 
   operations.write('splitRecordResource', async (tx, { params, body }) => {
-    const { id: patientId } = await patientOf(tx, params.id);
+    const { id: patientId } = await knownPatient(tx, params.id);
     const own = await splitDelivery(tx, patientId, params.resourceId, body);
     return ok(own, { patientId, targetId: params.resourceId });
   });
 
   operations.write('joinRecordResource', async (tx, { params }) => {
-    const { id: patientId } = await patientOf(tx, params.id);
+    const { id: patientId } = await knownPatient(tx, params.id);
     const joined = await joinDelivery(tx, patientId, params.resourceId);
     return ok(joined, { patientId, targetId: params.resourceId });
   });
 }
 
-const patientOf = async (tx: AccountTx, id: string): Promise<StoredPatient> =>
-  orNotFound('Patient', await findPatient(tx, id));
+const knownPatient = async (
+  tx: AccountTx,
+  id: string,
+): Promise<StoredPatient> => orNotFound('Patient', await findPatient(tx, id));
 
 const limitOf = ({ account }: Caller): StartLimit => ({
   name: 'consolidated-query',

@@ -343,7 +343,7 @@ export function queryProgress(query: StoredQueryView): ShownQuery {
   const attempts = lastAttempts(query.attempts).map(
     (attempt): ShownSource => ({
       source: attempt.source,
-      status: statusOf(attempt),
+      status: shownStatus(attempt),
       attempt: attempt.attempt,
       resources: attempt.resources,
       startedAt: attempt.startedAt.toISOString(),
@@ -362,7 +362,7 @@ export function queryProgress(query: StoredQueryView): ShownQuery {
   };
 }
 
-function statusOf({
+function shownStatus({
   status,
   willRetry,
   reason,

@@ -142,7 +142,7 @@ async function readOne(
   const patientId =
     type === 'Patient'
       ? wanted
-      : await patientOf(deps, accountId, type, wanted);
+      : await patientOfResource(deps, accountId, type, wanted);
   if (type === 'Patient') await requirePatient(deps, accountId, patientId);
   await deps.records.merge(accountId, patientId);
   const found = await deps.store.asAccount(accountId, async (tx) => {
@@ -184,7 +184,7 @@ const gone = () =>
  * @throws NotFoundError when there never was one, ExchangeError 410 when it has
  *   gone
  */
-async function patientOf(
+async function patientOfResource(
   deps: FhirDeps,
   accountId: string,
   type: string,

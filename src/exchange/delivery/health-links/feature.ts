@@ -19,7 +19,7 @@ import type { Platform } from '../../platform/platform.ts';
 import { deleting, removalRecovery } from '../../platform/recovery/recovery.ts';
 import { addStaticPage } from '../embed/page-routes.ts';
 import {
-  keyOf,
+  healthLinkKey,
   newSecret,
   sha256,
   shlinkOf,
@@ -85,18 +85,18 @@ function addHealthLinkRoutes(
     publicBaseUrl,
   }: Pick<OpeningDeps, 'linkSigningKey' | 'publicBaseUrl'>,
 ): void {
-  const patientOf = async (tx: AccountTx, id: string) =>
+  const knownPatientId = async (tx: AccountTx, id: string) =>
     orNotFound('Patient', await findPatient(tx, id)).id;
   const oneOf = async (tx: AccountTx, patientId: string, id: string) =>
     orNotFound('Health link', (await readLinks(tx, patientId, id))[0]);
 
   operations.write('createHealthLink', async (tx, { params, body, caller }) => {
-    const patientId = await patientOf(tx, params.id);
+    const patientId = await knownPatientId(tx, params.id);
     const { expirationInSeconds, passcode, isOneTime, label } = body;
     const id = uuidv7();
     const secret = newSecret();
     const expiresAt = new Date(Date.now() + expirationInSeconds * 1000);
-    const key = keyOf(linkSigningKey, secret);
+    const key = healthLinkKey(linkSigningKey, secret);
     const stored =
       passcode === undefined ? null : await storedPasscode(passcode);
     const link = shlinkOf(publicBaseUrl, { ...body, secret, key, expiresAt });
@@ -123,11 +123,13 @@ function addHealthLinkRoutes(
   });
 
   operations.read('listHealthLinks', async (tx, { params }) =>
-    ok({ healthLinks: await readLinks(tx, await patientOf(tx, params.id)) }),
+    ok({
+      healthLinks: await readLinks(tx, await knownPatientId(tx, params.id)),
+    }),
   );
 
   operations.write('revokeHealthLink', async (tx, { params }) => {
-    const patientId = await patientOf(tx, params.id);
+    const patientId = await knownPatientId(tx, params.id);
     const { id } = await oneOf(tx, patientId, params.healthLinkId);
     await sql`update health_link set revoked_at = coalesce(revoked_at, now()) where id = ${id}`.execute(
       tx.db,

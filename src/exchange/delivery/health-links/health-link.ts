@@ -29,7 +29,7 @@ export const SECRET = /^[A-Za-z0-9_-]{43}$/;
  * The key of a link's files: derived from its secret, so that the database
  * alone, or our own key alone, opens nothing. Nothing stores it.
  */
-export const keyOf = (linkSigningKey: string, secret: string): Buffer =>
+export const healthLinkKey = (linkSigningKey: string, secret: string): Buffer =>
   createHmac('sha256', linkSigningKey)
     .update('health link')
     .update(secret)

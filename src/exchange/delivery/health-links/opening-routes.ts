@@ -20,8 +20,8 @@ import { ipsDocument } from '../fhir-api/summary/ips-document.ts';
 import {
   encrypted,
   HEALTH_LINK_PATH,
+  healthLinkKey,
   isPasscode,
-  keyOf,
   SECRET,
   sha256,
 } from './health-link.ts';
@@ -272,7 +272,7 @@ export function addOpeningRoutes(
       targetId: link.id,
     };
     const isOfKey = link.keySha256.equals(
-      sha256(keyOf(linkSigningKey, secret)),
+      sha256(healthLinkKey(linkSigningKey, secret)),
     );
     if (!['active', also].includes(link.status) || link.isDenied || !isOfKey)
       throw ended();
@@ -319,7 +319,7 @@ export function addOpeningRoutes(
       base: `${publicBaseUrl}${FHIR_PATH}`,
     });
     return encrypted(
-      keyOf(linkSigningKey, request.params.secret),
+      healthLinkKey(linkSigningKey, request.params.secret),
       fhirJson(document),
     );
   }

@@ -198,7 +198,7 @@ async function writeMessage(
   },
   attachments: readonly StoredAttachment[],
 ): Promise<boolean> {
-  const patientId = await patientOf(tx, idHmacKey, message.patient);
+  const patientId = await messagePatient(tx, idHmacKey, message.patient);
   const stored = await insertMessage(tx, {
     id: uuidv7(),
     patientId,
@@ -224,7 +224,7 @@ async function writeMessage(
  * The patient of the message by the account's identity keys; null when none or
  * several match.
  */
-async function patientOf(
+async function messagePatient(
   tx: AccountTx,
   hmacKey: string,
   person: InboundMessage['patient'],

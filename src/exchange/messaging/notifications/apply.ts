@@ -113,7 +113,7 @@ export async function applySubject(
     );
   }
   return {
-    outcome: outcomeOf(updates, {
+    outcome: appliedOutcome(updates, {
       matched: matches.length > 0,
       isAmbiguous,
       isDescribed: person !== undefined,
@@ -136,7 +136,7 @@ const saysSomething = (
   state.status === 'finished' ||
   events.some(({ content }) => content.reports === true);
 
-function outcomeOf(
+function appliedOutcome(
   updates: readonly AccountUpdate[],
   match: { matched: boolean; isAmbiguous: boolean; isDescribed: boolean },
 ): InboundOutcome {

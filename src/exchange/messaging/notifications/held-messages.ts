@@ -9,7 +9,7 @@ import {
 import { type Applied, applySubject } from './apply.ts';
 import { continueFollowUps } from './follow-up/follow-ups.ts';
 import { lockSender, setOutcome } from './inbound-store.ts';
-import { type IntakeDeps, outcomeOf } from './intake.ts';
+import { type IntakeDeps, intakeOutcome } from './intake.ts';
 import { personOfStoredMessage } from './person-of-subject.ts';
 import { startRecordings } from './recording/recordings.ts';
 
@@ -77,7 +77,7 @@ export function acceptedMessages(
                 idHmacKey: deps.idHmacKey,
               }),
             );
-          await setOutcome(tx, id, outcomeOf(all));
+          await setOutcome(tx, id, intakeOutcome(all));
           return all;
         }),
       );

@@ -141,7 +141,7 @@ export function createIntake(deps: IntakeDeps) {
           if (inserted === undefined) return undefined;
           isNumberReused = inserted.isNumberReused;
           const { all, isHeld } = await apply(tx, sender, id, message);
-          await setOutcome(tx, id, isHeld ? 'held' : outcomeOf(all));
+          await setOutcome(tx, id, isHeld ? 'held' : intakeOutcome(all));
           return all;
         }),
       );
@@ -413,7 +413,7 @@ interface Reported {
 }
 
 /** The most important outcome of all subjects of a message. */
-export function outcomeOf(applied: readonly Applied[]): InboundOutcome {
+export function intakeOutcome(applied: readonly Applied[]): InboundOutcome {
   const all = new Set(applied.map(({ outcome }) => outcome));
   return OUTCOMES.find((outcome) => all.has(outcome)) ?? 'merged';
 }

@@ -157,7 +157,7 @@ export const listConnectionsCommand: AdminCommand<
     return all.map((connection) => ({
       ...shown(connection),
       changedAt: connection.changedAt,
-      state: stateOf(connection, states.get(connection.id)),
+      state: connectionState(connection, states.get(connection.id)),
       queries: counts.get(connection.id) ?? { asked: 0, failed: 0, waiting: 0 },
     }));
   });
@@ -191,7 +191,7 @@ export const listConnectionsCommand: AdminCommand<
   };
 };
 
-const stateOf = (
+const connectionState = (
   { enabled }: StoredConnection,
   health: ConnectionState | undefined,
 ): string => {

@@ -97,7 +97,7 @@ export const listKeysCommand: AdminCommand<[string]> = async (
   return {
     document: {
       accountId,
-      keys: keys.map((key) => ({ ...key, state: stateOf(key) })),
+      keys: keys.map((key) => ({ ...key, state: keyState(key) })),
     },
     table: {
       head: [
@@ -118,7 +118,7 @@ export const listKeysCommand: AdminCommand<[string]> = async (
         shortTime(key.createdAt),
         shortTime(key.expiresAt),
         shortTime(key.lastUsedAt),
-        stateOf(key),
+        keyState(key),
       ]),
     },
   };
@@ -153,7 +153,7 @@ export const revokeKeyCommand: AdminCommand<[string]> = async (
   };
 };
 
-function stateOf({
+function keyState({
   revokedAt,
   expiresAt,
 }: StoredKey): 'active' | 'expired' | 'revoked' {

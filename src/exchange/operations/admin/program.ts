@@ -78,7 +78,9 @@ export const runAdmin = (
           const { dataDir, json: _, ...options } = given.at(-2);
           const target = await open({ dataDir });
           try {
-            await print(outcomeOf(await command(target, ...args, options)));
+            await print(
+              commandOutcome(await command(target, ...args, options)),
+            );
           } finally {
             await target.store.close();
           }
@@ -88,13 +90,13 @@ export const runAdmin = (
       function runWithoutDatabase(command: Copying): ReturnType<RunCopying> {
         return async ({ dataDir: _, json: __, ...options }) => {
           const tell = (line: string) => writeError(`${line}\n`);
-          await print(outcomeOf(await command(options, tell)));
+          await print(commandOutcome(await command(options, tell)));
         };
       }
     },
   });
 
-function outcomeOf({
+function commandOutcome({
   document,
   lines = [],
   table: rows,

@@ -97,7 +97,7 @@ interface SetRetentionOptions extends Statement {
 export const setRetentionCommand: AdminCommand<
   [string, SetRetentionOptions]
 > = async ({ store }, name, options) => {
-  const kind = kindOf(name);
+  const kind = retentionKindNamed(name);
   const days = parseDays(options);
   const statement = checkedStatement(options);
   await store.asSystem(async (tx) => {
@@ -142,7 +142,7 @@ export async function runRetentionCommand(
   };
 }
 
-function kindOf(name: string): RetentionKind {
+function retentionKindNamed(name: string): RetentionKind {
   const kind = RETENTION_KINDS.find((known) => known.name === name);
   if (kind !== undefined) return kind;
   const names = RETENTION_KINDS.map((known) => known.name).join(', ');

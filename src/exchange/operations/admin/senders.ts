@@ -68,7 +68,7 @@ export const checkSenderCommand: AdminCommand<
     try {
       const { message, reported } = read();
       const kind = message.trigger;
-      count(kinds, kind, await outcomeOf(store, message));
+      count(kinds, kind, await matchOutcome(store, message));
       for (const place of message.unused ?? []) add(unused, place);
       for (const resource of reported.flatMap(({ resources }) =>
         resources.map((each) => each.resource),
@@ -178,7 +178,7 @@ function withinLimit(bytes: Buffer): Buffer {
  * As `applySubject` would match a message of a subject about which none has
  * come before.
  */
-async function outcomeOf(
+async function matchOutcome(
   store: Store,
   { person, content }: InboundMessage,
 ): Promise<Outcome> {

@@ -18,7 +18,7 @@ const dueOf = (name: string) => sqlFile(`${name}.due.sql`, import.meta.url);
 /**
  * A kind whose items `<name>.remove.sql` removes, those without a legal hold.
  */
-function kindOf({
+function listedKind({
   name,
   description,
   items,
@@ -68,7 +68,7 @@ const REMOVE_MESSAGES = sqlFile(`${UNMATCHED}.remove.sql`, import.meta.url);
  * subjects.
  */
 const unmatchedMessages: RetentionKind = {
-  ...kindOf({
+  ...listedKind({
     name: UNMATCHED,
     description:
       'notifications by encounter, fill or result about people who are no patients, since the last one came',
@@ -100,7 +100,7 @@ const unmatchedMessages: RetentionKind = {
  * cannot lose entries.
  */
 export const RETENTION_KINDS: readonly RetentionKind[] = [
-  kindOf({
+  listedKind({
     name: 'webhook-events',
     description:
       'webhook messages with their attempts, since they were delivered, dead-lettered or found no destination',
@@ -108,7 +108,7 @@ export const RETENTION_KINDS: readonly RetentionKind[] = [
     at: 'e.opened_at',
     held: isHeld('e.patient_id'),
   }),
-  kindOf({
+  listedKind({
     name: 'query-timelines',
     description:
       'timeline entries of network queries, since the query ended; what is missing in the record stays said',
@@ -116,7 +116,7 @@ export const RETENTION_KINDS: readonly RetentionKind[] = [
     at: 't.at',
     held: isHeld('q.patient_id'),
   }),
-  kindOf({
+  listedKind({
     name: 'bulk-results',
     description:
       'result files of bulk creates, since the request ended; its numbers stay',
@@ -127,7 +127,7 @@ export const RETENTION_KINDS: readonly RetentionKind[] = [
     held: sql`exists (select from bulk_patient p join legal_hold hold on hold.patient_id = p.patient_id where p.request_id = r.id)`,
   }),
   unmatchedMessages,
-  kindOf({
+  listedKind({
     name: 'retired-resources',
     description:
       'resources that their source deleted or moved to another person, since they left the record',

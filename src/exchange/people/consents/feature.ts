@@ -32,11 +32,11 @@ export const consentsFeature = {
 
 /** Consents of patients (docs/interface.md, "Consents"). */
 function addConsentRoutes(operations: Operations): void {
-  const patientOf = async (tx: AccountTx, id: string) =>
+  const knownPatient = async (tx: AccountTx, id: string) =>
     orNotFound('Patient', await findPatient(tx, id));
 
   operations.write('recordConsent', async (tx, { params, body, caller }) => {
-    const patient = await patientOf(tx, params.id);
+    const patient = await knownPatient(tx, params.id);
     const named = body.patient?.reference;
     if (named !== undefined && named.toLowerCase() !== `patient/${patient.id}`)
       throw new InvalidRequestError([
@@ -63,14 +63,14 @@ function addConsentRoutes(operations: Operations): void {
   });
 
   operations.read('listConsents', async (tx, { params }) => {
-    const patient = await patientOf(tx, params.id);
+    const patient = await knownPatient(tx, params.id);
     return ok({
       consents: (await listConsents(tx, patient.id)).map(serializeConsent),
     });
   });
 
   operations.write('endConsent', async (tx, { params, caller }) => {
-    const patient = await patientOf(tx, params.id);
+    const patient = await knownPatient(tx, params.id);
     const consent = orNotFound(
       'Consent',
       await findConsent(tx, patient.id, params.consentId),

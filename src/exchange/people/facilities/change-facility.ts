@@ -38,7 +38,7 @@ export async function createFacility(
     id,
     oid: oidOfUuid(id),
     npi: body.npi,
-    ...contentOf(body),
+    ...facilityContent(body),
   });
   if (facility !== undefined) return facility;
   throw new InvalidRequestError([
@@ -64,7 +64,10 @@ export async function replaceFacility(
     throw new InvalidRequestError([{ path: 'npi', message }]);
   }
   const { name, tin, active, address } = known;
-  const content = contentOf({ ...body, active: body.active ?? known.active });
+  const content = facilityContent({
+    ...body,
+    active: body.active ?? known.active,
+  });
   return isDeepStrictEqual({ name, tin, active, address }, content)
     ? known
     : updateFacility(tx, id, content);
@@ -115,7 +118,9 @@ async function requireFacility(
   return facility;
 }
 
-function contentOf(body: Omit<CreateFacilityBody, 'npi'>): FacilityContent {
+function facilityContent(
+  body: Omit<CreateFacilityBody, 'npi'>,
+): FacilityContent {
   const { addressLine2, ...address } = body.address;
   return {
     name: body.name,

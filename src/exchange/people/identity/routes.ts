@@ -64,7 +64,7 @@ export function addIdentityRoutes(
     return ok({
       sessionId: session.id,
       patientId: session.patientId,
-      status: stateOf(session, now()),
+      status: verificationState(session, now()),
       expiresAt: session.expiresAt.toISOString(),
       proofedIdentityId: identity?.id,
       verifiedAt: identity?.verifiedAt.toISOString(),
@@ -95,7 +95,7 @@ export function addIdentityRoutes(
     return ok(
       {
         challengeId: id,
-        status: stateOf(challenge, now()),
+        status: verificationState(challenge, now()),
         expiresAt: challenge.expiresAt.toISOString(),
         aal2SessionId: isActive
           ? aal2SessionId(deps.linkSigningKey, id)
@@ -112,7 +112,7 @@ export function addIdentityRoutes(
   });
 }
 
-const stateOf = (
+const verificationState = (
   { status, expiresAt }: { status: VerificationState; expiresAt: Date },
   now: Date,
 ): VerificationState | 'expired' =>
@@ -214,14 +214,17 @@ export function addIdentityReturnRoutes(
     'identity-session',
     'returnFromIdentitySession',
     async (tx, id) => orNotFound('Identity session', await findSession(tx, id)),
-    (session) => ({ sessionId: session.id, status: outcomeOf(session) }),
+    (session) => ({
+      sessionId: session.id,
+      status: verificationOutcome(session),
+    }),
   );
   addReturn(
     'aal2-challenge',
     'returnFromAal2Challenge',
     async (tx, id) => orNotFound('Challenge', await findChallenge(tx, id)),
     (challenge) => ({
-      status: outcomeOf(challenge),
+      status: verificationOutcome(challenge),
       ...(challenge.status === 'verified' && {
         aal2SessionId: aal2SessionId(deps.linkSigningKey, challenge.id),
       }),
@@ -230,7 +233,7 @@ export function addIdentityReturnRoutes(
 }
 
 /** A verification that expired without an outcome counts as failed. */
-const outcomeOf = ({
+const verificationOutcome = ({
   status,
 }: {
   status: VerificationState;

@@ -45,13 +45,13 @@ export function addPossibleDuplicateRoutes(
       'Possible duplicate',
       await findDuplicate(tx, params.id),
     );
-    const patientOf = async (id: string) =>
+    const shownPatient = async (id: string) =>
       serializePatient(
         orNotFound('Patient', await findPatient(tx, id)),
         caller.account.dialect,
       );
-    const first = await patientOf(pair.patient_id);
-    const second = await patientOf(pair.other_patient_id);
+    const first = await shownPatient(pair.patient_id);
+    const second = await shownPatient(pair.other_patient_id);
     return ok(
       { ...serializeDuplicate(pair), patients: [first, second] },
       {

@@ -197,7 +197,7 @@ export async function replacePatient(
       known.facilityIds,
       facilityId === undefined ? [] : [facilityId],
     ),
-    ...statusOf(body, known),
+    ...savedStatus(body, known),
   };
   requireRoom(known, content);
   return store(tx, known, content);
@@ -305,7 +305,7 @@ function givenExternalIds(
   };
 }
 
-function statusOf(body: PatientDemographics, known: StoredPatient) {
+function savedStatus(body: PatientDemographics, known: StoredPatient) {
   return {
     hieOptOut: body.status?.hieOptOut ?? known.hieOptOut,
     treatmentRelationship:

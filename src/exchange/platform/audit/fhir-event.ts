@@ -64,10 +64,10 @@ export function toAuditEvent(row: ChainRow): AuditEvent {
     resourceType: 'AuditEvent',
     id: `${row.accountId}-${row.id}`,
     ...(profile !== undefined && { meta: { profile: [profile] } }),
-    ...kindOf(row, pattern),
+    ...eventKind(row, pattern),
     ...(row.since !== null && { period: { start: row.since, end: row.at } }),
     recorded: row.at,
-    outcome: outcomeOf(row.outcome),
+    outcome: outcomeCode(row.outcome),
     outcomeDesc: row.outcome,
     ...(interaction === 'disclosure' && {
       purposeOfEvent: [{ text: 'not stated' }],
@@ -85,7 +85,7 @@ export function toAuditEvent(row: ChainRow): AuditEvent {
       ],
     },
     entity: [
-      ...patientOf(row),
+      ...patientEntity(row),
       ...(interaction === 'query'
         ? queryOf()
         : targetOf(row, pattern !== undefined)),
@@ -106,7 +106,7 @@ const operationOf = ({ operation }: ChainRow): Coding => ({
  * A revoked or expired key or token (401) becomes a user authentication event
  * (IHE ATNA).
  */
-function kindOf(
+function eventKind(
   row: ChainRow,
   pattern: AuditPattern | undefined,
 ): Pick<AuditEvent, 'type' | 'subtype' | 'action'> {
@@ -186,7 +186,7 @@ const absent = (reason: 'unknown' | 'masked'): Element => ({
  * AuditEvent outcome: 0 for success, 4 for a refused request (4xx), 8 for a
  * server error.
  */
-function outcomeOf(outcome: string): NonNullable<AuditEvent['outcome']> {
+function outcomeCode(outcome: string): NonNullable<AuditEvent['outcome']> {
   const status = Number(/^\d{3}\b/.exec(outcome)?.[0] ?? 200);
   if (status < 400) return '0';
   return status < 500 ? '4' : '8';
@@ -208,7 +208,7 @@ const role = (code: string, display: string): Coding => ({
   display,
 });
 
-const patientOf = ({ patientId }: ChainRow): AuditEventEntity[] =>
+const patientEntity = ({ patientId }: ChainRow): AuditEventEntity[] =>
   patientId === null
     ? []
     : [

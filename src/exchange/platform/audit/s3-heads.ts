@@ -36,7 +36,7 @@ export async function openS3Heads(
   const { client, bucket, prefix } = at;
   await requireLock(at);
   const folderOf = (accountId: string) => `${prefix}${accountId}/`;
-  const nameOf = ({
+  const headName = ({
     accountId,
     sealedAt,
     gone,
@@ -63,7 +63,7 @@ export async function openS3Heads(
         (await body?.transformToString()) ?? '',
         accountId,
       );
-      return nameOf(head) === name ? head : unreadableHead(accountId);
+      return headName(head) === name ? head : unreadableHead(accountId);
     },
     async write(head) {
       const content = {
@@ -72,7 +72,7 @@ export async function openS3Heads(
       };
       const object = {
         Bucket: bucket,
-        Key: nameOf(head),
+        Key: headName(head),
         ...content,
         IfNoneMatch: '*',
       };

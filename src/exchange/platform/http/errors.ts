@@ -39,7 +39,7 @@ export function toErrorResponse(
   if (thrown instanceof ExchangeError) {
     return problem(thrown.status, thrown.message, requestId, thrown.options);
   }
-  const known = KNOWN_CODES[codeOf(thrown) ?? ''];
+  const known = KNOWN_CODES[thrownCode(thrown) ?? ''];
   if (known !== undefined)
     return problem(known.status, known.detail, requestId);
   const status = statusFromFastify(thrown);
@@ -148,12 +148,12 @@ const KNOWN_CODES: Readonly<
  */
 function statusFromFastify(thrown: unknown): ErrorStatus | undefined {
   const { statusCode = 500 } = (thrown ?? {}) as Partial<FastifyError>;
-  if (!codeOf(thrown)?.startsWith('FST_') || statusCode >= 500)
+  if (!thrownCode(thrown)?.startsWith('FST_') || statusCode >= 500)
     return undefined;
   return statusCode in ERROR_NAMES ? (statusCode as ErrorStatus) : 400;
 }
 
-function codeOf(thrown: unknown): string | undefined {
+function thrownCode(thrown: unknown): string | undefined {
   const code = (thrown as Partial<FastifyError> | null | undefined)?.code;
   return typeof code === 'string' ? code : undefined;
 }

@@ -68,7 +68,7 @@ export function createRefusalAudit(deps: {
     const { accountId, outcome } = refusal;
     const { counted } = windowOf(accountId);
     const isOwnKind =
-      counted.has(kindOf(refusal)) || counted.size < KINDS_OF_AN_ACCOUNT;
+      counted.has(refusalKind(refusal)) || counted.size < KINDS_OF_AN_ACCOUNT;
     const kind: RefusedRequest = isOwnKind
       ? {
           accountId,
@@ -77,9 +77,9 @@ export function createRefusalAudit(deps: {
           outcome,
         }
       : { accountId, actor: SEVERAL, operation: SEVERAL, outcome };
-    const known = counted.get(kindOf(kind));
+    const known = counted.get(refusalKind(kind));
     if (known === undefined)
-      counted.set(kindOf(kind), { ...kind, since, times });
+      counted.set(refusalKind(kind), { ...kind, since, times });
     else known.times += times;
   }
 
@@ -93,7 +93,7 @@ export function createRefusalAudit(deps: {
 
   async function note(refusal: RefusedRequest): Promise<void> {
     const window = windowOf(refusal.accountId);
-    const kind = kindOf(refusal);
+    const kind = refusalKind(refusal);
     const singles = window.single.get(kind) ?? 0;
     if (singles >= SINGLE_OF_A_KIND || window.singles >= SINGLE_OF_AN_ACCOUNT)
       return count(refusal);
@@ -158,5 +158,5 @@ export function createRefusalAudit(deps: {
   };
 }
 
-const kindOf = ({ actor, operation, outcome }: RefusedRequest): string =>
+const refusalKind = ({ actor, operation, outcome }: RefusedRequest): string =>
   `${actor}\n${operation}\n${outcome}`;

@@ -205,7 +205,7 @@ class Postponed<Item extends object> {
 
   without(items: readonly Item[]): Item[] {
     return items.filter(
-      (item) => (this.#until.get(keyOf(item))?.at ?? 0) <= this.now(),
+      (item) => (this.#until.get(itemKey(item))?.at ?? 0) <= this.now(),
     );
   }
 
@@ -214,7 +214,7 @@ class Postponed<Item extends object> {
     heal: (item: Item, ...rest: Rest) => Promise<boolean>,
   ): (item: Item, ...rest: Rest) => Promise<boolean> {
     return async (item, ...rest) => {
-      const key = keyOf(item);
+      const key = itemKey(item);
       try {
         const healed = await heal(item, ...rest);
         this.#until.delete(key);
@@ -240,7 +240,7 @@ class Postponed<Item extends object> {
   }
 }
 
-const keyOf = (item: object): string => JSON.stringify(item);
+const itemKey = (item: object): string => JSON.stringify(item);
 
 function isAway(error: unknown): boolean {
   if (

@@ -88,13 +88,15 @@ export async function startOnce(
   const again =
     start.againAfterItsEnd === true || start.replacesRunning === true;
   const asksFirst = start.wasSeen === true && start.replacesRunning !== true;
-  const found = asksFirst ? await statusOf(temporal, start.id) : undefined;
+  const found = asksFirst
+    ? await workflowStatus(temporal, start.id)
+    : undefined;
   if (found !== undefined && !ENDED.has(found)) return 'open';
   if (found === undefined || again)
     if (await startedOrOpen(temporal, start, again)) return 'open';
   // Asked in this order: a workflow commits the end of the work before it
   // completes.
-  const status = found ?? (await statusOf(temporal, start.id));
+  const status = found ?? (await workflowStatus(temporal, start.id));
   if (status !== 'COMPLETED' || !(await start.isOpen())) return 'closed';
   await startedOrOpen(temporal, start, true);
   return 'open';
@@ -162,12 +164,12 @@ export async function wasEndedByHand(
   temporal: Client,
   workflowId: string,
 ): Promise<boolean> {
-  const status = await statusOf(temporal, workflowId);
+  const status = await workflowStatus(temporal, workflowId);
   return status === 'CANCELLED' || status === 'TERMINATED';
 }
 
 /** The status of the last execution; undefined if Temporal knows none. */
-async function statusOf(
+async function workflowStatus(
   temporal: Client,
   workflowId: string,
 ): Promise<WorkflowExecutionStatusName | undefined> {

@@ -12,10 +12,10 @@ export interface CcdaJob extends CcdaNames {
 }
 
 parentPort?.on('message', ({ bytes, ...names }: CcdaJob) => {
-  parentPort?.postMessage(outcomeOf(bytes, names));
+  parentPort?.postMessage(conversionOutcome(bytes, names));
 });
 
-function outcomeOf(bytes: Uint8Array, names: CcdaNames): CcdaOutcome {
+function conversionOutcome(bytes: Uint8Array, names: CcdaNames): CcdaOutcome {
   try {
     return convertDatedCcda(bytes, names);
   } catch {

@@ -64,21 +64,25 @@ export async function mergeBatch(
       keys.map((key) => ({ resourceType, key })),
     ),
   );
-  const isChanged = new Set(changed.map(nameOf));
+  const isChanged = new Set(changed.map(deliveryName));
   const others = [
-    ...new Map(touched.map((origin) => [nameOf(origin), origin])).values(),
-  ].filter((origin) => !isChanged.has(nameOf(origin)));
+    ...new Map(
+      touched.map((origin) => [deliveryName(origin), origin]),
+    ).values(),
+  ].filter((origin) => !isChanged.has(deliveryName(origin)));
   const after = regroup(patientId, [...facts, ...others]);
 
-  const present = new Set(facts.map(nameOf));
+  const present = new Set(facts.map(deliveryName));
   await deleteOrigins(
     tx,
     patientId,
-    before.filter((origin) => !present.has(nameOf(origin))),
+    before.filter((origin) => !present.has(deliveryName(origin))),
   );
-  const otherBefore = new Map(others.map((origin) => [nameOf(origin), origin]));
+  const otherBefore = new Map(
+    others.map((origin) => [deliveryName(origin), origin]),
+  );
   const written = after.filter((origin) => {
-    const known = otherBefore.get(nameOf(origin));
+    const known = otherBefore.get(deliveryName(origin));
     return (
       known === undefined ||
       known.resourceId !== origin.resourceId ||
@@ -125,7 +129,7 @@ async function newFacts(
       ? []
       : await readDeliveries(tx, patientId, uniquePlaces(named))
     ).map((medication) => [
-      nameOf(medication),
+      deliveryName(medication),
       meaningOf(medication.content.code),
     ]),
   );
@@ -134,7 +138,9 @@ async function newFacts(
     const context = {
       patientIds: patientIds.get(delivery.source),
       medication:
-        medication === undefined ? undefined : codes.get(nameOf(medication)),
+        medication === undefined
+          ? undefined
+          : codes.get(deliveryName(medication)),
     };
     return asOrigin(deliveryFacts(delivery, context));
   });
@@ -225,11 +231,13 @@ function keysOf(origins: readonly KnownOrigin[]): Map<string, RecordKey> {
 }
 
 type Named = Pick<DeliveryFacts, 'source' | 'resourceType' | 'sourceId'>;
-const nameOf = ({ source, resourceType, sourceId }: Named): string =>
+const deliveryName = ({ source, resourceType, sourceId }: Named): string =>
   `${source} ${resourceType}/${sourceId}`;
 
 function uniquePlaces(places: readonly DeliveryPlace[]): DeliveryPlace[] {
-  return [...new Map(places.map((place) => [nameOf(place), place])).values()];
+  return [
+    ...new Map(places.map((place) => [deliveryName(place), place])).values(),
+  ];
 }
 
 /**

@@ -38,7 +38,7 @@ export async function recordPageResources(
       page,
       account_id: tx.accountId,
       connection_id: step.part.id,
-      resources: resources.map(nameOf),
+      resources: resources.map(referenceTo),
       is_partial: isPartial,
     })
     .execute();
@@ -160,5 +160,5 @@ export async function countRetired(
     .execute();
 }
 
-const nameOf = ({ resourceType, id }: Identity): string =>
+const referenceTo = ({ resourceType, id }: Identity): string =>
   `${resourceType}/${id}`;

@@ -268,19 +268,20 @@ async function resolver(
     for (const reference of referencesIn(content)) {
       const target = parseLocalReference(reference);
       if (target !== undefined && target.type !== 'Patient') {
-        targets.set(nameOf(source, target), { source, ...target });
+        targets.set(sourceReference(source, target), { source, ...target });
       }
     }
   }
   const found = await resolveReferences(tx, patientId, [...targets.values()]);
   const ids = new Map(
     found.map((target) => [
-      nameOf(target.source, target),
+      sourceReference(target.source, target),
       target.mayLeave ? target.resourceId : null,
     ]),
   );
   return (source, target) => {
-    if (target.type !== 'Patient') return ids.get(nameOf(source, target));
+    if (target.type !== 'Patient')
+      return ids.get(sourceReference(source, target));
     // Older queries did not record Patient ids; collection kept only resources
     // of this patient.
     return (patientIds.get(source)?.has(target.id) ?? true)
@@ -289,7 +290,7 @@ async function resolver(
   };
 }
 
-const nameOf = (
+const sourceReference = (
   source: string,
   { type, id }: { type: string; id: string },
 ): string => `${source} ${type}/${id}`;

@@ -433,7 +433,7 @@ export function assertionsIn(
   const state: State = (name, text) => {
     if (text !== undefined && text !== '') stated[name] = brief(text);
   };
-  state('status', statusOf(resource, writtenBy !== undefined));
+  state('status', assertedStatus(resource, writtenBy !== undefined));
   if (isEnteredInError(resource)) state('@retracted', 'yes');
   if (resource.identifier !== undefined)
     state('@issued', moment(resource.issued));
@@ -483,7 +483,7 @@ const TIMED = typesOf(
  * The status, if known. A document has one word for a drug that was stopped and
  * one that was taken to its end.
  */
-function statusOf(
+function assertedStatus(
   { resourceType, status }: Json,
   isNative: boolean,
 ): string | undefined {

@@ -43,7 +43,7 @@ export function provenanceOf(
 ): Json {
   const { id, resourceType } = resource;
   const origins = [...resource.origins].sort((left, right) =>
-    nameOf(left) < nameOf(right) ? -1 : 1,
+    originName(left) < originName(right) ? -1 : 1,
   );
   const recordedMs = Math.max(
     ...origins.map(({ collectedAt }) => collectedAt.getTime()),
@@ -116,7 +116,7 @@ const organizationOf = (source: string): Json => ({
   resourceType: 'Organization',
 });
 
-const nameOf = ({ source, sourceId, fileName }: ProvenanceOrigin): string =>
+const originName = ({ source, sourceId, fileName }: ProvenanceOrigin): string =>
   `${source} ${sourceId} ${fileName}`;
 
 /** The id of the Provenance that is generated for a consolidated resource. */

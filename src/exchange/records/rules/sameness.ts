@@ -64,14 +64,18 @@ export function samenessKeys(
   if (fingerprint !== undefined) {
     for (const each of alternatives(resource, fingerprint))
       for (const bucket of buckets)
-        keys.add(keyOf('c', [type, ...each, ...bucket]));
+        keys.add(samenessKey('c', [type, ...each, ...bucket]));
   } else if (type === 'Medication')
     keys.add(
-      keyOf('c', [type, 'as it is', canonicalJson(withoutMetadata(resource))]),
+      samenessKey('c', [
+        type,
+        'as it is',
+        canonicalJson(withoutMetadata(resource)),
+      ]),
     );
   else if (!isOwnThing(type)) {
     keys.add(
-      keyOf('c', [
+      samenessKey('c', [
         type,
         'as it is',
         identity.source,
@@ -95,7 +99,7 @@ export function samenessKeys(
 export const ownKey = (
   type: string,
   { source, sourceId }: { source: string; sourceId: string },
-): string => keyOf('o', [type, source, sourceId]);
+): string => samenessKey('o', [type, source, sourceId]);
 
 /**
  * Types compared by id only: they consist mostly of references, or equal ones
@@ -126,7 +130,7 @@ function versionKeys(
   const what = STATED[type]?.(resource, related) ?? [undefined];
   if (what.includes(undefined)) return [];
   const byNumber = numbers.map(({ system, value }) =>
-    keyOf('s', [type, system, value, what]),
+    samenessKey('s', [type, system, value, what]),
   );
   if (isConverted) {
     const codes = [...keys].filter((key) => key.startsWith('c:'));
@@ -138,7 +142,8 @@ function versionKeys(
   return [
     ...byNumber,
     ...buckets.map(
-      (bucket) => `s:${keyOf('c', [type, ...(fingerprint ?? []), ...bucket])}`,
+      (bucket) =>
+        `s:${samenessKey('c', [type, ...(fingerprint ?? []), ...bucket])}`,
     ),
   ];
 }
@@ -186,7 +191,7 @@ function identifierKeys(
   const beside = [isEnteredInError(resource), negation(resource), ...besides];
   return numbers.flatMap(({ system, value }) =>
     buckets.map((bucket) =>
-      keyOf('i', [type, system, value, beside, ...bucket]),
+      samenessKey('i', [type, system, value, beside, ...bucket]),
     ),
   );
 }
@@ -206,7 +211,7 @@ function bucketsIn(resource: Json): string[][] {
     : bucketsOf(measure.value).map((bucket) => [bucket]);
 }
 
-const keyOf = (
+const samenessKey = (
   kind: 'c' | 'i' | 'o' | 's',
   parts: readonly unknown[],
 ): string => `${kind}:${hashOf(parts)}`;

@@ -86,7 +86,7 @@ export async function* summarise(
         ];
   });
   const rest = leftOver(reader.counts);
-  const patient = await patientOf(reader);
+  const patient = await readRecordPatient(reader);
   yield {
     kind: 'head',
     head: {
@@ -140,7 +140,7 @@ export async function* summarise(
 
 const REST_TITLE = 'Not in this summary';
 
-async function patientOf(reader: RecordReader): Promise<Json> {
+async function readRecordPatient(reader: RecordReader): Promise<Json> {
   for await (const { content } of reader.read(['Patient']))
     return content as unknown as Json;
   return {};

@@ -54,7 +54,7 @@ export function createSharedTokens(
 
   return {
     async obtain(config, request) {
-      const { name, purpose } = nameOf(config);
+      const { name, purpose } = tokenName(config);
       const giveUpAtMs = Date.now() + CLAIM_MS;
       for (;;) {
         const stored = await store.asSystem((tx) =>
@@ -87,7 +87,7 @@ export function createSharedTokens(
     },
 
     async discard(config, authorization) {
-      const { name, purpose } = nameOf(config);
+      const { name, purpose } = tokenName(config);
       await store.asSystem(async (tx) => {
         const sealed = await readToken(tx, name);
         if (
@@ -104,7 +104,7 @@ export function createSharedTokens(
  * The credentials are part of the purpose, so a token obtained with other
  * credentials does not decrypt.
  */
-function nameOf({
+function tokenName({
   connectionKey,
   baseUrl,
   auth,

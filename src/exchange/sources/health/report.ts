@@ -30,11 +30,11 @@ export async function publicSourceStates(
   const states = await readConnections(tx);
   return SOURCE_TYPES.map((source) => ({
     source,
-    state: stateOf(states.get(source) ?? newConnection(source)),
+    state: reportedState(states.get(source) ?? newConnection(source)),
   }));
 }
 
-const stateOf = ({
+const reportedState = ({
   paused,
   openedAt,
 }: ReturnType<typeof newConnection>): SourceReport['state'] =>

@@ -44,7 +44,9 @@ export function createSourceHealth(store: Pick<Store, 'asSystem'>) {
     | { at: number; states: Promise<ReadonlyMap<string, ConnectionState>> }
     | undefined;
 
-  function stateOf(connection: string): Promise<ConnectionState | undefined> {
+  function connectionState(
+    connection: string,
+  ): Promise<ConnectionState | undefined> {
     if (known === undefined || Date.now() - known.at > RELY_ON_MS) {
       const states = store.asSystem(readConnections);
       known = { at: Date.now(), states };
@@ -67,7 +69,7 @@ export function createSourceHealth(store: Pick<Store, 'asSystem'>) {
     async admit(
       connection: string,
     ): Promise<{ mayCall: true } | ({ mayCall: false } & Hold)> {
-      const state = await stateOf(connection);
+      const state = await connectionState(connection);
       const admitted = admission(state, Date.now());
       if (admitted.kind === 'call' || state === undefined)
         return { mayCall: true };
@@ -93,7 +95,7 @@ export function createSourceHealth(store: Pick<Store, 'asSystem'>) {
     },
     /** The source answered, whatever it said. */
     async answered(connection: string): Promise<void> {
-      const state = await stateOf(connection);
+      const state = await connectionState(connection);
       if (state === undefined || state.failing.length === 0) return;
       changed();
       await store.asSystem((tx) => recordAnswer(tx, connection));

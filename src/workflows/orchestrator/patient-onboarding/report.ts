@@ -24,7 +24,7 @@ export function onboardingStatus(
     requestIds: state.requestIds,
     sources: state.sources.map((source) => ({
       type: source.type,
-      state: isOpen(source) ? openState(source) : outcomeOf(source),
+      state: isOpen(source) ? openState(source) : sourceOutcome(source),
       requestId: source.requestId,
       via: source.fact?.via,
     })),
@@ -85,14 +85,14 @@ export function onboardingOutcome({
   sources,
 }: OnboardingState): PatientOnboardingSummary['status'] {
   const completed = sources.filter(
-    (source) => outcomeOf(source) === 'completed',
+    (source) => sourceOutcome(source) === 'completed',
   ).length;
   if (completed === sources.length) return 'completed';
   return completed === 0 ? 'failed' : 'partial';
 }
 
 function endOf(source: SourceRecord): OnboardedSource {
-  const outcome = outcomeOf(source);
+  const outcome = sourceOutcome(source);
   const fact =
     outcome === 'completed' || outcome === 'failed' ? source.fact : undefined;
   return {
@@ -115,7 +115,7 @@ const REASONS: Readonly<
   'timed-out': 'no outcome before the deadline',
 };
 
-function outcomeOf(source: SourceRecord): OnboardedSource['outcome'] {
+function sourceOutcome(source: SourceRecord): OnboardedSource['outcome'] {
   if (source.fact !== undefined && source.fact.state !== 'running')
     return source.fact.state;
   if (source.given === 'lost') return 'failed';

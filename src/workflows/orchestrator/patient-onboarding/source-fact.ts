@@ -65,7 +65,7 @@ export function polledFact(
   if (last === undefined) return undefined;
   return {
     atMs: instantMs(last.completedAt ?? last.startedAt),
-    state: stateOf(last, answer),
+    state: factState(last, answer),
     via: 'poll',
   };
 }
@@ -97,7 +97,7 @@ function lastAttempt(
  * docs/interface.md ("States and transitions") names the states; an unknown
  * final state follows the query's own.
  */
-function stateOf(attempt: Attempt, answer: QueryReport): SourceFact['state'] {
+function factState(attempt: Attempt, answer: QueryReport): SourceFact['state'] {
   if (RUNNING.test(attempt.status)) return 'running';
   if (attempt.status === 'completed') return 'completed';
   if (isRunning(answer)) return 'running';

@@ -68,7 +68,7 @@ export const ipsProfile = (name: string): string =>
  * the document does.
  */
 export function withIpsClaims(resources: readonly Json[]): Json[] {
-  const byName = new Map(resources.map((each) => [nameOf(each), each]));
+  const byName = new Map(resources.map((each) => [referenceTo(each), each]));
   const known = new Map<string, boolean>();
   const holds = (name: string): boolean => {
     const decided = known.get(name);
@@ -87,13 +87,13 @@ export function withIpsClaims(resources: readonly Json[]): Json[] {
   };
   return resources.map((resource) => {
     const profile = PROFILES[String(resource.resourceType)];
-    return profile !== undefined && holds(nameOf(resource))
+    return profile !== undefined && holds(referenceTo(resource))
       ? withProfile(resource, ipsProfile(profile.name))
       : resource;
   });
 }
 
-const nameOf = ({ resourceType, id }: Json): string =>
+const referenceTo = ({ resourceType, id }: Json): string =>
   `${String(resourceType)}/${String(id)}`;
 const isProfiled = (reference: string): boolean =>
   PROFILES[parseLocalReference(reference)?.type ?? ''] !== undefined;

@@ -140,7 +140,7 @@ export async function ipsDocument(
     .map((each) => useOf(each, patientId));
   const author = authorOf(patientId);
   const all = [...served, author, ...uses];
-  const names = new Set(all.map(nameOf));
+  const names = new Set(all.map(referenceTo));
   const claiming = withIpsClaims(all.map((each) => closed(each, names, base)));
   // The guide's document is about a Patient of the guide.
   const isIps =
@@ -160,7 +160,7 @@ export async function ipsDocument(
     timestamp: madeAt.toISOString(),
     entry: [claimed(composition, 'Composition'), ...claiming].map(
       (resource) => ({
-        fullUrl: `${base}/${nameOf(resource)}`,
+        fullUrl: `${base}/${referenceTo(resource)}`,
         resource: withAddressesAt(base, resource),
       }),
     ),
@@ -168,7 +168,7 @@ export async function ipsDocument(
   return claimed(bundle, 'Bundle');
 }
 
-const nameOf = ({ resourceType, id }: Json): string =>
+const referenceTo = ({ resourceType, id }: Json): string =>
   `${String(resourceType)}/${String(id)}`;
 
 /** Who it is about, as the head of every page says it. */
@@ -192,7 +192,7 @@ function compositionOf(
     id: derivedUuid([patientId, 'Composition', 'patient-summary']),
     subject: { reference: `Patient/${patientId}` },
     date: madeAt.toISOString(),
-    author: [{ reference: nameOf(author) }],
+    author: [{ reference: referenceTo(author) }],
     section: sections.map(({ json, entries }) => {
       const references = entries
         .map(({ resourceType, id }) =>

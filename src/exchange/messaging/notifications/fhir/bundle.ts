@@ -60,7 +60,7 @@ export function readFhirBundle(
       'Bundle.entry',
     );
   const subjects = contents.all(type);
-  const patient = patientOf(contents, subjects[0]?.subject?.reference);
+  const patient = bundlePatient(contents, subjects[0]?.subject?.reference);
   // Parts that are not as FHIR has them say nothing of who it is.
   const described = readDescription(patient) ?? NOBODY;
   const sentAt = toInstant(bundle.timestamp);
@@ -82,7 +82,7 @@ export function readFhirBundle(
       id: patient.id,
     },
     sourcePatientId: recordNumber(patient),
-    content: contentOf(type, contents),
+    content: notificationContent(type, contents),
   };
 }
 
@@ -113,7 +113,7 @@ function parse(bytes: Buffer): { bundle: ReadBundle; fingerprint: string } {
   throw invalid(issue?.message ?? 'The Bundle cannot be read', place);
 }
 
-function contentOf(
+function notificationContent(
   type: SubjectType,
   contents: BundleContents,
 ): InboundContent {
@@ -149,7 +149,7 @@ function encounterContent(contents: BundleContents): InboundContent {
   };
 }
 
-function patientOf(
+function bundlePatient(
   contents: BundleContents,
   reference: string | undefined,
 ): Read<'Patient'> {

@@ -60,7 +60,7 @@ export class Places {
         address,
       );
       if (longest === undefined) return undefined;
-      this.#taken.delete(keyOf(longest.socket));
+      this.#taken.delete(socketKey(longest.socket));
       longest.socket.destroy();
     }
     const place = {
@@ -69,7 +69,7 @@ export class Places {
       isGenuine: false,
       heardAt: process.hrtime.bigint(),
     };
-    const key = keyOf(socket);
+    const key = socketKey(socket);
     this.#taken.set(key, place);
     socket.once('close', () => {
       if (this.#taken.get(key) === place) this.#taken.delete(key);
@@ -79,7 +79,7 @@ export class Places {
 
   /** The place of a connection, also by its TLS socket. */
   of(socket: Socket): ConnectionPlace | undefined {
-    return this.#taken.get(keyOf(socket));
+    return this.#taken.get(socketKey(socket));
   }
 
   /** Notes that the connection is one of a known sender. */
@@ -111,5 +111,5 @@ export class Places {
 }
 
 /** A TLS socket and the socket below it have the same remote port. */
-const keyOf = ({ remoteAddress, remotePort }: Socket): string =>
+const socketKey = ({ remoteAddress, remotePort }: Socket): string =>
   `${remoteAddress} ${remotePort}`;

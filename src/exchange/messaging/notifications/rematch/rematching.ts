@@ -49,7 +49,7 @@ export function messageRematching(deps: Omit<IntakeDeps, 'logger'>): Recovery {
     return applied !== undefined;
   }
 
-  const keyOf = ({ birthDate, zip }: PatientToMatch): string =>
+  const rematchKey = ({ birthDate, zip }: PatientToMatch): string =>
     matchKey(birthDate ?? '', zip ?? '', idHmacKey).toString('hex');
 
   return {
@@ -63,10 +63,10 @@ export function messageRematching(deps: Omit<IntakeDeps, 'logger'>): Recovery {
       // its subject is not yet visible here.
       await store.asSystem(messagesBeingMatched);
       const known = await store.asSystem((tx) =>
-        knownMatchKeys(tx, noted.map(keyOf)),
+        knownMatchKeys(tx, noted.map(rematchKey)),
       );
-      const mentioned = noted.filter((each) => known.has(keyOf(each)));
-      const others = noted.filter((each) => !known.has(keyOf(each)));
+      const mentioned = noted.filter((each) => known.has(rematchKey(each)));
+      const others = noted.filter((each) => !known.has(rematchKey(each)));
       await store.asSystem((tx) =>
         deletePatientsToMatch(
           tx,
@@ -79,7 +79,7 @@ export function messageRematching(deps: Omit<IntakeDeps, 'logger'>): Recovery {
         heal: async (patient) => {
           const { id, matchedUntil: after } = patient;
           const page = {
-            key: keyOf(patient),
+            key: rematchKey(patient),
             after,
             limit: SUBJECTS_OF_PATIENT,
           };

@@ -30,7 +30,7 @@ export function presentResources(
     for (const [name, { isAnonymous }] of present)
       if (isAnonymous === true) present.delete(name);
     for (const reported of resources) {
-      const name = nameOf(reported.resource);
+      const name = referenceTo(reported.resource);
       const before = present.get(name);
       if (before?.at === at && rankOf(before) > rankOf(reported)) {
         if (before.isStatusOnly === true)
@@ -78,7 +78,7 @@ const withoutOutlook = (resource: FhirResource): FhirResource =>
 const rankOf = ({ resource }: ReportedResource): number =>
   statusRank('status' in resource ? resource.status : undefined);
 
-const nameOf = ({ resourceType, id }: FhirResource): string =>
+const referenceTo = ({ resourceType, id }: FhirResource): string =>
   `${resourceType}/${id}`;
 
 /**
@@ -135,7 +135,7 @@ function withAllResults(
   );
   const report: DiagnosticReport = {
     ...resource,
-    result: results.map((result) => ({ reference: nameOf(result) })),
+    result: results.map((result) => ({ reference: referenceTo(result) })),
   };
   return isTakenBack ? { ...report, status: 'entered-in-error' } : report;
 }

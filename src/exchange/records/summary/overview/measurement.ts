@@ -585,7 +585,7 @@ function place({ last, before }: Test, result: Result): boolean {
  */
 function named(tests: readonly Test[]): Test[] {
   const shortNames = tests.map((test) =>
-    nameOf(test, shortOf(test.name), false),
+    testName(test, shortOf(test.name), false),
   );
   const isSeveral = (all: readonly string[], name: string | undefined) =>
     all.filter((other) => other === name).length > 1;
@@ -593,14 +593,14 @@ function named(tests: readonly Test[]): Test[] {
   return tests.map((test, index) => {
     const isShort = !isSeveral(shortNames, shortNames[index]);
     const name = isShort ? shortOf(test.name) : test.name;
-    return { ...test, name: nameOf(test, name, isSeveral(names, test.name)) };
+    return { ...test, name: testName(test, name, isSeveral(names, test.name)) };
   });
 }
 
 const shortOf = (name: string): string => name.replaceAll(ADDED, '');
 
 /** A test's name with what distinguishes it, and with its result's status. */
-const nameOf = (
+const testName = (
   { distinctions, last: [first, ...others] }: Test,
   name: string,
   isWhole: boolean,

@@ -127,7 +127,7 @@ function beginningOfBundle(
     name:
       first === undefined
         ? undefined
-        : nameOf(config, bytes.subarray(first, first + NAME_BYTES_MAX)),
+        : entryName(config, bytes.subarray(first, first + NAME_BYTES_MAX)),
     next: links.map(nextLinkOf).find((url) => url !== undefined),
     total: typeof before.total === 'number' ? before.total : undefined,
   };
@@ -174,7 +174,7 @@ function parsed(before: Buffer): Record<string, unknown> {
   }
 }
 
-function nameOf(
+function entryName(
   config: ResolvedSourceConfig,
   entry: Buffer,
 ): string | undefined {

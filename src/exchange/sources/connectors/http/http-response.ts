@@ -122,7 +122,7 @@ export class HttpExchange {
       );
     const untrusted = tlsFailure(this.config, label, error);
     if (untrusted !== undefined) return untrusted;
-    const code = codeOf(error);
+    const code = networkErrorCode(error);
     if (this.timedOut || code.endsWith('_TIMEOUT')) {
       const message = `${source} did not answer ${label} within ${requestTimeoutSeconds} s`;
       return new SourceFailure('transport', message, { cause: error });
@@ -277,7 +277,7 @@ export class HttpExchange {
   }
 }
 
-function codeOf(error: unknown): string {
+function networkErrorCode(error: unknown): string {
   if (
     !(error instanceof Error) ||
     !('code' in error) ||

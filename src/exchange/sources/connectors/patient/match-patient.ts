@@ -285,14 +285,14 @@ function matchParameters(
   return {
     resourceType: 'Parameters',
     parameter: [
-      { name: 'resource', resource: patientOf(person) },
+      { name: 'resource', resource: describedPatient(person) },
       { name: 'count', valueInteger: candidatesMax },
     ],
   };
 }
 
 /** Without empty lists, which FHIR does not allow. */
-function patientOf(person: Demographics): Patient {
+function describedPatient(person: Demographics): Patient {
   const described: Patient = {
     resourceType: 'Patient',
     name: namesOf(person),
