@@ -198,6 +198,31 @@ describe('two people with the same names, birth date, gender and zip', () => {
 });
 
 describe('a name that stands for many people', () => {
+  const newborn = `${new Date().getUTCFullYear()}-01-14`;
+
+  test.each([
+    'Jimboy',
+    'Sonnyboy',
+    'Babylyn',
+    'Marygirl',
+    'Xxochitl',
+    'Boy',
+    'Baby',
+  ])(
+    'is not %s, as an adult is called: twice is one patient',
+    async (firstName) => {
+      const person = newPerson({
+        firstName,
+        lastName: 'Reyes',
+        dob: '1978-05-06',
+      });
+      const first = await create(person);
+      const second = await create(person);
+      expect([first.statusCode, second.statusCode]).toEqual([201, 200]);
+      expect(second.json().id).toBe(first.json().id);
+    },
+  );
+
   test.each([
     ['Baby Boy', 'Smith'],
     ['BabyGirl', 'Smith'],
@@ -206,7 +231,7 @@ describe('a name that stands for many people', () => {
   ])(
     '%s %s is never matched, and the answer names the others',
     async (firstName, lastName) => {
-      const person = newPerson({ firstName, lastName });
+      const person = newPerson({ firstName, lastName, dob: newborn });
       const first = await create(person);
       const second = await create(person);
       expect([first.statusCode, second.statusCode]).toEqual([201, 201]);
@@ -219,6 +244,7 @@ describe('a name that stands for many people', () => {
   test('is matched under the same external id, and no longer stands for many once it is a name', async () => {
     const person = newPerson({
       firstName: 'Baby Girl',
+      dob: newborn,
       externalId: 'newborn-17',
     });
     const first = (await create(person)).json();

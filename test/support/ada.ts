@@ -15,8 +15,8 @@ export const ada: Demographics = {
       country: 'USA',
     },
   ],
-  contacts: [{ phone: '6175550100', email: 'ada@example.org' }],
-  personalIdentifiers: [{ type: 'ssn', value: '999-12-3456' }],
+  contacts: [{ phone: '6172000100', email: 'ada@example.org' }],
+  personalIdentifiers: [{ type: 'ssn', value: '512-34-5671' }],
 };
 
 export const adaAtSource = {

@@ -1,76 +1,33 @@
+import { EXCHANGED_NAMES } from './exchanged-names.ts';
+import { GIVEN_AS_NAMES } from './given-nicknames.ts';
 import { areNicknames } from './name-words.ts';
 import type { PersonName } from './person-names.ts';
+import { isSharedBeginning } from './shared-beginnings.ts';
 import { editsApart, isOneEditApart, isSlipped } from './typing-errors.ts';
 
 /**
  * - `same`: equal, apart from what one of the two leaves out.
  * - `part`: one is only the beginning of a name of several words, as it is
  *   common ("Maria" of "Maria Isabel"): sisters share it.
+ * - `respelled`: of first names, the first word is the same, and a further one
+ *   has one typing error ("Macarius Anwar" and "Macarius Anar"). Of last names,
+ *   only vowels are others, as in two names of one origin (Hansen and Hanson,
+ *   Smith and Smyth, Brown and Browne).
  * - `alike`: one name, of which no two people of one family have both forms: a
- *   last name with one typing error; a first name with letters exchanged, its
- *   initial, or a nickname that is not spelled like it ("Robert" and "Bob").
+ *   last name with one typing error that is not another spelling of it; a first
+ *   name with letters exchanged, its initial, or a nickname that is not given
+ *   as a name and not spelled like it ("Robert" and "Bob").
  * - `similar`: one name, if an error or another custom is assumed.
  * - `different`; `unknown`: one of the two only stands in for a name.
  */
 export type NameLikeness =
   | 'same'
   | 'part'
+  | 'respelled'
   | 'alike'
   | 'similar'
   | 'different'
   | 'unknown';
-
-/**
- * First words that so many people of one family share that the next word tells
- * them apart. Without it they are only a part.
- */
-const SHARED_BEGINNINGS: ReadonlySet<string> = new Set([
-  'maria',
-  'mary',
-  'marie',
-  'ana',
-  'anna',
-  'ann',
-  'anne',
-  'rosa',
-  'jose',
-  'juan',
-  'luis',
-  'jean',
-  'john',
-  'muhammad',
-  'mohammad',
-  'mohammed',
-  'mohamed',
-  'mohamad',
-  'muhammed',
-  'md',
-  'mohd',
-  'abdul',
-  'abdel',
-  'abd',
-  'abu',
-  'syed',
-  'sayed',
-  'begum',
-  'mst',
-  'mosammat',
-  'thi',
-  'van',
-  'min',
-  'ji',
-  'soo',
-  'hyun',
-  'sri',
-  'sai',
-  'kumar',
-  'kaur',
-  'singh',
-  'noor',
-  'nur',
-  'bibi',
-  'lal',
-]);
 
 /**
  * Compares given names: the first word decides, further ones must not
@@ -81,24 +38,34 @@ export function compareGiven(
   right: PersonName,
 ): NameLikeness {
   if (left.isGivenStandIn || right.isGivenStandIn) return 'unknown';
-  const [ours = '', ...ourRest] = left.given;
-  const [theirs = '', ...theirRest] = right.given;
   // "Mary Ann" and "Maryann".
   if (
     left.given.length !== right.given.length &&
     left.given.join('') === right.given.join('')
   )
     return 'same';
-  const isRestSame = isSubsequence(ourRest, theirRest, isInitialOrSame);
-  if (ours === theirs && isRestSame) {
-    const ourNext = ourRest[0];
-    const theirNext = theirRest[0];
-    const isSameNext =
-      ourNext === theirNext || isInitialOrSame(ourNext ?? '', theirNext ?? '');
-    return SHARED_BEGINNINGS.has(ours) && !isSameNext ? 'part' : 'same';
-  }
+  const [ours = '', ...ourRest] = left.given;
+  const [theirs = '', ...theirRest] = right.given;
+  if (ours === theirs) return compareFurther(ours, ourRest, theirRest);
   if (!isSimilarGiven(left.given, right.given)) return 'different';
+  const isRestSame = isSubsequence(ourRest, theirRest, isInitialOrSame);
   return isRestSame && isAlikeGiven(ours, theirs) ? 'alike' : 'similar';
+}
+
+/** Compares the further words of two given names that begin with one word. */
+function compareFurther(
+  first: string,
+  ours: readonly string[],
+  theirs: readonly string[],
+): NameLikeness {
+  const isShared = isSharedBeginning(first);
+  if (!isSubsequence(ours, theirs, isInitialOrSame))
+    return !isShared && isOneMistyped(ours, theirs) ? 'respelled' : 'similar';
+  const [ourNext] = ours;
+  const [theirNext] = theirs;
+  const isSameNext =
+    ourNext === theirNext || isInitialOrSame(ourNext ?? '', theirNext ?? '');
+  return isShared && !isSameNext ? 'part' : 'same';
 }
 
 /** Whether the shorter list occurs in the longer one, in order. */
@@ -118,19 +85,46 @@ function isSubsequence(
   return found === shorter.length;
 }
 
+/**
+ * Whether one of as many words has one typing error, and the others are the
+ * same. A last letter may be that of another name (Mario, Maria).
+ */
+function isOneMistyped(
+  ours: readonly string[],
+  theirs: readonly string[],
+): boolean {
+  if (ours.length !== theirs.length) return false;
+  const others = ours.flatMap((word, at) => {
+    const other = theirs[at] ?? '';
+    return word === other ? [] : [[word, other] as const];
+  });
+  const [only] = others;
+  if (others.length !== 1 || only === undefined) return false;
+  const [left, right] = only;
+  return (
+    Math.min(left.length, right.length) >= SIMILAR_FROM_LETTERS &&
+    left.at(-1) === right.at(-1) &&
+    isOneEditApart(left, right)
+  );
+}
+
 const isInitial = (left: string, right: string): boolean =>
   left[0] === right[0] && (left.length === 1 || right.length === 1);
 const isInitialOrSame = (left: string, right: string): boolean =>
   left === right || isInitial(left, right);
 
 /**
- * Twins are not called so: they have names that differ by a letter, or that
- * begin alike.
+ * Twins are not called so: they have names that differ by a letter, that begin
+ * alike, that are the same but for exchanged letters (Lian, Lina), or that are
+ * nicknames of each other and given as names (Jack, John).
  */
 const isAlikeGiven = (left: string, right: string): boolean =>
-  isSlipped(left, right) ||
+  (isSlipped(left, right) &&
+    !(EXCHANGED_NAMES.has(left) && EXCHANGED_NAMES.has(right))) ||
   isInitial(left, right) ||
-  (areNicknames(left, right) && editsApart(left, right) > 2);
+  (areNicknames(left, right) &&
+    editsApart(left, right) > 2 &&
+    !(GIVEN_AS_NAMES.has(left) && GIVEN_AS_NAMES.has(right)));
 
 function isSimilarGiven(
   left: readonly string[],
@@ -154,7 +148,9 @@ function isSimilarGiven(
 
 /**
  * Compares last names: equal, or one leaves out whole names of the other
- * ("Garcia" and "Garcia-Lopez"), in the same order.
+ * ("Garcia" and "Garcia-Lopez"), in the same order. Dutch and German particles
+ * may be left out ("Berg", "van der Berg"); de la Cruz is only similar to Cruz,
+ * another family.
  */
 export function compareFamily(
   left: PersonName,
@@ -166,13 +162,11 @@ export function compareFamily(
   const joined = [ours.join(''), theirs.join('')] as const;
   if (joined[0] === '' || joined[1] === '') return 'different';
   if (joined[0] === joined[1] || isSubsequence(ours, theirs)) return 'same';
-  // One of the two leaves all particles out ("Berg", "van der Berg").
   const isBare = isSubsequence(left.bareFamily, right.bareFamily);
-  if (
-    isBare &&
-    (joined[0] === left.bareFamily.join('') ||
-      joined[1] === right.bareFamily.join(''))
-  )
+  const leavesOut =
+    joined[0] === left.bareFamily.join('') ||
+    joined[1] === right.bareFamily.join('');
+  if (isBare && leavesOut && mayLeaveOut(left) && mayLeaveOut(right))
     return 'same';
   const isSimilar =
     isSimilarWord(...joined) ||
@@ -180,8 +174,21 @@ export function compareFamily(
     ours.some((unit) => theirs.includes(unit)) ||
     ours.some((unit) => theirs.some((other) => isSimilarWord(unit, other)));
   if (!isSimilar) return 'different';
-  return isMistyped(left, right) ? 'alike' : 'similar';
+  if (!isMistyped(left, right)) return 'similar';
+  return frameOf(joined[0]) === frameOf(joined[1]) ? 'respelled' : 'alike';
 }
+
+/** Whether all particles of the last names are Dutch or German. */
+const mayLeaveOut = ({ family, bareFamily }: PersonName): boolean =>
+  family.every((unit, at) => {
+    const particles = unit.slice(
+      0,
+      unit.length - (bareFamily[at] ?? '').length,
+    );
+    return /^(van|von|vom|den|der|ten|ter|te|ver|zu|zum|zur|af|av)*$/.test(
+      particles,
+    );
+  });
 
 /**
  * Short names differ by one letter all too often ("Jon", "Jan"), so they have
@@ -242,6 +249,13 @@ function isMistypedName(ours: string, theirs: string): boolean {
   );
 }
 const MISREAD_FROM_LETTERS = 7;
+
+/**
+ * A last name without what names of one origin differ in: vowels, and an `e` at
+ * the end.
+ */
+const frameOf = (name: string): string =>
+  name.replace(/e$/, '').replace(/[aeiouy]/g, '*');
 
 /**
  * The consonants of a name as they sound: transliterations differ in vowels,

@@ -24,11 +24,17 @@ export interface PersonComparison {
   birthDate: 'same' | 'near' | 'close' | 'similar' | 'different' | 'unknown';
   /** A day under which many people are registered whose birthday is unknown. */
   isVagueBirth: boolean;
+  /** Both are of age today: an SSN is hardly that of a parent. */
+  areAdults: boolean;
   /** `unknown` if either person's is. */
   gender: 'same' | 'different' | 'unknown';
   zip: boolean;
-  /** Address line together with zip, or with city and state. */
+  /**
+   * Address line together with zip, or with city and state, and no other flat.
+   */
   street: boolean;
+  /** Two different ones: people who moved together, or one who moved. */
+  areTwoStreets: boolean;
   /**
    * The same house, if a typing error in the street, and one in the town or
    * zip, is assumed.
@@ -56,7 +62,8 @@ export function comparePersons(
   theirs: PersonTraits,
 ): PersonComparison {
   const ssn = shareValue(ours.ssns, theirs.ssns);
-  const street = shareValue(ours.streets, theirs.streets);
+  const streets = sharedStreets(ours.streets, theirs.streets);
+  const street = streets.size > 0;
   const isSsnMistyped =
     !ssn &&
     [...ours.ssns].some((our) =>
@@ -70,9 +77,11 @@ export function comparePersons(
     isVagueBirth:
       isDefaultBirthday(ours.birthDate ?? '') ||
       isDefaultBirthday(theirs.birthDate ?? ''),
+    areAdults: ours.isAdult && theirs.isAdult,
     gender: compareGenders(ours.gender, theirs.gender),
     zip: shareValue(ours.zips, theirs.zips),
     street,
+    areTwoStreets: streets.size > 1,
     isStreetMistyped:
       !street &&
       ours.places.some((our) =>
@@ -97,13 +106,9 @@ export function comparePersons(
  * common. Licences of different states do not, because people move.
  */
 export function contradictedIdentifiers(
-  ours: Pick<PersonTraits, 'ssns' | 'licences'>,
-  theirs: Pick<PersonTraits, 'ssns' | 'licences'>,
+  ours: Pick<PersonTraits, 'ssns' | 'maskedSsns' | 'licences'>,
+  theirs: Pick<PersonTraits, 'ssns' | 'maskedSsns' | 'licences'>,
 ): Array<'ssn' | 'driversLicense'> {
-  const isOtherSsn =
-    ours.ssns.size > 0 &&
-    theirs.ssns.size > 0 &&
-    !shareValue(ours.ssns, theirs.ssns);
   const states = [...theirs.licences.values()];
   const isOtherLicence =
     !shareValue(ours.licences, theirs.licences) &&
@@ -111,10 +116,43 @@ export function contradictedIdentifiers(
       states.some((their) => our === '' || their === '' || our === their),
     );
   return [
-    ...(isOtherSsn ? (['ssn'] as const) : []),
+    ...(isOtherSsn(ours, theirs) ? (['ssn'] as const) : []),
     ...(isOtherLicence ? (['driversLicense'] as const) : []),
   ];
 }
+
+/** The address lines in common, without zip or town. */
+function sharedStreets(
+  ours: PersonTraits['streets'],
+  theirs: PersonTraits['streets'],
+): ReadonlySet<string> {
+  const shared = [...ours].filter(([line, flat]) => {
+    const other = theirs.get(line);
+    return other !== undefined && isSameFlat(flat, other);
+  });
+  return new Set(shared.map(([line]) => line.slice(0, line.indexOf('|'))));
+}
+
+/** A masked one is compared by its last four digits. */
+function isOtherSsn(
+  ours: Pick<PersonTraits, 'ssns' | 'maskedSsns'>,
+  theirs: Pick<PersonTraits, 'ssns' | 'maskedSsns'>,
+): boolean {
+  if (ours.ssns.size > 0 && theirs.ssns.size > 0)
+    return !shareValue(ours.ssns, theirs.ssns);
+  const left = endingsOf(ours);
+  const right = endingsOf(theirs);
+  return left.size > 0 && right.size > 0 && !shareValue(left, right);
+}
+
+const endingsOf = ({
+  ssns,
+  maskedSsns,
+}: Pick<PersonTraits, 'ssns' | 'maskedSsns'>): ReadonlySet<string> =>
+  new Set([...maskedSsns, ...[...ssns].map((ssn) => ssn.slice(-4))]);
+
+const isSameFlat = (left: string, right: string): boolean =>
+  left === '' || right === '' || left === right;
 
 /** Both are known as senior, junior or the like, and never as the same. */
 function isOtherGeneration(ours: PersonTraits, theirs: PersonTraits): boolean {
@@ -128,8 +166,9 @@ function isOtherGeneration(ours: PersonTraits, theirs: PersonTraits): boolean {
 }
 
 const RANK: Record<NameLikeness, number> = {
-  same: 5,
-  part: 4,
+  same: 6,
+  part: 5,
+  respelled: 4,
   alike: 3,
   similar: 2,
   unknown: 1,
@@ -143,7 +182,8 @@ type NamesLikeness = Pick<
 
 /**
  * Compares each name with each, whole names only, and returns what the best
- * pair has in common.
+ * pair has in common. That both are called the same says nothing: Alexander and
+ * Alexandra are called Alex.
  */
 function bestNames(
   ours: readonly PersonName[],
@@ -155,8 +195,12 @@ function bestNames(
     isNameExchanged: false,
   };
   let bestRank = -1;
+  const hasFormal = [ours, theirs].every((names) =>
+    names.some(({ isNickname }) => !isNickname),
+  );
   for (const left of ours) {
     for (const right of theirs) {
+      if (hasFormal && left.isNickname && right.isNickname) continue;
       const likeness = compareNames(left, right);
       const rank =
         10 * Math.min(RANK[likeness.firstName], RANK[likeness.lastName]) +
@@ -204,8 +248,9 @@ function compareDates(ours = '', theirs = ''): PersonComparison['birthDate'] {
  * are, or are mistyped.
  */
 function isPlaceMistyped(our: PersonPlace, their: PersonPlace): boolean {
-  if (our.house !== their.house || !isMistypedText(our.street, their.street))
+  if (our.house !== their.house || !isSameFlat(our.flat, their.flat))
     return false;
+  if (!isMistypedText(our.street, their.street)) return false;
   return (
     isMistypedText(our.zip, their.zip) || isMistypedText(our.town, their.town)
   );

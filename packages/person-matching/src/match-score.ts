@@ -5,7 +5,7 @@ import type { PersonComparison } from './compare-persons.ts';
  * Increase with every change of what the rules below return; docs/matching.md
  * describes this version.
  */
-export const MATCH_RULES_VERSION = 4;
+export const MATCH_RULES_VERSION = 5;
 
 /**
  * The "match output quality score" of HL7's Interoperable Digital Identity and
@@ -92,6 +92,7 @@ const evidenceOf = (compared: PersonComparison) => {
   const {
     zip,
     street,
+    areTwoStreets,
     isStreetMistyped,
     phone,
     email,
@@ -100,7 +101,10 @@ const evidenceOf = (compared: PersonComparison) => {
     licence,
   } = compared;
   const household =
-    Number(street || (zip && isStreetMistyped)) + Number(phone) + Number(email);
+    Number(street || (zip && isStreetMistyped)) +
+    Number(areTwoStreets) +
+    Number(phone) +
+    Number(email);
   return {
     household,
     hasIdentifier: ssn || licence || (isSsnMistyped && (zip || household > 0)),
@@ -108,40 +112,47 @@ const evidenceOf = (compared: PersonComparison) => {
 };
 
 function isCertainMatch(compared: PersonComparison): boolean {
-  const {
-    firstName,
-    lastName,
-    birthDate,
-    isVagueBirth,
-    zip,
-    isStreetMistyped,
-  } = compared;
   const { household, hasIdentifier } = evidenceOf(compared);
   if (isContradicted(compared)) return false;
   if (hasIdentifier && isOneByIdentifier(compared)) return true;
-  if (firstName !== 'same') return false;
-  if (lastName === 'same' && birthDate === 'same')
+  const { birthDate, isVagueBirth } = compared;
+  if (isSameName(compared) && birthDate === 'same') {
+    const { zip, isStreetMistyped } = compared;
     return household > 0 || isStreetMistyped || (zip && !isVagueBirth);
+  }
   if (isVagueBirth) return false;
-  if (lastName === 'same') return birthDate === 'near' && household > 1;
-  if (birthDate !== 'same') return false;
-  return lastName === 'alike' && household > 0;
+  if (isSameName(compared)) return birthDate === 'near' && household > 1;
+  return birthDate === 'same' && household >= householdFor(compared);
 }
 
+/** How many things of a household make up for an error in the names. */
+function householdFor(compared: PersonComparison): number {
+  const { firstName, lastName } = compared;
+  if (lastName === 'same' && isRespelled(compared)) return 1;
+  if (firstName !== 'same') return Number.POSITIVE_INFINITY;
+  if (lastName === 'alike') return 1;
+  return lastName === 'respelled' ? 2 : Number.POSITIVE_INFINITY;
+}
+
+/** Of two with such names and one gender one has hardly a twin. */
+const isRespelled = ({ firstName, gender }: PersonComparison): boolean =>
+  firstName === 'respelled' && gender === 'same';
+
 /**
- * Whether two people who share an identifier are one: SSNs of twins, and of a
- * father and his son, have been confused.
+ * Whether two people who share an identifier are one. SSNs of twins, of a parent
+ * and a child, and of a father and his son have been confused, so another first
+ * name counts only for adults; and one that was made up fits many people who
+ * are registered under one birthday.
  */
-function isOneByIdentifier({
-  firstName,
-  lastName,
-  birthDate,
-}: PersonComparison): boolean {
-  const isFamily = lastName === 'same' || lastName === 'alike';
-  if (birthDate === 'same')
-    return firstName === 'same'
-      ? lastName !== 'unknown'
-      : isFamily && (firstName === 'part' || firstName === 'alike');
+function isOneByIdentifier(compared: PersonComparison): boolean {
+  const { firstName, lastName, birthDate, isVagueBirth, areAdults } = compared;
+  const isFamily = ['same', 'alike', 'respelled'].includes(lastName);
+  if (birthDate === 'same') {
+    if (firstName === 'same')
+      return isFamily || (lastName !== 'unknown' && !isVagueBirth);
+    const isOther = firstName === 'part' || firstName === 'alike';
+    return isFamily && areAdults && (isOther || isRespelled(compared));
+  }
   const isBirth = birthDate === 'near' || birthDate === 'close';
   return isBirth && isFamily && firstName === 'same';
 }
@@ -190,7 +201,7 @@ function isPossible(compared: PersonComparison): boolean {
   // A last name that changed, by marriage for example. Twins share everything
   // but first name and identifiers.
   if (isLike(firstName)) return (hasAnchor || zip) && gender !== 'different';
-  return lastName === 'same' && hasIdentifier;
+  return isLike(lastName) && hasIdentifier;
 }
 
 const isSameName = ({ firstName, lastName }: PersonComparison): boolean =>

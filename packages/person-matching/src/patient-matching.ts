@@ -1,3 +1,4 @@
+import type { NameLikeness } from './compare-names.ts';
 import {
   comparePersons,
   contradictedIdentifiers,
@@ -99,20 +100,25 @@ export function agreesElsewhere(
 
 /**
  * Whether a description is another person's: names, date of birth or gender are
- * others, or something contradicts. A name that only stands in for one (a
- * newborn's) is no other name.
+ * others, or something contradicts. What it does not say is not another, and
+ * neither is a name or date that only stands in for one and is the same.
  */
 export function describesAnother(
   ours: PersonDemographics,
   theirs: FhirPatient,
 ): boolean {
   const compared = compare(ours, theirs);
-  const named = {
+  const isNamed = traitsOfPatient(theirs).names.length > 0;
+  const orSame = (likeness: NameLikeness) =>
+    !isNamed || likeness === 'unknown' ? 'same' : likeness;
+  return !agreesInIdentity({
     ...compared,
-    firstName: compared.firstName === 'unknown' ? 'same' : compared.firstName,
-    lastName: compared.lastName === 'unknown' ? 'same' : compared.lastName,
-  } as const;
-  return !agreesInIdentity(named);
+    firstName: orSame(compared.firstName),
+    lastName: orSame(compared.lastName),
+    birthDate: ours.dob.startsWith(theirs.birthDate ?? '')
+      ? 'same'
+      : compared.birthDate,
+  });
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { FhirPatient } from './descriptions.ts';
-import { nameWords } from './name-words.ts';
+import { areNicknames, nameWords } from './name-words.ts';
 import { isStandInFamily, isStandInGiven } from './stand-ins.ts';
 
 /**
@@ -18,6 +18,8 @@ export interface PersonName {
   bareFamily: readonly string[];
   /** Senior, junior and so on, as a number. */
   generation?: number;
+  /** What the person is called beside another name of theirs ("Bob"). */
+  isNickname: boolean;
   /** The name only stands in for one: a newborn's, or an unknown person's. */
   isGivenStandIn: boolean;
   isFamilyStandIn: boolean;
@@ -112,15 +114,24 @@ const PARTICLES: ReadonlySet<string> = new Set([
 ]);
 const CONJUNCTIONS: ReadonlySet<string> = new Set(['y', 'e', 'i', 'und']);
 
-/**
- * @param given words @param family words @param suffixes words of a suffix that
- *   is apart from the names
- */
-export function personName(
-  given: readonly string[],
-  family: readonly string[],
-  suffixes: readonly string[] = [],
-): PersonName {
+interface NameParts {
+  /** Words, as are the others. */
+  given: readonly string[];
+  family: readonly string[];
+  /** A suffix that is apart from the names. */
+  suffix?: readonly string[];
+  isNickname?: boolean;
+  /** An adult is called Baby or Boy; a child only until it has a name. */
+  isAdult: boolean;
+}
+
+export function personName({
+  given,
+  family,
+  suffix: suffixes = [],
+  isNickname = false,
+  isAdult,
+}: NameParts): PersonName {
   const stated = (list: readonly string[]) => list.slice(1).concat(suffixes);
   const generation = [...stated(family), ...stated(given)]
     .map((word) => GENERATIONS.get(word))
@@ -132,7 +143,8 @@ export function personName(
     family: lastNames.whole,
     bareFamily: lastNames.bare,
     ...(generation === undefined ? {} : { generation }),
-    isGivenStandIn: isStandInGiven(names),
+    isNickname,
+    isGivenStandIn: isStandInGiven(names, isAdult),
     isFamilyStandIn: isStandInFamily(lastNames.whole, names),
   };
 }
@@ -182,6 +194,7 @@ function familyUnits(list: readonly string[]): {
  */
 export function namesOfPatient(
   names: NonNullable<FhirPatient['name']>,
+  isAdult: boolean,
 ): PersonName[] {
   const read = names.map(({ given = [], family, suffix = [], text }) => {
     if (given.length > 0 || family !== undefined)
@@ -196,8 +209,8 @@ export function namesOfPatient(
     given: readonly string[];
     family: readonly string[];
   }) => name.given.length > 0 && name.family.length > 0;
-  return read.flatMap((name) => {
-    if (isWhole(name)) return personName(name.given, name.family, name.suffix);
+  const whole = read.flatMap((name): Omit<NameParts, 'isAdult'>[] => {
+    if (isWhole(name)) return [name];
     if (name.given.length === 0 && name.family.length === 0) return [];
     return read.flatMap((other) => {
       const completed = {
@@ -206,10 +219,28 @@ export function namesOfPatient(
       };
       return other === name || !isWhole(completed)
         ? []
-        : personName(completed.given, completed.family, name.suffix);
+        : [{ ...completed, suffix: name.suffix }];
     });
   });
+  return whole.map((name) =>
+    personName({
+      ...name,
+      isNickname: whole.some((other) => isCalled(name.given, other.given)),
+      isAdult,
+    }),
+  );
 }
+
+/** Whether a single first name is a nickname of another one. */
+const isCalled = (given: readonly string[], formal: readonly string[]) => {
+  const [called = ''] = given;
+  const [first = ''] = formal;
+  return (
+    given.length === 1 &&
+    called.length < first.length &&
+    areNicknames(called, first)
+  );
+};
 
 function textName(text: string): { given: string[]; family: string[] } {
   const [family = '', given] = text.split(',', 2);

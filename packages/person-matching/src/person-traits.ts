@@ -2,6 +2,7 @@ import type { FhirPatient, PersonDemographics } from './descriptions.ts';
 import { areNicknames, nameWords, plainLetters } from './name-words.ts';
 import { namesOfPatient, type PersonName, personName } from './person-names.ts';
 import {
+  isAdult,
   isSharedPlace,
   isUsableBirthDate,
   isUsableEmail,
@@ -20,17 +21,24 @@ export interface PersonTraits {
   names: readonly PersonName[];
   /** YYYY-MM-DD; a partial or made-up date matches nothing. */
   birthDate?: string;
+  /** Of age today; false if the birth is unknown. */
+  isAdult: boolean;
   /** Undefined if unknown. */
   gender?: 'male' | 'female' | 'other';
   /** Five digits. */
   zips: ReadonlySet<string>;
-  /** Address line with the zip, and with city and state. */
-  streets: ReadonlySet<string>;
+  /**
+   * Address line with the zip, and with city and state; each with the flat, or
+   * '' if it is not stated.
+   */
+  streets: ReadonlyMap<string, string>;
   places: readonly PersonPlace[];
   /** The last ten digits. */
   phones: ReadonlySet<string>;
   emails: ReadonlySet<string>;
   ssns: ReadonlySet<string>;
+  /** The last four digits, where a system shows no more of an SSN. */
+  maskedSsns: ReadonlySet<string>;
   /**
    * Driver's licences, with their state or ''. Most systems do not name it in a
    * comparable form.
@@ -42,6 +50,8 @@ export interface PersonTraits {
 export interface PersonPlace {
   /** The number of the house. */
   house: string;
+  /** '' if it is not stated. */
+  flat: string;
   /** The letters of the street without words of directions. */
   street: string;
   town: string;
@@ -65,14 +75,15 @@ export function traitsOfPerson(person: PersonDemographics): PersonTraits {
     contacts,
   } = person;
   return {
-    names: ourNames(firstNames, lastNames),
+    names: ourNames(firstNames, lastNames, isAdult(dob)),
     birthDate: usableDate(dob),
+    isAdult: isAdult(dob),
     gender: GENDER[person.gender],
     zips: texts(
       addresses.map(({ zip }) => zip.slice(0, 5)),
       isUsableZip,
     ),
-    streets: texts(
+    streets: new Map(
       addresses.flatMap(({ addressLine1, addressLine2, city, state, zip }) =>
         streetsOf([addressLine1, addressLine2], { city, state, zip }),
       ),
@@ -95,14 +106,11 @@ export function traitsOfPerson(person: PersonDemographics): PersonTraits {
 /** A patient's identifiers without those that stand for none. */
 export function identifiersOf(
   personalIdentifiers: PersonDemographics['personalIdentifiers'],
-): Pick<PersonTraits, 'ssns' | 'licences'> {
+): Pick<PersonTraits, 'ssns' | 'maskedSsns' | 'licences'> {
   const identifiers = (kind: string) =>
     personalIdentifiers.filter(({ type }) => type === kind);
   return {
-    ssns: texts(
-      identifiers('ssn').map(({ value }) => plainValue(value)),
-      isUsableSsn,
-    ),
+    ...ssnsOf(identifiers('ssn').map(({ value }) => value)),
     licences: licencesOf(
       identifiers('driversLicense').map(({ value, state = '' }) => [
         plainValue(value),
@@ -112,27 +120,41 @@ export function identifiersOf(
   };
 }
 
+/** Of a masked SSN ("***-**-1234") the last four digits are known. */
+const ssnsOf = (
+  values: readonly string[],
+): Pick<PersonTraits, 'ssns' | 'maskedSsns'> => ({
+  ssns: texts(values.map(plainValue), isUsableSsn),
+  maskedSsns: texts(
+    values.map((value) => MASKED_SSN.exec(value.trim())?.[1]),
+    (digits) => digits !== '' && digits !== '0000',
+  ),
+});
+const MASKED_SSN = /^[*x#•?\s-]{2,}(\d{4})$/i;
+
 /**
- * The traits of a Patient of another system. Masked identifiers ("***-**-1234")
- * are ignored.
+ * The traits of a Patient of another system. Masked licences ("S***1234") are
+ * ignored.
  */
 export function traitsOfPatient(patient: FhirPatient): PersonTraits {
   const addresses = patient.address ?? [];
   const telecom = patient.telecom ?? [];
   const identifiers = (kind: 'ssn' | 'licence') =>
-    (patient.identifier ?? []).filter(({ system, type, value = '' }) => {
+    (patient.identifier ?? []).filter(({ system, type }) => {
       const codes = type?.coding?.map(({ code }) => code);
-      return identifierKind(system, codes) === kind && !value.includes('*');
+      return identifierKind(system, codes) === kind;
     });
+  const ofAge = isAdult(usableDate(patient.birthDate));
   return {
-    names: namesOfPatient(patient.name ?? []),
+    names: namesOfPatient(patient.name ?? [], ofAge),
     birthDate: usableDate(patient.birthDate),
+    isAdult: ofAge,
     gender: patient.gender === 'unknown' ? undefined : patient.gender,
     zips: texts(
       addresses.map(({ postalCode }) => postalCode?.trim().slice(0, 5)),
       isUsableZip,
     ),
-    streets: texts(
+    streets: new Map(
       addresses.flatMap(({ line = [], city, state, postalCode }) =>
         streetsOf(line, { city, state, zip: postalCode?.trim() }),
       ),
@@ -152,15 +174,14 @@ export function traitsOfPatient(patient: FhirPatient): PersonTraits {
       ),
       isUsableEmail,
     ),
-    ssns: texts(
-      identifiers('ssn').map(({ value = '' }) => plainValue(value)),
-      isUsableSsn,
-    ),
+    ...ssnsOf(identifiers('ssn').map(({ value = '' }) => value)),
     licences: licencesOf(
-      identifiers('licence').map(({ value = '', assigner }) => [
-        plainValue(value),
-        licensingState(assigner?.display),
-      ]),
+      identifiers('licence')
+        .filter(({ value = '' }) => !value.includes('*'))
+        .map(({ value = '', assigner }) => [
+          plainValue(value),
+          licensingState(assigner?.display),
+        ]),
     ),
   };
 }
@@ -173,15 +194,19 @@ export function traitsOfPatient(patient: FhirPatient): PersonTraits {
 function ourNames(
   firstNames: readonly string[],
   lastNames: readonly string[],
+  ofAge: boolean,
 ): PersonName[] {
   const given = firstNames.flatMap(nameWords);
   const family = lastNames.flatMap(nameWords);
   const [first = '', ...rest] = given;
   const called = rest.filter((word) => areNicknames(first, word));
   const formal = given.filter((word) => !called.includes(word));
-  return [formal, ...called.map((word) => [word])].map((each) =>
-    personName(each, family),
-  );
+  return [
+    personName({ given: formal, family, isAdult: ofAge }),
+    ...called.map((word) =>
+      personName({ given: [word], family, isNickname: true, isAdult: ofAge }),
+    ),
+  ];
 }
 
 const usableDate = (date: string | undefined): string | undefined =>
@@ -218,22 +243,28 @@ interface Place {
 
 /**
  * An address line identifies a place only together with its zip, or its city
- * and state. A flat of the same house counts as the same street, so that it
- * does not matter who leaves the number of the flat out.
+ * and state. The flat is apart from it, so that it does not matter who leaves
+ * the number of the flat out.
  */
 function streetsOf(
   lines: ReadonlyArray<string | undefined>,
   { city, state, zip }: Place,
-): string[] {
-  const line = lineOf(lines).join(' ');
+): Array<[street: string, flat: string]> {
+  const { line: words, flat } = lineOf(lines);
+  const line = words.join(' ');
   if (!/\d/.test(line) || !/[^\d\s]/.test(line)) return [];
   const town = nameWords(city).join(' ');
   return [
     ...(isUsableZip(zip?.slice(0, 5) ?? '')
-      ? [`${line}|${zip?.slice(0, 5)}`]
+      ? [[`${line}|${zip?.slice(0, 5)}`, flat] as [string, string]]
       : []),
     ...(town !== '' && state
-      ? [`${line}|${town}|${plainLetters(state.trim())}`]
+      ? [
+          [`${line}|${town}|${plainLetters(state.trim())}`, flat] as [
+            string,
+            string,
+          ],
+        ]
       : []),
   ];
 }
@@ -242,12 +273,14 @@ function placeOf(
   lines: ReadonlyArray<string | undefined>,
   { city, zip }: Omit<Place, 'state'>,
 ): PersonPlace[] {
-  const [house = '', ...rest] = lineOf(lines);
+  const { line, flat } = lineOf(lines);
+  const [house = '', ...rest] = line;
   const street = rest.filter((word) => !DIRECTIONS.has(word)).join('');
   if (!/^\d/.test(house) || street.length < STREET_FROM_LETTERS) return [];
   return [
     {
       house,
+      flat,
       street,
       town: nameWords(city).join(''),
       zip: zip?.slice(0, 5) ?? '',
@@ -258,25 +291,36 @@ const STREET_FROM_LETTERS = 5;
 const DIRECTIONS: ReadonlySet<string> = new Set(['n', 's', 'e', 'w']);
 
 /**
- * The words of an address line without the flat, however it is written: "Apt
- * 4", "#4", or a number at the end. None of an institution, where people live
- * who are no household.
+ * The words of an address line, and the flat apart from it, however it is
+ * written: "Apt 4", "#4", or a number at the end. None of an institution, where
+ * people live who are no household.
  */
-function lineOf(lines: ReadonlyArray<string | undefined>): string[] {
-  const written = nameWords(lines.filter(Boolean).join(' '));
-  if (isSharedPlace(written)) return [];
-  const all = written.map((word) =>
-    /^(apt|ste|unit)\d/.test(word)
-      ? UNIT
-      : (STREET_WORDS.get(word) ?? word).replace(/^0+(?=\d)/, ''),
+function lineOf(lines: ReadonlyArray<string | undefined>): {
+  line: string[];
+  flat: string;
+} {
+  const written = nameWords(
+    lines.filter(Boolean).join(' ').replaceAll('#', ' unit '),
   );
+  if (isSharedPlace(written)) return { line: [], flat: '' };
+  const all = written.flatMap((word) => {
+    const joined = /^(?:apt|ste|unit)(\d.*)$/.exec(word)?.[1];
+    if (joined !== undefined) return [UNIT, joined];
+    return [(STREET_WORDS.get(word) ?? word).replace(/^0+(?=\d)/, '')];
+  });
   const unit = all.indexOf(UNIT);
   const line = unit > 0 ? all.slice(0, unit) : all;
+  const flat = unit > 0 ? all.slice(unit).filter((word) => word !== UNIT) : [];
   const isFlat =
     line.length > 3 &&
-    /^\d+[a-z]?$/.test(line.at(-1) ?? '') &&
-    STREET_KINDS.has(line.at(-2) ?? '');
-  return isFlat ? line.slice(0, -1) : line;
+    /^(\d+[a-z]?|[a-z]\d*)$/.test(line.at(-1) ?? '') &&
+    STREET_KINDS.has(line.at(-2) ?? '') &&
+    !DIRECTIONS.has(line.at(-1) ?? '');
+  if (!isFlat) return { line, flat: flat.join('') };
+  return {
+    line: line.slice(0, -1),
+    flat: [line.at(-1), ...flat].join(''),
+  };
 }
 
 const UNIT = 'unit';

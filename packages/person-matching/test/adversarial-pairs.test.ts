@@ -18,7 +18,7 @@ import {
 
 /** What both have besides names: a whole household's, or only the zip. */
 const HOUSEHOLD = {
-  phone: '6175550100',
+  phone: '6172000100',
   email: 'home@example.org',
   street: '12 Elm St',
 };

@@ -26,6 +26,34 @@ const pairs = (
   ...names: ReadonlyArray<readonly [string, string]>
 ): AdversarialPair[] => names.map(([left, right]) => ({ kind, left, right }));
 
+const alike = (
+  kind: string,
+  leftChange: Change,
+  rightChange: Change,
+  ...names: ReadonlyArray<readonly [string, string]>
+): AdversarialPair[] =>
+  pairs(kind, ...names).map((pair) => ({ ...pair, leftChange, rightChange }));
+
+/** Born this year: the names of adults are names, even Boy. */
+const NEWBORN: Change = { dob: `${new Date().getUTCFullYear()}-01-14` };
+const NEWBORNS = alike(
+  'names of newborns',
+  NEWBORN,
+  NEWBORN,
+  ['Baby Boy | Smith', 'Baby Boy | Smith'],
+  ['Baby Boy A | Smith', 'Baby Boy B | Smith'],
+  ['Baby Girl | Lopez', 'BabyGirl | Lopez'],
+  ['BabyGirl | Lopez', 'BabyGirl | Lopez'],
+  ['Babyboy A | Lee', 'Babyboy B | Lee'],
+  ['Newborn | Diaz', 'Newborn | Diaz'],
+  ['Marias Boy | Diaz', 'Marias Boy | Diaz'],
+  ['Infant Female | Diaz', 'Infant Female | Diaz'],
+  ['Twin A | Adams', 'Twin B | Adams'],
+  ['BB | Adams', 'BB | Adams'],
+  ['Boy | Adams', 'Boy | Adams'],
+  ['NBM | Adams', 'NBM | Adams'],
+);
+
 /** Two people each. */
 export const TWO_PEOPLE: readonly AdversarialPair[] = [
   ...pairs(
@@ -127,21 +155,7 @@ export const TWO_PEOPLE: readonly AdversarialPair[] = [
     ['Robert Jr | Smith', 'Robert Sr | Smith'],
     ['Robert | Smith | Jr', 'Robert | Smith | III'],
   ),
-  ...pairs(
-    'names of newborns',
-    ['Baby Boy | Smith', 'Baby Boy | Smith'],
-    ['Baby Boy A | Smith', 'Baby Boy B | Smith'],
-    ['Baby Girl | Lopez', 'BabyGirl | Lopez'],
-    ['BabyGirl | Lopez', 'BabyGirl | Lopez'],
-    ['Babyboy A | Lee', 'Babyboy B | Lee'],
-    ['Newborn | Diaz', 'Newborn | Diaz'],
-    ['Marias Boy | Diaz', 'Marias Boy | Diaz'],
-    ['Infant Female | Diaz', 'Infant Female | Diaz'],
-    ['Twin A | Adams', 'Twin B | Adams'],
-    ['BB | Adams', 'BB | Adams'],
-    ['Boy | Adams', 'Boy | Adams'],
-    ['NBM | Adams', 'NBM | Adams'],
-  ),
+  ...NEWBORNS,
   ...pairs(
     'names of unknown people',
     ['John | Doe', 'John | Doe'],
@@ -172,13 +186,6 @@ export const TWO_PEOPLE: readonly AdversarialPair[] = [
   })),
 ];
 
-const alike = (
-  kind: string,
-  leftChange: Change,
-  rightChange: Change,
-  ...names: ReadonlyArray<readonly [string, string]>
-): AdversarialPair[] =>
-  pairs(kind, ...names).map((pair) => ({ ...pair, leftChange, rightChange }));
 const SSN: Change = { ssn: '512345671' };
 
 /**
@@ -203,8 +210,14 @@ export const TWO_RELATIVES: readonly AdversarialPair[] = [
     ['Maria Isabel | Garcia', 'Maria Elena | Garcia'],
     ['Karim | Haddad', 'Karam | Haddad'],
     ['Baby Boy A | Smith', 'Baby Boy B | Smith'],
-    ['Baby Girl | Lopez', 'Baby Girl | Lopez'],
     ['Twin A | Adams', 'Twin B | Adams'],
+  ),
+  ...alike(
+    'newborn twins who were given one SSN',
+    { ...NEWBORN, ...SSN },
+    { ...NEWBORN, ...SSN },
+    ['Baby Girl | Lopez', 'Baby Girl | Lopez'],
+    ['Baby Boy A | Smith', 'Baby Boy B | Smith'],
   ),
   ...alike(
     'twins whose SSNs follow each other',
@@ -437,8 +450,10 @@ export const ONE_PERSON: readonly AdversarialPair[] = [
     leftChange: { dob: left },
     rightChange: { dob: right },
   })),
-  ...pairs(
+  ...alike(
     'a newborn who has a name now',
+    NEWBORN,
+    NEWBORN,
     ['Baby Boy | Smith', 'Liam | Smith'],
     ['BabyGirl | Lopez', 'Camila | Lopez'],
     ['Newborn | Diaz', 'Mateo | Diaz'],

@@ -37,7 +37,7 @@ const names = mostly(
 );
 const dob = mostly('1985-12-10', fc.constantFrom('1985-10-12', '1990-01-31'));
 const zip = fc.constantFrom('02115', '02115-1234', '80202');
-const phone = fc.constantFrom('6175550100', '3035550199');
+const phone = fc.constantFrom('6172000100', '3032000199');
 const identifier = fc.constantFrom(
   { type: 'ssn' as const, value: '512345671' },
   { type: 'driversLicense' as const, value: 'S-123 456', state: 'MA' },
@@ -95,7 +95,7 @@ export const anyPatient = fc.record({
         system: fc.constantFrom('phone', 'sms', 'fax', 'email', undefined),
         value: fc.oneof(
           phone,
-          fc.constantFrom('+1 (617) 555-0100', '617-555-0100 x12'),
+          fc.constantFrom('+1 (617) 200-0100', '617-200-0100 x12'),
         ),
       }),
       { maxLength: 2 },

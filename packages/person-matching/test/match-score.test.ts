@@ -42,7 +42,7 @@ const ada: PersonDemographics = {
   dob: '1985-12-10',
   gender: 'F',
   addresses: [home],
-  contacts: [{ phone: '6175550100', email: 'ada@example.org' }],
+  contacts: [{ phone: '6172000100', email: 'ada@example.org' }],
   personalIdentifiers: [{ type: 'ssn', value: '512345671' }],
 };
 /**
@@ -86,7 +86,7 @@ describe('the levels of the Identity Matching guide', () => {
     ],
     [
       'phone',
-      { contacts: [{ phone: '6175550100' }] },
+      { contacts: [{ phone: '6172000100' }] },
       'very-good',
       0.7,
       'certain',
@@ -220,7 +220,7 @@ describe('certain by an identifier, which a household is not', () => {
       grade({
         ...change,
         personalIdentifiers: [],
-        contacts: [{ phone: '6175550100' }],
+        contacts: [{ phone: '6172000100' }],
       }).grade,
     ).not.toBe('certain');
   });
@@ -270,8 +270,8 @@ describe('certain by an identifier, which a household is not', () => {
   });
 
   test('nor names of adults that look like those of newborns, which are names', () => {
-    const named = (firstName: string) => {
-      const person = { ...ada, firstNames: [firstName] };
+    const named = (firstName: string, dob = ada.dob) => {
+      const person = { ...ada, firstNames: [firstName], dob };
       return gradeMatch(
         comparePersons(traitsOfPerson(person), traitsOfPerson(person)),
       ).grade;
@@ -284,8 +284,14 @@ describe('certain by an identifier, which a household is not', () => {
       'Xxochitl',
     ])
       expect(named(name), name).toBe('certain');
-    for (const name of ['Girl1', 'Mariasgirl1', 'Babyboy', 'RN', 'Marias Boy'])
+    for (const name of ['Baby', 'Boy', 'Infant', 'B.B.'])
+      expect(named(name), name).toBe('certain');
+    for (const name of ['Girl1', 'Mariasgirl1', 'RN', 'Newborn'])
       expect(named(name), name).not.toBe('certain');
+    const thisYear = `${new Date().getUTCFullYear()}-01-14`;
+    for (const name of ['Babyboy', 'Marias Boy', 'Baby', 'Boy', 'Girl1'])
+      expect(named(name, thisYear), name).not.toBe('certain');
+    expect(named('Jimboy', thisYear)).toBe('certain');
   });
 });
 

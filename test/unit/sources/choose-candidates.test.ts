@@ -9,7 +9,7 @@ const home = {
   state: 'MA',
   postalCode: '02115',
 };
-const phone = { system: 'phone' as const, value: '617-555-0100' };
+const phone = { system: 'phone' as const, value: '617-200-0100' };
 const ours: Demographics = {
   firstNames: ['Rosalind'],
   lastNames: ['Garcia'],
@@ -24,7 +24,7 @@ const ours: Demographics = {
       country: 'USA',
     },
   ],
-  contacts: [{ phone: '6175550100' }],
+  contacts: [{ phone: '6172000100' }],
   personalIdentifiers: [],
 };
 const patient = (id: string, change: Partial<Patient> = {}) => ({

@@ -59,7 +59,7 @@ export function identityKeyTexts(
   const { firstNames, lastNames, dob, addresses, externalId } = person;
   const zips = addresses.map(({ zip }) => zip.slice(0, 5));
   const isAnybody =
-    !isUsableBirthDate(dob) || isStandInName(firstNames, lastNames);
+    !isUsableBirthDate(dob) || isStandInName(firstNames, lastNames, dob);
   const usable = isAnybody ? [] : zips.filter(isUsableZip);
   const keys = keyTexts(hmacKey, accountId, person, usable, []);
   if (usable.length === zips.length || !externalId) return keys;
