@@ -2,6 +2,57 @@
  * The language of the networks' gateways (README.md).
  */
 
+export {
+  type DocumentContent,
+  type DocumentToWrite,
+  readDocumentContent,
+  writeDocumentContent,
+} from './ebxml/document-content.ts';
+export {
+  comparableHash,
+  type DocumentAuthor,
+  type DocumentEntry,
+  type EntryRemark,
+} from './ebxml/document-entry.ts';
+export type { Coded } from './ebxml/registry-elements.ts';
+export {
+  FIND_DOCUMENTS,
+  ON_DEMAND_ENTRY,
+  type RegistryStatus,
+  STABLE_ENTRY,
+} from './ebxml/registry-names.ts';
+export {
+  buildRegistryResponse,
+  type RegistryFault,
+  type RegistryOutcome,
+  type RegistryProblem,
+  registryErrors,
+} from './ebxml/registry-response.ts';
+export type { DocumentMetadata } from './ebxml/write-document-entry.ts';
+export {
+  IHE_ERROR_MEANINGS,
+  type IheErrorMeaning,
+  type KnownIheError,
+  meaningOfIheError,
+  weightiestMeaning,
+} from './errors.ts';
+export type {
+  InstanceId,
+  PersonFacts,
+  PersonNameParts,
+  PostalAddress,
+} from './hl7v3.ts';
+export {
+  comparableId,
+  isSameId,
+  type PatientIdentifier,
+  queryLiteral,
+  readCx,
+  readQueryLiterals,
+  withoutUrn,
+  withUrnOid,
+  writeCx,
+} from './identifiers.ts';
 export { IheError, type IheErrorCode } from './ihe-error.ts';
 export {
   type AttachmentSink,
@@ -32,6 +83,98 @@ export {
   type OutgoingMessage,
   plainMessage,
 } from './soap/write-message.ts';
+export {
+  birthDateOfHl7,
+  type Hl7Time,
+  readHl7Time,
+  writeHl7Date,
+  writeHl7Time,
+} from './times.ts';
+export { CROSS_GATEWAY_ACTIONS } from './xca/cross-gateway-messages.ts';
+export {
+  buildFindDocuments,
+  type DocumentPeriod,
+  type DocumentQueryRequest,
+  type FindDocumentsQuestion,
+  queryValues,
+  readDocumentQuery,
+} from './xca/find-documents.ts';
+export {
+  buildFindDocumentsResponse,
+  type CrossGatewayOutcome,
+  type FindDocumentsAnswer,
+  type RegistryRemark,
+  readFindDocumentsResponse,
+} from './xca/find-documents-response.ts';
+export {
+  buildRetrieve,
+  type DocumentReferenceIds,
+  isSameDocument,
+  type RequestedDocument,
+  readRetrieve,
+} from './xca/retrieve-documents.ts';
+export {
+  accountForRetrieval,
+  buildRetrieveResponse,
+  type DocumentToRetrieve,
+  type RetrievalAccount,
+  type RetrieveAnswer,
+  type RetrievedDocument,
+  readRetrieveResponse,
+} from './xca/retrieve-response.ts';
+export {
+  buildDiscoveryAcknowledgement,
+  buildPatientDiscoveryResponse,
+  type DiscoveryVerdict,
+  type MatchedPatient,
+  type PatientDiscoveryReply,
+} from './xcpd/build-discovery-answer.ts';
+export {
+  buildPatientDiscovery,
+  type PatientDiscoveryQuestion,
+} from './xcpd/build-patient-discovery.ts';
+export {
+  DISCOVERY_ACTIONS,
+  type DiscoveryCriteria,
+  type GatewayIdentity,
+  NPI_ROOT,
+  SSN_ROOT,
+} from './xcpd/discovery-messages.ts';
+export {
+  type AttributeRequest,
+  type DiscoveredPatient,
+  type DiscoveryFacts,
+  type DiscoveryProblem,
+  type DiscoveryRemark,
+  type PatientDiscoveryAnswer,
+  patientsByCommunity,
+  readPatientDiscoveryResponse,
+  type WantedAttribute,
+} from './xcpd/read-discovery-answer.ts';
+export {
+  type DiscoveryRequirement,
+  isDeferredDiscovery,
+  type PatientDiscoveryRequest,
+  readPatientDiscovery,
+} from './xcpd/read-patient-discovery.ts';
+export type { MessageHead } from './xcpd/write-discovery-parts.ts';
+export {
+  buildSubmission,
+  type SubmissionToBuild,
+} from './xdr/build-submission.ts';
+export {
+  type DocumentSubmission,
+  readSubmission,
+  type SubmissionFault,
+  type SubmissionSet,
+  type SubmittedDocument,
+  submittedContentFaults,
+} from './xdr/read-submission.ts';
+export { SUBMISSION_ACTIONS } from './xdr/submission-messages.ts';
+export {
+  readSubmissionResponse,
+  type SubmissionAnswer,
+} from './xdr/submission-response.ts';
 export type { XmlRemark } from './xml/decode-xml.ts';
 export {
   type ReadXmlOptions,

@@ -1,0 +1,155 @@
+import {
+  type IheErrorMeaning,
+  lastSegment,
+  meaningOfIheError,
+} from '../errors.ts';
+import { EBXML_RS } from '../namespaces.ts';
+import { type XmlFragment, xml } from '../xml/write-xml.ts';
+import { attributeOf, type XmlElement, xmlText } from '../xml/xml-element.ts';
+import { registryChildren } from './registry-elements.ts';
+import {
+  ERROR_SEVERITY,
+  RESPONSE_STATUSES,
+  type RegistryStatus,
+} from './registry-names.ts';
+
+/**
+ * One entry of a RegistryErrorList. `context` and `text` are free text of
+ * another system and may name a patient: neither is shown nor logged.
+ */
+export interface RegistryProblem {
+  /** As written; IHE's codes and others. */
+  code: string;
+
+  /** A warning is no failure. */
+  severity: 'Error' | 'Warning';
+
+  meaning: IheErrorMeaning;
+  context: string | undefined;
+
+  /** The text of the element, where some stacks put the message. */
+  text: string | undefined;
+
+  /** As written, which may be empty. */
+  location: string | undefined;
+
+  /** The home community that `location` names, as an OID. */
+  homeCommunity: string | undefined;
+}
+
+/** What every response of a registry or repository says. */
+export interface RegistryOutcome {
+  /** Undefined for a status that is none of IHE's, or missing. */
+  status: RegistryStatus | undefined;
+
+  /** As written. */
+  statusWritten: string | undefined;
+
+  problems: RegistryProblem[];
+}
+
+/**
+ * Reads the status and the errors of a response: AdhocQueryResponse,
+ * RegistryResponse. The error list may stand before or after what was found.
+ */
+export function readRegistryOutcome(response: XmlElement): RegistryOutcome {
+  const statusWritten = attributeOf(response, 'status');
+
+  return {
+    status: readStatus(statusWritten),
+    statusWritten,
+    problems: registryChildren(response, 'RegistryErrorList')
+      .flatMap((list) => registryChildren(list, 'RegistryError'))
+      .map(readProblem),
+  };
+}
+
+/** The problems that are no mere warnings. */
+export function registryErrors(
+  problems: readonly RegistryProblem[],
+): RegistryProblem[] {
+  return problems.filter(({ severity }) => severity === 'Error');
+}
+
+function readStatus(written: string | undefined): RegistryStatus | undefined {
+  const status = lastSegment(written ?? '');
+
+  // The bare word Error is seen in the place of Failure.
+  if (status === 'Error') return 'Failure';
+
+  return Object.hasOwn(RESPONSE_STATUSES, status)
+    ? (status as RegistryStatus)
+    : undefined;
+}
+
+function readProblem(error: XmlElement): RegistryProblem {
+  const code = attributeOf(error, 'errorCode') ?? '';
+  const severity = lastSegment(attributeOf(error, 'severity') ?? '');
+  const location = error.attributes
+    .find(({ name, namespace }) => name === 'location' && namespace === '')
+    ?.value.trim();
+
+  return {
+    code,
+    severity: severity.toLowerCase() === 'warning' ? 'Warning' : 'Error',
+    meaning: meaningOfIheError(code),
+    context: attributeOf(error, 'codeContext'),
+    text: xmlText(error),
+    location,
+    homeCommunity: homeCommunityOfLocation(location),
+  };
+}
+
+/** Other stacks write names of classes, or nothing, into `location`. */
+function homeCommunityOfLocation(
+  location: string | undefined,
+): string | undefined {
+  const [, oid] = location?.match(/^(?:urn:oid:)?(\d+(?:\.\d+)+)$/i) ?? [];
+
+  return oid;
+}
+
+/** An error that a responder reports. */
+export interface RegistryFault {
+  code: string;
+  context: string;
+  severity?: 'Error' | 'Warning' | undefined;
+
+  /** In XCA, the home community concerned, with `urn:oid:`. */
+  location?: string | undefined;
+}
+
+/** RegistryErrorList; nothing if there is no error. */
+export function writeRegistryErrors(
+  faults: readonly RegistryFault[],
+): XmlFragment | undefined {
+  if (faults.length === 0) return undefined;
+
+  const isError = faults.some(({ severity }) => severity !== 'Warning');
+
+  return xml`
+    <rs:RegistryErrorList highestSeverity="${ERROR_SEVERITY}${isError ? 'Error' : 'Warning'}">
+      ${faults.map(
+        (fault) => xml`
+          <rs:RegistryError
+            errorCode="${fault.code}"
+            codeContext="${fault.context}"
+            severity="${ERROR_SEVERITY}${fault.severity ?? 'Error'}"
+            location="${fault.location}"/>
+        `,
+      )}
+    </rs:RegistryErrorList>
+  `;
+}
+
+/** Writes RegistryResponse, the answer to ITI-41 and part of that to ITI-39. */
+export function buildRegistryResponse(
+  status: RegistryStatus,
+  faults: readonly RegistryFault[] = [],
+): XmlFragment {
+  return xml`
+    <rs:RegistryResponse xmlns:rs="${EBXML_RS}" status="${RESPONSE_STATUSES[status]}">
+      ${writeRegistryErrors(faults)}
+    </rs:RegistryResponse>
+  `;
+}

@@ -1,0 +1,187 @@
+import {
+  type DocumentContent,
+  type DocumentToWrite,
+  readDocumentContent,
+  writeDocumentContent,
+} from '../ebxml/document-content.ts';
+import {
+  isRegistryElement,
+  registryChild,
+  registryChildren,
+} from '../ebxml/registry-elements.ts';
+import type { RegistryStatus } from '../ebxml/registry-names.ts';
+import {
+  buildRegistryResponse,
+  type RegistryFault,
+  type RegistryOutcome,
+  readRegistryOutcome,
+} from '../ebxml/registry-response.ts';
+import { messageElement } from '../message-element.ts';
+import { XDSB } from '../namespaces.ts';
+import { type XmlFragment, xml } from '../xml/write-xml.ts';
+import { type XmlElement, xmlText } from '../xml/xml-element.ts';
+import {
+  type CrossGatewayOutcome,
+  concludeRegistryAnswer,
+  type RegistryRemark,
+  registryRemarks,
+} from './find-documents-response.ts';
+import {
+  type DocumentReferenceIds,
+  isSameDocument,
+  type RequestedDocument,
+  readDocumentIds,
+  writeHomeCommunity,
+} from './retrieve-documents.ts';
+
+/** A document in an answer of ITI-39. Ids and type as written. */
+export interface RetrievedDocument extends RequestedDocument {
+  /** Of a document made on demand: what it is called from now on. */
+  newUniqueId: string | undefined;
+  newRepository: string | undefined;
+
+  /** May be wrong or missing: the bytes decide. */
+  mimeType: string | undefined;
+
+  content: DocumentContent;
+}
+
+/** An answer of ITI-39. */
+export type RetrieveAnswer = RegistryOutcome &
+  CrossGatewayOutcome & {
+    /** In the order of the response. */
+    documents: RetrievedDocument[];
+
+    remarks: RegistryRemark[];
+  };
+
+/**
+ * Reads ITI-39's answer, RetrieveDocumentSetResponse. What it comes to counts
+ * the documents that have content, or say in which attachment it is: whether
+ * that attachment arrived is for whoever reads the parts.
+ *
+ * @param payload the element in the SOAP body. Another one has failed.
+ */
+export function readRetrieveResponse(payload: XmlElement): RetrieveAnswer {
+  const isMessage = (element: XmlElement) =>
+    isRegistryElement(element, 'RetrieveDocumentSetResponse');
+  const body = messageElement(payload, isMessage);
+  const response = registryChild(body, 'RegistryResponse');
+  const documents = registryChildren(body, 'DocumentResponse').map(
+    readRetrievedDocument,
+  );
+  const present = documents.filter(({ content }) => content.in !== 'nowhere');
+
+  // Some forget the RegistryResponse; then no status says that all is there.
+  const outcome = readRegistryOutcome(response ?? body);
+  const conclusion = concludeRegistryAnswer(
+    outcome,
+    present.length,
+    isMessage(body),
+  );
+  const isGap =
+    conclusion.outcome === 'complete' && present.length < documents.length;
+
+  return {
+    ...outcome,
+    ...(isGap ? gapOf(present.length) : conclusion),
+    documents,
+    remarks: registryRemarks(outcome, present.length, isMessage(body)),
+  };
+}
+
+function gapOf(present: number): CrossGatewayOutcome {
+  return present > 0
+    ? { outcome: 'incomplete' }
+    : { outcome: 'failed', meaning: 'document-missing' };
+}
+
+function readRetrievedDocument(response: XmlElement): RetrievedDocument {
+  return {
+    ...readDocumentIds(response),
+    newUniqueId: xmlText(registryChild(response, 'NewDocumentUniqueId')),
+    newRepository: xmlText(registryChild(response, 'NewRepositoryUniqueId')),
+    mimeType: xmlText(registryChild(response, 'mimeType')),
+    content: readDocumentContent(registryChild(response, 'Document')),
+  };
+}
+
+/** What an answer holds of what was asked for. */
+export interface RetrievalAccount<Asked extends RequestedDocument> {
+  received: { asked: Asked; document: RetrievedDocument }[];
+
+  /** Asked for, and not there: a gap, though no error may name it. */
+  missing: Asked[];
+
+  /** Never asked for: not to be filed. */
+  unasked: RetrievedDocument[];
+}
+
+/** Counts an answer of ITI-39 against what was asked. */
+export function accountForRetrieval<Asked extends RequestedDocument>(
+  asked: readonly Asked[],
+  documents: readonly RetrievedDocument[],
+): RetrievalAccount<Asked> {
+  const account: RetrievalAccount<Asked> = {
+    received: [],
+    missing: [],
+    unasked: [],
+  };
+  const rest = new Set(documents);
+
+  for (const each of asked) {
+    const document = [...rest].find((one) => isSameDocument(each, one));
+
+    if (document === undefined) {
+      account.missing.push(each);
+      continue;
+    }
+
+    rest.delete(document);
+
+    if (document.content.in === 'nowhere') account.missing.push(each);
+    else account.received.push({ asked: each, document });
+  }
+
+  account.unasked.push(...rest);
+
+  return account;
+}
+
+/** A document that a responding gateway hands out. */
+export interface DocumentToRetrieve extends DocumentReferenceIds {
+  newUniqueId?: string | undefined;
+  newRepository?: string | undefined;
+  mimeType: string;
+  content: DocumentToWrite;
+}
+
+/** Writes ITI-39's answer, RetrieveDocumentSetResponse. */
+export function buildRetrieveResponse(answer: {
+  status: RegistryStatus;
+  documents: readonly DocumentToRetrieve[];
+  faults?: readonly RegistryFault[] | undefined;
+}): XmlFragment {
+  return xml`
+    <xdsb:RetrieveDocumentSetResponse xmlns:xdsb="${XDSB}">
+      ${buildRegistryResponse(answer.status, answer.faults)}
+      ${answer.documents.map(writeDocumentResponse)}
+    </xdsb:RetrieveDocumentSetResponse>
+  `;
+}
+
+function writeDocumentResponse(document: DocumentToRetrieve): XmlFragment {
+  const { newRepository, newUniqueId } = document;
+
+  return xml`
+    <xdsb:DocumentResponse>
+      ${writeHomeCommunity(document.homeCommunity)}
+      <xdsb:RepositoryUniqueId>${document.repository}</xdsb:RepositoryUniqueId>
+      <xdsb:DocumentUniqueId>${document.uniqueId}</xdsb:DocumentUniqueId>
+      ${newRepository && xml`<xdsb:NewRepositoryUniqueId>${newRepository}</xdsb:NewRepositoryUniqueId>`}
+      ${newUniqueId && xml`<xdsb:NewDocumentUniqueId>${newUniqueId}</xdsb:NewDocumentUniqueId>`}
+      <xdsb:mimeType>${document.mimeType}</xdsb:mimeType>
+      <xdsb:Document>${writeDocumentContent(document.content)}</xdsb:Document>
+    </xdsb:DocumentResponse>
+  `;
+}

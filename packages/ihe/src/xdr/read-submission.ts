@@ -1,0 +1,265 @@
+import { createHash } from 'node:crypto';
+import {
+  type DocumentContent,
+  readDocumentContent,
+} from '../ebxml/document-content.ts';
+import {
+  comparableHash,
+  type DocumentAuthor,
+  type DocumentEntry,
+  readAuthors,
+  readDocumentEntry,
+} from '../ebxml/document-entry.ts';
+import {
+  type Coded,
+  isRegistryElement,
+  readCodes,
+  readIdentifier,
+  readLocalizedString,
+  readSlots,
+  registryChild,
+  registryChildren,
+} from '../ebxml/registry-elements.ts';
+import {
+  CLASSIFICATION_SCHEMES,
+  IDENTIFIER_SCHEMES,
+  SUBMISSION_SET_NODE,
+} from '../ebxml/registry-names.ts';
+import { groupedBy } from '../grouped-by.ts';
+import { comparableId, isSameId, withoutApostrophes } from '../identifiers.ts';
+import { messageElement } from '../message-element.ts';
+import { type Hl7Time, readHl7Time } from '../times.ts';
+import { attributeOf, type XmlElement } from '../xml/xml-element.ts';
+
+/** What a submission says of itself. Ids as they came. */
+export interface SubmissionSet {
+  uniqueId: string | undefined;
+  sourceId: string | undefined;
+  patientId: string | undefined;
+  homeCommunity: string | undefined;
+  submissionTime: Hl7Time | undefined;
+  title: string | undefined;
+  comments: string | undefined;
+  contentType: Coded | undefined;
+  authors: DocumentAuthor[];
+
+  /** `Organization|Person|Telecom`, as written; each third may be absent. */
+  intendedRecipients: string[];
+}
+
+/** A document of a submission: its metadata and where its bytes are. */
+export interface SubmittedDocument {
+  entry: DocumentEntry;
+  content: DocumentContent;
+}
+
+/** IHE's code for what is wrong with a submission, as it is answered. */
+export interface SubmissionFault {
+  code:
+    | 'XDSRepositoryMetadataError'
+    | 'XDSRepositoryDuplicateUniqueIdInMessage'
+    | 'XDSMissingDocument'
+    | 'XDSMissingDocumentMetadata'
+    | 'XDSNonIdenticalHash'
+    | 'XDSNonIdenticalSize';
+
+  /** In words, without anything of the message. */
+  reason: string;
+}
+
+/** ITI-41's message, as a receiver reads it. */
+export interface DocumentSubmission {
+  /** Exactly one, in a submission that may be accepted. */
+  submissionSets: SubmissionSet[];
+
+  documents: SubmittedDocument[];
+
+  /** Whatever forbids to accept it; the bytes are checked apart. */
+  faults: SubmissionFault[];
+}
+
+/**
+ * Reads ProvideAndRegisterDocumentSetRequest.
+ *
+ * @param payload the element in the SOAP body
+ */
+export function readSubmission(payload: XmlElement): DocumentSubmission {
+  const request = messageElement(payload, (element) =>
+    isRegistryElement(element, 'ProvideAndRegisterDocumentSetRequest'),
+  );
+  const objects = registryChild(
+    registryChild(request, 'SubmitObjectsRequest'),
+    'RegistryObjectList',
+  );
+  const contents = documentsById(request);
+  const submissionSets = registryChildren(objects, 'RegistryPackage')
+    .filter((each) => isSubmissionSet(each, objects))
+    .map(readSubmissionSet);
+  const documents = registryChildren(objects, 'ExtrinsicObject').map(
+    (object) => ({
+      entry: readDocumentEntry(object),
+      content: takeContent(contents, attributeOf(object, 'id')),
+    }),
+  );
+  const unused = [...contents.values()].filter((each) => each.length > 0);
+
+  return {
+    submissionSets,
+    documents,
+    faults: [
+      ...submissionFaults(submissionSets, documents),
+      ...unused.map(() => MISSING_METADATA),
+    ],
+  };
+}
+
+/**
+ * Whether bytes are those that the metadata announce. Size 0 and a missing hash
+ * announce nothing.
+ */
+export function submittedContentFaults(
+  entry: Pick<DocumentEntry, 'size' | 'hash'>,
+  bytes: Uint8Array,
+): SubmissionFault[] {
+  const faults: SubmissionFault[] = [];
+
+  if (entry.size && entry.size !== bytes.byteLength) {
+    faults.push({
+      code: 'XDSNonIdenticalSize',
+      reason: 'A document has another size than its metadata say.',
+    });
+  }
+
+  const sha1 = createHash('sha1').update(bytes).digest('hex');
+
+  if (entry.hash !== undefined && comparableHash(entry.hash) !== sha1) {
+    faults.push({
+      code: 'XDSNonIdenticalHash',
+      reason: 'A document has another hash than its metadata say.',
+    });
+  }
+
+  return faults;
+}
+
+const MISSING_METADATA: SubmissionFault = {
+  code: 'XDSMissingDocumentMetadata',
+  reason: 'A document has no metadata.',
+};
+
+function submissionFaults(
+  sets: readonly SubmissionSet[],
+  documents: readonly SubmittedDocument[],
+): SubmissionFault[] {
+  const faults: SubmissionFault[] = [];
+
+  if (sets.length !== 1) {
+    faults.push({
+      code: 'XDSRepositoryMetadataError',
+      reason: `A submission has exactly one submission set, this one has ${sets.length}.`,
+    });
+  }
+  if (hasRepetition([...sets, ...documents.map(({ entry }) => entry)])) {
+    faults.push({
+      code: 'XDSRepositoryDuplicateUniqueIdInMessage',
+      reason: 'Two objects of the submission have the same unique id.',
+    });
+  }
+  if (documents.some(({ entry }) => entry.uniqueId === undefined)) {
+    faults.push({
+      code: 'XDSRepositoryMetadataError',
+      reason: 'A document has no unique id.',
+    });
+  }
+  if (documents.some(({ content }) => content.in === 'nowhere')) {
+    faults.push({
+      code: 'XDSMissingDocument',
+      reason: 'Metadata are there without their document.',
+    });
+  }
+
+  return faults;
+}
+
+function hasRepetition(
+  objects: readonly { uniqueId: string | undefined }[],
+): boolean {
+  const ids = objects
+    .map(({ uniqueId }) => uniqueId)
+    .filter((id) => id !== undefined)
+    .map(comparableId);
+
+  return new Set(ids).size < ids.length;
+}
+
+/** The `Document` elements by their id, in their order. */
+function documentsById(request: XmlElement): Map<string, XmlElement[]> {
+  return groupedBy(registryChildren(request, 'Document'), (element) =>
+    comparableId(attributeOf(element, 'id') ?? ''),
+  );
+}
+
+/** Takes the next document of an id, so that each is used once. */
+function takeContent(
+  contents: Map<string, XmlElement[]>,
+  id: string | undefined,
+): DocumentContent {
+  const element = contents.get(comparableId(id ?? ''))?.shift();
+
+  return readDocumentContent(element);
+}
+
+/**
+ * A package is a submission set if it is classified so, within itself or beside
+ * it, or if it has a submission set's identifiers.
+ */
+function isSubmissionSet(
+  element: XmlElement,
+  objects: XmlElement | undefined,
+): boolean {
+  const id = attributeOf(element, 'id') ?? '';
+  const beside = registryChildren(objects, 'Classification').filter((each) =>
+    isSameId(attributeOf(each, 'classifiedObject') ?? '', id),
+  );
+  const within = registryChildren(element, 'Classification');
+  const isClassified = [...beside, ...within].some((each) =>
+    isSameId(
+      attributeOf(each, 'classificationNode') ?? '',
+      SUBMISSION_SET_NODE,
+    ),
+  );
+
+  return (
+    isClassified ||
+    readIdentifier(element, IDENTIFIER_SCHEMES.submissionUniqueId) !==
+      undefined ||
+    readIdentifier(element, IDENTIFIER_SCHEMES.submissionSourceId) !== undefined
+  );
+}
+
+function readSubmissionSet(element: XmlElement): SubmissionSet {
+  const slots = readSlots(element);
+  const submissionTime = slots.get('submissionTime')?.[0];
+  const patientId = readIdentifier(
+    element,
+    IDENTIFIER_SCHEMES.submissionPatientId,
+  );
+
+  return {
+    uniqueId: readIdentifier(element, IDENTIFIER_SCHEMES.submissionUniqueId),
+    sourceId: readIdentifier(element, IDENTIFIER_SCHEMES.submissionSourceId),
+    patientId:
+      patientId === undefined ? undefined : withoutApostrophes(patientId),
+    homeCommunity: attributeOf(element, 'home'),
+    submissionTime:
+      submissionTime === undefined ? undefined : readHl7Time(submissionTime),
+    title: readLocalizedString(element, 'Name'),
+    comments: readLocalizedString(element, 'Description'),
+    contentType: readCodes(
+      element,
+      CLASSIFICATION_SCHEMES.submissionContentType,
+    )[0],
+    authors: readAuthors(element, CLASSIFICATION_SCHEMES.submissionAuthor),
+    intendedRecipients: slots.get('intendedRecipient') ?? [],
+  };
+}

@@ -1,0 +1,191 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import {
+  buildRegistryResponse,
+  buildSubmission,
+  readSubmission,
+  readSubmissionResponse,
+  type SubmissionToBuild,
+  submittedContentFaults,
+} from '../../src/index.ts';
+import { childNames, payloadOf } from '../payloads.ts';
+
+const BYTES = Buffer.from('hello');
+const CODE = {
+  code: '34133-9',
+  system: '2.16.840.1.113883.6.1',
+  display: 'Summary',
+};
+
+const document = (at: number) => ({
+  metadata: {
+    entryUuid: `urn:uuid:c7af24c4-e889-59b6-b5c0-48f2172e589${at}`,
+    uniqueId: `2.999.9.${at}`,
+    patientId: 'p1^^^&2.999.5&ISO',
+    mimeType: 'text/plain',
+    creationTime: '20260101120000',
+    size: BYTES.length,
+    hash: createHash('sha1').update(BYTES).digest('hex'),
+    classCode: CODE,
+    typeCode: CODE,
+    formatCode: CODE,
+  },
+  content: { bytes: BYTES },
+});
+
+const SUBMISSION: SubmissionToBuild = {
+  entryUuid: 'urn:uuid:aaaf24c4-e889-59b6-b5c0-48f2172e5898',
+  uniqueId: '2.999.10.1',
+  sourceId: '2.999.10',
+  patientId: 'p1^^^&2.999.5&ISO',
+  submittedAt: new Date('2026-03-01T12:00:00Z'),
+  title: 'A referral',
+  contentType: CODE,
+  authors: [
+    {
+      persons: ['^Welby^Marcus'],
+      institutions: [],
+      roles: [],
+      specialties: [],
+      telecoms: ['^^Internet^welby@direct.example'],
+    },
+  ],
+  intendedRecipients: ['||^^Internet^bob@direct.example'],
+  documents: [document(1), document(2)],
+};
+
+describe('a submission (ITI-41)', () => {
+  test('comes back as it was sent', () => {
+    const submission = readSubmission(payloadOf(buildSubmission(SUBMISSION)));
+
+    expect(submission.faults).toEqual([]);
+    expect(submission.submissionSets).toMatchObject([
+      {
+        uniqueId: '2.999.10.1',
+        sourceId: '2.999.10',
+        patientId: 'p1^^^&2.999.5&ISO',
+        submissionTime: { written: '20260301120000' },
+        title: 'A referral',
+        contentType: CODE,
+        authors: SUBMISSION.authors,
+        intendedRecipients: SUBMISSION.intendedRecipients,
+      },
+    ]);
+    expect(submission.documents).toMatchObject([
+      { entry: { uniqueId: '2.999.9.1' }, content: { in: 'message' } },
+      { entry: { uniqueId: '2.999.9.2' }, content: { in: 'message' } },
+    ]);
+  });
+
+  test('has its objects, and each of their parts, in the order of the schema', () => {
+    const [submit, ...documents] = payloadOf(
+      buildSubmission(SUBMISSION),
+    ).children;
+    const objects = submit?.children[0];
+    const set = objects?.children.find(
+      ({ name }) => name === 'RegistryPackage',
+    );
+
+    expect(documents.map(({ name }) => name)).toEqual(['Document', 'Document']);
+    expect(childNames(objects)).toEqual([
+      'ExtrinsicObject',
+      'ExtrinsicObject',
+      'RegistryPackage',
+      'Classification',
+      'Association',
+      'Association',
+    ]);
+    expect(childNames(set)).toEqual([
+      'Slot',
+      'Slot',
+      'Name',
+      'Classification',
+      'Classification',
+      'ExternalIdentifier',
+      'ExternalIdentifier',
+      'ExternalIdentifier',
+    ]);
+  });
+
+  test('is refused with two documents of one unique id', () => {
+    const submission = readSubmission(
+      payloadOf(
+        buildSubmission({
+          ...SUBMISSION,
+          documents: [document(1), document(1)],
+        }),
+      ),
+    );
+
+    expect(submission.faults.map(({ code }) => code)).toEqual([
+      'XDSRepositoryDuplicateUniqueIdInMessage',
+    ]);
+  });
+
+  test('is refused when a document or its metadata are not there', () => {
+    const source = String(buildSubmission(SUBMISSION));
+    const withoutDocument = source.replace(
+      /<xdsb:Document .*?<\/xdsb:Document>/,
+      '',
+    );
+    const withoutMetadata = source.replace(
+      /<rim:ExtrinsicObject .*?<\/rim:ExtrinsicObject>/,
+      '',
+    );
+    const codes = (message: string) =>
+      readSubmission(payloadOf(message)).faults.map(({ code }) => code);
+
+    expect(codes(withoutDocument)).toEqual(['XDSMissingDocument']);
+    expect(codes(withoutMetadata)).toEqual(['XDSMissingDocumentMetadata']);
+  });
+
+  test('is refused without a submission set', () => {
+    const source = String(buildSubmission(SUBMISSION)).replace(
+      /<rim:RegistryPackage .*?<\/rim:RegistryPackage>/,
+      '',
+    );
+
+    expect(
+      readSubmission(payloadOf(source)).faults.map(({ code }) => code),
+    ).toEqual(['XDSRepositoryMetadataError']);
+  });
+
+  test('is refused for bytes that are not those announced', () => {
+    const entry = { size: 5, hash: document(1).metadata.hash.toUpperCase() };
+
+    expect(submittedContentFaults(entry, BYTES)).toEqual([]);
+    expect(submittedContentFaults({ size: 0, hash: undefined }, BYTES)).toEqual(
+      [],
+    );
+    expect(
+      submittedContentFaults(entry, Buffer.from('hullo!')).map(
+        ({ code }) => code,
+      ),
+    ).toEqual(['XDSNonIdenticalSize', 'XDSNonIdenticalHash']);
+  });
+});
+
+describe('the answer to a submission', () => {
+  const read = (...answer: Parameters<typeof buildRegistryResponse>) =>
+    readSubmissionResponse(payloadOf(buildRegistryResponse(...answer)));
+
+  test('says that it was taken', () => {
+    expect(read('Success').outcome).toBe('accepted');
+  });
+
+  test.each([
+    ['Failure', 'XDSRepositoryMetadataError', 'our-fault'],
+    ['Failure', 'XDSRepositoryBusy', 'again-later'],
+    ['Success', 'XDSUnknownPatientId', 'discover-again'],
+    ['PartialSuccess', 'XDSRepositoryError', 'failed'],
+  ] as const)('says that it was not: %s, %s', (status, code, meaning) => {
+    expect(read(status, [{ code, context: '' }])).toMatchObject({
+      outcome: 'failed',
+      meaning,
+    });
+  });
+
+  test('that is another message is none', () => {
+    expect(readSubmissionResponse(payloadOf('<ok/>')).outcome).toBe('failed');
+  });
+});
