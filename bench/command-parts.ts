@@ -8,7 +8,7 @@ export function whole(text: string): number {
   return value;
 }
 
-/** Of an even number of values, the upper one of the two in the middle. */
+/** The median; of an even number of values, the upper one of the middle two. */
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((left, right) => left - right);
   return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;

@@ -67,7 +67,7 @@ function typeText(type: string): string {
   return `${[...names].join('|')}${isList ? '*' : ''}`;
 }
 
-/** Of one type and those it extends. */
+/** The elements of a type and of those that it extends. */
 function elementsOf(
   interfaces: Map<string, Interface>,
   type: string,

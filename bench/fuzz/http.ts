@@ -18,7 +18,7 @@ const CONFIG = fileURLToPath(new URL('schemathesis.toml', import.meta.url));
 const CHECKS = fileURLToPath(
   new URL('schemathesis-checks.py', import.meta.url),
 );
-/** Of the time; an embed token opens a few operations only. */
+/** A share of the time, because an embed token opens few operations. */
 const SHARE_OF_EMBED_TOKEN = 0.2;
 
 const run = promisify(execFile);

@@ -19,9 +19,7 @@ export interface MatchingResult {
   records: number;
   /** Pairs of records of one person. */
   pairs: number;
-  /**
-   * Those of them of which both records have what creating a patient requires.
-   */
+  /** Pairs of which both records have what creating a patient requires. */
   completePairs: number;
   rules: RuleResult[];
 }

@@ -122,7 +122,7 @@ type NameIn<P> = P extends `${string}:${infer N}/${infer Rest}`
     : never;
 
 type Shapes = Omit<Endpoint, keyof Texts | 'method' | 'path'>;
-type Answered<A> = A extends z.ZodType
+type WithResponses<A> = A extends z.ZodType
   ? { responses: { 200: A } }
   : A extends null
     ? { responses: { 204: null } }
@@ -144,13 +144,17 @@ export function endpoint<
   texts: Texts,
   answer: A,
   others?: S,
-): Answered<A> & S & Omit<Addressed<R>, keyof (Answered<A> & S)> & Texts {
+): WithResponses<A> &
+  S &
+  Omit<Addressed<R>, keyof (WithResponses<A> & S)> &
+  Texts {
   const ok =
     answer === null
       ? { responses: { 204: null } }
       : { responses: { 200: answer } };
   const isBody = answer === null || answer instanceof z.ZodType;
-  const shapes = { ...(isBody ? ok : answer), ...others } as Answered<A> & S;
+  const shapes = { ...(isBody ? ok : answer), ...others } as WithResponses<A> &
+    S;
   const [method, path = ''] = route.split(' ');
   const { headers } = shapes as Shapes;
   const ofWrite =

@@ -4,7 +4,6 @@
  */
 
 export type { FileStore } from '../orchestrator/bulk-onboarding/file-store.ts';
-export type { AnswerOf } from '../orchestrator/client/answers.ts';
 export type { CredentialHeader } from '../orchestrator/client/credentials.ts';
 export { apiKeyCredential } from '../orchestrator/client/credentials.ts';
 export {
@@ -18,6 +17,7 @@ export {
   ExchangeCallError as ExchangeError,
   type FailureKind,
 } from '../orchestrator/client/failures.ts';
+export type { ResponseOf } from '../orchestrator/client/responses.ts';
 /**
  * Where the files of `bulkOnboarding` are put: the address and keys of its
  * workers.

@@ -1,13 +1,13 @@
 import type { BundleEntry, FhirResource } from 'fhir/r4.js';
 import { z } from 'zod';
+import { resourceName } from './data/corrections.ts';
+import type { PatientView } from './data/patient-view.ts';
 import {
   okResponse,
   refusalResponse,
   type SimulatedResponse,
   searchsetBundle,
-} from './answer.ts';
-import { resourceName } from './data/corrections.ts';
-import type { PatientView } from './data/patient-view.ts';
+} from './response.ts';
 import type { SourceCall } from './source.ts';
 
 const selection = z.object({

@@ -2,19 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { queryOf } from '../../src/lib/query-of.ts';
 import type { Fault } from '../../src/local-stack/simulator/faults.ts';
+import { isAuthorized, type SourceAccess } from './auth.ts';
+import {
+  applyToResponse,
+  canShow,
+  type SentResponse,
+} from './faults/apply-to-response.ts';
+import type { Phase } from './faults/rules.ts';
+import type { RequestLog } from './request-log.ts';
 import {
   refusalResponse,
   SIMULATED_FHIR_TYPE,
   type SimulatedResponse,
-} from './answer.ts';
-import { isAuthorized, type SourceAccess } from './auth.ts';
-import {
-  applyToAnswer,
-  canShow,
-  type SentAnswer,
-} from './faults/apply-to-answer.ts';
-import type { Phase } from './faults/rules.ts';
-import type { RequestLog } from './request-log.ts';
+} from './response.ts';
 import type { Route } from './routes/route.ts';
 import type { Source, SourceCall } from './source.ts';
 
@@ -82,7 +82,7 @@ async function handle(
     takeMatchFault: () => take('match'),
     note: entry.note,
   };
-  const answerWith = (answer: SentAnswer) => {
+  const answerWith = (answer: SentResponse) => {
     entry.end(answer.status);
     send(reply, answer);
   };
@@ -105,7 +105,7 @@ async function handle(
   const answerFault = take('answer', (fault) => canShow(fault, answer));
   answerWith(
     answerFault
-      ? applyToAnswer(answerFault, answer, call, entry.sample)
+      ? applyToResponse(answerFault, answer, call, entry.sample)
       : answer,
   );
 }
@@ -188,7 +188,7 @@ function breakOff(
 
 function send(
   reply: FastifyReply,
-  { status, headers, contentType, body }: SentAnswer,
+  { status, headers, contentType, body }: SentResponse,
 ): void {
   reply.code(status).headers(headers ?? {});
   if (body === undefined) return void reply.send();

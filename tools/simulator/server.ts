@@ -7,7 +7,6 @@ import {
   type SourceName,
 } from '../../src/local-stack/simulator/protocol.ts';
 import { adminRoutes } from './admin.ts';
-import { operationOutcome } from './answer.ts';
 import type { SourceAccess } from './auth.ts';
 import { createSourceData } from './data/source-data.ts';
 import { applicableRule, FaultBook } from './faults/rules.ts';
@@ -22,6 +21,7 @@ import {
 import { PartnerSettings } from './partners/settings.ts';
 import { serveSource } from './pipeline.ts';
 import { RequestLog } from './request-log.ts';
+import { operationOutcome } from './response.ts';
 import { everythingRoutes } from './routes/everything.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { matchRoutes } from './routes/match.ts';

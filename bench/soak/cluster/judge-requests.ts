@@ -34,7 +34,7 @@ export interface JudgedRequests {
    */
   lines: string[];
   /**
-   * Those that must not happen: a refusal that is not 503 with Retry-After, or
+   * The refusals and failures that must not happen: a refusal that is not 503 with Retry-After, or
    * one without a fault.
    */
   losses: string[];

@@ -115,7 +115,7 @@ export function createCarefulCaller(
   };
 }
 
-/** Of a network query in an answer of E3. */
+/** Whether a network query in a response of E3 has ended. */
 export const hasQueryEnded = ({ status }: { status: string }): boolean =>
   ['completed', 'partial', 'failed'].includes(status);
 

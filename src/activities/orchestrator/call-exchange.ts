@@ -2,13 +2,13 @@ import { activityInfo, cancellationSignal } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import type { ExchangeAccess } from '../../contract/patient-onboarding.ts';
-import type { AnswerOf } from '../../orchestrator/client/answers.ts';
 import { isMissingCredential } from '../../orchestrator/client/credentials.ts';
 import type {
   ExchangeClient,
   RequestOf,
 } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
+import type { ResponseOf } from '../../orchestrator/client/responses.ts';
 import { opaqueId } from '../../temporal/client.ts';
 
 export interface EndpointActivityDeps {
@@ -44,7 +44,7 @@ export async function callExchange<N extends EndpointName, R>(
   { clientFor, idHmacKey }: EndpointActivityDeps,
   name: N,
   { exchange, aal2Session, execution, ...request }: EndpointInput<N>,
-  pick: (answer: AnswerOf<N>, status: number) => R,
+  pick: (answer: ResponseOf<N>, status: number) => R,
 ): Promise<R> {
   const { workflowExecution, activityId } = activityInfo();
   try {

@@ -1,5 +1,5 @@
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
-import type { AnswerOf } from '../../orchestrator/client/answers.ts';
+import type { ResponseOf } from '../../orchestrator/client/responses.ts';
 import {
   callExchange,
   type EndpointActivityDeps,
@@ -48,7 +48,7 @@ type WholeName =
   | 'getWebhookStatus';
 type ResultOf<N extends EndpointName> = N extends keyof typeof PICKS
   ? ReturnType<(typeof PICKS)[N]>
-  : AnswerOf<N>;
+  : ResponseOf<N>;
 export type EndpointActivities = {
   [N in EndpointName]: (input: EndpointInput<N>) => Promise<ResultOf<N>>;
 };
@@ -81,10 +81,10 @@ const idAndName = ({ id, name }: { id: string; name: string }) => ({
   id,
   name,
 });
-const facilityNames = ({ facilities }: AnswerOf<'listFacilities'>) => ({
+const facilityNames = ({ facilities }: ResponseOf<'listFacilities'>) => ({
   facilities: facilities.map(idAndName),
 });
-const cohortState = ({ id, name, size, eTag }: AnswerOf<'getCohort'>) => ({
+const cohortState = ({ id, name, size, eTag }: ResponseOf<'getCohort'>) => ({
   id,
   name,
   size,
@@ -94,7 +94,7 @@ const cohortState = ({ id, name, size, eTag }: AnswerOf<'getCohort'>) => ({
  * Reduces a page of patients to ids, opt-outs and the position of the next
  * page.
  */
-const pageOf = ({ patients, meta }: AnswerOf<'listCohortPatients'>) => ({
+const pageOf = ({ patients, meta }: ResponseOf<'listCohortPatients'>) => ({
   patients: patients.map(({ id, status }) => ({
     id,
     hieOptOut: status?.hieOptOut ?? false,
@@ -108,46 +108,50 @@ const standingOf = ({
   eTag,
   facilityIds,
   status,
-}: AnswerOf<'getPatient'>) => ({
+}: ResponseOf<'getPatient'>) => ({
   id,
   eTag,
   facilityIds,
   hieOptOut: status?.hieOptOut ?? false,
 });
 /** A consent names people, so only its id and status are returned. */
-const consentOf = ({ id, status }: AnswerOf<'endConsent'>) => ({ id, status });
+const consentOf = ({ id, status }: ResponseOf<'endConsent'>) => ({
+  id,
+  status,
+});
 /** Demographics must not enter the history. */
 const withoutPatients = ({
   patients: _,
   ...rest
-}: AnswerOf<'getPossibleDuplicate'>) => rest;
+}: ResponseOf<'getPossibleDuplicate'>) => rest;
 /** The content and recipient of a message must not enter the history. */
 const withoutContent = ({
   id,
   patientId,
   status,
   reason,
-}: AnswerOf<'getMessage'>) => ({
+}: ResponseOf<'getMessage'>) => ({
   id,
   patientId,
   status,
   reason,
 });
 /** The link grants access to the notification, so it is left out. */
-const withoutLink = ({ url: _, ...rest }: AnswerOf<'getNotification'>) => rest;
-const withoutSecret = ({ webhookKey: _, ...rest }: AnswerOf<'getWebhook'>) =>
+const withoutLink = ({ url: _, ...rest }: ResponseOf<'getNotification'>) =>
+  rest;
+const withoutSecret = ({ webhookKey: _, ...rest }: ResponseOf<'getWebhook'>) =>
   rest;
 /** The key is a secret and is left out; callers read it from the settings. */
-const validUntil = ({ previousKeyUntil }: AnswerOf<'rotateWebhookKey'>) => ({
+const validUntil = ({ previousKeyUntil }: ResponseOf<'rotateWebhookKey'>) => ({
   previousKeyUntil,
 });
-const withoutKey = ({ id, webhookUrl }: AnswerOf<'getSettings'>) => ({
+const withoutKey = ({ id, webhookUrl }: ResponseOf<'getSettings'>) => ({
   id,
   webhookUrl,
 });
 
 /** Links open records, and their openings name people. */
-const linkOf = ({ id, status }: AnswerOf<'revokeHealthLink'>) => ({
+const linkOf = ({ id, status }: ResponseOf<'revokeHealthLink'>) => ({
   id,
   status,
 });
@@ -268,7 +272,7 @@ const PICKS = {
   rotateWebhookKey: validUntil,
 } satisfies {
   [N in Exclude<EndpointName, WholeName>]: (
-    answer: AnswerOf<N>,
+    answer: ResponseOf<N>,
     status: number,
   ) => unknown;
 };

@@ -5,18 +5,18 @@ import { AAL2_SESSION_HEADER } from '../../contract/identity.ts';
 import { BACKGROUND_PRIORITY } from '../../contract/query-limits.ts';
 import { anySignal } from '../../lib/timeout-signal.ts';
 import { traced, traceHeaders } from '../../lib/tracing/spans.ts';
-import { type AnswerOf, answerSchema } from './answers.ts';
 import type { CredentialHeader } from './credentials.ts';
 import {
-  badAnswer,
   type CallNature,
   errorCodeOf,
-  failedAnswer,
+  failedResponse,
   failedTransport,
-  htmlAnswer,
-  receivedAnswer,
+  htmlResponse,
+  mismatchedResponse,
+  receivedResponse,
 } from './failures.ts';
 import { BodyTooLargeError, readJson } from './read-json.ts';
+import { type ResponseOf, responseSchema } from './responses.ts';
 import { type ServerPace, serverPace } from './server-pace.ts';
 
 export type RequestOf<N extends EndpointName> = EndpointRequest<
@@ -102,7 +102,7 @@ export function createExchangeClient(options: ExchangeClientOptions) {
       name: N,
       request: RequestOf<N>,
       callOptions: CallOptions = {},
-    ): Promise<{ status: number; answer: AnswerOf<N>; pace: ServerPace }> {
+    ): Promise<{ status: number; answer: ResponseOf<N>; pace: ServerPace }> {
       const endpoint: Endpoint = endpoints[name];
       const { body } = request as { body?: unknown };
       const isPost = endpoint.method === 'POST';
@@ -160,7 +160,7 @@ export function createExchangeClient(options: ExchangeClientOptions) {
             return answer;
           }),
       );
-      if (!isSuccess(answer.status)) throw failedAnswer(name, answer, nature);
+      if (!isSuccess(answer.status)) throw failedResponse(name, answer, nature);
       return {
         status: answer.status,
         answer: checked(name, answer),
@@ -171,7 +171,7 @@ export function createExchangeClient(options: ExchangeClientOptions) {
 }
 
 type SendOptions = NonNullable<Parameters<typeof send>[1]>;
-type RawAnswer = ReturnType<typeof receivedAnswer> & { pace: ServerPace };
+type RawResponse = ReturnType<typeof receivedResponse> & { pace: ServerPace };
 
 async function exchange(
   name: EndpointName,
@@ -182,7 +182,7 @@ async function exchange(
     signal,
     nature,
   }: { timeoutMs: number; signal?: AbortSignal; nature: CallNature },
-): Promise<RawAnswer> {
+): Promise<RawResponse> {
   const timeout = AbortSignal.timeout(timeoutMs);
   // Aborted at the end of the call, so that it leaves no listener on the
   // caller's signal, which may live through many calls.
@@ -197,11 +197,11 @@ async function exchange(
     });
     const pace = serverPace(answer.headers, Date.now());
     const body = await readJson(answer.body, isSuccess(answer.statusCode));
-    return { ...receivedAnswer(answer, body), pace };
+    return { ...receivedResponse(answer, body), pace };
   } catch (error) {
     if (signal?.aborted) throw signal.reason;
     if (error instanceof BodyTooLargeError)
-      throw badAnswer(name, error.message, 200);
+      throw mismatchedResponse(name, error.message, 200);
     const code = timeout.aborted ? 'timeout' : errorCodeOf(error);
     throw failedTransport(name, code, !BEFORE_SENDING.test(code), nature);
   } finally {
@@ -211,17 +211,17 @@ async function exchange(
 
 function checked<N extends EndpointName>(
   name: N,
-  answer: RawAnswer,
-): AnswerOf<N> {
-  const schema = answerSchema(name, answer.status);
-  if (schema === null) return undefined as AnswerOf<N>;
-  if (answer.isHtml) throw htmlAnswer(name, answer.status);
+  answer: RawResponse,
+): ResponseOf<N> {
+  const schema = responseSchema(name, answer.status);
+  if (schema === null) return undefined as ResponseOf<N>;
+  if (answer.isHtml) throw htmlResponse(name, answer.status);
   const parsed = schema.safeParse(answer.body);
-  if (parsed.success) return parsed.data as AnswerOf<N>;
+  if (parsed.success) return parsed.data as ResponseOf<N>;
   const paths = parsed.error.issues
     .slice(0, 10)
     .map((issue) => issue.path.join('.') || 'the body');
-  throw badAnswer(
+  throw mismatchedResponse(
     name,
     `the response does not match the interface: ${paths.join(', ')}`,
     answer.status,

@@ -96,7 +96,7 @@ export class ExchangeCallError extends Error {
 }
 
 /** What a call to the exchange got in return. */
-export const receivedAnswer = (
+export const receivedResponse = (
   { statusCode, headers }: Dispatcher.ResponseData<unknown>,
   body: unknown,
 ) => ({
@@ -107,9 +107,9 @@ export const receivedAnswer = (
 });
 
 /** The error for a response with a status outside 2xx. */
-export function failedAnswer(
+export function failedResponse(
   operation: string,
-  answer: ReturnType<typeof receivedAnswer>,
+  answer: ReturnType<typeof receivedResponse>,
   nature: CallNature,
 ): ExchangeCallError {
   const kind = failureKind(answer.status, nature);
@@ -187,7 +187,7 @@ export function errorCodeOf(error: unknown): string {
  * The error for a 2xx response that does not match the interface. Not
  * retryable, because the call took effect.
  */
-export const badAnswer = (
+export const mismatchedResponse = (
   operation: string,
   problem: string,
   httpStatus: number,
@@ -205,11 +205,11 @@ export const badAnswer = (
  * The error for a 2xx response that is an HTML page, such as the login page of
  * a proxy.
  */
-export const htmlAnswer = (
+export const htmlResponse = (
   operation: string,
   httpStatus: number,
 ): ExchangeCallError =>
-  badAnswer(
+  mismatchedResponse(
     operation,
     'the answer is an HTML page; a proxy or another service has answered: check EXCHANGE_BASE_URL',
     httpStatus,

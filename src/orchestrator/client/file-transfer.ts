@@ -4,15 +4,15 @@ import { z } from 'zod';
 import { anySignal } from '../../lib/timeout-signal.ts';
 import type { CredentialHeader } from './credentials.ts';
 import {
-  badAnswer,
   type CallNature,
   ExchangeCallError,
   errorCodeOf,
-  failedAnswer,
+  failedResponse,
   failedTransport,
-  htmlAnswer,
+  htmlResponse,
   isHtml,
-  receivedAnswer,
+  mismatchedResponse,
+  receivedResponse,
 } from './failures.ts';
 import { readJson } from './read-json.ts';
 
@@ -106,7 +106,11 @@ export function createFileTransfer({
       if (status >= 200 && status <= 299) return 'taken';
       if (GONE.has(status)) return 'gone';
       if (status === 409) return afterConflict(body, file);
-      throw failedAnswer('uploadFile', receivedAnswer(answer, body), NATURE);
+      throw failedResponse(
+        'uploadFile',
+        receivedResponse(answer, body),
+        NATURE,
+      );
     } catch (error) {
       // If reading our own file failed, report that, and not a failure of the
       // exchange.
@@ -145,7 +149,7 @@ export function createFileTransfer({
         isHtml(answer.headers['content-type'])
       ) {
         await answer.body.dump();
-        throw htmlAnswer('downloadFile', status);
+        throw htmlResponse('downloadFile', status);
       }
       if (status === 200) return guarded(answer.body, progress.signal, watch);
       const body = await readJson(answer.body, false);
@@ -158,7 +162,11 @@ export function createFileTransfer({
             httpStatus: status,
           },
         );
-      throw failedAnswer('downloadFile', receivedAnswer(answer, body), NATURE);
+      throw failedResponse(
+        'downloadFile',
+        receivedResponse(answer, body),
+        NATURE,
+      );
     } catch (error) {
       watch.end();
       throw asCallError('downloadFile', error, progress.signal, watch);
@@ -261,7 +269,7 @@ function asHttpUrl(operation: string, url: string): URL {
   const parsed = URL.canParse(url) ? new URL(url) : undefined;
   if (parsed?.protocol === 'https:' || parsed?.protocol === 'http:')
     return parsed;
-  throw badAnswer(
+  throw mismatchedResponse(
     operation,
     'the URL in the response is not a valid http(s) URL',
     200,

@@ -4,13 +4,13 @@ import {
 } from '../../contract/cohort-monitoring.ts';
 import type { EndpointName } from '../../contract/endpoints.ts';
 import { opaqueId } from '../../temporal/client.ts';
-import type { AnswerOf } from '../client/answers.ts';
 import type {
   CallOptions,
   ExchangeClient,
   RequestOf,
 } from '../client/exchange-client.ts';
 import { ExchangeCallError } from '../client/failures.ts';
+import type { ResponseOf } from '../client/responses.ts';
 import type { ServerPace } from '../client/server-pace.ts';
 import type { MonitoredPage, PageInput } from './monitored-page.ts';
 
@@ -341,7 +341,7 @@ export class Calls {
     name: N,
     request: RequestOf<N>,
     options?: CallOptions,
-  ): Promise<{ answer: AnswerOf<N>; pace: ServerPace }> {
+  ): Promise<{ answer: ResponseOf<N>; pace: ServerPace }> {
     this.#keepReserve();
     this.page.requests += 1;
     try {

@@ -4,7 +4,7 @@ import {
   cohortSettingsSchema,
 } from '../../contract/cohorts.ts';
 import { renderTable } from '../../lib/table.ts';
-import type { CohortAnswer } from '../../orchestrator/client/answers.ts';
+import type { CohortSummary } from '../../orchestrator/client/responses.ts';
 import type { CommandResult } from '../terminal.ts';
 import type { StarterCommand, StarterCommandOptions } from './command.ts';
 import { fullName } from './patients.ts';
@@ -45,7 +45,7 @@ export const cohortsList: StarterCommand<[StarterCommandOptions]> = async (
   };
 };
 
-const cohortRow = (cohort: CohortAnswer): string[] => [
+const cohortRow = (cohort: CohortSummary): string[] => [
   cohort.id,
   cohort.name,
   String(cohort.size ?? ''),
@@ -54,7 +54,7 @@ const cohortRow = (cohort: CohortAnswer): string[] => [
 ];
 
 /** The enabled monitoring in words: `hie weekly, adt`. */
-function monitoringOf({ settings }: CohortAnswer): string {
+function monitoringOf({ settings }: CohortSummary): string {
   const known = cohortSettingsSchema.safeParse(settings ?? {});
   if (!known.success) return 'unknown';
   const { hie, adt, pharmacy, laboratory } = known.data.monitoring;
@@ -161,7 +161,7 @@ export const cohortsRemove: StarterCommand<
 
 const changed = (
   command: string,
-  { message, cohort }: { message?: string | null; cohort: CohortAnswer },
+  { message, cohort }: { message?: string | null; cohort: CohortSummary },
 ): CommandResult => ({
   lines: [
     `${message ?? 'Done'}.`,

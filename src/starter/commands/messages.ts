@@ -9,7 +9,7 @@ import { messageTransmissionWorkflowId } from '../../contract/temporal.ts';
 import { EXIT, type ExitCode } from '../../lib/exit-codes.ts';
 import { renderTable } from '../../lib/table.ts';
 import { utcCell } from '../../lib/time.ts';
-import type { AnswerOf } from '../../orchestrator/client/answers.ts';
+import type { ResponseOf } from '../../orchestrator/client/responses.ts';
 import { workflowLink } from '../../temporal/ui-links.ts';
 import { terminalText } from '../progress/plain-text.ts';
 import { pollExchange } from '../progress/poll-exchange.ts';
@@ -49,7 +49,7 @@ interface MessagesListOptions extends StarterCommandOptions {
   toItem?: string;
 }
 
-type MessageResponse = AnswerOf<'getMessage'>;
+type MessageResponse = ResponseOf<'getMessage'>;
 
 const HEAD = [
   'message',

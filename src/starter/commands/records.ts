@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import type { ConversionType } from '../../contract/consolidated-query.ts';
 import { consolidatedQueryWorkflowId } from '../../contract/temporal.ts';
 import { EXIT } from '../../lib/exit-codes.ts';
-import type { AnswerOf } from '../../orchestrator/client/answers.ts';
+import type { ResponseOf } from '../../orchestrator/client/responses.ts';
 import { workflowLink } from '../../temporal/ui-links.ts';
 import { RefusedError } from '../errors.ts';
 import { checkOutFile, replace } from '../output/out-folder.ts';
@@ -26,7 +26,7 @@ export interface RecordsOptions extends FollowingOptions {
   to?: string;
 }
 
-type View = AnswerOf<'getConsolidatedQuery'>;
+type View = ResponseOf<'getConsolidatedQuery'>;
 
 /**
  * Starts a consolidated query, which builds the patient's merged record,

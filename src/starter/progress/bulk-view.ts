@@ -7,9 +7,9 @@ import {
 import type { OverallState } from '../../lib/exit-codes.ts';
 import type { LiveLines } from '../../lib/live-lines.ts';
 import type { BulkOnboardingHandle } from '../../orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
-import type { BulkStatusAnswer } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
+import type { BulkStatusResponse } from '../../orchestrator/client/responses.ts';
 import { terminalText } from './plain-text.ts';
 import type { FollowOptions } from './poll-exchange.ts';
 import { coloured } from './rows.ts';
@@ -33,7 +33,7 @@ export interface KnownOfBulk {
    * The request's state at the exchange: newer than what the workflow has
    * received.
    */
-  request?: BulkStatusAnswer;
+  request?: BulkStatusResponse;
   end?: WorkflowEnd<BulkOnboardingSummary>;
   problem?: string;
 }
@@ -87,7 +87,7 @@ const endCounts = (
 
 function runningCounts(
   status: BulkOnboardingStatus | undefined,
-  request: BulkStatusAnswer | undefined,
+  request: BulkStatusResponse | undefined,
 ): BulkCounts | undefined {
   if (status === undefined || request?.counts === undefined)
     return status?.counts;
@@ -229,7 +229,7 @@ async function requestOf(
   client: ExchangeClient,
   requestId: string,
   signal?: AbortSignal,
-): Promise<BulkStatusAnswer | undefined> {
+): Promise<BulkStatusResponse | undefined> {
   try {
     return (
       await client.call('getBulkCreate', { params: { requestId } }, { signal })

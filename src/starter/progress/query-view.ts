@@ -1,8 +1,8 @@
 import type { TimelineEntry } from '../../contract/network-query.ts';
 import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
-import type { QueryAnswer } from '../../orchestrator/client/answers.ts';
 import type { ExchangeClient } from '../../orchestrator/client/exchange-client.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
+import type { QueryResponse } from '../../orchestrator/client/responses.ts';
 import { terminalText } from './plain-text.ts';
 
 export interface ShownAttempt {
@@ -28,7 +28,7 @@ export interface QueryView {
 const RUNNING = /^(processing|in-progress)$/;
 
 export function queryView(
-  answer: QueryAnswer,
+  answer: QueryResponse,
   timeline: readonly TimelineEntry[],
 ): QueryView {
   const safe = timeline.map((entry) => ({
@@ -52,7 +52,7 @@ export function queryView(
 
 function sourceView(
   type: SourceType,
-  answer: QueryAnswer,
+  answer: QueryResponse,
   timeline: readonly TimelineEntry[],
   isQueryRunning: boolean,
 ) {

@@ -2,13 +2,13 @@ import { type Dispatcher, request as send } from 'undici';
 import { z } from 'zod';
 import { retryAfterMs } from '../../lib/retry-after.ts';
 import {
-  badAnswer,
   type CallNature,
   ExchangeCallError,
   errorCodeOf,
-  failedAnswer,
+  failedResponse,
   failedTransport,
   isHtml,
+  mismatchedResponse,
 } from '../../orchestrator/client/failures.ts';
 import { readJson } from '../../orchestrator/client/read-json.ts';
 
@@ -154,7 +154,11 @@ export function createBulkExports({
         };
       const manifest = manifestSchema.safeParse(body);
       if (!manifest.success)
-        throw badAnswer('getExport', 'the answer is no manifest', status);
+        throw mismatchedResponse(
+          'getExport',
+          'the answer is no manifest',
+          status,
+        );
       return { status: 'completed', manifest: manifest.data };
     },
 
@@ -265,7 +269,7 @@ export function createBulkExports({
     if ((status >= 200 && status <= 299) || accepts.includes(status))
       return answer;
     const body = await readJson(answer.body, false);
-    const failure = failedAnswer(
+    const failure = failedResponse(
       operation,
       {
         status,
@@ -287,7 +291,7 @@ async function startedId(answer: Dispatcher.ResponseData): Promise<string> {
   await answer.body.dump();
   const id = exportIdOf(headerOf(answer, 'content-location') ?? '');
   if (id === undefined)
-    throw badAnswer(
+    throw mismatchedResponse(
       'startExport',
       'Content-Location names no export',
       answer.statusCode,

@@ -50,7 +50,7 @@ export interface GatewayProxy {
 /**
  * The response that a client gets. The body of a short one has arrived whole.
  */
-interface Answer {
+interface ProxiedResponse {
   status: number;
   headers: IncomingHttpHeaders;
   body: Readable | Buffer;
@@ -186,7 +186,7 @@ export async function startProxy(options: {
   async function forward(
     incoming: IncomingMessage,
     signal: AbortSignal,
-  ): Promise<Answer> {
+  ): Promise<ProxiedResponse> {
     const { method = 'GET', headers } = incoming;
     const isShort = bytesOf(headers) <= SHORT_BYTES;
     const isRepeatable =
@@ -232,7 +232,7 @@ export async function startProxy(options: {
   async function send(
     origin: string,
     request: Omit<Dispatcher.RequestOptions, 'origin'>,
-  ): Promise<Answer | { wasSent: boolean }> {
+  ): Promise<ProxiedResponse | { wasSent: boolean }> {
     try {
       const {
         statusCode: status,
@@ -316,7 +316,7 @@ function problem(
   title: string,
   detail: string,
   more: IncomingHttpHeaders = {},
-): Answer {
+): ProxiedResponse {
   const name = title.toUpperCase().replace(' ', '_');
   const body = Buffer.from(
     JSON.stringify({ type: 'about:blank', status, name, title, detail }),

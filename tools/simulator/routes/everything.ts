@@ -1,6 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Fault } from '../../../src/local-stack/simulator/faults.ts';
-import { refusalResponse, type SimulatedResponse } from '../answer.ts';
 import type { SimulatedJob } from '../jobs/jobs.ts';
 import {
   firstPage,
@@ -8,6 +7,7 @@ import {
   patientOfPage,
   requestedSince,
 } from '../paging.ts';
+import { refusalResponse, type SimulatedResponse } from '../response.ts';
 import type { SourceSettings } from '../settings.ts';
 import type { SourceCall } from '../source.ts';
 import { pathPart, type Route, requestedCount } from './route.ts';

@@ -1,13 +1,13 @@
 import type { Bundle, BundleEntry, FhirResource } from 'fhir/r4.js';
+import { jobProgress, jobState, type SimulatedJob } from '../jobs/jobs.ts';
+import { firstPage, selectResources } from '../paging.ts';
 import {
   batchResponse,
   okResponse,
   operationOutcome,
   refusalResponse,
   type SimulatedResponse,
-} from '../answer.ts';
-import { jobProgress, jobState, type SimulatedJob } from '../jobs/jobs.ts';
-import { firstPage, selectResources } from '../paging.ts';
+} from '../response.ts';
 import type { SourceCall } from '../source.ts';
 import { pathPart, type Route } from './route.ts';
 

@@ -4,7 +4,7 @@ import {
   refusalResponse,
   type SimulatedResponse,
   searchsetBundle,
-} from '../answer.ts';
+} from '../response.ts';
 import type { SourceCall } from '../source.ts';
 import type { Route } from './route.ts';
 

@@ -2,12 +2,12 @@ import type {
   CapabilityStatement,
   CapabilityStatementRestResource,
 } from 'fhir/r4.js';
-import { okResponse, refusalResponse } from '../answer.ts';
 import {
   DOCUMENT_TYPES,
   PATIENT_TYPES,
   SHARED_TYPES,
 } from '../data/knowledge.ts';
+import { okResponse, refusalResponse } from '../response.ts';
 import type { Source, SourceCall } from '../source.ts';
 import type { Route } from './route.ts';
 

@@ -1,17 +1,17 @@
 import type { Binary, BundleEntry } from 'fhir/r4.js';
 import type { Operation } from '../../../src/local-stack/simulator/protocol.ts';
 import {
-  okResponse,
-  refusalResponse,
-  type SimulatedResponse,
-  searchsetBundle,
-} from '../answer.ts';
-import {
   DOCUMENT_TYPES,
   PATIENT_TYPES,
   SHARED_TYPES,
 } from '../data/knowledge.ts';
 import { changedSince, firstPage, requestedSince } from '../paging.ts';
+import {
+  okResponse,
+  refusalResponse,
+  type SimulatedResponse,
+  searchsetBundle,
+} from '../response.ts';
 import type { Source, SourceCall } from '../source.ts';
 import { pathPart, patientParam, type Route, requestedCount } from './route.ts';
 

@@ -1,5 +1,5 @@
 import type { Operation } from '../../../src/local-stack/simulator/protocol.ts';
-import type { SimulatedResponse } from '../answer.ts';
+import type { SimulatedResponse } from '../response.ts';
 import type { SourceCall } from '../source.ts';
 
 /**

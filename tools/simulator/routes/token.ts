@@ -1,5 +1,5 @@
-import type { SimulatedResponse } from '../answer.ts';
 import { issueToken, sameText, TOKEN_LIFETIME_SECONDS } from '../auth.ts';
+import type { SimulatedResponse } from '../response.ts';
 import type { SourceCall } from '../source.ts';
 import type { Route } from './route.ts';
 

@@ -57,7 +57,7 @@ export const SPECIMEN_MAPPING: ResourceMapping<Specimen> = {
   ],
 };
 
-/** Of a result (OBX), what is not read by its own rules. */
+/** The fields of a result (OBX) that have no rules of their own. */
 export const RESULT_MAPPING: ResourceMapping<Observation> = {
   resource: { resourceType: 'Observation' },
   elements: [

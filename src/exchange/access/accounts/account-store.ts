@@ -20,7 +20,7 @@ export async function findAccount(
     .executeTakeFirst();
 }
 
-/** Those of these accounts that exist, by id. */
+/** The accounts that exist among these, by id. */
 export async function findAccounts(
   tx: Pick<SystemTx, 'db'>,
   ids: readonly string[],

@@ -58,7 +58,7 @@ export const findClient = async (
   id: string,
 ): Promise<StoredClient | undefined> => (await findClients(tx, [id])).get(id);
 
-/** Those of these clients that exist, by id; an id may be any text. */
+/** The clients that exist among these, by id; an id may be any text. */
 export async function findClients(
   tx: SystemTx,
   ids: readonly string[],

@@ -30,8 +30,8 @@ export interface Line extends Pick<OverviewItem, 'of'> {
 }
 
 /**
- * Of each line: 20 lines make a result of some 100 kB at most, data and text
- * together.
+ * Limits of each line, so that 20 lines make a result of some 100 kB at most,
+ * data and text together.
  */
 const ORIGINS_MAX = 3;
 const SAYS_BYTES_MAX = 600;

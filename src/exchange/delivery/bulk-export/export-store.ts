@@ -34,7 +34,7 @@ export async function insertExport(
     cohortId?: string;
     actor: string;
     request: string;
-    /** Of a run of views. */
+    /** Set for a run of views. */
     view?: { plan: ViewPlan; key: string; baseId?: string };
   } & Omit<ExportRequest, 'ignored'>,
 ): Promise<void> {

@@ -203,7 +203,7 @@ interface FoundContribution
   extends Pick<Contribution, 'patientId' | 'contributedBy'> {
   /** The DocumentReference of a document whose file is awaited. */
   awaiting: Json | null;
-  /** Of the file of a document, in hex. */
+  /** SHA-256 of a document's file, in hex. */
   sha256: string | null;
 }
 

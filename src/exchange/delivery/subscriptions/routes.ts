@@ -67,7 +67,7 @@ import {
 type Deps = DestinationDeps &
   Pick<GatewayPlatform, 'store' | 'publicBaseUrl' | 'webhookKeys'>;
 
-interface Answer {
+interface FhirResponse {
   json?: Json;
   status?: number;
   headers?: Record<string, string>;
@@ -75,7 +75,7 @@ interface Answer {
   patientIds?: readonly string[];
   targetId?: string;
 }
-type Work = (tx: AccountTx, request: FastifyRequest) => Promise<Answer>;
+type Work = (tx: AccountTx, request: FastifyRequest) => Promise<FhirResponse>;
 
 /**
  * Elements and extensions that are not known are refused: they could change
@@ -205,7 +205,7 @@ export function addSubscriptionRoutes(app: FastifyInstance, deps: Deps): void {
     if (row === undefined) throw new NotFoundError('Subscription');
     return row;
   }
-  const answerOf = (row: StoredSubscription): Answer => ({
+  const answerOf = (row: StoredSubscription): FhirResponse => ({
     json: subscriptionOf(row, deps),
     headers: eTagHeader(row),
     targetId: row.id,
@@ -215,7 +215,7 @@ export function addSubscriptionRoutes(app: FastifyInstance, deps: Deps): void {
     request: FastifyRequest,
     resources: readonly Json[],
     ignored: string[] = [],
-  ): Answer {
+  ): FhirResponse {
     const self = {
       relation: 'self' as const,
       url: `${deps.publicBaseUrl}${request.url}`,

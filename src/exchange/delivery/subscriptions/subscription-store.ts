@@ -168,7 +168,7 @@ export async function sendHeartbeat(
 /** A row of the outbox with events of a subscription. */
 export interface NumberedRow {
   patientId: string;
-  /** Of the last of the events. */
+  /** The number of the last of the events. */
   number: number;
   at: Date;
   events: { focus: { type: string; id: string }; triggers: string[] }[];

@@ -100,7 +100,7 @@ export interface MessageCallbackDeps {
  * The response to a callback. A `problem` is returned to the partner as the
  * error message.
  */
-export interface CallbackAnswer {
+export interface CallbackResponse {
   status: 200 | 400 | 404 | 409 | 413 | 422;
   problem?: string;
 }
@@ -116,7 +116,7 @@ export interface CallbackAnswer {
 export async function handleMessageCallback(
   deps: MessageCallbackDeps,
   rawBody: Buffer,
-): Promise<CallbackAnswer> {
+): Promise<CallbackResponse> {
   const callback = readCallback(callbackSchema, rawBody);
   if (callback === undefined) return { status: 400 };
   if (callback.type === 'message') return handleMessage(deps, callback);
@@ -131,7 +131,7 @@ export async function handleMessageCallback(
 async function handleMessage(
   deps: MessageCallbackDeps,
   message: InboundMessage,
-): Promise<CallbackAnswer> {
+): Promise<CallbackResponse> {
   const { store, blobs } = deps;
   const { destination, network } = message;
   const transportMethod = transportOf(destination);

@@ -157,8 +157,8 @@ export async function firstSubject(
 }
 
 /**
- * Those of the subjects about which a message came in the last 90 days, in the
- * same order.
+ * The subjects about which a message came in the last 90 days, among these and
+ * in their order.
  */
 export async function recentOf(
   tx: SystemTx,

@@ -61,7 +61,9 @@ export function matchPatients(
 
 const accountOf = ({ accountId }: AccountCandidate): string => accountId;
 
-/** Of those whom a message may be about, the ones of whom it says most. */
+/**
+ * The patients whom a message describes best, among those whom it may be about.
+ */
 function fittingOf(
   candidates: readonly AccountCandidate[],
   person: Patient | undefined,

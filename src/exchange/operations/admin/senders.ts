@@ -175,7 +175,7 @@ function withinLimit(bytes: Buffer): Buffer {
 }
 
 /**
- * As `applySubject` would match a message of a subject about which none has
+ * How `applySubject` would match a message about a subject about whom none has
  * come before.
  */
 async function matchOutcome(

@@ -61,7 +61,7 @@ interface DestinationReport {
   destinationId: string;
   /** Scheme, host and port: the path may be a secret. */
   address: string | null;
-  /** Of the newest attempt to send one of the events that wait. */
+  /** The error of the newest attempt to send one of the waiting events. */
   lastError: string | null;
   state: DestinationState;
   waiting: number;

@@ -61,7 +61,7 @@ export async function readBulkRequest(
   return row && toView(row);
 }
 
-/** As `readBulkRequest`, of a request that is there. Throws when it is not. */
+/** A bulk create that exists. Throws when it does not. */
 export async function expectBulkRequest(
   tx: AccountTx,
   requestId: string,

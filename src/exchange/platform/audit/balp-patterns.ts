@@ -52,7 +52,7 @@ export type Interaction =
 
 /** What the profile of an interaction fixes. */
 export interface AuditPattern {
-  /** Of an event about a patient, and of one that is about none. */
+  /** The profile of an event about a patient, and of one about none. */
   profile: { withPatient: string; without?: string };
   type: Coding;
   subtype: Coding;

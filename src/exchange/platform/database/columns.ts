@@ -35,7 +35,7 @@ export type Members<Table extends keyof Database> = ReturnType<
   typeof membersOf<Selectable<Database[Table]>>
 >;
 
-/** As `membersOf`, without columns that are null. */
+/** The columns of a row as members, without those that are null. */
 export const presentOf = <T extends object>(row: T) =>
   renamed(
     Object.fromEntries(

@@ -148,8 +148,9 @@ export function createStore(options: StoreOptions) {
      */
     asAccount: asAccount('exchange_app'),
     /**
-     * As `asAccount`, for a network: `work` reads what the account contributed,
-     * and nothing else (0203-responder.sql).
+     * Runs `work` for a network, in a transaction like that of `asAccount`: it
+     * reads what the account contributed, and nothing else
+     * (0203-responder.sql).
      */
     asResponder: asAccount(
       'exchange_responder; set local search_path = responder, public',
@@ -310,9 +311,9 @@ async function refuseUnreleased(db: Kysely<Database>): Promise<void> {
 }
 
 /**
- * Those that the database has, so that it may have more than this build: its
- * schema is that of a later build when a deploy is rolled back. Migrations only
- * expand the schema, so the previous build runs on it.
+ * The migrations that the database has. It may have more than this build: after
+ * a deploy is rolled back, the schema is still that of the later build.
+ * Migrations only expand the schema, so the previous build runs on it.
  */
 async function appliedMigrations(
   db: Kysely<Database>,

@@ -2,7 +2,7 @@ import { BatchedLookUp, LookUpsFullError } from '../../../lib/batches.ts';
 import type { Store } from '../database/database.ts';
 import { OverloadError } from '../errors.ts';
 
-/** Of one kind in one gateway. */
+/** Look-ups of one kind in one gateway. */
 const STRANGERS_MAX = { atOnce: 100, waiting: 1_000 };
 
 /**

@@ -98,7 +98,7 @@ function matching(alternative: Alternative): RawBuilder<boolean> {
   }
 }
 
-/** As `matchesDate`. */
+/** Whether a period meets the condition, which `matchesDate` explains. */
 function dateMatches(
   { prefix, range, isDay }: DateCondition,
   low: RawBuilder<unknown>,

@@ -66,7 +66,7 @@ export function distinctionsOf(
 export const unnamedSites = (resource: Json, linked: LinkedResources) =>
   unsaid(sitesOf(resource, linked), resource).map(({ text }) => text);
 
-/** Those that the name of a resource's code does not say. */
+/** The distinctions that the name of the resource's code does not say. */
 function unsaid(distinctions: Distinction[], { code }: Json): Distinction[] {
   if (distinctions.length === 0) return distinctions;
   const name = padded(conceptText(code));
@@ -177,7 +177,10 @@ function positionsIn({ extension }: Json): Distinction[] {
   });
 }
 
-/** Of a report or panel with several specimens, none is known to be its own. */
+/**
+ * The specimen of an observation. Where its report or panel has several, none
+ * is known to be its own.
+ */
 function specimensIn(
   observation: Json,
   around: readonly Json[],

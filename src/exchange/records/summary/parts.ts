@@ -37,7 +37,7 @@ export type SummaryRow =
 export interface Life {
   /** `5 Apr 1951`, or `unknown`. */
   born: string;
-  /** Of a person who is not known to have died: `75 years`. */
+  /** `75 years`, for a person who is not known to have died. */
   age?: string;
   /** `12 Mar 2017, aged 65 years`, or `on an unknown day`. */
   died?: string;

@@ -27,7 +27,7 @@ import {
   type Poll,
   type SourceConnector,
 } from './connector.ts';
-import { AnswerTooLarge } from './http/failures.ts';
+import { ResponseTooLargeError } from './http/failures.ts';
 import { type HttpDeps, SourceHttp } from './http/source-http.ts';
 import { findSourcePatients } from './patient/match-patient.ts';
 import {
@@ -197,7 +197,7 @@ async function kickOff(
         everythingOptions,
         signal,
       ).catch((error: unknown) => {
-        if (error instanceof AnswerTooLarge)
+        if (error instanceof ResponseTooLargeError)
           return { kind: 'too-large' as const };
         throw error;
       });

@@ -46,7 +46,7 @@ export interface ExportFile {
   count: number;
   sizeBytes: number;
   refs: string[];
-  /** Of the first part. */
+  /** SHA-256 of the first part. */
   sha256: string;
 }
 

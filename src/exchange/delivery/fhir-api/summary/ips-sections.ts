@@ -55,8 +55,8 @@ class Collector {
   readonly rule: SectionRule;
   readonly table: TableRule;
   /**
-   * Of each thing that was measured, the time of the latest value; sources may
-   * differ about it.
+   * The time of the latest value of each thing that was measured; sources may
+   * differ about the value.
    */
   readonly #latest = new Map<string, string>();
   private readonly source: IpsSource;

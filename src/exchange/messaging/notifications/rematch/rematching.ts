@@ -148,7 +148,7 @@ async function patientsToMatch(
   return rows;
 }
 
-/** Those of the keys (hex) under which recent subjects are found. */
+/** The keys (hex) under which recent subjects are found, among these. */
 async function knownMatchKeys(
   tx: SystemTx,
   keys: readonly string[],

@@ -122,7 +122,7 @@ export type ReplaceableFacts = Pick<
   'externalId' | 'hieOptOut' | 'treatmentRelationship' | 'addresses'
 >;
 
-/** Those members after a match. */
+/** The replaceable facts after a match. */
 export const afterMatch = (
   before: ReplaceableFacts | undefined,
   { addresses }: Pick<Demographics, 'addresses'>,

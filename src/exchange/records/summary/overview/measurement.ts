@@ -216,7 +216,7 @@ interface Vital {
   /** More than one if sources differ about the same time. */
   last: Measurement[];
   flags: string[];
-  /** Of one time, as the last ones are. */
+  /** The values before the last ones, all of one time. */
   before?: { values: Measurement[]; day: string; at: string };
   of: OverviewItem['of'][number][];
 }
@@ -233,8 +233,8 @@ function freshMonths({ birthDate, madeAt }: OverviewContext): number {
 }
 
 /**
- * Those of one visit together, the newest visit first; none older than says
- * something at the patient's age.
+ * Vital signs, those of one visit together and the newest visit first. One that
+ * is too old to say something at the patient's age is left out.
  */
 export const collectVitals: Collect = (context) => {
   const vitals = new Map<string, Vital>();

@@ -27,7 +27,7 @@ const NOT_CURRENT = ['cancelled', 'entered-in-error', 'not-taken', 'stopped'];
 const UNNAMED = 'Unnamed medication';
 /** Dispenses with these statuses gave the patient nothing. */
 const NOT_DISPENSED = ['cancelled', 'declined', 'entered-in-error', 'stopped'];
-/** Those of what the patient does not have yet. */
+/** With these statuses, the patient does not have the drug yet. */
 const NOT_YET_DISPENSED = ['in-progress', 'on-hold', 'preparation'];
 
 /**

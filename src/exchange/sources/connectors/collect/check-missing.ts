@@ -9,7 +9,7 @@ import {
   type MissingResources,
   SourceFailure,
 } from '../connector.ts';
-import { AnswerTooLarge, isRecord } from '../http/failures.ts';
+import { isRecord, ResponseTooLargeError } from '../http/failures.ts';
 import { bundleOf } from './bundle-page.ts';
 import type { StepOf } from './plan.ts';
 import { resourceTypesOf } from './resource-types.ts';
@@ -76,7 +76,7 @@ async function read(
     const read = await http
       .readJson(response, label)
       .catch((error: unknown) => {
-        if (error instanceof AnswerTooLarge) return undefined;
+        if (error instanceof ResponseTooLargeError) return undefined;
         throw error;
       });
     if (read === undefined) return 'unknown';

@@ -284,10 +284,11 @@ export function attachmentsOf(
       );
   }
   return {
-    /** Those inside the resources. */
+    /** The attachments inside the resources. */
     attachments,
     /**
-     * Those without a usable address, or at an origin that is not configured.
+     * Attachments without a usable address, or at an origin that is not
+     * configured.
      */
     skippedAttachments,
     /** Why, each once. */

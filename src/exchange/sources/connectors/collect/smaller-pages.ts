@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SourceContext } from '../capabilities.ts';
 import { SourceFailure } from '../connector.ts';
-import { AnswerTooLarge, isRecord } from '../http/failures.ts';
+import { isRecord, ResponseTooLargeError } from '../http/failures.ts';
 import { endOfString } from '../http/http-response.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
 import { settingCommand, settingName } from '../source-settings.ts';
@@ -32,7 +32,7 @@ export async function withSmallerPages(
   try {
     return await fetch();
   } catch (error) {
-    if (!(error instanceof AnswerTooLarge)) throw error;
+    if (!(error instanceof ResponseTooLargeError)) throw error;
     const smaller = smallerStep(context, step);
     return smaller === undefined
       ? leaveOut(context, step, error)
@@ -62,7 +62,7 @@ function smallerStep(
 function leaveOut(
   context: SourceContext,
   step: PagedStep,
-  error: AnswerTooLarge,
+  error: ResponseTooLargeError,
 ): FetchedPart {
   const { config } = context;
   const page = error.page();

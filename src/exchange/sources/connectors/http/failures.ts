@@ -147,7 +147,7 @@ export function failureOfRest(
  * A response larger than allowed. What was read of it is private, so that no
  * log can contain it.
  */
-export class AnswerTooLarge extends SourceFailure {
+export class ResponseTooLargeError extends SourceFailure {
   readonly #page: { url: URL; beginning: Buffer };
 
   constructor(message: string, url: URL, beginning: Buffer) {

@@ -5,7 +5,7 @@ import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { parseFhirJson, writtenIn } from '../../../../lib/written-decimals.ts';
 import { SourceFailure } from '../connector.ts';
 import type { ResolvedSourceConfig } from '../source-config.ts';
-import { AnswerTooLarge, badResponse } from './failures.ts';
+import { badResponse, ResponseTooLargeError } from './failures.ts';
 import { tlsFailure } from './tls.ts';
 
 /** One HTTP response of a source, its body not read yet. */
@@ -25,7 +25,7 @@ export interface ExchangeRequest {
   wholeMsMax?: number;
   /**
    * True when the beginning of a response that is too large will be read
-   * (`AnswerTooLarge`).
+   * (`ResponseTooLargeError`).
    */
   keepsBeginning?: boolean;
   /**
@@ -210,7 +210,7 @@ export class HttpExchange {
           ? `${bytesMax} bytes`
           : `${Math.floor(bytesMax / 1_000_000)} MB`;
       const message = `${this.config.source} answered ${this.request.label} with more than ${limit}`;
-      return new AnswerTooLarge(message, url, Buffer.concat(parts));
+      return new ResponseTooLargeError(message, url, Buffer.concat(parts));
     };
     if (declaredBytes > bytesMax && this.request.keepsBeginning !== true) {
       this.destroy(response);

@@ -1,11 +1,11 @@
 import { Readable } from 'node:stream';
 import type { Bundle, BundleEntry, FhirResource } from 'fhir/r4.js';
 import type { Fault } from '../../../src/local-stack/simulator/faults.ts';
-import type { SimulatedResponse } from '../answer.ts';
+import type { SimulatedResponse } from '../response.ts';
 import type { SourceCall } from '../source.ts';
 
 /** A response whose body may also be a stream. */
-export interface SentAnswer extends Omit<SimulatedResponse, 'body'> {
+export interface SentResponse extends Omit<SimulatedResponse, 'body'> {
   body?: SimulatedResponse['body'] | Readable;
 }
 
@@ -27,12 +27,12 @@ export function canShow(fault: Fault, answer: SimulatedResponse): boolean {
 }
 
 /** Applies a fault to a correct response. */
-export function applyToAnswer(
+export function applyToResponse(
   fault: Fault,
   answer: SimulatedResponse,
   call: SourceCall,
   sample: string | undefined,
-): SentAnswer {
+): SentResponse {
   switch (fault.type) {
     case 'broken-json': {
       const text = textOf(answer);

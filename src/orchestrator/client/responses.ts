@@ -28,7 +28,7 @@ const aboutSources = <S extends z.ZodType>(
 const isOfUnknownType = (type: unknown): boolean =>
   typeof type === 'string' && !sourceTypeSchema.safeParse(type).success;
 
-export const queryAnswerSchema = z.object({
+export const queryResponseSchema = z.object({
   requestId: id,
   status: z.string().max(50),
   sources: aboutSources(
@@ -61,7 +61,7 @@ export const queryAnswerSchema = z.object({
 /**
  * Keeps only facts of `errors`: the message is free text of another service.
  */
-export type QueryAnswer = z.output<typeof queryAnswerSchema>;
+export type QueryResponse = z.output<typeof queryResponseSchema>;
 
 const names = z.union([z.array(z.string()), z.string()]);
 const address = z.looseObject({});
@@ -79,7 +79,7 @@ const patientAnswerSchema = z.object({
   facilityIds: z.array(z.string()),
   createdAt: z.string().nullish(),
   status: z.looseObject({}).nullish(),
-  networkQuery: queryAnswerSchema.nullish(),
+  networkQuery: queryResponseSchema.nullish(),
 });
 
 const pageMetaAnswer = z.object({
@@ -109,7 +109,7 @@ const patientPageSchema = z.object({
   meta: pageMetaAnswer,
 });
 
-const cohortAnswerSchema = z.object({
+const cohortSummarySchema = z.object({
   id,
   eTag: z.string().optional(),
   name: z.string(),
@@ -117,7 +117,7 @@ const cohortAnswerSchema = z.object({
   purposeOfUse: z.string().max(50).optional(),
   settings: z.looseObject({}).nullish(),
 });
-export type CohortAnswer = z.output<typeof cohortAnswerSchema>;
+export type CohortSummary = z.output<typeof cohortSummarySchema>;
 
 const facilityAnswerSchema = z.object({
   id,
@@ -154,7 +154,7 @@ const bulkStatusSchema = z.object({
   result: z.string().max(4_000).optional(),
   reason: z.string().max(1_000).optional(),
 });
-export type BulkStatusAnswer = z.output<typeof bulkStatusSchema>;
+export type BulkStatusResponse = z.output<typeof bulkStatusSchema>;
 
 /** The members of listed queries that monitoring and the starter read. */
 const queryListSchema = z.object({
@@ -196,12 +196,12 @@ const tolerantAnswers = {
   createPatient: patientAnswerSchema,
   getPatient: patientAnswerSchema,
   updatePatient: patientAnswerSchema,
-  startNetworkQuery: queryAnswerSchema,
-  getNetworkQuery: queryAnswerSchema,
+  startNetworkQuery: queryResponseSchema,
+  getNetworkQuery: queryResponseSchema,
   listNetworkQueries: queryListSchema,
-  retrySource: queryAnswerSchema,
-  giveUpSource: queryAnswerSchema,
-  cancelNetworkQuery: queryAnswerSchema,
+  retrySource: queryResponseSchema,
+  giveUpSource: queryResponseSchema,
+  cancelNetworkQuery: queryResponseSchema,
   listPatients: patientPageSchema,
   setHieOptOut: z.object({ id }),
   setTreatmentRelationship: z.object({ id }),
@@ -211,26 +211,26 @@ const tolerantAnswers = {
   pauseBulkCreate: bulkStatusSchema,
   resumeBulkCreate: bulkStatusSchema,
   cancelBulkCreate: bulkStatusSchema,
-  addPatientToCohorts: z.object({ cohorts: z.array(cohortAnswerSchema) }),
-  getPatientCohorts: z.object({ cohorts: z.array(cohortAnswerSchema) }),
-  listCohorts: z.object({ cohorts: z.array(cohortAnswerSchema) }),
-  createCohort: cohortAnswerSchema,
-  getCohort: cohortAnswerSchema,
-  updateCohort: cohortAnswerSchema,
+  addPatientToCohorts: z.object({ cohorts: z.array(cohortSummarySchema) }),
+  getPatientCohorts: z.object({ cohorts: z.array(cohortSummarySchema) }),
+  listCohorts: z.object({ cohorts: z.array(cohortSummarySchema) }),
+  createCohort: cohortSummarySchema,
+  getCohort: cohortSummarySchema,
+  updateCohort: cohortSummarySchema,
   listCohortPatients: patientPageSchema,
   addPatientsToCohort: z.object({
     message: z.string().max(1_000).nullish(),
-    cohort: cohortAnswerSchema,
+    cohort: cohortSummarySchema,
     skipped: z.object({ total: z.number(), patientIds: z.array(id) }).nullish(),
   }),
   removePatientsFromCohort: z.object({
     message: z.string().max(1_000).nullish(),
-    cohort: cohortAnswerSchema,
+    cohort: cohortSummarySchema,
   }),
   listFacilities: z.object({ facilities: z.array(facilityAnswerSchema) }),
 } as const satisfies Partial<Record<EndpointName, z.ZodType>>;
 
-export type AnswerOf<N extends EndpointName> =
+export type ResponseOf<N extends EndpointName> =
   N extends keyof typeof tolerantAnswers
     ? z.output<(typeof tolerantAnswers)[N]>
     : EndpointResponse<(typeof endpoints)[N]>;
@@ -238,7 +238,7 @@ export type AnswerOf<N extends EndpointName> =
 /**
  * The schema for a response; `null` when the operation has no response body.
  */
-export function answerSchema(
+export function responseSchema(
   name: EndpointName,
   status: number,
 ): z.ZodType | null {
