@@ -19,7 +19,7 @@ export function transferDecoder(encoding: string | undefined): TransferDecoder {
       return { decode: (chunk) => chunk, finish: () => NOTHING };
     case 'base64':
       return base64Decoder();
-    case 'queryLiteral-printable':
+    case 'quoted-printable':
       return quotedPrintableDecoder();
     default:
       throw new IheError(

@@ -34,7 +34,7 @@ test('a Content-ID and what refers to it have one form', () => {
 test.each([
   ['base64', 'aGVs\r\nbG8g\r\nd29y bGQ=\r\n', 'hello world'],
   ['BASE64', 'aGVsbG8', 'hello'],
-  ['queryLiteral-printable', 'a=3D=E9=\r\nb=\nc', 'a=\xE9bc'],
+  ['quoted-printable', 'a=3D=E9=\r\nb=\nc', 'a=\xE9bc'],
   ['8bit', 'a=3D', 'a=3D'],
   [undefined, 'a=3D', 'a=3D'],
 ])(
