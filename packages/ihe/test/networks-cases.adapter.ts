@@ -157,7 +157,7 @@ async function readQueryAnswer(bytes: Uint8Array, contentType?: string) {
 
   return {
     outcome: registryOutcome(answer, answer.entries.length),
-    status: answer.status ?? answer.statusWritten,
+    status: bareStatus(answer.statusWritten),
     documents: answer.entries.map(entryFacts),
     errors: answer.problems.map(problemFacts),
   };
@@ -207,7 +207,7 @@ async function readRetrieveAnswer(bytes: Uint8Array, contentType?: string) {
 
   return {
     outcome: retrieveOutcome(answer, documents, message.envelope),
-    status: answer.status ?? answer.statusWritten,
+    status: bareStatus(answer.statusWritten),
     documents,
     errors: answer.problems.map(problemFacts),
   };
@@ -285,7 +285,7 @@ async function readSubmissionAnswer(bytes: Uint8Array, contentType?: string) {
 
   return {
     outcome: submissionOutcome(answer),
-    status: answer.status ?? answer.statusWritten,
+    status: bareStatus(answer.statusWritten),
     errors: answer.problems.map(problemFacts),
     relatesTo: message.envelope?.relatesTo ?? null,
   };
@@ -297,6 +297,11 @@ function submissionOutcome(
   if (answer.outcome === 'accepted') return 'delivered';
 
   return answer.meaning === 'again-later' ? 'failure-to-try-again' : 'refused';
+}
+
+/** As written, without the URN before it. */
+function bareStatus(status: string | undefined): string | null {
+  return status?.split(':').at(-1) ?? null;
 }
 
 function nameFacts({ family, given }: PersonNameParts) {
@@ -380,7 +385,9 @@ function contentBytes(
   if (content.in === 'message') return content.bytes;
   if (content.in === 'nowhere') return undefined;
 
-  return envelope?.attachment(content.reference)?.stored;
+  const attachment = envelope?.attachment(content.reference);
+
+  return attachment?.isComplete === true ? attachment.stored : undefined;
 }
 
 export {

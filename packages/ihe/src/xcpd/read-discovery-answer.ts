@@ -300,7 +300,8 @@ function issueCode(issue: XmlElement, system: string): string | undefined {
 const SYNTAX_CODES = /^(?:SYN|NS|RTE|RTU|RTW)/;
 
 /** What validators say when they refuse a message. */
-const VALIDATION = /cvc-|SAXParse|schema|schematron|validat/i;
+const VALIDATION =
+  /cvc-|SAXParse|schematron|(?:validation|validator|schema) (?:error|fail)|invalid content/i;
 
 /**
  * What a failure means: what its codes say, unless the acknowledgement's detail
