@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import {
   afterAll,
@@ -10,11 +11,9 @@ import {
 import { createWebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { revokeClient } from '../../src/exchange/access/fhir-clients/client-store.ts';
-import { subscriptionsFeature } from '../../src/exchange/delivery/subscriptions/feature.ts';
 import { deletePatient } from '../../src/exchange/operations/erasure/delete-patient.ts';
 import { readOperationsReport } from '../../src/exchange/operations/ops/report.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
-import type { Platform } from '../../src/exchange/platform/platform.ts';
 import { delivery } from '../support/deliveries.ts';
 import { diagnosticsIn } from '../support/fhir-door.ts';
 import { runActivity } from '../support/network-query-environment.ts';
@@ -482,8 +481,7 @@ test('heartbeats are sent at the period that was asked for, and are no events', 
   const { id } = await door.subscribe({
     extension: { 'heartbeat-period': 60 },
   });
-  const { recoveries } = subscriptionsFeature.open(door as unknown as Platform);
-  const [heartbeats] = recoveries;
+  const [heartbeats] = door.recoveries;
   if (heartbeats === undefined) throw new Error('no recovery');
   await takeUp(heartbeats);
   await door.received();
@@ -985,26 +983,34 @@ describe('a Subscription that cannot be honoured is refused with the reason', ()
     expect(await put({ id: id.toUpperCase() })).toBe(200);
   });
 
-  test('filters of more codes in all than a merge may compare', async () => {
-    const codes = (from: number, count: number) =>
-      Array.from({ length: count }, (_, n) => from + n).join(',');
-    const filters = [`Observation?code=${codes(1_000, 400)}`];
-    const { id } = await door.subscribe({ filters });
-    const more = subscriptionTo(door.receiver.url, {
-      filters: [`Observation?code=${codes(5_000, 101)}`],
+  test('filters of more codes in all than an account may have, and of many parameters', async () => {
+    const { id } = await door.subscribe({
+      filters: ['Observation?code=1,2&category=laboratory'],
     });
-    const refused = await door.call('POST', 'Subscription', more);
+    // As many as only many subscriptions have.
+    await door.store.asAccount(door.accountId, (tx) =>
+      sql`update subscription_filter set codes = codes + 149995 where subscription_id = ${id}`.execute(
+        tx.db,
+      ),
+    );
+    const more = (filter: string) =>
+      door.call(
+        'POST',
+        'Subscription',
+        subscriptionTo(door.receiver.url, { filters: [filter] }),
+      );
+    const refused = await more('Observation?code=1,2,3');
     expect([refused.statusCode, diagnosticsIn(refused.json())]).toEqual([
       409,
-      expect.stringContaining('at most 500 codes together'),
+      expect.stringContaining('at most 150000 codes together'),
     ]);
-    const same = await door.call('POST', 'Subscription', {
-      ...more,
-      ...subscriptionTo(door.receiver.url, {
-        filters: [`Observation?code=${'7,'.repeat(300)}7`],
-      }),
-    });
+    const same = await more(`Observation?code=${'7,'.repeat(300)}7`);
     expect(same.statusCode).toBe(201);
+    const broad = await more(`Observation?${'code=7&'.repeat(21)}`);
+    expect([broad.statusCode, diagnosticsIn(broad.json())]).toEqual([
+      400,
+      expect.stringContaining('more than 20 parameters'),
+    ]);
     await drop(id);
   });
 

@@ -92,6 +92,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'proofed_identity',
     'query_redrive',
     'rate_window',
+    'record_change',
     'record_key',
     'record_origin',
     'record_resource',
@@ -100,6 +101,8 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'retired_resource',
     'source_candidate',
     'source_collection',
+    'subscription_code',
+    'subscription_filter',
     'webhook_destination',
   ]),
   ...each(OF_SERVICE, [

@@ -13,6 +13,7 @@ import { eventRecovery } from '../../src/exchange/platform/outbox/destination-dr
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { matchesAll } from '../../src/exchange/records/rules/search.ts';
 import { startReceiver } from '../support/events-environment.ts';
+import { closedGate } from '../support/gate.ts';
 import { runActivity } from '../support/network-query-environment.ts';
 import {
   createSubscriptionDoor,
@@ -38,6 +39,7 @@ const upTo = (last: number) =>
 async function numbersOf(
   id: string,
 ): Promise<{ numbers: number[]; events: number }> {
+  await door.changesTold();
   return door.store.asAccount(door.accountId, async (tx) => {
     const { rows } = await sql<{ number: number; count: number }>`
       select number, coalesce(jsonb_array_length(body -> 'events'), 1) as count from event
@@ -265,15 +267,78 @@ test('a filter passes exactly what a search with the same parameters finds', asy
             await sql`update fhir_subscription set filters = ${JSON.stringify([filter])} where id = ${id}`.execute(
               tx.db,
             );
-            return sql<{ passes: boolean }>`
-            select passes_filters(s, ${patientId}, ${JSON.stringify(item)}::jsonb) as passes from fhir_subscription s where id = ${id}`.execute(
+            return sql<{ place: number }>`
+              select place from passing_items(${door.accountId}, ${[id]}::uuid[], ${patientId}, ${JSON.stringify([item])})`.execute(
               tx.db,
             );
           },
         );
-        expect(rows[0]?.passes).toBe(matchesAll(entries, filter.clauses));
+        const isFound = matchesAll(entries, filter.clauses);
+        expect(rows).toEqual(isFound ? [{ place: 1 }] : []);
       },
     ),
     { numRuns: 150 },
   );
+});
+
+test('a record is changed without waiting for a subscription, and what nobody told in time is told by reconcile', async () => {
+  const patientId = await door.addPerson();
+  const { id } = await door.subscribe();
+  const gate = closedGate();
+  const held = door.store.asAccount(door.accountId, async (tx) => {
+    await sql`select from fhir_subscription where id = ${id} for update`.execute(
+      tx.db,
+    );
+    await gate.passed;
+  });
+  await door.deliverObservation(patientId);
+  const noted = () =>
+    door.store.asAccount(door.accountId, async (tx) => {
+      const { rows } = await sql`select from record_change`.execute(tx.db);
+      return rows.length;
+    });
+  expect(await noted()).toBe(1);
+  gate.open();
+  await held;
+  const before = await numbersOf(id);
+  expect(before.events).toBeGreaterThan(0);
+  expect(await noted()).toBe(0);
+
+  // As a process leaves it that stops right after its commit.
+  await door.store.asAccount(door.accountId, (tx) =>
+    sql`insert into record_change (account_id, patient_id, changes, created_at)
+      select ${door.accountId}, ${patientId}, jsonb_build_array(jsonb_build_object(
+        'resourceType', resource_type, 'resourceId', resource_id, 'change', 'update')), now() - interval '1 minute'
+      from record_resource where patient_id = ${patientId} limit 1`.execute(
+      tx.db,
+    ),
+  );
+  const told = door.recoveries.find(({ name }) => name.startsWith('changes'));
+  if (told === undefined) throw new Error('no recovery');
+  await takeUp(told);
+  expect((await numbersOf(id)).events).toBe(before.events + 1);
+});
+
+test('a subscription of before the index is found by its filters too', async () => {
+  const { id } = await door.subscribe({
+    filters: ['Observation?code=8480-6'],
+  });
+  const keys = () =>
+    door.store.asAccount(door.accountId, async (tx) => {
+      const { rows } = await sql<{ key: string }>`
+        select key from subscription_code where subscription_id = ${id} order by key`.execute(
+        tx.db,
+      );
+      return rows.map(({ key }) => key);
+    });
+  expect(await keys()).toEqual(['ccode=|8480-6']);
+  await door.store.asAccount(door.accountId, async (tx) => {
+    await sql`delete from subscription_filter where subscription_id = ${id}`.execute(
+      tx.db,
+    );
+    await sql`select index_filters_of(s) from fhir_subscription s`.execute(
+      tx.db,
+    );
+  });
+  expect(await keys()).toEqual(['ccode=|8480-6']);
 });

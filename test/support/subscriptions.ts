@@ -1,8 +1,10 @@
 import type { Client } from '@temporalio/client';
 import type { Bundle, Parameters, Subscription } from 'fhir/r4.js';
+import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { signAccessToken } from '../../src/exchange/access/fhir-clients/access-token.ts';
 import { insertClient } from '../../src/exchange/access/fhir-clients/client-store.ts';
+import { subscriptionsFeature } from '../../src/exchange/delivery/subscriptions/feature.ts';
 import { delivery, samples } from './deliveries.ts';
 import { createDeliveries, startReceiver } from './events-environment.ts';
 import { createFhirDoor } from './fhir-door.ts';
@@ -117,6 +119,10 @@ export async function createSubscriptionDoor() {
   store.onEventsCommitted((account, ids) =>
     webhookDispatcher.send(account, ids),
   );
+  const { drain: changesTold, recoveries } = subscriptionsFeature.open({
+    store,
+    logger: pino({ level: 'silent' }),
+  });
   const key = await door.addKey(accountId, ['read', 'write']);
 
   const call = (
@@ -141,9 +147,13 @@ export async function createSubscriptionDoor() {
     receiver,
     webhookDispatcher,
     deliveries,
+    /** Resolves when subscriptions were told of all committed changes. */
+    changesTold,
+    recoveries,
     call,
     /** The notifications that the receiver got, since the last time. */
     async received(): Promise<Bundle[]> {
+      await changesTold();
       await webhookDispatcher.drain();
       return receiver.received
         .splice(0)
@@ -229,6 +239,7 @@ export async function createSubscriptionDoor() {
       });
     },
     async close() {
+      await changesTold();
       await webhookDispatcher.drain();
       await receiver.close();
       await door.close();

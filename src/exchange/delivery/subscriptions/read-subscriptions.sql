@@ -1,5 +1,6 @@
 select * from (
-  select s.*, s.id::text as _id, d.url, d.key as headers, s.resource ->> 'criteria' as criteria,
+  select s.id, s.account_id, s.actor, s.scopes, s.topic, s.resource, s.content, s.types, s.max_count, s.timeout_ms, s.heartbeat_seconds,
+    s.heartbeat_at, s.ends_at, s.events, s.verified_at, s.ended_because, s.version, s.created_at, s.updated_at, s.id::text as _id, d.url, d.key as headers, s.resource ->> 'criteria' as criteria,
     case when s.ends_at <= now() or d.health = 'disabled' then 'off' when d.health = 'failing' then 'error'
       when s.verified_at is null then 'requested' else 'active' end as status,
     case when s.ends_at <= now() then 'The end of the subscription has come'

@@ -21,7 +21,7 @@ const NUMBERED = sqlFile('numbered-events.sql', import.meta.url);
  * it, or its handshake, has not been accepted.
  */
 export interface StoredSubscription
-  extends Selectable<Database['fhir_subscription']>,
+  extends Omit<Selectable<Database['fhir_subscription']>, 'filters'>,
     Pick<Standing, 'status' | 'error'> {
   content: Standing['content'];
   /** `channel.header`, encrypted. */
@@ -45,6 +45,19 @@ export async function readSubscriptions(
 ): Promise<StoredSubscription[]> {
   const wanted = { id, url, status, criteria, actor, lastResult: LAST_RESULT };
   return (await READ<StoredSubscription>(wanted).execute(tx.db)).rows;
+}
+
+/**
+ * How many codes the filters of the account's subscriptions compare, without
+ * those of `but`.
+ */
+export async function countCodes(tx: AccountTx, but?: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select coalesce(sum(codes), 0)::bigint as count from subscription_filter
+    where account_id = ${tx.accountId} and subscription_id is distinct from ${but ?? null}::uuid`.execute(
+    tx.db,
+  );
+  return rows[0]?.count ?? 0;
 }
 
 /**

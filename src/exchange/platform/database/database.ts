@@ -24,6 +24,11 @@ export interface AccountTx {
    * to it); announced after the commit.
    */
   readonly newEvents: string[];
+  /**
+   * Set by a transaction that notes changes of records, which the FHIR
+   * Subscriptions are told of after the commit.
+   */
+  hasNewChanges: boolean;
 }
 
 /**
@@ -44,6 +49,9 @@ export type EventsCommitted = (
   accountId: string,
   eventIds: readonly string[],
 ) => void;
+
+/** Called after the commit of changes of records. Must not throw. */
+export type ChangesCommitted = (accountId: string) => void;
 
 export type Store = ReturnType<typeof createStore>;
 
@@ -119,6 +127,7 @@ export function createStore(options: StoreOptions) {
   const inSlot = createSlots(poolMax, connectionWaitMs, options);
   const strangers = new FairQueue(ONE_BY_ONE);
   const listeners: EventsCommitted[] = [];
+  const changeListeners: ChangesCommitted[] = [];
   const announce = (accountId: string, eventIds: readonly string[]) => {
     if (eventIds.length > 0)
       for (const listener of listeners) listener(accountId, eventIds);
@@ -132,12 +141,18 @@ export function createStore(options: StoreOptions) {
     ): Promise<T> => {
       const binding = bindingTo(accountId, role);
       const newEvents: string[] = [];
+      let hasNewChanges = false;
       const result = await inSlot(accountId, () =>
-        transact({ db, dialect }, binding, (tx) =>
-          work({ accountId, db: tx, newEvents }),
-        ),
+        transact({ db, dialect }, binding, async (db) => {
+          const tx = { accountId, db, newEvents, hasNewChanges };
+          const worked = await work(tx);
+          hasNewChanges = tx.hasNewChanges;
+          return worked;
+        }),
       );
       announce(accountId, newEvents);
+      if (hasNewChanges)
+        for (const listener of changeListeners) listener(accountId);
       return result;
     };
 
@@ -183,6 +198,9 @@ export function createStore(options: StoreOptions) {
      */
     onEventsCommitted: (listener: EventsCommitted) =>
       void listeners.push(listener),
+    /** Registers a listener for committed changes of records. */
+    onChangesCommitted: (listener: ChangesCommitted) =>
+      void changeListeners.push(listener),
     /**
      * Registers a listener that learns how long each transaction waited for a
      * connection.
@@ -251,7 +269,12 @@ export async function withinAccount<T>(
   );
   const newEvents = tx.newEvents.get(accountId) ?? [];
   tx.newEvents.set(accountId, newEvents);
-  const result = await work({ accountId, db: tx.db, newEvents });
+  const result = await work({
+    accountId,
+    db: tx.db,
+    newEvents,
+    hasNewChanges: false,
+  });
   await sql`select set_config('role', 'exchange_system', true), set_config('app.account_id', '', true)`.execute(
     tx.db.later,
   );

@@ -241,8 +241,8 @@ function uniquePlaces(places: readonly DeliveryPlace[]): DeliveryPlace[] {
 }
 
 /**
- * Records when resources of a patient's record changed or went, and tells the
- * FHIR Subscriptions of it, in one statement. The caller holds the record's
+ * Records when resources of a patient's record changed or went, and notes it
+ * for the FHIR Subscriptions, in one statement. The caller holds the record's
  * lock.
  */
 async function writeResourceChanges(
@@ -261,7 +261,7 @@ async function writeResourceChanges(
   if (written.length === 0) return;
   // clock_timestamp, because now() may be older than another merge that this
   // transaction had to wait for.
-  const { rows: notifications } = await sql<{ id: string }>`
+  const { rows: answer } = await sql<{ isNoted: boolean }>`
     with written as (insert into record_resource (account_id, patient_id, resource_type, resource_id, provenance_id, changed_at, gone_at)
     select ${tx.accountId}, ${patientId}, n."resourceType", n."resourceId", n."provenanceId", clock_timestamp(),
       case when n."isGone" then clock_timestamp() end
@@ -271,10 +271,10 @@ async function writeResourceChanges(
     set changed_at = excluded.changed_at, gone_at = excluded.gone_at
     returning jsonb_build_object('resourceType', resource_type, 'resourceId', resource_id,
       'change', case when gone_at is not null then 'delete' when xmax = 0 then 'create' else 'update' end) as change)
-    select announce_changes(${tx.accountId}, ${patientId}, (select jsonb_agg(change) from written)) as id`.execute(
+    select note_changes(${tx.accountId}, ${patientId}, jsonb_agg(change)) as "isNoted" from written`.execute(
     tx.db,
   );
-  tx.newEvents.push(...notifications.map(({ id }) => id));
+  if (answer[0]?.isNoted) tx.hasNewChanges = true;
 }
 
 /** What is compared of a delivery before and after a merge. */

@@ -13,8 +13,8 @@ export type Content = (typeof CONTENTS)[number];
 
 /**
  * A filter for one type of focus. An event passes if it passes all filters for
- * its type, and there is one; `passes_filters` in 0210-subscriptions.sql
- * decides.
+ * its type, and there is one; `passing_items` in 0310-subscriptions-by-index.sql
+ * decides, and `passes_filters` in 0210-subscriptions.sql for other topics.
  */
 export interface Filter {
   type: string;
@@ -71,6 +71,8 @@ export interface SubscriptionResource {
  * at once.
  */
 const EVENTS_MAX = 20;
+/** Parameters of one filter about the content of resources. */
+const CLAUSES_MAX = 20;
 /** Reconcile sends heartbeats, by default each minute. */
 const HEARTBEAT_MIN_SECONDS = 60;
 /** These belong to the connection, or say what the body is. */
@@ -227,6 +229,8 @@ export function readFilter(
       if (!clause.every((alternative) => alternative !== undefined))
         return `${name} is not a code such as system|code`;
       filter.clauses.push(clause);
+      if (filter.clauses.length > CLAUSES_MAX)
+        return `has more than ${CLAUSES_MAX} parameters`;
     }
   }
   return filter;
