@@ -35,7 +35,7 @@ const someone = (changes: object = {}) => {
     .map((digit) => 'bdflmnprsk'[Number(digit)] ?? '')
     .map((letter) => `${letter}a${letter}o${letter}`)
     .join('');
-  const contact = [{ phone: `61755501${String(count).padStart(2, '0')}` }];
+  const contact = [{ phone: `61720001${String(count).padStart(2, '0')}` }];
   return newPerson({
     firstName: `Quil${letters}`,
     lastName: `Zor${letters}`,
@@ -209,7 +209,7 @@ describe('a decision', () => {
     expect(decided.message).toContain('Nothing was merged');
     await account.call('PUT', `patient/${ids[0]}`, {
       ...person,
-      contact: [{ phone: '6175559999' }],
+      contact: [{ phone: '6172009999' }],
     });
     await compare();
     const seen = (

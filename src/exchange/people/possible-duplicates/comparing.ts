@@ -46,11 +46,7 @@ export function patientComparing({
     await store.asSystem(async (tx) => {
       const ids = [...new Set(noted.map(({ patientId }) => patientId))];
       const patients = await readCompared(tx, ids);
-      const candidates = await findCandidates(
-        tx,
-        patients,
-        HOLDERS_FOR_THE_SYSTEM,
-      );
+      const candidates = await findCandidates(tx, patients, FOR_THE_SYSTEM);
       await savePairs(
         tx,
         ids,
@@ -129,11 +125,7 @@ export async function compareNow(
   tx: AccountTx,
   patient: ComparedPatient,
 ): Promise<StoredDuplicate[]> {
-  const candidates = await findCandidates(
-    tx,
-    [patient],
-    HOLDERS_IN_THE_ACCOUNT,
-  );
+  const candidates = await findCandidates(tx, [patient], IN_THE_ACCOUNT);
   const pairs = pairsOf([patient], candidates);
   if (pairs.length === 0) return [];
   await savePairs(tx, [patient.id], pairs, MATCH_RULES_VERSION);
@@ -231,22 +223,31 @@ async function readCompared(
 }
 
 /**
- * Who has one of `wanted.identifiers`. Row-level security keeps PostgreSQL from
- * using their index, so an account asks a function.
+ * Who may be the person, by birth date and names, and who has one of
+ * `wanted.identifiers`. Row-level security keeps PostgreSQL from using their
+ * indexes, so an account asks functions.
  */
-const HOLDERS_IN_THE_ACCOUNT = sql`patients_with_identifiers(string_to_array(wanted.identifiers, ','))`;
-const HOLDERS_FOR_THE_SYSTEM = sql`holders_of_identifiers(s.account_id, string_to_array(wanted.identifiers, ','))`;
+const DATES = sql`string_to_array(wanted.dates, ',')::date[]`;
+const IDENTIFIERS = sql`string_to_array(wanted.identifiers, ',')`;
+const IN_THE_ACCOUNT = {
+  alike: sql`patients_born_alike(s.dob, ${DATES}, s.last_names[1], s.first_names[1])`,
+  holders: sql`patients_with_identifiers(${IDENTIFIERS})`,
+};
+const FOR_THE_SYSTEM = {
+  alike: sql`born_alike(s.account_id, s.dob, ${DATES}, s.last_names[1], s.first_names[1])`,
+  holders: sql`holders_of_identifiers(s.account_id, ${IDENTIFIERS})`,
+};
 
 /**
- * For each patient, the others of its account with the same birth date, or with
- * the same initials and one of the birth dates that a typing error makes of it,
- * or with one of the identifiers. At most 100, those with the same names and
- * zip first.
+ * For each patient, others of its account with the same birth date (of a crowd
+ * those with like names, and some more), or with the same initials and one of
+ * the birth dates that a typing error makes of it, or with one of the
+ * identifiers. At most 100, those with the same names and zip first.
  */
 async function findCandidates(
   tx: SystemTx | AccountTx,
   patients: readonly ComparedPatient[],
-  holders: RawBuilder<unknown>,
+  by: { alike: RawBuilder<unknown>; holders: RawBuilder<unknown> },
 ): Promise<Array<ComparedPatient & { of: string }>> {
   const { rows } = await CANDIDATES<ComparedPatient & { of: string }>({
     ids: uuidArray(patients.map(({ id }) => id)),
@@ -256,7 +257,7 @@ async function findCandidates(
         usableIdentifiers(personalIdentifiers).join(),
       ),
     ),
-    holders,
+    ...by,
     person: PERSON,
     most: CANDIDATES_MAX,
   }).execute(tx.db);
