@@ -22,7 +22,7 @@ import { hashOfBuild, loadWorkflowBundle } from './temporal/workflow-bundle.ts';
 import { openExchangeService } from './worker/exchange-service.ts';
 import { openOrchestratorService } from './worker/orchestrator-service.ts';
 import { poolWarning } from './worker/pool-size.ts';
-import { settleRouting } from './worker/routing.ts';
+import { replacement, settleRouting } from './worker/routing.ts';
 import { yieldToOthers } from './worker/yield-to-others.ts';
 
 const VARIABLES = [
@@ -60,7 +60,10 @@ await runProcess('worker', async (logger) => {
     help: 'Inputs of workflows and activities that were refused because they were not encrypted',
     registers: [metrics],
   });
-  const deps = { logger, temporal, metrics };
+  const versioning = config.WORKER_VERSIONING;
+  const build = config.BUILD_ID ?? (await hashOfBuild());
+  const isReplaced = replacement({ versioning, build }, temporal);
+  const deps = { logger, temporal, metrics, isReplaced };
   const services = [
     ...(queues.some((queue) => queue !== TASK_QUEUES.orchestrator)
       ? [await openExchangeService(deps)]
@@ -69,9 +72,7 @@ await runProcess('worker', async (logger) => {
       ? [await openOrchestratorService()]
       : []),
   ];
-  const versioning = config.WORKER_VERSIONING;
-  const [build, connection, workflowBundle] = await Promise.all([
-    config.BUILD_ID ?? hashOfBuild(),
+  const [connection, workflowBundle] = await Promise.all([
     connectTemporal(config),
     loadWorkflowBundle(),
     ensureSearchAttributes(temporal.connection, config.TEMPORAL_NAMESPACE),

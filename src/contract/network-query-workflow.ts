@@ -98,13 +98,16 @@ export interface SourceWait {
   firstAttempt: number;
   /** Milliseconds since the epoch. */
   deadlineAt: number;
+  /** When the wait began, in milliseconds since the epoch. */
+  since?: number;
+  /** Waits so far. */
   polls: number;
   /** Callbacks that came before the data was ready. */
   earlyCallbacks: number;
   /** Time by which pauses have moved the deadline. */
   pausedMs?: number;
   /** What the last step returned. */
-  answer?: Extract<SourceStep, { state: 'waiting' }>;
+  answer?: WaitingStep;
 }
 
 /** What a workflow that continues as new hands over. */
@@ -132,8 +135,20 @@ export interface SourceStepInput {
   attempt: number;
 }
 
-/** State of a source after a step. */
+/** Input of `awaitSource`. */
+export interface AwaitedSourceInput extends SourceStepInput {
+  /** When the attempt began to wait, in milliseconds since the epoch. */
+  waitingSince: number;
+  /** Until the first look, in milliseconds. */
+  firstLookMs: number;
+}
+
+/**
+ * State of a source after a step; after a look at it, `ready`: it has an answer
+ * that is to be collected.
+ */
 export type SourceStep =
+  | { state: 'ready' }
   | {
       state: 'waiting';
       retryAfterMs?: number;
@@ -147,8 +162,14 @@ export type SourceStep =
        * far.
        */
       pausedMs?: number;
+      /** One of several connections has ended in this step. */
+      hasEndedPart?: true;
+      /** No further look fits in before the deadline. */
+      isNearDeadline?: true;
     }
   | { state: 'completed'; resources: number; note?: string };
+
+export type WaitingStep = Extract<SourceStep, { state: 'waiting' }>;
 
 /**
  * An attempt that ended without data. `retryAfterMs`: time until the next
@@ -175,6 +196,8 @@ export const SOURCE_FAILURE_TYPES = {
   denied: 'SourceDenied',
   /** No failure: the step stored what it has, and goes on at once. */
   slow: 'SourceSlow',
+  /** No failure: the source has no answer yet, and is looked at again. */
+  pending: 'SourcePending',
   /** Not retryable: the source refuses this patient, and fails. */
   refused: 'SourceRefused',
   /** The attempt fails; a further attempt may succeed. */

@@ -60,6 +60,7 @@ export async function openExchangeService({
   logger,
   temporal,
   metrics,
+  isReplaced,
 }: HostedServiceDeps): Promise<HostedService> {
   const config = readConfig([
     ...EXCHANGE_VARIABLES,
@@ -116,6 +117,7 @@ export async function openExchangeService({
         connections,
         messagePartner,
         startGuard: createStartGuard(store),
+        isReplaced,
         reconcile,
       }),
     ),

@@ -24,4 +24,6 @@ export interface HostedServiceDeps {
   logger: Logger;
   temporal: Client;
   metrics: Registry;
+  /** Whether another build than that of this worker is current. */
+  isReplaced: () => Promise<boolean>;
 }

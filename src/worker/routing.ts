@@ -47,6 +47,32 @@ export async function settleRouting(
   }
 }
 
+/** What is known about the current build is asked for again after this time. */
+const KNOWN_MS = 60_000;
+
+/**
+ * Whether another build than this worker's is current, so that a run that is
+ * pinned to this one should move on. `false` where that cannot be read.
+ */
+export function replacement(
+  { versioning, build }: { versioning: Versioning; build: string },
+  temporal: TemporalClient,
+): () => Promise<boolean> {
+  let known = { at: Number.NEGATIVE_INFINITY, is: Promise.resolve(false) };
+  return () => {
+    if (versioning === 'off') return known.is;
+    const now = performance.now();
+    if (now - known.at >= KNOWN_MS) {
+      const read = readBuilds(temporal).then(
+        ({ current }) => current !== undefined && current !== build,
+        () => false,
+      );
+      known = { at: now, is: read };
+    }
+    return known.is;
+  };
+}
+
 async function isSettled(
   versioning: Versioning,
   build: string,

@@ -43,6 +43,7 @@ for (const retries of Object.values(SOURCE_RETRIES))
     deadlineMs: 1,
     nextAttemptAfterMs: [],
     pollFirstMs: 7_200_000,
+    pollShare: 0,
     pollMaxMs: 7_200_000,
   });
 Object.assign(OUR_RETRIES, {

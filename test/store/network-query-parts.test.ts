@@ -61,6 +61,13 @@ const test = queryTest.extend(
         servers: current,
         ask: () => runActivity(activities().askSource, step),
         poll: () => runActivity(activities().collectSource, step),
+        /** The second call of the activity, which is its first look. */
+        look: () =>
+          runActivity(
+            activities().awaitSource,
+            { ...step, waitingSince: Date.now(), firstLookMs: 1_000 },
+            2,
+          ),
         fail: (reason: string) =>
           runActivity(activities().recordFailedAttempt, {
             ...step,
@@ -274,7 +281,7 @@ describe('two connections of one source', () => {
   }) => {
     const of = await querying.addPatient();
     const job = { url: 'https://beta.example.org/job/1' };
-    const { ask, poll, attempt, servers } = await querying.query(
+    const { ask, poll, look, attempt, servers } = await querying.query(
       {
         Alpha: answering(result('1', 'sugar')),
         Beta: {
@@ -283,17 +290,24 @@ describe('two connections of one source', () => {
       },
       of,
     );
-    expect(await ask()).toEqual({ state: 'waiting', retryAfterMs: 7_000 });
+    expect(await ask()).toEqual({
+      state: 'waiting',
+      retryAfterMs: 7_000,
+      hasEndedPart: true,
+    });
     expect(await querying.stored(of)).toEqual([[`${ALPHA}1`, 'sugar']]);
     expect(await attempt()).toMatchObject({ status: 'running', resources: 1 });
 
     servers.Alpha = {};
     servers.Beta = { poll: async () => ({ kind: 'pending', job }) };
     expect(await poll()).toEqual({ state: 'waiting', retryAfterMs: undefined });
+    await expect(look()).rejects.toMatchObject({ type: 'SourcePending' });
     const answer = answering(result('1', 'iron'));
     servers.Beta = {
       poll: async () => ({ kind: 'ready', pages: answer.pagesFrom(0) }),
     };
+    expect(await look()).toEqual({ state: 'ready' });
+    expect(await attempt()).toMatchObject({ status: 'running', resources: 1 });
     expect(await poll()).toMatchObject({ state: 'completed', resources: 2 });
   });
 });

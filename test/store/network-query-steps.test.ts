@@ -4,6 +4,7 @@ import { DefaultLogger } from '@temporalio/worker';
 import fc from 'fast-check';
 import { sql } from 'kysely';
 import { describe, expect, vi } from 'vitest';
+import { repeatedLook } from '../../src/activities/exchange/network-query.ts';
 import {
   MERGE_FAILED,
   SOURCE_FAILURE_TYPES,
@@ -1244,3 +1245,97 @@ const plain = (text: string): string =>
         character !== '\u0000' && !/^[\ud800-\udfff]$/.test(character),
     )
     .join('');
+
+describe('a source that is looked at again and again', () => {
+  const input = (step: SourceStepInput) => ({
+    ...step,
+    waitingSince: Date.now() - 60_000,
+    firstLookMs: 45_000,
+  });
+
+  test('is called by every try but the first, each after a longer wait, and without a warning', async ({
+    querying,
+  }) => {
+    const { step } = await querying.begin();
+    const accepted = { kind: 'accepted', job: { url: 'job-1' } } as const;
+    await runActivity(
+      querying.activities({ begin: async () => accepted }).askSource,
+      step,
+    );
+    let polls = 0;
+    const { awaitSource } = querying.activities({
+      poll: async (job) => {
+        polls += 1;
+        return { kind: 'pending', job };
+      },
+    });
+    const tries = [1, 2].map((call) =>
+      runActivity(awaitSource, input(step), call).catch(
+        (error: unknown) => error,
+      ),
+    );
+    const [first, second] = (await Promise.all(tries)) as ApplicationFailure[];
+    const awaited = {
+      type: SOURCE_FAILURE_TYPES.pending,
+      nonRetryable: false,
+      category: 'BENIGN',
+    };
+    expect(first).toMatchObject({ ...awaited, nextRetryDelay: 45_000 });
+    expect(second).toMatchObject(awaited);
+    // Half of the minute waited so far, and the first wait.
+    expect(Number(second?.nextRetryDelay)).toBeGreaterThanOrEqual(60_000);
+    expect(polls).toBe(1);
+  });
+
+  test('lets its workflow look where another build has become current', async ({
+    querying,
+  }) => {
+    const { step } = await querying.begin();
+    const looking = repeatedLook(async () => ({ state: 'waiting' }), {
+      isReplaced: async () => true,
+    });
+    const answer = await runActivity(looking, input(step), 2);
+    expect(answer).toEqual({ state: 'waiting' });
+  });
+
+  test('is collected by the next step, and not by a look, which may be cut off', async ({
+    querying,
+  }) => {
+    const { step, requestId } = await querying.begin();
+    const pages = sourceOf([page([observation('a')])]);
+    const { askSource, awaitSource, collectSource } = querying.activities({
+      begin: async () => ({ kind: 'accepted', job: { url: 'job-1' } }),
+      poll: async () => ({ kind: 'ready', pages: pages.pagesFrom(0) }),
+    });
+    await runActivity(askSource, step);
+    const looked = await runActivity(awaitSource, input(step), 2);
+    expect(looked).toEqual({ state: 'ready' });
+    const { attempts } = await querying.outcome(requestId);
+    expect(attempts).toMatchObject([{ status: 'running', pages: 0 }]);
+    expect(await runActivity(collectSource, step)).toMatchObject({
+      state: 'completed',
+      resources: 1,
+    });
+  });
+
+  test('shows its workflow that it is held, so that the wait can be seen', async ({
+    querying,
+  }) => {
+    const { step } = await querying.begin();
+    const begin = async () =>
+      ({ kind: 'accepted', job: { url: 'job-1' } }) as const;
+    await runActivity(querying.activities({ begin }).askSource, step);
+    const { awaitSource } = querying.activities({
+      poll: () =>
+        Promise.reject(
+          new SourceFailure('transport', 'hie is away', {
+            retryAfterMs: 60_000,
+          }),
+        ),
+    });
+    expect(await runActivity(awaitSource, input(step), 2)).toMatchObject({
+      state: 'waiting',
+      held: { reason: 'hie is away' },
+    });
+  });
+});

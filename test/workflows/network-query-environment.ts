@@ -8,9 +8,10 @@ import { expect } from 'vitest';
 import type { ConsolidatedActivities } from '../../src/activities/exchange/consolidated-query.ts';
 import type { FollowUpActivities } from '../../src/activities/exchange/discharge-follow-up.ts';
 import type { MessageActivities } from '../../src/activities/exchange/messages.ts';
-import type {
-  RecordActivities,
-  SourceActivities,
+import {
+  type RecordActivities,
+  repeatedLook,
+  type SourceActivities,
 } from '../../src/activities/exchange/network-query.ts';
 import type { ReconcileActivities } from '../../src/activities/exchange/reconcile.ts';
 import type { WebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
@@ -51,6 +52,7 @@ type ExchangeActivities = RecordActivities &
 const ACTIVITY_NAMES = [
   'askSource',
   'collectSource',
+  'awaitSource',
   'recordFailedAttempt',
   'openNextAttempt',
   'deliverDue',
@@ -76,6 +78,9 @@ export type QueryRun = WorkflowHandleWithFirstExecutionRunId<
 installTestRuntime();
 const dataConverter = createDataConverter(testKeyRing());
 
+/** That of the newest server: milliseconds since the epoch. */
+let clock = async (): Promise<number> => Date.now();
+
 /**
  * A server of its own, whose clock leaps over waits while a test waits for a
  * result. Without `servesBackground` there is no worker for background work.
@@ -84,6 +89,7 @@ export async function createTimeSkippingEnvironment({
   servesBackground = true,
 } = {}) {
   const environment = await startTimeSkippingServer(dataConverter);
+  clock = () => environment.currentTimeMs();
   // The workers stay: a server with a halted clock does not notice for long
   // that the poller it gave a task to is gone.
   let current: Partial<ExchangeActivities> = {};
@@ -192,9 +198,11 @@ export type TimeSkipping = Awaited<
 export function scriptedSources(script: {
   ask?: Partial<Record<string, Answer[]>>;
   collect?: Partial<Record<string, Answer[]>>;
+  /** Looks that follow the first collection in vain. */
+  look?: Partial<Record<string, Answer[]>>;
 }) {
   const calls: {
-    step: 'ask' | 'collect';
+    step: keyof typeof script;
     source: SourceType;
     attempt: number;
     atMs: number;
@@ -203,7 +211,7 @@ export function scriptedSources(script: {
   const opened: SourceStepInput[] = [];
 
   async function answer(
-    kind: 'ask' | 'collect',
+    kind: keyof typeof script,
     step: SourceStepInput,
   ): Promise<SourceStep> {
     const { source, attempt } = step;
@@ -214,7 +222,9 @@ export function scriptedSources(script: {
         call.attempt === attempt,
     ).length;
     calls.push({ step: kind, source, attempt, atMs: Date.now() });
-    const answers = script[kind]?.[`${source}/${attempt}`] ?? [completed(1)];
+    const answers = script[kind]?.[`${source}/${attempt}`] ?? [
+      kind === 'look' ? READY : completed(1),
+    ];
     const next = answers[Math.min(made, answers.length - 1)] ?? completed(1);
     if (next instanceof Error) throw next;
     return typeof next === 'function' ? next(step) : next;
@@ -223,6 +233,9 @@ export function scriptedSources(script: {
   const activities: Partial<ExchangeActivities> = {
     askSource: (step) => answer('ask', step),
     collectSource: (step) => answer('collect', step),
+    awaitSource: repeatedLook((step) => answer('look', step), {
+      now: () => clock(),
+    }),
     recordFailedAttempt: async (failed) => void failures.push(failed),
     openNextAttempt: async (step) => {
       opened.push(step);
@@ -233,11 +246,12 @@ export function scriptedSources(script: {
     activities,
     failures,
     opened,
-    calls: (kind: 'ask' | 'collect', source: SourceType) =>
+    calls: (kind: keyof typeof script, source: SourceType) =>
       calls.filter((call) => call.step === kind && call.source === source),
   };
 }
 
+const READY: SourceStep = { state: 'ready' };
 export const completed = (resources: number): SourceStep => ({
   state: 'completed',
   resources,

@@ -35,6 +35,8 @@ import { createWebhookActivities } from './webhook-delivery.ts';
 export interface ExchangeWorkerDeps extends Platform, Services, Connectors {
   /** Gives up work that repeatedly ends its process. */
   startGuard: StartGuard;
+  /** Whether another build than that of this worker is current. */
+  isReplaced: () => Promise<boolean>;
   /** Transports messages; without one, sending fails. */
   messagePartner?: MessagePartner;
   reconcile: ReconcileActivities;

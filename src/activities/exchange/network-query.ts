@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { ApplicationFailure, log } from '@temporalio/activity';
+import { ApplicationFailure, Context, log } from '@temporalio/activity';
 import { ApplicationFailureCategory } from '@temporalio/common';
 import {
+  type AwaitedSourceInput,
   type FailedAttempt,
   MERGE_FAILED,
   OUR_OUTAGE_TYPES,
@@ -16,6 +17,7 @@ import {
 } from '../../exchange/queries/network-query/abandoned-jobs.ts';
 import {
   askSource,
+  lookAtSource,
   pollSource,
 } from '../../exchange/queries/network-query/ask.ts';
 import { failAttempt } from '../../exchange/queries/network-query/endings.ts';
@@ -26,6 +28,8 @@ import type {
 import {
   GOES_ON_AFTER_MS,
   OTHER_BUILD_RETRY_MS,
+  pollDelayMs,
+  SOURCE_RETRIES,
 } from '../../exchange/queries/network-query/rules/retries.ts';
 import {
   openNextAttempt,
@@ -56,7 +60,9 @@ const HEARTBEAT_EVERY_MS = 10_000;
  * `SOURCE_FAILURE_TYPES`.
  */
 export function createSourceActivities(
-  from: Omit<CallingSources, 'checks' | 'noteUncancelled'>,
+  from: Omit<CallingSources, 'checks' | 'noteUncancelled'> & {
+    isReplaced?: () => Promise<boolean>;
+  },
 ) {
   const deps: CallingSources = {
     ...from,
@@ -79,8 +85,73 @@ export function createSourceActivities(
     askSource: step(askSource),
     /** Polls an accepted request. Collects the data if it is ready. */
     collectSource: step(pollSource),
+    awaitSource: repeatedLook(step(lookAtSource), from),
   };
 }
+
+/**
+ * Looks at an accepted request again and again, until there is an answer to
+ * collect, or something that the workflow has to show or decide. Each look is a retry: in
+ * Temporal one action, and no event. The failure's detail is the last answer
+ * (`SourceStep`); it ends the activity when the next look would come after its
+ * deadline.
+ */
+export const repeatedLook =
+  (
+    look: (of: SourceStepInput) => Promise<SourceStep>,
+    {
+      now = async () => Date.now(),
+      isReplaced = async () => false,
+    }: {
+      /** Milliseconds since the epoch. */
+      now?: () => Promise<number>;
+      /** The workflow is asked then whether it moves to the current build. */
+      isReplaced?: () => Promise<boolean>;
+    } = {},
+  ) =>
+  async (input: AwaitedSourceInput): Promise<SourceStep> => {
+    const { waitingSince, firstLookMs, ...of } = input;
+    const { attempt } = Context.current().info;
+    if (attempt === 1) throw stillPending({ state: 'waiting' }, firstLookMs);
+
+    const seen = await look(of);
+    if (seen.state !== 'waiting' || seen.held !== undefined) return seen;
+    if (await isReplaced()) return seen;
+    const nextLookMs = pollDelayMs(
+      SOURCE_RETRIES[of.source],
+      (await now()) - waitingSince,
+      seen.retryAfterMs,
+    );
+    throw stillPending(seen, nextLookMs);
+  };
+
+const stillPending = (
+  seen: SourceStep,
+  nextRetryDelay: number,
+): ApplicationFailure =>
+  ApplicationFailure.create({
+    type: SOURCE_FAILURE_TYPES.pending,
+    message: 'The source has no answer yet',
+    details: [seen],
+    nextRetryDelay,
+    category: ApplicationFailureCategory.BENIGN,
+  });
+
+/**
+ * A failure that is expected, and repeated: no warning in the log of the
+ * worker, and not counted among its failures.
+ */
+const awaitedRetry = (
+  type: string,
+  message: string,
+  nextRetryDelay?: number,
+): ApplicationFailure =>
+  ApplicationFailure.create({
+    type,
+    message,
+    nextRetryDelay,
+    category: ApplicationFailureCategory.BENIGN,
+  });
 
 /** The source expires the job by itself. */
 const noteUncancelled = (): void =>
@@ -140,12 +211,9 @@ export function createRecordActivities(
 /** Gives an error the type that the workflow expects. */
 export function describeFailure(error: unknown): unknown {
   if (error instanceof StepFailed)
-    return ApplicationFailure.create({
-      message: error.message,
-      type: error.type,
-      nonRetryable: error.retryAfterMs === undefined,
-      nextRetryDelay: error.retryAfterMs,
-    });
+    return error.retryAfterMs === undefined
+      ? ApplicationFailure.nonRetryable(error.message, error.type)
+      : awaitedRetry(error.type, error.message, error.retryAfterMs);
   if (error instanceof QueryGone)
     return ApplicationFailure.nonRetryable(
       error.message,
@@ -153,24 +221,16 @@ export function describeFailure(error: unknown): unknown {
     );
   // The retry reads the attempt's new state from PostgreSQL.
   if (error instanceof AttemptSuperseded)
-    return ApplicationFailure.retryable(
-      error.message,
-      SOURCE_FAILURE_TYPES.superseded,
-    );
+    return awaitedRetry(SOURCE_FAILURE_TYPES.superseded, error.message);
   if (error instanceof StepGoesOn)
-    return ApplicationFailure.create({
-      message: error.message,
-      type: SOURCE_FAILURE_TYPES.slow,
-      nextRetryDelay: GOES_ON_AFTER_MS,
-      category: ApplicationFailureCategory.BENIGN,
-    });
+    return awaitedRetry(
+      SOURCE_FAILURE_TYPES.slow,
+      error.message,
+      GOES_ON_AFTER_MS,
+    );
   // Soon, so that a worker of the other build takes it.
   if (error instanceof StoredByAnotherBuild)
-    return ApplicationFailure.create({
-      message: error.message,
-      type: error.name,
-      nextRetryDelay: OTHER_BUILD_RETRY_MS,
-    });
+    return awaitedRetry(error.name, error.message, OTHER_BUILD_RETRY_MS);
   if (error instanceof MergeFailed)
     return ApplicationFailure.create({
       message: error.message,

@@ -46,6 +46,14 @@ const held: SourceStep = {
     nextTryAt: '2026-11-22T10:15:00.000Z',
   },
 };
+const soonAgain: SourceStep = { state: 'waiting', retryAfterMs: 1_000 };
+const pending = (nextRetryDelay: number) =>
+  ApplicationFailure.create({
+    type: SOURCE_FAILURE_TYPES.pending,
+    message: 'The source has no answer yet',
+    details: [{ state: 'waiting' }],
+    nextRetryDelay,
+  });
 const failure = (type: string) =>
   ApplicationFailure.nonRetryable('The source did not do it', type);
 
@@ -183,6 +191,50 @@ export const networkQueryScenarios: Record<string, Scenario> = {
   'network-query/long-history-v1': { ...chatty(), recordsFirstRun: true },
   /** The run after it. */
   'network-query/continued-as-new-v1': chatty(),
+  /**
+   * After the first wait in vain, each source is looked at by retries: hie until
+   * it is ready, lab until it calls back, pharmacy until no further look fits in
+   * before its deadline.
+   */
+  'network-query/looked-at-by-retries-v1': {
+    ...base,
+    args: [
+      {
+        ...input,
+        steering: {
+          ...SOURCE_RETRIES,
+          pharmacy: { deadlineMs: 4_000, nextAttemptAfterMs: [] },
+        },
+      },
+    ],
+    activities: {
+      exchange: record,
+      'source-hie': source({
+        askSource: inTurn(soonAgain),
+        collectSource: inTurn<SourceStep>(soonAgain, completed),
+        awaitSource: inTurn<SourceStep>(pending(200), pending(200), {
+          state: 'ready',
+        }),
+      }),
+      'source-pharmacy': source({
+        askSource: inTurn(soonAgain),
+        collectSource: inTurn<SourceStep>(soonAgain, completed),
+        awaitSource: inTurn<SourceStep>(pending(60_000)),
+      }),
+      'source-lab': source({
+        askSource: inTurn(soonAgain),
+        collectSource: inTurn<SourceStep>(soonAgain, completed),
+        awaitSource: inTurn<SourceStep>(pending(60_000)),
+      }),
+    },
+    async meanwhile(handle) {
+      await eventually(() => stateIs(handle, 'pharmacy', 'completed'));
+      await handle.signal(
+        NETWORK_QUERY_MESSAGES.sourceCallback,
+        ...callBack('lab'),
+      );
+    },
+  },
   'network-query/given-up-and-cancelled-v1': {
     ...base,
     activities: {

@@ -10,6 +10,7 @@ import {
   type Begun,
   type ChangesQuestion,
   NOT_TRUSTED,
+  type Poll,
   SourceFailure,
   type SourcePage,
 } from '../../sources/connectors/connector.ts';
@@ -175,14 +176,38 @@ export async function pollSource(
   deps: Asking,
   on: SourceWork,
 ): Promise<SourceStep> {
-  const { step, work, connector, signal } = on;
-  const { store } = deps;
+  const { work, connector, signal } = on;
   const collected = collectStored(deps, on);
   if (collected !== undefined) return collected;
   if (work.job === null) return askSource(deps, on);
 
   const polled = await connector.poll(work.job, signal);
   if (polled.kind === 'ready') return collect(deps, on, polled.pages);
+  return notePending(deps, on, polled);
+}
+
+/**
+ * Looks whether there is anything to collect, and collects nothing: it may be
+ * cancelled at any time.
+ */
+export async function lookAtSource(
+  deps: Asking,
+  on: SourceWork,
+): Promise<SourceStep> {
+  const { work, connector, signal } = on;
+  if (work.job === null || work.cursor !== null || work.isCollected)
+    return { state: 'ready' };
+
+  const polled = await connector.poll(work.job, signal);
+  if (polled.kind === 'ready') return { state: 'ready' };
+  return notePending(deps, on, polled);
+}
+
+async function notePending(
+  { store }: Asking,
+  { step, work }: SourceWork,
+  polled: Extract<Poll, { kind: 'pending' }>,
+): Promise<SourceStep> {
   if (polled.job !== work.job)
     await store.asAccount(step.accountId, (tx) =>
       saveJob(tx, step, polled.job),

@@ -3,6 +3,7 @@ import {
   SOURCE_FAILURE_TYPES,
   type SourceStep,
   type SourceStepInput,
+  type WaitingStep,
 } from '../../../contract/network-query-workflow.ts';
 import type { Store } from '../../platform/database/database.ts';
 import {
@@ -218,7 +219,9 @@ export async function afterFailedCall(
  * How long an open part need not be worked on; undefined when the workflow's
  * polls decide.
  */
-type Wait = { afterMs?: number; isShort?: boolean } | undefined;
+type Wait =
+  | { afterMs?: number; isShort?: boolean; isReady?: boolean }
+  | undefined;
 
 /**
  * Works on the parts of the account's own connections side by side. A
@@ -235,32 +238,21 @@ async function workBesideOthers(
   signal: AbortSignal,
 ): Promise<SourceStep> {
   const { store } = deps;
-  const now = Date.now();
-  const isDue = ({ status, nextTryAt }: AttemptPart) =>
-    status === 'running' && (nextTryAt === null || nextTryAt.getTime() <= now);
-  const settled = await Promise.allSettled(
-    parts.filter(isDue).map(async (part): Promise<[string, Wait]> => {
-      return [
-        part.id,
-        await workOnPart(deps, step, attempt, part, work, signal),
-      ];
-    }),
-  );
-  // Only failures of ours are left. The others have been recorded, so that
-  // nothing is repeated when the step is.
-  for (const result of settled)
-    if (result.status === 'rejected') throw result.reason;
-  const waits = new Map(
-    settled.flatMap((result) =>
-      result.status === 'fulfilled' ? [result.value] : [],
-    ),
+  const waits = await workOnDueParts(parts, (part) =>
+    workOnPart(deps, step, attempt, part, work, signal),
   );
 
   const current = await store.asAccount(step.accountId, (tx) =>
     readAttemptParts(tx, step),
   );
-  const open = current.filter(({ status }) => status === 'running');
-  if (open.length > 0) return waitFor(store, step, open, waits);
+  const open = current.filter(isRunning);
+  if (open.some(({ id }) => waits.get(id)?.isReady === true))
+    return { state: 'ready' };
+  if (open.length > 0) {
+    const wait = await waitFor(store, step, open, waits);
+    const isFewer = open.length < parts.filter(isRunning).length;
+    return isFewer ? { ...wait, hasEndedPart: true } : wait;
+  }
   const outcome = outcomeOfParts(current.filter(hasEnded));
   if (outcome.status === 'failed')
     throw new StepFailed(SOURCE_FAILURE_TYPES.refused, outcome.reason);
@@ -272,8 +264,38 @@ async function workBesideOthers(
   return { state: 'completed', resources, note: gap ?? note };
 }
 
+/** Returns how long each part that was due need not be worked on, by its id. */
+async function workOnDueParts(
+  parts: readonly AttemptPart[],
+  workOn: (part: AttemptPart) => Promise<Wait>,
+): Promise<ReadonlyMap<string, Wait>> {
+  const now = Date.now();
+  const due = parts.filter(
+    (part) =>
+      isRunning(part) &&
+      (part.nextTryAt === null || part.nextTryAt.getTime() <= now),
+  );
+  const waits = new Map<string, Wait>();
+  const settled = await Promise.allSettled(
+    due.map(async (part) => waits.set(part.id, await workOn(part))),
+  );
+  // Only failures of ours are left. The others have been recorded, so that
+  // nothing is repeated when the step is.
+  for (const result of settled)
+    if (result.status === 'rejected') throw result.reason;
+  return waits;
+}
+
+const isRunning = ({ status }: AttemptPart): boolean => status === 'running';
+
 const hasEnded = (part: AttemptPart): part is AttemptPart & EndedPart =>
-  part.status !== 'running';
+  !isRunning(part);
+
+function waitOf(result: SourceStep): Wait {
+  if (result.state === 'completed') return undefined;
+  if (result.state === 'ready') return { isReady: true };
+  return { afterMs: result.retryAfterMs };
+}
 
 async function workOnPart(
   deps: CallingSources,
@@ -334,8 +356,9 @@ async function workOnPart(
   );
   switch (called.kind) {
     case 'done':
-      if (called.result.state === 'completed') return undefined;
-      return isOver ? giveUp() : { afterMs: called.result.retryAfterMs };
+      return called.result.state === 'waiting' && isOver
+        ? giveUp()
+        : waitOf(called.result);
     case 'held':
       if (isOver && !(called.isPaused && part.pausedMs < PAUSED_MAX_MS))
         return giveUp(called.reason);
@@ -431,7 +454,7 @@ async function waitFor(
   step: SourceStepInput,
   open: readonly AttemptPart[],
   waits: ReadonlyMap<string, Wait>,
-): Promise<SourceStep> {
+): Promise<WaitingStep> {
   const short = open.flatMap(({ id }) =>
     waits.get(id)?.isShort === true ? (waits.get(id)?.afterMs ?? []) : [],
   );

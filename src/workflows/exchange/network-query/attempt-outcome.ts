@@ -9,6 +9,7 @@ import {
   OUR_OUTAGE_TYPES,
   SOURCE_FAILURE_TYPES,
   type SourceStep,
+  type WaitingStep,
 } from '../../../contract/network-query-workflow.ts';
 import { isAskedAgain } from '../../../exchange/queries/network-query/rules/retries.ts';
 
@@ -113,6 +114,19 @@ export const ranOutOfTime = (error: unknown): error is ActivityFailure =>
   error instanceof ActivityFailure &&
   !isCancellation(error) &&
   (error.retryState === 'TIMEOUT' || error.cause instanceof TimeoutFailure);
+
+/**
+ * What the source answered to the last look, when no further one fits in before
+ * the deadline; undefined: the step ended for another reason.
+ */
+export function pendingAnswer(error: unknown): WaitingStep | undefined {
+  if (!ranOutOfTime(error) || !(error.cause instanceof ApplicationFailure))
+    return undefined;
+  const { type, details } = error.cause;
+  return type === SOURCE_FAILURE_TYPES.pending
+    ? (details?.[0] as WaitingStep)
+    : undefined;
+}
 
 /**
  * Which part of the exchange kept a step from ending, and from when to now, in

@@ -1,4 +1,5 @@
 import {
+  ActivityCancellationType,
   CancellationScope,
   condition,
   patched,
@@ -16,6 +17,7 @@ import {
   type SourceStep,
   type SourceStepInput,
   type SourceWait,
+  type WaitingStep,
 } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { TASK_QUEUES } from '../../../contract/temporal.ts';
@@ -35,6 +37,7 @@ import {
   noAnswerWithin,
   ourOutage,
   outcomeOfError,
+  pendingAnswer,
   ranOutOfTime,
 } from './attempt-outcome.ts';
 import type { Continuation } from './continuation.ts';
@@ -201,44 +204,54 @@ class SourceAttempt {
     if (answer.state === 'completed') return completedBy(answer);
     return noAnswerWithin(
       this.#deadlineMs,
-      answer.held?.reason ?? ended.lastFailure,
+      heldReason(answer) ?? ended.lastFailure,
       ourOutage(ended.error),
     );
   }
 
   async #untilDeadline(): Promise<AttemptOutcome | Silence> {
+    const wait = this.#wait;
+    let answer: SourceStep =
+      wait.answer ??
+      (await this.#activities(this.#deadlineMs).askSource(this.#step));
+    while (answer.state !== 'completed') {
+      const woken =
+        answer.state === 'ready' ? 'due' : await this.#waitAfter(answer);
+      if (woken === 'over')
+        return { kind: 'silent', lastFailure: heldReason(answer) };
+      answer = typeof woken === 'string' ? await this.#collect(woken) : woken;
+    }
+    return completedBy(answer);
+  }
+
+  /**
+   * Waits until the source is to be looked at again. The workflow may continue
+   * as new before that, and after it.
+   */
+  async #waitAfter(answer: WaitingStep): Promise<Woken> {
     const { source } = this.#step;
     const { continuation } = this.#query;
     const wait = this.#wait;
 
-    let answer: SourceStep =
-      wait.answer ??
-      (await this.#activities(this.#deadlineMs).askSource(this.#step));
-    while (answer.state === 'waiting') {
-      const { held } = answer;
-      this.#noteWaiting(answer);
-      if (continuation.isDue) await continuation.park(source, wait);
+    this.#noteWaiting(answer);
+    if (continuation.isDue) await continuation.park(source, wait);
 
-      const untilAt = this.#nextLookAt(answer);
-      const paceMs = Math.min(
-        callbackPaceMs(wait.earlyCallbacks),
-        untilAt - Date.now(),
-      );
-      if (paceMs > 0)
-        await sleep(paceMs, {
-          summary: `${source}: its last callback came too early`,
-        });
-      const isCalled = await this.#callbackWithin(untilAt - Date.now());
-      if (continuation.isDue) await continuation.park(source, wait);
+    const untilAt = this.#nextLookAt(answer);
+    await this.#letCallbacksPass(untilAt);
+    const woken = this.#isLookedAtByRetries(answer)
+      ? await this.#lookUntilCalled(untilAt)
+      : await this.#callbackWithin(untilAt - Date.now());
+    if (continuation.isDue) await continuation.park(source, wait);
+    return woken === 'due' && Date.now() >= this.#deadlineAt ? 'over' : woken;
+  }
 
-      if (isCalled) wait.earlyCallbacks += 1;
-      else if (Date.now() >= this.#deadlineAt)
-        return { kind: 'silent', lastFailure: held?.reason };
-      this.#showCollecting();
-      const leftMs = Math.max(this.#deadlineAt - Date.now(), 60_000);
-      answer = await this.#activities(leftMs).collectSource(this.#step);
-    }
-    return completedBy(answer);
+  async #collect(because: 'called' | 'due'): Promise<SourceStep> {
+    this.#showCollecting();
+    const leftMs = Math.max(this.#deadlineAt - Date.now(), 60_000);
+    const answer = await this.#activities(leftMs).collectSource(this.#step);
+    if (because === 'called' && !wasUseful(answer))
+      this.#wait.earlyCallbacks += 1;
+    return answer;
   }
 
   /** Milliseconds since the epoch. A paused source has its time added. */
@@ -246,30 +259,110 @@ class SourceAttempt {
     return this.#wait.deadlineAt + (this.#wait.pausedMs ?? 0);
   }
 
+  get #waitedMs(): number {
+    return Date.now() - (this.#wait.since ?? Date.now());
+  }
+
   /** When to look at the source again if it does not call before. */
   #nextLookAt({ held, retryAfterMs }: WaitingStep): number {
     const retries = SOURCE_RETRIES[this.#step.source];
+    if (held === undefined) this.#wait.polls += 1;
     const waitMs =
       held === undefined
-        ? pollDelayMs(retries, this.#wait.polls++, retryAfterMs)
+        ? pollDelayMs(retries, this.#waitedMs, retryAfterMs)
         : (retryAfterMs ?? retries.pollFirstMs);
     return Math.min(Date.now() + waitMs, this.#deadlineAt);
   }
 
+  /** Callbacks that come soon after an early one are not obeyed. */
+  async #letCallbacksPass(untilAt: number): Promise<void> {
+    const paceMs = Math.min(
+      callbackPaceMs(this.#wait.earlyCallbacks),
+      untilAt - Date.now(),
+    );
+    if (paceMs > 0)
+      await sleep(paceMs, {
+        summary: `${this.#step.source}: its last callback came too early`,
+      });
+  }
+
+  /**
+   * The first wait is a timer, because most sources have their answer after it;
+   * a source that takes longer is looked at by the retries of one activity.
+   * What is held is shown, and its wait can be ended: that is a timer, too.
+   */
+  #isLookedAtByRetries({ held, isNearDeadline }: WaitingStep): boolean {
+    return (
+      this.#wait.polls > 1 &&
+      held === undefined &&
+      isNearDeadline !== true &&
+      patched('polls-are-retries')
+    );
+  }
+
   /**
    * Waits for the source's callback, or until the workflow has to continue as
-   * new. Returns false when none arrives within `waitMs`.
+   * new, for at most `waitMs`.
    */
-  async #callbackWithin(waitMs: number): Promise<boolean> {
+  async #callbackWithin(waitMs: number): Promise<Woken> {
+    const isCalled = await condition(this.#isAwake, Math.max(waitMs, 1), {
+      summary: `${this.#step.source}: wait for its callback, then poll`,
+    });
+    this.#takeCallback();
+    return isCalled ? 'called' : 'due';
+  }
+
+  /**
+   * Lets an activity look at the source, for the first time at `firstLookAt`,
+   * until the activity has something to return, or the source calls back, or
+   * the workflow has to continue as new.
+   */
+  async #lookUntilCalled(firstLookAt: number): Promise<Woken> {
+    const now = Date.now();
+    const activities = this.#activities(
+      Math.max(this.#deadlineAt - now, 60_000),
+      ': look again until it is ready',
+      // A look that is cut off has changed nothing.
+      ActivityCancellationType.TRY_CANCEL,
+    );
+    const looking = new CancellationScope();
+    const looked = looking.run(() =>
+      activities.awaitSource({
+        ...this.#step,
+        waitingSince: now - this.#waitedMs,
+        firstLookMs: Math.max(firstLookAt - now, 0),
+      }),
+    );
+    let isOver = false;
+    const over = () => {
+      isOver = true;
+    };
+    looked.then(over, over);
+
+    await condition(() => isOver || this.#isAwake());
+    if (!isOver) {
+      looking.cancel();
+      this.#takeCallback();
+      return 'called';
+    }
+    return looked.catch((error: unknown): SourceStep => {
+      const seen = pendingAnswer(error);
+      if (seen === undefined) throw error;
+      return { ...seen, isNearDeadline: true };
+    });
+  }
+
+  readonly #isAwake = (): boolean => {
     const { progress, continuation } = this.#query;
     const { source, attempt } = this.#step;
-    const isAwake = () =>
-      progress.hasCallback(source, attempt) || continuation.isDue;
-    const isCalled = await condition(isAwake, Math.max(waitMs, 1), {
-      summary: `${source}: wait for its callback, then poll`,
-    });
+    return progress.hasCallback(source, attempt) || continuation.isDue;
+  };
+
+  /** A run that continues as new hands the callback over instead. */
+  #takeCallback(): void {
+    const { progress, continuation } = this.#query;
+    const { source, attempt } = this.#step;
     if (!continuation.isDue) progress.takeCallback(source, attempt);
-    return isCalled;
   }
 
   /** Records that the attempt failed, even when the query is being cancelled. */
@@ -294,6 +387,7 @@ class SourceAttempt {
     });
 
     const wait = this.#wait;
+    wait.since ??= Date.now();
     wait.answer = answer;
     if (pausedMs > (wait.pausedMs ?? 0) && patched('pauses-do-not-count'))
       wait.pausedMs = Math.min(pausedMs, PAUSED_MAX_MS);
@@ -315,7 +409,11 @@ class SourceAttempt {
    *   passes
    * @param what what is special about this step, for Temporal's page
    */
-  #activities(remainingMs: number, what = '') {
+  #activities(
+    remainingMs: number,
+    what = '',
+    cancellationType?: ActivityCancellationType,
+  ) {
     const { source, attempt } = this.#step;
     return proxyActivities<SourceActivities>({
       taskQueue: inOwnLane(TASK_QUEUES.source(source)),
@@ -323,9 +421,21 @@ class SourceAttempt {
       scheduleToCloseTimeout: remainingMs,
       heartbeatTimeout: '30 seconds',
       retry: OUR_RETRIES,
+      cancellationType,
       summary: `${source}, attempt ${attempt}${what}`,
     });
   }
 }
 
-type WaitingStep = Extract<SourceStep, { state: 'waiting' }>;
+/**
+ * What ended a wait: a callback, its time, the deadline, or what the activity
+ * that looks at the source has returned.
+ */
+type Woken = 'called' | 'due' | 'over' | SourceStep;
+
+const heldReason = (answer: SourceStep): string | undefined =>
+  answer.state === 'waiting' ? answer.held?.reason : undefined;
+
+/** Whether a callback was of use, although the source has yet more to send. */
+const wasUseful = (answer: SourceStep): boolean =>
+  answer.state !== 'waiting' || answer.hasEndedPart === true;

@@ -69,11 +69,10 @@ export interface SourceRetries extends SourceSteering {
    * the workflow waits between two polls.
    */
   partMarginMs: number;
-  /**
-   * First wait for a callback before the source is polled; each further wait is
-   * 1.5 times as long.
-   */
+  /** First wait for a callback before the source is polled. */
   pollFirstMs: number;
+  /** Each further wait is longer by this share of the time waited so far. */
+  pollShare: number;
   pollMaxMs: number;
 }
 
@@ -84,7 +83,8 @@ const NEXT_ATTEMPT_AFTER_MS = [5 * SECOND, 5 * MINUTE];
 
 /**
  * National networks answer within minutes to days, pharmacies at once, labs
- * within a week. What decides which step comes next (`SourceSteering`) is
+ * within a week. Each poll is an action that Temporal Cloud bills, so a lab is
+ * polled rarely. What decides which step comes next (`SourceSteering`) is
  * written into the input of each new query, so that a change applies to new
  * queries only; the rest sets how long a step takes, and may change while
  * queries run.
@@ -95,6 +95,7 @@ export const SOURCE_RETRIES: Record<SourceType, SourceRetries> = {
     nextAttemptAfterMs: NEXT_ATTEMPT_AFTER_MS,
     partMarginMs: 2 * HOUR,
     pollFirstMs: 30 * SECOND,
+    pollShare: 0.5,
     pollMaxMs: 30 * MINUTE,
   },
   pharmacy: {
@@ -102,14 +103,16 @@ export const SOURCE_RETRIES: Record<SourceType, SourceRetries> = {
     nextAttemptAfterMs: NEXT_ATTEMPT_AFTER_MS,
     partMarginMs: HOUR,
     pollFirstMs: 30 * SECOND,
+    pollShare: 0.5,
     pollMaxMs: 15 * MINUTE,
   },
   lab: {
     deadlineMs: 7 * 24 * HOUR,
     nextAttemptAfterMs: NEXT_ATTEMPT_AFTER_MS,
-    partMarginMs: 4 * HOUR,
+    partMarginMs: 18 * HOUR,
     pollFirstMs: 30 * SECOND,
-    pollMaxMs: 1 * HOUR,
+    pollShare: 1,
+    pollMaxMs: 16 * HOUR,
   },
 };
 
@@ -221,14 +224,19 @@ export function callbackPaceMs(earlyCallbacks: number): number {
 
 /**
  * How long to wait for a callback before polling, in milliseconds. Starts with
- * the source's Retry-After, or else with the table's first wait, and grows by
- * half with each of the `polls` made so far.
+ * the source's Retry-After, or else with the table's first wait, and grows with
+ * the time waited so far.
  */
 export function pollDelayMs(
-  { pollFirstMs, pollMaxMs }: Pick<SourceRetries, 'pollFirstMs' | 'pollMaxMs'>,
-  polls: number,
+  {
+    pollFirstMs,
+    pollShare,
+    pollMaxMs,
+  }: Pick<SourceRetries, 'pollFirstMs' | 'pollShare' | 'pollMaxMs'>,
+  waitedMs: number,
   retryAfterMs?: number,
 ): number {
   const first = Math.max(retryAfterMs ?? pollFirstMs, SECOND);
-  return Math.min(first * 1.5 ** polls, Math.max(pollMaxMs, first));
+  const grown = Math.round(first + Math.max(waitedMs, 0) * pollShare);
+  return Math.min(grown, Math.max(pollMaxMs, first));
 }
