@@ -19,7 +19,21 @@ export type IheErrorCode =
   /** The description of a service instead of a message. */
   | 'wsdl'
   /** XML, but no SOAP message. */
-  | 'not-soap';
+  | 'not-soap'
+  /** Our certificate or key cannot be used. */
+  | 'credentials'
+  /** A request without WS-Security, or one that is not as it must be. */
+  | 'security.missing'
+  /** A signature is wrong, or is not over what is read. */
+  | 'security.signature'
+  /** An algorithm or transformation that is not taken. */
+  | 'security.algorithm'
+  /** The assertion is not for the key that the request came with. */
+  | 'security.key'
+  /** Too old, or from the future: most often a clock that is off. */
+  | 'security.time'
+  /** The message has been here before. */
+  | 'security.replay';
 
 /**
  * A failure of this library, or one that it found in what a gateway sent. Its

@@ -55,6 +55,35 @@ export {
 } from './identifiers.ts';
 export { IheError, type IheErrorCode } from './ihe-error.ts';
 export {
+  type Credentials,
+  readCredentials,
+  subjectName,
+} from './security/credentials.ts';
+export {
+  findAssertion,
+  readAssertion,
+  type SamlAssertion,
+  type SamlCode,
+} from './security/read-assertion.ts';
+export {
+  NAME_FORMATS,
+  NAME_ID_FORMATS,
+  SAML_ATTRIBUTES,
+} from './security/saml-names.ts';
+export {
+  type VerifyOptions,
+  verifySecurity,
+} from './security/verify-security.ts';
+export type {
+  SamlName,
+  SamlStatement,
+  SamlStyle,
+} from './security/write-assertion.ts';
+export {
+  type SecurityOptions,
+  writeSecurity,
+} from './security/write-security.ts';
+export {
   type AttachmentSink,
   type AttachmentStore,
   attachmentsInMemory,

@@ -22,3 +22,12 @@ export const EBXML_RS = 'urn:oasis:names:tc:ebxml-regrep:xsd:rs:3.0';
 export const EBXML_LCM = 'urn:oasis:names:tc:ebxml-regrep:xsd:lcm:3.0';
 /** IHE's retrieval and submission of documents. */
 export const XDSB = 'urn:ihe:iti:xds-b:2007';
+export const SAML = 'urn:oasis:names:tc:SAML:2.0:assertion';
+export const DSIG = 'http://www.w3.org/2000/09/xmldsig#';
+const WSS = 'http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss';
+/** WS-Security. */
+export const WSSE = `${WSS}-wssecurity-secext-1.0.xsd`;
+export const WSSE_1_1 =
+  'http://docs.oasis-open.org/wss/oasis-wss-wssecurity-secext-1.1.xsd';
+/** Its timestamps and ids. */
+export const WSU = `${WSS}-wssecurity-utility-1.0.xsd`;

@@ -40,6 +40,8 @@ export interface Envelope<Stored = Buffer> {
   fault: SoapFault | undefined;
   /** The XML as it came: what signatures are verified over. */
   source: Buffer;
+  /** The charset that the Content-Type of the XML names. */
+  charset: string | undefined;
   /** Finds an attachment by a Content-ID or by what refers to it (`cid:…`). */
   attachment(reference: string): MessageAttachment<Stored> | undefined;
   attachments: readonly MessageAttachment<Stored>[];
@@ -213,13 +215,14 @@ function wireFacts<Stored>({
   isComplete,
 }: WireMessage<Stored>): Pick<
   Envelope<Stored>,
-  'source' | 'attachment' | 'attachments' | 'isComplete'
+  'source' | 'charset' | 'attachment' | 'attachments' | 'isComplete'
 > {
   const byId = new Map(
     attachments.map((each) => [each.contentId, each] as const),
   );
   return {
     source: root.bytes,
+    charset: root.contentType.parameters.charset,
     attachments,
     attachment: (reference) => byId.get(bareContentId(reference)),
     isComplete,

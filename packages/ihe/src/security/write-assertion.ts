@@ -1,0 +1,172 @@
+import { randomUUID } from 'node:crypto';
+import { DSIG, HL7V3, SAML, XSI } from '../namespaces.ts';
+import { XmlFragment, xml } from '../xml/write-xml.ts';
+import { type Credentials, subjectName } from './credentials.ts';
+import type { SamlCode } from './read-assertion.ts';
+import {
+  CONFIRMATION,
+  NAME_FORMATS,
+  NAME_ID_FORMATS,
+  SAML_ATTRIBUTES,
+} from './saml-names.ts';
+import {
+  keyValue,
+  type SignatureAlgorithms,
+  signAssertion,
+} from './sign-xml.ts';
+
+/** Who asks, on whose behalf and what for. */
+export interface SamlStatement {
+  /** The person or system that asks, in words. */
+  subject: string;
+  organization: string;
+  /** An OID. */
+  organizationId: string;
+  /** An OID. */
+  homeCommunityId: string;
+  /** Most often of SNOMED CT. */
+  role: SamlCode;
+  /** Of the network's own code system. */
+  purpose: SamlCode;
+  /** Of the person or organization that asks. */
+  npi?: string;
+  /** The patient's id at the gateway (`id^^^&oid&ISO`), in ITI-38 and 39. */
+  resourceId?: string;
+  /** The OID of the organization on whose behalf we ask (Carequality). */
+  authorizedBy?: string;
+}
+
+/** What gateways want differently. */
+export interface SamlStyle {
+  /** Left out: the subject of our certificate. */
+  issuer?: SamlName;
+  /** Left out: the subject of our certificate. */
+  nameId?: SamlName;
+  /** Left out: attributes do not say. */
+  nameFormat?: keyof typeof NAME_FORMATS;
+}
+
+export interface SamlName {
+  format: keyof typeof NAME_ID_FORMATS;
+  value: string;
+}
+
+/** When an assertion or timestamp holds. */
+export interface Period {
+  from: Date;
+  until: Date;
+}
+
+export interface SignedAssertion {
+  id: string;
+  fragment: XmlFragment;
+}
+
+/**
+ * Writes a SAML 2.0 assertion that only the holder of our key can use, and
+ * signs it with that key.
+ */
+export function writeAssertion(
+  statement: SamlStatement,
+  {
+    credentials,
+    algorithms,
+    style,
+    issued,
+    period,
+  }: {
+    credentials: Credentials;
+    algorithms: SignatureAlgorithms;
+    style: SamlStyle;
+    issued: Date;
+    period: Period;
+  },
+): SignedAssertion {
+  const id = `_${randomUUID()}`;
+  const ownName: SamlName = {
+    format: 'x509',
+    value: subjectName(credentials.certificate),
+  };
+  const issuer = style.issuer ?? ownName;
+  const nameId = style.nameId ?? ownName;
+  const now = issued.toISOString();
+
+  const unsigned = xml`
+    <saml2:Assertion
+      xmlns:saml2="${SAML}"
+      xmlns:ds="${DSIG}"
+      xmlns:xsi="${XSI}"
+      xmlns:xs="http://www.w3.org/2001/XMLSchema"
+      ID="${id}"
+      IssueInstant="${now}"
+      Version="2.0">
+      <saml2:Issuer Format="${NAME_ID_FORMATS[issuer.format]}">${issuer.value}</saml2:Issuer>
+      <saml2:Subject>
+        <saml2:NameID Format="${NAME_ID_FORMATS[nameId.format]}">${nameId.value}</saml2:NameID>
+        <saml2:SubjectConfirmation Method="${CONFIRMATION}holder-of-key">
+          <saml2:SubjectConfirmationData>
+            <ds:KeyInfo>${new XmlFragment(keyValue(credentials))}</ds:KeyInfo>
+          </saml2:SubjectConfirmationData>
+        </saml2:SubjectConfirmation>
+      </saml2:Subject>
+      <saml2:Conditions
+        NotBefore="${period.from.toISOString()}"
+        NotOnOrAfter="${period.until.toISOString()}"/>
+      <saml2:AuthnStatement AuthnInstant="${now}" SessionIndex="${id}">
+        <saml2:AuthnContext>
+          <saml2:AuthnContextClassRef>urn:oasis:names:tc:SAML:2.0:ac:classes:X509</saml2:AuthnContextClassRef>
+        </saml2:AuthnContext>
+      </saml2:AuthnStatement>
+      <saml2:AttributeStatement>${attributesOf(statement, style)}</saml2:AttributeStatement>
+    </saml2:Assertion>
+  `;
+  const signed = signAssertion(unsigned.source, credentials, algorithms);
+  return { id, fragment: new XmlFragment(signed) };
+}
+
+function attributesOf(
+  statement: SamlStatement,
+  { nameFormat }: SamlStyle,
+): (XmlFragment | undefined)[] {
+  const format = nameFormat && xml` NameFormat="${NAME_FORMATS[nameFormat]}"`;
+  const attribute = (name: string, value: XmlFragment) =>
+    xml`<saml2:Attribute Name="${name}"${format}>${value}</saml2:Attribute>`;
+  const text = (name: string, value: string | undefined) =>
+    value === undefined
+      ? undefined
+      : attribute(
+          name,
+          xml`<saml2:AttributeValue xsi:type="xs:string">${value}</saml2:AttributeValue>`,
+        );
+  const code = (name: string, element: string, value: SamlCode) =>
+    attribute(
+      name,
+      xml`<saml2:AttributeValue>${codeElement(element, value)}</saml2:AttributeValue>`,
+    );
+
+  return [
+    text(SAML_ATTRIBUTES.subjectId, statement.subject),
+    text(SAML_ATTRIBUTES.organization, statement.organization),
+    text(SAML_ATTRIBUTES.organizationId, urnOid(statement.organizationId)),
+    text(SAML_ATTRIBUTES.homeCommunityId, urnOid(statement.homeCommunityId)),
+    code(SAML_ATTRIBUTES.role, 'Role', statement.role),
+    code(SAML_ATTRIBUTES.purpose, 'PurposeOfUse', statement.purpose),
+    text(SAML_ATTRIBUTES.npi, statement.npi),
+    text(SAML_ATTRIBUTES.resourceId, statement.resourceId),
+    text(
+      SAML_ATTRIBUTES.authorizedBy,
+      statement.authorizedBy && `Organization/${statement.authorizedBy}`,
+    ),
+  ];
+}
+
+function codeElement(element: string, value: SamlCode): XmlFragment {
+  const optional = (name: string, text: string | undefined) =>
+    text === undefined
+      ? undefined
+      : new XmlFragment(` ${name}="${xml`${text}`.source}"`);
+  return xml`<hl7:${element} xmlns:hl7="${HL7V3}" xsi:type="hl7:CE" code="${value.code}" codeSystem="${value.codeSystem}"${optional('codeSystemName', value.codeSystemName)}${optional('displayName', value.displayName)}/>`;
+}
+
+const urnOid = (oid: string): string =>
+  `urn:oid:${oid.replace(/^urn:oid:/, '')}`;
