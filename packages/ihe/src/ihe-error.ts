@@ -1,3 +1,5 @@
+import type { SoapFaultKind } from './soap/soap-fault.ts';
+
 /** What kind of failure an `IheError` is. */
 export type IheErrorCode =
   /** The bytes are not well-formed XML. */
@@ -33,7 +35,19 @@ export type IheErrorCode =
   /** Too old, or from the future: most often a clock that is off. */
   | 'security.time'
   /** The message has been here before. */
-  | 'security.replay';
+  | 'security.replay'
+  /** No connection: a wrong address, or nobody listens there. */
+  | 'connect'
+  /** A certificate was not accepted, theirs or ours. */
+  | 'tls'
+  /** No answer within the time. */
+  | 'timeout'
+  /** A status of HTTP that is a failure, without a SOAP fault. */
+  | 'http'
+  /** The answer is to another message. */
+  | 'unrelated'
+  /** A SOAP fault, by what it means (`SoapFaultKind`). */
+  | `fault.${SoapFaultKind}`;
 
 /**
  * A failure of this library, or one that it found in what a gateway sent. Its
@@ -43,9 +57,12 @@ export type IheErrorCode =
 export class IheError extends Error {
   override readonly name = 'IheError';
   readonly code: IheErrorCode;
+  /** The status of HTTP, if there was an answer. */
+  readonly status: number | undefined;
 
-  constructor(code: IheErrorCode, message: string) {
+  constructor(code: IheErrorCode, message: string, status?: number) {
     super(message);
     this.code = code;
+    this.status = status;
   }
 }

@@ -1,13 +1,10 @@
-/*
- * The language of the networks' gateways (README.md).
- */
-
 export {
   type DocumentContent,
   type DocumentToWrite,
   readDocumentContent,
   writeDocumentContent,
 } from './ebxml/document-content.ts';
+
 export {
   comparableHash,
   type DocumentAuthor,
@@ -43,6 +40,12 @@ export type {
   PostalAddress,
 } from './hl7v3.ts';
 export {
+  type GatewayAnswer,
+  GatewayClient,
+  type GatewayOptions,
+  type GatewayRequest,
+} from './http/gateway-client.ts';
+export {
   comparableId,
   isSameId,
   type PatientIdentifier,
@@ -53,6 +56,7 @@ export {
   withUrnOid,
   writeCx,
 } from './identifiers.ts';
+
 export { IheError, type IheErrorCode } from './ihe-error.ts';
 export {
   type Credentials,

@@ -5,6 +5,7 @@ import {
   type DocumentEntry,
   type Envelope,
   type FindDocumentsAnswer,
+  findAssertion,
   IheError,
   type InstanceId,
   type PatientDiscoveryAnswer,
@@ -13,6 +14,7 @@ import {
   patientsByCommunity,
   type RegistryProblem,
   type RetrieveAnswer,
+  readAssertion,
   readDocumentQuery,
   readEnvelope,
   readFindDocumentsResponse,
@@ -390,6 +392,20 @@ function contentBytes(
   return attachment?.isComplete === true ? attachment.stored : undefined;
 }
 
+async function readSaml(bytes: Uint8Array) {
+  const found = findAssertion(readXml(bytes));
+  if (found === undefined) return { outcome: 'no-assertion' };
+
+  const assertion = readAssertion(found);
+
+  return {
+    ...assertion,
+    notBefore: assertion.notBefore ?? null,
+    notOnOrAfter: assertion.notOnOrAfter ?? null,
+    attributes: Object.fromEntries(assertion.attributes),
+  };
+}
+
 export {
   readDiscoveryAnswer as 'xcpd-response',
   readDiscoveryQuestion as 'xcpd-request',
@@ -398,6 +414,7 @@ export {
   readQueryQuestion as 'xca-query-request',
   readRetrieveAnswer as 'retrieve-response',
   readRetrieveQuestion as 'retrieve-request',
+  readSaml as saml,
   readSubmissionAnswer as 'xdr-response',
   readSubmissionCase as 'xdr-request',
 };

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
+import { IheError } from '../src/index.ts';
 import * as readers from './networks-cases.adapter.ts';
 
 const CASES = new URL('cases/', import.meta.url);
@@ -22,6 +23,14 @@ describe.each(Object.entries(readers))('a foreign %s', (kind, read) => {
     );
     const bytes = readFileSync(new URL(one.message, folder));
 
-    expect(await read(bytes, one.contentType)).toMatchObject(one.expect);
+    const facts = await read(bytes, one.contentType).catch(unreadable);
+    expect(facts).toMatchObject(one.expect);
   });
 });
+
+/** As the runner of the cases counts it. */
+function unreadable(error: unknown) {
+  if (!(error instanceof IheError)) throw error;
+
+  return { outcome: 'unreadable' };
+}

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { withUrnOid } from '../identifiers.ts';
 import { DSIG, HL7V3, SAML, XSI } from '../namespaces.ts';
 import { XmlFragment, xml } from '../xml/write-xml.ts';
 import { type Credentials, subjectName } from './credentials.ts';
@@ -52,7 +53,7 @@ export interface SamlName {
 }
 
 /** When an assertion or timestamp holds. */
-export interface Period {
+interface AssertionPeriod {
   from: Date;
   until: Date;
 }
@@ -79,7 +80,7 @@ export function writeAssertion(
     algorithms: SignatureAlgorithms;
     style: SamlStyle;
     issued: Date;
-    period: Period;
+    period: AssertionPeriod;
   },
 ): SignedAssertion {
   const id = `_${randomUUID()}`;
@@ -147,8 +148,11 @@ function attributesOf(
   return [
     text(SAML_ATTRIBUTES.subjectId, statement.subject),
     text(SAML_ATTRIBUTES.organization, statement.organization),
-    text(SAML_ATTRIBUTES.organizationId, urnOid(statement.organizationId)),
-    text(SAML_ATTRIBUTES.homeCommunityId, urnOid(statement.homeCommunityId)),
+    text(SAML_ATTRIBUTES.organizationId, withUrnOid(statement.organizationId)),
+    text(
+      SAML_ATTRIBUTES.homeCommunityId,
+      withUrnOid(statement.homeCommunityId),
+    ),
     code(SAML_ATTRIBUTES.role, 'Role', statement.role),
     code(SAML_ATTRIBUTES.purpose, 'PurposeOfUse', statement.purpose),
     text(SAML_ATTRIBUTES.npi, statement.npi),
@@ -167,6 +171,3 @@ function codeElement(element: string, value: SamlCode): XmlFragment {
       : new XmlFragment(` ${name}="${xml`${text}`.source}"`);
   return xml`<hl7:${element} xmlns:hl7="${HL7V3}" xsi:type="hl7:CE" code="${value.code}" codeSystem="${value.codeSystem}"${optional('codeSystemName', value.codeSystemName)}${optional('displayName', value.displayName)}/>`;
 }
-
-const urnOid = (oid: string): string =>
-  `urn:oid:${oid.replace(/^urn:oid:/, '')}`;

@@ -12,6 +12,8 @@ export interface OutgoingAttachment {
 /** A message as HTTP sends it. */
 export interface OutgoingMessage {
   contentType: string;
+  /** In bytes; undefined when an attachment is still to be read. */
+  contentLength: number | undefined;
   body: AsyncIterable<Uint8Array>;
 }
 
@@ -22,7 +24,8 @@ export function plainMessage(
 ): OutgoingMessage {
   return {
     contentType: `application/soap+xml; charset=UTF-8; action="${action}"`,
-    body: bytesOf(Buffer.from(envelope)),
+    contentLength: Buffer.byteLength(envelope),
+    body: bytesOf([Buffer.from(envelope)]),
   };
 }
 
@@ -36,43 +39,57 @@ export function mtomMessage(
   attachments: readonly OutgoingAttachment[] = [],
 ): OutgoingMessage {
   const boundary = `uuid:${randomUUID()}`;
-  const root = 'root.message@medical-data-exchange';
-  return {
-    contentType: `multipart/related; type="application/xop+xml"; boundary="${boundary}"; start="<${root}>"; start-info="application/soap+xml"; action="${action}"`,
-    body: multipartOf(boundary, [
-      {
-        contentId: root,
-        contentType:
-          'application/xop+xml; charset=UTF-8; type="application/soap+xml"',
-        bytes: Buffer.from(envelope),
-      },
-      ...attachments,
+  const root: OutgoingAttachment = {
+    contentId: 'root.message@medical-data-exchange',
+    contentType:
+      'application/xop+xml; charset=UTF-8; type="application/soap+xml"',
+    bytes: Buffer.from(envelope),
+  };
+  const pieces = [
+    ...[root, ...attachments].flatMap((part) => [
+      headOf(boundary, part),
+      part.bytes,
+      Buffer.from('\r\n'),
     ]),
+    Buffer.from(`--${boundary}--\r\n`),
+  ];
+  return {
+    contentType: `multipart/related; type="application/xop+xml"; boundary="${boundary}"; start="<${root.contentId}>"; start-info="application/soap+xml"; action="${action}"`,
+    contentLength: lengthOf(pieces),
+    body: bytesOf(pieces),
   };
 }
 
-async function* multipartOf(
+function headOf(
   boundary: string,
-  parts: readonly OutgoingAttachment[],
-): AsyncGenerator<Uint8Array> {
-  for (const { contentId, contentType, bytes } of parts) {
-    const head = [
-      `--${boundary}`,
-      `Content-Type: ${inOneLine(contentType)}`,
-      'Content-Transfer-Encoding: binary',
-      `Content-ID: <${inOneLine(contentId)}>`,
-    ].join('\r\n');
-    yield Buffer.from(`${head}\r\n\r\n`);
-    yield* bytesOf(bytes);
-    yield Buffer.from('\r\n');
-  }
-  yield Buffer.from(`--${boundary}--\r\n`);
+  { contentType, contentId }: OutgoingAttachment,
+): Buffer {
+  const lines = [
+    `--${boundary}`,
+    `Content-Type: ${inOneLine(contentType)}`,
+    'Content-Transfer-Encoding: binary',
+    `Content-ID: <${inOneLine(contentId)}>`,
+  ];
+  return Buffer.from(`${lines.join('\r\n')}\r\n\r\n`);
 }
 
 /** A header must not begin another one. */
 const inOneLine = (value: string): string => value.replaceAll(/[\r\n]+/g, ' ');
 
-async function* bytesOf(bytes: MessageBytes): AsyncGenerator<Uint8Array> {
-  if (bytes instanceof Uint8Array) yield bytes;
-  else yield* bytes;
+function lengthOf(pieces: readonly MessageBytes[]): number | undefined {
+  let length = 0;
+  for (const piece of pieces) {
+    if (!(piece instanceof Uint8Array)) return undefined;
+    length += piece.byteLength;
+  }
+  return length;
+}
+
+async function* bytesOf(
+  pieces: readonly MessageBytes[],
+): AsyncGenerator<Uint8Array> {
+  for (const piece of pieces) {
+    if (piece instanceof Uint8Array) yield piece;
+    else yield* piece;
+  }
 }
