@@ -80,6 +80,14 @@ async function handle(
   const call: SourceCall = {
     ...readRequest(context, request),
     takeMatchFault: () => take('match'),
+    takeGatewayTrouble: (troubles) => {
+      const taken = take(
+        'gateway',
+        (fault) => fault.type === 'gateway' && troubles.includes(fault.trouble),
+      );
+      return taken?.type === 'gateway' ? taken.trouble : undefined;
+    },
+    takeCallbackFault: () => take('callback'),
     note: entry.note,
   };
   const answerWith = (answer: SentResponse) => {
@@ -101,7 +109,7 @@ async function handle(
     entry.end(0);
     return breakOff(requestFault, request, reply);
   }
-  const answer = route.answer(call);
+  const answer = await route.answer(call);
   const answerFault = take('answer', (fault) => canShow(fault, answer));
   answerWith(
     answerFault

@@ -10,6 +10,8 @@ import { adminRoutes } from './admin.ts';
 import type { SourceAccess } from './auth.ts';
 import { createSourceData } from './data/source-data.ts';
 import { applicableRule, FaultBook } from './faults/rules.ts';
+import { DeferredAnswers } from './ihe/deferred-answers.ts';
+import { addSoapParser, gatewayRoutes } from './ihe/gateway-routes.ts';
 import { type CallbackSecrets, createCallBack, Jobs } from './jobs/jobs.ts';
 import { Notifier, type NotifyTarget } from './notifications/notifier.ts';
 import { identityRoutes } from './partners/identity.ts';
@@ -89,6 +91,7 @@ export async function createSimulator(options: SimulatorOptions) {
   const jobsPath = options.dataDir && join(options.dataDir, 'jobs.jsonl');
   const jobs = new Jobs(createCallBack(options.callbackSecrets, log), jobsPath);
   const data = createSourceData();
+  const deferredAnswers = new DeferredAnswers(log);
   const notifier = new Notifier(options.notify);
   const partners = new PartnerSettings();
   const carried = new Map<string, Carried>();
@@ -153,6 +156,15 @@ export async function createSimulator(options: SimulatorOptions) {
         prefix: `/${name}/fhir`,
       },
     );
+    if (name === 'hie') {
+      await app.register(
+        async (scope) => {
+          addSoapParser(scope);
+          serveSource(scope, source, gatewayRoutes(deferredAnswers), pipeline);
+        },
+        { prefix: '/hie/ihe' },
+      );
+    }
     if (access.kind !== 'client-credentials') continue;
     await app.register(
       async (scope) =>
@@ -170,11 +182,12 @@ export async function createSimulator(options: SimulatorOptions) {
   return {
     /**
      * Origin without a trailing slash. The sources are at `{url}/hie/fhir`,
-     * `/pharmacy/fhir`, `/lab/fhir`.
+     * `/pharmacy/fhir`, `/lab/fhir`; the IHE gateway is at `/hie/ihe`.
      */
     url,
     close: async () => {
       jobs.close();
+      deferredAnswers.close();
       await app.close();
     },
   };

@@ -1,5 +1,8 @@
 import type { FastifyRequest } from 'fastify';
-import type { Fault } from '../../src/local-stack/simulator/faults.ts';
+import type {
+  Fault,
+  GatewayTrouble,
+} from '../../src/local-stack/simulator/faults.ts';
 import type { SourceName } from '../../src/local-stack/simulator/protocol.ts';
 import type { SourceData } from './data/source-data.ts';
 import type { FaultBook } from './faults/rules.ts';
@@ -30,6 +33,15 @@ export interface SourceCall {
   params: URLSearchParams;
   /** Takes the fault to apply to a patient match, if a rule requests one. */
   takeMatchFault(): Fault | undefined;
+  /**
+   * Takes the trouble that the IHE gateway is made to have, if it is one of
+   * these.
+   */
+  takeGatewayTrouble(
+    troubles: readonly GatewayTrouble[],
+  ): GatewayTrouble | undefined;
+  /** Takes the fault to apply to an answer that is sent later. */
+  takeCallbackFault(): Fault | undefined;
   /** Records an applied fault in the request log. */
   note(fault: Fault): void;
 }

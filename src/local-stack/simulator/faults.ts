@@ -3,6 +3,40 @@ import { OPERATIONS, SOURCE_NAMES } from './protocol.ts';
 
 const milliseconds = z.int().min(0);
 
+/**
+ * What the IHE gateway of a source can be made to do, beside what any source
+ * can.
+ */
+export const GATEWAY_TROUBLES = [
+  /** Its error codes for "try again later". */
+  'busy',
+  /** A list or a retrieval of which a part is missing, and said to be. */
+  'partial',
+  /** One document of those asked for, without an error. */
+  'one-of-ten',
+  /** A page of HTML under status 200. */
+  'html',
+  /** Status 200 and nothing. */
+  'empty',
+  /** A SOAP fault whose reason names a person. */
+  'fault',
+  /** The first half of an answer, as when the line breaks. */
+  'cut',
+  /** Documents of a home community that was not asked. */
+  'wrong-home',
+  /** Another document beside those asked for. */
+  'stranger',
+  /** Two patients of one community match. */
+  'candidates',
+  /** Two communities know the patient. */
+  'communities',
+  /** Asks for address and telephone before it answers. */
+  'more-attributes',
+  /** Accepts a question and says that its query failed: AA with QE. */
+  'query-error',
+] as const;
+export type GatewayTrouble = (typeof GATEWAY_TROUBLES)[number];
+
 /** The faults that can be injected at a source. */
 export const fault = z.discriminatedUnion('type', [
   /**
@@ -62,6 +96,10 @@ export const fault = z.discriminatedUnion('type', [
   z.strictObject({ type: z.literal('late-callback'), delayMs: milliseconds }),
   z.strictObject({ type: z.literal('doubled-callback') }),
   z.strictObject({ type: z.literal('no-callback') }),
+  z.strictObject({
+    type: z.literal('gateway'),
+    trouble: z.enum(GATEWAY_TROUBLES),
+  }),
 ]);
 export type Fault = z.infer<typeof fault>;
 

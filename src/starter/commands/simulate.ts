@@ -64,6 +64,62 @@ export const TROUBLES = {
     help: 'calls back twice',
     fault: { type: 'doubled-callback' },
   },
+  late: {
+    help: 'answers every request 150 seconds late',
+    fault: { type: 'latency', ms: 150000 },
+  },
+  busy: {
+    help: 'its IHE gateway is busy',
+    fault: { type: 'gateway', trouble: 'busy' },
+  },
+  partial: {
+    help: 'its IHE gateway leaves documents out, and says so',
+    fault: { type: 'gateway', trouble: 'partial' },
+  },
+  'one-of-ten': {
+    help: 'its IHE gateway hands out one document of those asked for, and says nothing',
+    fault: { type: 'gateway', trouble: 'one-of-ten' },
+  },
+  stranger: {
+    help: 'its IHE gateway hands out a document that nobody asked for',
+    fault: { type: 'gateway', trouble: 'stranger' },
+  },
+  html: {
+    help: 'its IHE gateway answers with a page',
+    fault: { type: 'gateway', trouble: 'html' },
+  },
+  empty: {
+    help: 'its IHE gateway answers with nothing',
+    fault: { type: 'gateway', trouble: 'empty' },
+  },
+  fault: {
+    help: 'its IHE gateway answers with a SOAP fault',
+    fault: { type: 'gateway', trouble: 'fault' },
+  },
+  cut: {
+    help: 'its IHE gateway answers with half a message',
+    fault: { type: 'gateway', trouble: 'cut' },
+  },
+  'wrong-home': {
+    help: 'its IHE gateway lists documents of another home community',
+    fault: { type: 'gateway', trouble: 'wrong-home' },
+  },
+  candidates: {
+    help: 'its IHE gateway finds two candidates',
+    fault: { type: 'gateway', trouble: 'candidates' },
+  },
+  communities: {
+    help: 'its IHE gateway finds the patient in two communities',
+    fault: { type: 'gateway', trouble: 'communities' },
+  },
+  'more-attributes': {
+    help: 'its IHE gateway asks for address and telephone first',
+    fault: { type: 'gateway', trouble: 'more-attributes' },
+  },
+  'query-error': {
+    help: 'its IHE gateway accepts a question, and fails it',
+    fault: { type: 'gateway', trouble: 'query-error' },
+  },
 } as const satisfies Readonly<
   Record<string, { help: string; fault: FaultRuleInput['fault'] }>
 >;
@@ -89,12 +145,15 @@ export const simulateSet: StarterCommand<
   [SourceType, Trouble, SimulateOptions]
 > = async (source, trouble, { sample, times }, { target }) => {
   if (sample !== undefined) findSample(sample);
+  const { fault } = TROUBLES[trouble];
+  if (fault.type === 'gateway' && source !== 'hie')
+    throw new UsageError('Only hie has an IHE gateway.');
   const admin = adminOf(target);
   const others = (await admin.rules()).filter(
     (rule) => rule.source !== source || rule.sample !== sample,
   );
   await admin.setRules([
-    { source, sample, times, fault: TROUBLES[trouble].fault },
+    { source, sample, times, fault },
     ...others.flatMap(remaining),
   ]);
   return report('simulate set', await admin.rules(), [

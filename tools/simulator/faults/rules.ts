@@ -14,9 +14,9 @@ type FaultType = Fault['type'];
 
 /**
  * The moment at which a fault is taken: before the request is handled, while a
- * patient is matched, on a response with content, or when a job starts (the
- * faults of a job and of its callback are decided then, once). A fault is thus
- * counted only where it has an effect.
+ * patient is matched, on a response with content, when a job starts (the faults
+ * of a job and of its callback are decided then, once), or while the IHE gateway
+ * answers. A fault is thus counted only where it has an effect.
  */
 export type Phase =
   | 'delay'
@@ -24,7 +24,8 @@ export type Phase =
   | 'match'
   | 'answer'
   | 'job'
-  | 'callback';
+  | 'callback'
+  | 'gateway';
 
 interface Place {
   phase: Phase;
@@ -70,6 +71,12 @@ const onCallback: Place = {
   allowed: ['callback', 'job'],
 };
 
+const onGateway: Place = {
+  phase: 'gateway',
+  byDefault: ['match', 'document', 'binary'],
+  allowed: ['match', 'document', 'binary'],
+};
+
 export const FAULT_PLACES: Record<FaultType, Place> = {
   status: onRequest,
   'rate-limit': onRequest,
@@ -90,6 +97,7 @@ export const FAULT_PLACES: Record<FaultType, Place> = {
   'late-callback': onCallback,
   'doubled-callback': onCallback,
   'no-callback': onCallback,
+  gateway: onGateway,
 };
 
 /**

@@ -8,7 +8,8 @@ import {
 import type { SourceCall } from '../source.ts';
 import type { Route } from './route.ts';
 
-interface Candidate {
+/** A patient of the source, and how well the question describes them. */
+export interface Candidate {
   patient: Patient;
   sample: string;
   score: number;
@@ -39,6 +40,17 @@ export const matchRoutes: Route[] = [
   { ...SEARCH, method: 'POST', path: '/Patient/_search' },
   { ...SEARCH, method: 'GET', path: '/Patient' },
 ];
+
+/**
+ * The patients that a source gives out for a question, best match first, with
+ * the fault of a match applied.
+ */
+export function givenOut(call: SourceCall, query: PersonQuery): Candidate[] {
+  const found = candidates(call, query).filter(
+    ({ score }) => gradeOf(score) !== undefined,
+  );
+  return applyFault(call, found);
+}
 
 function match(call: SourceCall): SimulatedResponse {
   if (!call.source.settings().match)
@@ -81,7 +93,7 @@ function search(call: SourceCall): SimulatedResponse {
  * The sample patient that a request is most likely about, for rules and the
  * log; undefined when none is close.
  */
-function likelySample(
+export function likelySample(
   call: SourceCall,
   query: PersonQuery | undefined,
 ): string | undefined {
@@ -173,7 +185,7 @@ function parametersOf(call: SourceCall): Parameters | undefined {
 }
 
 /** Search criteria for a patient; an empty list means no criterion. */
-interface PersonQuery {
+export interface PersonQuery {
   families: string[];
   givens: string[];
   birthDate?: string;

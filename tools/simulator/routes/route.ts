@@ -15,7 +15,7 @@ export interface Route {
   open?: (call: SourceCall) => boolean;
   /** Key of the sample patient that the request is about, if it names one. */
   sample?: (call: SourceCall) => string | undefined;
-  answer: (call: SourceCall) => SimulatedResponse;
+  answer: (call: SourceCall) => SimulatedResponse | Promise<SimulatedResponse>;
 }
 
 /** A part of the path, such as `id` of `/Patient/:id`. */
