@@ -80,15 +80,21 @@ export function isSameDocument(
   left: RequestedDocument,
   right: RequestedDocument,
 ): boolean {
-  const homes = [left.homeCommunity, right.homeCommunity].map(comparableOf);
-  const [leftHome, rightHome] = homes;
-
-  // Some gateways leave the home community out of what they answer.
-  const isSameHome =
-    leftHome === '' || rightHome === '' || leftHome === rightHome;
-
   return (
-    isSameHome &&
+    isSameInRepository(left, right) &&
+    comparableOf(left.homeCommunity) === comparableOf(right.homeCommunity)
+  );
+}
+
+/**
+ * Whether both name one document of a repository, whatever community they name:
+ * gateways leave that out of what they answer, or name their own.
+ */
+export function isSameInRepository(
+  left: RequestedDocument,
+  right: RequestedDocument,
+): boolean {
+  return (
     comparableOf(left.uniqueId) === comparableOf(right.uniqueId) &&
     comparableOf(left.repository) === comparableOf(right.repository)
   );

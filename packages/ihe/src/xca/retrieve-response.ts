@@ -29,6 +29,7 @@ import {
 import {
   type DocumentReferenceIds,
   isSameDocument,
+  isSameInRepository,
   type RequestedDocument,
   readDocumentIds,
   writeHomeCommunity,
@@ -117,7 +118,11 @@ export interface RetrievalAccount<Asked extends RequestedDocument> {
   unasked: RetrievedDocument[];
 }
 
-/** Counts an answer of ITI-39 against what was asked. */
+/**
+ * Counts an answer of ITI-39 against what was asked. A document that names
+ * another community than asked, or none, counts as the one of its id and
+ * repository if no other was asked for by all three.
+ */
 export function accountForRetrieval<Asked extends RequestedDocument>(
   asked: readonly Asked[],
   documents: readonly RetrievedDocument[],
@@ -128,19 +133,27 @@ export function accountForRetrieval<Asked extends RequestedDocument>(
     unasked: [],
   };
   const rest = new Set(documents);
+  const matched = new Map<Asked, RetrievedDocument>();
+
+  for (const isSame of [isSameDocument, isSameInRepository]) {
+    for (const each of asked) {
+      if (matched.has(each)) continue;
+
+      const document = [...rest].find((one) => isSame(each, one));
+
+      if (document === undefined) continue;
+
+      matched.set(each, document);
+      rest.delete(document);
+    }
+  }
 
   for (const each of asked) {
-    const document = [...rest].find((one) => isSameDocument(each, one));
+    const document = matched.get(each);
+    const isThere = document !== undefined && document.content.in !== 'nowhere';
 
-    if (document === undefined) {
-      account.missing.push(each);
-      continue;
-    }
-
-    rest.delete(document);
-
-    if (document.content.in === 'nowhere') account.missing.push(each);
-    else account.received.push({ asked: each, document });
+    if (isThere) account.received.push({ asked: each, document });
+    else account.missing.push(each);
   }
 
   account.unasked.push(...rest);

@@ -143,6 +143,48 @@ describe('the content of a document', () => {
   });
 });
 
+describe('a document is counted as the one asked for', () => {
+  const document = (homeCommunity: string | undefined) => ({
+    ...IDS,
+    homeCommunity,
+    newUniqueId: undefined,
+    newRepository: undefined,
+    mimeType: undefined,
+    content: { in: 'message', bytes: HELLO } as const,
+  });
+
+  test.each([undefined, '', '2.999.1', 'urn:oid:2.999.77'])(
+    'though its community is %s',
+    (homeCommunity) => {
+      const account = accountForRetrieval([IDS], [document(homeCommunity)]);
+
+      expect(account).toMatchObject({
+        received: [{ asked: IDS, document: { homeCommunity } }],
+        missing: [],
+        unasked: [],
+      });
+    },
+  );
+
+  test('of each community, when two have one unique id', () => {
+    const other = { ...IDS, homeCommunity: 'urn:oid:2.999.2' };
+    const { received } = accountForRetrieval(
+      [IDS, other],
+      [document('2.999.2'), document('2.999.1')],
+    );
+
+    expect(
+      received.map((each) => [
+        each.asked.homeCommunity,
+        each.document.homeCommunity,
+      ]),
+    ).toEqual([
+      ['urn:oid:2.999.1', '2.999.1'],
+      ['urn:oid:2.999.2', '2.999.2'],
+    ]);
+  });
+});
+
 const written = (status: string, documents: string) =>
   readRetrieveResponse(
     payloadOf(
