@@ -5,7 +5,7 @@ import {
   sql,
 } from 'kysely';
 import { PATIENT_SORT } from '../../../contract/patients.ts';
-import { membersOf } from '../../platform/database/columns.ts';
+import { columnsOf, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
   type CountedPage,
@@ -244,23 +244,16 @@ export async function releaseOtherKeys(
   ).execute();
 }
 
-function toColumns(content: PatientContent) {
-  return {
-    external_id: content.externalId,
-    former_external_ids: JSON.stringify(content.formerExternalIds),
-    first_names: content.firstNames,
-    last_names: content.lastNames,
-    dob: content.dob,
-    gender: content.gender,
+/** Lists and objects are JSON; every other member is a column as it is. */
+const toColumns = (content: PatientContent) =>
+  columnsOf({
+    ...content,
+    formerExternalIds: JSON.stringify(content.formerExternalIds),
     addresses: JSON.stringify(content.addresses),
     contacts: JSON.stringify(content.contacts),
-    personal_identifiers: JSON.stringify(content.personalIdentifiers),
-    additional_identifiers: JSON.stringify(content.additionalIdentifiers),
-    facility_ids: content.facilityIds,
-    hie_opt_out: content.hieOptOut,
-    treatment_relationship: content.treatmentRelationship,
-  };
-}
+    personalIdentifiers: JSON.stringify(content.personalIdentifiers),
+    additionalIdentifiers: JSON.stringify(content.additionalIdentifiers),
+  });
 
 export function toPatient(row: Selectable<Database['patient']>): StoredPatient {
   const { account_id: _account, updated_at: _updated, ...own } = row;

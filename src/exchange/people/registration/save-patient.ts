@@ -31,20 +31,17 @@ import type { Demographics } from '../patients/rules/demographics.ts';
 import { identityKeys, ownKeys } from '../patients/rules/identity-keys.ts';
 import {
   afterMatch,
-  formerIds,
   isSameContent,
   mergedContent,
   newContent,
   overfullList,
   type PatientContent,
   replacedBy,
+  replacedContent,
   sizesOf,
   unitedIds,
 } from '../patients/rules/patient-content.ts';
-import {
-  normaliseAdditionalIdentifiers,
-  normaliseDemographics,
-} from '../patients/rules/patient-normalisation.ts';
+import { normaliseDemographics } from '../patients/rules/patient-normalisation.ts';
 
 export interface SaveContext {
   tx: AccountTx;
@@ -187,18 +184,7 @@ export async function replacePatient(
   }
   if (others.length > 0) await claimKeys(tx, known.id, own);
   await releaseOtherKeys(tx, known.id, [...keys, ...own]);
-  const content = {
-    ...given,
-    ...givenExternalIds(known, body),
-    additionalIdentifiers: normaliseAdditionalIdentifiers(
-      body.additionalIdentifiers,
-    ),
-    facilityIds: unitedIds(
-      known.facilityIds,
-      facilityId === undefined ? [] : [facilityId],
-    ),
-    ...savedStatus(body, known),
-  };
+  const content = replacedContent(known, given, body, facilityId);
   requireRoom(known, content);
   return store(tx, known, content);
 }
@@ -283,32 +269,4 @@ function requireRoom(known: StoredPatient, content: PatientContent): void {
 
 async function requireFacility(tx: AccountTx, id: string): Promise<void> {
   if (!(await facilityExists(tx, id))) throw new NotFoundError('Facility');
-}
-
-/**
- * The external ids after a PUT. Other systems may know the patient by the
- * former ones, and a caller that does not know of the list does not send it:
- * they stay unless it says otherwise, or has no id for the patient at all.
- */
-function givenExternalIds(
-  known: StoredPatient,
-  { externalId, externalIds }: UpdatePatientBody,
-) {
-  const [current = null] = [externalId ?? externalIds?.[0]].flatMap(
-    (id) => id ?? [],
-  );
-  const former =
-    externalIds ?? (current === null ? [] : formerIds(known, current));
-  return {
-    externalId: current,
-    formerExternalIds: [...new Set(former)].filter((id) => id !== current),
-  };
-}
-
-function savedStatus(body: PatientDemographics, known: StoredPatient) {
-  return {
-    hieOptOut: body.status?.hieOptOut ?? known.hieOptOut,
-    treatmentRelationship:
-      body.status?.treatmentRelationship ?? known.treatmentRelationship,
-  };
 }

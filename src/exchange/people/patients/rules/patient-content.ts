@@ -1,5 +1,8 @@
 import { PATIENT_LISTS_MAX } from '../../../../contract/bounds.ts';
-import type { PatientDemographics } from '../../../../contract/patients.ts';
+import type {
+  PatientDemographics,
+  UpdatePatientBody,
+} from '../../../../contract/patients.ts';
 import type { Demographics } from './demographics.ts';
 import {
   type AdditionalIdentifiers,
@@ -84,6 +87,52 @@ export function mergedContent(
     hieOptOut: facts.status?.hieOptOut ?? known.hieOptOut,
     treatmentRelationship:
       facts.status?.treatmentRelationship ?? known.treatmentRelationship,
+  };
+}
+
+/**
+ * The content of a patient after a PUT, which removes what the body does not
+ * state, except the status flags, the facilities and the former external ids.
+ */
+export function replacedContent(
+  known: PatientContent,
+  given: Demographics,
+  body: UpdatePatientBody,
+  facilityId: string | undefined,
+): PatientContent {
+  return {
+    ...given,
+    ...replacedExternalIds(known, body),
+    additionalIdentifiers: normaliseAdditionalIdentifiers(
+      body.additionalIdentifiers,
+    ),
+    facilityIds: unitedIds(
+      known.facilityIds,
+      facilityId === undefined ? [] : [facilityId],
+    ),
+    hieOptOut: body.status?.hieOptOut ?? known.hieOptOut,
+    treatmentRelationship:
+      body.status?.treatmentRelationship ?? known.treatmentRelationship,
+  };
+}
+
+/**
+ * The external ids after a PUT. Other systems may know the patient by the
+ * former ones, and a caller that does not know of the list does not send it:
+ * they stay unless it says otherwise, or has no id for the patient at all.
+ */
+function replacedExternalIds(
+  known: PatientContent,
+  { externalId, externalIds }: UpdatePatientBody,
+) {
+  const [current = null] = [externalId ?? externalIds?.[0]].flatMap(
+    (id) => id ?? [],
+  );
+  const former =
+    externalIds ?? (current === null ? [] : formerIds(known, current));
+  return {
+    externalId: current,
+    formerExternalIds: [...new Set(former)].filter((id) => id !== current),
   };
 }
 
