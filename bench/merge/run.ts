@@ -6,6 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { generateApiKey } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
+import { newContent } from '../../src/exchange/people/patients/rules/patient-content.ts';
 import {
   createStore,
   type Store,
@@ -169,7 +170,7 @@ export async function addPatient(
   { createBody }: ReturnType<typeof sampleOf>,
 ): Promise<string> {
   const patientId = uuidv7();
-  const person = {
+  const described = {
     firstNames: [createBody.firstName],
     lastNames: [createBody.lastName],
     dob: createBody.dob,
@@ -177,15 +178,9 @@ export async function addPatient(
     addresses: createBody.address,
     contacts: createBody.contact,
     personalIdentifiers: [],
-    externalId: null,
-    formerExternalIds: [],
-    additionalIdentifiers: {},
-    facilityIds: [],
-    hieOptOut: false,
-    treatmentRelationship: true,
   };
   await store.asAccount(accountId, (tx) =>
-    insertPatient(tx, patientId, person, []),
+    insertPatient(tx, patientId, newContent(described, {}, []), []),
   );
   return patientId;
 }

@@ -11,6 +11,7 @@ import {
 } from '../../src/contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
+import { newContent } from '../../src/exchange/people/patients/rules/patient-content.ts';
 import { normaliseDemographics } from '../../src/exchange/people/patients/rules/patient-normalisation.ts';
 import type { Store } from '../../src/exchange/platform/database/database.ts';
 import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
@@ -176,17 +177,11 @@ export async function preparePatients(
   const sample = loadSamplePatients().find((patient) => patient.key === key);
   if (sample === undefined)
     throw new Error(`There is no sample patient ${key}`);
-  const content = {
-    ...normaliseDemographics(
-      patientDemographicsSchema.parse(sample.createBody),
-    ),
-    externalId: null,
-    formerExternalIds: [],
-    additionalIdentifiers: {},
-    facilityIds: [facilityId],
-    hieOptOut: false,
-    treatmentRelationship: true,
-  };
+  const content = newContent(
+    normaliseDemographics(patientDemographicsSchema.parse(sample.createBody)),
+    {},
+    [facilityId],
+  );
   return store.asAccount(accountId, async (tx) => {
     const ids: string[] = [];
     for (let index = 0; index < count; index++) {

@@ -128,7 +128,7 @@ describe.skipIf(missing !== undefined)('HAPI FHIR 8.8 (JPA server, R4)', () => {
   const addPatient = async (demographics: Demographics) => {
     const id = uuidv7();
     await environment.store.asAccount(accountId, (tx) =>
-      insertPatient(tx, id, newContent(demographics, {}, uuidv7()), []),
+      insertPatient(tx, id, newContent(demographics, {}, [uuidv7()]), []),
     );
     return id;
   };

@@ -41,7 +41,7 @@ async function query() {
     insertPatient(
       tx,
       patientId,
-      newContent(personOf(sample()), {}, uuidv7()),
+      newContent(personOf(sample()), {}, [uuidv7()]),
       [],
     ),
   );

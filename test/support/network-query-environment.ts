@@ -18,6 +18,7 @@ import { insertAccount } from '../../src/exchange/access/accounts/account-store.
 import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
 import type { Demographics } from '../../src/exchange/people/patients/rules/demographics.ts';
+import { newContent } from '../../src/exchange/people/patients/rules/patient-content.ts';
 import type { AccountSettings } from '../../src/exchange/platform/account.ts';
 import {
   type AccountTx,
@@ -145,14 +146,11 @@ export async function createQueryEnvironment(on?: {
       demographics: Partial<Demographics> = {},
     ) {
       const patientId = uuidv7();
-      const content = {
-        ...person,
-        ...demographics,
+      const content = newContent(
+        { ...person, ...demographics },
+        { externalId: 'record-1', status: { hieOptOut } },
         facilityIds,
-        externalId: 'record-1',
-        formerExternalIds: [],
-        hieOptOut,
-      };
+      );
       await store.asAccount(accountId, (tx) =>
         insertPatient(tx, patientId, content, []),
       );
@@ -339,7 +337,4 @@ const person = {
   ],
   contacts: [],
   personalIdentifiers: [],
-  additionalIdentifiers: {},
-  facilityIds: [],
-  treatmentRelationship: true,
 };

@@ -6,6 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
+import { newContent } from '../../src/exchange/people/patients/rules/patient-content.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
@@ -78,15 +79,7 @@ export async function createRecordEnvironment() {
         insertPatient(
           tx,
           patientId,
-          {
-            ...person,
-            externalId: person.externalId ?? null,
-            formerExternalIds: [],
-            additionalIdentifiers: {},
-            facilityIds: [],
-            hieOptOut: false,
-            treatmentRelationship: true,
-          },
+          newContent(person, { externalId: person.externalId }, []),
           [],
         ),
       );

@@ -349,7 +349,7 @@ export function contentAfter(
     const facilityId = facility?.id ?? defaultFacilityId;
     content =
       content === undefined
-        ? newContent(person.given, person.facts, facilityId)
+        ? newContent(person.given, person.facts, [facilityId])
         : mergedContent(content, person.given, person.facts, facilityId);
   }
   return content;

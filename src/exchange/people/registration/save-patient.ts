@@ -76,7 +76,7 @@ export async function createOrMatchPatient(
     const patient = await insertPatient(
       tx,
       uuidv7(),
-      newContent(given, body, facilityId),
+      newContent(given, body, [facilityId]),
       keys,
       held,
     );
