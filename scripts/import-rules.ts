@@ -63,7 +63,8 @@ const DETERMINISTIC =
  * Packages of this repository without I/O and clock, so that rules may use
  * them.
  */
-const PURE_PACKAGES = /^#(?:hl7v2-to-fhir|person-matching|sql-on-fhir)$/;
+const PURE_PACKAGES =
+  /^#(?:hl7v2-to-fhir|person-matching|record-summary\/fhir|sql-on-fhir)$/;
 const WORKFLOW_PACKAGES = [/^@temporalio\/(?:workflow|common)$/];
 
 export const IMPORT_RULES: readonly ImportRule[] = [
@@ -98,6 +99,12 @@ export const IMPORT_RULES: readonly ImportRule[] = [
     may: [CONTRACT, SHARED, RULES, /^lib\/lookup-table\.ts$/],
     packages: [/^node:crypto$/, /^uuid$/, /^fhir\/r4/, PURE_PACKAGES],
     why: 'Rules are pure: no I/O, no database, no clock.',
+  },
+  {
+    from: /^packages\/record-summary\/src\/fhir\//,
+    may: [],
+    packages: [/^fhir\/r4/],
+    why: 'Rules use what resources say: no I/O, and nothing of the pages.',
   },
   {
     from: EXCHANGE,

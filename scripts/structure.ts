@@ -82,7 +82,7 @@ const FIGURES: readonly [what: string, figure: number, limit: number][] = [
     REPEATED_NAMES_MAX,
   ],
   ['environment variables', Object.keys(VARIABLES).length, 80],
-  ['runtime dependencies', Object.keys(packageJson().dependencies).length, 45],
+  ['runtime dependencies', Object.keys(packageJson().dependencies).length, 40],
   ...FIELDS.map((field): [string, number, number] => [
     `folders that mention ${field}`,
     foldersOf(field).length,

@@ -1,11 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { XMLParser } from 'fast-xml-parser';
-import {
-  type Json,
-  objectsOf,
-  textOf,
-} from '../../src/exchange/records/rules/json.ts';
+import { type Json, objectsOf, textOf } from '#record-summary/fhir';
 import { type Convert, documentOf } from './pairs.ts';
 
 /**

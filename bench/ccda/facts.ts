@@ -1,4 +1,4 @@
-import { isJson, type Json } from '../../src/exchange/records/rules/json.ts';
+import { isJson, type Json } from '#record-summary/fhir';
 
 /**
  * Parts that say nothing of the patient, or that only the converter can name:

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { CcdaConversion } from '#ccda-to-fhir';
-import type { Json } from '../../src/exchange/records/rules/json.ts';
+import type { Json } from '#record-summary/fhir';
 import { note } from '../command-parts.ts';
 import { compare, factsOf, type Score, sum } from './facts.ts';
 

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { Json } from '#record-summary/fhir';
 import type { SourceType } from '../../src/contract/primitives.ts';
 import { convertDatedCcda } from '../../src/exchange/records/conversion/ccda-conversion.ts';
 import {
@@ -6,7 +7,6 @@ import {
   deliveryFacts,
 } from '../../src/exchange/records/rules/delivery-facts.ts';
 import { groupByKeys } from '../../src/exchange/records/rules/grouping.ts';
-import type { Json } from '../../src/exchange/records/rules/json.ts';
 import { requestedContent } from '../../src/exchange/sources/connectors/collect/page-content.ts';
 import type { ResponseEntry } from '../../src/exchange/sources/connectors/collect/plan.ts';
 import { readSourceJson } from '../../src/exchange/sources/connectors/http/http-response.ts';

@@ -1,12 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
+import {
+  fittedTables,
+  type RecordReader,
+  renderHtml,
+  renderPdf,
+  summarise,
+} from '#record-summary';
+import { clinicalTime, type Json } from '#record-summary/fhir';
 import type { ConsolidatedResource } from '../../src/exchange/records/reading/read-consolidated.ts';
-import { clinicalTime } from '../../src/exchange/records/rules/dates.ts';
-import type { Json } from '../../src/exchange/records/rules/json.ts';
-import { fittedTables } from '../../src/exchange/records/summary/fitted-tables.ts';
-import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
-import { renderPdf } from '../../src/exchange/records/summary/render-pdf.ts';
-import type { RecordReader } from '../../src/exchange/records/summary/section.ts';
-import { summarise } from '../../src/exchange/records/summary/summarise.ts';
 import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { deliveriesOfSample } from '../merge/deliveries.ts';
 
@@ -87,7 +88,6 @@ function recordOf(size: number): {
     resources: ordered.length * rounds + 1,
     bytes: round * rounds,
     reader: {
-      standing: { readAt: new Date(), sources: [], unread: [] },
       counts,
       async *read(types) {
         if (types.includes('Patient') && patient !== undefined)

@@ -1,12 +1,13 @@
 import PDFDocument from 'pdfkit';
+import {
+  type RecordReader,
+  renderHtml,
+  renderPdf,
+  type SummaryPart,
+  summarise,
+} from '#record-summary';
+import { clinicalTime, type Json } from '#record-summary/fhir';
 import type { ConsolidatedResource } from '../../src/exchange/records/reading/read-consolidated.ts';
-import { clinicalTime } from '../../src/exchange/records/rules/dates.ts';
-import type { Json } from '../../src/exchange/records/rules/json.ts';
-import type { SummaryPart } from '../../src/exchange/records/summary/parts.ts';
-import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
-import { renderPdf } from '../../src/exchange/records/summary/render-pdf.ts';
-import type { RecordReader } from '../../src/exchange/records/summary/section.ts';
-import { summarise } from '../../src/exchange/records/summary/summarise.ts';
 import {
   loadSamplePatients,
   type SamplePatient,
@@ -106,7 +107,6 @@ function resourcesOf(sample: SamplePatient): ConsolidatedResource[] {
 
 function readerOf(resources: readonly ConsolidatedResource[]): RecordReader {
   return {
-    standing: { readAt: new Date(), sources: [], unread: [] },
     counts: {},
     async *read(types) {
       yield* resources.filter(({ resourceType }) =>

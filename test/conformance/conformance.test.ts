@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import type { Bundle, FhirResource } from 'fhir/r4.js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Json } from '../../src/exchange/records/rules/json.ts';
+import type { Json } from '#record-summary/fhir';
 import { referencesIn } from '../../src/exchange/records/rules/references.ts';
 import { profilesOfType } from '../../src/exchange/records/rules/us-core/us-core.ts';
 import { delivery } from '../support/deliveries.ts';

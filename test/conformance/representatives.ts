@@ -1,4 +1,4 @@
-import { isJson, type Json } from '../../src/exchange/records/rules/json.ts';
+import { isJson, type Json } from '#record-summary/fhir';
 import { referencesIn } from '../../src/exchange/records/rules/references.ts';
 
 /**

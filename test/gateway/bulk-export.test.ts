@@ -3,12 +3,12 @@ import { sql } from 'kysely';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { canonicalJson } from '#record-summary/fhir';
 import { insertAccount } from '../../src/exchange/access/accounts/account-store.ts';
 import { createExportLauncher } from '../../src/exchange/delivery/bulk-export/launcher.ts';
 import { createExportRunner } from '../../src/exchange/delivery/bulk-export/run-export.ts';
 import { addPatients } from '../../src/exchange/people/cohorts/member-store.ts';
 import { orphanSweep } from '../../src/exchange/platform/blobs/orphan-sweep.ts';
-import { canonicalJson } from '../../src/exchange/records/rules/json.ts';
 import type { BlobStore } from '../../src/shared/blobs/blob-store.ts';
 import { delivery, personOf, smallSamples } from '../support/deliveries.ts';
 import {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { renderHtml, summarise } from '#record-summary';
 import {
   type ConsolidatedDataEvent,
   consolidatedDataEventSchema,
@@ -23,9 +24,7 @@ import {
   createLinkMaker,
   signLink,
 } from '../../src/exchange/platform/links/signed-link.ts';
-import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
-import { openRecordReader } from '../../src/exchange/records/summary/section.ts';
-import { summarise } from '../../src/exchange/records/summary/summarise.ts';
+import { openRecordReader } from '../../src/exchange/records/reading/record-reader.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import {
   deliveriesOf,

@@ -5,7 +5,7 @@ import {
   type ConsolidatedPlace,
   readConsolidated,
 } from '../../src/exchange/records/reading/read-consolidated.ts';
-import { openRecordReader } from '../../src/exchange/records/summary/section.ts';
+import { openRecordReader } from '../../src/exchange/records/reading/record-reader.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
 import {
   createFhirDoor,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isJson } from '#record-summary/fhir';
 import { READY_VIEWS } from '../../src/exchange/delivery/bulk-export/views/ready-views.ts';
 import { KEPT_ELEMENTS } from '../../src/exchange/delivery/bulk-export/views/safe-harbor.ts';
-import { isJson } from '../../src/exchange/records/rules/json.ts';
 import {
   deliveriesOf,
   delivery,

@@ -8,9 +8,8 @@ import {
   expect,
   test,
 } from 'vitest';
-import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
-import { openRecordReader } from '../../src/exchange/records/summary/section.ts';
-import { summarise } from '../../src/exchange/records/summary/summarise.ts';
+import { renderHtml, summarise } from '#record-summary';
+import { openRecordReader } from '../../src/exchange/records/reading/record-reader.ts';
 import { accessibilityFaults } from '../support/axe.ts';
 import { describeInChromium, launchChromium } from '../support/chromium.ts';
 import {

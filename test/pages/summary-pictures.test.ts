@@ -1,8 +1,6 @@
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { fittedTables } from '../../src/exchange/records/summary/fitted-tables.ts';
-import { renderHtml } from '../../src/exchange/records/summary/render-html.ts';
-import { renderPdf } from '../../src/exchange/records/summary/render-pdf.ts';
+import { fittedTables, renderHtml, renderPdf } from '#record-summary';
 import { accessibilityFaults } from '../support/axe.ts';
 import { describeInChromium, launchChromium } from '../support/chromium.ts';
 import { samples } from '../support/deliveries.ts';

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect } from 'vitest';
-import { openRecordReader } from '../../src/exchange/records/summary/section.ts';
+import { openRecordReader } from '../../src/exchange/records/reading/record-reader.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
 import { recordTest } from '../support/fixtures.ts';
 

@@ -1,10 +1,11 @@
 import { expect } from 'vitest';
+import { summaryEntry } from '#record-summary';
 import { resourceOrigins } from '../../src/exchange/records/merge/resource-origins.ts';
+import { forReaders } from '../../src/exchange/records/reading/record-reader.ts';
 import {
   provenanceOf,
   withStatedOn,
 } from '../../src/exchange/records/rules/provenance.ts';
-import { summaryEntry } from '../../src/exchange/records/summary/section.ts';
 import { delivery } from '../support/deliveries.ts';
 import { recordTest as test } from '../support/fixtures.ts';
 import type { Delivered } from '../support/merge-deliveries.ts';
@@ -64,7 +65,7 @@ test.for([
     ]);
     const [resource] = all;
     if (resource === undefined) throw new Error('the resource is gone');
-    expect(summaryEntry(resource).origin).toBe(
+    expect(summaryEntry(forReaders(resource)).origin).toBe(
       'HIE (document of 1 Mar 2024); before: active (HIE (document of 1 May 2023))',
     );
     expect(provenanceOf(resource, patientId)).toMatchObject({

@@ -3,8 +3,8 @@ import pg from 'pg';
 import { expect } from 'vitest';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
+import { openRecordReader } from '../../src/exchange/records/reading/record-reader.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
-import { openRecordReader } from '../../src/exchange/records/summary/section.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
 import { recordTest } from '../support/fixtures.ts';
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FhirResource } from 'fhir/r4.js';
+import type { Json } from '#record-summary/fhir';
 import type { Person } from '../../src/exchange/records/rules/fold-patient.ts';
-import type { Json } from '../../src/exchange/records/rules/json.ts';
 import {
   loadSamplePatients,
   type SamplePatient,

@@ -1,4 +1,4 @@
-import { meaningOf } from '../../src/exchange/records/rules/codes.ts';
+import { type Json, meaningOf } from '#record-summary/fhir';
 import {
   type Delivery,
   type DeliveryFacts,
@@ -17,7 +17,6 @@ import {
   type Group,
   groupByKeys,
 } from '../../src/exchange/records/rules/grouping.ts';
-import type { Json } from '../../src/exchange/records/rules/json.ts';
 import type { Resolve } from '../../src/exchange/records/rules/references.ts';
 
 /** A delivery with the file name of the document that contained it. */

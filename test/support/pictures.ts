@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import pixelmatch from 'pixelmatch';
 import type { Browser, Page, Route } from 'playwright-core';
 import { PNG } from 'pngjs';
-import { CHART_STYLE } from '../../src/exchange/records/summary/render-html.ts';
+import { CHART_STYLE } from '#record-summary';
 import { THEME } from '../../src/lib/pages/notice-page.ts';
 
 const GOLDEN = new URL('../pages/golden/', import.meta.url);

@@ -6,14 +6,13 @@ import {
   reportedInHl7,
   UnreadableMessageError,
 } from '#hl7v2-to-fhir';
+import { renderHtml, summarise } from '#record-summary';
 import { renderDocument } from '../../../src/exchange/delivery/documents/render.ts';
 import { readFhirBundle } from '../../../src/exchange/messaging/notifications/fhir/bundle.ts';
 import { reportedInBundle } from '../../../src/exchange/messaging/notifications/fhir/reported-resources.ts';
 import { acknowledge } from '../../../src/exchange/messaging/notifications/hl7v2/respond.ts';
 import { deliveryOf } from '../../../src/exchange/messaging/notifications/recording/record-subject.ts';
 import { convertDatedCcda } from '../../../src/exchange/records/conversion/ccda-conversion.ts';
-import { renderHtml } from '../../../src/exchange/records/summary/render-html.ts';
-import { summarise } from '../../../src/exchange/records/summary/summarise.ts';
 import { cutLines } from '../../../src/exchange/sources/connectors/collect/async-job.ts';
 import { bundleOf } from '../../../src/exchange/sources/connectors/collect/bundle-page.ts';
 import { requestedContent } from '../../../src/exchange/sources/connectors/collect/page-content.ts';

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { traitsOfPerson } from '#person-matching';
-import { renderHtml } from '../../../src/exchange/records/summary/render-html.ts';
-import { summarise } from '../../../src/exchange/records/summary/summarise.ts';
+import { renderHtml, summarise } from '#record-summary';
 import {
   deliveriesOf,
   patientIdsOf,

@@ -4,7 +4,7 @@ import {
   BLOOD_PRESSURE,
   categoryOf,
   VITAL_SIGNS,
-} from '../../../src/exchange/records/summary/observation.ts';
+} from '../../../packages/record-summary/src/observation.ts';
 
 test('HL7 v2 results and summaries have the same vital signs', () => {
   const { panel, systolic, diastolic } = BLOOD_PRESSURE;

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
+import { absencesIn } from '#record-summary/fhir';
 import { convertDatedCcda } from '../../../src/exchange/records/conversion/ccda-conversion.ts';
-import { absencesIn } from '../../../src/exchange/records/rules/absence.ts';
 import { fhirIssues } from '../../support/fhir-issues.ts';
 
 const SNOMED = 'codeSystem="2.16.840.1.113883.6.96"';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { allergyReactions } from '../../../src/exchange/records/summary/problems.ts';
+import { allergyReactions } from '../../../packages/record-summary/src/problems.ts';
 import {
   convertedSections,
   LOINC,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { directions } from '../../../src/exchange/records/summary/directions.ts';
+import { directions } from '#record-summary';
 import {
   convertedSections,
   SNOMED,

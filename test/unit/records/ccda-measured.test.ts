@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { Json } from '#record-summary/fhir';
 import { convertDatedCcda } from '../../../src/exchange/records/conversion/ccda-conversion.ts';
 import { foldPatient } from '../../../src/exchange/records/rules/fold-patient.ts';
-import type { Json } from '../../../src/exchange/records/rules/json.ts';
 import { fhirJson } from '../../../src/lib/written-decimals.ts';
 import {
   ccdaOf,

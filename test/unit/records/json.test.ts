@@ -1,13 +1,9 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect } from 'vitest';
+import { type Json, rememberingLast, sortedNames } from '#record-summary/fhir';
 import { hashOf } from '../../../src/exchange/records/rules/ids.ts';
-import {
-  type Json,
-  jsonLength,
-  rememberingLast,
-  sortedNames,
-} from '../../../src/exchange/records/rules/json.ts';
+import { jsonLength } from '../../../src/exchange/records/rules/json-length.ts';
 import { property } from '../../support/property.ts';
 
 property([fc.uniqueArray(fc.string(), { maxLength: 60 })])(

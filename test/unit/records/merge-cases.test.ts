@@ -1,13 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  isJson,
-  type Json,
-  objectsOf,
-} from '../../../src/exchange/records/rules/json.ts';
+import { directions } from '#record-summary';
+import { isJson, type Json, objectsOf } from '#record-summary/fhir';
+import { valueWithUnit } from '../../../packages/record-summary/src/observation.ts';
 import { withStatedOn } from '../../../src/exchange/records/rules/provenance.ts';
-import { directions } from '../../../src/exchange/records/summary/directions.ts';
-import { valueWithUnit } from '../../../src/exchange/records/summary/observation.ts';
 import {
   delivery,
   patientIdsOf,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { canonicalJson } from '../../../src/exchange/records/rules/json.ts';
+import { canonicalJson } from '#record-summary/fhir';
 import { provenanceOf } from '../../../src/exchange/records/rules/provenance.ts';
 import {
   deliveriesOf,

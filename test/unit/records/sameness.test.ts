@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { convertDatedCcda } from '../../../src/exchange/records/conversion/ccda-conversion.ts';
-import { valueElement } from '../../../src/exchange/records/rules/codes.ts';
-import { canonicalJson } from '../../../src/exchange/records/rules/json.ts';
 import {
+  canonicalJson,
   measureOf,
   significantDigits,
-} from '../../../src/exchange/records/rules/measures.ts';
+  valueElement,
+} from '#record-summary/fhir';
+import { convertDatedCcda } from '../../../src/exchange/records/conversion/ccda-conversion.ts';
 import { CLINICAL_TYPES } from '../../../src/exchange/records/rules/resource-types.ts';
 import { loadCcda } from '../../../tools/simulator/samples.ts';
 import {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { rangeOf } from '../../../src/exchange/records/rules/dates.ts';
+import { rangeOf } from '#record-summary/fhir';
 import {
   alternativeOf,
   DATE_PREFIXES,

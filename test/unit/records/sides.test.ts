@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { Json } from '../../../src/exchange/records/rules/json.ts';
+import type { Json } from '#record-summary/fhir';
 import {
   convertedSections,
   SNOMED,

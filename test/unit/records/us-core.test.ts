@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isJson, type Json } from '../../../src/exchange/records/rules/json.ts';
+import { isJson, type Json } from '#record-summary/fhir';
 import { provenanceOf } from '../../../src/exchange/records/rules/provenance.ts';
 import { referencesIn } from '../../../src/exchange/records/rules/references.ts';
 import {

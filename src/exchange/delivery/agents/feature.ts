@@ -8,6 +8,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { isJson } from '#record-summary/fhir';
 import { QUERY_SCOPE } from '../../access/fhir-clients/rules/fhir-scopes.ts';
 import {
   ExchangeError,
@@ -28,7 +29,6 @@ import {
 } from '../../platform/http/operation-outcome.ts';
 import { Permits } from '../../platform/limits/permits.ts';
 import { readRecordCompleteness } from '../../records/reading/completeness.ts';
-import { isJson } from '../../records/rules/json.ts';
 import { createSummaryReads } from '../embed/data-routes.ts';
 import { createPageCursors } from '../fhir-api/bundles.ts';
 import {

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import type { OverviewItem } from '#record-summary';
 import {
   completenessLines,
   incompleteness,
   readRecordCompleteness,
 } from '../../records/reading/completeness.ts';
 import type { ConsolidatedResource } from '../../records/reading/read-consolidated.ts';
-import type { OverviewItem } from '../../records/summary/parts.ts';
 import { findAttachmentIds } from '../documents/document-store.ts';
 import type { FhirDeps } from '../fhir-api/requests.ts';
 

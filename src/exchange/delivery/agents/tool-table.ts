@@ -1,4 +1,4 @@
-import type { ResourceType } from '../../records/rules/r4/elements.ts';
+import type { ResourceType } from '#record-summary/fhir';
 
 /** A schema as JSON Schema writes it; zod makes the check of it. */
 type Schema = {

@@ -1,6 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyRequest } from 'fastify';
 import sanitizeHtml from 'sanitize-html';
+import {
+  deathOf,
+  linkedResources,
+  rowTexts,
+  type SummaryPart,
+} from '#record-summary';
+import {
+  conceptText,
+  isJson,
+  type LinkedResources,
+  momentOf,
+  NO_NAME,
+  nameText,
+  objectsOf,
+  textOf,
+} from '#record-summary/fhir';
 import { networkQueryRequestSchema } from '../../../contract/network-query.ts';
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
@@ -15,14 +31,6 @@ import { runWrite, type WriteDeps } from '../../platform/http/write.ts';
 import type { Permits } from '../../platform/limits/permits.ts';
 import { startForPatient } from '../../queries/network-query/routes.ts';
 import type { NetworkQueryService } from '../../queries/network-query/service.ts';
-import { momentOf } from '../../records/rules/dates.ts';
-import type { LinkedResources } from '../../records/rules/distinctions.ts';
-import { isJson, objectsOf, textOf } from '../../records/rules/json.ts';
-import { conceptText, NO_NAME, nameText } from '../../records/rules/words.ts';
-import { deathOf } from '../../records/summary/life.ts';
-import { linkedResources } from '../../records/summary/linked-resources.ts';
-import type { SummaryPart } from '../../records/summary/parts.ts';
-import { rowTexts } from '../../records/summary/summarise.ts';
 import {
   type FoundDocument,
   findRenditionById,

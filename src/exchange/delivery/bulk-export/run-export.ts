@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { Json } from '#record-summary/fhir';
 import { ViewError } from '#sql-on-fhir';
 import type {
   BulkExportInput,
@@ -20,7 +21,6 @@ import {
 } from '../../records/reading/read-consolidated.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { withAddressesAt } from '../../records/rules/attachment-addresses.ts';
-import type { Json } from '../../records/rules/json.ts';
 import {
   asServed,
   readSomeServed,

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { canonicalJson } from '#record-summary/fhir';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { ExchangeError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
 import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
 import { requireUnchanged } from '../../records/reading/record-store.ts';
-import { canonicalJson } from '../../records/rules/json.ts';
 import { requireScope } from '../fhir-api/requests.ts';
 import { findBase } from './export-store.ts';
 import {

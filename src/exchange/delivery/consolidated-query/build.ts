@@ -1,12 +1,14 @@
+import {
+  fittedTables,
+  renderHtml,
+  renderPdf,
+  summarise,
+} from '#record-summary';
 import type { ConsolidatedEnd } from '../../../contract/consolidated-query-workflow.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { consolidatedBundle } from '../../records/reading/read-consolidated.ts';
+import { openRecordReader } from '../../records/reading/record-reader.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
-import { fittedTables } from '../../records/summary/fitted-tables.ts';
-import { renderHtml } from '../../records/summary/render-html.ts';
-import { renderPdf } from '../../records/summary/render-pdf.ts';
-import { openRecordReader } from '../../records/summary/section.ts';
-import { summarise } from '../../records/summary/summarise.ts';
 import {
   readConsolidatedQuery,
   type StoredConsolidatedQuery,

@@ -1,5 +1,6 @@
 import type { DocumentReference } from 'fhir/r4.js';
 import { sql } from 'kysely';
+import type { Json } from '#record-summary/fhir';
 import type { ContributionStatus } from '../../../contract/contribution.ts';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
@@ -15,7 +16,6 @@ import {
   upsertResources,
 } from '../../records/deliveries/delivery-store.ts';
 import { lockRecord } from '../../records/merge/merge-store.ts';
-import type { Json } from '../../records/rules/json.ts';
 import {
   type InlineFile,
   mayBeCcda,

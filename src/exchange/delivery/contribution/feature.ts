@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
+import { objectsOf } from '#record-summary/fhir';
 import { CONTRIBUTED_DOCUMENT_BYTES_MAX } from '../../../contract/contribution.ts';
 import type { BlobRef, BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { isOnLegalHold } from '../../people/patients/legal-hold-store.ts';
@@ -40,7 +41,6 @@ import { documentOf } from '../../records/deliveries/delivery-store.ts';
 import { documentsToRead } from '../../records/documents-to-read.ts';
 import { lockRecord } from '../../records/merge/merge-store.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
-import { objectsOf } from '../../records/rules/json.ts';
 import { mediaTypeOf } from '../../sources/connectors/collect/documents.ts';
 import {
   type ContributionOutcome,

@@ -1,4 +1,5 @@
 import { statedOtherwise } from '#person-matching';
+import { canonical, canonicalJson, type Json } from '#record-summary/fhir';
 import type { ContributedEntry } from '../../../contract/contribution.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import { type FieldError, InvalidRequestError } from '../../platform/errors.ts';
@@ -7,11 +8,6 @@ import {
   type ExclusionReason,
 } from '../../records/rules/delivery-facts.ts';
 import { derivedUuid } from '../../records/rules/ids.ts';
-import {
-  canonical,
-  canonicalJson,
-  type Json,
-} from '../../records/rules/json.ts';
 import { hasElement, r4Faults } from '../../records/rules/r4/check-r4.ts';
 import { subjectIds } from '../../records/rules/references.ts';
 import { CLINICAL_TYPES, MINIMUM } from '../../records/rules/resource-types.ts';

@@ -1,7 +1,11 @@
+import {
+  clinicalTime,
+  type Json,
+  objectsOf,
+  textOf,
+} from '#record-summary/fhir';
 import type { DocumentUrlsEvent } from '../../../contract/documents.ts';
 import type { LinkMaker } from '../../platform/links/signed-link.ts';
-import { clinicalTime } from '../../records/rules/dates.ts';
-import { type Json, objectsOf, textOf } from '../../records/rules/json.ts';
 import type { ListedDocument } from './document-store.ts';
 
 /** Selects documents of a patient; all conditions must match. */

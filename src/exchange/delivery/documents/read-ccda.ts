@@ -5,10 +5,9 @@ import {
   elementsAt,
   elementsIn,
 } from '#ccda-to-fhir';
+import { deathOf, type HeadFact, type SummaryHead } from '#record-summary';
+import { dayText, momentText, periodText } from '#record-summary/fhir';
 import { lookupTable } from '../../../lib/lookup-table.ts';
-import { dayText, momentText, periodText } from '../../records/rules/words.ts';
-import { deathOf } from '../../records/summary/life.ts';
-import type { HeadFact, SummaryHead } from '../../records/summary/parts.ts';
 
 /**
  * The readable content of a clinical document, rendered as html or pdf. Plain

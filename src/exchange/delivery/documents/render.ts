@@ -7,18 +7,19 @@ import {
   openXml,
   readElements,
 } from '#ccda-to-fhir';
-import type { DocumentFormat } from '../../../contract/documents.ts';
-import { escapeHtml } from '../../../lib/escape.ts';
-import type { Column } from '../../records/summary/parts.ts';
 import {
   ACCENT,
   ALERT,
+  type Column,
   type Element,
+  factHtml,
+  HTML_STYLE,
   PdfPages,
+  PdfTable,
   SOFT,
-} from '../../records/summary/pdf-document.ts';
-import { PdfTable } from '../../records/summary/pdf-table.ts';
-import { factHtml, HTML_STYLE } from '../../records/summary/render-html.ts';
+} from '#record-summary';
+import type { DocumentFormat } from '../../../contract/documents.ts';
+import { escapeHtml } from '../../../lib/escape.ts';
 import {
   type Block,
   type DocumentCell,

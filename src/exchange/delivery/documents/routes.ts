@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
+import { isJson, type Json, objectsOf, textOf } from '#record-summary/fhir';
 import {
   DOCUMENT_URLS_EVENT_TYPE,
   type DocumentDto,
@@ -26,12 +27,6 @@ import {
   auditLink,
 } from '../../platform/http/signed-link-route.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
-import {
-  isJson,
-  type Json,
-  objectsOf,
-  textOf,
-} from '../../records/rules/json.ts';
 import {
   descriptionOf,
   documentUrl,

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type SummaryPart, summarise } from '#record-summary';
 import type { SourceError } from '../../../contract/network-query.ts';
 import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
@@ -22,10 +23,8 @@ import {
 import { lastAttempts } from '../../queries/network-query/rules/query-status.ts';
 import type { NetworkQueryService } from '../../queries/network-query/service.ts';
 import type { ConsolidatedFilter } from '../../records/reading/read-consolidated.ts';
+import { openRecordReader } from '../../records/reading/record-reader.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
-import type { SummaryPart } from '../../records/summary/parts.ts';
-import { openRecordReader } from '../../records/summary/section.ts';
-import { summarise } from '../../records/summary/summarise.ts';
 
 type DataDeps = Pick<GatewayPlatform, 'store' | 'internalTokenKey'> & {
   records: RecordKeeper;

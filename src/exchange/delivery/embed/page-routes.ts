@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { CHART_STYLE } from '#record-summary';
 import { THEME } from '../../../lib/pages/notice-page.ts';
 import { findAccounts } from '../../access/accounts/account-store.ts';
 import { NotFoundError, orNotFound } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { strangersLookUp } from '../../platform/limits/strangers-look-up.ts';
-import { CHART_STYLE } from '../../records/summary/render-html.ts';
 
 const FOLDER = new URL('./page/', import.meta.url);
 const TYPES: Readonly<Record<string, string>> = {

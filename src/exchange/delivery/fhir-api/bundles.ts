@@ -2,10 +2,10 @@ import { createHmac } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import type { OperationOutcomeIssue } from 'fhir/r4.js';
 import { EncryptJWT, jwtDecrypt } from 'jose';
+import type { Json } from '#record-summary/fhir';
 import { ExchangeError, InvalidRequestError } from '../../platform/errors.ts';
 import { jsonParser } from '../../platform/http/client-errors.ts';
 import { withAddressesAt } from '../../records/rules/attachment-addresses.ts';
-import type { Json } from '../../records/rules/json.ts';
 import {
   type SearchPair,
   type Subset,

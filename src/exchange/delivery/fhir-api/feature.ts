@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { Json } from '#record-summary/fhir';
 import type { Store } from '../../platform/database/database.ts';
 import {
   type Feature,
@@ -12,7 +13,6 @@ import {
 } from '../../platform/http/operation-outcome.ts';
 import { readRecordCompleteness } from '../../records/reading/completeness.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
-import type { Json } from '../../records/rules/json.ts';
 import { hasElement } from '../../records/rules/r4/check-r4.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 import { searchParametersOf } from '../../records/rules/search.ts';

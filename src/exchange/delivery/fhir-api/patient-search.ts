@@ -10,6 +10,7 @@ import {
   traitsOfPatient,
   traitsOfPerson,
 } from '#person-matching';
+import { isJson, type Json, objectsOf, textOf } from '#record-summary/fhir';
 import { splitNames } from '../../../contract/primitives.ts';
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import {
@@ -30,12 +31,6 @@ import {
   changedWhen,
   comparedWith,
 } from '../../records/reading/record-search-store.ts';
-import {
-  isJson,
-  type Json,
-  objectsOf,
-  textOf,
-} from '../../records/rules/json.ts';
 import {
   type DateCondition,
   parseDateCondition,

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { type Json, rangeOf } from '#record-summary/fhir';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import {
@@ -15,8 +16,6 @@ import {
 } from '../../records/reading/read-consolidated.ts';
 import { findResources } from '../../records/reading/record-search-store.ts';
 import { withAddressesAt } from '../../records/rules/attachment-addresses.ts';
-import { rangeOf } from '../../records/rules/dates.ts';
-import type { Json } from '../../records/rules/json.ts';
 import {
   CLINICAL_TYPES,
   SUPPORTING_TYPES,

@@ -1,4 +1,5 @@
 import type { FhirResource } from 'fhir/r4.js';
+import { canonical, type Json } from '#record-summary/fhir';
 import {
   findConsentsById,
   listConsents,
@@ -7,7 +8,6 @@ import {
 import { serializeConsent } from '../../people/consents/rules/fhir-consent.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import type { FoundPlace } from '../../records/reading/record-search-store.ts';
-import { canonical, type Json } from '../../records/rules/json.ts';
 import { matchesSearch, type SearchRequest } from './rules/search-request.ts';
 import {
   type RecordPage,

@@ -1,4 +1,11 @@
 import { sql } from 'kysely';
+import {
+  canonical,
+  isJson,
+  type Json,
+  objectsOf,
+  textOf,
+} from '#record-summary/fhir';
 import type { AccountTx } from '../../platform/database/database.ts';
 import {
   type ConsolidatedResource,
@@ -10,13 +17,6 @@ import {
   readChangeTimes,
   searchLeading,
 } from '../../records/reading/record-search-store.ts';
-import {
-  canonical,
-  isJson,
-  type Json,
-  objectsOf,
-  textOf,
-} from '../../records/rules/json.ts';
 import { provenanceOf } from '../../records/rules/provenance.ts';
 import {
   parseLocalReference,

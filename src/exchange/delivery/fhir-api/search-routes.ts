@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { isJson, type Json } from '#record-summary/fhir';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
 import type { Store } from '../../platform/database/database.ts';
@@ -14,7 +15,6 @@ import {
 } from '../../records/reading/completeness.ts';
 import { countConsolidated } from '../../records/reading/read-consolidated.ts';
 import type { FoundPlace } from '../../records/reading/record-search-store.ts';
-import { isJson, type Json } from '../../records/rules/json.ts';
 import { SERVED_TYPES } from '../../records/rules/resource-types.ts';
 import {
   matchesAll,

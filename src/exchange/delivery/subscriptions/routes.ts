@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import type { Json } from '#record-summary/fhir';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import {
   SUBSCRIPTION_SCOPE,
@@ -23,7 +24,6 @@ import {
 import { checkETag, eTagHeader } from '../../platform/http/etag.ts';
 import { FHIR_PATH } from '../../platform/http/operation-outcome.ts';
 import { destinationProblem } from '../../platform/outbox/destination-guard.ts';
-import type { Json } from '../../records/rules/json.ts';
 import {
   acceptFhirBodies,
   FHIR_JSON,

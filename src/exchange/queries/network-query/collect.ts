@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
+import type { Json } from '#record-summary/fhir';
 import { extensionOf } from '../../../lib/file-extension.ts';
 import type { BlobRef, BlobStore } from '../../../shared/blobs/blob-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
@@ -20,7 +21,6 @@ import {
   retire,
 } from '../../records/merge/retirement-store.ts';
 import { revisionOf } from '../../records/rules/delivery-facts.ts';
-import type { Json } from '../../records/rules/json.ts';
 import { isTakenBack } from '../../records/rules/retirement.ts';
 import {
   SourceFailure,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Patient } from 'fhir/r4.js';
 import { agreesWithPerson } from '#person-matching';
+import type { Json } from '#record-summary/fhir';
 import type { RecordSource, SourceType } from '../../../contract/primitives.ts';
 import {
   BlobNotFoundError,
@@ -16,7 +17,6 @@ import {
   upsertResources,
 } from '../deliveries/delivery-store.ts';
 import { lockRecord } from '../merge/merge-store.ts';
-import type { Json } from '../rules/json.ts';
 import { CCDA_BYTES_MAX, type CcdaConverter } from './ccda-converter.ts';
 import type { CcdaOutcome } from './ccda-thread.ts';
 import {

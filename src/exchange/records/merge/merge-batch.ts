@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
+import { meaningOf } from '#record-summary/fhir';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { readSourcePatientIds } from '../deliveries/delivery-store.ts';
-import { meaningOf } from '../rules/codes.ts';
 import {
   type Delivery,
   type DeliveryFacts,

@@ -1,4 +1,6 @@
 import { sql } from 'kysely';
+import type { RecordStanding } from '#record-summary';
+import { type Json, momentText } from '#record-summary/fhir';
 import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
 import {
   type RecordSource,
@@ -10,8 +12,7 @@ import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { broughtBy, listedDocuments } from '../deliveries/delivery-store.ts';
 import { OF_MESSAGE } from '../rules/ids.ts';
-import type { Json } from '../rules/json.ts';
-import { momentText, sourceName } from '../rules/words.ts';
+import { sourceName } from './source-names.ts';
 
 const ASKED_SOURCES = sqlFile('asked-sources.sql', import.meta.url);
 const KEPT_BY_SOURCE = sqlFile('kept-by-source.sql', import.meta.url);
@@ -61,15 +62,6 @@ export function incompleteness(
     : `This record is incomplete: ${reasons.join('; ')}.`;
 }
 
-/**
- * What an empty section says, "The sources have delivered no problems.", where
- * there may be some that are withheld.
- */
-export const emptyText = (
-  empty: string,
-  { withheld = 0 }: Pick<RecordCompleteness, 'withheld'>,
-): string => (withheld === 0 ? empty : `Apart from what is withheld: ${empty}`);
-
 const onDay = (at: Date | undefined): string =>
   at === undefined ? '' : ` on ${timeText(at)}`;
 
@@ -83,6 +75,15 @@ export function completenessLines({
 }: RecordCompleteness): string[] {
   return [...sources.map(sourceLine), ...unreadLines(unread)];
 }
+
+/** The same for who reads a summary. */
+export const standingForReaders = (
+  standing: RecordCompleteness,
+): RecordStanding => ({
+  alert: incompleteness(standing),
+  sourceLines: completenessLines(standing),
+  withheld: standing.withheld,
+});
 
 const timeText = (at: Date): string =>
   momentText(`${at.toISOString().slice(0, 16)}Z`) ?? '';

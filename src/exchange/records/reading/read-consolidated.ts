@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { FhirResource } from 'fhir/r4.js';
 import { sql } from 'kysely';
+import type { Json } from '#record-summary/fhir';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import { fhirJson } from '../../../lib/written-decimals.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
@@ -18,7 +19,6 @@ import {
 } from '../rules/attachment-addresses.ts';
 import { foldGroup, type Member } from '../rules/fold.ts';
 import { foldPatient } from '../rules/fold-patient.ts';
-import type { Json } from '../rules/json.ts';
 import {
   type ProvenanceOrigin,
   provenanceOf,

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { SYSTEM_SPELLINGS } from '#record-summary/fhir';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import {
   type AccountTx,
@@ -7,7 +8,6 @@ import {
 } from '../../platform/database/database.ts';
 import { sqlFile, uuidArray } from '../../platform/database/pg-arrays.ts';
 import { ExchangeError } from '../../platform/errors.ts';
-import { SYSTEM_SPELLINGS } from '../rules/code-systems.ts';
 import type { ExclusionReason } from '../rules/delivery-facts.ts';
 import type { ProvenanceOrigin } from '../rules/provenance.ts';
 

@@ -1,39 +1,36 @@
-import { lookupTable } from '../../../lib/lookup-table.ts';
 import {
+  canBeOneMoment,
+  canonicalJson,
+  comparableText,
+  comparedMoment,
+  conceptText,
+  day,
+  isEnteredInError,
+  isJson,
+  isWithinPrecision,
+  type Json,
+  type Measure,
   meaningOf,
   meaningsBySystem,
   meaningsOf,
-  valueMeaning,
-} from './codes.ts';
-import { comparable } from './comparable.ts';
-import {
-  canBeOneMoment,
-  comparedMoment,
-  day,
-  moment,
-  momentOf,
-} from './dates.ts';
-import { NOT_LINKED, sidesIn, specimenFrom } from './distinctions.ts';
-import { FILLED } from './filled-elements.ts';
-import { classOf, isEnteredInError, mainElement } from './fingerprints.ts';
-import { hashOf } from './ids.ts';
-import {
-  canonicalJson,
-  comparableText,
-  isJson,
-  type Json,
-  objectsOf,
-  textOf,
-} from './json.ts';
-import {
-  isWithinPrecision,
-  type Measure,
   measureIn,
   measureOf,
+  moment,
+  momentOf,
+  NOT_LINKED,
+  objectsOf,
+  sidesIn,
   significantDigits,
-} from './measures.ts';
+  specimenFrom,
+  textOf,
+  valueMeaning,
+} from '#record-summary/fhir';
+import { lookupTable } from '../../../lib/lookup-table.ts';
+import { comparable } from './comparable.ts';
+import { FILLED } from './filled-elements.ts';
+import { classOf, mainElement } from './fingerprints.ts';
+import { hashOf } from './ids.ts';
 import { MEDICATION_TYPES, typesOf } from './resource-types.ts';
-import { conceptText } from './words.ts';
 
 /**
  * What a delivery states that must not be lost when it is united with others,

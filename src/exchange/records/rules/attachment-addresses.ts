@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
+import { canonical, isJson, type Json, textOf } from '#record-summary/fhir';
 import { lookupTable } from '../../../lib/lookup-table.ts';
-import { canonical, isJson, type Json, textOf } from './json.ts';
 import { unknownElement } from './us-core/named-rules.ts';
 
 /** A stored file that was delivered for a DocumentReference. */

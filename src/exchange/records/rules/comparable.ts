@@ -1,5 +1,4 @@
-import { moment } from './dates.ts';
-import { isJson, type Json, sortedNames } from './json.ts';
+import { isJson, type Json, moment, sortedNames } from '#record-summary/fhir';
 import { parseLocalReference } from './references.ts';
 
 /**

@@ -1,7 +1,15 @@
+import {
+  clinicalTime,
+  type Days,
+  isJson,
+  type Json,
+  moment,
+  objectsOf,
+  textOf,
+} from '#record-summary/fhir';
 import { type Assertions, assertionsIn } from './assertions.ts';
-import { clinicalTime, type Days, moment } from './dates.ts';
 import { derivedUuid } from './ids.ts';
-import { isJson, type Json, jsonLength, objectsOf, textOf } from './json.ts';
+import { jsonLength } from './json-length.ts';
 import { statedOn } from './provenance.ts';
 import { parseLocalReference, subjectIds } from './references.ts';
 import {

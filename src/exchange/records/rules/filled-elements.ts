@@ -1,5 +1,5 @@
+import type { ElementOf, ResourceType } from '#record-summary/fhir';
 import { lookupTable } from '../../../lib/lookup-table.ts';
-import type { ElementOf, ResourceType } from './r4/elements.ts';
 
 const BY_TYPE: {
   readonly [T in ResourceType]?: readonly ElementOf<T>[];

@@ -1,22 +1,25 @@
-import { lookupTable } from '../../../lib/lookup-table.ts';
-import { absencesIn } from './absence.ts';
 import {
+  absencesIn,
+  canonicalJson,
+  comparableText,
+  day,
+  dayToFindBy,
+  firstMoment,
+  isEnteredInError,
+  isJson,
   isNullFlavor,
+  type Json,
   meaningOf,
   meaningsBySystem,
   meaningsOf,
-  valueMeaning,
-} from './codes.ts';
-import { day, dayToFindBy, firstMoment, moment, momentOf } from './dates.ts';
-import {
-  canonicalJson,
-  comparableText,
-  isJson,
-  type Json,
+  measureIn,
+  moment,
+  momentOf,
   objectsOf,
   textOf,
-} from './json.ts';
-import { measureIn } from './measures.ts';
+  valueMeaning,
+} from '#record-summary/fhir';
+import { lookupTable } from '../../../lib/lookup-table.ts';
 
 /**
  * What a fingerprint needs from another resource: the code of the Medication
@@ -350,13 +353,4 @@ export function alternatives(
   const meanings = [...meaningsBySystem(concept).values()].flat();
   if (meanings.length === 0) return [fingerprint];
   return [...new Set([main, ...meanings])].map((meaning) => [meaning, ...rest]);
-}
-
-export function isEnteredInError(resource: Json): boolean {
-  return (
-    resource.status === 'entered-in-error' ||
-    meaningsOf(resource.verificationStatus).some((meaning) =>
-      meaning.endsWith('|entered-in-error'),
-    )
-  );
 }

@@ -1,20 +1,20 @@
+import {
+  canonical,
+  canonicalJson,
+  comparableText,
+  conceptText,
+  type Json,
+  meaningOf,
+  objectsOf,
+  textOf,
+} from '#record-summary/fhir';
 import type {
   Demographics,
   Gender,
   PersonalIdentifier,
 } from '../../people/patients/rules/demographics.ts';
-import { meaningOf } from './codes.ts';
 import { labelsOf, type Member } from './fold.ts';
-import {
-  canonical,
-  canonicalJson,
-  comparableText,
-  type Json,
-  objectsOf,
-  textOf,
-} from './json.ts';
 import { type Resolve, rewriteReferences } from './references.ts';
-import { conceptText } from './words.ts';
 
 /** The person as described by the caller. */
 export type Person = Demographics & {

@@ -1,20 +1,26 @@
-import { lookupTable } from '../../../lib/lookup-table.ts';
-import { codeSystem, meaningOf, valueElement } from './codes.ts';
-import { FILLED } from './filled-elements.ts';
-import { mainElement } from './fingerprints.ts';
 import {
   canonical,
   canonicalJson,
+  codeSystem,
+  comparableUnit,
+  fromBaseUnits,
+  inBaseUnits,
   isJson,
   type Json,
+  meaningOf,
+  measureOf,
   objectsOf,
+  PREFERRED_UNITS,
+  significantDigits,
   sorted,
   textOf,
-} from './json.ts';
-import { comparableUnit, measureOf, significantDigits } from './measures.ts';
+  ucumUnit,
+  valueElement,
+} from '#record-summary/fhir';
+import { lookupTable } from '../../../lib/lookup-table.ts';
+import { FILLED } from './filled-elements.ts';
+import { mainElement } from './fingerprints.ts';
 import { type Resolve, rewriteReferences } from './references.ts';
-import { fromBaseUnits, inBaseUnits, ucumUnit } from './ucum.ts';
-import { PREFERRED_UNITS } from './ucum-units.ts';
 
 /** A delivery of a group, with all that folding needs. */
 export interface Member {

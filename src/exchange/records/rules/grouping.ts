@@ -1,6 +1,6 @@
+import { sortTexts } from '#record-summary/fhir';
 import { agrees, canTakeIn, EARLIER } from './assertions.ts';
 import { consolidatedId, type DeliveryFacts } from './delivery-facts.ts';
-import { sortTexts } from './json.ts';
 
 /** The deliveries of one thing. */
 export interface Group<F> {

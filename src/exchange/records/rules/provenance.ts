@@ -1,6 +1,6 @@
+import { isJson, type Json, objectsOf, textOf } from '#record-summary/fhir';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import { derivedUuid, isOfMessage } from './ids.ts';
-import { isJson, type Json, objectsOf, textOf } from './json.ts';
 import { sourceSystem } from './references.ts';
 
 /** One delivery that is part of a consolidated resource. */

@@ -5,7 +5,7 @@ import {
   objectsOf,
   sortedNames,
   textOf,
-} from './json.ts';
+} from '#record-summary/fhir';
 
 /**
  * Elements that refer to the patient; Appointment does so in

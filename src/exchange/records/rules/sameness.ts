@@ -1,7 +1,22 @@
+import {
+  bucketsOf,
+  canonicalJson,
+  comparableText,
+  day,
+  firstMoment,
+  isEnteredInError,
+  isJson,
+  type Json,
+  meaningOf,
+  meaningsOf,
+  measureIn,
+  moment,
+  objectsOf,
+  sortTexts,
+  textOf,
+} from '#record-summary/fhir';
 import { lookupTable } from '../../../lib/lookup-table.ts';
-import { meaningOf, meaningsOf } from './codes.ts';
 import { comparable, withoutMetadata } from './comparable.ts';
-import { day, firstMoment, moment } from './dates.ts';
 import {
   absenceDay,
   alternatives,
@@ -10,7 +25,6 @@ import {
   contentFingerprint,
   dayOf,
   focusOf,
-  isEnteredInError,
   medicationOf,
   negation,
   type Related,
@@ -18,16 +32,6 @@ import {
   valueKind,
 } from './fingerprints.ts';
 import { hashOf } from './ids.ts';
-import {
-  canonicalJson,
-  comparableText,
-  isJson,
-  type Json,
-  objectsOf,
-  sortTexts,
-  textOf,
-} from './json.ts';
-import { bucketsOf, measureIn } from './measures.ts';
 
 /**
  * Identifier systems whose values several things share, such as tax numbers of

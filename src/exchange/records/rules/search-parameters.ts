@@ -1,4 +1,4 @@
-import type { ElementPath, ResourceType } from './r4/elements.ts';
+import type { ElementPath, ResourceType } from '#record-summary/fhir';
 
 /** A FHIR search parameter of a type, with the elements that it searches. */
 interface ParameterOf<T extends ResourceType> {

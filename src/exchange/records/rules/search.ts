@@ -1,6 +1,14 @@
+import {
+  type DateRange,
+  EARLIEST,
+  isJson,
+  type Json,
+  LATEST,
+  objectsOf,
+  rangeOf,
+  textOf,
+} from '#record-summary/fhir';
 import { lookupTable } from '../../../lib/lookup-table.ts';
-import { type DateRange, EARLIEST, LATEST, rangeOf } from './dates.ts';
-import { isJson, type Json, objectsOf, textOf } from './json.ts';
 import { SEARCH_PARAMETERS } from './search-parameters.ts';
 
 /** A FHIR search parameter, with the elements that it searches. */

@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { drugName } from '../../../../src/exchange/records/summary/overview/medications-block.ts';
-import type { OverviewBlock } from '../../../../src/exchange/records/summary/parts.ts';
-import { renderHtml } from '../../../../src/exchange/records/summary/render-html.ts';
-import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
-import type { RecordReader } from '../../../../src/exchange/records/summary/section.ts';
+import { type OverviewBlock, renderHtml, renderPdf } from '#record-summary';
+import { drugName } from '../../../../packages/record-summary/src/overview/medications-block.ts';
+import type { PatientRecord } from '../../../../src/exchange/records/reading/record-reader.ts';
 import { samples } from '../../../support/deliveries.ts';
 import {
   gather,
@@ -16,7 +14,7 @@ import {
 // The summaries of these tests are made on 21 Nov 2026.
 
 async function blocksOf(
-  reader: RecordReader,
+  reader: PatientRecord,
 ): Promise<Record<string, OverviewBlock>> {
   for await (const part of partsOf(reader))
     if (part.kind === 'overview')

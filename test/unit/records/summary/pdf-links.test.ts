@@ -1,6 +1,6 @@
 import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { beforeAll, expect, test } from 'vitest';
-import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
+import { renderPdf } from '#record-summary';
 import {
   gather,
   partsOf,

@@ -1,10 +1,12 @@
 import { inflateSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { fittedTables } from '../../../../src/exchange/records/summary/fitted-tables.ts';
-import type { SummaryPart } from '../../../../src/exchange/records/summary/parts.ts';
-import { LineBreaker } from '../../../../src/exchange/records/summary/pdf-text.ts';
-import { renderHtml } from '../../../../src/exchange/records/summary/render-html.ts';
-import { renderPdf } from '../../../../src/exchange/records/summary/render-pdf.ts';
+import {
+  fittedTables,
+  renderHtml,
+  renderPdf,
+  type SummaryPart,
+} from '#record-summary';
+import { LineBreaker } from '../../../../packages/record-summary/src/pdf-text.ts';
 import {
   ANSWERED,
   gather,

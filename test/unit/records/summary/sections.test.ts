@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { summaryEntry } from '#record-summary';
 import type { ConsolidatedResource } from '../../../../src/exchange/records/reading/read-consolidated.ts';
-import { summaryEntry } from '../../../../src/exchange/records/summary/section.ts';
+import { forReaders } from '../../../../src/exchange/records/reading/record-reader.ts';
 import {
   gather,
   PATIENT,
@@ -357,8 +358,9 @@ test('an origin names a source once, with the newest document that says the same
     statedOn,
   });
   const textOf = (...origins: object[]) =>
-    summaryEntry({ content: {}, origins } as unknown as ConsolidatedResource)
-      .origin;
+    summaryEntry(
+      forReaders({ content: {}, origins } as unknown as ConsolidatedResource),
+    ).origin;
   expect(
     textOf(
       origin('hie'),

@@ -1,4 +1,4 @@
-import { rangeOf } from '../../../records/rules/dates.ts';
+import { rangeOf } from '#record-summary/fhir';
 import {
   type Found,
   matchesSearch,

@@ -1,4 +1,4 @@
-import type { Json } from '../../../records/rules/json.ts';
+import type { Json } from '#record-summary/fhir';
 import { SERVED_TYPES } from '../../../records/rules/resource-types.ts';
 
 /**

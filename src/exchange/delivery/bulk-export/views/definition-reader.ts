@@ -1,8 +1,8 @@
+import type { Json } from '#record-summary/fhir';
 import { checkDefinition, ViewError } from '#sql-on-fhir';
 import { createFairThreads } from '../../../../lib/job-thread.ts';
 import { QueueFullError } from '../../../../lib/lanes.ts';
 import { OverloadError } from '../../../platform/errors.ts';
-import type { Json } from '../../../records/rules/json.ts';
 import type { PlannedView } from '../rules/view-run.ts';
 import type { DefinitionAnswer, DefinitionJob } from './definition-thread.ts';
 

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
+import { isJson, type Json, objectsOf } from '#record-summary/fhir';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { isJson, type Json, objectsOf } from '../../../records/rules/json.ts';
 import {
   KEPT_CODINGS,
   KEPT_ELEMENTS,

@@ -1,3 +1,4 @@
+import type { Json } from '#record-summary/fhir';
 import type { NetworkQueryStatus } from '../../../../contract/network-query.ts';
 import type { AccountTx } from '../../../platform/database/database.ts';
 import {
@@ -10,7 +11,6 @@ import {
   type RecordCompleteness,
   type SourceCompleteness,
 } from '../../../records/reading/completeness.ts';
-import type { Json } from '../../../records/rules/json.ts';
 
 /** A patient's newest network queries that views show. */
 const QUERIES_MAX = 1_000;

@@ -1,6 +1,6 @@
+import { isJson, type Json } from '#record-summary/fhir';
 import { WrittenDecimal } from '#sql-on-fhir';
 import { parseFhirJson, writtenIn } from '../../../../lib/written-decimals.ts';
-import { isJson, type Json } from '../../../records/rules/json.ts';
 
 /** Parses a resource, with its decimals as they are written (decision 166). */
 export const parseResource = (text: string): Json =>

@@ -1,5 +1,5 @@
+import type { Json } from '#record-summary/fhir';
 import { compileView } from '#sql-on-fhir';
-import type { Json } from '../../../records/rules/json.ts';
 import { isViewType, type PlannedView } from '../rules/view-run.ts';
 import { storedType } from './table-file.ts';
 

@@ -1,4 +1,4 @@
-import type { Json } from '../../../records/rules/json.ts';
+import type { Json } from '#record-summary/fhir';
 import { COMPLETENESS_VIEW } from './definitions/completeness.ts';
 import { CONDITIONS_VIEW } from './definitions/conditions.ts';
 import { DRUGS_VIEW } from './definitions/drugs.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { isJson, type Json, objectsOf } from '#record-summary/fhir';
 import { ViewError } from '#sql-on-fhir';
 import { InvalidRequestError } from '../../../platform/errors.ts';
-import { isJson, type Json, objectsOf } from '../../../records/rules/json.ts';
 import {
   type PlannedView,
   TABLE_FORMATS,

@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
+import { isJson, type Json, objectsOf } from '#record-summary/fhir';
 import { compileView, type ViewColumn, ViewError } from '#sql-on-fhir';
-import { isJson, type Json, objectsOf } from '../../../records/rules/json.ts';
 import { ndjsonOf, type SliceFile, type SliceTexts } from '../rules/files.ts';
 import type { ViewPlan } from '../rules/view-run.ts';
 import { createDeidentifier } from './deidentify.ts';

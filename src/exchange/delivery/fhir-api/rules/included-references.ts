@@ -2,7 +2,7 @@ import type {
   ElementOf,
   ElementPath,
   ResourceType,
-} from '../../../records/rules/r4/elements.ts';
+} from '#record-summary/fhir';
 
 /**
  * Elements that refer to other resources, by the name of the search parameter

@@ -2,7 +2,7 @@ import type {
   ChoiceNameOf,
   ElementOf,
   ResourceType,
-} from '../../../records/rules/r4/elements.ts';
+} from '#record-summary/fhir';
 
 /**
  * The elements that a subset always has: those that FHIR demands and those that

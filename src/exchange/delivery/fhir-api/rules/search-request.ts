@@ -1,11 +1,11 @@
-import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { rangeOf } from '../../../records/rules/dates.ts';
 import {
   isJson,
   type Json,
   objectsOf,
+  rangeOf,
   textOf,
-} from '../../../records/rules/json.ts';
+} from '#record-summary/fhir';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import {
   alternativeOf,
   type Clause,

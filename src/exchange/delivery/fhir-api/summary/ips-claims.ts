@@ -1,12 +1,14 @@
+import {
+  type ChoiceOf,
+  type ElementOf,
+  isEnteredInError,
+  isJson,
+  type Json,
+  objectsOf,
+  type ResourceType,
+} from '#record-summary/fhir';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { isEnteredInError } from '../../../records/rules/fingerprints.ts';
-import { isJson, type Json, objectsOf } from '../../../records/rules/json.ts';
 import { r4Faults } from '../../../records/rules/r4/check-r4.ts';
-import type {
-  ChoiceOf,
-  ElementOf,
-  ResourceType,
-} from '../../../records/rules/r4/elements.ts';
 import {
   parseLocalReference,
   referencesIn,

@@ -1,14 +1,13 @@
 import type { Composition, Device, DeviceUseStatement } from 'fhir/r4.js';
 import { v7 as uuidv7 } from 'uuid';
+import { personFacts, type SummaryPart } from '#record-summary';
+import { isJson, type Json, textOf } from '#record-summary/fhir';
 import type { Store } from '../../../platform/database/database.ts';
 import { completenessMeta } from '../../../records/reading/completeness.ts';
+import { openRecordReader } from '../../../records/reading/record-reader.ts';
 import { withAddressesAt } from '../../../records/rules/attachment-addresses.ts';
 import { derivedUuid } from '../../../records/rules/ids.ts';
-import { isJson, type Json, textOf } from '../../../records/rules/json.ts';
 import { parseLocalReference } from '../../../records/rules/references.ts';
-import { personFacts } from '../../../records/summary/life.ts';
-import type { SummaryPart } from '../../../records/summary/parts.ts';
-import { openRecordReader } from '../../../records/summary/section.ts';
 import {
   readIncluded,
   readServed,

@@ -1,16 +1,3 @@
-import { isEnteredInError } from '../../../records/rules/fingerprints.ts';
-import { objectsOf } from '../../../records/rules/json.ts';
-import { codesOf } from '../../../records/rules/words.ts';
-import {
-  resultTable,
-  vitalSignTable,
-} from '../../../records/summary/measurements.ts';
-import { RETRACTED } from '../../../records/summary/overview/measurement.ts';
-import type {
-  SectionRule,
-  SummaryEntry,
-  TableRule,
-} from '../../../records/summary/section.ts';
 import {
   activeProblems,
   allergyTable,
@@ -22,9 +9,16 @@ import {
   observationTable,
   pastProblems,
   procedureTable,
+  RETRACTED,
   reportTable,
+  resultTable,
   SECTION,
-} from '../../../records/summary/sections.ts';
+  type SectionRule,
+  type SummaryEntry,
+  type TableRule,
+  vitalSignTable,
+} from '#record-summary';
+import { codesOf, isEnteredInError, objectsOf } from '#record-summary/fhir';
 
 /** Resources of one table of the summary that a section is made of. */
 export interface IpsSource {

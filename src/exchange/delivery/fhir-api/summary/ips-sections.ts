@@ -1,37 +1,36 @@
-import { counted } from '../../../../lib/counted.ts';
 import {
-  completenessLines,
+  absenceNotes,
   emptyText,
-  incompleteness,
-  type RecordCompleteness,
-} from '../../../records/reading/completeness.ts';
-import type { ConsolidatedResource } from '../../../records/reading/read-consolidated.ts';
+  type Lookup,
+  lookUp,
+  measuredThing,
+  type RecordResource,
+  type SectionRule,
+  STATING_TYPES,
+  type SummaryEntry,
+  type SummaryPart,
+  sectionParts,
+  summaryEntry,
+  type TableRule,
+} from '#record-summary';
 import {
   type AbsenceStatement,
   type AbsenceTopic,
   absencesIn,
-} from '../../../records/rules/absence.ts';
-import { canBeOneMoment, clinicalTime } from '../../../records/rules/dates.ts';
-import { distinctionsOf } from '../../../records/rules/distinctions.ts';
-import type { Json } from '../../../records/rules/json.ts';
+  canBeOneMoment,
+  clinicalTime,
+  conceptText,
+  distinctionsOf,
+  type Json,
+} from '#record-summary/fhir';
+import { counted } from '../../../../lib/counted.ts';
+import {
+  completenessLines,
+  incompleteness,
+  type RecordCompleteness,
+} from '../../../records/reading/completeness.ts';
+import type { PatientRecord } from '../../../records/reading/record-reader.ts';
 import { SUPPORTING_TYPES } from '../../../records/rules/resource-types.ts';
-import { conceptText } from '../../../records/rules/words.ts';
-import { measuredThing } from '../../../records/summary/overview/measurement.ts';
-import type { SummaryPart } from '../../../records/summary/parts.ts';
-import {
-  type Lookup,
-  type RecordReader,
-  type SectionRule,
-  type SummaryEntry,
-  summaryEntry,
-  type TableRule,
-} from '../../../records/summary/section.ts';
-import {
-  absenceNotes,
-  lookUp,
-  STATING_TYPES,
-  sectionParts,
-} from '../../../records/summary/summarise.ts';
 import {
   IPS_SECTIONS,
   type IpsSectionRule,
@@ -50,7 +49,7 @@ export interface IpsSection {
  * the patient summary.
  */
 class Collector {
-  readonly kept: ConsolidatedResource[] = [];
+  readonly kept: RecordResource[] = [];
   leftOut = 0;
   readonly rule: SectionRule;
   readonly table: TableRule;
@@ -67,11 +66,7 @@ class Collector {
     this.table = source.table;
   }
 
-  take(
-    resource: ConsolidatedResource,
-    entry: SummaryEntry,
-    lookup: Lookup,
-  ): void {
+  take(resource: RecordResource, entry: SummaryEntry, lookup: Lookup): void {
     const { content } = entry;
     if (
       !this.table.types.includes(resource.resourceType) ||
@@ -111,7 +106,7 @@ export const SECTION_TYPES: readonly string[] = [
  * Each type is read once.
  */
 export async function ipsSections(
-  reader: RecordReader,
+  reader: PatientRecord,
   madeAt: Date,
 ): Promise<IpsSection[]> {
   const planned = IPS_SECTIONS.map((section) => ({
@@ -150,10 +145,10 @@ export async function ipsSections(
 
 interface Stated {
   statement: AbsenceStatement;
-  resource: ConsolidatedResource;
+  resource: RecordResource;
 }
 interface Context {
-  reader: RecordReader;
+  reader: PatientRecord;
   stated: readonly Stated[];
   madeAt: Date;
   lookup: Lookup;
@@ -206,7 +201,7 @@ async function sectionOf(
   };
 }
 
-const isStating = ({ resourceType }: ConsolidatedResource): boolean =>
+const isStating = ({ resourceType }: RecordResource): boolean =>
   STATING_TYPES.includes(resourceType);
 const note = (text: string): SummaryPart => ({ kind: 'note', text });
 
@@ -217,7 +212,7 @@ const note = (text: string): SummaryPart => ({ kind: 'note', text });
 function standingClaims(
   { statements }: SectionRule,
   topic: AbsenceTopic | undefined,
-  kept: readonly ConsolidatedResource[],
+  kept: readonly RecordResource[],
   stated: readonly Stated[],
 ): Stated[] {
   return stated.filter(
@@ -282,7 +277,7 @@ function emptyReason(
 async function completenessSection({
   standing,
   counts,
-}: RecordReader): Promise<IpsSection> {
+}: PatientRecord): Promise<IpsSection> {
   const title = 'Sources and completeness';
   const others = Object.entries(counts)
     .filter(

@@ -1,10 +1,10 @@
+import {
+  type Column,
+  fittedTables,
+  type SummaryCell,
+  type SummaryPart,
+} from '#record-summary';
 import { escapeHtml } from '../../../../lib/escape.ts';
-import { fittedTables } from '../../../records/summary/fitted-tables.ts';
-import type {
-  Column,
-  SummaryCell,
-  SummaryPart,
-} from '../../../records/summary/parts.ts';
 
 /**
  * Parts of a summary as the XHTML of a FHIR Narrative: only elements and

@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { Json } from '../../../records/rules/json.ts';
+import type { Json } from '#record-summary/fhir';
 import type { Content } from './subscription-request.ts';
 import { TOPICS } from './topics.ts';
 

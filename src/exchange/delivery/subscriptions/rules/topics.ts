@@ -1,5 +1,5 @@
 import type { Basic, Coding, Extension, FhirResource } from 'fhir/r4.js';
-import type { Json } from '../../../records/rules/json.ts';
+import type { Json } from '#record-summary/fhir';
 
 /** What can be subscribed to. */
 export interface Topic {

@@ -1,4 +1,4 @@
-import { isJson, type Json } from '../json.ts';
+import { isJson, type Json } from '#record-summary/fhir';
 import tables from './elements.json' with { type: 'json' };
 
 type Table = Readonly<Record<string, Readonly<Record<string, string>>>>;

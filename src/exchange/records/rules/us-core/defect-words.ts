@@ -1,4 +1,4 @@
-import type { ResourceType } from '../r4/elements.ts';
+import type { ResourceType } from '#record-summary/fhir';
 
 /**
  * What a source left out or wrote otherwise, by the element of a requirement,

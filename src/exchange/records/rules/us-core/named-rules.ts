@@ -1,13 +1,16 @@
+import {
+  type ChoiceOf,
+  type ElementOf,
+  isJson,
+  type Json,
+  type MemberOf,
+  objectsOf,
+  type ReceivedResource,
+  type ResourceType,
+  textOf,
+} from '#record-summary/fhir';
 import { isNpi } from '../../../../contract/primitives.ts';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { isJson, type Json, objectsOf, textOf } from '../json.ts';
-import type {
-  ChoiceOf,
-  ElementOf,
-  MemberOf,
-  ReceivedResource,
-  ResourceType,
-} from '../r4/elements.ts';
 import type { RequiredElement } from './defect-words.ts';
 
 /**

@@ -1,5 +1,10 @@
-import { type Json, objectsOf } from '../json.ts';
-import type { ElementOf, MemberOf, ResourceType } from '../r4/elements.ts';
+import {
+  type ElementOf,
+  type Json,
+  type MemberOf,
+  objectsOf,
+  type ResourceType,
+} from '#record-summary/fhir';
 import type { RequiredElement } from './defect-words.ts';
 import {
   anyElementOf,

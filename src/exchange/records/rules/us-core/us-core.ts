@@ -1,7 +1,7 @@
+import { isJson, type Json, sorted } from '#record-summary/fhir';
 import type { RecordSource } from '../../../../contract/primitives.ts';
 import type { RecordConformance } from '../../../../contract/record-conformance.ts';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { isJson, type Json, sorted } from '../json.ts';
 import { r4Faults } from '../r4/check-r4.ts';
 import {
   ELEMENT_WORDS,

@@ -1,7 +1,7 @@
 import type { FhirResource } from 'fhir/r4.js';
+import type { Json } from '#record-summary/fhir';
 import type { SourceType } from '../../../../contract/primitives.ts';
 import { revisionOf } from '../../../records/rules/delivery-facts.ts';
-import type { Json } from '../../../records/rules/json.ts';
 import { isOfOtherVersion } from '../../../records/rules/r4/check-r4.ts';
 import type {
   Identity,

@@ -1,4 +1,4 @@
-import { objectsOf } from '../../../records/rules/json.ts';
+import { objectsOf } from '#record-summary/fhir';
 import { addressOf, type ResolvedSourceConfig } from '../source-config.ts';
 
 /**

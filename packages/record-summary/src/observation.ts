@@ -1,0 +1,319 @@
+import { codeTable } from './fhir/code-table.ts';
+import { distinctionsOf, type LinkedResources } from './fhir/distinctions.ts';
+import {
+  comparableText,
+  isJson,
+  type Json,
+  objectsOf,
+  textOf,
+} from './fhir/json.ts';
+import { ABNORMAL_FLAGS, NORMAL_FLAGS } from './fhir/reader-words.ts';
+import {
+  amountText,
+  codesOf,
+  conceptText,
+  momentText,
+  numberText,
+  periodText,
+  quantityText,
+  readableUnit,
+  referenceText,
+  statusText,
+  unique,
+} from './fhir/words.ts';
+import { NOTHING } from './parts.ts';
+
+/** When an Observation was made, as the source wrote it. */
+export const timeOf = ({
+  effectiveDateTime,
+  effectivePeriod,
+  effectiveInstant,
+  issued,
+}: Json): unknown =>
+  effectiveDateTime ??
+  (effectivePeriod as Json | undefined)?.start ??
+  effectiveInstant ??
+  issued;
+
+/**
+ * Value and unit of an Observation or one of its components; the unit is '' if
+ * there is none.
+ */
+export function valueWithUnit(
+  of: Json,
+): { value: string; unit: string } | undefined {
+  const quantity = quantityText(of.valueQuantity);
+  if (quantity !== undefined) return quantity;
+  const text =
+    conceptText(of.valueCodeableConcept) ??
+    textOf(of.valueString) ??
+    (typeof of.valueBoolean === 'boolean'
+      ? of.valueBoolean
+        ? 'Yes'
+        : 'No'
+      : undefined) ??
+    numberText(of.valueInteger) ??
+    rangeText(of.valueRange) ??
+    ratioText(of.valueRatio) ??
+    momentText(of.valueDateTime) ??
+    textOf(of.valueTime) ??
+    (isJson(of.valuePeriod) ? periodText(of.valuePeriod) : undefined) ??
+    (isJson(of.valueSampledData)
+      ? 'A recorded curve; see the FHIR Bundle'
+      : undefined) ??
+    absence(of.dataAbsentReason);
+  return text === undefined ? undefined : { value: text, unit: '' };
+}
+
+const absence = (reason: unknown): string | undefined => {
+  const text = conceptText(reason);
+  return text && `No value: ${text}`;
+};
+
+export function rangeText(range: unknown): string | undefined {
+  if (!isJson(range)) return undefined;
+  const low = quantityText(range.low);
+  const high = quantityText(range.high);
+  const unit = high?.unit || low?.unit || '';
+  const text =
+    low !== undefined && high !== undefined
+      ? `${low.value} – ${high.value}`
+      : low !== undefined
+        ? `≥ ${low.value}`
+        : high !== undefined
+          ? `≤ ${high.value}`
+          : undefined;
+  return text && `${text} ${unit}`.trim();
+}
+
+export function ratioText(ratio: unknown): string | undefined {
+  if (!isJson(ratio)) return undefined;
+  const over = amountText(ratio.numerator);
+  const under = amountText(ratio.denominator);
+  return over !== undefined && under !== undefined
+    ? `${over} / ${under}`
+    : undefined;
+}
+
+/**
+ * All reference ranges, each with what it is for: `3.5 – 5.1 mmol/L; Critically
+ * high: ≥ 6.5 mmol/L; 3 – 5 mmol/L (children)`.
+ */
+export const referenceRanges = (of: Json): string =>
+  unique(objectsOf(of.referenceRange).map(oneRange)).join('; ');
+
+function oneRange(range: Json): string | undefined {
+  const bounds = rangeText(range);
+  const words = textOf(range.text);
+  const said = comparableText(words) ?? '';
+  const isInWords = [range.low, range.high].every((bound) =>
+    said.includes(comparableText(quantityText(bound)?.value) ?? ''),
+  );
+  const text =
+    bounds === undefined || (words !== undefined && isInWords) ? words : bounds;
+  const meaning = isNormalRange(range) ? undefined : conceptText(range.type);
+  const age = rangeText(range.age);
+  const whom = unique([
+    ...objectsOf(range.appliesTo).map(conceptText),
+    age && `age ${age}`,
+    text === words ? undefined : words,
+  ]).join(', ');
+  return (
+    text &&
+    `${meaning === undefined || said.includes(comparableText(meaning) ?? '') ? '' : `${meaning}: `}${text}${whom && ` (${whom})`}`
+  );
+}
+
+/**
+ * Whether a range says what is normal: a document may also have one for what is
+ * high or critical.
+ */
+const isNormalRange = ({ type }: Json): boolean =>
+  type === undefined ||
+  codesOf(type).includes('normal') ||
+  /^(?:n|normal(?: range)?)$/i.test(conceptText(type) ?? '');
+
+const FLAGS = codeTable(ABNORMAL_FLAGS);
+const NORMAL = codeTable(NORMAL_FLAGS);
+
+/**
+ * The source's flag; if it gave none, a flag derived from the reference range,
+ * in brackets.
+ */
+export function flagOf(
+  of: Json,
+): { text: string; isAlert: boolean } | undefined {
+  const concepts = objectsOf(of.interpretation);
+  const codes = concepts.flatMap(codesOf);
+  const alert = codes
+    .map((code) => FLAGS[code])
+    .find((text) => text !== undefined);
+  if (alert !== undefined) return { text: alert, isAlert: true };
+  const normal = codes
+    .map((code) => NORMAL[code])
+    .find((text) => text !== undefined);
+  if (normal !== undefined) return { text: normal, isAlert: false };
+  const other = concepts.map(conceptText).find((text) => text !== undefined);
+  if (other !== undefined)
+    return { text: statusText(other) ?? other, isAlert: false };
+  return flagByRange(of);
+}
+
+/**
+ * Whether a source flagged the value, as normal too, or its reference range
+ * allows to tell.
+ */
+export const isJudged = (of: Json): boolean =>
+  flagOf(of) !== undefined || rangeFor(of) !== undefined;
+
+function flagByRange(of: Json): { text: string; isAlert: boolean } | undefined {
+  const { value, low, high } = rangeFor(of) ?? {};
+  if (value === undefined) return undefined;
+  if (high !== undefined && value > high)
+    return { text: '[High]', isAlert: true };
+  if (low !== undefined && value < low) return { text: '[Low]', isAlert: true };
+  return undefined;
+}
+
+/**
+ * Uses only a single normal range in the unit of the value: anything else needs
+ * clinical judgement.
+ */
+export function rangeFor(
+  of: Json,
+): { value: number; low?: number; high?: number } | undefined {
+  const ranges = objectsOf(of.referenceRange).filter(isNormalRange);
+  const [range] = ranges;
+  if (range === undefined || ranges.length > 1 || !isJson(of.valueQuantity))
+    return undefined;
+  const { value, comparator } = of.valueQuantity;
+  const unit = readableUnit(of.valueQuantity.unit ?? of.valueQuantity.code);
+  const bound = (of: unknown): number | undefined =>
+    isJson(of) &&
+    typeof of.value === 'number' &&
+    readableUnit(of.unit ?? of.code) === unit
+      ? of.value
+      : undefined;
+  const low = bound(range.low);
+  const high = bound(range.high);
+  if (typeof value !== 'number' || comparator !== undefined) return undefined;
+  return low === undefined && high === undefined
+    ? undefined
+    : { value, low, high };
+}
+
+/**
+ * An Observation's name with what makes it another thing than others of its
+ * code, and with `remarksOn`.
+ */
+export function observationName(
+  content: Json,
+  linked: LinkedResources,
+): string {
+  const told = distinctionsOf(content, linked)
+    .filter(({ key }) => key !== '')
+    .map(({ text }) => text);
+  return withRemarks(conceptText(content.code) ?? NOTHING, [
+    ...told,
+    ...remarksOn(content),
+  ]);
+}
+
+/** `Glucose (Cerebrospinal fluid, preliminary)` */
+export const withRemarks = (
+  name: string,
+  remarks: readonly string[],
+): string => {
+  const said = unique(remarks).join(', ');
+  return said === '' ? name : `${name} (${said})`;
+};
+
+/**
+ * The status of an Observation unless it is final, and whom it is about unless
+ * that is the patient: neither must look like a valid value of theirs.
+ */
+export function remarksOn({ status = 'final', focus }: Json): string[] {
+  const state =
+    status === 'final'
+      ? undefined
+      : (statusText(status)?.toLowerCase() ?? 'status unknown');
+  const whom =
+    objectsOf(focus).map(referenceText).filter(Boolean).join(', ') ||
+    'another than the patient';
+  return unique([focus === undefined ? undefined : `about ${whom}`, state]);
+}
+
+/**
+ * Columns of the flow sheet: LOINC codes of their values, and the unit given in
+ * the column title.
+ */
+export const VITAL_SIGNS: readonly {
+  title: string;
+  codes: readonly string[];
+  unit: string;
+}[] = [
+  { title: 'Heart rate', codes: ['8867-4'], unit: '/min' },
+  { title: 'Breaths', codes: ['9279-1'], unit: '/min' },
+  {
+    title: 'Temp.',
+    codes: ['8310-5', '8331-1', '8332-9', '8328-7'],
+    unit: '°C',
+  },
+  { title: 'SpO2', codes: ['59408-5', '2708-6'], unit: '%' },
+  { title: 'Height', codes: ['8302-2', '8306-3', '8308-9'], unit: 'cm' },
+  { title: 'Weight', codes: ['29463-7', '3141-9'], unit: 'kg' },
+  { title: 'BMI', codes: ['39156-5'], unit: 'kg/m²' },
+];
+
+export const BLOOD_PRESSURE = {
+  panel: ['85354-9', '55284-4'],
+  systolic: '8480-6',
+  diastolic: '8462-4',
+};
+
+const vitalCodes = new Set([
+  ...VITAL_SIGNS.flatMap(({ codes }) => codes),
+  ...BLOOD_PRESSURE.panel,
+  BLOOD_PRESSURE.systolic,
+  BLOOD_PRESSURE.diastolic,
+]);
+
+const OBSERVED = /^_?(?:value|component|dataAbsentReason|interpretation|note)/;
+const REPORTED = /^_?(?:result|conclusion|presentedForm|imagingStudy|media)/;
+/**
+ * Statuses that explain why there is no value (yet); such resources are shown.
+ */
+const EXPLANATORY_STATUSES = ['registered', 'cancelled'];
+
+/**
+ * Whether an Observation has no value, or a DiagnosticReport no result: a panel
+ * whose members are listed themselves, or an appointment filed as an
+ * observation. It stays in the record, but the summary does not list it.
+ */
+export const isEmpty = (content: Json): boolean =>
+  !EXPLANATORY_STATUSES.includes(String(content.status)) &&
+  !Object.keys(content).some((name) =>
+    (content.resourceType === 'DiagnosticReport' ? REPORTED : OBSERVED).test(
+      name,
+    ),
+  );
+
+/**
+ * The section an Observation belongs to, by its category, otherwise by its
+ * code. One about a donor or a fetus (`focus`) is no result of the patient.
+ */
+export function categoryOf({
+  category,
+  code,
+  focus,
+}: Json): 'laboratory' | 'vital-signs' | 'other' {
+  const categories =
+    focus === undefined ? objectsOf(category).flatMap(codesOf) : ['other'];
+  if (categories.includes('vital-signs')) return 'vital-signs';
+  if (categories.includes('laboratory') || categories.includes('LAB'))
+    return 'laboratory';
+  if (categories.length > 0) return 'other';
+  return codesOf(code).some((each) => vitalCodes.has(each))
+    ? 'vital-signs'
+    : 'laboratory';
+}

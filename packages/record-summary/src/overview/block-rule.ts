@@ -1,0 +1,172 @@
+import { countText } from '../count-text.ts';
+import { clinicalTime } from '../fhir/dates.ts';
+import type { ResourceType } from '../fhir/elements.ts';
+import type { OverviewItem } from '../parts.ts';
+import type { Lookup, SectionRule, SummaryEntry } from '../section.ts';
+
+/**
+ * A block of the overview, which is made from the resources of some types,
+ * newest first by type.
+ */
+export interface BlockRule {
+  /** The section that shows all of it. */
+  section: SectionRule;
+  title: string;
+  types: readonly ResourceType[];
+  /**
+   * Shown when nothing was delivered, if the section's sentence does not fit.
+   */
+  empty?: string;
+  /**
+   * Items beyond this number are only counted. High where it would be dangerous
+   * to overlook one.
+   */
+  itemsMax: number;
+  /** What an item is, for counting: `active problem`. */
+  item: readonly [one: string, many: string];
+  collect: Collect;
+}
+
+export type Collect = (
+  context: OverviewContext,
+  itemsMax: number,
+) => BlockCollector;
+
+export interface OverviewContext {
+  lookup: Lookup;
+  madeAt: Date;
+  /** YYYY-MM-DD */
+  birthDate: string | undefined;
+}
+
+export interface BlockCollector {
+  take(entry: SummaryEntry): void;
+  collected(): Collected;
+}
+
+/** The resources of entries, for `OverviewItem.of`. */
+export const referencesOf = (
+  entries: readonly Pick<SummaryEntry, 'content'>[],
+): OverviewItem['of'] =>
+  entries.map(({ content: { resourceType, id } }) => ({
+    resourceType: String(resourceType),
+    id: String(id),
+  }));
+
+export interface Collected {
+  items: OverviewItem[];
+  /** The day of every item that names no other one; it stands in the title. */
+  day?: string;
+  /**
+   * Shown when there are no items although something was delivered; undefined
+   * if nothing was.
+   */
+  none?: string;
+  /** Further remarks. */
+  remarks?: readonly string[];
+  /** What was delivered and is no item. */
+  others: LeftOutCounts;
+}
+
+/**
+ * Counts what the overview leaves out, in the order in which it was first
+ * counted.
+ */
+export class LeftOutCounts {
+  readonly #counts = new Map<string, { count: number; many: string }>();
+
+  add(one: string, many = `${one}s`, by = 1): void {
+    const { count } = this.#counts.get(one) ?? { count: 0 };
+    if (by > 0) this.#counts.set(one, { count: count + by, many });
+  }
+
+  get isEmpty(): boolean {
+    return this.#counts.size === 0;
+  }
+
+  texts(): string[] {
+    return [...this.#counts].map(([one, { count, many }]) =>
+      countText(count, one, many),
+    );
+  }
+}
+
+/** A day as YYYY-MM-DD. */
+export const monthsBefore = (at: Date, months: number): string =>
+  new Date(
+    Date.UTC(at.getUTCFullYear(), at.getUTCMonth() - months, at.getUTCDate()),
+  )
+    .toISOString()
+    .slice(0, 10);
+
+/**
+ * Whether a resource is of the last year; an undated one is taken as such, so
+ * that it is not overlooked.
+ */
+export function isOfLastYear(
+  { content }: SummaryEntry,
+  { madeAt }: OverviewContext,
+): boolean {
+  const { sortDate } = clinicalTime(content);
+  const yearAgo = monthsBefore(madeAt, 12);
+  // Compared with the precision given; an undated one has none.
+  return sortDate >= yearAgo.slice(0, sortDate.length);
+}
+
+/**
+ * What other entries say about the things that a block lists: one source has a
+ * medication as active, another as stopped. Two stay two, and the overview must
+ * show that there is another.
+ */
+export class OtherStatements {
+  /** By name and state, the newest date; empty if one of them has none. */
+  readonly #byName = new Map<string, Map<string, string>>();
+
+  /**
+   * @param name undefined if the entry names nothing: two of these may be about
+   *   different things
+   * @param state as the reader sees it: `stopped`
+   */
+  note(name: string | undefined, entry: SummaryEntry, state: string): void {
+    if (name === undefined) return;
+    const date = clinicalTime(entry.content).sortDate;
+    const states =
+      this.#byName.get(name.toLowerCase()) ?? new Map<string, string>();
+    const known = states.get(state);
+    states.set(
+      state,
+      known === undefined || (known !== '' && (date === '' || date > known))
+        ? date
+        : known,
+    );
+    this.#byName.set(name.toLowerCase(), states);
+  }
+
+  /**
+   * The remark on a listed thing; an earlier statement does not speak against a
+   * later one.
+   */
+  about(
+    name: string | undefined,
+    entries: readonly SummaryEntry[],
+  ): string | undefined {
+    if (name === undefined) return undefined;
+    const since =
+      entries
+        .map(({ content }) => clinicalTime(content).sortDate)
+        .sort()
+        .at(-1) ?? '';
+    const states = [...(this.#byName.get(name.toLowerCase()) ?? [])]
+      .filter(([, date]) => !isEarlier(date, since))
+      .map(([state]) => state);
+    return states.length === 0
+      ? undefined
+      : `another entry says: ${states.join('; ')}`;
+  }
+}
+
+/** Compared with the lesser precision; what has no date may be of any. */
+function isEarlier(date: string, than: string): boolean {
+  const length = Math.min(date.length, than.length);
+  return date.slice(0, length) < than.slice(0, length);
+}

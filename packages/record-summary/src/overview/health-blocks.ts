@@ -1,0 +1,299 @@
+import { isEnteredInError } from '../fhir/codes.ts';
+import { isJson, type Json, objectsOf, textOf } from '../fhir/json.ts';
+import {
+  classText,
+  conceptText,
+  conceptTexts,
+  firstDay,
+  periodText,
+  referenceText,
+  statusText,
+  unique,
+} from '../fhir/words.ts';
+import type { OverviewItem } from '../parts.ts';
+import {
+  allergyReactions,
+  gradesOf,
+  isActive,
+  isOfEncounter,
+  isSocial,
+  onset,
+  problemName,
+  problemState,
+} from '../problems.ts';
+import { complicationsOf, procedureName } from '../procedures.ts';
+import { type Lookup, type SummaryEntry, withoutShorter } from '../section.ts';
+import {
+  type Collect,
+  LeftOutCounts,
+  OtherStatements,
+  referencesOf,
+} from './block-rule.ts';
+
+/**
+ * What sources say of one substance is one item: the table has each entry. Two
+ * that name no substance may be about two.
+ */
+export const collectAllergies: Collect = () => {
+  const byName = new Map<string, SummaryEntry[]>();
+  const others = new LeftOutCounts();
+  const statements = new OtherStatements();
+  return {
+    take: (entry) => {
+      if (isActive(entry)) {
+        const name =
+          conceptText(entry.content.code)?.toLowerCase() ??
+          String(entry.content.id);
+        byName.set(name, [...(byName.get(name) ?? []), entry]);
+        return;
+      }
+      others.add(
+        'inactive or refuted allergy',
+        'inactive or refuted allergies',
+      );
+      statements.note(
+        conceptText(entry.content.code),
+        entry,
+        problemState(entry).toLowerCase(),
+      );
+    },
+    collected: () => ({
+      items: [...byName.values()].map((entries) => {
+        const isHigh = entries.some(
+          ({ content }) => content.criticality === 'high',
+        );
+        const name = conceptText(entries[0]?.content.code);
+        return {
+          of: referencesOf(entries),
+          text: name ?? 'Unnamed substance',
+          detail: unique([
+            isHigh ? 'high criticality' : undefined,
+            ...withoutShorter(
+              entries.flatMap(({ content }) =>
+                allergyReactions(content).split('; '),
+              ),
+            ),
+            ...entries.map(unlessActive),
+            ...entries.map(onset),
+            entries.length > 1 ? `${entries.length} entries` : undefined,
+            statements.about(name, entries),
+          ]).join('; '),
+          ...(isHigh && { tone: 'alert' as const }),
+        };
+      }),
+      none: others.isEmpty
+        ? undefined
+        : 'None of the delivered allergies is active.',
+      others,
+    }),
+  };
+};
+
+/**
+ * Entries with the same name are one item, with all their days. What went wrong
+ * in a procedure is a problem, too.
+ */
+export const collectProblems: Collect = ({ lookup }) => {
+  const complications: OverviewItem[] = [];
+  const byName = new Map<string, { name: string; entries: SummaryEntry[] }>();
+  const others = new LeftOutCounts();
+  const statements = new OtherStatements();
+  return {
+    take: (entry) => {
+      if (entry.content.resourceType === 'Procedure')
+        complications.push(...complicationItems(entry, lookup));
+      else if (isSocial(entry.content)) others.add('social or other finding');
+      else if (isOfEncounter(entry))
+        others.add('diagnosis at an encounter', 'diagnoses at encounters');
+      else if (!isActive(entry)) {
+        others.add('past problem');
+        statements.note(
+          problemName(entry.content, lookup),
+          entry,
+          problemState(entry).toLowerCase(),
+        );
+      } else {
+        const name = problemName(entry.content, lookup) ?? 'Unnamed problem';
+        const known = byName.get(name.toLowerCase());
+        if (known === undefined)
+          byName.set(name.toLowerCase(), { name, entries: [entry] });
+        else known.entries.push(entry);
+      }
+    },
+    collected: () => ({
+      items: [
+        ...[...byName.values()].map(({ name, entries }) => ({
+          of: referencesOf(entries),
+          text: name,
+          detail: unique([
+            ...entries.flatMap(({ content }) => gradesOf(content)),
+            ...entries.map((entry) => {
+              const since = onset(entry);
+              return unique([
+                since && `since ${since}`,
+                unlessActive(entry),
+              ]).join(', ');
+            }),
+            statements.about(name, entries),
+          ]).join('; '),
+        })),
+        ...complications,
+      ],
+      none: others.isEmpty
+        ? undefined
+        : 'None of the delivered problems is active.',
+      others,
+    }),
+  };
+};
+
+/** One item for a procedure with complications, unless it was withdrawn. */
+function complicationItems(
+  { content }: SummaryEntry,
+  lookup: Lookup,
+): OverviewItem[] {
+  const complications = complicationsOf(content, lookup);
+  if (complications.length === 0 || isEnteredInError(content)) return [];
+  const name = procedureName(content, lookup) || 'a procedure';
+  return [
+    {
+      of: referencesOf([{ content }]),
+      text: `Complication of ${name}: ${complications.join(', ')}`,
+      detail:
+        firstDay(content, 'performedDateTime', 'performedPeriod') ?? 'undated',
+      tone: 'alert',
+    },
+  ];
+}
+
+const unlessActive = (entry: SummaryEntry): string | undefined => {
+  const state = problemState(entry);
+  return state === 'Active' ? undefined : state.toLowerCase();
+};
+
+/** A series has fewer; of what is given each year, the last ones count. */
+const DAYS_MAX = 5;
+
+/** Doses of one vaccine are one item with their days. */
+export const collectImmunizations: Collect = () => {
+  const days = new Map<
+    string,
+    { name: string; days: string[]; of: OverviewItem['of'][number][] }
+  >();
+  const others = new LeftOutCounts();
+  return {
+    take: (entry) => {
+      const { content } = entry;
+      if (content.status === 'entered-in-error')
+        return others.add('retracted immunization');
+      if (content.status === 'not-done')
+        return others.add(
+          'vaccine that was not given',
+          'vaccines that were not given',
+        );
+      const name = conceptText(content.vaccineCode) ?? 'Unnamed vaccine';
+      const day =
+        firstDay(content, 'occurrenceDateTime') ??
+        textOf(content.occurrenceString) ??
+        'undated';
+      const known = days.get(name.toLowerCase()) ?? { name, days: [], of: [] };
+      const of = [...known.of, ...referencesOf([entry])];
+      days.set(name.toLowerCase(), { name, days: [...known.days, day], of });
+    },
+    collected: () => ({
+      items: [...days.values()].map(({ name, days: given, of }) => ({
+        of,
+        text: name,
+        detail: `${given.length > 1 ? `${given.length} doses: ` : ''}${given.slice(0, DAYS_MAX).join('; ')}${given.length > DAYS_MAX ? '; earlier ones' : ''}`,
+      })),
+      none: others.isEmpty ? undefined : 'None that was given.',
+      others,
+    }),
+  };
+};
+
+export const collectEncounters: Collect = (_, itemsMax) => {
+  const items: OverviewItem[] = [];
+  const others = new LeftOutCounts();
+  return {
+    take: ({ content }) => {
+      if (content.status === 'entered-in-error')
+        others.add('retracted encounter');
+      else if (items.length === itemsMax) others.add('earlier encounter');
+      else items.push(encounterItem(content));
+    },
+    collected: () => ({
+      items,
+      none: others.isEmpty ? undefined : 'None that is valid.',
+      others,
+    }),
+  };
+};
+
+const encounterItem = (content: Json): OverviewItem => ({
+  of: referencesOf([{ content }]),
+  text: conceptTexts(content.type) || 'Encounter',
+  detail: unique([
+    periodText(content.period, content.status === 'in-progress') ?? 'undated',
+    content.status === 'finished'
+      ? undefined
+      : statusText(content.status)?.toLowerCase(),
+    classText(content.class),
+    conceptTexts(content.reasonCode),
+    referenceText(content.serviceProvider),
+  ]).join('; '),
+});
+
+export const collectCareTeam: Collect = () => {
+  const rolesByName = new Map<
+    string,
+    { roles: string[]; of: OverviewItem['of'][number][] }
+  >();
+  const others = new LeftOutCounts();
+  return {
+    take: (entry) => {
+      const { content } = entry;
+      const add = (
+        name: string | undefined,
+        ...added: (string | undefined)[]
+      ) => {
+        const { roles, of } = rolesByName.get(name ?? '') ?? {
+          roles: [],
+          of: [],
+        };
+        const now = {
+          roles: unique([...roles, ...added]),
+          of: [...of, ...referencesOf([entry])],
+        };
+        if (name !== undefined) rolesByName.set(name, now);
+      };
+      if (content.resourceType === 'Patient') {
+        for (const each of objectsOf(content.generalPractitioner))
+          add(referenceText(each), 'general practitioner');
+        return;
+      }
+      if (!isOngoing(content)) return others.add('past care team');
+      const team =
+        textOf(content.name) ?? (conceptTexts(content.reasonCode) || undefined);
+      for (const { member, role } of objectsOf(content.participant)) {
+        const isPatient =
+          isJson(member) && String(member.reference).startsWith('Patient/');
+        if (!isPatient) add(referenceText(member), conceptTexts(role), team);
+      }
+    },
+    collected: () => ({
+      items: [...rolesByName].map(([text, { roles, of }]) => ({
+        of,
+        text,
+        detail: roles.join('; '),
+      })),
+      none: others.isEmpty ? undefined : 'No present member is named.',
+      others,
+    }),
+  };
+};
+
+const isOngoing = ({ status, period }: Json): boolean =>
+  status === 'active' ||
+  status === 'proposed' ||
+  (status === undefined && !(isJson(period) && 'end' in period));

@@ -1,0 +1,226 @@
+import { absencesIn } from '../fhir/absence.ts';
+import type { Json } from '../fhir/json.ts';
+import type { OverviewBlock, OverviewItem, SummaryNote } from '../parts.ts';
+import { emptyText, type RecordReader } from '../record.ts';
+import {
+  type Lookup,
+  markFuture,
+  type SectionRule,
+  type SummaryEntry,
+  summaryEntry,
+} from '../section.ts';
+import { SECTION } from '../sections.ts';
+import type { BlockCollector, BlockRule } from './block-rule.ts';
+import {
+  collectAllergies,
+  collectCareTeam,
+  collectEncounters,
+  collectImmunizations,
+  collectProblems,
+} from './health-blocks.ts';
+import { collectResults, collectVitals } from './measurement.ts';
+import { collectMedications } from './medications-block.ts';
+
+const BLOCKS: readonly BlockRule[] = [
+  {
+    section: SECTION.allergies,
+    title: 'Allergies and intolerances',
+    types: ['AllergyIntolerance'],
+    itemsMax: 40,
+    item: ['allergy', 'allergies'],
+    collect: collectAllergies,
+  },
+  {
+    section: SECTION.problems,
+    title: 'Active problems',
+    types: ['Condition', 'Procedure'],
+    itemsMax: 20,
+    item: ['active problem', 'active problems'],
+    collect: collectProblems,
+  },
+  {
+    section: SECTION.medications,
+    title: 'Current medications',
+    types: [
+      'MedicationRequest',
+      'MedicationStatement',
+      'MedicationDispense',
+      'MedicationAdministration',
+    ],
+    itemsMax: 30,
+    item: ['current medication', 'current medications'],
+    collect: collectMedications,
+  },
+  {
+    section: SECTION.vitalSigns,
+    title: 'Last vital signs',
+    types: ['Observation'],
+    itemsMax: 14,
+    item: ['further vital sign', 'further vital signs'],
+    collect: collectVitals,
+  },
+  {
+    section: SECTION.results,
+    title: 'Results of the last year',
+    types: ['Observation'],
+    itemsMax: 25,
+    item: ['further test', 'further tests'],
+    collect: collectResults,
+  },
+  {
+    section: SECTION.immunizations,
+    title: 'Immunizations',
+    types: ['Immunization'],
+    itemsMax: 30,
+    item: ['further vaccine', 'further vaccines'],
+    collect: collectImmunizations,
+  },
+  {
+    section: SECTION.encounters,
+    title: 'Recent encounters',
+    types: ['Encounter'],
+    itemsMax: 4,
+    item: ['earlier encounter', 'earlier encounters'],
+    collect: collectEncounters,
+  },
+  {
+    section: SECTION.carePlans,
+    title: 'Care team',
+    types: ['CareTeam', 'Patient'],
+    empty: 'The sources have delivered no care team.',
+    itemsMax: 12,
+    item: ['member of a care team', 'members of care teams'],
+    collect: collectCareTeam,
+  },
+];
+
+/** Longer texts are cut here, visibly; the sections show them in full. */
+const TEXT_MAX = 200;
+/** As many resources are named for an item. */
+const RESOURCES_MAX = 5;
+
+/**
+ * The first page of a summary: what a reader needs first. Hides nothing: what
+ * it leaves out is counted, with the section that shows it, and no data is told
+ * from data that says there is none.
+ */
+export async function overviewOf(context: {
+  reader: RecordReader;
+  lookup: Lookup;
+  madeAt: Date;
+  birthDate: string | undefined;
+  sections: readonly SectionRule[];
+  /** Statements of absence by section. */
+  statements: ReadonlyMap<string, readonly SummaryNote[]>;
+  isWanted: (type: string) => boolean;
+  /**
+   * Receives each resource that is read, for what else is made of the same
+   * data.
+   */
+  alsoTake: (entry: SummaryEntry) => void;
+}): Promise<OverviewBlock[]> {
+  const { reader, madeAt, sections, statements, isWanted, alsoTake } = context;
+  const made = BLOCKS.flatMap((rule) => {
+    const section = sections.find(({ id }) => id === rule.section.id);
+    if (section === undefined) return [];
+    const empty =
+      rule.empty === undefined ? section.empty : emptyText(rule.empty, reader);
+    return [
+      {
+        rule: { ...rule, empty },
+        section,
+        takes: new Set<string>(rule.types),
+        collector: rule.collect(context, rule.itemsMax),
+      },
+    ];
+  });
+  const types = new Set(
+    made.flatMap(({ rule }) => rule.types).filter(isWanted),
+  );
+  for await (const resource of reader.read([...types])) {
+    if (isUneventful(resource.content as unknown as Json)) continue;
+    const entry = summaryEntry(resource);
+    // Statements of absence are shown as notes.
+    if (absencesIn(entry.content).length > 0) continue;
+    alsoTake(entry);
+    for (const { takes, collector } of made)
+      if (takes.has(resource.resourceType)) collector.take(entry);
+  }
+  return [
+    ...made.map(({ rule, section, collector }) =>
+      blockOf(
+        rule,
+        section,
+        collector,
+        statements.get(section.id) ?? [],
+        madeAt,
+      ),
+    ),
+    ...sourcesBlock(reader),
+  ];
+}
+
+const sourcesBlock = ({ sourceLines }: RecordReader): OverviewBlock[] =>
+  sourceLines === undefined
+    ? []
+    : [
+        {
+          title: 'Sources and completeness',
+          items: [],
+          notes: sourceLines.map((text) => ({ text })),
+        },
+      ];
+
+/** Whether a resource is a procedure in which nothing went wrong. */
+const isUneventful = (content: Json): boolean =>
+  content.resourceType === 'Procedure' &&
+  content.complication === undefined &&
+  content.complicationDetail === undefined;
+
+function blockOf(
+  rule: BlockRule,
+  section: SectionRule,
+  collector: BlockCollector,
+  statements: readonly SummaryNote[],
+  madeAt: Date,
+): OverviewBlock {
+  const { items, day, none, remarks = [], others } = collector.collected();
+  const [one, many] = rule.item;
+  if (items.length > rule.itemsMax)
+    others.add(one, many, items.length - rule.itemsMax);
+  const empty = none ?? (statements.length === 0 ? rule.empty : undefined);
+  const notes = [
+    ...(items.length === 0 && empty !== undefined ? [empty] : []),
+    ...remarks,
+  ];
+  return {
+    title:
+      day === undefined
+        ? rule.title
+        : markFuture(`${rule.title}, ${day}`, madeAt),
+    items: items.slice(0, rule.itemsMax).map((item) => clipped(item, madeAt)),
+    notes: [
+      ...statements,
+      ...notes.map((text) => ({ text: markFuture(text, madeAt) })),
+    ],
+    ...(!others.isEmpty && {
+      rest: {
+        text: `Not shown here: ${others.texts().join(', ')}.`,
+        section: section.id,
+      },
+    }),
+  };
+}
+
+const clipped = (
+  { text, detail, tone, of }: OverviewItem,
+  madeAt: Date,
+): OverviewItem => ({
+  of: of.slice(0, RESOURCES_MAX),
+  text: clip(text),
+  detail: clip(markFuture(detail, madeAt)),
+  ...(tone !== undefined && { tone }),
+});
+
+const clip = (text: string): string =>
+  text.length <= TEXT_MAX ? text : `${[...text].slice(0, TEXT_MAX).join('')}…`;

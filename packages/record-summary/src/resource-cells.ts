@@ -1,0 +1,162 @@
+import type { Cell } from './cells.ts';
+import { doseText, routeText } from './directions.ts';
+import { codeTable } from './fhir/code-table.ts';
+import { isJson, type Json, objectsOf, textOf } from './fhir/json.ts';
+import { FORMAT_NAMES } from './fhir/reader-words.ts';
+import {
+  codesOf,
+  conceptText,
+  conceptTexts,
+  periodText,
+  statusText,
+  unique,
+} from './fhir/words.ts';
+import { flagOf, valueWithUnit } from './observation.ts';
+import { gradesOf, problemName } from './problems.ts';
+import { reasonsOf } from './section.ts';
+
+// What cells say of several elements of a resource together.
+
+export const problemCell: Cell<'Condition'> = (content, lookup) =>
+  unique([problemName(content, lookup), ...gradesOf(content)]).join('; ');
+
+export const criticality: Cell<'AllergyIntolerance'> = ({ criticality }) =>
+  criticality === 'high'
+    ? { text: 'High', tone: 'alert' }
+    : statusText(criticality);
+
+export const vaccineDose: Cell<'Immunization'> = ({
+  doseQuantity,
+  route,
+  site,
+}) =>
+  unique([doseText(doseQuantity), routeText(route), conceptText(site)]).join(
+    ', ',
+  );
+
+export const vaccineStatus: Cell<'Immunization'> = ({
+  status,
+  statusReason,
+  reasonCode,
+}) =>
+  unique([
+    statusText(status),
+    conceptText(statusReason),
+    conceptTexts(reasonCode),
+  ]).join(': ');
+
+/** The name of a report, and its status unless it is final. */
+export const reportName: Cell<'DiagnosticReport'> = ({ code, status }) =>
+  unique([
+    conceptText(code),
+    status === 'final' ? '' : statusText(status)?.toLowerCase(),
+  ]).join(', ');
+
+export const conclusion: Cell<'DiagnosticReport'> = ({
+  result,
+  conclusion,
+  conclusionCode,
+  presentedForm,
+}) => {
+  const count = objectsOf(result).length;
+  return unique([
+    textOf(conclusion) ?? conceptTexts(conclusionCode),
+    count === 0 ? '' : `${count} result${count === 1 ? '' : 's'}`,
+    objectsOf(presentedForm).length === 0 ? '' : 'Text in the FHIR Bundle',
+  ]);
+};
+
+export const modality: Cell<'ImagingStudy'> = ({ modality, series }) =>
+  unique(
+    [
+      ...objectsOf(modality),
+      ...objectsOf(series).map((each) => each.modality),
+    ].map((each) =>
+      isJson(each) ? (textOf(each.display) ?? textOf(each.code)) : undefined,
+    ),
+  ).join(', ');
+
+/** The types of an encounter, and its status unless it is over. */
+export const encounterKind: Cell<'Encounter'> = ({ type, status }) =>
+  unique([
+    conceptTexts(type),
+    status === 'finished' ? '' : statusText(status),
+  ]).join(', ');
+
+export const diagnoses: Cell<'Encounter'> = ({ diagnosis }, lookup) =>
+  reasonsOf(
+    {
+      reasonReference: objectsOf(diagnosis).map(({ condition }) => condition),
+    },
+    lookup,
+  );
+
+/** The period of what may still go on. */
+export const course: Cell<'CarePlan' | 'CareTeam' | 'Encounter'> = ({
+  period,
+  status,
+}) => periodText(period, status === 'active' || status === 'in-progress');
+
+const attachmentsOf = (content: unknown): readonly Json[] =>
+  objectsOf(content).flatMap(({ attachment }) =>
+    objectsOf(attachment).slice(0, 1),
+  );
+
+export const attachmentTitles: Cell<'DocumentReference'> = ({ content }) =>
+  unique(attachmentsOf(content).map(({ title }) => textOf(title)));
+
+const FORMATS = codeTable(FORMAT_NAMES);
+
+export const attachmentFormats: Cell<'DocumentReference'> = ({ content }) =>
+  unique(
+    attachmentsOf(content).map(({ contentType }) => formatName(contentType)),
+  ).join(', ');
+
+function formatName(contentType: unknown): string | undefined {
+  const plain = textOf(contentType)?.split(';', 1)[0]?.trim();
+  return plain && (FORMATS[plain] ?? plain);
+}
+
+export const activities: Cell<'CarePlan'> = ({ activity }) =>
+  unique(
+    objectsOf(activity).map(({ detail }) =>
+      isJson(detail)
+        ? (conceptText(detail.code) ?? textOf(detail.description))
+        : undefined,
+    ),
+  );
+
+export const categoryNames: Cell<'Observation'> = ({ category }) =>
+  unique(objectsOf(category).map((each) => statusText(codesOf(each)[0]))).join(
+    ', ',
+  );
+
+/** The value of an observation and of its parts. */
+export const observedValueCell: Cell<'Observation'> = (content) => {
+  const parts = objectsOf(content.component);
+  const isAlert = [content, ...parts].some((part) => flagOf(part)?.isAlert);
+  const text = unique([
+    valueText(content),
+    ...parts.map(
+      (part) => `${conceptText(part.code) ?? ''}: ${valueText(part) ?? ''}`,
+    ),
+  ]).join('; ');
+  return isAlert ? { text, tone: 'alert' } : text;
+};
+
+function valueText(of: Json): string | undefined {
+  const value = valueWithUnit(of);
+  const flag = flagOf(of);
+  return (
+    value &&
+    `${value.value} ${value.unit}`.trim() +
+      (flag?.isAlert ? ` (${flag.text})` : '')
+  );
+}
+
+/** Statuses of what is as it stands; any other one must be seen. */
+const USUAL = ['active', 'available', 'completed', 'partial'];
+
+export const unusualStatus: Cell<
+  'Coverage' | 'FamilyMemberHistory' | 'ImagingStudy'
+> = ({ status }) => (USUAL.includes(String(status)) ? '' : statusText(status));
