@@ -62,10 +62,13 @@ export const WORKFLOW_TYPES = {
   bulkOnboarding: 'bulkOnboarding',
   bulkExport: 'bulkExport',
   messageTransmission: 'messageTransmission',
+  recordArrivals: 'recordArrivals',
 } as const;
 
 /** There is only one execution of `reconcileLoop`. */
 export const RECONCILE_WORKFLOW_ID = 'reconcile';
+/** There is only one execution of `recordArrivals`. */
+export const RECORD_ARRIVALS_WORKFLOW_ID = 'record-arrivals';
 
 /**
  * Custom search attributes, registered with the namespace before a worker

@@ -18,6 +18,7 @@ import { createSourceCallbacks } from './queries/network-query/source-callback.t
 import { noteIncomplete } from './queries/network-query/timeline-store.ts';
 import { createRedriveLauncher } from './queries/redrive/redriver.ts';
 import { createSweepControl } from './queries/sweep/control.ts';
+import { createArrivals } from './records/arrivals/arrivals.ts';
 import { createCcdaConverter } from './records/conversion/ccda-converter.ts';
 import { createRecordKeeper } from './records/record-keeper.ts';
 import { createSourceHealth } from './sources/health/source-health.ts';
@@ -34,8 +35,10 @@ export function createServices(platform: Platform) {
     converter: createCcdaConverter(),
     noteIncomplete,
   });
+  const arrivals = createArrivals({ ...platform, records });
   return {
     records,
+    arrivals,
     erasures: createErasures({
       store,
       blobs,
@@ -58,6 +61,7 @@ export function createServices(platform: Platform) {
       store,
       blobs,
       records,
+      arrivals,
       startGuard: createStartGuard(store),
       idHmacKey,
       logger,

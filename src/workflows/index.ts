@@ -20,6 +20,7 @@ export { networkQuery } from './exchange/network-query/workflow.ts';
 export { queryRedrive } from './exchange/query-redrive/workflow.ts';
 export { querySweep } from './exchange/query-sweep/workflow.ts';
 export { reconcileLoop } from './exchange/reconcile-loop/workflow.ts';
+export { recordArrivals } from './exchange/record-arrivals/workflow.ts';
 export { webhookDestination } from './exchange/webhook-destination/workflow.ts';
 export { bulkOnboarding } from './orchestrator/bulk-onboarding/workflow.ts';
 export { cohortMonitoring } from './orchestrator/cohort-monitoring/workflow.ts';

@@ -19,6 +19,7 @@ export const networkQuery = withOneStepMore(workflows.networkQuery);
 export const patientOnboarding = withOneStepMore(workflows.patientOnboarding);
 export const queryRedrive = withOneStepMore(workflows.queryRedrive);
 export const querySweep = withOneStepMore(workflows.querySweep);
+export const recordArrivals = withOneStepMore(workflows.recordArrivals);
 export const reconcileLoop = withOneStepMore(workflows.reconcileLoop);
 export const webhookDestination = withOneStepMore(workflows.webhookDestination);
 

@@ -27,6 +27,7 @@ import { networkQueryScenarios } from './scenarios/network-query.ts';
 import { patientOnboardingScenarios } from './scenarios/patient-onboarding.ts';
 import { queryRedriveScenarios } from './scenarios/query-redrive.ts';
 import { querySweepScenarios } from './scenarios/query-sweep.ts';
+import { recordArrivalsScenarios } from './scenarios/record-arrivals.ts';
 import type { Scenario } from './scenarios/scenario.ts';
 import { webhookAndReconcileScenarios } from './scenarios/webhooks-and-reconcile.ts';
 
@@ -47,6 +48,7 @@ const scenarios: Record<string, Scenario> = {
   ...consolidatedQueryScenarios,
   ...messageTransmissionScenarios,
   ...webhookAndReconcileScenarios,
+  ...recordArrivalsScenarios,
   ...querySweepScenarios,
   ...queryRedriveScenarios,
   ...cohortMonitoringScenarios,

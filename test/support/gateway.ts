@@ -170,6 +170,7 @@ export async function createTestGateway({
     destinationPing: { ping: () => undefined },
     followUps: { launch: () => undefined, wake: () => undefined },
     recordings: { launch: () => undefined },
+    arrivals: { tell: () => undefined },
     erasures,
     publicBaseUrl: TEST_BASE_URL,
     idHmacKey: TEST_ID_HMAC_KEY,

@@ -50,6 +50,7 @@ export async function createSenderEnvironment() {
     store,
     blobs,
     records,
+    arrivals: { tell: () => undefined },
     startGuard,
     idHmacKey: TEST_ID_HMAC_KEY,
     logger,

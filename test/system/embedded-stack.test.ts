@@ -20,12 +20,17 @@ import {
   type StackConnection,
 } from '../../src/local-stack/connection-file.ts';
 import { type Stack, startStack } from '../../tools/embedded/stack.ts';
+import { newPerson } from '../support/gateway.ts';
 import {
   killAndWait,
   querySql,
   testFolder,
 } from '../support/postgres-tools.ts';
-import { startTestStack, type TestStack } from '../support/stack.ts';
+import {
+  callGateway,
+  startTestStack,
+  type TestStack,
+} from '../support/stack.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
 import { describeNeighbours, makeTooOpen } from './neighbours.ts';
 
@@ -33,6 +38,11 @@ const MAIN = fileURLToPath(
   new URL('../../tools/embedded/main.ts', import.meta.url),
 );
 const TIMEOUT_MS = 300_000;
+const CONDITION = {
+  resourceType: 'Condition',
+  id: 'c-1',
+  code: { text: 'Asthma' },
+};
 
 /** `npm start` on a folder, until it has written how to reach it. */
 async function startMain(
@@ -114,6 +124,45 @@ describe('the embedded stack', { timeout: TIMEOUT_MS }, () => {
     afterAll(() => running?.stop());
 
     describeNeighbours(() => running);
+
+    test('merges what is contributed, and its removal, without a reader', async () => {
+      const account = await running.addAccount();
+      const call = (
+        method: 'POST' | 'PUT' | 'DELETE',
+        path: string,
+        body?: object,
+      ) => callGateway(stack.connection, account, method, path, { body });
+      const patient = await call(
+        'POST',
+        `patient?facilityId=${account.facilityId}`,
+        newPerson(),
+      );
+      const inRecord = () =>
+        running.rows(
+          "select from record_origin where patient_id = $1 and source = 'contribution'",
+          [patient.body.id],
+        );
+
+      const path = `patient/${patient.body.id}/consolidated`;
+      const contribution = await call('PUT', path, {
+        resourceType: 'Bundle',
+        type: 'collection',
+        entry: [{ resource: CONDITION }],
+      });
+      expect(contribution.status).toBe(200);
+      await expect.poll(inRecord).toHaveLength(1);
+
+      const removal = await call(
+        'DELETE',
+        `patient/${patient.body.id}/contribution/${contribution.body.id}`,
+      );
+      expect(removal.status).toBe(204);
+      await expect.poll(inRecord).toEqual([]);
+      const left = 'select from record_arrival where patient_id = $1';
+      await expect
+        .poll(() => running.rows(left, [patient.body.id]))
+        .toEqual([]);
+    });
 
     test('serves, starts again what dies alone on its old port, and leaves nothing running', async () => {
       expect(await webhookUrl(stack.connection)).toBe(

@@ -14,6 +14,7 @@ import {
   type SourceActivities,
 } from '../../src/activities/exchange/network-query.ts';
 import type { ReconcileActivities } from '../../src/activities/exchange/reconcile.ts';
+import type { ArrivalActivities } from '../../src/activities/exchange/record-arrivals.ts';
 import type { WebhookActivities } from '../../src/activities/exchange/webhook-delivery.ts';
 import {
   type FailedAttempt,
@@ -43,6 +44,7 @@ import { startTimeSkippingServer } from '../support/time-skipping-server.ts';
 import { workflowBundle } from '../support/workflow-bundle.ts';
 
 type ExchangeActivities = RecordActivities &
+  ArrivalActivities &
   SourceActivities &
   WebhookActivities &
   ReconcileActivities &
@@ -66,6 +68,7 @@ const ACTIVITY_NAMES = [
   'failTransmission',
   'buildConsolidated',
   'failConsolidated',
+  'mergeArrivals',
 ] as const satisfies (keyof ExchangeActivities)[];
 type Answer =
   | SourceStep

@@ -26,6 +26,7 @@ import {
   createSweepActivities,
 } from './query-sweep.ts';
 import type { ReconcileActivities } from './reconcile.ts';
+import { createArrivalActivities } from './record-arrivals.ts';
 import { createWebhookActivities } from './webhook-delivery.ts';
 
 /**
@@ -87,6 +88,7 @@ export function exchangeActivities(
       ...createSweepActivities({ store, launcher, callbackKey }),
       ...createRedriveActivities({ redriver }),
       ...createFollowUpActivities({ rounds }),
+      ...createArrivalActivities(deps),
       failTransmission,
       failExport,
       ...deps.reconcile,

@@ -2,23 +2,30 @@ import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import { findPatient } from '../people/patients/patient-store.ts';
 import { NotFoundError } from '../platform/errors.ts';
-import {
-  type DepsOf,
-  type Feature,
-  type GatewayScopes,
-  NOTHING_OPEN,
+import type {
+  DepsOf,
+  Feature,
+  GatewayScopes,
+  OpenFeature,
 } from '../platform/feature.ts';
 import type { GatewayPlatform } from '../platform/http/deps.ts';
 import {
   addSignedLinkRoute,
   auditLink,
 } from '../platform/http/signed-link-route.ts';
+import type { Arrivals } from './arrivals/arrivals.ts';
 import { consolidatedBundle } from './reading/read-consolidated.ts';
 import type { RecordKeeper } from './record-keeper.ts';
 
-/** A patient's consolidated record, and the link to it that webhooks carry. */
+/**
+ * A patient's consolidated record, the link to it that webhooks carry, and the
+ * merging of what arrives.
+ */
 export const recordsFeature = {
-  open: NOTHING_OPEN,
+  open: ({ arrivals }: { arrivals: Arrivals }): OpenFeature => ({
+    recoveries: [arrivals.recovery],
+    drain: arrivals.drain,
+  }),
   routes: ({ open }: GatewayScopes, deps: DepsOf<typeof addLinkRoutes>) =>
     open((scope) => addLinkRoutes(scope, deps)),
 } satisfies Feature;

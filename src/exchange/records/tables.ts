@@ -31,6 +31,8 @@ interface ResourceColumns {
 
 declare module '../platform/database/schema.ts' {
   interface Database {
+    /** Read and written by SQL only. */
+    record_arrival: object;
     document: {
       id: string;
       account_id: string;

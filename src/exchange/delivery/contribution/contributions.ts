@@ -7,6 +7,7 @@ import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
 import { isNotOnLegalHold } from '../../people/patients/legal-hold-store.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
+import { noteArrival } from '../../records/arrivals/arrival-store.ts';
 import {
   deliveredIn,
   documentOf,
@@ -163,6 +164,7 @@ export async function contribute(
     ...of,
     statements: JSON.stringify(versions),
   }).execute(tx.db);
+  await noteArrival(tx, patientId);
   return outcomes;
 }
 
@@ -242,5 +244,7 @@ export async function removeContribution(
 ): Promise<boolean> {
   const { rows } = await sql<{ removed: boolean }>`
     select remove_contribution(${patientId}, ${id}) as removed`.execute(tx.db);
-  return rows[0]?.removed === true;
+  if (rows[0]?.removed !== true) return false;
+  await noteArrival(tx, patientId);
+  return true;
 }

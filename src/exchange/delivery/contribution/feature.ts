@@ -37,6 +37,7 @@ import type {
 import type { Platform } from '../../platform/platform.ts';
 import { deleting, removalRecovery } from '../../platform/recovery/recovery.ts';
 import { createStartGuard } from '../../platform/recovery/start-guard.ts';
+import type { Arrivals } from '../../records/arrivals/arrivals.ts';
 import { documentOf } from '../../records/deliveries/delivery-store.ts';
 import { documentsToRead } from '../../records/documents-to-read.ts';
 import { lockRecord } from '../../records/merge/merge-store.ts';
@@ -99,8 +100,10 @@ function addContributionRoutes(
     blobs,
     links,
     erasures,
+    arrivals,
   }: Pick<GatewayPlatform, 'blobs' | 'links'> & {
     erasures: Pick<Erasures, 'start'>;
+    arrivals: Pick<Arrivals, 'tell'>;
   },
 ): void {
   // Published clients of an older kind send it by POST.
@@ -120,6 +123,7 @@ function addContributionRoutes(
       return ok(responseOf(id, outcomes), {
         patientId: patient.id,
         targetId: id,
+        afterCommit: arrivals.tell,
       });
     },
     { method: 'POST' },
@@ -156,7 +160,10 @@ function addContributionRoutes(
     return noContent({
       patientId,
       targetId: params.contributionId,
-      afterCommit: () => erasures.start(),
+      afterCommit() {
+        erasures.start();
+        arrivals.tell();
+      },
     });
   });
 }
@@ -259,9 +266,11 @@ const LIMITS = {
  */
 function addDocumentUploadRoute(
   app: FastifyInstance,
-  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'linkSigningKey'>,
+  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'linkSigningKey'> & {
+    arrivals: Pick<Arrivals, 'tell'>;
+  },
 ): void {
-  const { store, blobs } = deps;
+  const { store, blobs, arrivals } = deps;
   const uploads = createUploads(LIMITS);
   app.removeAllContentTypeParsers();
   // The body stays a stream, whatever its Content-Type.
@@ -284,7 +293,8 @@ function addDocumentUploadRoute(
     });
     // Not after a failed commit: it may have succeeded. A blob that no row
     // names is swept.
-    if (outcome !== 'new') await blobs.delete(blob.ref);
+    if (outcome === 'new') arrivals.tell();
+    else await blobs.delete(blob.ref);
     if (outcome === 'other')
       throw new ConflictError(
         'This document has another file already; remove its contribution, or contribute a new document',

@@ -14,6 +14,8 @@ import { findNamesakes } from '../../people/patients/patient-store.ts';
 import { identityKeys } from '../../people/patients/rules/identity-keys.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { readCallback } from '../../platform/http/signed-callback.ts';
+import { noteArrival } from '../../records/arrivals/arrival-store.ts';
+import type { Arrivals } from '../../records/arrivals/arrivals.ts';
 import {
   deliveredIn,
   documentOf,
@@ -93,6 +95,7 @@ export interface MessageCallbackDeps {
   blobs: Pick<BlobStore, 'put' | 'delete'>;
   /** ID_HMAC_KEY, for matching a message's patient. */
   idHmacKey: string;
+  arrivals: Pick<Arrivals, 'tell'>;
   receiptArrived(messageId: string): void;
 }
 
@@ -167,7 +170,8 @@ async function handleMessage(
     );
     // Another delivery of the same message was stored first, with its own
     // blobs.
-    if (!isNew) await deleteAttachments(blobs, attachments);
+    if (isNew) deps.arrivals.tell();
+    else await deleteAttachments(blobs, attachments);
     return { status: 200 };
   } catch (error) {
     // The commit may have succeeded although its answer was lost. A blob
@@ -217,6 +221,8 @@ async function writeMessage(
   if (stored === undefined) return false;
   await insertAttachments(tx, stored, attachments);
   await announceMessage(tx, 'message.received', stored);
+  if (stored.patientId !== null && attachments.length > 0)
+    await noteArrival(tx, stored.patientId);
   return true;
 }
 

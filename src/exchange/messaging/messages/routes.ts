@@ -26,6 +26,7 @@ import {
   countStart,
   type StartLimit,
 } from '../../platform/limits/limit-store.ts';
+import type { Arrivals } from '../../records/arrivals/arrivals.ts';
 import { handleMessageCallback } from './inbound.ts';
 import { boundLargeBodies } from './large-bodies.ts';
 import type { MessageLauncher } from './launcher.ts';
@@ -168,6 +169,7 @@ export function addMessageCallbackRoute(
   deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'idHmacKey'> & {
     /** Key with which the transport partner signs its callbacks. */
     messageSecret?: string;
+    arrivals: Pick<Arrivals, 'tell'>;
     messages?: Pick<MessageLauncher, 'launch' | 'receiptArrived'>;
   },
 ): void {

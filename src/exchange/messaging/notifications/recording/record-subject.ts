@@ -4,6 +4,7 @@ import { fhirJson } from '../../../../lib/written-decimals.ts';
 import type { BlobRef } from '../../../../shared/blobs/blob-store.ts';
 import type { AccountTx } from '../../../platform/database/database.ts';
 import type { Platform } from '../../../platform/platform.ts';
+import { noteArrival } from '../../../records/arrivals/arrival-store.ts';
 import {
   deliveredIn,
   documentOf,
@@ -32,7 +33,7 @@ import {
 
 export type RecordingDeps = Pick<Platform, 'store' | 'blobs' | 'idHmacKey'>;
 
-interface OfPatient {
+export interface OfPatient {
   accountId: string;
   patientId: string;
   subjectId: string;
@@ -99,6 +100,7 @@ async function takeOut(
       'moved',
     );
     await markRecorded(tx, of, { recorded: wanted, toBeRead: false });
+    await noteArrival(tx, of.patientId);
     return true;
   });
 }
@@ -179,6 +181,7 @@ async function deliver(
         ? { toBeRead: true }
         : {}),
     });
+    await noteArrival(tx, of.patientId);
     return true;
   });
   // No row refers to these blobs.

@@ -2,10 +2,15 @@ import type { Platform } from '../../../platform/platform.ts';
 import { itemRecovery } from '../../../platform/recovery/recovery.ts';
 import type { StartGuard } from '../../../platform/recovery/start-guard.ts';
 import { createBackground } from '../../../platform/workflows/start-workflow.ts';
+import type { Arrivals } from '../../../records/arrivals/arrivals.ts';
 import { convertLater } from '../../../records/documents-to-read.ts';
 import type { RecordKeeper } from '../../../records/record-keeper.ts';
 import type { Applied } from '../apply.ts';
-import { recordSource, recordSubject } from './record-subject.ts';
+import {
+  type OfPatient,
+  recordSource,
+  recordSubject,
+} from './record-subject.ts';
 import {
   markRecorded,
   readKind,
@@ -27,11 +32,19 @@ const SUBJECTS_MAX = 50;
 export function createRecordings(
   deps: Pick<Platform, 'store' | 'blobs' | 'idHmacKey' | 'logger'> & {
     records: Pick<RecordKeeper, 'merge'>;
+    arrivals: Pick<Arrivals, 'tell'>;
     startGuard: StartGuard;
   },
 ) {
   const { store } = deps;
   const background = createBackground(deps.logger);
+
+  /** Returns false if there was nothing to do. */
+  async function record(of: OfPatient): Promise<boolean> {
+    const isChanged = await recordSubject(deps, of);
+    if (isChanged) deps.arrivals.tell();
+    return isChanged;
+  }
 
   /**
    * Converts C-CDA documents that came with the messages. Those that end the
@@ -61,16 +74,12 @@ export function createRecordings(
      * Records, in the background, what a committed message changed. When that
      * fails, `reconcile` does it later.
      */
-    launch(recording: {
-      accountId: string;
-      patientId: string;
-      subjectId: string;
-    }): void {
+    launch(recording: OfPatient): void {
       const { accountId: _, ...ids } = recording;
       background.run(
         'what a message reported could not be recorded yet; reconcile does it later',
         ids,
-        async () => void (await recordSubject(deps, recording)),
+        () => record(recording),
       );
     },
     recovery: itemRecovery({
@@ -81,7 +90,7 @@ export function createRecordings(
           subjectsToRecord(tx, { olderThanMs: GRACE_MS, limit }),
         ),
       async heal(item, signal) {
-        const isChanged = await recordSubject(deps, item);
+        const isChanged = await record(item);
         const state = await store.asAccount(item.accountId, (tx) =>
           readRecording(tx, item),
         );
