@@ -72,6 +72,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'fhir_subscription',
     'health_link',
     'health_link_opening',
+    'household_value',
     'idempotency_key',
     'identity_session',
     'message',

@@ -37,10 +37,13 @@ export {
   statedOtherwise,
 } from './patient-matching.ts';
 export {
+  householdOf,
   identifiersOf,
+  lastNameOf,
   type PersonTraits,
   traitsOfPatient,
   traitsOfPerson,
+  withoutShared,
 } from './person-traits.ts';
 export { isStandInName, isUsableBirthDate, isUsableZip } from './stand-ins.ts';
 export { mistypedDates } from './typing-errors.ts';

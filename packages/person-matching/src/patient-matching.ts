@@ -15,6 +15,7 @@ import {
   identifiersOf,
   traitsOfPatient,
   traitsOfPerson,
+  withoutShared,
 } from './person-traits.ts';
 
 /**
@@ -22,12 +23,16 @@ import {
  * match is graded `certain` (docs/matching.md). Sources match by their own
  * rules, and some ignore search parameters and return all their patients, so
  * nothing is stored unless this returns true.
+ *
+ * @param shared what many people have who are no household, by the texts of
+ *   `householdOf`; so in the functions below
  */
 export function describesPerson(
   ours: PersonDemographics,
   theirs: FhirPatient,
+  shared = NOTHING,
 ): boolean {
-  return gradeMatch(compare(ours, theirs)).grade === 'certain';
+  return gradeMatch(compare(ours, theirs, shared)).grade === 'certain';
 }
 
 /**
@@ -41,8 +46,9 @@ export function describesPerson(
 export function agreesWithPerson(
   ours: PersonDemographics,
   theirs: FhirPatient,
+  shared = NOTHING,
 ): boolean {
-  const compared = compare(ours, theirs);
+  const compared = compare(ours, theirs, shared);
   if (gradeMatch(compared).grade === 'certain') return true;
   const { address = [], telecom = [] } = theirs;
   const isPlaced =
@@ -82,8 +88,9 @@ export function compareIdentifiers(
 export function describesExactly(
   ours: PersonDemographics,
   theirs: FhirPatient,
+  shared = NOTHING,
 ): boolean {
-  const compared = compare(ours, theirs);
+  const compared = compare(ours, theirs, shared);
   return agreesInIdentity(compared) && gradeMatch(compared).grade === 'certain';
 }
 
@@ -149,5 +156,15 @@ export const agreementWith = (
   theirs: FhirPatient,
 ): number => gradeMatch(compare(ours, theirs)).score;
 
-const compare = (ours: PersonDemographics, theirs: FhirPatient) =>
-  comparePersons(traitsOfPerson(ours), traitsOfPatient(theirs));
+/** Nothing is known to be shared by many. */
+const NOTHING: ReadonlySet<string> = new Set();
+
+const compare = (
+  ours: PersonDemographics,
+  theirs: FhirPatient,
+  shared = NOTHING,
+) =>
+  comparePersons(
+    withoutShared(traitsOfPerson(ours), shared),
+    withoutShared(traitsOfPatient(theirs), shared),
+  );

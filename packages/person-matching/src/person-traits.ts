@@ -48,6 +48,8 @@ export interface PersonTraits {
 
 /** An address in parts, to compare those that are mistyped. */
 export interface PersonPlace {
+  /** The same address in `streets`. */
+  streets: readonly string[];
   /** The number of the house. */
   house: string;
   /** '' if it is not stated. */
@@ -88,8 +90,9 @@ export function traitsOfPerson(person: PersonDemographics): PersonTraits {
         streetsOf([addressLine1, addressLine2], { city, state, zip }),
       ),
     ),
-    places: addresses.flatMap(({ addressLine1, addressLine2, city, zip }) =>
-      placeOf([addressLine1, addressLine2], { city, zip }),
+    places: addresses.flatMap(
+      ({ addressLine1, addressLine2, city, state, zip }) =>
+        placeOf([addressLine1, addressLine2], { city, state, zip }),
     ),
     phones: texts(
       contacts.map(({ phone }) => phone),
@@ -100,6 +103,42 @@ export function traitsOfPerson(person: PersonDemographics): PersonTraits {
       isUsableEmail,
     ),
     ...identifiersOf(personalIdentifiers),
+  };
+}
+
+/**
+ * What a person shares with a household: addresses with the flat, phone numbers
+ * and e-mail addresses. Equal values are equal texts.
+ */
+export const householdOf = (traits: PersonTraits): string[] => [
+  ...[...traits.streets].map(([street, flat]) => `${street}#${flat}`),
+  ...traits.phones,
+  ...traits.emails,
+];
+
+/** The last name in comparable words; '' if there is none. */
+export const lastNameOf = ({ names: [name] }: PersonTraits): string =>
+  name?.family.join(' ') ?? '';
+
+/** The traits without what many people share, by the texts of `householdOf`. */
+export function withoutShared(
+  traits: PersonTraits,
+  shared: ReadonlySet<string>,
+): PersonTraits {
+  if (shared.size === 0) return traits;
+  const isOwn = (value: string) => !shared.has(value);
+  return {
+    ...traits,
+    streets: new Map(
+      [...traits.streets].filter(([street, flat]) =>
+        isOwn(`${street}#${flat}`),
+      ),
+    ),
+    places: traits.places.filter(({ streets, flat }) =>
+      streets.every((street) => isOwn(`${street}#${flat}`)),
+    ),
+    phones: new Set([...traits.phones].filter(isOwn)),
+    emails: new Set([...traits.emails].filter(isOwn)),
   };
 }
 
@@ -159,8 +198,8 @@ export function traitsOfPatient(patient: FhirPatient): PersonTraits {
         streetsOf(line, { city, state, zip: postalCode?.trim() }),
       ),
     ),
-    places: addresses.flatMap(({ line = [], city, postalCode }) =>
-      placeOf(line, { city, zip: postalCode?.trim() }),
+    places: addresses.flatMap(({ line = [], city, state, postalCode }) =>
+      placeOf(line, { city, state, zip: postalCode?.trim() }),
     ),
     phones: texts(
       telecom.map(({ system, value }) =>
@@ -271,7 +310,7 @@ function streetsOf(
 
 function placeOf(
   lines: ReadonlyArray<string | undefined>,
-  { city, zip }: Omit<Place, 'state'>,
+  place: Place,
 ): PersonPlace[] {
   const { line, flat } = lineOf(lines);
   const [house = '', ...rest] = line;
@@ -279,11 +318,12 @@ function placeOf(
   if (!/^\d/.test(house) || street.length < STREET_FROM_LETTERS) return [];
   return [
     {
+      streets: streetsOf(lines, place).map(([each]) => each),
       house,
       flat,
       street,
-      town: nameWords(city).join(''),
-      zip: zip?.slice(0, 5) ?? '',
+      town: nameWords(place.city).join(''),
+      zip: place.zip?.slice(0, 5) ?? '',
     },
   ];
 }

@@ -11,6 +11,7 @@ import {
   findCandidates,
   isMonitored,
   notifiedAccounts,
+  withShared,
 } from './candidate-store.ts';
 import {
   endFollowUps,
@@ -83,7 +84,10 @@ export async function applySubject(
     birthDate: person?.birthDate,
     zips: person === undefined ? [] : zipsOf(person),
   });
-  const { matches, isAmbiguous } = matchPatients(candidates, person);
+  const { matches, isAmbiguous } = matchPatients(
+    await withShared(tx, candidates, person),
+    person,
+  );
   const patients = new Map(
     matches.map(({ accountId, patientId }) => [accountId, patientId]),
   );

@@ -1,4 +1,7 @@
+import type { Patient } from 'fhir/r4.js';
 import { sql } from 'kysely';
+import { agreesElsewhere } from '#person-matching';
+import { sharedAmong } from '../../people/households/shared-values.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
@@ -30,6 +33,29 @@ export async function findCandidates(
     subjectId: of.subjectId,
   }).execute(tx.db);
   return rows;
+}
+
+export interface SharingCandidate extends AccountCandidate {
+  /** What the message and the patient have that is no household's. */
+  shared?: ReadonlySet<string>;
+}
+
+/** The candidates with what many people of their accounts share. */
+export async function withShared(
+  tx: SystemTx,
+  candidates: readonly AccountCandidate[],
+  person: Patient | undefined,
+): Promise<SharingCandidate[]> {
+  if (person === undefined) return [...candidates];
+  const sharing: SharingCandidate[] = [];
+  for (const candidate of candidates) {
+    // Another name or birth date needs no look-up.
+    const shared = agreesElsewhere(candidate, person)
+      ? await sharedAmong(tx, candidate.accountId, candidate, [person])
+      : undefined;
+    sharing.push({ ...candidate, shared });
+  }
+  return sharing;
 }
 
 /** The accounts that have notifications of a subject, or have recorded it. */

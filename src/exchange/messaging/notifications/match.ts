@@ -5,7 +5,7 @@ import {
   agreesElsewhere,
   describesExactly,
 } from '#person-matching';
-import type { AccountCandidate } from './candidate-store.ts';
+import type { SharingCandidate } from './candidate-store.ts';
 import { isDay } from './inbound.ts';
 
 export interface Match {
@@ -43,7 +43,7 @@ export function zipsOf(person: Patient): string[] {
  * well, none is matched, and `isAmbiguous` is true.
  */
 export function matchPatients(
-  candidates: readonly AccountCandidate[],
+  candidates: readonly SharingCandidate[],
   person: Patient | undefined,
 ): { matches: Match[]; isAmbiguous: boolean } {
   const matches: Match[] = [];
@@ -59,21 +59,21 @@ export function matchPatients(
   return { matches, isAmbiguous };
 }
 
-const accountOf = ({ accountId }: AccountCandidate): string => accountId;
+const accountOf = ({ accountId }: SharingCandidate): string => accountId;
 
 /**
  * The patients whom a message describes best, among those whom it may be about.
  */
 function fittingOf(
-  candidates: readonly AccountCandidate[],
+  candidates: readonly SharingCandidate[],
   person: Patient | undefined,
-): AccountCandidate[] {
+): SharingCandidate[] {
   if (person === undefined)
     return candidates.filter(({ isLinked }) => isLinked);
   const fitting = candidates
     .filter(
       (candidate) =>
-        describesExactly(candidate, person) ||
+        describesExactly(candidate, person, candidate.shared) ||
         (candidate.isLinked && agreesElsewhere(candidate, person)),
     )
     .map((candidate) => ({

@@ -9,7 +9,10 @@ import {
   UnreadableMessageError,
 } from '#hl7v2-to-fhir';
 import { utcCell } from '../../../lib/time.ts';
-import { findCandidates } from '../../messaging/notifications/candidate-store.ts';
+import {
+  findCandidates,
+  withShared,
+} from '../../messaging/notifications/candidate-store.ts';
 import { acceptBundle } from '../../messaging/notifications/fhir/accept-bundle.ts';
 import {
   decideHeld,
@@ -184,13 +187,14 @@ async function matchOutcome(
 ): Promise<Outcome> {
   if (content.kind === 'merge') return 'merge';
   if (!describesEnough(person)) return 'incomplete';
-  const candidates = await store.asSystem((tx) =>
-    findCandidates(tx, {
+  const candidates = await store.asSystem(async (tx) => {
+    const found = await findCandidates(tx, {
       subjectId: uuidv7(),
       birthDate: person.birthDate,
       zips: zipsOf(person),
-    }),
-  );
+    });
+    return withShared(tx, found, person);
+  });
   const { matches, isAmbiguous } = matchPatients(candidates, person);
   return matches.length > 0
     ? 'matched'

@@ -5,10 +5,12 @@ import {
   comparePersons,
   contradictingTraits,
   gradeMatch,
+  householdOf,
   identifiersOf,
   MATCH_RULES_VERSION,
   mistypedDates,
   traitsOfPerson,
+  withoutShared,
 } from '#person-matching';
 import type {
   AccountTx,
@@ -21,6 +23,7 @@ import {
   uuidArray,
 } from '../../platform/database/pg-arrays.ts';
 import type { Recovery } from '../../platform/recovery/recovery.ts';
+import { noteHouseholds, sharedValues } from '../households/shared-values.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
 import { openDuplicates, type StoredDuplicate } from './duplicate-store.ts';
 
@@ -47,12 +50,9 @@ export function patientComparing({
       const ids = [...new Set(noted.map(({ patientId }) => patientId))];
       const patients = await readCompared(tx, ids);
       const candidates = await findCandidates(tx, patients, FOR_THE_SYSTEM);
-      await savePairs(
-        tx,
-        ids,
-        pairsOf(patients, candidates),
-        MATCH_RULES_VERSION,
-      );
+      await noteHouseholds(tx, patients);
+      const pairs = await pairsAmong(tx, patients, candidates);
+      await savePairs(tx, ids, pairs, MATCH_RULES_VERSION);
       await deleteNotes(
         tx,
         noted.map(({ id }) => id),
@@ -126,20 +126,48 @@ export async function compareNow(
   patient: ComparedPatient,
 ): Promise<StoredDuplicate[]> {
   const candidates = await findCandidates(tx, [patient], IN_THE_ACCOUNT);
-  const pairs = pairsOf([patient], candidates);
+  await noteHouseholds(tx, [patient]);
+  const pairs = await pairsAmong(tx, [patient], candidates);
   if (pairs.length === 0) return [];
   await savePairs(tx, [patient.id], pairs, MATCH_RULES_VERSION);
   return openDuplicates(tx, patient.id);
 }
 
+/** The pairs, not counting what many people of an account share. */
+async function pairsAmong(
+  tx: SystemTx | AccountTx,
+  patients: readonly ComparedPatient[],
+  candidates: ReadonlyArray<ComparedPatient & { of: string }>,
+): Promise<FoundPair[]> {
+  const pairs = pairsOf(patients, candidates);
+  const paired = new Set(pairs.flatMap(({ patientIds }) => patientIds));
+  const shared = new Map<string, ReadonlySet<string>>();
+  for (const patient of patients) {
+    if (!paired.has(patient.id)) continue;
+    const values = householdOf(traitsOfPerson(patient));
+    shared.set(patient.id, await sharedValues(tx, patient.accountId, values));
+  }
+  return [...shared.values()].some(({ size }) => size > 0)
+    ? pairsOf(patients, candidates, shared)
+    : pairs;
+}
+
+/** @param shared of each patient, what is no household's */
 function pairsOf(
   patients: readonly ComparedPatient[],
   candidates: ReadonlyArray<ComparedPatient & { of: string }>,
+  shared: ReadonlyMap<string, ReadonlySet<string>> = new Map(),
 ): FoundPair[] {
   const byId = new Map(
     patients.map((patient) => [
       patient.id,
-      { patient, traits: traitsOfPerson(patient) },
+      {
+        patient,
+        traits: withoutShared(
+          traitsOfPerson(patient),
+          shared.get(patient.id) ?? new Set(),
+        ),
+      },
     ]),
   );
   const pairs = new Map<string, FoundPair>();

@@ -1,6 +1,7 @@
 import type { SourceStep } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { withinGrace } from '../../../lib/timeout-signal.ts';
+import { sharedAmong } from '../../people/households/shared-values.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { isRefusedData } from '../../platform/database/postgres-errors.ts';
 import { readStoredFiles } from '../../records/deliveries/delivery-store.ts';
@@ -102,7 +103,18 @@ export async function askSource(
     changes: await beginning.changes?.(),
   };
   const begun = await withinGrace(
-    connector.begin({ ...work.demographics, review }, options, signal),
+    connector.begin(
+      {
+        ...work.demographics,
+        review,
+        sharedAmong: (theirs) =>
+          store.asAccount(step.accountId, (tx) =>
+            sharedAmong(tx, step.accountId, work.demographics, theirs),
+          ),
+      },
+      options,
+      signal,
+    ),
     {
       signal,
       graceMs: JOB_AWAITED_MS,

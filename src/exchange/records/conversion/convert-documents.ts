@@ -7,7 +7,11 @@ import {
   BlobNotFoundError,
   type BlobStore,
 } from '../../../shared/blobs/blob-store.ts';
-import { findPatient } from '../../people/patients/patient-store.ts';
+import { sharedAmong } from '../../people/households/shared-values.ts';
+import {
+  findPatient,
+  type StoredPatient,
+} from '../../people/patients/patient-store.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { isRefusedData } from '../../platform/database/postgres-errors.ts';
 import {
@@ -265,7 +269,12 @@ async function convertParts(
     const isOurs =
       outcome.kind !== 'converted' ||
       (person !== undefined &&
-        agreesWithPerson(person, outcome.patient as unknown as Patient));
+        (await isAbout(
+          deps,
+          accountId,
+          person,
+          outcome.patient as unknown as Patient,
+        )));
     const write = (tx: AccountTx) =>
       writeOutcome(
         deps,
@@ -290,6 +299,20 @@ async function convertParts(
     }
   }
   return isAnyConverted;
+}
+
+/** Whether the person in a document's header is this patient. */
+async function isAbout(
+  { store }: ConvertDeps,
+  accountId: string,
+  person: StoredPatient,
+  theirs: Patient,
+): Promise<boolean> {
+  if (!agreesWithPerson(person, theirs)) return false;
+  const shared = await store.asAccount(accountId, (tx) =>
+    sharedAmong(tx, accountId, person, [theirs]),
+  );
+  return agreesWithPerson(person, theirs, shared);
 }
 
 type Outcome = CcdaOutcome | typeof GONE;

@@ -1,5 +1,5 @@
 import type { FhirResource } from 'fhir/r4.js';
-import type { MatchGrade } from '#person-matching';
+import type { FhirPatient, MatchGrade } from '#person-matching';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import type {
   Identity,
@@ -88,6 +88,10 @@ export interface SoughtPerson extends Demographics {
     decided: ReadonlyMap<string, boolean>;
     note: (held: readonly HeldCandidate[]) => Promise<void>;
   };
+  /** Which addresses, phones and e-mail addresses are no household's. */
+  sharedAmong?: (
+    theirs: readonly FhirPatient[],
+  ) => Promise<ReadonlySet<string>>;
 }
 
 export interface BeginOptions {

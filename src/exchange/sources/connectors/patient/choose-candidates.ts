@@ -2,6 +2,7 @@ import type { Patient } from 'fhir/r4.js';
 import { z } from 'zod';
 import {
   agreeingTraits,
+  agreesWithPerson,
   comparePersons,
   contradictingTraits,
   describesExactly,
@@ -11,6 +12,7 @@ import {
   type PersonComparison,
   traitsOfPatient,
   traitsOfPerson,
+  withoutShared,
 } from '#person-matching';
 import { counted } from '../../../../lib/counted.ts';
 import type { Bundle } from '../collect/bundle-page.ts';
@@ -49,14 +51,17 @@ export interface Chosen {
  * taken only if it has our SSN or driver's licence.
  * What a person has decided counts more, as long as the Patient still resembles
  * ours: one that contradicts an accepted Patient is not taken beside it.
+ *
+ * @param shared what they have in common that is no household's (`sharedWith`)
  */
 export function chooseCandidates(
   person: SoughtPerson,
   found: readonly SourceCandidate[],
+  shared: ReadonlySet<string> = new Set(),
 ): Chosen {
-  const ours = traitsOfPerson(person);
+  const ours = withoutShared(traitsOfPerson(person), shared);
   const comparisonOf = ({ patient }: SourceCandidate) =>
-    comparePersons(ours, traitsOfPatient(patient));
+    comparePersons(ours, withoutShared(traitsOfPatient(patient), shared));
   const isAlike = (each: SourceCandidate) =>
     gradeMatch(comparisonOf(each)).grade !== 'certainly-not';
   const decisionOn = ({ patient }: SourceCandidate) =>
@@ -68,12 +73,12 @@ export function chooseCandidates(
     (each) => decisionOn(each) !== false && !confirmed.includes(each),
   );
   const certain = candidates.filter(({ patient }) =>
-    describesPerson(person, patient),
+    describesPerson(person, patient, shared),
   );
   const claimed = certain.filter(({ isClaimed }) => isClaimed);
   const agreed = claimed.length > 0 ? claimed : certain;
   const exact = agreed.filter(({ patient }) =>
-    describesExactly(person, patient),
+    describesExactly(person, patient, shared),
   );
   const standing = exact.filter(
     (each) => !exact.some((other) => areTwo(each, other)),
@@ -130,6 +135,19 @@ export function chooseCandidates(
           heldBack: `The source also returned ${reasons.join('; ')}. Nothing of these was collected: they are on the list of candidates (npm run admin -- candidates list), for a person to decide`,
         }),
   };
+}
+
+/**
+ * What these Patients have in common with the person although it is no
+ * household's. Asked only if one of them would be taken otherwise.
+ */
+export async function sharedWith(
+  person: SoughtPerson,
+  found: readonly Patient[],
+): Promise<ReadonlySet<string>> {
+  const alike = found.filter((patient) => agreesWithPerson(person, patient));
+  if (alike.length === 0 || person.sharedAmong === undefined) return new Set();
+  return person.sharedAmong(alike);
 }
 
 const hasIdentifier = ({ ssn, licence }: PersonComparison): boolean =>

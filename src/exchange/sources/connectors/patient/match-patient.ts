@@ -35,6 +35,7 @@ import {
   chooseCandidates,
   type ReadPatient,
   type SourceCandidate,
+  sharedWith,
   sourcePatient,
 } from './choose-candidates.ts';
 import { searchForPerson } from './search-person.ts';
@@ -106,7 +107,7 @@ export async function findSourcePatients(
  */
 async function withLinks(
   context: SourceContext,
-  person: Demographics,
+  person: SoughtPerson,
   { accepted, heldBack }: Chosen,
   signal: AbortSignal,
   before?: string,
@@ -216,7 +217,11 @@ async function trustedPatients(
 ): Promise<Chosen> {
   bundleOf(config.source, MATCH, answer);
   const candidates = candidatesOf(answer);
-  const chosen = chooseCandidates(person, candidates);
+  const shared = await sharedWith(
+    person,
+    candidates.map(({ patient }) => patient),
+  );
+  const chosen = chooseCandidates(person, candidates, shared);
   await person.review?.note(chosen.held);
   const isOther = ({ patient, isClaimed }: SourceCandidate) =>
     isClaimed &&
@@ -362,7 +367,7 @@ const PATIENTS_MAX = 10;
  */
 export async function linkedPatients(
   context: SourceContext,
-  person: Demographics,
+  person: SoughtPerson,
   trusted: ReadPatient[],
   signal: AbortSignal,
 ): Promise<string[]> {
@@ -375,7 +380,9 @@ export async function linkedPatients(
       if (seen.has(id) || seen.size >= PATIENTS_MAX) continue;
       seen.add(id);
       const patient = await readById(context, id, signal);
-      if (patient === undefined || !agreesWithPerson(person, patient)) continue;
+      if (patient === undefined) continue;
+      const shared = await sharedWith(person, [patient]);
+      if (!agreesWithPerson(person, patient, shared)) continue;
       ids.add(patient.id);
       linked.push(patient);
     }

@@ -9,6 +9,7 @@ import {
   type Chosen,
   chooseCandidates,
   type ReadPatient,
+  sharedWith,
   sourcePatients,
 } from './choose-candidates.ts';
 
@@ -78,6 +79,7 @@ export async function searchForPerson(
     const chosen = chooseCandidates(
       person,
       result.patients.map((patient) => ({ patient, isClaimed: false })),
+      await sharedWith(person, result.patients),
     );
     await person.review?.note(chosen.held);
     if (chosen.accepted.length > 0 || chosen.isAmbiguous) return chosen;
