@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import type { TemporalClient } from './client.ts';
+import { OPEN_RUNS } from './open-runs.ts';
 
 /**
  * All our workers are one Temporal Worker Deployment; its versions are builds
@@ -154,7 +155,7 @@ export async function* pinnedRuns(
   build: string,
 ): AsyncGenerator<PinnedRun> {
   const query = [
-    "ExecutionStatus = 'Running'",
+    OPEN_RUNS,
     "TemporalWorkflowVersioningBehavior = 'Pinned'",
     `TemporalWorkerDeploymentVersion = '${DEPLOYMENT_NAME}:${build}'`,
   ].join(' AND ');

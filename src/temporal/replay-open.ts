@@ -5,6 +5,7 @@ import {
 } from '@temporalio/client';
 import { type ReplayWorkerOptions, Worker } from '@temporalio/worker';
 import { DeterminismViolationError } from '@temporalio/workflow';
+import { OPEN_RUNS } from './open-runs.ts';
 import { WORKFLOW_QUEUES } from './task-queues.ts';
 
 /** The outcome for the open runs of one workflow type. */
@@ -31,7 +32,7 @@ export interface ReplayOpenOptions
   unpinnedOnly?: boolean;
 }
 
-const OPEN = `ExecutionStatus = 'Running' AND TaskQueue IN (${WORKFLOW_QUEUES.map((queue) => `'${queue}'`).join(', ')})`;
+const OPEN = `${OPEN_RUNS} AND TaskQueue IN (${WORKFLOW_QUEUES.map((queue) => `'${queue}'`).join(', ')})`;
 const UNPINNED =
   " AND (TemporalWorkflowVersioningBehavior IS NULL OR TemporalWorkflowVersioningBehavior != 'Pinned')";
 const REASON_LENGTH_MAX = 300;

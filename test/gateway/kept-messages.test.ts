@@ -583,7 +583,7 @@ describe('a sender whose messages drift', () => {
   const driftFound = async () =>
     findingsOf(
       await readOperationsReport(environment.gateway.store),
-      [],
+      undefined,
     ).flatMap(({ what }) =>
       /no longer holds|new codes/.test(what) ? [what] : [],
     );

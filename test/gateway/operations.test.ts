@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { AdminTarget } from '../../src/exchange/operations/admin/command.ts';
 import { runAdmin } from '../../src/exchange/operations/admin/program.ts';
+import { findingsOf } from '../../src/exchange/operations/ops/findings.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { insertEvent } from '../../src/exchange/platform/outbox/event-store.ts';
 import { recordRefusal } from '../../src/exchange/platform/workflows/refusal-store.ts';
@@ -224,6 +225,50 @@ test('it names a process whose clock has gone wrong', async () => {
     }),
   ]);
   await execute(sql`delete from process_clock`);
+});
+
+test('it names what Temporal knows of work that does not go on, each with the command that helps', () => {
+  const startedAt = new Date('2026-11-21T06:12:00Z');
+  const run = {
+    type: 'networkQuery',
+    workflowId: 'network-query/1',
+    startedAt,
+  };
+  const round = { cohortId: 'c1', kind: 'hie', startedAt } as const;
+  const troubles = {
+    namespace: 'default',
+    paused: [run, { ...run, workflowId: 'network-query/2' }],
+    failing: [run],
+    hanging: [{ ...round, workflowId: 'cohort-monitoring/c1/hie-1' }],
+    skipped: [{ ...round, kind: 'pharmacy' as const }],
+  };
+  expect(findingsOf(undefined, { queues: [], troubles })).toEqual([
+    expect.objectContaining({ help: expect.stringMatching(/PostgreSQL/) }),
+    {
+      kind: 'stuck',
+      what: 'the task of 1 networkQuery workflow fails again and again, such as network-query/1',
+      help: 'docs/operations.md, "A workflow task fails again and again"',
+      count: 1,
+    },
+    {
+      kind: 'stuck',
+      what: 'monitoring of cohort c1 (hie): the round of 2026-11-21T06:12:00.000Z still runs, so that no further one begins',
+      help: 'temporal workflow cancel --namespace default --workflow-id cohort-monitoring/c1/hie-1, then npm run starter -- monitor trigger c1 hie',
+      count: 1,
+    },
+    {
+      kind: 'late',
+      what: 'monitoring of cohort c1 (pharmacy) has skipped a round; the last one began at 2026-11-21T06:12:00.000Z',
+      help: 'npm run starter -- monitor trigger c1 pharmacy',
+      count: 1,
+    },
+    {
+      kind: 'paused',
+      what: '2 networkQuery workflows are paused in Temporal, such as network-query/1',
+      help: 'temporal workflow unpause --namespace default --workflow-id network-query/1',
+      count: 2,
+    },
+  ]);
 });
 
 test('its text fits the terminal and names no person', async () => {

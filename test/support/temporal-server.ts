@@ -12,4 +12,9 @@ import {
 export const startTestTemporalServer = (
   dataDir: string,
 ): Promise<RunningTemporalServer> =>
-  startTemporalServer({ dataDir, searchAttributes: SEARCH_ATTRIBUTES });
+  startTemporalServer({
+    dataDir,
+    searchAttributes: SEARCH_ATTRIBUTES,
+    // Operators of other servers can pause workflows.
+    dynamicConfig: { 'frontend.WorkflowPauseEnabled': 'true' },
+  });

@@ -24,6 +24,8 @@ export interface TemporalServerOptions {
    * How long closed workflows are kept; the server's own default is one day.
    */
   retentionDays?: number;
+  /** Settings of the server besides ours, by name. */
+  dynamicConfig?: Readonly<Record<string, string>>;
   /** Default: `temporal.log` in the data folder. */
   logFile?: string;
   /** Aborts the start. */
@@ -105,6 +107,10 @@ export async function startTemporalServer(
     'history.transferProcessorUpdateAckInterval="5s"',
     '--dynamic-config-value',
     'history.visibilityProcessorUpdateAckInterval="5s"',
+    ...Object.entries(options.dynamicConfig ?? {}).flatMap(([name, value]) => [
+      '--dynamic-config-value',
+      `${name}=${value}`,
+    ]),
     '--ui-disable-news-fetch',
     ...Object.entries(searchAttributes).flatMap(([name, type]) => [
       '--search-attribute',

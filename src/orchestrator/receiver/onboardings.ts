@@ -16,6 +16,7 @@ import {
   patientOnboardingWorkflowId,
   WORKFLOW_TYPES,
 } from '../../contract/temporal.ts';
+import { OPEN_RUNS } from '../../temporal/open-runs.ts';
 import type { OnboardingRequest } from '../patient-onboarding/onboarding-request.ts';
 import {
   orchestrationIdOf,
@@ -163,4 +164,4 @@ async function signalWaiting(
  * `requestId` has been validated, so it is safe to insert it into the query.
  */
 const waitingFor = (requestId: string): string =>
-  `WorkflowType = '${WORKFLOW_TYPES.bulkOnboarding}' AND RequestId = '${requestId}' AND ExecutionStatus = 'Running'`;
+  `WorkflowType = '${WORKFLOW_TYPES.bulkOnboarding}' AND RequestId = '${requestId}' AND ${OPEN_RUNS}`;

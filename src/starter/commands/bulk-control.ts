@@ -6,6 +6,7 @@ import {
 import { BULK_ONBOARDING_MESSAGES } from '../../contract/bulk-onboarding.ts';
 import { EXIT } from '../../lib/exit-codes.ts';
 import type { BulkOnboardingHandle } from '../../orchestrator/bulk-onboarding/start-bulk-onboarding.ts';
+import { isPausedInTemporal } from '../../temporal/open-runs.ts';
 import { RefusedError } from '../errors.ts';
 import { prepareOutFolder } from '../output/out-folder.ts';
 import { bulkRows, followBulk, readBulk } from '../progress/bulk-view.ts';
@@ -77,6 +78,10 @@ export const bulkSteer: StarterCommand<
       if (error instanceof WorkflowUpdateFailedError)
         throw new RefusedError(
           `Cannot ${how} job ${jobId}: ${error.cause?.message ?? 'it was rejected'}.`,
+        );
+      if (isPausedInTemporal(error))
+        throw new RefusedError(
+          `Cannot ${how} job ${jobId}: an operator has paused its workflow in Temporal.`,
         );
       throw error;
     }

@@ -5,8 +5,14 @@ import {
   readTaskQueueStats,
   type TaskQueueStats,
 } from '../../../temporal/task-queues.ts';
+import { readTroubles } from '../../../temporal/troubles.ts';
 import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
-import { ageOf, findingsOf, type OpsFinding } from '../ops/findings.ts';
+import {
+  ageOf,
+  findingsOf,
+  type OpsFinding,
+  type TemporalReport,
+} from '../ops/findings.ts';
 import {
   type OpenWork,
   readOperationsReport,
@@ -25,22 +31,23 @@ const SHOWN_MAX = 12;
 export const opsCommand: AdminCommand<[], keyof AdminTarget> = async (
   target,
 ) => {
-  const [report, queues, gatewayDown] = await Promise.all([
+  const [report, temporal, gatewayDown] = await Promise.all([
     readOperationsReport(target.store).catch((error: unknown) => {
       if (isConnectionFault(error)) return undefined;
       throw error;
     }),
-    readQueues(target),
+    readTemporal(target),
     silentGateway(target.gatewayUrl),
   ]);
-  const findings = findingsOf(report, queues, gatewayDown);
+  const findings = findingsOf(report, temporal, gatewayDown);
+  const { queues, troubles } = temporal ?? {};
   return {
     lines: [
       ...linesOf(findings, report?.work, queues),
       ...senderLines(report?.senders ?? []),
       ...scoreLines(report?.scorecard ?? []),
     ],
-    document: { command: 'ops', findings, ...report, queues },
+    document: { command: 'ops', findings, ...report, queues, troubles },
     failed: report === undefined,
   };
 };
@@ -64,12 +71,13 @@ async function silentGateway(
 /**
  * Undefined when Temporal cannot be reached. A configuration error is thrown.
  */
-async function readQueues({
+async function readTemporal({
   openTemporal,
-}: AdminTarget): Promise<TaskQueueStats[] | undefined> {
+}: AdminTarget): Promise<TemporalReport | undefined> {
   const client = await openTemporal();
   try {
-    return await readTaskQueueStats(client);
+    const queues = await readTaskQueueStats(client);
+    return { queues, troubles: await readTroubles(client) };
   } catch {
     return undefined;
   } finally {

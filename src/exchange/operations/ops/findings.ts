@@ -1,5 +1,6 @@
 import { counted } from '../../../lib/counted.ts';
 import type { TaskQueueStats } from '../../../temporal/task-queues.ts';
+import type { TemporalTroubles } from '../../../temporal/troubles.ts';
 import {
   BACKLOG_LATE_SECONDS,
   LATE_AFTER_SECONDS,
@@ -35,19 +36,17 @@ export interface OpsFinding {
  * What of a report needs attention, most urgent first.
  *
  * @param report undefined: PostgreSQL could not be reached
- * @param queues undefined: Temporal could not be reached
+ * @param temporal undefined: Temporal could not be reached
  * @param gatewayDown the address of a gateway that does not answer
  */
 export function findingsOf(
   report: OperationsReport | undefined,
-  queues: readonly TaskQueueStats[] | undefined,
+  temporal: TemporalReport | undefined,
   gatewayDown?: string,
 ): OpsFinding[] {
   const found = [
     ...(report === undefined ? [POSTGRESQL_DOWN] : []),
-    ...(queues === undefined
-      ? [TEMPORAL_DOWN]
-      : [...withoutWorker(queues), ...queues.flatMap(ofQueue)]),
+    ...(temporal === undefined ? [TEMPORAL_DOWN] : ofTemporal(temporal)),
     ...(gatewayDown === undefined
       ? []
       : [
@@ -63,6 +62,74 @@ export function findingsOf(
   );
 }
 
+/** What Temporal says. */
+export interface TemporalReport {
+  queues: readonly TaskQueueStats[];
+  troubles: TemporalTroubles;
+}
+
+const ofTemporal = ({ queues, troubles }: TemporalReport): OpsFinding[] => [
+  ...withoutWorker(queues),
+  ...queues.flatMap(ofQueue),
+  ...ofFailingRuns(troubles),
+  ...ofPausedRuns(troubles),
+  ...troubles.hanging.map((round) => ofHangingRound(round, troubles)),
+  ...troubles.skipped.map(ofSkippedRound),
+];
+
+/** One finding for each type of workflow, with a workflow as an example. */
+function byType(
+  runs: TemporalTroubles['paused'],
+  finding: (type: string, example: string, count: number) => OpsFinding,
+): OpsFinding[] {
+  const types = Map.groupBy(runs, ({ type }) => type);
+  return [...types].map(([type, all]) =>
+    finding(type, all[0]?.workflowId ?? '', all.length),
+  );
+}
+
+const ofFailingRuns = ({ failing }: TemporalTroubles): OpsFinding[] =>
+  byType(failing, (type, example, count) => ({
+    kind: 'stuck',
+    what: `the task of ${counted(count, `${type} workflow`)} fails again and again, such as ${example}`,
+    help: runbook('A workflow task fails again and again'),
+    count,
+  }));
+
+const ofPausedRuns = ({ paused, namespace }: TemporalTroubles): OpsFinding[] =>
+  byType(paused, (type, example, count) => ({
+    kind: 'paused',
+    what: `${counted(count, `${type} workflow is`, `${type} workflows are`)} paused in Temporal, such as ${example}`,
+    help: `temporal workflow unpause --namespace ${namespace} --workflow-id ${example}`,
+    count,
+  }));
+
+const ofHangingRound = (
+  {
+    cohortId,
+    kind,
+    workflowId,
+    startedAt,
+  }: TemporalTroubles['hanging'][number],
+  { namespace }: TemporalTroubles,
+): OpsFinding => ({
+  kind: 'stuck',
+  what: `monitoring of cohort ${cohortId} (${kind}): the round of ${startedAt.toISOString()} still runs, so that no further one begins`,
+  help: `temporal workflow cancel --namespace ${namespace} --workflow-id ${workflowId}, then npm run starter -- monitor trigger ${cohortId} ${kind}`,
+  count: 1,
+});
+
+const ofSkippedRound = ({
+  cohortId,
+  kind,
+  startedAt,
+}: TemporalTroubles['skipped'][number]): OpsFinding => ({
+  kind: 'late',
+  what: `monitoring of cohort ${cohortId} (${kind}) has skipped a round; the last one began at ${startedAt.toISOString()}`,
+  help: `npm run starter -- monitor trigger ${cohortId} ${kind}`,
+  count: 1,
+});
+
 const ofReport = (report: OperationsReport): OpsFinding[] => [
   ...report.work.flatMap(ofWork),
   ...ofSuspectedWork(report),
@@ -74,6 +141,7 @@ const ofReport = (report: OperationsReport): OpsFinding[] => [
   ...report.undeliverable.map(ofUndeliverable),
   ...report.failed.map(ofFailedQueries),
   ...ofUnmatchedMessages(report),
+  ...ofUnmonitoredMessages(report),
   ...report.senders.flatMap((sender) => [
     ...ofSender(sender),
     ...ofDrift(sender),
@@ -328,6 +396,20 @@ const ofUnmatchedMessages = ({
           what: `messages of senders in the last day without a patient: ${unmatchedMessages}`,
           help: 'npm run admin -- notifications unmatched',
           count: unmatchedMessages,
+        },
+      ];
+
+const ofUnmonitoredMessages = ({
+  unmonitoredMessages,
+}: OperationsReport): OpsFinding[] =>
+  unmonitoredMessages === 0
+    ? []
+    : [
+        {
+          kind: 'refused',
+          what: `messages of senders in the last day about patients of no cohort that is notified, so in no record: ${unmonitoredMessages}`,
+          help: 'npm run starter -- cohorts create <name> --adt --fills --results, then cohorts add',
+          count: unmonitoredMessages,
         },
       ];
 

@@ -267,20 +267,29 @@ async function readFailed(tx: SystemTx): Promise<FailedQueries[]> {
 }
 
 /**
- * Messages of senders within the last day for which no patient was found, and
- * work at which processes ended repeatedly.
+ * Messages of senders within the last day for which no patient was found, or
+ * whose patient is in no cohort with such messages, and work at which processes
+ * ended repeatedly.
  */
 async function countOthers(tx: SystemTx) {
   const [counts] = await rowsOf(
     tx,
-    sql<{ unmatchedMessages: number; suspectedWork: number }>`
+    sql<{
+      unmatchedMessages: number;
+      unmonitoredMessages: number;
+      suspectedWork: number;
+    }>`
       select
         (select count(*)::int from inbound_message
           where outcome in ('unmatched', 'ambiguous', 'incomplete') and received_at > now() - interval '1 day'
         ) + (select count(*)::int from inbound_message where outcome = 'held') as "unmatchedMessages",
+        (select count(*)::int from inbound_message
+          where outcome = 'not-monitored' and id >= ${firstIdSince(Date.now() - DAY * 1_000)}) as "unmonitoredMessages",
         (select count(*)::int from activity_start where starts >= 3) as "suspectedWork"`,
   );
-  return counts ?? { unmatchedMessages: 0, suspectedWork: 0 };
+  return (
+    counts ?? { unmatchedMessages: 0, unmonitoredMessages: 0, suspectedWork: 0 }
+  );
 }
 
 const WEEK_MS = 7 * 86_400_000;

@@ -5,6 +5,7 @@ import {
   WorkflowUpdateFailedError,
   WorkflowUpdateRPCTimeoutOrCancelledError,
 } from '@temporalio/client';
+import { isPausedInTemporal } from '../../../temporal/open-runs.ts';
 import { ConflictError, UnavailableError } from '../errors.ts';
 
 /** How long to wait for a workflow to complete an update, in milliseconds. */
@@ -37,8 +38,8 @@ export type WorkflowCommandOutcome = 'taken' | 'closed' | 'stuck';
 
 /**
  * Sends an update to a workflow and waits for its completion. Throws
- * ConflictError if the workflow rejects the update, UnavailableError if
- * Temporal or its workers do not respond.
+ * ConflictError if the workflow rejects the update, or is paused in Temporal;
+ * UnavailableError if Temporal or its workers do not respond.
  */
 export async function commandWorkflow(
   temporal: Client,
@@ -60,6 +61,10 @@ export async function commandWorkflow(
     if (error instanceof WorkflowUpdateFailedError)
       throw new ConflictError(
         error.cause?.message ?? 'Not possible in the current state',
+      );
+    if (isPausedInTemporal(error))
+      throw new ConflictError(
+        'An operator has paused this work in Temporal; repeat the operation when it goes on',
       );
     // The server refuses updates while workflow tasks fail, or the update waits
     // for a task that never completes.
