@@ -31,6 +31,7 @@ CREATE TABLE subscription_filter (
 CREATE INDEX subscription_filter_of_subscription ON subscription_filter (subscription_id);
 CREATE INDEX subscription_filter_of_type ON subscription_filter (account_id, type);
 
+-- The codes of filters, by which a change finds the filters that it may pass.
 CREATE TABLE subscription_code (
   account_id uuid NOT NULL,
   subscription_id uuid NOT NULL,
