@@ -18,9 +18,9 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { systemEnvironment } from '../../src/config.ts';
+import { anySignal } from '../../src/lib/abort-signals.ts';
 import { commandLineOf } from '../../src/lib/command-line-of.ts';
 import type { ReadyMessage } from '../../src/lib/exit-with-parent.ts';
-import { anySignal, timeoutSignal } from '../../src/lib/timeout-signal.ts';
 
 /** How a process ended: with an exit code, or by a signal. */
 interface ExitStatus {
@@ -259,7 +259,7 @@ export async function startNodeProcess(
     ipc: true,
     onStarted: (started) => writePidFile(dataDir, name, started),
     serves: async (child, ending) => {
-      const tooLate = timeoutSignal(readyTimeoutMs);
+      const tooLate = AbortSignal.timeout(readyTimeoutMs);
       const ready = once(child.process, 'message', {
         signal: anySignal([ending, tooLate]),
       });

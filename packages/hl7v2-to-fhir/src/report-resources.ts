@@ -111,20 +111,17 @@ export function reportResources(
     ...SUBJECT,
     ...timeOf(first, reading),
     ...issuedOf(hl7TimeInFhir(obr.value(22), reading.time)),
-    ...(order === undefined
-      ? {}
-      : { basedOn: [{ reference: `ServiceRequest/${order.id}` }] }),
-    ...(interpreters.length === 0 ? {} : { resultsInterpreter: interpreters }),
-    ...(ownSpecimens.length === 0
-      ? {}
-      : {
-          specimen: ownSpecimens.map(({ id }) => ({
-            reference: `Specimen/${id}`,
-          })),
-        }),
-    ...(forms.length === 0 ? {} : { presentedForm: forms }),
-    ...(conclusion === undefined ? {} : { conclusion }),
   };
+  if (order !== undefined)
+    report.basedOn = [{ reference: `ServiceRequest/${order.id}` }];
+  if (interpreters.length > 0) report.resultsInterpreter = interpreters;
+  if (ownSpecimens.length > 0)
+    report.specimen = ownSpecimens.map(({ id }) => ({
+      reference: `Specimen/${id}`,
+    }));
+  if (forms.length > 0) report.presentedForm = forms;
+  if (conclusion !== undefined) report.conclusion = conclusion;
+
   const described = [...ownSpecimens, order].flatMap((resource) =>
     resource === undefined ? [] : [{ resource }],
   );
@@ -244,7 +241,6 @@ function resultOf(
   const note = [noteText(notes), unitNote(value, obx)].filter(
     (text) => text !== undefined,
   );
-  const flags = obx.repetitions(8).flatMap((flag) => flag(1) ?? []);
   const resource: Observation & { id: string } = {
     resourceType: 'Observation',
     id,
@@ -259,25 +255,14 @@ function resultOf(
     ...value,
     ...mappedElements([obx], RESULT_MAPPING.elements, reading),
     ...derivationOf(parent, isSameReport),
-    ...(flags.length === 0
-      ? {}
-      : {
-          interpretation: [
-            {
-              coding: flags.map((flag) => ({
-                system: INTERPRETATION,
-                code: flag,
-              })),
-            },
-          ],
-        }),
+    ...interpretationOf(obx),
     ...rangeOf(obx),
-    ...(performer.length === 0 ? {} : { performer }),
-    ...(specimen === undefined
-      ? {}
-      : { specimen: { reference: `Specimen/${specimen.id}` } }),
-    ...(note.length === 0 ? {} : { note: note.map((text) => ({ text })) }),
   };
+  if (performer.length > 0) resource.performer = performer;
+  if (specimen !== undefined)
+    resource.specimen = { reference: `Specimen/${specimen.id}` };
+  if (note.length > 0) resource.note = note.map((text) => ({ text }));
+
   const { sourceId, id: parentId } = parent ?? {};
   const isElsewhere =
     sourceId !== undefined && parentId !== undefined && !isSameReport;
@@ -286,6 +271,17 @@ function resultOf(
     ...(isElsewhere ? { parent: { sourceId, id: parentId } } : {}),
     ...(obx.value(11) === 'U' && isEmpty ? { isStatusOnly: true } : {}),
   };
+}
+
+/** The flags of a result: OBX-8. */
+function interpretationOf(
+  obx: Hl7Segment,
+): Pick<Observation, 'interpretation'> {
+  const coding = obx
+    .repetitions(8)
+    .flatMap((flag) => flag(1) ?? [])
+    .map((code) => ({ system: INTERPRETATION, code }));
+  return coding.length === 0 ? {} : { interpretation: [{ coding }] };
 }
 
 const organismOf = (parent: ParentResult | undefined): string | undefined =>

@@ -99,7 +99,8 @@ const ANY = 'any';
 const WESTERN = 'windows-1252';
 /**
  * What Windows-1252 has in place of the control characters 80 to 9F of ISO
- * 8859-1. TextDecoder of Node.js 20 ignores it.
+ * 8859-1. TextDecoder ignores it in Node.js 22.18 and 24.0 to 24.6, which may
+ * run this package (https://github.com/nodejs/node/issues/59515).
  */
 const WINDOWS = '€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ';
 const western = (bytes: Buffer): string =>

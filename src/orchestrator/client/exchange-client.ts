@@ -3,7 +3,7 @@ import type { Endpoint, EndpointRequest } from '../../contract/endpoint.ts';
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
 import { AAL2_SESSION_HEADER } from '../../contract/identity.ts';
 import { BACKGROUND_PRIORITY } from '../../contract/query-limits.ts';
-import { anySignal } from '../../lib/timeout-signal.ts';
+import { anySignal } from '../../lib/abort-signals.ts';
 import { traced, traceHeaders } from '../../lib/tracing/spans.ts';
 import type { CredentialHeader } from './credentials.ts';
 import {

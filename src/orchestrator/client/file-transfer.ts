@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { type Dispatcher, request as send } from 'undici';
 import { z } from 'zod';
-import { anySignal } from '../../lib/timeout-signal.ts';
+import { anySignal } from '../../lib/abort-signals.ts';
 import type { CredentialHeader } from './credentials.ts';
 import {
   type CallNature,

@@ -1,4 +1,4 @@
-import { anySignal, timeoutSignal } from '../../lib/timeout-signal.ts';
+import { anySignal } from '../../lib/abort-signals.ts';
 import {
   type Env,
   openTarget,
@@ -57,4 +57,4 @@ export const endOfFollowing = (
 ): AbortSignal =>
   timeout === undefined
     ? interrupted
-    : anySignal([interrupted, timeoutSignal(timeout * 1_000)]);
+    : anySignal([interrupted, AbortSignal.timeout(timeout * 1_000)]);

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { SourceType } from '../../contract/primitives.ts';
+import { anySignal } from '../../lib/abort-signals.ts';
 import { mapAtMost } from '../../lib/at-most.ts';
 import { EXIT } from '../../lib/exit-codes.ts';
-import { anySignal, timeoutSignal } from '../../lib/timeout-signal.ts';
 import {
   type OnboardingRequest,
   readOnboardingRequest,
@@ -171,7 +171,7 @@ async function runJobs(
       const ends = [
         signal,
         untilLink?.signal,
-        untilLink && timeoutSignal(LINK_WAIT_MS),
+        untilLink && AbortSignal.timeout(LINK_WAIT_MS),
       ];
       const view = await followOnboarding(
         handle,

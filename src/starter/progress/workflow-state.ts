@@ -10,7 +10,7 @@ import {
   TerminatedFailure,
   TimeoutFailure,
 } from '@temporalio/common';
-import { anySignal } from '../../lib/timeout-signal.ts';
+import { anySignal } from '../../lib/abort-signals.ts';
 import { terminalText } from './plain-text.ts';
 import {
   type FollowOptions,

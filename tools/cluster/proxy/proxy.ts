@@ -11,7 +11,6 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, type Dispatcher } from 'undici';
 import { withoutHops } from '../../../src/lib/hop-by-hop.ts';
-import { timeoutSignal } from '../../../src/lib/timeout-signal.ts';
 import {
   detailOf,
   isPostponed,
@@ -278,7 +277,7 @@ export async function startProxy(options: {
 
   /** Asks a server now instead of at its next turn. */
   async function isReady(origin: string): Promise<boolean> {
-    const signal = timeoutSignal(PROBE_TIMEOUT_MS);
+    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
     const status = await agent
       .request({ origin, path: '/ready', method: 'GET', signal })
       .then(({ statusCode, body }) => body.dump().then(() => statusCode))

@@ -206,12 +206,12 @@ function serializeBulkCreate(
   return {
     ...commonOf(request),
     status,
-    ...(paused ? { paused } : {}),
+    paused: paused || undefined,
     counts,
     ...bulkPace(request),
-    ...(result === undefined ? {} : { result }),
-    ...(reason === undefined ? {} : { reason }),
-    ...(sweep === undefined ? {} : { sweep }),
+    result,
+    reason,
+    sweep,
   };
 }
 

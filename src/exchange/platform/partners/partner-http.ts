@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
 import { ConfigError } from '../../../config.ts';
+import { anySignal } from '../../../lib/abort-signals.ts';
 import { retryAfterMs } from '../../../lib/retry-after.ts';
-import { anySignal, timeoutSignal } from '../../../lib/timeout-signal.ts';
 import { traceHeaders } from '../../../lib/tracing/spans.ts';
 
 /**
@@ -73,7 +73,7 @@ export function createPartnerHttp(
     ): Promise<unknown> {
       const label = `${method} ${path.split('/')[1] ?? ''}`;
       const text = body === undefined ? '' : JSON.stringify(body);
-      const timeout = timeoutSignal(timeoutMs);
+      const timeout = AbortSignal.timeout(timeoutMs);
       try {
         const response = await request(`${baseUrl}${path}`, {
           method,

@@ -6,8 +6,8 @@ import type {
   ReconcilePart,
   ReconcilePosition,
 } from '../../../contract/reconcile-workflow.ts';
+import { anySignal } from '../../../lib/abort-signals.ts';
 import type { Logger } from '../../../lib/logger.ts';
-import { anySignal, timeoutSignal } from '../../../lib/timeout-signal.ts';
 import type { RoundCount } from './reconcile-state-store.ts';
 import type { Recovery, RecoveryRound, TakenUp } from './recovery.ts';
 
@@ -94,7 +94,7 @@ export function createReconciler(deps: {
     // Aborted when the kind has ended, so that it leaves no listener on the
     // signal of the whole round.
     const ended = new AbortController();
-    const signal = anySignal([end, timeoutSignal(kindMs), ended.signal]);
+    const signal = anySignal([end, AbortSignal.timeout(kindMs), ended.signal]);
     const work = recovery
       .takeUp({ ...place, limit: BATCH, signal })
       .catch(failed)

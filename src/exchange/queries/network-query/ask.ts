@@ -1,6 +1,6 @@
 import type { SourceStep } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
-import { withinGrace } from '../../../lib/timeout-signal.ts';
+import { withinGrace } from '../../../lib/abort-signals.ts';
 import { sharedAmong } from '../../people/households/shared-values.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { isRefusedData } from '../../platform/database/postgres-errors.ts';

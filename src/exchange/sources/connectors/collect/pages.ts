@@ -185,28 +185,22 @@ function pageOf(
     misattributed.length === 0
       ? bytes
       : fetched.rawWithout(new Set(misattributed));
+  const isReported = reported.gaps.length + reported.warnings.length > 0;
+
   return {
     resources,
     patientIds: plan.patientIds,
     raw: { contentType, bytes: rawBytes },
     attachments: documents?.attachments ?? [],
     skippedAttachments: documents?.skippedAttachments ?? 0,
-    ...(documents?.skippedReasons?.length
-      ? { skippedReasons: documents.skippedReasons }
-      : {}),
-    ...(documents?.largeAttachment === undefined
-      ? {}
-      : { largeAttachment: documents.largeAttachment }),
+    skippedReasons: documents?.skippedReasons,
+    largeAttachment: documents?.largeAttachment,
     misattributedCount: otherCount,
     retracted,
     reportedErrors: fetched.reportedErrors ?? 0,
-    ...(reported.gaps.length + reported.warnings.length === 0
-      ? {}
-      : { reported }),
-    ...(fetched.leftOut === undefined ? {} : { leftOut: fetched.leftOut }),
-    ...(fetched.unreachable === undefined
-      ? {}
-      : { unreachable: fetched.unreachable }),
+    reported: isReported ? reported : undefined,
+    leftOut: fetched.leftOut,
+    unreachable: fetched.unreachable,
     next: plan.steps.length === 0 ? null : plan,
   };
 }

@@ -3,12 +3,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { anySignal, timeoutSignal } from '../../../src/lib/timeout-signal.ts';
+import { anySignal } from '../../../src/lib/abort-signals.ts';
 
 test('a time limit that only a joined signal refers to is in force after garbage was collected', async () => {
   setFlagsFromString('--expose-gc');
   const collectGarbage = runInNewContext('gc') as () => void;
-  const limited = anySignal([new AbortController().signal, timeoutSignal(200)]);
+  const limited = anySignal([
+    new AbortController().signal,
+    AbortSignal.timeout(200),
+  ]);
   await sleep(20);
   collectGarbage();
   await expect.poll(() => limited.aborted, { timeout: 240_000 }).toBe(true);
