@@ -120,6 +120,28 @@ const isQuerying = (handle: Handle) =>
     )
     .toMatchObject({ phase: 'querying', requestIds: [expect.any(String)] });
 
+/** The workflow task that scheduled each activity of the newest run. */
+async function scheduledActivities(
+  handle: Handle,
+): Promise<ReadonlyMap<string, string>> {
+  const { runId } = await handle.describe();
+  const { events } = await client.workflow
+    .getHandle(handle.workflowId, runId)
+    .fetchHistory();
+  return new Map(
+    (events ?? []).flatMap(({ activityTaskScheduledEventAttributes: made }) =>
+      made == null
+        ? []
+        : [
+            [
+              made.activityType?.name ?? '',
+              String(made.workflowTaskCompletedEventId),
+            ],
+          ],
+    ),
+  );
+}
+
 const refuse = async () =>
   Promise.reject(failure('rejected', 'zip: 5 digits expected'));
 
@@ -193,6 +215,11 @@ test('the sources are asked while the first run cannot be deleted; only the end 
   await withWorker({ forgetRun }, async () => {
     const handle = await start();
     await isQuerying(handle);
+    const scheduled = await scheduledActivities(handle);
+    // By the same workflow task: neither waits for the other.
+    const task = scheduled.get('forgetRun');
+    expect(task).toBeDefined();
+    expect(scheduled.get('startNetworkQuery')).toBe(task);
     await endSources(handle);
     await expect
       .poll(() => handle.query(PATIENT_ONBOARDING_MESSAGES.status), {
