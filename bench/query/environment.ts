@@ -16,7 +16,7 @@ import { assembleExchange } from '../../src/exchange/assemble.ts';
 import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
-import { createConnectors } from '../../src/exchange/sources/connectors/fhir-connector.ts';
+import { createConnectors } from '../../src/exchange/sources/connectors/create-connector.ts';
 import { freePort } from '../../src/lib/free-port.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import { createLogger } from '../../src/lib/logger.ts';

@@ -40,7 +40,7 @@ import { configOf } from '../exchange/sources/connections/settings.ts';
 import { createSharedTokens } from '../exchange/sources/connections/shared-tokens.ts';
 import { createAssertionSigner } from '../exchange/sources/connections/signing-keys.ts';
 import { createCallBudgets } from '../exchange/sources/connectors/budgets.ts';
-import { createConnectors } from '../exchange/sources/connectors/fhir-connector.ts';
+import { createConnectors } from '../exchange/sources/connectors/create-connector.ts';
 import type { SourceConfig } from '../exchange/sources/connectors/source-config.ts';
 import { connectionSettingsSchema } from '../exchange/sources/connectors/source-settings.ts';
 import { inBothLanes } from '../temporal/task-queues.ts';
@@ -148,12 +148,8 @@ export const SOURCE_VARIABLE_NAMES = [
 ] as const;
 type SourcesConfig = Config<(typeof SOURCE_VARIABLE_NAMES)[number]>;
 
-/**
- * `LAB_SETTINGS`: the settings of a connection, and what of its login is not a
- * variable of its own.
- */
-const settingsSchema = z.strictObject({
-  ...connectionSettingsSchema.omit({ facilityIds: true }).shape,
+/** What of a login is not a variable of its own. */
+const loginSchema = z.object({
   auth: z.enum(CONNECTION_AUTH).exclude(['udap']).optional(),
   scope: z.string().optional(),
   algorithm: z.string().optional(),
@@ -162,6 +158,20 @@ const settingsSchema = z.strictObject({
   tlsCert: z.string().optional(),
   tlsKey: z.string().optional(),
   tlsPins: z.array(z.string()).optional(),
+  /** What our SAML assertion says, with `auth: saml`. */
+  organizationName: z.string().optional(),
+  organizationId: z.string().optional(),
+  samlSubject: z.string().optional(),
+  samlEmail: z.string().optional(),
+  samlRole: z.string().optional(),
+  samlPurpose: z.string().optional(),
+  npi: z.string().optional(),
+});
+
+/** `LAB_SETTINGS`: the settings of a connection, and its login. */
+const settingsSchema = z.strictObject({
+  ...connectionSettingsSchema.omit({ facilityIds: true }).shape,
+  ...loginSchema.shape,
 });
 
 /**
@@ -187,19 +197,11 @@ async function sourceConfig(
 ): Promise<SourceConfig> {
   const prefix = PREFIXES[source];
   try {
-    const {
-      auth,
-      scope,
-      algorithm,
-      tlsCa,
-      tlsCert,
-      tlsKey,
-      tlsPins,
-      ...settings
-    } = checked(settingsSchema, config[`${prefix}_SETTINGS`]);
-    const login = auth ?? suggested(prefix, config);
+    const given = checked(settingsSchema, config[`${prefix}_SETTINGS`]);
+    const login = loginSchema.parse(given);
+    const auth = login.auth ?? suggested(prefix, config);
     const secretName =
-      `${prefix}_${login === 'bearer' ? 'BEARER_TOKEN' : 'CLIENT_SECRET'}` as const;
+      `${prefix}_${auth === 'bearer' ? 'BEARER_TOKEN' : 'CLIENT_SECRET'}` as const;
     const secret = config[secretName];
     const callbackSecret = config[`${prefix}_CALLBACK_SECRET`];
     const names: Partial<Record<keyof CredentialOptions, string>> = {
@@ -210,17 +212,12 @@ async function sourceConfig(
     };
     const credentials = await credentialsOf(
       {
-        auth: login,
+        ...login,
+        auth,
         clientId: config[`${prefix}_CLIENT_ID`],
         tokenUrl: config[`${prefix}_TOKEN_URL`],
         secretFile: secret && secretName,
         callbackSecretFile: callbackSecret && `${prefix}_CALLBACK_SECRET`,
-        scope,
-        algorithm,
-        tlsCa,
-        tlsCert,
-        tlsKey,
-        tlsPins,
       },
       {
         nameOf: (option) => names[option] ?? option,
@@ -232,6 +229,7 @@ async function sourceConfig(
           })[path] ?? fileContent(option, path),
       },
     );
+    const settings = connectionSettingsSchema.parse(given);
     return configOf(
       { source, baseUrl: config[`${prefix}_BASE_URL`], settings },
       credentials,

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SourceScore } from '../../src/contract/network-query.ts';
 import { readScorecard } from '../../src/exchange/queries/network-query/query-store.ts';
-import { createConnectors } from '../../src/exchange/sources/connectors/fhir-connector.ts';
+import { createConnectors } from '../../src/exchange/sources/connectors/create-connector.ts';
 import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { personOf } from '../support/deliveries.ts';
 import {

@@ -16,7 +16,7 @@ import type {
   SourceConnector,
   SourcePage,
 } from '../../src/exchange/sources/connectors/connector.ts';
-import { createConnectors } from '../../src/exchange/sources/connectors/fhir-connector.ts';
+import { createConnectors } from '../../src/exchange/sources/connectors/create-connector.ts';
 import type { SamplePatient } from '../../src/local-stack/sample-patients.ts';
 import type { FaultRuleInput } from '../../src/local-stack/simulator/faults.ts';
 import type { SettingsChange } from '../../tools/simulator/settings.ts';

@@ -8,7 +8,7 @@ import { SOURCE_TYPES } from '../../../src/contract/primitives.ts';
 import { assembleExchange } from '../../../src/exchange/assemble.ts';
 import type { AccountTx } from '../../../src/exchange/platform/database/database.ts';
 import { createStartGuard } from '../../../src/exchange/platform/recovery/start-guard.ts';
-import { createConnectors } from '../../../src/exchange/sources/connectors/fhir-connector.ts';
+import { createConnectors } from '../../../src/exchange/sources/connectors/create-connector.ts';
 import { createLogger } from '../../../src/lib/logger.ts';
 import { BENCH_SETTINGS } from '../../exchange-settings.ts';
 import { NO_TEMPORAL } from '../../no-temporal.ts';

@@ -10,6 +10,7 @@ import {
 } from '../../platform/database/database.ts';
 import { namespaceOf } from '../../records/rules/ids.ts';
 import {
+  type CONNECTION_PROTOCOLS,
   type CredentialOptions,
   credentialsOf,
   InvalidConnection,
@@ -40,6 +41,7 @@ import {
   registerSource,
 } from '../../sources/connectors/check-source.ts';
 import { SourceFailure } from '../../sources/connectors/connector.ts';
+import { checkGateway } from '../../sources/connectors/ihe/check-gateway.ts';
 import { resolveSourceConfig } from '../../sources/connectors/source-config.ts';
 import { optionName } from '../../sources/connectors/source-settings.ts';
 import type { ConnectionState } from '../../sources/health/rules/breaker.ts';
@@ -57,6 +59,7 @@ interface ConnectionOptions extends CredentialOptions, SettingOptions {
   source: SourceType;
   name: string;
   baseUrl: string;
+  protocol?: (typeof CONNECTION_PROTOCOLS)[number];
   replacesDefault?: boolean;
   paused?: boolean;
 }
@@ -213,7 +216,7 @@ export const showConnectionCommand: AdminCommand<[string]> = async (
 };
 
 /**
- * `connections check`: whether the server answers, gives a token, and finds a
+ * `connections check`: whether the server answers, takes our login, and finds a
  * patient. Exit code 3 if something does not work.
  */
 export const checkConnectionCommand: AdminCommand<
@@ -236,13 +239,15 @@ export const checkConnectionCommand: AdminCommand<
     await auditAdmin(tx, found.accountId, 'checkConnection', id);
     return { connection: found, patient: person };
   });
-  const findings = await checkSource(
-    resolveSourceConfig(
-      configOf(connection, openedCredentials(keyRing, connection)),
-    ),
-    createAssertionSigner(store, keyRing),
-    patient,
-  );
+  const config = configOf(connection, openedCredentials(keyRing, connection));
+  const findings =
+    config.ihe === undefined
+      ? await checkSource(
+          resolveSourceConfig(config),
+          createAssertionSigner(store, keyRing),
+          patient,
+        )
+      : await checkGateway(config, config.ihe, patient);
   return {
     document: { connectionId: id, findings },
     lines: findings.map(

@@ -1,10 +1,16 @@
-import type { SourceStep } from '../../../contract/network-query-workflow.ts';
+import type {
+  SourceStep,
+  SourceStepInput,
+} from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { withinGrace } from '../../../lib/abort-signals.ts';
 import { sharedAmong } from '../../people/households/shared-values.ts';
 import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { isRefusedData } from '../../platform/database/postgres-errors.ts';
-import { readStoredFiles } from '../../records/deliveries/delivery-store.ts';
+import {
+  readStoredDocuments,
+  readStoredFiles,
+} from '../../records/deliveries/delivery-store.ts';
 import type { ChangeChecks } from '../../sources/connectors/change-check-store.ts';
 import {
   type Begin,
@@ -89,18 +95,23 @@ export async function askSource(
 
   const now = deps.clock?.() ?? new Date();
   checkAccess(work, now);
-  const { beginning, review, files } = await store.asAccount(
+  const { beginning, review, files, storedDocuments } = await store.asAccount(
     step.accountId,
     async (tx) => ({
       beginning: await whatToAsk(tx, deps.checks, on, now),
       review: await reviewOf(tx, store, step, work.patientId),
       files: await readStoredFiles(tx, work.patientId, step.source),
+      storedDocuments:
+        connector.keepsDocuments === true && isFirst(step)
+          ? await readStoredDocuments(tx, work.patientId, step.source)
+          : undefined,
     }),
   );
   const options = {
     callbackUrl: callbackUrlOf(deps, on),
     realtime: work.realtime,
     changes: await beginning.changes?.(),
+    storedDocuments,
   };
   const begun = await withinGrace(
     connector.begin(
@@ -371,9 +382,15 @@ const NOT_RECORDED: BeginningCollection = {
 };
 
 /**
+ * Further attempts and redrives ask for everything, because something about the
+ * earlier answers was wrong.
+ */
+const isFirst = ({ attempt, run }: SourceStepInput): boolean =>
+  attempt === 1 && run === 0;
+
+/**
  * Decides what a connection is asked for: what has changed since its last
- * complete answer, or everything. Further attempts and redrives ask for
- * everything, because something about the earlier answers was wrong.
+ * complete answer, or everything.
  */
 async function whatToAsk(
   tx: AccountTx,
@@ -385,8 +402,7 @@ async function whatToAsk(
   const { fingerprint, fullAfterDays } = connector.changes;
   const connection = connectionKey(step);
   const basis = basisOf(work.demographics, fingerprint);
-  const isFirst = step.attempt === 1 && step.run === 0;
-  const last = isFirst
+  const last = isFirst(step)
     ? await readLastCollection(tx, step, work.patientId)
     : undefined;
   const since = changesSince(last, {

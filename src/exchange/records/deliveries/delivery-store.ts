@@ -100,6 +100,27 @@ export async function readStoredFiles(
   return new Map(rows.map(({ sha256, ref }) => [sha256, ref]));
 }
 
+/**
+ * When the attachments of a patient's DocumentReferences were stored last by
+ * queries of a source, by the id of the DocumentReference.
+ */
+export async function readStoredDocuments(
+  tx: AccountTx,
+  patientId: string,
+  source: RecordSource,
+): Promise<ReadonlyMap<string, Date>> {
+  const rows = await tx.db
+    .selectFrom('document')
+    .select(['source_document_id as id'])
+    .select(({ fn }) => fn.max('created_at').as('storedAt'))
+    .where(({ and }) => and({ patient_id: patientId, source }))
+    .where('query_id', 'is not', null)
+    .where('source_document_id', 'is not', null)
+    .groupBy('source_document_id')
+    .execute();
+  return new Map(rows.map(({ id, storedAt }) => [id ?? '', storedAt]));
+}
+
 export interface CollectedResource {
   resourceType: string;
   /** Its id at the source. */

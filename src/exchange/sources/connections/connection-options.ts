@@ -1,9 +1,14 @@
 import type { z } from 'zod';
 import {
+  type IheSettings,
+  iheSettingsSchema,
+} from '../connectors/ihe/ihe-settings.ts';
+import {
   type ConnectionCredentials,
   type ConnectionSettings,
   connectionCredentialsSchema,
   connectionSettingsSchema,
+  optionName,
 } from '../connectors/source-settings.ts';
 
 export const CONNECTION_AUTH = [
@@ -13,7 +18,10 @@ export const CONNECTION_AUTH = [
   'client-secret-post',
   'smart-backend',
   'udap',
+  'saml',
 ] as const;
+
+export const CONNECTION_PROTOCOLS = ['fhir', 'ihe'] as const;
 type ConnectionAuth = (typeof CONNECTION_AUTH)[number];
 
 /**
@@ -44,13 +52,20 @@ export interface CredentialOptions {
   organizationId?: string;
   organizationName?: string;
   community?: string;
+  samlSubject?: string;
+  samlEmail?: string;
+  samlRole?: string;
+  samlPurpose?: string;
+  npi?: string;
 }
 
 /**
  * The settings as a command line has them: text, where the word `default`
  * stands for the default.
  */
-export type SettingOptions = { [K in keyof ConnectionSettings]?: string };
+export type SettingOptions = {
+  [K in Exclude<keyof ConnectionSettings, 'ihe'> | keyof IheSettings]?: string;
+};
 
 /**
  * Settings that are not valid together or by themselves. The message states
@@ -72,19 +87,43 @@ export interface OptionSource {
 
 /**
  * The settings that the options name, over the known ones; those that neither
- * has get their defaults.
+ * has get their defaults. Settings of IHE are for connections that speak it.
  */
 export function settingsOf(
-  options: SettingOptions,
+  options: SettingOptions & {
+    protocol?: (typeof CONNECTION_PROTOCOLS)[number];
+  },
   known: Partial<ConnectionSettings> = {},
 ): ConnectionSettings {
+  const { ihe: _, ...shape } = connectionSettingsSchema.shape;
+  const isIhe = options.protocol === 'ihe' || known.ihe !== undefined;
+  const [foreign] = Object.keys(iheSettingsSchema.shape).filter(
+    (name) => options[name as keyof IheSettings] !== undefined,
+  );
+  if (!isIhe && foreign !== undefined)
+    throw new InvalidConnection(
+      `${optionName(foreign)} is for connections that are created with --protocol ihe`,
+    );
+  return checked(connectionSettingsSchema, {
+    ...overlaid(shape, options, known),
+    ...(isIhe
+      ? { ihe: overlaid(iheSettingsSchema.shape, options, known.ihe) }
+      : {}),
+  });
+}
+
+function overlaid(
+  shape: Readonly<Record<string, z.ZodType>>,
+  options: SettingOptions,
+  known: Partial<Record<string, unknown>> = {},
+): Partial<Record<string, unknown>> {
   const merged: Partial<Record<string, unknown>> = { ...known };
-  for (const [name, field] of Object.entries(connectionSettingsSchema.shape)) {
-    const text = options[name as keyof ConnectionSettings]?.trim();
-    if (text !== undefined)
-      merged[name] = text === 'default' ? undefined : typed(text, field);
+  for (const [name, field] of Object.entries(shape)) {
+    const text = options[name as keyof SettingOptions]?.trim();
+    if (text === undefined) continue;
+    merged[name] = text === 'default' ? undefined : typed(text, field);
   }
-  return checked(connectionSettingsSchema, merged);
+  return merged;
 }
 
 /**
@@ -92,10 +131,20 @@ export function settingsOf(
  * schema, which refuses it.
  */
 function typed(text: string, field: z.ZodType): unknown {
+  if (field === iheSettingsSchema.shape.otherCommunities)
+    return words(text).map(communityOf);
   const isList = field.safeParse([]).success;
   if (isList) return words(text);
   if (text === 'true' || text === 'false') return text === 'true';
-  return /^\d/.test(text) ? Number(text) : text;
+  // An OID of two parts looks like a number.
+  const isNumber = field.safeParse(Number(text)).success;
+  return isNumber || /^\d+$/.test(text) ? Number(text) : text;
+}
+
+/** `<OID>|<address of queries>|<address of retrievals>`. */
+function communityOf(text: string): unknown {
+  const [homeCommunity, queryUrl, retrieveUrl] = text.split('|');
+  return { homeCommunity, queryUrl, retrieveUrl };
 }
 
 /**
@@ -176,6 +225,17 @@ async function authOf(
         organizationId: needed('organizationId'),
         organizationName: options.organizationName,
         community: options.community,
+      };
+    case 'saml':
+      return {
+        kind: 'saml',
+        organizationName: needed('organizationName'),
+        organizationId: needed('organizationId'),
+        samlSubject: needed('samlSubject'),
+        samlEmail: options.samlEmail,
+        samlRole: needed('samlRole'),
+        samlPurpose: needed('samlPurpose'),
+        npi: options.npi,
       };
     case 'client-secret-basic':
     case 'client-secret-post':

@@ -6,10 +6,8 @@ import {
   type SourceConnector,
   SourceFailure,
 } from '../connectors/connector.ts';
-import {
-  type ConnectorDeps,
-  createFhirConnector,
-} from '../connectors/fhir-connector.ts';
+import { createConnector } from '../connectors/create-connector.ts';
+import type { ConnectorDeps } from '../connectors/fhir-connector.ts';
 import { namespaced } from '../connectors/namespaced-connector.ts';
 import type { PurposeOfUse } from '../connectors/source-config.ts';
 import {
@@ -129,7 +127,7 @@ export function createSourceConnections(
       purpose,
     );
     const created = namespaced(
-      createFhirConnector(config, connectorDeps),
+      createConnector(config, connectorDeps),
       connection.namespace,
     );
     connectors.set(key, created);

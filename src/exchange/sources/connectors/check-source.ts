@@ -13,9 +13,17 @@ import { findSourcePatients } from './patient/match-patient.ts';
 import type { ResolvedSourceConfig } from './source-config.ts';
 import type { UdapAuth } from './source-settings.ts';
 
-/** One thing that was tried at a source, in words for an operator. */
+/** One thing that was triedAtSource at a source, in words for an operator. */
 export interface SourceFinding {
-  what: 'metadata' | 'token' | 'patient' | 'documents';
+  what:
+    | 'metadata'
+    | 'token'
+    | 'certificate'
+    | 'gateway'
+    | 'community'
+    | 'clock'
+    | 'patient'
+    | 'documents';
   works: boolean;
   message: string;
 }
@@ -38,10 +46,10 @@ export async function checkSource(
     now,
   };
   const signal = AbortSignal.timeout(config.requestTimeoutSeconds * 4_000);
-  const findings = [await tried('token', () => tryToken(http, config))];
+  const findings = [await triedAtSource('token', () => tryToken(http, config))];
   if (findings[0]?.works !== true) return findings;
   findings.push(
-    await tried(
+    await triedAtSource(
       'metadata',
       async () =>
         `${await readMetadata(http, signal)}${await statedBy(context)}`,
@@ -50,7 +58,7 @@ export async function checkSource(
   if (patient === undefined) return findings;
   let known: string[] = [];
   findings.push(
-    await tried('patient', async () => {
+    await triedAtSource('patient', async () => {
       const { patientIds, notice } = await findSourcePatients(
         context,
         patient,
@@ -71,12 +79,15 @@ export async function checkSource(
       : await documentSearchesBesides(context, patientId);
   for (const search of searches.slice(0, 1))
     findings.push(
-      await tried('documents', () => listDocuments(context, search, signal)),
+      await triedAtSource('documents', () =>
+        listDocuments(context, search, signal),
+      ),
     );
   return findings;
 }
 
-async function tried(
+/** What came of one try. */
+export async function triedAtSource(
   what: SourceFinding['what'],
   work: () => Promise<string>,
 ): Promise<SourceFinding> {

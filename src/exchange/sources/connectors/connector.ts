@@ -35,6 +35,11 @@ export interface SourceConnector {
     ): Promise<ReadonlyMap<string, number | undefined>>;
   };
   /**
+   * A document keeps its bytes under its id, so that one which is stored need
+   * not be fetched again.
+   */
+  readonly keepsDocuments?: boolean;
+  /**
    * In how many milliseconds a step may begin, because many calls wait for the
    * budget of calls; 0: now. Undefined where there is no budget.
    */
@@ -104,6 +109,12 @@ export interface BeginOptions {
   realtime?: boolean;
   /** Ask only for what has changed, if the server is known to honour it. */
   changes?: ChangesQuestion;
+  /**
+   * When the attachments that are stored of this connection's DocumentReferences
+   * were stored last, by id. A document that never changes need not be fetched
+   * again. Undefined: everything is to be fetched.
+   */
+  storedDocuments?: ReadonlyMap<string, Date>;
 }
 
 /**

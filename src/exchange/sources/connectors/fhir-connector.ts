@@ -1,5 +1,4 @@
 import type { Dispatcher } from 'undici';
-import type { SourceType } from '../../../contract/primitives.ts';
 import { Capabilities, type SourceContext } from './capabilities.ts';
 import {
   EVERYTHING,
@@ -122,18 +121,6 @@ const changesOf = (context: SourceContext): SourceConnector['changes'] => ({
   count: (patientIds, types, signal) =>
     countResources(context, patientIds, types, signal),
 });
-
-/** One connector for each source. */
-export function createConnectors(
-  configs: Record<SourceType, SourceConfig>,
-  deps: ConnectorDeps = {},
-): Record<SourceType, SourceConnector> {
-  return {
-    hie: createFhirConnector(configs.hie, deps),
-    pharmacy: createFhirConnector(configs.pharmacy, deps),
-    lab: createFhirConnector(configs.lab, deps),
-  };
-}
 
 /**
  * Requests what has changed, if the question allows it and the server honours

@@ -30,11 +30,16 @@ export function namespaced(
           },
         }),
     async begin(patient, options, signal) {
-      const { changes } = options;
-      const asked =
-        changes === undefined
-          ? options
-          : { ...options, changes: ofServer(namespace, changes) };
+      const { changes, storedDocuments } = options;
+      const asked = {
+        ...options,
+        ...(changes === undefined
+          ? {}
+          : { changes: ofServer(namespace, changes) }),
+        ...(storedDocuments === undefined
+          ? {}
+          : { storedDocuments: documentsIn(namespace, storedDocuments) }),
+      };
       const begun = await connector.begin(patient, asked, signal);
       if (begun.kind === 'unknown-patient') return begun;
       const patientIds = begun.patientIds?.map((id) => `${namespace}${id}`);
@@ -72,6 +77,19 @@ const plainIn =
   (namespace: string) =>
   (id: string): string =>
     isInNamespace(namespace, id) ? id.slice(namespace.length) : id;
+
+/** The documents of the server, by its own ids. */
+const documentsIn = (
+  namespace: string,
+  stored: ReadonlyMap<string, Date>,
+): ReadonlyMap<string, Date> =>
+  new Map(
+    [...stored].flatMap(([id, at]) =>
+      isInNamespace(namespace, id)
+        ? [[id.slice(namespace.length), at] as const]
+        : [],
+    ),
+  );
 
 /** The question with the ids of the server. */
 function ofServer(

@@ -11,13 +11,17 @@ import {
 export type PurposeOfUse = 'treatment' | 'ias';
 
 /**
- * Configuration of one source, a FHIR R4 server. Only source, baseUrl and auth
+ * Configuration of one source: a FHIR R4 server, or with `ihe` a gateway that
+ * speaks XCPD and XCA. Only source, baseUrl and auth
  * have no default.
  */
 export interface SourceConfig
   extends Partial<Omit<ConnectionSettings, 'facilityIds'>> {
   source: SourceType;
-  /** FHIR base address, e.g. https://fhir.example.org/r4 */
+  /**
+   * FHIR base address, e.g. https://fhir.example.org/r4; of a gateway: its
+   * address for patient discovery.
+   */
   baseUrl: string;
   auth: SourceAuth;
   /**
@@ -55,9 +59,10 @@ export interface ResolvedSourceConfig
         | 'tokenOrigins'
         | 'patientMatch'
         | 'documentSearch'
+        | 'ihe'
       >
     >,
-    Pick<SourceConfig, 'patientMatch' | 'documentSearch'> {
+    Pick<SourceConfig, 'patientMatch' | 'documentSearch' | 'ihe'> {
   /** Ends with a slash, so that relative references resolve below it. */
   baseUrl: URL;
   allowedOrigins: ReadonlySet<string>;
@@ -83,6 +88,7 @@ export function resolveSourceConfig(
   if ('tokenUrl' in config.auth && config.auth.tokenUrl !== undefined) {
     parseHttpUrl(config.auth.tokenUrl, `token address of ${config.source}`);
   }
+  checkProtocol(config);
   const originsOf = (origins: readonly string[] = [], what: string) =>
     origins.map(
       (origin) => parseHttpUrl(origin, `${what} of ${config.source}`).origin,
@@ -115,6 +121,23 @@ export function resolveSourceConfig(
     ),
     tokenOrigins: new Set(tokenOrigins),
   };
+}
+
+/** @throws TypeError when login and protocol do not fit */
+function checkProtocol({ source, auth, tls, ihe }: SourceConfig): void {
+  if (auth.kind === 'saml') {
+    if (ihe === undefined)
+      throw new TypeError(
+        `the login saml of ${source} is for a connection that speaks IHE`,
+      );
+    if (tls?.key === undefined)
+      throw new TypeError(
+        `the login saml of ${source} needs a client certificate and its key, which also signs`,
+      );
+  } else if (ihe !== undefined && auth.kind !== 'none')
+    throw new TypeError(
+      `the login of ${source} must be saml or none, because it speaks IHE`,
+    );
 }
 
 /**

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { SourceType } from '../../../contract/primitives.ts';
+import { iheSettingsSchema, samlAuthSchema } from './ihe/ihe-settings.ts';
 
 /**
  * The settings of a connection to a source: one table of names and units. The
@@ -73,6 +74,8 @@ export const connectionSettingsSchema = z.object({
    * patients. Only for connections of an account.
    */
   facilityIds: z.array(z.uuid()).max(500).optional(),
+  /** Set when the connection speaks IHE instead of FHIR. */
+  ihe: iheSettingsSchema.optional(),
 });
 export type ConnectionSettings = z.output<typeof connectionSettingsSchema>;
 
@@ -138,6 +141,7 @@ export const connectionCredentialsSchema = z.object({
     clientSecretAuth,
     smartBackendAuth,
     udapAuth,
+    samlAuthSchema,
   ]),
   tls: z
     .object({

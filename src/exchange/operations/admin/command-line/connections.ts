@@ -1,6 +1,7 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { SOURCE_TYPES } from '../../../../contract/primitives.ts';
 import { oneOf } from '../../../../lib/option-values.ts';
+import { CONNECTION_PROTOCOLS } from '../../../sources/connections/connection-options.ts';
 import {
   checkConnectionCommand,
   createConnectionCommand,
@@ -20,6 +21,7 @@ import {
   withAdminOptions,
   withConnectionSettings,
   withCredentials,
+  withIheSettings,
   withStatement,
 } from './shared-options.ts';
 
@@ -29,9 +31,11 @@ export function addConnectionCommands(program: Command, run: RunAdmin): void {
     .command('connections')
     .description('Connections of an account to its networks');
 
-  withConnectionSettings(
-    withCredentials(
-      withAccount(withAdminOptions(connections.command('create'))),
+  withIheSettings(
+    withConnectionSettings(
+      withCredentials(
+        withAccount(withAdminOptions(connections.command('create'))),
+      ),
     ),
   )
     .description('Connect the account to a network')
@@ -41,7 +45,15 @@ export function addConnectionCommands(program: Command, run: RunAdmin): void {
       oneOf(SOURCE_TYPES),
     )
     .requiredOption('--name <name>', 'name shown in timelines')
-    .requiredOption('--base-url <url>', 'FHIR R4 base address')
+    .requiredOption(
+      '--base-url <url>',
+      'FHIR R4 base address; ihe: address of patient discovery (ITI-55)',
+    )
+    .addOption(
+      new Option('--protocol <name>', 'fhir, or ihe: XCPD and XCA')
+        .choices(CONNECTION_PROTOCOLS)
+        .default('fhir'),
+    )
     .option(
       '--replaces-default',
       'it is the server that the environment variables named so far',
@@ -69,7 +81,7 @@ export function addConnectionCommands(program: Command, run: RunAdmin): void {
     .action(run(registerConnectionCommand));
 
   withAdminOptions(connections.command('check'))
-    .description('Try the connection: token, metadata, and a patient')
+    .description('Try the connection: login, server, and a patient')
     .argument('<connection>', 'id of the connection')
     .option('--patient <id>', 'a patient of the account that the network knows')
     .action(
@@ -83,7 +95,9 @@ export function addConnectionCommands(program: Command, run: RunAdmin): void {
     .argument('<connection>', 'id of the connection')
     .action(run(rotateConnectionCommand));
 
-  withConnectionSettings(withAdminOptions(connections.command('set')))
+  withIheSettings(
+    withConnectionSettings(withAdminOptions(connections.command('set'))),
+  )
     .description(
       'Change the named settings of a connection; the value "default" restores the default',
     )

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
 import { CONNECTION_AUTH } from '../../../sources/connections/connection-options.ts';
+import { ANSWER_MODES } from '../../../sources/connectors/ihe/ihe-settings.ts';
 
 /** Options of every command. */
 export const withAdminOptions = (command: Command): Command =>
@@ -97,12 +98,29 @@ export const withCredentials = (command: Command): Command =>
       '--contact <uri>',
       'udap: our contact in the registration, mailto:…',
     )
-    .option('--organization-id <uri>', 'udap: who we are in each token request')
-    .option('--organization-name <name>', 'udap: the same, for people')
+    .option(
+      '--organization-id <uri>',
+      'udap: who we are in each token request; saml: our OID',
+    )
+    .option('--organization-name <name>', 'udap, saml: the same, for people')
     .option(
       '--community <uri>',
       'udap: the trust community, for servers that are in several',
     )
+    .option('--saml-subject <name>', 'saml: who asks, a person or a system')
+    .option(
+      '--saml-email <address>',
+      'saml: our mail address, for --name-id email',
+    )
+    .option(
+      '--saml-role <coding>',
+      'saml: role of who asks, <OID of the code system>|<code>|<words>',
+    )
+    .option(
+      '--saml-purpose <coding>',
+      'saml: why we ask, such as "2.16.840.1.113883.3.18.7.1|TREATMENT"',
+    )
+    .option('--npi <number>', 'saml: NPI of who asks')
     .option(
       '--secret-file <file>',
       'file with the client secret or bearer token, or - for stdin',
@@ -182,6 +200,58 @@ export const withConnectionSettings = (command: Command): Command =>
     .option(
       '--facility-ids <ids>',
       'ask only about patients of these facilities, separated by commas',
+    );
+
+/** Settings of a connection that speaks IHE. */
+export const withIheSettings = (command: Command): Command =>
+  command
+    .option('--query-url <url>', 'ihe: address of document queries (ITI-38)')
+    .option(
+      '--retrieve-url <url>',
+      'ihe: address of document retrievals (ITI-39)',
+    )
+    .option('--home-community <oid>', 'ihe: home community of the gateway')
+    .option('--own-home-community <oid>', 'ihe: our own home community')
+    .option(
+      '--other-communities <list>',
+      'ihe: further communities, each as "<oid>|<query url>|<retrieve url>"',
+    )
+    .addOption(
+      new Option(
+        '--answers <mode>',
+        'ihe: whether a patient discovery is answered at once (default: direct)',
+      ).choices([...ANSWER_MODES, 'default']),
+    )
+    .option(
+      '--documents-per-retrieval <n>',
+      'ihe: documents asked for at once (default: 5)',
+    )
+    .addOption(
+      new Option(
+        '--query-dates <kind>',
+        'ihe: range of dates in document queries (default: none)',
+      ).choices(['none', 'creation', 'service', 'default']),
+    )
+    .addOption(
+      new Option(
+        '--name-id <form>',
+        'ihe: how the assertion names us (default: x509)',
+      ).choices(['x509', 'email', 'default']),
+    )
+    .addOption(
+      new Option(
+        '--attribute-names <form>',
+        "ihe: NameFormat of the assertion's attributes (default: none)",
+      ).choices(['none', 'uri', 'basic', 'default']),
+    )
+    .option('--sha1 <true|false>', 'ihe: sign with SHA-1 (default: false)')
+    .option(
+      '--legacy-tls <true|false>',
+      'ihe: allow old renegotiation and weak keys (default: false)',
+    )
+    .option(
+      '--answer-timeout-seconds <n>',
+      'ihe: time for one request (default: 120)',
     );
 
 /** Who decided, and why. */

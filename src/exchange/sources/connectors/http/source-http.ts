@@ -30,7 +30,7 @@ import {
   readSourceJson,
   type SourceResponse,
 } from './http-response.ts';
-import { tlsOptions } from './tls.ts';
+import { LEGACY_TLS, tlsOptions } from './tls.ts';
 
 export const FHIR_MEDIA_TYPE = 'application/fhir+json';
 
@@ -39,7 +39,7 @@ export interface SourceRequest extends ExchangeRequest {
   url: URL;
   accept?: string;
   headers?: Record<string, string>;
-  body?: { text: string; contentType: string };
+  body?: { text: string | Uint8Array; contentType: string };
   /**
    * False for files that need no token (`requiresAccessToken: false` in a bulk
    * data manifest).
@@ -275,9 +275,11 @@ export class SourceHttp {
     authorization: string | undefined,
   ): Promise<SourceResponse> {
     // Before the time limit of the request begins. Files at other addresses are
-    // not in the budget of this one.
-    const pace =
-      url.origin === this.config.baseUrl.origin ? this.pace : UNPACED;
+    // not in the budget of this one; a gateway's transactions are.
+    const isInBudget =
+      this.config.ihe !== undefined ||
+      url.origin === this.config.baseUrl.origin;
+    const pace = isInBudget ? this.pace : UNPACED;
     await this.awaitTurn(pace, request);
     const exchange = new HttpExchange(this.config, request);
     try {
@@ -359,12 +361,14 @@ const pacedBy = (
 export function createPool({
   requestTimeoutSeconds,
   tls,
+  ihe,
 }: ResolvedSourceConfig): Agent {
   return new Agent({
     connections: 64,
     connect: {
       timeout: Math.min(requestTimeoutSeconds, 10) * 1_000,
       ...tlsOptions(tls),
+      ...(ihe?.legacyTls === true ? LEGACY_TLS : {}),
     },
   });
 }

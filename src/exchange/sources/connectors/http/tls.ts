@@ -1,4 +1,4 @@
-import { createHash, X509Certificate } from 'node:crypto';
+import { constants, createHash, X509Certificate } from 'node:crypto';
 import {
   type ConnectionOptions,
   checkServerIdentity,
@@ -32,6 +32,17 @@ export function tlsOptions({
         }),
   };
 }
+
+/**
+ * For a gateway that knows nothing better, by its connection's setting: old
+ * renegotiation, and keys that are weak today. Certificates are verified all the
+ * same.
+ */
+export const LEGACY_TLS = {
+  minVersion: 'TLSv1.2',
+  ciphers: 'DEFAULT@SECLEVEL=0',
+  secureOptions: constants.SSL_OP_LEGACY_SERVER_CONNECT,
+} as const satisfies ConnectionOptions;
 
 /**
  * The pin of a certificate: SHA-256 of its public key in base64, as `curl

@@ -116,16 +116,7 @@ export function chooseCandidates(
   );
   return {
     accepted: [...confirmed, ...accepted].map(({ patient }) => patient),
-    held: held.map((each) => {
-      const compared = comparisonOf(each);
-      const { grade } = gradeMatch(compared);
-      return {
-        id: each.patient.id,
-        grade,
-        agrees: agreeingTraits(compared),
-        contradicts: contradictingTraits(compared),
-      };
-    }),
+    held: held.map(({ patient }) => heldCandidate(person, patient, shared)),
     ...(agreed.length > 0 && accepted.length + confirmed.length === 0
       ? { isAmbiguous: true }
       : {}),
@@ -148,6 +139,24 @@ export async function sharedWith(
   const alike = found.filter((patient) => agreesWithPerson(person, patient));
   if (alike.length === 0 || person.sharedAmong === undefined) return new Set();
   return person.sharedAmong(alike);
+}
+
+/** A Patient for a person to decide on, beside ours. */
+export function heldCandidate(
+  person: SoughtPerson,
+  patient: ReadPatient,
+  shared: ReadonlySet<string>,
+): HeldCandidate {
+  const compared = comparePersons(
+    withoutShared(traitsOfPerson(person), shared),
+    withoutShared(traitsOfPatient(patient), shared),
+  );
+  return {
+    id: patient.id,
+    grade: gradeMatch(compared).grade,
+    agrees: agreeingTraits(compared),
+    contradicts: contradictingTraits(compared),
+  };
 }
 
 const hasIdentifier = ({ ssn, licence }: PersonComparison): boolean =>

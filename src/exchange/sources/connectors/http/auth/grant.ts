@@ -331,7 +331,8 @@ export function createTokenProvider(
   deps: TokenDeps,
 ): TokenProvider {
   const { auth } = config;
-  if (auth.kind === 'none') return fixed(undefined);
+  // An assertion of SAML is in the message itself.
+  if (auth.kind === 'none' || auth.kind === 'saml') return fixed(undefined);
   if (auth.kind === 'bearer') return fixed(`Bearer ${auth.token}`);
 
   const { now } = deps;

@@ -1,0 +1,109 @@
+import {
+  type Begin,
+  type JobHandle,
+  type Poll,
+  type SourceConnector,
+  SourceFailure,
+  StoredByAnotherBuild,
+} from '../connector.ts';
+import type { ConnectorDeps } from '../fhir-connector.ts';
+import { SourceHttp } from '../http/source-http.ts';
+import { resolveSourceConfig, type SourceConfig } from '../source-config.ts';
+import { discoverPatient } from './discovery/discover-patient.ts';
+import { gatewayPlanOf, newGatewayPlan } from './documents/plan.ts';
+import { walkGateway } from './documents/walk-gateway.ts';
+import { clockFault, type Gateway } from './gateway.ts';
+import type { IheSettings } from './ihe-settings.ts';
+import { createMessageSigner } from './sign-message.ts';
+
+/**
+ * A connector to a gateway that speaks IHE: it finds the person (XCPD, ITI-55),
+ * lists the documents (XCA, ITI-38) and retrieves them (ITI-39). It holds
+ * connections, but no state of a query.
+ */
+export function createIheConnector(
+  config: SourceConfig,
+  settings: IheSettings,
+  deps: ConnectorDeps = {},
+): SourceConnector {
+  const gateway = openGateway(config, settings, deps);
+  const { now } = gateway;
+  return {
+    keepsDocuments: true,
+    waitToBeginMs: () => gateway.http.waitToBeginMs(),
+    async begin(patient, options, signal): Promise<Begin> {
+      // IAS needs an assertion about a person whose identity was proven.
+      if (gateway.config.purposeOfUse !== 'treatment')
+        throw new SourceFailure(
+          'refused',
+          `${config.source} is asked for treatment only: individual access over IHE is not supported`,
+        );
+      const { patients, notice } = await discoverPatient(
+        gateway,
+        patient,
+        signal,
+      );
+      const notices = [notice, clockFault(gateway)].filter(
+        (each) => each !== undefined,
+      );
+      const told = notices.length === 0 ? {} : { notice: notices.join('. ') };
+      if (patients.length === 0) return { kind: 'unknown-patient', ...told };
+      const outdatedBefore = new Date(
+        now() - gateway.config.fullAfterDays * DAY_MS,
+      );
+      const plan = newGatewayPlan(
+        patients,
+        options.storedDocuments ?? new Map(),
+        outdatedBefore,
+      );
+      return {
+        kind: 'ready',
+        pages: walkGateway(gateway, plan, signal),
+        patientIds: patients.map(({ id }) => id),
+        ...told,
+      };
+    },
+    async poll(_job: JobHandle): Promise<Poll> {
+      throw new StoredByAnotherBuild('job');
+    },
+    resume: (cursor, signal) =>
+      walkGateway(gateway, gatewayPlanOf(cursor), signal),
+    // That a community no longer lists a document does not say why.
+    checkMissing: async ({ missing }) => missing.map(() => 'unknown'),
+    cancel: async () => undefined,
+  };
+}
+
+const DAY_MS = 24 * 60 * 60_000;
+
+/** What the calls to the gateway of a connection share. */
+export function openGateway(
+  config: SourceConfig,
+  settings: IheSettings,
+  deps: ConnectorDeps = {},
+): Gateway {
+  const resolved = resolveSourceConfig({
+    ...config,
+    ihe: settings,
+    requestTimeoutSeconds: settings.answerTimeoutSeconds,
+    allowedOrigins: [
+      ...(config.allowedOrigins ?? []),
+      ...addressesOf(settings),
+    ],
+  });
+  const now = () => (deps.clock ?? Date).now();
+  return {
+    config: resolved,
+    settings,
+    discoveryUrl: config.baseUrl,
+    http: new SourceHttp(resolved, { ...deps, now }),
+    signer: createMessageSigner(resolved, settings, now),
+    now,
+    seen: {},
+  };
+}
+
+const addressesOf = (settings: IheSettings): string[] =>
+  [settings, ...settings.otherCommunities].flatMap(
+    ({ queryUrl, retrieveUrl }) => [queryUrl, retrieveUrl],
+  );
