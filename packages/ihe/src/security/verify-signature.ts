@@ -47,11 +47,26 @@ function isRight(verifier: SignedXml, document: string): boolean {
   }
 }
 
+/**
+ * Namespaces are ordered by code points (Canonical XML 2.2). xml-crypto 6.3.2
+ * orders them as a language does, and so finds WSS4J's signatures wrong whose
+ * list of prefixes has `S` beside `ds`.
+ */
+class OrderedCanonicalization extends ExclusiveCanonicalization {
+  override nsCompare(
+    left: { prefix: string },
+    right: { prefix: string },
+  ): number {
+    if (left.prefix === right.prefix) return 0;
+    return left.prefix < right.prefix ? -1 : 1;
+  }
+}
+
 /** Leaves the algorithms that are taken; all others are unknown then. */
 function restrictAlgorithms(verifier: SignedXml, takesSha1: boolean): void {
   const { [ENVELOPED]: enveloped } = verifier.CanonicalizationAlgorithms;
   verifier.CanonicalizationAlgorithms = {
-    [EXCLUSIVE]: ExclusiveCanonicalization,
+    [EXCLUSIVE]: OrderedCanonicalization,
     ...(enveloped && { [ENVELOPED]: enveloped }),
   };
   if (takesSha1) return;

@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
@@ -174,6 +175,18 @@ describe('a signed request', () => {
       'Clinic',
     ]);
   });
+});
+
+test('a request that WSS4J signed, with prefixes in capitals, is verified', async () => {
+  const source = readFileSync(new URL('wss4j-signed.xml', import.meta.url));
+  const [base64 = ''] =
+    /(?<=<ds:X509Certificate>)[^<]+/.exec(source.toString()) ?? [];
+  const clientCertificate = new X509Certificate(Buffer.from(base64, 'base64'));
+  const now = new Date('2026-11-29T12:59:55.052Z');
+  const request = await readEnvelope(source, undefined);
+  expect(
+    await verifySecurity(request, { clientCertificate, now }),
+  ).toMatchObject({ issuer: 'CN=wss4j' });
 });
 
 describe('a request is refused', () => {
