@@ -135,7 +135,7 @@ export {
 export {
   buildFindDocumentsResponse,
   type CrossGatewayOutcome,
-  type FindDocumentsAnswer,
+  type FindDocumentsResponse,
   type RegistryRemark,
   readFindDocumentsResponse,
 } from './xca/find-documents-response.ts';
@@ -151,8 +151,8 @@ export {
   buildRetrieveResponse,
   type DocumentToRetrieve,
   type RetrievalAccount,
-  type RetrieveAnswer,
   type RetrievedDocument,
+  type RetrieveResponse,
   readRetrieveResponse,
 } from './xca/retrieve-response.ts';
 export {
@@ -161,7 +161,7 @@ export {
   type DiscoveryVerdict,
   type MatchedPatient,
   type PatientDiscoveryReply,
-} from './xcpd/build-discovery-answer.ts';
+} from './xcpd/build-discovery-response.ts';
 export {
   buildPatientDiscovery,
   type PatientDiscoveryQuestion,
@@ -179,11 +179,11 @@ export {
   type DiscoveryFacts,
   type DiscoveryProblem,
   type DiscoveryRemark,
-  type PatientDiscoveryAnswer,
+  type PatientDiscoveryResponse,
   patientsByCommunity,
   readPatientDiscoveryResponse,
   type WantedAttribute,
-} from './xcpd/read-discovery-answer.ts';
+} from './xcpd/read-discovery-response.ts';
 export {
   type DiscoveryRequirement,
   isDeferredDiscovery,
@@ -206,7 +206,7 @@ export {
 export { SUBMISSION_ACTIONS } from './xdr/submission-messages.ts';
 export {
   readSubmissionResponse,
-  type SubmissionAnswer,
+  type SubmissionResponse,
 } from './xdr/submission-response.ts';
 export type { XmlRemark } from './xml/decode-xml.ts';
 export {

@@ -4,16 +4,16 @@ import {
   type DocumentContent,
   type DocumentEntry,
   type Envelope,
-  type FindDocumentsAnswer,
+  type FindDocumentsResponse,
   findAssertion,
   IheError,
   type InstanceId,
-  type PatientDiscoveryAnswer,
+  type PatientDiscoveryResponse,
   type PersonNameParts,
   type PostalAddress,
   patientsByCommunity,
   type RegistryProblem,
-  type RetrieveAnswer,
+  type RetrieveResponse,
   readAssertion,
   readDocumentQuery,
   readEnvelope,
@@ -110,7 +110,7 @@ async function readDiscoveryAnswer(bytes: Uint8Array, contentType?: string) {
   };
 }
 
-function discoveryOutcome(answer: PatientDiscoveryAnswer): string {
+function discoveryOutcome(answer: PatientDiscoveryResponse): string {
   if (answer.outcome === 'nobody') return 'nobody';
   if (answer.outcome === 'acknowledged') return 'deferred';
   if (answer.outcome === 'more-attributes-wanted') return answer.outcome;
@@ -166,7 +166,7 @@ async function readQueryAnswer(bytes: Uint8Array, contentType?: string) {
 }
 
 function registryOutcome(
-  answer: FindDocumentsAnswer | RetrieveAnswer,
+  answer: FindDocumentsResponse | RetrieveResponse,
   documents: number,
 ): string {
   if (answer.outcome === 'complete') {
@@ -216,7 +216,7 @@ async function readRetrieveAnswer(bytes: Uint8Array, contentType?: string) {
 }
 
 function retrieveOutcome(
-  answer: RetrieveAnswer,
+  answer: RetrieveResponse,
   documents: readonly { length: number | null }[],
   envelope: Envelope | undefined,
 ): string {

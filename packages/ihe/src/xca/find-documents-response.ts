@@ -53,7 +53,7 @@ export type RegistryRemark =
   | 'references-only';
 
 /** An answer of ITI-38. */
-export type FindDocumentsAnswer = RegistryOutcome &
+export type FindDocumentsResponse = RegistryOutcome &
   CrossGatewayOutcome & {
     /** In the order of the response. */
     entries: DocumentEntry[];
@@ -68,7 +68,7 @@ export type FindDocumentsAnswer = RegistryOutcome &
  */
 export function readFindDocumentsResponse(
   payload: XmlElement,
-): FindDocumentsAnswer {
+): FindDocumentsResponse {
   const isMessage = (element: XmlElement) =>
     isRegistryElement(element, 'AdhocQueryResponse');
   const body = messageElement(payload, isMessage);

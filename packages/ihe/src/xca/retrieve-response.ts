@@ -48,7 +48,7 @@ export interface RetrievedDocument extends RequestedDocument {
 }
 
 /** An answer of ITI-39. */
-export type RetrieveAnswer = RegistryOutcome &
+export type RetrieveResponse = RegistryOutcome &
   CrossGatewayOutcome & {
     /** In the order of the response. */
     documents: RetrievedDocument[];
@@ -63,7 +63,7 @@ export type RetrieveAnswer = RegistryOutcome &
  *
  * @param payload the element in the SOAP body. Another one has failed.
  */
-export function readRetrieveResponse(payload: XmlElement): RetrieveAnswer {
+export function readRetrieveResponse(payload: XmlElement): RetrieveResponse {
   const isMessage = (element: XmlElement) =>
     isRegistryElement(element, 'RetrieveDocumentSetResponse');
   const body = messageElement(payload, isMessage);

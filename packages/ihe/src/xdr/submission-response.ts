@@ -12,7 +12,7 @@ import type { XmlElement } from '../xml/xml-element.ts';
  * An answer of ITI-41. `accepted` means that the other side took the documents,
  * not that anybody read them.
  */
-export type SubmissionAnswer = RegistryOutcome &
+export type SubmissionResponse = RegistryOutcome &
   ({ outcome: 'accepted' } | { outcome: 'failed'; meaning: IheErrorMeaning });
 
 /**
@@ -20,7 +20,9 @@ export type SubmissionAnswer = RegistryOutcome &
  *
  * @param payload the element in the SOAP body. Another one has failed.
  */
-export function readSubmissionResponse(payload: XmlElement): SubmissionAnswer {
+export function readSubmissionResponse(
+  payload: XmlElement,
+): SubmissionResponse {
   const isMessage = (element: XmlElement) =>
     isRegistryElement(element, 'RegistryResponse');
   const body = messageElement(payload, isMessage);

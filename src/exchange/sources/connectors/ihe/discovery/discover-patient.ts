@@ -4,7 +4,7 @@ import {
   buildPatientDiscovery,
   DISCOVERY_ACTIONS,
   type DiscoveryCriteria,
-  type PatientDiscoveryAnswer,
+  type PatientDiscoveryResponse,
   readPatientDiscoveryResponse,
   type WantedAttribute,
   withoutUrn,
@@ -56,7 +56,7 @@ async function ask(
   gateway: Gateway,
   criteria: DiscoveryCriteria,
   signal: AbortSignal,
-): Promise<PatientDiscoveryAnswer> {
+): Promise<PatientDiscoveryResponse> {
   const { config, settings, now } = gateway;
   const answer = await callGateway(gateway, {
     label: DISCOVERY,
@@ -89,7 +89,7 @@ const gatewayIdentity = (homeCommunity: string) => ({
 export async function foundIn(
   gateway: Gateway,
   person: SoughtPerson,
-  answer: PatientDiscoveryAnswer,
+  answer: PatientDiscoveryResponse,
 ): Promise<FoundInCommunities> {
   const { config, settings } = gateway;
   switch (answer.outcome) {
@@ -119,7 +119,7 @@ export async function foundIn(
 async function chooseFound(
   { config }: Gateway,
   person: SoughtPerson,
-  { patients }: PatientDiscoveryAnswer,
+  { patients }: PatientDiscoveryResponse,
   answering: string,
 ): Promise<FoundInCommunities> {
   const matches = patients.flatMap(
@@ -155,7 +155,7 @@ async function chooseFound(
   };
 }
 
-const wantedOf = ({ wanted }: PatientDiscoveryAnswer): WantedAttribute[] =>
+const wantedOf = ({ wanted }: PatientDiscoveryResponse): WantedAttribute[] =>
   wanted.flatMap(({ attribute }) => attribute ?? []);
 
 /** The words for what a community may want to know. */
@@ -171,7 +171,7 @@ const WANTED_WORDS = {
 
 function wantsMore(
   { config }: Gateway,
-  answer: PatientDiscoveryAnswer,
+  answer: PatientDiscoveryResponse,
 ): SourceFailure {
   const words = [
     ...new Set(wantedOf(answer).map((attribute) => WANTED_WORDS[attribute])),

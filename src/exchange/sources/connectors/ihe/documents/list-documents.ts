@@ -6,7 +6,7 @@ import {
   comparableHash,
   comparableId,
   type DocumentEntry,
-  type FindDocumentsAnswer,
+  type FindDocumentsResponse,
   readFindDocumentsResponse,
   registryErrors,
   writeCx,
@@ -102,7 +102,7 @@ function datesOf({ settings, now }: Gateway) {
 }
 
 function documentListOf(
-  found: FindDocumentsAnswer,
+  found: FindDocumentsResponse,
   patient: CommunityPatient,
   index: number,
   source: Buffer,
@@ -177,7 +177,10 @@ function documentToRetrieve(
 
 const SHA1 = /^\s*[0-9a-f]{40}\s*$/i;
 
-function reportedOf(found: FindDocumentsAnswer, withoutIds: number): Reported {
+function reportedOf(
+  found: FindDocumentsResponse,
+  withoutIds: number,
+): Reported {
   const codes = shownCodes(registryErrors(found.problems).map((p) => p.code));
   const said = codes === '' ? '' : ` (${codes})`;
   return {

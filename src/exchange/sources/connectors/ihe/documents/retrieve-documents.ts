@@ -6,8 +6,8 @@ import {
   CROSS_GATEWAY_ACTIONS,
   type Envelope,
   type MessageAttachment,
-  type RetrieveAnswer,
   type RetrievedDocument,
+  type RetrieveResponse,
   readRetrieveResponse,
   registryErrors,
   weightiestMeaning,
@@ -116,7 +116,7 @@ export async function askForDocuments<Stored>(
     bytesMax: number;
     signal: AbortSignal;
   },
-): Promise<{ envelope: Envelope<Stored>; answer: RetrieveAnswer }> {
+): Promise<{ envelope: Envelope<Stored>; answer: RetrieveResponse }> {
   const [first] = asked;
   const patient = patients[first?.patient ?? 0];
   const { retrieveUrl } = communityAddress(gateway, first?.homeCommunity ?? '');
@@ -145,7 +145,7 @@ export async function askForDocuments<Stored>(
 }
 
 /** Whether an answer without documents is about the request as a whole. */
-function mayPassOrConcernsAll(answer: RetrieveAnswer): boolean {
+function mayPassOrConcernsAll(answer: RetrieveResponse): boolean {
   const meaning = weightiestMeaning(registryErrors(answer.problems));
   return (
     meaning === 'again-later' || answer.remarks.includes('unknown-message')
@@ -155,7 +155,7 @@ function mayPassOrConcernsAll(answer: RetrieveAnswer): boolean {
 /** Why documents are missing from an answer, as far as it says. */
 export function failureOfAnswer(
   { config }: Gateway,
-  answer: RetrieveAnswer,
+  answer: RetrieveResponse,
 ): SourceFailure {
   const errors = registryErrors(answer.problems);
   const codes = errors.map(({ code }) => code);

@@ -139,7 +139,7 @@ export interface DiscoveryFacts {
  * What an answer of ITI-55 comes to. `nobody` is only what says so in every
  * part: an error is never taken for it.
  */
-export type PatientDiscoveryAnswer = DiscoveryFacts &
+export type PatientDiscoveryResponse = DiscoveryFacts &
   (
     | { outcome: 'found' }
     | { outcome: 'nobody' }
@@ -157,7 +157,7 @@ export type PatientDiscoveryAnswer = DiscoveryFacts &
  */
 export function readPatientDiscoveryResponse(
   payload: XmlElement,
-): PatientDiscoveryAnswer {
+): PatientDiscoveryResponse {
   const body = messageElement(
     payload,
     (element) =>
@@ -190,7 +190,7 @@ export function patientsByCommunity(
 function concludeAcknowledgement(
   facts: DiscoveryFacts,
   body: XmlElement,
-): PatientDiscoveryAnswer {
+): PatientDiscoveryResponse {
   const isAccepted =
     facts.acknowledgement === 'CA' || facts.acknowledgement === 'AA';
 
@@ -202,7 +202,7 @@ function concludeAcknowledgement(
 function concludeAnswer(
   facts: DiscoveryFacts,
   body: XmlElement,
-): PatientDiscoveryAnswer {
+): PatientDiscoveryResponse {
   const { acknowledgement, queryResponse, patients, problems, wanted } = facts;
   const isRefused = acknowledgement !== undefined && acknowledgement !== 'AA';
   const isOk = acknowledgement === 'AA' && queryResponse === 'OK';
