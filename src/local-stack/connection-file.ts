@@ -63,6 +63,13 @@ const connectionSchema = z.object({
   apiKey: z.string(),
   accountId: z.uuid(),
   facilityId: z.uuid(),
+  /**
+   * The account whose source is the simulator's IHE gateway. Absent in the file
+   * of an earlier version.
+   */
+  gatewayAccount: z
+    .object({ apiKey: z.string(), facilityId: z.uuid() })
+    .optional(),
   temporalAddress: z.string(),
   temporalNamespace: z.string(),
   /**
@@ -151,6 +158,8 @@ const GENERATORS = {
   auditKey: token,
   codecToken: token,
   apiKey: generateApiKey,
+  /** Of the account whose source is an IHE gateway. */
+  gatewayApiKey: generateApiKey,
   webhookKey: generateWebhookKey,
   intakeKey: generateWebhookKey,
   hieClientSecret: token,

@@ -8,9 +8,13 @@ import {
   generateApiKey,
   parseApiKey,
 } from '../../src/exchange/access/accounts/rules/api-key.ts';
-import { seedDemoAccount } from '../../src/exchange/operations/admin/seed.ts';
+import {
+  seedDemoAccount,
+  seedGatewayAccount,
+} from '../../src/exchange/operations/admin/seed.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import { listConnections } from '../../src/exchange/sources/connections/connection-store.ts';
 import { storeTest as test } from '../support/fixtures.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 
@@ -170,6 +174,39 @@ describe('seeding', () => {
         messagesPerMinute: 6_000,
       },
     });
+  });
+
+  test('of an account behind a gateway twice is seeding once, where the gateway is now', async ({
+    store,
+  }) => {
+    const apiKey = generateApiKey();
+    const seed = (port: number) => {
+      const gateway = `http://127.0.0.1:${port}`;
+      return seedGatewayAccount(store, {
+        apiKey,
+        keyRing: testKeyRing(),
+        gateway: {
+          discoveryUrl: `${gateway}/discovery`,
+          queryUrl: `${gateway}/query`,
+          retrieveUrl: `${gateway}/retrieve`,
+          homeCommunity: '2.999.7',
+          ownHomeCommunity: '2.999.1',
+        },
+      });
+    };
+    const first = await seed(4001);
+    expect(await seed(4002)).toEqual(first);
+    const connections = await store.asSystem((tx) =>
+      listConnections(tx, first.accountId),
+    );
+    expect(connections).toMatchObject([
+      {
+        source: 'hie',
+        baseUrl: 'http://127.0.0.1:4002/discovery',
+        settings: { ihe: { queryUrl: 'http://127.0.0.1:4002/query' } },
+        enabled: true,
+      },
+    ]);
   });
 
   test('keeps the webhook key when the stack’s receiver moves to another port', async ({

@@ -18,7 +18,7 @@ const program = new Command('npm run demo --')
     process.exit(exitCode === 0 ? EXIT.done : EXIT.usage),
   )
   .description(
-    'Onboard five patients from three sources while the sources misbehave, and check that every fault was handled.',
+    'Onboard five patients from three sources while the sources misbehave, query a sixth of an IHE gateway, and check that every fault was handled.',
   )
   .option(
     '--json',

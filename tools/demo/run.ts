@@ -32,6 +32,12 @@ import { startStack } from '../embedded/stack.ts';
 import { createStartProgress } from '../embedded/start-progress.ts';
 import { createSimulatorAdmin } from '../simulator/admin-client.ts';
 import { openDoors } from './doors.ts';
+import {
+  GATEWAY_PATIENT,
+  GATEWAY_RULE,
+  gatewayFaults,
+  queryGateway,
+} from './gateway.ts';
 import { INCIDENTS, PATIENTS } from './scenario.ts';
 import {
   countMerged,
@@ -116,16 +122,18 @@ export async function runDemo(options: {
       options.breaks === 'fault'
         ? INCIDENTS.filter((incident) => incident !== broken)
         : INCIDENTS;
-    await simulator.setRules(
-      incidents.map(({ rule, sample, source }) => ({
+    await simulator.setRules([
+      ...incidents.map(({ rule, sample, source }) => ({
         ...rule,
         sample,
         source,
       })),
-    );
+      GATEWAY_RULE,
+    ]);
     print('These faults are injected:');
     for (const { sample, source, title } of incidents)
       print(`  ${sample}: ${source} ${title}`);
+    print(`  ${GATEWAY_PATIENT}: an IHE gateway leaves documents out`);
     print();
 
     const lookThroughDoors = openDoors(connection);
@@ -163,6 +171,10 @@ export async function runDemo(options: {
         return { key, fullName: sample.fullName, started };
       }),
     );
+    // Beside the onboardings, which it does not touch.
+    const askingGateway = queryGateway(connection, signal);
+    // Awaited below; until then a rejection must not count as unhandled.
+    askingGateway.catch(() => undefined);
     const follow = createFollower(
       connection,
       print,
@@ -204,17 +216,24 @@ export async function runDemo(options: {
       });
     }
     const doors = await looking;
+    const gateway = await askingGateway;
     const faults = [
       ...findFaults(facts, await simulator.requests(), received),
       ...Object.entries(doors).flatMap(([door, line]) =>
         line === undefined ? [`${door}: no answer`] : [],
       ),
+      ...gatewayFaults(gateway),
     ];
     lap('read the records and the logs');
 
     print(`\n${renderEnd(patients)}\n\nThrough other doors, of ${fullName}:`);
     for (const [door, line = '–'] of Object.entries(doors))
       print(`  ${door.padEnd(12)}  ${line.trim()}`);
+    print(
+      `\nBy IHE (XCPD and XCA), of ${gateway.patient}: ${counted(gateway.documents, 'document')}. What the gateway failed to give:`,
+    );
+    for (const [gap, times] of countedLines(gateway.gaps))
+      print(color.yellow(`  ${times} × ${gap}`));
     print();
     for (const fault of faults) print(color.red(`✗ ${fault}`));
     print(verdict(faults, incidents.length, seconds(begunAt)));
@@ -234,6 +253,8 @@ export async function runDemo(options: {
       })),
       /** What each other door said of the first patient. */
       doors,
+      /** What an IHE gateway gave of another patient. */
+      gateway,
       /** What differs from the expectation; empty when the demo succeeded. */
       faults,
       seconds: seconds(begunAt),
@@ -245,6 +266,13 @@ export async function runDemo(options: {
     await stack.stop();
     lap('stop the parts');
   }
+}
+
+/** Each line once, with how often it is there. */
+function countedLines(lines: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const line of lines) counts.set(line, (counts.get(line) ?? 0) + 1);
+  return counts;
 }
 
 const factsOf = (

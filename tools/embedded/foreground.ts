@@ -114,6 +114,7 @@ export function describeStack(
     ['Facility', connection.facilityId],
     ['Webhook receiver', `${connection.receiverUrl}/webhooks`],
     ['Sources', `${connection.simulatorUrl} (simulated)`],
+    ...gatewayRows(connection.gatewayAccount),
     ['Data and logs', dataDir],
   ];
   const width = Math.max(...rows.map(([label]) => label.length)) + 2;
@@ -127,6 +128,17 @@ export function describeStack(
     `Everything is running; Ctrl-C stops it. In another terminal, try: ${starter} onboard --sample keith-kiehn`,
   ].join('\n');
 }
+
+/** The account whose source is the simulator's IHE gateway. */
+const gatewayRows = (
+  account: StackConnection['gatewayAccount'],
+): [string, string][] =>
+  account === undefined
+    ? []
+    : [
+        ['API key, IHE', `${account.apiKey} (its source is an IHE gateway)`],
+        ['Facility, IHE', account.facilityId],
+      ];
 
 /** The link opens the UI in the first browser that uses it. */
 function temporalUi({

@@ -3,6 +3,7 @@ import {
   type StackStorage,
   s3Environment,
 } from '../../src/local-stack/connection-file.ts';
+import { SIMULATED_GATEWAY } from '../../src/local-stack/simulator/protocol.ts';
 import {
   BACKGROUND_QUEUES,
   INTERACTIVE_QUEUES,
@@ -45,6 +46,15 @@ export const receiverUrl = (ports: StackPorts): string =>
   loopback(ports.receiver);
 export const simulatorUrl = (ports: StackPorts): string =>
   loopback(ports.simulator);
+
+/** The IHE gateway of the simulator, and who we are to it. */
+export const simulatedGateway = (ports: StackPorts) => ({
+  discoveryUrl: simulatorUrl(ports) + SIMULATED_GATEWAY.discovery,
+  queryUrl: simulatorUrl(ports) + SIMULATED_GATEWAY.query,
+  retrieveUrl: simulatorUrl(ports) + SIMULATED_GATEWAY.retrieve,
+  homeCommunity: SIMULATED_GATEWAY.homeCommunity,
+  ownHomeCommunity: '2.999.1',
+});
 
 export const simulatorEnvironment = ({
   dataDir,

@@ -4,6 +4,7 @@ import {
   DEMO_ACCOUNT_ID,
   type SeededAccount,
   seedDemoAccount,
+  seedGatewayAccount,
 } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import {
@@ -20,6 +21,7 @@ import {
   gatewayUrl,
   receiverUrl,
   type StackFacts,
+  simulatedGateway,
   simulatorUrl,
 } from './stack-environment.ts';
 import type { ServerContext, StackTemporal } from './stack-servers.ts';
@@ -27,6 +29,8 @@ import type { ServerContext, StackTemporal } from './stack-servers.ts';
 export interface PreparedStack {
   readonly facts: StackFacts;
   readonly account: SeededAccount;
+  /** The account whose source is the simulator's IHE gateway. */
+  readonly gatewayAccount: Pick<SeededAccount, 'apiKey' | 'facilityId'>;
 }
 
 /**
@@ -47,11 +51,17 @@ export async function prepareStack(
     storage?: StackStorage;
   },
 ): Promise<PreparedStack> {
+  const keyRing = parseKeyRing(secrets.dataKeys);
   const account = await prepareDatabase(databaseUrl, {
     apiKey: secrets.apiKey,
     webhookKey: secrets.webhookKey,
-    webhookKeys: createWebhookKeys(parseKeyRing(secrets.dataKeys)),
+    webhookKeys: createWebhookKeys(keyRing),
     webhookUrl: `${receiverUrl(ports)}/webhooks`,
+  });
+  const gatewayAccount = await prepareGatewayAccount(databaseUrl, {
+    apiKey: secrets.gatewayApiKey,
+    gateway: simulatedGateway(ports),
+    keyRing,
   });
   const facts: StackFacts = {
     dataDir,
@@ -71,12 +81,16 @@ export async function prepareStack(
     webhookKey: account.webhookKey,
     sources: outside.sources ?? {},
   };
-  return { facts, account };
+  return { facts, account, gatewayAccount };
 }
 
 /** How to reach the stack. */
 export function connectionOf(
-  { facts: { ports, secrets, storage }, account }: PreparedStack,
+  {
+    facts: { ports, secrets, storage },
+    account,
+    gatewayAccount,
+  }: PreparedStack,
   { databaseUrl, temporal }: { databaseUrl: string; temporal: StackTemporal },
 ): StackConnection {
   return {
@@ -85,6 +99,10 @@ export function connectionOf(
     apiKey: account.apiKey,
     accountId: account.accountId,
     facilityId: account.facilityId,
+    gatewayAccount: {
+      apiKey: gatewayAccount.apiKey,
+      facilityId: gatewayAccount.facilityId,
+    },
     temporalAddress: temporal.address,
     temporalNamespace: temporal.namespace,
     temporalUiUrl: temporal.uiUrl,
@@ -123,6 +141,19 @@ export async function prepareDatabase(
       return await seedDemoAccount(store, seed);
     const { webhookUrl: _, ...withoutUrl } = seed;
     return await seedDemoAccount(store, withoutUrl);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Seeds the account whose source is the simulator's IHE gateway. */
+async function prepareGatewayAccount(
+  databaseUrl: string,
+  seed: Parameters<typeof seedGatewayAccount>[1],
+): Promise<PreparedStack['gatewayAccount']> {
+  const store = createStore({ databaseUrl, poolMax: 1 });
+  try {
+    return await seedGatewayAccount(store, seed);
   } finally {
     await store.close();
   }

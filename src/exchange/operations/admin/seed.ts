@@ -1,4 +1,6 @@
 import { v5 as uuidv5, v7 as uuidv7 } from 'uuid';
+import type { SourceType } from '../../../contract/primitives.ts';
+import type { KeyRing } from '../../../lib/key-ring.ts';
 import { insertAccount } from '../../access/accounts/account-store.ts';
 import { insertApiKey } from '../../access/accounts/api-key-store.ts';
 import { parseApiKey } from '../../access/accounts/rules/api-key.ts';
@@ -7,11 +9,19 @@ import {
   setDestination,
 } from '../../messaging/webhooks/settings-store.ts';
 import { insertFacility } from '../../people/facilities/facility-store.ts';
-import type { Store } from '../../platform/database/database.ts';
+import type { Store, SystemTx } from '../../platform/database/database.ts';
 import {
   generateWebhookKey,
   type WebhookKeys,
 } from '../../platform/outbox/webhook-key.ts';
+import { namespaceOf } from '../../records/rules/ids.ts';
+import { settingsOf } from '../../sources/connections/connection-options.ts';
+import {
+  deleteConnection,
+  findConnection,
+  insertConnection,
+} from '../../sources/connections/connection-store.ts';
+import { sealCredentials } from '../../sources/connections/settings.ts';
 
 export interface SeededAccount {
   accountId: string;
@@ -27,6 +37,9 @@ export interface SeededAccount {
 const SEED_NAMESPACE = '6f1d3f9c-2f0a-4f0e-9a51-7a2c6a3f6b10';
 export const DEMO_ACCOUNT_ID = uuidv5('demo-account', SEED_NAMESPACE);
 const FACILITY_ID = uuidv5('demo-facility', SEED_NAMESPACE);
+const GATEWAY_ACCOUNT_ID = uuidv5('gateway-account', SEED_NAMESPACE);
+const GATEWAY_FACILITY_ID = uuidv5('gateway-facility', SEED_NAMESPACE);
+const GATEWAY_CONNECTION_ID = uuidv5('gateway-connection', SEED_NAMESPACE);
 
 /** A hundred times the default limits, for demos and benchmarks. */
 const LIMITS = {
@@ -54,27 +67,14 @@ export async function seedDemoAccount(
   },
 ): Promise<SeededAccount> {
   const { webhookKeys } = options;
-  const key = parseApiKey(options.apiKey);
-  if (key === undefined)
-    throw new Error(
-      'API_KEY is not an API key; generate one with: npm run secrets',
-    );
-  const enabled = { enabled: true };
-  await store.asSystem(async (tx) => {
-    await insertAccount(tx, {
+  await store.asSystem((tx) =>
+    insertAccountWithKey(tx, {
       id: DEMO_ACCOUNT_ID,
       name: 'Demo account',
-      settings: {
-        sources: { hie: enabled, pharmacy: enabled, lab: enabled },
-        limits: LIMITS,
-      },
-    });
-    await insertApiKey(tx, {
-      id: uuidv7(),
-      accountId: DEMO_ACCOUNT_ID,
-      ...key,
-    });
-  });
+      sources: { hie: true, pharmacy: true, lab: true },
+      apiKey: options.apiKey,
+    }),
+  );
   const webhookKey = await store.asAccount(DEMO_ACCOUNT_ID, async (tx) => {
     await insertFacility(tx, {
       id: FACILITY_ID,
@@ -107,4 +107,108 @@ export async function seedDemoAccount(
     facilityId: FACILITY_ID,
     webhookKey,
   };
+}
+
+/** An IHE gateway that an account asks, and what it is told of us. */
+interface SeededGateway {
+  discoveryUrl: string;
+  queryUrl: string;
+  retrieveUrl: string;
+  homeCommunity: string;
+  ownHomeCommunity: string;
+}
+
+/**
+ * Creates a second account with one facility and an API key, whose only source
+ * is a connection to an IHE gateway. Idempotent; a gateway that has moved is
+ * asked where it is now.
+ */
+export async function seedGatewayAccount(
+  store: Store,
+  {
+    apiKey,
+    gateway,
+    keyRing,
+  }: { apiKey: string; gateway: SeededGateway; keyRing: KeyRing },
+): Promise<Omit<SeededAccount, 'webhookKey'>> {
+  const { discoveryUrl, ...settings } = gateway;
+  const connection = {
+    id: GATEWAY_CONNECTION_ID,
+    accountId: GATEWAY_ACCOUNT_ID,
+    source: 'hie',
+    name: 'gateway',
+    baseUrl: discoveryUrl,
+    settings: settingsOf({ protocol: 'ihe', ...settings }),
+    authKind: 'none',
+    credentials: sealCredentials(keyRing, GATEWAY_CONNECTION_ID, {
+      auth: { kind: 'none' },
+      tls: {},
+    }),
+    namespace: namespaceOf(GATEWAY_CONNECTION_ID),
+    enabled: true,
+  } as const;
+  await store.asSystem(async (tx) => {
+    await insertAccountWithKey(tx, {
+      id: GATEWAY_ACCOUNT_ID,
+      name: 'Demo account behind a gateway',
+      sources: { hie: true, pharmacy: false, lab: false },
+      apiKey,
+    });
+    const known = await findConnection(tx, connection.id);
+    if (known?.baseUrl === discoveryUrl) return;
+    if (known !== undefined) await deleteConnection(tx, known.id);
+    await insertConnection(tx, connection);
+  });
+  await store.asAccount(GATEWAY_ACCOUNT_ID, (tx) =>
+    insertFacility(tx, {
+      id: GATEWAY_FACILITY_ID,
+      oid: '2.16.840.1.113883.3.9621.5.2032',
+      name: 'Seaport Walk-in Clinic',
+      npi: '1234567893',
+      tin: '042103580',
+      address: {
+        addressLine1: '100 Northern Avenue',
+        city: 'Boston',
+        state: 'MA',
+        zip: '02210',
+        country: 'USA',
+      },
+    }),
+  );
+  return {
+    accountId: GATEWAY_ACCOUNT_ID,
+    apiKey,
+    facilityId: GATEWAY_FACILITY_ID,
+  };
+}
+
+/** Throws if `apiKey` is not an API key. */
+async function insertAccountWithKey(
+  tx: SystemTx,
+  account: {
+    id: string;
+    name: string;
+    sources: Record<SourceType, boolean>;
+    apiKey: string;
+  },
+): Promise<void> {
+  const key = parseApiKey(account.apiKey);
+  if (key === undefined)
+    throw new Error(
+      'API_KEY is not an API key; generate one with: npm run secrets',
+    );
+  const { hie, pharmacy, lab } = account.sources;
+  await insertAccount(tx, {
+    id: account.id,
+    name: account.name,
+    settings: {
+      sources: {
+        hie: { enabled: hie },
+        pharmacy: { enabled: pharmacy },
+        lab: { enabled: lab },
+      },
+      limits: LIMITS,
+    },
+  });
+  await insertApiKey(tx, { id: uuidv7(), accountId: account.id, ...key });
 }
