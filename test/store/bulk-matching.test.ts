@@ -87,6 +87,7 @@ describe('importing rows', () => {
       driversLicenseNo: no,
       driversLicenseState: 'MA',
     });
+    const dob = `${new Date().getUTCFullYear()}-01-14`;
     const rows = [
       person('Ann', '02116', { ssn: '512345671' }),
       person('Ann', '02116', { ssn: '623456782' }),
@@ -95,12 +96,9 @@ describe('importing rows', () => {
       person('Ann', '02116', licence('S1234987')),
       person('Ann', '02116', { ssn: '734567893' }),
       person('Ann'),
-      person('Baby Girl'),
-      person('Baby Girl'),
-      person('Baby Girl', '02116', { externalId: 'newborn-1' }),
-      person('Baby Girl', '02116', { externalId: 'newborn-1' }),
-      person('John', '02116', { lastName: 'Doe' }),
-      person('John', '02116', { lastName: 'Doe' }),
+      person('Baby Girl', '02116', { dob, externalId: 'newborn-1' }),
+      person('Baby Girl', '02116', { dob, externalId: 'newborn-1' }),
+      person('Baby Girl', '02116', { dob, externalId: 'newborn-2' }),
     ];
     for (const round of [1, 2]) {
       const result = await env.run(
@@ -128,14 +126,7 @@ describe('importing rows', () => {
       expect(result[1]?.reason).toContain(
         "another SSN or driver's licence than patient",
       );
-      expect(statuses.slice(7)).toEqual([
-        'created',
-        'created',
-        'created',
-        'updated',
-        'created',
-        'created',
-      ]);
+      expect(statuses.slice(7)).toEqual(['created', 'updated', 'created']);
     }
   });
 
@@ -221,6 +212,52 @@ describe('importing rows', () => {
     expect(patients).toEqual([
       { external_id: 'd', former_external_ids: ['c', 'b', 'a'] },
     ]);
+  });
+
+  test('says that a created patient has the external id of another one', async ({
+    env,
+  }) => {
+    const account = await env.addAccount();
+    const [first] = await env.run(
+      account.accountId,
+      await env.upload(
+        account,
+        csvOf([person('Ann', '02116', { externalId: 'a' })]),
+      ),
+    );
+    const result = await env.run(
+      account.accountId,
+      await env.upload(
+        account,
+        csvOf([person('Bea', '02116', { externalId: 'a' })]),
+      ),
+    );
+    expect(result).toMatchObject([
+      {
+        status: 'created',
+        reason: `external id a is also that of patient ${first?.patientId}`,
+      },
+    ]);
+  });
+
+  test('does not double newborns without an id when the same file is sent again, and never joins two rows', async ({
+    env,
+  }) => {
+    const account = await env.addAccount();
+    const newborn = person('Baby Boy', '02116', {
+      dob: `${new Date().getUTCFullYear()}-01-14`,
+    });
+    const send = async (rows: Parameters<typeof csvOf>[0]) =>
+      env.run(account.accountId, await env.upload(account, csvOf(rows)));
+    const ids = (rows: readonly { patientId: string }[]) =>
+      rows.map(({ patientId }) => patientId);
+    const first = await send([newborn, newborn]);
+    expect(new Set(ids(first)).size).toBe(2);
+    const again = await send([newborn, newborn]);
+    expect(again.map(({ status }) => status)).toEqual(['updated', 'updated']);
+    expect(ids(again)).toEqual(ids(first));
+    const [another] = await send([newborn]);
+    expect(another?.status).toBe('created');
   });
 
   test('fails the row that a patient has no room for, with the reason, and no other', async ({

@@ -24,6 +24,7 @@ import { isSameJson } from '../patients/rules/patient-normalisation.ts';
 import type { OpenChunk } from './chunk-store.ts';
 import {
   claimNewKeys,
+  findExternalIdHolders,
   findKeyHolders,
   findTrialIdentifiers,
   findTrialKeyHolders,
@@ -79,6 +80,8 @@ export interface JudgedChunk extends OpenChunk {
    * would have created it.
    */
   trialRows: Map<string, number>;
+  /** Patients who have the external ids of rows that create another one. */
+  externalIdHolders: ReadonlyMap<string, readonly string[]>;
 }
 
 /**
@@ -175,6 +178,10 @@ async function judge(
     ownKeys: (place) => matched[place]?.person.ownKeys() ?? [],
     whyFull: createRoomCheck(matched, known.patients, job.facilityId),
   });
+  const created = folded.outcomes.flatMap(({ kind }, place) => {
+    const externalId = matched[place]?.person.facts.externalId;
+    return kind === 'created' && externalId ? [externalId] : [];
+  });
   const judged: JudgedChunk = {
     ...chunk,
     ...folded,
@@ -182,6 +189,7 @@ async function judge(
     matched,
     patients: known.patients,
     trialRows,
+    externalIdHolders: await findExternalIdHolders(tx, job.requestId, created),
   };
   return { judged, references };
 }

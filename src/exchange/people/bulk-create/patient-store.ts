@@ -283,6 +283,24 @@ function contentRows(patients: readonly IdentifiedContent[]) {
 }
 
 /** The person that would hold a key if a dry run had written its rows. */
+/**
+ * Who had one of these external ids before the request was made: earlier rows
+ * of its file are not told, because chunks run side by side.
+ */
+export async function findExternalIdHolders(
+  tx: AccountTx,
+  requestId: string,
+  externalIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  if (externalIds.length === 0) return new Map();
+  const { rows } = await sql<{ externalId: string; ids: string[] }>`
+    select external_id as "externalId", array_agg(id order by created_at, id) as ids from patient
+    where external_id = any(${textArray(externalIds)}::text[])
+      and created_at < (select created_at from bulk_request where id = ${requestId})
+    group by external_id`.execute(tx.db);
+  return new Map(rows.map(({ externalId, ids }) => [externalId, ids]));
+}
+
 interface TrialKeyHolder extends KeyHolder {
   /**
    * The row that would have created the person; null for a patient of the

@@ -95,7 +95,7 @@ export async function prepareChunk(
 }
 
 function prepareRow(
-  { readRow, layout, hmacKey, accountId }: ChunkReader,
+  { readRow, layout, hmacKey, accountId, upload }: ChunkReader,
   cells: string[],
   row: number,
 ): PreparedRow {
@@ -104,7 +104,11 @@ function prepareRow(
   if (value === undefined) return { row, line, errors, facility, cohorts };
   const given = normaliseDemographics(value.patient);
   const { externalId, status } = value.patient;
-  const keys = identityKeyTexts(hmacKey, accountId, { ...given, externalId });
+  const keys = identityKeyTexts(hmacKey, accountId, {
+    ...given,
+    externalId,
+    sentAs: [upload.sha256, String(row)],
+  });
   let own: string[] | undefined;
   const hasOwn = keys.length > 0 && given.personalIdentifiers.length > 0;
   const ownKeys = () =>

@@ -429,6 +429,9 @@ function resultOf(
       )
       .join(', ');
   const { alsoMatches, contradicted } = outcome;
+  const externalId = row?.facts.externalId ?? '';
+  const sameId =
+    outcome.kind === 'created' ? chunk.externalIdHolders.get(externalId) : [];
   const before = known.get(id);
   const after = row && afterMatch(before, row.given, row.facts);
   if (after !== undefined) known.set(id, after);
@@ -439,6 +442,11 @@ function resultOf(
     ...(alsoMatches.length === 0
       ? []
       : [`also matches ${named(alsoMatches)}, not updated`]),
+    ...(sameId === undefined || sameId.length === 0
+      ? []
+      : [
+          `external id ${externalId} is also that of patient ${sameId.join(', ')}`,
+        ]),
     ...(contradicted.length === 0
       ? []
       : [

@@ -14,6 +14,11 @@ type Person = Pick<
 > & {
   /** The caller's own id. */
   externalId?: string | null;
+  /**
+   * The file and the row in which the person came, by which a newborn without
+   * an id is known when the same file is sent again.
+   */
+  sentAs?: readonly string[];
 };
 
 /**
@@ -48,7 +53,8 @@ export const identityKeys = (
  * A name of a newborn or an unknown person ("Baby Boy", "John Doe"), the birth
  * date 1900-01-01 and the zips 00000 and 99999 stand for many people. Whoever
  * has one of these is the same only under the same id of the caller
- * (`externalId`); without one there are no keys, so nothing matches.
+ * (`externalId`), or as the same row of the same file; without either there are
+ * no keys, so nothing matches.
  * (docs/decisions/0151-contradicting-patients-stay-apart.md)
  */
 export function identityKeyTexts(
@@ -56,17 +62,18 @@ export function identityKeyTexts(
   accountId: string,
   person: Person,
 ): string[] {
-  const { firstNames, lastNames, dob, addresses, externalId } = person;
+  const { firstNames, lastNames, dob, addresses, externalId, sentAs } = person;
   const zips = addresses.map(({ zip }) => zip.slice(0, 5));
   const isAnybody =
     !isUsableBirthDate(dob) || isStandInName(firstNames, lastNames, dob);
   const usable = isAnybody ? [] : zips.filter(isUsableZip);
   const keys = keyTexts(hmacKey, accountId, person, usable, []);
-  if (usable.length === zips.length || !externalId) return keys;
+  const known = externalId ? ['externalId', externalId] : sentAs;
+  if (usable.length === zips.length || known === undefined) return keys;
   const others = isAnybody ? zips : zips.filter((zip) => !isUsableZip(zip));
   return [
     ...keys,
-    ...keyTexts(hmacKey, accountId, person, others, ['externalId', externalId]),
+    ...keyTexts(hmacKey, accountId, person, others, known),
   ].sort();
 }
 
