@@ -406,27 +406,26 @@ function createFollower(
       });
     // Awaited below; until then a rejection must not count as unhandled.
     result.catch(() => undefined);
-    let phase = '';
     const printed = new Map<string, number>();
+    const printNewSteps = async (requestId: string) => {
+      const timeline = await readTimeline(requestId);
+      const known = printed.get(requestId) ?? 0;
+      for (const { source, kind, message } of timeline.slice(known))
+        if (isDetailed || OUTCOMES.includes(kind))
+          printStep(key, source ?? '', paintOutcome(kind, message));
+      printed.set(requestId, timeline.length);
+    };
+    let phase = '';
     for (let last = false; !last; ) {
       last = ended;
       const status = await handle
         .query<PatientOnboardingStatus>(PATIENT_ONBOARDING_MESSAGES.status)
         .catch(() => undefined);
-      if (status !== undefined && status.phase !== phase) {
-        phase = status.phase;
-        if (isDetailed) printStep(key, '', phase);
-      }
-      for (const requestId of status?.requestIds ?? []) {
-        const timeline = await readTimeline(requestId);
-        for (const { source, kind, message } of timeline.slice(
-          printed.get(requestId) ?? 0,
-        )) {
-          if (isDetailed || OUTCOMES.includes(kind))
-            printStep(key, source ?? '', paintOutcome(kind, message));
-        }
-        printed.set(requestId, timeline.length);
-      }
+      if (isDetailed && status !== undefined && status.phase !== phase)
+        printStep(key, '', status.phase);
+      phase = status?.phase ?? phase;
+      for (const requestId of status?.requestIds ?? [])
+        await printNewSteps(requestId);
       if (!last) await sleep(LOOK_EVERY_MS, undefined, { signal });
     }
     return [key, await result] as const;

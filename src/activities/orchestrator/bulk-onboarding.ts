@@ -73,13 +73,13 @@ export function createBulkFileActivities({
         const { exchange, requestId, uploadUrl, file } = input;
         // The response to an earlier upload may have been lost, and a second
         // upload may be cut off before its response.
-        const known =
-          activityInfo().attempt > 1
-            ? (await requestState(clientFor(exchange), requestId))?.status
-            : undefined;
-        const gone = activityInfo().attempt > 1 ? 'gone-in-outage' : 'gone';
-        if (known === 'expired') return gone;
-        if (known !== undefined && known !== 'waiting') return 'taken';
+        const isRetry = activityInfo().attempt > 1;
+        const known = isRetry
+          ? await requestState(clientFor(exchange), requestId)
+          : undefined;
+        const gone = isRetry ? 'gone-in-outage' : 'gone';
+        if (known?.status === 'expired') return gone;
+        if (known !== undefined && known.status !== 'waiting') return 'taken';
         const outgoing = { ...file, content: await files.get(file.ref) };
         const progress = {
           signal: cancellationSignal(),

@@ -27,7 +27,7 @@ import {
   sendDocument,
   servedTypeOf,
 } from '../documents/routes.ts';
-import { FHIR_JSON, searchEntry } from './bundles.ts';
+import { type BundleLink, FHIR_JSON, searchEntry } from './bundles.ts';
 import { readRecordedConsents } from './recorded-consents.ts';
 import {
   checkSearch,
@@ -44,7 +44,12 @@ import {
   UUID,
   valuesOf,
 } from './rules/search-request.ts';
-import { asServed, readServed, servedProvenance } from './search-record.ts';
+import {
+  asServed,
+  readServed,
+  type ServedResource,
+  servedProvenance,
+} from './search-record.ts';
 import {
   openSearchPage,
   requirePatient,
@@ -239,6 +244,26 @@ async function* everythingBundle(
     await store.asAccount(accountId, (tx) => readStanding(tx, patientId)),
   );
   yield `{"resourceType":"Bundle"${meta === undefined ? '' : `,"meta":${JSON.stringify(meta)}`},"type":"searchset","timestamp":"${new Date().toISOString()}"`;
+  /** The resource, if its type was asked for, and its Provenance. */
+  const entriesWith = (resource: ServedResource) => {
+    if (since !== undefined && resource.changedAt <= new Date(since)) return [];
+    const isWanted = types?.includes(resource.resourceType) !== false;
+    const provenance = withProvenance
+      ? servedProvenance(resource, patientId)
+      : undefined;
+    return [
+      ...(isWanted
+        ? [searchEntry(base, resource.json, { mode: 'match' })]
+        : []),
+      ...(provenance === undefined
+        ? []
+        : [
+            searchEntry(base, provenance, {
+              mode: isWanted ? 'include' : 'match',
+            }),
+          ]),
+    ];
+  };
   let separator = ',"entry":[';
   let after = start;
   let left = count ?? Number.POSITIVE_INFINITY;
@@ -255,22 +280,7 @@ async function* everythingBundle(
       return { resources: await asServed(tx, patientId, resources), next };
     });
     for (const resource of page.resources) {
-      if (since !== undefined && resource.changedAt <= new Date(since))
-        continue;
-      const isWanted = types?.includes(resource.resourceType) !== false;
-      const own = isWanted
-        ? [searchEntry(base, resource.json, { mode: 'match' })]
-        : [];
-      const provenance = withProvenance
-        ? servedProvenance(resource, patientId)
-        : undefined;
-      if (provenance)
-        own.push(
-          searchEntry(base, provenance, {
-            mode: isWanted ? 'include' : 'match',
-          }),
-        );
-      for (const entry of own) {
+      for (const entry of entriesWith(resource)) {
         yield `${separator}${fhirJson(entry)}`;
         separator = ',';
       }
@@ -280,15 +290,18 @@ async function* everythingBundle(
   } while (after !== undefined && left > 0);
   const url = `${base}/${path}`;
   const cursor = after && (await cursors.write({ path, pairs, place: after }));
-  const links = [
-    { relation: 'self', url },
-    ...(cursor === undefined
-      ? []
-      : [{ relation: 'next', url: `${url}?_page=${cursor}` }]),
-  ];
+  const links = pageLinks(url, cursor);
   // FHIR forbids empty arrays.
   yield `${separator === ',' ? ']' : ''},"link":${JSON.stringify(links)}}`;
 }
+
+const pageLinks = (url: string, cursor: string | undefined): BundleLink[] =>
+  cursor === undefined
+    ? [{ relation: 'self', url }]
+    : [
+        { relation: 'self', url },
+        { relation: 'next', url: `${url}?_page=${cursor}` },
+      ];
 
 /** The parameters of `$everything`. */
 interface EverythingRequest {

@@ -1,5 +1,10 @@
 import { CHAIN_START, type SignedAuditHead } from './chain.ts';
-import { countUnsealed, findHead, sealedRows } from './chain-store.ts';
+import {
+  type ChainRow,
+  countUnsealed,
+  findHead,
+  sealedRows,
+} from './chain-store.ts';
 import {
   type AcceptedLoss,
   type Loss,
@@ -61,7 +66,7 @@ export async function verifyChain(
   const { count, oldestAt } = await store.asSystem((tx) =>
     countUnsealed(tx, accountId),
   );
-  const read: { position: number; mac: Buffer } = {
+  const read: { position: number; mac: Buffer; headMismatch?: ChainFault } = {
     position: 0,
     mac: CHAIN_START,
   };
@@ -78,53 +83,65 @@ export async function verifyChain(
   });
   if (kept !== undefined && !chain.isSigned(kept))
     return report({ position: kept.position, what: 'head not ours' });
-  let headMismatch: ChainFault | undefined;
-  for (;;) {
+  /** Verifies the next entry. Returns a fault after which none can be. */
+  const readEntry = (row: ChainRow): ChainFault | undefined => {
+    const position = read.position + 1;
+    if (row.position !== position) return { position, what: 'removed' };
+    if (!chain.holds(read.mac, row) || row.mac === null)
+      return { position, what: 'changed', entryId: row.id };
+    if (contradicts(kept, position, row.mac))
+      read.headMismatch = { position, what: 'changed', entryId: row.id };
+    lossReader.read(row);
+    read.position = position;
+    read.mac = row.mac;
+    return undefined;
+  };
+  for (let isLast = false; !isLast; ) {
     const page = { after: read.position, limit: PAGE };
     const rows = await store.asSystem((tx) => sealedRows(tx, accountId, page));
     for (const row of rows) {
-      const position = read.position + 1;
-      if (row.position !== position)
-        return report({ position, what: 'removed' });
-      if (!chain.holds(read.mac, row) || row.mac === null)
-        return report({ position, what: 'changed', entryId: row.id });
-      if (contradicts(kept, position, row.mac))
-        headMismatch = { position, what: 'changed', entryId: row.id };
-      lossReader.read(row);
-      read.position = position;
-      read.mac = row.mac;
+      const fault = readEntry(row);
+      if (fault !== undefined) return report(fault);
     }
-    if (rows.length < PAGE) break;
+    isLast = rows.length < PAGE;
   }
-  const next = read.position + 1;
-  // The database's own head is ahead of the entries, which a restore cannot
-  // cause.
-  if ((stored?.position ?? 0) >= next)
-    return report({ position: next, what: 'cut-off' });
-  const loss = lossReader.open;
-  if (loss !== undefined)
-    return report({ position: loss.from, what: 'cut-off', loss });
-  if (headMismatch !== undefined) return report(headMismatch);
-  // Read again: a chain that has just begun got its external head before its
-  // first entry was sealed.
-  if (
-    heads !== undefined &&
-    kept === undefined &&
-    next > 1 &&
-    (await heads.read(accountId)) === undefined
-  )
-    return report({ position: next, what: 'head missing' });
-  if (kept === undefined || kept.position < next) return report();
-  if (next === 1 && kept.gone !== undefined) {
-    lossReader.accepted.push({ ...lossSince(1, kept), ...kept.gone });
-    return report();
+  return report(await faultAtEnd());
+
+  /**
+   * Reads the external head again: a chain that has just begun got it before
+   * its first entry was sealed.
+   */
+  async function isHeadMissing(): Promise<boolean> {
+    return heads !== undefined && (await heads.read(accountId)) === undefined;
   }
-  const keptUntil = lossReader.lastAt;
-  return report({
-    position: next,
-    what: 'cut-off',
-    loss: { ...lossSince(next, kept), keptUntil },
-  });
+
+  /** What is wrong after the last entry that holds. */
+  async function faultAtEnd(): Promise<ChainFault | undefined> {
+    const next = read.position + 1;
+    // The database's own head is ahead of the entries, which a restore cannot
+    // cause.
+    if ((stored?.position ?? 0) >= next)
+      return { position: next, what: 'cut-off' };
+    const loss = lossReader.open;
+    if (loss !== undefined)
+      return { position: loss.from, what: 'cut-off', loss };
+    if (read.headMismatch !== undefined) return read.headMismatch;
+    if (kept === undefined)
+      return next > 1 && (await isHeadMissing())
+        ? { position: next, what: 'head missing' }
+        : undefined;
+    if (kept.position < next) return undefined;
+    if (next === 1 && kept.gone !== undefined) {
+      lossReader.accepted.push({ ...lossSince(1, kept), ...kept.gone });
+      return undefined;
+    }
+    const keptUntil = lossReader.lastAt;
+    return {
+      position: next,
+      what: 'cut-off',
+      loss: { ...lossSince(next, kept), keptUntil },
+    };
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
-import { request } from 'undici';
+import { type Dispatcher, request } from 'undici';
 import { ConfigError } from '../../../config.ts';
 import { anySignal } from '../../../lib/abort-signals.ts';
 import { retryAfterMs } from '../../../lib/retry-after.ts';
@@ -72,7 +72,7 @@ export function createPartnerHttp(
       }: { body?: object; signal?: AbortSignal; timeoutMs?: number } = {},
     ): Promise<unknown> {
       const label = `${method} ${path.split('/')[1] ?? ''}`;
-      const text = body === undefined ? '' : JSON.stringify(body);
+      const text = body && JSON.stringify(body);
       const timeout = AbortSignal.timeout(timeoutMs);
       try {
         const response = await request(`${baseUrl}${path}`, {
@@ -80,47 +80,61 @@ export function createPartnerHttp(
           headers: {
             ...traceHeaders(),
             accept: 'application/json',
-            ...(body === undefined
-              ? {}
-              : { 'content-type': 'application/json' }),
-            ...signatureOf(signer, text),
+            ...contentTypeOf(text),
+            ...signatureOf(signer, text ?? ''),
           },
-          body: body === undefined ? undefined : text,
-          signal: signal === undefined ? timeout : anySignal([timeout, signal]),
+          body: text,
+          signal: anySignal([timeout, ...(signal ? [signal] : [])]),
         });
         const responseText = await textOf(response.body);
-        const { statusCode: status } = response;
-        if (status >= 400) {
-          throw new PartnerFailure(
-            status === 408 || status === 429 || status >= 500
-              ? 'transport'
-              : 'refused',
-            `The ${name} responded ${status} to ${label}`,
-            {
-              httpStatus: status,
-              retryAfterMs: retryAfterMs(response.headers['retry-after']),
-            },
-          );
-        }
+        if (response.statusCode >= 400)
+          throw refusedCall(name, label, response);
         return JSON.parse(responseText);
       } catch (error) {
         if (error instanceof PartnerFailure) throw error;
         if (signal?.aborted) throw signal.reason;
-        if (error instanceof SyntaxError)
-          throw new PartnerFailure(
-            'bad-answer',
-            `The ${name} returned an unreadable response to ${label}`,
-          );
-        throw new PartnerFailure(
-          'transport',
-          `The ${name} could not be reached for ${label}`,
-          {
-            cause: error,
-          },
-        );
+        throw brokenCall(name, label, error);
       }
     },
   };
+}
+
+const contentTypeOf = (text: string | undefined) =>
+  text === undefined ? {} : { 'content-type': 'application/json' };
+
+/** The failure of a call that the partner answered with 400 or above. */
+function refusedCall(
+  name: string,
+  label: string,
+  { statusCode, headers }: Dispatcher.ResponseData,
+): PartnerFailure {
+  const mayPass = statusCode === 408 || statusCode === 429 || statusCode >= 500;
+  return new PartnerFailure(
+    mayPass ? 'transport' : 'refused',
+    `The ${name} responded ${statusCode} to ${label}`,
+    {
+      httpStatus: statusCode,
+      retryAfterMs: retryAfterMs(headers['retry-after']),
+    },
+  );
+}
+
+/** The failure of a call without a response that can be read. */
+function brokenCall(
+  name: string,
+  label: string,
+  error: unknown,
+): PartnerFailure {
+  return error instanceof SyntaxError
+    ? new PartnerFailure(
+        'bad-answer',
+        `The ${name} returned an unreadable response to ${label}`,
+      )
+    : new PartnerFailure(
+        'transport',
+        `The ${name} could not be reached for ${label}`,
+        { cause: error },
+      );
 }
 
 function signatureOf(signer: Webhook, body: string): Record<string, string> {

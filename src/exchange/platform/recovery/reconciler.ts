@@ -167,9 +167,28 @@ export function createReconciler(deps: {
         isBehind: false,
       };
       const paused = new Set<ReconcilePart>();
-      const keepCursor = (name: string) => {
-        const cursor = cursors[name];
+      const keepCursor = (name: string, cursor = cursors[name]) => {
         if (cursor !== undefined) result.cursors[name] = cursor;
+      };
+      const runKind = async (recovery: Recovery) => {
+        const { name } = recovery;
+        const part = recovery.deletes === true ? 'deleting' : 'healing';
+        // Read before each kind, so that a pause does not wait for the end of a
+        // long round.
+        if (await roundCount.isPaused(part)) {
+          paused.add(part);
+          keepCursor(name);
+          return;
+        }
+        const taken = await takeUp(
+          recovery,
+          { ...begun, cursor: cursors[name] },
+          signal,
+        );
+        const done = report(name, taken);
+        if (done.found + done.failed > 0) result.kinds[name] = done;
+        if (taken.cursor !== undefined) keepCursor(name, taken.cursor);
+        if (taken.isBehind === true) result.isBehind = true;
       };
       // All runners take their kinds from the same iterator.
       const queue = [
@@ -187,26 +206,9 @@ export function createReconciler(deps: {
             next ||= recoveries.indexOf(recovery);
             result.isBehind = true;
             keepCursor(recovery.name);
-            continue;
+          } else {
+            await runKind(recovery);
           }
-          const { name } = recovery;
-          const part = recovery.deletes === true ? 'deleting' : 'healing';
-          // Read before each kind, so that a pause does not wait for the end of
-          // a long round.
-          if (await roundCount.isPaused(part)) {
-            paused.add(part);
-            keepCursor(name);
-            continue;
-          }
-          const taken = await takeUp(
-            recovery,
-            { ...begun, cursor: cursors[name] },
-            signal,
-          );
-          const done = report(name, taken);
-          if (done.found + done.failed > 0) result.kinds[name] = done;
-          if (taken.cursor !== undefined) result.cursors[name] = taken.cursor;
-          if (taken.isBehind === true) result.isBehind = true;
         }
       };
       await Promise.all(Array.from({ length: KINDS_AT_ONCE }, runner));

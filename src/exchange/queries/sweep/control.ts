@@ -89,20 +89,25 @@ export function createSweepControl(
         throw new ConflictError(
           `The post-import queries are already ${wanted}`,
         );
-      await deps.store.asAccount(accountId, (tx) =>
-        setSweepState(tx, requestId, wanted),
-      );
-      if (wanted === 'cancelled')
-        await endStuckWorkflow(
-          deps.temporal,
-          querySweepWorkflowId(requestId),
-        ).catch(unavailable);
-      else
-        await launchSweep(deps, accountId, requestId, {
-          replacesRunning: true,
-        }).catch(unavailable);
+      await steerStuck(accountId, requestId, wanted);
     }
     return view(accountId, requestId);
+  }
+
+  /** Commits the new state here, and ends or replaces the workflow. */
+  async function steerStuck(
+    accountId: string,
+    requestId: string,
+    wanted: SweepState,
+  ): Promise<void> {
+    await deps.store.asAccount(accountId, (tx) =>
+      setSweepState(tx, requestId, wanted),
+    );
+    const done =
+      wanted === 'cancelled'
+        ? endStuckWorkflow(deps.temporal, querySweepWorkflowId(requestId))
+        : launchSweep(deps, accountId, requestId, { replacesRunning: true });
+    await done.catch(unavailable);
   }
 
   return {

@@ -199,39 +199,73 @@ export function readFilter(
     topic.type === undefined && type !== 'Patient'
       ? searchParametersOf(type)
       : {};
+  const add = (name: string, values: readonly string[]) => {
+    if (name === 'patient' || (type === 'Patient' && name === '_id'))
+      return addPatients(filter, name, values, base);
+    return name === 'trigger'
+      ? addTriggers(filter, values, topic)
+      : addClause(filter, name, values, parameters);
+  };
   for (const [name, value] of new URLSearchParams(query)) {
-    const values = [...new Set(valuesOf(value))];
-    if (name === 'patient' || (type === 'Patient' && name === '_id')) {
-      if (filter.patients !== null)
-        return `${name} is given twice; give the ids in one, separated by commas`;
-      filter.patients = values.map((id) =>
-        id.replace(`${base}/`, '').replace('Patient/', '').toLowerCase(),
-      );
-      if (!filter.patients.every((id) => UUID.test(id)))
-        return `${name} is not the id of a Patient`;
-    } else if (name === 'trigger') {
-      const codes = topic.triggers.filter(({ system, code }) =>
-        values.some((each) => each === code || each === `${system}|${code}`),
-      );
-      if (codes.length < values.length)
-        return `trigger is not one of the topic; it has: ${topic.triggers.map(({ code }) => code).join(', ')}`;
-      filter.triggers.push(codes.map(({ code }) => code));
-    } else {
-      const parameter = Object.hasOwn(parameters, name)
-        ? parameters[name]
-        : undefined;
-      const tokens = Object.entries(parameters).flatMap(([each, { kind }]) =>
-        kind === 'token' ? [each] : [],
-      );
-      if (parameter?.kind !== 'token')
-        return `${name} is no filter for ${type}; it has: ${['patient', 'trigger', ...tokens].join(', ')}`;
-      const clause = values.map((each) => alternativeOf(name, parameter, each));
-      if (!clause.every((alternative) => alternative !== undefined))
-        return `${name} is not a code such as system|code`;
-      filter.clauses.push(clause);
-      if (filter.clauses.length > CLAUSES_MAX)
-        return `has more than ${CLAUSES_MAX} parameters`;
-    }
+    const problem = add(name, [...new Set(valuesOf(value))]);
+    if (problem !== undefined) return problem;
   }
   return filter;
+}
+
+/** Adds the patients of a filter. Returns what is wrong with them. */
+function addPatients(
+  filter: Filter,
+  name: string,
+  values: readonly string[],
+  base: string,
+): string | undefined {
+  if (filter.patients !== null)
+    return `${name} is given twice; give the ids in one, separated by commas`;
+  filter.patients = values.map((id) =>
+    id.replace(`${base}/`, '').replace('Patient/', '').toLowerCase(),
+  );
+  return filter.patients.every((id) => UUID.test(id))
+    ? undefined
+    : `${name} is not the id of a Patient`;
+}
+
+/** Adds triggers of the topic. Returns what is wrong with them. */
+function addTriggers(
+  filter: Filter,
+  values: readonly string[],
+  topic: Topic,
+): string | undefined {
+  const codes = topic.triggers.filter(({ system, code }) =>
+    values.some((each) => each === code || each === `${system}|${code}`),
+  );
+  if (codes.length < values.length)
+    return `trigger is not one of the topic; it has: ${topic.triggers.map(({ code }) => code).join(', ')}`;
+  filter.triggers.push(codes.map(({ code }) => code));
+  return undefined;
+}
+
+/** Adds the codes of one search parameter. Returns what is wrong with them. */
+function addClause(
+  filter: Filter,
+  name: string,
+  values: readonly string[],
+  parameters: ReturnType<typeof searchParametersOf>,
+): string | undefined {
+  const parameter = Object.hasOwn(parameters, name)
+    ? parameters[name]
+    : undefined;
+  if (parameter?.kind !== 'token') {
+    const tokens = Object.entries(parameters).flatMap(([each, { kind }]) =>
+      kind === 'token' ? [each] : [],
+    );
+    return `${name} is no filter for ${filter.type}; it has: ${['patient', 'trigger', ...tokens].join(', ')}`;
+  }
+  const clause = values.map((each) => alternativeOf(name, parameter, each));
+  if (!clause.every((alternative) => alternative !== undefined))
+    return `${name} is not a code such as system|code`;
+  filter.clauses.push(clause);
+  return filter.clauses.length > CLAUSES_MAX
+    ? `has more than ${CLAUSES_MAX} parameters`
+    : undefined;
 }
