@@ -214,6 +214,25 @@ test('it lists what was refused because it was not encrypted, for a week, with t
   await execute(sql`delete from refused_payload`);
 });
 
+test('it counts the messages of a day about patients of no cohort that is notified', async () => {
+  const add = (id: string) =>
+    execute(sql`insert into inbound_message
+      (id, sender, message_key, control_key, format, kind, trigger, outcome, content, recorded_at, time_zone)
+      values (${id}, 'hospital', ${Buffer.from(id)}, '\\x00', 'hl7v2', 'encounter', 'A01', 'not-monitored', '{}', now(), 'UTC')`);
+  await add(uuidv7());
+  await add(uuidv7({ msecs: Date.now() - 2 * 86_400_000 }));
+  expect(
+    (await findings()).filter(({ what }) => /no cohort/.test(what)),
+  ).toEqual([
+    expect.objectContaining({
+      kind: 'refused',
+      what: 'messages of senders in the last day about patients of no cohort that is notified, so in no record: 1',
+      help: expect.stringContaining('cohorts create'),
+    }),
+  ]);
+  await execute(sql`delete from inbound_message`);
+});
+
 test('it names a process whose clock has gone wrong', async () => {
   await execute(sql`insert into process_clock (process, shown) values
     ('worker on host-3', clock_timestamp() + interval '42 seconds'), ('gateway on host-1', clock_timestamp())`);

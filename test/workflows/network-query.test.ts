@@ -687,6 +687,28 @@ describe('a source that fails', () => {
     ]);
   });
 
+  test('whose end an operator lets fail in Temporal is recorded again, and the query ends', async () => {
+    const { activities, failures } = scriptedSources({
+      ask: { 'lab/1': [failure(TYPES.refused, 'lab answered 422')] },
+    });
+    let isFailed = false;
+    const recordFailedAttempt: typeof activities.recordFailedAttempt = async (
+      failed,
+    ) => {
+      if (isFailed) return activities.recordFailedAttempt?.(failed);
+      isFailed = true;
+      throw failure('error', 'failed by an operator');
+    };
+    await skipping.withActivities(
+      { ...activities, recordFailedAttempt },
+      async () => {
+        const run = await skipping.startQuery(['lab']);
+        expect(await run.result()).toMatchObject({ status: 'failed' });
+      },
+    );
+    expect(failures).toHaveLength(1);
+  });
+
   test('by a fault of ours says nothing of our insides', async () => {
     const { result, failures } = await runToEnd(['lab'], {
       ask: {

@@ -1,5 +1,6 @@
 import {
   ActivityCancellationType,
+  ActivityFailure,
   CancellationScope,
   condition,
   patched,
@@ -365,7 +366,11 @@ class SourceAttempt {
     if (!continuation.isDue) progress.takeCallback(source, attempt);
   }
 
-  /** Records that the attempt failed, even when the query is being cancelled. */
+  /**
+   * Records that the attempt failed, even when the query is being cancelled. An
+   * operator can let the activity fail in Temporal: it is then done again, as
+   * nothing goes on without it.
+   */
   async recordFailure(failure: {
     reason: string;
     abandoned: boolean;
@@ -373,9 +378,13 @@ class SourceAttempt {
   }): Promise<void> {
     const { source, attempt } = this.#step;
     const records = recordActivities(`${source}, attempt ${attempt} failed`);
-    await CancellationScope.nonCancellable(() =>
-      records.recordFailedAttempt({ ...this.#step, ...failure }),
-    );
+    await CancellationScope.nonCancellable(async () => {
+      let isRecorded = false;
+      while (!isRecorded)
+        isRecorded = await records
+          .recordFailedAttempt({ ...this.#step, ...failure })
+          .then(() => true, afterPause);
+    });
   }
 
   #noteWaiting(answer: WaitingStep): void {
@@ -435,6 +444,13 @@ type Woken = 'called' | 'due' | 'over' | SourceStep;
 
 const heldReason = (answer: SourceStep): string | undefined =>
   answer.state === 'waiting' ? answer.held?.reason : undefined;
+
+/** Before an activity that has failed is done again. Throws a bug. */
+async function afterPause(error: unknown): Promise<false> {
+  if (!(error instanceof ActivityFailure)) throw error;
+  await sleep('1 minute', { summary: 'Record the end again' });
+  return false;
+}
 
 /** Whether a callback was of use, although the source has yet more to send. */
 const wasUseful = (answer: SourceStep): boolean =>
