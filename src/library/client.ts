@@ -3,9 +3,10 @@
  * responses and does not retry.
  */
 
-export type { FileStore } from '../orchestrator/bulk-onboarding/file-store.ts';
-export type { CredentialHeader } from '../orchestrator/client/credentials.ts';
-export { apiKeyCredential } from '../orchestrator/client/credentials.ts';
+export {
+  apiKeyCredential,
+  type CredentialHeader,
+} from '../orchestrator/client/api-key-credential.ts';
 export {
   type CallOptions,
   createExchangeClient,
@@ -18,8 +19,3 @@ export {
   type FailureKind,
 } from '../orchestrator/client/failures.ts';
 export type { ResponseOf } from '../orchestrator/client/responses.ts';
-/**
- * Where the files of `bulkOnboarding` are put: the address and keys of its
- * workers.
- */
-export { openBlobStore as openFileStore } from '../shared/blobs/open-blob-store.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import {
   mkdir,
   readdir,
@@ -109,6 +109,7 @@ function hashOfSources(workflowsPath: string): string {
 function sourceFolders(): string[] {
   const packages = readdirSync(join(root, 'packages'), { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
-    .map(({ name }) => join('packages', name, 'src'));
+    .map(({ name }) => join('packages', name, 'src'))
+    .filter((folder) => existsSync(join(root, folder)));
   return ['src', ...packages];
 }

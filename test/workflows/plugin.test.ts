@@ -6,8 +6,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Client, type Connection } from '@temporalio/client';
 import { bundleWorkflowCode, Worker } from '@temporalio/worker';
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
-import { openFileStore } from '../../src/library/client.ts';
 import { parseKeyRing } from '../../src/library/data-converter.ts';
+import { openFileStore } from '../../src/library/file-store.ts';
 import { API_KEY_ACCESS, type FileRef } from '../../src/library/signals.ts';
 import { ExchangePlugin } from '../../src/library/worker.ts';
 import {

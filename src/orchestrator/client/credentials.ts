@@ -5,11 +5,10 @@ import {
   API_KEY_ACCESS,
   type ExchangeAccess,
 } from '../../contract/patient-onboarding.ts';
-
-export interface CredentialHeader {
-  name: string;
-  value: string;
-}
+import {
+  apiKeyCredential,
+  type CredentialHeader,
+} from './api-key-credential.ts';
 
 /**
  * The audience of tokens that our exchange accepts only from its own
@@ -17,13 +16,6 @@ export interface CredentialHeader {
  */
 export const INTERNAL_TOKEN_AUDIENCE = 'exchange-internal';
 const TOKEN_LIFETIME_SECONDS = 60;
-
-/** The credential of a client that uses a single API key. */
-export const apiKeyCredential =
-  (apiKey: string) => async (): Promise<CredentialHeader> => ({
-    name: 'x-api-key',
-    value: apiKey,
-  });
 
 export const accountAccess = (accountId: string): ExchangeAccess => ({
   credentialRef: `account/${accountId}`,

@@ -5,7 +5,7 @@ import { AAL2_SESSION_HEADER } from '../../contract/identity.ts';
 import { BACKGROUND_PRIORITY } from '../../contract/query-limits.ts';
 import { anySignal } from '../../lib/abort-signals.ts';
 import { traced, traceHeaders } from '../../lib/tracing/spans.ts';
-import type { CredentialHeader } from './credentials.ts';
+import type { CredentialHeader } from './api-key-credential.ts';
 import {
   type CallNature,
   errorCodeOf,

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { type Dispatcher, request as send } from 'undici';
 import { z } from 'zod';
 import { anySignal } from '../../lib/abort-signals.ts';
-import type { CredentialHeader } from './credentials.ts';
+import type { CredentialHeader } from './api-key-credential.ts';
 import {
   type CallNature,
   ExchangeCallError,
