@@ -6,6 +6,7 @@ import { CONSOLIDATED_DATA_EVENT_TYPE } from '../contract/consolidated-query.ts'
 import { DOCUMENT_URLS_EVENT_TYPE } from '../contract/documents.ts';
 import { NETWORK_QUERY_EVENT_TYPES } from '../contract/events.ts';
 import { NOTIFICATION_TYPES } from '../contract/notifications.ts';
+import { lookupTable } from '../lib/lookup-table.ts';
 import { withConsolidatedResult } from './delivery/consolidated-query/result-link.ts';
 import { withDocumentUrls } from './delivery/documents/describe-document.ts';
 import { notificationUrl } from './messaging/notifications/serializers.ts';
@@ -70,7 +71,7 @@ const withNotification: LinkRule = (links, accountId, { body }) => {
  * are valid even in a late delivery (decision 3); the stored body contains
  * none.
  */
-const LINK_RULES: Readonly<Record<string, LinkRule>> = {
+const LINK_RULES: Readonly<Record<string, LinkRule>> = lookupTable({
   ...Object.fromEntries(
     NETWORK_QUERY_EVENT_TYPES.map((type) => [type, withConsolidatedData]),
   ),
@@ -83,7 +84,7 @@ const LINK_RULES: Readonly<Record<string, LinkRule>> = {
     withConsolidatedResult(links, accountId, body),
   [DOCUMENT_URLS_EVENT_TYPE]: (links, accountId, { body }) =>
     withDocumentUrls(links, accountId, body),
-};
+});
 
 /** The body to send: the stored body with its links. */
 export function linkedBody(

@@ -1,5 +1,6 @@
 import { ConfigError } from '../config.ts';
 import { EXIT, type ExitCode } from '../lib/exit-codes.ts';
+import { lookupTable } from '../lib/lookup-table.ts';
 import {
   ExchangeCallError,
   type FailureKind,
@@ -105,7 +106,7 @@ const EXCHANGE_FAILURES: Readonly<
 /**
  * Why the operating system refused to read or write, by the code of the error.
  */
-const REASONS: Readonly<Record<string, string>> = {
+const REASONS: Readonly<Record<string, string>> = lookupTable({
   ENOENT: 'no such file or folder',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
@@ -119,7 +120,7 @@ const REASONS: Readonly<Record<string, string>> = {
   ENAMETOOLONG: 'the name is too long',
   ELOOP: 'the path leads in a circle',
   EIO: 'the disk failed',
-};
+});
 
 /**
  * An error of the file system. It names the path that it is about, unless it

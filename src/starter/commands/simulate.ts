@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { transportOf } from '../../contract/messages.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { EXIT, type ExitCode } from '../../lib/exit-codes.ts';
+import { lookupTable } from '../../lib/lookup-table.ts';
 import { renderTable } from '../../lib/table.ts';
 import { createSimulatorClient } from '../../local-stack/simulator/client.ts';
 import type {
@@ -333,7 +334,7 @@ function personOf(key: string) {
   };
 }
 
-const TYPES: Readonly<Record<string, string>> = {
+const TYPES: Readonly<Record<string, string>> = lookupTable({
   xml: 'application/xml',
   pdf: 'application/pdf',
   txt: 'text/plain',
@@ -342,7 +343,7 @@ const TYPES: Readonly<Record<string, string>> = {
   jpg: 'image/jpeg',
   jpeg: 'image/jpeg',
   png: 'image/png',
-};
+});
 
 /** Throws UsageError. */
 async function readAttachment(path: string) {

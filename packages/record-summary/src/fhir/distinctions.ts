@@ -1,3 +1,4 @@
+import { codeTable } from './code-table.ts';
 import { meaningOf } from './codes.ts';
 import {
   comparableText,
@@ -144,11 +145,11 @@ function siteFrom(
 
 /** Qualifiers of SNOMED CT for a side, also within an expression. */
 const SIDE_CODE = /\b(?:7771000|24028007|51440002)\b/g;
-const SIDES: Readonly<Record<string, string>> = {
+const SIDES: Readonly<Record<string, string>> = codeTable({
   7771000: 'left',
   24028007: 'right',
   51440002: 'bilateral',
-};
+});
 const SIDE_WORD = /\b(?:left|right|bilateral|both)\b/g;
 
 /** The sides that a concept says: by its words, codes and extensions. */

@@ -28,6 +28,13 @@ const metric = codeTable(METRIC_UNITS);
 const other = codeTable(OTHER_UNITS);
 const spellings = codeTable(UNIT_SPELLINGS);
 
+/** Units whose case matters, as they are written. */
+const CASED: Readonly<Record<string, string>> = codeTable({
+  l: 'L',
+  iu: '[iU]',
+  u: 'U',
+});
+
 /**
  * Temperature scales: what is added to a number before it is scaled to kelvin.
  */
@@ -99,7 +106,7 @@ function respelled(text: string): string {
         low.replace(
           /^(10\*\d+)?([munpdkc]?)(l|iu|u|g|mol|eq)$/,
           (_, power: string | undefined, prefix: string, unit: string) =>
-            `${power === undefined ? '' : `${power}.`}${prefix}${{ l: 'L', iu: '[iU]', u: 'U' }[unit] ?? unit}`,
+            `${power === undefined ? '' : `${power}.`}${prefix}${CASED[unit] ?? unit}`,
         )
       );
     })

@@ -1,4 +1,5 @@
 import { countText } from '../count-text.ts';
+import { codeTable } from '../fhir/code-table.ts';
 import {
   canBeOneMoment,
   clinicalTime,
@@ -290,7 +291,7 @@ export const collectVitals: Collect = (context) => {
  * Decimals that a reader of the overview needs, by unit; the section has the
  * value as it was measured.
  */
-const DECIMALS: Readonly<Record<string, number>> = {
+const DECIMALS: Readonly<Record<string, number>> = codeTable({
   '°C': 1,
   '°F': 1,
   kg: 1,
@@ -300,7 +301,7 @@ const DECIMALS: Readonly<Record<string, number>> = {
   '/min': 0,
   mmHg: 0,
   '%': 0,
-};
+});
 
 /**
  * The Observation with the values of its units rounded; a newborn's weight

@@ -3,6 +3,7 @@ import {
   MESSAGE_ATTACHMENT_BYTES_MAX,
   MESSAGE_ATTACHMENTS_MAX,
 } from '../../../contract/messages.ts';
+import { lookupTable } from '../../../lib/lookup-table.ts';
 
 /** A file attached to an inbound message. */
 export interface ReceivedAttachment {
@@ -74,8 +75,8 @@ export function readAttachments(given: readonly unknown[]): ReadAttachments {
   return { attachments };
 }
 
-const RULES: Readonly<Record<string, string>> = {
+const RULES: Readonly<Record<string, string>> = lookupTable({
   fileName: 'must have 1 to 255 characters',
   contentType: 'must be a media type, such as application/xml',
   content: 'must be base64 without line breaks, and not empty',
-};
+});

@@ -7,6 +7,7 @@ import type {
   Reference,
 } from 'fhir/r4.js';
 import { endpoints } from '../../../contract/endpoints.ts';
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import {
   AUDIT_PATTERNS,
   type AuditPattern,
@@ -271,12 +272,12 @@ const chainOf = ({ position, mac }: ChainRow): AuditEventEntity[] =>
       ];
 
 const METHODS: Readonly<Record<string, { method: string }>> = endpoints;
-const OF_METHOD: Readonly<Record<string, Interaction>> = {
+const OF_METHOD: Readonly<Record<string, Interaction>> = lookupTable({
   GET: 'read',
   PUT: 'update',
   PATCH: 'update',
   DELETE: 'delete',
-};
+});
 
 /**
  * Undefined for what is none of them, such as starting a query or cancelling

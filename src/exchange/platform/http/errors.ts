@@ -4,6 +4,7 @@ import {
   type ErrorBody,
   type ErrorStatus,
 } from '../../../contract/errors.ts';
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import { BlobStoreUnavailableError } from '../../../shared/blobs/blob-store.ts';
 import { isConnectionFault } from '../database/postgres-errors.ts';
 import { ExchangeError } from '../errors.ts';
@@ -114,7 +115,7 @@ const NUL_CHARACTER = {
  */
 const KNOWN_CODES: Readonly<
   Record<string, { status: ErrorStatus; detail: string } | undefined>
-> = {
+> = lookupTable({
   FST_ERR_CTP_INVALID_JSON_BODY: {
     status: 400,
     detail: 'The body is not valid JSON',
@@ -140,7 +141,7 @@ const KNOWN_CODES: Readonly<
   '22008': INVALID_DATE,
   '22021': NUL_CHARACTER,
   '22P05': NUL_CHARACTER,
-};
+});
 
 /**
  * The status of any other client error that Fastify raises; undefined if the

@@ -3,6 +3,7 @@ import type {
   RecordOrigins,
   UnitingKey,
 } from '../../../contract/record-origins.ts';
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import { NotFoundError } from '../../platform/errors.ts';
@@ -15,22 +16,27 @@ const RESOURCE_ORIGINS = sqlFile('resource-origins.sql', import.meta.url);
  * Explains a key by its first letter (see `rules/sameness.ts`). `p:` is the key
  * of every Patient that matched the person.
  */
-const KEYS: Readonly<Record<string, { key: UnitingKey; reason: string }>> = {
-  c: {
-    key: 'content',
-    reason: 'The content that identifies a resource of this type is the same.',
-  },
-  i: {
-    key: 'identifier',
-    reason:
-      'A business identifier and the details that must agree with it are the same.',
-  },
-  s: {
-    key: 'statement',
-    reason: 'They are versions of one statement of the source.',
-  },
-  p: { key: 'identifier', reason: 'The source knows the patient by this id.' },
-};
+const KEYS: Readonly<Record<string, { key: UnitingKey; reason: string }>> =
+  lookupTable({
+    c: {
+      key: 'content',
+      reason:
+        'The content that identifies a resource of this type is the same.',
+    },
+    i: {
+      key: 'identifier',
+      reason:
+        'A business identifier and the details that must agree with it are the same.',
+    },
+    s: {
+      key: 'statement',
+      reason: 'They are versions of one statement of the source.',
+    },
+    p: {
+      key: 'identifier',
+      reason: 'The source knows the patient by this id.',
+    },
+  });
 
 /**
  * The deliveries that a consolidated resource is made of, and why they were

@@ -22,7 +22,7 @@ interface SearchParameter {
 
 const BY_TYPE: Readonly<
   Record<string, Readonly<Record<string, SearchParameter>>>
-> = SEARCH_PARAMETERS;
+> = lookupTable(SEARCH_PARAMETERS);
 
 /** The types with search parameters of their own. */
 const SEARCHED_TYPES: readonly string[] = Object.keys(BY_TYPE);

@@ -1,9 +1,11 @@
 import { isJson, type Json } from '#record-summary/fhir';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import tables from './elements.json' with { type: 'json' };
 
 type Table = Readonly<Record<string, Readonly<Record<string, string>>>>;
 /** Facts restated from HL7's definitions by scripts/fhir-elements.ts. */
-const { r4: R4, others: OTHERS }: { r4: Table; others: Table } = tables;
+const { r4: R4, others: OTHERS }: { r4: Table; others: Table } =
+  lookupTable(tables);
 
 interface R4Fault {
   /** Where, without the place in lists: `Encounter.class`. */

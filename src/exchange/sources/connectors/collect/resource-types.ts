@@ -1,5 +1,6 @@
 import type { FhirResource } from 'fhir/r4.js';
 import type { SourceType } from '../../../../contract/primitives.ts';
+import { lookupTable } from '../../../../lib/lookup-table.ts';
 import { MEDICATION_TYPES } from '../../../records/rules/resource-types.ts';
 
 /**
@@ -142,10 +143,10 @@ export const neededTypesOf = (source: SourceType): readonly string[] =>
   TYPES[source].needed;
 
 /** Types whose search parameter for the patient is not `patient`. */
-const PATIENT_PARAMETER: Readonly<Record<string, string>> = {
+const PATIENT_PARAMETER: Readonly<Record<string, string>> = lookupTable({
   AdverseEvent: 'subject',
   Patient: '_id',
-};
+});
 
 export function patientParameterOf(type: string): string {
   return PATIENT_PARAMETER[type] ?? 'patient';

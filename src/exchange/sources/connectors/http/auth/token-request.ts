@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { JWTPayload } from 'jose';
 import { type Dispatcher, request } from 'undici';
 import { z } from 'zod';
+import { lookupTable } from '../../../../../lib/lookup-table.ts';
 import { SourceFailure } from '../../connector.ts';
 import type { ResolvedSourceConfig } from '../../source-config.ts';
 import {
@@ -171,7 +172,7 @@ function parseJson(text: string): Record<string, unknown> {
  * OAuth 2 error codes (RFC 6749, 7591, 8707), and what an operator should
  * check. Any other value is not repeated.
  */
-const HINTS: Readonly<Record<string, string>> = {
+const HINTS: Readonly<Record<string, string>> = lookupTable({
   invalid_request: '',
   invalid_client: ': check the client id and its secret or key',
   invalid_grant: ': check the client id and its key',
@@ -185,7 +186,7 @@ const HINTS: Readonly<Record<string, string>> = {
   invalid_client_metadata: '',
   invalid_software_statement: ': check the certificate',
   unapproved_software_statement: ': the server does not accept our certificate',
-};
+});
 
 /**
  * The error code of a token response. `error_description` is free text and may
@@ -196,9 +197,17 @@ export function oauthErrorOf(json: Record<string, unknown>): {
   issueCode?: string;
 } {
   const { error } = json;
-  if (typeof error !== 'string' || !Object.hasOwn(HINTS, error)) return {};
-  return { code: error, issueCode: `${error}${HINTS[error]}` };
+  const hint = typeof error === 'string' ? HINTS[error] : undefined;
+  if (hint === undefined) return {};
+  return { code: String(error), issueCode: `${error}${hint}` };
 }
+
+/** Permissions of SMART 1 as those of SMART 2. */
+const PERMISSIONS: Readonly<Record<string, string>> = lookupTable({
+  read: 'rs',
+  write: 'cud',
+  '*': 'cruds',
+});
 
 /**
  * `system/Patient.rs` as its context, type and the permissions that it
@@ -211,8 +220,7 @@ function parse(
     /^(system|user|patient)\/(\w+|\*)\.(\w+|\*)(?:\?.*)?$/.exec(scope) ?? [];
   if (context === undefined || type === undefined || permission === undefined)
     return undefined;
-  const permissions =
-    { read: 'rs', write: 'cud', '*': 'cruds' }[permission] ?? permission;
+  const permissions = PERMISSIONS[permission] ?? permission;
   return { context, type, permissions };
 }
 
