@@ -1,4 +1,5 @@
 import { Command, CommanderError } from 'commander';
+import { terminalOutput } from './escape.ts';
 import { EXIT, type ExitCode } from './exit-codes.ts';
 
 /**
@@ -67,7 +68,7 @@ export async function runCommandLine(
     exitCode = outcome.exitCode ?? EXIT.done;
     if (stream !== undefined) for await (const text of stream) await out(text);
     else if (json) await writeDocument({ ...document, exitCode });
-    else for (const text of lines) await out(`${text}\n`);
+    else for (const text of lines) await out(`${terminalOutput(text)}\n`);
   });
   if (program.commands.length > 0) {
     const script = completionOf(program);
@@ -93,7 +94,7 @@ export async function runCommandLine(
       ? { message: error.message, exitCode: EXIT.usage }
       : line.describe(error);
     // Commander has already printed its message.
-    if (!isUsage) err(`${described.message}\n`);
+    if (!isUsage) err(`${terminalOutput(described.message)}\n`);
     if (json)
       await writeDocument({
         error: described.message,

@@ -29,3 +29,22 @@ export function asCode(text: string): string {
     .trim();
   return `\`${oneLine.length > LENGTH_MAX ? `${oneLine.slice(0, LENGTH_MAX - 1)}…` : oneLine}\``;
 }
+
+const ESC = String.fromCharCode(27);
+/** What a terminal obeys: control characters, and what turns the text around. */
+const CONTROLS = new RegExp(
+  `(${ESC}\\[(?:[0-4]|2[2-4]|[39][0-7]|39)m)|[\\p{Cc}\\u2028\\u2029\\u202a-\\u202e\\u2066-\\u2069]`,
+  'gu',
+);
+
+/**
+ * Text for a terminal: line breaks, tabs and our colours stay, any other
+ * control character is written as its number. Words of strangers must not move
+ * the cursor, hide what stands there or change the title of the window.
+ */
+export const terminalOutput = (text: string): string =>
+  text.replaceAll(CONTROLS, (found: string, colour: string | undefined) =>
+    colour !== undefined || found === '\n' || found === '\t'
+      ? found
+      : `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );

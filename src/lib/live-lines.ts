@@ -1,4 +1,5 @@
 import pc from 'picocolors';
+import { terminalOutput } from './escape.ts';
 import { widthOf } from './output-width.ts';
 import { minuteOf } from './time.ts';
 
@@ -61,14 +62,15 @@ export class LiveLines {
     awaited: readonly Awaited[] = [],
   ): void {
     const before = this.#subjects.get(subject);
-    this.#subjects.set(subject, rows);
+    const shown = rows.map(oneLine);
+    this.#subjects.set(subject, shown);
     this.#awaited.set(subject, awaited);
     this.#startTicking();
     if (this.stream.isTTY === true) {
       this.#redraw();
       return;
     }
-    for (const [index, row] of rows.entries())
+    for (const [index, row] of shown.entries())
       if (row !== before?.[index])
         this.stream.write(`${subject}: ${row.trim()}\n`);
   }
@@ -76,7 +78,7 @@ export class LiveLines {
   /** Prints a permanent line above the rows that are redrawn. */
   print(line: string): void {
     this.#replace([]);
-    this.stream.write(`${line}\n`);
+    this.stream.write(`${terminalOutput(line)}\n`);
     this.#redraw();
   }
 
@@ -189,6 +191,10 @@ export class LiveLines {
     this.#drawn = lines.length;
   }
 }
+
+/** A row is one line: what is redrawn is counted in lines. */
+const oneLine = (row: string): string =>
+  terminalOutput(row).replaceAll(/\s*\n\s*/g, ' ');
 
 const latest = (
   one: Date | undefined,

@@ -1,4 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
+import { terminalOutput } from './escape.ts';
 import { widthOf } from './output-width.ts';
 
 type Row = readonly string[];
@@ -14,9 +15,12 @@ const GAP = 2;
  */
 export function renderTable(
   head: Row,
-  rows: readonly Row[],
+  given: readonly Row[],
   columns = columnsOfOutput(),
 ): string[] {
+  const rows = given.map((row) =>
+    row.map((cell) => terminalOutput(cell).replaceAll(/[\n\t]+/g, ' ')),
+  );
   const widths = fittedWidths([head, ...rows], columns);
   if (widths === undefined) return asLists(head, rows, columns);
   const rule = widths.map((width) => '─'.repeat(width));

@@ -59,6 +59,20 @@ const recordOf = async (
   return (entry as Entry[]).map(({ resource }) => resource);
 };
 
+test('a contribution is as new as it came, whatever time and version it claims', async () => {
+  const id = await newPatient();
+  const claimed = {
+    lastUpdated: '2099-01-01T00:00:00Z',
+    versionId: '99',
+    profile: ['http://example.org/own'],
+  };
+  await contribute(id, condition('Gout', { meta: claimed }));
+  await contribute(id, condition('Gout, corrected'));
+  const [only, ...others] = await recordOf(id, 'Condition');
+  expect(others).toEqual([]);
+  expect(only?.code).toEqual({ text: 'Gout, corrected' });
+});
+
 test('what is contributed is in the record at once, about its patient and marked as contributed', async () => {
   const id = await newPatient();
   const answer = await contribute(

@@ -1,4 +1,5 @@
 import type { FhirResource } from 'fhir/r4.js';
+import { codeTable } from './fhir/code-table.ts';
 import { clinicalTime } from './fhir/dates.ts';
 import type { Json } from './fhir/json.ts';
 
@@ -75,7 +76,7 @@ export function recordOf(
     }))
     .sort((left, right) => right.day.localeCompare(left.day));
 
-  const counts: Record<string, number> = {};
+  const counts: Record<string, number> = codeTable({});
   for (const { resourceType } of all)
     counts[resourceType] = (counts[resourceType] ?? 0) + 1;
 

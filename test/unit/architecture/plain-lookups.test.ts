@@ -5,7 +5,9 @@ import { foundPlainLookups } from '../../../scripts/plain-lookups.ts';
 const ALLOWED: Readonly<Record<string, string>> = {
   'packages/person-matching/src/name-words.ts LETTERS[letter]': 'one letter',
   'src/lib/escape.ts ENTITIES[character]': 'one character',
-  'src/exchange/records/summary/pdf-text.ts WRITTEN_AS[character]':
+  'packages/record-summary/src/html-text.ts ENTITIES[character]':
+    'one character',
+  'packages/record-summary/src/pdf-text.ts WRITTEN_AS[character]':
     'one character',
   'packages/ihe/src/xml/write-xml.ts ESCAPES[character]': 'one character',
   'packages/ihe/src/identifiers.ts HL7_CHARACTERS[letter]': 'one letter',

@@ -303,6 +303,19 @@ describe('the pods', () => {
     },
   );
 
+  test('every container says how much memory it needs and may use', () => {
+    for (const { workload } of workloads)
+      for (const { name, resources } of workload.spec?.template.spec
+        ?.containers ?? [])
+        expect(
+          [resources?.requests?.memory, resources?.limits?.memory],
+          name,
+        ).toEqual([
+          expect.stringMatching(/^\d+[MG]i$/),
+          expect.stringMatching(/^\d+[MG]i$/),
+        ]);
+  });
+
   test('what several pods do survives a disruption and is scaled', () => {
     const scaled = ofKind('HorizontalPodAutoscaler');
     expect(namesOf(scaled)).toEqual(

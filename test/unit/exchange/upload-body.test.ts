@@ -34,6 +34,15 @@ describe('the body of an upload', () => {
     expect(String(await whole)).toBe('a,b\n1,2\n');
   });
 
+  test('that trickles is no upload: a byte now and then keeps no place', async () => {
+    const { stream, request } = incoming();
+    const body = uploadBody(request, { ...LIMITS, idleMs: 50, idleBytes: 10 });
+    const whole = buffer(body);
+    const drip = setInterval(() => stream.write('x'), 10);
+    await expect(whole).rejects.toThrow('Fewer than 10 bytes were received');
+    clearInterval(drip);
+  });
+
   test('fails when it is larger than it may be, announced or not, and leaves the request to be answered', async () => {
     const announced = incoming({ 'content-length': '101' });
     expect(() => uploadBody(announced.request, LIMITS)).toThrow(

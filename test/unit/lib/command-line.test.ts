@@ -6,6 +6,7 @@ import {
   runCommandLine,
 } from '../../../src/lib/command-line.ts';
 import { EXIT } from '../../../src/lib/exit-codes.ts';
+import { renderTable } from '../../../src/lib/table.ts';
 import { addBulkCommands } from '../../../src/starter/command-line/bulk.ts';
 import { runStarter } from '../../../src/starter/program.ts';
 
@@ -143,3 +144,18 @@ test.each([
     expect(given).toEqual([expect.objectContaining(options)]);
   },
 );
+
+test('words of strangers show as they are: they move no cursor, add no line and end no colour of the terminal', async () => {
+  const hostile = 'Dr\u001b[2J\u001b]0;title\u0007 R\u202eossi\r\nforged';
+  const [, , row] = renderTable(['opened by'], [[hostile]]);
+  const { out } = await run(['show'], (program, print) => {
+    program
+      .command('show')
+      .action(() =>
+        print({ lines: [row ?? '', '\u001b[31mred\u001b[39m'], document: {} }),
+      );
+  });
+  expect(out).toBe(
+    'Dr\\u001b[2J\\u001b]0;title\\u0007 R\\u202eossi\\u000d forged\n\u001b[31mred\u001b[39m\n',
+  );
+});

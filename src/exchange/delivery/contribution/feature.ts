@@ -9,6 +9,7 @@ import {
   lockPatient,
 } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { isRolledBack } from '../../platform/database/postgres-errors.ts';
 import type { Erasures } from '../../platform/erasure/erasures.ts';
 import {
   ConflictError,
@@ -29,7 +30,11 @@ import {
   addSignedLinkRoute,
   auditLink,
 } from '../../platform/http/signed-link-route.ts';
-import { createUploads, discardBody } from '../../platform/http/upload-body.ts';
+import {
+  createUploads,
+  discardBody,
+  UPLOAD_BYTES_A_MINUTE,
+} from '../../platform/http/upload-body.ts';
 import type {
   LinkMaker,
   LinkTarget,
@@ -257,6 +262,7 @@ function addDocumentRoute(operations: Operations, links: LinkMaker): void {
 const LIMITS = {
   bytesMax: CONTRIBUTED_DOCUMENT_BYTES_MAX,
   idleMs: 60_000,
+  idleBytes: UPLOAD_BYTES_A_MINUTE,
   totalMs: 60 * 60_000,
 };
 
@@ -282,17 +288,23 @@ function addDocumentUploadRoute(
     request: FastifyRequest,
   ) => {
     const contentType = mediaTypeOf(request.headers['content-type']);
-    const blob = await uploads(request, accountId, (open) =>
+    const blob = await uploads(request, { accountId, targetId: id }, (open) =>
       blobs.put('document', open(), contentType),
     );
     if (blob.sizeBytes === 0) throw new ExchangeError(400, 'The file is empty');
-    const outcome = await store.asAccount(accountId, async (tx) => {
-      const { patientId, ...received } = await receive(tx, blobs, id, blob);
-      await auditLink(tx, request, { operation, patientId, targetId: id });
-      return received.outcome;
-    });
-    // Not after a failed commit: it may have succeeded. A blob that no row
-    // names is swept.
+    const outcome = await store
+      .asAccount(accountId, async (tx) => {
+        const { patientId, ...received } = await receive(tx, blobs, id, blob);
+        await auditLink(tx, request, { operation, patientId, targetId: id });
+        return received.outcome;
+      })
+      .catch(async (error: unknown) => {
+        // Not after a commit of which nobody knows: it may have succeeded. A blob
+        // that no row names is swept.
+        if (isRolledBack(error))
+          await blobs.delete(blob.ref).catch(() => undefined);
+        throw error;
+      });
     if (outcome === 'new') arrivals.tell();
     else await blobs.delete(blob.ref);
     if (outcome === 'other')

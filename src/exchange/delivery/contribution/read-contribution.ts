@@ -1,5 +1,10 @@
 import { statedOtherwise } from '#person-matching';
-import { canonical, canonicalJson, type Json } from '#record-summary/fhir';
+import {
+  canonical,
+  canonicalJson,
+  isJson,
+  type Json,
+} from '#record-summary/fhir';
 import type { ContributedEntry } from '../../../contract/contribution.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import { type FieldError, InvalidRequestError } from '../../platform/errors.ts';
@@ -41,7 +46,7 @@ export function readContribution(
   const identified = entries.map(({ resource, fullUrl }) => ({
     fullUrl,
     resource: {
-      ...resource,
+      ...withoutVersion(resource),
       id: resource.id ?? derivedUuid([patient.id, canonicalJson(resource)]),
     },
   }));
@@ -75,6 +80,16 @@ export function readContribution(
   });
   if (errors.length > 0) throw new InvalidRequestError(errors);
   return resources;
+}
+
+/**
+ * Without the caller's version and its time, by which statements of a source are
+ * put in order: those of a contribution are as new as the contribution.
+ */
+function withoutVersion(resource: ContributedEntry['resource']) {
+  if (!isJson(resource.meta)) return resource;
+  const { lastUpdated: _time, versionId: _version, ...meta } = resource.meta;
+  return { ...resource, meta };
 }
 
 /** What a Patient says otherwise than we know it of the person. */

@@ -26,6 +26,7 @@ import {
 import {
   createUploads,
   discardBody,
+  UPLOAD_BYTES_A_MINUTE,
   type UploadLimits,
 } from '../../platform/http/upload-body.ts';
 import {
@@ -290,6 +291,7 @@ const UPLOAD_OPERATION = 'uploadBulkCreate';
 const LIMITS: UploadLimits = {
   bytesMax: UPLOAD_BYTES_MAX,
   idleMs: 60_000,
+  idleBytes: UPLOAD_BYTES_A_MINUTE,
   totalMs: 60 * 60_000,
 };
 
@@ -320,7 +322,8 @@ export function addBulkUploadRoute(
         request,
         deps.linkSigningKey,
       );
-      return uploads(request, accountId, async (open) => {
+      const address = { accountId, targetId: requestId };
+      return uploads(request, address, async (open) => {
         checkContentType(request);
         const upload = await deps.bulkCreates.receiveUpload(
           { accountId, requestId },

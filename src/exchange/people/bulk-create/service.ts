@@ -9,6 +9,7 @@ import {
 import { bulkPatientCreateWorkflowId } from '../../../contract/temporal.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import { isRolledBack } from '../../platform/database/postgres-errors.ts';
 import {
   ConflictError,
   ExchangeError,
@@ -219,7 +220,10 @@ export function createUploadReceiver(
         });
         return uploadOf(requestId, 'processing', blob);
       } catch (error) {
-        await discard(accountId, requestId, blob);
+        // PostgreSQL has answered that nothing was committed, as when its disk is
+        // full: asking it again would fail, and the file would stay.
+        if (isRolledBack(error)) await deleteUpload(requestId, blob);
+        else await discard(accountId, requestId, blob);
         throw error;
       }
     },
@@ -238,13 +242,25 @@ export function createUploadReceiver(
       const request = await store.asAccount(accountId, (tx) =>
         readBulkRequest(tx, requestId),
       );
-      if (request?.upload?.ref !== blob.ref) await blobs.delete(blob.ref);
+      if (request?.upload?.ref === blob.ref) return;
     } catch (err) {
-      deps.logger.warn(
-        { err, bulkRequestId: requestId, blob: blob.ref },
-        'could not delete an upload that was not accepted; its blob may remain',
-      );
+      warnOfRest(err, requestId, blob);
+      return;
     }
+    await deleteUpload(requestId, blob);
+  }
+
+  async function deleteUpload(requestId: string, blob: BlobRef): Promise<void> {
+    await blobs
+      .delete(blob.ref)
+      .catch((err: unknown) => warnOfRest(err, requestId, blob));
+  }
+
+  function warnOfRest(err: unknown, requestId: string, blob: BlobRef): void {
+    deps.logger.warn(
+      { err, bulkRequestId: requestId, blob: blob.ref },
+      'could not delete an upload that was not accepted; its blob may remain',
+    );
   }
 }
 

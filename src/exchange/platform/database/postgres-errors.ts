@@ -14,8 +14,21 @@ export function isConnectionFault(thrown: unknown): boolean {
   return thrown instanceof Error && CONNECTION_FAULTS.test(thrown.message);
 }
 
+/**
+ * Whether PostgreSQL itself answered with an error, so that the transaction has
+ * certainly not been committed: not when it went away, or the connection did.
+ */
+export function isRolledBack(thrown: unknown): boolean {
+  const code = (thrown as { code?: unknown } | null | undefined)?.code;
+  return (
+    typeof code === 'string' &&
+    /^[0-9A-Z]{5}$/.test(code) &&
+    !/^(08|57P|E)/.test(code)
+  );
+}
+
 const SOCKET_FAULTS =
-  /^(ECONNREFUSED|ECONNRESET|ECONNABORTED|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/;
+  /^(EMFILE|ENFILE|ECONNREFUSED|ECONNRESET|ECONNABORTED|EPIPE|ENOTFOUND|EAI_AGAIN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/;
 /**
  * What pg and its pool say of a connection that cannot be made, or that broke
  * before.

@@ -71,6 +71,12 @@ function outageOf(
         'The store of files is temporarily unavailable; try again shortly',
       retryAfter: '5',
     };
+  if (/^E[MN]FILE$/.test(thrownCode(thrown) ?? ''))
+    return {
+      detail:
+        'This gateway has as many connections and files open as it may; try again shortly',
+      retryAfter: '5',
+    };
   if (isConnectionFault(thrown))
     return {
       detail: 'The database is temporarily unavailable; try again shortly',

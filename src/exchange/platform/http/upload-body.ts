@@ -6,10 +6,15 @@ import { Permits } from '../limits/permits.ts';
 import { liftBodyTime } from './plugins/body-time.ts';
 import { leaveRequestShare } from './plugins/request-share.ts';
 
+/** What keeps an upload going: 500 bytes a second, slower than any modem. */
+export const UPLOAD_BYTES_A_MINUTE = 30_000;
+
 export interface UploadLimits {
   bytesMax: number;
-  /** The upload is aborted if no byte arrives for this long. */
+  /** The upload is aborted if fewer than `idleBytes` arrive in this time. */
   idleMs: number;
+  /** Default: 1, so that any byte counts. */
+  idleBytes?: number;
   /** Maximum duration of the whole upload. */
   totalMs: number;
 }
@@ -25,14 +30,19 @@ export function uploadBody(
   request: IncomingMessage,
   limits: UploadLimits,
 ): Readable {
-  const { bytesMax, idleMs, totalMs } = limits;
+  const { bytesMax, idleMs, idleBytes = 1, totalMs } = limits;
   if (Number(request.headers['content-length'] ?? 0) > bytesMax)
     throw tooLarge(bytesMax);
   let sizeBytes = 0;
+  let bytesLately = 0;
   const body = new Transform({
     transform(part: Buffer, _encoding, done) {
-      idle.refresh();
       sizeBytes += part.length;
+      bytesLately += part.length;
+      if (bytesLately >= idleBytes) {
+        bytesLately = 0;
+        idle.refresh();
+      }
       if (sizeBytes > bytesMax) done(tooLarge(bytesMax));
       else done(null, part);
     },
@@ -43,7 +53,11 @@ export function uploadBody(
     if (body.readableLength > 0) idle.refresh();
     else
       body.destroy(
-        timedOut(`No data was received for ${idleMs / 1000} seconds`),
+        timedOut(
+          idleBytes === 1
+            ? `No data was received for ${idleMs / 1000} seconds`
+            : `Fewer than ${idleBytes} bytes were received in ${idleMs / 1000} seconds`,
+        ),
       );
   }, idleMs);
   const total = setTimeout(
@@ -70,12 +84,13 @@ export function uploadBody(
 
 /**
  * Limits of parallel uploads of one kind: each may write to the blob store for
- * up to an hour.
+ * up to an hour. To one address there are two, because a client that lost its
+ * connection begins again before that is noticed.
  */
-const PERMITS = { all: 40, account: 8, holder: 8 };
+const PERMITS = { all: 40, account: 8, holder: 2 };
 
 /**
- * Receives uploads, each outside the limits of other requests: `receive` reads
+ * Receives uploads to an address, each outside the limits of other requests: `receive` reads
  * the body, whose rest is discarded when it has ended. Throws 503 when too many
  * files are being uploaded.
  */
@@ -86,14 +101,14 @@ export function createUploads(limits: UploadLimits) {
   );
   return async <T>(
     request: FastifyRequest,
-    accountId: string,
+    { accountId, targetId }: { accountId: string; targetId: string },
     receive: (open: () => Readable) => Promise<T>,
   ): Promise<T> => {
     let body: Readable | undefined;
     let permit: { leave: () => void } | undefined;
     try {
       return await receive(() => {
-        permit = permits.take(accountId, accountId);
+        permit = permits.take(accountId, targetId);
         leaveRequestShare(request);
         liftBodyTime(request);
         body = uploadBody(request.raw, limits);

@@ -2,6 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 import { type BasicType, parquetWriteBuffer } from 'hyparquet-writer';
 import { type ViewColumn, ViewError, WrittenDecimal } from '#sql-on-fhir';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
+import { escapeFormula } from '../../../../shared/bulk-csv/layout.ts';
 import type { TableFormat } from '../rules/view-run.ts';
 
 export const TABLE_MEDIA_TYPES: Readonly<Record<TableFormat, string>> = {
@@ -33,7 +34,8 @@ export const storedType = (column: ViewColumn): BasicType =>
 
 /**
  * A whole file with the rows, readable by itself; a CSV file begins with the
- * names. Lists and elements with parts are JSON.
+ * names, and a text in it that a spreadsheet would execute with an apostrophe.
+ * Lists and elements with parts are JSON.
  *
  * @throws ViewError when a value is not of its column's type
  */
@@ -54,10 +56,7 @@ export function tableFile(
   const names = columns.map(({ name }) => name);
   if (format === 'csv')
     return Buffer.from(
-      stringify([
-        names,
-        ...rows.map((row) => row.map((cell) => textOf(cell) ?? '')),
-      ]),
+      stringify([names, ...rows.map((row) => row.map(csvCell))]),
     );
   if (format === 'ndjson')
     return Buffer.from(
@@ -83,6 +82,10 @@ export function tableFile(
   }));
   return new Uint8Array(parquetWriteBuffer({ columnData }));
 }
+
+/** A number is no formula, and a text is shown by a spreadsheet as it is. */
+const csvCell = (value: unknown): string =>
+  typeof value === 'string' ? escapeFormula(value) : (textOf(value) ?? '');
 
 const textOf = (value: unknown): string | null =>
   value === null || typeof value === 'string' ? value : jsonOf(value);

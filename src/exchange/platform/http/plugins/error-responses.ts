@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { LineBudget } from '../../../../lib/line-budget.ts';
 import type { Logger } from '../../../../lib/logger.ts';
 import { sendNotice } from '../../../../lib/pages/notice-page.ts';
 import { isConnectionFault } from '../../database/postgres-errors.ts';
@@ -162,6 +163,9 @@ function refusalOf(
   };
 }
 
+/** In this process, whatever is away. */
+const OUTAGES = new LineBudget(10);
+
 /** What is answered to an error; a fault of ours is logged. */
 function responseTo(
   error: unknown,
@@ -171,10 +175,19 @@ function responseTo(
   const response = toErrorResponse(error, request.id);
   if (response.isFault) {
     const { operation } = request.routeOptions.config;
-    logger.error(
-      { err: error, requestId: request.id, operation, status: response.status },
-      'request failed',
-    );
+    // Every request fails alike while a part is away.
+    const line = response.status === 503 ? OUTAGES.take() : { left: 0 };
+    if (line !== undefined)
+      logger.error(
+        {
+          err: error,
+          requestId: request.id,
+          operation,
+          status: response.status,
+          ...(line.left > 0 && { notLogged: line.left }),
+        },
+        'request failed',
+      );
   } else if (
     error instanceof UnavailableError &&
     error.options.cause !== undefined

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { LineBudget } from '../../../../lib/line-budget.ts';
 import type { Logger } from '../../../../lib/logger.ts';
 import { OVERLOAD_REASONS } from '../../errors.ts';
 import { AUTHENTICATION_FAULTS } from './error-responses.ts';
@@ -143,39 +144,4 @@ function logRequest(
     },
     'request',
   );
-}
-
-/**
- * Bounds the log lines that callers can cause without a key. What exceeds it is
- * counted, and the next line states the count.
- */
-class LineBudget {
-  #second = 0;
-  #written = 0;
-  #left = 0;
-  private readonly perSecond: number;
-  private readonly now: () => number;
-
-  constructor(perSecond: number, now: () => number = Date.now) {
-    this.perSecond = perSecond;
-    this.now = now;
-  }
-
-  /**
-   * Undefined when this line must not be written, else how many were left out
-   * since the last one.
-   */
-  take(): { left: number } | undefined {
-    const second = Math.floor(this.now() / 1_000);
-    if (second !== this.#second) this.#written = 0;
-    this.#second = second;
-    if (this.#written >= this.perSecond) {
-      this.#left += 1;
-      return undefined;
-    }
-    this.#written += 1;
-    const left = this.#left;
-    this.#left = 0;
-    return { left };
-  }
 }

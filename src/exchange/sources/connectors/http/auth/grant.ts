@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { destinationProblem } from '../../../../platform/outbox/destination-guard.ts';
 import { SourceFailure } from '../../connector.ts';
 import type { ResolvedSourceConfig } from '../../source-config.ts';
 import type {
@@ -264,11 +265,21 @@ function checked(
       'denied',
       `${source} names a token endpoint without https (${WELL_KNOWN})`,
     );
+  // A server on the internet must not make this one ask into a private network;
+  // where that is meant, `tokenUrl` says so.
+  if (isPublicAddress(baseUrl.href) && !isPublicAddress(found.token_endpoint))
+    throw new SourceFailure(
+      'denied',
+      `${source} names a token endpoint in a private network (${WELL_KNOWN}); if that is right, set tokenUrl`,
+    );
   return {
     tokenUrl: found.token_endpoint,
     algorithms: found.token_endpoint_auth_signing_alg_values_supported,
   };
 }
+
+const isPublicAddress = (url: string): boolean =>
+  destinationProblem(url, { allowLoopback: false }) === undefined;
 
 function notFound(
   { source }: ResolvedSourceConfig,
