@@ -26,6 +26,7 @@ import {
   putInsteadOfPost,
   unknownKeys,
 } from './strangers.ts';
+import { wordsOfCallers } from './words-of-callers.ts';
 
 /**
  * What once stopped, starved or read the service. The last one leaves the audit
@@ -38,6 +39,7 @@ const ATTACKS: readonly Attack[] = [
   ...oversizedAnswers,
   emptyEntries,
   growingPatient,
+  wordsOfCallers,
   hl7Messages,
   slowConversions,
   announcedMessages,
