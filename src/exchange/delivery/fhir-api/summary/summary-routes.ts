@@ -1,5 +1,7 @@
+import { setImmediate } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { idSchema } from '../../../../contract/primitives.ts';
+import { FairQueue } from '../../../../lib/lanes.ts';
 import { fhirJson } from '../../../../lib/written-decimals.ts';
 import { NotFoundError } from '../../../platform/errors.ts';
 import { callerOf } from '../../../platform/http/caller.ts';
@@ -21,10 +23,22 @@ const PROFILES = ['Bundle', 'Composition']
   .flatMap((url) => [url, url.split('|')[0]]);
 
 /**
+ * Summaries in the making: a gateway makes each in one piece on its only thread,
+ * and an account has its own one after the other. As many wait as requests may.
+ */
+const SUMMARIES = {
+  atOnce: 2,
+  ofOneAtOnce: 1,
+  waiting: Number.POSITIVE_INFINITY,
+  ofOneWaiting: Number.POSITIVE_INFINITY,
+};
+
+/**
  * `GET` and `POST /fhir/R4/Patient/<id>/$summary`: the International Patient
  * Summary of a patient.
  */
 export function addSummaryRoutes(app: FastifyInstance, deps: FhirDeps): void {
+  const turns = new FairQueue(SUMMARIES);
   const summary = async (
     request: FastifyRequest<{ Params: { id: string } }>,
     reply: FastifyReply,
@@ -49,16 +63,21 @@ export function addSummaryRoutes(app: FastifyInstance, deps: FhirDeps): void {
         .filter((name) => ![...WITHOUT_EFFECT, 'profile'].includes(name)),
     });
     await deps.records.merge(accountId, patientId);
-    const document = await ipsDocument(deps.store, {
-      accountId,
-      patientId,
-      base: deps.base,
+    const document = await turns.run(accountId, async () => {
+      const made = await ipsDocument(deps.store, {
+        accountId,
+        patientId,
+        base: deps.base,
+      });
+      // Others first, before the next one is made in one piece.
+      await setImmediate();
+      return fhirJson(made);
     });
     await deps.audit.write(request, [patientId]);
     return reply
       .type(FHIR_JSON)
       .header('cache-control', 'no-store')
-      .send(fhirJson(document));
+      .send(document);
   };
   const path = `${deps.path}/Patient/:id/$summary`;
   const options = {
