@@ -22,7 +22,7 @@ export {
   buildRegistryResponse,
   type RegistryFault,
   type RegistryOutcome,
-  type RegistryProblem,
+  RegistryProblem,
   registryErrors,
 } from './ebxml/registry-response.ts';
 export type { DocumentMetadata } from './ebxml/write-document-entry.ts';

@@ -360,9 +360,9 @@ function problemFacts(problem: RegistryProblem) {
   return {
     code: problem.code,
     severity: problem.severity,
-    context: problem.context ?? null,
-    text: problem.text ?? null,
-    location: problem.location ?? null,
+    context: problem.confidentialContext() ?? null,
+    text: problem.confidentialText() ?? null,
+    location: problem.confidentialLocation() ?? null,
   };
 }
 

@@ -13,28 +13,58 @@ import {
   type RegistryStatus,
 } from './registry-names.ts';
 
-/**
- * One entry of a RegistryErrorList. `context` and `text` are free text of
- * another system and may name a patient: neither is shown nor logged.
- */
-export interface RegistryProblem {
-  /** As written; IHE's codes and others. */
+/** What a RegistryError says, as written. */
+interface RegistryErrorFacts {
   code: string;
+  severity: 'Error' | 'Warning';
+  location: string | undefined;
+  context: string | undefined;
+  text: string | undefined;
+}
+
+/**
+ * One entry of a RegistryErrorList. The other side's words stay out of JSON,
+ * logs and `util.inspect`, because they may name a patient.
+ */
+export class RegistryProblem {
+  /** As written; IHE's codes and others. */
+  readonly code: string;
 
   /** A warning is no failure. */
-  severity: 'Error' | 'Warning';
+  readonly severity: 'Error' | 'Warning';
 
-  meaning: IheErrorMeaning;
-  context: string | undefined;
-
-  /** The text of the element, where some stacks put the message. */
-  text: string | undefined;
-
-  /** As written, which may be empty. */
-  location: string | undefined;
+  readonly meaning: IheErrorMeaning;
 
   /** The home community that `location` names, as an OID. */
-  homeCommunity: string | undefined;
+  readonly homeCommunity: string | undefined;
+
+  readonly #facts: RegistryErrorFacts;
+
+  constructor(facts: RegistryErrorFacts) {
+    this.code = facts.code;
+    this.severity = facts.severity;
+    this.meaning = meaningOfIheError(facts.code);
+    this.homeCommunity = homeCommunityOfLocation(facts.location);
+    this.#facts = facts;
+  }
+
+  /** `codeContext`, which may name a patient: not to be shown or logged. */
+  confidentialContext(): string | undefined {
+    return this.#facts.context;
+  }
+
+  /**
+   * The text of the element, where some stacks put the message: not to be shown
+   * or logged.
+   */
+  confidentialText(): string | undefined {
+    return this.#facts.text;
+  }
+
+  /** As written: empty, a class, or a trace of calls. Not to be shown or logged. */
+  confidentialLocation(): string | undefined {
+    return this.#facts.location;
+  }
 }
 
 /** What every response of a registry or repository says. */
@@ -83,21 +113,17 @@ function readStatus(written: string | undefined): RegistryStatus | undefined {
 }
 
 function readProblem(error: XmlElement): RegistryProblem {
-  const code = attributeOf(error, 'errorCode') ?? '';
   const severity = lastSegment(attributeOf(error, 'severity') ?? '');
-  const location = error.attributes
-    .find(({ name, namespace }) => name === 'location' && namespace === '')
-    ?.value.trim();
 
-  return {
-    code,
+  return new RegistryProblem({
+    code: attributeOf(error, 'errorCode') ?? '',
     severity: severity.toLowerCase() === 'warning' ? 'Warning' : 'Error',
-    meaning: meaningOfIheError(code),
     context: attributeOf(error, 'codeContext'),
     text: xmlText(error),
-    location,
-    homeCommunity: homeCommunityOfLocation(location),
-  };
+    location: error.attributes
+      .find(({ name, namespace }) => name === 'location' && namespace === '')
+      ?.value.trim(),
+  });
 }
 
 /** Other stacks write names of classes, or nothing, into `location`. */
