@@ -30,6 +30,8 @@ export function verifySignature(
     throw wrong('A signature of the request is not as it must be.');
   }
   refuseOtherAlgorithms(verifier);
+  if (verifier.getReferences().length > REFERENCES_MAX)
+    throw wrong('A signature of the request is over too many elements.');
 
   if (!isRight(verifier, document))
     throw wrong('A signature of the request does not fit what it signs.');
@@ -46,6 +48,9 @@ function isRight(verifier: SignedXml, document: string): boolean {
     return false;
   }
 }
+
+/** Each is looked for in the whole request, before the key is asked. */
+const REFERENCES_MAX = 10;
 
 /**
  * Namespaces are ordered by code points (Canonical XML 2.2). xml-crypto 6.3.2

@@ -8,7 +8,7 @@ export interface XmlLimits {
   bytes: number;
   /** Levels of elements. */
   depth: number;
-  /** Elements and attributes. */
+  /** Elements, attributes, comments and the like. */
   nodes: number;
 }
 
@@ -55,6 +55,13 @@ function treeOf(xml: string, limits: XmlLimits): XmlElement {
   let open: OpenElement | undefined;
   let depth = 0;
   let nodes = 0;
+  const count = (more: number) => {
+    nodes += more;
+    if (nodes > limits.nodes)
+      throw tooLarge(
+        `more than ${limits.nodes} elements, attributes and the like`,
+      );
+  };
 
   parser.on('error', () => {
     throw new IheError(
@@ -69,11 +76,9 @@ function treeOf(xml: string, limits: XmlLimits): XmlElement {
   parser.on('opentag', ({ uri, local, attributes }) => {
     const written = Object.values(attributes);
     depth += 1;
-    nodes += 1 + written.length;
     if (depth > limits.depth)
       throw tooLarge(`more than ${limits.depth} levels`);
-    if (nodes > limits.nodes)
-      throw tooLarge(`more than ${limits.nodes} elements and attributes`);
+    count(1 + written.length);
 
     const element: OpenElement = {
       namespace: uri,
@@ -97,7 +102,12 @@ function treeOf(xml: string, limits: XmlLimits): XmlElement {
     if (open !== undefined) open.text += text;
   };
   parser.on('text', addText);
-  parser.on('cdata', addText);
+  parser.on('cdata', (text) => {
+    count(1);
+    addText(text);
+  });
+  parser.on('comment', () => count(1));
+  parser.on('processinginstruction', () => count(1));
   parser.on('closetag', () => {
     depth -= 1;
     open = open?.parent as OpenElement | undefined;

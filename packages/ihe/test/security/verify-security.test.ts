@@ -337,6 +337,17 @@ describe('a request is refused', () => {
     ).toBe('security.signature');
   });
 
+  test('when it would take long to find its signatures wrong', async () => {
+    const envelope = signed();
+    const reference = find(envelope, /<ds:Reference.*?<\/ds:Reference>/s);
+    const many = envelope.replace(reference, reference.repeat(11));
+    await expect(verify(many)).rejects.toThrow('over too many elements');
+    for (const filler of ['<x a="b"/>', '<!-- -->', '<?x?>'])
+      expect(
+        await refusal(envelope.replace('<m', `${filler.repeat(10_000)}<m`)),
+      ).toBe('too-large');
+  });
+
   test('when the assertion is of another key', async () => {
     const other = members.other.credentials;
     const mixed: Credentials = {

@@ -122,6 +122,10 @@ describe('reading XML', () => {
       'The XML has more than 100 levels.',
     );
     expect(refusal(bytes(wide), { nodes: 1_000 }).code).toBe('too-large');
+    for (const each of ['<!---->', '<?a?>', '<![CDATA[]]>'])
+      expect(
+        refusal(bytes(`<a>${each.repeat(500)}</a>`), { nodes: 400 }).code,
+      ).toBe('too-large');
     expect(refusal(bytes(wide), { bytes: 1_000 }).code).toBe('too-large');
   });
 
