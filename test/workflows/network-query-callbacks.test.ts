@@ -71,6 +71,47 @@ async function acceptedQuery(source: SourceType = 'hie') {
   return { requestId, finish: () => (ready = true) };
 }
 
+test('a source that takes its time is looked at by the retries of one activity, and its answer is collected once', async () => {
+  const pages = sourceOf([page([observation('slow')])]);
+  let polls = 0;
+  exchange.let('lab', {
+    begin: async () => ({
+      kind: 'accepted',
+      job: { url: 'job-1' },
+      retryAfterMs: 1_000,
+    }),
+    poll: async (job) => {
+      polls += 1;
+      return polls < 4
+        ? { kind: 'pending', job, retryAfterMs: 1_000 }
+        : { kind: 'ready', pages: pages.pagesFrom(0) };
+    },
+  });
+  const requestId = await exchange.start(['lab']);
+  await expect
+    .poll(async () => (await view(requestId)).status)
+    .toBe('completed');
+  const { resources, events } = await exchange.outcome(
+    exchange.accountId,
+    requestId,
+  );
+  expect(resources.map(({ source_id }) => source_id)).toContain('slow');
+  expect(events).toHaveLength(1);
+  // Three polls without an answer, one with it, and one to collect it.
+  expect(polls).toBe(5);
+  const { events: history } = await exchange.handle(requestId).fetchHistory();
+  const scheduled = (history ?? []).flatMap(
+    ({ activityTaskScheduledEventAttributes: made }) =>
+      made?.activityType?.name ?? [],
+  );
+  expect(scheduled).toEqual([
+    'askSource',
+    'collectSource',
+    'awaitSource',
+    'collectSource',
+  ]);
+});
+
 describe('a source that calls back', () => {
   test('has its answer fetched at once, and its call told once, however often it calls', async () => {
     const { requestId, finish } = await acceptedQuery();
