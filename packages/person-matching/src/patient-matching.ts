@@ -130,7 +130,8 @@ export function describesAnother(
 
 /**
  * What a description of a patient states otherwise than we know it: another
- * first name, and whatever contradicts. A last name may be new; what is not
+ * first name (also a nickname, or a part of the name that sisters share), and
+ * whatever contradicts. A last name may be new; what is not
  * stated is not otherwise. By the names of the members of a patient.
  */
 export function statedOtherwise(
@@ -140,7 +141,7 @@ export function statedOtherwise(
   const compared = compare(ours, theirs);
   const isNamed = traitsOfPatient(theirs).names.length > 0;
   const isOtherName =
-    compared.firstName === 'different' || compared.firstName === 'similar';
+    compared.firstName !== 'same' && compared.firstName !== 'unknown';
   return [
     ...(isNamed && isOtherName ? (['firstName'] as const) : []),
     ...contradictingTraits(compared),
