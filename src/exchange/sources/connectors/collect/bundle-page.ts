@@ -23,6 +23,7 @@ import {
   type ResponseEntry,
   type StepOf,
 } from './plan.ts';
+import { countResults, missingByTotal } from './stated-total.ts';
 import { isResourceId } from './subjects.ts';
 
 const FURTHER_PAGE = 'a further page';
@@ -36,6 +37,11 @@ interface PageTrail {
   count?: number;
   /** The request whose pages these are. */
   origin?: StepOf<'everything'> | StepOf<'search'>;
+  /**
+   * Its results before this page (`countResults`): none for the first one.
+   * Undefined: they are not counted.
+   */
+  counted?: string[];
 }
 
 /**
@@ -50,17 +56,20 @@ export function fetchedBundle(
 ): FetchedPart {
   const { config } = context;
   const bundle = bundleOf(config.source, label, response);
+  const { searchedType } = trail;
+  const counted = countResults(trail.counted, bundle.entries);
   const next =
     bundle.next === undefined
       ? []
-      : [nextStep(context, bundle.next, response.url, trail)];
+      : [nextStep(context, bundle.next, response.url, { ...trail, counted })];
   return {
     entries: bundle.entries,
     raw: { bytes: response.bytes, contentType: response.contentType },
     rawWithout: (misattributed) =>
       Buffer.from(JSON.stringify(withoutEntries(response.json, misattributed))),
-    next: [...next, ...medicationSteps(trail.searchedType, bundle.entries)],
-    isSearch: trail.searchedType !== undefined,
+    next: [...next, ...medicationSteps(searchedType, bundle.entries)],
+    isSearch: searchedType !== undefined,
+    missing: missingByTotal(bundle, counted, searchedType),
   };
 }
 
@@ -92,7 +101,7 @@ export function nextStep(
   { config }: SourceContext,
   link: string,
   page: URL,
-  { seen = [], searchedType, count, origin }: PageTrail,
+  { seen = [], searchedType, count, origin, counted }: PageTrail,
 ): StepOf<'link'> {
   const url = resolveLink(config, link, page);
   if (url === undefined)
@@ -115,6 +124,7 @@ export function nextStep(
     seen: followed,
     searchedType,
     origin,
+    counted,
   };
   return count === undefined ? step : grown(step, count, config.pageSize);
 }

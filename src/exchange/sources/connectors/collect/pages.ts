@@ -104,14 +104,14 @@ export async function* walkPages(
       }
       const isPage =
         fetched.entries.length > 0 || fetched.documents !== undefined;
-      const reported = isLast
-        ? joinedReports(
-            content.reported,
-            refusedTypes(context.config.source, current),
-          )
-        : content.reported;
+      const reported = joinedReports(
+        content.reported,
+        { gaps: toArray(fetched.missing), warnings: [] },
+        ...(isLast ? [refusedTypes(context.config.source, current)] : []),
+      );
       const isIncomplete =
         (fetched.reportedErrors ?? 0) > 0 ||
+        fetched.missing !== undefined ||
         unreachable !== undefined ||
         fetched.leftOut !== undefined;
       const isDue = isStoringDue(context.now, storedMs);
@@ -127,6 +127,9 @@ export async function* walkPages(
     }
   }
 }
+
+const toArray = <T>(one: T | undefined): T[] =>
+  one === undefined ? [] : [one];
 
 const isBounded = ({ kind }: Step): boolean =>
   kind === 'documents' || kind === 'supporting';
@@ -263,7 +266,7 @@ async function fetchEverything(
 ): Promise<FetchedPart> {
   const { source } = context.config;
   const label = 'Patient/$everything';
-  const trail = { count: step.count, origin: step };
+  const trail = { count: step.count, origin: step, counted: [] };
   if (received !== undefined)
     return fetchedBundle(context, label, received, trail);
   const { count, since } = step;

@@ -88,6 +88,8 @@ const stepSchema = z.discriminatedUnion('kind', [
     origin: z
       .discriminatedUnion('kind', [everythingSchema, searchSchema])
       .optional(),
+    /** Short hashes of its results so far, while they are counted. */
+    counted: z.array(z.string()).optional(),
   }),
   /** Attachments still to fetch. */
   z.object({
@@ -233,6 +235,8 @@ export interface FetchedPart {
     SourcePage,
     'attachments' | 'largeAttachment' | 'skippedAttachments' | 'skippedReasons'
   >;
+  /** What did not come by the source's own sum, for display. */
+  missing?: string;
   /** Resources larger than a page may be. */
   leftOut?: string[];
   /** Referenced resources that could not be fetched. */

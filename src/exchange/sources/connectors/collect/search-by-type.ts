@@ -89,6 +89,7 @@ export async function fetchSearch(
         searchedType: step.type,
         count: step.count,
         origin: step,
+        counted: [],
       };
       const fetched = fetchedBundle(context, label, json, trail);
       const missing =

@@ -75,9 +75,10 @@ function leaveOut(
     const advice = `also when asked for one resource; ${limit}`;
     throw new SourceFailure('bad-answer', `${error.message}, ${advice}`);
   }
+  // What is left out is said, so the results need not be counted any more.
   const trail =
     step.kind === 'link'
-      ? step
+      ? { ...step, counted: undefined }
       : { count: 1, origin: step, ...searchedType(step) };
   const next =
     beginning.next === undefined
