@@ -3,6 +3,7 @@ import type { Identifier } from 'fhir/r4.js';
 import { z } from 'zod';
 import type { DiscoveredPatient, PersonFacts } from '#ihe';
 import { withoutUrn } from '#ihe';
+import { lookupTable } from '../../../../../lib/lookup-table.ts';
 import { isResourceId } from '../../collect/subjects.ts';
 import {
   type ReadPatient,
@@ -75,11 +76,11 @@ function patientResourceId(
     : mark.slice(0, 32);
 }
 
-const GENDERS: Readonly<Record<string, string>> = {
+const GENDERS: Readonly<Record<string, string>> = lookupTable({
   M: 'male',
   F: 'female',
   UN: 'other',
-};
+});
 
 function factsOf({
   names,
@@ -118,8 +119,8 @@ function contactOf(url: string) {
   return { system: SYSTEMS[scheme.toLowerCase()] ?? 'other', value };
 }
 
-const SYSTEMS: Readonly<Record<string, string>> = {
+const SYSTEMS: Readonly<Record<string, string>> = lookupTable({
   tel: 'phone',
   fax: 'fax',
   mailto: 'email',
-};
+});
