@@ -253,7 +253,7 @@ export const VITAL_SIGNS: readonly {
   unit: string;
 }[] = [
   { title: 'Heart rate', codes: ['8867-4'], unit: '/min' },
-  { title: 'Breaths', codes: ['9279-1'], unit: '/min' },
+  { title: 'Respiratory rate', codes: ['9279-1'], unit: '/min' },
   {
     title: 'Temp.',
     codes: ['8310-5', '8331-1', '8332-9', '8328-7'],
