@@ -71,7 +71,10 @@ export function readSlots(element: XmlElement): Map<string, string[]> {
       .map(xmlText)
       .filter((text) => text !== undefined);
 
-    slots.set(name, [...(slots.get(name) ?? []), ...values]);
+    const known = slots.get(name);
+
+    if (known === undefined) slots.set(name, values);
+    else for (const value of values) known.push(value);
   }
 
   return slots;

@@ -80,24 +80,24 @@ export function isSameDocument(
   left: RequestedDocument,
   right: RequestedDocument,
 ): boolean {
-  return (
-    isSameInRepository(left, right) &&
-    comparableOf(left.homeCommunity) === comparableOf(right.homeCommunity)
-  );
+  return documentKey(left) === documentKey(right);
+}
+
+/** What is the same for one document, however its three ids are spelt. */
+export function documentKey(document: RequestedDocument): string {
+  return JSON.stringify([
+    comparableOf(document.homeCommunity),
+    comparableOf(document.repository),
+    comparableOf(document.uniqueId),
+  ]);
 }
 
 /**
- * Whether both name one document of a repository, whatever community they name:
- * gateways leave that out of what they answer, or name their own.
+ * What is the same for one document of a repository, whatever community is
+ * named: gateways leave that out of what they hand out, or name their own.
  */
-export function isSameInRepository(
-  left: RequestedDocument,
-  right: RequestedDocument,
-): boolean {
-  return (
-    comparableOf(left.uniqueId) === comparableOf(right.uniqueId) &&
-    comparableOf(left.repository) === comparableOf(right.repository)
-  );
+export function repositoryKey(document: RequestedDocument): string {
+  return documentKey({ ...document, homeCommunity: undefined });
 }
 
 function comparableOf(id: string | undefined): string {

@@ -16,6 +16,7 @@ import {
   type RegistryOutcome,
   readRegistryOutcome,
 } from '../ebxml/registry-response.ts';
+import { groupedBy } from '../grouped-by.ts';
 import { messageElement } from '../message-element.ts';
 import { XDSB } from '../namespaces.ts';
 import { type XmlFragment, xml } from '../xml/write-xml.ts';
@@ -28,10 +29,10 @@ import {
 } from './find-documents-response.ts';
 import {
   type DocumentReferenceIds,
-  isSameDocument,
-  isSameInRepository,
+  documentKey,
   type RequestedDocument,
   readDocumentIds,
+  repositoryKey,
   writeHomeCommunity,
 } from './retrieve-documents.ts';
 
@@ -132,19 +133,22 @@ export function accountForRetrieval<Asked extends RequestedDocument>(
     missing: [],
     unasked: [],
   };
-  const rest = new Set(documents);
+  const unasked = new Set(documents);
   const matched = new Map<Asked, RetrievedDocument>();
 
-  for (const isSame of [isSameDocument, isSameInRepository]) {
+  for (const keyOf of [documentKey, repositoryKey]) {
+    // Reversed, so that the first of several is taken from the end.
+    const rest = groupedBy([...unasked].toReversed(), keyOf);
+
     for (const each of asked) {
       if (matched.has(each)) continue;
 
-      const document = [...rest].find((one) => isSame(each, one));
+      const document = rest.get(keyOf(each))?.pop();
 
       if (document === undefined) continue;
 
       matched.set(each, document);
-      rest.delete(document);
+      unasked.delete(document);
     }
   }
 
@@ -156,7 +160,7 @@ export function accountForRetrieval<Asked extends RequestedDocument>(
     else account.missing.push(each);
   }
 
-  account.unasked.push(...rest);
+  for (const document of unasked) account.unasked.push(document);
 
   return account;
 }

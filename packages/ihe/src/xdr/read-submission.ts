@@ -92,8 +92,9 @@ export function readSubmission(payload: XmlElement): DocumentSubmission {
     'RegistryObjectList',
   );
   const contents = documentsById(request);
+  const classified = idsClassifiedAsSets(objects);
   const submissionSets = registryChildren(objects, 'RegistryPackage')
-    .filter((each) => isSubmissionSet(each, objects))
+    .filter((each) => isSubmissionSet(each, classified))
     .map(readSubmissionSet);
   const documents = registryChildren(objects, 'ExtrinsicObject').map(
     (object) => ({
@@ -192,10 +193,11 @@ function hasRepetition(
   return new Set(ids).size < ids.length;
 }
 
-/** The `Document` elements by their id, in their order. */
+/** The `Document` elements by their id; of several, the first is last. */
 function documentsById(request: XmlElement): Map<string, XmlElement[]> {
-  return groupedBy(registryChildren(request, 'Document'), (element) =>
-    comparableId(attributeOf(element, 'id') ?? ''),
+  return groupedBy(
+    registryChildren(request, 'Document').toReversed(),
+    (element) => comparableId(attributeOf(element, 'id') ?? ''),
   );
 }
 
@@ -204,9 +206,24 @@ function takeContent(
   contents: Map<string, XmlElement[]>,
   id: string | undefined,
 ): DocumentContent {
-  const element = contents.get(comparableId(id ?? ''))?.shift();
+  const element = contents.get(comparableId(id ?? ''))?.pop();
 
   return readDocumentContent(element);
+}
+
+/** The ids of objects that a classification beside them calls a set. */
+function idsClassifiedAsSets(objects: XmlElement | undefined): Set<string> {
+  return new Set(
+    registryChildren(objects, 'Classification')
+      .filter(isOfSets)
+      .map((each) => comparableId(attributeOf(each, 'classifiedObject') ?? '')),
+  );
+}
+
+function isOfSets(classification: XmlElement): boolean {
+  const node = attributeOf(classification, 'classificationNode');
+
+  return isSameId(node ?? '', SUBMISSION_SET_NODE);
 }
 
 /**
@@ -215,22 +232,11 @@ function takeContent(
  */
 function isSubmissionSet(
   element: XmlElement,
-  objects: XmlElement | undefined,
+  classified: ReadonlySet<string>,
 ): boolean {
-  const id = attributeOf(element, 'id') ?? '';
-  const beside = registryChildren(objects, 'Classification').filter((each) =>
-    isSameId(attributeOf(each, 'classifiedObject') ?? '', id),
-  );
-  const within = registryChildren(element, 'Classification');
-  const isClassified = [...beside, ...within].some((each) =>
-    isSameId(
-      attributeOf(each, 'classificationNode') ?? '',
-      SUBMISSION_SET_NODE,
-    ),
-  );
-
   return (
-    isClassified ||
+    classified.has(comparableId(attributeOf(element, 'id') ?? '')) ||
+    registryChildren(element, 'Classification').some(isOfSets) ||
     readIdentifier(element, IDENTIFIER_SCHEMES.submissionUniqueId) !==
       undefined ||
     readIdentifier(element, IDENTIFIER_SCHEMES.submissionSourceId) !== undefined
