@@ -5,6 +5,8 @@ import { pipeline } from 'node:stream/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
   accountForRetrieval,
+  attributeOf,
+  buildDiscoveryAcknowledgement,
   buildFindDocuments,
   buildFindDocumentsResponse,
   buildPatientDiscovery,
@@ -14,8 +16,10 @@ import {
   CROSS_GATEWAY_ACTIONS,
   DISCOVERY_ACTIONS,
   type Envelope,
+  type GatewayAnswer,
   GatewayClient,
   IheError,
+  type InstanceId,
   mtomMessage,
   newMessageId,
   type OutgoingAttachment,
@@ -44,14 +48,14 @@ if (missing !== undefined)
 const HOME = '2.999.10';
 const PATIENT = { id: "ipf^1&2'3", authority: '2.999.10.1' };
 
-const question = (family: string) =>
+const question = (
+  family: string,
+  deferred: { respondTo?: string; queryId?: InstanceId } = {},
+) =>
   buildPatientDiscovery({
-    messageId: { root: '2.999.1.1', extension: randomUUID() },
-    sentAt: new Date(),
-    sender: { deviceId: '2.999.1', homeCommunity: '2.999.1' },
-    receiver: { deviceId: HOME, homeCommunity: HOME },
-    processing: 'T',
-    queryId: { root: '2.999.1.2', extension: randomUUID() },
+    ...newHead(),
+    queryId: deferred.queryId ?? { root: '2.999.1.2', extension: randomUUID() },
+    respondTo: deferred.respondTo,
     criteria: {
       genders: ['F'],
       birthTimes: ['19851210'],
@@ -209,6 +213,34 @@ describe.skipIf(missing !== undefined)('IPF', () => {
     );
   });
 
+  test('an answer that is deferred comes later, and says which question it answers', async () => {
+    let receive: (answer: Envelope) => void = () => {};
+    const received = new Promise<Envelope>((resolve) => {
+      receive = resolve;
+    });
+    await using gateway = await startResponder((request) => {
+      receive(request);
+      return request.messageId;
+    });
+    const queryId = { root: '2.999.1.2', extension: 'deferred-1' };
+    const asked = await client.send({
+      address: ipf.addressOf('iti55'),
+      action: DISCOVERY_ACTIONS.deferredQuestion,
+      body: question('Núñez', { respondTo: `http://${gateway.host}`, queryId }),
+      timeoutMs: 60_000,
+    });
+    expect(discoveredIn(asked)).toMatchObject({ outcome: 'acknowledged' });
+
+    const answer = await received;
+    expect(answer).toMatchObject({
+      action: DISCOVERY_ACTIONS.deferredAnswer,
+      relatesTo: asked.messageId,
+    });
+    expect(
+      answer.payload && readPatientDiscoveryResponse(answer.payload),
+    ).toMatchObject({ outcome: 'found', queryId });
+  });
+
   test('a header that must be understood, and is not, is named', async () => {
     const envelope = writeEnvelope({
       action: CROSS_GATEWAY_ACTIONS.query,
@@ -287,6 +319,12 @@ describe.skipIf(missing !== undefined)('IPF', () => {
   });
 });
 
+function discoveredIn(answer: GatewayAnswer<Buffer>) {
+  if (answer.kind !== 'answer' || answer.envelope.payload === undefined)
+    throw new Error('There was no answer.');
+  return readPatientDiscoveryResponse(answer.envelope.payload);
+}
+
 const DOCUMENT = Buffer.from('\n--uuid:x--\r\nGrüße\0\r');
 
 interface Responder extends AsyncDisposable {
@@ -311,7 +349,7 @@ async function startResponder(
   return {
     host: `127.0.0.1:${port}/gateway`,
     async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
+      // Waits for what is being answered.
       await new Promise((resolve) => server.close(resolve));
     },
   };
@@ -329,6 +367,11 @@ function answerTo(
       relatesTo,
       body,
     });
+  if (action === DISCOVERY_ACTIONS.deferredAnswer)
+    return plainMessage(
+      envelope(DISCOVERY_ACTIONS.acknowledgement, acknowledged(payload)),
+      DISCOVERY_ACTIONS.acknowledgement,
+    );
   if (action === DISCOVERY_ACTIONS.question)
     return plainMessage(
       envelope(DISCOVERY_ACTIONS.answer, discovered(payload)),
@@ -346,13 +389,27 @@ function answerTo(
   );
 }
 
+const newHead = () => ({
+  messageId: { root: '2.999.1.3', extension: randomUUID() },
+  sentAt: new Date(),
+  sender: { deviceId: '2.999.1', homeCommunity: '2.999.1' },
+  receiver: { deviceId: HOME, homeCommunity: HOME },
+  processing: 'T' as const,
+});
+
+function acknowledged(payload: XmlElement): XmlFragment {
+  const messageId = payload.children.find(({ name }) => name === 'id');
+  return buildDiscoveryAcknowledgement(newHead(), {
+    messageId: {
+      root: attributeOf(messageId, 'root') ?? '',
+      extension: attributeOf(messageId, 'extension'),
+    },
+  });
+}
+
 function discovered(payload: XmlElement): XmlFragment {
   return buildPatientDiscoveryResponse({
-    messageId: { root: '2.999.1.3', extension: randomUUID() },
-    sentAt: new Date(),
-    sender: { deviceId: '2.999.1', homeCommunity: '2.999.1' },
-    receiver: { deviceId: HOME, homeCommunity: HOME },
-    processing: 'T',
+    ...newHead(),
     request: readPatientDiscovery(payload),
     verdict: {
       patients: [
