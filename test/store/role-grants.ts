@@ -93,6 +93,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'proofed_identity',
     'query_redrive',
     'rate_window',
+    'record_arrival',
     'record_change',
     'record_key',
     'record_origin',
