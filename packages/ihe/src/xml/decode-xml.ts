@@ -2,13 +2,18 @@ import { IheError } from '../ihe-error.ts';
 
 /** What was odd about XML that could be read nevertheless. */
 export type XmlRemark =
-  /** Bytes that are not UTF-8, though it was announced: read as Windows-1252. */
+  /**
+   * Bytes that are not UTF-8, though it was announced: read as whatever else is
+   * announced, or as Windows-1252.
+   */
   'not-utf-8';
 
 /**
  * Decodes XML as RFC 7303 says: a byte order mark wins over the header's
- * charset, that over the XML declaration, and UTF-8 is the default. Whoever
- * announces UTF-8 and sends other bytes is taken at the bytes.
+ * charset, that over the XML declaration, and UTF-8 is the default. Bytes that
+ * are UTF-8 are taken as such if either says so, because servers write a
+ * charset of their own into the header. Whoever announces UTF-8 and sends other
+ * bytes is taken at the bytes.
  *
  * @param charset that of the Content-Type
  * @throws {IheError} `xml.charset`
@@ -18,15 +23,21 @@ export function decodeXml(
   charset?: string,
   remark: (remark: XmlRemark) => void = () => {},
 ): string {
-  const encoding =
-    sixteenBits(bytes) ?? eightBits(charset) ?? eightBits(declared(bytes));
-  if (encoding !== undefined && encoding !== 'utf-8')
-    return new TextDecoder(encoding).decode(bytes);
+  const wide = sixteenBits(bytes);
+  if (wide !== undefined) return new TextDecoder(wide).decode(bytes);
+
+  const named = [eightBits(charset), eightBits(declared(bytes))].filter(
+    (each) => each !== undefined,
+  );
+  const other = named.find((each) => each !== 'utf-8');
+  const isUtf8Said = named.length === 0 || named.includes('utf-8');
+  if (other !== undefined && !isUtf8Said)
+    return new TextDecoder(other).decode(bytes);
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     remark('not-utf-8');
-    return new TextDecoder('windows-1252').decode(bytes);
+    return new TextDecoder(other ?? 'windows-1252').decode(bytes);
   }
 }
 

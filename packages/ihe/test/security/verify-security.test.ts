@@ -80,6 +80,7 @@ const find = (envelope: string, pattern: RegExp): string => {
 };
 const ASSERTION = /<saml2:Assertion.*<\/saml2:Assertion>/s;
 const TIMESTAMP = /<wsu:Timestamp.*<\/wsu:Timestamp>/s;
+const SIGNATURE = /<ds:Signature.*?<\/ds:Signature>/s;
 const TIMESTAMP_SIGNATURE =
   /(?<=<\/saml2:Assertion>)<ds:Signature.*<\/ds:Signature>/s;
 
@@ -290,6 +291,10 @@ describe('a request is refused', () => {
       envelope
         .replace(original, renamed)
         .replace('<m', `<wrap>${original}</wrap><m`),
+      // What the forged one's signature signs is hidden elsewhere.
+      envelope
+        .replace(original, renamed)
+        .replace('<m', `<wrap>${original.replace(SIGNATURE, '')}</wrap><m`),
       // The signed one is within the forged one's signature.
       envelope.replace(
         original,

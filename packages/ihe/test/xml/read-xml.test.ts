@@ -83,6 +83,11 @@ describe('reading XML', () => {
       'utf-8',
     ],
     [
+      'UTF-8 by declaration, against the header',
+      bytes('<?xml version="1.0" encoding="UTF-8"?><x>é</x>'),
+      'iso-8859-1',
+    ],
+    [
       'a line break before the declaration',
       bytes('\r\n<?xml version="1.0"?><x>é</x>\n'),
       undefined,
@@ -100,6 +105,12 @@ describe('reading XML', () => {
     const root = readXml(xml, { remark: (one) => remarks.push(one) });
     expect(root.text).toBe('Nuñez –');
     expect(remarks).toEqual(['not-utf-8']);
+  });
+
+  test('bytes that are not UTF-8 are read as what else is announced', () => {
+    const declared = '<?xml version="1.0" encoding="ISO-8859-2"?><x>\xB9</x>';
+    const root = readXml(Buffer.from(declared, 'latin1'), { charset: 'utf-8' });
+    expect(root.text).toBe('š');
   });
 
   test('an unknown character set is refused', () => {
