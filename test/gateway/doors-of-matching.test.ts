@@ -498,7 +498,6 @@ test.each(DOORS.map((door) => [door.name, door] as const))(
     }
     expect(joined).toEqual([]);
   },
-  120_000,
 );
 
 test('what a message reported leaves the record of a patient when the person whom it names appears', async () => {
