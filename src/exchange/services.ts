@@ -13,6 +13,7 @@ import {
 } from './platform/erasure/erasures.ts';
 import type { Platform } from './platform/platform.ts';
 import { createStartGuard } from './platform/recovery/start-guard.ts';
+import { createDeferredAnswers } from './queries/network-query/deferred-answers.ts';
 import { createNetworkQueryService } from './queries/network-query/service.ts';
 import { createSourceCallbacks } from './queries/network-query/source-callback.ts';
 import { noteIncomplete } from './queries/network-query/timeline-store.ts';
@@ -50,6 +51,7 @@ export function createServices(platform: Platform) {
     sourceHealth: createSourceHealth(store),
     networkQueries: createNetworkQueryService(platform),
     sourceCallbacks: createSourceCallbacks(platform),
+    deferredAnswers: createDeferredAnswers(platform),
     queryRedrives: createRedriveLauncher(platform),
     querySweeps: createSweepControl({ store, temporal }),
     consolidatedQueries: createConsolidatedLauncher(platform),

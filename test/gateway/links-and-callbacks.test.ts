@@ -28,6 +28,7 @@ const callbacks: {
 beforeAll(async () => {
   gateway = await createTestGateway({
     sourceCallbacks: {
+      announce: async () => undefined,
       handle: async (token, headers, rawBody) => {
         callbacks.push({ token, headers, rawBody });
         return { status: token === 'known' ? 200 : 404 };

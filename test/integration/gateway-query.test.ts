@@ -1,7 +1,10 @@
+import fastify from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
 import { newContent } from '../../src/exchange/people/patients/rules/patient-content.ts';
+import { addDeferredAnswerRoute } from '../../src/exchange/queries/network-query/deferred-answer-route.ts';
+import { createDeferredAnswers } from '../../src/exchange/queries/network-query/deferred-answers.ts';
 import { readRecordCompleteness } from '../../src/exchange/records/reading/completeness.ts';
 import type {
   SourceConnector,
@@ -9,9 +12,11 @@ import type {
 } from '../../src/exchange/sources/connectors/connector.ts';
 import { createIheConnector } from '../../src/exchange/sources/connectors/ihe/ihe-connector.ts';
 import { iheSettingsSchema } from '../../src/exchange/sources/connectors/ihe/ihe-settings.ts';
+import { freePort } from '../../src/lib/free-port.ts';
 import { loadCcda } from '../../tools/simulator/samples.ts';
 import { personOf } from '../support/deliveries.ts';
 import {
+  CALLBACK_KEY,
   createQueryEnvironment,
   type QueryEnvironment,
   runActivity,
@@ -27,6 +32,7 @@ import {
   startRespondingGateway,
 } from '../support/responding-gateway.ts';
 import { sample } from '../support/simulator.ts';
+import { testKeyRing } from '../support/test-keys.ts';
 
 // A source that is a gateway by IHE's XCPD and XCA: its documents become record.
 
@@ -71,7 +77,10 @@ afterAll(async () => {
   await gateway?.close();
 });
 
-const connector = (documentsPerRetrieval = 5): SourceConnector =>
+const connector = (
+  documentsPerRetrieval = 5,
+  settings: object = {},
+): SourceConnector =>
   createIheConnector(
     {
       source: 'hie',
@@ -84,6 +93,7 @@ const connector = (documentsPerRetrieval = 5): SourceConnector =>
       homeCommunity: GATEWAY_COMMUNITY,
       ownHomeCommunity: OUR_COMMUNITY,
       documentsPerRetrieval,
+      ...settings,
     }),
   );
 
@@ -197,4 +207,101 @@ test('a query that is killed after any of its pages retrieves each document once
   const asked = gateway.asked.retrievals.slice(before);
   const stored = new Set(asked.map((batch) => JSON.stringify(batch)));
   expect(stored.size).toBe(4);
+});
+
+/** Our door for answers that come later, on a port of its own. */
+async function openDoor() {
+  const signalled: string[] = [];
+  const app = fastify();
+  const port = await freePort();
+  const deferredAnswers = createDeferredAnswers({
+    store: environment.store,
+    keyRing: testKeyRing(),
+    callbackKey: CALLBACK_KEY,
+    publicBaseUrl: `http://127.0.0.1:${port}`,
+  });
+  addDeferredAnswerRoute(app, {
+    store: environment.store,
+    deferredAnswers,
+    sourceCallbacks: {
+      handle: async () => ({ status: 404 }),
+      announce: async ({ requestId }) => void signalled.push(requestId),
+    },
+  });
+  onTestFinished(() => app.close());
+  await app.listen({ port, host: '127.0.0.1' });
+  return { deferredAnswers, signalled };
+}
+
+test('an answer that comes later is taken by the query that waits for it', async () => {
+  gateway.behave({
+    discover: () => ({ patients: [MATCH] }),
+    ...holding(notes),
+  });
+  const { deferredAnswers, signalled } = await openDoor();
+  const { accountId, patientId } = await addPatient();
+  const requestId = await environment.addQuery(accountId, patientId, ['hie']);
+  const step = stepOf(accountId, requestId, 'hie');
+  const { askSource, collectSource } = environment.activities(
+    connector(5, { answers: 'deferred' }),
+    { deferredAnswers },
+  );
+  const before = gateway.asked.deferred.length;
+  expect(await runActivity(askSource, step)).toMatchObject({
+    state: 'waiting',
+  });
+  expect(await runActivity(collectSource, step)).toMatchObject({
+    state: 'waiting',
+  });
+  const [answer] = gateway.asked.deferred.slice(before);
+  // Of another message: refused, and nothing is stored.
+  expect(await answer?.('urn:uuid:of-another')).toBe(500);
+  expect(await runActivity(collectSource, step)).toMatchObject({
+    state: 'waiting',
+  });
+  expect(await answer?.()).toBe(200);
+  // A gateway may send it twice.
+  expect(await answer?.()).toBe(200);
+  expect(signalled).toEqual([requestId]);
+  expect(await runActivity(collectSource, step)).toMatchObject({
+    state: 'completed',
+  });
+  expect((await stateOf(accountId, patientId)).files).toHaveLength(
+    notes.length,
+  );
+  expect(gateway.asked.deferred.length).toBe(before + 1);
+});
+
+test('an answer that comes after the end is told, and the next query uses it', async () => {
+  gateway.behave({
+    discover: () => ({ patients: [MATCH] }),
+    ...holding(notes),
+  });
+  const { deferredAnswers, signalled } = await openDoor();
+  const { accountId, patientId } = await addPatient();
+  const requestId = await environment.addQuery(accountId, patientId, ['hie']);
+  const activities = environment.activities(
+    connector(5, { answers: 'deferred' }),
+    { deferredAnswers },
+  );
+  const before = gateway.asked.deferred.length;
+  await runActivity(activities.askSource, stepOf(accountId, requestId, 'hie'));
+  await environment.store.asAccount(accountId, (tx) =>
+    tx.db
+      .updateTable('network_query_attempt')
+      .set({ status: 'failed', reason: 'No answer within 46 hours' })
+      .where('query_id', '=', requestId)
+      .execute(),
+  );
+  expect(await gateway.asked.deferred[before]?.()).toBe(200);
+  expect(signalled).toEqual([]);
+  const told = await environment.timeline(accountId, requestId);
+  expect(told.map(({ message }) => message).join()).toContain(
+    'the next query uses the answer',
+  );
+  const next = await environment.addQuery(accountId, patientId, ['hie']);
+  expect(
+    await runActivity(activities.askSource, stepOf(accountId, next, 'hie')),
+  ).toMatchObject({ state: 'completed' });
+  expect(gateway.asked.deferred.length).toBe(before + 1);
 });

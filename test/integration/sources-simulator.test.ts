@@ -482,7 +482,7 @@ async function finish(
         .catch((error: Error) => error);
       if (poll instanceof Error) return poll;
       if (poll.kind === 'ready') return poll.pages;
-      job = poll.job;
+      if (poll.kind === 'pending') job = poll.job;
       throw new Error('pending');
     },
     { timeout: 240_000, interval: 20 },

@@ -61,6 +61,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'consolidated_query',
     'contributed_resource',
     'contribution',
+    'deferred_discovery',
     'discharge_follow_up',
     'document',
     'document_conversion',

@@ -31,6 +31,7 @@ import { ConflictError } from '../../src/exchange/platform/errors.ts';
 import { createResponseSeal } from '../../src/exchange/platform/http/idempotency-store.ts';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import { createDeferredAnswers } from '../../src/exchange/queries/network-query/deferred-answers.ts';
 import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
 import {
   listQueries,
@@ -177,7 +178,16 @@ export async function createTestGateway({
     linkSigningKey: TEST_LINK_KEY,
     internalTokenKey: TEST_INTERNAL_KEY,
     allowLoopbackWebhooks: false,
-    sourceCallbacks: { handle: async () => ({ status: 404 }) },
+    sourceCallbacks: {
+      handle: async () => ({ status: 404 }),
+      announce: async () => undefined,
+    },
+    deferredAnswers: createDeferredAnswers({
+      store,
+      keyRing: testKeyRing(),
+      callbackKey: TEST_LINK_KEY,
+      publicBaseUrl: TEST_BASE_URL,
+    }),
     cohortSchedules: { cohortChanged: () => undefined },
     pingTemporal: async () => undefined,
     ...overrides,

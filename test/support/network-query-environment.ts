@@ -27,6 +27,7 @@ import {
 } from '../../src/exchange/platform/database/database.ts';
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
+import type { DeferredAnswerStore } from '../../src/exchange/queries/network-query/deferred-answers.ts';
 import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
 import { readQuery } from '../../src/exchange/queries/network-query/query-store.ts';
 import {
@@ -87,6 +88,7 @@ export async function createQueryEnvironment(on?: {
         connections?: SourceConnections;
         clock?: () => Date;
         records?: RecordKeeper;
+        deferredAnswers?: DeferredAnswerStore;
       } = {},
     ) {
       const connectors = Object.fromEntries(

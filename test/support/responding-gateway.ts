@@ -6,6 +6,7 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import {
+  buildDiscoveryAcknowledgement,
   buildFindDocumentsResponse,
   buildPatientDiscoveryResponse,
   buildRetrieveResponse,
@@ -15,6 +16,7 @@ import {
   type DocumentMetadata,
   type Envelope,
   type MatchedPatient,
+  type MessageHead,
   mtomMessage,
   newMessageId,
   type OutgoingMessage,
@@ -151,6 +153,8 @@ export async function startRespondingGateway(behaviour: GatewayBehaviour) {
     discoveries: [] as PatientDiscoveryRequest[],
     queries: 0,
     retrievals: [] as RequestedDocument[][],
+    /** Questions to be answered later: each sends its answer. */
+    deferred: [] as Array<(relatesTo?: string) => Promise<number>>,
   };
   let current = behaviour;
 
@@ -166,9 +170,57 @@ export async function startRespondingGateway(behaviour: GatewayBehaviour) {
     asked.messageIds.push(envelope.messageId ?? '');
     if (await current.intercept?.(envelope, response, request.url ?? ''))
       return;
+    if (envelope.action === DISCOVERY_ACTIONS.deferredQuestion)
+      return acknowledge(response, envelope);
     const { message, action } = answerTo(envelope);
     await send(response, envelope, action, message);
   }
+
+  async function acknowledge(response: ServerResponse, envelope: Envelope) {
+    if (envelope.payload === undefined) throw new Error('an empty message');
+    const question = readPatientDiscovery(envelope.payload);
+    asked.discoveries.push(question);
+    asked.deferred.push(async (relatesTo = envelope.messageId) => {
+      const message = plainMessage(
+        writeEnvelope({
+          action: DISCOVERY_ACTIONS.deferredAnswer,
+          messageId: newMessageId(),
+          relatesTo: relatesTo ?? '',
+          body: discoveryAnswer(question),
+        }),
+        DISCOVERY_ACTIONS.deferredAnswer,
+      );
+      const chunks: Uint8Array[] = [];
+      for await (const chunk of message.body) chunks.push(chunk);
+      const { status } = await fetch(question.respondTo ?? '', {
+        method: 'POST',
+        headers: { 'content-type': message.contentType },
+        body: Buffer.concat(chunks),
+      });
+      return status;
+    });
+    await send(
+      response,
+      envelope,
+      DISCOVERY_ACTIONS.acknowledgement,
+      buildDiscoveryAcknowledgement(headOfAnswer(), question),
+    );
+  }
+
+  const headOfAnswer = (): MessageHead => ({
+    messageId: { root: newMessageId().slice(9), extension: undefined },
+    sentAt: new Date(),
+    processing: 'P',
+    sender: identity(GATEWAY_COMMUNITY),
+    receiver: identity(OUR_COMMUNITY),
+  });
+
+  const discoveryAnswer = (question: PatientDiscoveryRequest): XmlFragment =>
+    buildPatientDiscoveryResponse({
+      ...headOfAnswer(),
+      request: question,
+      verdict: current.discover(question),
+    });
 
   function answerTo(envelope: Envelope): {
     message: XmlFragment;
@@ -181,15 +233,7 @@ export async function startRespondingGateway(behaviour: GatewayBehaviour) {
         const question = readPatientDiscovery(payload);
         asked.discoveries.push(question);
         return {
-          message: buildPatientDiscoveryResponse({
-            request: question,
-            verdict: current.discover(question),
-            messageId: { root: newMessageId().slice(9), extension: undefined },
-            sentAt: new Date(),
-            processing: 'P',
-            sender: identity(GATEWAY_COMMUNITY),
-            receiver: identity(OUR_COMMUNITY),
-          }),
+          message: discoveryAnswer(question),
           action: DISCOVERY_ACTIONS.answer,
         };
       }

@@ -30,6 +30,7 @@ import {
   type AttemptWork,
   callbackToken,
   connectionKey,
+  forgetJob,
   keepJob,
   provenToken,
   purposeOf,
@@ -46,6 +47,7 @@ import {
   recordNotice,
 } from './collection-store.ts';
 import { CountsDiffer, completeCollected } from './complete.ts';
+import type { DeferredAnswerStore } from './deferred-answers.ts';
 import { endWithoutData } from './endings.ts';
 import {
   askForEverything,
@@ -70,6 +72,8 @@ export interface Asking extends Collecting, JobCancellation {
   ) => string | undefined;
   callbackKey: string;
   checks: ChangeChecks;
+  /** Without it, no source can answer later to an address of ours. */
+  deferredAnswers?: DeferredAnswerStore;
   noteUncancelled: () => void;
 }
 
@@ -112,6 +116,7 @@ export async function askSource(
     realtime: work.realtime,
     changes: await beginning.changes?.(),
     storedDocuments,
+    deferred: deps.deferredAnswers?.questionsOf(step, work.patientId),
   };
   const begun = await withinGrace(
     connector.begin(
@@ -199,12 +204,20 @@ export async function pollSource(
   deps: Asking,
   on: SourceWork,
 ): Promise<SourceStep> {
-  const { work, connector, signal } = on;
+  const { step, work, connector, signal } = on;
   const collected = collectStored(deps, on);
   if (collected !== undefined) return collected;
   if (work.job === null) return askSource(deps, on);
 
-  const polled = await connector.poll(work.job, signal);
+  const polled = await connector.poll(
+    work.job,
+    signal,
+    deps.deferredAnswers?.questionsOf(step, work.patientId),
+  );
+  if (polled.kind === 'answered') {
+    await deps.store.asAccount(step.accountId, (tx) => forgetJob(tx, step));
+    return askSource(deps, { ...on, work: { ...work, job: null } });
+  }
   if (polled.kind === 'ready') return collect(deps, on, polled.pages);
   return notePending(deps, on, polled);
 }
@@ -217,12 +230,16 @@ export async function lookAtSource(
   deps: Asking,
   on: SourceWork,
 ): Promise<SourceStep> {
-  const { work, connector, signal } = on;
+  const { step, work, connector, signal } = on;
   if (work.job === null || work.cursor !== null || work.isCollected)
     return { state: 'ready' };
 
-  const polled = await connector.poll(work.job, signal);
-  if (polled.kind === 'ready') return { state: 'ready' };
+  const polled = await connector.poll(
+    work.job,
+    signal,
+    deps.deferredAnswers?.questionsOf(step, work.patientId),
+  );
+  if (polled.kind !== 'pending') return { state: 'ready' };
   return notePending(deps, on, polled);
 }
 

@@ -272,6 +272,14 @@ export async function keepJob(
   return true;
 }
 
+/** Forgets the handle of a request whose answer has come to us. */
+export async function forgetJob(tx: AccountTx, step: PartStep): Promise<void> {
+  await updateProgress(tx, step)
+    .set({ job: null, ...ANSWERED })
+    .where('status', '=', 'running')
+    .execute();
+}
+
 /** Stores the handle again after it has changed. */
 export async function saveJob(
   tx: AccountTx,

@@ -12,6 +12,7 @@ import {
   removalRecovery,
 } from '../../platform/recovery/recovery.ts';
 import { deleteOldAbandonedJobs } from './abandoned-jobs.ts';
+import { addDeferredAnswerRoute } from './deferred-answer-route.ts';
 import { failOpenAttempts } from './endings.ts';
 import { type Launcher, runsToEnsure } from './launcher.ts';
 import { addNetworkQueryRoutes } from './routes.ts';
@@ -38,10 +39,12 @@ export const networkQueryFeature = {
   routes(
     { operations, open }: GatewayScopes,
     deps: DepsOf<typeof addNetworkQueryRoutes> &
-      DepsOf<typeof addSourceCallbackRoute>,
+      DepsOf<typeof addSourceCallbackRoute> &
+      DepsOf<typeof addDeferredAnswerRoute>,
   ) {
     addNetworkQueryRoutes(operations, deps);
     open((scope) => addSourceCallbackRoute(scope, deps));
+    open((scope) => addDeferredAnswerRoute(scope, deps));
   },
 } satisfies Feature;
 

@@ -125,6 +125,19 @@ export function createSourceCallbacks(deps: CallbackDeps) {
       : { status: 401 };
   }
 
+  /** Records that an answer is ready, and signals the waiting workflow. */
+  async function announce(
+    attempt: Omit<CalledAttempt, 'status'>,
+  ): Promise<void> {
+    await deps.store.asAccount(attempt.accountId, (tx) =>
+      recordCallback(tx, attempt),
+    );
+    void signalWorkflow(attempt.requestId, attempt.run, {
+      source: attempt.source,
+      attempt: attempt.attempt,
+    });
+  }
+
   return {
     async handle(
       text: string,
@@ -137,17 +150,10 @@ export function createSourceCallbacks(deps: CallbackDeps) {
           ? await calledBySource(text, headers, rawBody)
           : await calledByConnection(token, headers, rawBody);
       const { attempt } = called;
-      if (attempt?.status === 'running') {
-        await deps.store.asAccount(attempt.accountId, (tx) =>
-          recordCallback(tx, attempt),
-        );
-        void signalWorkflow(attempt.requestId, attempt.run, {
-          source: attempt.source,
-          attempt: attempt.attempt,
-        });
-      }
+      if (attempt?.status === 'running') await announce(attempt);
       return { status: called.status };
     },
+    announce,
   };
 }
 
@@ -213,7 +219,7 @@ const findAttemptByCallback = (tx: SystemTx, hash: Buffer) =>
  */
 async function recordCallback(
   tx: AccountTx,
-  { requestId, source, attempt }: CalledAttempt,
+  { requestId, source, attempt }: Omit<CalledAttempt, 'status'>,
 ): Promise<void> {
   const onceKey = `callback/${source}/${attempt}`;
   await addToTimeline(tx, requestId, {

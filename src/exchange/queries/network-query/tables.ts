@@ -159,6 +159,25 @@ declare module '../../platform/database/schema.ts' {
       /** By how much the source's own counts differ from ours, by type. */
       differences: DefaultJsonColumn<Record<string, number>>;
     };
+    deferred_discovery: {
+      id: string;
+      account_id: string;
+      patient_id: string;
+      /** The source, or the id of one of its connections. */
+      connection: string;
+      query_id: string;
+      source: SourceType;
+      attempt: number;
+      run: number;
+      asked_by: string;
+      message_id: string;
+      discovery_id: string;
+      asked_at: Instant;
+      answered_at: Date | null;
+      /** The message, encrypted with the key ring. */
+      answer: Buffer | null;
+      used_by: string | null;
+    };
     source_candidate: {
       id: string;
       account_id: string;

@@ -51,7 +51,11 @@ export interface SourceConnector {
     signal: AbortSignal,
   ): Promise<Begin>;
   /** Polls the status of an accepted job. */
-  poll(job: JobHandle, signal: AbortSignal): Promise<Poll>;
+  poll(
+    job: JobHandle,
+    signal: AbortSignal,
+    deferred?: DeferredQuestions,
+  ): Promise<Poll>;
   /** Continues after the last stored page. */
   resume(cursor: Cursor, signal: AbortSignal): AsyncIterable<SourcePage>;
   /**
@@ -115,6 +119,40 @@ export interface BeginOptions {
    * again. Undefined: everything is to be fetched.
    */
   storedDocuments?: ReadonlyMap<string, Date>;
+  deferred?: DeferredQuestions;
+}
+
+/**
+ * Questions of one attempt to one connection whose answers come later, to an
+ * address of ours.
+ */
+export interface DeferredQuestions {
+  /**
+   * Notes a question before it is sent.
+   * @returns the address for its answer
+   */
+  note(question: {
+    messageId: string;
+    /** The id that the answer repeats. */
+    discoveryId: string;
+  }): Promise<string>;
+  /** Whether an answer to a question of this attempt has come. */
+  isAnswered(): Promise<boolean>;
+  /**
+   * The newest answer that no other attempt has taken; it is this attempt's from
+   * now on. One to an earlier attempt came too late for that.
+   */
+  take(): Promise<TakenAnswer | undefined>;
+  /** An answer was of no use: it is not taken again. */
+  discard(id: string): Promise<void>;
+}
+
+export interface TakenAnswer {
+  id: string;
+  /** The message as it came. */
+  bytes: Buffer;
+  /** Whether this attempt has asked for it. */
+  isOwn: boolean;
 }
 
 /**
@@ -175,6 +213,8 @@ export interface Begun {
 
 export type Poll =
   | { kind: 'pending'; job: JobHandle; retryAfterMs?: number }
+  /** The answer has come to us: `begin` takes it. */
+  | { kind: 'answered' }
   | { kind: 'ready'; pages: AsyncIterable<SourcePage> };
 
 /** Opaque outside the connector; plain JSON, stored in PostgreSQL. */

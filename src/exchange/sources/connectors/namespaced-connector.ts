@@ -47,8 +47,8 @@ export function namespaced(
         ? { ...begun, patientIds, pages: pagesIn(namespace, begun.pages) }
         : { ...begun, patientIds };
     },
-    async poll(job, signal) {
-      const polled = await connector.poll(job, signal);
+    async poll(...args) {
+      const polled = await connector.poll(...args);
       return polled.kind === 'ready'
         ? { ...polled, pages: pagesIn(namespace, polled.pages) }
         : polled;

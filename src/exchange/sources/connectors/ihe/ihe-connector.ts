@@ -1,6 +1,6 @@
+import { z } from 'zod';
 import {
   type Begin,
-  type JobHandle,
   type Poll,
   type SourceConnector,
   SourceFailure,
@@ -9,6 +9,7 @@ import {
 import type { ConnectorDeps } from '../fhir-connector.ts';
 import { SourceHttp } from '../http/source-http.ts';
 import { resolveSourceConfig, type SourceConfig } from '../source-config.ts';
+import { discoverDeferred } from './discovery/discover-deferred.ts';
 import { discoverPatient } from './discovery/discover-patient.ts';
 import { gatewayPlanOf, newGatewayPlan } from './documents/plan.ts';
 import { walkGateway } from './documents/walk-gateway.ts';
@@ -38,11 +39,14 @@ export function createIheConnector(
           'refused',
           `${config.source} is asked for treatment only: individual access over IHE is not supported`,
         );
-      const { patients, notice } = await discoverPatient(
-        gateway,
-        patient,
-        signal,
-      );
+      const found = await (settings.answers === 'direct'
+        ? discoverPatient(gateway, patient, signal)
+        : discoverDeferred(gateway, patient, options.deferred, signal));
+      if ('questionId' in found) {
+        const job: DeferredJob = { protocol: 'ihe', version: 1, ...found };
+        return { kind: 'accepted', job };
+      }
+      const { patients, notice } = found;
       const notices = [notice, clockFault(gateway)].filter(
         (each) => each !== undefined,
       );
@@ -63,8 +67,12 @@ export function createIheConnector(
         ...told,
       };
     },
-    async poll(_job: JobHandle): Promise<Poll> {
-      throw new StoredByAnotherBuild('job');
+    async poll(job, _signal, deferred): Promise<Poll> {
+      if (!jobSchema.safeParse(job).success)
+        throw new StoredByAnotherBuild('job');
+      return (await deferred?.isAnswered()) === true
+        ? { kind: 'answered' }
+        : { kind: 'pending', job };
     },
     resume: (cursor, signal) =>
       walkGateway(gateway, gatewayPlanOf(cursor), signal),
@@ -73,6 +81,14 @@ export function createIheConnector(
     cancel: async () => undefined,
   };
 }
+
+/** A question that the gateway answers later. */
+const jobSchema = z.object({
+  protocol: z.literal('ihe'),
+  version: z.literal(1),
+  questionId: z.string(),
+});
+type DeferredJob = z.infer<typeof jobSchema>;
 
 const DAY_MS = 24 * 60 * 60_000;
 

@@ -57,14 +57,46 @@ async function ask(
   criteria: DiscoveryCriteria,
   signal: AbortSignal,
 ): Promise<PatientDiscoveryResponse> {
+  const answer = await sendDiscovery(gateway, criteria, {}, signal);
+  if (answer === undefined)
+    throw badResponse(gateway.config.source, `did not answer ${DISCOVERY}`);
+  return answer;
+}
+
+/** How a question is told, and where its answer goes if that comes later. */
+export interface DiscoveryAddress {
+  messageId?: string;
+  discoveryId?: string;
+  /** XCPD's deferred answer. */
+  respondTo?: string;
+  /** The asynchronous answer of WS-Addressing. */
+  replyTo?: string;
+}
+
+/**
+ * Sends a question. Undefined when the gateway has taken it and said nothing
+ * (HTTP 202).
+ */
+export async function sendDiscovery(
+  gateway: Gateway,
+  criteria: DiscoveryCriteria,
+  { messageId, discoveryId, respondTo, replyTo }: DiscoveryAddress,
+  signal: AbortSignal,
+): Promise<PatientDiscoveryResponse | undefined> {
   const { config, settings, now } = gateway;
   const answer = await callGateway(gateway, {
     label: DISCOVERY,
     url: gateway.discoveryUrl,
-    action: DISCOVERY_ACTIONS.question,
+    action:
+      respondTo === undefined
+        ? DISCOVERY_ACTIONS.question
+        : DISCOVERY_ACTIONS.deferredQuestion,
+    messageId,
+    replyTo,
     body: buildPatientDiscovery({
       messageId: { root: randomUUID(), extension: undefined },
-      queryId: { root: randomUUID(), extension: undefined },
+      queryId: { root: discoveryId ?? randomUUID(), extension: undefined },
+      respondTo,
       sentAt: new Date(now()),
       sender: gatewayIdentity(settings.ownHomeCommunity),
       receiver: gatewayIdentity(settings.homeCommunity),
@@ -75,9 +107,7 @@ async function ask(
     limits: { bytes: config.pageBytesMax },
     signal,
   });
-  if (answer === undefined)
-    throw badResponse(config.source, `did not answer ${DISCOVERY}`);
-  return readPatientDiscoveryResponse(answer.payload);
+  return answer && readPatientDiscoveryResponse(answer.payload);
 }
 
 const gatewayIdentity = (homeCommunity: string) => ({
@@ -155,7 +185,9 @@ async function chooseFound(
   };
 }
 
-const wantedOf = ({ wanted }: PatientDiscoveryResponse): WantedAttribute[] =>
+export const wantedOf = ({
+  wanted,
+}: PatientDiscoveryResponse): WantedAttribute[] =>
   wanted.flatMap(({ attribute }) => attribute ?? []);
 
 /** The words for what a community may want to know. */
@@ -169,7 +201,7 @@ const WANTED_WORDS = {
   'mothers-maiden-name': "the mother's maiden name",
 } as const satisfies Record<WantedAttribute, string>;
 
-function wantsMore(
+export function wantsMore(
   { config }: Gateway,
   answer: PatientDiscoveryResponse,
 ): SourceFailure {

@@ -1,0 +1,142 @@
+import { randomUUID } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import {
+  buildDiscoveryAcknowledgement,
+  DISCOVERY_ACTIONS,
+  type Envelope,
+  IheError,
+  newMessageId,
+  readEnvelope,
+  readPatientDiscoveryResponse,
+  writeEnvelope,
+  writeFault,
+  type XmlFragment,
+} from '#ihe';
+import type { Platform } from '../../platform/platform.ts';
+import { DEFERRED_PATH, type DeferredAnswerStore } from './deferred-answers.ts';
+import type { SourceCallbacks } from './source-callback.ts';
+import { addToTimeline } from './timeline-store.ts';
+
+/** The answer to a patient discovery is a few candidates. */
+const BODY_BYTES_MAX = 4_000_000;
+
+/**
+ * Adds the door for answers that gateways send later: SOAP, at an address whose
+ * token cannot be guessed and was given to one gateway for one question. The
+ * answer is stored before it is acknowledged, and the workflow signalled after;
+ * when that has ended, the next query takes the answer.
+ */
+export function addDeferredAnswerRoute(
+  app: FastifyInstance,
+  {
+    store,
+    deferredAnswers,
+    sourceCallbacks,
+  }: Pick<Platform, 'store'> & {
+    deferredAnswers: DeferredAnswerStore;
+    sourceCallbacks: SourceCallbacks;
+  },
+): void {
+  // Before the body is read: nobody else may make us read one.
+  app.addHook<{ Params: { token: string } }>(
+    'onRequest',
+    async ({ params }, reply) => {
+      if (!deferredAnswers.isKnown(params.token)) return reply.code(404).send();
+    },
+  );
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    '*',
+    { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX },
+    (_request, body, done) => done(null, body),
+  );
+  app.post<{ Params: { token: string } }>(
+    `${DEFERRED_PATH}/:token`,
+    { schema: { hide: true }, config: { operation: 'deferredAnswer' } },
+    async (request, reply) => {
+      const { token } = request.params;
+      const body = Buffer.isBuffer(request.body)
+        ? request.body
+        : Buffer.alloc(0);
+      reply.type('application/soap+xml; charset=UTF-8');
+      const envelope = await readEnvelope(
+        body,
+        request.headers['content-type'],
+      ).catch((error: unknown) => {
+        if (error instanceof IheError) return error;
+        throw error;
+      });
+      if (envelope instanceof IheError)
+        return reply.code(500).send(refusal(envelope.message));
+      const answered = await receive(token, envelope);
+      if (answered === undefined)
+        return reply
+          .code(500)
+          .send(refusal('The message answers no question of ours'));
+      return reply.send(acknowledgement(envelope));
+    },
+  );
+
+  async function receive(token: string, envelope: Envelope) {
+    const { payload, relatesTo } = envelope;
+    if (payload === undefined) return undefined;
+    const { queryId } = readPatientDiscoveryResponse(payload);
+    const received = await deferredAnswers.receive(token, {
+      relatesTo,
+      discoveryId: queryId?.root,
+      bytes: envelope.source,
+    });
+    if (received?.isFirst !== true) return received;
+    if (received.status === 'running') await sourceCallbacks.announce(received);
+    else await noteLate(received);
+    return received;
+  }
+
+  async function noteLate({
+    accountId,
+    requestId,
+    source,
+    attempt,
+  }: NonNullable<
+    Awaited<ReturnType<DeferredAnswerStore['receive']>>
+  >): Promise<void> {
+    await store.asAccount(accountId, (tx) =>
+      addToTimeline(tx, requestId, {
+        source,
+        attempt,
+        kind: 'notice',
+        message: `The ${source} source answered the patient discovery after the end; the next query uses the answer`,
+        onceKey: `late-answer/${source}/${attempt}`,
+      }),
+    );
+  }
+}
+
+const refusal = (reason: string): string =>
+  writeEnvelope({
+    action: 'http://www.w3.org/2005/08/addressing/fault',
+    messageId: newMessageId(),
+    body: writeFault({ code: 'Sender', reason }),
+  });
+
+function acknowledgement(envelope: Envelope): string {
+  const community = { deviceId: '2.999' };
+  const body: XmlFragment = buildDiscoveryAcknowledgement(
+    {
+      messageId: { root: randomUUID(), extension: undefined },
+      sentAt: new Date(),
+      processing: 'P',
+      sender: community,
+      receiver: community,
+    },
+    { messageId: undefined },
+  );
+  return writeEnvelope({
+    action: DISCOVERY_ACTIONS.acknowledgement,
+    messageId: newMessageId(),
+    ...(envelope.messageId === undefined
+      ? {}
+      : { relatesTo: envelope.messageId }),
+    body,
+  });
+}
