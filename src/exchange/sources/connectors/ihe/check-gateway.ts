@@ -1,4 +1,3 @@
-import { X509Certificate } from 'node:crypto';
 import { comparableId } from '#ihe';
 import { counted } from '../../../../lib/counted.ts';
 import type { Demographics } from '../../../people/patients/rules/demographics.ts';
@@ -13,6 +12,7 @@ import { listCommunityDocuments } from './documents/list-documents.ts';
 import { clockFault, type Gateway } from './gateway.ts';
 import { openGateway } from './ihe-connector.ts';
 import type { IheSettings } from './ihe-settings.ts';
+import { ownCertificate } from './own-certificate.ts';
 
 /** Nobody: the question shows whether we are understood and let in. */
 const NOBODY: Demographics = {
@@ -35,7 +35,7 @@ export async function checkGateway(
   patient: Demographics | undefined,
 ): Promise<SourceFinding[]> {
   const findings = [
-    await triedAtSource('certificate', async () => ownCertificate(config)),
+    await triedAtSource('certificate', async () => certificateWords(config)),
   ];
   if (findings[0]?.works !== true) return findings;
   const gateway = openGateway(config, settings);
@@ -118,19 +118,10 @@ function communityFinding(
   ];
 }
 
-/** Days before its end at which a certificate is to be replaced. */
-const RENEW_DAYS = 30;
-const DAY_MS = 24 * 60 * 60_000;
-
-function ownCertificate({ source, tls }: SourceConfig): string {
-  if (tls?.cert === undefined) return 'the connection has none of its own';
-  const { validTo } = new X509Certificate(tls.cert);
-  const days = Math.floor((Date.parse(validTo) - Date.now()) / DAY_MS);
-  const until = new Date(validTo).toISOString().slice(0, 10);
-  if (days < RENEW_DAYS)
-    throw new SourceFailure(
-      'denied',
-      `our certificate for ${source} ${days < 0 ? 'ended' : 'ends'} on ${until}: replace it with connections rotate`,
-    );
-  return `ours is valid until ${until}`;
+function certificateWords({ source, tls = {} }: SourceConfig): string {
+  const own = ownCertificate(tls, Date.now());
+  if (own === undefined) return 'the connection has none of its own';
+  if (own.fault !== undefined)
+    throw new SourceFailure('denied', `${source}: ${own.fault}`);
+  return `ours is valid until ${own.until}`;
 }

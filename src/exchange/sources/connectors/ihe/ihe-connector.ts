@@ -15,6 +15,7 @@ import { gatewayPlanOf, newGatewayPlan } from './documents/plan.ts';
 import { walkGateway } from './documents/walk-gateway.ts';
 import { clockFault, type Gateway } from './gateway.ts';
 import type { IheSettings } from './ihe-settings.ts';
+import { ownCertificate } from './own-certificate.ts';
 import { createMessageSigner } from './sign-message.ts';
 
 /**
@@ -47,9 +48,11 @@ export function createIheConnector(
         return { kind: 'accepted', job };
       }
       const { patients, notice } = found;
-      const notices = [notice, clockFault(gateway)].filter(
-        (each) => each !== undefined,
-      );
+      const notices = [
+        notice,
+        clockFault(gateway),
+        ownCertificate(gateway.config.tls, now())?.fault,
+      ].filter((each) => each !== undefined);
       const told = notices.length === 0 ? {} : { notice: notices.join('. ') };
       if (patients.length === 0) return { kind: 'unknown-patient', ...told };
       const outdatedBefore = new Date(
