@@ -15,7 +15,7 @@ import {
   temporalOfStack,
 } from './local-stack/connection-file.ts';
 import { openSealedStorage } from './shared/blobs/open-blob-store.ts';
-import type { S3Login } from './shared/blobs/s3-bucket.ts';
+import type { S3Login } from './shared/blobs/s3-login.ts';
 import { createTemporalClient, TEMPORAL_VARIABLES } from './temporal/client.ts';
 
 /**

@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import type { Client } from '@temporalio/client';
+import type { Registry } from 'prom-client';
 import { z } from 'zod';
 import { exchangeActivities } from '../activities/exchange/index.ts';
 import { createReconcileActivities } from '../activities/exchange/reconcile.ts';
@@ -43,8 +45,18 @@ import { createCallBudgets } from '../exchange/sources/connectors/budgets.ts';
 import { createConnectors } from '../exchange/sources/connectors/create-connector.ts';
 import type { SourceConfig } from '../exchange/sources/connectors/source-config.ts';
 import { connectionSettingsSchema } from '../exchange/sources/connectors/source-settings.ts';
+import type { Logger } from '../lib/logger.ts';
 import { inBothLanes } from '../temporal/task-queues.ts';
-import type { HostedService, HostedServiceDeps } from './hosted-service.ts';
+import type { HostedService } from './hosted-service.ts';
+
+/** What the service needs besides its configuration. */
+interface ExchangeServiceDeps {
+  logger: Logger;
+  temporal: Client;
+  metrics: Registry;
+  /** Whether another build than that of this worker is current. */
+  isReplaced: () => Promise<boolean>;
+}
 
 /**
  * Only workers have these: an attacker who controls a gateway must not be able
@@ -61,7 +73,7 @@ export async function openExchangeService({
   temporal,
   metrics,
   isReplaced,
-}: HostedServiceDeps): Promise<HostedService> {
+}: ExchangeServiceDeps): Promise<HostedService> {
   const config = readConfig([
     ...EXCHANGE_VARIABLES,
     ...SOURCE_VARIABLE_NAMES,

@@ -1,6 +1,3 @@
-import type { Client } from '@temporalio/client';
-import type { Registry } from 'prom-client';
-import type { Logger } from '../lib/logger.ts';
 import type { WorkerQueue } from '../temporal/task-queues.ts';
 import type { OnRefused } from '../temporal/workers.ts';
 
@@ -17,13 +14,4 @@ export interface HostedService {
    * activity has ended.
    */
   close(): Promise<void>;
-}
-
-/** Dependencies that a service needs besides its own configuration. */
-export interface HostedServiceDeps {
-  logger: Logger;
-  temporal: Client;
-  metrics: Registry;
-  /** Whether another build than that of this worker is current. */
-  isReplaced: () => Promise<boolean>;
 }

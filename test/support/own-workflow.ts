@@ -16,6 +16,9 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
+/** The name of the packed library. */
+export const LIBRARY = '@medical-data-exchange/library';
+
 /** A copy of examples/own-workflow with the packed library in it. */
 export interface OwnWorkflow {
   readonly folder: string;
@@ -56,12 +59,19 @@ export async function installOwnWorkflow(): Promise<OwnWorkflow> {
   await mkdir(join(ROOT, '.cache'), { recursive: true });
   const folder = await mkdtemp(join(ROOT, '.cache', 'own-workflow-'));
   await cp(join(ROOT, 'examples/own-workflow'), folder, { recursive: true });
-  await run('npm', ['pack', '--silent', '--pack-destination', folder], {
-    cwd: ROOT,
-  });
+  await run(
+    'npm',
+    [
+      'pack',
+      '--silent',
+      '--workspace=packages/library',
+      `--pack-destination=${folder}`,
+    ],
+    { cwd: ROOT },
+  );
   const tarball = (await readdir(folder)).find((name) => name.endsWith('.tgz'));
   if (tarball === undefined) throw new Error('npm pack made no tarball');
-  const library = join(folder, 'node_modules', 'medical-data-exchange');
+  const library = join(folder, 'node_modules', LIBRARY);
   await mkdir(library, { recursive: true });
   await run('tar', [
     '-xzf',
@@ -74,9 +84,9 @@ export async function installOwnWorkflow(): Promise<OwnWorkflow> {
   const { exports } = JSON.parse(
     await readFile(join(library, 'package.json'), 'utf8'),
   );
-  const entries = Object.keys(exports)
-    .filter((path) => !path.endsWith('.json'))
-    .map((path) => path.replace(/^\./, 'medical-data-exchange'));
+  const entries = Object.keys(exports).map((path) =>
+    path.replace(/^\./, LIBRARY),
+  );
   // Every entry is looked at by the compiler, whether the example needs it or
   // not.
   await writeFile(

@@ -3,7 +3,7 @@ import {
   isSigned,
   readWebhookMessage,
   type WebhookMessage,
-} from 'medical-data-exchange/webhooks';
+} from '@medical-data-exchange/library/webhooks';
 
 const BODY_MAX_BYTES = 1_000_000;
 

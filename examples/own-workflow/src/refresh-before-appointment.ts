@@ -1,15 +1,15 @@
 import {
+  API_KEY_ACCESS,
+  ORCHESTRATION_METADATA_KEY,
+} from '@medical-data-exchange/library/signals';
+import { proxyEndpoints } from '@medical-data-exchange/library/workflows';
+import {
   ApplicationFailure,
   condition,
   defineSignal,
   setHandler,
   sleep,
 } from '@temporalio/workflow';
-import {
-  API_KEY_ACCESS,
-  ORCHESTRATION_METADATA_KEY,
-} from 'medical-data-exchange/signals';
-import { proxyEndpoints } from 'medical-data-exchange/workflows';
 import {
   type RefreshInput,
   type RefreshSummary,

@@ -1,5 +1,5 @@
+import { opaqueId } from '@medical-data-exchange/library/data-converter';
 import { WorkflowExecutionAlreadyStartedError } from '@temporalio/client';
-import { opaqueId } from 'medical-data-exchange/data-converter';
 import { readConnection } from './connection.ts';
 import {
   REFRESH_WORKFLOW,

@@ -1,5 +1,5 @@
+import { ExchangePlugin } from '@medical-data-exchange/library/worker';
 import { Client, Connection as TemporalConnection } from '@temporalio/client';
-import { ExchangePlugin } from 'medical-data-exchange/worker';
 import type { Connection } from './connection.ts';
 
 /**

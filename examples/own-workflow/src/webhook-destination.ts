@@ -1,7 +1,7 @@
 import {
   apiKeyCredential,
   createExchangeClient,
-} from 'medical-data-exchange/client';
+} from '@medical-data-exchange/library/client';
 import type { Connection } from './connection.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { ExchangePlugin } from '@medical-data-exchange/library/worker';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import { NativeConnection, Worker } from '@temporalio/worker';
-import { ExchangePlugin } from 'medical-data-exchange/worker';
 import { readConnection } from './connection.ts';
 import { createReceiver } from './receiver.ts';
 import { refreshWorkflowId, SOURCE_ENDED, TASK_QUEUE } from './refresh.ts';

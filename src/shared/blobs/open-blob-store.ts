@@ -7,7 +7,7 @@ import {
   type SealedStorage,
 } from './encrypted-blob-store.ts';
 import { openFolder } from './file-blob-store.ts';
-import type { S3Login } from './s3-bucket.ts';
+import type { S3Login } from './s3-login.ts';
 
 /**
  * Opens the folder or bucket at an address. Throws ConfigError for any other

@@ -4,22 +4,13 @@ import {
   S3ServiceException,
 } from '@aws-sdk/client-s3';
 import { ConfigError } from '../../config.ts';
+import type { S3Login } from './s3-login.ts';
 
 export interface S3Bucket {
   client: S3Client;
   bucket: string;
   /** Empty, or ends with a slash. */
   prefix: string;
-}
-
-/**
- * The login of an S3 server. Without one, the AWS SDK finds it (AWS_REGION,
- * AWS_ACCESS_KEY_ID, files, roles).
- */
-export interface S3Login {
-  readonly region: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;

@@ -3,7 +3,7 @@ import { mkdir, open, readdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { ConfigError } from '../../../config.ts';
-import type { S3Login } from '../../../shared/blobs/s3-bucket.ts';
+import type { S3Login } from '../../../shared/blobs/s3-login.ts';
 import { type AuditHeads, parseHead } from './heads.ts';
 
 /**

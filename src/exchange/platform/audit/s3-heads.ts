@@ -9,8 +9,8 @@ import { ConfigError } from '../../../config.ts';
 import {
   openS3Bucket,
   type S3Bucket,
-  type S3Login,
 } from '../../../shared/blobs/s3-bucket.ts';
+import type { S3Login } from '../../../shared/blobs/s3-login.ts';
 import type { SignedAuditHead } from './chain.ts';
 import { type AuditHeads, parseHead, unreadableHead } from './heads.ts';
 
