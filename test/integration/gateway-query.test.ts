@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import fastify from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { newMessageId, writeEnvelope, writeFault } from '#ihe';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
 import { newContent } from '../../src/exchange/people/patients/rules/patient-content.ts';
 import { addDeferredAnswerRoute } from '../../src/exchange/queries/network-query/deferred-answer-route.ts';
@@ -13,6 +15,7 @@ import type {
 import { createIheConnector } from '../../src/exchange/sources/connectors/ihe/ihe-connector.ts';
 import { iheSettingsSchema } from '../../src/exchange/sources/connectors/ihe/ihe-settings.ts';
 import { freePort } from '../../src/lib/free-port.ts';
+import { SIMULATED_GATEWAY } from '../../src/local-stack/simulator/protocol.ts';
 import { loadCcda } from '../../tools/simulator/samples.ts';
 import { personOf } from '../support/deliveries.ts';
 import {
@@ -31,7 +34,7 @@ import {
   type RespondingGateway,
   startRespondingGateway,
 } from '../support/responding-gateway.ts';
-import { sample } from '../support/simulator.ts';
+import { sample, startTestSimulator } from '../support/simulator.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 
 // A source that is a gateway by IHE's XCPD and XCA: its documents become record.
@@ -212,7 +215,11 @@ test('a query that is killed after any of its pages retrieves each document once
 /** Our door for answers that come later, on a port of its own. */
 async function openDoor() {
   const signalled: string[] = [];
+  const statuses: number[] = [];
   const app = fastify();
+  app.addHook('onResponse', async (_request, { statusCode }) => {
+    statuses.push(statusCode);
+  });
   const port = await freePort();
   const deferredAnswers = createDeferredAnswers({
     store: environment.store,
@@ -230,7 +237,7 @@ async function openDoor() {
   });
   onTestFinished(() => app.close());
   await app.listen({ port, host: '127.0.0.1' });
-  return { deferredAnswers, signalled };
+  return { deferredAnswers, signalled, statuses };
 }
 
 test('an answer that comes later is taken by the query that waits for it', async () => {
@@ -270,6 +277,98 @@ test('an answer that comes later is taken by the query that waits for it', async
     notes.length,
   );
   expect(gateway.asked.deferred.length).toBe(before + 1);
+});
+
+test('the answer that a gateway sends to ReplyTo, after a 202, is taken by the query', async () => {
+  const simulator = await startTestSimulator();
+  onTestFinished(() => simulator.close());
+  const { discovery, query, retrieve, homeCommunity } = SIMULATED_GATEWAY;
+  const asynchronous = createIheConnector(
+    {
+      source: 'hie',
+      baseUrl: `${simulator.url}${discovery}`,
+      auth: { kind: 'none' },
+    },
+    iheSettingsSchema.parse({
+      queryUrl: `${simulator.url}${query}`,
+      retrieveUrl: `${simulator.url}${retrieve}`,
+      homeCommunity,
+      ownHomeCommunity: OUR_COMMUNITY,
+      answers: 'asynchronous',
+    }),
+  );
+  const { deferredAnswers, signalled, statuses } = await openDoor();
+  const { accountId, patientId } = await addPatient();
+  const requestId = await environment.addQuery(accountId, patientId, ['hie']);
+  const step = stepOf(accountId, requestId, 'hie');
+  const { askSource, collectSource } = environment.activities(asynchronous, {
+    deferredAnswers,
+  });
+  expect(await runActivity(askSource, step)).toMatchObject({
+    state: 'waiting',
+  });
+  await vi.waitFor(() => expect(signalled).toEqual([requestId]), {
+    timeout: 10_000,
+  });
+  // Nobody answers an answer: the address takes it, and no more.
+  await vi.waitFor(() => expect(statuses).toEqual([202]));
+  expect(await runActivity(collectSource, step)).toMatchObject({
+    state: 'completed',
+  });
+  const summary = createHash('sha256').update(SUMMARY.bytes).digest('hex');
+  const { files } = await stateOf(accountId, patientId);
+  expect(files).toContain(summary);
+});
+
+test('a fault that a gateway sends to ReplyTo ends the wait, and is not said to be nobody', async () => {
+  let replyTo: string | undefined;
+  let question: string | undefined;
+  gateway.behave({
+    intercept: async (envelope, response) => {
+      replyTo = envelope.replyTo;
+      question = envelope.messageId;
+      response.writeHead(202).end();
+      return true;
+    },
+  });
+  onTestFinished(() => gateway.behave({ intercept: undefined }));
+  const { deferredAnswers, signalled } = await openDoor();
+  const { accountId, patientId } = await addPatient();
+  const requestId = await environment.addQuery(accountId, patientId, ['hie']);
+  const step = stepOf(accountId, requestId, 'hie');
+  const { askSource, collectSource } = environment.activities(
+    connector(5, { answers: 'asynchronous' }),
+    { deferredAnswers },
+  );
+  await runActivity(askSource, step);
+  const sendFault = async (relatesTo: string | undefined) => {
+    const { status } = await fetch(replyTo ?? '', {
+      method: 'POST',
+      headers: { 'content-type': 'application/soap+xml; charset=UTF-8' },
+      body: writeEnvelope({
+        action: 'http://www.w3.org/2005/08/addressing/fault',
+        messageId: newMessageId(),
+        relatesTo,
+        body: writeFault({
+          code: 'Receiver',
+          reason: 'No answer about Jane Q. Public',
+        }),
+      }),
+    });
+    return status;
+  };
+  expect(await sendFault(newMessageId())).toBe(500);
+  expect(await sendFault(question)).toBe(202);
+  expect(signalled).toEqual([requestId]);
+  await expect(runActivity(collectSource, step)).rejects.toThrow(
+    /with the SOAP fault Receiver$/,
+  );
+  // The next try asks anew.
+  const first = question;
+  expect(await runActivity(collectSource, step)).toMatchObject({
+    state: 'waiting',
+  });
+  expect(question).not.toBe(first);
 });
 
 test('an answer that comes after the end is told, and the next query uses it', async () => {

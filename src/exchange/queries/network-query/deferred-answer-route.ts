@@ -58,57 +58,83 @@ export function addDeferredAnswerRoute(
       const body = Buffer.isBuffer(request.body)
         ? request.body
         : Buffer.alloc(0);
-      reply.type('application/soap+xml; charset=UTF-8');
-      const envelope = await readEnvelope(
-        body,
-        request.headers['content-type'],
-      ).catch((error: unknown) => {
-        if (error instanceof IheError) return error;
-        throw error;
-      });
-      if (envelope instanceof IheError)
-        return reply.code(500).send(refusal(envelope.message));
-      const answered = await receive(token, envelope);
+      reply.type(SOAP_TYPE);
+      const said = await readSaid(body, request.headers['content-type']);
+      if (said instanceof IheError)
+        return reply.code(500).send(refusal(said.message));
+      const answered = await receive(token, said);
       if (answered === undefined)
         return reply
           .code(500)
           .send(refusal('The message answers no question of ours'));
-      return reply.send(acknowledgement(envelope));
+      // Only XCPD's deferred answer is acknowledged by a message (ITI TF-2
+      // 3.55.6.2); an asynchronous one is all that WS-Addressing has.
+      if (said.envelope.action !== DISCOVERY_ACTIONS.deferredAnswer)
+        return reply.removeHeader('content-type').code(202).send();
+      return reply.send(acknowledgement(said.envelope));
     },
   );
 
-  async function receive(token: string, envelope: Envelope) {
-    const { payload, relatesTo } = envelope;
-    if (payload === undefined) return undefined;
-    const { queryId } = readPatientDiscoveryResponse(payload);
+  async function receive(token: string, { envelope, discoveryId }: Said) {
     const received = await deferredAnswers.receive(token, {
-      relatesTo,
-      discoveryId: queryId?.root,
+      relatesTo: envelope.relatesTo,
+      discoveryId,
+      isFault: envelope.fault !== undefined,
       bytes: envelope.source,
     });
     if (received?.isFirst !== true) return received;
     if (received.status === 'running') await sourceCallbacks.announce(received);
-    else await noteLate(received);
+    else await noteLate(received, envelope.fault !== undefined);
     return received;
   }
 
-  async function noteLate({
-    accountId,
-    requestId,
-    source,
-    attempt,
-  }: NonNullable<
-    Awaited<ReturnType<DeferredAnswerStore['receive']>>
-  >): Promise<void> {
+  async function noteLate(
+    {
+      accountId,
+      requestId,
+      source,
+      attempt,
+    }: NonNullable<Awaited<ReturnType<DeferredAnswerStore['receive']>>>,
+    isFault: boolean,
+  ): Promise<void> {
+    const what = isFault
+      ? `sent a SOAP fault instead of an answer to the patient discovery, after the end`
+      : `answered the patient discovery after the end; the next query uses the answer`;
     await store.asAccount(accountId, (tx) =>
       addToTimeline(tx, requestId, {
         source,
         attempt,
         kind: 'notice',
-        message: `The ${source} source answered the patient discovery after the end; the next query uses the answer`,
+        message: `The ${source} source ${what}`,
         onceKey: `late-answer/${source}/${attempt}`,
       }),
     );
+  }
+}
+
+const SOAP_TYPE = 'application/soap+xml; charset=UTF-8';
+
+/** A message at our door: an answer, or a fault in place of one. */
+interface Said {
+  envelope: Envelope;
+  /** The query of ours that it names. */
+  discoveryId: string | undefined;
+}
+
+async function readSaid(
+  body: Buffer,
+  contentType: string | undefined,
+): Promise<Said | IheError> {
+  try {
+    const envelope = await readEnvelope(body, contentType);
+    const { payload, fault } = envelope;
+    if (payload === undefined || fault !== undefined)
+      return { envelope, discoveryId: undefined };
+    const { queryId } = readPatientDiscoveryResponse(payload);
+    return { envelope, discoveryId: queryId?.root };
+  } catch (error) {
+    if (error instanceof IheError) return error;
+    throw error;
   }
 }
 

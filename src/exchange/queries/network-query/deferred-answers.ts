@@ -16,6 +16,8 @@ const KEPT_FOR = sql`interval '30 days'`;
 export interface ReceivedAnswer {
   relatesTo: string | undefined;
   discoveryId: string | undefined;
+  /** Instead of an answer: names our message, and never our query. */
+  isFault: boolean;
   bytes: Buffer;
 }
 
@@ -113,7 +115,7 @@ export function createDeferredAnswers({
 
     /**
      * Stores an answer, the first of its question. Undefined unless it names
-     * both our message and our query.
+     * both our message and our query; a fault needs to name our message only.
      */
     receive: (token: string, answer: ReceivedAnswer) =>
       store.asSystem(async (tx) => {
@@ -123,7 +125,7 @@ export function createDeferredAnswers({
         if (id === undefined || question === undefined) return undefined;
         const isItsAnswer =
           isSame(answer.relatesTo, question.message_id) &&
-          isSame(answer.discoveryId, question.discovery_id);
+          (answer.isFault || isSame(answer.discoveryId, question.discovery_id));
         if (!isItsAnswer) return undefined;
         const stored = await tx.db
           .updateTable('deferred_discovery')

@@ -13,8 +13,10 @@ import {
   type TakenAnswer,
 } from '../../connector.ts';
 import type { Gateway } from '../gateway.ts';
+import { failureOfFault } from '../ihe-failures.ts';
 import { criteriaOf, furtherAttributes } from './describe-person.ts';
 import {
+  DISCOVERY,
   type FoundInCommunities,
   foundIn,
   sendDiscovery,
@@ -49,11 +51,12 @@ export async function discoverDeferred(
     const taken = await deferred.take();
     if (taken === undefined)
       return ask(gateway, person, deferred, new Set(), signal);
-    const answer = await answerIn(taken);
-    const isUsed = taken.isOwn || answer.outcome === 'found';
-    if (isUsed)
+    const answer = await answerIn(gateway, taken);
+    const isFault = answer instanceof SourceFailure;
+    if (!isFault && (taken.isOwn || answer.outcome === 'found'))
       return useAnswer(gateway, person, deferred, { taken, answer }, signal);
     await deferred.discard(taken.id);
+    if (isFault && taken.isOwn) throw answer;
   }
 }
 
@@ -84,10 +87,14 @@ async function useAnswer(
   return { ...found, notice };
 }
 
-async function answerIn({
-  bytes,
-}: TakenAnswer): Promise<PatientDiscoveryResponse> {
-  const { payload } = await readEnvelope(bytes, undefined);
+/** What a gateway sent later: its answer, or a fault in place of one. */
+async function answerIn(
+  { config }: Gateway,
+  { bytes }: TakenAnswer,
+): Promise<PatientDiscoveryResponse | SourceFailure> {
+  const { payload, fault } = await readEnvelope(bytes, undefined);
+  if (fault !== undefined)
+    return failureOfFault(config.source, DISCOVERY, fault, '');
   // It was read before it was stored.
   if (payload === undefined) throw new Error('a stored answer is empty');
   return readPatientDiscoveryResponse(payload);
