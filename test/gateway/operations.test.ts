@@ -246,6 +246,43 @@ test('it names a process whose clock has gone wrong', async () => {
   await execute(sql`delete from process_clock`);
 });
 
+test("it names a gateway whose clock is off, and a connection's certificate that ends soon until it is replaced", async () => {
+  const queryId = await addQuery();
+  const replacedId = uuidv7();
+  const connection = (id: string) => sql`
+    insert into network_connection (id, account_id, source, name, base_url, settings, auth_kind, credentials, namespace, changed_at)
+    values (${id}, ${account.accountId}, 'hie', ${id}, 'https://gateway.example', '{}', 'saml', '', ${id}, now() - interval '1 day')`;
+  await execute(connection(CONNECTION_ID));
+  await execute(connection(replacedId));
+  const ends = 'our client certificate ends on 2026-12-01';
+  await execute(sql`
+    insert into network_query_timeline (query_id, account_id, source, attempt, kind, message, once_key)
+    select ${queryId}, ${account.accountId}, 'hie', 1, 'notice', t.message, t.key
+    from (values (${ends}, ${`certificate/hie/1/${CONNECTION_ID}`}), (${ends}, ${`certificate/hie/1/${replacedId}`}),
+      ('its clock is 12 minutes ahead of ours', 'clock/hie/1')) as t (message, key)`);
+  await execute(
+    sql`update network_connection set changed_at = clock_timestamp() where id = ${replacedId}`,
+  );
+  expect(
+    (await findings()).filter(({ what }) => /^hie gateway/.test(what)),
+  ).toEqual([
+    expect.objectContaining({
+      kind: 'late',
+      what: expect.stringContaining(`connection ${CONNECTION_ID}: ${ends}`),
+      help: `npm run admin -- connections rotate ${CONNECTION_ID}`,
+    }),
+    expect.objectContaining({
+      kind: 'refused',
+      what: expect.stringMatching(/^hie gateway: its clock is 12 minutes/),
+      help: expect.stringContaining('docs/networks.md'),
+    }),
+  ]);
+  await execute(
+    sql`delete from network_query_timeline where query_id = ${queryId}`,
+  );
+  await execute(sql`delete from network_connection`);
+});
+
 test('it names what Temporal knows of work that does not go on, each with the command that helps', () => {
   const startedAt = new Date('2026-11-21T06:12:00Z');
   const run = {

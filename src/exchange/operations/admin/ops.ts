@@ -13,6 +13,7 @@ import {
   type OpsFinding,
   type TemporalReport,
 } from '../ops/findings.ts';
+import { readGatewayWarnings } from '../ops/gateway-warnings.ts';
 import {
   type OpenWork,
   readOperationsReport,
@@ -39,7 +40,9 @@ export const opsCommand: AdminCommand<[], keyof AdminTarget> = async (
     readTemporal(target),
     silentGateway(target.gatewayUrl),
   ]);
-  const findings = findingsOf(report, temporal, gatewayDown);
+  const warnings =
+    report === undefined ? [] : await readGatewayWarnings(target.store);
+  const findings = findingsOf(report, temporal, gatewayDown, warnings);
   const { queues, troubles } = temporal ?? {};
   return {
     lines: [

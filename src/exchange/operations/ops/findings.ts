@@ -1,6 +1,7 @@
 import { counted } from '../../../lib/counted.ts';
 import type { TaskQueueStats } from '../../../temporal/task-queues.ts';
 import type { TemporalTroubles } from '../../../temporal/troubles.ts';
+import type { ConnectionWarning } from '../../queries/network-query/newest-warnings.ts';
 import {
   BACKLOG_LATE_SECONDS,
   LATE_AFTER_SECONDS,
@@ -38,11 +39,13 @@ export interface OpsFinding {
  * @param report undefined: PostgreSQL could not be reached
  * @param temporal undefined: Temporal could not be reached
  * @param gatewayDown the address of a gateway that does not answer
+ * @param warnings about the networks' gateways that sources are reached by
  */
 export function findingsOf(
   report: OperationsReport | undefined,
   temporal: TemporalReport | undefined,
   gatewayDown?: string,
+  warnings: readonly ConnectionWarning[] = [],
 ): OpsFinding[] {
   const found = [
     ...(report === undefined ? [POSTGRESQL_DOWN] : []),
@@ -56,6 +59,7 @@ export function findingsOf(
           ),
         ]),
     ...(report === undefined ? [] : ofReport(report)),
+    ...warnings.map(ofWarning),
   ];
   return FINDING_KINDS.flatMap((kind) =>
     found.filter((each) => each.kind === kind),
@@ -284,6 +288,27 @@ function ofSource(report: OperationsReport['sources'][number]): OpsFinding[] {
       count: waitingQueries,
     },
   ];
+}
+
+/** A certificate that ends soon, or a gateway's clock that is off. */
+function ofWarning({
+  source,
+  connectionId,
+  kind,
+  message,
+  at,
+}: ConnectionWarning): OpsFinding {
+  const gateway = `${source} gateway${connectionId === null ? '' : `, connection ${connectionId}`}`;
+  const command = { certificate: 'rotate', clock: 'check' }[kind];
+  return {
+    kind: kind === 'certificate' ? 'late' : 'refused',
+    what: `${gateway}: ${message}; seen at ${at.toISOString()}`,
+    help:
+      connectionId === null
+        ? 'docs/networks.md, "Check it"'
+        : `npm run admin -- connections ${command} ${connectionId}`,
+    count: 1,
+  };
 }
 
 const ofPause = ({

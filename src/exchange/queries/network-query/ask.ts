@@ -32,6 +32,7 @@ import {
   connectionKey,
   forgetJob,
   keepJob,
+  type PartStep,
   provenToken,
   purposeOf,
   type SourceWork,
@@ -138,11 +139,7 @@ export async function askSource(
         void cancelLate(deps, on, late).catch(deps.noteUncancelled),
     },
   );
-  const { notice } = begun;
-  if (notice !== undefined)
-    await store.asAccount(step.accountId, (tx) =>
-      recordNotice(tx, step, notice),
-    );
+  await recordTold(deps, step, begun);
   if (begun.kind === 'unknown-patient') {
     await store.asAccount(step.accountId, (tx) =>
       endWithoutData(tx, step, UNKNOWN_PATIENT),
@@ -176,6 +173,20 @@ export async function askSource(
   // this job would never be collected.
   if (!isKept) await cancelJobsOf(deps, step);
   return { state: 'waiting', retryAfterMs: begun.retryAfterMs };
+}
+
+/** Says in the timeline what the source's connector has remarked on. */
+async function recordTold(
+  { store }: Pick<Asking, 'store'>,
+  step: PartStep,
+  { notice, warnings = [] }: Begin,
+): Promise<void> {
+  if (notice === undefined && warnings.length === 0) return;
+  await store.asAccount(step.accountId, async (tx) => {
+    if (notice !== undefined) await recordNotice(tx, step, notice);
+    for (const { kind, message } of warnings)
+      await recordNotice(tx, step, message, kind);
+  });
 }
 
 /**

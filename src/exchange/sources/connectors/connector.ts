@@ -200,7 +200,18 @@ export type Begin = (
    * message of a SourceFailure.
    */
   notice?: string;
+  /** What an operator should see to, although the call succeeded. */
+  warnings?: readonly SourceWarning[];
 };
+
+/** Also the first part of the key of the timeline's entry. */
+export const SOURCE_WARNING_KINDS = ['clock', 'certificate'] as const;
+
+export interface SourceWarning {
+  kind: (typeof SOURCE_WARNING_KINDS)[number];
+  /** For display, without anything about a person. */
+  message: string;
+}
 
 export interface Begun {
   /** The person's Patient ids at the source. */

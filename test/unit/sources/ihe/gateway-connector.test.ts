@@ -172,7 +172,10 @@ test('each message has an id of its own, also when it is sent again', async () =
 
 test('a gateway that says so knows nobody; one that fails is never taken for it', async () => {
   const nobody = await startGateway({ discover: () => ({ patients: [] }) });
-  expect(await begin(nobody)).toEqual({ kind: 'unknown-patient' });
+  expect(await begin(nobody)).toMatchObject({
+    kind: 'unknown-patient',
+    warnings: [],
+  });
   const failing: Array<[Partial<GatewayBehaviour>, string, RegExp]> = [
     [
       { discover: () => ({ problem: 'ResponderBusy' }) },

@@ -73,7 +73,12 @@ test('each message says who asks, for which patient and why, signed anew by the 
   const begun = await connector.begin(ADAS_DEMOGRAPHICS, {}, signal);
   if (begun.kind !== 'ready') throw new Error('not ready');
   // It is good for two days.
-  expect(begun.notice).toContain('our client certificate ends on');
+  expect(begun.warnings).toEqual([
+    {
+      kind: 'certificate',
+      message: expect.stringContaining('our client certificate ends on'),
+    },
+  ]);
   for await (const page of begun.pages) expect(page.skippedAttachments).toBe(0);
 
   expect(assertions).toHaveLength(3);

@@ -4,6 +4,7 @@ import {
   type Poll,
   type SourceConnector,
   SourceFailure,
+  type SourceWarning,
   StoredByAnotherBuild,
 } from '../connector.ts';
 import type { ConnectorDeps } from '../fhir-connector.ts';
@@ -43,17 +44,13 @@ export function createIheConnector(
       const found = await (settings.answers === 'direct'
         ? discoverPatient(gateway, patient, signal)
         : discoverDeferred(gateway, patient, options.deferred, signal));
+      const warnings = warningsOf(gateway);
       if ('questionId' in found) {
         const job: DeferredJob = { protocol: 'ihe', version: 1, ...found };
-        return { kind: 'accepted', job };
+        return { kind: 'accepted', job, warnings };
       }
       const { patients, notice } = found;
-      const notices = [
-        notice,
-        clockFault(gateway),
-        ownCertificate(gateway.config.tls, now())?.fault,
-      ].filter((each) => each !== undefined);
-      const told = notices.length === 0 ? {} : { notice: notices.join('. ') };
+      const told = { notice, warnings };
       if (patients.length === 0) return { kind: 'unknown-patient', ...told };
       const outdatedBefore = new Date(
         now() - gateway.config.fullAfterDays * DAY_MS,
@@ -83,6 +80,21 @@ export function createIheConnector(
     checkMissing: async ({ missing }) => missing.map(() => 'unknown'),
     cancel: async () => undefined,
   };
+}
+
+/** What the timeline, and `admin ops`, say of a gateway that has answered. */
+function warningsOf(gateway: Gateway): SourceWarning[] {
+  const { config, now } = gateway;
+  const clock = clockFault(gateway);
+  const certificate = ownCertificate(config.tls, now())?.fault;
+  return [
+    ...(clock === undefined
+      ? []
+      : [{ kind: 'clock' as const, message: clock }]),
+    ...(certificate === undefined
+      ? []
+      : [{ kind: 'certificate' as const, message: certificate }]),
+  ];
 }
 
 /** A question that the gateway answers later. */
