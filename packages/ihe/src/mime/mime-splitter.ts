@@ -46,10 +46,17 @@ export class MimeSplitter {
     return this.#state === 'epilogue';
   }
 
-  /** @throws {IheError} `mime.malformed` */
+  /**
+   * @param chunk not to be changed afterwards: what is given out are parts of it
+   * @throws {IheError} `mime.malformed`
+   */
   *push(chunk: Uint8Array): Generator<MimeEvent> {
     if (this.#state === 'epilogue') return;
-    this.#pending = Buffer.concat([this.#pending, chunk]);
+    yield* this.#giveOutBefore(chunk);
+    this.#pending =
+      this.#pending.length === 0
+        ? Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)
+        : Buffer.concat([this.#pending, chunk]);
     yield* this.#read(false);
   }
 
@@ -66,6 +73,21 @@ export class MimeSplitter {
       yield* this.#giveOut(this.#pending.length);
       yield { kind: 'end', isComplete: false };
     }
+  }
+
+  /**
+   * Gives out what is pending when no delimiter begins in it, so that it need
+   * not be copied together with what follows.
+   */
+  *#giveOutBefore(chunk: Uint8Array): Generator<MimeEvent> {
+    const delimiter = this.#delimiter;
+    if (this.#state !== 'body' || delimiter === undefined) return;
+    if (chunk.length < delimiter.length) return;
+    const seam = Buffer.concat([
+      this.#pending,
+      chunk.subarray(0, delimiter.length - 1),
+    ]);
+    if (seam.indexOf(delimiter) < 0) yield* this.#giveOut(this.#pending.length);
   }
 
   *#read(isLast: boolean): Generator<MimeEvent> {
