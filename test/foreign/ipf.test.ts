@@ -38,6 +38,12 @@ import {
   type XmlFragment,
   xml,
 } from '#ihe';
+import type {
+  SoughtPerson,
+  SourcePage,
+} from '../../src/exchange/sources/connectors/connector.ts';
+import { createIheConnector } from '../../src/exchange/sources/connectors/ihe/ihe-connector.ts';
+import { iheSettingsSchema } from '../../src/exchange/sources/connectors/ihe/ihe-settings.ts';
 import { type IpfServer, ipfMissing, startIpf } from './ipf-server.ts';
 
 const missing = ipfMissing();
@@ -183,6 +189,32 @@ describe.skipIf(missing !== undefined)('IPF', () => {
     expect(contents.map((bytes) => bytes?.length)).toContain(2 * 1024 * 1024);
   });
 
+  test('a connection finds the patient and collects each document with its exact bytes', async () => {
+    const connector = connectionTo(ipf);
+    const signal = new AbortController().signal;
+    const begun = await connector.begin(ZOE, {}, signal);
+    if (begun.kind !== 'ready') throw new Error(`IPF said ${begun.kind}`);
+    const pages: SourcePage[] = [];
+    for await (const page of begun.pages) pages.push(page);
+    const references = pages.flatMap(({ resources }) => resources);
+    expect(references.map(({ resourceType }) => resourceType)).toEqual(
+      Array(3).fill('DocumentReference'),
+    );
+    const files = pages.flatMap(({ attachments }) => attachments);
+    expect(files.map(({ documentReferenceId }) => documentReferenceId)).toEqual(
+      references.map(({ id }) => id),
+    );
+    expect(files.map(({ bytes }) => bytes.length)).toContain(2 * 1024 * 1024);
+    // The connection compares size and hash with IPF's list.
+    expect(pages.flatMap(({ reported }) => reported ?? [])).toEqual([]);
+    expect(pages.at(-1)?.next).toBeNull();
+
+    const nobody = { ...ZOE, lastNames: ['Nobody'] };
+    expect(await connector.begin(nobody, {}, signal)).toEqual({
+      kind: 'unknown-patient',
+    });
+  });
+
   test('nobody, an unknown patient and a missing document are told apart', async () => {
     expect(await discover('Nobody')).toMatchObject({
       outcome: 'nobody',
@@ -318,6 +350,43 @@ describe.skipIf(missing !== undefined)('IPF', () => {
     await expect(sent).rejects.toMatchObject({ code: 'unrelated' });
   });
 });
+
+/** The person whom IPF's gateway knows, as we do. */
+const ZOE: SoughtPerson = {
+  firstNames: ['Zoë'],
+  lastNames: ['Núñez'],
+  dob: '1985-12-10',
+  gender: 'F',
+  addresses: [
+    {
+      addressLine1: '1 Main St',
+      city: 'Boston',
+      state: 'MA',
+      zip: '02118',
+      country: 'USA',
+    },
+  ],
+  contacts: [],
+  personalIdentifiers: [],
+};
+
+/** As an operator connects it, but without SAML, which IPF does not read. */
+const connectionTo = (ipf: IpfServer) =>
+  createIheConnector(
+    {
+      source: 'hie',
+      baseUrl: ipf.addressOf('iti55'),
+      auth: { kind: 'none' },
+    },
+    iheSettingsSchema.parse({
+      queryUrl: ipf.addressOf('iti38'),
+      retrieveUrl: ipf.addressOf('iti39'),
+      homeCommunity: HOME,
+      ownHomeCommunity: '2.999.1',
+      answerTimeoutSeconds: 60,
+      documentsPerRetrieval: 2,
+    }),
+  );
 
 function discoveredIn(answer: GatewayAnswer<Buffer>) {
   if (answer.kind !== 'answer' || answer.envelope.payload === undefined)
