@@ -45,6 +45,7 @@ import { createCallBudgets } from '../exchange/sources/connectors/budgets.ts';
 import { createConnectors } from '../exchange/sources/connectors/create-connector.ts';
 import type { SourceConfig } from '../exchange/sources/connectors/source-config.ts';
 import { connectionSettingsSchema } from '../exchange/sources/connectors/source-settings.ts';
+import { countGatewayRequests } from '../exchange/sources/health/gateway-requests.ts';
 import type { Logger } from '../lib/logger.ts';
 import { inBothLanes } from '../temporal/task-queues.ts';
 import type { HostedService } from './hosted-service.ts';
@@ -92,6 +93,7 @@ export async function openExchangeService({
     signer: createAssertionSigner(store, keyRing),
     sharedTokens: createSharedTokens(store, keyRing),
     callBudgets: createCallBudgets(store),
+    countRequest: countGatewayRequests(metrics),
   };
   const connectors = createConnectors(sources, connectorDeps);
   const connections = createSourceConnections(

@@ -28,6 +28,7 @@ import {
 } from './connector.ts';
 import { ResponseTooLargeError } from './http/failures.ts';
 import { type HttpDeps, SourceHttp } from './http/source-http.ts';
+import type { CountGatewayRequest } from './ihe/gateway.ts';
 import { findSourcePatients } from './patient/match-patient.ts';
 import {
   connectionFingerprint,
@@ -40,6 +41,8 @@ export interface ConnectorDeps
   /** Replaces the connector's own keep-alive pool. */
   dispatcher?: Dispatcher;
   clock?: { now(): number };
+  /** Of a connection that speaks IHE. */
+  countRequest?: CountGatewayRequest;
 }
 
 /**

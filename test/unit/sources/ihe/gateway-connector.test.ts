@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { Registry } from 'prom-client';
 import { expect, onTestFinished, test } from 'vitest';
 import type {
   Begin,
@@ -8,8 +9,10 @@ import type {
   SourcePage,
 } from '../../../../src/exchange/sources/connectors/connector.ts';
 import { SourceFailure } from '../../../../src/exchange/sources/connectors/connector.ts';
+import type { ConnectorDeps } from '../../../../src/exchange/sources/connectors/fhir-connector.ts';
 import { createIheConnector } from '../../../../src/exchange/sources/connectors/ihe/ihe-connector.ts';
 import { iheSettingsSchema } from '../../../../src/exchange/sources/connectors/ihe/ihe-settings.ts';
+import { countGatewayRequests } from '../../../../src/exchange/sources/health/gateway-requests.ts';
 import {
   ADA,
   ADAS_DEMOGRAPHICS,
@@ -52,6 +55,7 @@ const connectorTo = (
   { url }: Pick<RespondingGateway, 'url'>,
   settings: object = {},
   clock?: { now(): number },
+  deps: ConnectorDeps = {},
 ) =>
   createIheConnector(
     { source: 'hie', baseUrl: `${url}/discovery`, auth: { kind: 'none' } },
@@ -63,7 +67,7 @@ const connectorTo = (
       answerTimeoutSeconds: 5,
       ...settings,
     }),
-    { clock },
+    { ...deps, clock },
   );
 
 const never = new AbortController().signal;
@@ -239,6 +243,27 @@ test('a fault names its cause and never the patient', async () => {
     expect(failure.kind).toBe(kind);
     expect(failure.message).not.toMatch(/Ada|Lovelace/);
   }
+});
+
+test('each request to a gateway is counted by transaction and outcome', async () => {
+  const { url, behave } = await startGateway({
+    intercept: async (_envelope, response) => {
+      response.writeHead(503).end();
+      return true;
+    },
+  });
+  const metrics = new Registry();
+  const connector = connectorTo({ url }, {}, undefined, {
+    countRequest: countGatewayRequests(metrics),
+  });
+  await expect(connector.begin(ADAS_DEMOGRAPHICS, {}, never)).rejects.toThrow();
+  behave({ intercept: undefined });
+  await connector.begin(ADAS_DEMOGRAPHICS, {}, never);
+  const shown = await metrics.metrics();
+  for (const outcome of ['transport', 'answered'])
+    expect(shown).toContain(
+      `gateway_requests_total{source="hie",transaction="ITI-55",outcome="${outcome}"} 1`,
+    );
 });
 
 test('a gateway whose clock is off is told so where it refuses our times', async () => {

@@ -9,7 +9,8 @@ import {
   type XmlElement,
   type XmlFragment,
 } from '#ihe';
-import type { SourceFailure } from '../connector.ts';
+import type { SourceType } from '../../../../contract/primitives.ts';
+import { SourceFailure, type SourceFailureKind } from '../connector.ts';
 import { badResponse, failureOfStatus } from '../http/failures.ts';
 import type { SourceResponse } from '../http/http-response.ts';
 import type { SourceHttp } from '../http/source-http.ts';
@@ -17,6 +18,19 @@ import type { ResolvedSourceConfig } from '../source-config.ts';
 import { failureOfFault, failureOfReading } from './ihe-failures.ts';
 import type { IheSettings } from './ihe-settings.ts';
 import type { MessageSigner } from './sign-message.ts';
+
+export const GATEWAY_TRANSACTIONS = ['ITI-55', 'ITI-38', 'ITI-39'] as const;
+type GatewayTransaction = (typeof GATEWAY_TRANSACTIONS)[number];
+
+/** How a request to a gateway ended. */
+type RequestOutcome = 'answered' | 'answered-later' | SourceFailureKind;
+
+/** Is told of each request to a gateway; nothing in it is about a person. */
+export type CountGatewayRequest = (
+  source: SourceType,
+  transaction: GatewayTransaction,
+  outcome: RequestOutcome,
+) => void;
 
 /** What the calls to one gateway share. */
 export interface Gateway {
@@ -27,11 +41,13 @@ export interface Gateway {
   http: SourceHttp;
   signer: MessageSigner;
   now: () => number;
+  countRequest?: CountGatewayRequest;
   /** What the gateway's last response showed. */
   seen: { clockAheadMs?: number };
 }
 
 export interface OutgoingCall<Stored> {
+  transaction: GatewayTransaction;
   /** The transaction, in messages. */
   label: string;
   url: string;
@@ -65,6 +81,24 @@ const ANSWER_MS_MAX = 15 * 60_000;
  * @throws SourceFailure
  */
 export async function callGateway<Stored>(
+  gateway: Gateway,
+  call: OutgoingCall<Stored>,
+): Promise<AnsweredCall<Stored> | undefined> {
+  const { config, countRequest } = gateway;
+  const count = (outcome: RequestOutcome) =>
+    countRequest?.(config.source, call.transaction, outcome);
+  try {
+    const answer = await sendToGateway(gateway, call);
+    count(answer === undefined ? 'answered-later' : 'answered');
+    return answer;
+  } catch (error) {
+    // Anything else is ours: a step that was cancelled, for example.
+    if (error instanceof SourceFailure) count(error.kind);
+    throw error;
+  }
+}
+
+async function sendToGateway<Stored>(
   gateway: Gateway,
   call: OutgoingCall<Stored>,
 ): Promise<AnsweredCall<Stored> | undefined> {

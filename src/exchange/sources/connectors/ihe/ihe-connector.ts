@@ -130,6 +130,7 @@ export function openGateway(
     http: new SourceHttp(resolved, { ...deps, now }),
     signer: createMessageSigner(resolved, settings, now),
     now,
+    countRequest: deps.countRequest,
     seen: {},
   };
 }

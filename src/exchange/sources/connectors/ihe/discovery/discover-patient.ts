@@ -85,6 +85,7 @@ export async function sendDiscovery(
 ): Promise<PatientDiscoveryResponse | undefined> {
   const { config, settings, now } = gateway;
   const answer = await callGateway(gateway, {
+    transaction: 'ITI-55',
     label: DISCOVERY,
     url: gateway.discoveryUrl,
     action:

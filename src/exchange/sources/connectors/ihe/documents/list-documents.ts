@@ -52,6 +52,7 @@ export async function listCommunityDocuments(
   const { config } = gateway;
   const identifier = { id: patient.localId, authority: patient.authority };
   const answer = await callGateway(gateway, {
+    transaction: 'ITI-38',
     label: DOCUMENT_QUERY,
     url: communityAddress(gateway, patient.homeCommunity).queryUrl,
     action: CROSS_GATEWAY_ACTIONS.query,

@@ -121,6 +121,7 @@ export async function askForDocuments<Stored>(
   const patient = patients[first?.patient ?? 0];
   const { retrieveUrl } = communityAddress(gateway, first?.homeCommunity ?? '');
   const answered = await callGateway(gateway, {
+    transaction: 'ITI-39',
     label: RETRIEVAL,
     url: retrieveUrl,
     action: CROSS_GATEWAY_ACTIONS.retrieve,
