@@ -5,7 +5,8 @@ import type { Reporter, SerializedError, TestModule } from 'vitest/node';
  * Ends a run's output with `N passed, N failed`. A file that could not be
  * loaded or set up, and an error that no test caught, count as a failure each.
  * With TEST_COUNTS, the line is also added to that file, after a line for each
- * failure (`.ci/run` sums the counts up, and ends with the failures).
+ * failure and for each test that passed at its second try (`.ci/run` sums the
+ * counts up, and ends with these lines).
  */
 export class CountReporter implements Reporter {
   onTestRunEnd(
@@ -27,12 +28,13 @@ export class CountReporter implements Reporter {
       process.stdout.write(`${text}\n`);
     if (process.env.TEST_COUNTS === undefined) return;
 
-    const errors = [
+    const notes = [
       ...modules.flatMap(failuresOf),
+      ...modules.flatMap(secondTriesOf),
       ...broken.map((module) => `failed: ${module.relativeModuleId}`),
       ...unhandled.map((error) => `failed: ${beginningOf(error.message)}`),
     ];
-    for (const text of [...errors, line])
+    for (const text of [...notes, line])
       appendFileSync(process.env.TEST_COUNTS, `${text}\n`);
   }
 }
@@ -43,6 +45,15 @@ function failuresOf(module: TestModule): string[] {
     const [error] = test.result().errors ?? [];
     return `failed: ${module.relativeModuleId} > ${test.fullName}: ${beginningOf(error?.message ?? '')}`;
   });
+}
+
+/** A line for each test of a file that failed once, and then passed. */
+function secondTriesOf(module: TestModule): string[] {
+  return [...module.children.allTests('passed')].flatMap((test) =>
+    test.diagnostic()?.flaky === true
+      ? [`second try: ${module.relativeModuleId} > ${test.fullName}`]
+      : [],
+  );
 }
 
 function beginningOf(message: string): string {

@@ -97,7 +97,7 @@ describe('.ci/run', () => {
     const lines = stdout.trimEnd().split('\n');
     return { last: lines.at(-1), failures: lines.filter(isFailure), status };
   }
-  const isFailure = (line: string) => line.startsWith('failed: ');
+  const isFailure = (line: string) => /^(failed|second try): /.test(line);
   const says = (line: string, code: number) =>
     `printf '%b\\n' "${line}" >> "$TEST_COUNTS"; exit ${code}`;
 
@@ -114,11 +114,14 @@ describe('.ci/run', () => {
     const failed = {
       ...passed,
       'run test': says('failed: a.test.ts > one: 1\n7 passed, 1 failed', 1),
-      'run test:system': says('1 passed, 3 failed', 1),
+      'run test:system': says(
+        'second try: b.test.ts > two\n1 passed, 3 failed',
+        1,
+      ),
     };
     expect(await ciRun(failed)).toEqual({
       last: '8 passed, 4 failed',
-      failures: ['failed: a.test.ts > one: 1'],
+      failures: ['failed: a.test.ts > one: 1', 'second try: b.test.ts > two'],
       status: 1,
     });
   });
