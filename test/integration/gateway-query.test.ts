@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fastify from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { newMessageId, writeEnvelope, writeFault } from '#ihe';
 import { insertPatient } from '../../src/exchange/people/patients/patient-store.ts';
 import { newContent } from '../../src/exchange/people/patients/rules/patient-content.ts';
@@ -307,11 +307,9 @@ test('the answer that a gateway sends to ReplyTo, after a 202, is taken by the q
   expect(await runActivity(askSource, step)).toMatchObject({
     state: 'waiting',
   });
-  await vi.waitFor(() => expect(signalled).toEqual([requestId]), {
-    timeout: 10_000,
-  });
+  await expect.poll(() => signalled).toEqual([requestId]);
   // Nobody answers an answer: the address takes it, and no more.
-  await vi.waitFor(() => expect(statuses).toEqual([202]));
+  await expect.poll(() => statuses).toEqual([202]);
   expect(await runActivity(collectSource, step)).toMatchObject({
     state: 'completed',
   });
