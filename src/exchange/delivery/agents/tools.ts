@@ -205,7 +205,7 @@ function linesOf(part: SummaryPart | { kind: 'total' }, id: string): Line[] {
         of,
         ...(tone === 'alert' && { is_alert: true }),
       })),
-      ...[...notes, ...(rest === undefined ? [] : [rest])].map(({ text }) => ({
+      ...notes.concat(rest ?? []).map(({ text }) => ({
         section,
         says: text,
         of: [],
