@@ -56,6 +56,16 @@ export interface DocumentMetadata {
   confidentiality?: readonly Coded[] | undefined;
 }
 
+/** Writes an ObjectRef: the entry's id, and the community that has it. */
+export function writeDocumentReference(entry: DocumentMetadata): XmlFragment {
+  const home =
+    entry.homeCommunity === undefined
+      ? undefined
+      : xml` home="${withUrnOid(entry.homeCommunity)}"`;
+
+  return xml`<rim:ObjectRef id="${entry.entryUuid}"${home}/>`;
+}
+
 /** Writes an ExtrinsicObject, in the order of the schema. */
 export function writeDocumentEntry(entry: DocumentMetadata): XmlFragment {
   const id = entry.entryUuid;

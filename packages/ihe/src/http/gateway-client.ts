@@ -53,6 +53,8 @@ export interface GatewayRequest<Stored> {
   statement?: SamlStatement;
   /** Where the answer shall go; left out, it comes on the same connection. */
   replyTo?: string;
+  /** Of an answer that is sent later: the message that it answers, as written. */
+  relatesTo?: string;
   /** For the whole exchange, the documents' bytes included. */
   timeoutMs: number;
   signal?: AbortSignal;
@@ -127,6 +129,7 @@ export class GatewayClient {
       mtom,
       statement,
       replyTo,
+      relatesTo,
     }: GatewayRequest<unknown>,
     messageId: string,
   ): OutgoingMessage {
@@ -135,6 +138,7 @@ export class GatewayClient {
       messageId,
       to: address,
       replyTo: replyTo ?? ANONYMOUS,
+      relatesTo,
       headers: statement && [this.#sign(statement)],
       body,
     });

@@ -20,6 +20,7 @@ import {
 import {
   type DocumentMetadata,
   writeDocumentEntry,
+  writeDocumentReference,
 } from '../ebxml/write-document-entry.ts';
 import { type IheErrorMeaning, weightiestMeaning } from '../errors.ts';
 import { messageElement } from '../message-element.ts';
@@ -139,12 +140,20 @@ export function registryRemarks(
   return remarks;
 }
 
-/** Writes ITI-38's answer, AdhocQueryResponse. */
+/**
+ * Writes ITI-38's answer, AdhocQueryResponse. With `referencesOnly`, for a
+ * question whose return type is ObjectRef, entries are named and not described.
+ */
 export function buildFindDocumentsResponse(answer: {
   status: RegistryStatus;
   entries: readonly DocumentMetadata[];
+  referencesOnly?: boolean | undefined;
   faults?: readonly RegistryFault[] | undefined;
 }): XmlFragment {
+  const write = answer.referencesOnly
+    ? writeDocumentReference
+    : writeDocumentEntry;
+
   return xml`
     <query:AdhocQueryResponse
       xmlns:query="${EBXML_QUERY}"
@@ -152,7 +161,7 @@ export function buildFindDocumentsResponse(answer: {
       xmlns:rs="${EBXML_RS}"
       status="${RESPONSE_STATUSES[answer.status]}">
       ${writeRegistryErrors(answer.faults ?? [])}
-      <rim:RegistryObjectList>${answer.entries.map(writeDocumentEntry)}</rim:RegistryObjectList>
+      <rim:RegistryObjectList>${answer.entries.map(write)}</rim:RegistryObjectList>
     </query:AdhocQueryResponse>
   `;
 }

@@ -122,6 +122,18 @@ describe('a request to a gateway', () => {
     });
     expect(answer).toMatchObject({ kind: 'accepted' });
   });
+
+  test('may itself be the answer to an earlier message', async () => {
+    const ids: unknown[] = [];
+    await using gateway = await gatewayThat(
+      ({ request: received, response }) => {
+        ids.push(received.relatesTo);
+        return send(response, answerTo(received, xml`<m/>`));
+      },
+    );
+    await client.send({ ...request(gateway.address), relatesTo: 'urn:uuid:1' });
+    expect(ids).toEqual(['urn:uuid:1']);
+  });
 });
 
 describe('what fails is named', () => {

@@ -1,12 +1,15 @@
 import { describe, expect, test } from 'vitest';
 import {
+  attributeOf,
   buildFindDocuments,
   buildFindDocumentsResponse,
   type DocumentMetadata,
+  descendantsNamed,
   FIND_DOCUMENTS,
   readDocumentQuery,
   readFindDocumentsResponse,
 } from '../../src/index.ts';
+import { EBXML_RIM } from '../../src/namespaces.ts';
 import { childNames, payloadOf } from '../payloads.ts';
 
 const ENTRY: DocumentMetadata = {
@@ -120,6 +123,29 @@ describe("ITI-38's question", () => {
 });
 
 describe("ITI-38's answer", () => {
+  test('names entries without describing them, for who asks for references', () => {
+    const answer = payloadOf(
+      buildFindDocumentsResponse({
+        status: 'Success',
+        entries: [ENTRY],
+        referencesOnly: true,
+      }),
+    );
+
+    const references = descendantsNamed(answer, EBXML_RIM, 'ObjectRef');
+
+    expect(
+      references.map((each) => [
+        attributeOf(each, 'id'),
+        attributeOf(each, 'home'),
+      ]),
+    ).toEqual([[ENTRY.entryUuid, 'urn:oid:2.999.1']]);
+    expect(readFindDocumentsResponse(answer)).toMatchObject({
+      entries: [],
+      remarks: ['references-only'],
+    });
+  });
+
   const read = (...answer: Parameters<typeof buildFindDocumentsResponse>) =>
     readFindDocumentsResponse(payloadOf(buildFindDocumentsResponse(...answer)));
 
