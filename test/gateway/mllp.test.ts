@@ -200,6 +200,19 @@ describe('the MLLP listener', () => {
     expect(await answered(4)).toEqual(ids.map((id) => `AA ${id}`));
   });
 
+  test('skips what stands between frames, and answers as MSH-15 and MSH-16 ask', async () => {
+    const { port } = await listen();
+    const { socket, answered } = await open(port);
+    const asking = (id: string, asked: string) =>
+      framed(adt({ id, visit: id }).replace('|P|2.5.1', `|P|2.5.1${asked}`));
+    socket.write('\0ping\r\n');
+    socket.write(asking('never', '|||NE|NE'));
+    socket.write(asking('both', '|||AL|AL'));
+    socket.write('\0');
+    socket.write(asking('accept', '|||AL|NE'));
+    expect(await answered(3)).toEqual(['CA both', 'AA both', 'CA accept']);
+  });
+
   test('answers only after the commit; what is cut off before the answer is sent again and stored once', async () => {
     const isWorking = closedGate();
     const mayCommit = closedGate();
@@ -244,6 +257,7 @@ describe('the MLLP listener', () => {
       framed('x'.repeat(LIMITS.messageBytes + 1)),
       framed('this is not HL7'),
       Buffer.from('GET / HTTP/1.1\r\n\r\n'),
+      Buffer.from('x'.repeat(2_000)),
     ]) {
       const { socket, closed, answers } = await open(port);
       socket.write(bytes);

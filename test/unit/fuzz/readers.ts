@@ -10,7 +10,10 @@ import { renderHtml, summarise } from '#record-summary';
 import { renderDocument } from '../../../src/exchange/delivery/documents/render.ts';
 import { readFhirBundle } from '../../../src/exchange/messaging/notifications/fhir/bundle.ts';
 import { reportedInBundle } from '../../../src/exchange/messaging/notifications/fhir/reported-resources.ts';
-import { acknowledge } from '../../../src/exchange/messaging/notifications/hl7v2/respond.ts';
+import {
+  ACCEPTED,
+  acknowledgementsAsked,
+} from '../../../src/exchange/messaging/notifications/hl7v2/acknowledge.ts';
 import { deliveryOf } from '../../../src/exchange/messaging/notifications/recording/record-subject.ts';
 import { convertDatedCcda } from '../../../src/exchange/records/conversion/ccda-conversion.ts';
 import { cutLines } from '../../../src/exchange/sources/connectors/collect/async-job.ts';
@@ -120,7 +123,7 @@ export const READERS: Readonly<Record<string, FuzzedReader>> = {
     samples: [ADT, ORU, RDS].map((text) => Buffer.from(text)),
     read: async (bytes) => {
       const message = parseHl7(bytes);
-      acknowledge(message, 'AA');
+      acknowledgementsAsked(message, ACCEPTED);
       readHl7(message, 'America/New_York');
       reportedInHl7(message, 'America/New_York', 'lab');
     },

@@ -5,7 +5,12 @@ import {
   readHl7,
   UnreadableMessageError,
 } from '#hl7v2-to-fhir';
-import { acknowledge } from '../../../src/exchange/messaging/notifications/hl7v2/respond.ts';
+import {
+  ACCEPTED,
+  acknowledgement,
+  acknowledgementsAsked,
+  refusedFor,
+} from '../../../src/exchange/messaging/notifications/hl7v2/acknowledge.ts';
 
 /** Field by field, for nobody counts bars. */
 const segment = (name: string, fields: Record<number, string>) =>
@@ -158,7 +163,7 @@ describe('an ADT message', () => {
       expect(() => readHl7(parsed, ZONE)).toThrow(
         expect.objectContaining({ kind: 'invalid', place: 'MSH-18' }),
       );
-      expect(acknowledge(parsed, 'AE')).toContain('MSA|AE|M-1');
+      expect(acknowledgement(parsed, REFUSED)).toContain('MSA|AE|M-1');
     },
   );
 
@@ -270,9 +275,9 @@ describe('an ADT message', () => {
         place,
         message: `At most ${limit} are accepted`,
       });
-      expect(acknowledge(parseHl7(message(changes)), 'AE', refusal)).toContain(
-        'MSA|AE|M-1',
-      );
+      expect(
+        acknowledgement(parseHl7(message(changes)), refusedFor(refusal)),
+      ).toContain('MSA|AE|M-1');
     },
   );
 
@@ -281,7 +286,7 @@ describe('an ADT message', () => {
       read({ PV1: `OBX|1|ED|${'x'.repeat(500_000)}\r${PV1}` }).messageId,
     ).toContain('"M-1"');
     const MSH = lines()[0]?.replace('ADT^A03', `ADT^A03${'~x'.repeat(200)}`);
-    expect(acknowledge(parseHl7(message({ MSH })), 'AE')).toContain(
+    expect(acknowledgement(parseHl7(message({ MSH })), REFUSED)).toContain(
       'MSA|AE|M-1',
     );
   });
@@ -319,17 +324,21 @@ describe('an ADT message', () => {
   });
 });
 
+const REFUSED = refusedFor(
+  new UnreadableMessageError('invalid', 'PID is required', 'PID'),
+);
+
 describe('the acknowledgement', () => {
   test('repeats no more of the header than the standard allows', () => {
     const long = 'A'.repeat(5_000);
     const header = `MSH|^~\\&${long}|${long}|${long}|${long}|${long}|20260501||ADT^A01${long}|${long}|${long}|${long}`;
-    const ack = acknowledge(parseHl7(Buffer.from(header)), 'AR');
+    const ack = acknowledgement(parseHl7(Buffer.from(header)), REFUSED);
     expect(ack.length).toBeLessThan(1_500);
     expect(ack).toMatch(/^MSH\|\^~\\&A\|/);
   });
 
   test('repeats the control id and turns sender and receiver round', () => {
-    const segments = acknowledge(parseHl7(message()), 'AA').split('\r');
+    const segments = acknowledgement(parseHl7(message()), ACCEPTED).split('\r');
     expect(segments[0]).toMatch(
       /^MSH\|\^~\\&\|EXCHANGE\|HUB\|ADT\|MERCY\|\d{14}\+0000\|\|ACK\^A03\^ACK\|\w{20}\|P\|2\.5\.1$/,
     );
@@ -341,9 +350,9 @@ describe('the acknowledgement', () => {
       PV1: 'PV1|1|E',
       PID: lines()[2]?.replace('ACC9', ''),
     });
-    const ack = acknowledge(parseHl7(message()), 'AE', problem);
+    const ack = acknowledgement(parseHl7(message()), refusedFor(problem));
     expect(ack).toContain(
-      'MSA|AE|M-1\rERR||PV1^1^19|101|E||||PV1-19 is required: the visit number',
+      'MSA|AE|M-1\rERR||PV1^1^19|101^Required field missing^HL70357|E||||PV1-19 is required: the visit number',
     );
     expect(ack).not.toMatch(/Mary|19700203|02108/);
   });
@@ -409,4 +418,62 @@ describe('a time', () => {
   ])('%j is none', (text) => {
     expect(utc(text)).toBeUndefined();
   });
+
+  test.each([
+    ['2.1', 'ACK', 'MSA|AE|M-1|PV1-19 \\T\\ more', 'ERR|PV1^1^19^101'],
+    [
+      '2.3',
+      'ACK^A03',
+      'MSA|AE|M-1|PV1-19 \\T\\ more',
+      'ERR|PV1^1^19^101&Required field missing&HL70357',
+    ],
+    [
+      '2.4',
+      'ACK^A03^ACK',
+      'MSA|AE|M-1|PV1-19 \\T\\ more',
+      'ERR|PV1^1^19^101&Required field missing&HL70357',
+    ],
+    [
+      '2.7',
+      'ACK^A03^ACK',
+      'MSA|AE|M-1',
+      'ERR||PV1^1^19|101^Required field missing^HL70357|E||||PV1-19 \\T\\ more',
+    ],
+  ])('has the forms of version %s', (version, type, msa, err) => {
+    const MSH = lines()[0]?.replace('2.5.1', version);
+    const problem = new UnreadableMessageError(
+      'invalid',
+      'PV1-19 & more',
+      'PV1-19',
+    );
+    const [msh, ...others] = acknowledgement(
+      parseHl7(message({ MSH })),
+      refusedFor(problem),
+    ).split('\r');
+    expect(msh?.split('|').at(8)).toBe(type);
+    expect(msh?.split('|').at(11)).toBe(version);
+    expect(others).toEqual([msa, err, '']);
+  });
+
+  test.each([
+    ['', '', ['AA'], ['AE']],
+    ['AL', 'NE', ['CA'], ['CE']],
+    ['AL', 'AL', ['CA', 'AA'], ['CE']],
+    ['NE', 'AL', ['AA'], ['AE']],
+    ['ER', 'AL', ['AA'], ['CE']],
+    ['SU', 'ER', ['CA'], ['AE']],
+    ['NE', 'NE', [], []],
+    ['', 'AL', ['AA'], ['AE']],
+  ])(
+    'is what MSH-15 %s and MSH-16 %s ask for',
+    (accept, application, ofAccepted, ofRefused) => {
+      const MSH = `${lines()[0]}|||${accept}|${application}`;
+      const codesOf = (outcome: typeof REFUSED) =>
+        acknowledgementsAsked(parseHl7(message({ MSH })), outcome).map(
+          (ack) => /\rMSA\|(\w\w)\|M-1/.exec(ack)?.[1],
+        );
+      expect(codesOf(ACCEPTED)).toEqual(ofAccepted);
+      expect(codesOf(REFUSED)).toEqual(ofRefused);
+    },
+  );
 });

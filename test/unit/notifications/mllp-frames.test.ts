@@ -24,7 +24,7 @@ describe('messages in MLLP frames', () => {
   property([
     fc.array(message),
     fc.array(fc.nat({ max: 200 })),
-    fc.constantFrom('', '\r', '\r\n'),
+    fc.constantFrom('', '\r', '\r\n', '\0', 'keep alive', '\x1c\r'),
   ])(
     'are read as they were sent, wherever their frames are split and joined',
     (messages, cuts, between) => {
@@ -50,8 +50,11 @@ describe('messages in MLLP frames', () => {
     expect(() => readAll([Buffer.from('\x0b12345678')], 5)).toThrow(FrameError);
   });
 
-  plain('are never text outside of a frame', () => {
-    expect(() => readAll([Buffer.from('GET / HTTP/1.1\r\n')])).toThrow(
+  plain('are never text outside of a frame, of which there is a bound', () => {
+    expect(readAll([Buffer.from('GET / HTTP/1.1\r\n')])).toEqual([]);
+    const much = Buffer.from('x'.repeat(1_025));
+    expect(() => readAll([much])).toThrow(FrameError);
+    expect(() => readAll([...much].map((byte) => Buffer.of(byte)))).toThrow(
       FrameError,
     );
   });

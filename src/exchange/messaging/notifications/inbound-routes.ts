@@ -5,11 +5,12 @@ import { ExchangeError, InvalidRequestError } from '../../platform/errors.ts';
 import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { acceptBundle } from './fhir/accept-bundle.ts';
 import type { FollowUps } from './follow-up/follow-ups.ts';
+import { acknowledgement } from './hl7v2/acknowledge.ts';
 import {
   batchOf,
   type ParsedMessage,
   parseAll,
-  respondToHl7,
+  takeIn,
 } from './hl7v2/respond.ts';
 import { createIntake } from './intake.ts';
 import type { Recordings } from './recording/recordings.ts';
@@ -101,7 +102,10 @@ export function addInboundNotificationRoutes(
       const acknowledgements: string[] = [];
       for (const message of parseWithHeader(bytes))
         acknowledgements.push(
-          await respondToHl7({ intake, logger: deps.logger }, sender, message),
+          acknowledgement(
+            message.parsed,
+            await takeIn({ intake, logger: deps.logger }, sender, message),
+          ),
         );
       return reply.type(HL7_ANSWER).send(batchOf(acknowledgements));
     },

@@ -1,11 +1,15 @@
 import { type Hl7Message, UnreadableMessageError } from '#hl7v2-to-fhir';
 import type { Logger } from '../../../../lib/logger.ts';
 import {
-  acknowledge,
+  acknowledgementsAsked,
+  refusedFor,
+  type TakenIn,
+} from '../hl7v2/acknowledge.ts';
+import {
   batchOf,
   type ParsedMessage,
   parseAll,
-  respondToHl7,
+  takeIn,
 } from '../hl7v2/respond.ts';
 import type { Intake } from '../intake.ts';
 import type { NotificationSender } from '../senders.ts';
@@ -24,7 +28,8 @@ export type MllpIdentity =
   | { sender: string; application: string; facility: string };
 
 export interface MllpAnswer {
-  acknowledgement: string;
+  /** One for each frame of the answer; none if the message asks for none. */
+  acknowledgements: readonly string[];
   isOfKnownSender: boolean;
 }
 
@@ -62,22 +67,22 @@ export function createMllpAnswer(deps: {
     return senders.find(({ name }) => name === identity?.sender);
   }
 
-  async function answerOne(
+  async function outcomeOf(
     message: ParsedMessage,
     sender: NotificationSender | undefined,
-  ): Promise<string> {
+  ): Promise<TakenIn> {
     if (sender === undefined) {
       logger.warn('a message of an unknown MLLP sender was refused');
-      return acknowledge(message.parsed, 'AR', UNKNOWN_SENDER);
+      return refusedFor(UNKNOWN_SENDER);
     }
     try {
-      return await respondToHl7(deps, sender, message);
+      return await takeIn(deps, sender, message);
     } catch (err) {
       logger.warn(
         { err, sender: sender.name },
         'a message could not be stored',
       );
-      return acknowledge(message.parsed, 'AE', NOT_STORED);
+      return refusedFor(NOT_STORED);
     }
   }
 
@@ -94,9 +99,16 @@ export function createMllpAnswer(deps: {
     for (const message of messages) {
       const sender = senderOf(message.parsed, names);
       isOfKnownSender ||= sender !== undefined;
-      acknowledgements.push(await answerOne(message, sender));
+      const outcome = await outcomeOf(message, sender);
+      acknowledgements.push(...acknowledgementsAsked(message.parsed, outcome));
     }
-    return { acknowledgement: batchOf(acknowledgements), isOfKnownSender };
+    const isBatch = messages.length > 1 && acknowledgements.length > 0;
+    return {
+      acknowledgements: isBatch
+        ? [batchOf(acknowledgements)]
+        : acknowledgements,
+      isOfKnownSender,
+    };
   };
 }
 

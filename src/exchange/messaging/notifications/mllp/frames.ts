@@ -5,7 +5,9 @@
 const START = 0x0b;
 const END = 0x1c;
 const CARRIAGE_RETURN = 0x0d;
-const LINE_FEED = 0x0a;
+
+/** Senders put a byte or a line between frames; more is no MLLP. */
+const BETWEEN_MAX = 1_024;
 
 /**
  * The sender does not speak MLLP, or its message is too long. The connection
@@ -27,6 +29,7 @@ export class MllpFrames {
    */
   #frame = Buffer.alloc(0);
   #length = 0;
+  #between = 0;
   private readonly bytesMax: number;
 
   constructor(bytesMax: number) {
@@ -43,8 +46,7 @@ export class MllpFrames {
     let at = 0;
     while (at < chunk.length) {
       if (!this.#isInside) {
-        this.#between(chunk[at]);
-        at += 1;
+        at = this.#startIn(chunk, at);
         continue;
       }
       const end = this.#endIn(chunk, at);
@@ -59,10 +61,17 @@ export class MllpFrames {
     }
   }
 
-  #between(byte: number | undefined): void {
-    if (byte === START) this.#isInside = true;
-    else if (byte !== CARRIAGE_RETURN && byte !== LINE_FEED)
+  /** The place after the next start block, or the end of the chunk. */
+  #startIn(chunk: Buffer, from: number): number {
+    const start = chunk.indexOf(START, from);
+    const end = start < 0 ? chunk.length : start;
+    this.#between += end - from;
+    if (this.#between > BETWEEN_MAX)
       throw new FrameError('data outside of a frame');
+    if (start < 0) return end;
+    this.#between = 0;
+    this.#isInside = true;
+    return start + 1;
   }
 
   /**

@@ -199,8 +199,10 @@ export function createMllpListener(options: {
       throw new FrameError('a frame without an HL7 v2 message');
     if (answered.isOfKnownSender) places.noteGenuine(place);
     place.heardAt = process.hrtime.bigint();
+    const frames = answered.acknowledgements.map(framed);
+    if (frames.length === 0) return;
     await new Promise<void>((resolve, reject) =>
-      socket.write(framed(answered.acknowledgement), (error) =>
+      socket.write(Buffer.concat(frames), (error) =>
         error ? reject(error) : resolve(),
       ),
     );
