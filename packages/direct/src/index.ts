@@ -1,0 +1,45 @@
+export {
+  CONTEXT_PATIENT_ATTRIBUTES,
+  type ContextPatient,
+  type ContextPatientAttribute,
+  type MessageContext,
+} from './context/read-context.ts';
+export { type ContextToWrite, writeContext } from './context/write-context.ts';
+export { DirectError, type DirectErrorCode } from './direct-error.ts';
+export { bareId, isSameMessage } from './mail/mail-ids.ts';
+export {
+  type DirectMail,
+  type MailAttachment,
+  readMail,
+} from './mail/read-mail.ts';
+export {
+  type AttachmentToWrite,
+  type MailToWrite,
+  writeMail,
+} from './mail/write-mail.ts';
+export {
+  type ArrivedReport,
+  type DeliveryOutcome,
+  deliveryOutcome,
+  NOTIFICATION_WITHIN_MS,
+  type SentTo,
+  whatReportSays,
+} from './reports/delivery-outcome.ts';
+export type {
+  DeliveryReport,
+  DeliveryStatusNotification,
+  DispositionNotification,
+  RecipientStatus,
+} from './reports/read-report.ts';
+export {
+  type DispositionToWrite,
+  writeDisposition,
+} from './reports/write-disposition.ts';
+export {
+  type DirectIdentity,
+  readCertificates,
+  readIdentity,
+} from './smime/identity.ts';
+export { type OpenedMail, openMail } from './smime/open-mail.ts';
+export { type OuterHeaders, protectMail } from './smime/protect-mail.ts';
+export { isTrusted, speaksFor } from './smime/trust.ts';
