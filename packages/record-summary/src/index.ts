@@ -43,7 +43,10 @@ export { directions } from './directions.ts';
 export { deathOf, personFacts } from './life.ts';
 export { linkedResources } from './linked-resources.ts';
 export { resultTable, vitalSignTable } from './measurements.ts';
+export { notUnderstoodNotes } from './not-understood.ts';
+export { markedName } from './observation.ts';
 export { measuredThing, RETRACTED } from './overview/measurement.ts';
+export { reasonName } from './problems.ts';
 export {
   type Lookup,
   type SectionRule,

@@ -1,5 +1,6 @@
 import { countText } from './count-text.ts';
 import { type Json, textOf } from './fhir/json.ts';
+import { marksOf } from './fhir/modifiers.ts';
 import { dayText, statusText } from './fhir/words.ts';
 import type { HeadFact, Life } from './parts.ts';
 import { markFuture } from './section.ts';
@@ -15,6 +16,14 @@ export function personFacts(patient: Json, madeAt: Date): HeadFact[] {
 
   const sex = statusText(patient.gender);
   if (sex !== undefined) facts.push({ label: 'Sex', value: sex });
+
+  const { words, notUnderstood } = marksOf(patient);
+  const marked = [
+    ...words,
+    ...notUnderstood.map((url) => `not understood: ${url}`),
+  ];
+  if (marked.length > 0)
+    facts.push({ label: 'Note', value: marked.join('; '), tone: 'alert' });
   return facts;
 }
 

@@ -8,6 +8,7 @@ import {
   isEmpty,
   observationName,
   referenceRanges,
+  remarksOn,
   timeOf,
   VITAL_SIGNS,
   valueWithUnit,
@@ -147,9 +148,10 @@ class Line {
       this.#others.push(lineOf(content, this.linked));
       return;
     }
-    const remarks = distinctionsOf(content, this.linked).map(
-      ({ text }) => text,
-    );
+    const remarks = [
+      ...distinctionsOf(content, this.linked).map(({ text }) => text),
+      ...remarksOn(content),
+    ];
     const systolic = componentWithCode(content, BLOOD_PRESSURE.systolic);
     const diastolic = componentWithCode(content, BLOOD_PRESSURE.diastolic);
     if (systolic !== undefined || diastolic !== undefined) {

@@ -1,10 +1,12 @@
-import { type Json, textOf } from './fhir/json.ts';
+import { type Json, objectsOf, textOf } from './fhir/json.ts';
+import { marksOf } from './fhir/modifiers.ts';
 import {
   conceptText,
   referenceText,
   statusText,
   unique,
 } from './fhir/words.ts';
+import { markedName } from './observation.ts';
 import {
   type Denial,
   idOf,
@@ -13,44 +15,44 @@ import {
 } from './section.ts';
 
 const CURRENT = ['active', 'on-hold', 'intended', 'draft', 'unknown'];
+/** Intents of what nobody has ordered. */
+const NOT_ORDERED = ['option', 'proposal'];
 
 export function medicationName(
   content: Json,
   { medications }: Lookup,
 ): string | undefined {
   const id = idOf(content.medicationReference);
+  const contained = objectsOf(content.contained).find(
+    (each) => each.id === id?.slice(1),
+  );
   const name =
     conceptText(content.medicationCodeableConcept) ??
     (id === undefined ? undefined : medications.get(id)) ??
+    (contained && markedName(contained)) ??
     referenceText(content.medicationReference);
   return content.doNotPerform === true
     ? `Not to be given: ${name ?? 'unnamed'}`
     : name;
 }
 
-/**
- * The status of a prescription, and whether it is only planned; what a patient
- * reports as taken is not, though it has that intent.
- */
-export const prescriptionStatus = ({
-  status,
-  intent,
-  reportedBoolean,
-  reportedReference,
-}: Json): string =>
-  unique([
-    statusText(status),
-    ['plan', 'proposal'].includes(String(intent)) &&
-    reportedBoolean !== true &&
-    reportedReference === undefined
-      ? 'planned only'
-      : undefined,
-  ]).join(', ');
+/** The status of a prescription, and what else is marked about it. */
+export function prescriptionStatus(content: Json): string {
+  const status = statusText(content.status);
+  const others = marksOf(content).words.filter(
+    (word) => word !== status?.toLowerCase(),
+  );
+  return unique([status, ...others]).join(', ');
+}
+
+/** Whether a prescription is an order, a plan or a report of what is taken. */
+export const isOrdered = ({ intent }: Json): boolean =>
+  !NOT_ORDERED.includes(String(intent));
 
 export const isCurrent = ({
   content,
 }: Pick<SummaryEntry, 'content'>): boolean =>
-  CURRENT.includes(textOf(content.status) ?? 'unknown');
+  CURRENT.includes(textOf(content.status) ?? 'unknown') && isOrdered(content);
 
 const PRESCRIBED = ['MedicationRequest', 'MedicationStatement'];
 

@@ -7,6 +7,7 @@ import {
   objectsOf,
   textOf,
 } from './fhir/json.ts';
+import { marksOf } from './fhir/modifiers.ts';
 import { ABNORMAL_FLAGS, NORMAL_FLAGS } from './fhir/reader-words.ts';
 import {
   amountText,
@@ -228,19 +229,31 @@ export const withRemarks = (
   return said === '' ? name : `${name} (${said})`;
 };
 
+/** The name of a thing that others refer to, with what is marked about it. */
+export function markedName(content: Json): string | undefined {
+  const name = conceptText(content.code);
+  const { words, notUnderstood } = marksOf(content);
+  const said = [
+    ...words,
+    ...(notUnderstood.length > 0 ? ['not understood'] : []),
+  ];
+  return name && withRemarks(name, said);
+}
+
 /**
- * The status of an Observation unless it is final, and whom it is about unless
- * that is the patient: neither must look like a valid value of theirs.
+ * What is marked about an Observation (its status unless it is final), and whom
+ * it is about unless that is the patient: neither must look like a valid value
+ * of theirs.
  */
-export function remarksOn({ status = 'final', focus }: Json): string[] {
-  const state =
-    status === 'final'
-      ? undefined
-      : (statusText(status)?.toLowerCase() ?? 'status unknown');
+export function remarksOn(observation: Json): string[] {
+  const { focus } = observation;
   const whom =
     objectsOf(focus).map(referenceText).filter(Boolean).join(', ') ||
     'another than the patient';
-  return unique([focus === undefined ? undefined : `about ${whom}`, state]);
+  return unique([
+    focus === undefined ? undefined : `about ${whom}`,
+    ...marksOf(observation).words,
+  ]);
 }
 
 /**

@@ -57,6 +57,32 @@ export function problemName(
   return name && withRemarks(name, unnamedSites(content, linked));
 }
 
+/**
+ * The substance of an allergy: where the source names it only by its reactions,
+ * what these were to.
+ */
+export const allergyName = ({ code, reaction }: Json): string | undefined =>
+  conceptText(code) ??
+  (unique(
+    objectsOf(reaction).map(({ substance }) => conceptText(substance)),
+  ).join(', ') ||
+    undefined);
+
+/** The name of a problem for what refers to it, which must not revive it. */
+export function reasonName({
+  code,
+  verificationStatus,
+}: Json): string | undefined {
+  const name = conceptText(code);
+  const isNotTrue = codesOf(verificationStatus).some((each) =>
+    NOT_TRUE.includes(each),
+  );
+  const verification = conceptText(verificationStatus)?.replaceAll('-', ' ');
+  return name && isNotTrue
+    ? withRemarks(name, [verification?.toLowerCase() ?? ''])
+    : name;
+}
+
 const MODIFIER = / \(severity modifier\)$/i;
 
 /** How far a problem has gone: `severe`, `stage IIA (Pathologic stage)`. */

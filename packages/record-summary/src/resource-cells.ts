@@ -2,6 +2,7 @@ import type { Cell } from './cells.ts';
 import { doseText, routeText } from './directions.ts';
 import { codeTable } from './fhir/code-table.ts';
 import { isJson, type Json, objectsOf, textOf } from './fhir/json.ts';
+import { activityMarks } from './fhir/modifiers.ts';
 import { FORMAT_NAMES } from './fhir/reader-words.ts';
 import {
   codesOf,
@@ -11,7 +12,7 @@ import {
   statusText,
   unique,
 } from './fhir/words.ts';
-import { flagOf, valueWithUnit } from './observation.ts';
+import { flagOf, valueWithUnit, withRemarks } from './observation.ts';
 import { gradesOf, problemName } from './problems.ts';
 import { reasonsOf } from './section.ts';
 
@@ -117,14 +118,18 @@ function formatName(contentType: unknown): string | undefined {
   return plain && (FORMATS[plain] ?? plain);
 }
 
-export const activities: Cell<'CarePlan'> = ({ activity }) =>
+export const activities: Cell<'CarePlan'> = (plan) =>
   unique(
-    objectsOf(activity).map(({ detail }) =>
-      isJson(detail)
-        ? (conceptText(detail.code) ?? textOf(detail.description))
-        : undefined,
+    objectsOf(plan.activity).map(({ detail }) =>
+      isJson(detail) ? activityText(detail, plan) : undefined,
     ),
   );
+
+function activityText(detail: Json, plan: Json): string | undefined {
+  const name = conceptText(detail.code) ?? textOf(detail.description);
+  const marks = activityMarks(detail, plan);
+  return marks === undefined ? name : withRemarks(name ?? 'unnamed', [marks]);
+}
 
 export const categoryNames: Cell<'Observation'> = ({ category }) =>
   unique(objectsOf(category).map((each) => statusText(codesOf(each)[0]))).join(
@@ -155,7 +160,7 @@ function valueText(of: Json): string | undefined {
 }
 
 /** Statuses of what is as it stands; any other one must be seen. */
-const USUAL = ['active', 'available', 'completed', 'partial'];
+const USUAL = ['active', 'available', 'completed'];
 
 export const unusualStatus: Cell<
   'Coverage' | 'FamilyMemberHistory' | 'ImagingStudy'

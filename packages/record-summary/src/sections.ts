@@ -5,6 +5,7 @@ import type { Json } from './fhir/json.ts';
 import { resultTable, vitalSignTable } from './measurements.ts';
 import {
   isCurrent,
+  isOrdered,
   isTaken,
   medicationName,
   prescriptionStatus,
@@ -12,6 +13,7 @@ import {
 import { categoryOf, isEmpty, observationName } from './observation.ts';
 import { row } from './parts.ts';
 import {
+  allergyName,
   allergyReactions,
   hasAllergy,
   hasProblem,
@@ -139,7 +141,7 @@ export const currentMedications = tableOf<
 const pastMedications = tableOf<'MedicationRequest' | 'MedicationStatement'>({
   caption: 'Past medications',
   types: ['MedicationRequest', 'MedicationStatement'],
-  shows: (content) => !isCurrent({ content }),
+  shows: (content) => !isCurrent({ content }) && isOrdered(content),
   cells: {
     Medication: medicationName,
     Directions: say.directions('dosageInstruction', 'dosage'),
@@ -150,6 +152,19 @@ const pastMedications = tableOf<'MedicationRequest' | 'MedicationStatement'>({
       say.reference('requester', 'informationSource'),
       reasonsOf,
     ),
+  },
+});
+
+const notOrderedMedications = tableOf<'MedicationRequest'>({
+  caption: 'Proposed or optional, not ordered',
+  types: ['MedicationRequest'],
+  shows: (content) => !isOrdered(content),
+  cells: {
+    Medication: medicationName,
+    Directions: say.directions('dosageInstruction'),
+    Ordered: say.day('authoredOn'),
+    Status: prescriptionStatus,
+    'By; reason': joinedCells(say.reference('requester'), reasonsOf),
   },
 });
 
@@ -183,7 +198,7 @@ export const allergyTable = tableOf<'AllergyIntolerance'>({
   caption: 'Allergies and intolerances, newest first',
   types: ['AllergyIntolerance'],
   cells: {
-    Substance: say.concept('code'),
+    Substance: allergyName,
     Reactions: allergyReactions,
     Criticality: criticality,
     Status: (content) => problemState({ content }),
@@ -397,6 +412,7 @@ export const SECTION = {
     tables: [
       currentMedications,
       pastMedications,
+      notOrderedMedications,
       dispensedMedications,
       givenMedications,
     ],

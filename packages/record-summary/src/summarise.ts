@@ -4,17 +4,24 @@ import { CONTEXT_COLUMNS, DAY_COLUMNS } from './column-titles.ts';
 import { type AbsenceStatement, absencesIn } from './fhir/absence.ts';
 import type { ResourceType } from './fhir/elements.ts';
 import { type Json, objectsOf, textOf } from './fhir/json.ts';
+import { isUnderstood, marksOf } from './fhir/modifiers.ts';
 import {
-  conceptText,
   dayText,
   firstDay,
   momentText,
   NO_NAME,
   nameText,
   unique,
+  withUse,
 } from './fhir/words.ts';
 import { lifeOf, personFacts } from './life.ts';
 import { linkedResources } from './linked-resources.ts';
+import {
+  NOT_UNDERSTOOD,
+  NotUnderstood,
+  notUnderstoodText,
+} from './not-understood.ts';
+import { markedName, withRemarks } from './observation.ts';
 import { overviewOf } from './overview/overview.ts';
 import {
   NOTHING,
@@ -23,6 +30,7 @@ import {
   type SummaryPart,
   type SummaryRow,
 } from './parts.ts';
+import { reasonName } from './problems.ts';
 import {
   emptyText,
   type RecordPart,
@@ -104,8 +112,9 @@ export async function* summarise(
   const trends = new Trends(lookup.linked);
   const alsoTake = (entry: SummaryEntry) => {
     trends.take(entry);
-    const { resourceType, id, code } = entry.content;
-    const name = resourceType === 'Condition' ? conceptText(code) : undefined;
+    const { resourceType, id } = entry.content;
+    const name =
+      resourceType === 'Condition' ? reasonName(entry.content) : undefined;
     if (name !== undefined) lookup.conditions.set(String(id), name);
   };
   const birthDate = textOf(patient.birthDate);
@@ -177,11 +186,12 @@ export async function* sectionParts(
   },
 ): AsyncGenerator<SummaryPart> {
   const statements = stated.get(id) ?? [];
+  const notUnderstood = new NotUnderstood();
   let isEmpty = true;
   for (const table of tables) {
     let rows = 0;
     let hasBegun = false;
-    for await (const each of rowsOf(table, reader, lookup)) {
+    for await (const each of rowsOf(table, reader, lookup, notUnderstood)) {
       if (isEmptyRow(each, table)) continue;
       if (!hasBegun)
         yield { kind: 'table', caption: table.caption, columns: table.columns };
@@ -192,6 +202,13 @@ export async function* sectionParts(
     if (!hasBegun) continue;
     isEmpty = false;
     yield { kind: 'tableEnd', rows };
+  }
+  const { rows } = notUnderstood;
+  if (rows.length > 0) {
+    isEmpty = false;
+    yield { kind: 'table', ...NOT_UNDERSTOOD };
+    yield* rows;
+    yield { kind: 'tableEnd', rows: rows.length };
   }
   if (isEmpty && statements.length === 0) yield { kind: 'note', text: empty };
   for (const statement of statements) yield { kind: 'note', ...statement };
@@ -224,12 +241,19 @@ export async function rowTexts(
   resource: RecordResource,
   lookup: Lookup,
 ): Promise<string[]> {
+  const content = resource.content as unknown as Json;
+  if (!isUnderstood(content)) return [notUnderstoodText(content, lookup)];
   const texts: string[] = [];
   const read = async function* (types: readonly string[]) {
     if (types.includes(resource.resourceType)) yield resource;
   };
   for (const table of SECTIONS.flatMap(({ tables }) => tables))
-    for await (const each of rowsOf(table, { read }, lookup)) {
+    for await (const each of rowsOf(
+      table,
+      { read },
+      lookup,
+      new NotUnderstood(),
+    )) {
       if (each.kind === 'group' || isEmptyRow(each, table)) continue;
       const shown = each.cells.flatMap(({ text }, index) => {
         const title = table.columns[index]?.title ?? '';
@@ -253,8 +277,11 @@ async function* rowsOf(
   table: TableRule,
   reader: Pick<RecordReader, 'read'>,
   lookup: Lookup,
+  notUnderstood: NotUnderstood,
 ): AsyncGenerator<SummaryRow> {
-  const entries = entriesOf(reader.read(table.types));
+  const entries = entriesOf(reader.read(table.types), (entry) =>
+    notUnderstood.admits(entry, table, lookup),
+  );
   if (table.rows !== undefined) {
     yield* table.rows(entries, lookup);
     return;
@@ -263,14 +290,41 @@ async function* rowsOf(
     // Statements of absence are shown as notes, not as rows.
     if (absencesIn(entry.content).length > 0) continue;
     const each = table.row?.(entry, lookup);
-    if (each !== undefined) yield each;
+    if (each !== undefined) yield withMarks(each, entry, table);
   }
+}
+
+/**
+ * A row that says what is marked about its resource: what its cells do not say
+ * stands beside the name.
+ */
+function withMarks(
+  each: SummaryRow,
+  { content }: SummaryEntry,
+  { columns }: TableRule,
+): SummaryRow {
+  const { words } = marksOf(content);
+  if (words.length === 0 || each.kind === 'group') return each;
+  const said = each.cells.map(({ text }) => text.toLowerCase()).join('; ');
+  const unsaid = words.filter((word) => !said.includes(word.toLowerCase()));
+  if (unsaid.length === 0) return each;
+  const name = columns.findIndex(({ title }) => !CONTEXT.has(title));
+  return {
+    ...each,
+    cells: each.cells.map((cell, index) =>
+      index === name ? { ...cell, text: withRemarks(cell.text, unsaid) } : cell,
+    ),
+  };
 }
 
 async function* entriesOf(
   resources: AsyncIterable<RecordResource>,
+  admits: (entry: SummaryEntry) => boolean,
 ): AsyncGenerator<SummaryEntry> {
-  for await (const resource of resources) yield summaryEntry(resource);
+  for await (const resource of resources) {
+    const entry = summaryEntry(resource);
+    if (admits(entry)) yield entry;
+  }
 }
 
 /**
@@ -280,13 +334,13 @@ async function* entriesOf(
 export async function lookUp(reader: RecordReader) {
   const medicationNames = new Map<string, string>();
   for await (const { id, content } of reader.read(['Medication'])) {
-    const name = conceptText((content as unknown as Json).code);
+    const name = markedName(content as unknown as Json);
     if (name !== undefined) medicationNames.set(id, name);
   }
   const reportPlaces = new Map<string, { name: string; place: number }>();
   for await (const { content } of reader.read(['DiagnosticReport'])) {
     const report = content as unknown as Json;
-    const name = conceptText(report.code) ?? textOf(report.conclusion);
+    const name = markedName(report) ?? textOf(report.conclusion);
     for (const [place, result] of objectsOf(report.result).entries()) {
       const id = idOf(result);
       if (id !== undefined && name !== undefined)
@@ -317,9 +371,11 @@ function headOf(
     ['Address', addresses(patient)],
     [
       'Contact',
-      unique(objectsOf(patient.telecom).map(({ value }) => textOf(value))).join(
-        ', ',
-      ),
+      unique(
+        objectsOf(patient.telecom).map(({ value, use }) =>
+          withUse(textOf(value) ?? '', use),
+        ),
+      ).join(', '),
     ],
     ['Patient id', textOf(patient.id)],
     ['Created', momentText(madeAt.toISOString())],
@@ -371,7 +427,8 @@ function addresses(patient: Json): string {
         textOf(address.state),
         textOf(address.postalCode),
       ]).join(' ');
-      return unique([...lines, textOf(address.city), state]).join(', ');
+      const whole = unique([...lines, textOf(address.city), state]).join(', ');
+      return withUse(whole, address.use);
     }),
   ).join('; ');
 }

@@ -7,6 +7,7 @@ import {
   objectsOf,
   textOf,
 } from './json.ts';
+import { marksOf } from './modifiers.ts';
 import { conceptText, referenceText, unique } from './words.ts';
 
 /** What makes two things of one code two: an eye, a specimen, an organism. */
@@ -192,7 +193,15 @@ function specimensIn(
   );
   const [reference] = objectsOf(holder?.specimen);
   const specimen = specimenFrom(reference, holder?.contained, linked);
-  return specimen === undefined ? [] : [specimen];
+  const target = targetOf(reference, holder?.contained, linked);
+  const marked = target === undefined ? [] : marksOf(target).words;
+  return [
+    ...(specimen === undefined ? [] : [specimen]),
+    ...marked.map((word) => ({
+      key: `specimen ${word}`,
+      text: `specimen ${word}`,
+    })),
+  ];
 }
 
 /** What blood tests are made of: a test of it says so in its name, or not. */

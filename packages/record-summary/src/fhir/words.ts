@@ -217,10 +217,26 @@ export const classText = (of: unknown): string | undefined =>
     ? (CLASSES[textOf(of.code) ?? ''] ?? textOf(of.display) ?? textOf(of.code))
     : undefined;
 
-/** The official name, otherwise the first one. */
+const USES: Readonly<Record<string, string>> = codeTable({
+  anonymous: 'not the real name',
+  maiden: 'former name',
+  old: 'no longer valid',
+  temp: 'temporary',
+});
+
+/** A name, address or number that does not hold, or not for long, says so. */
+export function withUse(text: string, use: unknown): string {
+  const remark = USES[textOf(use) ?? ''];
+  return text === '' || remark === undefined ? text : `${text} (${remark})`;
+}
+
+/** The official name, otherwise the first one that holds. */
 export function nameText(names: unknown): string | undefined {
   const all = objectsOf(names);
-  const name = all.find(({ use }) => use === 'official') ?? all[0];
+  const name =
+    all.find(({ use }) => use === 'official') ??
+    all.find(({ use }) => USES[textOf(use) ?? ''] === undefined) ??
+    all[0];
   if (name === undefined) return undefined;
   const given = Array.isArray(name.given)
     ? name.given.flatMap((part) => textOf(part) ?? [])
@@ -228,7 +244,8 @@ export function nameText(names: unknown): string | undefined {
   const parts = [...given, textOf(name.family) ?? ''].filter(
     (part) => part !== '',
   );
-  return parts.length === 0 ? textOf(name.text) : parts.join(' ');
+  const text = parts.length === 0 ? textOf(name.text) : parts.join(' ');
+  return text && withUse(text, name.use);
 }
 
 export const NO_NAME = 'Name unknown';

@@ -1,5 +1,6 @@
 import { isEnteredInError } from '../fhir/codes.ts';
 import { isJson, type Json, objectsOf, textOf } from '../fhir/json.ts';
+import { marksOf } from '../fhir/modifiers.ts';
 import {
   classText,
   conceptText,
@@ -10,8 +11,10 @@ import {
   statusText,
   unique,
 } from '../fhir/words.ts';
+import { withRemarks } from '../observation.ts';
 import type { OverviewItem } from '../parts.ts';
 import {
+  allergyName,
   allergyReactions,
   gradesOf,
   isActive,
@@ -42,8 +45,7 @@ export const collectAllergies: Collect = () => {
     take: (entry) => {
       if (isActive(entry)) {
         const name =
-          conceptText(entry.content.code)?.toLowerCase() ??
-          String(entry.content.id);
+          allergyName(entry.content)?.toLowerCase() ?? String(entry.content.id);
         byName.set(name, [...(byName.get(name) ?? []), entry]);
         return;
       }
@@ -52,7 +54,7 @@ export const collectAllergies: Collect = () => {
         'inactive or refuted allergies',
       );
       statements.note(
-        conceptText(entry.content.code),
+        allergyName(entry.content),
         entry,
         problemState(entry).toLowerCase(),
       );
@@ -62,7 +64,7 @@ export const collectAllergies: Collect = () => {
         const isHigh = entries.some(
           ({ content }) => content.criticality === 'high',
         );
-        const name = conceptText(entries[0]?.content.code);
+        const name = allergyName(entries[0]?.content ?? {});
         return {
           of: referencesOf(entries),
           text: name ?? 'Unnamed substance',
@@ -192,10 +194,12 @@ export const collectImmunizations: Collect = () => {
           'vaccines that were not given',
         );
       const name = conceptText(content.vaccineCode) ?? 'Unnamed vaccine';
-      const day =
+      const day = withRemarks(
         firstDay(content, 'occurrenceDateTime') ??
-        textOf(content.occurrenceString) ??
-        'undated';
+          textOf(content.occurrenceString) ??
+          'undated',
+        marksOf(content).words,
+      );
       const known = days.get(name.toLowerCase()) ?? { name, days: [], of: [] };
       const of = [...known.of, ...referencesOf([entry])];
       days.set(name.toLowerCase(), { name, days: [...known.days, day], of });

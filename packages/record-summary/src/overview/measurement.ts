@@ -245,7 +245,7 @@ export const collectVitals: Collect = (context) => {
   return {
     take: ({ content }) => {
       if (categoryOf(content) !== 'vital-signs' || isEmpty(content)) return;
-      const value = measurementOf(rounded(content));
+      const value = remarked(measurementOf(rounded(content)), content);
       if (RETRACTED.includes(String(content.status)))
         return others.add('retracted measurement');
       if (value === undefined)
@@ -286,6 +286,20 @@ export const collectVitals: Collect = (context) => {
     }),
   };
 };
+
+/**
+ * A value with what is marked about it: a preliminary one is no step of a
+ * course.
+ */
+function remarked(
+  value: Measurement | undefined,
+  content: Json,
+): Measurement | undefined {
+  const remarks = remarksOn(content);
+  return value === undefined || remarks.length === 0
+    ? value
+    : { text: withRemarks(value.text, remarks), unit: value.unit };
+}
 
 /**
  * Decimals that a reader of the overview needs, by unit; the section has the
@@ -660,7 +674,11 @@ function testItem({
     detail: unique([
       trend(
         last.map(({ value }) => value),
-        before.map(({ value }) => value),
+        before.map(({ value, remarks }) =>
+          remarks.length === 0
+            ? value
+            : { text: withRemarks(value.text, remarks), unit: value.unit },
+        ),
         before[0]?.day ?? '',
       ),
       ranges,

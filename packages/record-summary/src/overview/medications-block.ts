@@ -5,6 +5,7 @@ import { isJson, type Json, objectsOf, textOf } from '../fhir/json.ts';
 import { amountText, firstDay, statusText, unique } from '../fhir/words.ts';
 import {
   isCurrent,
+  isOrdered,
   medicationName,
   prescriptionStatus,
 } from '../medications.ts';
@@ -118,6 +119,11 @@ export const collectMedications: Collect = (context) => {
         if (isRecent) dispense(entry, name);
         else others.add('earlier or cancelled dispense');
       } else if (isCurrent(entry)) prescribe(entry, name);
+      else if (!isOrdered(entry.content))
+        others.add(
+          'proposed or optional medication',
+          'proposed or optional medications',
+        );
       else {
         others.add('past medication');
         const { status } = entry.content;

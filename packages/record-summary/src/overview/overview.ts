@@ -1,5 +1,8 @@
 import { absencesIn } from '../fhir/absence.ts';
 import type { Json } from '../fhir/json.ts';
+import { marksOf } from '../fhir/modifiers.ts';
+import { unique } from '../fhir/words.ts';
+import { notUnderstoodNotes } from '../not-understood.ts';
 import type { OverviewBlock, OverviewItem, SummaryNote } from '../parts.ts';
 import { emptyText, type RecordReader } from '../record.ts';
 import {
@@ -94,6 +97,50 @@ const BLOCKS: readonly BlockRule[] = [
   },
 ];
 
+/** What is marked about the resources that the overview is made of. */
+class MarkedResources {
+  readonly #words = new Map<string, readonly string[]>();
+  readonly #notUnderstood: Json[] = [];
+
+  /** Notes what is marked; true for what is not understood. */
+  isLeftOut(content: Json): boolean {
+    const { words, notUnderstood } = marksOf(content);
+    // Results and measurements say it of each of their values.
+    if (words.length > 0 && content.resourceType !== 'Observation')
+      this.#words.set(nameOf(content), words);
+    if (notUnderstood.length === 0 || content.resourceType === 'Patient')
+      return false;
+    this.#notUnderstood.push(content);
+    return true;
+  }
+
+  /** Of the resources of a section, those that are not understood. */
+  notUnderstoodOf({ tables }: SectionRule): Json[] {
+    return this.#notUnderstood.filter((content) =>
+      tables.some(
+        ({ types, shows }) =>
+          types.includes(String(content.resourceType)) &&
+          shows?.(content) !== false,
+      ),
+    );
+  }
+
+  /** An item that says what is marked about what it was made of. */
+  told(item: OverviewItem): OverviewItem {
+    if (this.#words.size === 0) return item;
+    const said = `${item.text}; ${item.detail}`.toLowerCase();
+    const unsaid = unique(
+      item.of.flatMap((each) => this.#words.get(nameOf(each)) ?? []),
+    ).filter((word) => !said.includes(word.toLowerCase()));
+    return unsaid.length === 0
+      ? item
+      : { ...item, detail: unique([...unsaid, item.detail]).join('; ') };
+  }
+}
+
+const nameOf = ({ resourceType, id }: Json): string =>
+  `${String(resourceType)}/${String(id)}`;
+
 /** Longer texts are cut here, visibly; the sections show them in full. */
 const TEXT_MAX = 200;
 /** As many resources are named for an item. */
@@ -119,7 +166,8 @@ export async function overviewOf(context: {
    */
   alsoTake: (entry: SummaryEntry) => void;
 }): Promise<OverviewBlock[]> {
-  const { reader, madeAt, sections, statements, isWanted, alsoTake } = context;
+  const { reader, lookup, madeAt, sections, statements, isWanted, alsoTake } =
+    context;
   const made = BLOCKS.flatMap((rule) => {
     const section = sections.find(({ id }) => id === rule.section.id);
     if (section === undefined) return [];
@@ -137,8 +185,11 @@ export async function overviewOf(context: {
   const types = new Set(
     made.flatMap(({ rule }) => rule.types).filter(isWanted),
   );
+  const marked = new MarkedResources();
   for await (const resource of reader.read([...types])) {
-    if (isUneventful(resource.content as unknown as Json)) continue;
+    const content = resource.content as unknown as Json;
+    if (isUneventful(content)) continue;
+    if (marked.isLeftOut(content)) continue;
     const entry = summaryEntry(resource);
     // Statements of absence are shown as notes.
     if (absencesIn(entry.content).length > 0) continue;
@@ -152,8 +203,11 @@ export async function overviewOf(context: {
         rule,
         section,
         collector,
-        statements.get(section.id) ?? [],
-        madeAt,
+        [
+          ...(statements.get(section.id) ?? []),
+          ...notUnderstoodNotes(marked.notUnderstoodOf(section), lookup),
+        ],
+        { madeAt, marked },
       ),
     ),
     ...sourcesBlock(reader),
@@ -182,7 +236,7 @@ function blockOf(
   section: SectionRule,
   collector: BlockCollector,
   statements: readonly SummaryNote[],
-  madeAt: Date,
+  { madeAt, marked }: { madeAt: Date; marked: MarkedResources },
 ): OverviewBlock {
   const { items, day, none, remarks = [], others } = collector.collected();
   const [one, many] = rule.item;
@@ -198,7 +252,9 @@ function blockOf(
       day === undefined
         ? rule.title
         : markFuture(`${rule.title}, ${day}`, madeAt),
-    items: items.slice(0, rule.itemsMax).map((item) => clipped(item, madeAt)),
+    items: items
+      .slice(0, rule.itemsMax)
+      .map((item) => clipped(marked.told(item), madeAt)),
     notes: [
       ...statements,
       ...notes.map((text) => ({ text: markFuture(text, madeAt) })),

@@ -4,6 +4,7 @@ import sanitizeHtml from 'sanitize-html';
 import {
   deathOf,
   linkedResources,
+  markedName,
   rowTexts,
   type SummaryPart,
 } from '#record-summary';
@@ -344,7 +345,7 @@ async function lineOf(
   linked: LinkedResources,
 ): Promise<Line> {
   const medications = new Map(
-    included.map(({ id, json }) => [id, conceptText(json.code) ?? '']),
+    included.map(({ id, json }) => [id, markedName(json) ?? '']),
   );
   const texts = await rowTexts(match, {
     medications,

@@ -4,7 +4,9 @@ import {
   type Lookup,
   lookUp,
   measuredThing,
+  notUnderstoodNotes,
   type RecordResource,
+  reasonName,
   type SectionRule,
   STATING_TYPES,
   type SummaryEntry,
@@ -19,8 +21,8 @@ import {
   absencesIn,
   canBeOneMoment,
   clinicalTime,
-  conceptText,
   distinctionsOf,
+  isUnderstood,
   type Json,
 } from '#record-summary/fhir';
 import { counted } from '../../../../lib/counted.ts';
@@ -50,6 +52,8 @@ export interface IpsSection {
  */
 class Collector {
   readonly kept: RecordResource[] = [];
+  /** Resources with a modifier extension that is not known here. */
+  readonly notUnderstood: Json[] = [];
   leftOut = 0;
   readonly rule: SectionRule;
   readonly table: TableRule;
@@ -73,6 +77,10 @@ class Collector {
       this.table.shows?.(content) === false
     )
       return;
+    if (!isUnderstood(content)) {
+      this.notUnderstood.push(content);
+      return;
+    }
     const isKept =
       this.source.keeps(entry, this.rule) &&
       this.kept.length < this.source.max &&
@@ -123,7 +131,7 @@ export async function ipsSections(
     if (statements.length > 0) continue;
     const name =
       resource.resourceType === 'Condition'
-        ? conceptText(entry.content.code)
+        ? reasonName(entry.content)
         : undefined;
     if (name !== undefined) lookup.conditions.set(resource.id, name);
     for (const collector of collectors) collector.take(resource, entry, lookup);
@@ -136,7 +144,10 @@ export async function ipsSections(
   };
   const sections: IpsSection[] = [await completenessSection(reader)];
   for (const section of planned) {
-    const isEmpty = section.collectors.every(({ kept }) => kept.length === 0);
+    const isEmpty = section.collectors.every(
+      ({ kept, notUnderstood }) =>
+        kept.length === 0 && notUnderstood.length === 0,
+    );
     if (!isEmpty || section.isOptional !== true)
       sections.push(await sectionOf(section, context));
   }
@@ -225,7 +236,7 @@ function standingClaims(
 }
 
 async function* tableParts(
-  { rule, table: own, kept, leftOut }: Collector,
+  { rule, table: own, kept, leftOut, notUnderstood }: Collector,
   { madeAt, lookup }: Context,
 ): AsyncGenerator<SummaryPart> {
   async function* read() {
@@ -239,6 +250,8 @@ async function* tableParts(
       madeAt,
       statements: new Map(),
     });
+  for (const each of notUnderstoodNotes(notUnderstood, lookup))
+    yield { kind: 'note', ...each };
   if (leftOut === 0) return;
   const what = counted(leftOut, 'further entry', 'further entries');
   yield note(

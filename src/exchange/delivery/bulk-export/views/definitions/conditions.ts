@@ -1,4 +1,4 @@
-import type { ReadyView } from './ready-view.ts';
+import { notUnderstood, type ReadyView } from './ready-view.ts';
 
 export const CONDITIONS_VIEW = {
   resourceType: 'ViewDefinition',
@@ -69,6 +69,7 @@ export const CONDITIONS_VIEW = {
         },
         { name: 'recorded_date', path: 'recordedDate', type: 'dateTime' },
         { name: 'last_updated', path: 'meta.lastUpdated', type: 'instant' },
+        notUnderstood('stage', 'evidence'),
       ],
     },
   ],

@@ -1,4 +1,4 @@
-import type { ReadyView } from './ready-view.ts';
+import { notUnderstood, type ReadyView } from './ready-view.ts';
 
 export const DRUGS_VIEW = {
   resourceType: 'ViewDefinition',
@@ -29,6 +29,8 @@ export const DRUGS_VIEW = {
           type: 'string',
         },
         { name: 'last_updated', path: 'meta.lastUpdated', type: 'instant' },
+        { name: 'status', path: 'status', type: 'code' },
+        notUnderstood('ingredient', 'batch'),
       ],
     },
   ],

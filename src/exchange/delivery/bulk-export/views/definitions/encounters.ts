@@ -1,4 +1,4 @@
-import type { ReadyView } from './ready-view.ts';
+import { notUnderstood, type ReadyView } from './ready-view.ts';
 
 export const ENCOUNTERS_VIEW = {
   resourceType: 'ViewDefinition',
@@ -61,6 +61,14 @@ export const ENCOUNTERS_VIEW = {
           type: 'id',
         },
         { name: 'last_updated', path: 'meta.lastUpdated', type: 'instant' },
+        notUnderstood(
+          'statusHistory',
+          'classHistory',
+          'participant',
+          'diagnosis',
+          'hospitalization',
+          'location',
+        ),
       ],
     },
   ],

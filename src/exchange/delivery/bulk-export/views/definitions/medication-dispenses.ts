@@ -1,4 +1,4 @@
-import type { ReadyView } from './ready-view.ts';
+import { notUnderstood, type ReadyView } from './ready-view.ts';
 
 export const MEDICATION_DISPENSES_VIEW = {
   resourceType: 'ViewDefinition',
@@ -48,6 +48,12 @@ export const MEDICATION_DISPENSES_VIEW = {
         { name: 'quantity_unit', path: 'quantity.unit', type: 'string' },
         { name: 'days_supply', path: 'daysSupply.value', type: 'decimal' },
         { name: 'last_updated', path: 'meta.lastUpdated', type: 'instant' },
+        notUnderstood(
+          'performer',
+          'substitution',
+          'dosageInstruction',
+          'dosageInstruction.timing',
+        ),
       ],
     },
   ],

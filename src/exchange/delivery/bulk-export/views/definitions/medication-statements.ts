@@ -1,4 +1,4 @@
-import type { ReadyView } from './ready-view.ts';
+import { notUnderstood, type ReadyView } from './ready-view.ts';
 
 export const MEDICATION_STATEMENTS_VIEW = {
   resourceType: 'ViewDefinition',
@@ -55,6 +55,7 @@ export const MEDICATION_STATEMENTS_VIEW = {
         },
         { name: 'dosage_text', path: 'dosage.first().text', type: 'string' },
         { name: 'last_updated', path: 'meta.lastUpdated', type: 'instant' },
+        notUnderstood('dosage', 'dosage.timing'),
       ],
     },
   ],

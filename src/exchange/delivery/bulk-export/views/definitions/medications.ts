@@ -1,4 +1,4 @@
-import type { ReadyView } from './ready-view.ts';
+import { notUnderstood, type ReadyView } from './ready-view.ts';
 
 export const MEDICATIONS_VIEW = {
   resourceType: 'ViewDefinition',
@@ -66,6 +66,14 @@ export const MEDICATIONS_VIEW = {
           type: 'decimal',
         },
         { name: 'last_updated', path: 'meta.lastUpdated', type: 'instant' },
+        { name: 'do_not_perform', path: 'doNotPerform', type: 'boolean' },
+        notUnderstood(
+          'dispenseRequest',
+          'dispenseRequest.initialFill',
+          'substitution',
+          'dosageInstruction',
+          'dosageInstruction.timing',
+        ),
       ],
     },
   ],

@@ -1,4 +1,4 @@
-import type { ReadyView } from './ready-view.ts';
+import { notUnderstood, type ReadyView } from './ready-view.ts';
 
 export const PATIENTS_VIEW = {
   resourceType: 'ViewDefinition',
@@ -61,6 +61,7 @@ export const PATIENTS_VIEW = {
           type: 'code',
         },
         { name: 'last_updated', path: 'meta.lastUpdated', type: 'instant' },
+        notUnderstood('contact', 'communication', 'link'),
       ],
     },
   ],

@@ -39,3 +39,15 @@ interface ReadyColumn {
     | 'uri';
   collection?: boolean;
 }
+
+/**
+ * The column that names a modifier extension of a resource, or of one of its
+ * parts: what the row looks like may not be what it means.
+ *
+ * @param parts the elements of the type that may have one
+ */
+export const notUnderstood = (...parts: readonly string[]): ReadyColumn => ({
+  name: 'not_understood',
+  path: `(${['$this', ...parts].map((part) => `${part}.modifierExtension`).join(' | ')}).url.first()`,
+  type: 'uri',
+});

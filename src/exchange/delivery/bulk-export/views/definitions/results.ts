@@ -1,4 +1,4 @@
-import type { ReadyView } from './ready-view.ts';
+import { notUnderstood, type ReadyView } from './ready-view.ts';
 
 export const RESULTS_VIEW = {
   resourceType: 'ViewDefinition',
@@ -51,6 +51,7 @@ export const RESULTS_VIEW = {
         },
         { name: 'issued', path: 'issued', type: 'instant' },
         { name: 'last_updated', path: 'meta.lastUpdated', type: 'instant' },
+        notUnderstood('referenceRange', 'component'),
       ],
     },
     {
