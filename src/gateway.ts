@@ -64,10 +64,6 @@ await runProcess('gateway', async (logger) => {
   const hideClock = showClock(exchange.store, 'gateway');
   const app = await createGateway({
     ...exchange,
-    messages:
-      config.MESSAGE_PARTNER_BASE_URL === undefined
-        ? undefined
-        : exchange.messages,
     responseSeal: createResponseSeal(exchange.keyRing),
     notificationSenders: config.NOTIFICATION_SENDERS,
     identityPartner: openIdentityPartner(config),

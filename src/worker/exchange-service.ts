@@ -41,6 +41,7 @@ import { createSourceConnections } from '../exchange/sources/connections/connect
 import { configOf } from '../exchange/sources/connections/settings.ts';
 import { createSharedTokens } from '../exchange/sources/connections/shared-tokens.ts';
 import { createAssertionSigner } from '../exchange/sources/connections/signing-keys.ts';
+import { createSubmissions } from '../exchange/sources/connections/submissions.ts';
 import { createCallBudgets } from '../exchange/sources/connectors/budgets.ts';
 import { createConnectors } from '../exchange/sources/connectors/create-connector.ts';
 import type { SourceConfig } from '../exchange/sources/connectors/source-config.ts';
@@ -130,6 +131,7 @@ export async function openExchangeService({
         connectors,
         connections,
         messagePartner,
+        submissions: createSubmissions({ store, keyRing }, connectorDeps),
         startGuard: createStartGuard(store),
         isReplaced,
         reconcile,

@@ -189,6 +189,7 @@ describe('seeding', () => {
           discoveryUrl: `${gateway}/discovery`,
           queryUrl: `${gateway}/query`,
           retrieveUrl: `${gateway}/retrieve`,
+          submissionUrl: `${gateway}/submission`,
           homeCommunity: '2.999.7',
           ownHomeCommunity: '2.999.1',
         },

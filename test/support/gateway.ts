@@ -171,6 +171,7 @@ export async function createTestGateway({
     destinationPing: { ping: () => undefined },
     followUps: { launch: () => undefined, wake: () => undefined },
     recordings: { launch: () => undefined },
+    messages: { launch: () => undefined, receiptArrived: () => undefined },
     arrivals: { tell: () => undefined },
     erasures,
     publicBaseUrl: TEST_BASE_URL,

@@ -52,6 +52,7 @@ export const simulatedGateway = (ports: StackPorts) => ({
   discoveryUrl: simulatorUrl(ports) + SIMULATED_GATEWAY.discovery,
   queryUrl: simulatorUrl(ports) + SIMULATED_GATEWAY.query,
   retrieveUrl: simulatorUrl(ports) + SIMULATED_GATEWAY.retrieve,
+  submissionUrl: simulatorUrl(ports) + SIMULATED_GATEWAY.submission,
   homeCommunity: SIMULATED_GATEWAY.homeCommunity,
   ownHomeCommunity: '2.999.1',
 });

@@ -2,7 +2,7 @@ import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
 import { TASK_QUEUES } from '../../contract/temporal.ts';
 import { createExportRunner } from '../../exchange/delivery/bulk-export/run-export.ts';
 import { createConsolidatedBuilder } from '../../exchange/delivery/consolidated-query/build.ts';
-import type { MessagePartner } from '../../exchange/messaging/messages/partner.ts';
+import type { MessageTransport } from '../../exchange/messaging/messages/message-transport.ts';
 import { createTransmission } from '../../exchange/messaging/messages/transmission.ts';
 import { createFollowUpRounds } from '../../exchange/messaging/notifications/follow-up/rounds.ts';
 import { createBulkEngine } from '../../exchange/people/bulk-create/engine.ts';
@@ -11,6 +11,7 @@ import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts
 import { createRedriver } from '../../exchange/queries/redrive/redriver.ts';
 import type { Services } from '../../exchange/services.ts';
 import type { Connectors } from '../../exchange/sources/connections/connections.ts';
+import type { Submissions } from '../../exchange/sources/connections/submissions.ts';
 import type { WorkerQueue } from '../../temporal/task-queues.ts';
 import { createBulkActivities } from './bulk-create.ts';
 import { createBulkExportActivities } from './bulk-export.ts';
@@ -38,8 +39,13 @@ export interface ExchangeWorkerDeps extends Platform, Services, Connectors {
   startGuard: StartGuard;
   /** Whether another build than that of this worker is current. */
   isReplaced: () => Promise<boolean>;
-  /** Transports messages; without one, sending fails. */
-  messagePartner?: MessagePartner;
+  /**
+   * Transports messages for which there is no gateway; without it, sending
+   * these fails.
+   */
+  messagePartner?: MessageTransport;
+  /** The gateways that take messages by XDR. */
+  submissions?: Submissions;
   reconcile: ReconcileActivities;
 }
 

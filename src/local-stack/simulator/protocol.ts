@@ -42,4 +42,5 @@ export const SIMULATED_GATEWAY = {
   discovery: '/hie/ihe/discovery',
   query: '/hie/ihe/query',
   retrieve: '/hie/ihe/retrieve',
+  submission: '/hie/ihe/submission',
 } as const;

@@ -8,6 +8,7 @@ import {
   IheError,
   readEnvelope,
   readPatientDiscovery,
+  SUBMISSION_ACTIONS,
 } from '#ihe';
 import type { GatewayTrouble } from '../../../src/local-stack/simulator/faults.ts';
 import type { Operation } from '../../../src/local-stack/simulator/protocol.ts';
@@ -28,6 +29,7 @@ import {
   sampleOfQuery,
   sampleOfRetrieval,
 } from './answer-documents.ts';
+import { answerSubmission, SUBMISSION_TROUBLES } from './answer-submission.ts';
 import type { DeferredAnswers } from './deferred-answers.ts';
 import {
   faultResponse,
@@ -81,6 +83,15 @@ const TRANSACTIONS: readonly Transaction[] = [
     sample: sampleOfRetrieval,
     answer: answerRetrieve,
   },
+  {
+    path: '/submission',
+    operation: 'document',
+    actions: [SUBMISSION_ACTIONS.submit],
+    troubles: SUBMISSION_TROUBLES,
+    // A submission is about a person whom we may not know.
+    sample: () => undefined,
+    answer: answerSubmission,
+  },
 ];
 
 function sampleOfDiscovery({ call, payload }: GatewayCall) {
@@ -90,8 +101,8 @@ function sampleOfDiscovery({ call, payload }: GatewayCall) {
 
 /**
  * The routes of a responding gateway: ITI-55, ITI-38 and ITI-39, for the same
- * patients as the source's FHIR. It asks for no access token, and takes a
- * caller's assertion as it is.
+ * patients as the source's FHIR, and ITI-41, which it takes and forgets. It
+ * asks for no access token, and takes a caller's assertion as it is.
  */
 export function gatewayRoutes(deferred: DeferredAnswers): Route[] {
   return TRANSACTIONS.map((transaction) => ({

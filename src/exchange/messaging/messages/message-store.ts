@@ -205,7 +205,7 @@ export async function accountsAt(
 
 type AttachedDocument = Pick<
   Members<'document'>,
-  'id' | 'fileName' | 'contentType' | 'sizeBytes' | 'blobRef'
+  'id' | 'fileName' | 'contentType' | 'sizeBytes' | 'blobRef' | 'createdAt'
 >;
 
 /**
@@ -226,7 +226,7 @@ export async function documentsOfPatient(
       'content_type as contentType',
       'blob_ref as blobRef',
     ])
-    .select('size_bytes as sizeBytes')
+    .select(['size_bytes as sizeBytes', 'created_at as createdAt'])
     .where('patient_id', '=', patientId)
     .where('id', 'in', [...ids])
     .where(

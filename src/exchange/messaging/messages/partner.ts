@@ -1,7 +1,5 @@
 import { z } from 'zod';
 import type { Config } from '../../../config.ts';
-import type { MESSAGE_END_REASONS } from '../../../contract/messages-workflow.ts';
-import type { Members } from '../../platform/database/columns.ts';
 import {
   createPartnerHttp,
   type PartnerConfig,
@@ -9,17 +7,11 @@ import {
   partnerConfig,
 } from '../../platform/partners/partner-http.ts';
 import type { StoredMessage } from './message-store.ts';
-
-export interface SentAttachment
-  extends Pick<Members<'document'>, 'id' | 'fileName' | 'contentType'> {
-  content: Buffer;
-}
-
-export type DeliveryState =
-  | { state: 'accepted' | 'delivered' }
-  | { state: 'failed'; reason: keyof typeof MESSAGE_END_REASONS };
-
-export type MessagePartner = ReturnType<typeof createMessagePartner>;
+import type {
+  DeliveryState,
+  MessageTransport,
+  SentAttachment,
+} from './message-transport.ts';
 
 const answerSchema = z.object({
   status: z.enum(['accepted', 'delivered', 'failed']),
@@ -44,7 +36,7 @@ export const sendTimeoutMs = (attachedBytes: number): number =>
  */
 export function openMessagePartner(
   config: Config<'MESSAGE_PARTNER_BASE_URL' | 'MESSAGE_PARTNER_SECRET'>,
-): MessagePartner | undefined {
+): MessageTransport | undefined {
   const { MESSAGE_PARTNER_BASE_URL: baseUrl, MESSAGE_PARTNER_SECRET: secret } =
     config;
   const partner = partnerConfig('MESSAGE_PARTNER', baseUrl, secret);
@@ -55,7 +47,7 @@ export function openMessagePartner(
  * The partner that transports messages by XDR and Direct
  * (docs/decisions/0042-the-transport-partner.md). Throws PartnerFailure.
  */
-export function createMessagePartner(config: PartnerConfig) {
+export function createMessagePartner(config: PartnerConfig): MessageTransport {
   const http = createPartnerHttp('transport partner', config);
   return {
     /**
@@ -84,10 +76,14 @@ export function createMessagePartner(config: PartnerConfig) {
         subject,
         body,
         intendedRecipientNpi,
-        attachments: attachments.map(({ content, ...rest }) => ({
-          ...rest,
-          content: content.toString('base64'),
-        })),
+        attachments: attachments.map(
+          ({ id: documentId, fileName, contentType, content }) => ({
+            id: documentId,
+            fileName,
+            contentType,
+            content: content.toString('base64'),
+          }),
+        ),
       };
       try {
         const answer = await http.call('POST', '/messages', {

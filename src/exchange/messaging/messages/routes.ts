@@ -4,6 +4,7 @@ import {
   MESSAGE_ATTACHMENT_BYTES_MAX,
   MESSAGES_PER_MINUTE,
   type MessageRequest,
+  type TransportMethod,
   transportOf,
 } from '../../../contract/messages.ts';
 import { findPatient } from '../../people/patients/patient-store.ts';
@@ -27,6 +28,7 @@ import {
   type StartLimit,
 } from '../../platform/limits/limit-store.ts';
 import type { Arrivals } from '../../records/arrivals/arrivals.ts';
+import { connectionForMessages } from '../../sources/connections/submissions.ts';
 import { handleMessageCallback } from './inbound.ts';
 import { boundLargeBodies } from './large-bodies.ts';
 import type { MessageLauncher } from './launcher.ts';
@@ -43,7 +45,9 @@ import {
 export function addMessageRoutes(
   operations: Operations,
   deps: Pick<GatewayPlatform, 'publicBaseUrl' | 'linkSigningKey'> & {
-    messages?: Pick<MessageLauncher, 'launch' | 'receiptArrived'>;
+    messages: Pick<MessageLauncher, 'launch' | 'receiptArrived'>;
+    /** Set where there is a transport partner. */
+    messageSecret?: string;
   },
 ): void {
   operations.read('listMessages', async (tx, { query }) => {
@@ -64,12 +68,9 @@ export function addMessageRoutes(
   );
 
   operations.write('sendMessage', async (tx, { query, body, caller }) => {
-    const { messages } = deps;
-    if (messages === undefined)
-      throw new ExchangeError(
-        503,
-        'Messages cannot be sent: no transport partner is configured; ask the operator of this service',
-      );
+    const transport = transportFor(body);
+    if (deps.messageSecret === undefined && !(await hasGateway(tx, transport)))
+      throw new ExchangeError(503, NO_TRANSPORT[transport.transportMethod]);
     await countStart(tx, limitOf(caller));
     const patient = orNotFound(
       'Patient',
@@ -82,7 +83,7 @@ export function addMessageRoutes(
       patientId: patient.id,
       direction: 'outbound',
       status: 'processing',
-      ...transportFor(body),
+      ...transport,
       subject: body.subject,
       body: body.body ?? null,
       attachments,
@@ -94,9 +95,23 @@ export function addMessageRoutes(
     return ok(serializeMessage(message), {
       patientId: patient.id,
       targetId: message.id,
-      afterCommit: () => messages.launch(accountId, message.id),
+      afterCommit: () => deps.messages.launch(accountId, message.id),
     });
   });
+}
+
+const NO_TRANSPORT = {
+  xdr: 'Messages to OIDs cannot be sent: no connection of this account takes messages for the network, and no transport partner is configured; ask the operator of this service',
+  direct:
+    'Messages to Direct addresses cannot be sent: no transport partner is configured; ask the operator of this service',
+} as const satisfies Record<TransportMethod, string>;
+
+async function hasGateway(
+  tx: AccountTx,
+  { network }: ReturnType<typeof transportFor>,
+): Promise<boolean> {
+  if (network === null) return false;
+  return (await connectionForMessages(tx, network)) !== undefined;
 }
 
 /**
@@ -170,7 +185,7 @@ export function addMessageCallbackRoute(
     /** Key with which the transport partner signs its callbacks. */
     messageSecret?: string;
     arrivals: Pick<Arrivals, 'tell'>;
-    messages?: Pick<MessageLauncher, 'launch' | 'receiptArrived'>;
+    messages: Pick<MessageLauncher, 'launch' | 'receiptArrived'>;
   },
 ): void {
   refuseUnsigned(app);
@@ -194,7 +209,7 @@ export function addMessageCallbackRoute(
         return reply.code(401).send();
       largeBodies.noteGenuine(request.ip);
       const receiptArrived = (messageId: string): void =>
-        messages?.receiptArrived(messageId);
+        messages.receiptArrived(messageId);
       const { status, problem } = await handleMessageCallback(
         { ...deps, receiptArrived },
         body,

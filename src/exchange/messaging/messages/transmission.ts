@@ -9,6 +9,7 @@ import {
 } from '../../../shared/blobs/blob-store.ts';
 import type { Store } from '../../platform/database/database.ts';
 import { PartnerFailure } from '../../platform/partners/partner-http.ts';
+import type { Submissions } from '../../sources/connections/submissions.ts';
 import type { SourceHealth } from '../../sources/health/source-health.ts';
 import { endTransmission } from './launcher.ts';
 import {
@@ -18,9 +19,10 @@ import {
 } from './message-store.ts';
 import type {
   DeliveryState,
-  MessagePartner,
+  MessageTransport,
   SentAttachment,
-} from './partner.ts';
+} from './message-transport.ts';
+import { createXdrTransport } from './xdr/xdr-transport.ts';
 
 export type Transmission = ReturnType<typeof createTransmission>;
 
@@ -38,7 +40,9 @@ export function createTransmission(deps: {
   store: Store;
   blobs: Pick<BlobStore, 'read'>;
   /** Undefined when no transport partner is configured. */
-  partner: MessagePartner | undefined;
+  partner: MessageTransport | undefined;
+  /** The gateways that take messages by XDR; default: none. */
+  submissions?: Submissions;
   sourceHealth: SourceHealth;
 }) {
   const { store, sourceHealth } = deps;
@@ -87,15 +91,24 @@ export function createTransmission(deps: {
     );
     if (documents.length < attachments.length) return undefined;
     const sent: SentAttachment[] = [];
-    for (const { id, fileName, contentType, blobRef } of documents) {
+    for (const { blobRef, sizeBytes: _, ...document } of documents) {
       const content = await deps.blobs.read(blobRef).catch((error: unknown) => {
         if (error instanceof BlobNotFoundError) return undefined;
         throw error;
       });
       if (content === undefined) return undefined;
-      sent.push({ id, fileName, contentType, content });
+      sent.push({ ...document, content });
     }
     return sent;
+  }
+
+  async function gatewayFor(
+    accountId: string,
+    { network }: StoredMessage,
+  ): Promise<MessageTransport | undefined> {
+    if (network === null) return undefined;
+    const gateway = await deps.submissions?.gatewayTo(accountId, network);
+    return gateway && createXdrTransport(store, accountId, gateway);
   }
 
   /**
@@ -104,7 +117,7 @@ export function createTransmission(deps: {
    */
   async function call(
     messageId: string,
-    send: (partner: MessagePartner) => Promise<DeliveryState>,
+    send: (partner: MessageTransport) => Promise<DeliveryState>,
   ): Promise<DeliveryState> {
     if (deps.partner === undefined)
       throw new PartnerFailure(
@@ -138,8 +151,9 @@ export function createTransmission(deps: {
 
   return {
     /**
-     * Hands the message to the partner. Throws PartnerFailure when the partner
-     * does not accept it now.
+     * Hands the message to the gateway of its network, where the account has
+     * one that takes messages, else to the partner. Throws PartnerFailure when
+     * it is not accepted now.
      */
     async transmit(
       of: MessageKey,
@@ -153,9 +167,12 @@ export function createTransmission(deps: {
           status: 'failed',
           reason: MESSAGE_END_REASONS.attachmentGone,
         });
-      const sent = await call(of.messageId, (partner) =>
-        partner.send(message, attachments, signal),
-      );
+      const gateway = await gatewayFor(of.accountId, message);
+      const sent = await (gateway === undefined
+        ? call(of.messageId, (partner) =>
+            partner.send(message, attachments, signal),
+          )
+        : gateway.send(message, attachments, signal));
       return apply(of, sent);
     },
     /**

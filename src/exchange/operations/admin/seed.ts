@@ -114,6 +114,7 @@ interface SeededGateway {
   discoveryUrl: string;
   queryUrl: string;
   retrieveUrl: string;
+  submissionUrl: string;
   homeCommunity: string;
   ownHomeCommunity: string;
 }
@@ -155,7 +156,10 @@ export async function seedGatewayAccount(
       apiKey,
     });
     const known = await findConnection(tx, connection.id);
-    if (known?.baseUrl === discoveryUrl) return;
+    const isUnchanged =
+      known?.baseUrl === discoveryUrl &&
+      known.settings.ihe?.submissionUrl === settings.submissionUrl;
+    if (isUnchanged) return;
     if (known !== undefined) await deleteConnection(tx, known.id);
     await insertConnection(tx, connection);
   });

@@ -5,6 +5,7 @@ import {
   IheError,
   type MessageLimits,
   newMessageId,
+  type OutgoingAttachment,
   readEnvelope,
   type XmlElement,
   type XmlFragment,
@@ -19,7 +20,12 @@ import { failureOfFault, failureOfReading } from './ihe-failures.ts';
 import type { IheSettings } from './ihe-settings.ts';
 import type { MessageSigner } from './sign-message.ts';
 
-export const GATEWAY_TRANSACTIONS = ['ITI-55', 'ITI-38', 'ITI-39'] as const;
+export const GATEWAY_TRANSACTIONS = [
+  'ITI-55',
+  'ITI-38',
+  'ITI-39',
+  'ITI-41',
+] as const;
 type GatewayTransaction = (typeof GATEWAY_TRANSACTIONS)[number];
 
 /** How a request to a gateway ended. */
@@ -55,6 +61,10 @@ export interface OutgoingCall<Stored> {
   body: XmlFragment;
   /** Whether the message is sent as MTOM has it. */
   isMtom?: boolean;
+  /** Sent beside the message, which refers to them. */
+  attachments?: readonly OutgoingAttachment[];
+  /** Headers beside those of addressing and security. */
+  headers?: readonly XmlFragment[];
   /** The patient that the assertion is about, as a CX. */
   resourceId?: string;
   messageId?: string;

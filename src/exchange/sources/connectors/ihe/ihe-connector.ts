@@ -135,7 +135,9 @@ export function openGateway(
   };
 }
 
-const addressesOf = (settings: IheSettings): string[] =>
-  [settings, ...settings.otherCommunities].flatMap(
+const addressesOf = (settings: IheSettings): string[] => [
+  ...[settings, ...settings.otherCommunities].flatMap(
     ({ queryUrl, retrieveUrl }) => [queryUrl, retrieveUrl],
-  );
+  ),
+  ...(settings.submissionUrl === undefined ? [] : [settings.submissionUrl]),
+];

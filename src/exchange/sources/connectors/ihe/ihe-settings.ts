@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MESSAGE_NETWORKS } from '../../../../contract/messages.ts';
 
 /*
  * The settings of a connection to a gateway that speaks IHE: XCPD (ITI-55) at
@@ -29,6 +30,10 @@ export const iheSettingsSchema = z.strictObject({
   queryUrl: address,
   /** Address of the document retrieval (ITI-39). */
   retrieveUrl: address,
+  /** Address of document submissions (XDR, ITI-41): messages go there. */
+  submissionUrl: address.optional(),
+  /** The network whose messages go there; without one, those of all. */
+  submissionNetwork: z.enum(MESSAGE_NETWORKS).optional(),
   /** Home community id of the gateway. */
   homeCommunity: oidSchema,
   /** Our own home community id. */

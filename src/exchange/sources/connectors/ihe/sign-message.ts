@@ -1,6 +1,7 @@
 import {
   IheError,
   mtomMessage,
+  type OutgoingAttachment,
   plainMessage,
   readCredentials,
   type SamlCode,
@@ -21,6 +22,8 @@ export interface MessageToSign {
   replyTo?: string;
   body: XmlFragment;
   isMtom?: boolean;
+  attachments?: readonly OutgoingAttachment[];
+  headers?: readonly XmlFragment[];
   /** The patient that it is about, as a CX. */
   resourceId?: string;
 }
@@ -44,19 +47,17 @@ export function createMessageSigner(
 ): MessageSigner {
   const { auth } = config;
   const headersFor =
-    auth.kind === 'saml'
-      ? securityOf(config, settings, auth, now)
-      : () => undefined;
+    auth.kind === 'saml' ? securityOf(config, settings, auth, now) : () => [];
   return {
-    async write({ url, isMtom, resourceId, ...parts }) {
+    async write({ url, isMtom, attachments, resourceId, ...parts }) {
       const envelope = writeEnvelope({
         ...parts,
         to: url,
-        headers: headersFor(resourceId),
+        headers: [...headersFor(resourceId), ...(parts.headers ?? [])],
       });
       const message =
         isMtom === true
-          ? mtomMessage(envelope, parts.action)
+          ? mtomMessage(envelope, parts.action, attachments)
           : plainMessage(envelope, parts.action);
       const chunks: Uint8Array[] = [];
       for await (const chunk of message.body) chunks.push(chunk);
