@@ -2,6 +2,10 @@ import { readConfig } from './config.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from './exchange/assemble.ts';
 import { createGateway } from './exchange/create-gateway.ts';
 import {
+  openRespondingGateway,
+  RESPONDING_GATEWAY_VARIABLES,
+} from './exchange/delivery/responding-gateway/open-responding-gateway.ts';
+import {
   MLLP_VARIABLES,
   openMllp,
 } from './exchange/messaging/notifications/mllp/open-mllp.ts';
@@ -32,6 +36,7 @@ const VARIABLES = [
   'GATEWAY_DRAIN_SECONDS',
   'NOTIFICATION_SENDERS',
   ...MLLP_VARIABLES,
+  ...RESPONDING_GATEWAY_VARIABLES,
   'TRUSTED_PROXIES',
   'SHARED_CONNECTIONS_MAX',
   'IDENTITY_PARTNER_BASE_URL',
@@ -89,6 +94,10 @@ await runProcess('gateway', async (logger) => {
     },
   });
   const mllp = await openMllp(config, exchange);
+  const respondingGateway = await openRespondingGateway(config, {
+    ...exchange,
+    acceptDeferred: exchange.deferredQuestions.accept,
+  });
   const url = await app.listen({
     host: config.LISTEN_HOST,
     port: config.GATEWAY_PORT,
@@ -100,6 +109,7 @@ await runProcess('gateway', async (logger) => {
     stop: async () => {
       hideClock();
       await mllp?.close();
+      await respondingGateway?.close();
       await drainServer(app, config.GATEWAY_DRAIN_SECONDS);
       await exchange.close();
       await temporal.connection.close();

@@ -187,6 +187,17 @@ export const PROCESS_VARIABLES = {
     .describe(
       'Folder with tls.crt and tls.key (PEM) for the MLLP port, as a Kubernetes secret has them; with ca.crt, each client must present a certificate of these authorities',
     ),
+  IHE_PORT: port
+    .optional()
+    .describe(
+      'Port on which the gateway answers the gateways of networks (ITI-55, 38, 39); without it, nobody is answered',
+    ),
+  IHE_TLS: z
+    .string()
+    .optional()
+    .describe(
+      'Folder with tls.crt and tls.key (PEM, RSA) of our gateway in networks: for IHE_PORT, and for workers to sign deferred answers',
+    ),
   IDENTITY_PARTNER_BASE_URL: httpUrl
     .optional()
     .describe(

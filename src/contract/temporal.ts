@@ -63,6 +63,7 @@ export const WORKFLOW_TYPES = {
   bulkExport: 'bulkExport',
   messageTransmission: 'messageTransmission',
   recordArrivals: 'recordArrivals',
+  deferredDiscovery: 'deferredDiscovery',
 } as const;
 
 /** There is only one execution of `reconcileLoop`. */
@@ -120,6 +121,8 @@ export const consolidatedQueryWorkflowId = (requestId: string): string =>
   `consolidated-query/${requestId}`;
 export const dischargeFollowUpWorkflowId = (notificationId: string): string =>
   `discharge-follow-up/${notificationId}`;
+export const deferredDiscoveryWorkflowId = (questionId: string): string =>
+  `deferred-discovery/${questionId}`;
 export const messageTransmissionWorkflowId = (messageId: string): string =>
   `message-transmission/${messageId}`;
 /**

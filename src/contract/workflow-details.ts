@@ -35,6 +35,13 @@ const WORKFLOW_DETAILS = {
     '3. The outcome and the webhook `message.status` are one transaction. After the last retry **failTransmission** writes it.',
   ].join('\n'),
 
+  deferredDiscovery: [
+    'Answers the patient discovery of another network member’s gateway, which wanted the answer later.',
+    '',
+    '1. **deliverDiscoveryAnswer** answers as of now, and sends the answer to the address that the gateway gave, with retries for a day.',
+    '2. After the last retry **failDiscoveryAnswer** gives it up.',
+  ].join('\n'),
+
   bulkPatientCreate: [
     'Creates or updates a patient for each row of a CSV.',
     '',

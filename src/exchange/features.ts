@@ -8,6 +8,7 @@ import { embedFeature } from './delivery/embed/feature.ts';
 import { fhirApiFeature } from './delivery/fhir-api/feature.ts';
 import { fhirClientsFeature } from './delivery/fhir-tokens/feature.ts';
 import { healthLinksFeature } from './delivery/health-links/feature.ts';
+import { respondingGatewayFeature } from './delivery/responding-gateway/feature.ts';
 import { subscriptionsFeature } from './delivery/subscriptions/feature.ts';
 import { messagesFeature } from './messaging/messages/feature.ts';
 import { notificationsFeature } from './messaging/notifications/feature.ts';
@@ -58,6 +59,7 @@ const FEATURES = [
   fhirApiFeature,
   agentsFeature,
   fhirClientsFeature,
+  respondingGatewayFeature,
   healthLinksFeature,
   bulkExportFeature,
   subscriptionsFeature,

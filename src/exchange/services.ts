@@ -1,6 +1,7 @@
 import { createExportLauncher } from './delivery/bulk-export/launcher.ts';
 import { createConsolidatedLauncher } from './delivery/consolidated-query/transitions.ts';
 import { createDocumentRenditions } from './delivery/documents/renditions.ts';
+import { createDeferredQuestions } from './delivery/responding-gateway/deferred-questions.ts';
 import { createMessageLauncher } from './messaging/messages/launcher.ts';
 import { createFollowUps } from './messaging/notifications/follow-up/follow-ups.ts';
 import { createRecordings } from './messaging/notifications/recording/recordings.ts';
@@ -52,6 +53,7 @@ export function createServices(platform: Platform) {
     networkQueries: createNetworkQueryService(platform),
     sourceCallbacks: createSourceCallbacks(platform),
     deferredAnswers: createDeferredAnswers(platform),
+    deferredQuestions: createDeferredQuestions(platform),
     queryRedrives: createRedriveLauncher(platform),
     querySweeps: createSweepControl({ store, temporal }),
     consolidatedQueries: createConsolidatedLauncher(platform),

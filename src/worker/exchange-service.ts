@@ -12,6 +12,7 @@ import {
 } from '../config.ts';
 import { SOURCE_TYPES, type SourceType } from '../contract/primitives.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from '../exchange/assemble.ts';
+import { gatewayCredentials } from '../exchange/delivery/responding-gateway/open-responding-gateway.ts';
 import { openMessagePartner } from '../exchange/messaging/messages/partner.ts';
 import { isImporting } from '../exchange/people/bulk-create/request-store.ts';
 import { createAuditChain } from '../exchange/platform/audit/chain.ts';
@@ -82,6 +83,7 @@ export async function openExchangeService({
     ...AUDIT_VARIABLES,
     'MESSAGE_PARTNER_BASE_URL',
     'MESSAGE_PARTNER_SECRET',
+    'IHE_TLS',
   ]);
   const sources = await sourceConfigs(config);
   const messagePartner = openMessagePartner(config);
@@ -132,6 +134,7 @@ export async function openExchangeService({
         connections,
         messagePartner,
         submissions: createSubmissions({ store, keyRing }, connectorDeps),
+        gatewayCredentials: await gatewayCredentials(config),
         startGuard: createStartGuard(store),
         isReplaced,
         reconcile,

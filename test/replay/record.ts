@@ -21,6 +21,7 @@ import { bulkOnboardingScenarios } from './scenarios/bulk-onboarding.ts';
 import { bulkPatientCreateScenarios } from './scenarios/bulk-patient-create.ts';
 import { cohortMonitoringScenarios } from './scenarios/cohort-monitoring.ts';
 import { consolidatedQueryScenarios } from './scenarios/consolidated-query.ts';
+import { deferredDiscoveryScenarios } from './scenarios/deferred-discovery.ts';
 import { dischargeFollowUpScenarios } from './scenarios/discharge-follow-up.ts';
 import { messageTransmissionScenarios } from './scenarios/message-transmission.ts';
 import { networkQueryScenarios } from './scenarios/network-query.ts';
@@ -46,6 +47,7 @@ const scenarios: Record<string, Scenario> = {
   ...bulkPatientCreateScenarios,
   ...bulkExportScenarios,
   ...consolidatedQueryScenarios,
+  ...deferredDiscoveryScenarios,
   ...messageTransmissionScenarios,
   ...webhookAndReconcileScenarios,
   ...recordArrivalsScenarios,

@@ -9,13 +9,10 @@ export interface TestCertificate {
 
 const openssl = (args: readonly string[]) =>
   runCommand('openssl', [...args], { timeoutMs: 240_000 });
-const KEY = [
-  '-newkey',
-  'ec',
-  '-pkeyopt',
-  'ec_paramgen_curve:prime256v1',
-  '-nodes',
-];
+const KEYS = {
+  ec: ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
+  rsa: ['-newkey', 'rsa:2048', '-nodes'],
+} as const;
 
 /** A certificate authority of its own, in the folder. */
 export async function makeAuthority(
@@ -29,7 +26,7 @@ export async function makeAuthority(
     '-x509',
     '-days',
     '2',
-    ...KEY,
+    ...KEYS.ec,
     '-subj',
     `/CN=${name}`,
     '-keyout',
@@ -47,7 +44,12 @@ export async function makeAuthority(
 export async function makeCertificate(
   folder: string,
   name: string,
-  options: { authority: TestCertificate; names: readonly string[] },
+  options: {
+    authority: TestCertificate;
+    names: readonly string[];
+    /** Gateways of networks have RSA. */
+    key?: keyof typeof KEYS;
+  },
 ): Promise<TestCertificate> {
   const certFile = join(folder, `${name}.crt`);
   const keyFile = join(folder, `${name}.key`);
@@ -57,7 +59,7 @@ export async function makeCertificate(
   await openssl([
     'req',
     '-new',
-    ...KEY,
+    ...KEYS[options.key ?? 'ec'],
     '-subj',
     `/CN=${name}`,
     '-keyout',

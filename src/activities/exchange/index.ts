@@ -1,3 +1,4 @@
+import type { Credentials } from '#ihe';
 import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
 import { TASK_QUEUES } from '../../contract/temporal.ts';
 import { createExportRunner } from '../../exchange/delivery/bulk-export/run-export.ts';
@@ -16,6 +17,7 @@ import type { WorkerQueue } from '../../temporal/task-queues.ts';
 import { createBulkActivities } from './bulk-create.ts';
 import { createBulkExportActivities } from './bulk-export.ts';
 import { createConsolidatedActivities } from './consolidated-query.ts';
+import { createDeferredDiscoveryActivities } from './deferred-discovery.ts';
 import { createFollowUpActivities } from './discharge-follow-up.ts';
 import { createMessageActivities } from './messages.ts';
 import {
@@ -46,6 +48,8 @@ export interface ExchangeWorkerDeps extends Platform, Services, Connectors {
   messagePartner?: MessageTransport;
   /** The gateways that take messages by XDR. */
   submissions?: Submissions;
+  /** Our certificate and key as a gateway in networks. */
+  gatewayCredentials?: Credentials;
   reconcile: ReconcileActivities;
 }
 
@@ -83,6 +87,8 @@ export function exchangeActivities(
   const { failTransmission, ...transmissionCalls } = createMessageActivities({
     transmission,
   });
+  const { failDiscoveryAnswer, ...discoveryAnswers } =
+    createDeferredDiscoveryActivities(deps);
   const ofSources = createSourceActivities({
     ...deps,
     callbackBaseUrl: callbackBaseUrl(deps),
@@ -96,12 +102,13 @@ export function exchangeActivities(
       ...createFollowUpActivities({ rounds }),
       ...createArrivalActivities(deps),
       failTransmission,
+      failDiscoveryAnswer,
       failExport,
       ...deps.reconcile,
       failConsolidated,
     },
     [TASK_QUEUES.builds]: { ...exportBuilds, buildConsolidated },
-    [TASK_QUEUES.partners]: transmissionCalls,
+    [TASK_QUEUES.partners]: { ...transmissionCalls, ...discoveryAnswers },
     [TASK_QUEUES.webhooks]: createWebhookActivities(deps),
     ...Object.fromEntries(
       SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), ofSources]),

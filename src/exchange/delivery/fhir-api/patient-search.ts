@@ -3,27 +3,17 @@ import type { OperationOutcomeIssue, Patient } from 'fhir/r4.js';
 import { type RawBuilder, sql } from 'kysely';
 import {
   comparePersons,
-  contradictedIdentifiers,
   gradeMatch,
-  type PersonTraits,
   QUALITY_SCORES,
   traitsOfPatient,
   traitsOfPerson,
 } from '#person-matching';
-import { isJson, type Json, objectsOf, textOf } from '#record-summary/fhir';
-import { splitNames } from '../../../contract/primitives.ts';
-import { lookupTable } from '../../../lib/lookup-table.ts';
+import { isJson, type Json, objectsOf } from '#record-summary/fhir';
 import {
   expressionOf,
-  findNamesakes,
   findPatient,
-  hasExternalId,
 } from '../../people/patients/patient-store.ts';
-import type {
-  Demographics,
-  Gender,
-} from '../../people/patients/rules/demographics.ts';
-import { identityKeys } from '../../people/patients/rules/identity-keys.ts';
+import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { InvalidRequestError } from '../../platform/errors.ts';
 import { callerOf } from '../../platform/http/caller.ts';
@@ -37,6 +27,16 @@ import {
 } from '../../records/rules/search.ts';
 import { readDescription } from '../../sources/connectors/patient/choose-candidates.ts';
 import { FHIR_JSON, searchEntry, searchsetOf } from './bundles.ts';
+import {
+  GENDERS_OF_FHIR,
+  identifyPatient,
+  type NeededTrait,
+} from './identify-patient.ts';
+import {
+  anyCondition,
+  type IdentifierCriterion,
+  identifiedByOne,
+} from './patient-identifiers.ts';
 import { type FhirDeps, requireScope } from './requests.ts';
 import {
   notSupported,
@@ -49,10 +49,6 @@ import {
   valuesOf,
 } from './rules/search-request.ts';
 import { readServed } from './search-record.ts';
-
-const EXTERNAL = 'urn:medical-exchange:external-id';
-const SSN = 'http://hl7.org/fhir/sid/us-ssn';
-const LICENSE = 'urn:medical-exchange:drivers-license';
 
 /**
  * Ids of up to `count` of the account's patients whose demographics match, in
@@ -101,16 +97,19 @@ function matching(
   };
   if (ids !== undefined) where(sql`id = any(${[...ids]}::uuid[])`);
   for (const { of, how, texts } of names)
-    where(either(texts.map((text) => named(of, how, text))));
+    where(anyCondition(texts.map((text) => named(of, how, text))));
   for (const alternatives of identifiers) where(identifiedByOne(alternatives));
   for (const alternatives of genders)
     where(
-      sql`gender = any(${alternatives.map((each) => GENDERS[each] ?? each)}::text[])`,
+      sql`gender = any(${alternatives.map((each) => GENDERS_OF_FHIR[each] ?? each)}::text[])`,
     );
-  for (const conditions of birthDates) where(either(conditions.map(bornWhen)));
+  for (const conditions of birthDates)
+    where(anyCondition(conditions.map(bornWhen)));
   for (const conditions of lastUpdated)
     where(
-      either(conditions.map((condition) => changedWhen(UPDATED_AT, condition))),
+      anyCondition(
+        conditions.map((condition) => changedWhen(UPDATED_AT, condition)),
+      ),
     );
   return query;
 }
@@ -118,11 +117,6 @@ function matching(
 /** When the demographics changed, or the sources' Patients. */
 const UPDATED_AT = sql`greatest(date_trunc('milliseconds', updated_at),
   (select changed_at from record_resource r where r.patient_id = patient.id and r.resource_id = patient.id))`;
-
-const either = (
-  conditions: readonly RawBuilder<unknown>[],
-): RawBuilder<unknown> =>
-  conditions.length === 0 ? sql`false` : sql.join(conditions, sql` or `);
 
 type NameCriterion = PatientCriteria['names'][number];
 
@@ -162,55 +156,6 @@ const withoutAccents = (word: string): string =>
 
 const WORDS_MAX = 10;
 
-/**
- * Social security numbers and licences are looked up by their index, which
- * row-level security hides from `@>` itself.
- */
-function identifiedByOne(
-  alternatives: PatientCriteria['identifiers'][number],
-): RawBuilder<unknown> {
-  const fits = either(alternatives.map(identified));
-  if (
-    !alternatives.every(
-      ({ system = '' }) => system === SSN || system.startsWith(LICENSE),
-    )
-  )
-    return fits;
-  const values = alternatives.flatMap(({ value }) => [
-    value,
-    value.replaceAll('-', ''),
-  ]);
-  return sql`patient.id in (select patients_with_identifiers(${values}::text[])) and (${fits})`;
-}
-
-/**
- * Without a system, any of the patient's identifiers; with one, those that the
- * Patient shows under it, and additional ones.
- */
-function identified({
-  system,
-  value,
-}: {
-  system?: string;
-  value: string;
-}): RawBuilder<unknown> {
-  const personal = (type: string, text: string, state?: string) =>
-    sql`personal_identifiers @> ${JSON.stringify([{ type, value: text, ...(state && { state }) }])}::jsonb`;
-  const ssn = personal('ssn', value.replaceAll('-', ''));
-  if (system === undefined)
-    return either([
-      hasExternalId(value),
-      ssn,
-      personal('driversLicense', value),
-      sql`jsonb_path_exists(additional_identifiers, '$.*[*] ? (@ == $value)', ${JSON.stringify({ value })}::jsonb)`,
-    ]);
-  if (system === EXTERNAL) return hasExternalId(value);
-  if (system === SSN) return ssn;
-  if (system === LICENSE || system.startsWith(`${LICENSE}:`))
-    return personal('driversLicense', value, system.slice(LICENSE.length + 1));
-  return sql`additional_identifiers -> ${system} ? ${value}`;
-}
-
 const bornWhen = ({
   prefix,
   range: { firstDay, lastDay },
@@ -232,7 +177,7 @@ export interface PatientCriteria
     | 'ignored'
     | 'withProvenance'
   > {
-  identifiers: { system?: string; value: string }[][];
+  identifiers: IdentifierCriterion[][];
   names: {
     of: 'name' | 'family' | 'given';
     how: 'starts' | 'exact' | 'contains';
@@ -316,7 +261,7 @@ function readPair(
   return 'used';
 }
 
-function identifierOf(text: string): { system?: string; value: string } {
+function identifierOf(text: string): IdentifierCriterion {
   const bar = text.indexOf('|');
   return bar < 0
     ? { value: text }
@@ -346,40 +291,15 @@ export function addMatchRoute(app: FastifyInstance, deps: FhirDeps): void {
     },
     async (request, reply) => {
       requireScope(request, 'Patient');
-      const { persons, missing } = matchInput(request.body);
-      if (missing.length > 0)
-        throw new InvalidRequestError(
-          missing.map((what) => ({
-            path: 'Patient',
-            message: `a match needs ${what}`,
-          })),
-        );
       const { id: accountId } = callerOf(request).account;
-      const keys = persons.flatMap((person) =>
-        identityKeys(deps.idHmacKey, accountId, person),
-      );
-      const theirs = readDescription(patientIn(request.body));
-      const holders = await deps.finder.asAccount(accountId, async (tx) => {
-        const described = traitsOfPatient(
-          theirs ?? { resourceType: 'Patient' },
-        );
-        const [person] = persons;
-        const found = (
-          person === undefined
-            ? []
-            : await findNamesakes(tx, deps.idHmacKey, person, keys)
-        )
-          .filter(
-            (each) =>
-              contradictedIdentifiers(traitsOfPerson(each), described)
-                .length === 0,
-          )
-          .map(({ id }) => id);
-        return found.length === 0
-          ? []
-          : [...new Set([...found, ...(await holdersOf(tx, described))])];
-      });
-      // In doubt no patient is a match.
+      const described = patientIn(request.body);
+      if (described === undefined)
+        throw notMatchable(['a parameter "resource" with a Patient']);
+      const identified = await identifyPatient(deps, accountId, described);
+      if ('missing' in identified)
+        throw notMatchable(identified.missing.map((trait) => NEEDED[trait]));
+      const { holders } = identified;
+      const theirs = readDescription(described);
       const [patientId] = holders.length === 1 ? holders : [];
       if (patientId !== undefined)
         await deps.records.merge(accountId, patientId);
@@ -428,31 +348,27 @@ export function addMatchRoute(app: FastifyInstance, deps: FhirDeps): void {
   );
 }
 
+const NEEDED: Readonly<Record<NeededTrait, string>> = {
+  name: 'name with family and given',
+  birthDate: 'birthDate (a full date)',
+  gender: 'gender',
+  zip: 'address.postalCode (5 digits, or ZIP+4)',
+};
+
+const notMatchable = (needed: readonly string[]): InvalidRequestError =>
+  new InvalidRequestError(
+    needed.map((what) => ({
+      path: 'Patient',
+      message: `a match needs ${what}`,
+    })),
+  );
+
 const SEVERAL: OperationOutcomeIssue = {
   severity: 'warning',
   code: 'multiple-matches',
   diagnostics:
     'Several patients fit or have one of the identifiers: none of them is a match for certain',
 };
-
-/** Who has one of these identifiers. */
-async function holdersOf(
-  tx: AccountTx,
-  { ssns, licences }: PersonTraits,
-): Promise<string[]> {
-  const identifiers = [
-    ...[...ssns].map((value) => ({ system: SSN, value })),
-    ...[...licences.keys()].map((value) => ({ system: LICENSE, value })),
-  ];
-  const rows = await tx.db
-    .selectFrom('patient')
-    .select('id')
-    .where('account_id', '=', tx.accountId)
-    .where(sql<boolean>`${identifiedByOne(identifiers)}`)
-    .limit(2)
-    .execute();
-  return rows.map(({ id }) => id);
-}
 
 /**
  * The score of a match by identity keys, which prove names, date of birth,
@@ -472,73 +388,6 @@ function scoreOf(
 }
 
 const BODY_BYTES_MAX = 64 * 1024;
-
-export type MatchPerson = Pick<
-  Demographics,
-  'firstNames' | 'lastNames' | 'dob' | 'gender' | 'addresses'
->;
-
-const GENDERS: Readonly<Record<string, Gender>> = lookupTable({
-  male: 'M',
-  female: 'F',
-  other: 'O',
-  unknown: 'U',
-});
-
-/**
- * The persons that the Patient in the Parameters of `$match` may be, one for
- * each of its names; and what is missing for our rule, which needs first and
- * last name, date of birth, gender and a zip.
- */
-function matchInput(parameters: unknown): {
-  persons: MatchPerson[];
-  missing: string[];
-} {
-  const patient = patientIn(parameters);
-  if (patient === undefined)
-    return { persons: [], missing: ['a parameter "resource" with a Patient'] };
-  const dob = textOf(patient.birthDate);
-  const gender = GENDERS[textOf(patient.gender) ?? ''];
-  const zips = objectsOf(patient.address).flatMap(({ postalCode }) =>
-    /^\d{5}(-?\d{4})?$/.test(textOf(postalCode) ?? '')
-      ? [String(postalCode)]
-      : [],
-  );
-  const names = objectsOf(patient.name)
-    .map(({ family, given }) => ({
-      lastNames: splitNames(textOf(family) ?? ''),
-      firstNames: (Array.isArray(given) ? (given as unknown[]) : []).flatMap(
-        (each) => splitNames(textOf(each) ?? ''),
-      ),
-    }))
-    .filter(
-      ({ firstNames, lastNames }) =>
-        firstNames.length > 0 && lastNames.length > 0,
-    )
-    .slice(0, NAMES_MAX);
-  const missing = [
-    names.length === 0 && 'name with family and given',
-    !/^\d{4}-\d{2}-\d{2}$/.test(dob ?? '') && 'birthDate (a full date)',
-    gender === undefined && 'gender',
-    zips.length === 0 && 'address.postalCode (5 digits, or ZIP+4)',
-  ].filter((each) => each !== false);
-  if (missing.length > 0 || dob === undefined || gender === undefined)
-    return { persons: [], missing };
-  const addresses = zips.slice(0, ZIPS_MAX).map((zip) => ({
-    addressLine1: '',
-    city: '',
-    state: '',
-    zip,
-    country: 'USA',
-  }));
-  return {
-    persons: names.map((name) => ({ ...name, dob, gender, addresses })),
-    missing: [],
-  };
-}
-
-const NAMES_MAX = 10;
-const ZIPS_MAX = 20;
 
 /** Accepts Parameters, or the Patient itself. */
 function patientIn(body: unknown): Json | undefined {

@@ -76,7 +76,7 @@ export const disclosuresCommand: AdminCommand<[DisclosureOptions]> = async (
     );
   const disclosures = found.map((row) => ({
     ...row,
-    label: labels.get(row.recipient) ?? null,
+    label: labels.get(row.recipient) ?? row.label,
   }));
   return {
     document: { accountId, patientId, from, to, disclosures },

@@ -19,6 +19,7 @@ import {
 } from './command.ts';
 import { addAccountCommands } from './command-line/accounts.ts';
 import { addConnectionCommands } from './command-line/connections.ts';
+import { addMembershipCommands } from './command-line/memberships.ts';
 import { addOperationsCommands } from './command-line/operations.ts';
 import { addAdminRecordCommands } from './command-line/records.ts';
 import type {
@@ -69,6 +70,7 @@ export const runAdmin = (
       addAccountCommands(program, run);
       addOperationsCommands(program, run);
       addConnectionCommands(program, run);
+      addMembershipCommands(program, run);
       addAdminRecordCommands(program, run, runWithoutDatabase);
 
       function run(command: Admin): ReturnType<RunAdmin> {

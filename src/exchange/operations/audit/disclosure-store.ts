@@ -21,6 +21,9 @@ const SHOWING = [
   'fhirExport',
   'fhirNotification',
   'fhirSubscriptionEvents',
+  'gatewayDiscovery',
+  'gatewayDocumentQuery',
+  'gatewayDocument',
   'agentFindPatient',
   'agentPatientSummary',
   'agentSearchResults',
@@ -58,6 +61,7 @@ export type Door =
   | 'health link'
   | 'fhir api'
   | 'bulk export'
+  | 'network gateway'
   | 'message'
   | 'webhook'
   | 'network query';

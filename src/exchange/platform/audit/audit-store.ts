@@ -9,8 +9,9 @@ import type { AccountTx, Store, SystemTx } from '../database/database.ts';
 export interface AuditRecord {
   /**
    * `key:<id of the API key>`, `embed:<id of the token>`, `client:<id of the
-   * FHIR client>`, `internal` (our orchestrator), `link`, `admin` (the CLI),
-   * `retention`, `sealer` (of the chain), `several` (summarised refusals).
+   * FHIR client>`, `community:<OID of another member of a network>`,
+   * `internal` (our orchestrator), `link`, `admin` (the CLI), `retention`,
+   * `sealer` (of the chain), `several` (summarised refusals).
    */
   actor: string;
   /** Name of the operation in the endpoint table. */
@@ -30,7 +31,10 @@ export interface AuditRecord {
    * number, and the time of the first.
    */
   many?: { times: number; since: Date };
-  /** JSON as text: an operator's statement. It contains no patient data. */
+  /**
+   * JSON as text: an operator's statement, or for what and for whom a community
+   * was given something. It contains no patient data.
+   */
   details?: string;
 }
 

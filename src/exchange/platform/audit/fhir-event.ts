@@ -2,6 +2,7 @@ import type {
   AuditEvent,
   AuditEventAgent,
   AuditEventEntity,
+  CodeableConcept,
   Coding,
   Element,
   Reference,
@@ -71,7 +72,7 @@ export function toAuditEvent(row: ChainRow): AuditEvent {
     outcome: outcomeCode(row.outcome),
     outcomeDesc: row.outcome,
     ...(interaction === 'disclosure' && {
-      purposeOfEvent: [{ text: 'not stated' }],
+      purposeOfEvent: [purposeOf(row)],
     }),
     agent: agentsOf(row, pattern),
     source: {
@@ -94,6 +95,21 @@ export function toAuditEvent(row: ChainRow): AuditEvent {
       ...chainOf(row),
     ],
   };
+}
+
+/** Why a disclosure was asked for, where its recipient states it. */
+function purposeOf({ operation, details }: ChainRow): CodeableConcept {
+  const stated: unknown =
+    operation === 'gatewayDocument' && details !== null
+      ? JSON.parse(details)
+      : undefined;
+  const purpose =
+    typeof stated === 'object' && stated !== null && 'purpose' in stated
+      ? String(stated.purpose)
+      : undefined;
+  if (purpose === undefined) return { text: 'not stated' };
+  const [oid, code] = purpose.split('|');
+  return { coding: [{ system: `urn:oid:${oid}`, code }] };
 }
 
 const isSuccess = ({ outcome }: ChainRow): boolean => /^2\d\d\b/.test(outcome);
@@ -292,8 +308,10 @@ function interactionOf({
   if (operation === 'fhirExport')
     return patientId === null ? undefined : 'disclosure';
   if (operation === 'fhirNotification') return 'disclosure';
+  if (operation === 'gatewayDocument')
+    return patientId === null ? undefined : 'disclosure';
   if (
-    /^(?:list|match|count|fhir(?:Search|Match|Everything|Summary)$)/.test(
+    /^(?:list|match|count|fhir(?:Search|Match|Everything|Summary)$|gateway(?:Discovery|DocumentQuery)$)/.test(
       operation,
     )
   )

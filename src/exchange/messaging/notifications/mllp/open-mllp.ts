@@ -1,10 +1,9 @@
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { createServer as createTlsServer, TLSSocket } from 'node:tls';
 import { type Config, ConfigError } from '../../../../config.ts';
 import type { Logger } from '../../../../lib/logger.ts';
+import { readTlsFolder, type TlsFiles } from '../../../../lib/tls-folder.ts';
 import { createIntake, type IntakeDeps } from '../intake.ts';
 import { MESSAGE_BYTES_MAX } from '../senders.ts';
 import { createMllpAnswer, type MllpAnswer } from './answer.ts';
@@ -40,7 +39,7 @@ export async function openMllp(
   const tls =
     config.MLLP_TLS === undefined
       ? undefined
-      : await readTlsFolder(config.MLLP_TLS);
+      : await readTlsFolder(config.MLLP_TLS, 'MLLP_TLS');
   const listener = createMllpListener({
     answer: createMllpAnswer({
       intake: createIntake(deps),
@@ -77,26 +76,6 @@ function checked(
       );
   }
   return config.MLLP_SENDERS;
-}
-
-interface TlsFiles {
-  cert: string;
-  key: string;
-  clientAuthorities?: string;
-}
-
-async function readTlsFolder(folder: string): Promise<TlsFiles> {
-  const names = ['tls.crt', 'tls.key', 'ca.crt'];
-  const [cert, key, clientAuthorities] = await Promise.all(
-    names.map((name) =>
-      readFile(join(folder, name), 'utf8').catch(() => undefined),
-    ),
-  );
-  if (cert !== undefined && key !== undefined)
-    return { cert, key, clientAuthorities };
-  throw new ConfigError(
-    `MLLP_TLS: tls.crt and tls.key cannot both be read in ${folder}`,
-  );
 }
 
 interface MllpLimits {

@@ -44,7 +44,7 @@ export function communityMatchOf(
   const patient = sourcePatient({
     resourceType: 'Patient',
     id,
-    ...factsOf(person),
+    ...patientOfFacts(person),
   });
   return (
     patient && {
@@ -82,7 +82,8 @@ const GENDERS: Readonly<Record<string, string>> = lookupTable({
   UN: 'other',
 });
 
-function factsOf({
+/** What a message says of a person, as members of a FHIR Patient. */
+export function patientOfFacts({
   names,
   gender,
   birthTime,

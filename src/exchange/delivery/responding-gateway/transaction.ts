@@ -1,0 +1,75 @@
+import type {
+  Envelope,
+  OutgoingAttachment,
+  PatientDiscoveryRequest,
+  XmlFragment,
+} from '#ihe';
+import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
+import { insertAuditEntry } from '../../platform/audit/audit-store.ts';
+import type { AccountTx, Store } from '../../platform/database/database.ts';
+import type { RecordKeeper } from '../../records/record-keeper.ts';
+import type { Asker } from './asker.ts';
+
+/** What answers are made with. */
+export interface AnswerDeps {
+  store: Pick<Store, 'asAccount' | 'asResponder'>;
+  blobs: BlobStore;
+  records: Pick<RecordKeeper, 'merge'>;
+  idHmacKey: string;
+  /** Takes a question that is answered later; throws GatewayRefusal. */
+  acceptDeferred(
+    asker: Asker,
+    request: PatientDiscoveryRequest,
+    envelope: Envelope,
+  ): Promise<void>;
+}
+
+/** What is sent back, and what of patients it gives. */
+export interface TransactionAnswer {
+  action: string;
+  body: XmlFragment;
+  /** Sent with MTOM, with or without documents. */
+  attachments?: readonly OutgoingAttachment[];
+  given: readonly GivenData[];
+}
+
+/** What of a patient an answer gives, for the audit. */
+export interface GivenData {
+  patientId?: string | undefined;
+  documentId?: string;
+  /** The status of HTTP that says the same. */
+  outcome: '200' | '202' | '400' | '404' | '429';
+}
+
+/** One entry for each patient or document: who was given it, and why. */
+export async function auditGiven(
+  tx: AccountTx,
+  { membership, community, organization, purpose }: AskerInAudit,
+  of: {
+    operation: string;
+    given: readonly GivenData[];
+    remoteAddress?: string | undefined;
+  },
+): Promise<void> {
+  const details = JSON.stringify({
+    network: membership.name,
+    organization,
+    purpose: `${purpose.codeSystem}|${purpose.code}`,
+  });
+  for (const { patientId, documentId, outcome } of of.given)
+    await insertAuditEntry(tx, {
+      actor: actorOf(community),
+      operation: of.operation,
+      patientId,
+      targetId: documentId,
+      outcome,
+      remoteAddress: of.remoteAddress,
+      details,
+    });
+}
+
+type AskerInAudit = Pick<Asker, 'community' | 'organization' | 'purpose'> & {
+  membership: Pick<Asker['membership'], 'name'>;
+};
+
+export const actorOf = (community: string): string => `community:${community}`;
