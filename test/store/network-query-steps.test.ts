@@ -2,6 +2,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { MockActivityEnvironment } from '@temporalio/testing';
 import { DefaultLogger } from '@temporalio/worker';
 import fc from 'fast-check';
+import type { FhirResource } from 'fhir/r4.js';
 import { sql } from 'kysely';
 import { describe, expect, vi } from 'vitest';
 import { repeatedLook } from '../../src/activities/exchange/network-query.ts';
@@ -200,6 +201,108 @@ test('a candidate that was held back is listed once, decided by a person, and ta
       details: JSON.stringify({ by: 'Ada', reason: 'asked the patient' }),
     })),
   );
+});
+
+describe('another person under the id of the patient', () => {
+  const patient = (rest: object): FhirResource => ({
+    resourceType: 'Patient',
+    id: 'p1',
+    name: [{ family: 'Murazik', given: ['Tamica'] }],
+    birthDate: '1980-04-01',
+    gender: 'female',
+    address: [{ postalCode: '02116' }],
+    ...rest,
+  });
+  const stored = async (
+    querying: Pick<QueryAccount, 'inTx'>,
+    patientId: string,
+  ) => {
+    const rows = await querying.inTx((tx) =>
+      tx.db
+        .selectFrom('patient_resource')
+        .select('source_id')
+        .where('patient_id', '=', patientId)
+        .orderBy('source_id')
+        .execute(),
+    );
+    return rows.map(({ source_id }) => source_id);
+  };
+
+  test.for([
+    ['gender', { gender: 'male' }],
+    ['birth date', { birthDate: '1951-11-23' }],
+  ] as const)(
+    'of another %s is not filed, wherever in the answer it comes',
+    async ([, other], { querying }) => {
+      const { patientId, requestId, step } = await querying.begin();
+      const earlier = querying.activities(
+        sourceOf([page([patient({}), observation('before')])]),
+      );
+      await runActivity(earlier.askSource, step);
+
+      const again = await querying.addQuery(patientId, ['hie']);
+      const pages = [
+        page([observation('theirs')]),
+        page([patient(other), observation('more')]),
+      ];
+      const { askSource } = querying.activities(sourceOf(pages));
+      const failure = await failureOf(
+        runActivity(askSource, querying.step(again, 'hie')),
+      );
+      expect(failure).toMatchObject({
+        type: SOURCE_FAILURE_TYPES.refused,
+        nonRetryable: true,
+      });
+      expect(failure.message).toMatch(
+        /^hie answered with another person under the id of the patient/,
+      );
+      expect(await stored(querying, patientId)).toEqual(['before', 'p1']);
+      expect(await querying.outcome(requestId)).toMatchObject({
+        status: 'completed',
+      });
+
+      const candidates = await querying.inTx((tx) =>
+        tx.db
+          .selectFrom('source_candidate')
+          .select(['source_patient_id', 'status'])
+          .where('patient_id', '=', patientId)
+          .execute(),
+      );
+      expect(candidates).toEqual([{ source_patient_id: 'p1', status: 'open' }]);
+    },
+  );
+
+  test('is taken once a person has decided that it is the patient', async ({
+    querying,
+  }) => {
+    const { patientId, step } = await querying.begin();
+    const source = sourceOf([page([patient({ birthDate: '1980-01-04' })])]);
+    const { askSource } = querying.activities(source);
+    await failureOf(runActivity(askSource, step));
+    expect(await stored(querying, patientId)).toEqual([]);
+
+    await querying.inTx((tx) =>
+      tx.db
+        .updateTable('source_candidate')
+        .set({ status: 'accepted' })
+        .where('patient_id', '=', patientId)
+        .execute(),
+    );
+    await runActivity(askSource, step);
+    expect(await stored(querying, patientId)).toEqual(['p1']);
+  });
+
+  test('is not somebody who has another address, or of whom less is stated', async ({
+    querying,
+  }) => {
+    const { patientId, step } = await querying.begin();
+    const bare = { address: [{ postalCode: '99501' }], gender: undefined };
+    const { askSource } = querying.activities(
+      sourceOf([page([patient(bare)])]),
+    );
+    await runActivity(askSource, step);
+    expect(await stored(querying, patientId)).toEqual(['p1']);
+  });
 });
 
 describe('a consent that is withdrawn while a query runs', () => {

@@ -41,6 +41,7 @@ import {
   type StoredAnswer,
 } from './complete.ts';
 import { announceFirstData } from './endings.ts';
+import { isOfAnotherPerson } from './same-person.ts';
 import { AttemptSuperseded, StepGoesOn } from './step-errors.ts';
 import type { Collection } from './tables.ts';
 import { createTimeBox } from './time-box.ts';
@@ -61,7 +62,8 @@ export interface Collecting extends Completing {
  * @param beginning how the source was asked, to be recorded with the first page
  * @returns how many resources the attempt has collected in total
  * @throws AttemptSuperseded when the attempt was ended or taken over meanwhile,
- *   StepGoesOn when the time of the step is over before the last page
+ *   StepGoesOn when the time of the step is over before the last page,
+ *   SourceFailure `refused` when the answer is about another person
  */
 export async function collectPages(
   deps: Collecting,
@@ -85,6 +87,7 @@ export async function collectPages(
   };
   const { isOver } = createTimeBox(deps.clock);
   for await (const page of pages) {
+    await ensureSamePerson(deps, on, page);
     // A worker may have died between storing data and announcing it. The
     // event's fact key keeps it to one.
     if (!isAnnounced && resources > 0) await announce();
@@ -103,6 +106,21 @@ export async function collectPages(
   await completeCollected(deps, on, answer);
   return resources;
 }
+
+/** @throws SourceFailure `refused` when a page has another person */
+async function ensureSamePerson(
+  { store, records }: Collecting,
+  on: SourceWork,
+  page: SourcePage,
+): Promise<void> {
+  if (!(await isOfAnotherPerson(store, on, page))) return;
+  // What was stored before is out of the record, too.
+  await merge(records, on, async () => undefined);
+  throw new SourceFailure('refused', `${on.step.source} ${OTHER_PERSON}`);
+}
+
+const OTHER_PERSON =
+  'answered with another person under the id of the patient: nothing of this answer is filed; compare our description of the patient with the source, or decide on the candidate (npm run admin -- candidates list), then query it again';
 
 /**
  * Stores one page. Returns the number of its resources and, after the last

@@ -24,7 +24,7 @@ export async function reviewOf(
   store: Pick<Store, 'asAccount'>,
   step: PartStep,
   patientId: string,
-): Promise<SoughtPerson['review']> {
+): Promise<NonNullable<SoughtPerson['review']>> {
   const connection = connectionKey(step);
   const rows = await tx.db
     .selectFrom('source_candidate')

@@ -142,6 +142,35 @@ export async function retire(
 }
 
 /**
+ * Retires what a query has brought of a connection: its answer turned out to be
+ * about another person.
+ */
+export async function retireBroughtBy(
+  tx: AccountTx,
+  step: AnsweredStep,
+  patientId: string,
+): Promise<void> {
+  const brought = await tx.db
+    .selectFrom('patient_resource as r')
+    .innerJoin('document as d', 'd.id', 'r.document_id')
+    .select(['r.resource_type as resourceType', 'r.source_id as id'])
+    .where('r.patient_id', '=', patientId)
+    .where('r.source', '=', step.source)
+    .where('r.converted_from', 'is', null)
+    .where('d.query_id', '=', step.requestId)
+    .execute();
+  const own = brought.filter(({ id }) =>
+    isInNamespace(step.part.namespace, id),
+  );
+  await retire(
+    tx,
+    step,
+    patientId,
+    own.map((each) => ({ ...each, reason: 'moved' as const, revision: '' })),
+  );
+}
+
+/**
  * The number of resources that an attempt retired, by reason and type; without
  * those converted from documents.
  */
