@@ -400,6 +400,31 @@ describe('what sources wrote', () => {
     expect(all).toBe(`${words}\n${'😀'.repeat(30_000)}`);
   });
 
+  test('can be read when the resource itself holds the file', async () => {
+    const patient = await door.addPatient(person);
+    const words = 'Seen for a cough.';
+    const data = Buffer.from(words).toString('base64');
+    const note = {
+      resourceType: 'DocumentReference',
+      id: 'inline',
+      status: 'current',
+      subject: { reference: 'Patient/p' },
+      description: 'Progress note',
+      content: [{ attachment: { contentType: 'text/plain', data } }],
+    };
+    await door.deliver(patient, 'hie', [delivery('hie', note)], ['p']);
+    const noteId = await door.deliverDocument(patient, 'hie', {
+      bytes: Buffer.from(words),
+      contentType: 'text/plain',
+      documentReferenceId: 'inline',
+    });
+    const client = await connect(door.apiKey);
+    const notes = await call(client, 'search_notes', { patient_id: patient });
+    expect(notes.data.statements).toMatchObject([{ note_ids: [noteId] }]);
+    const read = await call(client, 'read_note', { note_id: noteId });
+    expect(read.data.untrusted_text).toBe(words);
+  });
+
   test('is bounded: many long texts are cut visibly', async () => {
     const patient = await door.addPatient(person);
     const long = [...Array(40).keys()].map((number) =>
@@ -639,6 +664,15 @@ describe('a wrong message', () => {
     expect(
       (await post(message('x'), { accept: 'application/json' })).status,
     ).toBe(406);
+    for (const accept of ['*/*', 'text/html, */*;q=0.1']) {
+      const all = await post(message('find_patient', { name: 'kiehn' }), {
+        accept,
+      });
+      expect(all.status).toBe(200);
+      expect(await all.json()).toMatchObject({
+        result: { structuredContent: { is_untrusted: true } },
+      });
+    }
   });
 
   test('for an unknown tool is an error of the protocol, one with wrong arguments an error of the tool', async () => {

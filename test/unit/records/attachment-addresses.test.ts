@@ -88,7 +88,7 @@ describe('the address of an attachment', () => {
     expect(urlsOf([pdf(), pdf()], [small])).toEqual([undefined, undefined]);
   });
 
-  test('is not that of a file that another attachment carries in itself', () => {
+  test('is ours for a file that an attachment carries in itself, and of no other attachment', () => {
     const data = Buffer.from('a note').toString('base64');
     const sha256 = createHash('sha256').update('a note').digest('hex');
     const inline = { contentType: 'text/plain', data };
@@ -97,7 +97,7 @@ describe('the address of an attachment', () => {
         [inline, { contentType: 'text/plain', url: THEIRS }],
         [held('i', 'text/plain', { sha256 })],
       ),
-    ).toEqual([undefined, undefined]);
+    ).toEqual([`${BASE}/Binary/i`, undefined]);
   });
 
   test.each([

@@ -188,6 +188,8 @@ function addAgentRoute(app: FastifyInstance, deps: AgentRouteDeps): void {
     const headers = new Headers();
     for (const [name, value] of Object.entries(request.headers))
       headers.set(name, String(value));
+    // The transport knows only the two types by name.
+    if (acceptsAll(request)) headers.set('accept', ANSWERED_TYPES);
     const asked = new Request(`${publicBaseUrl}${AGENT_PATH}`, {
       method: 'POST',
       headers,
@@ -197,6 +199,11 @@ function addAgentRoute(app: FastifyInstance, deps: AgentRouteDeps): void {
     );
   });
 }
+
+const ANSWERED_TYPES = 'application/json, text/event-stream';
+
+const acceptsAll = ({ headers: { accept = '*/*' } }: FastifyRequest): boolean =>
+  accept.split(',').some((range) => range.split(';')[0]?.trim() === '*/*');
 
 /** `agentPatientSummary`, of patient_summary. */
 const auditNameOf = (tool: string): string =>

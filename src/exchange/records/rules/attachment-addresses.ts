@@ -76,13 +76,11 @@ function contentsWithAddresses(
   const attachments = contents.map((each) =>
     isJson(each) && isJson(each.attachment) ? each.attachment : {},
   );
-  const inline = new Set(
-    attachments.flatMap(({ data }) =>
-      typeof data === 'string' ? [hashOf(data)] : [],
-    ),
+  const hashes = attachments.map(({ data }) =>
+    typeof data === 'string' ? hashOf(data) : undefined,
   );
   const wanting = attachments.filter(({ data }) => data === undefined);
-  const files = held.filter(({ sha256 }) => !inline.has(sha256));
+  const files = held.filter(({ sha256 }) => !hashes.includes(sha256));
   return contents.map((each, index) => {
     const attachment = attachments[index] ?? {};
     if (
@@ -93,7 +91,7 @@ function contentsWithAddresses(
     const file =
       attachment.data === undefined
         ? fileOf(attachment, wanting, files)
-        : undefined;
+        : held.find(({ sha256 }) => sha256 === hashes[index]);
     if (file === undefined)
       return each.attachment === undefined
         ? each
