@@ -202,24 +202,39 @@ test('what two contributions state stays when one of them is removed', async () 
   expect(await recordOf(id, 'Condition')).toHaveLength(2);
 });
 
-test('decimals stay as they were written', async () => {
-  const id = await newPatient();
-  const text = JSON.stringify({
-    resourceType: 'Observation',
-    id: 'o-1',
-    status: 'final',
-    code: { text: 'Potassium' },
-    valueQuantity: { value: 0, unit: 'mmol/L' },
-  }).replace('"value":0', '"value":5.00');
-  await gateway.app.inject({
+const contributePotassium = (id: string, written: string) =>
+  gateway.app.inject({
     method: 'PUT',
     url: `/medical/v1/patient/${id}/consolidated`,
     headers: {
       'x-api-key': account.apiKey,
       'content-type': 'application/fhir+json',
     },
-    payload: `{"resourceType":"Bundle","type":"collection","entry":[{"resource":${text}}]}`,
+    payload: JSON.stringify(
+      bundleOf({
+        resourceType: 'Observation',
+        id: 'o-1',
+        status: 'final',
+        code: { text: 'Potassium' },
+        valueQuantity: { value: 0, unit: 'mmol/L' },
+      }),
+    ).replace('"value":0', `"value":${written}`),
   });
+
+test('a number that nobody can store is refused with its place', async () => {
+  const response = await contributePotassium(await newPatient(), '1e400');
+  expect(response.statusCode).toBe(400);
+  expect(response.json().errors).toEqual([
+    {
+      path: 'entry[0].resource.valueQuantity.value',
+      message: 'is a number that is too large to be stored',
+    },
+  ]);
+});
+
+test('decimals stay as they were written', async () => {
+  const id = await newPatient();
+  await contributePotassium(id, '5.00');
 
   const { body } = await account.call(
     'GET',

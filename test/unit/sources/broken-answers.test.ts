@@ -515,7 +515,7 @@ describe('a link', () => {
     expect(source.asked).toHaveLength(5);
   });
 
-  test('that is new each time ends at the bound of pages', async ({
+  test('that is new each time ends at the bound of bytes', async ({
     source,
   }) => {
     let page = 0;
@@ -523,10 +523,26 @@ describe('a link', () => {
       page += 1;
       return { json: bundle([condition('c1')], `?page=${page}`) };
     });
-    await expect(source.collect({ pagesMax: 5 })).rejects.toMatchObject({
+    const answerBytesMax = 500_000;
+    await expect(source.collect({ answerBytesMax })).rejects.toMatchObject({
       kind: 'bad-answer',
-      message: 'hie returned more than 5 pages',
+      message:
+        'hie returned pages of more than 500000 bytes (each counts as at least 100000)',
     });
+    expect(page).toBe(5);
+  });
+
+  test('of 5,000 small pages is followed to the end', async ({ source }) => {
+    let page = 0;
+    source.serveEverything(() => {
+      page += 1;
+      const next = page < 5_000 ? `?page=${page}` : undefined;
+      return { json: bundle([condition(`c${page}`)], next) };
+    });
+    const pages = await source.collect();
+    expect(new Set(idsOf(pages)).size).toBe(5_000);
+    const stored = JSON.stringify(pages.at(-2)?.next);
+    expect(stored.length).toBeLessThan(100_000);
   });
 });
 

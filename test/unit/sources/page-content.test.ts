@@ -277,6 +277,25 @@ test.for<[string, Record<string, unknown>]>([
   },
 );
 
+test('a resource with a number that nobody can store is left out, and counted', async ({
+  source,
+}) => {
+  const value = observation('x1', { valueQuantity: { value: 0 } });
+  const json = {
+    resourceType: 'Bundle',
+    type: 'searchset',
+    entry: [entry(value), entry(condition('c1'))],
+  };
+  source.serveEverything({
+    text: JSON.stringify(json).replace('"value":0', '"value":1e400'),
+  });
+  const [page] = await source.collect();
+  expect(page?.resources).toMatchObject([{ id: 'c1' }]);
+  expect(page?.reported?.gaps).toEqual([
+    '1 resource with a number that is too large to be stored',
+  ]);
+});
+
 test('an outcome beside the data is no stray', async ({ source }) => {
   const page = await pageWith(source, [
     entry({ resourceType: 'OperationOutcome', issue: [] }),

@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
-import { ExchangeError } from '../errors.ts';
+import { hugeNumberIn, IS_HUGE } from '../../../lib/huge-numbers.ts';
+import { ExchangeError, InvalidRequestError } from '../errors.ts';
 import { PROBLEM_JSON, toErrorResponse } from './errors.ts';
 
 /**
@@ -86,7 +87,7 @@ function unreadableBody(body: string, error: Error): Error {
 
 /**
  * Reads bodies of JSON; an empty one is undefined. Text of another encoding,
- * half a character and prototypes are a 400.
+ * half a character, prototypes and numbers that nobody can store are a 400.
  */
 export function jsonParser(app: FastifyInstance) {
   const parse = app.getDefaultJsonParser('error', 'error');
@@ -105,10 +106,12 @@ export function jsonParser(app: FastifyInstance) {
       if (error !== null) return done(unreadableBody(text, error));
       const what =
         'A text in the body contains half of a surrogate pair, which is not a character';
-      done(
-        hasHalfCharacter(text, value) ? new ExchangeError(400, what) : null,
-        value,
-      );
+      if (hasHalfCharacter(text, value))
+        return done(new ExchangeError(400, what));
+      const path = hugeNumberIn(text, value);
+      if (path !== undefined)
+        return done(new InvalidRequestError([{ path, message: IS_HUGE }]));
+      done(null, value);
     });
   };
 }

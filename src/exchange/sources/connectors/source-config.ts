@@ -10,6 +10,9 @@ import {
 
 export type PurposeOfUse = 'treatment' | 'ias';
 
+/** So a source that loops with small or empty pages ends, too. */
+export const PAGE_COUNTED_BYTES = 100_000;
+
 /**
  * Configuration of one source: a FHIR R4 server, or with `ihe` a gateway that
  * speaks XCPD and XCA. Only source, baseUrl and auth
@@ -35,8 +38,11 @@ export interface SourceConfig
    * treatment.
    */
   purposeOfUse?: PurposeOfUse;
-  /** Pages per attempt. A source that returns more is assumed to loop. */
-  pagesMax?: number;
+  /**
+   * Bytes of all pages of an attempt together, each counted as at least
+   * `PAGE_COUNTED_BYTES`. A source that returns more is assumed to loop.
+   */
+  answerBytesMax?: number;
   /**
    * Grows with every change of the connection; without one, only the settings
    * themselves count.
@@ -99,7 +105,7 @@ export function resolveSourceConfig(
   ];
   return {
     ...connectionSettingsSchema.parse({}),
-    pagesMax: 1_000,
+    answerBytesMax: 20_000_000_000,
     callsPerSecond: Number.POSITIVE_INFINITY,
     callsPerMinute: Number.POSITIVE_INFINITY,
     revision: 0,
@@ -158,11 +164,9 @@ export function connectionFingerprint(config: ResolvedSourceConfig): string {
     [...config.tokenOrigins],
     config.ownBaseUrls,
   ];
-  const limits = [
-    config.pageBytesMax,
-    config.documentBytesMax,
-    config.pagesMax,
-  ];
+  // The last one is of earlier builds: with another one, everything would be
+  // asked for again.
+  const limits = [config.pageBytesMax, config.documentBytesMax, 1_000];
   const said = [config.patientMatch, config.documentSearch];
   const types = resourceTypesOf(source);
   const deciding = [

@@ -1,4 +1,5 @@
 import { type ReportedSubject, UnreadableMessageError } from '#hl7v2-to-fhir';
+import { hugeNumberIn, IS_HUGE } from '../../../../lib/huge-numbers.ts';
 import { readSourceJson } from '../../../sources/connectors/http/http-response.ts';
 import type { InboundMessage } from '../inbound.ts';
 import { readFhirBundle } from './bundle.ts';
@@ -17,5 +18,8 @@ export function acceptBundle(bytes: Buffer): {
   const read = readSourceJson(bytes);
   if (!read.isRead)
     throw new UnreadableMessageError('invalid', `The body is ${read.fault}`);
+  const place = hugeNumberIn(bytes.toString('latin1'), read.json);
+  if (place !== undefined)
+    throw new UnreadableMessageError('invalid', `${place} ${IS_HUGE}`);
   return { message, reported: reportedInBundle(bytes) };
 }

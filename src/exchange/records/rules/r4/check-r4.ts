@@ -12,6 +12,8 @@ interface R4Fault {
   element: string;
   /** Whether STU3 or R5 define the element in this form. */
   isOfOtherVersion: boolean;
+  /** A number that JavaScript reads as infinite. */
+  isHugeNumber?: true;
 }
 
 /**
@@ -31,10 +33,6 @@ export function r4Faults(resource: Json): R4Fault[] {
   );
   return faults;
 }
-
-/** Whether a resource is written in another version of FHIR than R4. */
-export const isOfOtherVersion = (resource: Json): boolean =>
-  r4Faults(resource).some((fault) => fault.isOfOtherVersion);
 
 /** Whether R4 defines the element for the type. */
 export const hasElement = (type: string, element: string): boolean =>
@@ -150,6 +148,12 @@ function walkItem(
     path.pop();
   } else if (isComplex || !isRight(item, known))
     faults.push({ element: elementIn(path, name), isOfOtherVersion: false });
+  else if (typeof item === 'number' && !Number.isFinite(item))
+    faults.push({
+      element: elementIn(path, name),
+      isOfOtherVersion: false,
+      isHugeNumber: true,
+    });
 }
 
 /**

@@ -117,17 +117,28 @@ export function nextStep(
       config.source,
       'returned the same next link twice: its pages form a loop',
     );
-  const followed = [...before, hash];
   const step: StepOf<'link'> = {
     kind: 'link',
     url: url.href,
-    seen: followed,
+    seen: withSeen(before, hash),
     searchedType,
     origin,
     counted,
   };
   return count === undefined ? step : grown(step, count, config.pageSize);
 }
+
+/**
+ * The first half and the last half of what may be remembered: the cursor is
+ * stored with each page. A longer loop that begins in between ends by the bytes
+ * of its pages.
+ */
+const SEEN_MAX = 1_000;
+
+const withSeen = (before: readonly string[], hash: string): string[] =>
+  before.length < SEEN_MAX
+    ? [...before, hash]
+    : [...before.toSpliced(SEEN_MAX / 2, 1), hash];
 
 /**
  * The page size grows again after a page that fitted, so that one large

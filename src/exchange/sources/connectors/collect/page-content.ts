@@ -2,7 +2,7 @@ import type { FhirResource } from 'fhir/r4.js';
 import type { Json } from '#record-summary/fhir';
 import type { SourceType } from '../../../../contract/primitives.ts';
 import { revisionOf } from '../../../records/rules/delivery-facts.ts';
-import { isOfOtherVersion } from '../../../records/rules/r4/check-r4.ts';
+import { r4Faults } from '../../../records/rules/r4/check-r4.ts';
 import type {
   Identity,
   Retraction,
@@ -35,8 +35,9 @@ export type PageContent = ReturnType<typeof requestedContent>;
  * (Organization, Medication, …) must not name another. Resources that break
  * this rule, or that have no type or no valid id, are misattributed. Resources
  * of another version of FHIR than R4 are not kept either: their elements mean
- * other things. Types that this source is not asked for are dropped without
- * being counted: a pharmacy may well send Encounters too.
+ * other things. Nor is one with a number that nobody can store. Types that this
+ * source is not asked for are dropped without being counted: a pharmacy may well
+ * send Encounters too.
  */
 export function requestedContent(
   config: ResolvedSourceConfig,
@@ -92,8 +93,9 @@ export function requestedContent(
       continue;
     }
     if (!isSupporting && !clinical.has(resource.resourceType)) continue;
-    if (isOfOtherVersion(resource)) note('in another version of FHIR than R4');
-    else kept.push(resource);
+    const unreadable = unreadableBecause(resource);
+    if (unreadable === undefined) kept.push(resource);
+    else note(unreadable);
   }
   // Checked so far: an object with a type and an id. The `records` feature
   // validates the rest.
@@ -137,6 +139,17 @@ function unusableBecause(resource: Record<string, unknown>): string {
   return subject?.identifier === undefined
     ? 'without a patient'
     : "with the patient's number instead of a reference";
+}
+
+function unreadableBecause(
+  resource: Record<string, unknown>,
+): string | undefined {
+  const faults = r4Faults(resource);
+  if (faults.some(({ isOfOtherVersion }) => isOfOtherVersion))
+    return 'in another version of FHIR than R4';
+  return faults.some(({ isHugeNumber }) => isHugeNumber)
+    ? 'with a number that is too large to be stored'
+    : undefined;
 }
 
 /** Drops retractions of resources that the same response also contains. */

@@ -2,6 +2,7 @@ import type { SourceContext } from '../capabilities.ts';
 import { SourceFailure, type SourcePage } from '../connector.ts';
 import { badResponse } from '../http/failures.ts';
 import type { JsonResponse } from '../http/source-http.ts';
+import { PAGE_COUNTED_BYTES } from '../source-config.ts';
 import { ensureOnlyChanges } from './ask-changes.ts';
 import { fetchedJob, fetchFile } from './async-job.ts';
 import { fetchedBundle, fetchLink, joinedReports } from './bundle-page.ts';
@@ -48,7 +49,7 @@ export async function* walkPages(
   received: ReceivedResponses,
   signal: AbortSignal,
 ): AsyncGenerator<SourcePage> {
-  const { source, pagesMax } = context.config;
+  const { source, answerBytesMax } = context.config;
   let current = plan;
   let storedMs = context.now();
   while (current.steps.length > 0) {
@@ -76,7 +77,8 @@ export async function* walkPages(
         documents: withDocuments(current, content.resources),
         // The attachments are bounded by the pages that named them, and what
         // is read besides by a limit of its own.
-        pageCount: current.pageCount + (isBounded(step) ? 0 : 1),
+        answerBytes:
+          current.answerBytes + (isBounded(step) ? 0 : countedBytes(fetched)),
         answeredSearchCount:
           current.answeredSearchCount +
           (fetched.isAnsweredSearch === true ? 1 : 0),
@@ -84,8 +86,11 @@ export async function* walkPages(
         forbidden: [...(current.forbidden ?? []), ...(fetched.forbidden ?? [])],
       };
       const isLast = current.steps.length === 0;
-      if (!isLast && current.pageCount >= pagesMax)
-        throw badResponse(source, `returned more than ${pagesMax} pages`);
+      if (!isLast && current.answerBytes >= answerBytesMax)
+        throw badResponse(
+          source,
+          `returned pages of more than ${answerBytesMax} bytes (each counts as at least ${PAGE_COUNTED_BYTES})`,
+        );
       if (
         isLast &&
         fetched.isAnsweredSearch === false &&
@@ -130,6 +135,9 @@ export async function* walkPages(
 
 const toArray = <T>(one: T | undefined): T[] =>
   one === undefined ? [] : [one];
+
+const countedBytes = ({ raw }: FetchedPart): number =>
+  Math.max(raw.bytes.length, PAGE_COUNTED_BYTES);
 
 const isBounded = ({ kind }: Step): boolean =>
   kind === 'documents' || kind === 'supporting';

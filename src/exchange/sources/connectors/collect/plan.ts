@@ -74,8 +74,8 @@ const stepSchema = z.discriminatedUnion('kind', [
     since: sinceSchema,
   }),
   /**
-   * A further page. `seen` holds short hashes of the links already followed, to
-   * detect loops.
+   * A further page. `seen` holds short hashes of links already followed, to
+   * detect loops: of the first ones and the last ones (`SEEN_MAX`).
    */
   z.object({
     kind: z.literal('link'),
@@ -129,7 +129,10 @@ const planSchema = z.object({
    */
   patientIds: z.array(idSchema).min(1),
   steps: z.array(stepSchema).min(1),
+  /** For builds that limit it: 0. */
   pageCount: z.number().int().nonnegative(),
+  /** What the pages so far count towards `answerBytesMax`. */
+  answerBytes: z.number().int().nonnegative().default(0),
   /**
    * Number of searches by type that the source answered; if it is 0 at the end,
    * the source supports none.
@@ -182,6 +185,7 @@ export function newPlan(
     patientIds,
     steps,
     pageCount: 0,
+    answerBytes: 0,
     answeredSearchCount: 0,
     supporting: NOTHING_REFERRED,
   };
