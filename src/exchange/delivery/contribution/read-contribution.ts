@@ -118,8 +118,8 @@ function faultsOf(resource: Contributed, patientId: string): string[] {
   const faults = r4Faults(resource).slice(0, FAULTS_MAX);
   if (faults.length > 0)
     return faults.map(
-      ({ element, isOfOtherVersion }) =>
-        `${element} is missing or not as FHIR R4 defines it${isOfOtherVersion ? '; another version of FHIR has it so' : ''}`,
+      ({ element, says, isOfOtherVersion }) =>
+        `${element} ${says}${isOfOtherVersion ? '; another version of FHIR has it so' : ''}`,
     );
   const { resourceType, id: sourceId } = resource;
   const delivery = {

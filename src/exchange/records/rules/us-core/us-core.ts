@@ -2,7 +2,7 @@ import { isJson, type Json, sorted } from '#record-summary/fhir';
 import type { RecordSource } from '../../../../contract/primitives.ts';
 import type { RecordConformance } from '../../../../contract/record-conformance.ts';
 import { lookupTable } from '../../../../lib/lookup-table.ts';
-import { r4Faults } from '../r4/check-r4.ts';
+import { type R4Fault, r4Faults } from '../r4/check-r4.ts';
 import {
   ELEMENT_WORDS,
   type RequiredElement,
@@ -177,11 +177,10 @@ export function examined(resource: Json): Examined {
   let filled = resource;
   const defects: Defect[] = [];
   const claims: string[] = [];
-  const isReversed = profiles.length > 0 && hasReversedPeriod(resource);
   let checked: Json | undefined;
-  let isR4 = false;
+  let faults: R4Fault[] = [];
   for (const { name, requires: own, bounds } of profiles) {
-    const requires = [...own, ...(isReversed ? [IN_ORDER] : []), ...bounds];
+    const requires = [...own, ...bounds];
     const lacking = requires.filter(({ holds }) => !holds(resource));
     const missing = lacking.filter(({ isOfVersion }) => isOfVersion !== true);
     const completed = fill(filled, requires);
@@ -191,9 +190,10 @@ export function examined(resource: Json): Examined {
         : requires.filter(({ holds }) => !holds(completed));
     // After what is unknown has been filled in, which R4 may require too.
     if (completed !== checked)
-      [checked, isR4] = [completed, r4Faults(completed).length === 0];
+      [checked, faults] = [completed, r4Faults(completed)];
+    const isR4 = faults.length === 0;
     if (!isR4)
-      defects.push({ profile: name, element: NOT_R4, isStated: false });
+      defects.push({ profile: name, element: kindOf(faults), isStated: false });
     const versions = US_CORE_VERSIONS.filter(
       (version) => isR4 && !unmet.some((each) => concerns(each, version)),
     );
@@ -223,28 +223,9 @@ const profilesFor = (resource: Json): Profile[] =>
 
 const NOT_R4 = 'FHIR R4';
 
-/**
- * A period ends before it starts (per-1 of FHIR itself), which sources get
- * wrong, and which nothing that is filled in mends.
- */
-const IN_ORDER: Requirement = { element: 'Period', holds: () => false };
-
-function hasReversedPeriod(value: unknown): boolean {
-  if (Array.isArray(value)) return value.some(hasReversedPeriod);
-  if (!isJson(value)) return false;
-  const { start, end } = value;
-  if (
-    start !== undefined &&
-    end !== undefined &&
-    Date.parse(String(start)) > Date.parse(String(end))
-  )
-    return true;
-  // Most members are texts, which need no call.
-  for (const name of Object.keys(value))
-    if (typeof value[name] === 'object' && hasReversedPeriod(value[name]))
-      return true;
-  return false;
-}
+/** Periods that end before they start are named: sources get them wrong. */
+const kindOf = (faults: readonly R4Fault[]): Defect['element'] =>
+  faults.every(({ rule }) => rule === 'per-1') ? 'Period' : NOT_R4;
 
 const concerns = ({ version }: Requirement, wanted: UsCoreVersion): boolean =>
   version === undefined || version === wanted;
