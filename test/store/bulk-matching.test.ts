@@ -240,6 +240,32 @@ describe('importing rows', () => {
     ]);
   });
 
+  test('remarks on an external id whose digits a spreadsheet has lost, and joins nobody by it', async ({
+    env,
+  }) => {
+    const account = await env.addAccount();
+    const lost = {
+      externalId: '7.30102E+14',
+      dob: `${new Date().getUTCFullYear()}-01-14`,
+    };
+    const result = await env.run(
+      account.accountId,
+      await env.upload(
+        account,
+        csvOf([
+          person('Baby Boy', '02116', lost),
+          person('Baby Boy', '02116', lost),
+        ]),
+      ),
+    );
+    const reason =
+      'external id 7.30102E+14 is in scientific notation: a spreadsheet has lost digits of it, and others may have the same';
+    expect(result).toMatchObject([
+      { status: 'created', reason: expect.stringContaining(reason) },
+      { status: 'created', reason: expect.stringContaining(reason) },
+    ]);
+  });
+
   test('does not double newborns without an id when the same file is sent again, and never joins two rows', async ({
     env,
   }) => {

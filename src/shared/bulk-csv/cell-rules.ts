@@ -60,6 +60,10 @@ const firstMessage = (error: z.ZodError): string =>
 const plain = (expression: RegExp) => (text: string) =>
   expression.test(text) ? text : undefined;
 
+/** As spreadsheets write a long number, whose last digits are gone. */
+export const isScientific = (text: string): boolean =>
+  /^\d(?:[.,]\d+)?E\+\d+$/i.test(text);
+
 const { addressLine1, addressLine2, city } = addressSchema.shape;
 const shortText = (text: string) => (text.length <= 200 ? text : undefined);
 export const line1Rule = bySchema(addressLine1, shortText);
@@ -133,7 +137,13 @@ export const namesRule: CellRule<string[]> = bySchema<string[]>(
 );
 
 const [licenceSchema, ssnSchema] = personalIdentifierSchema.options;
-export const licenceNumberRule = bySchema(licenceSchema.shape.value, shortText);
+const judgeLicence = bySchema(licenceSchema.shape.value, shortText);
+export const licenceNumberRule: CellRule = (text) =>
+  isScientific(text)
+    ? new Wrong(
+        `${quoted(text)} is in scientific notation: a spreadsheet has lost digits of it`,
+      )
+    : judgeLicence(text);
 export const ssnRule = bySchema(ssnSchema.shape.value, plain(/^\d{9}$/));
 
 const judgeId = bySchema(idSchema);

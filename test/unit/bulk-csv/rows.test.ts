@@ -322,6 +322,12 @@ describe('a row', () => {
     });
   });
 
+  test('a licence whose digits a spreadsheet has lost is refused', () => {
+    expect(
+      reasonOf({ driversLicenseNo: '7.30102E+14', driversLicenseState: 'MA' }),
+    ).toContain('a spreadsheet has lost digits of it');
+  });
+
   test('a licence state alone says nothing', () => {
     expect(
       read({ driversLicenseState: 'MA' }).value?.patient.personalIdentifiers,

@@ -1,5 +1,6 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
 import type { BlobRef, BlobStore } from '../../../shared/blobs/blob-store.ts';
+import { isScientific } from '../../../shared/bulk-csv/cell-rules.ts';
 import type { CsvLayout } from '../../../shared/bulk-csv/layout.ts';
 import { parseRecords } from '../../../shared/bulk-csv/records.ts';
 import type {
@@ -106,7 +107,8 @@ function prepareRow(
   const { externalId, status } = value.patient;
   const keys = identityKeyTexts(hmacKey, accountId, {
     ...given,
-    externalId,
+    // What is left of it may be that of many.
+    externalId: isScientific(externalId ?? '') ? undefined : externalId,
     sentAs: [upload.sha256, String(row)],
   });
   let own: string[] | undefined;

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { BulkCounts } from '../../../contract/bulk-create.ts';
 import type { BlobRef } from '../../../shared/blobs/blob-store.ts';
+import { isScientific } from '../../../shared/bulk-csv/cell-rules.ts';
 import type { CsvLayout, RowStatus } from '../../../shared/bulk-csv/layout.ts';
 import { rowReason } from '../../../shared/bulk-csv/row.ts';
 import { createRowReader } from '../../../shared/bulk-csv/row-reader.ts';
@@ -447,6 +448,11 @@ function resultOf(
       : [
           `external id ${externalId} is also that of patient ${sameId.join(', ')}`,
         ]),
+    ...(isScientific(externalId)
+      ? [
+          `external id ${externalId} is in scientific notation: a spreadsheet has lost digits of it, and others may have the same`,
+        ]
+      : []),
     ...(contradicted.length === 0
       ? []
       : [

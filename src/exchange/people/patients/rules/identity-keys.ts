@@ -101,7 +101,10 @@ export function ownKeyTexts(
 export const ownKeys = (...of: Parameters<typeof ownKeyTexts>): Buffer[] =>
   ownKeyTexts(...of).map((key) => Buffer.from(key, 'latin1'));
 
-/** One key per zip. @param more what else the keys depend on */
+/**
+ * One key per zip and spelling of the names. @param more what else the keys
+ * depend on
+ */
 function keyTexts(
   hmacKey: string,
   accountId: string,
@@ -110,14 +113,40 @@ function keyTexts(
   more: readonly string[],
 ): string[] {
   if (zips.length === 0) return [];
-  const parts = [
-    person.firstNames.map(casefold),
-    person.lastNames.map(casefold),
-    person.dob,
-    person.gender,
-  ];
+  const keys = spellingsOf(person).flatMap((names) =>
+    keysOfSpelling(
+      hmacKey,
+      ['person', accountId, ...names, person.dob, person.gender, ...more],
+      zips,
+    ),
+  );
+  return keys.length > zips.length ? keys.sort() : keys;
+}
+
+const APOSTROPHES = /[\u2018\u2019\u02BC\u00B4`]/g;
+
+/**
+ * The first and last names as they are compared: with one kind of apostrophe,
+ * and as they are written if that is another, by which patients of an earlier
+ * build are known.
+ */
+function spellingsOf({ firstNames, lastNames }: Person): string[][][] {
+  const written = [firstNames.map(casefold), lastNames.map(casefold)];
+  const plain = written.map((names) =>
+    names.map((name) => name.replaceAll(APOSTROPHES, "'")),
+  );
+  return JSON.stringify(plain) === JSON.stringify(written)
+    ? [written]
+    : [plain, written];
+}
+
+function keysOfSpelling(
+  hmacKey: string,
+  parts: readonly unknown[],
+  zips: readonly string[],
+): string[] {
   const hash = createHmac('sha256', hmacKey)
-    .update(JSON.stringify(['person', accountId, ...parts, ...more]))
+    .update(JSON.stringify(parts))
     .digest();
   const mask = hash.readUInt32BE(ZIP_AT_BYTE);
   const endings: number[] = [];
