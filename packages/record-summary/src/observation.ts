@@ -156,9 +156,15 @@ export function flagOf(
   if (normal !== undefined) return { text: normal, isAlert: false };
   const other = concepts.map(conceptText).find((text) => text !== undefined);
   if (other !== undefined)
-    return { text: statusText(other) ?? other, isAlert: false };
+    return { text: statusText(other) ?? other, isAlert: isAlertInWords(other) };
   return flagByRange(of);
 }
+
+/** A source may flag a value in words alone: `Extreme High`. */
+const isAlertInWords = (words: string): boolean =>
+  /\b(?:abnormal|alert|critical(?:ly)?|elevated|extreme(?:ly)?|high|low|panic|resistant)\b/i.test(
+    words,
+  ) && !/\b(?:no|non|not|normal|within)\b/i.test(words);
 
 /**
  * Whether a source flagged the value, as normal too, or its reference range
@@ -177,8 +183,8 @@ function flagByRange(of: Json): { text: string; isAlert: boolean } | undefined {
 }
 
 /**
- * Uses only a single normal range in the unit of the value: anything else needs
- * clinical judgement.
+ * Uses only a single normal range in the unit of the value, or without a unit;
+ * it may stand in words: anything else needs clinical judgement.
  */
 export function rangeFor(
   of: Json,
@@ -188,19 +194,43 @@ export function rangeFor(
   if (range === undefined || ranges.length > 1 || !isJson(of.valueQuantity))
     return undefined;
   const { value, comparator } = of.valueQuantity;
-  const unit = readableUnit(of.valueQuantity.unit ?? of.valueQuantity.code);
-  const bound = (of: unknown): number | undefined =>
-    isJson(of) &&
-    typeof of.value === 'number' &&
-    readableUnit(of.unit ?? of.code) === unit
-      ? of.value
-      : undefined;
-  const low = bound(range.low);
-  const high = bound(range.high);
   if (typeof value !== 'number' || comparator !== undefined) return undefined;
+  const unit = readableUnit(of.valueQuantity.unit ?? of.valueQuantity.code);
+  const { low, high } = boundsOf(range, unit);
   return low === undefined && high === undefined
     ? undefined
     : { value, low, high };
+}
+
+interface Bounds {
+  low?: number;
+  high?: number;
+}
+
+/** @param unit as readers see it; a bound in another one is none */
+function boundsOf(range: Json, unit: string): Bounds {
+  if (range.low === undefined && range.high === undefined)
+    return boundsInWords(textOf(range.text) ?? '', unit);
+  const bound = (end: unknown): number | undefined => {
+    if (!isJson(end) || typeof end.value !== 'number') return undefined;
+    const own = readableUnit(end.unit ?? end.code);
+    return own === '' || own === unit ? end.value : undefined;
+  };
+  return { low: bound(range.low), high: bound(range.high) };
+}
+
+const IN_WORDS =
+  /^\s*(?:(\d+(?:\.\d+)?)\s*[-–]\s*|(?:<=|≤)\s*)(\d+(?:\.\d+)?)\s*(\D*)$/;
+
+/** `3.5-5.1`, `3.5 – 5.1 mmol/L`, `≤ 5`; everything else says no bounds. */
+function boundsInWords(text: string, unit: string): Bounds {
+  const [, low, high, words = ''] = IN_WORDS.exec(text) ?? [];
+  const own = readableUnit(words.trim());
+  if (high === undefined || (own !== '' && own !== unit)) return {};
+  return {
+    ...(low === undefined ? {} : { low: Number(low) }),
+    high: Number(high),
+  };
 }
 
 /**

@@ -191,12 +191,27 @@ export function numberText(value: unknown): string | undefined {
   );
 }
 
+/** How a decimal is written, where a number would lose its last zeros. */
+const WRITTEN = 'urn:medical-exchange:written';
+
+/** `1.10`, which says more than 1.1: how exactly was measured. */
+function writtenZeros(value: unknown, beside: unknown): string | undefined {
+  if (typeof value !== 'number' || !isJson(beside)) return undefined;
+  const written = objectsOf(beside.extension)
+    .filter(({ url }) => url === WRITTEN)
+    .map(({ valueString }) => textOf(valueString) ?? '')
+    .find((text) => /^-?\d+\.\d*0$/.test(text));
+  const isShort = (written ?? '').replaceAll(/[-.]/g, '').length <= DIGITS;
+  return isShort && Number(written) === value ? written : undefined;
+}
+
 /** Value and unit of a Quantity. */
 export function quantityText(
   quantity: unknown,
 ): { value: string; unit: string } | undefined {
   if (!isJson(quantity)) return undefined;
-  const value = numberText(quantity.value);
+  const value =
+    writtenZeros(quantity.value, quantity._value) ?? numberText(quantity.value);
   if (value === undefined) return undefined;
   return {
     value: `${textOf(quantity.comparator) ?? ''}${value}`,

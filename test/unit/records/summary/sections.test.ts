@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { summaryEntry } from '#record-summary';
+import { flagOf } from '../../../../packages/record-summary/src/observation.ts';
 import type { ConsolidatedResource } from '../../../../src/exchange/records/reading/read-consolidated.ts';
 import { forReaders } from '../../../../src/exchange/records/reading/record-reader.ts';
+import { parseFhirJson } from '../../../../src/lib/written-decimals.ts';
 import {
   gather,
   PATIENT,
@@ -29,6 +31,60 @@ const mgDl = (value: number) => ({ value, unit: 'mg/dL' });
 const range = [{ low: mgDl(70), high: mgDl(99) }];
 
 describe('laboratory results', () => {
+  test('are compared with a range without a unit, and with one in words', async () => {
+    const flagIn = async (referenceRange: object[], value = 7.1) => {
+      const valueQuantity = { value, unit: 'mmol/L' };
+      const rows = await rowsOf(
+        [result('a', { valueQuantity, referenceRange })],
+        'results',
+      );
+      return rows[1]?.[4];
+    };
+    const bare = { low: { value: 3.5 }, high: { value: 5.1 } };
+    expect(await flagIn([bare])).toBe('[High]');
+    expect(await flagIn([bare], 3)).toBe('[Low]');
+    expect(await flagIn([bare], 4)).toBe('–');
+    for (const text of ['3.5-5.1', '3.5 – 5.1 mmol/L', '<= 5.1'])
+      expect([text, await flagIn([{ text }])]).toEqual([text, '[High]']);
+    for (const text of ['3.5-5.1 mg/dL', '3.5-5.1 (fasting)', 'below 5.1'])
+      expect([text, await flagIn([{ text }])]).toEqual([text, '–']);
+  });
+
+  test('show a flag in words alone, and as one that alerts', async () => {
+    const flagIn = async (text: string) => {
+      const rows = await rowsOf(
+        [result('a', { valueString: 'seen', interpretation: [{ text }] })],
+        'results',
+      );
+      return rows[1]?.[4];
+    };
+    expect(await flagIn('Extreme High')).toBe('Extreme High');
+    expect(await flagIn('Not abnormal')).toBe('Not abnormal');
+    expect(
+      flagOf({ interpretation: [{ text: 'Extreme High' }] }),
+    ).toMatchObject({ isAlert: true });
+    expect(
+      flagOf({ interpretation: [{ text: 'Not abnormal' }] }),
+    ).toMatchObject({ isAlert: false });
+  });
+
+  test('keep the last zeros of a value as it was written', async () => {
+    const valueIn = async (written: string) => {
+      const resource = parseFhirJson(
+        JSON.stringify(result('a', { valueQuantity: mgDl(0) })).replace(
+          '"value":0',
+          `"value":${written}`,
+        ),
+      );
+      const rows = await rowsOf([resource as object], 'results');
+      return rows[1]?.[1];
+    };
+    for (const written of ['1.10', '7.0', '0.50', '-2.0', '5'])
+      expect(await valueIn(written)).toBe(written);
+    expect(await valueIn('1.23456780')).toBe('1.2346');
+    expect(await valueIn('1E3')).toBe('1000');
+  });
+
   test("carry the source's flag, else one in brackets that the range tells, else none", async () => {
     const flags = async (rest: object) =>
       (await rowsOf([result('a', rest)], 'results'))[1]?.[4];
