@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect } from 'vitest';
@@ -64,6 +65,43 @@ describe('a document', () => {
       },
     ]);
     expect(page.skippedAttachments).toBe(0);
+  });
+
+  test('is compared with the size and hash that the source states', async ({
+    source,
+  }) => {
+    const bytes = Buffer.from('%PDF-1.7');
+    const sha1 = createHash('sha1').update(bytes);
+    const right = { size: bytes.length, hash: sha1.digest('base64') };
+    const differing = async (
+      fetched: object,
+      inline: object = right,
+      type = 'application/pdf',
+    ) => {
+      const data = bytes.toString('base64');
+      source.serveEverything(
+        {
+          json: bundle([
+            document({ ...pdf, ...fetched }),
+            document({ contentType: type, data, ...inline }, 'd2'),
+          ]),
+        },
+        { 'GET Binary/b1': asPdf },
+      );
+      const pages = await source.collect();
+      return pages.reduce(
+        (sum, { differingAttachments = 0 }) => sum + differingAttachments,
+        0,
+      );
+    };
+    expect(await differing(right)).toBe(0);
+    expect(await differing({ size: 9 })).toBe(1);
+    expect(await differing(right, { size: 7 })).toBe(1);
+    const other = createHash('sha1').update('other').digest('base64');
+    expect(await differing({ hash: other }, { hash: other })).toBe(2);
+    // A hash of another kind, or a file that the source has converted.
+    expect(await differing({ hash: 'c2hh' })).toBe(0);
+    expect(await differing({ size: 9, contentType: 'text/html' })).toBe(0);
   });
 
   test('comes wrapped in a Binary, or inline', async ({ source }) => {

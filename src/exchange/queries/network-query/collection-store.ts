@@ -286,6 +286,9 @@ export async function recordOmissions(
     page.skippedAttachments > 0
       ? `${counted(page.skippedAttachments, 'document')} could not be fetched${reasonsOf(page)}`
       : undefined,
+    differingOf(page) > 0
+      ? `${counted(differingOf(page), 'document')} of another size or hash than the source states, kept as it came`
+      : undefined,
     page.unreachable === undefined
       ? undefined
       : `${counted(page.unreachable.count, 'organization, practitioner or location', 'organizations, practitioners or locations')} could not be fetched (${page.unreachable.reason})`,
@@ -302,6 +305,9 @@ export async function recordOmissions(
   const message = ofConnection(step, omissions.join('; '));
   await addOfStep(tx, step, { kind: 'incomplete', message, isGap });
 }
+
+const differingOf = ({ differingAttachments = 0 }: SourcePage): number =>
+  differingAttachments;
 
 const reasonsOf = ({ skippedReasons = [] }: SourcePage): string =>
   skippedReasons.length === 0 ? '' : ` (${skippedReasons.join('; ')})`;
@@ -327,6 +333,7 @@ export async function recordNotice(
  */
 export const leavesGap = (page: SourcePage): boolean =>
   page.skippedAttachments > 0 ||
+  differingOf(page) > 0 ||
   page.unreachable !== undefined ||
   lacksResources(page);
 

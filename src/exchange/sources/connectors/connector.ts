@@ -285,6 +285,11 @@ export interface SourcePage {
    * SourceFailure.
    */
   skippedReasons?: readonly string[];
+  /**
+   * Number of attachments whose size or hash is other than the source states;
+   * they are stored as they came.
+   */
+  differingAttachments?: number;
   /** Number of resources that belong to other patients; they are not stored. */
   misattributedCount: number;
   /**

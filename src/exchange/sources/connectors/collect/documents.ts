@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { DocumentReference, FhirResource } from 'fhir/r4.js';
 import type { SourceContext } from '../capabilities.ts';
 import {
@@ -49,6 +49,7 @@ export async function fetchDocuments(
   const attachments: Attachment[] = [];
   let largeAttachment: LargeAttachment | undefined;
   let skippedAttachments = 0;
+  let differingAttachments = 0;
   const skippedReasons = new Set<string>();
   let heldBytes = 0;
   let asked = 0;
@@ -76,6 +77,7 @@ export async function fetchDocuments(
     else {
       heldBytes += fetched.bytes.length;
       attachments.push(fetched);
+      if (isOtherThanStated(document, fetched)) differingAttachments += 1;
     }
   }
   const rest = step.documents.slice(asked);
@@ -83,11 +85,36 @@ export async function fetchDocuments(
     ...emptyPart(rest.length === 0 ? [] : [{ ...step, documents: rest }]),
     documents: {
       attachments,
+      differingAttachments,
       skippedAttachments,
       largeAttachment,
       skippedReasons: [...skippedReasons].slice(0, REASONS_MAX),
     },
   };
+}
+
+/**
+ * Whether a file has another size or hash than its source states. A source that
+ * sends another type than it names has converted the file.
+ */
+function isOtherThanStated(
+  stated: Pick<DocumentToFetch, 'contentType' | 'size' | 'sha1'>,
+  { bytes, contentType }: Pick<Attachment, 'bytes' | 'contentType'>,
+): boolean {
+  if (contentType !== stated.contentType) return false;
+  return (
+    (stated.size !== undefined && stated.size !== bytes.length) ||
+    (stated.sha1 !== undefined && stated.sha1 !== hash('sha1', bytes))
+  );
+}
+
+/** The stated SHA-1 in hex; undefined for a hash of another kind. */
+function sha1Of(stated: unknown): string | undefined {
+  if (typeof stated !== 'string') return undefined;
+  if (/^[0-9a-f]{40}$/i.test(stated)) return stated.toLowerCase();
+  return /^[A-Za-z0-9+/]{27}=$/.test(stated)
+    ? Buffer.from(stated, 'base64').toString('hex')
+    : undefined;
 }
 
 /**
@@ -257,24 +284,22 @@ export function attachmentsOf(
   const attachments: Attachment[] = [];
   const documents: DocumentToFetch[] = [];
   let skippedAttachments = 0;
+  let differingAttachments = 0;
   const skippedReasons = new Set<string>();
-  for (const {
-    documentReferenceId,
-    contentType,
-    url,
-    data,
-  } of resources.flatMap((each) => pointersOf(each, takenOf(each)))) {
+  for (const { url, data, ...stated } of resources.flatMap((each) =>
+    pointersOf(each, takenOf(each)),
+  )) {
     if (data !== undefined) {
-      attachments.push({
-        documentReferenceId,
-        contentType,
-        bytes: Buffer.from(data, 'base64'),
-      });
+      const { documentReferenceId, contentType } = stated;
+      const bytes = Buffer.from(data, 'base64');
+      attachments.push({ documentReferenceId, contentType, bytes });
+      if (isOtherThanStated(stated, { bytes, contentType }))
+        differingAttachments += 1;
       continue;
     }
     const address = resolveLink(config, url ?? '', config.baseUrl);
     if (address !== undefined && isAllowedUrl(config, address)) {
-      documents.push({ documentReferenceId, contentType, url: address.href });
+      documents.push({ ...stated, url: address.href });
       continue;
     }
     skippedAttachments += 1;
@@ -286,6 +311,8 @@ export function attachmentsOf(
   return {
     /** The attachments inside the resources. */
     attachments,
+    /** How many of them have another size or hash than is stated. */
+    differingAttachments,
     /**
      * Attachments without a usable address, or at an origin that is not
      * configured.
@@ -299,9 +326,7 @@ export function attachmentsOf(
   };
 }
 
-interface Pointer {
-  documentReferenceId: string;
-  contentType: string;
+interface Pointer extends Omit<DocumentToFetch, 'url'> {
   url?: string;
   data?: string;
 }
@@ -331,6 +356,8 @@ function pointersOf(resource: FhirResource, taken: TakenContents): Pointer[] {
       {
         documentReferenceId,
         contentType: mediaTypeOf(attachment.contentType),
+        size: typeof attachment.size === 'number' ? attachment.size : undefined,
+        sha1: sha1Of(attachment.hash),
         url,
         data,
       },
@@ -457,10 +484,14 @@ export function withoutFiles(
       const bytes = Buffer.from(data, 'base64');
       const contentType = mediaTypeOf(attachment.contentType);
       files.push({ sourceDocumentId: reference.id ?? '', contentType, bytes });
-      const hash = createHash('sha1').update(bytes).digest('base64');
       return {
         ...content,
-        attachment: { ...attachment, contentType, size: bytes.length, hash },
+        attachment: {
+          ...attachment,
+          contentType,
+          size: bytes.length,
+          hash: hash('sha1', bytes, 'base64'),
+        },
       };
     }),
   };

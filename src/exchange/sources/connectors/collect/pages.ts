@@ -203,6 +203,7 @@ function pageOf(
     patientIds: plan.patientIds,
     raw: { contentType, bytes: rawBytes },
     attachments: documents?.attachments ?? [],
+    differingAttachments: documents?.differingAttachments,
     skippedAttachments: documents?.skippedAttachments ?? 0,
     skippedReasons: documents?.skippedReasons,
     largeAttachment: documents?.largeAttachment,

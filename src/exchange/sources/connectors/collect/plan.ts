@@ -33,6 +33,9 @@ const documentSchema = z.object({
   documentReferenceId: idSchema,
   contentType: z.string(),
   url: urlSchema,
+  /** What the source states of the file; in hex. */
+  size: z.number().optional(),
+  sha1: z.string().optional(),
 });
 export type DocumentToFetch = z.infer<typeof documentSchema>;
 
@@ -237,7 +240,11 @@ export interface FetchedPart {
   /** Attachments that a step of its own fetched. */
   documents?: Pick<
     SourcePage,
-    'attachments' | 'largeAttachment' | 'skippedAttachments' | 'skippedReasons'
+    | 'attachments'
+    | 'differingAttachments'
+    | 'largeAttachment'
+    | 'skippedAttachments'
+    | 'skippedReasons'
   >;
   /** What did not come by the source's own sum, for display. */
   missing?: string;
