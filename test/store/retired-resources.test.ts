@@ -359,8 +359,8 @@ describe('what the source now says of another person', () => {
   });
 });
 
-const ccda = (code: string) =>
-  Buffer.from(`<?xml version="1.0"?><ClinicalDocument xmlns="urn:hl7-org:v3"><id root="1.2.3"/>
+const ccda = (code: string, header = '<id root="1.2.3"/>') =>
+  Buffer.from(`<?xml version="1.0"?><ClinicalDocument xmlns="urn:hl7-org:v3">${header}
 <recordTarget><patientRole><patient><name><given>Tamica</given><family>Murazik</family></name>
 <administrativeGenderCode code="F"/><birthTime value="19800401"/></patient></patientRole></recordTarget>
 <component><structuredBody><component><section><templateId root="2.16.840.1.113883.10.20.22.2.7.1"/>
@@ -471,6 +471,62 @@ describe('a document that the source has replaced', () => {
     expect(await querying.codes(patientId)).toEqual(['80146002']);
   });
 
+  test('states nothing any more, also if it is still current at the source', async ({
+    querying,
+  }) => {
+    const patientId = await querying.addPatient();
+    await querying.collect(patientId, [withBoth('current')]);
+    expect(await querying.codes(patientId)).toEqual(['73761001']);
+    expect(await querying.listed(patientId)).toHaveLength(2);
+  });
+
+  const V1 = '<id root="1.2" extension="v1"/><code code="34133-9"/>';
+  const V2 = '<id root="1.2" extension="v2"/><code code="34133-9"/>';
+  const set = (number: number) =>
+    `<setId root="1.9" extension="s"/><versionNumber value="${number}"/>`;
+  const parent = (type: string, id: string) =>
+    `<relatedDocument typeCode="${type}"><parentDocument><id root="1.2" extension="${id}"/></parentDocument></relatedDocument>`;
+
+  test.for<[string, string, string, string[]]>([
+    ['replaces it', V1, V2 + parent('RPLC', 'v1'), ['73761001']],
+    ['is a later version of it', V1 + set(1), V2 + set(2), ['73761001']],
+    ['adds to it', V1, V2 + parent('APND', 'v1'), ['73761001', '80146002']],
+    [
+      'has the same version number',
+      V1 + set(1),
+      V2 + set(1),
+      ['73761001', '80146002'],
+    ],
+    [
+      'and it name each other',
+      V1 + parent('RPLC', 'v2'),
+      V2 + parent('RPLC', 'v1'),
+      ['73761001', '80146002'],
+    ],
+  ])(
+    'a C-CDA document whose header says that it %s',
+    async ([_, first, second, codes], { querying }) => {
+      const patientId = await querying.addPatient();
+      const two = { ...reference, id: 'd2' } as FhirResource;
+      const attachments = [
+        { ...file('d1', ''), bytes: ccda('80146002', first) },
+        { ...file('d2', ''), bytes: ccda('73761001', second) },
+      ];
+      await querying.collect(patientId, [
+        answer([old('current'), two], { attachments }),
+      ]);
+      expect((await querying.codes(patientId)).sort()).toEqual(codes);
+      expect(await querying.listed(patientId)).toHaveLength(2);
+
+      // A mistaken replacement takes nothing back.
+      const mistaken = { ...two, status: 'entered-in-error' } as FhirResource;
+      await querying.collect(patientId, [
+        answer([old('current'), mistaken], { attachments }),
+      ]);
+      expect(await querying.codes(patientId)).toEqual(['80146002']);
+    },
+  );
+
   test('is left out through a chain of replacements', async ({ querying }) => {
     const patientId = await querying.addPatient();
     const third = newer({
@@ -496,7 +552,6 @@ describe('a document that the source has replaced', () => {
   });
 
   test.for<[string, SourcePage]>([
-    ['is still current at the source', withBoth('current')],
     [
       'is superseded, but nothing says by what',
       withBoth('superseded', { relatesTo: [] }),

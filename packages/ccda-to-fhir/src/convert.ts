@@ -33,6 +33,8 @@ export type CcdaConversion =
       resources: FhirJson[];
       /** The time of the document, as FHIR's dateTime, if it states one. */
       statedOn?: string;
+      /** Which document it is, and which ones it replaces. */
+      version: CcdaVersion;
       /** Sections that could not be converted. */
       skippedSections: number;
       /** Entries of other sections that can be read in the document only. */
@@ -52,6 +54,20 @@ export type CcdaConversion =
   /** Binary, or text without markup. */
   | { kind: 'not-xml'; reason: string }
   | { kind: 'skipped'; reason: string };
+
+/**
+ * What a header says of the document among others. An id is
+ * `<root>|<extension>`.
+ */
+export interface CcdaVersion {
+  id?: string;
+  /** The set of its versions, with the kind of document. */
+  set?: string;
+  /** The number of the version in the set. */
+  number?: number;
+  /** The ids of the documents that it replaces (`relatedDocument`, `RPLC`). */
+  replaces: readonly string[];
+}
 
 /** The names used in the converted resources. */
 export interface CcdaNames {
@@ -165,6 +181,7 @@ function convert(
     patient: header,
     resources: result.resources(),
     statedOn: at,
+    version: versionOf(document),
     skippedSections,
     leftOutEntries: Object.values(leftOut).reduce(
       (sum, number) => sum + number,
@@ -210,6 +227,27 @@ function confidentialityOf(document: CdaElement): Map<CdaElement, string> {
   );
   return levels;
 }
+
+function versionOf(document: CdaElement): CcdaVersion {
+  const set = idText(childOf(document, 'setId'));
+  const kind = attribute(childOf(document, 'code'), 'code') ?? '';
+  const number = Number(attribute(childOf(document, 'versionNumber'), 'value'));
+  return {
+    id: idText(childOf(document, 'id')),
+    set: set && `${set}|${kind}`,
+    number: Number.isInteger(number) ? number : undefined,
+    replaces: childrenOf(document, 'relatedDocument')
+      .filter((related) => attribute(related, 'typeCode') === 'RPLC')
+      .flatMap((related) => childrenOf(related, 'parentDocument'))
+      .flatMap((parent) => childrenOf(parent, 'id'))
+      .flatMap((id) => idText(id) ?? []),
+  };
+}
+
+const idText = (id: CdaElement | undefined): string | undefined => {
+  const root = attribute(id, 'root');
+  return root && `${root}|${attribute(id, 'extension') ?? ''}`.toLowerCase();
+};
 
 /** Encounters last: they refer to problems of other sections. */
 const inOrder = (sections: readonly CdaElement[]): CdaElement[] => [

@@ -2,7 +2,12 @@
  * C-CDA documents as resources of FHIR R4, and their elements (README.md).
  */
 
-export { type CcdaConversion, type CcdaNames, convertCcda } from './convert.ts';
+export {
+  type CcdaConversion,
+  type CcdaNames,
+  type CcdaVersion,
+  convertCcda,
+} from './convert.ts';
 export {
   attribute,
   type CdaElement,

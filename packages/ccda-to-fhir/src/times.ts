@@ -1,5 +1,6 @@
 import { attribute, type CdaElement, childOf } from './element.ts';
 import type { FhirJson } from './json.ts';
+import { cdaTable } from './lookup-table.ts';
 
 /** A time as FHIR writes it. */
 export interface FhirTime {
@@ -97,12 +98,46 @@ export function statedTime(
   const part = (of: CdaElement | undefined) =>
     cdaTimeInFhir(attribute(of, 'value'), offset);
   const high = childOf(element, 'high');
+  const low = part(childOf(element, 'low'));
   return {
     at: part(element) ?? part(childOf(element, 'center')),
-    low: part(childOf(element, 'low')),
-    high: part(high),
+    low,
+    high: part(high) ?? endOf(low, childOf(element, 'width')),
     hasUnknownEnd: attribute(high, 'nullFlavor') === 'UNK',
   };
+}
+
+/** The days of a unit of UCUM; months and years have none of their own. */
+const DAYS_OF: Readonly<Record<string, number>> = cdaTable({ d: 1, wk: 7 });
+const MONTHS_OF: Readonly<Record<string, number>> = cdaTable({ mo: 1, a: 12 });
+
+/**
+ * The day on which an interval ends that is stated by its beginning and its
+ * `width`; undefined unless the beginning is a day and the width full days,
+ * weeks, months or years.
+ */
+function endOf(
+  low: FhirTime | undefined,
+  width: CdaElement | undefined,
+): FhirTime | undefined {
+  const length = Number(attribute(width, 'value'));
+  const unit = attribute(width, 'unit') ?? '';
+  const [year, month, day] = (low?.value.slice(0, 10) ?? '').split('-');
+  if (day === undefined || !Number.isInteger(length) || length < 0)
+    return undefined;
+
+  const days = DAYS_OF[unit];
+  const months = MONTHS_OF[unit];
+  if (days === undefined && months === undefined) return undefined;
+  const end = new Date(0);
+  end.setUTCFullYear(
+    Number(year),
+    Number(month) - 1 + length * (months ?? 0),
+    Number(day) + length * (days ?? 0),
+  );
+  const isCalendar =
+    !Number.isNaN(end.getTime()) && end.getUTCFullYear() < 9999;
+  return isCalendar ? { value: end.toISOString().slice(0, 10) } : undefined;
 }
 
 /**

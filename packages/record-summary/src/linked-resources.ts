@@ -48,5 +48,19 @@ export async function linkedResources(
       const finding = findings.get(idOf(each) ?? '');
       if (finding !== undefined) put(id, finding);
     }
-  return { byId, around };
+  return { byId, around, replaced: await replacedDocuments(reader) };
+}
+
+async function replacedDocuments(
+  reader: Pick<RecordReader, 'read'>,
+): Promise<ReadonlySet<string>> {
+  const replaced = new Set<string>();
+  for await (const { content } of reader.read(['DocumentReference']))
+    for (const { code, target } of objectsOf(
+      (content as unknown as Json).relatesTo,
+    )) {
+      const id = idOf(target);
+      if (code === 'replaces' && id !== undefined) replaced.add(id);
+    }
+  return replaced;
 }

@@ -1,4 +1,4 @@
-import { type Json, objectsOf, textOf } from './fhir/json.ts';
+import { isJson, type Json, objectsOf, textOf } from './fhir/json.ts';
 import { marksOf } from './fhir/modifiers.ts';
 import {
   conceptText,
@@ -52,7 +52,38 @@ export const isOrdered = ({ intent }: Json): boolean =>
 export const isCurrent = ({
   content,
 }: Pick<SummaryEntry, 'content'>): boolean =>
-  CURRENT.includes(textOf(content.status) ?? 'unknown') && isOrdered(content);
+  CURRENT.includes(textOf(content.status) ?? 'unknown') &&
+  isOrdered(content) &&
+  !hasEnded(content);
+
+/**
+ * Whether the end that is stated for taking a drug has passed, though its
+ * source, which may have said so before that day, has it as active.
+ */
+function hasEnded({
+  effectivePeriod,
+  dosageInstruction,
+  dosage,
+}: Json): boolean {
+  const taken = isJson(effectivePeriod) ? effectivePeriod.end : undefined;
+  const limits = objectsOf(dosageInstruction ?? dosage).map(endOfDirections);
+  const ends = taken === undefined ? limits : [taken];
+  return ends.length > 0 && ends.every(isPast);
+}
+
+function endOfDirections({ timing }: Json): unknown {
+  const { repeat } = isJson(timing) ? timing : {};
+  const { boundsPeriod } = isJson(repeat) ? repeat : {};
+  return isJson(boundsPeriod) ? boundsPeriod.end : undefined;
+}
+
+/** Compared with the precision in which it is stated. */
+function isPast(end: unknown): boolean {
+  const day = textOf(end)?.slice(0, 10);
+  return (
+    day !== undefined && day < new Date().toISOString().slice(0, day.length)
+  );
+}
 
 const PRESCRIBED = ['MedicationRequest', 'MedicationStatement'];
 

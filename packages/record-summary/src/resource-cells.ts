@@ -106,6 +106,18 @@ const attachmentsOf = (content: unknown): readonly Json[] =>
 export const attachmentTitles: Cell<'DocumentReference'> = ({ content }) =>
   unique(attachmentsOf(content).map(({ title }) => textOf(title)));
 
+/** The status of a document, and whether another one replaces it. */
+export const documentStatus: Cell<'DocumentReference'> = (
+  { id, status },
+  { linked },
+) =>
+  unique([
+    statusText(status),
+    linked.replaced.has(textOf(id) ?? '')
+      ? 'replaced by another document'
+      : undefined,
+  ]).join(', ');
+
 const FORMATS = codeTable(FORMAT_NAMES);
 
 export const attachmentFormats: Cell<'DocumentReference'> = ({ content }) =>

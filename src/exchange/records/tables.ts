@@ -137,6 +137,10 @@ declare module '../platform/database/schema.ts' {
       resources: Generated<number>;
       /** Number of the conversion rules that led to it. */
       rules: Generated<number>;
+      cda_id: string | null;
+      cda_set: string | null;
+      cda_version: string | null;
+      cda_replaces: string[] | null;
       converted_at: Instant;
     };
     /**

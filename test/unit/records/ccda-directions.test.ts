@@ -34,6 +34,19 @@ const event = (code: string, more = '') =>
   time('EIVL_TS', `<event code="${code}"/>${more}`);
 const DOSE = '<doseQuantity value="30"/>';
 
+test.each([
+  ['20260110', '10', 'd', { start: '2026-01-10', end: '2026-01-20' }],
+  ['20260131', '2', 'mo', { start: '2026-01-31', end: '2026-03-31' }],
+  ['202601', '10', 'd', { start: '2026-01' }],
+  ['20260110', '1.5', 'd', { start: '2026-01-10' }],
+  ['20260110', '10', '', { start: '2026-01-10' }],
+])('a drug taken from %s for %s %s', (low, value, unit, period) => {
+  const width = `<low value="${low}"/><width value="${value}" unit="${unit}"/>`;
+  expect(drugWith(time('IVL_TS', width))).toMatchObject({
+    effectivePeriod: period,
+  });
+});
+
 describe('the directions of a drug in words', () => {
   test('are those that its entry refers to, if nothing better is stated', () => {
     const [said] = dosages(`${words('sig')}${DOSE}`) as object[];

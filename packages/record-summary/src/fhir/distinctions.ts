@@ -29,11 +29,14 @@ export interface LinkedResources {
    * the findings that it is derived from.
    */
   around: ReadonlyMap<string, readonly Json[]>;
+  /** Ids of DocumentReferences that another one replaces. */
+  replaced: ReadonlySet<string>;
 }
 
 export const NOT_LINKED: LinkedResources = {
   byId: new Map(),
   around: new Map(),
+  replaced: new Set(),
 };
 
 /**

@@ -72,7 +72,7 @@ export {
   measureOf,
   significantDigits,
 } from './measures.ts';
-export { isUnderstood, type Marks, MODIFIERS, marksOf } from './modifiers.ts';
+export { isUnderstood } from './modifiers.ts';
 export { fromBaseUnits, inBaseUnits, ucumUnit } from './ucum.ts';
 export { PREFERRED_UNITS } from './ucum-units.ts';
 export {

@@ -4,7 +4,7 @@ import { isJson, type Json, objectsOf, textOf } from './json.ts';
 import { codesOf, conceptText, unique } from './words.ts';
 
 /** What changes the meaning of a resource, so that no reader may overlook it. */
-export interface Marks {
+interface Marks {
   /**
    * In words: `entered in error`, `not to be given`. None for what is as it
    * looks.
@@ -94,7 +94,7 @@ const claim = unless('active');
  * death elsewhere (`lifeOf`), and names, addresses and amounts say their own
  * (`use`, `comparator`).
  */
-export const MODIFIERS = {
+const MODIFIERS = {
   AdverseEvent: { actuality: unless('actual') },
   AllergyIntolerance: {
     clinicalStatus: unless('active'),

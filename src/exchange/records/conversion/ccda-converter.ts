@@ -13,7 +13,7 @@ export const CCDA_BYTES_MAX = 10_000_000;
  * Increase when the conversion of an unchanged document gives different
  * resources: every document is then converted again.
  */
-export const CONVERSION_RULES = 10;
+export const CONVERSION_RULES = 11;
 
 const THREAD = new URL('./ccda-thread.ts', import.meta.url);
 const LIMITS: JobThreadLimits = {

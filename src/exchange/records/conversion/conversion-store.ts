@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
+import type { CcdaVersion } from '#ccda-to-fhir';
 import type { RecordSource } from '../../../contract/primitives.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { sqlFile } from '../../platform/database/pg-arrays.ts';
+import { sqlFile, textArray } from '../../platform/database/pg-arrays.ts';
 import {
   broughtBy,
   isDocumentTakenBack,
@@ -51,8 +52,8 @@ const CONVERTED_AGAIN = sql`'converted', 'skipped', 'failed'`;
 /**
  * Whether there may be documents to convert (`unconvertedDocuments`), and
  * whether the record has resources of any that its source has marked as
- * superseded or entered in error. Most merges find neither, by this statement
- * alone.
+ * superseded or entered in error, or of any that names related ones. Most
+ * merges find neither, by this statement alone.
  */
 export async function readDocumentWork(
   tx: AccountTx,
@@ -74,7 +75,7 @@ export async function readDocumentWork(
         as "hasUnconverted",
       exists (select from patient_resource r
         where r.patient_id = ${patientId} and r.resource_type = 'DocumentReference'
-          and (r.content->>'status' = 'superseded' or ${isReferenceInError('r')})
+          and (r.content->>'status' = 'superseded' or r.content ? 'relatesTo' or ${isReferenceInError('r')})
           and exists (select from patient_resource made where made.patient_id = r.patient_id and made.source = r.source
             and made.converted_from = r.source_id)) as "hasWithdrawn"`.execute(
     tx.db,
@@ -202,12 +203,14 @@ export async function insertConversion(
   tx: AccountTx,
   patientId: string,
   documentId: string,
-  { outcome, reason, resources, isPassing = false }: NewOutcome,
+  { outcome, reason, resources, isPassing = false, version }: NewOutcome,
 ): Promise<boolean> {
   const { rows } = await sql`
-    insert into document_conversion as c (document_id, account_id, patient_id, outcome, reason, resources, rules)
+    insert into document_conversion as c (document_id, account_id, patient_id, outcome, reason, resources, rules,
+      cda_id, cda_set, cda_version, cda_replaces)
     values (${documentId}, ${tx.accountId}, ${patientId}, ${outcome}, ${reason ?? null}, ${resources ?? 0},
-      ${isPassing ? 0 : CONVERSION_RULES})
+      ${isPassing ? 0 : CONVERSION_RULES},
+      ${version?.id ?? null}, ${version?.set ?? null}, ${version?.number ?? null}, ${version === undefined ? null : textArray(version.replaces)})
     ${replacingOlder} returning document_id`.execute(tx.db);
   return rows.length > 0;
 }
@@ -217,9 +220,13 @@ export interface NewOutcome {
   reason?: string;
   resources?: number;
   isPassing?: boolean;
+  /** Of a document that was converted. */
+  version?: CcdaVersion;
 }
 
 const replacingOlder = sql`
   on conflict (document_id) do update set outcome = excluded.outcome, reason = excluded.reason,
-    resources = excluded.resources, rules = excluded.rules, converted_at = now()
+    resources = excluded.resources, rules = excluded.rules, converted_at = now(),
+    cda_id = excluded.cda_id, cda_set = excluded.cda_set, cda_version = excluded.cda_version,
+    cda_replaces = excluded.cda_replaces
   where c.rules < ${CONVERSION_RULES}`;

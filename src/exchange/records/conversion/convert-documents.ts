@@ -377,6 +377,7 @@ async function writeOutcome(
       const written = {
         resources: resources.length,
         reason: unconvertedParts(outcome),
+        version: outcome.version,
       };
       return record(deps, tx, patientId, part, {
         outcome: 'converted',

@@ -230,9 +230,10 @@ const REPLACES = '$.relatesTo[*] ? (@.code == "replaces").target.reference';
 
 /**
  * SQL: the documents (`source`, `source_id`) of a patient that their source has
- * replaced. Only if both say so: the document is `superseded`, and another one
- * names it as replaced, directly or through others, is itself not superseded or
- * entered in error, and what was made of it is in the record.
+ * replaced (docs/merge.md, "What takes back what"): another one names it as
+ * replaced, or is a later version of its set, directly or through others; that
+ * one is itself not superseded or entered in error, is not replaced by it, and
+ * what was made of it is in the record.
  */
 export const replacedDocuments = (patientId: string) =>
   REPLACED_DOCUMENTS<{ source: string; source_id: string }>({
@@ -241,10 +242,9 @@ export const replacedDocuments = (patientId: string) =>
   });
 
 /**
- * Deletes the resources and outcomes of documents that their source has
- * replaced, so that the record does not state what the source has corrected.
- * The documents stay listed. If a replacement is withdrawn later, they are
- * converted again.
+ * Deletes the resources of documents that their source has replaced, so that
+ * the record does not state what the source has corrected. The documents stay
+ * listed. If a replacement is withdrawn later, they are converted again.
  */
 export async function deleteReplaced(
   tx: AccountTx,

@@ -27,7 +27,7 @@ import {
  * Increase when a change in `rules/` changes which deliveries are grouped:
  * every record is then merged again.
  */
-export const MERGE_RULES = 12;
+export const MERGE_RULES = 13;
 
 /**
  * Merges these deliveries into a patient's record. The caller holds the

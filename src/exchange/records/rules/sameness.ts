@@ -152,6 +152,9 @@ function versionKeys(
   ];
 }
 
+/** Numbers that a spreadsheet has rounded are those of several things. */
+const ROUNDED = /^\d(?:\.\d+)?E\+\d+$/i;
+
 /** Types of identifiers that number orders. */
 const ORDERS: readonly (string | undefined)[] = ['PLAC', 'PGN'];
 
@@ -171,6 +174,7 @@ function numbersOf(
     const text = textOf(value)?.trim();
     if (name === undefined || text === undefined || NO_VALUE.test(text))
       return [];
+    if (ROUNDED.test(text)) return [];
     if (use === 'old' || use === 'temp' || SHARED_SYSTEMS.has(name)) return [];
     const [coding] = objectsOf(objectsOf(type)[0]?.coding);
     return {

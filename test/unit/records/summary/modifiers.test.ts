@@ -378,6 +378,46 @@ test('views: each element that R4 calls a modifier changes a column', () => {
   expect(holes).toEqual([]);
 });
 
+test('a document that another one replaces says so, whatever its status', async () => {
+  const document = (id: string, more: object = {}) => ({
+    resourceType: 'DocumentReference',
+    id,
+    ...USUAL.DocumentReference,
+    ...more,
+  });
+  const relatesTo = (code: string, id: string) => ({
+    relatesTo: [{ code, target: { reference: `DocumentReference/${id}` } }],
+  });
+  const contents = [
+    document('old'),
+    document('other'),
+    document('new', relatesTo('replaces', 'old')),
+    document('more', relatesTo('appends', 'other')),
+  ];
+  const said = await DOORS['html and pdf']?.(readerOf([PATIENT, ...contents]));
+  expect(said?.split('Current, replaced by another document')).toHaveLength(2);
+});
+
+test('a drug whose stated end has passed is no current one, though its source has it as active', async () => {
+  const contents = ['2026-01-20', '2999-01-20'].map((end) => ({
+    resourceType: 'MedicationStatement',
+    id: end,
+    status: 'active',
+    medicationCodeableConcept: { text: `Taken until ${end}` },
+    effectivePeriod: { start: '2026-01-10', end },
+  }));
+  for await (const part of partsOf(readerOf([PATIENT, ...contents])))
+    if (part.kind === 'overview') {
+      const block = part.blocks.find(
+        ({ title }) => title === 'Current medications',
+      );
+      expect(block?.items.map(({ text }) => text)).toEqual([
+        'Taken until 2999-01-20',
+      ]);
+      expect(block?.rest?.text).toBe('Not shown here: 1 past medication.');
+    }
+});
+
 test('an order that is not understood is named apart from the current drugs, also to agents', async () => {
   const order = {
     resourceType: 'MedicationRequest',
