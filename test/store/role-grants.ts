@@ -114,6 +114,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'inbound_event',
     'inbound_merge',
     'inbound_message',
+    'inbound_number',
     'inbound_subject',
   ]),
   ...each(OF_SERVICE, ['source_signing_key', 'source_token']),

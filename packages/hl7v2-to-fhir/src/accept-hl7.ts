@@ -2,6 +2,7 @@ import { invalid } from './errors.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import { readHl7, reportedInHl7 } from './read-hl7.ts';
 import type { ReadMessage, ReportedSubject } from './read-message.ts';
+import { isSegmentName } from './segment-names.ts';
 import { isUnitCut } from './unescaped-units.ts';
 
 /** A message that is taken in, and what is recorded of it. */
@@ -52,7 +53,13 @@ export function acceptHl7(parsed: Hl7Message, zone: string): AcceptedHl7 {
   return { message, reported: reportedInHl7(parsed, zone, 'checked') };
 }
 
-function refuseStrays({ strays }: Hl7Message): void {
+function refuseStrays({ strays, names }: Hl7Message): void {
+  const unknown = names().find((each) => !isSegmentName(each));
+  if (unknown !== undefined)
+    throw invalid(
+      `${unknown} is no segment of HL7 v2: names of segments of your own begin with Z`,
+      unknown,
+    );
   const [name] = strays;
   if (name === undefined) return;
   throw invalid(
@@ -68,7 +75,7 @@ function refuseUnit(segment: Hl7Segment, field: number): void {
 }
 
 /** As spreadsheets write a long number, whose last digits are gone. */
-const SCIENTIFIC = /^\d(?:[.,]\d+)?E\+\d+$/i;
+const SCIENTIFIC = /^\d(?:[.,]\d+E\+?|E\+)\d+$/i;
 
 function refuseNumber(segment: Hl7Segment, field: number): void {
   const place = `${segment.name}-${field}`;

@@ -10,20 +10,25 @@ import { mappedResource } from './mapped.ts';
 import { AL1_MAPPING, IAM_MAPPING } from './mappings/allergy.ts';
 import { DG1_MAPPING, PR1_MAPPING } from './mappings/stay.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
+import { observationsIn } from './observations-beside.ts';
 import type {
   ReadContent,
   ReadMessage,
   ReportedResource,
   ReportedSubject,
   StayEvent,
+  SubjectNumber,
 } from './read-message.ts';
-import { parseHl7Time, type TimeReading } from './time.ts';
+import { hl7TimeInFhir, parseHl7Time, type TimeReading } from './time.ts';
 import type { ObservationReading } from './value.ts';
 
 const ALLERGIES = { AL1: AL1_MAPPING, IAM: IAM_MAPPING };
 /** What a pre-admission plans has not been done. */
 const BEFORE_STAY = { ...ALLERGIES, DG1: DG1_MAPPING };
 const OF_STAY = { ...BEFORE_STAY, PR1: PR1_MAPPING };
+/** Those of a person are of no stay. */
+const { category: _, ...CONDITION } = DG1_MAPPING.resource;
+const OF_PERSON = { ...OF_STAY, DG1: { ...DG1_MAPPING, resource: CONDITION } };
 
 /**
  * The supported ADT events. What a pre-admission (A05) plans has not happened:
@@ -100,18 +105,10 @@ export function readAdt(message: Hl7Message, zone: string): ReadMessage {
             ? {
                 kind: 'encounter',
                 sourceId: visitOf(message, pid),
+                numbers: visitNumbers(message),
                 event: { trigger, ...reports },
               }
-            : encounterOf(
-                message,
-                pid,
-                {
-                  trigger,
-                  ...reports,
-                  occurredAt: parseHl7Time(evn?.value(6), time),
-                },
-                time,
-              ),
+            : encounterOf(message, pid, { trigger, ...reports }, time),
   };
 }
 
@@ -133,7 +130,7 @@ function triggerOf(message: Hl7Message) {
   return { event, trigger };
 }
 
-/** A new description of a person, and the allergies that come with it. */
+/** A new description of a person, and what comes with it. */
 function personOf(
   message: Hl7Message,
   zone: string,
@@ -177,17 +174,31 @@ function mergeOf(
 function encounterOf(
   message: Hl7Message,
   pid: Hl7Segment,
-  event: Pick<StayEvent, 'trigger' | 'occurredAt' | 'reports'>,
+  event: Pick<StayEvent, 'trigger' | 'reports'>,
   time: TimeReading,
 ): ReadContent {
   const pv1 = message.segment('PV1');
+  const evn = message.segment('EVN');
+  const written: Record<string, string> = {};
+  const timeIn = (text: string | undefined): string | undefined => {
+    const at = parseHl7Time(text, time);
+    const asWritten = hl7TimeInFhir(text, time);
+    if (at !== undefined && asWritten !== undefined) written[at] = asWritten;
+    return at;
+  };
+  timeIn(message.header.value(7));
+  timeIn(evn?.value(2));
   return {
     kind: 'encounter',
     sourceId: visitOf(message, pid),
+    numbers: visitNumbers(message),
     event: {
       ...event,
-      admittedAt: parseHl7Time(pv1?.value(44), time),
-      dischargedAt: parseHl7Time(pv1?.value(45), time),
+      occurredAt: timeIn(evn?.value(6)),
+      admittedAt: timeIn(pv1?.value(44)),
+      dischargedAt: timeIn(pv1?.value(45)),
+      ...(pv1?.isNull(45) ? { isDischargeDeleted: true } : {}),
+      written,
       encounterClass: CLASSES[pv1?.value(2) ?? ''],
       location: pv1 && locationOf(pv1, 3),
       priorLocation: pv1 && locationOf(pv1, 6),
@@ -197,8 +208,8 @@ function encounterOf(
 }
 
 /**
- * Allergies, diagnoses and procedures of an admission or change of a stay (AL1,
- * IAM, DG1, PR1), or the allergies of a person. Senders leave out what has not
+ * Allergies, diagnoses, procedures and measurements of an admission or change of
+ * a stay (AL1, IAM, DG1, PR1, OBX), or of a person. Senders leave out what has not
  * changed, so that what a message lacks still stands. A segment without a code
  * or a name says nothing.
  */
@@ -212,23 +223,71 @@ export function reportedInAdt(
   if (trigger === 'merge') return [];
   const reading = { time, sender };
   if (trigger === 'person') {
-    const allergies = describedIn(message, ALLERGIES, reading);
-    const record = requiredField(sourcePatientId, 'PID-3', 'the record number');
-    const sourceId = `AllergyIntolerance of ${record}`;
-    return allergies.length === 0
-      ? []
-      : [{ kind: 'clinical', sourceId, resources: allergies }];
+    const resources = [
+      ...describedIn(message, OF_PERSON, reading),
+      ...observedIn(message, reading),
+    ];
+    return ofRecord(resources, sourcePatientId);
   }
   const described = event === 'A05' ? BEFORE_STAY : OF_STAY;
-  const resources = describedIn(message, described, reading);
+  const resources = [
+    ...describedIn(message, described, reading),
+    ...observedIn(message, reading),
+  ];
   // The stay itself comes of its state; here only its labels, which are as the
   // newest message has them.
   if (labelsIn(message) !== undefined)
     resources.push({ resource: LABELLED_STAY });
   return resources.length === 0
     ? []
-    : [{ kind: 'encounter', sourceId: visitOf(message, pid), resources }];
+    : [
+        {
+          kind: 'encounter',
+          sourceId: visitOf(message, pid),
+          numbers: visitNumbers(message),
+          resources,
+        },
+      ];
 }
+
+/**
+ * The allergies of a message that is about something else, as an order: they
+ * are those of the person.
+ */
+export function allergiesBeside(
+  message: Hl7Message,
+  zone: string,
+  sender: string,
+): ReportedSubject[] {
+  const { time, sourcePatientId } = envelopeOf(message, zone);
+  const allergies = describedIn(message, ALLERGIES, { time, sender });
+  return ofRecord(allergies, sourcePatientId);
+}
+
+/** What is known of the person of a record, and of no stay. */
+const ofRecord = (
+  resources: readonly ReportedResource[],
+  record: string | undefined,
+): ReportedSubject[] =>
+  resources.length === 0
+    ? []
+    : [
+        {
+          kind: 'clinical',
+          // Of its first kind; stored records are known by it.
+          sourceId: `AllergyIntolerance of ${requiredField(record, 'PID-3', 'the record number')}`,
+          resources,
+        },
+      ];
+
+/** Height, weight and their like. */
+const observedIn = (
+  message: Hl7Message,
+  reading: ObservationReading,
+): ReportedResource[] =>
+  observationsIn(message.segments('OBX'), reading, { areMeasured: true }).map(
+    (resource) => ({ resource }),
+  );
 
 /** What the segments of these names describe. */
 const describedIn = (
@@ -264,6 +323,22 @@ function visitOf(message: Hl7Message, pid: Hl7Segment): string {
     'PV1-19',
     'the visit number',
   );
+}
+
+/** The visit number, whether or not its authority is named. */
+function visitNumbers(message: Hl7Message): SubjectNumber[] {
+  const pv1 = message.segment('PV1');
+  const value = pv1?.value(19);
+  if (pv1 === undefined || value === undefined) return [];
+  const authority = pv1.value(19, 4);
+  return [
+    {
+      of: 'visit',
+      role: 'identifies',
+      value,
+      ...(authority === undefined ? {} : { authority }),
+    },
+  ];
 }
 
 /** Point of care, room and bed, and the facility: `5E-512-A, MERCY`. */

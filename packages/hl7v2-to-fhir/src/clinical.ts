@@ -4,22 +4,29 @@ import { invalid } from './errors.ts';
 import {
   codeOrNameAt,
   type FieldPlace,
+  fieldsAt,
   numberAt,
   type SegmentGroup,
   valueAt,
 } from './field-places.ts';
-import { recordNumber, requiredField } from './fields.ts';
+import { recordNumber, requiredField, subjectNumbers } from './fields.ts';
 import { hl7Table } from './lookup-table.ts';
 import { mappedResource } from './mapped.ts';
 import { CLINICAL_MESSAGES } from './mappings/clinical-messages.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
 import type { AnyMessageMapping } from './message-mapping.ts';
+import {
+  observationsIn,
+  vaccineObservations,
+  withReactions,
+  withSupport,
+} from './observations-beside.ts';
 import type {
   ReadMessage,
   ReportedResource,
   ReportedSubject,
+  SubjectNumber,
 } from './read-message.ts';
-import { vaccineObservations, withReactions } from './vaccine-observations.ts';
 import type { ObservationReading } from './value.ts';
 
 const MESSAGES: Readonly<Record<string, AnyMessageMapping>> =
@@ -52,8 +59,9 @@ export function readClinical(
     ),
     content: {
       kind: 'clinical',
-      items: items.map(({ sourceId, resource }) => ({
+      items: items.map(({ sourceId, resource, numbers }) => ({
         sourceId,
+        ...(numbers === undefined ? {} : { numbers }),
         at: timeOf(resource),
         isTrue: true,
       })),
@@ -77,15 +85,19 @@ export function reportedInClinical(
 ): ReportedSubject[] {
   const { time } = envelopeOf(message, zone);
   return reportsOf(message, type, { time, sender }).map(
-    ({ sourceId, ...reported }) => ({
+    ({ sourceId, numbers, ...reported }) => ({
       kind: 'clinical',
       sourceId,
+      ...(numbers === undefined ? {} : { numbers }),
       resources: [reported],
     }),
   );
 }
 
-type Report = ReportedResource & { sourceId: string };
+type Report = ReportedResource & {
+  sourceId: string;
+  numbers?: readonly SubjectNumber[];
+};
 
 function reportsOf(
   message: Hl7Message,
@@ -154,6 +166,34 @@ function personal(group: SegmentGroup, place: FieldPlace): string | undefined {
   );
 }
 
+/** Every number of an order, by which results and fills name it. */
+function numbersOfOrder(
+  group: SegmentGroup,
+  { number, resource }: AnyMessageMapping,
+  code: string,
+): SubjectNumber[] {
+  const of = resource.resourceType;
+  return fieldsAt(group, number).flatMap(({ segment, field }) => [
+    ...subjectNumbers(segment, field, { of, role: 'own' }),
+    ...subjectNumbers(segment, field, {
+      of: `${of}${code}`,
+      role: 'identifies',
+    }),
+  ]);
+}
+
+/** Those of a document are its content. */
+function observationsOf(
+  group: SegmentGroup,
+  { main }: AnyMessageMapping,
+  reading: ObservationReading,
+) {
+  if (main === 'TXA') return [];
+  return main === 'RXA'
+    ? vaccineObservations(group, reading)
+    : observationsIn(group, reading);
+}
+
 function reportOf(
   group: SegmentGroup,
   mapping: AnyMessageMapping,
@@ -162,8 +202,7 @@ function reportOf(
   const { resource, andCode, numberOfPerson, leftOut = {}, replaces } = mapping;
   const isLeftOut = (place: FieldPlace) =>
     leftOut[place]?.includes(valueAt(group, place) ?? '') === true;
-  const observations =
-    mapping.main === 'RXA' ? vaccineObservations(group, reading) : [];
+  const observations = observationsOf(group, mapping, reading);
   // That no vaccine was given is no vaccination; immunity may stand beside it.
   const isNothing = andCode !== undefined && isLeftOut(andCode);
   if (isNothing && observations.length === 0) return [];
@@ -182,12 +221,16 @@ function reportOf(
   );
   const beside = observations.map((each) => ({ sourceId, resource: each }));
   if (isNothing) return beside;
-  const reported = withReactions(
-    mappedResource(group, { resource, elements }, reading),
-    observations,
-  );
+  const mapped = mappedResource(group, { resource, elements }, reading);
+  const reported =
+    mapping.main === 'RXA'
+      ? withReactions(mapped, observations)
+      : withSupport(mapped, observations);
   const own: Report = {
     sourceId,
+    ...(mapping.isOrder === true
+      ? { numbers: numbersOfOrder(group, mapping, code) }
+      : {}),
     resource: reported,
     ...(isStatusOnly ? { isStatusOnly } : {}),
   };

@@ -59,15 +59,23 @@ export const asLines: ElementReader<string> = (group, from) =>
 
 /**
  * What the codes of the sender mean; the first place with one of them counts.
+ * Without `otherwise`, a code that is not in the table is counted; `undefined`
+ * in the table: a code that says nothing of the element.
  *
  * @param otherwise what it is without any of them
  */
 export function asCodeOf<const Code extends string>(
-  codes: Readonly<Record<string, Code>>,
+  codes: Readonly<Record<string, Code | undefined>>,
   otherwise?: Code,
 ): ElementReader<Code> {
-  const table: Readonly<Record<string, Code>> = hl7Table(codes);
-  const read = first((field) => table[textIn(field) ?? '']);
+  const table: Readonly<Record<string, Code | undefined>> = hl7Table(codes);
+  const read = first((field) => {
+    const text = textIn(field);
+    if (text === undefined) return undefined;
+    if (otherwise === undefined && !(text in table))
+      field.segment.remark(field.field, 'not understood');
+    return table[text];
+  });
   return (group, from, reading) => read(group, from, reading) ?? otherwise;
 }
 
@@ -77,6 +85,10 @@ export const isCode = (code: string): ElementReader<boolean> =>
     const text = textIn(field);
     return text === undefined ? undefined : text === code;
   });
+
+/** True if the value is this one; otherwise it says nothing of the element. */
+export const isOnly = (code: string): ElementReader<boolean> =>
+  first((field) => (textIn(field) === code ? true : undefined));
 
 /** A code as sent, of a system. */
 export const asCodingIn = (system: string): ElementReader<Coding> =>
@@ -88,7 +100,7 @@ export const asCodingIn = (system: string): ElementReader<Coding> =>
 /** What the codes of the sender mean in a system of FHIR. */
 export function asCodingOf<Code extends string>(
   system: string,
-  codes: Readonly<Record<string, Code>>,
+  codes: Readonly<Record<string, Code | undefined>>,
 ): ElementReader<Coding> {
   const read = asCodeOf(codes);
   return (group, from, reading) => {
@@ -215,7 +227,7 @@ function componentText(rxc: Hl7Segment): string {
 export function asReaction(
   severityAt: FieldPlace,
   severities: Readonly<
-    Record<string, NonNullable<AllergyIntoleranceReaction['severity']>>
+    Record<string, AllergyIntoleranceReaction['severity'] | undefined>
   >,
 ): ElementReader<AllergyIntoleranceReaction[]> {
   const severityOf = asCodeOf(severities);

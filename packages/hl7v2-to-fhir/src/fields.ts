@@ -2,6 +2,7 @@ import type { CodeableConcept, Coding, Reference } from 'fhir/r4.js';
 import { codingSystemUrl } from './coding-systems.ts';
 import { invalid } from './errors.ts';
 import type { ComponentReader, Hl7Segment } from './message.ts';
+import type { SubjectNumber } from './read-message.ts';
 
 /**
  * A visit or account number (CX) with its assigning authority, because two
@@ -54,6 +55,20 @@ export function orderNumber(
   if (segment === undefined || value === undefined) return undefined;
   const { application, facility } = segment.origin;
   return `${value}^${segment.value(field, 2) ?? segment.value(field, 3) ?? `@${application}|${facility}`}`;
+}
+
+/** The number in a field (EI); none where it is empty. */
+export function subjectNumbers(
+  segment: Hl7Segment | undefined,
+  field: number,
+  { of, role }: Pick<SubjectNumber, 'of' | 'role'>,
+): SubjectNumber[] {
+  const value = segment?.value(field);
+  if (segment === undefined || value === undefined) return [];
+  const authority = segment.value(field, 2) ?? segment.value(field, 3);
+  return [
+    { of, role, value, ...(authority === undefined ? {} : { authority }) },
+  ];
 }
 
 /** Throws UnreadableMessageError if the value is missing. */

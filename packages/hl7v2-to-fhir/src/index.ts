@@ -9,11 +9,13 @@ export { type Hl7Message, parseHl7 } from './message.ts';
 export { readHl7, reportedInHl7 } from './read-hl7.ts';
 export type {
   ClinicalItem,
+  OrderStatus,
   ReadContent,
   ReadMessage,
   ReportedResource,
   ReportedSubject,
   StayEvent,
+  SubjectNumber,
 } from './read-message.ts';
 export { statusRank } from './status-rank.ts';
 export { withoutFrame } from './text.ts';

@@ -6,7 +6,7 @@ import type {
 } from './element-mapping.ts';
 import type { SegmentGroup } from './field-places.ts';
 import { requiredField } from './fields.ts';
-import { taperedDosages } from './timings.ts';
+import { timedDosages } from './timings.ts';
 import type { ObservationReading } from './value.ts';
 
 /** The elements of a group of segments. Throws UnreadableMessageError. */
@@ -49,13 +49,15 @@ export function mappedResource(
     ...structuredClone(resource),
     id: 'reported',
   });
-  const dosages = taperedDosages(group, (of) => {
-    const ofDosage = elements.filter(({ to }) => to.startsWith(DOSAGE));
-    const read = mappedElements(of, ofDosage, reading);
-    return (read.dosageInstruction as Dosage[] | undefined)?.[0];
-  });
-  if (dosages !== undefined && result.dosageInstruction !== undefined)
-    result.dosageInstruction = dosages;
+  const ofDosage = elements.filter(({ to }) => to.startsWith(DOSAGE));
+  if (ofDosage.length > 0) {
+    const dosageOf = (of: SegmentGroup) => {
+      const read = mappedElements(of, ofDosage, reading);
+      return (read.dosageInstruction as Dosage[] | undefined)?.[0];
+    };
+    const dosages = timedDosages(group, dosageOf, reading.time);
+    if (dosages !== undefined) result.dosageInstruction = dosages;
+  }
   // FHIR wants the end of an appointment with its start; without an end or a
   // duration, the start is only asked for.
   const { start, end, minutesDuration } = result;

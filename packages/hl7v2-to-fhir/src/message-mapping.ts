@@ -33,6 +33,8 @@ interface MessageShape {
    * left out.
    */
   leftOut?: Readonly<Partial<Record<FieldPlace, readonly string[]>>>;
+  /** Results and fills name it by its numbers. */
+  isOrder?: true;
   /** Without this segment, a message changes only the status. */
   statusOnlyWithout?: SegmentName;
   replaces?: {

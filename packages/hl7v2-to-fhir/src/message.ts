@@ -72,6 +72,11 @@ export class Hl7Segment {
     return this.#fields[field] ?? '';
   }
 
+  /** Whether the sender says that there is nothing any more: `""`. */
+  isNull(field: number): boolean {
+    return this.#fields[field] === '""';
+  }
+
   /** @param what happened to the field, as `repaired` */
   remark(field: number, what: string): void {
     this.#log.remark(`${this.name}-${field}`, what);
@@ -200,6 +205,9 @@ export function parseHl7(bytes: Buffer) {
     unread: () => unreadIn(checked(), separators, log),
     /** What was put right in reading, or not understood: `OBX-6 repaired`. */
     remarks: () => log.remarks,
+    /** The names of all segments. Throws UnreadableMessageError likewise. */
+    names: () =>
+      checked().map((text) => text.split(separators.field, 1)[0]?.trim() ?? ''),
     /** The segments after which there are lines that are no segments. */
     strays,
     /**

@@ -1,14 +1,22 @@
 import { envelopeOf, withLabels } from './envelope.ts';
 import { invalid } from './errors.ts';
-import { codedElement, orderNumber, requiredField } from './fields.ts';
+import {
+  codedElement,
+  orderNumber,
+  requiredField,
+  subjectNumbers,
+} from './fields.ts';
 import { groupBy } from './group-by.ts';
-import type { Hl7Message } from './message.ts';
+import { hl7Table } from './lookup-table.ts';
+import type { Hl7Message, Hl7Segment } from './message.ts';
 import { type ParentFinder, parentFinder } from './parents.ts';
 import type {
   ClinicalItem,
+  OrderStatus,
   ReadMessage,
   ReportedResource,
   ReportedSubject,
+  SubjectNumber,
 } from './read-message.ts';
 import {
   hasResults,
@@ -55,13 +63,15 @@ export function reportedInOru(
   message: Hl7Message,
   zone: string,
   sender: string,
+  earlier: readonly Hl7Message[] = [],
 ): ReportedSubject[] {
   const { time } = envelopeOf(message, zone);
   const reports = reportsOf(message);
-  const parents = parentFinder(reports);
+  const parents = parentFinder(reports, earlier.map(reportsOf));
   return [...reports].map(([sourceId, groups]) => ({
     kind: 'laboratory',
     sourceId,
+    numbers: numbersOf(groups),
     resources: resourcesOf(groups, { time, sender }, { sourceId, parents }),
   }));
 }
@@ -103,6 +113,47 @@ function reportsOf(
   return reports;
 }
 
+/**
+ * The numbers of a report, of the order that it answers, and of the report that
+ * its results belong to (OBR-29).
+ */
+function numbersOf(groups: readonly ReportGroup[]): SubjectNumber[] {
+  return groups.flatMap(({ orc, obr }) => {
+    const code = codeOf(obr);
+    const fillers = [obr, orc].flatMap((segment) =>
+      subjectNumbers(segment, 3, { of: 'report', role: 'own' }),
+    );
+    const placers = [obr, orc].flatMap((segment) =>
+      subjectNumbers(segment, 2, { of: 'report', role: 'own' }),
+    );
+    const ofOrder = [...placers, ...fillers].flatMap((number) =>
+      ['ServiceRequest', `ServiceRequest/${code}`].map((of) => ({
+        ...number,
+        of,
+        role: 'refers' as const,
+      })),
+    );
+    const parents = [2, 1].flatMap((part) => obr.value(29, part) ?? []);
+    const ofParent = parents.map((value) => ({
+      of: 'report',
+      value,
+      role: 'refers' as const,
+    }));
+    return [...fillers, ...placers, ...ofOrder, ...ofParent];
+  });
+}
+
+/** The code of the report, as it is known by. */
+const codeOf = (obr: Hl7Segment): string =>
+  [1, 4, 9, 2, 5].flatMap((at) => obr.value(4, at) ?? []).at(0) ?? '';
+
+const ORDER_STATUS: Readonly<Record<string, OrderStatus>> = hl7Table({
+  final: 'completed',
+  amended: 'completed',
+  corrected: 'completed',
+  cancelled: 'revoked',
+});
+
 function sourceIdOf({ orc, obr }: ReportGroup): string {
   const filler = orderNumber(obr, 3) ?? orderNumber(orc, 3);
   const placer = orderNumber(obr, 2) ?? orderNumber(orc, 2);
@@ -115,8 +166,7 @@ function sourceIdOf({ orc, obr }: ReportGroup): string {
   );
   const system = test.coding?.[0]?.system ?? '';
   // Read as ever, with subcomponents: stored reports are known by it.
-  const value = [1, 4, 9, 2, 5].flatMap((at) => obr.value(4, at) ?? []).at(0);
-  return `${requiredField(number, 'OBR-3', 'the number of the report')}/${system}|${value}`;
+  return `${requiredField(number, 'OBR-3', 'the number of the report')}/${system}|${codeOf(obr)}`;
 }
 
 function itemOf(
@@ -143,6 +193,8 @@ function itemOf(
   );
   return {
     sourceId,
+    numbers: numbersOf([first, ...others]),
+    orderStatus: ORDER_STATUS[reportStatus(status)] ?? 'active',
     specimen:
       hl7TimeInFhir(first.spm?.value(17), time) ??
       hl7TimeInFhir(first.obr.value(7), time),

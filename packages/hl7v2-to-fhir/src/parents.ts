@@ -58,8 +58,18 @@ export function observationIds(groups: Groups): Map<ObservationGroup, string> {
   return ids;
 }
 
-/** Finds the parents of the results of a message, by its reports. */
-export function parentFinder(reports: ReadonlyMap<string, Groups>) {
+type Reports = ReadonlyMap<string, Groups>;
+
+/**
+ * Finds the parents of the results of a message, by its reports.
+ *
+ * @param others the reports of other messages, in their order, in which a parent
+ *   may stand that is not in this one
+ */
+export function parentFinder(
+  reports: Reports,
+  others: readonly Reports[] = [],
+) {
   return {
     /**
      * The result that all results of an OBR belong to: by the number of its
@@ -72,15 +82,13 @@ export function parentFinder(reports: ReadonlyMap<string, Groups>) {
       if (code === undefined && obr.value(26, 3) === undefined)
         return undefined;
       const described = obr.repetitions(26)[0]?.whole(3);
-      const found = [...reports].flatMap(([sourceId, groups]) =>
-        groups
-          .filter((group) => isNumbered(group, obr))
-          .flatMap(({ observations }) => observations)
-          .filter(({ segments: [obx] }) => isParent(obx, obr))
-          .map((result) => ({ sourceId, groups, result })),
-      );
-      const [only] = found;
-      if (only === undefined || found.length > 1)
+      const isElsewhere = number !== undefined;
+      const only =
+        onlyParent(reports, obr) ??
+        (isElsewhere
+          ? others.map((each) => onlyParent(each, obr)).findLast(Boolean)
+          : undefined);
+      if (only === undefined)
         return {
           number,
           name: described,
@@ -109,6 +117,18 @@ export function parentFinder(reports: ReadonlyMap<string, Groups>) {
       return found.length === 1 ? found[0] : undefined;
     },
   };
+}
+
+/** The result among these reports that an OBR names, if it is the only one. */
+function onlyParent(reports: Reports, obr: Hl7Segment) {
+  const found = [...reports].flatMap(([sourceId, groups]) =>
+    groups
+      .filter((group) => isNumbered(group, obr))
+      .flatMap(({ observations }) => observations)
+      .filter(({ segments: [obx] }) => isParent(obx, obr))
+      .map((result) => ({ sourceId, groups, result })),
+  );
+  return found.length === 1 ? found[0] : undefined;
 }
 
 export type ParentFinder = ReturnType<typeof parentFinder>;

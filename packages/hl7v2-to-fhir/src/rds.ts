@@ -1,12 +1,16 @@
 import { envelopeOf } from './envelope.ts';
 import { invalid } from './errors.ts';
-import { numberAt } from './field-places.ts';
-import { orderNumber, requiredField } from './fields.ts';
+import { fieldsAt, numberAt, valueAt } from './field-places.ts';
+import { orderNumber, requiredField, subjectNumbers } from './fields.ts';
 import { mappedResource } from './mapped.ts';
 import { DISPENSE_MAPPING } from './mappings/dispense.ts';
 import type { Hl7Message, Hl7Segment } from './message.ts';
-import type { ReadMessage, ReportedSubject } from './read-message.ts';
-import { parseHl7Time } from './time.ts';
+import type {
+  ReadMessage,
+  ReportedSubject,
+  SubjectNumber,
+} from './read-message.ts';
+import { hl7TimeInFhir, parseHl7Time } from './time.ts';
 import type { ObservationReading } from './value.ts';
 
 /** One RXD segment with the segments of its order. */
@@ -28,9 +32,12 @@ export function readRds(message: Hl7Message, zone: string): ReadMessage {
     ),
     content: {
       kind: 'pharmacy',
-      items: dispensesOf(message).map((group) => ({
-        sourceId: sourceIdOf(group),
+      items: [...dispensesById(message)].map(([sourceId, group]) => ({
+        sourceId,
+        numbers: numbersOf(group),
         at: parseHl7Time(group[0].value(3), time),
+        specimen: hl7TimeInFhir(group[0].value(3), time),
+        corrects: CHANGES.has(valueAt(group, 'ORC-1')),
         // What cannot be read as a resource is refused now, not when it is
         // recorded.
         isTrue: dispenseOf(group, { time, sender: '' }).status !== 'cancelled',
@@ -46,17 +53,43 @@ export function reportedInRds(
   sender: string,
 ): ReportedSubject[] {
   const { time } = envelopeOf(message, zone);
-  return dispensesOf(message).map((group) => ({
+  return [...dispensesById(message)].map(([sourceId, group]) => ({
     kind: 'pharmacy',
-    sourceId: sourceIdOf(group),
+    sourceId,
+    numbers: numbersOf(group),
     resources: [{ resource: dispenseOf(group, { time, sender }) }],
   }));
 }
 
-const dispenseOf = (group: DispenseGroup, reading: ObservationReading) => ({
-  ...mappedResource(group, DISPENSE_MAPPING, reading),
-  id: 'dispense',
-});
+function dispenseOf(group: DispenseGroup, reading: ObservationReading) {
+  const dispense = mappedResource(group, DISPENSE_MAPPING, reading);
+  const fill = group[0].value(1);
+  const identifier = [
+    ...(dispense.identifier ?? []),
+    ...(fill === undefined ? [] : [{ type: FILL_NUMBER, value: fill }]),
+  ];
+  return {
+    ...dispense,
+    id: 'dispense',
+    ...(identifier.length === 0 ? {} : { identifier }),
+  };
+}
+
+/** Two equal fills of one prescription on one day are told apart by it. */
+const FILL_NUMBER = { text: 'Fill number' };
+
+/** ORC-1 of a message that changes or takes back a fill. */
+const CHANGES: ReadonlySet<string | undefined> = new Set([
+  'CA',
+  'OC',
+  'CR',
+  'DC',
+  'OD',
+  'XO',
+  'XX',
+  'XR',
+  'DE',
+]);
 
 /**
  * Each RXD segment with what follows it, and with the segments of its order
@@ -98,6 +131,28 @@ function dispensesOf(message: Hl7Message): DispenseGroup[] {
     ...of.filter(({ name }) => others.every((each) => each.name !== name)),
   ]);
 }
+
+/** The fills of a message by their ids; of two equal ids the second has its own. */
+function dispensesById(message: Hl7Message): Map<string, DispenseGroup> {
+  const byId = new Map<string, DispenseGroup>();
+  for (const group of dispensesOf(message)) {
+    const id = sourceIdOf(group);
+    let nth = 1;
+    while (byId.has(nth === 1 ? id : `${id}/${nth}`)) nth += 1;
+    byId.set(nth === 1 ? id : `${id}/${nth}`, group);
+  }
+  return byId;
+}
+
+/** The numbers of the prescription, as its own message has them. */
+const numbersOf = (group: DispenseGroup): SubjectNumber[] =>
+  fieldsAt(group, ['RXD-7', 'RXE-15', 'ORC-2', 'ORC-3']).flatMap(
+    ({ segment, field }) =>
+      subjectNumbers(segment, field, {
+        of: 'MedicationRequest',
+        role: 'refers',
+      }),
+  );
 
 /** Prescription number and the number of the fill. */
 function sourceIdOf(group: DispenseGroup): string {

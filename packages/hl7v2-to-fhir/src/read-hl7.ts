@@ -1,4 +1,4 @@
-import { readAdt, reportedInAdt } from './adt.ts';
+import { allergiesBeside, readAdt, reportedInAdt } from './adt.ts';
 import {
   CLINICAL_MESSAGE_TYPES,
   readClinical,
@@ -16,7 +16,7 @@ import type { ReadMessage, ReportedSubject } from './read-message.ts';
 const READERS: Readonly<
   Record<
     string,
-    readonly [read: typeof readAdt, reported: typeof reportedInAdt]
+    readonly [read: typeof readAdt, reported: typeof reportedInOru]
   >
 > = hl7Table({
   ADT: [readAdt, reportedInAdt],
@@ -35,9 +35,27 @@ export function readHl7(message: Hl7Message, zone: string): ReadMessage {
     security === undefined
       ? read.person
       : { ...read.person, meta: { security } };
+  const beside = besideOf(message, zone, '').map(({ sourceId }) => ({
+    sourceId,
+    isTrue: true,
+  }));
   const unused = [...message.unread(), ...message.remarks()].sort();
-  return { ...read, person, unused, ...message.held() };
+  return {
+    ...read,
+    person,
+    unused,
+    ...(beside.length === 0 ? {} : { beside }),
+    ...message.held(),
+  };
 }
+
+/** What ADT says of allergies is of its own content. */
+const besideOf = (
+  message: Hl7Message,
+  zone: string,
+  sender: string,
+): ReportedSubject[] =>
+  typeOf(message) === 'ADT' ? [] : allergiesBeside(message, zone, sender);
 
 function readTyped(message: Hl7Message, zone: string): ReadMessage {
   const type = typeOf(message);
@@ -67,14 +85,21 @@ const RESULTS = new Set([
 /**
  * What a message reports besides the stay itself, as FHIR resources. Throws
  * UnreadableMessageError.
+ *
+ * @param earlier messages with results to which those of this one may belong, as
+ *   susceptibilities to an organism
  */
 export function reportedInHl7(
   message: Hl7Message,
   zone: string,
   sender: string,
+  earlier: readonly Hl7Message[] = [],
 ): ReportedSubject[] {
   const labels = labelsIn(message) ?? [];
-  const reported = reportedTyped(message, zone, sender);
+  const reported = [
+    ...reportedTyped(message, zone, sender, earlier),
+    ...besideOf(message, zone, sender),
+  ];
   if (labels.length === 0) return reported;
   return reported.map(({ resources, ...subject }) => ({
     ...subject,
@@ -89,12 +114,13 @@ function reportedTyped(
   message: Hl7Message,
   zone: string,
   sender: string,
+  earlier: readonly Hl7Message[],
 ): ReportedSubject[] {
   const type = typeOf(message);
   if (readsClinical(type))
     return reportedInClinical(message, type, zone, sender);
   const [, reported] = READERS[type] ?? [];
-  return reported?.(message, zone, sender) ?? [];
+  return reported?.(message, zone, sender, earlier) ?? [];
 }
 
 /** Types whose events differ only in the status that they report. */

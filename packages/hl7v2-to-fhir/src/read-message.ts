@@ -24,6 +24,8 @@ export interface ReadMessage {
   /** The sender's record number of that person. */
   sourcePatientId?: string;
   content: ReadContent;
+  /** Allergies beside another content: those of the person. */
+  beside?: ClinicalItem[];
   /** What the message contains and is not read (`PID-13`); never a value. */
   unused?: readonly string[];
   /**
@@ -36,7 +38,12 @@ export interface ReadMessage {
 
 export type ReadContent =
   /** What happened to a stay, by the sender's visit number. */
-  | { kind: 'encounter'; sourceId: string; event: StayEvent }
+  | {
+      kind: 'encounter';
+      sourceId: string;
+      event: StayEvent;
+      numbers?: readonly SubjectNumber[];
+    }
   | { kind: 'pharmacy' | 'laboratory'; items: ClinicalItem[] }
   /**
    * What is recorded and not announced: documents, immunizations, orders,
@@ -72,6 +79,10 @@ export interface StayEvent {
   occurredAt?: string;
   admittedAt?: string;
   dischargedAt?: string;
+  /** The sender deleted the time of the discharge (PV1-45 `""`). */
+  isDischargeDeleted?: true;
+  /** How the sender wrote the times above, in FHIR's form with its offset. */
+  written?: Readonly<Record<string, string>>;
   location?: string;
   priorLocation?: string;
   /** Code of HL7's ActEncounterCode: IMP, EMER, AMB, … */
@@ -82,6 +93,26 @@ export interface StayEvent {
    */
   reports?: true;
 }
+
+/**
+ * A number of a subject, by which other messages name it, too; without the
+ * authority that assigned it, because many senders leave that out.
+ */
+export interface SubjectNumber {
+  /** Numbers of different things may be equal: `order`, `report`, `visit`. */
+  of: string;
+  value: string;
+  authority?: string;
+  /**
+   * `identifies`: a subject with it is this one. `own`: it is one of the
+   * subject's. `refers`: it is one of another subject, as of the order that a
+   * report answers.
+   */
+  role: 'identifies' | 'own' | 'refers';
+}
+
+/** What of an order its results say. */
+export type OrderStatus = 'active' | 'completed' | 'revoked';
 
 /** A medication fill, a laboratory result, or what else is recorded. */
 export interface ClinicalItem {
@@ -94,12 +125,14 @@ export interface ClinicalItem {
   /** See `statusRank`. Default: as a final result. */
   rank?: number;
   /**
-   * Only of a report that is known by a number that laboratories use again (HL7
-   * v2): when the specimen was collected, as precise as FHIR has it, and whether
-   * it corrects what was reported before.
+   * Only of what is known by a number that senders use again (HL7 v2): when the
+   * specimen of a report was collected or the medication handed over, as precise
+   * as FHIR has it, and whether it corrects what was reported before.
    */
   specimen?: string;
   corrects?: boolean;
+  numbers?: readonly SubjectNumber[];
+  orderStatus?: OrderStatus;
 }
 
 /**
@@ -110,6 +143,7 @@ export interface ReportedSubject {
   kind: 'encounter' | 'pharmacy' | 'laboratory' | 'clinical';
   /** As in `ReadContent`. */
   sourceId: string;
+  numbers?: readonly SubjectNumber[];
   resources: readonly ReportedResource[];
 }
 

@@ -34,16 +34,25 @@ export function reportGroups(message: Hl7Message): ReportGroup[] {
   );
   let orc: Hl7Segment | undefined;
   let ofSpecimen: Hl7Segment[] | undefined;
+  /** Notes between ORC and its OBR. */
+  let ofOrder: Hl7Segment[] | undefined;
   for (const segment of message.segments('ORC', 'OBR', 'SPM', 'OBX', 'NTE')) {
     const group = groups.at(-1);
-    if (segment.name === 'ORC') orc = segment;
+    if (segment.name === 'ORC' && isBySpecimen && isBegun(group))
+      group.orc = segment;
+    else if (segment.name === 'ORC') {
+      orc = segment;
+      ofOrder = [];
+    } else if (segment.name === 'NTE' && ofOrder !== undefined)
+      ofOrder.push(segment);
     else if (segment.name === 'OBR') {
       const opened: ReportGroup = {
         orc,
         obr: segment,
-        notes: [],
+        notes: ofOrder ?? [],
         observations: [],
       };
+      ofOrder = undefined;
       if (isBySpecimen)
         opened.spm =
           ofSpecimen?.find(({ name }) => name === 'SPM') ?? group?.spm;
@@ -53,11 +62,19 @@ export function reportGroups(message: Hl7Message): ReportGroup[] {
     } else if (isBySpecimen && segment.name === 'SPM')
       ofSpecimen = [...(ofSpecimen ?? []), segment];
     else if (ofSpecimen !== undefined) ofSpecimen.push(segment);
-    else if (group !== undefined) addTo(group, segment);
-    else if (segment.name === 'OBX') ofSpecimen = [segment];
+    else if (group !== undefined) {
+      addTo(group, segment);
+      ofOrder = undefined;
+    } else if (segment.name === 'OBX') ofSpecimen = [segment];
   }
   return groups;
 }
+
+/** In messages by specimen, ORC follows its OBR. */
+const isBegun = (group: ReportGroup | undefined): group is ReportGroup =>
+  group !== undefined &&
+  group.orc === undefined &&
+  group.observations.length === 0;
 
 function addTo(group: ReportGroup, segment: Hl7Segment): void {
   if (segment.name === 'SPM') group.spm ??= segment;

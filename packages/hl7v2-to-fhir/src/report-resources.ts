@@ -189,14 +189,20 @@ const isMeasured = ({ resource }: ReportedResource): boolean =>
     coding?.some(({ code }) => code === 'laboratory'),
   ) === true;
 
-/** The order that the report answers, if the report names who ordered it. */
+/** The order that the report answers, if the report says anything of it. */
 function orderOf(
   { orc, obr }: ReportGroup,
   reading: ObservationReading,
 ): (ServiceRequest & { id: string }) | undefined {
   const group = orc === undefined ? [obr] : [obr, orc];
   const order = mappedResource(group, REPORT_ORDER_MAPPING, reading);
-  return order.requester === undefined ? undefined : { ...order, id: 'order' };
+  const isKnown = [
+    order.identifier,
+    order.requester,
+    order.reasonCode,
+    order.note,
+  ].some((part) => part !== undefined);
+  return isKnown ? { ...order, id: 'order' } : undefined;
 }
 
 interface AboutResult {
@@ -274,7 +280,7 @@ function resultOf(
 }
 
 /** The flags of a result: OBX-8. */
-function interpretationOf(
+export function interpretationOf(
   obx: Hl7Segment,
 ): Pick<Observation, 'interpretation'> {
   const coding = obx
@@ -375,7 +381,7 @@ function numberOf({
 }
 
 /** A range whose bounds are in the wrong order is kept as text only. */
-function rangeOf(obx: Hl7Segment): Pick<Observation, 'referenceRange'> {
+export function rangeOf(obx: Hl7Segment): Pick<Observation, 'referenceRange'> {
   const text = obx.texts(7).join('~').trim();
   if (text === '' || text === '""') return {};
   const [, low, high] = RANGE.exec(text) ?? [];

@@ -1,7 +1,8 @@
 import type { ReadingLog } from './reading-log.ts';
+import { isSegmentName } from './segment-names.ts';
 
-/** Segments whose last field may be a text of several lines. */
-const WITH_TEXT: ReadonlySet<string> = new Set(['OBX', 'NTE']);
+/** Segments with a text of several lines, and the field that it stands in. */
+const TEXT_FIELDS: Readonly<Record<string, number>> = { OBX: 5, NTE: 3 };
 
 /** Segments that follow a text, and may have no field. */
 const EMPTY_AFTER_TEXT =
@@ -9,8 +10,8 @@ const EMPTY_AFTER_TEXT =
 
 /**
  * The segments among the lines of a message. Senders leave line breaks within a
- * text unescaped: a line that is no segment continues the text (OBX, NTE) before
- * it. After any other segment it is a stray, of which nobody knows what it is.
+ * text unescaped: a line that is no segment continues the text (OBX-5, NTE-3)
+ * before it, if that is the last field. After any other it is a stray, of which nobody knows what it is.
  *
  * @param lines the first is MSH
  * @returns one line for each segment, and the names of those with strays
@@ -25,9 +26,13 @@ export function segmentLines(
   for (const line of lines) {
     const text = line.trimStart();
     const before = segments.at(-1)?.slice(0, 3) ?? '';
-    const hasText = WITH_TEXT.has(before);
-    if (isSegment(text, separator, hasText)) segments.push(text);
-    else if (hasText) {
+    const field = TEXT_FIELDS[before];
+    // Behind its text, a segment goes on with other fields.
+    const isInText =
+      field !== undefined &&
+      (segments.at(-1)?.split(separator, field + 2).length ?? 0) <= field + 1;
+    if (isSegment(text, separator, isInText)) segments.push(text);
+    else if (isInText) {
       segments.push(`${segments.pop()}\n${line}`);
       log.remark(before === 'OBX' ? 'OBX-5' : 'NTE-3', 'repaired');
     } else strays.add(before);
@@ -42,7 +47,7 @@ function isSegment(
 ): boolean {
   const name = text.slice(0, 3);
   if (!/^[A-Z][A-Z0-9]{2}$/.test(name)) return false;
-  if (text.charAt(3) === separator) return true;
+  if (text.charAt(3) === separator) return !isAfterText || isSegmentName(name);
   return (
     text.trimEnd() === name && (!isAfterText || EMPTY_AFTER_TEXT.test(name))
   );

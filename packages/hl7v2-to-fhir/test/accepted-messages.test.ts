@@ -29,6 +29,12 @@ const refusalOf = (type: string, ...segments: string[]) => {
 describe('a message that would not be recorded in full is refused by name of the place', () => {
   test.each([
     ['OBR', 'a line that is no segment', [OBR, 'Mass of 4 cm']],
+    ['OBZ', 'a segment that there is not', [OBR, 'OBZ|1']],
+    [
+      'OBX',
+      'a line behind the last field of a text',
+      [OBR, 'OBX|1|TX|1^T^L||a||||||F', 'and more'],
+    ],
     ['OBX-6', 'a unit that is cut', [OBR, 'OBX|1|NM|1^T^L||5|10^g/L']],
     ['OBR-3', 'a counter', [OBR.replace('F-1', '1.23457E+11')]],
     ['OBR-3', 'a number that is cut', [OBR.replace('F-1', 'F&1')]],

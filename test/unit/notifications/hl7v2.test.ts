@@ -65,7 +65,7 @@ describe('an ADT message', () => {
       recordedAt: '2026-05-01T13:29:00.000Z',
       sourcePatientId: '77^MERCY',
     });
-    expect(inbound.content).toEqual({
+    expect(inbound.content).toMatchObject({
       kind: 'encounter',
       sourceId: 'V100^MERCY',
       event: {
@@ -77,6 +77,7 @@ describe('an ADT message', () => {
         location: '5E-512-A, MERCY',
         priorLocation: 'ER-1',
         disposition: '01',
+        written: { '2026-04-29T05:00:00.000Z': '2026-04-29' },
       },
     });
     expect(inbound.person).toMatchObject({

@@ -31,10 +31,17 @@ const asAllergyCategory = asCodeOf({
   AA: 'environment',
   PA: 'environment',
   LA: 'environment',
+  MA: undefined,
+  MC: undefined,
 });
 
 /** HL7 table 0128 (AL1-4, IAM-4). */
-const SEVERITIES = { SV: 'severe', MO: 'moderate', MI: 'mild' } as const;
+const SEVERITIES = {
+  SV: 'severe',
+  MO: 'moderate',
+  MI: 'mild',
+  U: undefined,
+} as const;
 
 /** An allergy. */
 export const AL1_MAPPING: NumberedMapping<AllergyIntolerance> = {
@@ -63,7 +70,15 @@ export const IAM_MAPPING: NumberedMapping<AllergyIntolerance> = {
     {
       to: 'clinicalStatus.coding[]',
       from: ['IAM-17'],
-      read: asCodingOf<ClinicalStatus>(CLINICAL_STATUS, { I: 'inactive' }),
+      read: asCodingOf<ClinicalStatus>(CLINICAL_STATUS, {
+        I: 'inactive',
+        C: undefined,
+        D: undefined,
+        E: undefined,
+        P: undefined,
+        S: undefined,
+        U: undefined,
+      }),
     },
     {
       to: 'verificationStatus.coding[]',
@@ -75,6 +90,7 @@ export const IAM_MAPPING: NumberedMapping<AllergyIntolerance> = {
         S: 'unconfirmed',
         U: 'unconfirmed',
         D: 'unconfirmed',
+        E: undefined,
       }),
     },
     {
@@ -82,6 +98,12 @@ export const IAM_MAPPING: NumberedMapping<AllergyIntolerance> = {
       from: ['IAM-17'],
       read: asCodingOf<VerificationStatus>(VERIFICATION_STATUS, {
         E: 'entered-in-error',
+        C: undefined,
+        D: undefined,
+        I: undefined,
+        P: undefined,
+        S: undefined,
+        U: undefined,
       }),
       instead: 'clinicalStatus',
     },
@@ -90,6 +112,9 @@ export const IAM_MAPPING: NumberedMapping<AllergyIntolerance> = {
       from: ['IAM-6'],
       read: asCodingOf<VerificationStatus>(VERIFICATION_STATUS, {
         D: 'entered-in-error',
+        A: undefined,
+        U: undefined,
+        X: undefined,
       }),
       instead: 'clinicalStatus',
     },

@@ -2,6 +2,7 @@ import type { Appointment } from 'fhir/r4.js';
 import {
   asCodeOf,
   asConcept,
+  asConcepts,
   asInstant,
   asLines,
   asLocations,
@@ -14,7 +15,7 @@ import type { MessageMapping } from '../message-mapping.ts';
 /** SIU: each SCH is one Appointment. */
 export const APPOINTMENT_MESSAGE: MessageMapping<Appointment> = {
   main: 'SCH',
-  segments: ['SCH', 'TQ1', 'NTE', 'AIS', 'AIP', 'AIL'],
+  segments: ['SCH', 'TQ1', 'NTE', 'DG1', 'OBX', 'AIS', 'AIP', 'AIL'],
   what: 'the appointment',
   resource: {
     resourceType: 'Appointment',
@@ -47,7 +48,7 @@ export const APPOINTMENT_MESSAGE: MessageMapping<Appointment> = {
       ),
     },
     { to: 'appointmentType', from: ['SCH-8'], read: asConcept },
-    { to: 'reasonCode[]', from: ['SCH-7'], read: asConcept },
+    { to: 'reasonCode', from: ['SCH-7', 'DG1-3'], read: asConcepts },
     { to: 'serviceType[]', from: ['AIS-3'], read: asConcept },
     { to: 'start', from: ['TQ1-7', 'SCH-11.4', 'AIS-4'], read: asInstant },
     { to: 'end', from: ['TQ1-8', 'SCH-11.5'], read: asInstant },

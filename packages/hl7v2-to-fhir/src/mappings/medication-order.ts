@@ -22,8 +22,9 @@ import {
 /** OMP^O09, and ORM^O01 with RXO: each RXO is one MedicationRequest. */
 export const MEDICATION_ORDER_MESSAGE: MessageMapping<MedicationRequest> = {
   main: 'RXO',
-  segments: ['ORC', 'TQ1', 'RXO', 'RXR', 'RXC', 'NTE'],
+  segments: ['ORC', 'TQ1', 'RXO', 'RXR', 'RXC', 'NTE', 'DG1', 'OBX'],
   what: 'the medication order',
+  isOrder: true,
   resource: {
     resourceType: 'MedicationRequest',
     intent: 'order',
@@ -42,7 +43,7 @@ export const MEDICATION_ORDER_MESSAGE: MessageMapping<MedicationRequest> = {
     { to: 'priority', from: ['TQ1-9', 'ORC-7.6'], read: asPriority },
     { to: 'requester', from: ['ORC-12', 'RXO-14'], read: asPerson },
     { to: 'authoredOn', from: ['ORC-9'], read: asTime },
-    { to: 'reasonCode', from: ['RXO-20'], read: asConcepts },
+    { to: 'reasonCode', from: ['RXO-20', 'DG1-3'], read: asConcepts },
     {
       to: 'dosageInstruction[].text',
       from: ['RXO-7', 'RXO-6', 'TQ1-11'],
@@ -55,12 +56,12 @@ export const MEDICATION_ORDER_MESSAGE: MessageMapping<MedicationRequest> = {
     },
     {
       to: 'dosageInstruction[].timing.repeat.boundsPeriod.start',
-      from: ['TQ1-7'],
+      from: ['TQ1-7', 'ORC-7.4'],
       read: asTime,
     },
     {
       to: 'dosageInstruction[].timing.repeat.boundsPeriod.end',
-      from: ['TQ1-8'],
+      from: ['TQ1-8', 'ORC-7.5'],
       read: asTime,
     },
     {

@@ -1,7 +1,14 @@
 import { asCodeOf, asCodingIn } from '../element-readers.ts';
 
 /** HL7 table 0485 (TQ1-9, ORC-7.6). */
-export const asPriority = asCodeOf({ S: 'stat', A: 'asap', R: 'routine' });
+export const asPriority = asCodeOf({
+  S: 'stat',
+  A: 'asap',
+  R: 'routine',
+  P: undefined,
+  C: undefined,
+  T: undefined,
+});
 
 /** HL7 tables 0119 (ORC-1) and 0038 (ORC-5), of an order of medication. */
 export const asMedicationOrderStatus = asCodeOf(

@@ -2,6 +2,7 @@ import type { ServiceRequest } from 'fhir/r4.js';
 import {
   asCodeOf,
   asConcept,
+  asConcepts,
   asLines,
   asPerson,
   asText,
@@ -13,8 +14,9 @@ import { asConfidentiality, asPriority } from './order-codes.ts';
 /** ORM^O01, OML and OMG: each OBR is one ServiceRequest. */
 export const ORDER_MESSAGE: MessageMapping<ServiceRequest> = {
   main: 'OBR',
-  segments: ['ORC', 'TQ1', 'OBR', 'NTE'],
+  segments: ['ORC', 'TQ1', 'OBR', 'NTE', 'DG1', 'OBX'],
   what: 'the order',
+  isOrder: true,
   resource: {
     resourceType: 'ServiceRequest',
     intent: 'order',
@@ -67,7 +69,7 @@ export const ORDER_MESSAGE: MessageMapping<ServiceRequest> = {
       from: ['TQ1-7', 'OBR-27.4', 'OBR-6'],
       read: asTime,
     },
-    { to: 'reasonCode[]', from: ['OBR-31'], read: asConcept },
+    { to: 'reasonCode', from: ['OBR-31', 'DG1-3'], read: asConcepts },
     { to: 'note[].text', from: ['OBR-13', 'NTE-3'], read: asLines },
     { to: 'meta.security[]', from: ['ORC-28'], read: asConfidentiality },
   ],

@@ -22,8 +22,9 @@ import {
 /** RDE: each RXE is one MedicationRequest. */
 export const PRESCRIPTION_MESSAGE: MessageMapping<MedicationRequest> = {
   main: 'RXE',
-  segments: ['ORC', 'TQ1', 'RXE', 'RXR', 'RXC', 'NTE'],
+  segments: ['ORC', 'TQ1', 'RXE', 'RXR', 'RXC', 'NTE', 'DG1', 'OBX'],
   what: 'the prescription',
+  isOrder: true,
   resource: {
     resourceType: 'MedicationRequest',
     intent: 'order',
@@ -46,7 +47,7 @@ export const PRESCRIPTION_MESSAGE: MessageMapping<MedicationRequest> = {
     { to: 'priority', from: ['TQ1-9', 'ORC-7.6'], read: asPriority },
     { to: 'requester', from: ['ORC-12', 'RXE-13'], read: asPerson },
     { to: 'authoredOn', from: ['ORC-9'], read: asTime },
-    { to: 'reasonCode', from: ['RXE-27'], read: asConcepts },
+    { to: 'reasonCode', from: ['RXE-27', 'DG1-3'], read: asConcepts },
     {
       to: 'dosageInstruction[].text',
       from: ['RXE-7', 'RXE-21', 'TQ1-11', 'RXE-1.8'],
@@ -59,12 +60,12 @@ export const PRESCRIPTION_MESSAGE: MessageMapping<MedicationRequest> = {
     },
     {
       to: 'dosageInstruction[].timing.repeat.boundsPeriod.start',
-      from: ['TQ1-7', 'RXE-1.4'],
+      from: ['TQ1-7', 'RXE-1.4', 'ORC-7.4'],
       read: asTime,
     },
     {
       to: 'dosageInstruction[].timing.repeat.boundsPeriod.end',
-      from: ['TQ1-8', 'RXE-1.5'],
+      from: ['TQ1-8', 'RXE-1.5', 'ORC-7.5'],
       read: asTime,
     },
     {

@@ -34,15 +34,22 @@ export const DG1_MAPPING: NumberedMapping<Condition> = {
     { to: 'code.text', from: ['DG1-4'], read: asLines },
     {
       to: 'verificationStatus.coding[]',
-      from: ['DG1-21', 'DG1-6'],
+      from: ['DG1-6'],
       read: asCodingOf<DiagnosisCertainty>(
         'http://terminology.hl7.org/CodeSystem/condition-ver-status',
         {
-          D: 'entered-in-error',
           A: 'provisional',
           W: 'provisional',
           F: 'confirmed',
         },
+      ),
+    },
+    {
+      to: 'verificationStatus.coding[]',
+      from: ['DG1-21'],
+      read: asCodingOf<DiagnosisCertainty>(
+        'http://terminology.hl7.org/CodeSystem/condition-ver-status',
+        { D: 'entered-in-error', A: undefined, U: undefined, X: undefined },
       ),
     },
     { to: 'recordedDate', from: ['DG1-5', 'DG1-19'], read: asTime },
@@ -52,7 +59,7 @@ export const DG1_MAPPING: NumberedMapping<Condition> = {
       from: ['DG1-18'],
       read: asCodingOf(
         'http://terminology.hl7.org/CodeSystem/v3-Confidentiality',
-        { Y: 'R' },
+        { Y: 'R', N: undefined },
       ),
     },
   ],

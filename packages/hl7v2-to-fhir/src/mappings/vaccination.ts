@@ -9,6 +9,7 @@ import {
   asText,
   asTime,
   isCode,
+  isOnly,
 } from '../element-readers.ts';
 import type { MessageMapping } from '../message-mapping.ts';
 
@@ -36,6 +37,7 @@ export const VACCINATION_MESSAGE: MessageMapping<Immunization> = {
         'completed',
       ),
     },
+    { to: 'isSubpotent', from: ['RXA-20'], read: isOnly('PA') },
     {
       to: 'vaccineCode',
       from: ['RXA-5'],

@@ -138,6 +138,23 @@ export async function lockSubject(
   return id;
 }
 
+/**
+ * Locks a subject's row until the transaction ends. Returns false when the
+ * subject no longer exists.
+ */
+export async function lockExistingSubject(
+  tx: SystemTx,
+  id: string,
+): Promise<boolean> {
+  const row = await tx.db
+    .selectFrom('inbound_subject')
+    .select('id')
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** The id of the first of these subjects that there is. */
 export async function firstSubject(
   tx: SystemTx,

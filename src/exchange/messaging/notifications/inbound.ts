@@ -2,6 +2,7 @@ import {
   messageTime,
   type ReadContent,
   type ReadMessage,
+  type SubjectNumber,
 } from '#hl7v2-to-fhir';
 import type { EncounterEvent } from './rules/encounter-event.ts';
 
@@ -19,6 +20,7 @@ export type InboundContent =
       kind: 'encounter';
       /** The sender's visit number. */
       sourceId: string;
+      numbers?: readonly SubjectNumber[];
       event: Omit<
         EncounterEvent,
         'messageKey' | 'arrival' | 'recordedAt' | 'sentAt'

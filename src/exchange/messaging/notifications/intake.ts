@@ -28,6 +28,7 @@ import {
   senderKey,
 } from './match.ts';
 import { insertMerge, subjectsLeadingTo } from './merge-store.ts';
+import { insertNumbers, lockNumbers, numberKeysOf } from './number-store.ts';
 import {
   isAnotherPerson,
   isRecordOfAnother,
@@ -44,6 +45,7 @@ import {
   timeOfEvent,
 } from './person-of-subject.ts';
 import { type Recordings, startRecordings } from './recording/recordings.ts';
+import { identified, relatedTo } from './related-subjects.ts';
 import { statedDeath } from './rules/stated-death.ts';
 import type { NotificationSender } from './senders.ts';
 import type { InboundOutcome } from './tables.ts';
@@ -192,7 +194,10 @@ export function createIntake(deps: IntakeDeps) {
       case 'person':
         return describe(tx, sender, messageId, message, content);
       default:
-        return addEvents(tx, sender, messageId, message, content);
+        return [
+          ...(await addEvents(tx, sender, messageId, message, content)),
+          ...(await addBeside(tx, sender, messageId, message)),
+        ];
     }
   }
 
@@ -276,6 +281,18 @@ export function createIntake(deps: IntakeDeps) {
     return ids.map((id) => ({ id, isHeld: false }));
   }
 
+  async function addBeside(
+    tx: SystemTx,
+    sender: string,
+    messageId: string,
+    message: InboundMessage,
+  ): Promise<ChangedSubject[]> {
+    const { beside: items } = message;
+    return items === undefined
+      ? []
+      : addEvents(tx, sender, messageId, message, { kind: 'clinical', items });
+  }
+
   async function addEvents(
     tx: SystemTx,
     sender: string,
@@ -285,25 +302,48 @@ export function createIntake(deps: IntakeDeps) {
   ): Promise<ChangedSubject[]> {
     const items =
       content.kind === 'encounter'
-        ? [{ sourceId: content.sourceId, content: content.event }]
-        : content.items.map((item) => ({
+        ? [
+            {
+              sourceId: content.sourceId,
+              content: content.event,
+              numbers: content.numbers,
+            },
+          ]
+        : content.items.map(({ numbers, ...item }) => ({
             sourceId: item.sourceId,
             content: item,
+            numbers,
           }));
     const subjects = items
-      .map((each) => ({
+      .map(({ numbers, ...each }) => ({
         ...each,
         sourceKey: keyed(sender, content.kind, each.sourceId),
+        numbers: numberKeysOf(deps.idHmacKey, sender, numbers),
       }))
       .sort((a, b) => Buffer.compare(a.sourceKey, b.sourceKey));
+    await lockNumbers(
+      tx,
+      subjects.flatMap(({ numbers }) => numbers),
+    );
     const recordKey =
       sourcePatientId === undefined
         ? undefined
         : keyed(sender, 'record', sourcePatientId);
     const described = personKeysOf(person, sender, deps.idHmacKey);
     const changed: ChangedSubject[] = [];
-    for (const { sourceKey, content: ofSubject } of subjects) {
-      const numbered = { sender, kind: content.kind, sourceKey };
+    for (const { sourceKey, content: ofSubject, numbers } of subjects) {
+      const own = { sender, kind: content.kind, sourceKey };
+      const numbered =
+        recordKey === undefined
+          ? own
+          : await identified(tx, own, {
+              recordKey,
+              numbers,
+              beginsAt:
+                content.kind === 'encounter'
+                  ? timeOfEvent(ofSubject)
+                  : undefined,
+            });
       const { id, isHeld } = await subjectOf(tx, numbered, {
         recordKey,
         described,
@@ -321,8 +361,21 @@ export function createIntake(deps: IntakeDeps) {
         isHeld,
       });
       changed.push({ id, isHeld });
+      await insertNumbers(tx, { sender, subjectId: id }, numbers);
     }
-    return changed;
+    const areHeld = changed.some(({ isHeld }) => isHeld);
+    const related =
+      recordKey === undefined || areHeld
+        ? []
+        : await relatedTo(tx, {
+            sender,
+            recordKey,
+            keys: subjects.flatMap(({ numbers }) => numbers),
+          });
+    const others = related
+      .filter((id) => !changed.some((each) => each.id === id))
+      .map((id) => ({ id, isHeld: false }));
+    return [...changed, ...others];
   }
 
   /**

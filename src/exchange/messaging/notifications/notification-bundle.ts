@@ -69,12 +69,17 @@ function patientResource(patient: StoredPatient): Patient {
 /**
  * An encounter in its present state, also if the notification was about an
  * earlier fact.
+ *
+ * @param written how the sender wrote a time in UTC, with its own offset
  */
 export function encounterResource(
   id: string,
   patientId: string,
   state: EncounterState,
+  written: ReadonlyMap<string, string> = new Map(),
 ): Encounter {
+  const shown = (at: string | undefined) =>
+    at === undefined ? undefined : (written.get(at) ?? at);
   const { status, admittedAt, dischargedAt, encounterClass, disposition } =
     state;
   return {
@@ -86,33 +91,51 @@ export function encounterResource(
         ? { system: NULL_FLAVOR, code: 'UNK' }
         : { system: ACT_CODES, code: encounterClass },
     subject: { reference: `Patient/${patientId}` },
-    period: { start: admittedAt, end: dischargedAt },
-    location: staysOf(state),
+    period: { start: shown(admittedAt), end: shown(dischargedAt) },
+    location: staysOf(state, shown),
     ...(disposition === undefined
       ? {}
       : { hospitalization: { dischargeDisposition: { text: disposition } } }),
   };
 }
 
-function staysOf({
-  transfers,
-  location,
-  admittedAt,
-  dischargedAt,
-}: EncounterState): EncounterLocation[] {
-  const places = [transfers[0]?.from, ...transfers.map(({ to }) => to)];
-  if (transfers.length === 0) places[0] = location;
-  return places.flatMap((display, index) =>
-    display === undefined
-      ? []
-      : [
-          {
-            location: { display },
-            period: {
-              start: index === 0 ? admittedAt : transfers[index - 1]?.at,
-              end: transfers[index]?.at ?? dischargedAt,
-            },
-          },
-        ],
+/**
+ * Every place of a stay. One that a transfer names as the place before, and no
+ * message reported, is there, too, since an unknown time.
+ */
+function staysOf(
+  state: EncounterState,
+  shown: (at: string | undefined) => string | undefined,
+): EncounterLocation[] {
+  const { transfers, location, firstLocation } = state;
+  const stays: { display: string; start?: string; end?: string }[] = [];
+  const goTo = (display: string | undefined, start?: string) => {
+    if (display !== undefined) stays.push({ display, start });
+  };
+  const [firstTransfer] = transfers;
+  goTo(
+    firstTransfer === undefined
+      ? location
+      : (firstLocation ?? firstTransfer.from),
+    state.admittedAt,
   );
+  for (const { at, from, to } of transfers) {
+    if (from !== undefined && !isOnePlace(from, stays.at(-1)?.display))
+      goTo(from);
+    const last = stays.at(-1);
+    if (last !== undefined) last.end = at;
+    goTo(to, at);
+  }
+  const last = stays.at(-1);
+  if (last !== undefined) last.end = state.dischargedAt;
+  return stays.map(({ display, start, end }) => ({
+    location: { display },
+    period: { start: shown(start), end: shown(end) },
+  }));
+}
+
+/** Only one of two names of a place may have its facility: `5E-512, MERCY`. */
+function isOnePlace(a: string, b: string | undefined): boolean {
+  if (b === undefined) return false;
+  return a === b || a.startsWith(`${b}, `) || b.startsWith(`${a}, `);
 }

@@ -1,4 +1,4 @@
-import type { ClinicalItem } from '#hl7v2-to-fhir';
+import type { ClinicalItem, OrderStatus } from '#hl7v2-to-fhir';
 import type { StoredInboundEvent, StoredSubject } from './inbound-store.ts';
 import { compareEvents, type EncounterEvent } from './rules/encounter-event.ts';
 import {
@@ -15,6 +15,8 @@ export type Fact = Omit<EncounterFact, 'type'> & {
 /** A fill or a result according to its newest message. */
 export interface ItemState {
   at?: string;
+  /** What a report says of the order that it answers. */
+  orderStatus?: OrderStatus;
   facts: Fact[];
 }
 
@@ -78,7 +80,12 @@ export function subjectState({
     at: item.at,
     sentAt: newest.sentAt,
   };
-  return { kind, at: item.at, facts: item.isTrue ? [fact] : [] };
+  return {
+    kind,
+    at: item.at,
+    orderStatus: item.orderStatus,
+    facts: item.isTrue ? [fact] : [],
+  };
 }
 
 /**

@@ -80,6 +80,13 @@ declare module '../../platform/database/schema.ts' {
       is_held: Generated<boolean>;
       content: JsonColumn<Record<string, unknown>>;
     };
+    inbound_number: {
+      subject_id: string;
+      sender: string;
+      number_key: Buffer;
+      authority_key: Buffer;
+      role: 'identifies' | 'own' | 'refers';
+    };
     inbound_merge: {
       message_id: string;
       sender: string;

@@ -19,6 +19,7 @@ import {
 } from '../rules/attachment-addresses.ts';
 import { foldGroup, type Member } from '../rules/fold.ts';
 import { foldPatient } from '../rules/fold-patient.ts';
+import { isOfMessage } from '../rules/ids.ts';
 import {
   type ProvenanceOrigin,
   provenanceOf,
@@ -267,9 +268,10 @@ async function resolver(
   for (const { source, content } of members) {
     for (const reference of referencesIn(content)) {
       const target = parseLocalReference(reference);
-      if (target !== undefined && target.type !== 'Patient') {
-        targets.set(sourceReference(source, target), { source, ...target });
-      }
+      if (target === undefined || target.type === 'Patient') continue;
+      const sources = isOfMessage(target.id) ? OF_MESSAGES : [source];
+      for (const each of sources)
+        targets.set(sourceReference(each, target), { source: each, ...target });
     }
   }
   const found = await resolveReferences(tx, patientId, [...targets.values()]);
@@ -280,8 +282,12 @@ async function resolver(
     ]),
   );
   return (source, target) => {
-    if (target.type !== 'Patient')
-      return ids.get(sourceReference(source, target));
+    if (target.type !== 'Patient') {
+      const sources = isOfMessage(target.id) ? OF_MESSAGES : [source];
+      return sources
+        .map((each) => ids.get(sourceReference(each, target)))
+        .find((id) => id !== undefined);
+    }
     // Older queries did not record Patient ids; collection kept only resources
     // of this patient.
     return (patientIds.get(source)?.has(target.id) ?? true)
@@ -289,6 +295,12 @@ async function resolver(
       : undefined;
   };
 }
+
+/**
+ * What a message reports is recorded under one of these, and may refer to what
+ * another reported: the report of a laboratory to its order.
+ */
+const OF_MESSAGES: readonly RecordSource[] = ['hie', 'pharmacy', 'lab'];
 
 const sourceReference = (
   source: string,

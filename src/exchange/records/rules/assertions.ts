@@ -318,6 +318,13 @@ function stateReactions(value: unknown, state: State): void {
     state(`+reaction/${brief(reaction.join(' '))}`, 'said');
 }
 
+/** The number of a fill of a prescription (packages/hl7v2-to-fhir/src/rds.ts). */
+const fillNumber = (identifiers: unknown): string | undefined =>
+  objectsOf(identifiers)
+    .filter(({ type }) => isJson(type) && type.text === 'Fill number')
+    .flatMap(({ value }) => textOf(value) ?? [])
+    .at(0);
+
 /** Different NPIs mean different practitioners or organizations. */
 const npi = (identifiers: unknown): string =>
   objectsOf(identifiers)
@@ -373,6 +380,7 @@ const BY_TYPE: Readonly<
     stateDrug(resource, state);
     state('+quantity', quantity(resource.quantity));
     state('+days', quantity(resource.daysSupply));
+    state('+fill', fillNumber(resource.identifier));
   },
   MedicationRequest(resource, state) {
     stateDrug(resource, state);

@@ -8,7 +8,11 @@ import {
 } from '../../../platform/recovery/recovery.ts';
 import { applySubject } from '../apply.ts';
 import { continueFollowUps } from '../follow-up/follow-ups.ts';
-import { lockSender, messagesBeingMatched } from '../inbound-store.ts';
+import {
+  lockExistingSubject,
+  lockSender,
+  messagesBeingMatched,
+} from '../inbound-store.ts';
 import type { IntakeDeps } from '../intake.ts';
 import { matchKey } from '../match.ts';
 import { personOfStoredMessage } from '../person-of-subject.ts';
@@ -192,20 +196,6 @@ async function deletePatientsToMatch(
   await sql`
     delete from patient_to_match where id = any(${textArray(ids)}::text[]::bigint[])
   `.execute(tx.db);
-}
-
-/**
- * Locks a subject's row until the transaction ends. Returns false when the
- * subject no longer exists.
- */
-async function lockExistingSubject(tx: SystemTx, id: string): Promise<boolean> {
-  const row = await tx.db
-    .selectFrom('inbound_subject')
-    .select('id')
-    .where('id', '=', id)
-    .forUpdate()
-    .executeTakeFirst();
-  return row !== undefined;
 }
 
 /**

@@ -24,6 +24,8 @@ type Known = Pick<
 >;
 
 export interface EncounterState extends Known {
+  /** Where the stay was before its first transfer. */
+  firstLocation?: string;
   status: 'unknown' | 'in-progress' | 'finished' | 'cancelled';
   transfers: Transfer[];
   facts: EncounterFact[];
@@ -103,10 +105,17 @@ class Reversible {
 /** Codes of ActEncounterCode. */
 const OUTPATIENT: ReadonlySet<string> = new Set(['AMB', 'PRENC']);
 
+/** Where from is only known by what was before, until all are in order. */
+interface Moved extends Transfer {
+  sentAt?: string;
+  isImplied?: boolean;
+}
+
 class Fold {
   readonly #admit = new Reversible('admit');
   readonly #discharge = new Reversible('discharge');
-  #transfers: (Transfer & { sentAt?: string })[] = [];
+  #transfers: Moved[] = [];
+  #firstLocation: string | undefined;
   #isKnown = false;
   #isCancelled = false;
   #data: Known = {};
@@ -124,6 +133,7 @@ class Fold {
           at: timeOf(event),
           from: event.priorLocation ?? before,
           to: event.location,
+          isImplied: event.priorLocation === undefined,
         },
         event,
       ),
@@ -132,12 +142,11 @@ class Fold {
     'cancel-transfer': () => void this.#transfers.pop(),
     'cancel-discharge': () => {
       this.#exists();
-      this.#discharge.withdraw();
-      this.#data.dischargedAt = undefined;
+      this.#notDischarged();
     },
     snapshot: (event) => this.#snapshot(event),
     describe: (event) => this.#described(event),
-    update: () => undefined,
+    update: (event) => this.#undischarged(event),
   };
 
   apply(event: EncounterEvent): void {
@@ -151,7 +160,16 @@ class Fold {
     return {
       status: this.#status(),
       ...this.#data,
-      transfers: this.#transfers.map(({ sentAt: _, ...transfer }) => transfer),
+      firstLocation: this.#firstLocation,
+      transfers: this.#transfers.map(
+        ({ sentAt: _, isImplied, ...transfer }, index) => {
+          const before =
+            index === 0 ? this.#firstLocation : this.#transfers[index - 1]?.to;
+          return isImplied === true && before !== undefined
+            ? { ...transfer, from: before }
+            : transfer;
+        },
+      ),
       facts: [
         ...this.#admit.facts(admittedAt),
         ...this.#transfers.map(({ at, sentAt }, index) => ({
@@ -176,6 +194,11 @@ class Fold {
       event;
     if (admittedAt !== undefined) this.#data.admittedAt = admittedAt;
     if (location !== undefined) this.#data.location = location;
+    const isBeforeTransfers =
+      this.#transfers.length === 0 &&
+      event.trigger !== 'transfer' &&
+      event.trigger !== 'snapshot';
+    if (isBeforeTransfers) this.#firstLocation = this.#data.location;
     if (encounterClass !== undefined)
       this.#data.encounterClass = encounterClass;
     if (disposition !== undefined) this.#data.disposition = disposition;
@@ -213,6 +236,7 @@ class Fold {
    * yet reports it, if it says when it began.
    */
   #described(event: EncounterEvent): void {
+    this.#undischarged(event);
     const { admittedAt, dischargedAt, recordedAt, encounterClass } = event;
     const isNew = !this.#isKnown && !this.#isCancelled;
     if (
@@ -231,7 +255,7 @@ class Fold {
    * A transfer of the same time is a correction of the one before, unless it
    * goes on from where that one led.
    */
-  #moved(transfer: Transfer, { sentAt }: { sentAt?: string }): void {
+  #moved(transfer: Moved, { sentAt }: { sentAt?: string }): void {
     this.#exists();
     const sameTime = this.#transfers.filter(({ at }) => at === transfer.at);
     const last = sameTime.at(-1);
@@ -246,6 +270,17 @@ class Fold {
       ...this.#transfers.filter((each) => goesOn || each !== last),
       moved,
     ].sort((a, b) => (a.at === b.at ? 0 : a.at < b.at ? -1 : 1));
+  }
+
+  /** The sender deleted the time of the discharge. */
+  #undischarged({ isDischargeDeleted }: EncounterEvent): void {
+    if (isDischargeDeleted === true && this.#discharge.holds)
+      this.#notDischarged();
+  }
+
+  #notDischarged(): void {
+    this.#discharge.withdraw();
+    this.#data.dischargedAt = undefined;
   }
 
   #discharged(event: EncounterEvent): void {
@@ -283,10 +318,7 @@ class Fold {
     }
     if (event.phase === 'ended') {
       this.#discharged(event);
-    } else if (this.#discharge.holds) {
-      this.#discharge.withdraw();
-      this.#data.dischargedAt = undefined;
-    }
+    } else if (this.#discharge.holds) this.#notDischarged();
   }
 }
 
