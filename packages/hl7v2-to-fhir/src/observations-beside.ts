@@ -8,7 +8,7 @@ import {
   observationStatus,
   resultCategory,
 } from './report-codes.ts';
-import { interpretationOf, rangeOf } from './report-resources.ts';
+import { interpretationOf, referenceRangeOf } from './report-resources.ts';
 import { hl7TimeInFhir } from './time.ts';
 import { type ObservationReading, observationValue } from './value.ts';
 import { isVitalSign } from './vital-signs.ts';
@@ -86,7 +86,7 @@ export function observationsIn(
           ...(at === undefined ? {} : { effectiveDateTime: at }),
           ...observationValue(obx, { time, sender }),
           ...interpretationOf(obx),
-          ...rangeOf(obx),
+          ...referenceRangeOf(obx),
         },
       ];
     });

@@ -262,7 +262,7 @@ function resultOf(
     ...mappedElements([obx], RESULT_MAPPING.elements, reading),
     ...derivationOf(parent, isSameReport),
     ...interpretationOf(obx),
-    ...rangeOf(obx),
+    ...referenceRangeOf(obx),
   };
   if (performer.length > 0) resource.performer = performer;
   if (specimen !== undefined)
@@ -381,7 +381,9 @@ function numberOf({
 }
 
 /** A range whose bounds are in the wrong order is kept as text only. */
-export function rangeOf(obx: Hl7Segment): Pick<Observation, 'referenceRange'> {
+export function referenceRangeOf(
+  obx: Hl7Segment,
+): Pick<Observation, 'referenceRange'> {
   const text = obx.texts(7).join('~').trim();
   if (text === '' || text === '""') return {};
   const [, low, high] = RANGE.exec(text) ?? [];
