@@ -749,7 +749,7 @@ describe('a sender', () => {
     const person = newPerson();
     const message = adt(person, { visit: '' });
     expect((await post(message)).body).toMatch(
-      /\rMSA\|AE\|m-\d+\rERR\|\|PV1\^1\^19\|101\|E/,
+      /\rMSA\|AE\|m-\d+\rERR\|\|PV1\^1\^19\|101\^[^|]+\|E/,
     );
     expect((await post(message.replace('ADT^A01', 'DFT^P03'))).body).toContain(
       '\rMSA|AR|',
