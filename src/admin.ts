@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { givenVariables, readConfig } from './config.ts';
-import type {
-  AdminCommandOptions,
-  AdminTarget,
+import {
+  type AdminCommandOptions,
+  type AdminTarget,
+  existingStore,
 } from './exchange/operations/admin/command.ts';
 import { runAdmin } from './exchange/operations/admin/program.ts';
 import { createAuditChain } from './exchange/platform/audit/chain.ts';
@@ -51,8 +52,7 @@ async function open({ dataDir }: AdminCommandOptions): Promise<AdminTarget> {
       },
       openTemporal: () =>
         createTemporalClient(readConfig(TEMPORAL_VARIABLES), { lazy: true }),
-      openBlobs: () =>
-        openSealedStorage(readConfig(['BLOB_STORE']).BLOB_STORE, 'BLOB_STORE'),
+      openBlobs: async () => openBlobs(readConfig(['BLOB_STORE']).BLOB_STORE),
     };
   const folder = dataDir ?? readConfig(['DATA_DIR']).DATA_DIR;
   const connection = await readConnection(folder);
@@ -72,8 +72,13 @@ async function open({ dataDir }: AdminCommandOptions): Promise<AdminTarget> {
       createTemporalClient(await temporalOfStack(folder, connection), {
         lazy: true,
       }),
-    openBlobs: () => openSealedStorage(storage.blobs, 'BLOB_STORE', storage.s3),
+    openBlobs: () => openBlobs(storage.blobs, storage.s3),
   };
+}
+
+async function openBlobs(address: string, login?: S3Login) {
+  await existingStore(address, 'BLOB_STORE');
+  return openSealedStorage(address, 'BLOB_STORE', login);
 }
 
 /**

@@ -4,6 +4,7 @@ import {
   parseCohortMonitoringId,
   WORKFLOW_TYPES,
 } from '../contract/temporal.ts';
+import { OFF_NOTE } from '../shared/monitoring/monitoring-control.ts';
 import type { TemporalClient } from './client.ts';
 import { OPEN_RUNS } from './open-runs.ts';
 
@@ -35,6 +36,8 @@ export interface TemporalTroubles {
   hanging: (MonitoringRound & { workflowId: string })[];
   /** Monitoring whose last time has passed without a round. */
   skipped: MonitoringRound[];
+  /** Monitoring that an operator has paused. */
+  pausedSchedules: Omit<MonitoringRound, 'startedAt'>[];
 }
 
 const DEADLINE_MS = 5_000;
@@ -69,6 +72,7 @@ export const readTroubles = (
       skipped: schedules
         .flatMap(skippedRound)
         .filter((round) => !isHanging(round)),
+      pausedSchedules: schedules.flatMap(pausedSchedule),
     };
   });
 
@@ -94,6 +98,17 @@ async function monitoringSchedules(
     if (parseCohortMonitoringId(schedule.scheduleId) !== undefined)
       found.push(schedule);
   return found;
+}
+
+/** A schedule that is off because its cohort is not monitored is none. */
+function pausedSchedule({
+  scheduleId,
+  state,
+}: ScheduleSummary): TemporalTroubles['pausedSchedules'] {
+  const id = parseCohortMonitoringId(scheduleId);
+  return id !== undefined && state.paused && state.note !== OFF_NOTE
+    ? [id]
+    : [];
 }
 
 /**

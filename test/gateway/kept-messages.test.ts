@@ -581,10 +581,9 @@ describe('a sender whose messages drift', () => {
       ),
     );
   const driftFound = async () =>
-    findingsOf(
-      await readOperationsReport(environment.gateway.store),
-      undefined,
-    ).flatMap(({ what }) =>
+    findingsOf({
+      report: await readOperationsReport(environment.gateway.store),
+    }).flatMap(({ what }) =>
       /no longer holds|new codes/.test(what) ? [what] : [],
     );
   const stays = async (messages: number, pv1: Record<number, string>) => {

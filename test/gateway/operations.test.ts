@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ConfigError } from '../../src/config.ts';
 import type { AdminTarget } from '../../src/exchange/operations/admin/command.ts';
 import { runAdmin } from '../../src/exchange/operations/admin/program.ts';
 import { findingsOf } from '../../src/exchange/operations/ops/findings.ts';
@@ -14,6 +15,7 @@ import {
   type TestAccount,
   type TestGateway,
 } from '../support/gateway.ts';
+import { runAdminOn } from '../support/run-admin.ts';
 import { TEST_DATA_KEYS } from '../support/test-keys.ts';
 
 interface Finding {
@@ -21,6 +23,8 @@ interface Finding {
   what: string;
   help: string;
   accountId?: string;
+  since?: string;
+  happened?: { id: string };
 }
 
 const QUEUES = [
@@ -83,7 +87,7 @@ async function run(argv: string[], parts: Partial<AdminTarget> = {}) {
       store: { ...gateway.store, close: async () => undefined },
       openKeyRing: unused,
       openAudit: unused,
-      openBlobs: unused,
+      openBlobs: () => Promise.reject(new ConfigError('BLOB_STORE')),
       openTemporal: refusingTemporal,
       ...parts,
     }),
@@ -125,7 +129,7 @@ test('admin ops names each service that does not answer with its remedy, and rep
     gatewayUrl: 'http://127.0.0.1:1',
     openTemporal: absentTemporal,
   });
-  expect(exitCode).toBe(3);
+  expect(exitCode).toBe(1);
   for (const entry of [
     'PostgreSQL is down',
     'Temporal is down',
@@ -168,8 +172,8 @@ test('admin ops lists what is stuck, late, dead-lettered or refused, each with t
   expect(of(/network queries: 1 open, the oldest for 9 days/)).toMatchObject([
     { kind: 'late' },
   ]);
-  expect(of(/^source lab refuses all calls/)).toMatchObject([
-    { kind: 'refused', help: expect.stringContaining('admin -- sources list') },
+  expect(of(/^source lab; .* refuses every call/)).toMatchObject([
+    { kind: 'waiting', help: expect.stringContaining('admin -- sources list') },
   ]);
   expect(of(new RegExp(`^connection ${CONNECTION_ID}`))).toMatchObject([
     { help: expect.stringContaining('admin -- connections list') },
@@ -297,8 +301,9 @@ test('it names what Temporal knows of work that does not go on, each with the co
     failing: [run],
     hanging: [{ ...round, workflowId: 'cohort-monitoring/c1/hie-1' }],
     skipped: [{ ...round, kind: 'pharmacy' as const }],
+    pausedSchedules: [{ cohortId: 'c2', kind: 'hie' } as const],
   };
-  expect(findingsOf(undefined, { queues: [], troubles })).toEqual([
+  expect(findingsOf({ temporal: { queues: [], troubles } })).toEqual([
     expect.objectContaining({ help: expect.stringMatching(/PostgreSQL/) }),
     {
       kind: 'stuck',
@@ -308,28 +313,34 @@ test('it names what Temporal knows of work that does not go on, each with the co
     },
     {
       kind: 'stuck',
-      what: 'monitoring of cohort c1 (hie): the round of 2026-11-21T06:12:00.000Z still runs, so that no further one begins',
+      what: 'monitoring of cohort c1 (hie): the round of 2026-11-21 06:12 UTC still runs, so that no further one begins',
       help: 'temporal workflow cancel --namespace default --workflow-id cohort-monitoring/c1/hie-1, then npm run starter -- monitor trigger c1 hie',
       count: 1,
     },
     {
       kind: 'late',
-      what: 'monitoring of cohort c1 (pharmacy) has skipped a round; the last one began at 2026-11-21T06:12:00.000Z',
+      what: 'monitoring of cohort c1 (pharmacy) has skipped a round; the last one began at 2026-11-21 06:12 UTC',
       help: 'npm run starter -- monitor trigger c1 pharmacy',
       count: 1,
     },
     {
       kind: 'paused',
-      what: '2 networkQuery workflows are paused in Temporal, such as network-query/1',
+      what: '2 networkQuery workflows, such as network-query/1',
+      by: 'somebody in Temporal',
       help: 'temporal workflow unpause --namespace default --workflow-id network-query/1',
       count: 2,
     },
+    expect.objectContaining({
+      kind: 'paused',
+      what: expect.stringContaining('monitoring of cohort c2 (hie)'),
+      help: 'npm run starter -- monitor resume c2 hie',
+    }),
   ]);
 });
 
 test('its text fits the terminal and names no person', async () => {
   const { stdout, exitCode } = await run([]);
-  expect(exitCode).toBe(0);
+  expect(exitCode).toBe(1);
   expect(stdout).toMatch(/^stuck +Temporal does not answer/m);
   expect(stdout.split('\n').length).toBeLessThan(40);
   expect(stdout).not.toMatch(/Sample|Pat\b|1980/);
@@ -348,6 +359,104 @@ test('what was cancelled on purpose is no failure', async () => {
   expect(
     (await findings()).filter(({ what }) => /failed at lab/.test(what)),
   ).toHaveLength(1);
+});
+
+test('a failure that was acknowledged is listed again only when something newer fails', async () => {
+  const failedAtLab = async () =>
+    (await findings()).filter(({ what }) => /failed at lab/.test(what));
+  const [{ happened } = {}] = await failedAtLab();
+  const said = ['--by', 'Jo', '--reason', 'the lab has no consent'];
+  const acknowledged = await run(['acknowledge', happened?.id ?? '', ...said]);
+  expect(acknowledged.exitCode).toBe(0);
+  expect(await failedAtLab()).toEqual([]);
+
+  await execute(
+    sql`update network_query_attempt set completed_at = clock_timestamp() where status = 'failed'`,
+  );
+  expect(await failedAtLab()).toHaveLength(1);
+  expect((await run(['acknowledge', 'stuck', ...said])).exitCode).toBe(2);
+});
+
+test('an account without an address for webhooks has none that are dead-lettered', async () => {
+  await execute(sql`update event set status = 'unrouted'`);
+  expect(
+    (await findings()).filter(({ what }) => /webhooks/.test(what)),
+  ).toEqual([]);
+  await execute(sql`update event set status = 'dead'`);
+});
+
+test('one query that waits for a source that fails is named within a minute or two, since it began to ask', async () => {
+  const requestId = await addQuery();
+  await execute(sql`update source_connection set opened_at = null, failing = '{${sql.raw(requestId)}}', reason = 'lab answered 503'
+    where connection = 'lab'`);
+  await execute(sql`update network_query_attempt set started_at = now() - interval '25 minutes', failing_since = now() - interval '24 minutes',
+    waiting_for = 'lab answered 503' where query_id = ${requestId}`);
+  const waits = async () =>
+    (await findings()).filter(
+      ({ kind, what }) => kind === 'waiting' && /for source lab/.test(what),
+    );
+  expect(await waits()).toEqual([
+    expect.objectContaining({
+      what: '1 query for source lab: its calls fail: lab answered 503',
+      by: 'the source',
+      help: expect.stringContaining(`starter -- status ${requestId}`),
+    }),
+  ]);
+  const { stdout } = await run([]);
+  expect(stdout).toMatch(
+    /since 2\d{3}-\d\d-\d\d \d\d:\d\d UTC, for 25 min; by the source/,
+  );
+  const { document } = await runAdminOn(gateway.store, 'sources', 'list');
+  expect(document.sources).toContainEqual(
+    expect.objectContaining({
+      source: 'lab',
+      state: 'failing',
+      waitingQueries: 1,
+    }),
+  );
+
+  await execute(
+    sql`update network_query_attempt set failing_since = null, waiting_for = null where query_id = ${requestId}`,
+  );
+  expect(await waits()).toMatchObject([
+    { what: expect.stringContaining('no answer yet') },
+  ]);
+  await execute(
+    sql`update network_query_attempt set started_at = now() where query_id = ${requestId}`,
+  );
+  expect(await waits()).toEqual([]);
+});
+
+test('a bulk create that is paused is listed with who paused it, since when, and the command that ends it', async () => {
+  const started = await account.call(
+    'POST',
+    `patient/bulk?facilityId=${account.facilityId}`,
+  );
+  const { requestId } = started.json();
+  await execute(
+    sql`update bulk_request set status = 'processing', paused = true where id = ${requestId}`,
+  );
+  await execute(sql`insert into audit_entry (account_id, actor, operation, target_id, outcome)
+    values (${account.accountId}, 'key:k1', 'pauseBulkCreate', ${requestId}, '200')`);
+  expect((await findings()).filter(({ kind }) => kind === 'paused')).toEqual([
+    expect.objectContaining({
+      what: `bulk create ${requestId}`,
+      by: 'API key k1',
+      since: expect.stringMatching(/^2/),
+      help: expect.stringContaining(`/patient/bulk/${requestId}/resume`),
+    }),
+  ]);
+  await execute(sql`delete from bulk_request where id = ${requestId}`);
+});
+
+test('a blob store that cannot be written to is named, and the exit code says that not all is known', async () => {
+  const { exitCode, stdout } = await run([], {
+    openBlobs: () => Promise.reject(new Error('no space left on device')),
+  });
+  expect(exitCode).toBe(1);
+  expect(stdout).toContain(
+    'the blob store cannot be used: no space left on device',
+  );
 });
 
 test('a failure that was retried since is no longer listed', async () => {
@@ -373,7 +482,7 @@ test('the metrics of a gateway are the same report, without ids in their labels'
     /^account_connections_not_called\{state="open",process="gateway"\} 1$/m,
   );
   expect(text).toMatch(
-    /^source_state\{source="lab",state="open",process="gateway"\} 1$/m,
+    /^source_state\{source="lab",state="failing",process="gateway"\} 1$/m,
   );
   expect(text).toMatch(
     /^query_sources_last_hour\{source="lab",outcome="running",process="gateway"\} \d/m,

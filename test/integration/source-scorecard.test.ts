@@ -1,3 +1,4 @@
+import { type RawBuilder, sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SourceScore } from '../../src/contract/network-query.ts';
 import { readScorecard } from '../../src/exchange/queries/network-query/query-store.ts';
@@ -140,6 +141,49 @@ test.each(SOURCES)(
     );
   },
 );
+
+test('a repeated query is no further yield, and a query that was cancelled on request does not count against a source', async () => {
+  const labScore = async () =>
+    (await scores(accountId)).find(({ source }) => source === 'lab');
+  const before = await labScore();
+  await env.store.asAccount(accountId, async (tx) => {
+    await sql`insert into network_query (id, account_id, patient_id, purpose_of_use, origin, requested, status)
+      select gen_random_uuid(), account_id, patient_id, purpose_of_use, origin, requested, status from network_query`.execute(
+      tx.db,
+    );
+    await sql`insert into network_query_attempt (query_id, source, attempt, run, account_id, status, completed_at, pages, resources)
+      select copy.id, t.source, 1, 1, t.account_id, t.status, now(), t.pages, t.resources
+      from network_query_attempt t join network_query q on q.id = t.query_id and t.source = 'lab'
+        join network_query copy on copy.patient_id = q.patient_id and copy.id <> q.id`.execute(
+      tx.db,
+    );
+  });
+  expect(await labScore()).toMatchObject({
+    queries: 10,
+    answered: 10,
+    resources: before?.resources,
+    resourcesPerFoundPatient: before?.resourcesPerFoundPatient,
+  });
+
+  const patientId = await env.addPatient(accountId);
+  const requestId = await env.addQuery(accountId, patientId, ['lab']);
+  const become = (columns: RawBuilder<unknown>) =>
+    env.store.asAccount(accountId, (tx) =>
+      sql`update network_query_attempt set ${columns} where query_id = ${requestId}`.execute(
+        tx.db,
+      ),
+    );
+  await become(sql`failing_since = now()`);
+  expect(await labScore()).toMatchObject({ waiting: 1, responseRate: 0.9091 });
+  await become(
+    sql`failing_since = null, status = 'failed', completed_at = now(), reason = 'Cancelled on request'`,
+  );
+  expect(await labScore()).toMatchObject({
+    cancelled: 1,
+    ended: 10,
+    responseRate: 1,
+  });
+});
 
 test('a source that refuses lowers the response rate, and another account sees nothing', async () => {
   const { accountId: other } = await env.addAccount();

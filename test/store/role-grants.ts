@@ -122,6 +122,7 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
   source_change_check: OF_SERVICE,
   source_connection: { ...OF_SERVICE, exchange_app: 'S' },
   reconcile_pause: OF_SERVICE,
+  acknowledged_finding: OF_SERVICE,
   refused_payload: OF_SERVICE,
   process_clock: OF_SERVICE,
   reconcile_state: OF_SERVICE,

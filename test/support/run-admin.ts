@@ -36,8 +36,11 @@ export async function runAdminWith(
       openKeyRing: async () => testKeyRing(),
       openAudit,
       openTemporal: () => Promise.reject(new Error('not asked for here')),
-      openBlobs: async () =>
-        blobs ?? Promise.reject(new Error('not asked for here')),
+      openBlobs: async () => {
+        if (blobs === undefined) throw new Error('not asked for here');
+        const refuse = () => Promise.reject(new Error('not asked for here'));
+        return { ...blobs, write: refuse, delete: refuse };
+      },
     }),
   });
   const text = out.join('');

@@ -314,7 +314,7 @@ describe('a pause of deleting', () => {
           last: { paused: ['deleting'] },
         });
         expect(
-          findingsOf(await readOperationsReport(store), undefined),
+          findingsOf({ report: await readOperationsReport(store) }),
         ).toContainEqual(
           expect.objectContaining({
             kind: 'paused',

@@ -382,7 +382,7 @@ export const copyHeadsCommand: AdminCommand<
   'openAudit'
 > = async ({ openAudit }, { from, to }) => {
   const { chain } = await openAudit();
-  const source = await openAuditHeads(await existingStore(from));
+  const source = await openAuditHeads(await existingStore(from, '--from'));
   const report = await copyHeads({
     from: source,
     to: await openAuditHeads(to),

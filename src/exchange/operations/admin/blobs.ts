@@ -82,7 +82,10 @@ export async function copyBlobsCommand(
 ): Promise<AdminResult> {
   let notedAt = Date.now();
   const report = await copyBlobs({
-    from: await openSealedStorage(await existingStore(from), '--from'),
+    from: await openSealedStorage(
+      await existingStore(from, '--from'),
+      '--from',
+    ),
     to: await openSealedStorage(to, '--to'),
     isDryRun,
     comparesContent,

@@ -2,10 +2,10 @@ import { stat } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { KeyRing } from '../../../lib/key-ring.ts';
 import { minuteOf } from '../../../lib/time.ts';
+import type { SealedStorage } from '../../../shared/blobs/encrypted-blob-store.ts';
 import type { TemporalClient } from '../../../temporal/client.ts';
 import type { AuditChain } from '../../platform/audit/chain.ts';
 import type { AuditHeads } from '../../platform/audit/heads.ts';
-import type { BlobNames } from '../../platform/blobs/verify-blobs.ts';
 import type { Store } from '../../platform/database/database.ts';
 
 /** Options of every command. */
@@ -26,6 +26,8 @@ export interface AdminResult {
   stream?: AsyncIterable<string>;
   /** The command succeeded but found a fault; the exit code is 3. */
   failed?: boolean;
+  /** A service did not answer, so that not all is known; the exit code is 1. */
+  isIncomplete?: boolean;
 }
 
 /** The database and audit storage that the commands work on. */
@@ -48,8 +50,11 @@ export interface AdminTarget {
    * is not configured.
    */
   openTemporal(): Promise<TemporalClient>;
-  /** Opens the blob store. Throws ConfigError if it is not configured. */
-  openBlobs(): Promise<BlobNames>;
+  /**
+   * Opens the blob store. Throws ConfigError if it is not configured, and
+   * AdminError if its folder does not exist.
+   */
+  openBlobs(): Promise<Pick<SealedStorage, 'list' | 'write' | 'delete'>>;
 }
 
 /**
@@ -95,16 +100,20 @@ export function checkedStatement({ by, reason }: Statement): Statement {
 }
 
 /**
- * The address of a store to copy from. Throws AdminError for a folder that does
- * not exist: a mistyped one must not become an empty store that is copied
- * without a word.
+ * The address of a store to read. Throws AdminError for a folder that does not
+ * exist: a mistyped one, or one that is away, must not become an empty store.
+ *
+ * @param option where the address was given, or the name of its variable
  */
-export async function existingStore(address: string): Promise<string> {
+export async function existingStore(
+  address: string,
+  option: string,
+): Promise<string> {
   if (
     address.startsWith('file:///') &&
     !(await isFolder(fileURLToPath(address)))
   )
-    throw new AdminError(`--from: there is no folder ${address}`);
+    throw new AdminError(`${option}: there is no folder ${address}`);
   return address;
 }
 

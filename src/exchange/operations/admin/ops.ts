@@ -1,15 +1,26 @@
+import { randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { request } from 'undici';
+import { ConfigError } from '../../../config.ts';
 import type { SourceScore } from '../../../contract/network-query.ts';
 import { renderTable } from '../../../lib/table.ts';
+import { minuteOf } from '../../../lib/time.ts';
 import {
   readTaskQueueStats,
   type TaskQueueStats,
 } from '../../../temporal/task-queues.ts';
 import { readTroubles } from '../../../temporal/troubles.ts';
 import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
+import { readWaitingConnections } from '../../queries/network-query/waiting-connections.ts';
+import {
+  acknowledge,
+  readAcknowledgements,
+  unacknowledged,
+} from '../ops/acknowledgements.ts';
 import {
   ageOf,
   findingsOf,
+  isStanding,
   type OpsFinding,
   type TemporalReport,
 } from '../ops/findings.ts';
@@ -19,30 +30,41 @@ import {
   readOperationsReport,
   type SenderReport,
 } from '../ops/report.ts';
-import type { AdminCommand, AdminTarget } from './command.ts';
+import { auditAdmin, auditEverywhere } from './accounts.ts';
+import {
+  type AdminCommand,
+  AdminError,
+  type AdminTarget,
+  checkedStatement,
+  type Statement,
+} from './command.ts';
 
 /** So that the output fits on one screen; `--json` has all. */
 const SHOWN_MAX = 12;
 
 /**
- * `ops`: what is stuck, late, dead-lettered or refused now, over all accounts,
- * and the command that helps. A service that does not answer (PostgreSQL,
- * Temporal, the gateway) is named, and what the others say is reported.
+ * `ops`: what is stuck, late, dead-lettered or refused now, and what stands
+ * still, over all accounts, and the command that helps. A service that does not
+ * answer (PostgreSQL, Temporal, the gateway, the blob store) is named, what the
+ * others say is reported, and the exit code says that not all is known.
  */
 export const opsCommand: AdminCommand<[], keyof AdminTarget> = async (
   target,
 ) => {
-  const [report, temporal, gatewayDown] = await Promise.all([
-    readOperationsReport(target.store).catch((error: unknown) => {
+  const [known, temporal, gatewayDown, blobsDown] = await Promise.all([
+    readDatabase(target).catch((error: unknown) => {
       if (isConnectionFault(error)) return undefined;
       throw error;
     }),
     readTemporal(target),
     silentGateway(target.gatewayUrl),
+    faultOfBlobs(target),
   ]);
-  const warnings =
-    report === undefined ? [] : await readGatewayWarnings(target.store);
-  const findings = findingsOf(report, temporal, gatewayDown, warnings);
+  const findings = unacknowledged(
+    findingsOf({ ...known, temporal, gatewayDown, blobsDown }),
+    known?.acknowledged ?? new Map(),
+  );
+  const report = known?.report;
   const { queues, troubles } = temporal ?? {};
   return {
     lines: [
@@ -51,9 +73,51 @@ export const opsCommand: AdminCommand<[], keyof AdminTarget> = async (
       ...scoreLines(report?.scorecard ?? []),
     ],
     document: { command: 'ops', findings, ...report, queues, troubles },
-    failed: report === undefined,
+    isIncomplete:
+      [report, temporal].includes(undefined) ||
+      [gatewayDown, blobsDown].some((down) => down !== undefined),
+    failed: findings.length > 0,
   };
 };
+
+/** `ops acknowledge`: leaves out what has happened, until it happens again. */
+export const acknowledgeFindingCommand: AdminCommand<
+  [string, Statement]
+> = async ({ store }, id, options) => {
+  const statement = checkedStatement(options);
+  // Temporal has no findings of this kind.
+  const known = findingsOf(await readDatabase({ store })).find(
+    ({ happened }) => happened?.id === id,
+  );
+  if (known === undefined)
+    throw new AdminError(
+      `No finding with the id ${id} can be acknowledged; those that can end with their id in: npm run admin -- ops`,
+    );
+  await store.asSystem(async (tx) => {
+    await acknowledge(tx, id, statement);
+    if (known.accountId === undefined)
+      await auditEverywhere(tx, 'acknowledgeFinding', id);
+    else
+      await auditAdmin(tx, known.accountId, 'acknowledgeFinding', id, {
+        details: statement,
+      });
+  });
+  return {
+    document: { acknowledged: id, what: known.what },
+    lines: [`Acknowledged, until it happens again: ${known.what}`],
+  };
+};
+
+/** What PostgreSQL knows. */
+async function readDatabase({ store }: Pick<AdminTarget, 'store'>) {
+  const [report, warnings, waiting, acknowledged] = await Promise.all([
+    readOperationsReport(store),
+    readGatewayWarnings(store),
+    readWaitingConnections(store),
+    readAcknowledgements(store),
+  ]);
+  return { report, warnings, waiting, acknowledged };
+}
 
 const ANSWERS_WITHIN_MS = 5_000;
 
@@ -69,6 +133,27 @@ async function silentGateway(
     ({ body }) => body.dump().then(() => undefined),
     () => url,
   );
+}
+
+/**
+ * Why the blob store cannot be used: a small blob is written and deleted, so
+ * that a full or read-only one is noticed. Not asked where it is not configured
+ * for this command.
+ */
+async function faultOfBlobs({
+  openBlobs,
+}: Pick<AdminTarget, 'openBlobs'>): Promise<string | undefined> {
+  const probe = `result/${randomBytes(16).toString('hex')}`;
+  try {
+    const blobs = await openBlobs();
+    await blobs.write(probe, Readable.from([Buffer.from('admin ops')]));
+    await blobs.delete(probe);
+    return undefined;
+  } catch (error) {
+    if (error instanceof ConfigError) return undefined;
+    const { message, cause } = error as Error;
+    return cause instanceof Error ? cause.message : message;
+  }
 }
 
 /**
@@ -93,12 +178,18 @@ function linesOf(
   work: readonly OpenWork[] | undefined,
   queues: readonly TaskQueueStats[] | undefined,
 ): string[] {
-  const more = findings.length - SHOWN_MAX;
+  const standing = findings.filter(isStanding);
+  const others = findings.filter((each) => !isStanding(each));
+  const more = others.slice(SHOWN_MAX);
   return [
-    ...(findings.length === 0
+    ...(others.length === 0
       ? ['Nothing is stuck, late, dead-lettered or refused.']
-      : findings.slice(0, SHOWN_MAX).flatMap(findingLines)),
-    ...(more > 0 ? [`… and ${more} more (--json lists all)`] : []),
+      : others.slice(0, SHOWN_MAX).flatMap(findingLines)),
+    ...(more.length === 0 ? [] : [`… and ${kindsOf(more)} (--json lists all)`]),
+    '',
+    ...(standing.length === 0
+      ? ['Nothing is paused, held or waits longer than usual.']
+      : standing.flatMap(standingLines)),
     '',
     ...(work === undefined
       ? []
@@ -106,6 +197,12 @@ function linesOf(
     ...(queues === undefined ? [] : ['', backlogLine(queues)]),
   ];
 }
+
+/** `3 refused, 1 late`. */
+const kindsOf = (findings: readonly OpsFinding[]): string =>
+  [...Map.groupBy(findings, ({ kind }) => kind)]
+    .map(([kind, all]) => `${all.length} ${kind}`)
+    .join(', ');
 
 /** The fields shown of each sender; `--json` has more. */
 const UNUSED_SHOWN = 6;
@@ -141,6 +238,19 @@ const senderLines = (senders: readonly SenderReport[]): string[] =>
 const percent = (share: number | null): string =>
   share === null ? '–' : `${Math.round(share * 100)} %`;
 
+const firstData = ({
+  firstDataSecondsMedian: median,
+  firstDataSecondsP95: p95,
+}: SourceScore): string =>
+  median === null ? '–' : `${shortAge(median)}, 95 % ${shortAge(p95)}`;
+
+const shortAge = (seconds: number | null): string =>
+  seconds === null
+    ? '–'
+    : seconds < 10
+      ? `${seconds.toFixed(1)} s`
+      : ageOf(seconds);
+
 const scoreLines = (scores: readonly SourceScore[]): string[] =>
   scores.length === 0
     ? []
@@ -150,6 +260,7 @@ const scoreLines = (scores: readonly SourceScore[]): string[] =>
           [
             'source, 24 hours',
             'queries',
+            'open, failing',
             'answered',
             'first data',
             'found',
@@ -160,8 +271,9 @@ const scoreLines = (scores: readonly SourceScore[]): string[] =>
           scores.map((score) => [
             score.connection ?? score.source,
             String(score.queries),
+            String(score.waiting),
             percent(score.responseRate),
-            `${score.firstDataSecondsMedian ?? '–'} s, 95 % ${score.firstDataSecondsP95 ?? '–'} s`,
+            firstData(score),
             percent(score.foundShare),
             String(score.resourcesPerFoundPatient ?? '–'),
             percent(score.codedShare),
@@ -187,11 +299,35 @@ const findingLines = ({
   what,
   help,
   accountId,
+  happened,
 }: OpsFinding): string[] => [
-  `${kind.padEnd(KIND_WIDTH)}${what}${accountId === undefined ? '' : ` (account ${accountId})`}`,
-  `${' '.repeat(KIND_WIDTH)}→ ${help}`,
+  `${kind.padEnd(KIND_WIDTH)}${what}${ofAccountId(accountId)}`,
+  `${INDENT}→ ${help}`,
+  ...(happened === undefined
+    ? []
+    : [
+        `${INDENT}→ or leave it: npm run admin -- ops acknowledge ${happened.id} --by "<your name>" --reason "<why>"`,
+      ]),
 ];
+
+/** What stands still: since when, by whom, and what ends it. */
+const standingLines = ({
+  kind,
+  what,
+  help,
+  accountId,
+  since,
+  by = '',
+}: OpsFinding): string[] => [
+  `${kind.padEnd(KIND_WIDTH)}${what}${ofAccountId(accountId)}`,
+  `${INDENT}  ${since === undefined ? 'since a time that is not known' : `since ${minuteOf(since)}, for ${ageOf((Date.now() - Date.parse(since)) / 1_000)}`}; by ${by}`,
+  `${INDENT}→ ${help}`,
+];
+
+const ofAccountId = (accountId: string | undefined): string =>
+  accountId === undefined ? '' : ` (account ${accountId})`;
 const KIND_WIDTH = 'dead-lettered'.length + 2;
+const INDENT = ' '.repeat(KIND_WIDTH);
 
 function backlogLine(queues: readonly TaskQueueStats[]): string {
   const waiting = queues.filter(({ backlog }) => backlog > 0);

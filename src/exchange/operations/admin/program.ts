@@ -104,13 +104,14 @@ function commandOutcome({
   table: rows,
   stream,
   failed,
+  isIncomplete,
 }: AdminResult): CommandOutcome {
   const shown =
     rows === undefined
       ? lines
       : [...renderTable(rows.head, rows.rows), ...lines];
   return {
-    exitCode: failed === true ? EXIT.partial : EXIT.done,
+    exitCode: isIncomplete ? EXIT.error : failed ? EXIT.partial : EXIT.done,
     document,
     lines: shown,
     stream,

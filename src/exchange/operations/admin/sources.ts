@@ -1,4 +1,5 @@
 import { SOURCE_TYPES } from '../../../contract/primitives.ts';
+import { minuteOf } from '../../../lib/time.ts';
 import type { SystemTx } from '../../platform/database/database.ts';
 import {
   decideCandidate,
@@ -33,17 +34,19 @@ export const listSourcesCommand: AdminCommand = async ({ store }) => {
         'Source',
         'State',
         'Since',
+        'By',
         'Reason',
         'Next probe',
         'Waiting queries',
       ],
       rows: sources.map(
-        ({ source, state, since, reason, nextProbeAt, waitingQueries }) => [
+        ({ source, state, since, by, reason, nextProbeAt, waitingQueries }) => [
           source,
           state,
-          since ?? '–',
+          since === undefined ? '–' : minuteOf(since),
+          by ?? '–',
           reason ?? '–',
-          nextProbeAt ?? '–',
+          nextProbeAt === undefined ? '–' : minuteOf(nextProbeAt),
           String(waitingQueries),
         ],
       ),

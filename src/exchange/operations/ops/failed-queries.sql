@@ -1,4 +1,4 @@
-select f."accountId", f.source, f.state, count(*)::int as queries, min(f.at) as since from (
+select f."accountId", f.source, f.state, count(*)::int as queries, min(f.at) as since, max(f.at) as last from (
   select a.id as "accountId", t.source, 'failed' as state, t.completed_at as at
   from account a join network_query_attempt t on t.account_id = a.id
   where t.status = 'failed' and not t.will_retry and t.completed_at > now() - interval '1 day'

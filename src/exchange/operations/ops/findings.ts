@@ -1,7 +1,10 @@
 import { counted } from '../../../lib/counted.ts';
+import { minuteOf } from '../../../lib/time.ts';
 import type { TaskQueueStats } from '../../../temporal/task-queues.ts';
 import type { TemporalTroubles } from '../../../temporal/troubles.ts';
 import type { ConnectionWarning } from '../../queries/network-query/newest-warnings.ts';
+import type { WaitingConnection } from '../../queries/network-query/waiting-connections.ts';
+import { findingId } from './acknowledgements.ts';
 import {
   BACKLOG_LATE_SECONDS,
   LATE_AFTER_SECONDS,
@@ -17,8 +20,18 @@ export const FINDING_KINDS = [
   'late',
   'dead-lettered',
   'refused',
+  'waiting',
+  'held',
   'paused',
 ] as const;
+
+/**
+ * What stands still until somebody, or what it waits for, lets it go on: one
+ * list, in which each says since when and by whom.
+ */
+const STANDING_KINDS: readonly string[] = ['waiting', 'held', 'paused'];
+export const isStanding = ({ kind }: OpsFinding): boolean =>
+  STANDING_KINDS.includes(kind);
 
 /**
  * Something that an operator should know or do now. Contains ids, counts and
@@ -31,22 +44,41 @@ export interface OpsFinding {
   help: string;
   accountId?: string;
   count: number;
+  /** Of what stands still; absent if it is not known. */
+  since?: string;
+  /** Who or what keeps it; only of what stands still. */
+  by?: string;
+  /**
+   * Of what has happened and is over: by this id it can be acknowledged, until
+   * it happens again.
+   */
+  happened?: { id: string; last: Date };
 }
 
-/**
- * What of a report needs attention, most urgent first.
- *
- * @param report undefined: PostgreSQL could not be reached
- * @param temporal undefined: Temporal could not be reached
- * @param gatewayDown the address of a gateway that does not answer
- * @param warnings about the networks' gateways that sources are reached by
- */
-export function findingsOf(
-  report: OperationsReport | undefined,
-  temporal: TemporalReport | undefined,
-  gatewayDown?: string,
-  warnings: readonly ConnectionWarning[] = [],
-): OpsFinding[] {
+/** What `admin ops` knows; what could not be read is absent. */
+export interface OpsKnowledge {
+  /** Absent: PostgreSQL could not be reached. */
+  report?: OperationsReport;
+  /** Absent: Temporal could not be reached. */
+  temporal?: TemporalReport;
+  /** The address of a gateway that does not answer. */
+  gatewayDown?: string;
+  /** Why the blob store cannot be used. */
+  blobsDown?: string;
+  /** About the networks' gateways that sources are reached by. */
+  warnings?: readonly ConnectionWarning[];
+  waiting?: readonly WaitingConnection[];
+}
+
+/** What needs attention, most urgent first. */
+export function findingsOf({
+  report,
+  temporal,
+  gatewayDown,
+  blobsDown,
+  warnings = [],
+  waiting = [],
+}: OpsKnowledge): OpsFinding[] {
   const found = [
     ...(report === undefined ? [POSTGRESQL_DOWN] : []),
     ...(temporal === undefined ? [TEMPORAL_DOWN] : ofTemporal(temporal)),
@@ -58,8 +90,19 @@ export function findingsOf(
             'The gateway is down',
           ),
         ]),
+    ...(blobsDown === undefined
+      ? []
+      : [
+          down(
+            `the blob store cannot be used: ${blobsDown}`,
+            'The blob store is down',
+          ),
+        ]),
     ...(report === undefined ? [] : ofReport(report)),
     ...warnings.map(ofWarning),
+    ...waiting
+      .filter((each) => !isHeldBack(each, report))
+      .map(ofWaitingConnection),
   ];
   return FINDING_KINDS.flatMap((kind) =>
     found.filter((each) => each.kind === kind),
@@ -77,6 +120,7 @@ const ofTemporal = ({ queues, troubles }: TemporalReport): OpsFinding[] => [
   ...queues.flatMap(ofQueue),
   ...ofFailingRuns(troubles),
   ...ofPausedRuns(troubles),
+  ...troubles.pausedSchedules.map(ofPausedSchedule),
   ...troubles.hanging.map((round) => ofHangingRound(round, troubles)),
   ...troubles.skipped.map(ofSkippedRound),
 ];
@@ -103,10 +147,25 @@ const ofFailingRuns = ({ failing }: TemporalTroubles): OpsFinding[] =>
 const ofPausedRuns = ({ paused, namespace }: TemporalTroubles): OpsFinding[] =>
   byType(paused, (type, example, count) => ({
     kind: 'paused',
-    what: `${counted(count, `${type} workflow is`, `${type} workflows are`)} paused in Temporal, such as ${example}`,
+    what: `${counted(count, `${type} workflow`)}, such as ${example}`,
+    by: IN_TEMPORAL,
     help: `temporal workflow unpause --namespace ${namespace} --workflow-id ${example}`,
     count,
   }));
+
+/** Temporal does not say who it was. */
+const IN_TEMPORAL = 'somebody in Temporal';
+
+const ofPausedSchedule = ({
+  cohortId,
+  kind,
+}: TemporalTroubles['pausedSchedules'][number]): OpsFinding => ({
+  kind: 'paused',
+  what: `monitoring of cohort ${cohortId} (${kind}); its note: npm run starter -- monitor list`,
+  by: 'an operator',
+  help: `npm run starter -- monitor resume ${cohortId} ${kind}`,
+  count: 1,
+});
 
 const ofHangingRound = (
   {
@@ -118,7 +177,7 @@ const ofHangingRound = (
   { namespace }: TemporalTroubles,
 ): OpsFinding => ({
   kind: 'stuck',
-  what: `monitoring of cohort ${cohortId} (${kind}): the round of ${startedAt.toISOString()} still runs, so that no further one begins`,
+  what: `monitoring of cohort ${cohortId} (${kind}): the round of ${minuteOf(startedAt)} still runs, so that no further one begins`,
   help: `temporal workflow cancel --namespace ${namespace} --workflow-id ${workflowId}, then npm run starter -- monitor trigger ${cohortId} ${kind}`,
   count: 1,
 });
@@ -129,7 +188,7 @@ const ofSkippedRound = ({
   startedAt,
 }: TemporalTroubles['skipped'][number]): OpsFinding => ({
   kind: 'late',
-  what: `monitoring of cohort ${cohortId} (${kind}) has skipped a round; the last one began at ${startedAt.toISOString()}`,
+  what: `monitoring of cohort ${cohortId} (${kind}) has skipped a round; the last one began at ${minuteOf(startedAt)}`,
   help: `npm run starter -- monitor trigger ${cohortId} ${kind}`,
   count: 1,
 });
@@ -139,12 +198,16 @@ const ofReport = (report: OperationsReport): OpsFinding[] => [
   ...ofSuspectedWork(report),
   ...report.sources.flatMap(ofSource),
   ...report.pauses.map(ofPause),
+  ...report.pausedWork.map(ofPausedWork),
   ...report.refusals.map(ofRefusal),
   ...report.wrongClocks.map((what) => down(what, 'A clock is wrong')),
   ...report.troubledDestinations.flatMap(ofDestination),
-  ...report.undeliverable.map(ofUndeliverable),
+  ...report.undeliverable
+    .filter(({ state }) => state === 'dead')
+    .map(ofDeadLettered),
   ...report.failed.map(ofFailedQueries),
   ...ofUnmatchedMessages(report),
+  ...ofHeldMessages(report),
   ...ofUnmonitoredMessages(report),
   ...report.senders.flatMap((sender) => [
     ...ofSender(sender),
@@ -265,30 +328,110 @@ const ofSuspectedWork = ({ suspectedWork }: OperationsReport): OpsFinding[] =>
 /** Other keys are ids of accounts' connections. */
 const SOURCE_NAME = /^[a-z-]+$/;
 
+const nounOf = (source: string): string =>
+  SOURCE_NAME.test(source) ? 'source' : 'connection';
+const since = (at: string | Date | undefined): string | undefined =>
+  at === undefined ? undefined : new Date(at).toISOString();
+
+/**
+ * A source whose calls only fail is named by the queries that wait for it
+ * (`ofWaitingConnection`).
+ */
 function ofSource(report: OperationsReport['sources'][number]): OpsFinding[] {
-  const { source, state, reason, since, waitingQueries } = report;
-  if (state === 'ok') return [];
-  const noun = SOURCE_NAME.test(source) ? 'source' : 'connection';
+  const { source, state, reason = '', waitingQueries } = report;
+  const noun = nounOf(source);
+  const what = `${noun} ${source}; ${counted(waitingQueries, 'query waits', 'queries wait')}`;
   const command = `npm run admin -- ${noun}s`;
-  const details = `since ${since ?? 'now'}; ${counted(waitingQueries, 'query waits', 'queries wait')}: ${reason ?? ''}`;
   if (state === 'paused')
     return [
       {
         kind: 'paused',
-        what: `${noun} ${source} is paused, ${details}`,
+        what: `${what}: ${reason}`,
+        since: since(report.since),
+        by: report.by,
         help: `${command} resume ${source}`,
         count: waitingQueries,
       },
     ];
+  if (state !== 'open') return [];
   return [
     {
-      kind: 'refused',
-      what: `${noun} ${source} refuses all calls, ${details}`,
-      help: `${command} list`,
+      kind: 'waiting',
+      what: `${what}, because it fails or refuses every call: ${reason}`,
+      since: since(report.since),
+      by: `its breaker; next probe at ${minuteOf(report.nextProbeAt ?? new Date())}`,
+      help: `mend the ${noun}; a probe ends it (${command} list)`,
       count: waitingQueries,
     },
   ];
 }
+
+/** Whether a pause or a breaker says already that its queries wait. */
+const isHeldBack = (
+  { connection, source }: WaitingConnection,
+  report: OperationsReport | undefined,
+): boolean =>
+  report?.sources.some(
+    (each) =>
+      (each.source === connection || each.source === source) &&
+      (each.state === 'paused' || each.state === 'open'),
+  ) === true;
+
+function ofWaitingConnection({
+  connection,
+  queries,
+  failing,
+  since: began,
+  oldestQueryId,
+  usualSeconds,
+  reason,
+}: WaitingConnection): OpsFinding {
+  const usual =
+    usualSeconds === null
+      ? ''
+      : `; 95 % are answered within ${ageOf(usualSeconds)}`;
+  const why =
+    failing > 0
+      ? `its calls fail: ${reason ?? 'no reason is known'}`
+      : `no answer yet${usual}`;
+  return {
+    kind: 'waiting',
+    what: `${counted(queries, 'query', 'queries')} for ${nounOf(connection)} ${connection}: ${why}`,
+    since: since(began),
+    by: `the ${nounOf(connection)}`,
+    help: `npm run starter -- status ${oldestQueryId}; ${runbook('A source is down, or rejects our credentials')}`,
+    count: queries,
+  };
+}
+
+const WORK_COMMANDS = {
+  'bulk-create': 'resume',
+  'post-import-queries': 'sweep/resume',
+} as const;
+
+const ofPausedWork = ({
+  kind,
+  accountId,
+  requestId,
+  since: at,
+  actor,
+}: OperationsReport['pausedWork'][number]): OpsFinding => ({
+  kind: 'paused',
+  what: `${PAUSED_NOUNS[kind]} ${requestId}`,
+  since: since(at ?? undefined),
+  by: actor === null ? IN_TEMPORAL : personOf(actor),
+  help: `curl -X POST -H "x-api-key: <its key>" <gateway>/medical/v1/patient/bulk/${requestId}/${WORK_COMMANDS[kind]}`,
+  accountId,
+  count: 1,
+});
+
+const PAUSED_NOUNS = {
+  'bulk-create': 'bulk create',
+  'post-import-queries': 'queries after the bulk create',
+} as const;
+
+/** `key:<id>`, as the audit has it, for people. */
+const personOf = (actor: string): string => actor.replace(/^key:/, 'API key ');
 
 /** A certificate that ends soon, or a gateway's clock that is off. */
 function ofWarning({
@@ -302,7 +445,7 @@ function ofWarning({
   const command = { certificate: 'rotate', clock: 'check' }[kind];
   return {
     kind: kind === 'certificate' ? 'late' : 'refused',
-    what: `${gateway}: ${message}; seen at ${at.toISOString()}`,
+    what: `${gateway}: ${message}; seen at ${minuteOf(at)}`,
     help:
       connectionId === null
         ? 'docs/networks.md, "Check it"'
@@ -313,12 +456,14 @@ function ofWarning({
 
 const ofPause = ({
   part,
-  since,
+  since: at,
   by,
   reason,
 }: OperationsReport['pauses'][number]): OpsFinding => ({
   kind: 'paused',
-  what: `reconcile: ${part} is paused since ${since.toISOString()} by ${by}: ${reason}`,
+  what: `reconcile: ${part}: ${reason}`,
+  since: since(at),
+  by,
   help: `npm run admin -- reconcile resume ${part}`,
   count: 1,
 });
@@ -329,23 +474,17 @@ const ofRefusal = ({
   last,
 }: OperationsReport['refusals'][number]): OpsFinding => ({
   kind: 'refused',
-  what: `not encrypted, so refused: ${what}; ${counted(times, 'time')}, last at ${last.toISOString()}`,
+  what: `not encrypted, so refused: ${what}; ${counted(times, 'time')}, last at ${minuteOf(last)}`,
   help: runbook('Input that is not encrypted'),
   count: times,
+  happened: { id: findingId('not-encrypted', what), last },
 });
 
 function ofDestination(
   report: OperationsReport['troubledDestinations'][number],
 ): OpsFinding[] {
-  const {
-    accountId,
-    destinationId,
-    address,
-    lastError,
-    state,
-    waiting,
-    lagSeconds,
-  } = report;
+  const { accountId, destinationId, address, lastError, state, waiting } =
+    report;
   const why = lastError === null ? '' : `; last attempt: ${lastError}`;
   const what = `webhook destination ${address ?? ''} (${destinationId}) is ${state}${why}; ${counted(waiting, 'event waits', 'events wait')}`;
   if (state === 'disabled')
@@ -360,13 +499,15 @@ function ofDestination(
     ];
   if (waiting === 0) return [];
   const late =
-    lagSeconds > WEBHOOK_LATE_SECONDS
-      ? `, the oldest for ${ageOf(lagSeconds)}`
+    report.lagSeconds > WEBHOOK_LATE_SECONDS
+      ? `, the oldest for ${ageOf(report.lagSeconds)}`
       : '';
   return [
     {
-      kind: 'late',
+      kind: 'waiting',
       what: `${what}${late}`,
+      since: since(report.since ?? undefined),
+      by: 'the receiver',
       help: 'repair the receiver, then: curl -X POST -H "x-api-key: <its key>" <gateway>/settings/webhook/retry',
       accountId,
       count: waiting,
@@ -374,41 +515,40 @@ function ofDestination(
   ];
 }
 
-function ofUndeliverable({
+const ofDeadLettered = ({
   accountId,
-  state,
   events,
-}: OperationsReport['undeliverable'][number]): OpsFinding {
-  const isDead = state === 'dead';
-  return {
-    kind: 'dead-lettered',
-    what: isDead
-      ? `webhooks dead-lettered in the last week: ${events}`
-      : `webhooks without a destination in the last week: ${events}`,
-    help: isDead
-      ? 'repair the receiver, then POST /settings/webhook/retry'
-      : 'set an address with POST /settings, then POST /settings/webhook/retry',
-    accountId,
-    count: events,
-  };
-}
+  last,
+}: OperationsReport['undeliverable'][number]): OpsFinding => ({
+  kind: 'dead-lettered',
+  what: `webhooks dead-lettered in the last week: ${events}`,
+  help: 'repair the receiver, then POST /settings/webhook/retry',
+  accountId,
+  count: events,
+  happened: { id: findingId('dead-lettered', accountId), last },
+});
 
 const ofFailedQueries = ({
   accountId,
   source,
   state,
   queries,
-  since,
+  since: first,
+  last,
 }: OperationsReport['failed'][number]): OpsFinding => ({
   kind: 'refused',
   what:
     state === 'failed'
       ? `queries of the last day that failed at ${source}: ${queries}`
       : `queries of the last day that could not ask ${source}, for example because of a limit: ${queries}`,
-  help: `npm run starter -- redrive --source ${source} --from ${since} --dry-run`,
+  help: `npm run starter -- redrive --source ${source} --from ${secondOf(first)} --dry-run`,
   accountId,
   count: queries,
+  happened: { id: findingId('failed-queries', accountId, source, state), last },
 });
+
+/** `2026-11-29T16:40:12Z`: not after the time itself. */
+const secondOf = (at: Date): string => `${at.toISOString().slice(0, 19)}Z`;
 
 const ofUnmatchedMessages = ({
   unmatchedMessages,
@@ -421,6 +561,23 @@ const ofUnmatchedMessages = ({
           what: `messages of senders in the last day without a patient: ${unmatchedMessages}`,
           help: 'npm run admin -- notifications unmatched',
           count: unmatchedMessages,
+        },
+      ];
+
+const ofHeldMessages = ({
+  heldMessages,
+  heldSince,
+}: OperationsReport): OpsFinding[] =>
+  heldMessages === 0
+    ? []
+    : [
+        {
+          kind: 'held',
+          what: `${counted(heldMessages, 'message')} of senders: somebody has to decide whether the record has changed hands`,
+          since: since(heldSince ?? undefined),
+          by: 'the exchange',
+          help: 'npm run admin -- notifications unmatched, then notifications accept or refuse <message>',
+          count: heldMessages,
         },
       ];
 

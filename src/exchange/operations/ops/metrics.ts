@@ -219,7 +219,9 @@ const GAUGES: Readonly<Record<string, OperationsGauge<string>>> = {
   messages_unmatched_last_day: gauge({
     help: 'Messages of senders in the last day for which no patient was found',
     labelNames: [],
-    read: one(({ unmatchedMessages }) => unmatchedMessages),
+    read: one(
+      ({ unmatchedMessages, heldMessages }) => unmatchedMessages + heldMessages,
+    ),
   }),
   work_suspected: gauge({
     help: 'Steps in progress at which processes ended three times or more',

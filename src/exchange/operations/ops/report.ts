@@ -49,7 +49,6 @@ interface SourceOutcome {
 const DESTINATION_STATES = [
   'healthy',
   'failing',
-  'held',
   'disabled',
   'unknown',
 ] as const;
@@ -65,6 +64,8 @@ interface DestinationReport {
   lastError: string | null;
   state: DestinationState;
   waiting: number;
+  /** When the oldest event that waits became due. */
+  since: Date | null;
   /** Age of the oldest event that could have been sent by now. */
   lagSeconds: number;
 }
@@ -72,8 +73,14 @@ interface DestinationReport {
 /** Webhooks that are not sent again by themselves, of an account. */
 interface UndeliverableEvents {
   accountId: string;
+  /**
+   * `unrouted`: the account had no destination when they occurred, as one that
+   * asks instead never has.
+   */
   state: 'dead' | 'unrouted';
   events: number;
+  /** When the newest of them was dead-lettered, or occurred. */
+  last: Date;
 }
 
 /**
@@ -88,8 +95,19 @@ interface FailedQueries {
    */
   state: 'failed' | 'refused';
   queries: number;
-  /** When the first of them failed. */
-  since: string;
+  /** When the first and the last of them failed. */
+  since: Date;
+  last: Date;
+}
+
+/** An import, or the queries after one, that is paused. */
+interface PausedWork {
+  kind: 'bulk-create' | 'post-import-queries';
+  accountId: string;
+  requestId: string;
+  /** By the audit; null: paused in Temporal. */
+  since: Date | null;
+  actor: string | null;
 }
 
 /** What a sender of notifications has sent within the last week. */
@@ -160,6 +178,7 @@ const UNDELIVERABLE_EVENTS = sqlFile(
 );
 const FAILED_QUERIES = sqlFile('failed-queries.sql', import.meta.url);
 const MESSAGE_SENDERS = sqlFile('message-senders.sql', import.meta.url);
+const PAUSED_WORK = sqlFile('paused-work.sql', import.meta.url);
 const OPEN_WORK = sqlFile('open-work.sql', import.meta.url);
 
 export type OperationsReport = Awaited<ReturnType<typeof readOperationsReport>>;
@@ -186,7 +205,6 @@ export const readOperationsReport = (store: Pick<Store, 'asSystem'>) =>
     troubledDestinations: await rowsOf(
       tx,
       TROUBLED_DESTINATIONS<DestinationReport>({
-        state: STATE,
         lastError: LAST_RESULT,
         lateSeconds: WEBHOOK_LATE_SECONDS,
         most: LISTED_MAX,
@@ -199,9 +217,20 @@ export const readOperationsReport = (store: Pick<Store, 'asSystem'>) =>
       tx,
       UNDELIVERABLE_EVENTS<UndeliverableEvents>({ most: LISTED_MAX }),
     ),
-    failed: await readFailed(tx),
+    /**
+     * Failures and refusals of the last day by account and source, where
+     * nothing newer was tried at the source.
+     */
+    failed: await rowsOf(
+      tx,
+      FAILED_QUERIES<FailedQueries>({
+        cancelled: [...CANCEL_REASONS],
+        most: LISTED_MAX,
+      }),
+    ),
     /** Parts of reconcile that an operator has paused. */
     pauses: await readPauses(tx),
+    pausedWork: await rowsOf(tx, PAUSED_WORK<PausedWork>({ most: LISTED_MAX })),
     /**
      * Input of workflows that was refused in the last week because it was not
      * encrypted.
@@ -224,7 +253,7 @@ async function countDestinations(
   const counted = await rowsOf(
     tx,
     sql<{ state: DestinationState; destinations: number }>`
-      select ${STATE} as state, count(*)::int as destinations from webhook_destination d
+      select d.health as state, count(*)::int as destinations from webhook_destination d
       where d.url is not null group by 1`,
   );
   const counts = new Map(
@@ -234,9 +263,6 @@ async function countDestinations(
     DESTINATION_STATES.map((state) => [state, counts.get(state) ?? 0]),
   ) as Record<DestinationState, number>;
 }
-
-/** SQL: a destination is held whatever its health. */
-const STATE = sql`case when d.held_since is not null then 'held' else d.health end`;
 
 async function readDaysScorecard(tx: SystemTx): Promise<SourceScore[]> {
   const accounts = await tx.db.selectFrom('account').select('id').execute();
@@ -250,23 +276,6 @@ async function readDaysScorecard(tx: SystemTx): Promise<SourceScore[]> {
 }
 
 /**
- * Failures and refusals of the last day by account and source, where nothing
- * newer was tried at the source.
- */
-async function readFailed(tx: SystemTx): Promise<FailedQueries[]> {
-  const statement = FAILED_QUERIES<
-    Omit<FailedQueries, 'since'> & { since: Date }
-  >({
-    cancelled: [...CANCEL_REASONS],
-    most: LISTED_MAX,
-  });
-  return (await rowsOf(tx, statement)).map((row) => ({
-    ...row,
-    since: row.since.toISOString(),
-  }));
-}
-
-/**
  * Messages of senders within the last day for which no patient was found, or
  * whose patient is in no cohort with such messages, and work at which processes
  * ended repeatedly.
@@ -276,19 +285,29 @@ async function countOthers(tx: SystemTx) {
     tx,
     sql<{
       unmatchedMessages: number;
+      heldMessages: number;
+      heldSince: Date | null;
       unmonitoredMessages: number;
       suspectedWork: number;
     }>`
       select
         (select count(*)::int from inbound_message
           where outcome in ('unmatched', 'ambiguous', 'incomplete') and received_at > now() - interval '1 day'
-        ) + (select count(*)::int from inbound_message where outcome = 'held') as "unmatchedMessages",
+        ) as "unmatchedMessages",
+        (select count(*)::int from inbound_message where outcome = 'held') as "heldMessages",
+        (select min(received_at) from inbound_message where outcome = 'held') as "heldSince",
         (select count(*)::int from inbound_message
           where outcome = 'not-monitored' and id >= ${firstIdSince(Date.now() - DAY * 1_000)}) as "unmonitoredMessages",
         (select count(*)::int from activity_start where starts >= 3) as "suspectedWork"`,
   );
   return (
-    counts ?? { unmatchedMessages: 0, unmonitoredMessages: 0, suspectedWork: 0 }
+    counts ?? {
+      unmatchedMessages: 0,
+      heldMessages: 0,
+      heldSince: null,
+      unmonitoredMessages: 0,
+      suspectedWork: 0,
+    }
   );
 }
 

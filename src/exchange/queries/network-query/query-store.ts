@@ -7,6 +7,7 @@ import {
   type SourceScore,
   type sourceStatusSchema,
 } from '../../../contract/network-query.ts';
+import { CANCEL_REASONS } from '../../../contract/network-query-workflow.ts';
 import {
   SOURCE_TYPES,
   type SourceType,
@@ -49,6 +50,7 @@ export async function readScorecard(
     accounts,
     from,
     to,
+    cancelled: [...CANCEL_REASONS],
   }).execute(tx.db);
   return rows;
 }

@@ -2,26 +2,39 @@ import { Gauge, type Registry } from 'prom-client';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
 import { newConnection } from './rules/breaker.ts';
-import { countWaiting, readConnections } from './source-health.ts';
+import {
+  countWaiting,
+  readConnections,
+  type WaitingQueries,
+} from './source-health.ts';
 
 /** The state of a connection as operators see it. Contains no personal data. */
 export interface SourceReport {
   source: string;
   /**
+   * `failing`: the newest calls failed, of too few queries to stop calling.
    * `open`: it refuses or fails every call, and only probes are made. `paused`:
    * by an operator.
    */
-  state: 'ok' | 'open' | 'paused';
+  state: 'ok' | 'failing' | 'open' | 'paused';
   reason?: string;
+  /**
+   * When it was paused, when its breaker opened, or since when the calls of a
+   * query fail.
+   */
   since?: string;
+  /** Who has paused it. */
+  by?: string;
   nextProbeAt?: string;
   /** Queries that wait before they call it again. */
   waitingQueries: number;
 }
 
-export type PublicSourceState = Pick<SourceReport, 'state'> & {
+export interface PublicSourceState {
   source: SourceType;
-};
+  /** A source of which some calls fail is called. */
+  state: Exclude<SourceReport['state'], 'failing'>;
+}
 
 /** What may be known without a login: which of the networks are called. */
 export async function publicSourceStates(
@@ -37,27 +50,38 @@ export async function publicSourceStates(
 const reportedState = ({
   paused,
   openedAt,
-}: ReturnType<typeof newConnection>): SourceReport['state'] =>
+}: ReturnType<typeof newConnection>): PublicSourceState['state'] =>
   paused !== undefined ? 'paused' : openedAt !== undefined ? 'open' : 'ok';
 
 /** The state of every source, also of those that nothing is known against. */
 export async function reportSources(tx: SystemTx): Promise<SourceReport[]> {
   const states = await readConnections(tx);
-  const waiting: ReadonlyMap<string, number> = await countWaiting(tx);
+  const waiting: ReadonlyMap<string, WaitingQueries> = await countWaiting(tx);
   const names = [...new Set<string>([...SOURCE_TYPES, ...states.keys()])];
   return names.map((source) => {
-    const { paused, openedAt, nextProbeAt, reason } =
+    const { paused, openedAt, nextProbeAt, reason, failing } =
       states.get(source) ?? newConnection(source);
-    const waitingQueries = waiting.get(source) ?? 0;
+    const { queries: waitingQueries = 0, failingSince } =
+      waiting.get(source) ?? {};
     if (paused !== undefined)
       return {
         source,
         state: 'paused',
-        reason: `${paused.reason} (${paused.by})`,
+        reason: paused.reason,
+        by: paused.by,
         since: instant(paused.at),
         waitingQueries,
       };
-    if (openedAt === undefined) return { source, state: 'ok', waitingQueries };
+    if (openedAt === undefined)
+      return failing.length === 0
+        ? { source, state: 'ok', waitingQueries }
+        : {
+            source,
+            state: 'failing',
+            reason,
+            since: failingSince?.toISOString(),
+            waitingQueries,
+          };
     return {
       source,
       state: 'open',
@@ -71,7 +95,7 @@ export async function reportSources(tx: SystemTx): Promise<SourceReport[]> {
 
 const instant = (at: number): string => new Date(at).toISOString();
 
-const STATES = ['ok', 'open', 'paused'] as const;
+const STATES = ['ok', 'failing', 'open', 'paused'] as const;
 
 /**
  * Measures the state of all sources whenever the metrics are collected. Without
@@ -91,7 +115,7 @@ export function measureSources(
   };
   new Gauge({
     name: 'source_state',
-    help: 'State of each source: 1 for the one it is in (ok, open or paused), 0 for the others',
+    help: 'State of each source: 1 for the one it is in (ok, failing, open or paused), 0 for the others',
     labelNames: ['source', 'state'] as const,
     registers: [metrics],
     async collect() {

@@ -286,20 +286,34 @@ export async function resumeConnection(
   return resumed !== undefined;
 }
 
-/**
- * How many attempts of all accounts wait before they call their source again,
- * by source.
- */
+/** The attempts of all accounts whose calls to a source fail now. */
+export interface WaitingQueries {
+  queries: number;
+  /** Since when the calls of the first of them fail. */
+  failingSince: Date;
+}
+
+/** The attempts that wait for their source, because their calls fail. */
 export async function countWaiting(
   tx: SystemTx,
-): Promise<ReadonlyMap<SourceType, number>> {
+): Promise<ReadonlyMap<SourceType, WaitingQueries>> {
   const rows = await tx.db
     .selectFrom('network_query_attempt')
-    .select(({ fn }) => ['source', fn.countAll<number>().as('waiting')])
-    .where('next_try_at', 'is not', null)
+    .select(({ fn }) => [
+      'source',
+      fn.countAll<number>().as('queries'),
+      fn.min<Date>('failing_since').as('failingSince'),
+    ])
+    .where('status', '=', 'running')
+    .where('failing_since', 'is not', null)
     .groupBy('source')
     .execute();
-  return new Map(rows.map(({ source, waiting }) => [source, Number(waiting)]));
+  return new Map(
+    rows.map(({ source, queries, failingSince }) => [
+      source,
+      { queries: Number(queries), failingSince },
+    ]),
+  );
 }
 
 const dateOf = (at: number | undefined): Date | null =>

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { wholeNumber } from '../../../../lib/option-values.ts';
-import { opsCommand } from '../ops.ts';
+import { acknowledgeFindingCommand, opsCommand } from '../ops.ts';
 import {
   listReconcileCommand,
   pauseReconcileCommand,
@@ -19,13 +19,28 @@ import {
 import type { RunAdmin } from './run-admin.ts';
 import { withAdminOptions, withStatement } from './shared-options.ts';
 
+const OPS_EXIT_CODES = [
+  '',
+  'Its exit codes, for a script:',
+  '  0  Everything answers, and nothing needs attention.',
+  '  1  PostgreSQL, Temporal, the gateway or the blob store does not answer: it is named, and not all is known.',
+  '  3  Everything answers, and something is listed.',
+].join('\n');
+
 /** What an operator watches and steers. */
 export function addOperationsCommands(program: Command, run: RunAdmin): void {
-  withAdminOptions(program.command('ops'))
+  const ops = withAdminOptions(program.command('ops'))
     .description(
-      'Show what is stuck, late, dead-lettered or refused now, over all accounts, and the command that helps',
+      'Show what is stuck, late, dead-lettered, refused, paused or waits now, over all accounts, and the command that helps',
     )
+    .addHelpText('after', OPS_EXIT_CODES)
     .action(run(opsCommand));
+  withStatement(withAdminOptions(ops.command('acknowledge')))
+    .description(
+      'Leave out a finding about what has happened, until it happens again',
+    )
+    .argument('<finding>', 'its id, as "ops" shows it')
+    .action(run(acknowledgeFindingCommand));
 
   const notifications = program
     .command('notifications')
