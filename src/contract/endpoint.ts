@@ -33,6 +33,7 @@ export interface Endpoint {
     | 'embedding'
     | 'message'
     | 'settings'
+    | 'event'
     | 'system';
   summary: string;
   description?: string;

@@ -15,6 +15,7 @@ import { patientEndpoints } from './patients.ts';
 import { possibleDuplicateEndpoints } from './possible-duplicates.ts';
 import { queryRedriveEndpoints } from './query-redrive.ts';
 import { querySweepEndpoints } from './query-sweep.ts';
+import { sentEventEndpoints } from './sent-events.ts';
 import { settingsEndpoints } from './settings.ts';
 import { webhookEndpoints } from './webhooks.ts';
 
@@ -42,6 +43,7 @@ export const endpoints = {
   ...embedTokenEndpoints,
   ...settingsEndpoints,
   ...webhookEndpoints,
+  ...sentEventEndpoints,
 } as const;
 
 export type EndpointName = keyof typeof endpoints;

@@ -19,7 +19,7 @@ import { ExchangeError } from './platform/errors.ts';
 import type { AddRoutes } from './platform/feature.ts';
 import {
   jsonParser,
-  respondToClientError,
+  respondToClientErrors,
 } from './platform/http/client-errors.ts';
 import { addHealthRoutes } from './platform/http/health.ts';
 import { addOpenApi } from './platform/http/openapi/plugin.ts';
@@ -60,9 +60,9 @@ export async function createGateway(
     // Fastify's own log lines contain URLs with queries; plugins/observe.ts
     // writes ours.
     logger: false,
-    clientErrorHandler: respondToClientError,
+    clientErrorHandler: respondToClientErrors(deps.publicBaseUrl),
     frameworkErrors: (error, request, reply) =>
-      sendError(error, request, reply, deps.logger),
+      sendError(error, request, reply, deps),
   });
   traceRequests(app);
   prepareDraining(app);
@@ -82,7 +82,7 @@ export async function createGateway(
   });
   const refusals = createRefusalAudit(deps);
   app.addHook('onClose', () => refusals.close());
-  addErrorResponses(app, deps.logger, refusals);
+  addErrorResponses(app, deps, refusals);
   limitBodyTime(app);
   const metrics = createMetrics('gateway');
   measureConnections(metrics, deps.store);
@@ -157,7 +157,12 @@ function acceptEmptyBodies(app: FastifyInstance): void {
           return done(error, value);
         const fhir = readSourceJson(body);
         if (fhir.isRead) done(null, fhir.json);
-        else done(new ExchangeError(400, `The body is ${fhir.fault}`));
+        else
+          done(
+            new ExchangeError(400, `The body is ${fhir.fault}`, {
+              code: 'unreadable-request',
+            }),
+          );
       });
     },
   );

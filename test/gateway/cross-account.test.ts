@@ -47,6 +47,7 @@ const IN_PATHS: readonly [RegExp, keyof Owned][] = [
   [/identity\/session\/:id/, 'session'],
   [/aal2\/challenge\/:id/, 'challenge'],
   [/webhook\/:id/, 'webhook'],
+  [/event\/:id/, 'event'],
   [/possible-duplicate\/:id/, 'duplicate'],
   [/consent\/:consentId/, 'consent'],
   [/contribution\/:contributionId/, 'contribution'],

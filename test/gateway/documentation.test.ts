@@ -193,6 +193,7 @@ describe('the OpenAPI document', () => {
     );
     expect(answer.json()).toEqual({
       ...example,
+      type: example.type.replace('exchange.', 'exchange.test.'),
       instance: expect.stringMatching(/^urn:uuid:/),
     });
   });

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ERROR_NAMES } from '../../src/contract/errors.ts';
+import { endpoints } from '../../src/contract/endpoints.ts';
+import {
+  ERROR_CODES,
+  ERROR_KINDS,
+  ERROR_NAMES,
+  errorPagePath,
+} from '../../src/contract/errors.ts';
 import type { GatewayDeps } from '../../src/exchange/features.ts';
 import {
   createTestGateway,
@@ -30,7 +36,8 @@ describe('an error', () => {
       'application/problem+json; charset=utf-8',
     );
     expect(answer.json()).toEqual({
-      type: 'about:blank',
+      type: 'https://exchange.test.example.org/errors/not-found',
+      code: 'not-found',
       status: 404,
       name: ERROR_NAMES[404],
       title: 'Not found',
@@ -274,4 +281,73 @@ describe('the log', () => {
       expect(log).not.toContain(secret);
     }
   });
+});
+
+describe('a kind of error', () => {
+  test('has a page, which says what to do, at the address in `type`', async () => {
+    for (const code of ERROR_CODES) {
+      const { statusCode, body } = await gateway.app.inject(
+        errorPagePath(code),
+      );
+      expect(statusCode, code).toBe(200);
+      expect(body).toContain(`Status ${ERROR_KINDS[code].status}`);
+    }
+    const all = (await gateway.app.inject('/errors')).body;
+    for (const code of ERROR_CODES) expect(all).toContain(`/errors/${code}"`);
+    const unknown = await gateway.app.inject('/errors/toString');
+    expect(unknown.statusCode).toBe(404);
+  });
+
+  test('is told by its code, which OpenAPI lists for each status', async () => {
+    const { paths, components } = (
+      await gateway.app.inject('/openapi.json')
+    ).json();
+    expect(
+      components.schemas.Error.properties.code['x-extensible-enum'],
+    ).toEqual(ERROR_CODES);
+    expect(
+      paths['/medical/v1/cohort'].post.responses['422'].description,
+    ).toContain('idempotency-key-reused');
+    for (const [code, send] of [
+      ['invalid-credentials', () => gateway.app.inject('/medical/v1/facility')],
+      ['no-such-operation', () => account.call('GET', 'unknown')],
+      ['unreadable-request', () => create('{"firstName":')],
+      ['invalid-parameters', () => create({})],
+      ['method-not-allowed', () => account.call('PUT', 'facility', {})],
+    ] as const)
+      expect((await send()).json()).toMatchObject({
+        code,
+        type: `https://exchange.test.example.org/errors/${code}`,
+      });
+  });
+});
+
+test('the address of the gateway leads to what it offers, for programs and for people', async () => {
+  const program = (await gateway.app.inject('/')).json();
+  const { name, api, ...addresses } = program;
+  expect([name, api]).toEqual([
+    'Medical data exchange',
+    'https://exchange.test.example.org/medical/v1',
+  ]);
+  const person = await gateway.app.inject({
+    url: '/',
+    headers: { accept: 'text/html' },
+  });
+  for (const address of Object.values<string>(addresses)) {
+    expect(person.body).toContain(`href="${address}"`);
+    const { pathname } = new URL(address);
+    expect((await gateway.app.inject(pathname)).statusCode, address).toBe(200);
+  }
+});
+
+test('the collection and llms.txt have every operation', async () => {
+  const collection = (await gateway.app.inject('/collection.json')).json();
+  const requests = collection.item.flatMap(
+    ({ item }: { item: { name: string }[] }) => item.map(({ name }) => name),
+  );
+  const llms = (await gateway.app.inject('/llms.txt')).body;
+  for (const [name, { summary }] of Object.entries(endpoints)) {
+    expect(requests).toContain(summary);
+    expect(llms).toContain(`/reference#${name})`);
+  }
 });

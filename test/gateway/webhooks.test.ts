@@ -480,3 +480,86 @@ describe('a new key', () => {
     ).toMatch(/^no webhookUrl is set/);
   });
 });
+
+describe('what was sent', () => {
+  const attempt = (eventId: string, number: number, status: number) =>
+    gateway.store.asAccount(account.accountId, (tx) =>
+      tx.db
+        .insertInto('event_attempt')
+        .values({
+          event_id: eventId,
+          attempt: number,
+          account_id: account.accountId,
+          http_status: status,
+          outcome: `the receiver answered ${status}`,
+        })
+        .execute(),
+    );
+  const events = async (query = '', owner = account) =>
+    (await owner.call('GET', `event${query}`)).json();
+
+  test('is listed newest first with every attempt at each destination, filtered and in pages, and read with its body', async () => {
+    await account.call('POST', 'settings', { webhookUrl: `${HOOKS}/all` });
+    const { id: webhookId } = (await create(['patient.*'])).json();
+    const admitted = await tell('patient.admit');
+    const queried = await tell('network-query.hie');
+    const copy = (await routesOf(admitted)).find(({ id }) => id !== admitted);
+    await attempt(admitted, 1, 503);
+    await attempt(admitted, 2, 200);
+    await setStatus(admitted, 'delivered');
+    await attempt(copy?.id ?? '', 1, 410);
+    await setStatus(copy?.id ?? '', 'dead');
+
+    const listed = await events();
+    expect(listed.events.map(({ id }: { id: string }) => id)).toEqual([
+      queried,
+      admitted,
+    ]);
+    expect(listed.events[1]).toMatchObject({
+      type: 'patient.admit',
+      status: 'failed',
+      deliveries: [
+        {
+          url: `${HOOKS}/all`,
+          status: 'delivered',
+          attempts: [{ httpStatus: 503 }, { httpStatus: 200 }],
+        },
+        { webhookId, status: 'failed', attempts: [{ httpStatus: 410 }] },
+      ],
+    });
+    expect((await events('?status=failed')).events).toHaveLength(1);
+    expect((await events('?type=network-query.hie')).events).toHaveLength(1);
+    expect((await events('?from=2100-01-01T00:00:00Z')).events).toEqual([]);
+    const first = await events('?count=1');
+    expect(first.meta).toMatchObject({ itemsInTotal: 2 });
+    const { search } = new URL(first.meta.nextPage);
+    expect((await events(search)).events).toMatchObject([{ id: admitted }]);
+
+    const read = (await account.call('GET', `event/${admitted}`)).json();
+    expect(read).toEqual({
+      ...listed.events[1],
+      body: { meta: { messageId: admitted } },
+    });
+  });
+
+  test('is sent again to all destinations or to one, and another account neither sees nor sends it', async () => {
+    await account.call('POST', 'settings', { webhookUrl: `${HOOKS}/all` });
+    const { id: webhookId } = (await create(['patient.*'])).json();
+    const admitted = await tell('patient.admit');
+    for (const { id } of await routesOf(admitted))
+      await setStatus(id, 'delivered');
+    sent.length = 0;
+
+    const url = `event/${admitted}/resend`;
+    expect((await other.call('POST', url)).statusCode).toBe(404);
+    expect((await other.call('GET', `event/${admitted}`)).statusCode).toBe(404);
+    expect((await events('', other)).events).toEqual([]);
+    expect((await account.call('POST', url, { webhookId })).json()).toEqual({
+      message: 'The event is being sent again',
+      events: 1,
+    });
+    expect((await account.call('POST', url)).json().events).toBe(2);
+    expect(sent).toContain(admitted);
+    expect((await events()).events).toMatchObject([{ status: 'pending' }]);
+  });
+});

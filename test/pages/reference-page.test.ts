@@ -34,9 +34,10 @@ describeInChromium('the API reference in a browser', () => {
     page.locator(`article[aria-labelledby="${name}"]`);
   const tryIt = async (name: EndpointName): Promise<Locator> => {
     const form = operation(name).locator('form');
-    await operation(name)
-      .locator('details.try')
-      .evaluate((part) => part.setAttribute('open', ''));
+    for (const part of ['details.more', 'details.try'])
+      await operation(name)
+        .locator(part)
+        .evaluate((details) => details.setAttribute('open', ''));
     return form;
   };
 
@@ -99,7 +100,44 @@ describeInChromium('the API reference in a browser', () => {
     expect(lost).toEqual([]);
   });
 
+  test('is short while nothing is unfolded, and unfolds what an address names', async () => {
+    const visit = await page.context().newPage();
+    await visit.goto(`${page.url().split('#')[0]}#createCohort`);
+    const unfolded = visit.locator('details.more[open]');
+    expect(await unfolded.count()).toBe(1);
+    await visit
+      .getByRole('button', { name: 'Copy: Create cohort: curl command' })
+      .waitFor();
+    expect(
+      await visit.evaluate('document.documentElement.scrollHeight'),
+    ).toBeLessThan(40_000);
+    await visit.close();
+  });
+
+  test('finds operations and schemas by all words of a search, in the contents too', async () => {
+    const words = page.getByRole('searchbox', { name: 'Search' });
+    await words.fill('webhook rotate');
+    const shown = page.locator('main article:visible h3');
+    expect(await shown.allTextContents()).toEqual(
+      expect.arrayContaining([
+        'Rotate the key of a further webhook destination',
+      ]),
+    );
+    expect(await shown.count()).toBeLessThan(6);
+    expect(await page.locator('nav li:visible').count()).toBe(
+      await page
+        .locator('main section:not([aria-labelledby=schemas]) article:visible')
+        .count(),
+    );
+    await page.getByText(`${await shown.count()} found`).waitFor();
+    await words.fill('');
+    expect(await shown.count()).toBeGreaterThan(100);
+  });
+
   test('copies a curl command', async () => {
+    await operation('createCohort')
+      .locator('details.more')
+      .evaluate((part) => part.setAttribute('open', ''));
     await operation('createCohort')
       .getByRole('button', { name: 'Copy: Create cohort: curl command' })
       .click();

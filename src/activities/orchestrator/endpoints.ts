@@ -1,4 +1,5 @@
 import { type EndpointName, endpoints } from '../../contract/endpoints.ts';
+import type { SentEvent } from '../../contract/sent-events.ts';
 import type { ResponseOf } from '../../orchestrator/client/responses.ts';
 import {
   callExchange,
@@ -141,6 +142,12 @@ const withoutLink = ({ url: _, ...rest }: ResponseOf<'getNotification'>) =>
   rest;
 const withoutSecret = ({ webhookKey: _, ...rest }: ResponseOf<'getWebhook'>) =>
   rest;
+const eventOf = ({ id, type, status, patientId }: SentEvent) => ({
+  id,
+  type,
+  status,
+  patientId,
+});
 /** The key is a secret and is left out; callers read it from the settings. */
 const validUntil = ({ previousKeyUntil }: ResponseOf<'rotateWebhookKey'>) => ({
   previousKeyUntil,
@@ -270,6 +277,9 @@ const PICKS = {
   updateWebhook: withoutSecret,
   deleteWebhook: () => undefined,
   rotateWebhookKey: validUntil,
+  listEvents: ({ events, meta }) => ({ events: events.map(eventOf), meta }),
+  getEvent: eventOf,
+  resendEvent: ({ events }) => ({ events }),
 } satisfies {
   [N in Exclude<EndpointName, WholeName>]: (
     answer: ResponseOf<N>,

@@ -1,4 +1,4 @@
-import type { ErrorStatus } from '../../contract/errors.ts';
+import type { ErrorCode, ErrorStatus } from '../../contract/errors.ts';
 
 /**
  * One invalid field of a request. The message states what was found and what is
@@ -10,6 +10,16 @@ export interface FieldError {
   message: string;
 }
 
+interface ExchangeErrorOptions {
+  /** Of this status; default: the general code of the status. */
+  code?: ErrorCode;
+  errors?: readonly FieldError[];
+  headers?: Readonly<Record<string, string>>;
+  /** Further members of the error's body (RFC 9457 extensions). */
+  members?: Readonly<Record<string, unknown>>;
+  cause?: unknown;
+}
+
 /**
  * An error response that the caller can act on. The message is shown to the
  * caller, so it must contain no internals and no personal data beyond what the
@@ -19,24 +29,12 @@ export class ExchangeError extends Error {
   override readonly name: string = 'ExchangeError';
 
   readonly status: ErrorStatus;
-  readonly options: {
-    errors?: readonly FieldError[];
-    headers?: Readonly<Record<string, string>>;
-    /** Further members of the error's body (RFC 9457 extensions). */
-    members?: Readonly<Record<string, unknown>>;
-    cause?: unknown;
-  };
+  readonly options: ExchangeErrorOptions;
 
   constructor(
     status: ErrorStatus,
     message: string,
-    options: {
-      errors?: readonly FieldError[];
-      headers?: Readonly<Record<string, string>>;
-      /** Further members of the error's body (RFC 9457 extensions). */
-      members?: Readonly<Record<string, unknown>>;
-      cause?: unknown;
-    } = {},
+    options: ExchangeErrorOptions = {},
   ) {
     super(message, { cause: options.cause });
     this.status = status;
@@ -72,8 +70,8 @@ export class InvalidRequestError extends ExchangeError {
 export class ForbiddenError extends ExchangeError {
   override readonly name = 'ForbiddenError';
 
-  constructor(message: string) {
-    super(403, message);
+  constructor(message: string, code: ErrorCode = 'not-permitted') {
+    super(403, message, { code });
   }
 }
 
@@ -128,9 +126,14 @@ export class UnavailableError extends ExchangeError {
 
   constructor(
     message: string,
-    options: { retryAfterSeconds?: number; cause?: unknown } = {},
+    options: {
+      retryAfterSeconds?: number;
+      code?: ErrorCode;
+      cause?: unknown;
+    } = {},
   ) {
     super(503, message, {
+      code: options.code,
       cause: options.cause,
       headers: { 'retry-after': String(options.retryAfterSeconds ?? 5) },
     });
@@ -153,7 +156,7 @@ export class OverloadError extends UnavailableError {
   readonly reason: OverloadReason;
 
   constructor(reason: OverloadReason, message: string, retryAfterSeconds = 1) {
-    super(message, { retryAfterSeconds });
+    super(message, { retryAfterSeconds, code: 'overloaded' });
     this.reason = reason;
   }
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import {
+  codesOfStatus,
   ERROR_NAMES,
   type ErrorBody,
   type ErrorStatus,
@@ -179,6 +180,7 @@ export function sendProblem(
 ): FastifyReply {
   const body: ErrorBody = {
     type: 'about:blank',
+    code: codesOfStatus(status)[0] ?? 'internal-error',
     status,
     name: ERROR_NAMES[status],
     title,

@@ -14,6 +14,7 @@ import { networkQueryCases } from './cases/network-queries.ts';
 import { notificationCases } from './cases/notifications.ts';
 import { patientCases } from './cases/patients.ts';
 import { possibleDuplicateCases } from './cases/possible-duplicates.ts';
+import { sentEventCases } from './cases/sent-events.ts';
 import { settingsCases } from './cases/settings.ts';
 import { webhookCases } from './cases/webhooks.ts';
 import type { OperationCases } from './operation-cases.ts';
@@ -37,4 +38,5 @@ export const ALL_CASES = {
   ...embedTokenCases,
   ...settingsCases,
   ...webhookCases,
+  ...sentEventCases,
 } satisfies Record<EndpointName, OperationCases>;

@@ -5,7 +5,12 @@ import {
   type EndpointName,
   endpoints,
 } from '../../../src/contract/endpoints.ts';
-import { ERROR_NAMES, errorBodySchema } from '../../../src/contract/errors.ts';
+import {
+  codesOfStatus,
+  ERROR_NAMES,
+  type ErrorStatus,
+  errorBodySchema,
+} from '../../../src/contract/errors.ts';
 import type { Sent } from './operation-cases.ts';
 import type { World } from './world.ts';
 
@@ -81,11 +86,12 @@ export function expectRefused(
   const body = answer.json();
   expect(errorBodySchema.parse(body)).toEqual(body);
   expect(body).toMatchObject({
-    type: 'about:blank',
+    type: `https://exchange.test.example.org/errors/${body.code}`,
     status,
     name: ERROR_NAMES[status as keyof typeof ERROR_NAMES],
     instance: `urn:uuid:${answer.headers['x-request-id']}`,
   });
+  expect(codesOfStatus(status as ErrorStatus)).toContain(body.code);
   expect(body.detail).toContain(message);
   expect(answer.body).not.toMatch(INTERNALS);
   if (path === undefined) return;

@@ -18,7 +18,8 @@ export function addScopeCheck(app: FastifyInstance): void {
   app.addHook('onRequest', async (request) => {
     const operation = request.routeOptions.config.operation ?? 'unknown';
     const refusal = refusalOf(request, operation);
-    if (refusal !== undefined) throw new ForbiddenError(refusal);
+    if (refusal !== undefined)
+      throw new ForbiddenError(refusal, 'scope-missing');
   });
 }
 

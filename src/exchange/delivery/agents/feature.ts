@@ -248,6 +248,7 @@ function requireScopes(request: FastifyRequest, publicBaseUrl: string): void {
     403,
     `The tool ${name} requires a scope that you do not have: ${scope}`,
     {
+      code: 'scope-missing',
       headers: {
         'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}", ${metadata}`,
       },

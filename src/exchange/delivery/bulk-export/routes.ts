@@ -93,6 +93,7 @@ export function addExportRoutes(
         throw new ExchangeError(
           500,
           `The export failed: ${row.reason ?? 'start a new one'}`,
+          { code: 'export-failed' },
         );
       if (row.status === 'running') {
         const { patients, done, resources } = row;

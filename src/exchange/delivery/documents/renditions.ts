@@ -179,6 +179,7 @@ const unconvertible = (reason: string) =>
   new ExchangeError(
     422,
     `This document cannot be converted: ${reason}. Omit conversionType to get the original file`,
+    { code: 'not-convertible' },
   );
 
 export interface RenderLimits extends JobThreadLimits {

@@ -334,6 +334,7 @@ export function notWithdrawn(
     throw new ExchangeError(
       403,
       'A policy on sensitive data withholds this document, or it cannot be checked',
+      { code: 'withheld-as-sensitive' },
     );
   return found;
 }

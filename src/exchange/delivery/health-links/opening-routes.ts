@@ -301,6 +301,7 @@ export function addOpeningRoutes(
       },
     );
     throw new ExchangeError(401, 'The passcode is wrong or missing', {
+      code: 'wrong-passcode',
       members: { remainingAttempts },
     });
   }

@@ -70,7 +70,9 @@ export function addMessageRoutes(
   operations.write('sendMessage', async (tx, { query, body, caller }) => {
     const transport = transportFor(body);
     if (deps.messageSecret === undefined && !(await hasGateway(tx, transport)))
-      throw new ExchangeError(503, NO_TRANSPORT[transport.transportMethod]);
+      throw new ExchangeError(503, NO_TRANSPORT[transport.transportMethod], {
+        code: 'not-configured',
+      });
     await countStart(tx, limitOf(caller));
     const patient = orNotFound(
       'Patient',

@@ -7,9 +7,10 @@ import type {
 import type { Platform } from '../../platform/platform.ts';
 import type { DestinationPing } from './ping.ts';
 import { addSettingsRoutes, addWebhookRoutes } from './routes.ts';
+import { addSentEventRoutes } from './sent-event-routes.ts';
 
 /**
- * Webhook destinations: settings, further destinations, and resending. Events
+ * Webhook destinations: settings, further destinations, what was sent, and resending. Events
  * and their delivery are in `platform/outbox`.
  */
 export const webhooksFeature = {
@@ -26,9 +27,12 @@ export const webhooksFeature = {
   }),
   routes(
     { operations }: GatewayScopes,
-    deps: DepsOf<typeof addSettingsRoutes> & DepsOf<typeof addWebhookRoutes>,
+    deps: DepsOf<typeof addSettingsRoutes> &
+      DepsOf<typeof addWebhookRoutes> &
+      DepsOf<typeof addSentEventRoutes>,
   ) {
     addSettingsRoutes(operations, deps);
     addWebhookRoutes(operations, deps);
+    addSentEventRoutes(operations, deps);
   },
 } satisfies Feature;

@@ -300,7 +300,10 @@ function refusal(request: BulkRequestView | undefined): ExchangeError {
     return new ExchangeError(
       409,
       `The file has been uploaded already (status ${status}, sha256 ${upload.sha256}); start a new bulk create for another file`,
-      { members: { upload: uploadOf(requestId, status, upload) } },
+      {
+        code: 'already-uploaded',
+        members: { upload: uploadOf(requestId, status, upload) },
+      },
     );
   }
   const why =

@@ -177,6 +177,7 @@ function partnerOf({ identityPartner }: VerificationDeps): IdentityPartner {
   throw new ExchangeError(
     503,
     'Identities cannot be verified: no identity partner is configured; ask the operator of this service',
+    { code: 'not-configured' },
   );
 }
 

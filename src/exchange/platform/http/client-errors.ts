@@ -4,34 +4,33 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import { hugeNumberIn, IS_HUGE } from '../../../lib/huge-numbers.ts';
 import { ExchangeError, InvalidRequestError } from '../errors.ts';
-import { PROBLEM_JSON, toErrorResponse } from './errors.ts';
+import { PROBLEM_JSON, toErrorResponse, withAddress } from './errors.ts';
 
 /**
  * Sends an error response for a request that Node's HTTP parser rejects, in the
  * same form as all other errors.
  */
-export function respondToClientError(
-  error: NodeJS.ErrnoException,
-  socket: Socket,
-): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy(error);
-    return;
-  }
-  const { status, body } = toErrorResponse(errorOf(error.code), uuidv7());
-  const text = JSON.stringify(body);
-  socket.end(
-    [
-      `HTTP/1.1 ${status} ${body.title}`,
-      `content-type: ${PROBLEM_JSON}`,
-      `content-length: ${Buffer.byteLength(text)}`,
-      'connection: close',
-      '',
-      text,
-    ].join('\r\n'),
-    () => socket.destroy(),
-  );
-}
+export const respondToClientErrors =
+  (publicBaseUrl: string) =>
+  (error: NodeJS.ErrnoException, socket: Socket): void => {
+    if (error.code === 'ECONNRESET' || !socket.writable) {
+      socket.destroy(error);
+      return;
+    }
+    const { status, body } = toErrorResponse(errorOf(error.code), uuidv7());
+    const text = JSON.stringify(withAddress(body, publicBaseUrl));
+    socket.end(
+      [
+        `HTTP/1.1 ${status} ${body.title}`,
+        `content-type: ${PROBLEM_JSON}`,
+        `content-length: ${Buffer.byteLength(text)}`,
+        'connection: close',
+        '',
+        text,
+      ].join('\r\n'),
+      () => socket.destroy(),
+    );
+  };
 
 function errorOf(code: string | undefined): ExchangeError {
   switch (code) {
@@ -40,9 +39,12 @@ function errorOf(code: string | undefined): ExchangeError {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new ExchangeError(408, 'The request was not received in time');
     default:
-      return new ExchangeError(400, 'The request is not valid HTTP');
+      return unreadable('The request is not valid HTTP');
   }
 }
+
+const unreadable = (message: string): ExchangeError =>
+  new ExchangeError(400, message, { code: 'unreadable-request' });
 
 /** In UTF-8, a lone surrogate can occur only as a JSON escape. */
 const ESCAPED_SURROGATE = /\\ud[89a-f]/i;
@@ -79,8 +81,7 @@ function unreadableBody(body: string, error: Error): Error {
   } catch {
     return error;
   }
-  return new ExchangeError(
-    400,
+  return unreadable(
     'The body has a member named __proto__, or one named constructor with a member prototype; neither is allowed',
   );
 }
@@ -97,9 +98,7 @@ export function jsonParser(app: FastifyInstance) {
     done: (error: Error | null, json?: unknown) => void,
   ) => {
     if (!isUtf8(bytes))
-      return done(
-        new ExchangeError(400, 'The body is not UTF-8; send JSON in UTF-8'),
-      );
+      return done(unreadable('The body is not UTF-8; send JSON in UTF-8'));
     const text = bytes.toString();
     if (text === '') return done(null);
     void parse(request, text, (error, value) => {
@@ -107,7 +106,7 @@ export function jsonParser(app: FastifyInstance) {
       const what =
         'A text in the body contains half of a surrogate pair, which is not a character';
       if (hasHalfCharacter(text, value))
-        return done(new ExchangeError(400, what));
+        return done(unreadable(what));
       const path = hugeNumberIn(text, value);
       if (path !== undefined)
         return done(new InvalidRequestError([{ path, message: IS_HUGE }]));

@@ -1,8 +1,11 @@
 import type { FastifyError } from 'fastify';
 import {
+  codesOfStatus,
   ERROR_NAMES,
   type ErrorBody,
+  type ErrorCode,
   type ErrorStatus,
+  errorPagePath,
 } from '../../../contract/errors.ts';
 import { lookupTable } from '../../../lib/lookup-table.ts';
 import { BlobStoreUnavailableError } from '../../../shared/blobs/blob-store.ts';
@@ -20,6 +23,7 @@ export const errorTitle = (status: ErrorStatus): string => {
 
 export interface ErrorResponse {
   status: ErrorStatus;
+  /** Its `type` is a path of this gateway (`withAddress`). */
   body: ErrorBody;
   headers: Readonly<Record<string, string>>;
   /**
@@ -42,15 +46,18 @@ export function toErrorResponse(
   }
   const known = KNOWN_CODES[thrownCode(thrown) ?? ''];
   if (known !== undefined)
-    return problem(known.status, known.detail, requestId);
+    return problem(known.status, known.detail, requestId, known);
   const status = statusFromFastify(thrown);
   if (status !== undefined)
-    return problem(status, 'The request cannot be read', requestId);
+    return problem(status, 'The request cannot be read', requestId, {
+      code: status === 400 ? 'unreadable-request' : undefined,
+    });
   const outage = outageOf(thrown);
   if (outage !== undefined) {
-    const { detail, retryAfter } = outage;
+    const { detail, code, retryAfter } = outage;
     return {
       ...problem(503, detail, requestId, {
+        code,
         headers: { 'retry-after': retryAfter },
       }),
       isFault: true,
@@ -61,25 +68,34 @@ export function toErrorResponse(
   return { ...problem(500, detail, requestId), isFault: true };
 }
 
+/** The body as it is sent: its `type` is an address that can be opened. */
+export const withAddress = (
+  body: ErrorBody,
+  publicBaseUrl: string,
+): ErrorBody => ({ ...body, type: publicBaseUrl + body.type });
+
 /** Which part is away, if the error means that. */
 function outageOf(
   thrown: unknown,
-): { detail: string; retryAfter: string } | undefined {
+): { detail: string; code: ErrorCode; retryAfter: string } | undefined {
   if (thrown instanceof BlobStoreUnavailableError)
     return {
       detail:
         'The store of files is temporarily unavailable; try again shortly',
+      code: 'file-store-unavailable',
       retryAfter: '5',
     };
   if (/^E[MN]FILE$/.test(thrownCode(thrown) ?? ''))
     return {
       detail:
         'This gateway has as many connections and files open as it may; try again shortly',
+      code: 'overloaded',
       retryAfter: '5',
     };
   if (isConnectionFault(thrown))
     return {
       detail: 'The database is temporarily unavailable; try again shortly',
+      code: 'database-unavailable',
       retryAfter: '2',
     };
   return undefined;
@@ -91,9 +107,12 @@ function problem(
   requestId: string,
   extra: ExchangeError['options'] = {},
 ): ErrorResponse {
+  // Every status has a general code.
+  const code = extra.code ?? codesOfStatus(status)[0] ?? 'internal-error';
   const body: ErrorBody = {
     ...extra.members,
-    type: 'about:blank',
+    type: errorPagePath(code),
+    code,
     status,
     name: ERROR_NAMES[status],
     title: errorTitle(status),
@@ -120,15 +139,20 @@ const NUL_CHARACTER = {
  * rejects.
  */
 const KNOWN_CODES: Readonly<
-  Record<string, { status: ErrorStatus; detail: string } | undefined>
+  Record<
+    string,
+    { status: ErrorStatus; detail: string; code?: ErrorCode } | undefined
+  >
 > = lookupTable({
   FST_ERR_CTP_INVALID_JSON_BODY: {
     status: 400,
     detail: 'The body is not valid JSON',
+    code: 'unreadable-request',
   },
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: {
     status: 400,
     detail: 'The length of the body does not match Content-Length',
+    code: 'unreadable-request',
   },
   FST_ERR_CTP_BODY_TOO_LARGE: {
     status: 413,
@@ -138,7 +162,11 @@ const KNOWN_CODES: Readonly<
     status: 415,
     detail: 'Content-Type must be application/json',
   },
-  FST_ERR_BAD_URL: { status: 400, detail: 'The URL is not valid' },
+  FST_ERR_BAD_URL: {
+    status: 400,
+    detail: 'The URL is not valid',
+    code: 'unreadable-request',
+  },
   FST_ERR_MAX_PARAM_LENGTH: {
     status: 400,
     detail: 'A path segment of the URL is too long',

@@ -12,7 +12,7 @@ import {
   type HttpMethod,
 } from '../../../contract/endpoint.ts';
 import { endpoints } from '../../../contract/endpoints.ts';
-import { errorBodySchema } from '../../../contract/errors.ts';
+import { codesOfStatus, errorBodySchema } from '../../../contract/errors.ts';
 import { type Scope, scopeOf } from '../../../contract/scope.ts';
 import type { AccountTx } from '../database/database.ts';
 import { isAuditedRead } from './audited-reads.ts';
@@ -236,7 +236,7 @@ function schemaOf(name: OperationName, operationId: string): FastifySchema {
   const failures = errorStatusesOf(endpoint).map((status) => [
     status,
     {
-      description: errorTitle(status),
+      description: `${errorTitle(status)} (${codesOfStatus(status).join(', ')})`,
       content: { 'application/problem+json': { schema: errorBodySchema } },
     },
   ]);

@@ -16,7 +16,9 @@ import { countRequest } from './plugins/request-share.ts';
  */
 function targetOf(link: VerifiedLink): LinkTarget {
   if (link.kind === 'expired')
-    throw new ExchangeError(410, 'This link has expired; request a new one');
+    throw new ExchangeError(410, 'This link has expired; request a new one', {
+      code: 'link-expired',
+    });
   if (link.kind === 'invalid') throw new NotFoundError('Link');
   return link;
 }

@@ -145,9 +145,7 @@ const aborted = (cause?: Error): ExchangeError =>
   new ExchangeError(
     400,
     'The upload was interrupted and nothing was stored; send the whole file again',
-    {
-      cause,
-    },
+    { code: 'upload-interrupted', cause },
   );
 
 const timedOut = (what: string): ExchangeError =>

@@ -235,12 +235,16 @@ async function claimKeyOrFindResponse(
       throw new ExchangeError(
         409,
         'A request with this Idempotency-Key is still in progress; try again shortly',
-        { headers: { 'retry-after': String(RUNNING_RETRY_SECONDS) } },
+        {
+          code: 'idempotency-key-in-progress',
+          headers: { 'retry-after': String(RUNNING_RETRY_SECONDS) },
+        },
       );
     case 'other-request':
       throw new ExchangeError(
         422,
         'This Idempotency-Key was used for a different request within the last 24 hours; use a new key',
+        { code: 'idempotency-key-reused' },
       );
   }
 }

@@ -57,6 +57,7 @@ export class Permits {
       ofHolder >= each
     )
       throw new ExchangeError(503, `${this.refusal}; try again in a while`, {
+        code: 'overloaded',
         headers: { 'retry-after': '30' },
       });
     const permit = { controller: new AbortController(), holder };

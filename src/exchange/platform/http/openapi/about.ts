@@ -6,13 +6,14 @@ export const apiDescription = (baseUrl: string): string =>
     'Manage patients and cohorts, and query national health information networks, pharmacies and laboratories for their records.',
     '',
     '- Send your API key in the header `x-api-key` with every request.',
-    '- Errors are `application/problem+json` (RFC 9457). `name` is a constant for the status; an invalid request also has',
-    '  `errors`, with the path and message of each invalid field.',
+    `- Errors are \`application/problem+json\` (RFC 9457). \`code\` is the [kind of error](${baseUrl}/errors), and \`type\` the address of its`,
+    '  page; `name` is a constant for the status. An invalid request also has `errors`, with the path and message of each field.',
     '- Every POST accepts an `Idempotency-Key`: a repeated request with the same key returns the first response.',
     '- Sources respond asynchronously: poll the status of the query, or set a webhook destination in the settings.',
     '- Every operation has an example as a curl command, which takes the API key from the variable `API_KEY`;',
     `  [requests.http](${baseUrl}/requests.http) contains all of them for`,
-    `  your editor. [openapi.json](${baseUrl}/openapi.json) is this reference for tools.`,
+    `  your editor, [collection.json](${baseUrl}/collection.json) for Postman, Bruno or Insomnia.`,
+    `  [openapi.json](${baseUrl}/openapi.json) is this reference for tools, [llms.txt](${baseUrl}/llms.txt) for language models.`,
     '- The headers `RateLimit` and `RateLimit-Policy` report how many requests your account has left in the current minute.',
   ].join('\n');
 
@@ -62,4 +63,9 @@ export const API_TAGS: ApiTag[] = [
   },
   { name: 'embedding', description: 'Tokens for the embedded patient page' },
   { name: 'settings', description: 'Webhook destinations and their keys' },
+  {
+    name: 'event',
+    description:
+      'What was sent to webhook destinations, what they answered, and sending it again',
+  },
 ];

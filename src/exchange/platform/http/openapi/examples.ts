@@ -19,6 +19,7 @@ import { patientExamples } from '../../../../contract/patients.ts';
 import { possibleDuplicateExamples } from '../../../../contract/possible-duplicates.ts';
 import { queryRedriveExamples } from '../../../../contract/query-redrive.ts';
 import { querySweepExamples } from '../../../../contract/query-sweep.ts';
+import { sentEventExamples } from '../../../../contract/sent-events.ts';
 import { settingsExamples } from '../../../../contract/settings.ts';
 import {
   eventTypesOf,
@@ -67,6 +68,7 @@ export const EXAMPLES: Readonly<Record<OperationName, OperationExample>> = {
   ...embedTokenExamples,
   ...settingsExamples,
   ...webhookExamples,
+  ...sentEventExamples,
   ...contributionExamples,
 };
 

@@ -7,6 +7,8 @@ import {
 import { API_TAGS, apiDescription } from './about.ts';
 import { tidyDocument } from './document.ts';
 import { addExamples, addWebhooks, examplesAsHttpFile } from './examples.ts';
+import { examplesAsCollection, operationsAsLlmsText } from './for-tools.ts';
+import { addFrontPages } from './front-pages.ts';
 import type { OpenApiDocument } from './open-api-document.ts';
 import { addReferencePage } from './reference/page.ts';
 
@@ -21,7 +23,8 @@ const toPlainJson = <T>(document: unknown): T =>
 
 /**
  * Serves `/openapi.json`, generated from the registered routes, the API
- * reference page at `/reference`, and the examples as `/requests.http`.
+ * reference page at `/reference`, the examples as `/requests.http` and
+ * `/collection.json`, the operations as `/llms.txt`, and the front pages.
  */
 export async function addOpenApi(
   app: FastifyInstance,
@@ -65,6 +68,20 @@ export async function addOpenApi(
         .header('content-disposition', 'attachment; filename="requests.http"')
         .send(examplesAsHttpFile(publicBaseUrl)),
   );
+  app.get(
+    '/collection.json',
+    { schema: { hide: true }, config: { operation: 'collection' } },
+    () => examplesAsCollection(publicBaseUrl),
+  );
+  app.get(
+    '/llms.txt',
+    { schema: { hide: true }, config: { operation: 'llms' } },
+    (_request, reply) =>
+      reply
+        .type('text/plain; charset=utf-8')
+        .send(operationsAsLlmsText(publicBaseUrl)),
+  );
+  addFrontPages(app, publicBaseUrl);
   app.get(
     '/openapi.json',
     { schema: { hide: true }, config: { operation: 'openapi' } },

@@ -11,11 +11,13 @@ import {
   UnavailableError,
 } from '../../errors.ts';
 import { patientNamedBy, targetNamedBy } from '../audited-reads.ts';
+import type { GatewayPlatform } from '../deps.ts';
 import {
   type ErrorResponse,
   OAuthRefusal,
   PROBLEM_JSON,
   toErrorResponse,
+  withAddress,
 } from '../errors.ts';
 import {
   FHIR_JSON_ERROR,
@@ -64,7 +66,7 @@ declare module 'fastify' {
  */
 export function addErrorResponses(
   app: FastifyInstance,
-  logger: Logger,
+  deps: ErrorDeps,
   refusals: RefusalAudit,
 ): void {
   const routes = rememberRoutes(app);
@@ -72,7 +74,7 @@ export function addErrorResponses(
   app.decorate('refuse', async (thrown: unknown, request: FastifyRequest) => {
     await auditRefusal(refusals, thrown, request);
     await holdBack(brake, thrown, request);
-    return responseTo(thrown, request, logger);
+    return responseTo(thrown, request, deps.logger);
   });
   app.setErrorHandler(async (thrown, request, reply) => {
     // Fastify rejects a QUERY request (RFC 10008) without a content type before
@@ -85,7 +87,7 @@ export function addErrorResponses(
       request.refusalNotes = { ...request.refusalNotes, shed: error.reason };
     await auditRefusal(refusals, error, request);
     await holdBack(brake, error, request);
-    return sendError(error, request, reply, logger);
+    return sendError(error, request, reply, deps);
   });
   // With a method it does not support, a fixed path would match a path with an
   // id: PUT /patient/match. And the type of a body that no operation reads is
@@ -101,7 +103,7 @@ export function addErrorResponses(
     return payload;
   });
   app.setNotFoundHandler((request, reply) =>
-    sendError(noRoute(routes, request), request, reply, logger),
+    sendError(noRoute(routes, request), request, reply, deps),
   );
 }
 
@@ -201,11 +203,13 @@ function responseTo(
   return response;
 }
 
+export type ErrorDeps = Pick<GatewayPlatform, 'logger' | 'publicBaseUrl'>;
+
 export function sendError(
   error: unknown,
   request: FastifyRequest,
   reply: FastifyReply,
-  logger: Logger,
+  { logger, publicBaseUrl }: ErrorDeps,
 ): FastifyReply {
   const response = responseTo(error, request, logger);
   if (error instanceof OAuthRefusal)
@@ -222,7 +226,9 @@ export function sendError(
     .type(isFhirUrl(request.url) ? FHIR_JSON_ERROR : PROBLEM_JSON)
     .serializer((body: unknown) => JSON.stringify(body))
     .send(
-      isFhirUrl(request.url) ? operationOutcomeOf(response) : response.body,
+      isFhirUrl(request.url)
+        ? operationOutcomeOf(response)
+        : withAddress(response.body, publicBaseUrl),
     );
 }
 
@@ -276,7 +282,9 @@ function noRoute(
       .filter(({ pattern }) => pattern.test(path))
       .flatMap(({ methods }) => methods);
   if (allowed.length === 0)
-    return new ExchangeError(404, 'There is no operation at this path');
+    return new ExchangeError(404, 'There is no operation at this path', {
+      code: 'no-such-operation',
+    });
   const allow = [...new Set(allowed)].join(', ');
   return new ExchangeError(405, `This path supports only ${allow}`, {
     headers: { allow },

@@ -20,8 +20,8 @@ interface Group extends OpenApiTag {
 }
 
 /**
- * The API reference as one page, made of the OpenAPI document. It can be read,
- * searched and printed without its script, which adds copying and sending.
+ * The API reference as one page, made of the OpenAPI document. It can be read
+ * and printed without its script, which adds a search, copying and sending.
  *
  * @param base path under which the service is reached, without a slash at the
  *   end
@@ -40,7 +40,7 @@ export function referencePage(document: OpenApiDocument, base: string): string {
     schemas: schemas
       .map(
         ([name, schema]) =>
-          `<article aria-labelledby="schema-${name}">\n<h3 id="schema-${name}">${name}</h3>\n${schemaHtml(schema)}\n${(schema.examples ?? []).map((example) => sampleHtml(`Example of ${name}`, JSON.stringify(example, null, 2))).join('')}</article>`,
+          `<article aria-labelledby="schema-${name}">\n<h3 id="schema-${name}">${name}</h3>\n<details class="more"><summary>Members<span class="named"> of ${name}</span></summary>\n${schemaHtml(schema)}\n${(schema.examples ?? []).map((example) => sampleHtml(`Example of ${name}`, JSON.stringify(example, null, 2))).join('')}</details></article>`,
       )
       .join('\n'),
   };
@@ -120,6 +120,7 @@ function operationHtml(
   return `<article aria-labelledby="${id}">
 <h3 id="${id}"><a href="#${id}">${escapeHtml(summary)}</a></h3>
 <p class="route"><span class="method ${method.toLowerCase()}">${method}</span> ${code(path)}</p>
+<details class="more"><summary>Request, answer and errors<span class="named">: ${escapeHtml(summary)}</span></summary>
 ${aliases.length === 0 ? '' : `<p class="aliases">Also: ${aliases.map(code).join(', ')}</p>`}
 ${description === undefined ? '' : marked.parse(description, { async: false })}
 ${parametersHtml(operation)}
@@ -127,6 +128,7 @@ ${bodyHtml(operation, components.schemas)}
 ${(operation['x-codeSamples'] ?? []).map(({ source }) => `<h4>Example</h4>\n${sampleHtml(`${summary}: curl command`, source)}`).join('')}
 ${tryHtml(operation)}
 ${answersHtml(operation)}
+</details>
 </article>`;
 }
 

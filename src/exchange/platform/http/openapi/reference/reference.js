@@ -1,9 +1,59 @@
-/** What the API reference can do with a script: copy examples, and send requests. */
+/** What the API reference can do with a script: search, copy examples, and send requests. */
 
 // On a phone the contents stay folded.
 if (matchMedia('(min-width: 62rem)').matches)
   for (const part of document.querySelectorAll('nav details'))
     part.setAttribute('open', '');
+
+// What an address names is shown whole.
+const openTarget = () => {
+  const target = document.getElementById(location.hash.slice(1));
+  target
+    ?.closest('article')
+    ?.querySelector('details.more')
+    ?.setAttribute('open', '');
+  target?.scrollIntoView();
+};
+addEventListener('hashchange', openTarget);
+openTarget();
+
+const search = document.querySelector('#search');
+if (search instanceof HTMLFormElement) {
+  search.hidden = false;
+  const articles = [...document.querySelectorAll('main article')].map(
+    (article) => ({
+      article,
+      link: document.querySelector(
+        `nav li a[href="#${article.getAttribute('aria-labelledby')}"]`,
+      )?.parentElement,
+      text: (article.textContent ?? '').toLowerCase(),
+    }),
+  );
+  const find = () => {
+    const words = String(new FormData(search).get('words'))
+      .toLowerCase()
+      .split(/\s+/)
+      .filter((word) => word !== '');
+    let found = 0;
+    for (const { article, link, text } of articles) {
+      const isFound = words.every((word) => text.includes(word));
+      article.toggleAttribute('hidden', !isFound);
+      link?.toggleAttribute('hidden', !isFound);
+      if (isFound) found += 1;
+    }
+    // A group without anything found is left out.
+    for (const group of document.querySelectorAll('main section, nav details'))
+      group.toggleAttribute(
+        'hidden',
+        group.querySelector('article:not([hidden]), li:not([hidden])') === null,
+      );
+    search
+      .querySelector('[role=status]')
+      ?.replaceChildren(words.length === 0 ? '' : `${found} found`);
+  };
+  search.addEventListener('input', find);
+  search.addEventListener('submit', (event) => event.preventDefault());
+}
 
 // Browsers have no clipboard for pages without TLS.
 for (const pre of navigator.clipboard
