@@ -100,7 +100,7 @@ describe('the data folder', () => {
     await expect(
       ensurePorts(dataDir, { gateway: first.gateway }),
     ).rejects.toThrow(
-      `Port ${first.gateway} for gateway is in use by another process.`,
+      `Port ${first.gateway} for gateway is in use by another process. Stop that process, or choose another port with GATEWAY_PORT.`,
     );
   });
 

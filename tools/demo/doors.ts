@@ -50,14 +50,14 @@ export function openDoors({ baseUrl, apiKey: KEY }: StackConnection) {
         lineOf(subscriber, /^event \d/, -1),
         lineOf(
           start('patient-summary/print.mjs', patientId),
-          /^Results: .*: \d/,
+          /^Active problems: \d/,
         ),
         lineOf(start('health-link/share.mjs', patientId), /^opened: /),
         lineOf(
           start('agent/ask.mjs', `${baseUrl}/mcp`, fullName),
           /^Immunizations: /,
         ),
-        lineOf(start('views/active-conditions.mjs'), /^\d+ /),
+        lineOf(start('views/active-conditions.mjs'), /: \d+ of the patients/),
       ]);
     return { subscription, summary, 'health link': healthLink, agent, tables };
   };

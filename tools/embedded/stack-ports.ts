@@ -20,6 +20,16 @@ export const PORT_NAMES = [
   'workerBackground',
 ] as const;
 export type PortName = (typeof PORT_NAMES)[number];
+
+/** The variables that choose a port; the others cannot be chosen. */
+const VARIABLES: Partial<Record<PortName, string>> = {
+  temporalUi: 'TEMPORAL_UI_PORT',
+  simulator: 'SIMULATOR_PORT',
+  gateway: 'GATEWAY_PORT',
+  receiver: 'RECEIVER_PORT',
+  worker: 'WORKER_PORT',
+};
+
 export type StackPorts = Readonly<Record<PortName, number>>;
 
 // Another version may have stored further ports.
@@ -45,7 +55,7 @@ export async function ensurePorts<const N extends string = PortName>(
     if (wish !== undefined && wish !== 0) {
       if (!(await isPortFree(wish)))
         throw new Error(
-          `Port ${wish} for ${name} is in use by another process. Stop that process or configure another port.`,
+          `Port ${wish} for ${name} is in use by another process. Stop that process, or choose another port with ${VARIABLES[name as PortName] ?? 'another data folder'}.`,
         );
       ports.set(name, wish);
       continue;

@@ -4,8 +4,10 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { DocumentFormat } from '../../contract/documents.ts';
 import { mapAtMost } from '../../lib/at-most.ts';
+import { counted } from '../../lib/counted.ts';
 import { renderTable } from '../../lib/table.ts';
 import { ExchangeCallError } from '../../orchestrator/client/failures.ts';
+import type { ResponseOf } from '../../orchestrator/client/responses.ts';
 import { prepareOutFolder, saveAside } from '../output/out-folder.ts';
 import { createDownloads } from '../target/download.ts';
 import type { Target } from '../target/target.ts';
@@ -21,6 +23,8 @@ export interface DocumentsOptions extends StarterCommandOptions {
 
 const AT_ONCE = 4;
 const HEAD = ['document', 'file', 'type', 'bytes', 'filed', 'description'];
+/** What a person looks for among saved files; `--json` has all. */
+const HEAD_SAVED = ['filed', 'description', 'size', 'saved as'];
 
 /**
  * Lists a patient's documents. With `out`, downloads them into that folder;
@@ -51,23 +55,25 @@ export const documents: StarterCommand<[string, DocumentsOptions]> = async (
     async ({ fileName }) => {
       const path = await fetchOne(target, fileName, out ?? '', format);
       done += 1;
-      terminal.live.set('documents', [`${done} of ${found.length} downloaded`]);
+      // Elsewhere each change would be a line of its own.
+      if (terminal.live.redraws)
+        terminal.live.set('documents', [
+          `${done} of ${found.length} downloaded`,
+        ]);
       return path;
     },
   );
-  const rows = found.map(
-    ({ id, fileName, mimeType, size, indexed, description }, index) => [
-      id,
-      fileName,
-      mimeType ?? '',
-      String(size ?? ''),
-      indexed?.slice(0, 10) ?? '',
-      description ?? '',
-      ...(out === undefined ? [] : [saved[index] ?? '']),
-    ],
-  );
   return {
-    lines: renderTable(out === undefined ? HEAD : [...HEAD, 'saved as'], rows),
+    lines:
+      out === undefined
+        ? renderTable(HEAD, found.map(listedRow))
+        : [
+            ...renderTable(
+              HEAD_SAVED,
+              found.map((each, index) => savedRow(each, saved[index] ?? '')),
+            ),
+            `${counted(found.length, 'document')} saved in ${out}`,
+          ],
     document: {
       command: 'documents',
       patientId,
@@ -78,6 +84,34 @@ export const documents: StarterCommand<[string, DocumentsOptions]> = async (
     },
   };
 };
+
+type Listed = ResponseOf<'listDocuments'>['documents'][number];
+
+const listedRow = ({
+  id,
+  fileName,
+  mimeType,
+  size,
+  indexed,
+  description,
+}: Listed): string[] => [
+  id,
+  fileName,
+  mimeType ?? '',
+  String(size ?? ''),
+  indexed?.slice(0, 10) ?? '',
+  description ?? '',
+];
+
+const savedRow = (
+  { size, indexed, description, mimeType }: Listed,
+  path: string,
+): string[] => [
+  indexed?.slice(0, 10) ?? '',
+  description ?? mimeType ?? '',
+  size === undefined ? '' : `${Math.ceil(size / 1_000)} kB`,
+  basename(path),
+];
 
 /**
  * Downloads one document, unconverted if it cannot be converted. Returns the

@@ -98,3 +98,12 @@ test('they are downloaded, converted where that is possible, under names that st
     undefined,
   ]);
 });
+
+test('saved files are told in a line each, with what they are, and how many there are', async () => {
+  const { stdout } = await documents('--out', folder);
+  const lines = stdout.trim().split('\n');
+  expect(lines.at(-1)).toBe(`2 documents saved in ${folder}`);
+  // A head, a rule, and a line for each.
+  expect(lines).toHaveLength(5);
+  expect(stdout).toMatch(/hie-1\.xml$/m);
+});

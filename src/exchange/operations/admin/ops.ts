@@ -110,13 +110,13 @@ export const acknowledgeFindingCommand: AdminCommand<
 
 /** What PostgreSQL knows. */
 async function readDatabase({ store }: Pick<AdminTarget, 'store'>) {
-  const [report, warnings, waiting, acknowledged] = await Promise.all([
-    readOperationsReport(store),
-    readGatewayWarnings(store),
-    readWaitingConnections(store),
-    readAcknowledgements(store),
-  ]);
-  return { report, warnings, waiting, acknowledged };
+  // One after the other: they share few connections.
+  return {
+    report: await readOperationsReport(store),
+    warnings: await readGatewayWarnings(store),
+    waiting: await readWaitingConnections(store),
+    acknowledged: await readAcknowledgements(store),
+  };
 }
 
 const ANSWERS_WITHIN_MS = 5_000;

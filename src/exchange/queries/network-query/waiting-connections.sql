@@ -1,5 +1,5 @@
 -- The connections that sources of open queries wait for: their calls fail, or a first answer takes more than twice as long as 95 % of
--- the newest queries took there (at least two minutes; ten, where nothing is known).
+-- the newest queries took there (at least 90 seconds, which also holds where nothing is known).
 with began as (
   select distinct on (t.query_id, t.source) t.*,
     min(t.started_at) over (partition by t.query_id, t.source) as began
@@ -25,7 +25,7 @@ with began as (
   group by 1
 ), late as (
   select w.*, u.seconds as usual,
-    case when u.seconds is null then 600 else greatest(120, 2 * u.seconds) end as allowed
+    greatest(90, 2 * u.seconds) as allowed
   from waiting w left join usual u on u.source = w.source
 )
 select connection, source, count(*)::int as queries, count(*) filter (where fails)::int as failing, min(began) as since,
