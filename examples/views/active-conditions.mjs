@@ -76,7 +76,7 @@ const reader = await connection.runAndReadAll(`
   from '${folder}/active_conditions.*.parquet' c join '${folder}/patients.*.parquet' p on p.id = c.patient_id
   group by all order by patients desc, condition limit 10`);
 for (const { condition, patients } of reader.getRowObjects())
-  console.log(`${condition}: ${patients} of the patients have it`);
+  console.log(`${patients} ${condition}`);
 connection.closeSync();
 database.closeSync();
 await rm(folder, { recursive: true });

@@ -68,6 +68,6 @@ test('the example runs a view of its own, and counts in DuckDB how many patients
     });
     isRun = true;
   }
-  expect((await ended).stdout).toBe('Zebra disease: 2 of the patients have it\n');
+  expect((await ended).stdout).toBe('2 Zebra disease\n');
   await expect(run('mdx_wrong')).rejects.toMatchObject({ code: 1 });
 });

@@ -50,15 +50,24 @@ export function openDoors({ baseUrl, apiKey: KEY }: StackConnection) {
         lineOf(subscriber, /^event \d/, -1),
         lineOf(
           start('patient-summary/print.mjs', patientId),
-          /^Active problems: \d/,
+          /^(Active problems|Current medications|Immunizations): \d/,
         ),
         lineOf(start('health-link/share.mjs', patientId), /^opened: /),
         lineOf(
           start('agent/ask.mjs', `${baseUrl}/mcp`, fullName),
           /^Immunizations: /,
         ),
-        lineOf(start('views/active-conditions.mjs'), /: \d+ of the patients/),
+        lineOf(start('views/active-conditions.mjs'), /^\d+ /),
       ]);
-    return { subscription, summary, 'health link': healthLink, agent, tables };
+    return {
+      subscription,
+      summary,
+      'health link': healthLink,
+      agent,
+      tables: tables?.replace(
+        /^(\d+) (.*)/,
+        '$2: $1 of the patients have it now',
+      ),
+    };
   };
 }

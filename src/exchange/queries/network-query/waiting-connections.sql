@@ -9,7 +9,7 @@ with began as (
 ), waiting as (
   select b.query_id, b.source, coalesce(p.connection_id::text, b.source) as connection, b.began, b.will_retry,
     coalesce(p.pages, b.pages) as pages, b.paused_ms + coalesce(p.paused_ms, 0) as paused_ms,
-    b.will_retry or (case when p.query_id is null then b.failing_since else p.failing_since end) is not null as fails,
+    b.will_retry or (case when p.query_id is null then b.failing_since else coalesce(p.failing_since, p.next_try_at) end) is not null as fails,
     coalesce(p.waiting_for, p.reason, b.waiting_for, b.reason) as reason
   from began b left join network_query_part p on p.query_id = b.query_id and p.source = b.source and p.attempt = b.attempt
   where b.status = 'running' and coalesce(p.status, 'running') = 'running'
