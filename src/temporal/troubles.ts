@@ -4,7 +4,6 @@ import {
   parseCohortMonitoringId,
   WORKFLOW_TYPES,
 } from '../contract/temporal.ts';
-import { OFF_NOTE } from '../shared/monitoring/monitoring-control.ts';
 import type { TemporalClient } from './client.ts';
 import { OPEN_RUNS } from './open-runs.ts';
 
@@ -36,8 +35,10 @@ export interface TemporalTroubles {
   hanging: (MonitoringRound & { workflowId: string })[];
   /** Monitoring whose last time has passed without a round. */
   skipped: MonitoringRound[];
-  /** Monitoring that an operator has paused. */
-  pausedSchedules: Omit<MonitoringRound, 'startedAt'>[];
+  /** Monitoring whose schedule is paused: by an operator, or switched off. */
+  pausedSchedules: (Omit<MonitoringRound, 'startedAt'> & {
+    note: string | undefined;
+  })[];
 }
 
 const DEADLINE_MS = 5_000;
@@ -100,15 +101,12 @@ async function monitoringSchedules(
   return found;
 }
 
-/** A schedule that is off because its cohort is not monitored is none. */
 function pausedSchedule({
   scheduleId,
   state,
 }: ScheduleSummary): TemporalTroubles['pausedSchedules'] {
   const id = parseCohortMonitoringId(scheduleId);
-  return id !== undefined && state.paused && state.note !== OFF_NOTE
-    ? [id]
-    : [];
+  return id !== undefined && state.paused ? [{ ...id, note: state.note }] : [];
 }
 
 /**

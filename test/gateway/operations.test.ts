@@ -301,7 +301,9 @@ test('it names what Temporal knows of work that does not go on, each with the co
     failing: [run],
     hanging: [{ ...round, workflowId: 'cohort-monitoring/c1/hie-1' }],
     skipped: [{ ...round, kind: 'pharmacy' as const }],
-    pausedSchedules: [{ cohortId: 'c2', kind: 'hie' } as const],
+    pausedSchedules: [
+      { cohortId: 'c2', kind: 'hie', note: undefined } as const,
+    ],
   };
   expect(findingsOf({ temporal: { queues: [], troubles } })).toEqual([
     expect.objectContaining({ help: expect.stringMatching(/PostgreSQL/) }),

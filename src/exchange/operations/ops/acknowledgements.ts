@@ -1,7 +1,12 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import type { Store, SystemTx } from '../../platform/database/database.ts';
-import type { OpsFinding } from './findings.ts';
+
+/** By this id it can be acknowledged, until it happens again. */
+export interface Happened {
+  id: string;
+  last: Date;
+}
 
 /**
  * Names what an operator acknowledges: the same finding has the same id until
@@ -44,10 +49,10 @@ export async function acknowledge(
  * Without what was acknowledged and has not happened again since. A state, such
  * as a pause, cannot be acknowledged: it ends when it is ended.
  */
-export const unacknowledged = (
-  findings: readonly OpsFinding[],
+export const unacknowledged = <F extends { happened?: Happened }>(
+  findings: readonly F[],
   acknowledged: ReadonlyMap<string, Date>,
-): OpsFinding[] =>
+): F[] =>
   findings.filter(({ happened }) => {
     const at = happened && acknowledged.get(happened.id);
     return !(at !== undefined && happened !== undefined && happened.last <= at);

@@ -1,10 +1,11 @@
 import { counted } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/time.ts';
+import { OFF_NOTE } from '../../../shared/monitoring/monitoring-control.ts';
 import type { TaskQueueStats } from '../../../temporal/task-queues.ts';
 import type { TemporalTroubles } from '../../../temporal/troubles.ts';
 import type { ConnectionWarning } from '../../queries/network-query/newest-warnings.ts';
 import type { WaitingConnection } from '../../queries/network-query/waiting-connections.ts';
-import { findingId } from './acknowledgements.ts';
+import { findingId, type Happened } from './acknowledgements.ts';
 import {
   BACKLOG_LATE_SECONDS,
   LATE_AFTER_SECONDS,
@@ -52,7 +53,7 @@ export interface OpsFinding {
    * Of what has happened and is over: by this id it can be acknowledged, until
    * it happens again.
    */
-  happened?: { id: string; last: Date };
+  happened?: Happened;
 }
 
 /** What `admin ops` knows; what could not be read is absent. */
@@ -120,7 +121,10 @@ const ofTemporal = ({ queues, troubles }: TemporalReport): OpsFinding[] => [
   ...queues.flatMap(ofQueue),
   ...ofFailingRuns(troubles),
   ...ofPausedRuns(troubles),
-  ...troubles.pausedSchedules.map(ofPausedSchedule),
+  // One that is off because its cohort is not monitored is not paused.
+  ...troubles.pausedSchedules
+    .filter(({ note }) => note !== OFF_NOTE)
+    .map(ofPausedSchedule),
   ...troubles.hanging.map((round) => ofHangingRound(round, troubles)),
   ...troubles.skipped.map(ofSkippedRound),
 ];
