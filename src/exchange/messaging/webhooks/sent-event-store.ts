@@ -11,6 +11,7 @@ import {
   readCountedPage,
 } from '../../platform/database/page.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
+import { ATTEMPTS } from '../../platform/outbox/delivery-record-store.ts';
 import type { EventState } from '../../platform/outbox/tables.ts';
 
 const DELIVERIES = sqlFile('sent-events.sql', import.meta.url);
@@ -125,9 +126,11 @@ async function withDeliveries(
 ): Promise<SentEvent[]> {
   const ids = messagesOfPage.map(({ id }) => id);
   const { accountId } = tx;
-  const { rows } = await DELIVERIES<Delivery>({ accountId, ids }).execute(
-    tx.db,
-  );
+  const { rows } = await DELIVERIES<Delivery>({
+    attempts: ATTEMPTS,
+    accountId,
+    ids,
+  }).execute(tx.db);
   const byMessage = Map.groupBy(rows, ({ messageId }) => messageId);
   return messagesOfPage.map(
     ({ patientId, requestId, occurredAt, ...rest }) => ({

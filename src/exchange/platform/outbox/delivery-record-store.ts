@@ -50,6 +50,11 @@ export const LOOK_MAX_MS = 2 * 60_000;
 export const LAST_RESULT = sql`(select t.outcome from event w join event_attempt t on t.event_id = w.id
   where w.destination_id = d.id and w.status in ('pending', 'delivering') order by t.at desc limit 1)`;
 
+/** SQL: all attempts to send the event `e`, oldest first, as JSON. */
+export const ATTEMPTS = sql`coalesce((
+  select jsonb_agg(jsonb_build_object('at', t.at, 'httpStatus', t.http_status, 'outcome', t.outcome) order by t.at, t.attempt)
+  from event_attempt t where t.event_id = e.id), '[]')`;
+
 /** Records the result of an attempt, in the event and in its destination. */
 export async function recordDelivery(
   tx: AccountTx,

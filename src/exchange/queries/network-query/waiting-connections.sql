@@ -7,7 +7,7 @@ with began as (
   where r.ended_at is null
   order by t.query_id, t.source, t.attempt desc
 ), waiting as (
-  select b.query_id, b.source, coalesce(p.connection_id::text, b.source) as connection, b.began, b.will_retry,
+  select b.account_id, b.query_id, b.source, coalesce(p.connection_id::text, b.source) as connection, b.began, b.will_retry,
     coalesce(p.pages, b.pages) as pages, b.paused_ms + coalesce(p.paused_ms, 0) as paused_ms,
     b.will_retry or (case when p.query_id is null then b.failing_since else coalesce(p.failing_since, p.next_try_at) end) is not null as fails,
     coalesce(p.waiting_for, p.reason, b.waiting_for, b.reason) as reason
@@ -16,12 +16,11 @@ with began as (
     or b.will_retry and coalesce(p.status, 'failed') = 'failed'
 ), usual as (
   select t.source, percentile_cont(0.95) within group (order by extract(epoch from t.completed_at - t.started_at)) as seconds
-  from account a
+  from (select distinct account_id from waiting where not fails) as a
   cross join lateral (
-    select id from network_query q where q.account_id = a.id and q.ended_at is not null and q.started_at > now() - interval '30 days'
+    select id from network_query q where q.account_id = a.account_id and q.ended_at is not null and q.started_at > now() - interval '30 days'
     order by q.started_at desc limit 100) as q
   join network_query_attempt t on t.query_id = q.id and t.status = 'completed'
-  where exists (select from waiting w where not w.fails)
   group by 1
 ), late as (
   select w.*, u.seconds as usual,
