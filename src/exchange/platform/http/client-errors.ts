@@ -105,8 +105,7 @@ export function jsonParser(app: FastifyInstance) {
       if (error !== null) return done(unreadableBody(text, error));
       const what =
         'A text in the body contains half of a surrogate pair, which is not a character';
-      if (hasHalfCharacter(text, value))
-        return done(unreadable(what));
+      if (hasHalfCharacter(text, value)) return done(unreadable(what));
       const path = hugeNumberIn(text, value);
       if (path !== undefined)
         return done(new InvalidRequestError([{ path, message: IS_HUGE }]));
