@@ -9,6 +9,7 @@ import { facilityEndpoints } from './facilities.ts';
 import { healthLinkEndpoints } from './health-links.ts';
 import { identityEndpoints } from './identity.ts';
 import { messageEndpoints } from './messages.ts';
+import { networkDirectoryEndpoints } from './network-directory.ts';
 import { networkQueryEndpoints } from './network-query.ts';
 import { notificationEndpoints } from './notifications.ts';
 import { patientEndpoints } from './patients.ts';
@@ -31,6 +32,7 @@ export const endpoints = {
   ...querySweepEndpoints,
   ...cohortEndpoints,
   ...networkQueryEndpoints,
+  ...networkDirectoryEndpoints,
   ...queryRedriveEndpoints,
   ...identityEndpoints,
   ...messageEndpoints,

@@ -64,6 +64,7 @@ export const WORKFLOW_TYPES = {
   messageTransmission: 'messageTransmission',
   recordArrivals: 'recordArrivals',
   deferredDiscovery: 'deferredDiscovery',
+  directoryRefresh: 'directoryRefresh',
 } as const;
 
 /** There is only one execution of `reconcileLoop`. */
@@ -81,6 +82,13 @@ export const SEARCH_ATTRIBUTES = {
   QueryStatus: 'Keyword',
   Sources: 'KeywordList',
 } as const;
+
+/**
+ * Also the id of the schedule; Temporal appends the nominal time to the
+ * workflow id of a scheduled run. The name of a directory is that of a network.
+ */
+export const directoryRefreshWorkflowId = (directory: string): string =>
+  `directory-refresh/${directory}`;
 
 /**
  * `redrive` is 0 for the query itself, and n ≥ 1 for the nth redrive after its

@@ -36,6 +36,7 @@ import { querySweepFeature } from './queries/sweep/feature.ts';
 import { recordsFeature } from './records/feature.ts';
 import type { Services } from './services.ts';
 import { sourceConnectionsFeature } from './sources/connections/feature.ts';
+import { directoryFeature } from './sources/directory/feature.ts';
 
 /**
  * Every feature of the exchange, in the order of the API reference. To add a
@@ -70,6 +71,7 @@ const FEATURES = [
   bulkCreateFeature,
   monitoringFeature,
   sourceConnectionsFeature,
+  directoryFeature,
   retentionFeature,
 ] as const satisfies readonly Feature[];
 

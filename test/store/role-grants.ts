@@ -121,6 +121,14 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
   source_budget: OF_SERVICE,
   source_change_check: OF_SERVICE,
   source_connection: { ...OF_SERVICE, exchange_app: 'S' },
+  // A directory is its network's: accounts read its entries.
+  ...each(OF_SERVICE, [
+    'directory',
+    'directory_load',
+    'directory_part',
+    'directory_remark',
+  ]),
+  directory_entry: { ...OF_SERVICE, exchange_app: 'S' },
   reconcile_pause: OF_SERVICE,
   acknowledged_finding: OF_SERVICE,
   refused_payload: OF_SERVICE,

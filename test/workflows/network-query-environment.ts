@@ -6,6 +6,7 @@ import type {
 import { ApplicationFailure, type Duration } from '@temporalio/common';
 import { expect } from 'vitest';
 import type { ConsolidatedActivities } from '../../src/activities/exchange/consolidated-query.ts';
+import type { DirectoryActivities } from '../../src/activities/exchange/directory.ts';
 import type { FollowUpActivities } from '../../src/activities/exchange/discharge-follow-up.ts';
 import type { MessageActivities } from '../../src/activities/exchange/messages.ts';
 import {
@@ -45,6 +46,7 @@ import { workflowBundle } from '../support/workflow-bundle.ts';
 
 type ExchangeActivities = RecordActivities &
   ArrivalActivities &
+  DirectoryActivities &
   SourceActivities &
   WebhookActivities &
   ReconcileActivities &
@@ -69,6 +71,7 @@ const ACTIVITY_NAMES = [
   'buildConsolidated',
   'failConsolidated',
   'mergeArrivals',
+  'loadDirectory',
 ] as const satisfies (keyof ExchangeActivities)[];
 type Answer =
   | SourceStep

@@ -18,6 +18,7 @@ import { createBulkActivities } from './bulk-create.ts';
 import { createBulkExportActivities } from './bulk-export.ts';
 import { createConsolidatedActivities } from './consolidated-query.ts';
 import { createDeferredDiscoveryActivities } from './deferred-discovery.ts';
+import { createDirectoryActivities } from './directory.ts';
 import { createFollowUpActivities } from './discharge-follow-up.ts';
 import { createMessageActivities } from './messages.ts';
 import {
@@ -101,6 +102,7 @@ export function exchangeActivities(
       ...createRedriveActivities({ redriver }),
       ...createFollowUpActivities({ rounds }),
       ...createArrivalActivities(deps),
+      ...createDirectoryActivities(deps),
       failTransmission,
       failDiscoveryAnswer,
       failExport,

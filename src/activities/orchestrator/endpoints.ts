@@ -214,6 +214,16 @@ const PICKS = {
       .slice(0, FILE_NAMES_MAX)
       .map(({ fileName }) => fileName),
   }),
+  searchDirectory: ({ entries, hasMore }) => ({
+    entries: entries.map(({ id }) => ({ id })),
+    hasMore,
+  }),
+  explainGateways: ({ networks }) => ({
+    networks: networks.map(({ connection, chosen }) => ({
+      connection,
+      gateways: chosen.length,
+    })),
+  }),
   // The link is left out: it grants access to the document, and expires after a
   // minute.
   getDocumentUrl: () => undefined,

@@ -97,9 +97,14 @@ export function addWorkCommands(program: Command, run: RunStarter): void {
         .choices(['treatment', 'ias'])
         .default('treatment'),
     )
+    .option(
+      '--explain',
+      'show which gateways of a network would be asked, and ask none',
+    )
     .addHelpText(
       'after',
       examples(
+        'npm run starter -- query 0198f1c2-… --explain',
         'npm run starter -- query 0198f1c2-… --sources hie,pharmacy',
         'npm run starter -- query 0198f1c2-… --sources pharmacy --realtime --timeout 60',
         'API_KEY=… npm run starter -- query 0198f1c2-… --base-url https://exchange.example',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { WorkflowNotFoundError } from '@temporalio/client';
 import type { SourceType } from '../../contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../contract/temporal.ts';
+import { counted } from '../../lib/counted.ts';
 import { EXIT, exitCodeOf } from '../../lib/exit-codes.ts';
 import type { LiveLines } from '../../lib/live-lines.ts';
 import { renderTable } from '../../lib/table.ts';
@@ -58,6 +59,7 @@ interface QueryOptions extends FollowingOptions {
   sources: SourceType[];
   realtime?: boolean;
   purpose: 'treatment' | 'ias';
+  explain?: boolean;
 }
 
 /**
@@ -69,6 +71,7 @@ export const query: StarterCommand<[string, QueryOptions]> = async (
   options,
   context,
 ) => {
+  if (options.explain === true) return explainGateways(patientId, context);
   const { answer } = await context.target.exchange.call(
     'startNetworkQuery',
     {
@@ -82,6 +85,45 @@ export const query: StarterCommand<[string, QueryOptions]> = async (
     return { ...queryResult('query', started, context), exitCode: EXIT.done };
   return watchQuery('query', started.requestId, options, context);
 };
+
+/**
+ * Shows which gateways of the account's networks a query would ask, and how
+ * many not. Asks nobody.
+ */
+async function explainGateways(
+  patientId: string,
+  { target }: CommandContext,
+): Promise<CommandResult> {
+  const { answer } = await target.exchange.call('explainGateways', {
+    query: { patientId },
+  });
+  const lines = answer.networks.flatMap((network) => [
+    '',
+    `${network.connection} (directory ${network.directory}): ${counted(network.chosen.length, 'gateway')}, at most ${network.gatewaysMax}, within ${network.withinMiles} miles`,
+    ...renderTable(
+      ['Gateway', 'Home community', 'Because', 'Miles'],
+      network.chosen.map(({ name, homeCommunity, because, miles }) => [
+        name,
+        homeCommunity,
+        because,
+        miles === undefined ? '' : String(miles),
+      ]),
+    ),
+    ...Object.entries(network.leftOut).map(
+      ([reason, gateways]) => `not asked: ${gateways} ${reason}`,
+    ),
+  ]);
+  return {
+    exitCode: EXIT.done,
+    document: { command: 'query', patientId, networks: answer.networks },
+    lines:
+      answer.networks.length === 0
+        ? [
+            'The account has no connection to a network with a directory: its connections are all asked.',
+          ]
+        : lines,
+  };
+}
 
 /** Shows a query's progress until it ends or following is stopped. */
 const watchQuery = async (

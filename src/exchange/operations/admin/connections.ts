@@ -29,6 +29,7 @@ import {
 } from '../../sources/connections/connection-store.ts';
 import {
   configOf,
+  gatewayConfigOf,
   openCredentials,
   sealCredentials,
 } from '../../sources/connections/settings.ts';
@@ -42,11 +43,19 @@ import {
 } from '../../sources/connectors/check-source.ts';
 import { SourceFailure } from '../../sources/connectors/connector.ts';
 import { checkGateway } from '../../sources/connectors/ihe/check-gateway.ts';
-import { resolveSourceConfig } from '../../sources/connectors/source-config.ts';
-import { optionName } from '../../sources/connectors/source-settings.ts';
+import {
+  resolveSourceConfig,
+  type SourceConfig,
+} from '../../sources/connectors/source-config.ts';
+import {
+  type ConnectionCredentials,
+  type ConnectionSettings,
+  optionName,
+} from '../../sources/connectors/source-settings.ts';
 import type { ConnectionState } from '../../sources/health/rules/breaker.ts';
 import { readConnections } from '../../sources/health/source-health.ts';
 import { auditAdmin, ofAccount, requireAccount } from './accounts.ts';
+import { checkNetwork } from './check-network.ts';
 import {
   type AdminCommand,
   AdminError,
@@ -58,7 +67,7 @@ interface ConnectionOptions extends CredentialOptions, SettingOptions {
   account: string;
   source: SourceType;
   name: string;
-  baseUrl: string;
+  baseUrl?: string;
   protocol?: (typeof CONNECTION_PROTOCOLS)[number];
   replacesDefault?: boolean;
   paused?: boolean;
@@ -85,10 +94,11 @@ export const createConnectionCommand: AdminCommand<
     throw new AdminError('--name must have 1 to 60 characters');
   const keyRing = await target.openKeyRing();
   const id = uuidv7();
-  const { account: accountId, baseUrl } = options;
+  const { account: accountId } = options;
+  const baseUrl = baseUrlOf(options, settings);
   validated(() =>
     resolveSourceConfig(
-      configOf({ id, source, baseUrl, settings }, credentials),
+      sampleConfigOf({ id, source, baseUrl, settings }, credentials),
     ),
   );
   const connection = {
@@ -125,6 +135,45 @@ export const createConnectionCommand: AdminCommand<
       `Check it with: npm run admin -- connections check ${id}`,
     ],
   };
+};
+
+/** The gateways of a network have their addresses in its directory. */
+function baseUrlOf(
+  { baseUrl, source }: ConnectionOptions,
+  { network }: ConnectionSettings,
+): string {
+  if (network === undefined) {
+    if (baseUrl !== undefined) return baseUrl;
+    throw new AdminError('--base-url is required');
+  }
+  if (source !== 'hie')
+    throw new AdminError('--protocol ihe-network is for --source hie');
+  if (baseUrl !== undefined)
+    throw new AdminError(
+      '--base-url is not for --protocol ihe-network: the directory has the addresses',
+    );
+  return `directory:${network.directory}`;
+}
+
+/** What decides whether settings and credentials fit; of a network, a gateway. */
+const sampleConfigOf = (
+  connection: Parameters<typeof configOf>[0],
+  credentials: ConnectionCredentials,
+): SourceConfig =>
+  connection.settings.network === undefined
+    ? configOf(connection, credentials)
+    : gatewayConfigOf(
+        connection,
+        connection.settings.network,
+        credentials,
+        SAMPLE_GATEWAY,
+      );
+
+const SAMPLE_GATEWAY = {
+  homeCommunity: '2.999',
+  discoveryUrl: 'https://gateway.example/discovery',
+  queryUrl: 'https://gateway.example/query',
+  retrieveUrl: 'https://gateway.example/retrieve',
 };
 
 function checkAgainst(
@@ -239,15 +288,19 @@ export const checkConnectionCommand: AdminCommand<
     await auditAdmin(tx, found.accountId, 'checkConnection', id);
     return { connection: found, patient: person };
   });
-  const config = configOf(connection, openedCredentials(keyRing, connection));
+  const credentials = openedCredentials(keyRing, connection);
+  const { network } = connection.settings;
+  const config = configOf(connection, credentials);
   const findings =
-    config.ihe === undefined
-      ? await checkSource(
-          resolveSourceConfig(config),
-          createAssertionSigner(store, keyRing),
-          patient,
-        )
-      : await checkGateway(config, config.ihe, patient);
+    network !== undefined
+      ? await checkNetwork(store, network, credentials)
+      : config.ihe === undefined
+        ? await checkSource(
+            resolveSourceConfig(config),
+            createAssertionSigner(store, keyRing),
+            patient,
+          )
+        : await checkGateway(config, config.ihe, patient);
   return {
     document: { connectionId: id, findings },
     lines: findings.map(
@@ -311,7 +364,9 @@ export const rotateConnectionCommand: AdminCommand<
     'rotateConnection',
     'has new credentials',
     async (tx, connection) => {
-      validated(() => resolveSourceConfig(configOf(connection, credentials)));
+      validated(() =>
+        resolveSourceConfig(sampleConfigOf(connection, credentials)),
+      );
       const sealed = sealCredentials(keyRing, id, credentials);
       await updateConnection(tx, id, {
         credentials: sealed,
@@ -346,7 +401,7 @@ export const setConnectionCommand: AdminCommand<
       const changed = { ...connection, settings };
       validated(() =>
         resolveSourceConfig(
-          configOf(changed, openedCredentials(keyRing, connection)),
+          sampleConfigOf(changed, openedCredentials(keyRing, connection)),
         ),
       );
       await updateConnection(tx, id, { settings });

@@ -15,6 +15,7 @@ const NOT_AUDITED: ReadonlySet<OperationName> = new Set([
   'getPatientCohorts',
   'getPatientFacilities',
   'getSourceScorecard',
+  'searchDirectory',
   'getSettings',
   'getWebhookStatus',
   'listWebhooks',

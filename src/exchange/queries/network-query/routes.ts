@@ -8,6 +8,7 @@ import type { GatewayPlatform } from '../../platform/http/deps.ts';
 import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
+import { explainChoices } from './fan-out/choice.ts';
 import {
   QUERY_ORDER,
   readScorecard,
@@ -101,6 +102,15 @@ export function addNetworkQueryRoutes(
     },
   );
 
+  operations.read('explainGateways', async (tx, { query }) => {
+    const patient = orNotFound(
+      'Patient',
+      await findPatient(tx, query.patientId),
+    );
+    const choices = await explainChoices(tx, patient);
+    return ok({ networks: choices.map(serializeChoice) });
+  });
+
   operations.act('retrySource', async ({ params, caller }) =>
     statusAnswer(
       await networkQueries.retrySource(
@@ -156,3 +166,27 @@ const statusAnswer = (query: StoredQueryView, { account }: Caller) =>
     patientId: query.patientId,
     targetId: query.requestId,
   });
+
+/** Without addresses of gateways: those are the network's. */
+const serializeChoice = ({
+  connection,
+  chosen,
+  leftOut,
+}: Awaited<ReturnType<typeof explainChoices>>[number]) => {
+  const { directory, withinMiles, gatewaysMax } = connection.settings.network;
+  return {
+    connection: connection.name,
+    directory,
+    withinMiles,
+    gatewaysMax,
+    chosen: chosen.map(({ homeCommunity, name, because, miles }) => ({
+      homeCommunity,
+      name,
+      because,
+      miles,
+    })),
+    leftOut: Object.fromEntries(
+      Object.entries(leftOut).filter(([, gateways]) => gateways > 0),
+    ),
+  };
+};

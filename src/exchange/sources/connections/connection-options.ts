@@ -4,6 +4,10 @@ import {
   iheSettingsSchema,
 } from '../connectors/ihe/ihe-settings.ts';
 import {
+  type NetworkSettings,
+  networkSettingsSchema,
+} from '../connectors/ihe/network-settings.ts';
+import {
   type ConnectionCredentials,
   type ConnectionSettings,
   connectionCredentialsSchema,
@@ -21,7 +25,8 @@ export const CONNECTION_AUTH = [
   'saml',
 ] as const;
 
-export const CONNECTION_PROTOCOLS = ['fhir', 'ihe'] as const;
+/** `ihe-network`: the gateways of a network's directory, which speak IHE. */
+export const CONNECTION_PROTOCOLS = ['fhir', 'ihe', 'ihe-network'] as const;
 type ConnectionAuth = (typeof CONNECTION_AUTH)[number];
 
 /**
@@ -64,7 +69,10 @@ export interface CredentialOptions {
  * stands for the default.
  */
 export type SettingOptions = {
-  [K in Exclude<keyof ConnectionSettings, 'ihe'> | keyof IheSettings]?: string;
+  [K in
+    | Exclude<keyof ConnectionSettings, 'ihe' | 'network'>
+    | keyof IheSettings
+    | keyof NetworkSettings]?: string;
 };
 
 /**
@@ -87,7 +95,7 @@ export interface OptionSource {
 
 /**
  * The settings that the options name, over the known ones; those that neither
- * has get their defaults. Settings of IHE are for connections that speak it.
+ * has get their defaults. Settings of a protocol are for its connections only.
  */
 export function settingsOf(
   options: SettingOptions & {
@@ -95,21 +103,52 @@ export function settingsOf(
   },
   known: Partial<ConnectionSettings> = {},
 ): ConnectionSettings {
-  const { ihe: _, ...shape } = connectionSettingsSchema.shape;
-  const isIhe = options.protocol === 'ihe' || known.ihe !== undefined;
-  const [foreign] = Object.keys(iheSettingsSchema.shape).filter(
-    (name) => options[name as keyof IheSettings] !== undefined,
-  );
-  if (!isIhe && foreign !== undefined)
+  const { ihe: _, network: __, ...shape } = connectionSettingsSchema.shape;
+  const protocol = options.protocol ?? protocolOf(known);
+  const allowed = { ...shape, ...SHAPES[protocol] };
+  const [foreign] = Object.values(SHAPES)
+    .flatMap((each) => Object.keys(each))
+    .filter(
+      (name) =>
+        options[name as keyof SettingOptions] !== undefined &&
+        !(name in allowed),
+    );
+  if (foreign !== undefined)
     throw new InvalidConnection(
-      `${optionName(foreign)} is for connections that are created with --protocol ihe`,
+      `${optionName(foreign)} is for connections that are created with --protocol ${protocolsWith(foreign)}`,
     );
   return checked(connectionSettingsSchema, {
     ...overlaid(shape, options, known),
-    ...(isIhe
-      ? { ihe: overlaid(iheSettingsSchema.shape, options, known.ihe) }
+    ...(protocol === 'ihe'
+      ? { ihe: overlaid(SHAPES.ihe, options, known.ihe) }
+      : {}),
+    ...(protocol === 'ihe-network'
+      ? { network: overlaid(SHAPES['ihe-network'], options, known.network) }
       : {}),
   });
+}
+
+/** The settings that only connections of one protocol have. */
+const SHAPES = {
+  fhir: {},
+  ihe: iheSettingsSchema.shape,
+  'ihe-network': networkSettingsSchema.shape,
+} as const satisfies Record<
+  (typeof CONNECTION_PROTOCOLS)[number],
+  Readonly<Record<string, z.ZodType>>
+>;
+
+const protocolsWith = (name: string): string =>
+  CONNECTION_PROTOCOLS.filter((protocol) => name in SHAPES[protocol]).join(
+    ' or ',
+  );
+
+function protocolOf({
+  ihe,
+  network,
+}: Partial<ConnectionSettings>): (typeof CONNECTION_PROTOCOLS)[number] {
+  if (network !== undefined) return 'ihe-network';
+  return ihe === undefined ? 'fhir' : 'ihe';
 }
 
 function overlaid(

@@ -141,7 +141,9 @@ export function createSourceConnections(
       return all
         .filter(
           ({ enabled, settings }) =>
-            enabled && isFor(settings.facilityIds, facilityIds),
+            enabled &&
+            settings.network === undefined &&
+            isForFacilities(settings.facilityIds, facilityIds),
         )
         .map(({ id, name, namespace }) => ({ id, name, namespace }));
     },
@@ -158,7 +160,8 @@ export function createSourceConnections(
   };
 }
 
-const isFor = (
+/** Whether a connection that serves some facilities is for a patient of these. */
+export const isForFacilities = (
   served: readonly string[] | undefined,
   facilityIds: readonly string[],
 ): boolean =>

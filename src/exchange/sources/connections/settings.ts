@@ -1,6 +1,11 @@
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { KeyRing } from '../../../lib/key-ring.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
+import {
+  type GatewayAddress,
+  gatewaySettingsOf,
+  type NetworkSettings,
+} from '../connectors/ihe/network-settings.ts';
 import type {
   PurposeOfUse,
   SourceConfig,
@@ -56,7 +61,7 @@ export function configOf(
   { auth, tls, callbackSecret }: ConnectionCredentials,
   purposeOfUse: PurposeOfUse = 'treatment',
 ): SourceConfig {
-  const { facilityIds: _, ...settings } = connection.settings;
+  const { facilityIds: _, network: __, ...settings } = connection.settings;
   return {
     source: connection.source,
     baseUrl: connection.baseUrl,
@@ -69,6 +74,25 @@ export function configOf(
     callbacks: callbackSecret !== undefined,
   };
 }
+
+/**
+ * The configuration for one gateway of a network: the settings and the login are
+ * those of the connection to the network.
+ *
+ * @param gatewayId what the breaker and the budgets know the gateway by
+ */
+export const gatewayConfigOf = (
+  connection: Parameters<typeof configOf>[0],
+  network: NetworkSettings,
+  credentials: ConnectionCredentials,
+  address: GatewayAddress,
+  gatewayId?: string,
+): SourceConfig => ({
+  ...configOf(connection, credentials),
+  baseUrl: address.discoveryUrl,
+  connectionKey: gatewayId ?? connection.id,
+  ihe: gatewaySettingsOf(network, address),
+});
 
 /**
  * The keys with which an account's connections to one kind of source sign their

@@ -16,6 +16,7 @@ import type { UdapAuth } from './source-settings.ts';
 /** One thing that was triedAtSource at a source, in words for an operator. */
 export interface SourceFinding {
   what:
+    | 'directory'
     | 'metadata'
     | 'token'
     | 'certificate'

@@ -19,7 +19,7 @@ export const PAGE_COUNTED_BYTES = 100_000;
  * have no default.
  */
 export interface SourceConfig
-  extends Partial<Omit<ConnectionSettings, 'facilityIds'>> {
+  extends Partial<Omit<ConnectionSettings, 'facilityIds' | 'network'>> {
   source: SourceType;
   /**
    * FHIR base address, e.g. https://fhir.example.org/r4; of a gateway: its

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { iheSettingsSchema, samlAuthSchema } from './ihe/ihe-settings.ts';
+import { networkSettingsSchema } from './ihe/network-settings.ts';
 
 /**
  * The settings of a connection to a source: one table of names and units. The
@@ -76,6 +77,8 @@ export const connectionSettingsSchema = z.object({
   facilityIds: z.array(z.uuid()).max(500).optional(),
   /** Set when the connection speaks IHE instead of FHIR. */
   ihe: iheSettingsSchema.optional(),
+  /** Set when the connection leads to the gateways of a network. */
+  network: networkSettingsSchema.optional(),
 });
 export type ConnectionSettings = z.output<typeof connectionSettingsSchema>;
 

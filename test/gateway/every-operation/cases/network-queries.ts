@@ -1,3 +1,4 @@
+import type { networkDirectoryEndpoints } from '../../../../src/contract/network-directory.ts';
 import type { networkQueryEndpoints } from '../../../../src/contract/network-query.ts';
 import type { queryRedriveEndpoints } from '../../../../src/contract/query-redrive.ts';
 import {
@@ -94,7 +95,9 @@ async function redrive(
 }
 
 export const networkQueryCases: Record<
-  keyof (typeof networkQueryEndpoints & typeof queryRedriveEndpoints),
+  keyof (typeof networkQueryEndpoints &
+    typeof networkDirectoryEndpoints &
+    typeof queryRedriveEndpoints),
   OperationCases
 > = {
   redriveQueries: {
@@ -301,6 +304,26 @@ export const networkQueryCases: Record<
       badQuery({ status: 'open' }, 'status', 'expected one of'),
       badQuery({ source: 'xray' }, 'source', 'expected one of'),
       badQuery({ startedAfter: 'yesterday' }, 'startedAfter', ''),
+    ],
+  },
+  searchDirectory: {
+    good: () => ({ query: { state: 'or', name: 'general', output: 'fhir' } }),
+    refused: [
+      badQuery({ state: 'Oregon' }, 'state', 'two-letter code'),
+      badQuery({ zip: '97201-1234' }, 'zip', '1 to 5 digits'),
+      badQuery({ count: 501 }, 'count', '500'),
+    ],
+  },
+  explainGateways: {
+    good: async ({ make }) => ({ query: { patientId: await make.patient() } }),
+    refused: [
+      badQuery({ patientId: 'x' }, 'patientId', 'expected a UUID'),
+      {
+        what: 'a patient that the account does not have',
+        status: 404,
+        send: () => ({ query: { patientId: NO_ID } }),
+        message: 'Patient not found',
+      },
     ],
   },
   getSourceScorecard: {

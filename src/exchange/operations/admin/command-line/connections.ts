@@ -22,6 +22,7 @@ import {
   withConnectionSettings,
   withCredentials,
   withIheSettings,
+  withNetworkSettings,
   withStatement,
 } from './shared-options.ts';
 
@@ -31,10 +32,12 @@ export function addConnectionCommands(program: Command, run: RunAdmin): void {
     .command('connections')
     .description('Connections of an account to its networks');
 
-  withIheSettings(
-    withConnectionSettings(
-      withCredentials(
-        withAccount(withAdminOptions(connections.command('create'))),
+  withNetworkSettings(
+    withIheSettings(
+      withConnectionSettings(
+        withCredentials(
+          withAccount(withAdminOptions(connections.command('create'))),
+        ),
       ),
     ),
   )
@@ -45,12 +48,15 @@ export function addConnectionCommands(program: Command, run: RunAdmin): void {
       oneOf(SOURCE_TYPES),
     )
     .requiredOption('--name <name>', 'name shown in timelines')
-    .requiredOption(
+    .option(
       '--base-url <url>',
       'FHIR R4 base address; ihe: address of patient discovery (ITI-55)',
     )
     .addOption(
-      new Option('--protocol <name>', 'fhir, or ihe: XCPD and XCA')
+      new Option(
+        '--protocol <name>',
+        'fhir; ihe: XCPD and XCA; ihe-network: the gateways of a directory',
+      )
         .choices(CONNECTION_PROTOCOLS)
         .default('fhir'),
     )
@@ -95,8 +101,10 @@ export function addConnectionCommands(program: Command, run: RunAdmin): void {
     .argument('<connection>', 'id of the connection')
     .action(run(rotateConnectionCommand));
 
-  withIheSettings(
-    withConnectionSettings(withAdminOptions(connections.command('set'))),
+  withNetworkSettings(
+    withIheSettings(
+      withConnectionSettings(withAdminOptions(connections.command('set'))),
+    ),
   )
     .description(
       'Change the named settings of a connection; the value "default" restores the default',

@@ -254,6 +254,38 @@ export const withIheSettings = (command: Command): Command =>
       'ihe: time for one request (default: 120)',
     );
 
+/** Settings of a connection to a network of gateways that speak IHE. */
+export const withNetworkSettings = (command: Command): Command =>
+  command
+    .option(
+      '--directory <name>',
+      'ihe-network: its directory, from "directory list"',
+    )
+    .option(
+      '--gateways-max <n>',
+      'ihe-network: gateways asked for one patient (default: 500)',
+    )
+    .option(
+      '--within-miles <n>',
+      "ihe-network: how far a gateway may be from a patient's address (default: 50)",
+    )
+    .option(
+      '--record-locators <oids>',
+      'ihe-network: home communities that are asked instead of their members',
+    )
+    .option(
+      '--only-communities <oids>',
+      'ihe-network: only these home communities are asked',
+    )
+    .option(
+      '--never-communities <oids>',
+      'ihe-network: these home communities are never asked',
+    )
+    .option(
+      '--ask-nobody-again-after-days <n>',
+      'ihe-network: a gateway that did not know the patient is asked again then (default: 30)',
+    );
+
 /** Who decided, and why. */
 export const withStatement = (command: Command): Command =>
   command

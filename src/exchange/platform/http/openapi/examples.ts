@@ -13,6 +13,7 @@ import { facilityExamples } from '../../../../contract/facilities.ts';
 import { healthLinkExamples } from '../../../../contract/health-links.ts';
 import { identityExamples } from '../../../../contract/identity.ts';
 import { messageExamples } from '../../../../contract/messages.ts';
+import { networkDirectoryExamples } from '../../../../contract/network-directory.ts';
 import { networkQueryExamples } from '../../../../contract/network-query.ts';
 import { notificationExamples } from '../../../../contract/notifications.ts';
 import { patientExamples } from '../../../../contract/patients.ts';
@@ -57,6 +58,7 @@ export const EXAMPLES: Readonly<Record<OperationName, OperationExample>> = {
   ...querySweepExamples,
   ...cohortExamples,
   ...networkQueryExamples,
+  ...networkDirectoryExamples,
   ...queryRedriveExamples,
   ...identityExamples,
   ...messageExamples,
