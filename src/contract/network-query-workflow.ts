@@ -148,7 +148,11 @@ export interface AwaitedSourceInput extends SourceStepInput {
  * that is to be collected.
  */
 export type SourceStep =
-  | { state: 'ready' }
+  | {
+      state: 'ready';
+      /** The gateways of networks are asked, in a queue of their own. */
+      asksGateways?: true;
+    }
   | {
       state: 'waiting';
       retryAfterMs?: number;
@@ -164,6 +168,8 @@ export type SourceStep =
       pausedMs?: number;
       /** One of several connections has ended in this step. */
       hasEndedPart?: true;
+      /** As with `ready`; `retryAfterMs` is when the next gateway is due. */
+      asksGateways?: true;
       /** No further look fits in before the deadline. */
       isNearDeadline?: true;
     }

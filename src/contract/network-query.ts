@@ -172,6 +172,18 @@ export const sourceEntrySchema = component('Source', {
     .describe(
       'Present while a running source is not called because it failed or refused the last calls: the reason, since when, and when it is called again.',
     ),
+  gateways: z
+    .object({
+      asked: z.number().int(),
+      found: z.number().int().describe('They know the patient.'),
+      nobody: z.number().int().describe('They do not know the patient.'),
+      failed: z.number().int().describe('They could not be asked.'),
+      waiting: z.number().int().describe('Their answer is awaited.'),
+    })
+    .optional()
+    .describe(
+      'Present in one query’s status where the gateways of a network are asked: how many, and how they stand.',
+    ),
 });
 
 export const sourceErrorSchema = component('SourceError', {

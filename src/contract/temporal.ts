@@ -19,6 +19,11 @@ export const TASK_QUEUES = {
    * Steps that take a processor for seconds to minutes: consolidated results.
    */
   builds: 'builds',
+  /**
+   * Steps on the gateways of networks: few at a time, because each waits for the
+   * slowest of hundreds.
+   */
+  networks: 'networks',
   orchestrator: 'orchestrator',
   source: (source: SourceType) => `source-${source}` as const,
   /**
@@ -33,7 +38,11 @@ export const TASK_QUEUES = {
  * Queues that exist twice: for work that a caller waits for, and for background
  * work.
  */
-export type QueueOfBothLanes = 'exchange' | 'builds' | `source-${SourceType}`;
+export type QueueOfBothLanes =
+  | 'exchange'
+  | 'builds'
+  | 'networks'
+  | `source-${SourceType}`;
 
 /**
  * Temporal priority keys, 1 (most urgent) to 5: interactive work runs before

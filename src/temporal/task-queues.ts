@@ -85,6 +85,7 @@ export const INTERACTIVE_QUEUES = [
   TASK_QUEUES.partners,
   TASK_QUEUES.builds,
   ...SOURCE_TYPES.map(TASK_QUEUES.source),
+  TASK_QUEUES.networks,
   TASK_QUEUES.orchestrator,
 ] as const;
 
@@ -93,6 +94,7 @@ export const QUEUES_OF_BOTH_LANES: readonly QueueOfBothLanes[] = [
   TASK_QUEUES.exchange,
   TASK_QUEUES.builds,
   ...SOURCE_TYPES.map(TASK_QUEUES.source),
+  TASK_QUEUES.networks,
 ];
 export const BACKGROUND_QUEUES = QUEUES_OF_BOTH_LANES.map(
   TASK_QUEUES.background,

@@ -44,6 +44,11 @@ const SLOTS: Partial<Record<WorkerQueue, Partial<WorkerOptions>>> = {
   [TASK_QUEUES.webhooks]: { maxConcurrentActivityTaskExecutions: 20 },
   // Few, because a partner that hangs holds each of them.
   [TASK_QUEUES.partners]: { maxConcurrentActivityTaskExecutions: 10 },
+  // A step waits for the slowest of the gateways that it asks.
+  [TASK_QUEUES.networks]: {
+    maxConcurrentActivityTaskExecutions: 4,
+    maxHeartbeatThrottleInterval: '10 s',
+  },
   // One result is built on each of two cores.
   [TASK_QUEUES.builds]: { maxConcurrentActivityTaskExecutions: 2 },
 };

@@ -306,6 +306,7 @@ describe('a patient that is deleted', () => {
               ? (connector as SourceConnector)
               : Promise.reject(new Error('unknown'));
           },
+          network: () => Promise.reject(new Error('there is no network')),
         },
       );
       await runActivity(

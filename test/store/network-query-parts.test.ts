@@ -133,6 +133,7 @@ function connectionsTo(servers: {
       const server = servers[found?.name === 'Alpha' ? 'Alpha' : 'Beta'];
       return namespaced({ ...unwilling, ...server }, found?.namespace ?? '');
     },
+    network: () => Promise.reject(new Error('there is no network')),
   };
 }
 

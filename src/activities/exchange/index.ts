@@ -112,6 +112,7 @@ export function exchangeActivities(
     [TASK_QUEUES.builds]: { ...exportBuilds, buildConsolidated },
     [TASK_QUEUES.partners]: { ...transmissionCalls, ...discoveryAnswers },
     [TASK_QUEUES.webhooks]: createWebhookActivities(deps),
+    [TASK_QUEUES.networks]: ofSources,
     ...Object.fromEntries(
       SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), ofSources]),
     ),

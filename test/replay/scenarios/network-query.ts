@@ -67,6 +67,37 @@ const callBack = (name: (typeof SOURCE_TYPES)[number]) => [
 ];
 
 export const networkQueryScenarios: Record<string, Scenario> = {
+  /** hie chooses gateways, asks them in their own queue, and is told of a later answer. */
+  'network-query/gateways-of-a-network-v1': {
+    ...base,
+    activities: {
+      exchange: record,
+      'source-hie': source({
+        askSource: inTurn<SourceStep>({ state: 'ready', asksGateways: true }),
+      }),
+      networks: source({
+        collectSource: inTurn<SourceStep>(
+          {
+            state: 'waiting',
+            retryAfterMs: 300_000,
+            asksGateways: true,
+            hasEndedPart: true,
+          },
+          { ...waiting, retryAfterMs: 1_000, asksGateways: true },
+          completed,
+        ),
+      }),
+      'source-pharmacy': source({ askSource: inTurn(completed) }),
+      'source-lab': source({ askSource: inTurn(completed) }),
+    },
+    async meanwhile(handle) {
+      await eventually(() => stateIs(handle, 'hie', 'waiting'));
+      await handle.signal(
+        NETWORK_QUERY_MESSAGES.sourceCallback,
+        ...callBack('hie'),
+      );
+    },
+  },
   'network-query/all-sources-at-once-v1': {
     ...base,
     activities: {

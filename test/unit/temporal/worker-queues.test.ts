@@ -18,12 +18,14 @@ test('all means every queue of both halves', () => {
     'source-hie',
     'source-pharmacy',
     'source-lab',
+    'networks',
     'orchestrator',
     'background-exchange',
     'background-builds',
     'background-source-hie',
     'background-source-pharmacy',
     'background-source-lab',
+    'background-networks',
   ]);
 });
 

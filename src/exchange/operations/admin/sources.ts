@@ -6,6 +6,7 @@ import {
   listCandidates,
   type StoredCandidate,
 } from '../../queries/network-query/source-candidate-store.ts';
+import { readGateways } from '../../sources/connections/gateway-store.ts';
 import { reportSources } from '../../sources/health/report.ts';
 import {
   pauseConnection,
@@ -105,11 +106,17 @@ async function requireSource(tx: SystemTx, source: string): Promise<void> {
     ...SOURCE_TYPES,
     ...(await readConnections(tx)).keys(),
   ]);
-  if (!known.has(source))
+  if (!known.has(source) && !(await isGateway(tx, source)))
     throw new AdminError(
       `"${source}" is not a source; expected one of ${[...known].join(', ')}`,
     );
 }
+
+/** Gateways of networks are known by their ids. */
+const isGateway = async (tx: SystemTx, id: string): Promise<boolean> =>
+  UUID.test(id) && (await readGateways(tx, [id])).size > 0;
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /**
  * `candidates list`: Patients of sources that may be ours and were not

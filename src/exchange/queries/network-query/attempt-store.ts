@@ -50,7 +50,12 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput) {
       'a.collected',
       'a.job',
     ])
-    .select(['a.cursor', 'a.failed_calls', 'a.started_at'])
+    .select([
+      'a.cursor',
+      'a.failed_calls',
+      'a.started_at',
+      'a.gateways_chosen_at',
+    ])
     .select([
       'q.patient_id',
       'q.requested',

@@ -14,6 +14,7 @@ import {
 } from '#ihe';
 import type { Platform } from '../../platform/platform.ts';
 import { DEFERRED_PATH, type DeferredAnswerStore } from './deferred-answers.ts';
+import { noteAnswer } from './fan-out/ask-store.ts';
 import type { SourceCallbacks } from './source-callback.ts';
 import { addToTimeline } from './timeline-store.ts';
 
@@ -83,9 +84,18 @@ export function addDeferredAnswerRoute(
       bytes: envelope.source,
     });
     if (received?.isFirst !== true) return received;
-    if (received.status === 'running') await sourceCallbacks.announce(received);
+    if (received.status === 'running') await announce(received);
     else await noteLate(received, envelope.fault !== undefined);
     return received;
+  }
+
+  /** A gateway's answer is told of once in each step of its attempt. */
+  async function announce(received: RunningQuestion): Promise<void> {
+    const { accountId, requestId, source, attempt, connection } = received;
+    const told = await store.asAccount(accountId, (tx) =>
+      noteAnswer(tx, { requestId, source, attempt }, connection),
+    );
+    if (told !== 'told') await sourceCallbacks.announce(received);
   }
 
   async function noteLate(
@@ -111,6 +121,10 @@ export function addDeferredAnswerRoute(
     );
   }
 }
+
+type RunningQuestion = NonNullable<
+  Awaited<ReturnType<DeferredAnswerStore['receive']>>
+>;
 
 const SOAP_TYPE = 'application/soap+xml; charset=UTF-8';
 

@@ -155,6 +155,7 @@ const findQuestion = (tx: SystemTx, id: string) =>
     )
     .select(['d.message_id', 'd.discovery_id', 'd.account_id as accountId'])
     .select(['d.query_id as requestId', 'd.run', 'd.source', 'd.attempt'])
+    .select('d.connection')
     .select('a.status')
     .where('d.id', '=', id)
     .executeTakeFirst();

@@ -19,6 +19,7 @@ import {
   recordExclusions,
   rememberCollection,
 } from './collection-store.ts';
+import { endOpenAsks } from './fan-out/ask-store.ts';
 import { endPart, isWhole, readAttemptParts } from './part-store.ts';
 import { type LockedQuery, lockQuery, settleQuery } from './query-store.ts';
 import type { QueryState } from './rules/query-status.ts';
@@ -206,6 +207,7 @@ async function endAnswer(
   step: SourceStepInput,
 ): Promise<number> {
   await deletePageResources(tx, step);
+  await endOpenAsks(tx, step);
   return recordRetired(tx, step);
 }
 

@@ -5,6 +5,7 @@ import {
   type SourceStepInput,
   type WaitingStep,
 } from '../../../contract/network-query-workflow.ts';
+import { createTurns } from '../../../lib/turns.ts';
 import type { Store } from '../../platform/database/database.ts';
 import {
   ProcessEndedTooOften,
@@ -26,7 +27,7 @@ import {
   watchConnector,
 } from '../../sources/health/source-health.ts';
 import { CANCEL_TIMEOUT_MS } from './abandoned-jobs.ts';
-import type { Asking } from './ask.ts';
+import { type Asking, askSource } from './ask.ts';
 import {
   type AttemptWork,
   connectionKey,
@@ -43,6 +44,9 @@ import {
   recordHold,
   restartPart,
 } from './failed-calls.ts';
+import { askGateways } from './fan-out/ask-gateways.ts';
+import { countAsks, readAskFailures } from './fan-out/ask-store.ts';
+import { openGateways } from './fan-out/open-gateways.ts';
 import {
   type AttemptPart,
   endPart,
@@ -51,6 +55,7 @@ import {
   type Progress,
   readAttemptParts,
 } from './part-store.ts';
+import { idleWaitMs, outcomeOfGateways } from './rules/gateway-outcome.ts';
 import { type EndedPart, outcomeOfParts } from './rules/query-status.ts';
 import {
   AFTER_FAILURE,
@@ -59,7 +64,8 @@ import {
   partDeadlineMs,
   waitAfterFailedTries,
 } from './rules/retries.ts';
-import { AttemptSuperseded, StepFailed } from './step-errors.ts';
+import { AttemptSuperseded, StepFailed, StepGoesOn } from './step-errors.ts';
+import { addOfStep } from './timeline-store.ts';
 
 type AskedPart = AskedConnection & Progress;
 type WholePart = DefaultConnection & Progress;
@@ -118,19 +124,36 @@ async function openParts(
   { store, connections }: CallingSources,
   step: SourceStepInput,
   attempt: AttemptWork,
-): Promise<readonly AskedPart[]> {
-  const whole = [wholePart(step.source, attempt)];
+): Promise<OpenParts> {
+  const whole = {
+    parts: [wholePart(step.source, attempt)],
+    asksGateways: false,
+  };
   if (connections === undefined) return whole;
   return store.asAccount(step.accountId, async (tx) => {
     const opened = await readAttemptParts(tx, step);
-    if (opened.length > 0) return opened;
+    const isChosen = attempt.gatewaysChosenAt !== null;
+    if (opened.length > 0 || isChosen)
+      return { parts: opened, asksGateways: isChosen };
     if (attempt.job !== null || attempt.cursor !== null || attempt.pages > 0)
       return whole;
     const toAsk = await connections.toAsk(tx, step.source, attempt.facilityIds);
     if (toAsk === undefined) return whole;
     await insertParts(tx, step, toAsk);
-    return readAttemptParts(tx, step);
+    const { patientId, demographics, facilityIds } = attempt;
+    const asksGateways = await openGateways(tx, step, {
+      id: patientId,
+      addresses: demographics.addresses,
+      facilityIds,
+    });
+    return { parts: await readAttemptParts(tx, step), asksGateways };
   });
+}
+
+interface OpenParts {
+  parts: readonly AskedPart[];
+  /** The gateways of networks are asked as well. */
+  asksGateways: boolean;
 }
 
 /** Works on all open parts of an attempt, each from where its row says. */
@@ -141,7 +164,10 @@ export async function workOnParts(
   work: WorkOnSource,
   signal: AbortSignal,
 ): Promise<SourceStep> {
-  const parts = await openParts(deps, step, attempt);
+  const { parts, asksGateways } = await openParts(deps, step, attempt);
+  const own = parts.filter(isOwn);
+  if (asksGateways)
+    return workOnGateways(deps, step, attempt, own, work, signal);
   const [part] = parts;
   if (part === undefined) {
     const reason = `No connection to the ${step.source} source is enabled for this patient's facilities`;
@@ -153,7 +179,7 @@ export async function workOnParts(
   }
   return isWhole(part)
     ? workOnWhole(deps, wholeStep(step), attempt, work, signal)
-    : workBesideOthers(deps, step, attempt, parts.filter(isOwn), work, signal);
+    : workBesideOthers(deps, step, attempt, own, work, signal);
 }
 
 const isOwn = (part: AskedPart): part is AttemptPart => !isWhole(part);
@@ -261,6 +287,115 @@ async function workBesideOthers(
     endOfParts(tx, step, attempt.patientId, { note, gap }),
   );
   const resources = current.reduce((sum, part) => sum + part.resources, 0);
+  return { state: 'completed', resources, note: gap ?? note };
+}
+
+/**
+ * Works on the gateways of networks, and on all parts: those of the account's
+ * other connections, and of gateways that have found the patient. The question
+ * only chooses the gateways: they are asked in a queue of their own.
+ */
+async function workOnGateways(
+  deps: CallingSources,
+  step: SourceStepInput,
+  attempt: AttemptWork,
+  parts: readonly AttemptPart[],
+  work: WorkOnSource,
+  signal: AbortSignal,
+): Promise<SourceStep> {
+  const { store, connections } = deps;
+  if (work === askSource) return { state: 'ready', asksGateways: true };
+  if (connections === undefined)
+    throw new Error('This process has no connections of accounts');
+
+  const waits = new Map<string, Wait>();
+  const turns = createTurns(PARTS_AT_ONCE);
+  const workOn = (part: AttemptPart) =>
+    turns(async () => {
+      const wait = await workOnPart(deps, step, attempt, part, work, signal);
+      waits.set(part.id, wait);
+    });
+  const [asked, ofParts] = await Promise.allSettled([
+    askGateways({ ...deps, connections }, step, attempt, {
+      workOnFound: workOn,
+      signal,
+    }),
+    workOnDueParts(parts, async (part) => {
+      await workOn(part);
+      return waits.get(part.id);
+    }),
+  ]);
+  if (asked.status === 'rejected') throw asked.reason;
+  if (ofParts.status === 'rejected') throw ofParts.reason;
+
+  const { current, asks } = await store.asAccount(
+    step.accountId,
+    async (tx) => ({
+      current: await readAttemptParts(tx, step),
+      asks: await countAsks(tx, step),
+    }),
+  );
+  const open = current.filter(isRunning);
+  const isReady = open.some(({ id }) => waits.get(id)?.isReady === true);
+  if (isReady) return { state: 'ready', asksGateways: true };
+  const dueMs = asks.nextDueMs ?? Number.POSITIVE_INFINITY;
+  if (asks.waiting > 0 && dueMs <= 0) throw new StepGoesOn(step.source);
+  if (asks.waiting + open.length === 0)
+    return endOfGateways(deps, step, attempt, current, asks);
+
+  const elapsedMs = Date.now() - attempt.startedAt.getTime();
+  const idleMs = asks.waiting > 0 ? idleWaitMs(elapsedMs) : dueMs;
+  const wait =
+    open.length > 0
+      ? await waitFor(store, step, open, waits)
+      : { state: 'waiting' as const };
+  const { held, retryAfterMs = Number.POSITIVE_INFINITY, ...rest } = wait;
+  const hasProgressed =
+    asked.value.hasProgressed || open.length < parts.filter(isRunning).length;
+  return {
+    ...rest,
+    // What is held is one of many, unless nothing else is awaited.
+    ...(held === undefined || asks.waiting > 0 ? {} : { held }),
+    retryAfterMs: finite(Math.min(retryAfterMs, dueMs, idleMs)),
+    asksGateways: true,
+    ...(hasProgressed ? { hasEndedPart: true } : {}),
+  };
+}
+
+const finite = (ms: number): number | undefined =>
+  Number.isFinite(ms) ? Math.ceil(ms) : undefined;
+
+/** Found gateways whose documents are collected at a time, of one step. */
+const PARTS_AT_ONCE = 8;
+/** So many reasons of gateways are named. */
+const REASONS_MAX = 3;
+
+async function endOfGateways(
+  { store }: CallingSources,
+  step: SourceStepInput,
+  { patientId }: AttemptWork,
+  parts: readonly AttemptPart[],
+  asks: Awaited<ReturnType<typeof countAsks>>,
+): Promise<SourceStep> {
+  const failures = await store.asAccount(step.accountId, (tx) =>
+    readAskFailures(tx, step, REASONS_MAX),
+  );
+  const reasons = failures
+    .map(({ reason, gateways }) => `${gateways}: ${reason}`)
+    .join('; ');
+  const outcome = outcomeOfGateways(parts.filter(hasEnded), asks, reasons);
+  if (outcome.status === 'failed')
+    throw new StepFailed(SOURCE_FAILURE_TYPES.refused, outcome.reason);
+  const { note, gap } = outcome;
+  await store.asAccount(step.accountId, async (tx) => {
+    await addOfStep(tx, step, {
+      kind: 'gateways-asked',
+      message: `${asks.asked} gateways asked: ${asks.found} found the patient, ${asks.nobody} do not know the patient, ${asks.failed} could not be asked`,
+      onceKey: `gateways-asked/${step.source}/${step.attempt}`,
+    });
+    await endOfParts(tx, step, patientId, { note, gap });
+  });
+  const resources = parts.reduce((sum, part) => sum + part.resources, 0);
   return { state: 'completed', resources, note: gap ?? note };
 }
 

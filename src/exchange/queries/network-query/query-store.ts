@@ -29,6 +29,8 @@ import {
 } from '../../platform/database/page.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
 import type { Database } from '../../platform/database/schema.ts';
+import { countAsksOfQuery } from './fan-out/patient-at-gateways.ts';
+import type { GatewayCounts } from './rules/gateway-outcome.ts';
 import {
   lastAttempts,
   overallStatus,
@@ -81,11 +83,14 @@ export interface StoredAttemptView
   > {
   completedAt?: Date;
   reason?: string;
+  gatewaysChosenAt?: Date;
   /**
    * Set while the attempt waits before it calls a source that failed or refused
    * its calls.
    */
   waiting?: { reason: string; since: Date; nextTryAt: Date };
+  /** Set in the view of one query, where gateways of networks are asked. */
+  gateways?: GatewayCounts;
 }
 
 /** A query as stored, with its attempts. */
@@ -190,8 +195,22 @@ export async function readQuery(
     .where('id', '=', queryId)
     .executeTakeFirst();
   if (query === undefined) return undefined;
-  const attempts = await readAttempts(tx, [queryId]);
-  return toView(query, attempts.get(queryId));
+  const attempts = (await readAttempts(tx, [queryId])).get(queryId) ?? [];
+  return toView(query, await withGateways(tx, queryId, attempts));
+}
+
+async function withGateways(
+  tx: AccountTx,
+  queryId: string,
+  attempts: StoredAttemptView[],
+): Promise<StoredAttemptView[]> {
+  if (!attempts.some(({ gatewaysChosenAt }) => gatewaysChosenAt !== undefined))
+    return attempts;
+  const counts = await countAsksOfQuery(tx, queryId);
+  return attempts.map((each) => ({
+    ...each,
+    gateways: counts.get(`${each.source}/${each.attempt}`),
+  }));
 }
 
 export interface QueryFilter {
@@ -264,6 +283,7 @@ const ATTEMPT_COLUMNS = [
   'waiting_for',
   'failing_since',
   'next_try_at',
+  'gateways_chosen_at',
 ] as const;
 
 function toAttempt(
@@ -417,6 +437,7 @@ function queryAnswer(
         since: attempt.waiting.since.toISOString(),
         nextTryAt: attempt.waiting.nextTryAt.toISOString(),
       },
+      gateways: attempt.gateways,
     })),
     ...(query.errors.length > 0 ? { errors: query.errors } : {}),
   };

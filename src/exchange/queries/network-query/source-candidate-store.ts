@@ -25,23 +25,39 @@ export async function reviewOf(
   step: PartStep,
   patientId: string,
 ): Promise<NonNullable<SoughtPerson['review']>> {
-  const connection = connectionKey(step);
+  return (await reviewsOf(tx, store, patientId))(step);
+}
+
+/** The same for all connections of a patient, read once. */
+export async function reviewsOf(
+  tx: AccountTx,
+  store: Pick<Store, 'asAccount'>,
+  patientId: string,
+): Promise<(step: PartStep) => NonNullable<SoughtPerson['review']>> {
   const rows = await tx.db
     .selectFrom('source_candidate')
-    .select(['source_patient_id', 'status'])
-    .where(({ and }) => and({ patient_id: patientId, connection }))
+    .select(['connection', 'source_patient_id', 'status'])
+    .where('patient_id', '=', patientId)
     .where('status', '<>', 'open')
     .execute();
-  return {
-    decided: new Map(
-      rows.map((row) => [row.source_patient_id, row.status === 'accepted']),
-    ),
-    note: async (held) => {
-      if (held.length === 0) return;
-      await store.asAccount(step.accountId, (later) =>
-        noteCandidates(later, { step, connection, patientId }, held),
-      );
-    },
+  const decisions = Map.groupBy(rows, ({ connection }) => connection);
+  return (step) => {
+    const connection = connectionKey(step);
+    const decided = decisions.get(connection) ?? [];
+    return {
+      decided: new Map(
+        decided.map((row) => [
+          row.source_patient_id,
+          row.status === 'accepted',
+        ]),
+      ),
+      note: async (held) => {
+        if (held.length === 0) return;
+        await store.asAccount(step.accountId, (later) =>
+          noteCandidates(later, { step, connection, patientId }, held),
+        );
+      },
+    };
   };
 }
 

@@ -46,6 +46,12 @@ interface NetworkQueryAttemptTable extends StepColumns {
   will_retry: Generated<boolean>;
   callback_hash: Buffer | null;
   callback_at: Date | null;
+  /** When the gateways of networks were chosen; null: none is asked. */
+  gateways_chosen_at: Date | null;
+  /** Number of the newest step on the gateways. */
+  gateway_step: Generated<number>;
+  /** The workflow was told of a later answer since that step began. */
+  is_told_of_answer: Generated<boolean>;
 }
 
 interface NetworkQueryPartTable extends StepColumns {
@@ -177,6 +183,26 @@ declare module '../../platform/database/schema.ts' {
       /** The message, encrypted with the key ring. */
       answer: Buffer | null;
       used_by: string | null;
+    };
+    gateway_ask: {
+      query_id: string;
+      source: SourceType;
+      attempt: number;
+      gateway_id: string;
+      account_id: string;
+      patient_id: string;
+      connection_id: string;
+      home_community: string;
+      place: number;
+      because: string;
+      state: Generated<'open' | 'waiting' | 'found' | 'nobody' | 'failed'>;
+      reason: string | null;
+      tries: Generated<number>;
+      next_try_at: Date | null;
+      answers: Generated<number>;
+      answers_used: Generated<number>;
+      claimed_step: number | null;
+      ended_at: Date | null;
     };
     source_candidate: {
       id: string;

@@ -10,11 +10,17 @@ import { createConnector } from '../connectors/create-connector.ts';
 import type { ConnectorDeps } from '../connectors/fhir-connector.ts';
 import { namespaced } from '../connectors/namespaced-connector.ts';
 import type { PurposeOfUse } from '../connectors/source-config.ts';
+import { communityAddresses } from '../directory/directory-store.ts';
 import {
   connectionsOf,
   findConnection,
   type StoredConnection,
 } from './connection-store.ts';
+import { readGateways } from './gateway-store.ts';
+import {
+  createNetworkConnectors,
+  type NetworkConnectors,
+} from './network-connectors.ts';
 import { configOf, openCredentials } from './settings.ts';
 
 /** A connection of an account's own. */
@@ -66,6 +72,11 @@ export interface SourceConnections {
     connectionId: string,
     purpose: PurposeOfUse,
   ): Promise<SourceConnector>;
+  /**
+   * The connectors to the gateways of a network. Throws SourceFailure when the
+   * connection to it is paused or deleted.
+   */
+  network(accountId: string, connectionId: string): Promise<NetworkConnectors>;
 }
 
 /** The connectors of a worker. */
@@ -99,6 +110,7 @@ export async function connectorFor(
 }
 
 const CONNECTORS_MAX = 500;
+const NETWORKS_MAX = 50;
 
 export function createSourceConnections(
   { store, keyRing }: { store: Pick<Store, 'asAccount'>; keyRing: KeyRing },
@@ -112,6 +124,55 @@ export function createSourceConnections(
     max: CONNECTORS_MAX,
   });
 
+  const networks = new LRUCache<string, NetworkConnectors>({
+    max: NETWORKS_MAX,
+  });
+
+  async function networkOf(
+    accountId: string,
+    connectionId: string,
+  ): Promise<NetworkConnectors> {
+    const { connection, communities } = await store.asAccount(
+      accountId,
+      async (tx) => {
+        const found = await findConnection(tx, connectionId);
+        const { directory } = found?.settings.network ?? {};
+        return {
+          connection: found,
+          communities:
+            directory === undefined
+              ? []
+              : await communityAddresses(tx, directory),
+        };
+      },
+    );
+    const usable = inUse(connection);
+    const key = `${usable.id}/${usable.revision}/${communities.length}`;
+    const known = networks.get(key);
+    if (known !== undefined) return known;
+    const created = createNetworkConnectors(
+      usable,
+      openedCredentials(keyRing, usable),
+      communities,
+      connectorDeps,
+    );
+    networks.set(key, created);
+    return created;
+  }
+
+  async function gatewayConnector(
+    accountId: string,
+    gatewayId: string,
+  ): Promise<SourceConnector | undefined> {
+    const gateways = await store.asAccount(accountId, (tx) =>
+      readGateways(tx, [gatewayId]),
+    );
+    const gateway = gateways.get(gatewayId);
+    if (gateway === undefined) return undefined;
+    const network = await networkOf(accountId, gateway.connectionId);
+    return network.connectorOf(gateway);
+  }
+
   function connectorOf(
     connection: StoredConnection,
     purpose: PurposeOfUse,
@@ -123,7 +184,7 @@ export function createSourceConnections(
     connectors.delete(`${id}/${revision - 1}/${purpose}`);
     const config = configOf(
       connection,
-      credentialsOf(keyRing, connection),
+      openedCredentials(keyRing, connection),
       purpose,
     );
     const created = namespaced(
@@ -151,13 +212,22 @@ export function createSourceConnections(
       const connection = await store.asAccount(accountId, (tx) =>
         findConnection(tx, connectionId),
       );
-      if (connection === undefined)
-        throw new SourceFailure('refused', 'the connection was deleted');
-      if (!connection.enabled)
-        throw new SourceFailure('denied', 'the connection is paused');
-      return connectorOf(connection, purpose);
+      if (connection === undefined) {
+        const gateway = await gatewayConnector(accountId, connectionId);
+        if (gateway !== undefined) return gateway;
+      }
+      return connectorOf(inUse(connection), purpose);
     },
+    network: networkOf,
   };
+}
+
+function inUse(connection: StoredConnection | undefined): StoredConnection {
+  if (connection === undefined)
+    throw new SourceFailure('refused', 'the connection was deleted');
+  if (!connection.enabled)
+    throw new SourceFailure('denied', 'the connection is paused');
+  return connection;
 }
 
 /** Whether a connection that serves some facilities is for a patient of these. */
@@ -169,7 +239,7 @@ export const isForFacilities = (
   served.length === 0 ||
   served.some((id) => facilityIds.includes(id));
 
-function credentialsOf(
+function openedCredentials(
   keyRing: KeyRing,
   { id, credentials }: StoredConnection,
 ) {

@@ -23,6 +23,17 @@ declare module '../../platform/database/schema.ts' {
       created_at: Instant;
       changed_at: Instant;
     };
+    network_gateway: {
+      id: string;
+      account_id: string;
+      connection_id: string;
+      home_community: string;
+      name: string;
+      discovery_url: string;
+      query_url: string;
+      retrieve_url: string;
+      namespace: string;
+    };
     source_signing_key: {
       kid: string;
       algorithm: AssertionAlgorithm;

@@ -192,7 +192,12 @@ export const NOT_TRUSTED: HonouredChanges = { '*': false };
 
 export type Begin = (
   | { kind: 'unknown-patient' }
-  | ({ kind: 'ready'; pages: AsyncIterable<SourcePage> } & Begun)
+  | ({
+      kind: 'ready';
+      pages: AsyncIterable<SourcePage>;
+      /** Where `resume` begins with the same pages, if it can. */
+      cursor?: Cursor;
+    } & Begun)
   | ({ kind: 'accepted'; job: JobHandle; retryAfterMs?: number } & Begun)
 ) & {
   /**

@@ -29,6 +29,7 @@ import {
 import { ResponseTooLargeError } from './http/failures.ts';
 import { type HttpDeps, SourceHttp } from './http/source-http.ts';
 import type { CountGatewayRequest } from './ihe/gateway.ts';
+import type { MessageSigner } from './ihe/sign-message.ts';
 import { findSourcePatients } from './patient/match-patient.ts';
 import {
   connectionFingerprint,
@@ -43,6 +44,8 @@ export interface ConnectorDeps
   clock?: { now(): number };
   /** Of a connection that speaks IHE. */
   countRequest?: CountGatewayRequest;
+  /** Of a network's gateways, which share it. Default: one of its own. */
+  messageSigner?: MessageSigner;
 }
 
 /**

@@ -353,3 +353,31 @@ export async function searchDirectory(
 
 const escapedLike = (text: string): string =>
   text.replaceAll(/[\\%_]/g, '\\$&');
+
+/** Where the documents of each community of a directory are asked for. */
+export async function communityAddresses(
+  tx: AccountTx,
+  directory: string,
+): Promise<{ homeCommunity: string; queryUrl: string; retrieveUrl: string }[]> {
+  const rows = await tx.db
+    .selectFrom('directory_entry')
+    .select(['home_community', 'query_url', 'retrieve_url'])
+    .where('directory', '=', directory)
+    .where('removed_at', 'is', null)
+    .where('active', '=', true)
+    .where('query_url', 'is not', null)
+    .where('retrieve_url', 'is not', null)
+    .orderBy('id')
+    .execute();
+  return rows.flatMap(({ home_community, query_url, retrieve_url }) =>
+    home_community === null || query_url === null || retrieve_url === null
+      ? []
+      : [
+          {
+            homeCommunity: home_community,
+            queryUrl: query_url,
+            retrieveUrl: retrieve_url,
+          },
+        ],
+  );
+}

@@ -181,6 +181,20 @@ export async function readConnections(
   return new Map(rows.map((row) => [row.connection, toState(row)]));
 }
 
+/** The same of some connections only. */
+export async function readConnectionsOf(
+  tx: AccountTx | SystemTx,
+  connections: readonly string[],
+): Promise<ReadonlyMap<string, ConnectionState>> {
+  if (connections.length === 0) return new Map();
+  const rows = await tx.db
+    .selectFrom('source_connection')
+    .selectAll()
+    .where('connection', 'in', connections)
+    .execute();
+  return new Map(rows.map((row) => [row.connection, toState(row)]));
+}
+
 /**
  * Records that a call of `attempt` failed; opens the breaker when it is one too
  * many. Returns the state after it.

@@ -172,6 +172,8 @@ class SourceAttempt {
   readonly #step: SourceStepInput;
   readonly #deadlineMs: number;
   readonly #wait: SourceWait;
+  /** The steps are those on the gateways of networks, in their queue. */
+  #asksGateways = false;
 
   constructor(
     query: RunningQuery,
@@ -216,6 +218,7 @@ class SourceAttempt {
       wait.answer ??
       (await this.#activities(this.#deadlineMs).askSource(this.#step));
     while (answer.state !== 'completed') {
+      this.#asksGateways = answer.asksGateways === true;
       const woken =
         answer.state === 'ready' ? 'due' : await this.#waitAfter(answer);
       if (woken === 'over')
@@ -252,6 +255,9 @@ class SourceAttempt {
     const answer = await this.#activities(leftMs).collectSource(this.#step);
     if (because === 'called' && !wasUseful(answer))
       this.#wait.earlyCallbacks += 1;
+    // Each of many gateways that answer later has its own callback.
+    else if (this.#asksGateways && wasUseful(answer))
+      this.#wait.earlyCallbacks = 0;
     return answer;
   }
 
@@ -269,7 +275,7 @@ class SourceAttempt {
     const retries = SOURCE_RETRIES[this.#step.source];
     if (held === undefined) this.#wait.polls += 1;
     const waitMs =
-      held === undefined
+      held === undefined && !this.#asksGateways
         ? pollDelayMs(retries, this.#waitedMs, retryAfterMs)
         : (retryAfterMs ?? retries.pollFirstMs);
     return Math.min(Date.now() + waitMs, this.#deadlineAt);
@@ -296,6 +302,7 @@ class SourceAttempt {
     return (
       this.#wait.polls > 1 &&
       held === undefined &&
+      !this.#asksGateways &&
       isNearDeadline !== true &&
       patched('polls-are-retries')
     );
@@ -424,8 +431,11 @@ class SourceAttempt {
     cancellationType?: ActivityCancellationType,
   ) {
     const { source, attempt } = this.#step;
+    const queue = this.#asksGateways
+      ? TASK_QUEUES.networks
+      : TASK_QUEUES.source(source);
     return proxyActivities<SourceActivities>({
-      taskQueue: inOwnLane(TASK_QUEUES.source(source)),
+      taskQueue: inOwnLane(queue),
       startToCloseTimeout: STEP_MS_MAX,
       scheduleToCloseTimeout: remainingMs,
       heartbeatTimeout: '30 seconds',

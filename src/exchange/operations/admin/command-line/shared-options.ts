@@ -282,6 +282,14 @@ export const withNetworkSettings = (command: Command): Command =>
       'ihe-network: these home communities are never asked',
     )
     .option(
+      '--deferred-communities <oids>',
+      'ihe-network: these home communities answer discoveries later',
+    )
+    .option(
+      '--discovery-timeout-seconds <n>',
+      'ihe-network: time of a gateway to say whether it knows a patient (default: 60)',
+    )
+    .option(
       '--ask-nobody-again-after-days <n>',
       'ihe-network: a gateway that did not know the patient is asked again then (default: 30)',
     );

@@ -12,6 +12,7 @@ import {
   chooseGateways,
   type GatewayChoice,
 } from '../../../sources/directory/rules/choose-gateways.ts';
+import { readPatientAtGateways } from './patient-at-gateways.ts';
 
 /** Whom a choice is made for. */
 export interface ChoicePatient extends Pick<Demographics, 'addresses'> {
@@ -34,7 +35,7 @@ export const isNetwork = (
  */
 export async function chooseForPatient(
   tx: AccountTx,
-  { settings: { network } }: NetworkConnection,
+  { id, settings: { network } }: NetworkConnection,
   patient: ChoicePatient,
 ): Promise<GatewayChoice> {
   const plain = (oids: readonly string[]) => oids.map(withoutUrn);
@@ -51,7 +52,12 @@ export async function chooseForPatient(
     patient.addresses,
     rules.recordLocators,
   );
-  return chooseGateways(candidates, rules);
+  const shown = await readPatientAtGateways(tx, {
+    patientId: patient.id,
+    connectionId: id,
+    nobodyForDays: network.askNobodyAgainAfterDays,
+  });
+  return chooseGateways(candidates, rules, shown);
 }
 
 /** The choice of each network that the account is connected to. */

@@ -63,6 +63,7 @@ export function createIheConnector(
       return {
         kind: 'ready',
         pages: walkGateway(gateway, plan, signal),
+        cursor: plan,
         patientIds: patients.map(({ id }) => id),
         ...told,
       };
@@ -128,7 +129,7 @@ export function openGateway(
     settings,
     discoveryUrl: config.baseUrl,
     http: new SourceHttp(resolved, { ...deps, now }),
-    signer: createMessageSigner(resolved, settings, now),
+    signer: deps.messageSigner ?? createMessageSigner(resolved, settings, now),
     now,
     countRequest: deps.countRequest,
     seen: {},

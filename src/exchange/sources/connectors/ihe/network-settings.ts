@@ -41,6 +41,10 @@ export const networkSettingsSchema = z.strictObject({
   /** Set: only these home communities are asked. */
   onlyCommunities: oids,
   neverCommunities: oids,
+  /** These answer a patient discovery later (XCPD's deferred response). */
+  deferredCommunities: oids,
+  /** How long a gateway has to say whether it knows a patient. */
+  discoveryTimeoutSeconds: z.int().min(1).max(300).default(60),
   /** A gateway that said "nobody" is asked again after so long. */
   askNobodyAgainAfterDays: z.int().min(0).max(365).default(30),
   ...ofEachGatewaySchema.shape,

@@ -1,0 +1,235 @@
+import { sql } from 'kysely';
+import type { SourceStepInput } from '../../../../contract/network-query-workflow.ts';
+import type { AccountTx } from '../../../platform/database/database.ts';
+import {
+  integerArray,
+  rowsOf,
+  textArray,
+  uuidArray,
+} from '../../../platform/database/pg-arrays.ts';
+import type { NetworkGateway } from '../../../sources/connections/gateway-store.ts';
+import type { ChosenGateway } from '../../../sources/directory/rules/choose-gateways.ts';
+import { updateAttempt } from '../attempt-store.ts';
+import type { GatewayCounts } from '../rules/gateway-outcome.ts';
+
+/** The rows of one attempt. */
+const ofAttempt = ({ requestId, source, attempt }: SourceStepInput) =>
+  sql`query_id = ${requestId} and source = ${source} and attempt = ${attempt}`;
+
+/** Writes the gateways that an attempt asks, in their order. */
+export async function insertAsks(
+  tx: AccountTx,
+  { requestId, source, attempt }: SourceStepInput,
+  {
+    patientId,
+    connectionId,
+    firstPlace,
+  }: { patientId: string; connectionId: string; firstPlace: number },
+  gateways: readonly (Pick<ChosenGateway, 'because'> &
+    Pick<NetworkGateway, 'id' | 'homeCommunity'>)[],
+): Promise<void> {
+  const ids = uuidArray(gateways.map(({ id }) => id));
+  const communities = textArray(
+    gateways.map(({ homeCommunity }) => homeCommunity),
+  );
+  const places = integerArray(gateways.map((_, index) => firstPlace + index));
+  const reasons = textArray(gateways.map(({ because }) => because));
+  await sql`insert into gateway_ask (query_id, source, attempt, account_id, patient_id, connection_id,
+      gateway_id, home_community, place, because)
+    select ${requestId}, ${source}, ${attempt}, ${tx.accountId}, ${patientId}, ${connectionId}, *
+    from unnest(${ids}::uuid[], ${communities}::text[], ${places}::integer[], ${reasons}::text[])
+    on conflict do nothing`.execute(tx.db);
+}
+
+/**
+ * Begins a step on the gateways of an attempt: what an older step, which may
+ * still run after its worker was thought dead, has not written by now, it cannot
+ * write any more.
+ * @returns the step's number; undefined when the attempt has ended
+ */
+export async function beginGatewayStep(
+  tx: AccountTx,
+  step: SourceStepInput,
+): Promise<number | undefined> {
+  const row = await updateAttempt(tx, step)
+    .set((eb) => ({
+      gateway_step: eb('gateway_step', '+', 1),
+      is_told_of_answer: false,
+    }))
+    .where('status', '=', 'running')
+    .returning('gateway_step')
+    .executeTakeFirst();
+  return row?.gateway_step;
+}
+
+/**
+ * Whether a step may still write. Holds the attempt until the transaction ends,
+ * so that it does not end in between.
+ */
+export async function maySaveAsks(
+  tx: AccountTx,
+  { requestId, source, attempt }: SourceStepInput,
+  gatewayStep: number,
+): Promise<boolean> {
+  const row = await tx.db
+    .selectFrom('network_query_attempt')
+    .select('gateway_step')
+    .where(({ and }) =>
+      and({ query_id: requestId, source, attempt, status: 'running' }),
+    )
+    .forShare()
+    .executeTakeFirst();
+  return row?.gateway_step === gatewayStep;
+}
+
+export interface ClaimedAsk {
+  gatewayId: string;
+  connectionId: string;
+  place: number;
+  state: 'open' | 'waiting';
+  /** How often it was asked, this time included. */
+  tries: number;
+  /** Later answers that have come so far. */
+  answers: number;
+  /** One of them is not used yet. */
+  isAnswered: boolean;
+}
+
+/** Claims gateways that are due for a step, in their order. */
+export async function claimAsks(
+  tx: AccountTx,
+  step: SourceStepInput,
+  gatewayStep: number,
+  limit: number,
+): Promise<ClaimedAsk[]> {
+  if (!(await maySaveAsks(tx, step, gatewayStep))) return [];
+  const claimed = await rowsOf(
+    tx,
+    sql<ClaimedAsk>`
+      update gateway_ask set claimed_step = ${gatewayStep}, tries = tries + 1
+      where ${ofAttempt(step)} and gateway_id in (
+        select gateway_id from gateway_ask
+        where ${ofAttempt(step)} and state in ('open', 'waiting') and (next_try_at is null or next_try_at <= now())
+          and (claimed_step is null or claimed_step < ${gatewayStep})
+        order by place limit ${limit} for update skip locked)
+      returning gateway_id as "gatewayId", connection_id as "connectionId", place, state, tries, answers,
+        answers > answers_used as "isAnswered"`,
+  );
+  return claimed.sort((one, other) => one.place - other.place);
+}
+
+/** What a gateway's answer, or its failure, comes to. */
+export interface AskResult {
+  gatewayId: string;
+  state: 'open' | 'waiting' | 'found' | 'nobody' | 'failed';
+  reason?: string;
+  /** For `open` and `waiting`: when it is due again. */
+  waitMs?: number;
+  /** Of the claim: what comes after that makes it due. */
+  answers: number;
+}
+
+/**
+ * Writes results, in a set; those of gateways that another step has claimed by
+ * now, or that were ended otherwise, are dropped.
+ * @returns the gateways whose results were written
+ */
+export async function saveAsks(
+  tx: AccountTx,
+  step: SourceStepInput,
+  gatewayStep: number,
+  results: readonly AskResult[],
+): Promise<string[]> {
+  if (results.length === 0) return [];
+  if (!(await maySaveAsks(tx, step, gatewayStep))) return [];
+  const ids = uuidArray(results.map(({ gatewayId }) => gatewayId));
+  const states = textArray(results.map(({ state }) => state));
+  const reasons = textArray(results.map(({ reason }) => reason ?? null));
+  const waits = integerArray(results.map(({ waitMs }) => waitMs ?? 0));
+  const answers = integerArray(results.map((result) => result.answers));
+  const rows = await rowsOf(
+    tx,
+    sql<{ id: string }>`
+      update gateway_ask set state = given.state, reason = given.reason, claimed_step = null, answers_used = given.answers,
+        next_try_at = case when given.state = 'waiting' and gateway_ask.answers > given.answers then now()
+          when given.state in ('open', 'waiting') then now() + given.wait_ms * interval '1 millisecond' end,
+        ended_at = case when given.state not in ('open', 'waiting') then clock_timestamp() end
+      from unnest(${ids}::uuid[], ${states}::text[], ${reasons}::text[], ${waits}::integer[],
+        ${answers}::integer[]) as given(id, state, reason, wait_ms, answers)
+      where ${ofAttempt(step)} and gateway_id = given.id and claimed_step = ${gatewayStep}
+        and gateway_ask.state in ('open', 'waiting')
+      returning gateway_id as id`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** How the gateways of an attempt stand. */
+export async function countAsks(
+  tx: AccountTx,
+  step: SourceStepInput,
+): Promise<GatewayCounts & { nextDueMs: number | undefined }> {
+  const [row] = await rowsOf(
+    tx,
+    sql<GatewayCounts & { next_due_ms: number | null }>`
+      select count(*) as asked, count(*) filter (where state = 'found') as found,
+        count(*) filter (where state = 'nobody') as nobody, count(*) filter (where state = 'failed') as failed,
+        count(*) filter (where state in ('open', 'waiting')) as waiting,
+        (extract(epoch from min(coalesce(next_try_at, now())) filter (where state in ('open', 'waiting')) - now()) * 1000)::float8
+          as next_due_ms
+      from gateway_ask where ${ofAttempt(step)}`,
+  );
+  const { next_due_ms = null, ...counts } = row ?? {
+    asked: 0,
+    found: 0,
+    nobody: 0,
+    failed: 0,
+    waiting: 0,
+  };
+  return { ...counts, nextDueMs: next_due_ms ?? undefined };
+}
+
+/** Why gateways of an attempt failed, the most frequent reasons first. */
+export const readAskFailures = (
+  tx: AccountTx,
+  step: SourceStepInput,
+  limit: number,
+): Promise<{ reason: string; gateways: number }[]> =>
+  rowsOf(
+    tx,
+    sql<{ reason: string; gateways: number }>`
+      select coalesce(reason, 'no reason') as reason, count(*) as gateways from gateway_ask
+      where ${ofAttempt(step)} and state = 'failed' group by 1 order by 2 desc, 1 limit ${limit}`,
+  );
+
+/** Ends what is still open of an attempt that ends, in one statement. */
+export async function endOpenAsks(
+  tx: AccountTx,
+  step: SourceStepInput,
+): Promise<void> {
+  await sql`update gateway_ask set state = 'failed', reason = 'the query ended before it answered', ended_at = clock_timestamp()
+    where ${ofAttempt(step)} and state in ('open', 'waiting')`.execute(
+    tx.db.later,
+  );
+}
+
+/**
+ * A gateway's later answer has come: it is due now.
+ * @returns whether the workflow is to be told; it is not told again before its
+ *   next step
+ */
+export async function noteAnswer(
+  tx: AccountTx,
+  step: Omit<SourceStepInput, 'accountId' | 'run'>,
+  gatewayId: string,
+): Promise<'no gateway' | 'tell' | 'told'> {
+  const of = { ...step, accountId: tx.accountId, run: 0 };
+  const due =
+    await sql`update gateway_ask set answers = answers + 1, next_try_at = now()
+    where ${ofAttempt(of)} and gateway_id = ${gatewayId}`.execute(tx.db);
+  if (due.numAffectedRows === 0n) return 'no gateway';
+  const told = await updateAttempt(tx, of)
+    .set({ is_told_of_answer: true })
+    .where('is_told_of_answer', '=', false)
+    .executeTakeFirst();
+  return told.numUpdatedRows > 0n ? 'tell' : 'told';
+}
