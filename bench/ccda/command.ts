@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { note, printJson } from '../command-parts.ts';
 import { scoreEntries } from './entries.ts';
+import { scoreNarrative } from './narrative.ts';
 import { scorePairs } from './pairs.ts';
 
 /**
@@ -19,12 +20,18 @@ export const ccdaCommand = new Command('ccda')
   )
   .option('--differences', 'list every fact that is lost or changed', false)
   .option('--pairs-only', 'leave out the foreign documents', false)
+  .option(
+    '--narrative',
+    'compare the page with the words of each document of the folder instead, by vendor',
+    false,
+  )
   .action(
     async (options: {
       folder: string;
       converter?: string;
       differences: boolean;
       pairsOnly: boolean;
+      narrative: boolean;
     }) => {
       const path =
         options.converter ??
@@ -34,6 +41,10 @@ export const ccdaCommand = new Command('ccda')
       )) as typeof import('../../src/exchange/records/conversion/ccda-conversion.ts');
       const convert = (bytes: Uint8Array) =>
         convertDatedCcda(bytes, { unit: 'bench', patientId: 'p' });
+      if (options.narrative) {
+        printJson(await scoreNarrative(options.folder, convert));
+        return;
+      }
       const pairs = scorePairs(options.folder, convert, options.differences);
       const entries = options.pairsOnly
         ? undefined

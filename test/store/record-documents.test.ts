@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { describe, expect } from 'vitest';
+import { listDocuments } from '../../src/exchange/delivery/documents/document-store.ts';
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
 import {
@@ -199,6 +200,46 @@ describe('a C-CDA document', () => {
     );
     const counts = JSON.stringify(completenessMeta(standing));
     expect(counts).toContain('{"url":"fromDocuments","valueUnsignedInt":2}');
+  });
+
+  test('whose body is a file leaves that file among the documents, and the record names it', async ({
+    querying,
+  }) => {
+    const patientId = await querying.addPatient();
+    const pdf = Buffer.from('%PDF-1.4 a scan').toString('base64');
+    const scanned = Buffer.from(
+      document([])
+        .toString()
+        .replace(
+          /<structuredBody>.*<\/structuredBody>/s,
+          `<nonXMLBody><text mediaType="application/pdf" representation="B64">${pdf}</text></nonXMLBody>`,
+        ),
+    );
+    await querying.bring(patientId, [attachment(scanned)]);
+    await querying.merge(patientId);
+    const files = await querying.inTx((tx) => listDocuments(tx, patientId));
+    expect(
+      files.map(({ contentType, reference }) => [
+        contentType,
+        reference?.resourceType,
+      ]),
+    ).toEqual(
+      expect.arrayContaining([
+        ['text/xml', undefined],
+        ['application/pdf', 'DocumentReference'],
+      ]),
+    );
+    expect(files).toHaveLength(2);
+    const [named] = await querying.read(patientId, {
+      types: ['DocumentReference'],
+    });
+    expect(JSON.stringify(named?.content)).toContain('"size":15');
+    expect(JSON.stringify(named?.content)).not.toContain(pdf);
+
+    // It goes with what it was in.
+    await querying.bring(patientId, [attachment(document(['1']))]);
+    const after = await querying.inTx((tx) => listDocuments(tx, patientId));
+    expect(after.map(({ contentType }) => contentType)).toEqual(['text/xml']);
   });
 
   test('that comes again changes nothing; a newer version of it takes its place', async ({

@@ -7,7 +7,7 @@ import {
   elementsAt,
 } from './element.ts';
 import type { FhirJson } from './json.ts';
-import { type DocumentScope, templateResource } from './table.ts';
+import { type DocumentScope, mapped, templateResource } from './table.ts';
 import type { ResourceTemplateName } from './template-types.ts';
 import { cdaTimeInFhir, type FhirTime } from './times.ts';
 
@@ -119,6 +119,31 @@ export function authorship(
   return { author, time: dated[0]?.time };
 }
 
+/** A device with what the organizer of its unique identifier says of it. */
+function deviceOf(
+  statement: CdaElement,
+  role: CdaElement,
+  scope: DocumentScope,
+): FhirJson | undefined {
+  const made = templateResource('Device', role, scope);
+  const number = identifierOfDevice(role);
+  const [organizer] = elementsAt(
+    statement,
+    'entryRelationship/organizer[code=74711-3]',
+  ).filter((each) => identifierOfDevice(each) === number);
+  if (made === undefined || organizer === undefined) return made;
+  return { ...made, ...mapped('DeviceFacts', organizer, scope) };
+}
+
+const identifierOfDevice = (of: CdaElement): string | undefined =>
+  childrenOf(of, 'id')
+    .filter((id) => attribute(id, 'root') === FDA)
+    .map((id) => attribute(id, 'extension'))
+    .find(Boolean);
+
+/** FDA's namespace of unique device identifiers. */
+export const FDA = '2.16.840.1.113883.3.3719';
+
 /** Devices that took part (product instances), with a reference to each. */
 export function devices(
   statement: CdaElement,
@@ -128,7 +153,7 @@ export function devices(
     statement,
     'participant[@typeCode=DEV|PRD]/participantRole',
   ).flatMap((role) => {
-    const made = templateResource('Device', role, scope);
+    const made = deviceOf(statement, role, scope);
     if (
       made === undefined ||
       (made.type ?? made.deviceName ?? made.udiCarrier) === undefined

@@ -106,6 +106,27 @@ export const CODE_SYSTEM_URIS = byOid({
   '2.16.840.1.113883.6.345': 'http://va.gov/terminology/medrt',
 });
 
+/**
+ * Canonical URIs of code systems that a document only names, by the name in lower
+ * case without spaces and signs.
+ */
+export const CODE_SYSTEMS_BY_NAME: Readonly<Record<string, Uri>> = cdaTable({
+  cpt: 'http://www.ama-assn.org/go/cpt',
+  cpt4: 'http://www.ama-assn.org/go/cpt',
+  cvx: 'http://hl7.org/fhir/sid/cvx',
+  hcpcs: 'http://www.cms.gov/Medicare/Coding/HCPCSReleaseCodeSets',
+  icd10: 'http://hl7.org/fhir/sid/icd-10',
+  icd10cm: 'http://hl7.org/fhir/sid/icd-10-cm',
+  icd10pcs: 'http://www.cms.gov/Medicare/Coding/ICD10',
+  icd9: 'http://hl7.org/fhir/sid/icd-9-cm',
+  icd9cm: 'http://hl7.org/fhir/sid/icd-9-cm',
+  loinc: 'http://loinc.org',
+  ndc: 'http://hl7.org/fhir/sid/ndc',
+  rxnorm: 'http://www.nlm.nih.gov/research/umls/rxnorm',
+  snomed: 'http://snomed.info/sct',
+  snomedct: 'http://snomed.info/sct',
+});
+
 /** Canonical URIs of namespaces of identifiers. */
 export const IDENTIFIER_SYSTEM_URIS = byOid({
   '2.16.840.1.113883.4.1': 'http://hl7.org/fhir/sid/us-ssn',

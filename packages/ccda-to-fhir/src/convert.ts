@@ -1,3 +1,4 @@
+import { performer } from './actors.ts';
 import {
   attribute,
   type CdaElement,
@@ -9,6 +10,7 @@ import {
   openXml,
   readElements,
   templatesOf,
+  type XmlEncoding,
 } from './element.ts';
 import { headerEncounter } from './encounters.ts';
 import { type Reading, readStatement } from './entries.ts';
@@ -17,12 +19,13 @@ import { cdaTable } from './lookup-table.ts';
 import {
   emptySection,
   isNull,
+  saysNothing,
   sectionKind,
   sectionsOf,
   statementsIn,
   unevenNumbers,
 } from './sections.ts';
-import { type DocumentScope, templateResource } from './table.ts';
+import { type DocumentScope, mapped, templateResource } from './table.ts';
 import { TEMPLATES } from './templates.ts';
 import { cdaTimeInFhir, statedOffset } from './times.ts';
 
@@ -45,10 +48,22 @@ export type CcdaConversion =
        */
       leftOutTemplates: Readonly<Record<string, number>>;
       /**
+       * Parts of converted entries that can be read in the document only, by
+       * template or, without one, by the name of their element.
+       */
+      leftOutParts: Readonly<Record<string, number>>;
+      /**
        * Sections whose words and entries differ in number, with both numbers
        * (`unevenNumbers`).
        */
       unevenSections: readonly string[];
+      /** The encoding it was read in, if that is not the one it states. */
+      readAs?: XmlEncoding;
+      /**
+       * The id of the DocumentReference whose file is the body of a document
+       * without sections.
+       */
+      bodyId?: string;
     }
   | { kind: 'not-cda' }
   /** Binary, or text without markup. */
@@ -115,14 +130,17 @@ export function convertCcda(
           : 'it names no patient',
     };
   }
-  return convert(document, role, names);
+  const conversion = convert(document, role, names);
+  return xml.readAs === undefined
+    ? conversion
+    : { ...conversion, readAs: xml.readAs };
 }
 
 function convert(
   document: CdaElement,
   role: CdaElement,
   names: CcdaNames,
-): CcdaConversion {
+): CcdaConversion & { kind: 'converted' } {
   const result = createResult(names.unit);
   const stated = attribute(childOf(document, 'effectiveTime'), 'value');
   const at = cdaTimeInFhir(stated, undefined)?.value;
@@ -141,18 +159,17 @@ function convert(
   const header = documentPatient(role, base);
   // The organization around the header's patient says nothing of the person.
   result.backTo(start);
-  const said = saidOfPerson(header);
+  const said = {
+    ...saidOfPerson(header),
+    contact: contactsOf(document, base),
+    generalPractitioner: practitionersOf(document, base),
+  };
   if (Object.values(said).some((value) => value !== undefined))
     result.add({ resourceType: 'Patient', ...said });
   let skippedSections = 0;
   const unevenSections: string[] = [];
-  const leftOut: Record<string, number> = cdaTable({});
-  const count = (node: CdaElement): void => {
-    const [template = 'none'] = templatesOf(node).filter((root) =>
-      /^[\d.]{3,}$/.test(root),
-    );
-    leftOut[template] = (leftOut[template] ?? 0) + 1;
-  };
+  const leftOut = createCounts('none');
+  const leftOutParts = createCounts();
   const labels = confidentialityOf(document);
   for (const section of inOrder(sectionsOf(document))) {
     const scope = {
@@ -161,18 +178,23 @@ function convert(
       parts: [narrativeParts(childOf(section, 'text')), all],
     };
     const mark = result.mark();
-    const before = { ...leftOut };
+    const before = [leftOut, leftOutParts].map((each) => each.mark());
     try {
-      unevenSections.push(...readSection(section, scope, count));
+      const reading = {
+        scope,
+        leftOut: leftOut.take,
+        leftOutPart: leftOutParts.take,
+      };
+      unevenSections.push(...readSection(section, reading));
       result.label(mark, labels.get(section));
     } catch (error) {
       if (error instanceof RangeError) throw error;
       result.backTo(mark);
-      for (const template of Object.keys(leftOut))
-        leftOut[template] = before[template] ?? 0;
+      for (const restore of before) restore();
       skippedSections += 1;
     }
   }
+  const bodyId = addBody(document, base, leftOut.take);
   const visit = headerEncounter(document, base);
   if (visit !== undefined) result.add(visit);
   result.label(start, labels.get(document));
@@ -183,12 +205,74 @@ function convert(
     statedOn: at,
     version: versionOf(document),
     skippedSections,
-    leftOutEntries: Object.values(leftOut).reduce(
-      (sum, number) => sum + number,
-      0,
-    ),
-    leftOutTemplates: leftOut,
+    leftOutEntries: leftOut.total(),
+    leftOutTemplates: leftOut.counts(),
+    leftOutParts: leftOutParts.counts(),
     unevenSections,
+    ...(bodyId === undefined ? {} : { bodyId }),
+  };
+}
+
+/**
+ * Adds the body of a document without sections, a text or a file (`nonXMLBody`),
+ * as a DocumentReference; counts one that is not in the document.
+ *
+ * @returns the id of the DocumentReference
+ */
+function addBody(
+  document: CdaElement,
+  scope: DocumentScope,
+  leftOut: Reading['leftOut'],
+): string | undefined {
+  const [body] = elementsAt(document, 'component/nonXMLBody');
+  if (body === undefined) return undefined;
+  const about = ['code', 'title', 'author'].flatMap((name) =>
+    childrenOf(document, name),
+  );
+  const made = templateResource(
+    'DocumentReference',
+    { ...body, content: [...about, ...childrenOf(body, 'text')] },
+    scope,
+  );
+  if (made === undefined) {
+    leftOut(body);
+    return undefined;
+  }
+  const { reference } = scope.add({
+    ...made,
+    date: scope.day?.includes('T') === true ? scope.day : made.date,
+    context: { period: { start: scope.day } },
+  });
+  return String(reference).replace(/^.*\//, '');
+}
+
+/**
+ * Counts elements by their first template.
+ *
+ * @param unnamed what those without one are called; otherwise by their element
+ */
+function createCounts(unnamed?: string) {
+  let counts: Record<string, number> = cdaTable({});
+  return {
+    take: (node: CdaElement): void => {
+      const [template = unnamed ?? node.name] = templatesOf(node).filter(
+        (root) => /^[\d.]{3,}$/.test(root),
+      );
+      counts[template] = (counts[template] ?? 0) + 1;
+    },
+    counts: (): Readonly<Record<string, number>> => counts,
+    total: (): number =>
+      Object.values(counts).reduce((sum, number) => sum + number, 0),
+    /** Returns what restores the present counts. */
+    mark: (): (() => void) => {
+      const before: Record<string, number> = Object.assign(
+        cdaTable({}),
+        counts,
+      );
+      return () => {
+        counts = before;
+      };
+    },
   };
 }
 
@@ -256,30 +340,24 @@ const inOrder = (sections: readonly CdaElement[]): CdaElement[] => [
 ];
 
 /** @returns the section, if its words and entries differ in number */
-function readSection(
-  section: CdaElement,
-  scope: DocumentScope,
-  leftOut: Reading['leftOut'],
-): string[] {
+function readSection(section: CdaElement, reading: Reading): string[] {
+  const { scope, leftOut } = reading;
   const entries = childrenOf(section, 'entry');
   const read = entries.filter((entry) => !isNull(entry));
   if (read.length === 0) {
     const empty = emptySection(section, scope);
     if (empty !== undefined) scope.add(empty.list);
-    // A null flavor of the section says that its words are no information.
-    const isSaid =
-      empty?.isQuoted === true ||
-      attribute(section, 'nullFlavor') !== undefined;
-    const text = isSaid
-      ? undefined
-      : templateResource('DocumentReference', section, scope);
+    const text =
+      empty?.isQuoted === true || saysNothing(section, scope)
+        ? undefined
+        : templateResource('DocumentReference', section, scope);
     if (text !== undefined) scope.add(text);
     else if (empty === undefined)
       for (const entry of entries) statementsIn(entry).forEach(leftOut);
   }
   for (const entry of read)
     for (const statement of statementsIn(entry))
-      readStatement(statement, { scope, leftOut });
+      readStatement(statement, reading);
   if (read.length > 0)
     for (const entry of entries)
       if (isNull(entry)) statementsIn(entry).forEach(leftOut);
@@ -300,6 +378,29 @@ function saidOfPerson(header: FhirJson): FhirJson {
     deceasedBoolean: deceasedBoolean === true ? true : undefined,
   };
 }
+
+const CONTACTS = ['ECON', 'NOK'];
+
+/** Whom to call in an emergency, and next of kin: participants of the header. */
+const contactsOf = (document: CdaElement, scope: DocumentScope): unknown =>
+  orNone(
+    elementsAt(document, 'participant/associatedEntity')
+      .filter((role) => CONTACTS.includes(attribute(role, 'classCode') ?? ''))
+      .flatMap((role) => mapped('Contact', role, scope) ?? []),
+  );
+
+/** The primary care physicians that the header names (function code PCP). */
+const practitionersOf = (document: CdaElement, scope: DocumentScope): unknown =>
+  orNone(
+    elementsAt(document, 'documentationOf/serviceEvent/performer')
+      .filter(
+        (each) => attribute(childOf(each, 'functionCode'), 'code') === 'PCP',
+      )
+      .flatMap((each) => performer(each, scope) ?? []),
+  );
+
+const orNone = (found: readonly unknown[]): unknown =>
+  found.length === 0 ? undefined : found;
 
 function documentPatient(role: CdaElement, scope: DocumentScope): FhirJson {
   const { deceasedBoolean, ...made } =

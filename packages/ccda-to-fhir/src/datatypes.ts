@@ -1,4 +1,8 @@
-import { CODE_SYSTEM_URIS, IDENTIFIER_SYSTEM_URIS } from './code-systems.ts';
+import {
+  CODE_SYSTEM_URIS,
+  CODE_SYSTEMS_BY_NAME,
+  IDENTIFIER_SYSTEM_URIS,
+} from './code-systems.ts';
 import { conceptName, sideIn } from './concept-words.ts';
 import { cdaDecimal } from './decimals.ts';
 import {
@@ -7,10 +11,11 @@ import {
   childOf,
   childrenOf,
   line,
+  markRead,
   ownText as plain,
 } from './element.ts';
 import type { FhirJson } from './json.ts';
-import { shownName } from './shown-names.ts';
+import { shareName, shownName } from './shown-names.ts';
 import type { DocumentScope } from './table.ts';
 import { isUcum } from './ucum.ts';
 import { MAPS } from './value-maps.ts';
@@ -45,14 +50,23 @@ export function identifier(id: CdaElement): FhirJson | undefined {
   return { system: URI, value: system };
 }
 
+/** The system of a code, by its OID, or by its name where it has none. */
+function codeSystemOf(element: CdaElement): string | undefined {
+  const root = attribute(element, 'codeSystem');
+  if (root !== undefined) return uriOf(root);
+  const name = attribute(element, 'codeSystemName');
+  return CODE_SYSTEMS_BY_NAME[
+    name?.toLowerCase().replaceAll(/[^a-z\d]/g, '') ?? ''
+  ];
+}
+
 /** One coding of a CD: the element itself or one of its translations. */
 export function coding(element: CdaElement): FhirJson | undefined {
   const code = attribute(element, 'code');
   if (code === undefined || attribute(element, 'nullFlavor') !== undefined)
     return undefined;
-  const system = uriOf(attribute(element, 'codeSystem'));
   return {
-    system,
+    system: codeSystemOf(element),
     code: code.replaceAll(/\s+/g, ' '),
     display: attribute(element, 'displayName'),
   };
@@ -85,14 +99,19 @@ export function conceptBeside(
     .find(Boolean);
   const names = all
     .map((each) => attribute(each, 'displayName'))
-    .concat(name)
     .filter((each) => each !== undefined);
+  // A name that shares no word with those of the codes, as that of a brand.
+  const isOther =
+    name !== undefined &&
+    names.length > 0 &&
+    !names.some((each) => shareName(each, name));
   const text = shownName(
-    names,
-    written,
+    isOther ? names : names.concat(name ?? []),
+    isOther && written === undefined ? name : written,
     codings.map(({ code }) => String(code)),
   );
   if (codings.length === 0 && text === undefined) return undefined;
+  markRead(element);
   const plain = {
     coding: codings.length === 0 ? undefined : unique(codings),
     text,

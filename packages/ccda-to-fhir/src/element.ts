@@ -15,6 +15,16 @@ export interface CdaElement {
   attributes: Readonly<Record<string, string>>;
   /** Elements and texts, in the order of the document. */
   content: (CdaElement | string)[];
+  /** Whether something was made of what it says (`markRead`). */
+  isRead?: boolean;
+}
+
+/**
+ * Marks an element of which something is made. What nothing has read of an entry
+ * stands as a note, or is counted (`unread-parts.ts`).
+ */
+export function markRead(element: CdaElement | undefined): void {
+  if (element !== undefined) element.isRead = true;
 }
 
 /**
@@ -29,7 +39,12 @@ const STRUCTURE = /tag|root|unclosed|unended|unexpected end/i;
  * @throws when elements are not closed as they were opened
  */
 export function readElements(xml: string): CdaElement {
-  const document: CdaElement = { name: '', attributes: {}, content: [] };
+  const document: CdaElement = {
+    name: '',
+    attributes: {},
+    content: [],
+    isRead: false,
+  };
   const open = [document];
   let inner = document;
   // The same text for the same name, so that names are compared fast.
@@ -53,6 +68,7 @@ export function readElements(xml: string): CdaElement {
       name: own(name),
       attributes: ownAttributes(attributes, own),
       content: [],
+      isRead: false,
     };
     inner.content.push(element);
     open.push(element);
@@ -203,7 +219,9 @@ export function words(
 ): string | undefined {
   if (element === undefined || attribute(element, 'representation') === 'B64')
     return undefined;
-  return ownWords(element) ?? referredWords(element, narrative);
+  const said = ownWords(element) ?? referredWords(element, narrative);
+  if (said !== undefined) markRead(element);
+  return said;
 }
 
 /** The words of the narrative that an element refers to. */
@@ -277,8 +295,16 @@ export type XmlRefusal =
  */
 const DEPTH_MAX = 200;
 
+/** Encodings in which a document is read that it does not state. */
+export type XmlEncoding = 'UTF-8' | 'Windows-1252';
+
 export type OpenedXml =
-  | { kind: 'xml'; text: string }
+  | {
+      kind: 'xml';
+      text: string;
+      /** The encoding it was read in, if that is not the one it states. */
+      readAs?: XmlEncoding;
+    }
   | { kind: 'refused'; reason: XmlRefusal };
 
 /**
@@ -288,13 +314,10 @@ export type OpenedXml =
  * UTF-8.
  */
 export function openXml(bytes: Uint8Array): OpenedXml {
-  const encoding = encodingOf(bytes);
-  let text: string;
-  try {
-    text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
-  } catch {
+  const decoded = decode(bytes);
+  if (decoded === undefined)
     return { kind: 'refused', reason: 'it has an unknown encoding' };
-  }
+  const { text, readAs } = decoded;
   if (!FIRST_TAG.test(text.slice(0, 1_000)))
     return { kind: 'refused', reason: 'it is not XML' };
   // Searched everywhere: a DOCTYPE in a comment is refused too, which does no
@@ -303,7 +326,50 @@ export function openXml(bytes: Uint8Array): OpenedXml {
     return { kind: 'refused', reason: 'it has a document type definition' };
   if (isTooDeep(text))
     return { kind: 'refused', reason: 'its elements are nested too deeply' };
-  return { kind: 'xml', text: withPlainCharacters(text) };
+  const plain = withPlainCharacters(text);
+  return readAs === undefined
+    ? { kind: 'xml', text: plain }
+    : { kind: 'xml', text: plain, readAs };
+}
+
+/**
+ * The text of bytes in the encoding that they state. Bytes that begin with `<?xml`
+ * in single bytes are no UTF-16, whatever they state; a byte that is no UTF-8 in
+ * a text that should be is one of Windows-1252.
+ */
+function decode(
+  bytes: Uint8Array,
+): { text: string; readAs?: XmlEncoding } | undefined {
+  const encoding = encodingOf(bytes);
+  try {
+    const text = new TextDecoder(encoding, { fatal: true }).decode(bytes);
+    const isStated = encoding === statedEncoding(bytes);
+    return isStated ? { text } : { text, readAs: 'UTF-8' };
+  } catch {
+    return /^utf-?8$/i.test(encoding)
+      ? { text: withSingleBytes(bytes), readAs: 'Windows-1252' }
+      : undefined;
+  }
+}
+
+/** Whether every other one of the first bytes is zero, as in UTF-16. */
+const hasWideCharacters = (bytes: Uint8Array): boolean =>
+  bytes.subarray(0, 200).includes(0);
+
+/** Sequences of UTF-8, and single bytes that are none. */
+const SEQUENCES =
+  /[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}|[\x80-\xff]/g;
+
+function withSingleBytes(bytes: Uint8Array): string {
+  const utf8 = new TextDecoder('utf-8');
+  const single = new TextDecoder('windows-1252');
+  return Buffer.from(bytes)
+    .toString('latin1')
+    .replaceAll(SEQUENCES, (sequence) =>
+      (sequence.length === 1 ? single : utf8).decode(
+        Buffer.from(sequence, 'latin1'),
+      ),
+    );
 }
 
 const FIRST_TAG = /^\s*<[?!A-Za-z]/;
@@ -372,6 +438,13 @@ export const isClinicalDocument = (text: string): boolean =>
   /<(?:[A-Za-z][\w.-]*:)?ClinicalDocument[\s>]/.test(text.slice(0, 20_000));
 
 function encodingOf(bytes: Uint8Array): string {
+  const stated = statedEncoding(bytes);
+  return /^utf-?16/i.test(stated) && !hasWideCharacters(bytes)
+    ? 'utf-8'
+    : stated;
+}
+
+function statedEncoding(bytes: Uint8Array): string {
   const [first, second] = bytes;
   if (first === 0xff && second === 0xfe) return 'utf-16le';
   if (first === 0xfe && second === 0xff) return 'utf-16be';

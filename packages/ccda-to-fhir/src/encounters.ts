@@ -6,6 +6,7 @@ import {
   childrenOf,
   elementsAt,
   elementsIn,
+  markRead,
   statusCode,
 } from './element.ts';
 import type { FhirJson } from './json.ts';
@@ -56,6 +57,8 @@ export function encounter(
       (id) => scope.named.get(idKey(id)) ?? [],
     )[0],
   }));
+  for (const { reason, known } of reasons)
+    if (known !== undefined) markRead(reason);
   const reasonCode = reasons.flatMap(({ reason, known }) =>
     known === undefined ? (concept(childOf(reason, 'value'), scope) ?? []) : [],
   );

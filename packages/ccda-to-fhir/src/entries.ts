@@ -7,22 +7,18 @@ import {
   childOf,
   childrenOf,
   elementsAt,
+  elementsIn,
   line,
+  markRead,
   statusCode,
   templatesOf,
 } from './element.ts';
 import { encounter } from './encounters.ts';
 import { type FhirJson, fhirObjects, fhirText } from './json.ts';
 import { cdaTable } from './lookup-table.ts';
-import {
-  isDrug,
-  isPlanned,
-  medication,
-  supplies,
-  supply,
-} from './medications.ts';
+import { isPlanned, medication, supplies, supply } from './medications.ts';
 import { negated } from './negation.ts';
-import { addPanel, observation } from './observations.ts';
+import { addPanel, isPanelStatus, observation } from './observations.ts';
 import type { SectionKind } from './section-kinds.ts';
 import { statementsIn } from './sections.ts';
 import { severityOf, withSeverity } from './severities.ts';
@@ -37,6 +33,7 @@ import {
 } from './table.ts';
 import type { ResourceTemplateName } from './template-types.ts';
 import { isToCome, statedTime } from './times.ts';
+import { COMMENT_CODE, unreadParts } from './unread-parts.ts';
 import { MAPS } from './value-maps.ts';
 import { observedValue } from './values.ts';
 
@@ -44,6 +41,8 @@ export interface Reading {
   scope: DocumentScope;
   /** Counts a statement that can be read in the document only. */
   leftOut: (node: CdaElement) => void;
+  /** Counts a part of an entry that can be read in the document only. */
+  leftOutPart: (node: CdaElement) => void;
 }
 
 /** Makes of a statement what it is, and counts it when that is nothing. */
@@ -76,25 +75,73 @@ const codeIn = (node: CdaElement): string =>
 
 /**
  * Adds what was made of a statement, or its negation; counts the statement when
- * there is neither.
+ * there is neither. What no rule has read of it becomes a note or a fact of its
+ * own, or is counted.
+ *
+ * @param around notes of what is around the statement
  */
 function add(
   made: FhirJson | undefined,
   node: CdaElement,
-  { scope, leftOut }: Reading,
+  reading: Reading,
   isDenied = isNegated(node),
+  around: readonly string[] = [],
 ): FhirJson[] {
+  const { scope, leftOut } = reading;
   const stated =
     made !== undefined && isDenied ? negated(made, scope.day) : made;
   if (stated === undefined) {
     leftOut(node);
     return [];
   }
-  const reference = scope.add(stated);
+  const rest = readRest(node, stated.resourceType, reading, isDenied);
+  const reference = scope.add(withNotes(stated, [...around, ...rest.notes]));
   for (const id of childrenOf(node, 'id'))
     scope.named.set(idKey(id), reference);
+  rest.readFacts();
   return [reference];
 }
+
+/**
+ * What no rule has read of a statement: notes for its resource, and a function
+ * that reads the facts of their own. What no note can say is counted.
+ *
+ * @param type of the resource that is made of the statement
+ * @param isDenied the statement is negated, so that what belongs to it is no fact
+ */
+function readRest(
+  node: CdaElement,
+  type: unknown,
+  reading: Reading,
+  isDenied = false,
+): { notes: string[]; readFacts: () => void } {
+  const { notes, statements, leftOut } = unreadParts(node, type, reading.scope);
+  leftOut.forEach(reading.leftOutPart);
+  const readFact = (statement: CdaElement): void =>
+    isDenied
+      ? reading.leftOutPart(statement)
+      : readStatement(statement, reading);
+  return { notes, readFacts: () => statements.forEach(readFact) };
+}
+
+/** What is made of a member of a panel, with the rest of what it says. */
+function withRest(
+  made: FhirJson,
+  member: CdaElement,
+  reading: Reading,
+): FhirJson {
+  const { notes, readFacts } = readRest(member, made.resourceType, reading);
+  readFacts();
+  return withNotes(made, notes);
+}
+
+const withNotes = (made: FhirJson, notes: readonly string[]): FhirJson =>
+  notes.length === 0
+    ? made
+    : {
+        ...made,
+        note: fhirObjects(made.note).concat(notes.map((text) => ({ text }))),
+      };
 
 /** Adds the resource of a template. */
 const as = (
@@ -111,34 +158,17 @@ const READERS: Readonly<
   encounter: readEncounter,
   observation: readObservation,
   organizer: readOrganizer,
-  procedure(node, reading) {
-    as(isPlanned(node) ? 'ServiceRequest' : 'Procedure', node, reading);
-    readInner(node, reading, 'procedure', 'substanceAdministration');
-  },
+  procedure: (node, reading) =>
+    as(isPlanned(node) ? 'ServiceRequest' : 'Procedure', node, reading),
   substanceAdministration: readSubstance,
   supply: readSupply,
 });
-
-/**
- * Reads statements within another that are facts of their own: what was given
- * or done with it.
- */
-function readInner(
-  node: CdaElement,
-  reading: Reading,
-  ...names: string[]
-): void {
-  for (const each of elementsAt(node, 'entryRelationship').flatMap(
-    statementsIn,
-  ))
-    if (names.includes(each.name)) readStatement(each, reading);
-}
 
 /** A risk that the author sees is not a condition that the patient has. */
 const RISK = '4.136';
 const ALLERGY = ['4.7', '2.16.840.1.113883.10.20.24.3.90'];
 const CONCERNS = ['4.3', '4.30', '4.132'];
-const DIAGNOSES = ['4.33', '4.34', '4.80'];
+const DIAGNOSES = ['4.33', '4.34', '4.51', '4.65', '4.80'];
 const IN_CONCERNS: ReadonlySet<SectionKind | undefined> = new Set([
   'allergies',
   'past illnesses',
@@ -177,6 +207,7 @@ function readAct(node: CdaElement, reading: Reading): unknown {
     );
   if (has(node, '4.202') || code === '34109-9')
     return as('DocumentReference', node, reading);
+  if (code === COMMENT_CODE) return add(comment(node, scope), node, reading);
   const inner = elementsAt(node, 'entryRelationship')
     .flatMap(statementsIn)
     .filter((each) => !has(each, REFERENCE));
@@ -187,14 +218,15 @@ function readAct(node: CdaElement, reading: Reading): unknown {
     for (const each of inner) readStatement(each, reading);
     return inner.length === 0 ? leftOut(node) : undefined;
   }
-  as(isPlanned(node) ? 'ServiceRequest' : 'Procedure', node, reading);
-  return readInner(
-    node,
-    reading,
-    'encounter',
-    'procedure',
-    'substanceAdministration',
-  );
+  return as(isPlanned(node) ? 'ServiceRequest' : 'Procedure', node, reading);
+}
+
+/** A comment that stands by itself, as an observation with its words. */
+function comment(node: CdaElement, scope: DocumentScope): FhirJson | undefined {
+  const valueString = line(childOf(node, 'text'), scope);
+  return valueString === undefined
+    ? undefined
+    : { ...observation(node, scope), valueString };
 }
 
 function readCoverage(node: CdaElement, reading: Reading): void {
@@ -212,32 +244,72 @@ function readConcern(
   subjects: readonly CdaElement[],
   reading: Reading,
 ): FhirJson[] {
-  return subjects.flatMap((subject) => {
-    if (isWithdrawn(subject)) return [];
-    const made = isOfAnother(subject)
-      ? undefined
-      : subjectOf(node, subject, reading.scope);
-    return add(made, subject, reading, isNegated(node) || isNegated(subject));
-  });
+  const stated = subjects
+    .filter((subject) => !isWithdrawn(subject))
+    .flatMap((subject) => {
+      const made: readonly (FhirJson | undefined)[] = isOfAnother(subject)
+        ? [undefined]
+        : subjectsOf(node, subject, reading.scope);
+      return made.map((each) => ({ subject, made: each }));
+    });
+  for (const { subject } of stated) markRead(subject);
+  const around = readAround(node, stated[0]?.made?.resourceType, reading);
+  return stated.flatMap(({ subject, made }) =>
+    add(made, subject, reading, isDenied(node, subject), around),
+  );
+}
+
+/** Whether a subject or its relationship to the concern is negated. */
+const isDenied = (
+  concern: CdaElement | undefined,
+  subject: CdaElement,
+): boolean =>
+  isNegated(subject) ||
+  (concern !== undefined && isNegated(concern)) ||
+  childrenOf(concern, 'entryRelationship').some(
+    (each) => isNegated(each) && elementsIn(each).includes(subject),
+  );
+
+/**
+ * What a concern says beside its subjects, as notes; what no note says is
+ * counted.
+ */
+function readAround(
+  concern: CdaElement,
+  type: unknown,
+  reading: Reading,
+): string[] {
+  const inner = elementsIn(concern).filter(
+    ({ name }) => name !== 'entryRelationship',
+  );
+  const others = childrenOf(concern, 'entryRelationship').filter(
+    (each) => !statementsIn(each).some(({ isRead }) => isRead),
+  );
+  const around = { ...concern, content: [...inner, ...others] };
+  const { notes, readFacts } = readRest(around, type, reading);
+  readFacts();
+  return notes;
 }
 
 const isAllergy = (node: CdaElement): boolean =>
   has(node, ...ALLERGY) ||
   elementsAt(node, 'participant[@typeCode=CSM]').length > 0;
 
-function subjectOf(
+function subjectsOf(
   concern: CdaElement,
   subject: CdaElement,
   scope: DocumentScope,
-): FhirJson {
-  if (isAllergy(subject)) return allergy(subject, scope, concern);
+): FhirJson[] {
+  if (isAllergy(subject)) return allergies(subject, scope, concern);
   const section = has(concern, ...DIAGNOSES) ? 'encounters' : scope.section;
-  return condition(
-    subject,
-    scope,
-    statusCode(concern),
-    section && MAPS.ConditionCategory[section],
-  );
+  return [
+    condition(
+      subject,
+      scope,
+      statusCode(concern),
+      section && MAPS.ConditionCategory[section],
+    ),
+  ];
 }
 
 /**
@@ -252,7 +324,8 @@ function readObservation(node: CdaElement, reading: Reading): unknown {
     return add(isNegated(node) ? undefined : goal(node, scope), node, reading);
   if (isPlanned(node) && !has(node, PREGNANCY_INTENTION))
     return as('ServiceRequest', node, reading);
-  if (isAllergy(node)) return add(allergy(node, scope), node, reading);
+  if (isAllergy(node))
+    return allergies(node, scope).flatMap((made) => add(made, node, reading));
   if (
     has(node, '4.4') ||
     (scope.section === 'problems' && childOf(node, 'value') !== undefined)
@@ -267,8 +340,8 @@ function readObservation(node: CdaElement, reading: Reading): unknown {
       node,
       reading,
     );
-  if (has(node, '4.13') || scope.section === 'procedures')
-    return as('Procedure', node, reading);
+  const isProcedure = has(node, '4.13') || scope.section === 'procedures';
+  if (isProcedure && !has(node, '4.2')) return as('Procedure', node, reading);
   if (scope.section === 'family history' || isEmpty(node))
     return reading.leftOut(node);
   return add(observation(node, scope), node, reading);
@@ -304,25 +377,31 @@ function readOrganizer(node: CdaElement, reading: Reading): unknown {
   const { scope, leftOut } = reading;
   if (isNegated(node)) return leftOut(node);
   if (has(node, '4.45') || scope.section === 'family history') {
-    const made = templateResource('FamilyMemberHistory', node, scope);
-    // Illnesses that are all denied say nothing of the relative; without any,
-    // the relative is stated.
-    const isDenied =
-      made?.condition === undefined && childOf(node, 'component') !== undefined;
-    return add(isDenied ? undefined : made, node, reading);
+    return as('FamilyMemberHistory', node, reading);
   }
   if (has(node, '4.500') || scope.section === 'care teams')
     return as('CareTeam', node, reading);
   const members = elementsAt(node, 'component').flatMap(statementsIn);
   const isMember = (member: CdaElement) =>
     member.name === 'observation' &&
-    ![isWithdrawn, isOfAnother, isNegated, isPlanned, isEmpty].some((isOther) =>
-      isOther(member),
-    );
-  addPanel(node, members.filter(isMember), scope);
+    ![
+      isWithdrawn,
+      isOfAnother,
+      isNegated,
+      isPlanned,
+      isEmpty,
+      isPanelStatus,
+    ].some((isOther) => isOther(member));
+  addPanel(node, members.filter(isMember), scope, (made, member) =>
+    withRest(made, member, reading),
+  );
   // The collection of a specimen belongs to the report.
   for (const member of members)
-    if (!isMember(member) && codeIn(member) !== '17636008')
+    if (
+      !isMember(member) &&
+      !isPanelStatus(member) &&
+      codeIn(member) !== '17636008'
+    )
       readStatement(member, reading);
   return members.length === 0 ? leftOut(node) : undefined;
 }
@@ -337,15 +416,10 @@ function readSubstance(node: CdaElement, reading: Reading): unknown {
       made.occurrenceString = 'unknown';
     return add(made, node, reading);
   }
-  add(medication(node, scope), node, reading);
-  if (!isNegated(node))
-    for (const each of supplies(node, scope)) scope.add(each);
-  // Drugs of a combination; the steps of a taper are dosages.
-  for (const part of elementsAt(
-    node,
-    'entryRelationship[@typeCode=COMP]/substanceAdministration',
-  ))
-    if (isDrug(part, scope)) readStatement(part, reading);
+  const made = medication(node, scope);
+  const supplied = isNegated(node) ? [] : supplies(node, scope);
+  add(made, node, reading);
+  for (const each of supplied) scope.add(each);
   return undefined;
 }
 
@@ -384,15 +458,7 @@ function readEncounter(node: CdaElement, reading: Reading): unknown {
         scope: { ...scope, section: 'encounters' },
       }),
     );
-  add(encounter(node, scope, diagnoses), node, reading);
-  for (const act of acts) if (has(act, '4.202')) readStatement(act, reading);
-  return readInner(
-    node,
-    reading,
-    'encounter',
-    'procedure',
-    'substanceAdministration',
-  );
+  return add(encounter(node, scope, diagnoses), node, reading);
 }
 
 const ENDED = ['inactive', 'remission', 'resolved'];
@@ -492,6 +558,23 @@ function condition(
   };
 }
 
+/** An allergy for each substance that a statement names. */
+function allergies(
+  node: CdaElement,
+  scope: DocumentScope,
+  concern?: CdaElement,
+): FhirJson[] {
+  const participants = childrenOf(node, 'participant');
+  const substances = participants.filter(
+    (each) => attribute(each, 'typeCode') === 'CSM',
+  );
+  const consumed =
+    substances.length === 0 ? participants.slice(0, 1) : substances;
+  return consumed.length === 0
+    ? [allergy(node, scope, undefined, concern)]
+    : consumed.map((each) => allergy(node, scope, each, concern));
+}
+
 /**
  * An allergy. The substance is where the document has it: as code, name or
  * description of the participant, in the value or in the words that the entry
@@ -500,6 +583,7 @@ function condition(
 function allergy(
   node: CdaElement,
   scope: DocumentScope,
+  consumed: CdaElement | undefined,
   concern?: CdaElement,
 ): FhirJson {
   const made = templateResource('AllergyIntolerance', node, scope) ?? {};
@@ -518,19 +602,17 @@ function allergy(
   return {
     ...made,
     clinicalStatus: codedConcept('allergyintolerance-clinical', status),
-    code: substance(node, scope) ?? ABSENT,
+    code: substance(node, consumed, isDenied(concern, node), scope) ?? ABSENT,
     reaction: withSeverity(fhirObjects(made.reaction), severity),
   };
 }
 
 function substance(
   node: CdaElement,
+  consumed: CdaElement | undefined,
+  isDenied: boolean,
   scope: DocumentScope,
 ): FhirJson | undefined {
-  const participants = childrenOf(node, 'participant');
-  const consumed =
-    participants.find((each) => attribute(each, 'typeCode') === 'CSM') ??
-    participants[0];
   const [role] = childrenOf(consumed, 'participantRole');
   const entity = childOf(role, 'playingEntity');
   const value = childOf(node, 'value');
@@ -554,8 +636,6 @@ function substance(
     concept(childOf(role, 'code'), scope) ??
     (isKind ? named(childOf(value, 'originalText')) : concept(value, scope)) ??
     named(childOf(node, 'text')) ??
-    (attribute(node, 'negationInd') === undefined
-      ? undefined
-      : concept(value, scope))
+    (isDenied ? concept(value, scope) : undefined)
   );
 }

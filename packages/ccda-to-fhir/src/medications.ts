@@ -7,6 +7,7 @@ import {
   childrenOf,
   elementsAt,
   line,
+  markRead,
   statusCode,
   templatesOf,
 } from './element.ts';
@@ -237,7 +238,10 @@ export function dosages(
   const steps = elementsAt(administration, STEPS).flatMap((relationship) =>
     childrenOf(relationship, 'substanceAdministration')
       .filter((part) => isStep(part, scope))
-      .flatMap((part) => dosagesOf(part, scope, text))
+      .flatMap((part) => {
+        markRead(part);
+        return dosagesOf(part, scope, text);
+      })
       .map((step) => ({
         sequence: numberOf(childOf(relationship, 'sequenceNumber')),
         ...step,
@@ -250,11 +254,8 @@ const STEPS = 'entryRelationship[@typeCode=COMP]';
 
 /** Whether a part of a drug says how this is taken, and names no drug. */
 const isStep = (part: CdaElement, scope: DocumentScope): boolean =>
-  productOf(part, scope) === undefined && !isSig(part);
-
-/** Whether a part of a drug is another drug, as in a combination. */
-export const isDrug = (part: CdaElement, scope: DocumentScope): boolean =>
-  productOf(part, scope) !== undefined && !isSig(part);
+  // A copy, because another drug is read as a statement of its own.
+  productOf(structuredClone(part), scope) === undefined && !isSig(part);
 
 /** Whether a part is the free text sig of a drug. */
 const isSig = (part: CdaElement): boolean =>

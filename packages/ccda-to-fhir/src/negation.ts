@@ -7,6 +7,9 @@ import { MAPS } from './value-maps.ts';
 
 const SNOMED = 'http://snomed.info/sct';
 const UNSPECIFIED = codedConcept('data-absent-reason', 'unknown');
+/** Codes of CVX for "no vaccine administered", and of SNOMED CT for any. */
+const ANY_VACCINE = ['998', '787859002', '398827000'];
+const ANY_PROCEDURE = ['71388002'];
 const ANY_DRUG = ['410942007', '763158003', '105590001'];
 
 /**
@@ -25,8 +28,9 @@ export function negated(
     case 'Condition':
       return refuted(resource, 'Condition', day);
     case 'Immunization':
+      return notDone(resource, 'vaccineCode', ANY_VACCINE, '787482006');
     case 'Procedure':
-      return { ...resource, status: 'not-done' };
+      return notDone(resource, 'code', ANY_PROCEDURE, '787480003');
     case 'MedicationStatement':
       return notTaken(resource, day);
     case 'MedicationRequest':
@@ -94,6 +98,47 @@ function refute(
     ),
   };
 }
+
+/**
+ * A negated immunization or procedure: of any kind, so that none is known, or of
+ * this kind, which was not done.
+ *
+ * @param any codes of the kind as such
+ * @param none SNOMED CT's code for none of the kind
+ */
+function notDone(
+  resource: FhirJson,
+  element: 'code' | 'vaccineCode',
+  any: readonly string[],
+  none: '787480003' | '787482006',
+): FhirJson {
+  const concept = resource[element];
+  const said = isFhirJson(concept) ? fhirText(concept.text) : undefined;
+  const codes = conceptCodes(concept);
+  const isAny =
+    codes.some((code) => any.includes(code)) ||
+    (codes.length === 0 && NO_KNOWN.test(said ?? ''));
+  if (!isAny) return { ...resource, status: 'not-done' };
+  const isPlain = said === undefined || OF_ANY.test(said);
+  return {
+    ...resource,
+    status: 'not-done',
+    [element]: isPlain
+      ? namedConcept(SNOMED, none)
+      : NOT_KNOWN.test(said)
+        ? UNSPECIFIED
+        : { text: said },
+  };
+}
+
+/** Words that none of a kind is known. */
+const NO_KNOWN =
+  /^(?:no(?:ne)?(?: (?:known|prior|previous|significant|recorded|reported|history of|past))* (?:procedures?|surger(?:y|ies)|operations?|(?:immunization|vaccination|procedure|surgical)s?(?: history)?)|none(?: known)?)\W*$/i;
+/** The name of a kind as such, or that none of it is known. */
+const OF_ANY = new RegExp(
+  `${NO_KNOWN.source}|^(?:procedure|vaccine|vaccination|immunization|no vaccine administered)\\W*$`,
+  'i',
+);
 
 /**
  * A negated medication: no medication at all, an unspecified one, or this one

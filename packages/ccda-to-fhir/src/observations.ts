@@ -1,3 +1,4 @@
+import { path } from './cda-path.ts';
 import { concept } from './datatypes.ts';
 import {
   attribute,
@@ -26,7 +27,14 @@ import { observedValue } from './values.ts';
  * Parts that other rules read: the status, severity, age and criticality of
  * what they are part of.
  */
-const READ_ELSEWHERE = ['33999-4', 'SEV', '445518008', '82606-5', '11323-3'];
+const READ_ELSEWHERE = [
+  '33999-4',
+  'SEV',
+  '445518008',
+  '82606-5',
+  '11323-3',
+  '92236-9',
+];
 
 /**
  * An observation as a resource without an id; its parts are components. @param
@@ -44,10 +52,11 @@ export function observation(
     made.effectiveDateTime !== undefined || made.effectivePeriod !== undefined;
   const { performer, status: ofPanel, ...time } = panel;
   const status =
+    statedStatus(node, RESULT_STATUS, scope) ??
     MAPS.ResultStatus[statusCode(node) ?? ''] ??
     (statusCode(node) === undefined ? ofPanel : undefined);
   const hasValue = Object.keys(value).some((name) => name.startsWith('value'));
-  const category = scope.section && MAPS.ObservationCategory[scope.section];
+  const category = categoryOf(node, scope);
   const parts = [
     ...others.map((each) => ({
       code: made.code,
@@ -61,18 +70,59 @@ export function observation(
     ...made,
     // A value that is there is at least preliminary.
     status:
-      statusCode(node) === 'active' && hasValue
+      statusCode(node) === 'active' && status === 'registered' && hasValue
         ? 'preliminary'
         : (status ?? 'final'),
     category:
       category === undefined
         ? undefined
-        : [codedConcept('observation-category', category)],
+        : [
+            codedConcept(
+              MAPS.CategorySystem[category] ?? 'observation-category',
+              category,
+            ),
+          ],
     code: asserted(node) ?? made.code,
     ...value,
     component: parts.length === 0 ? undefined : parts,
   };
 }
+
+/** The templates of results and vital signs, which may stand anywhere. */
+const RESULT = '4.2';
+const VITAL_SIGN = '4.27';
+
+function categoryOf(
+  node: CdaElement,
+  { section }: DocumentScope,
+): string | undefined {
+  const templates = templatesOf(node);
+  if (templates.includes(RESULT)) return 'laboratory';
+  if (templates.includes(VITAL_SIGN)) return 'vital-signs';
+  return section && MAPS.ObservationCategory[section];
+}
+
+/** The status that a laboratory states beside a result, and beside its panel. */
+const RESULT_STATUS = path('entryRelationship/observation[code=92236-9]/value');
+const PANEL_STATUS = path('component/observation[code=92235-1]/value');
+
+function statedStatus(
+  node: CdaElement,
+  at: typeof RESULT_STATUS,
+  scope: DocumentScope,
+): string | undefined {
+  return elementsAt(node, at)
+    .flatMap((value) => [
+      attribute(value, 'code'),
+      fhirText(concept(value, scope)?.text),
+    ])
+    .map((said) => MAPS.StatedResultStatus[said?.toLowerCase() ?? ''])
+    .find((status) => status !== undefined);
+}
+
+/** Whether a member of a panel only says the status of the panel. */
+export const isPanelStatus = (member: CdaElement): boolean =>
+  attribute(childOf(member, 'code'), 'code') === '92235-1';
 
 /**
  * The code of templates that earlier releases code as "assertion" only (the
@@ -145,8 +195,6 @@ function components(
     return [];
   const code = concept(own, scope);
   const value = statedValue(part, childOf(part, 'value'), code, scope);
-  const { interpretation, referenceRange } =
-    mapped('Observation', part, scope) ?? {};
   const coded = value.valueCodeableConcept;
   const found = isFhirJson(coded)
     ? fhirText(coded.text)
@@ -155,6 +203,8 @@ function components(
     components(each, scope, found ?? of),
   );
   if (code === undefined || Object.keys(value).length === 0) return inner;
+  const { interpretation, referenceRange } =
+    mapped('Observation', part, scope) ?? {};
   const text = fhirText(code.text);
   const named =
     of === undefined || text === undefined
@@ -174,16 +224,21 @@ function components(
  * its members, which have its time and performer where they state none. A panel
  * without a code only groups results, one of vital signs without a time only
  * measurements.
+ *
+ * @param complete adds to what was made of a member what else it says
  */
 export function addPanel(
   node: CdaElement,
   members: readonly CdaElement[],
   scope: DocumentScope,
+  complete: (made: FhirJson, member: CdaElement) => FhirJson,
 ): void {
   const made = mapped('Panel', node, scope) ?? {};
   const { performer, effectiveDateTime, _effectiveDateTime, effectivePeriod } =
     made;
-  const stated = MAPS.ResultStatus[statusCode(node) ?? ''];
+  const stated =
+    statedStatus(node, PANEL_STATUS, scope) ??
+    MAPS.ResultStatus[statusCode(node) ?? ''];
   const common = {
     performer,
     effectiveDateTime,
@@ -192,7 +247,9 @@ export function addPanel(
     status: stated,
   };
   const result = withBloodPressure(
-    members.map((member) => observation(member, scope, common)),
+    members.map((member) =>
+      complete(observation(member, scope, common), member),
+    ),
   ).map(scope.add);
   const base = { ...made, status: stated ?? 'final' };
   if (result.length === 0) return;

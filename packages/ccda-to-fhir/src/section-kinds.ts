@@ -182,6 +182,32 @@ const KINDS = [
     ],
   },
   {
+    kind: 'advance directives',
+    codes: ['42348-3'],
+    templates: [
+      '2.21.1',
+      '2.21',
+      '2.16.840.1.113883.10.20.1.1',
+      '2.16.840.1.113883.3.88.11.83.116',
+      '1.3.6.1.4.1.19376.1.5.3.1.3.34',
+    ],
+  },
+  {
+    kind: 'functional status',
+    codes: ['47420-5'],
+    templates: ['2.14', '2.16.840.1.113883.10.20.1.5'],
+  },
+  {
+    kind: 'mental status',
+    codes: ['10190-7'],
+    templates: ['2.56'],
+  },
+  {
+    kind: 'physical findings',
+    codes: ['29545-1'],
+    templates: ['2.2.10', '1.3.6.1.4.1.19376.1.5.3.1.3.24'],
+  },
+  {
     kind: 'instructions',
     codes: ['69730-0'],
     templates: ['2.45'],

@@ -148,6 +148,22 @@ const REASONS: Readonly<Record<string, string>> = cdaTable({
 });
 
 /**
+ * Whether the words of a section with a null flavor say no more than that: one
+ * sentence about missing information. Other words are kept.
+ */
+export function saysNothing(
+  section: CdaElement,
+  scope: DocumentScope,
+): boolean {
+  if (attribute(section, 'nullFlavor') === undefined) return false;
+  const said = line(childOf(section, 'text'), scope);
+  return said === undefined || NO_INFORMATION.test(said);
+}
+
+const NO_INFORMATION =
+  /^\W*(?:n\/?a|none|unknown|(?:there (?:is|are) )?(?:no|not)\b[^.;:\d]{0,80}\b(?:applicable|assessed|available|data|documented|entered|entries|file|found|information|items|present|record(?:ed|s)?|reported|results)\b[^.;:\d]{0,60})\W*$/i;
+
+/**
  * LOINC codes of the sections of allergies, problems, medications (also those
  * administered), immunizations, procedures and devices.
  */

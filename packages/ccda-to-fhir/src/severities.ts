@@ -7,6 +7,7 @@ import {
   childOf,
   elementsAt,
   line,
+  templatesOf,
 } from './element.ts';
 import type { FhirJson } from './json.ts';
 import { ABSENT, type DocumentScope } from './table.ts';
@@ -68,6 +69,11 @@ export function severityOf(
     description: beyond && `Severity: ${beyond}`,
   };
 }
+
+/** Whether an observation is that of a severity. */
+export const isSeverity = (observed: CdaElement): boolean =>
+  attribute(childOf(observed, 'code'), 'code') === 'SEV' ||
+  templatesOf(observed).includes('4.8');
 
 function statedIn(observed: CdaElement, scope: DocumentScope): StatedSeverity {
   const value = childOf(observed, 'value');

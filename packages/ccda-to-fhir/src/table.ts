@@ -3,6 +3,7 @@ import {
   attribute,
   type CdaElement,
   elementsAt,
+  markRead,
   type NarrativeParts,
 } from './element.ts';
 import { type FhirJson, fhirObjects, isFhirJson } from './json.ts';
@@ -88,16 +89,30 @@ export function mapped<Name extends TemplateName>(
   const { rows, required = [] } = scope.templates[name];
   const made: Record<string, unknown> = {};
   for (const [from, to, transform] of rows) {
+    if (isSaid(made[to], to)) continue;
     const found = elementsAt(node, from);
     const value = found.length === 0 ? undefined : transform(found, scope);
     if (value === undefined || (Array.isArray(value) && value.length === 0))
       continue;
     put(made, to, value);
   }
-  return required.every((element) => made[element] !== undefined)
-    ? (made as Mapped<Name>)
-    : undefined;
+  if (!required.every((element) => made[element] !== undefined))
+    return undefined;
+  markRead(node);
+  return made as Mapped<Name>;
 }
+
+/**
+ * Whether a further row can say no more of an element: it may add an extension, or
+ * the name of a concept.
+ */
+const isSaid = (known: unknown, element: string): boolean =>
+  known !== undefined &&
+  element !== 'extension' &&
+  !(isFhirJson(known) && Array.isArray(known.coding) && !isNamed(known));
+
+const isNamed = ({ text, coding }: FhirJson): boolean =>
+  text !== undefined || fhirObjects(coding).some(({ display }) => display);
 
 /** The resource of a template. */
 export function templateResource<Name extends ResourceTemplateName>(
@@ -139,10 +154,7 @@ export function withName<T>(concept: T, words: unknown): T {
     !Array.isArray(concept.coding)
   )
     return concept;
-  const isNamed =
-    concept.text !== undefined ||
-    fhirObjects(concept.coding).some(({ display }) => display);
-  return isNamed || typeof words.text !== 'string'
+  return isNamed(concept) || typeof words.text !== 'string'
     ? concept
     : { ...concept, text: words.text };
 }

@@ -94,7 +94,11 @@ export interface MadeByTemplate {
   Location: Location;
   Device: Device;
   DeviceName: DeviceDeviceName;
+  /** What the organizer of a unique device identifier says of a device. */
+  DeviceFacts: Device;
+  BrandName: DeviceDeviceName;
   Patient: Patient;
+  Contact: PatientContact;
   Guardian: PatientContact;
   Language: PatientCommunication;
 }

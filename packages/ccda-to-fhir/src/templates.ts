@@ -68,16 +68,7 @@ export const TEMPLATES = {
       ['.', 'recordedDate', toFhir.authored],
       ['.', 'recorder', toFhir.author],
       [COMMENT, 'note', toFhir.parts('Annotation')],
-      [
-        path('entryRelationship[@typeCode=MFST]/observation'),
-        'reaction',
-        toFhir.parts('Reaction'),
-      ],
-      [
-        path('entryRelationship/observation[template=4.9]'),
-        'reaction',
-        toFhir.parts('Reaction'),
-      ],
+      ['.', 'reaction', toFhir.reactions],
     ],
   },
   Reaction: {
@@ -297,6 +288,16 @@ export const TEMPLATES = {
         'reaction',
         toFhir.parts('VaccineReaction'),
       ],
+      [
+        path('entryRelationship/observation[code=30973-2]/value'),
+        'protocolApplied',
+        toFhir.doseNumbers,
+      ],
+      [
+        path('entryRelationship[@typeCode=COMP]/sequenceNumber'),
+        'protocolApplied',
+        toFhir.doseNumbers,
+      ],
       ['repeatNumber', 'protocolApplied', toFhir.doseNumbers],
       [COMMENT, 'note', toFhir.parts('Annotation')],
     ],
@@ -350,6 +351,7 @@ export const TEMPLATES = {
       ['text', 'code', toFhir.wordsAsConcept],
       ['.', 'code', toFhir.absent],
       ['quantity', 'quantityQuantity', toFhir.quantity],
+      ['priorityCode', 'priority', toFhir.code(MAPS.Priority)],
       ['.', 'subject', toFhir.patient],
       ['effectiveTime', 'occurrenceDateTime', toFhir.moment],
       ['effectiveTime', 'occurrencePeriod', toFhir.periodUnlessMoment],
@@ -367,6 +369,7 @@ export const TEMPLATES = {
     rows: [
       ['id', 'identifier', toFhir.identifiers],
       ['code', 'type', toFhir.concepts],
+      ['text', 'type', toFhir.wordsAsConcepts],
       ['.', 'subject', toFhir.patient],
       ['performer', 'participant', toFhir.parts('EncounterParticipant')],
       ['effectiveTime', 'period', toFhir.period],
@@ -436,6 +439,11 @@ export const TEMPLATES = {
       ['performer', 'performer', toFhir.performers],
       ['.', 'performer', toFhir.authors],
       [path('specimen/specimenRole'), 'specimen', toFhir.specimens],
+      [
+        path('component/procedure[code=17636008]/participant/participantRole'),
+        'specimen',
+        toFhir.specimens,
+      ],
     ],
   },
   Specimen: {
@@ -444,6 +452,7 @@ export const TEMPLATES = {
     rows: [
       ['id', 'identifier', toFhir.identifiers],
       [path('specimenPlayingEntity/code'), 'type', toFhir.concept],
+      [path('playingEntity/code'), 'type', toFhir.concept],
       [path('specimenPlayingEntity/name'), 'type', toFhir.wordsAsConcept],
       ['.', 'subject', toFhir.patient],
       [
@@ -727,6 +736,75 @@ export const TEMPLATES = {
       ['.', 'type', toFhir.fixed('model-name')],
     ],
   },
+  DeviceFacts: {
+    page: 'none (UDI Organizer)',
+    type: 'Device',
+    rows: [
+      [
+        path('component/observation[code=C160939]/value'),
+        'status',
+        toFhir.codeOrWords(MAPS.DeviceStatus),
+      ],
+      [
+        path('component/observation[code=C54131]/value'),
+        'manufacturer',
+        toFhir.text,
+      ],
+      [
+        path('component/observation[code=C101669]/value'),
+        'manufactureDate',
+        toFhir.time,
+      ],
+      [
+        path('component/observation[code=C101670]/value'),
+        'expirationDate',
+        toFhir.time,
+      ],
+      [
+        path('component/observation[code=C101672]/value'),
+        'lotNumber',
+        toFhir.text,
+      ],
+      [
+        path('component/observation[code=C101671]/value'),
+        'serialNumber',
+        toFhir.text,
+      ],
+      [
+        path('component/observation[code=C113843]/value'),
+        'distinctIdentifier',
+        toFhir.text,
+      ],
+      [
+        path('component/observation[code=C99285]/value'),
+        'modelNumber',
+        toFhir.text,
+      ],
+      [
+        path('component/observation[code=C99286]/value'),
+        'partNumber',
+        toFhir.text,
+      ],
+      [
+        path('component/observation[code=C71898]/value'),
+        'deviceName',
+        toFhir.parts('BrandName'),
+      ],
+      [
+        path('component/observation[code=C106044|C160938]/value'),
+        'safety',
+        toFhir.concepts,
+      ],
+    ],
+  },
+  BrandName: {
+    page: 'none (UDI Organizer)',
+    required: ['name'],
+    rows: [
+      ['.', 'name', toFhir.text],
+      ['.', 'type', toFhir.fixed('user-friendly-name')],
+    ],
+  },
   Patient: {
     page: 'Patient',
     rows: [
@@ -770,6 +848,16 @@ export const TEMPLATES = {
         toFhir.parts('Language'),
       ],
       ['providerOrganization', 'managingOrganization', toFhir.organization],
+    ],
+  },
+  Contact: {
+    page: 'Patient (participants of the header)',
+    required: ['name'],
+    rows: [
+      ['.', 'relationship', toFhir.contactRoles],
+      [path('associatedPerson/name'), 'name', toFhir.name],
+      ['telecom', 'telecom', toFhir.telecoms],
+      ['addr', 'address', toFhir.address],
     ],
   },
   Guardian: {

@@ -12,6 +12,9 @@ export interface FhirTime {
 const PATTERN =
   /^(\d{4})(?:(\d{2})(?:(\d{2})(?:(\d{2})(?:(\d{2})(?:(\d{2})(?:\.(\d{1,9}))?)?)?)?)?)?(Z|[+-]\d{2}:?\d{2})?$/;
 
+/** Earlier years are how programs write that they know none (0001-01-01). */
+const EARLIEST_YEAR = '1800';
+
 /** Time zones reach from UTC-12 to UTC+14. */
 const EARLIEST_OFFSET = '+14:00';
 const LATEST_OFFSET = '-12:00';
@@ -32,7 +35,7 @@ export function cdaTimeInFhir(
     PATTERN.exec(value ?? '') ?? [];
   if (
     year === undefined ||
-    year === '0000' ||
+    year < EARLIEST_YEAR ||
     !isCalendarDay(Number(year), Number(month ?? 1), Number(day ?? 1))
   )
     return undefined;

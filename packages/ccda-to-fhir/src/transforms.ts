@@ -2,10 +2,12 @@ import type { Extension } from 'fhir/r4.js';
 import {
   authorship,
   devices,
+  FDA,
   location,
   organization,
   performer,
 } from './actors.ts';
+import { path } from './cda-path.ts';
 import {
   address,
   age,
@@ -23,7 +25,9 @@ import {
   attribute,
   type CdaElement,
   childrenOf,
+  elementsAt,
   line,
+  markRead,
   ownText,
   statusCode,
   words,
@@ -37,7 +41,7 @@ import {
   medicationStatus,
 } from './medications.ts';
 import { observation } from './observations.ts';
-import { severityOf } from './severities.ts';
+import { isSeverity, severityOf } from './severities.ts';
 import {
   ABSENT,
   codedConcept,
@@ -58,18 +62,28 @@ type One = (element: CdaElement, scope: DocumentScope) => unknown;
 /** The first value that one of the elements gives. */
 const first =
   (as: One): Transform =>
-  (found, scope) =>
-    found
-      .map((element) => as(element, scope))
-      .find((made) => made !== undefined);
+  (found, scope) => {
+    for (const element of found) {
+      const made = read(as, element, scope);
+      if (made !== undefined) return made;
+    }
+    return undefined;
+  };
 
 /** The values that the elements give. */
 const list =
   (as: One): Transform =>
   (found, scope) =>
     found
-      .map((element) => as(element, scope))
+      .map((element) => read(as, element, scope))
       .filter((made) => made !== undefined);
+
+/** What is made of an element, which then counts as read. */
+function read(as: One, element: CdaElement, scope: DocumentScope): unknown {
+  const made = as(element, scope);
+  if (made !== undefined) markRead(element);
+  return made;
+}
 
 const inWords: One = (element, scope) => {
   const text = line(element, scope);
@@ -127,11 +141,22 @@ const extension =
       return value && { url, [name]: value };
     });
 
+const CONTACT_ROLE = 'http://terminology.hl7.org/CodeSystem/v2-0131';
 const GENDERS = 'http://hl7.org/fhir/administrative-gender';
 const genderIn: One = (element) => {
   const code = codeIn(MAPS.AdministrativeGender)(element);
   return code && codedConcept(GENDERS, code);
 };
+
+/** What a contact is to the patient: by the class of the role, and by its code. */
+function contactRoles(role: CdaElement, scope: DocumentScope): unknown[] {
+  const kind = attribute(role, 'classCode') ?? '';
+  const code = MAPS.ContactKind[kind];
+  const text = MAPS.Display[kind];
+  const relation = childrenOf(role, 'code').map((each) => concept(each, scope));
+  const roles = [code && { coding: [{ system: CONTACT_ROLE, code }], text }];
+  return [...roles, ...relation].filter((each) => each !== undefined);
+}
 
 const statusIn =
   <Code extends string>(
@@ -146,8 +171,6 @@ const specimen: One = (role, scope) => {
   return made && { ...scope.add(made), display: (made.type as FhirJson).text };
 };
 
-/** FDA's namespace of unique device identifiers. */
-const FDA = '2.16.840.1.113883.3.3719';
 const udi: One = ({ attributes: { root, extension: carrier } }) =>
   root === FDA && carrier !== undefined
     ? {
@@ -188,6 +211,22 @@ const omb =
       ? []
       : [{ extension: [...parts, { url: 'text', valueString }], url }];
   };
+
+/**
+ * The reactions to a substance, under whichever relationship they stand; some
+ * documents state their severity under that of a manifestation.
+ */
+const reactions: Transform = (found, scope) => {
+  const stated = found.flatMap((node) => [
+    ...elementsAt(node, MANIFESTATIONS),
+    ...elementsAt(node, REACTIONS),
+  ]);
+  const own = [...new Set(stated)].filter((each) => !isSeverity(each));
+  return list(nestedIn('Reaction'))(own, scope);
+};
+
+const MANIFESTATIONS = path('entryRelationship[@typeCode=MFST]/observation');
+const REACTIONS = path('entryRelationship/observation[template=4.9]');
 
 /** The words of a text as an attachment, or the file that it contains. */
 const attachment: One = (text, scope) => {
@@ -265,6 +304,10 @@ export const toFhir = {
   concepts: list(concept),
   conceptText: first((element, scope) => concept(element, scope)?.text),
   genderConcept: first(genderIn),
+  contactRoles: (
+    [role]: readonly CdaElement[],
+    scope: DocumentScope,
+  ): unknown[] => (role === undefined ? [] : contactRoles(role, scope)),
   interpretations: list(interpretation),
   /** References that have only a name. */
   namedReferences: list((element, scope) => {
@@ -343,6 +386,7 @@ export const toFhir = {
   dosageGiven: first(given),
   severity: first((node, scope) => severityOf(node, scope).severity),
   severityInWords: first((node, scope) => severityOf(node, scope).description),
+  reactions,
   observation: first(addObservation),
   observations: list(addObservation),
 

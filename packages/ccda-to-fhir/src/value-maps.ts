@@ -6,6 +6,7 @@ import type {
   Communication,
   ContactPoint,
   Coverage,
+  Device,
   DeviceUseStatement,
   Encounter,
   Goal,
@@ -46,12 +47,20 @@ const DISPLAYS = {
   '787481004': 'No known medications',
   '82810-3': 'Pregnancy status',
   '72166-2': 'Tobacco smoking status',
+  '42348-3': 'Advance healthcare directives',
+  '787480003': 'No known procedures',
+  '787482006': 'No known immunizations',
   laboratory: 'Laboratory',
+  exam: 'Exam',
+  'functional-status': 'Functional Status',
+  'cognitive-status': 'Cognitive Status',
   'social-history': 'Social History',
   'vital-signs': 'Vital Signs',
   'problem-list-item': 'Problem List Item',
   'encounter-diagnosis': 'Encounter Diagnosis',
   'health-concern': 'Health Concern',
+  ECON: 'Emergency contact',
+  NOK: 'Next of kin',
   AMB: 'ambulatory',
   IMP: 'inpatient encounter',
   EMER: 'emergency',
@@ -229,6 +238,14 @@ export const MAPS = {
     suspended: 'on-hold',
   }),
 
+  Priority: codeMap<ServiceRequest['priority']>({
+    A: 'asap',
+    EM: 'stat',
+    R: 'routine',
+    S: 'stat',
+    UR: 'urgent',
+  }),
+
   RequestIntent: codeMap<ServiceRequest['intent']>({
     ARQ: 'order',
     PRP: 'proposal',
@@ -287,9 +304,49 @@ export const MAPS = {
   }),
 
   ObservationCategory: bySection({
+    'advance directives': '42348-3',
+    'functional status': 'functional-status',
+    'mental status': 'cognitive-status',
+    'physical findings': 'exam',
     results: 'laboratory',
     'social history': 'social-history',
     'vital signs': 'vital-signs',
+  }),
+
+  /** The code systems of categories; FHIR's own for the others. */
+  CategorySystem: codeMap<string>({
+    '42348-3': 'http://loinc.org',
+    'functional-status':
+      'http://hl7.org/fhir/us/core/CodeSystem/us-core-category',
+    'cognitive-status':
+      'http://hl7.org/fhir/us/core/CodeSystem/us-core-category',
+  }),
+
+  /** What HL7's table 0123 says of a result, by its code or in words. */
+  StatedResultStatus: codeMap<Observation['status']>({
+    a: 'preliminary',
+    c: 'corrected',
+    f: 'final',
+    i: 'registered',
+    o: 'registered',
+    p: 'preliminary',
+    r: 'preliminary',
+    s: 'registered',
+    u: 'final',
+    x: 'cancelled',
+    cancelled: 'cancelled',
+    corrected: 'corrected',
+    final: 'final',
+    'final results': 'final',
+    preliminary: 'preliminary',
+    'preliminary results': 'preliminary',
+  }),
+
+  DeviceStatus: codeMap<Device['status']>({
+    C45329: 'active',
+    active: 'active',
+    inactive: 'inactive',
+    'entered in error': 'entered-in-error',
   }),
 
   NullFlavorDataAbsentReason: codeMap<string>({
@@ -317,6 +374,9 @@ export const MAPS = {
   }),
 
   // Persons, addresses and telecoms.
+  /** HL7's table 0131, by the class of a participant's role. */
+  ContactKind: codeMap<string>({ ECON: 'C', NOK: 'N' }),
+
   AdministrativeGender: codeMap<Patient['gender']>({
     M: 'male',
     F: 'female',

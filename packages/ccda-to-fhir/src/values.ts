@@ -10,6 +10,7 @@ import {
   type CdaElement,
   childOf,
   line,
+  markRead,
   ownText,
   words,
 } from './element.ts';
@@ -31,7 +32,10 @@ export function observedValue(
 ): FhirJson {
   if (value === undefined) return {};
   const made = typedValue(value, scope);
-  if (Object.keys(made).length > 0) return made;
+  if (Object.keys(made).length > 0) {
+    markRead(value);
+    return made;
+  }
   const flavor = attribute(value, 'nullFlavor');
   const reason = MAPS.NullFlavorDataAbsentReason[flavor ?? ''];
   return reason === undefined

@@ -1,4 +1,5 @@
 import { directions, doseText } from './directions.ts';
+import { localTimeAt } from './fhir/dates.ts';
 import type {
   ElementPath,
   ReceivedResource,
@@ -55,7 +56,15 @@ export const say = {
   day: firstIn((value) => periodText(value)),
   directions: firstIn(directions),
   dose: firstIn(doseText),
-  moment: firstIn(momentText),
+  /** Also a time of day whose offset is not known. */
+  moment:
+    <T extends ResourceType>(...paths: readonly ElementPath<T>[]): Cell<T> =>
+    (content) =>
+      paths
+        .map((path) =>
+          momentText(localTimeAt(content, path) ?? valueAt(content, path)),
+        )
+        .find(isSaid),
   reference: firstIn(referenceText),
   /** A period without an end goes on. */
   since: firstIn((value) => periodText(value, true)),

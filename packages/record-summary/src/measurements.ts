@@ -1,6 +1,12 @@
 import { distinctionsOf, type LinkedResources } from './fhir/distinctions.ts';
 import { isJson, type Json, objectsOf, textOf } from './fhir/json.ts';
-import { codesOf, conceptText, momentText, unitOfCount } from './fhir/words.ts';
+import {
+  codesOf,
+  conceptText,
+  momentText,
+  unique,
+  unitOfCount,
+} from './fhir/words.ts';
 import {
   BLOOD_PRESSURE,
   categoryOf,
@@ -85,18 +91,32 @@ function resultRows(
 ): SummaryRow[] {
   const name = observationName(content, linked);
   const components = objectsOf(content.component);
+  const comment = notesOf(content).join('; ');
   const isWhole =
     valueWithUnit(content) !== undefined || components.length === 0;
   return [
-    ...(isWhole ? [resultRow(name, content, origin)] : []),
-    ...components.map((part) =>
-      resultRow(`${name}: ${conceptText(part.code) ?? NOTHING}`, part, origin),
+    ...(isWhole ? [resultRow(name, content, origin, comment)] : []),
+    ...components.map((part, index) =>
+      resultRow(
+        `${name}: ${conceptText(part.code) ?? NOTHING}`,
+        part,
+        origin,
+        isWhole || index > 0 ? '' : comment,
+      ),
     ),
   ];
 }
 
+const notesOf = ({ note }: Json): string[] =>
+  unique(objectsOf(note).map(({ text }) => textOf(text)));
+
 /** @param part the observation itself, or one of its components */
-function resultRow(name: string, part: Json, origin: string): SummaryRow {
+function resultRow(
+  name: string,
+  part: Json,
+  origin: string,
+  comment: string,
+): SummaryRow {
   const { value = '', unit = '' } = valueWithUnit(part) ?? {};
   const flag = flagOf(part);
   return row(
@@ -105,6 +125,7 @@ function resultRow(name: string, part: Json, origin: string): SummaryRow {
     unit,
     referenceRanges(part),
     flag?.isAlert ? { text: flag.text, tone: 'alert' } : flag?.text,
+    comment,
     origin,
   );
 }
@@ -118,6 +139,7 @@ export const resultTable: TableRule = {
     { title: 'Unit' },
     { title: 'Reference range' },
     { title: 'Flag' },
+    { title: 'Comment' },
     ORIGIN,
   ],
   shows: isResult,
@@ -140,6 +162,11 @@ class Line {
 
   take({ content, origin }: SummaryEntry): void {
     this.#origins.push(origin);
+    this.#measure(content);
+    this.#others.push(...notesOf(content));
+  }
+
+  #measure(content: Json): void {
     // Retracted or cancelled measurements get no column of their own.
     if (
       content.status === 'entered-in-error' ||

@@ -1,4 +1,7 @@
+import { SNOMED } from './fhir/absence.ts';
 import { codeTable } from './fhir/code-table.ts';
+import { codeSystem } from './fhir/codes.ts';
+import { localTimeAt } from './fhir/dates.ts';
 import { distinctionsOf, type LinkedResources } from './fhir/distinctions.ts';
 import {
   comparableText,
@@ -25,16 +28,19 @@ import {
 import { NOTHING } from './parts.ts';
 
 /** When an Observation was made, as the source wrote it. */
-export const timeOf = ({
-  effectiveDateTime,
-  effectivePeriod,
-  effectiveInstant,
-  issued,
-}: Json): unknown =>
-  effectiveDateTime ??
-  (effectivePeriod as Json | undefined)?.start ??
-  effectiveInstant ??
-  issued;
+export function timeOf(content: Json): unknown {
+  const { effectiveDateTime, effectivePeriod, effectiveInstant, issued } =
+    content;
+  const period = isJson(effectivePeriod) ? effectivePeriod : {};
+  return (
+    localTimeAt(content, 'effectiveDateTime') ??
+    effectiveDateTime ??
+    localTimeAt(period, 'start') ??
+    period.start ??
+    effectiveInstant ??
+    issued
+  );
+}
 
 /**
  * Value and unit of an Observation or one of its components; the unit is '' if
@@ -349,6 +355,7 @@ export function categoryOf({
   category,
   code,
   focus,
+  ...content
 }: Json): 'laboratory' | 'vital-signs' | 'other' {
   const categories =
     focus === undefined ? objectsOf(category).flatMap(codesOf) : ['other'];
@@ -356,7 +363,37 @@ export function categoryOf({
   if (categories.includes('laboratory') || categories.includes('LAB'))
     return 'laboratory';
   if (categories.length > 0) return 'other';
-  return codesOf(code).some((each) => vitalCodes.has(each))
-    ? 'vital-signs'
-    : 'laboratory';
+  if (codesOf(code).some((each) => vitalCodes.has(each))) return 'vital-signs';
+  const isFinding =
+    isOfSnomedOnly(code) && !MEASURED.some((element) => element in content);
+  return isFinding ? 'other' : 'laboratory';
 }
+
+/** Elements of what a laboratory has measured. */
+const MEASURED = [
+  'interpretation',
+  'referenceRange',
+  'specimen',
+  'valueQuantity',
+];
+
+/**
+ * Laboratories code what they measure in LOINC or in their own codes; SNOMED CT
+ * alone codes findings.
+ */
+function isOfSnomedOnly(code: unknown): boolean {
+  const codings = isJson(code) ? objectsOf(code.coding) : [];
+  return (
+    codings.length > 0 &&
+    codings.every(({ system }) => codeSystem(system) === SNOMED)
+  );
+}
+
+/** LOINC and SNOMED CT codes of advance directives, and of their section. */
+const DIRECTIVES = ['42348-3', '75320-2', '75773-2', '81351-9', '304251008'];
+
+/** Whether an Observation says what is to be done if the patient cannot say it. */
+export const isAdvanceDirective = ({ category, code }: Json): boolean =>
+  [...objectsOf(category), ...objectsOf(code)]
+    .flatMap(codesOf)
+    .some((each) => DIRECTIVES.includes(each));

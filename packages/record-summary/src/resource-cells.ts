@@ -5,14 +5,22 @@ import { isJson, type Json, objectsOf, textOf } from './fhir/json.ts';
 import { activityMarks } from './fhir/modifiers.ts';
 import { FORMAT_NAMES } from './fhir/reader-words.ts';
 import {
+  amountText,
   codesOf,
   conceptText,
   conceptTexts,
+  numberText,
   periodText,
+  referenceText,
   statusText,
   unique,
 } from './fhir/words.ts';
-import { flagOf, valueWithUnit, withRemarks } from './observation.ts';
+import {
+  flagOf,
+  rangeText,
+  valueWithUnit,
+  withRemarks,
+} from './observation.ts';
 import { gradesOf, problemName } from './problems.ts';
 import { reasonsOf } from './section.ts';
 
@@ -28,11 +36,76 @@ export const criticality: Cell<'AllergyIntolerance'> = ({ criticality }) =>
 
 export const vaccineDose: Cell<'Immunization'> = ({
   doseQuantity,
+  protocolApplied,
   route,
   site,
 }) =>
-  unique([doseText(doseQuantity), routeText(route), conceptText(site)]).join(
-    ', ',
+  unique([
+    ...objectsOf(protocolApplied).map(doseNumber),
+    doseText(doseQuantity),
+    routeText(route),
+    conceptText(site),
+  ]).join(', ');
+
+/** Which dose of a series it was: `dose 2`. */
+function doseNumber({
+  doseNumberPositiveInt,
+  doseNumberString,
+}: Json): string | undefined {
+  const number = numberText(doseNumberPositiveInt) ?? textOf(doseNumberString);
+  return number && `dose ${number}`;
+}
+
+/** What is said of the reactions to a substance. */
+export const reactionNotes: Cell<'AllergyIntolerance'> = ({ reaction }) =>
+  unique(
+    objectsOf(reaction)
+      .flatMap(({ note }) => objectsOf(note))
+      .map(({ text }) => textOf(text)),
+  );
+
+/** A goal, and what is to be reached: `Weight: 160 lb`. */
+export const goalCell: Cell<'Goal'> = ({ description, target }) => {
+  const targets = unique(objectsOf(target).map(targetText)).join(', ');
+  return unique([conceptText(description), targets]).join(': ');
+};
+
+const targetText = ({
+  detailQuantity,
+  detailRange,
+  detailCodeableConcept,
+  detailString,
+}: Json): string | undefined =>
+  amountText(detailQuantity) ??
+  rangeText(detailRange) ??
+  conceptText(detailCodeableConcept) ??
+  textOf(detailString);
+
+/** The members of a care team, each with what they do. */
+export const careTeamMembers: Cell<'CareTeam'> = ({ participant }) =>
+  unique(
+    objectsOf(participant).map(({ member, role }) => {
+      const name = referenceText(member);
+      const roles = conceptTexts(role);
+      return name && roles ? `${name} (${roles})` : name;
+    }),
+  );
+
+/**
+ * The illnesses of a relative, with the age at their onset and whether they led
+ * to death.
+ */
+export const familyConditions: Cell<'FamilyMemberHistory'> = ({ condition }) =>
+  unique(
+    objectsOf(condition).map(({ code, onsetAge, contributedToDeath }) => {
+      const age = amountText(onsetAge);
+      const more = [
+        age && `at the age of ${age}`,
+        contributedToDeath === true ? 'contributed to death' : '',
+      ].filter(Boolean);
+      const name = conceptText(code);
+      return name && more.length > 0 ? `${name} (${more.join(', ')})` : name;
+    }),
   );
 
 export const vaccineStatus: Cell<'Immunization'> = ({

@@ -10,7 +10,12 @@ import {
   medicationName,
   prescriptionStatus,
 } from './medications.ts';
-import { categoryOf, isEmpty, observationName } from './observation.ts';
+import {
+  categoryOf,
+  isAdvanceDirective,
+  isEmpty,
+  observationName,
+} from './observation.ts';
 import { row } from './parts.ts';
 import {
   allergyName,
@@ -27,6 +32,7 @@ import {
   activities,
   attachmentFormats,
   attachmentTitles,
+  careTeamMembers,
   categoryNames,
   conclusion,
   course,
@@ -34,9 +40,12 @@ import {
   diagnoses,
   documentStatus,
   encounterKind,
+  familyConditions,
+  goalCell,
   modality,
   observedValueCell,
   problemCell,
+  reactionNotes,
   reportName,
   unusualStatus,
   vaccineDose,
@@ -93,6 +102,7 @@ export const activeProblems = tableOf<'Condition'>({
     Problem: problemCell,
     Since: say.day('onsetDateTime', 'onsetPeriod', 'recordedDate'),
     Status: (content) => problemState({ content }),
+    Notes: sayEach.text('note.text'),
   },
 });
 
@@ -106,6 +116,7 @@ export const pastProblems = tableOf<'Condition'>({
     From: say.day('onsetDateTime', 'onsetPeriod', 'recordedDate'),
     Until: say.day('abatementDateTime', 'abatementPeriod'),
     Status: (content) => problemState({ content }),
+    Notes: sayEach.text('note.text'),
   },
 });
 
@@ -117,6 +128,7 @@ export const encounterDiagnoses = tableOf<'Condition'>({
   cells: {
     Diagnosis: problemCell,
     Date: say.day('onsetDateTime', 'onsetPeriod', 'recordedDate'),
+    Notes: sayEach.text('note.text'),
   },
 });
 
@@ -136,6 +148,7 @@ export const currentMedications = tableOf<
       say.reference('requester', 'informationSource'),
       reasonsOf,
     ),
+    Notes: sayEach.text('note.text'),
   },
 });
 
@@ -153,6 +166,7 @@ const pastMedications = tableOf<'MedicationRequest' | 'MedicationStatement'>({
       say.reference('requester', 'informationSource'),
       reasonsOf,
     ),
+    Notes: sayEach.text('note.text'),
   },
 });
 
@@ -180,6 +194,7 @@ const dispensedMedications = tableOf<'MedicationDispense'>({
     Supply: say.amount('daysSupply'),
     Directions: say.directions('dosageInstruction'),
     Status: say.status('status'),
+    Notes: sayEach.text('note.text'),
   },
 });
 
@@ -187,11 +202,12 @@ const givenMedications = tableOf<'MedicationAdministration'>({
   caption: 'Given',
   types: ['MedicationAdministration'],
   cells: {
-    Date: say.day('effectiveDateTime', 'effectivePeriod'),
+    Date: either(say.moment('effectiveDateTime'), say.day('effectivePeriod')),
     Medication: medicationName,
     Dose: say.directions('dosage'),
     Status: say.status('status'),
     Reason: reasonsOf,
+    Notes: sayEach.text('note.text'),
   },
 });
 
@@ -204,6 +220,7 @@ export const allergyTable = tableOf<'AllergyIntolerance'>({
     Criticality: criticality,
     Status: (content) => problemState({ content }),
     Noted: say.day('onsetDateTime', 'onsetPeriod', 'recordedDate'),
+    Notes: joinedCells(sayEach.text('note.text'), reactionNotes),
   },
 });
 
@@ -220,6 +237,7 @@ export const immunizationTable = tableOf<'Immunization'>({
     Status: vaccineStatus,
     Lot: say.text('lotNumber'),
     Where: say.reference('location', 'performer.actor'),
+    Notes: sayEach.text('note.text'),
   },
 });
 
@@ -262,6 +280,7 @@ export const procedureTable = tableOf<'Procedure'>({
     Status: say.status('status'),
     Reason: joinedCells(reasonsOf, say.concept('outcome')),
     Where: say.reference('location', 'performer.actor'),
+    Notes: sayEach.text('note.text'),
   },
 });
 
@@ -312,8 +331,9 @@ const goalTable = tableOf<'Goal'>({
   types: ['Goal'],
   cells: {
     Since: say.day('startDate'),
-    Goal: say.concept('description'),
+    Goal: goalCell,
     Status: say.status('lifecycleStatus'),
+    Notes: sayEach.text('note.text'),
   },
 });
 
@@ -324,7 +344,8 @@ const careTeamTable = tableOf<'CareTeam'>({
     Period: course,
     For: either(say.text('name'), sayEach.concept('reasonCode')),
     Status: say.status('status'),
-    Members: sayEach.reference('participant.member'),
+    Members: careTeamMembers,
+    Notes: sayEach.text('note.text'),
   },
 });
 
@@ -355,12 +376,28 @@ const pastFindings = tableOf<'Condition'>({
 export const observationTable = tableOf<'Observation'>({
   caption: 'Other observations, newest first',
   types: ['Observation'],
-  shows: (content) => categoryOf(content) === 'other' && !isEmpty(content),
+  shows: (content) =>
+    categoryOf(content) === 'other' &&
+    !isAdvanceDirective(content) &&
+    !isEmpty(content),
   cells: {
     Date: say.day('effectiveDateTime', 'effectivePeriod', 'issued'),
     Observation: (content, { linked }) => observationName(content, linked),
     Value: observedValueCell,
     Kind: categoryNames,
+    Notes: sayEach.text('note.text'),
+  },
+});
+
+const advanceDirectiveTable = tableOf<'Observation'>({
+  caption: 'Advance directives, newest first',
+  types: ['Observation'],
+  shows: (content) => isAdvanceDirective(content) && !isEmpty(content),
+  cells: {
+    Date: say.since('effectivePeriod', 'effectiveDateTime'),
+    Directive: (content, { linked }) => observationName(content, linked),
+    Value: observedValueCell,
+    Notes: sayEach.text('note.text'),
   },
 });
 
@@ -369,8 +406,9 @@ const familyHistoryTable = tableOf<'FamilyMemberHistory'>({
   types: ['FamilyMemberHistory'],
   cells: {
     Relative: either(say.concept('relationship'), say.text('name')),
-    Conditions: sayEach.concept('condition.code'),
+    Conditions: familyConditions,
     Status: unusualStatus,
+    Notes: sayEach.text('note.text'),
   },
 });
 
@@ -481,7 +519,7 @@ export const SECTION = {
     id: 'care-plans',
     title: 'Care plans, goals and care teams',
     empty: 'The sources have delivered no care plans.',
-    tables: [carePlanTable, goalTable, careTeamTable],
+    tables: [advanceDirectiveTable, carePlanTable, goalTable, careTeamTable],
   },
   socialFindings: {
     id: 'social-findings',

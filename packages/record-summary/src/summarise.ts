@@ -6,11 +6,13 @@ import type { ResourceType } from './fhir/elements.ts';
 import { type Json, objectsOf, textOf } from './fhir/json.ts';
 import { isUnderstood, marksOf } from './fhir/modifiers.ts';
 import {
+  conceptText,
   dayText,
   firstDay,
   momentText,
   NO_NAME,
   nameText,
+  referenceText,
   unique,
   withUse,
 } from './fhir/words.ts';
@@ -377,6 +379,8 @@ function headOf(
         ),
       ).join(', '),
     ],
+    ['Emergency contact', contacts(patient)],
+    ['Primary care', practitioners(patient)],
     ['Patient id', textOf(patient.id)],
     ['Created', momentText(madeAt.toISOString())],
     ['Contains only', partOf(filter)],
@@ -416,6 +420,21 @@ function partOf({ types = [], dateFrom, dateTo }: RecordPart): string {
     .filter(Boolean)
     .join('; ');
 }
+
+/** Whom to call: name, what they are to the patient, and telephone numbers. */
+const contacts = (patient: Json): string =>
+  unique(
+    objectsOf(patient.contact).map(({ name, relationship, telecom }) =>
+      unique([
+        nameText(name),
+        ...objectsOf(relationship).map(conceptText),
+        ...objectsOf(telecom).map(({ value }) => textOf(value)),
+      ]).join(', '),
+    ),
+  ).join('; ');
+
+const practitioners = (patient: Json): string =>
+  unique(objectsOf(patient.generalPractitioner).map(referenceText)).join('; ');
 
 function addresses(patient: Json): string {
   return unique(

@@ -157,6 +157,7 @@ describe('directions are shown in full', () => {
         'since 1 Jan 2024',
         'Active',
         'Gout',
+        '–',
         'HIE',
       ],
     ]);

@@ -98,12 +98,28 @@ describe('what a C-CDA document says of other people', () => {
     ]);
   });
 
+  test('is no illness of a relative that is said not to have it', () => {
+    const { resources } = convert(
+      'family',
+      relative(
+        FATHER,
+        hemoglobin(MI, '', 'moodCode="EVN" negationInd="true"').replace(
+          `${TEMPLATE}4.2"`,
+          `${TEMPLATE}4.46"`,
+        ),
+      ),
+    );
+    expect(resources).toMatchObject([
+      {
+        resourceType: 'FamilyMemberHistory',
+        note: [{ text: 'Not: Hemoglobin: Myocardial infarction' }],
+      },
+    ]);
+    expect(resources[0]).not.toHaveProperty('condition');
+  });
+
   test.each([
     ['an illness of an unnamed relative', relative('', hemoglobin(MI))],
-    [
-      'an illness that a relative does not have',
-      relative(FATHER, hemoglobin(MI, '', 'moodCode="EVN" negationInd="true"')),
-    ],
     ['an illness of no relative', hemoglobin(MI)],
   ])('is left out and counted when it is %s', (_, entry) => {
     expect(convert('family', entry)).toMatchObject({

@@ -328,11 +328,6 @@ describe('XML is not parsed', () => {
       '<?xml version="1.0" encoding="x-none"?><a/>',
       'it has an unknown encoding',
     ],
-    [
-      'in a wrong encoding',
-      Buffer.from([0x3c, 0x61, 0xff, 0x3e]),
-      'it has an unknown encoding',
-    ],
     ['when it is a PDF', '%PDF-1.7', 'it is not XML'],
   ])('%s', (_, text, reason) => {
     expect(reasonOf(text)).toBe(reason);

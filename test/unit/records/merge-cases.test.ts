@@ -212,6 +212,254 @@ const recordOf = (deliveries: readonly Delivered[]) =>
     .sort();
 
 type Case = readonly [name: string, deliveries: Delivered[], record: string[]];
+/** Two pressures, as a panel or each by itself. */
+const PRESSURES = { systolic: '8480-6', diastolic: '8462-4' };
+const pressure = (code: string, value: number) => ({
+  code: coded(LOINC, code),
+  valueQuantity: { value, unit: 'mm[Hg]' },
+});
+const pressureAlone = (code: string, value: number, ...parts: object[]) =>
+  result(value, pressure(code, value), ...parts);
+const pressurePanel = (systolic: number, diastolic: number) =>
+  result(0, {
+    code: coded(LOINC, '85354-9'),
+    valueQuantity: undefined,
+    component: [
+      pressure(PRESSURES.systolic, systolic),
+      pressure(PRESSURES.diastolic, diastolic),
+    ],
+  });
+const stay = (status: string, ...parts: object[]) =>
+  fact(
+    'Encounter',
+    {
+      status,
+      class: { system: `${TERMS}/v3-ActCode`, code: 'IMP' },
+      period: { start: '2024-05-01T10:00:00Z' },
+    },
+    numbered('V1'),
+    ...parts,
+  );
+const reacting = (
+  ...reactions: (readonly [code: string, severity?: string])[]
+) =>
+  allergy('active', {
+    reaction: reactions.map(([code, severity]) => ({
+      manifestation: [coded(SNOMED, code)],
+      severity,
+    })),
+  });
+const HIVES = '126485001';
+
+const ACROSS_SOURCES: readonly Case[] = [
+  [
+    'a drug of a document without an author, by the start of its use',
+    [
+      inDocument(
+        'hie',
+        '2024-03-01',
+        order(every(1), {
+          authoredOn: undefined,
+          dosageInstruction: [
+            {
+              timing: {
+                repeat: {
+                  frequency: 1,
+                  period: 1,
+                  periodUnit: 'd',
+                  boundsPeriod: { start: '2022-01-01' },
+                },
+              },
+            },
+          ],
+        }),
+      ),
+      fhir('pharmacy', 'a', order(every(1))),
+    ],
+    ['active once a day'],
+  ],
+  [
+    'a preliminary value and the final one, under one number',
+    [
+      fhir('hie', 'a', result(95, numbered('7'), { status: 'preliminary' })),
+      fhir('lab', 'b', result(120, numbered('7'))),
+    ],
+    ['final 120 mg/dL'],
+  ],
+  [
+    'a preliminary value that was issued after the final one stays',
+    [
+      fhir(
+        'hie',
+        'a',
+        result(95, numbered('7'), {
+          status: 'preliminary',
+          issued: '2024-05-03T00:00:00Z',
+        }),
+      ),
+      fhir(
+        'lab',
+        'b',
+        result(120, numbered('7'), { issued: '2024-05-02T00:00:00Z' }),
+      ),
+    ],
+    ['final 120 mg/dL', 'preliminary 95 mg/dL'],
+  ],
+  [
+    'two final values under one number stay two',
+    [
+      fhir('hie', 'a', result(95, numbered('7'))),
+      fhir('lab', 'b', result(120, numbered('7'))),
+    ],
+    ['final 120 mg/dL', 'final 95 mg/dL'],
+  ],
+  [
+    'a registered result and the final one, under one number',
+    [
+      fhir(
+        'hie',
+        'a',
+        result(0, numbered('7'), {
+          status: 'registered',
+          valueQuantity: undefined,
+        }),
+      ),
+      fhir('lab', 'b', result(120, numbered('7'))),
+    ],
+    ['final 120 mg/dL'],
+  ],
+  [
+    'a stay in progress and the finished one, under one number',
+    [
+      fhir('hie', 'a', stay('in-progress')),
+      fhir(
+        'lab',
+        'b',
+        stay('finished', {
+          period: {
+            start: '2024-05-01T10:00:00Z',
+            end: '2024-05-03T10:00:00Z',
+          },
+        }),
+      ),
+    ],
+    ['finished'],
+  ],
+  [
+    'a drug that goes on and was stopped, under one number',
+    [
+      fhir('hie', 'a', order(numbered('7'), dose(10))),
+      fhir(
+        'pharmacy',
+        'b',
+        order(numbered('7'), dose(10), { status: 'stopped' }),
+      ),
+    ],
+    ['stopped 10 mg'],
+  ],
+  [
+    'another dose was stopped: two stay two',
+    [
+      fhir('hie', 'a', order(numbered('7'), dose(10))),
+      fhir(
+        'pharmacy',
+        'b',
+        order(numbered('7'), dose(20), { status: 'stopped' }),
+      ),
+    ],
+    ['active 10 mg', 'stopped 20 mg'],
+  ],
+  [
+    'it was changed after it was stopped elsewhere: two stay two',
+    [
+      fhir('hie', 'a', order(numbered('7')), '2024-04-01T00:00:00Z'),
+      fhir(
+        'pharmacy',
+        'b',
+        order(numbered('7'), { status: 'stopped' }),
+        '2024-03-01T00:00:00Z',
+      ),
+    ],
+    ['active', 'stopped'],
+  ],
+  [
+    'a panel of blood pressure of a document and the two pressures by themselves',
+    [
+      inDocument('hie', '2024-06-01', pressurePanel(120, 80)),
+      fhir('lab', 'a', pressureAlone(PRESSURES.systolic, 120)),
+      fhir('lab', 'b', pressureAlone(PRESSURES.diastolic, 80)),
+    ],
+    ['final'],
+  ],
+  [
+    'a panel and a pressure of another value or time stay',
+    [
+      fhir('hie', 'a', pressurePanel(120, 80)),
+      fhir('lab', 'b', pressureAlone(PRESSURES.systolic, 130)),
+      fhir(
+        'lab',
+        'c',
+        pressureAlone(PRESSURES.diastolic, 80, {
+          effectiveDateTime: '2024-05-01T16:00:00Z',
+        }),
+      ),
+    ],
+    ['final', 'final 130', 'final 80'],
+  ],
+  [
+    'an allergy whose reaction has a severity at one source only',
+    [
+      inDocument(
+        'hie',
+        '2024-03-01',
+        reacting([HIVES, 'severe'], ['271807003']),
+      ),
+      fhir('lab', 'a', reacting([HIVES])),
+    ],
+    ['active'],
+  ],
+  [
+    'one reaction with two severities at two sources stays two',
+    [
+      fhir('hie', 'a', reacting([HIVES, 'severe'])),
+      fhir('lab', 'b', reacting([HIVES, 'mild'])),
+    ],
+    ['active', 'active'],
+  ],
+  [
+    'a procedure whose code has a translation in the same code system',
+    [
+      inDocument(
+        'hie',
+        '2024-03-01',
+        fact('Procedure', {
+          status: 'completed',
+          performedDateTime: '2024-01-01',
+          code: both([SNOMED, '234745004'], [SNOMED, '234754001']),
+        }),
+      ),
+      fhir(
+        'lab',
+        'a',
+        fact('Procedure', {
+          status: 'completed',
+          performedDateTime: '2024-01-01',
+          code: coded(SNOMED, '234745004'),
+        }),
+      ),
+    ],
+    ['completed'],
+  ],
+];
+
+test.each(ACROSS_SOURCES)(
+  'of several sources: %s',
+  (_, deliveries, expected) => {
+    expect(recordOf(deliveries)).toEqual(expected);
+    expect(recordOf(deliveries.toReversed())).toEqual(expected);
+  },
+);
+
 const CASES: readonly Case[] = [
   [
     'an active drug of an old document, stopped in the new one',

@@ -20,10 +20,10 @@ import {
  * every document converted) again, and put the new hash here.
  */
 const CONVERTED_BY_RULES: Readonly<Record<number, string>> = {
-  10: 'f7e3c2f8db0681537b7d457ce03d3670',
+  11: '14ab246302996d5813d70d4ec8816a5e',
 };
 const MERGED_BY_RULES: Readonly<Record<number, string>> = {
-  13: 'c5ebf1d6a1e22ee29776fc52f5068897',
+  13: '793f6e2ef236fc64977300b786a44d76',
 };
 
 const digest = (results: unknown): string =>

@@ -148,7 +148,11 @@ export const DATE_RULES: {
     at: ['whenHandedOver', 'whenPrepared'],
   },
   MedicationRequest: {
-    at: ['authoredOn', 'dispenseRequest.validityPeriod'],
+    at: [
+      'authoredOn',
+      'dispenseRequest.validityPeriod',
+      'dosageInstruction.timing',
+    ],
   },
   MedicationStatement: {
     at: ['effectiveDateTime', 'effectivePeriod', 'dateAsserted'],

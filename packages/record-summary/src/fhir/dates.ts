@@ -134,6 +134,13 @@ export function firstMoment(
 export const comparedMoment = (of: Json, element: string): string | undefined =>
   uncertainMoment(of[`_${element}`]) ?? moment(of[element]);
 
+/**
+ * The time of day at an element as a document wrote it, where its offset is not
+ * known: `2024-03-01T08:00:00`.
+ */
+export const localTimeAt = (of: Json, element: string): string | undefined =>
+  uncertainMoment(of[`_${element}`])?.replace(/Z$/, '');
+
 const UNCERTAIN = 'http://hl7.org/fhir/StructureDefinition/uncertainPeriod';
 
 /**
@@ -192,7 +199,9 @@ export function clinicalTime(resource: Json): ClinicalTime {
   for (const element of rule.at) {
     const value = valueAt(resource, element);
     const start = textOf(isJson(value) ? (value.start ?? value.end) : value);
-    const sortDate = moment(start);
+    const sortDate = isJson(value)
+      ? (comparedMoment(value, 'start') ?? comparedMoment(value, 'end'))
+      : (uncertainMoment(resource[`_${element}`]) ?? moment(start));
     if (start === undefined || sortDate === undefined) continue;
     const ends = [
       isJson(value) ? value.end : undefined,
@@ -234,15 +243,17 @@ function lastDayOf(date: string): string {
     .slice(0, 10);
 }
 
-/** `a.b` is the element b of the element a. */
+/**
+ * `a.b` is the element b of the element a, or of the first of them. Of a Timing,
+ * the period within which it is repeated.
+ */
 function valueAt(resource: Json, path: string): unknown {
   if (!path.includes('.')) return resource[path];
-  return path
+  const value = path
     .split('.')
-    .reduce<unknown>(
-      (value, name) => (isJson(value) ? value[name] : undefined),
-      resource,
-    );
+    .reduce<unknown>((of, name) => objectsOf(of)[0]?.[name], resource);
+  const repeat = isJson(value) ? value.repeat : undefined;
+  return isJson(repeat) ? repeat.boundsPeriod : value;
 }
 
 /** The time that a FHIR date stands for: 2024-05 stands for all of May. */

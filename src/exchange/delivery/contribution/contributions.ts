@@ -16,12 +16,12 @@ import {
   type NewDocument,
   upsertResources,
 } from '../../records/deliveries/delivery-store.ts';
-import { lockRecord } from '../../records/merge/merge-store.ts';
 import {
   type InlineFile,
-  mayBeCcda,
   withoutFiles,
-} from '../../sources/connectors/collect/documents.ts';
+} from '../../records/deliveries/inline-files.ts';
+import { lockRecord } from '../../records/merge/merge-store.ts';
+import { mayBeCcda } from '../../sources/connectors/collect/documents.ts';
 import { CONTRIBUTION, type Contributed } from './read-contribution.ts';
 
 const STATE_CONTRIBUTION = sqlFile('state-contribution.sql', import.meta.url);

@@ -44,10 +44,10 @@ import { deleting, removalRecovery } from '../../platform/recovery/recovery.ts';
 import { createStartGuard } from '../../platform/recovery/start-guard.ts';
 import type { Arrivals } from '../../records/arrivals/arrivals.ts';
 import { documentOf } from '../../records/deliveries/delivery-store.ts';
+import { mediaTypeOf } from '../../records/deliveries/inline-files.ts';
 import { documentsToRead } from '../../records/documents-to-read.ts';
 import { lockRecord } from '../../records/merge/merge-store.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
-import { mediaTypeOf } from '../../sources/connectors/collect/documents.ts';
 import {
   type ContributionOutcome,
   contribute,

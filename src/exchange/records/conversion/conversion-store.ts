@@ -7,6 +7,7 @@ import {
   broughtBy,
   isDocumentTakenBack,
   isReferenceInError,
+  type NewDocument,
   replacedDocuments,
 } from '../deliveries/delivery-store.ts';
 import type { ConversionOutcome } from '../tables.ts';
@@ -213,6 +214,54 @@ export async function insertConversion(
       ${version?.id ?? null}, ${version?.set ?? null}, ${version?.number ?? null}, ${version === undefined ? null : textArray(version.replaces)})
     ${replacingOlder} returning document_id`.execute(tx.db);
   return rows.length > 0;
+}
+
+/**
+ * Whether the file of a document's body is stored already, as the document read
+ * now has it.
+ */
+export async function isBodyStored(
+  tx: AccountTx,
+  part: Pick<UnconvertedDocument, 'id'>,
+  body: { sourceDocumentId: string; sha256: string },
+): Promise<boolean> {
+  const { rows } = await sql`
+    select from document own join document d on d.id = ${part.id}
+      and own.patient_id = d.patient_id and own.source = d.source
+    where own.source_document_id = ${body.sourceDocumentId}
+      and own.sha256 = decode(${body.sha256}, 'hex')
+      and ${broughtBy('own')} = ${broughtBy('d')}`.execute(tx.db);
+  return rows.length > 0;
+}
+
+/** What brought a document, for another one that was in it. */
+export async function readDeliveryOf(
+  tx: AccountTx,
+  documentId: string,
+): Promise<
+  Pick<NewDocument, 'queryId' | 'messageId' | 'contributionId' | 'notified'>
+> {
+  const { query_id, message_id, contribution_id, subject_id, delivery } =
+    await tx.db
+      .selectFrom('document')
+      .select([
+        'query_id',
+        'message_id',
+        'contribution_id',
+        'subject_id',
+        'delivery',
+      ])
+      .where('id', '=', documentId)
+      .executeTakeFirstOrThrow();
+  return {
+    queryId: query_id ?? undefined,
+    messageId: message_id ?? undefined,
+    contributionId: contribution_id ?? undefined,
+    notified:
+      subject_id === null || delivery === null
+        ? undefined
+        : { subjectId: subject_id, delivery },
+  };
 }
 
 export interface NewOutcome {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Patient } from 'fhir/r4.js';
+import type { DocumentReference, Patient } from 'fhir/r4.js';
 import { agreesWithPerson } from '#person-matching';
 import type { Json } from '#record-summary/fhir';
 import type { RecordSource, SourceType } from '../../../contract/primitives.ts';
@@ -17,9 +17,12 @@ import { isRefusedData } from '../../platform/database/postgres-errors.ts';
 import {
   type CollectedResource,
   deleteReplaced,
+  documentOf,
+  insertDocuments,
   readSourcePatientIds,
   upsertResources,
 } from '../deliveries/delivery-store.ts';
+import { type InlineFile, withoutFiles } from '../deliveries/inline-files.ts';
 import { lockRecord } from '../merge/merge-store.ts';
 import { CCDA_BYTES_MAX, type CcdaConverter } from './ccda-converter.ts';
 import type { CcdaOutcome } from './ccda-thread.ts';
@@ -28,8 +31,10 @@ import {
   deleteMadeInError,
   insertConversion,
   insertOutcomes,
+  isBodyStored,
   isConvertedAlready,
   type NewOutcome,
+  readDeliveryOf,
   readDocumentWork,
   type UnconvertedDocument,
   unconvertedDocuments,
@@ -328,7 +333,7 @@ const ANOTHER: Outcome = { kind: 'skipped', reason: 'it names another person' };
  *   part are appended
  */
 async function writeOutcome(
-  deps: Pick<ConvertDeps, 'noteIncomplete'>,
+  deps: Pick<ConvertDeps, 'blobs' | 'noteIncomplete'>,
   tx: AccountTx,
   patientId: string,
   part: UnconvertedDocument,
@@ -360,7 +365,17 @@ async function writeOutcome(
       return record(deps, tx, patientId, part, { outcome: kind, ...rest });
     }
     case 'converted': {
-      const resources = outcome.resources.map(asCollected);
+      const files: InlineFile[] = [];
+      const resources = outcome.resources.map((resource) =>
+        asCollected(
+          isBody(resource, outcome)
+            ? (withoutFiles(
+                resource as unknown as DocumentReference,
+                files,
+              ) as unknown as Json)
+            : resource,
+        ),
+      );
       keptIds.push(
         ...resources.map(
           ({ resourceType, sourceId }) => `${resourceType}/${sourceId}`,
@@ -374,6 +389,8 @@ async function writeOutcome(
         { patientId, source, documentId: part.id, convertedFrom },
         resources,
       );
+      for (const file of files)
+        await storeBody(deps.blobs, tx, patientId, part, file);
       const written = {
         resources: resources.length,
         reason: unconvertedParts(outcome),
@@ -385,6 +402,33 @@ async function writeOutcome(
       });
     }
   }
+}
+
+const isBody = (
+  { resourceType, id }: Json,
+  { bodyId }: CcdaOutcome & { kind: 'converted' },
+): boolean =>
+  bodyId !== undefined && resourceType === 'DocumentReference' && id === bodyId;
+
+/**
+ * Stores the file that is the body of a document as a document of its own, beside
+ * the one it was in, once for each delivery of that.
+ */
+async function storeBody(
+  blobs: Pick<BlobStore, 'put'>,
+  tx: AccountTx,
+  patientId: string,
+  part: UnconvertedDocument,
+  { sourceDocumentId, contentType, bytes }: InlineFile,
+): Promise<void> {
+  const sha256 = createHash('sha256').update(bytes).digest('hex');
+  if (await isBodyStored(tx, part, { sourceDocumentId, sha256 })) return;
+  // What a transaction that fails has written is swept, as no row names it.
+  const blob = await blobs.put('document', bytes, contentType);
+  const stored = documentOf(blob, part.source, { sourceDocumentId });
+  const delivered = await readDeliveryOf(tx, part.id);
+  await insertDocuments(tx, [{ ...stored, patientId, ...delivered }]);
+  await insertOutcomes(tx, patientId, [stored.id], 'not-cda');
 }
 
 async function convertOne(
@@ -454,19 +498,26 @@ function unconvertedParts({
   skippedSections,
   leftOutEntries,
   leftOutTemplates,
+  leftOutParts,
+  readAs,
   unevenSections,
 }: CcdaOutcome & { kind: 'converted' }): string | undefined {
   const parts = [
     skippedSections === 0 ? [] : `${skippedSections} of its sections`,
     leftOutEntries === 0 ? [] : `${leftOutEntries} of its entries`,
   ].flat();
-  const templates = Object.entries(leftOutTemplates).map(
-    ([template, number]) => `${template}: ${number}`,
-  );
-  const which =
-    templates.length === 0
-      ? ''
-      : ` (entries by template: ${templates.join(', ')})`;
+  const which = byTemplate('entries', leftOutTemplates);
+  const inner = Object.values(leftOutParts).reduce((sum, one) => sum + one, 0);
+  const innerParts =
+    inner === 0
+      ? []
+      : [
+          `${inner} parts of its entries can be read in the document only${byTemplate('parts', leftOutParts)}`,
+        ];
+  const otherwise =
+    readAs === undefined
+      ? []
+      : [`it was read as ${readAs}, which is not the encoding it states`];
   const missing =
     parts.length === 0
       ? []
@@ -477,7 +528,20 @@ function unconvertedParts({
       : [
           `its words and its entries differ in number: ${unevenSections.join(', ')}`,
         ];
-  return [...missing, ...uneven].join('; ') || undefined;
+  return (
+    [...missing, ...innerParts, ...uneven, ...otherwise].join('; ') || undefined
+  );
+}
+
+/** ` (entries by template: 4.99: 3)`; '' for none. */
+function byTemplate(
+  what: string,
+  counts: Readonly<Record<string, number>>,
+): string {
+  const each = Object.entries(counts).map(
+    ([template, number]) => `${template}: ${number}`,
+  );
+  return each.length === 0 ? '' : ` (${what} by template: ${each.join(', ')})`;
 }
 
 /**

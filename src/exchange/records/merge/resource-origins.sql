@@ -8,4 +8,4 @@ from record_origin o
 join patient_resource p using (patient_id, source, resource_type, source_id)
 join document d on d.id = p.document_id
 where o.patient_id = :patientId and o.resource_id = :resourceId and :mayLeave
-order by o.superseded, o.rank desc
+order by o.superseded, o.leads desc, o.rank desc

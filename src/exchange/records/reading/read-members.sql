@@ -1,6 +1,6 @@
 select * from (
   select o.resource_id as "resourceId", p.source, p.source_id as "sourceId", d.file_name as "fileName",
-    p.collected_at as "collectedAt", p.converted_from is not null as "isConverted", p.content, o.rank, o.superseded as "isSuperseded",
+    p.collected_at as "collectedAt", p.converted_from is not null as "isConverted", p.content, o.rank, o.leads, o.superseded as "isSuperseded",
     wanted.place::integer, (sum(bytes) over (order by wanted.place))::float8 as through,
     (sum(bytes) over (partition by wanted.place))::float8 as own
   -- `offset 0` hides from the planner which patient it is, as in merge-store.ts.
@@ -18,4 +18,4 @@ select * from (
     when pg_column_size(p.content) <= :storedAsTextMax then pg_column_size(p.content)
     else octet_length(p.content::text) end as bytes) size) sized
 where through - own < :most
-order by "isSuperseded", rank desc
+order by "isSuperseded", leads desc, rank desc

@@ -58,8 +58,23 @@ type State = (name: string, text: string | undefined) => void;
 const all = (value: unknown): string | undefined =>
   value === undefined ? undefined : canonicalJson(value);
 
+/** Meanings of the systolic and the diastolic pressure, each by itself. */
+const PRESSURES = ['http://loinc.org|8480-6', 'http://loinc.org|8462-4'];
+
+/**
+ * Whether a measurement is one of the two pressures, which a panel of blood
+ * pressure may contain.
+ */
+export const pressureOf = ({ code, component }: Json): string | undefined => {
+  const meaning = component === undefined ? meaningOf(code) : undefined;
+  return PRESSURES.find((each) => each === meaning);
+};
+
 function stateMeasures(resource: Json, state: State): void {
-  state('value', valueText(resource));
+  // As a component of the panel, which contains it.
+  const pressure = pressureOf(resource);
+  const own = pressure === undefined ? 'value' : `value ${brief(pressure)}`;
+  state(own, valueText(resource));
   const byName = new Map<string, string[]>();
   for (const part of objectsOf(resource.component)) {
     const name = `value ${brief(meaningOf(part.code) ?? '')}`;
@@ -304,19 +319,25 @@ const attachments = (forms: unknown): string =>
     .join();
 
 /**
- * Each reaction is a part of its own: a list that contains more than another
- * still agrees with it.
+ * The severities of each reaction. Folding adds the reactions and severities that
+ * the leading delivery lacks (`fold.ts`), so that only a different severity of
+ * the same reaction contradicts.
  */
 function stateReactions(value: unknown, state: State): void {
-  if (value === undefined) return;
-  const each = objectsOf(value).map(({ manifestation, severity }) => [
-    meaningsOf(manifestation).join('&'),
-    textOf(severity) ?? '',
-  ]);
-  state('*reaction', canonicalJson(each));
-  for (const reaction of each)
-    state(`+reaction/${brief(reaction.join(' '))}`, 'said');
+  const severities = new Map<string, string[]>();
+  for (const reaction of objectsOf(value)) {
+    const severity = textOf(reaction.severity);
+    const name = reactionKey(reaction);
+    if (severity !== undefined)
+      severities.set(name, [...(severities.get(name) ?? []), severity]);
+  }
+  for (const [name, stated] of severities)
+    state(`+severity ${brief(name)}`, [...new Set(stated)].sort().join());
 }
+
+/** What a reaction to a substance is, however severe. */
+export const reactionKey = ({ manifestation }: Json): string =>
+  meaningsOf(manifestation).join('&');
 
 /** The number of a fill of a prescription (packages/hl7v2-to-fhir/src/rds.ts). */
 const fillNumber = (identifiers: unknown): string | undefined =>
@@ -455,8 +476,10 @@ export function assertionsIn(
   if (TIMED.has(type)) state('time', momentOf(resource));
   stateCodes(resource[mainElement(type)], state);
   BY_TYPE[type]?.(resource, state);
+  // Two pressures of one source are not one, but both are in one panel.
+  const pressure = type === 'Observation' ? (pressureOf(resource) ?? '') : '';
   if (writtenBy !== undefined && !COPIED.has(type))
-    state(`=${writtenBy}`, hashOf([comparable(resource)]));
+    state(`=${writtenBy}${pressure}`, hashOf([comparable(resource)]));
   return stated;
 }
 

@@ -352,5 +352,9 @@ export function alternatives(
   if (!isJson(concept) || meaningOf(concept) !== main) return [fingerprint];
   const meanings = [...meaningsBySystem(concept).values()].flat();
   if (meanings.length === 0) return [fingerprint];
+  // The first of several codes of one system, whose others are translations.
+  const [first] = objectsOf(concept.coding);
+  const own = first && meaningOf({ coding: [first] });
+  if (own !== undefined && !own.startsWith('text|')) meanings.push(own);
   return [...new Set([main, ...meanings])].map((meaning) => [meaning, ...rest]);
 }

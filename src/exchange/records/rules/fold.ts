@@ -18,6 +18,7 @@ import {
   valueElement,
 } from '#record-summary/fhir';
 import { lookupTable } from '../../../lib/lookup-table.ts';
+import { reactionKey } from './assertions.ts';
 import { FILLED } from './filled-elements.ts';
 import { mainElement } from './fingerprints.ts';
 import { type Resolve, rewriteReferences } from './references.ts';
@@ -89,6 +90,8 @@ export function foldGroup(
         folded[element] = rewriteReferences(other, value, patientId, resolve);
     }
   }
+  if (type === 'AllergyIntolerance' && leader.content.code !== undefined)
+    uniteReactions(folded, others, patientId, resolve);
   if (others.length > 0) uniteCodes(folded, mainElement(type), others);
   if (others.length > 0) unite(folded, members, patientId, resolve);
   folded.id = id;
@@ -98,8 +101,38 @@ export function foldGroup(
 }
 
 /**
+ * Adds the reactions that the leading delivery does not name, and the severity of
+ * those of which it states none.
+ */
+function uniteReactions(
+  folded: Record<string, unknown>,
+  others: readonly Member[],
+  patientId: string,
+  resolve: Resolve,
+): void {
+  for (const other of others) {
+    const known = objectsOf(folded.reaction);
+    const theirs = objectsOf(other.content.reaction).map(
+      (each) => rewriteReferences(other, each, patientId, resolve) as Json,
+    );
+    const severityOf = (reaction: Json) =>
+      theirs.find((each) => reactionKey(each) === reactionKey(reaction))
+        ?.severity;
+    const names = new Set(known.map(reactionKey));
+    const united = known
+      .map((each) =>
+        each.severity === undefined && severityOf(each) !== undefined
+          ? { ...each, severity: severityOf(each) }
+          : each,
+      )
+      .concat(theirs.filter((each) => !names.has(reactionKey(each))));
+    if (united.length > 0) folded.reaction = united;
+  }
+}
+
+/**
  * Adds the codes of systems in which the leading delivery names the thing not
- * at all.
+ * at all, and further codes beside all of its own.
  */
 function uniteCodes(
   folded: Record<string, unknown>,
@@ -109,20 +142,25 @@ function uniteCodes(
   const concept = folded[element];
   if (!isJson(concept)) return;
   const coding = [...objectsOf(concept.coding)];
+  const codesIn = (of: readonly Json[], name: string) =>
+    of
+      .filter(({ system }) => codeSystem(system) === name)
+      .flatMap(({ code }) => textOf(code) ?? []);
   for (const { content } of others) {
     const own = content[element];
-    const known = new Set(coding.map(({ system }) => codeSystem(system)));
-    if (isJson(own))
-      coding.push(
-        ...objectsOf(own.coding)
-          .filter(
-            ({ system, code }) =>
-              code !== undefined &&
-              system !== undefined &&
-              !known.has(codeSystem(system)),
-          )
-          .map((each) => canonical(each) as Json),
+    if (!isJson(own)) continue;
+    const theirs = objectsOf(own.coding);
+    const known = [...coding];
+    const isNew = ({ system, code }: Json): boolean => {
+      if (code === undefined || system === undefined) return false;
+      const name = codeSystem(system);
+      const ours = codesIn(known, name);
+      const all = codesIn(theirs, name);
+      return (
+        !ours.includes(String(code)) && ours.every((each) => all.includes(each))
       );
+    };
+    coding.push(...theirs.filter(isNew).map((each) => canonical(each) as Json));
   }
   if (coding.length > objectsOf(concept.coding).length)
     folded[element] = { ...concept, coding };

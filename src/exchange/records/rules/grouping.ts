@@ -1,4 +1,5 @@
 import { sortTexts } from '#record-summary/fhir';
+import { lookupTable } from '../../../lib/lookup-table.ts';
 import { agrees, canTakeIn, EARLIER } from './assertions.ts';
 import { consolidatedId, type DeliveryFacts } from './delivery-facts.ts';
 
@@ -56,9 +57,18 @@ export function groupByKeys<F extends Groupable>(
       for (const other of byKey.get(key) ?? []) near.push(other);
     let home = own;
     for (const other of uniqueByRank(near)) {
-      // The cluster whose leader has the higher rank absorbs the other.
-      const [upper, lower] = home === own ? [other, own] : [home, other];
-      if (!upper.accepts(lower)) continue;
+      // The cluster whose leader has the higher rank absorbs the other, unless
+      // the other is the panel that contains it.
+      const ranked = home === own ? [other, own] : [home, other];
+      const [upper, lower] =
+        [ranked, ranked.toReversed()].find(
+          ([first, second], index) =>
+            first !== undefined &&
+            second !== undefined &&
+            (index === 0 || first.isPanelOf(second)) &&
+            first.accepts(second),
+        ) ?? [];
+      if (upper === undefined || lower === undefined) continue;
       upper.absorb(lower);
       clusters.delete(lower);
       for (const key of lower.keys)
@@ -132,7 +142,10 @@ function named<F extends Groupable>(
       resourceType,
       keys: keys.map(withoutType),
       members: [
-        ...cluster.members.sort(byRank),
+        cluster.leader,
+        ...cluster.members
+          .filter((member) => member !== cluster.leader)
+          .sort(byRank),
         ...cluster.superseded.sort(byRank),
       ],
       standing: cluster.members.length,
@@ -242,6 +255,14 @@ class Cluster<F extends Groupable> {
     );
   }
 
+  /** Whether it has several values, and one of them is the other's only one. */
+  isPanelOf(other: Cluster<F>): boolean {
+    const own = valuesIn(this.leader);
+    const theirs = valuesIn(other.leader);
+    const [value = ''] = theirs;
+    return theirs.length === 1 && own.length > 1 && own.includes(value);
+  }
+
   absorb(other: Cluster<F>): void {
     this.members.push(...other.members);
     for (const key of other.keys) this.keys.add(key);
@@ -271,6 +292,10 @@ class Cluster<F extends Groupable> {
     return sortTexts([...this.keys]);
   }
 }
+
+/** The names of the values that a delivery states. */
+const valuesIn = ({ assertions }: Groupable): string[] =>
+  Object.keys(assertions).filter((name) => /^value /.test(name));
 
 /**
  * Lists that a source keeps up to date: its newest document has the state of
@@ -424,7 +449,10 @@ function corrects(
     return false;
   if (one.isNative && (other.isNative || !isOne))
     return (
-      isById && REPORTED.has(newer.resourceType) && isCorrection(newer, older)
+      isById &&
+      (REPORTED.has(newer.resourceType)
+        ? isCorrection(newer, older)
+        : isNextState(newer, older))
     );
   const isLinked =
     isById ||
@@ -474,9 +502,51 @@ function isCorrection(newer: Groupable, older: Groupable): boolean {
   const before = older.assertions['@issued'] ?? '';
   const isOne = isSameSource(newer, older);
   if (isOne && isLater(before, issued)) return false;
-  if (EARLIER[status]?.includes(former)) return status !== 'final' || isOne;
+  if (EARLIER[status]?.includes(former))
+    return status !== 'final' || isOne || !isLater(before, issued);
   return isOne && status === former && isLater(issued, before);
 }
+
+/** Statuses that end what had these before, by type. */
+const ENDING: Readonly<
+  Record<string, Readonly<Record<string, readonly string[]>>>
+> = lookupTable({
+  Encounter: {
+    finished: ['planned', 'arrived', 'triaged', 'in-progress', 'onleave'],
+  },
+  MedicationRequest: {
+    cancelled: ['active', 'draft', 'on-hold'],
+    completed: ['active', 'draft', 'on-hold'],
+    stopped: ['active', 'draft', 'on-hold'],
+  },
+  MedicationStatement: {
+    completed: ['active', 'intended', 'on-hold'],
+    stopped: ['active', 'intended', 'on-hold'],
+  },
+});
+
+/**
+ * Whether one of two sources says under one number that what the other one still
+ * states has ended, and says nothing else that differs. Not if the other one
+ * has changed it since.
+ */
+function isNextState(newer: Groupable, older: Groupable): boolean {
+  const status = newer.assertions.status ?? '';
+  const former = older.assertions.status ?? '';
+  if (ENDING[newer.resourceType]?.[status]?.includes(former) !== true)
+    return false;
+  const { end: _end, ...ended } = newer.assertions;
+  return (
+    !isLater(versionOf(older).at, versionOf(newer).at) &&
+    canTakeIn(ended, withoutOwn(older))
+  );
+}
+
+/** Its assertions without the status and the hash of its whole content. */
+const withoutOwn = (of: Groupable): Groupable['assertions'] =>
+  Object.fromEntries(
+    Object.entries(withoutStatus(of)).filter(([name]) => !name.startsWith('=')),
+  );
 
 /**
  * What a delivery is a version of: the rank begins with whether its source

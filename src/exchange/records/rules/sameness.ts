@@ -16,6 +16,7 @@ import {
   textOf,
 } from '#record-summary/fhir';
 import { lookupTable } from '../../../lib/lookup-table.ts';
+import { pressureOf } from './assertions.ts';
 import { comparable, withoutMetadata } from './comparable.ts';
 import {
   absenceDay,
@@ -69,6 +70,7 @@ export function samenessKeys(
     for (const each of alternatives(resource, fingerprint))
       for (const bucket of buckets)
         keys.add(samenessKey('c', [type, ...each, ...bucket]));
+    for (const key of pressureKeys(resource, related)) keys.add(key);
   } else if (type === 'Medication')
     keys.add(
       samenessKey('c', [
@@ -97,6 +99,31 @@ export function samenessKeys(
   ))
     keys.add(key);
   return sortTexts([...keys]);
+}
+
+/** The keys of an Observation by its content. */
+const contentKeys = (resource: Json, related: Related): string[] => {
+  const fingerprint = resourceFingerprint(resource, related);
+  return fingerprint === undefined
+    ? []
+    : bucketsIn(resource).map((bucket) =>
+        samenessKey('c', ['Observation', ...fingerprint, ...bucket]),
+      );
+};
+
+const pressureKeys = (resource: Json, related: Related): string[] =>
+  pressuresIn(resource).flatMap((each) => contentKeys(each, related));
+
+/**
+ * The pressures that a panel of blood pressure contains, as measurements of their
+ * own: another source may state them so.
+ */
+function pressuresIn(resource: Json): Json[] {
+  if (resource.resourceType !== 'Observation') return [];
+  const { component, ...panel } = resource;
+  return objectsOf(component)
+    .filter((part) => pressureOf(part) !== undefined)
+    .map(({ code, valueQuantity }) => ({ ...panel, code, valueQuantity }));
 }
 
 /** The key of a delivery that shares none with any other. */

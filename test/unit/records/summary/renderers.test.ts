@@ -234,7 +234,7 @@ describe('columns without any value', () => {
     const found = await columnsOf(
       Array.from({ length: 1_500 }, (_, id) => condition(`${id}`)),
     );
-    expect(found[0]).toEqual(['Problem', 'Since', 'Status', 'Origin']);
+    expect(found[0]).toEqual(['Problem', 'Since', 'Status', 'Notes', 'Origin']);
     expect(found).toHaveLength(1_501);
   });
 });

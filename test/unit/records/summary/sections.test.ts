@@ -311,7 +311,7 @@ describe('problems and medications', () => {
       ],
       'problems',
     );
-    expect(rows[0]).toEqual(['Anemia', 'Mar 2019', '–', 'HIE']);
+    expect(rows[0]).toEqual(['Anemia', 'Mar 2019', '–', '–', 'HIE']);
     expect(
       rows
         .slice(1)
@@ -385,6 +385,7 @@ describe('problems and medications', () => {
         '1 May 2024',
         '–',
         'Active',
+        '–',
         '–',
         'HIE',
       ],
@@ -536,7 +537,14 @@ test('what was entered in error or cancelled says so in every table', async () =
     },
   ];
   const rows = await rowsOf(background, 'background');
-  expect(rows.map((cells) => [cells[0], cells.at(-2)]).sort()).toEqual([
+  expect(
+    rows
+      .map((cells) => [
+        cells[0],
+        cells.find((cell) => /Entered|Cancelled/.test(cell)) ?? '–',
+      ])
+      .sort(),
+  ).toEqual([
     ['Acme', 'Cancelled'],
     ['Aunt', '–'],
     ['Bell', '–'],
@@ -693,7 +701,7 @@ describe('that there is none', () => {
     ])
       expect(
         (await rowsOf([allergy('n', { code: { text } })], 'allergies'))[0],
-      ).toHaveLength(6);
+      ).toHaveLength(7);
     const refuted = { verificationStatus: { coding: [{ code: 'refuted' }] } };
     expect(
       (

@@ -13,12 +13,12 @@ import {
   type NewDocument,
   upsertResources,
 } from '../../../records/deliveries/delivery-store.ts';
-import { messageNamespaceOf } from '../../../records/rules/ids.ts';
 import {
   type InlineFile,
-  mayBeCcda,
   withoutFiles,
-} from '../../../sources/connectors/collect/documents.ts';
+} from '../../../records/deliveries/inline-files.ts';
+import { messageNamespaceOf } from '../../../records/rules/ids.ts';
+import { mayBeCcda } from '../../../sources/connectors/collect/documents.ts';
 import { named } from '../../../sources/connectors/namespaced-connector.ts';
 import type { StoredSubject } from '../inbound-store.ts';
 import { type PresentSubject, presentSubject } from './present-subject.ts';

@@ -9,7 +9,7 @@ import type {
 import type { Coded, DocumentAuthor, DocumentEntry } from '#ihe';
 import { comparableId, withUrnOid } from '#ihe';
 import { SYSTEM_SPELLINGS } from '#record-summary/fhir';
-import { mediaTypeOf } from '../../collect/documents.ts';
+import { mediaTypeOf } from '../../../../records/deliveries/inline-files.ts';
 
 /*
  * The metadata of a document (ITI TF-3 4.2.3.2) as FHIR, by the mapping of IHE's

@@ -12,7 +12,7 @@ import {
   writeCx,
 } from '#ihe';
 import { counted } from '../../../../../lib/counted.ts';
-import { mediaTypeOf } from '../../collect/documents.ts';
+import { mediaTypeOf } from '../../../../records/deliveries/inline-files.ts';
 import type { Reported } from '../../connector.ts';
 import { badResponse } from '../../http/failures.ts';
 import type { CommunityPatient } from '../discovery/community-patient.ts';

@@ -13,7 +13,7 @@ import {
   weightiestMeaning,
   writeCx,
 } from '#ihe';
-import { mediaTypeOf } from '../../collect/documents.ts';
+import { mediaTypeOf } from '../../../../records/deliveries/inline-files.ts';
 import type { Attachment, SourceFailure } from '../../connector.ts';
 import { badResponse } from '../../http/failures.ts';
 import type { CommunityPatient } from '../discovery/community-patient.ts';
