@@ -16,6 +16,7 @@ import { pureCommand, queryCommand } from './query/command.ts';
 import {
   firstSummaryCommand,
   largeRecordCommand,
+  pageOneCommand,
   recordsCommand,
 } from './records/command.ts';
 import { webhooksCommand } from './webhooks/command.ts';
@@ -36,6 +37,7 @@ program.addCommand(mergeCommand);
 program.addCommand(recordsCommand);
 program.addCommand(largeRecordCommand);
 program.addCommand(firstSummaryCommand);
+program.addCommand(pageOneCommand);
 program.addCommand(documentsCommand);
 program.addCommand(gatewayCommand);
 program.addCommand(webhooksCommand);

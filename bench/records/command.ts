@@ -5,6 +5,7 @@ import {
   type FirstSummaryOptions,
 } from './first-summary.ts';
 import { benchLargeRecord, type LargeRecordOptions } from './large.ts';
+import { benchPageOne } from './page-one.ts';
 import { benchRecords, type RecordsBenchOptions } from './run.ts';
 
 export const recordsCommand = new Command('records')
@@ -70,3 +71,18 @@ export const firstSummaryCommand = new Command('first-summary')
       );
     },
   );
+
+export const pageOneCommand = new Command('page-one')
+  .description(
+    'whether page one says, on every door, the facts of test/support/page-one-facts.ts',
+  )
+  .requiredOption('--data <folder>', 'Bundles of people, *.json.gz')
+  .action(async ({ data }: { data: string }) => {
+    for (const { person, facts, missing } of await benchPageOne(data)) {
+      const doors = Object.entries(missing).map(
+        ([door, not]) =>
+          `${door} ${facts - not.length}${not.length === 0 ? '' : ` (not: ${not.join('; ')})`}`,
+      );
+      process.stdout.write(`${person}, of ${facts}: ${doors.join(', ')}\n`);
+    }
+  });

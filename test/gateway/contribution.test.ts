@@ -121,7 +121,7 @@ test('what is contributed is in the record at once, about its patient and marked
   ]);
 });
 
-test('a contribution is no source that answered', async () => {
+test('a contribution does not count as a source that answered', async () => {
   const id = await newPatient();
   await contribute(id, condition('Gout'));
 

@@ -123,14 +123,15 @@ describe('the summary of a sample patient', () => {
       'http://hl7.org/fhir/uv/ips/StructureDefinition/Bundle-uv-ips|2.0.0',
     ]);
     const { sections, composition } = opened(bundle);
-    expect([...sections.keys()].slice(0, 5)).toEqual([
+    expect([...sections.keys()].slice(0, 6)).toEqual([
+      'overview',
       'completeness',
       PROBLEMS,
       MEDICATIONS,
       ALLERGIES,
       '11369-6',
     ]);
-    expect(composition?.section?.[0]?.text?.div).toContain(
+    expect(composition?.section?.[1]?.text?.div).toContain(
       'HIE: never queried; ',
     );
   });
@@ -327,7 +328,7 @@ describe('a section', () => {
       expect.stringContaining('716186003'),
     ]);
     expect(known.section?.emptyReason).toBeUndefined();
-    expect(known.text).toContain('No known allergies (stated by HIE');
+    expect(known.text).toContain('No known allergies, stated by HIE');
 
     const listed = await recordOf({
       resourceType: 'List',

@@ -63,7 +63,7 @@ export function sampleReader(key: string): PatientRecord {
   return readerOf(resources);
 }
 
-const MADE_AT = new Date('2026-11-21T12:00:00Z');
+export const MADE_AT = new Date('2026-11-21T12:00:00Z');
 
 export const partsOf = (
   reader: PatientRecord,

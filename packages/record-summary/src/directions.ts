@@ -90,7 +90,7 @@ function howTaken(dosage: Json): string[] {
         (each) => doseText(each.doseQuantity) ?? doseRangeText(each.doseRange),
       ),
     )
-      .map((dose) => (/^[\d.–]+$/.test(dose) ? `dose ${dose}` : dose))
+      .flatMap(doseWithUnit)
       .join(' or '),
     ...rates.map(rateText),
     routeText(dosage.route),
@@ -104,6 +104,17 @@ function howTaken(dosage: Json): string[] {
     asNeeded(dosage),
   ]);
 }
+
+/**
+ * A number without a unit is no dose: nobody knows of what. `1` says nothing at
+ * all, so it is left out.
+ */
+const doseWithUnit = (dose: string): string[] =>
+  /^[\d.–]+$/.test(dose)
+    ? dose === '1'
+      ? []
+      : [`${dose} (no unit stated)`]
+    : [dose];
 
 /**
  * An amount with what is counted written out: `2 capsules` for 2 `{capsule}`.

@@ -19,7 +19,7 @@ export {
   renderHtml,
 } from './render-html.ts';
 export { renderPdf } from './render-pdf.ts';
-export { summarise } from './summarise.ts';
+export { type PageOne, pageOne, summarise } from './summarise.ts';
 
 /*
  * The parts of a summary, for renderers of one's own.
@@ -46,6 +46,7 @@ export { resultTable, vitalSignTable } from './measurements.ts';
 export { notUnderstoodNotes } from './not-understood.ts';
 export { markedName } from './observation.ts';
 export { measuredThing, RETRACTED } from './overview/measurement.ts';
+export { productKey } from './overview/medications-block.ts';
 export { reasonName } from './problems.ts';
 export {
   type Lookup,
@@ -69,7 +70,6 @@ export {
   SECTION,
 } from './sections.ts';
 export {
-  absenceNotes,
   lookUp,
   rowTexts,
   STATING_TYPES,

@@ -293,25 +293,33 @@ export function remarksOn(observation: Json): string[] {
 }
 
 /**
- * Columns of the flow sheet: LOINC codes of their values, and the unit given in
- * the column title.
+ * Columns of the flow sheet: LOINC codes of their values, the unit given in the
+ * column title, and by how many per cent two measurements of somebody in whom
+ * nothing has changed may differ.
  */
 export const VITAL_SIGNS: readonly {
   title: string;
   codes: readonly string[];
   unit: string;
+  percent: number;
 }[] = [
-  { title: 'Heart rate', codes: ['8867-4'], unit: '/min' },
-  { title: 'Respiratory rate', codes: ['9279-1'], unit: '/min' },
+  { title: 'Heart rate', codes: ['8867-4'], unit: '/min', percent: 5 },
+  { title: 'Respiratory rate', codes: ['9279-1'], unit: '/min', percent: 10 },
   {
     title: 'Temp.',
     codes: ['8310-5', '8331-1', '8332-9', '8328-7'],
     unit: '°C',
+    percent: 0.5,
   },
-  { title: 'SpO2', codes: ['59408-5', '2708-6'], unit: '%' },
-  { title: 'Height', codes: ['8302-2', '8306-3', '8308-9'], unit: 'cm' },
-  { title: 'Weight', codes: ['29463-7', '3141-9'], unit: 'kg' },
-  { title: 'BMI', codes: ['39156-5'], unit: 'kg/m²' },
+  { title: 'SpO2', codes: ['59408-5', '2708-6'], unit: '%', percent: 2 },
+  {
+    title: 'Height',
+    codes: ['8302-2', '8306-3', '8308-9'],
+    unit: 'cm',
+    percent: 0.5,
+  },
+  { title: 'Weight', codes: ['29463-7', '3141-9'], unit: 'kg', percent: 1 },
+  { title: 'BMI', codes: ['39156-5'], unit: 'kg/m²', percent: 1.5 },
 ];
 
 export const BLOOD_PRESSURE = {

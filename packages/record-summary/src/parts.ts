@@ -13,6 +13,8 @@ export type SummaryPart = { kind: 'head'; head: SummaryHead } | SummaryBodyPart;
 export interface SummaryNote {
   text: string;
   tone?: 'stated' | 'alert';
+  /** Resources that state it. */
+  of?: OverviewItem['of'];
 }
 
 /** The parts after the head. */

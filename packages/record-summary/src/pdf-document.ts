@@ -16,8 +16,8 @@ const PAGE = {
   height: 792,
   left: 40,
   right: 572,
-  top: 66,
-  bottom: 748,
+  top: 62,
+  bottom: 752,
 } as const;
 export const INK = '#16202a';
 export const SOFT = '#45525f';

@@ -17,17 +17,30 @@ import {
 } from './pdf-document.ts';
 
 const GUTTER = 18;
-const LINE = 9.5;
-const TITLE: TextStyle = { font: 'Helvetica-Bold', size: 9.5, color: ACCENT };
-const NAME: TextStyle = { font: 'Helvetica-Bold', size: 8 };
-const ALERT_NAME: TextStyle = { ...NAME, color: ALERT };
-const PLAIN: TextStyle = { size: 8, color: SOFT };
-const LINK: TextStyle = { size: 8, color: ACCENT };
+/** Of the text, in points; the smaller one if the other does not fit on the page. */
+const SIZES = [8, 7.2] as const;
+/** Of a line, in sizes of its text. */
+const LINE = 1.14;
+
+const stylesOf = (size: number) => {
+  const name: TextStyle = { font: 'Helvetica-Bold', size };
+  return {
+    line: size * LINE,
+    title: { font: 'Helvetica-Bold', size: size * 1.19, color: ACCENT },
+    name,
+    alertName: { ...name, color: ALERT },
+    plain: { size, color: SOFT },
+    link: { size, color: ACCENT },
+  } satisfies Record<string, TextStyle | number>;
+};
+type Styles = ReturnType<typeof stylesOf>;
 
 /** Lines that stay together in one column. */
 interface Box {
   tag: 'H3' | 'P';
   lines: readonly Line[];
+  /** The height of each of them. */
+  line: number;
   /** Space above the lines. */
   above: number;
   /** The section to which the lines lead. */
@@ -37,10 +50,11 @@ interface Line {
   text: string;
   style: TextStyle;
   /** Drawn on the same line, at the right edge of the column. */
-  right?: string;
+  right?: { text: string; style: TextStyle };
 }
 
-const heightOf = ({ lines, above }: Box): number => above + lines.length * LINE;
+const heightOf = ({ lines, line, above }: Box): number =>
+  above + lines.length * line;
 const sum = (boxes: readonly Box[]): number =>
   boxes.reduce((total, box) => total + heightOf(box), 0);
 
@@ -54,9 +68,14 @@ export function drawOverview(
   blocks: readonly OverviewBlock[],
 ): void {
   const width = (pages.width - GUTTER) / 2;
-  const columns = balanced(
-    blocks.map((block) => boxesOf(block, pages, width)),
-  ).map((boxes, index) => ({
+  const [usual = [], small = []] = SIZES.map((size) =>
+    balanced(
+      blocks.map((block) => boxesOf(block, pages, width, stylesOf(size))),
+      pages.room,
+    ),
+  );
+  const isFitting = heightOfColumns(usual) <= pages.room;
+  const columns = (isFitting ? usual : small).map((boxes, index) => ({
     boxes,
     left: pages.left + index * (width + GUTTER),
     right: pages.left + index * (width + GUTTER) + width,
@@ -91,7 +110,7 @@ export function drawOverview(
 }
 
 function draw(
-  { tag, lines, above, leadsTo }: Box,
+  { tag, lines, line, above, leadsTo }: Box,
   pages: PdfPages,
   section: Element,
   at: { left: number; right: number },
@@ -101,7 +120,7 @@ function draw(
     const paragraph = pages.element(tag, section);
     for (const { text, style } of lines) {
       pages.lineTo(leadsTo, text, at.left, pages.y, paragraph, style);
-      pages.y += LINE;
+      pages.y += line;
     }
     paragraph.end();
     return;
@@ -110,79 +129,126 @@ function draw(
     for (const { text, style, right } of lines) {
       pages.line(text, at.left, pages.y, style);
       if (right !== undefined)
-        pages.line(right, at.left, pages.y, { ...PLAIN, rightEdge: at.right });
-      pages.y += LINE;
+        pages.line(right.text, at.left, pages.y, {
+          ...right.style,
+          rightEdge: at.right,
+        });
+      pages.y += line;
     }
   });
 }
 
 /**
  * Splits the blocks, in their order, so that the higher column is as low as
- * possible.
+ * possible; within a block only if it fits on the page no other way.
  */
-function balanced(blocks: readonly (readonly Box[])[]): (readonly Box[])[] {
-  const splits = blocks.map((_, index) => [
+function balanced(
+  blocks: readonly (readonly Box[])[],
+  room: number,
+): (readonly Box[])[] {
+  const between = blocks.map((_, index) => [
     blocks.slice(0, index + 1).flat(),
     blocks.slice(index + 1).flat(),
   ]);
-  const height = (columns: readonly (readonly Box[])[]) =>
-    Math.max(...columns.map(sum));
-  return splits.reduce(
-    (best, each) => (height(each) < height(best) ? each : best),
-    splits[0] ?? [],
-  );
+  const best = lowest(between);
+  return heightOfColumns(best) <= room
+    ? best
+    : lowest([best, ...blocks.flatMap((_, index) => within(blocks, index))]);
 }
+
+/** All ways to go on with a block in the second column, under its title. */
+function within(
+  blocks: readonly (readonly Box[])[],
+  index: number,
+): (readonly Box[])[][] {
+  const [title, ...items] = blocks[index] ?? [];
+  if (title === undefined) return [];
+  const before = blocks.slice(0, index).flat();
+  const after = blocks.slice(index + 1).flat();
+  return items.slice(1).map((_, at) => [
+    [...before, title, ...items.slice(0, at + 1)],
+    [continued(title), ...items.slice(at + 1), ...after],
+  ]);
+}
+
+/** Not a second heading. */
+const continued = (title: Box): Box => ({
+  ...title,
+  tag: 'P',
+  lines: title.lines.map((line) => ({
+    ...line,
+    text: `${line.text} (continued)`,
+  })),
+});
+
+const heightOfColumns = (columns: readonly (readonly Box[])[]): number =>
+  Math.max(...columns.map(sum));
+
+const lowest = (all: readonly (readonly Box[])[][]): (readonly Box[])[] =>
+  all.reduce(
+    (best, each) =>
+      heightOfColumns(each) < heightOfColumns(best) ? each : best,
+    all[0] ?? [],
+  );
 
 function boxesOf(
   { title, items, notes, rest }: OverviewBlock,
   pages: PdfPages,
   width: number,
+  styles: Styles,
 ): Box[] {
+  const { line } = styles;
   const paragraph = (text: string, style: TextStyle): Box => ({
     tag: 'P',
+    line,
     lines: pages
       .lines(text, width, style)
-      .map((line) => ({ text: line, style })),
-    above: 0.5,
+      .map((each) => ({ text: each, style })),
+    above: 0.3,
   });
   return [
-    { tag: 'H3', lines: [{ text: title, style: TITLE }], above: 6 },
-    ...items.map((item) => itemBox(item, pages, width)),
-    ...notes.map(({ text, tone }) => paragraph(text, STYLES[tone ?? 'plain'])),
+    {
+      tag: 'H3',
+      line,
+      lines: [{ text: title, style: styles.title }],
+      above: 5,
+    },
+    ...items.map((item) => itemBox(item, pages, width, styles)),
+    ...notes.map(({ text, tone }) => paragraph(text, noteStyle(tone, styles))),
     ...(rest === undefined
       ? []
-      : [{ ...paragraph(rest.text, LINK), leadsTo: rest.section }]),
+      : [{ ...paragraph(rest.text, styles.link), leadsTo: rest.section }]),
   ];
 }
 
-const STYLES: Readonly<
-  Record<NonNullable<SummaryNote['tone']> | 'plain', TextStyle>
-> = {
-  plain: PLAIN,
-  stated: NAME,
-  alert: ALERT_NAME,
-};
+const noteStyle = (tone: SummaryNote['tone'], styles: Styles): TextStyle =>
+  tone === undefined
+    ? styles.plain
+    : tone === 'alert'
+      ? styles.alertName
+      : styles.name;
 
 function itemBox(
   { text, detail, tone }: OverviewItem,
   pages: PdfPages,
   width: number,
+  { line, name, alertName, plain }: Styles,
 ): Box {
-  const style = tone === 'alert' ? ALERT_NAME : NAME;
-  const isShort = pages.lines(`${text}    ${detail}`, width, NAME).length === 1;
+  const style = tone === 'alert' ? alertName : name;
+  const isShort = pages.lines(`${text}    ${detail}`, width, name).length === 1;
   const lines = isShort
-    ? [{ text, style, right: detail }]
+    ? [{ text, style, right: { text: detail, style: plain } }]
     : [
         ...pages
           .lines(text, width, style)
-          .map((line) => ({ text: line, style })),
+          .map((each) => ({ text: each, style })),
         ...(detail === ''
           ? []
           : pages
-              .lines(detail, width, PLAIN)
-              .map((line) => ({ text: line, style: PLAIN }))),
+              .lines(detail, width, plain)
+              .map((each) => ({ text: each, style: plain }))),
       ];
-  return { tag: 'P', lines, above: 0.5 };
+  return { tag: 'P', line, lines, above: 0.3 };
 }
 
 const COLUMNS = 3;

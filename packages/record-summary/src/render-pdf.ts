@@ -138,7 +138,7 @@ class SummaryWriter {
     this.#section = pages.element('Sect');
     // Avoids a heading alone at the end of a page.
     if (pages.room < 90) pages.newPage();
-    pages.y += 8;
+    pages.y += 5;
     pages.bookmark(title, id);
     const style = { font: 'Helvetica-Bold', size: 13, color: ACCENT } as const;
     pages.tagged('H2', this.#section, () =>

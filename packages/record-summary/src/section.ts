@@ -29,6 +29,8 @@ export const withoutShorter = (
 export interface Lookup {
   /** Names of Medications by id. */
   medications: ReadonlyMap<string, string>;
+  /** Names of Practitioners and Organizations by id. */
+  people: ReadonlyMap<string, string>;
   /** Names of Conditions by id, as far as they have been read. */
   conditions: ReadonlyMap<string, string>;
   /**
@@ -87,6 +89,13 @@ export const idOf = (reference: unknown): string | undefined =>
     ? reference.reference.slice(reference.reference.lastIndexOf('/') + 1)
     : undefined;
 
+/** Who is referred to, by the reference's own words or by their name. */
+export const nameOfReferred = (
+  reference: unknown,
+  { people }: Lookup,
+): string | undefined =>
+  referenceText(reference) ?? people.get(idOf(reference) ?? '');
+
 /** Why something was done: coded, or the name of a Condition. */
 export const reasonsOf = (
   { reasonCode, reasonReference }: Json,
@@ -102,7 +111,7 @@ export const reasonsOf = (
 export const ORIGIN: Column = { title: 'Origin' };
 
 const DAY =
-  /\b\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4}\b/g;
+  /\b\d{1,2} (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d{4}\b(?! \[in the future\])/g;
 /** No place on earth is further ahead of UTC. */
 const AHEAD_MS = 14 * 3_600_000;
 
@@ -130,7 +139,15 @@ export interface SummaryEntry {
 export const summaryEntry = ({
   content,
   origins,
-}: RecordResource): SummaryEntry => {
+}: RecordResource): SummaryEntry => ({
+  content: content as unknown as Json,
+  // Page one reads many entries of which it shows no origin.
+  get origin() {
+    return originOf(origins);
+  },
+});
+
+function originOf(origins: RecordResource['origins']): string {
   const standing = origins.filter(({ superseded }) => superseded === undefined);
   const [former, ...older] = origins.filter(
     ({ superseded }) => superseded !== undefined,
@@ -149,15 +166,12 @@ export const summaryEntry = ({
     .join(', ');
   const before =
     former && `before: ${statedText(former)} (${originText(former)})`;
-  return {
-    content: content as unknown as Json,
-    origin: unique([
-      now,
-      before,
-      older.length === 0 ? undefined : `${older.length} more before`,
-    ]).join('; '),
-  };
-};
+  return unique([
+    now,
+    before,
+    older.length === 0 ? undefined : `${older.length} more before`,
+  ]).join('; ');
+}
 
 const byNewestDocument = (left: RecordOrigin, right: RecordOrigin): number =>
   (left.statedOn ?? '') < (right.statedOn ?? '') ? 1 : -1;

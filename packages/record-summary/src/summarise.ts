@@ -24,9 +24,11 @@ import {
   notUnderstoodText,
 } from './not-understood.ts';
 import { markedName, withRemarks } from './observation.ts';
+import { referencesOf } from './overview/block-rule.ts';
 import { overviewOf } from './overview/overview.ts';
 import {
   NOTHING,
+  type OverviewBlock,
   type SummaryHead,
   type SummaryNote,
   type SummaryPart,
@@ -72,8 +74,63 @@ const SUPPORTING: readonly ResourceType[] = [
  */
 export async function* summarise(
   reader: RecordReader,
-  { filter = {}, madeAt }: { filter?: RecordPart; madeAt: Date },
+  options: SummaryOptions,
 ): AsyncGenerator<SummaryPart> {
+  const opened = await opening(reader, options);
+  const { head, sections, rest } = opened;
+  yield { kind: 'head', head };
+
+  const { blocks, context, trends } = await readPageOne(reader, opened);
+  yield { kind: 'overview', blocks };
+
+  for (const section of sections) {
+    yield { kind: 'section', id: section.id, title: section.title };
+    yield* chartParts(chartsOf(trends.of(section.id)));
+    yield* sectionParts(section, context);
+  }
+  if (rest.length === 0) return;
+  yield { kind: 'section', id: 'rest', title: REST_TITLE };
+  yield {
+    kind: 'note',
+    text: `The FHIR Bundle of this record (json) also contains: ${rest.map(([type, count]) => `${type} (${count})`).join(', ')}.`,
+  };
+}
+
+interface SummaryOptions {
+  filter?: RecordPart;
+  madeAt: Date;
+}
+
+/** Page one of a record, and what was read for it. */
+export interface PageOne {
+  blocks: readonly OverviewBlock[];
+  lookup: Lookup;
+  /** Statements of absence by section. */
+  statements: ReadonlyMap<string, readonly SummaryNote[]>;
+}
+
+/**
+ * Page one alone, as every summary has it: for doors that show the record in
+ * another form.
+ */
+export async function pageOne(
+  reader: RecordReader,
+  options: SummaryOptions,
+): Promise<PageOne> {
+  const opened = await opening(reader, options);
+  const { blocks, context } = await readPageOne(reader, opened);
+  return {
+    blocks,
+    lookup: context.lookup,
+    statements: context.statements,
+  };
+}
+
+/** What a summary says before it has read more than the Patient. */
+async function opening(
+  reader: RecordReader,
+  { filter = {}, madeAt }: SummaryOptions,
+) {
   const { types } = filter;
   const isWanted = (type: string): boolean =>
     types === undefined || types.includes(type);
@@ -93,17 +150,21 @@ export async function* summarise(
   });
   const rest = leftOver(reader.counts);
   const patient = await readRecordPatient(reader);
-  yield {
-    kind: 'head',
-    head: {
-      ...headOf(patient, { filter, madeAt, alert: reader.alert }),
-      sections: [
-        { id: 'overview', title: 'Overview' },
-        ...sections.map(({ id, title }) => ({ id, title })),
-        ...(rest.length === 0 ? [] : [{ id: 'rest', title: REST_TITLE }]),
-      ],
-    },
+  const head: SummaryHead = {
+    ...headOf(patient, { filter, madeAt, alert: reader.alert }),
+    sections: [
+      { id: 'overview', title: 'Overview' },
+      ...sections.map(({ id, title }) => ({ id, title })),
+      ...(rest.length === 0 ? [] : [{ id: 'rest', title: REST_TITLE }]),
+    ],
   };
+  return { head, patient, sections, rest, isWanted, madeAt };
+}
+
+async function readPageOne(
+  reader: RecordReader,
+  { patient, sections, isWanted, madeAt }: Awaited<ReturnType<typeof opening>>,
+) {
   const lookup = await lookUp(reader);
   const statements = new Map<string, readonly SummaryNote[]>();
   for (const section of sections)
@@ -119,29 +180,24 @@ export async function* summarise(
       resourceType === 'Condition' ? reasonName(entry.content) : undefined;
     if (name !== undefined) lookup.conditions.set(String(id), name);
   };
-  const birthDate = textOf(patient.birthDate);
   const context = {
     reader,
     lookup,
     madeAt,
-    birthDate,
+    birthDate: textOf(patient.birthDate),
+    until: lastDayOf(patient, madeAt),
     sections,
     statements,
     isWanted,
     alsoTake,
   };
-  yield { kind: 'overview', blocks: await overviewOf(context) };
-  for (const section of sections) {
-    yield { kind: 'section', id: section.id, title: section.title };
-    yield* chartParts(chartsOf(trends.of(section.id)));
-    yield* sectionParts(section, context);
-  }
-  if (rest.length === 0) return;
-  yield { kind: 'section', id: 'rest', title: REST_TITLE };
-  yield {
-    kind: 'note',
-    text: `The FHIR Bundle of this record (json) also contains: ${rest.map(([type, count]) => `${type} (${count})`).join(', ')}.`,
-  };
+  return { blocks: await overviewOf(context), context, trends };
+}
+
+/** When the person died, if that is a day before the summary is made. */
+function lastDayOf({ deceasedDateTime }: Json, madeAt: Date): Date {
+  const died = Date.parse(textOf(deceasedDateTime) ?? '');
+  return died < madeAt.getTime() ? new Date(died) : madeAt;
 }
 
 const REST_TITLE = 'Not in this summary';
@@ -339,6 +395,15 @@ export async function lookUp(reader: RecordReader) {
     const name = markedName(content as unknown as Json);
     if (name !== undefined) medicationNames.set(id, name);
   }
+  const people = new Map<string, string>();
+  for await (const { id, content } of reader.read([
+    'Organization',
+    'Practitioner',
+  ])) {
+    const { name } = content as unknown as Json;
+    const text = textOf(name) ?? nameText(name);
+    if (text !== undefined) people.set(id, text);
+  }
   const reportPlaces = new Map<string, { name: string; place: number }>();
   for await (const { content } of reader.read(['DiagnosticReport'])) {
     const report = content as unknown as Json;
@@ -351,6 +416,7 @@ export async function lookUp(reader: RecordReader) {
   }
   return {
     medications: medicationNames,
+    people,
     reports: reportPlaces,
     conditions: new Map<string, string>(),
     linked: await linkedResources(reader),
@@ -403,7 +469,7 @@ function headOf(
 /** How to read a summary. */
 const NOTES = [
   'This summary contains only what the sources have delivered; each line names its origin. Columns without any value are omitted.',
-  'Dates and times are as the sources wrote them. Values are shown to five significant digits. Flags in [brackets] were derived from the reference range; all others were given by the source.',
+  'Dates and times are as the sources wrote them. Values are shown to five significant digits, in the overview to three. Flags in [brackets] were derived from the reference range; all others were given by the source.',
 ];
 
 /** Which part of a record a filter leaves; '' if all of it. */
@@ -473,16 +539,24 @@ export async function absenceNotes(
     (type) => isWanted(type) && (reader.counts[type] ?? 0) > 0,
   );
   if (types.length === 0) return [];
-  const found = new Map<string, AbsenceStatement>();
+  const found = new Map<
+    string,
+    { statement: AbsenceStatement; of: SummaryEntry[] }
+  >();
   for await (const resource of reader.read(types)) {
     const entry = summaryEntry(resource);
-    for (const statement of absencesIn(entry.content))
-      if (statement.topic === topic)
-        found.set(markFuture(noteOf(statement, entry), madeAt), statement);
+    for (const statement of absencesIn(entry.content)) {
+      if (statement.topic !== topic) continue;
+      const text = markFuture(noteOf(statement, entry), madeAt);
+      const others = found.get(text)?.of ?? [];
+      found.set(text, { statement, of: [...others, entry] });
+    }
   }
   if (found.size === 0) return [];
   const contradicted = new Set<AbsenceStatement>();
-  const claims = [...found.values()].filter(({ isUnknown }) => !isUnknown);
+  const claims = [...found.values()]
+    .map(({ statement }) => statement)
+    .filter(({ isUnknown }) => !isUnknown);
   if (claims.length > 0)
     for await (const resource of reader.read(
       own.filter((type) => types.includes(type)),
@@ -492,13 +566,14 @@ export async function absenceNotes(
       for (const claim of claims)
         if (denies(entry, claim)) contradicted.add(claim);
     }
-  return [...found].map(([text, statement]) =>
+  return [...found].map(([text, { statement, of }]) =>
     contradicted.has(statement)
       ? {
           text: `${text} This contradicts the ${topic} listed above.`,
           tone: 'alert',
+          of: referencesOf(of),
         }
-      : { text, tone: 'stated' },
+      : { text, tone: 'stated', of: referencesOf(of) },
   );
 }
 
@@ -529,5 +604,5 @@ function noteOf(
       : ` The source wrote: “${quote.replace(/\.$/, '')}.”`;
   const when =
     day !== undefined && origin.includes(day) ? '' : `, ${day ?? 'undated'}`;
-  return `${text} (stated by ${origin}${when}).${words}`;
+  return `${text}, stated by ${origin}${when}.${words}`;
 }

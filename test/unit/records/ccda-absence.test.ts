@@ -227,7 +227,7 @@ describe('a section of a C-CDA document without entries', () => {
       /^There are no current allergies/,
     );
     // No information is not "none".
-    expect(statements(ofWords)).toEqual(['No entries on allergies']);
+    expect(statements(ofWords)).toEqual(['The list of allergies is empty']);
     expect(
       statements(
         convert(
@@ -260,7 +260,7 @@ describe('a section of a C-CDA document without entries', () => {
     );
     expect(
       statements(convert('allergies', `<text>Nothing recorded</text>${entry}`)),
-    ).toEqual(['No entries on allergies']);
+    ).toEqual(['The list of allergies is empty']);
   });
 
   test('that says nothing at all states nothing', () => {

@@ -270,7 +270,9 @@ function emptyReasonOf(
   if (quote === undefined) return [nothingKnown(topic, REASONS[reason])];
   // Free text may say more than that there is no entry, so it is quoted without
   // interpretation.
-  return [{ topic, text: `No entries on ${topic}`, isUnknown: true, quote }];
+  return [
+    { topic, text: `The list of ${topic} is empty`, isUnknown: true, quote },
+  ];
 }
 
 const sectionsOf = (of: Json): Json[] =>

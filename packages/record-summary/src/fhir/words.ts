@@ -151,6 +151,7 @@ export function readableUnit(unit: unknown): string {
   const separated = text.replaceAll('.{', '{');
   return separated
     .replaceAll(ANNOTATION, annotationText)
+    .replaceAll(/\[(IU|HPF|LPF)\]/gi, (_, name: string) => name.toUpperCase())
     .replaceAll(/(?<![A-Za-z])m2(?![A-Za-z0-9])/g, 'm²')
     .replace(/^1$/, '');
 }

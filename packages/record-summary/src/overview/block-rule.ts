@@ -1,6 +1,7 @@
 import { countText } from '../count-text.ts';
 import { clinicalTime } from '../fhir/dates.ts';
 import type { ResourceType } from '../fhir/elements.ts';
+import type { Json } from '../fhir/json.ts';
 import type { OverviewItem } from '../parts.ts';
 import type { Lookup, SectionRule, SummaryEntry } from '../section.ts';
 
@@ -37,6 +38,8 @@ export interface OverviewContext {
   madeAt: Date;
   /** YYYY-MM-DD */
   birthDate: string | undefined;
+  /** When the person died, else `madeAt`: what was last is of before. */
+  until: Date;
 }
 
 export interface BlockCollector {
@@ -100,11 +103,47 @@ export const monthsBefore = (at: Date, months: number): string =>
     .slice(0, 10);
 
 /**
+ * How many full years before the summary something was, `9 years ago`; '' for
+ * what is of the last year or undated.
+ *
+ * @param from fewer years are not said: the day that stands beside them does
+ */
+export function yearsAgo(content: Json, madeAt: Date, from = 1): string {
+  const { sortDate } = clinicalTime(content);
+  if (sortDate === '') return '';
+  const years =
+    [...Array(150).keys()].findLast(
+      (each) => sortDate <= monthsBefore(madeAt, 12 * each),
+    ) ?? 0;
+  return years < from ? '' : `${countText(years, 'year')} ago`;
+}
+
+const DAY_MS = 86_400_000;
+const MONTH_DAYS = 30.44;
+
+/** The same in days and months for what is newer: `12 days ago`. */
+export function howLongAgo(content: Json, madeAt: Date): string {
+  const years = yearsAgo(content, madeAt);
+  const { sortDate } = clinicalTime(content);
+  if (years !== '' || sortDate.length < 10) return years;
+
+  const days = Math.floor((madeAt.getTime() - Date.parse(sortDate)) / DAY_MS);
+  if (Number.isNaN(days) || days < 0) return '';
+  return days < 2 * MONTH_DAYS
+    ? `${countText(days, 'day')} ago`
+    : `${countText(Math.floor(days / MONTH_DAYS), 'month')} ago`;
+}
+
+/** `16 Sep 1993 (33 years ago)` */
+export const withAge = (day: string, ago: string): string =>
+  ago === '' ? day : `${day} (${ago})`;
+
+/**
  * Whether a resource is of the last year; an undated one is taken as such, so
  * that it is not overlooked.
  */
 export function isOfLastYear(
-  { content }: SummaryEntry,
+  { content }: Pick<SummaryEntry, 'content'>,
   { madeAt }: OverviewContext,
 ): boolean {
   const { sortDate } = clinicalTime(content);

@@ -1,16 +1,7 @@
 import { isEnteredInError } from '../fhir/codes.ts';
 import { isJson, type Json, objectsOf, textOf } from '../fhir/json.ts';
 import { marksOf } from '../fhir/modifiers.ts';
-import {
-  classText,
-  conceptText,
-  conceptTexts,
-  firstDay,
-  periodText,
-  referenceText,
-  statusText,
-  unique,
-} from '../fhir/words.ts';
+import { conceptText, conceptTexts, firstDay, unique } from '../fhir/words.ts';
 import { withRemarks } from '../observation.ts';
 import type { OverviewItem } from '../parts.ts';
 import {
@@ -25,13 +16,19 @@ import {
   problemState,
 } from '../problems.ts';
 import { complicationsOf, procedureName } from '../procedures.ts';
-import { type Lookup, type SummaryEntry, withoutShorter } from '../section.ts';
+import {
+  type Lookup,
+  nameOfReferred,
+  type SummaryEntry,
+  withoutShorter,
+} from '../section.ts';
 import {
   type Collect,
   LeftOutCounts,
   OtherStatements,
   referencesOf,
 } from './block-rule.ts';
+import { importanceOf, placeByState } from './problem-importance.ts';
 
 /**
  * What sources say of one substance is one item: the table has each entry. Two
@@ -60,10 +57,8 @@ export const collectAllergies: Collect = () => {
       );
     },
     collected: () => ({
-      items: [...byName.values()].map((entries) => {
-        const isHigh = entries.some(
-          ({ content }) => content.criticality === 'high',
-        );
+      items: [...byName.values()].sort(highFirst).map((entries) => {
+        const isHigh = entries.some(isHighlyCritical);
         const name = allergyName(entries[0]?.content ?? {});
         return {
           of: referencesOf(entries),
@@ -90,6 +85,15 @@ export const collectAllergies: Collect = () => {
     }),
   };
 };
+
+const isHighlyCritical = ({ content }: SummaryEntry): boolean =>
+  content.criticality === 'high';
+
+const highFirst = (
+  left: readonly SummaryEntry[],
+  right: readonly SummaryEntry[],
+): number =>
+  Number(right.some(isHighlyCritical)) - Number(left.some(isHighlyCritical));
 
 /**
  * Entries with the same name are one item, with all their days. What went wrong
@@ -124,7 +128,7 @@ export const collectProblems: Collect = ({ lookup }) => {
     },
     collected: () => ({
       items: [
-        ...[...byName.values()].map(({ name, entries }) => ({
+        ...[...byName.values()].sort(byImportance).map(({ name, entries }) => ({
           of: referencesOf(entries),
           text: name,
           detail: unique([
@@ -147,6 +151,20 @@ export const collectProblems: Collect = ({ lookup }) => {
       others,
     }),
   };
+};
+
+/** By what they are, then by state; newest first as they come. */
+const byImportance = (
+  left: { entries: readonly SummaryEntry[] },
+  right: { entries: readonly SummaryEntry[] },
+): number => {
+  const placeOf = ({ entries }: typeof left): [number, number] => [
+    Math.min(...entries.map(({ content }) => importanceOf(content))),
+    Math.min(...entries.map(({ content }) => placeByState(content))),
+  ];
+  const [importance, state] = placeOf(left);
+  const [otherImportance, otherState] = placeOf(right);
+  return importance - otherImportance || state - otherState;
 };
 
 /** One item for a procedure with complications, unless it was withdrawn. */
@@ -174,7 +192,7 @@ const unlessActive = (entry: SummaryEntry): string | undefined => {
 };
 
 /** A series has fewer; of what is given each year, the last ones count. */
-const DAYS_MAX = 5;
+const DAYS_MAX = 3;
 
 /** Doses of one vaccine are one item with their days. */
 export const collectImmunizations: Collect = () => {
@@ -216,39 +234,7 @@ export const collectImmunizations: Collect = () => {
   };
 };
 
-export const collectEncounters: Collect = (_, itemsMax) => {
-  const items: OverviewItem[] = [];
-  const others = new LeftOutCounts();
-  return {
-    take: ({ content }) => {
-      if (content.status === 'entered-in-error')
-        others.add('retracted encounter');
-      else if (items.length === itemsMax) others.add('earlier encounter');
-      else items.push(encounterItem(content));
-    },
-    collected: () => ({
-      items,
-      none: others.isEmpty ? undefined : 'None that is valid.',
-      others,
-    }),
-  };
-};
-
-const encounterItem = (content: Json): OverviewItem => ({
-  of: referencesOf([{ content }]),
-  text: conceptTexts(content.type) || 'Encounter',
-  detail: unique([
-    periodText(content.period, content.status === 'in-progress') ?? 'undated',
-    content.status === 'finished'
-      ? undefined
-      : statusText(content.status)?.toLowerCase(),
-    classText(content.class),
-    conceptTexts(content.reasonCode),
-    referenceText(content.serviceProvider),
-  ]).join('; '),
-});
-
-export const collectCareTeam: Collect = () => {
+export const collectCareTeam: Collect = ({ lookup }) => {
   const rolesByName = new Map<
     string,
     { roles: string[]; of: OverviewItem['of'][number][] }
@@ -273,7 +259,7 @@ export const collectCareTeam: Collect = () => {
       };
       if (content.resourceType === 'Patient') {
         for (const each of objectsOf(content.generalPractitioner))
-          add(referenceText(each), 'general practitioner');
+          add(nameOfReferred(each, lookup), 'general practitioner');
         return;
       }
       if (!isOngoing(content)) return others.add('past care team');
@@ -282,7 +268,8 @@ export const collectCareTeam: Collect = () => {
       for (const { member, role } of objectsOf(content.participant)) {
         const isPatient =
           isJson(member) && String(member.reference).startsWith('Patient/');
-        if (!isPatient) add(referenceText(member), conceptTexts(role), team);
+        if (!isPatient)
+          add(nameOfReferred(member, lookup), conceptTexts(role), team);
       }
     },
     collected: () => ({

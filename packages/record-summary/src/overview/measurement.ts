@@ -1,18 +1,11 @@
-import { countText } from '../count-text.ts';
 import { codeTable } from '../fhir/code-table.ts';
-import {
-  canBeOneMoment,
-  clinicalTime,
-  isBefore,
-  moment,
-} from '../fhir/dates.ts';
+import { canBeOneMoment, isBefore, moment } from '../fhir/dates.ts';
 import { type Distinction, distinctionsOf } from '../fhir/distinctions.ts';
 import { isJson, type Json, objectsOf } from '../fhir/json.ts';
 import {
   codesOf,
   conceptText,
   dayText,
-  firstDay,
   unique,
   unitOfCount,
 } from '../fhir/words.ts';
@@ -22,8 +15,6 @@ import {
   categoryOf,
   flagOf,
   isEmpty,
-  isJudged,
-  referenceRanges,
   remarksOn,
   timeOf,
   VITAL_SIGNS,
@@ -33,18 +24,19 @@ import {
 import { NOTHING, type OverviewItem } from '../parts.ts';
 import {
   type Collect,
-  isOfLastYear,
   LeftOutCounts,
   monthsBefore,
   type OverviewContext,
   referencesOf,
+  withAge,
+  yearsAgo,
 } from './block-rule.ts';
 
 /**
  * A value as the overview shows it; `amount` only if it can be compared with
  * others of the same unit.
  */
-interface Measurement {
+export interface Measurement {
   text: string;
   unit: string;
   amount?: number;
@@ -54,7 +46,7 @@ interface Measurement {
  * The value of an Observation, including its components; undefined if it has
  * none.
  */
-function measurementOf(content: Json): Measurement | undefined {
+export function measurementOf(content: Json): Measurement | undefined {
   const systolic = componentWithCode(content, BLOOD_PRESSURE.systolic);
   const diastolic = componentWithCode(content, BLOOD_PRESSURE.diastolic);
   const parts = objectsOf(content.component);
@@ -181,11 +173,14 @@ export function vitalPlace(name: string): number {
  * How a value compares with the one before, in the same unit: `up from 70 on 3
  * Jan 2023`. Of several values of one time none is the last one, or the one
  * before: they are only named.
+ *
+ * @param percent a change of less is none that could be told from none
  */
-function trend(
+export function trend(
   last: readonly Measurement[],
   earlier: readonly Measurement[],
   day: string,
+  percent: number,
 ): string {
   const [now, ...more] = last;
   const [before, ...others] = earlier;
@@ -203,8 +198,25 @@ function trend(
     before.unit === ''
       ? before.text
       : before.text.slice(0, -before.unit.length).trim();
+  const change = Math.abs(now.amount - before.amount);
+  if (change * 100 < Math.abs(before.amount) * percent)
+    return `unchanged (${value} on ${day})`;
   return `${now.amount > before.amount ? 'up' : 'down'} from ${value} on ${day}`;
 }
+
+/**
+ * What LOINC adds to the name of a test of blood, which its unit says, or of a
+ * score.
+ */
+const ADDED = [
+  / \[(?!Percentile)[^\]]+\]| - Reported$/g,
+  / by (?:Automated count|Test strip|calculation)$/g,
+  / in (?:Blood|Serum or Plasma|Serum, Plasma or Blood)(?=$| by )/g,
+];
+
+/** A test's name without what LOINC adds to it: `Glucose`. */
+export const shortOf = (name: string): string =>
+  ADDED.reduce((text, added) => text.replaceAll(added, ''), name);
 
 export const RETRACTED = ['entered-in-error', 'cancelled'];
 
@@ -214,6 +226,8 @@ interface Vital {
   /** As the source wrote it, and as an instant for comparison. */
   time: unknown;
   at: string;
+  /** The newest measurement. */
+  content: Json;
   /** More than one if sources differ about the same time. */
   last: Measurement[];
   flags: string[];
@@ -225,13 +239,14 @@ interface Vital {
 /**
  * For how many months a vital sign says something about a patient of this age.
  */
-function freshMonths({ birthDate, madeAt }: OverviewContext): number {
-  if (birthDate !== undefined && birthDate > monthsBefore(madeAt, 2 * 12))
+function freshMonths({ birthDate, until }: OverviewContext): number {
+  if (birthDate !== undefined && birthDate > monthsBefore(until, 2 * 12))
     return 6;
-  return birthDate !== undefined && birthDate > monthsBefore(madeAt, 18 * 12)
+  return birthDate !== undefined && birthDate > monthsBefore(until, 18 * 12)
     ? 12
-    : 36;
+    : ADULT_MONTHS;
 }
+const ADULT_MONTHS = 36;
 
 /**
  * Vital signs, those of one visit together and the newest visit first. One that
@@ -242,6 +257,10 @@ export const collectVitals: Collect = (context) => {
   const others = new LeftOutCounts();
   const months = freshMonths(context);
   let newestOld: string | undefined;
+  /** Of an adult without a newer visit, the last one is shown with its age. */
+  const isOfLastVisit = (day: string): boolean =>
+    months === ADULT_MONTHS &&
+    (vitals.size === 0 || (newestOld === day && day !== ''));
   return {
     take: ({ content }) => {
       if (categoryOf(content) !== 'vital-signs' || isEmpty(content)) return;
@@ -255,13 +274,17 @@ export const collectVitals: Collect = (context) => {
         );
       const at = moment(timeOf(content)) ?? '';
       const isOld = (by: number) =>
-        at !== '' && at < monthsBefore(context.madeAt, by);
+        at !== '' && at < monthsBefore(context.until, by);
       const thing = measuredThing(
         content,
         distinctionsOf(content, context.lookup.linked),
       );
-      if (isOld(months) && !vitals.has(thing.key))
-        newestOld ??= dayText(timeOf(content)) ?? '';
+      if (isOld(months) && !vitals.has(thing.key)) {
+        const day = dayText(timeOf(content)) ?? '';
+        const isShown = isOfLastVisit(day);
+        newestOld ??= day;
+        if (isShown && take(vitals, thing, content, value, at)) return;
+      }
       // One before says where the last one leads, if it is not much older.
       else if (!isOld(2 * months) && take(vitals, thing, content, value, at))
         return;
@@ -275,7 +298,7 @@ export const collectVitals: Collect = (context) => {
               right.at.slice(0, 10).localeCompare(left.at.slice(0, 10)) ||
               vitalPlace(left.name) - vitalPlace(right.name),
           )
-          .map(vitalItem),
+          .map((vital) => vitalItem(vital, context.madeAt)),
       ),
       none: others.isEmpty
         ? undefined
@@ -338,6 +361,29 @@ function rounded(content: Json): Json {
   };
 }
 
+/** Numbers from here on have no decimals. */
+const WHOLE_FROM = 1_000;
+
+/**
+ * A result whose numbers have so many significant digits, unless that would put
+ * a value on the other side of its reference range.
+ */
+export function roundedTo(content: Json, digits: number): Json {
+  const quantity = isJson(content.valueQuantity) ? content.valueQuantity : {};
+  const { value } = quantity;
+  const parts = objectsOf(content.component);
+  const whole =
+    parts.length === 0
+      ? content
+      : { ...content, component: parts.map((part) => roundedTo(part, digits)) };
+  if (typeof value !== 'number' || !Number.isFinite(value)) return whole;
+
+  const isLarge = Math.abs(value) >= WHOLE_FROM;
+  const short = isLarge ? Math.round(value) : Number(value.toPrecision(digits));
+  const rounded = { ...whole, valueQuantity: { ...quantity, value: short } };
+  return flagOf(content)?.text === flagOf(rounded)?.text ? rounded : whole;
+}
+
 /** Takes measurements newest first; false for those that are not shown. */
 function take(
   vitals: Map<string, Vital>,
@@ -357,6 +403,7 @@ function take(
       last: [value],
       flags,
       of: [...referencesOf([{ content }])],
+      content,
     });
     return true;
   }
@@ -383,24 +430,24 @@ function stood(values: Measurement[], value: Measurement): boolean {
   return !isKnown;
 }
 
-const partsIn = (content: Json): Json[] => [
+export const partsIn = (content: Json): Json[] => [
   content,
   ...objectsOf(content.component),
 ];
-const alertsOf = (content: Json): string[] =>
+export const alertsOf = (content: Json): string[] =>
   unique(
     partsIn(content).map((part) =>
       flagOf(part)?.isAlert ? flagOf(part)?.text : undefined,
     ),
   );
 
-type DayItem = OverviewItem & { day: string };
+export type DayItem = OverviewItem & { day: string };
 
 /**
  * Items that name their day only if it is another one than that of most (of the
  * newest, if as many are of it).
  */
-function ofOneDay(all: readonly DayItem[]): {
+export function ofOneDay(all: readonly DayItem[]): {
   items: OverviewItem[];
   day?: string;
 } {
@@ -416,279 +463,19 @@ function ofOneDay(all: readonly DayItem[]): {
   return { day: most, items };
 }
 
-function vitalItem({ name, time, last, flags, before, of }: Vital): DayItem {
+function vitalItem(
+  { name, time, content, last, flags, before, of }: Vital,
+  madeAt: Date,
+): DayItem {
+  const percent = VITAL_SIGNS.find((each) => fullName(each) === name)?.percent;
   return {
     of,
-    day: dayText(time) ?? 'undated',
-    text: `${name.replaceAll(ADDED, '')}: ${last.map(({ text }) => text).join(' or ')}${inBrackets(flags)}`,
-    detail: before ? trend(last, before.values, before.day) : '',
+    day: withAge(dayText(time) ?? 'undated', yearsAgo(content, madeAt)),
+    text: `${shortOf(name)}: ${last.map(({ text }) => text).join(' or ')}${inBrackets(flags)}`,
+    detail: before ? trend(last, before.values, before.day, percent ?? 0) : '',
     ...(flags.length > 0 && { tone: 'alert' as const }),
   };
 }
 
-const inBrackets = (flags: readonly string[]): string =>
+export const inBrackets = (flags: readonly string[]): string =>
   flags.length === 0 ? '' : ` (${unique(flags).join(', ')})`;
-
-interface Result {
-  value: Measurement;
-  alerts: string[];
-  /** Its status unless it is final, and whom it is about. */
-  remarks: string[];
-  day: string;
-  at: string;
-}
-
-/**
- * One test's results, newest first: those of the last year, and the one before
- * the last. Several of one time stand side by side: none is the later one.
- */
-interface Test {
-  name: string;
-  distinctions: readonly Distinction[];
-  /** Date and report, for the order. */
-  date: string;
-  report: { name: string; place: number };
-  ranges: string;
-  last: Result[];
-  before: Result[];
-  newestAbnormal?: Result;
-  results: number;
-  abnormal: number;
-  of: OverviewItem['of'][number][];
-}
-
-/**
- * The tests of the last year (undated results too), one item each: the last
- * value, flagged or not, and how it compares with the one before. Critical ones
- * come first, then those that a source or the reference range calls abnormal.
- * An absent flag does not mean a normal result, so it says how many could not
- * be judged.
- */
-export const collectResults: Collect = (context) => {
-  const tests = new Map<string, Test>();
-  const others = new LeftOutCounts();
-  let unjudged = 0;
-  let newestOld: string | undefined;
-
-  function takeRecent(
-    content: Json,
-    key: string,
-    distinctions: readonly Distinction[],
-    result: Result,
-  ): void {
-    const { alerts } = result;
-    if (alerts.length === 0 && partsIn(content).some(isNotJudged))
-      unjudged += 1;
-    const test = tests.get(key) ?? {
-      name: conceptText(content.code) ?? NOTHING,
-      distinctions,
-      ranges: rangesText(partsIn(content)),
-      last: [],
-      before: [],
-      date: clinicalTime(content).sortDate.slice(0, 10),
-      report: context.lookup.reports.get(String(content.id)) ?? NO_REPORT,
-      results: 0,
-      abnormal: 0,
-      of: [],
-    };
-    tests.set(key, test);
-    place(test, result);
-    test.results += 1;
-    test.of.push(...referencesOf([{ content }]));
-    if (alerts.length === 0) return;
-    test.abnormal += 1;
-    test.newestAbnormal ??= result;
-  }
-
-  return {
-    take: (entry) => {
-      const { content } = entry;
-      if (categoryOf(content) === 'vital-signs' || isEmpty(content)) return;
-      const alerts = alertsOf(content);
-      // Social history and the like are no results, unless a source flagged
-      // them.
-      if (
-        categoryOf(content) === 'other' &&
-        (alerts.length === 0 || content.focus !== undefined)
-      )
-        return;
-      if (RETRACTED.includes(String(content.status)))
-        return others.add('retracted result');
-      const value = measurementOf(content);
-      const distinctions = distinctionsOf(content, context.lookup.linked);
-      const { key } = measuredThing(content, distinctions);
-      const remarks = remarksOn(content);
-      const at = moment(timeOf(content)) ?? '';
-      const day =
-        firstDay(
-          content,
-          'effectiveDateTime',
-          'effectivePeriod',
-          'effectiveInstant',
-          'issued',
-        ) ?? 'undated';
-      if (isOfLastYear(entry, context))
-        return value === undefined
-          ? others.add('result without a value', 'results without a value')
-          : takeRecent(content, key, distinctions, {
-              value,
-              alerts,
-              remarks,
-              day,
-              at,
-            });
-      newestOld ??= day;
-      const test = tests.get(key);
-      const isShown =
-        test !== undefined &&
-        value !== undefined &&
-        place(test, { value, alerts, remarks, day, at });
-      if (isShown) test.of.push(...referencesOf([entry]));
-      others.add(alerts.length > 0 ? 'older abnormal result' : 'older result');
-    },
-    collected: () => ({
-      ...ofOneDay(
-        named([...tests.values()])
-          .sort(inOrder)
-          .map(testItem),
-      ),
-      none:
-        newestOld &&
-        `No results of the last year were delivered; the last one is of ${newestOld}.`,
-      remarks:
-        unjudged === 0
-          ? []
-          : [
-              `Not judged: ${countText(unjudged, 'result')} of the last year without a flag and a usable reference range.`,
-            ],
-      others,
-    }),
-  };
-};
-
-/**
- * What LOINC adds to the name of a test of blood, which its unit says, or of a
- * score.
- */
-const ADDED =
-  / \[(?!Percentile)[^\]]+\]| - Reported$| in (?:Blood|Serum or Plasma|Serum, Plasma or Blood)$/g;
-
-/**
- * Puts a result beside the last ones or the ones before, if it is of their
- * time; false if it is not shown.
- */
-function place({ last, before }: Test, result: Result): boolean {
-  const of = [last, before].find(
-    ([first]) => first !== undefined && canBeOneMoment(first.at, result.at),
-  );
-  if (of !== undefined) {
-    const isKnown = of.some(({ value }) => value.text === result.value.text);
-    if (!isKnown) of.push(result);
-    return !isKnown;
-  }
-  const [newest] = last;
-  const isNext =
-    newest === undefined ||
-    (before.length === 0 && isBefore(result.at, newest.at));
-  if (isNext) (newest === undefined ? last : before).push(result);
-  return isNext;
-}
-
-/**
- * With short names, where these name different tests, and with what else makes
- * several tests of one name.
- */
-function named(tests: readonly Test[]): Test[] {
-  const shortNames = tests.map((test) =>
-    testName(test, shortOf(test.name), false),
-  );
-  const isSeveral = (all: readonly string[], name: string | undefined) =>
-    all.filter((other) => other === name).length > 1;
-  const names = tests.map(({ name }) => name);
-  return tests.map((test, index) => {
-    const isShort = !isSeveral(shortNames, shortNames[index]);
-    const name = isShort ? shortOf(test.name) : test.name;
-    return { ...test, name: testName(test, name, isSeveral(names, test.name)) };
-  });
-}
-
-const shortOf = (name: string): string => name.replaceAll(ADDED, '');
-
-/** A test's name with what distinguishes it, and with its result's status. */
-const testName = (
-  { distinctions, last: [first, ...others] }: Test,
-  name: string,
-  isWhole: boolean,
-): string =>
-  withRemarks(name, [
-    ...distinctions
-      .filter(({ isUsual }) => isWhole || isUsual !== true)
-      .map(({ text }) => text),
-    ...(others.length === 0 ? (first?.remarks ?? []) : []),
-  ]);
-
-const isCritical = ({ alerts }: Result): boolean =>
-  alerts.some((text) => text.startsWith('Critically'));
-const urgency = ({ newestAbnormal }: Test): number =>
-  newestAbnormal === undefined ? 0 : isCritical(newestAbnormal) ? 2 : 1;
-
-const NO_REPORT = { name: '\uffff', place: 0 };
-
-/**
- * Critical and abnormal ones first, then the newest; those of one day by
- * report, in its order.
- */
-const inOrder = (left: Test, right: Test): number =>
-  urgency(right) - urgency(left) ||
-  right.date.localeCompare(left.date) ||
-  left.report.name.localeCompare(right.report.name) ||
-  left.report.place - right.report.place;
-
-const isNotJudged = (part: Json): boolean =>
-  valueWithUnit(part) !== undefined && !isJudged(part);
-
-const rangesText = (parts: readonly Json[]): string => {
-  const ranges = unique(parts.map(referenceRanges)).join('; ');
-  return ranges === '' ? '' : `reference range ${ranges}`;
-};
-
-function testItem({
-  name,
-  ranges,
-  last,
-  before,
-  newestAbnormal,
-  results,
-  abnormal,
-  of,
-}: Test): DayItem {
-  const isFlagged = last.some(({ alerts }) => alerts.length > 0);
-  const values = last.map(
-    ({ value, alerts, remarks }) =>
-      `${value.text}${inBrackets([...(last.length > 1 ? remarks : []), ...alerts])}`,
-  );
-  return {
-    of,
-    day: last[0]?.day ?? '',
-    text: `${name}: ${values.join(' and ')}`,
-    detail: unique([
-      trend(
-        last.map(({ value }) => value),
-        before.map(({ value, remarks }) =>
-          remarks.length === 0
-            ? value
-            : { text: withRemarks(value.text, remarks), unit: value.unit },
-        ),
-        before[0]?.day ?? '',
-      ),
-      ranges,
-      newestAbnormal && !isFlagged
-        ? `not flagged; abnormal: ${newestAbnormal.value.text}${inBrackets(newestAbnormal.alerts)} on ${newestAbnormal.day}`
-        : undefined,
-      abnormal > 0 && results > 1
-        ? `${abnormal} of ${results} results of the year abnormal`
-        : undefined,
-    ]).join('; '),
-    ...(isFlagged && { tone: 'alert' as const }),
-  };
-}

@@ -1,4 +1,3 @@
-import { countText } from '../count-text.ts';
 import { directions } from '../directions.ts';
 import { clinicalTime } from '../fhir/dates.ts';
 import { isJson, type Json, objectsOf, textOf } from '../fhir/json.ts';
@@ -10,14 +9,17 @@ import {
   prescriptionStatus,
 } from '../medications.ts';
 import type { OverviewItem } from '../parts.ts';
-import { markFuture, type SummaryEntry } from '../section.ts';
+import type { Lookup, SummaryEntry } from '../section.ts';
 import {
   type Collect,
+  howLongAgo,
   isOfLastYear,
   LeftOutCounts,
   monthsBefore,
   OtherStatements,
   referencesOf,
+  withAge,
+  yearsAgo,
 } from './block-rule.ts';
 
 /**
@@ -40,65 +42,85 @@ interface Product {
   drug: string;
   directions: string[];
   statuses: string[];
-  newest: string;
-  orders: SummaryEntry[];
+  /** Orders, and statements that it is taken; the newest order first. */
+  entries: [SummaryEntry, ...SummaryEntry[]];
+}
+
+/** Newest first. */
+interface Fill {
+  product: string;
+  drug: string;
+  name: string;
+  content: Json;
 }
 
 /**
- * Current medications by product, those of one drug together; what was
- * dispensed in the last year without a current prescription is listed too.
+ * Current medications, a line for each product, those of one drug together: its
+ * directions, when it was ordered and when last filled. What was dispensed in
+ * the last year without a current prescription is listed too.
  */
 export const collectMedications: Collect = (context) => {
+  const { madeAt } = context;
   const products = new Map<string, Product>();
-  const dispensed = new Map<string, { item: OverviewItem; count: number }>();
+  const fills: Fill[] = [];
   const others = new LeftOutCounts();
   const statements = new OtherStatements();
+  let dispenses = 0;
 
   function prescribe(entry: SummaryEntry, name: string): void {
     const { content } = entry;
     const title = productName(name);
-    const product = products.get(title.toLowerCase()) ?? {
-      name: title,
-      drug: drugName(name).toLowerCase(),
-      directions: [],
-      statuses: [],
-      orders: [],
-      newest: newestText(content, context.madeAt),
-    };
-    products.set(title.toLowerCase(), product);
-    product.orders.push(entry);
+    const key = title.toLowerCase();
+    const product = products.get(key);
     const how = directions(
       withoutStart(content.dosageInstruction ?? content.dosage),
     );
-    product.directions = unique([...product.directions, how]);
     const status =
       prescriptionStatus(content).toLowerCase() || 'status unknown';
-    if (status !== 'active')
-      product.statuses = unique([...product.statuses, status]);
+    products.set(key, {
+      name: product?.name ?? title,
+      drug: drugName(name).toLowerCase(),
+      directions: unique([...(product?.directions ?? []), how]),
+      statuses: unique([
+        ...(product?.statuses ?? []),
+        status === 'active' ? undefined : status,
+      ]),
+      entries: product === undefined ? [entry] : [...product.entries, entry],
+    });
   }
 
-  function dispense({ content }: SummaryEntry, name: string): void {
-    const key = drugName(name).toLowerCase();
-    const known = dispensed.get(key);
-    if (known !== undefined) {
-      known.count += 1;
-      return;
-    }
-    const day =
-      firstDay(content, 'whenHandedOver', 'whenPrepared') ?? 'undated';
-    const supply = unique([
-      amountText(content.quantity),
-      amountText(content.daysSupply),
-    ]).join(', ');
-    const isPending = NOT_YET_DISPENSED.includes(String(content.status));
-    const word = isPending
-      ? `not yet dispensed (${String(content.status)})`
-      : 'dispensed';
-    const detail = `${word} ${day}${supply && ` (${supply})`}; no current prescription was delivered`;
-    dispensed.set(key, {
-      item: { text: name, detail, of: referencesOf([{ content }]) },
-      count: 1,
+  function dispense(entry: SummaryEntry, name: string): void {
+    const { content } = entry;
+    dispenses += 1;
+    if (NOT_DISPENSED.includes(String(content.status))) return;
+    fills.push({
+      product: productName(name).toLowerCase(),
+      drug: drugName(name).toLowerCase(),
+      name,
+      content,
     });
+  }
+
+  /** The last one of each drug without a prescription, of the last year. */
+  function unprescribed(drugs: ReadonlySet<string>): Fill[] {
+    const seen = new Set(drugs);
+    return fills.filter(({ drug, content }) => {
+      if (seen.has(drug) || !isOfLastYear({ content }, context)) return false;
+      seen.add(drug);
+      return true;
+    });
+  }
+
+  /** A fill of another strength counts only where there is one product. */
+  function lastFill(product: Product, all: readonly Product[]) {
+    const done = fills.filter(
+      ({ content }) => !NOT_YET_DISPENSED.includes(String(content.status)),
+    );
+    const isOnly = all.filter(({ drug }) => drug === product.drug).length === 1;
+    return (
+      done.find((fill) => fill.product === product.name.toLowerCase()) ??
+      (isOnly ? done.find(({ drug }) => drug === product.drug) : undefined)
+    );
   }
 
   return {
@@ -112,13 +134,8 @@ export const collectMedications: Collect = (context) => {
           ? 'not given'
           : 'given';
         others.add(`medication ${given}`, `medications ${given}`);
-      } else if (type === 'MedicationDispense') {
-        const isRecent =
-          isOfLastYear(entry, context) &&
-          !NOT_DISPENSED.includes(String(entry.content.status));
-        if (isRecent) dispense(entry, name);
-        else others.add('earlier or cancelled dispense');
-      } else if (isCurrent(entry)) prescribe(entry, name);
+      } else if (type === 'MedicationDispense') dispense(entry, name);
+      else if (isCurrent(entry)) prescribe(entry, name);
       else if (!isOrdered(entry.content))
         others.add(
           'proposed or optional medication',
@@ -136,25 +153,30 @@ export const collectMedications: Collect = (context) => {
       }
     },
     collected: () => {
-      const drugs = [...products.values()].map(({ drug }) => drug);
-      const unprescribed: OverviewItem[] = [];
-      for (const [key, { item, count }] of dispensed) {
-        if (!drugs.includes(key)) unprescribed.push(item);
-        others.add(
-          'further dispense',
-          'further dispenses',
-          drugs.includes(key) ? count : count - 1,
-        );
-      }
-      const together = [...products.values()].sort(
+      const all = [...products.values()];
+      const drugs = all.map(({ drug }) => drug);
+      const together = all.toSorted(
         (left, right) => drugs.indexOf(left.drug) - drugs.indexOf(right.drug),
+      );
+      const filled = together.map((product) => lastFill(product, all));
+      const alone = unprescribed(new Set(drugs));
+      const named = new Set([...filled, ...alone].filter(Boolean));
+      others.add(
+        'further dispense',
+        'further dispenses',
+        dispenses - named.size,
       );
       return {
         items: [
-          ...together.map((each) =>
-            productItem(each, statements.about(each.drug, each.orders)),
+          ...together.map((product, index) =>
+            productItem(
+              product,
+              dispenses === 0 ? 'unknown' : filled[index]?.content,
+              statements.about(product.drug, product.entries),
+              madeAt,
+            ),
           ),
-          ...unprescribed,
+          ...alone.map(dispensedItem),
         ],
         none: others.isEmpty
           ? undefined
@@ -165,28 +187,73 @@ export const collectMedications: Collect = (context) => {
   };
 };
 
-const productItem = (
-  { name, directions: how, statuses, newest, orders }: Product,
+/** Of which only what was dispensed is known. */
+function dispensedItem({ name, content }: Fill): OverviewItem {
+  const supply = unique([
+    amountText(content.quantity),
+    amountText(content.daysSupply),
+  ]).join(', ');
+  const isPending = NOT_YET_DISPENSED.includes(String(content.status));
+  const word = isPending
+    ? `not yet dispensed (${String(content.status)})`
+    : 'dispensed';
+  return {
+    of: referencesOf([{ content }]),
+    text: name,
+    detail: `${word} ${fillDay(content)}${supply && ` (${supply})`}; no current prescription was delivered`,
+  };
+}
+
+/** @param fill the last one; `unknown` if the record has no dispenses at all */
+function productItem(
+  { name, directions: how, statuses, entries }: Product,
+  fill: Json | 'unknown' | undefined,
   otherwise: string | undefined,
-): OverviewItem => ({
-  of: referencesOf(orders),
-  text: name,
-  detail: unique([
-    // `dose 1` beside `dose 1 once a day` says nothing.
-    how
-      .filter(
-        (each) => !how.some((other) => other !== each && other.includes(each)),
-      )
-      .join('; '),
-    // What a document lists without a status says nothing beside an active
-    // order.
-    ...statuses.filter(
-      (status) => status !== 'unknown' || statuses.length === orders.length,
+  madeAt: Date,
+): OverviewItem {
+  const [{ content: newest }] = entries;
+  const isNotFilled =
+    fill !== undefined &&
+    fill !== 'unknown' &&
+    yearsAgo(fill, madeAt) !== '' &&
+    clinicalTime(newest).sortDate < monthsBefore(madeAt, 1);
+  const filled =
+    fill === 'unknown'
+      ? undefined
+      : fill === undefined
+        ? 'no fill was delivered'
+        : `last filled ${withAge(fillDay(fill), howLongAgo(fill, madeAt))}`;
+  return {
+    of: referencesOf(
+      fill === undefined || fill === 'unknown'
+        ? entries
+        : [...entries, { content: fill }],
     ),
-    orders.length === 1 ? newest : `${entriesOf(orders)}, newest ${newest}`,
-    otherwise,
-  ]).join('; '),
-});
+    text: name,
+    detail: unique([
+      // `once a day` beside `1 tablet once a day` says nothing.
+      how
+        .filter(
+          (each) =>
+            !how.some((other) => other !== each && other.includes(each)),
+        )
+        .join('; '),
+      // What a document lists without a status says nothing beside an active
+      // order.
+      ...statuses.filter(
+        (status) => status !== 'unknown' || statuses.length === entries.length,
+      ),
+      ...(isNotFilled
+        ? [`${newestText(newest)}, but ${filled}`]
+        : [newestText(newest, yearsAgo(newest, madeAt)), filled]),
+      otherwise,
+    ]).join('; '),
+    ...(isNotFilled && { tone: 'alert' as const }),
+  };
+}
+
+const fillDay = (content: Json): string =>
+  firstDay(content, 'whenHandedOver', 'whenPrepared') ?? 'undated';
 
 /**
  * Without the number of the FDA's application, which RxNorm puts before some
@@ -195,10 +262,22 @@ const productItem = (
 const productName = (name: string): string => name.replace(/^NDA\d+\s+/i, '');
 
 /**
- * The day of an order, with its age if it is older than a year: `16 Sep 1993
- * (33 years ago)`.
+ * What several orders and statements of one product have in common, by which
+ * they are one line of page one; undefined if it has no name.
  */
-function newestText(content: Json, madeAt: Date): string {
+export const productKey = (
+  content: Json,
+  lookup: Lookup,
+): string | undefined => {
+  const name = medicationName(content, lookup);
+  return name && productName(name).toLowerCase();
+};
+
+/**
+ * When it was ordered or stated, with its age if it is older than a year:
+ * `ordered 16 Sep 1993 (33 years ago)`.
+ */
+function newestText(content: Json, ago = ''): string {
   const day = firstDay(
     content,
     'authoredOn',
@@ -206,15 +285,9 @@ function newestText(content: Json, madeAt: Date): string {
     'effectivePeriod',
     'dateAsserted',
   );
-  if (day === undefined) return 'undated';
-  const { sortDate } = clinicalTime(content);
-  const months =
-    [...Array(200).keys()].findLast(
-      (years) => sortDate <= monthsBefore(madeAt, 12 * years),
-    ) ?? 0;
-  return months === 0 || sortDate === ''
-    ? markFuture(day, madeAt)
-    : `${day} (${countText(months, 'year')} ago)`;
+  const word =
+    content.resourceType === 'MedicationStatement' ? 'stated' : 'ordered';
+  return `${word} ${day === undefined ? '(undated)' : withAge(day, ago)}`;
 }
 
 /**
@@ -232,22 +305,6 @@ const withoutStart = (dosages: unknown): Json[] =>
     const { boundsPeriod, ...rest } = repeat;
     return { ...dosage, timing: { ...(dosage.timing as Json), repeat: rest } };
   });
-
-/**
- * An order, and that the drug is taken, are two things even if they agree: `1
- * order and 1 statement of use`.
- */
-function entriesOf(entries: readonly SummaryEntry[]): string {
-  const stated = entries.filter(
-    ({ content }) => content.resourceType === 'MedicationStatement',
-  ).length;
-  const ordered = entries.length - stated;
-  const texts = [
-    countText(ordered, 'order'),
-    countText(stated, 'statement of use', 'statements of use'),
-  ];
-  return texts.filter((text) => !text.startsWith('0 ')).join(' and ');
-}
 
 /**
  * What precedes the name in RxNorm's style: `24 HR`, `1 ML`, `NDA020503 200

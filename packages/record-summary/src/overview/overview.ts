@@ -14,15 +14,17 @@ import {
 } from '../section.ts';
 import { SECTION } from '../sections.ts';
 import type { BlockCollector, BlockRule } from './block-rule.ts';
+import { collectEncounters, collectProcedures } from './events-blocks.ts';
 import {
   collectAllergies,
   collectCareTeam,
-  collectEncounters,
   collectImmunizations,
   collectProblems,
 } from './health-blocks.ts';
-import { collectResults, collectVitals } from './measurement.ts';
+import { collectVitals } from './measurement.ts';
 import { collectMedications } from './medications-block.ts';
+import { collectPerson, collectRisks } from './person-blocks.ts';
+import { collectResults } from './results-block.ts';
 
 const BLOCKS: readonly BlockRule[] = [
   {
@@ -64,11 +66,37 @@ const BLOCKS: readonly BlockRule[] = [
   },
   {
     section: SECTION.results,
-    title: 'Results of the last year',
+    title: 'Latest results',
     types: ['Observation'],
-    itemsMax: 25,
+    itemsMax: 30,
     item: ['further test', 'further tests'],
     collect: collectResults,
+  },
+  {
+    section: SECTION.procedures,
+    title: 'Major procedures',
+    types: ['Procedure'],
+    itemsMax: 8,
+    item: ['further major procedure', 'further major procedures'],
+    collect: collectProcedures,
+  },
+  {
+    section: SECTION.encounters,
+    title: 'Encounters: stays and emergencies first',
+    types: ['Encounter'],
+    itemsMax: 8,
+    item: ['earlier encounter', 'earlier encounters'],
+    collect: collectEncounters,
+  },
+  {
+    section: SECTION.observations,
+    title: 'Smoking, habits and high risk scores',
+    types: ['Observation', 'RiskAssessment'],
+    empty:
+      'The sources have delivered no statement on smoking and no risk score.',
+    itemsMax: 12,
+    item: ['further statement', 'further statements'],
+    collect: collectRisks,
   },
   {
     section: SECTION.immunizations,
@@ -79,12 +107,21 @@ const BLOCKS: readonly BlockRule[] = [
     collect: collectImmunizations,
   },
   {
-    section: SECTION.encounters,
-    title: 'Recent encounters',
-    types: ['Encounter'],
-    itemsMax: 4,
-    item: ['earlier encounter', 'earlier encounters'],
-    collect: collectEncounters,
+    section: SECTION.background,
+    title: 'Person and coverage',
+    types: [
+      'Patient',
+      'Coverage',
+      'ExplanationOfBenefit',
+      'Claim',
+      'MedicationDispense',
+      'MedicationRequest',
+    ],
+    empty:
+      'The sources have delivered no race, ethnicity, language, coverage or pharmacy.',
+    itemsMax: 8,
+    item: ['further coverage', 'further coverages'],
+    collect: collectPerson,
   },
   {
     section: SECTION.carePlans,
@@ -156,6 +193,7 @@ export async function overviewOf(context: {
   lookup: Lookup;
   madeAt: Date;
   birthDate: string | undefined;
+  until: Date;
   sections: readonly SectionRule[];
   /** Statements of absence by section. */
   statements: ReadonlyMap<string, readonly SummaryNote[]>;
@@ -188,7 +226,6 @@ export async function overviewOf(context: {
   const marked = new MarkedResources();
   for await (const resource of reader.read([...types])) {
     const content = resource.content as unknown as Json;
-    if (isUneventful(content)) continue;
     if (marked.isLeftOut(content)) continue;
     const entry = summaryEntry(resource);
     // Statements of absence are shown as notes.
@@ -224,12 +261,6 @@ const sourcesBlock = ({ sourceLines }: RecordReader): OverviewBlock[] =>
           notes: sourceLines.map((text) => ({ text })),
         },
       ];
-
-/** Whether a resource is a procedure in which nothing went wrong. */
-const isUneventful = (content: Json): boolean =>
-  content.resourceType === 'Procedure' &&
-  content.complication === undefined &&
-  content.complicationDetail === undefined;
 
 function blockOf(
   rule: BlockRule,

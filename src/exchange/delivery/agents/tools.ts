@@ -148,8 +148,8 @@ export async function findPatientForAgent(
   };
 }
 
-/** Lines of a summary that one result has: as many as a usual one. */
-const SUMMARY_MAX = 60;
+/** Lines of a summary that one result has: all of a usual page one. */
+const SUMMARY_MAX = 150;
 
 export async function patientSummary(
   on: ToolCall,
@@ -161,7 +161,7 @@ export async function patientSummary(
   const all: Line[] = [];
   const filter = { types: permittedTypes(request, undefined) };
   for await (const part of on.summaries({ accountId, patientId }, filter)) {
-    all.push(...linesOf(part, patientId));
+    all.push(...linesOfPart(part, patientId));
     if (part.kind === 'overview') break;
   }
   const lines = all.slice(0, SUMMARY_MAX);
@@ -179,7 +179,10 @@ export async function patientSummary(
 }
 
 /** The lines of a summary's head and overview. */
-function linesOf(part: SummaryPart | { kind: 'total' }, id: string): Line[] {
+export function linesOfPart(
+  part: SummaryPart | { kind: 'total' },
+  id: string,
+): Line[] {
   if (part.kind === 'head') {
     const says = [
       part.head.patient.name,
@@ -206,10 +209,11 @@ function linesOf(part: SummaryPart | { kind: 'total' }, id: string): Line[] {
         of,
         ...(tone === 'alert' && { is_alert: true }),
       })),
-      ...notes.concat(rest ?? []).map(({ text }) => ({
+      ...notes.concat(rest ?? []).map(({ text, tone, of = [] }) => ({
         section,
         says: text,
-        of: [],
+        of,
+        ...(tone === 'alert' && { is_alert: true }),
       })),
     ]);
 }
@@ -349,6 +353,7 @@ async function lineOf(
   );
   const texts = await rowTexts(match, {
     medications,
+    people: new Map(),
     conditions: new Map(),
     reports: new Map(),
     linked,

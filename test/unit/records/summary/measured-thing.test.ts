@@ -48,7 +48,7 @@ const vital = (...args: Parameters<typeof result>) => ({
 /** The items of the overview's block of results, or of vital signs. */
 async function itemsOf(
   contents: readonly object[],
-  title = 'Results of the last year',
+  title = 'Latest results',
 ): Promise<string[]> {
   for await (const part of partsOf(readerOf([PATIENT, ...contents])))
     if (part.kind === 'overview')

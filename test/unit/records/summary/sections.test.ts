@@ -454,7 +454,7 @@ test('a day that its origin states is not repeated in a statement of absence', a
   const notes = (await gather(partsOf(reader))).flatMap((part) =>
     part.kind === 'note' ? [part.text] : [],
   );
-  expect(notes).toContain('NKDA (stated by HIE (document of 4 Mar 2026)).');
+  expect(notes).toContain('NKDA, stated by HIE (document of 4 Mar 2026).');
 });
 
 test('a filter shows its sections only, and says what was asked for', async () => {
@@ -581,14 +581,14 @@ describe('that there is none', () => {
 
   test('is a statement of its source on its day, and no row; that nothing came is something else', async () => {
     expect(await rowsOf([noneKnown('a', '716186003')], 'allergies')).toEqual([
-      ['No known allergies (stated by HIE, 7 Mar 2024).'],
+      ['No known allergies, stated by HIE, 7 Mar 2024.'],
     ]);
     expect(
       await rowsOf(
         [noneKnown('a', '409137002', { recordedDate: undefined })],
         'allergies',
       ),
-    ).toEqual([['No known drug allergies (stated by HIE, undated).']]);
+    ).toEqual([['No known drug allergies, stated by HIE, undated.']]);
     expect((await rowsOf([], 'allergies'))[0]?.[0]).toMatch(
       /delivered no allergies; that does not mean/,
     );
@@ -601,7 +601,7 @@ describe('that there is none', () => {
     );
     expect(rows.map(([first]) => first)).toEqual([
       'Penicillin',
-      'No known allergies (stated by HIE, 7 Mar 2024). This contradicts the allergies listed above.',
+      'No known allergies, stated by HIE, 7 Mar 2024. This contradicts the allergies listed above.',
     ]);
     const contradicted = async (code: string, other: object) =>
       (await rowsOf([noneKnown('a', code), other], 'allergies'))
@@ -628,7 +628,7 @@ describe('that there is none', () => {
     });
     const nilknown = { coding: [{ code: 'nilknown' }] };
     expect(await rowsOf([list('10160-0', nilknown)], 'medications')).toEqual([
-      ['No current medications (stated by HIE, 1 May 2024).'],
+      ['No current medications, stated by HIE, 1 May 2024.'],
     ]);
     expect(
       await rowsOf(
@@ -636,13 +636,13 @@ describe('that there is none', () => {
         'allergies',
       ),
     ).toEqual([
-      ['No information on allergies: not asked (stated by HIE, 1 May 2024).'],
+      ['No information on allergies: not asked, stated by HIE, 1 May 2024.'],
     ]);
     expect(
       await rowsOf([list('48765-2', { text: 'None seen' })], 'allergies'),
     ).toEqual([
       [
-        'No entries on allergies (stated by HIE, 1 May 2024). The source wrote: “None seen.”',
+        'The list of allergies is empty, stated by HIE, 1 May 2024. The source wrote: “None seen.”',
       ],
     ]);
     const composition = {
@@ -658,7 +658,7 @@ describe('that there is none', () => {
       ],
     };
     expect(await rowsOf([composition], 'problems')).toEqual([
-      ['No known problems (stated by HIE, 2 May 2024).'],
+      ['No known problems, stated by HIE, 2 May 2024.'],
     ]);
     const unknown = {
       coding: [
@@ -670,10 +670,10 @@ describe('that there is none', () => {
     };
     expect(
       await rowsOf([allergy('u', { code: unknown })], 'allergies'),
-    ).toEqual([['No information on allergies (stated by HIE, undated).']]);
+    ).toEqual([['No information on allergies, stated by HIE, undated.']]);
     expect(
       await rowsOf([allergy('t', { code: { text: 'NKDA' } })], 'allergies'),
-    ).toEqual([['NKDA (stated by HIE, undated).']]);
+    ).toEqual([['NKDA, stated by HIE, undated.']]);
     for (const text of [
       'None',
       'Denies any known allergies',
@@ -681,7 +681,7 @@ describe('that there is none', () => {
     ])
       expect(
         await rowsOf([allergy('w', { code: { text } })], 'allergies'),
-      ).toEqual([[`${text} (stated by HIE, undated).`]]);
+      ).toEqual([[`${text}, stated by HIE, undated.`]]);
     const own = {
       system: 'urn:of-a-hospital',
       code: 'NKDA',
@@ -694,7 +694,7 @@ describe('that there is none', () => {
           'allergies',
         )
       )[0],
-    ).toEqual(['No Known Drug Allergies (stated by HIE, undated).']);
+    ).toEqual(['No Known Drug Allergies, stated by HIE, undated.']);
     for (const text of [
       'No known reaction to nuts',
       'Denies allergies, but had hives after fish',

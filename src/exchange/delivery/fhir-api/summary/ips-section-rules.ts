@@ -6,9 +6,11 @@ import {
   deviceTable,
   encounterDiagnoses,
   immunizationTable,
+  type Lookup,
   observationTable,
   pastProblems,
   procedureTable,
+  productKey,
   RETRACTED,
   reportTable,
   resultTable,
@@ -18,7 +20,12 @@ import {
   type TableRule,
   vitalSignTable,
 } from '#record-summary';
-import { codesOf, isEnteredInError, objectsOf } from '#record-summary/fhir';
+import {
+  codesOf,
+  isEnteredInError,
+  type Json,
+  objectsOf,
+} from '#record-summary/fhir';
 
 /** Resources of one table of the summary that a section is made of. */
 export interface IpsSource {
@@ -28,6 +35,8 @@ export interface IpsSource {
   keeps: (entry: SummaryEntry, section: SectionRule) => boolean;
   /** Only the latest value of each thing that was measured. */
   isLatest?: true;
+  /** Only the first of those with one key. */
+  once?: (content: Json, lookup: Lookup) => string | undefined;
   max: number;
 }
 
@@ -95,6 +104,7 @@ export const IPS_SECTIONS: readonly IpsSectionRule[] = [
         section: SECTION.medications,
         table: currentMedications,
         keeps: isPresent,
+        once: productKey,
         max: 200,
       },
     ],

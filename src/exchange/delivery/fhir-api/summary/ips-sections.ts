@@ -1,12 +1,11 @@
 import {
-  absenceNotes,
   emptyText,
   type Lookup,
-  lookUp,
   measuredThing,
   notUnderstoodNotes,
+  type PageOne,
+  pageOne,
   type RecordResource,
-  reasonName,
   type SectionRule,
   STATING_TYPES,
   type SummaryEntry,
@@ -62,6 +61,7 @@ class Collector {
    * differ about the value.
    */
   readonly #latest = new Map<string, string>();
+  readonly #keys = new Set<string>();
   private readonly source: IpsSource;
 
   constructor(source: IpsSource) {
@@ -84,9 +84,19 @@ class Collector {
     const isKept =
       this.source.keeps(entry, this.rule) &&
       this.kept.length < this.source.max &&
-      (this.source.isLatest !== true || this.#isLatest(content, lookup));
+      (this.source.isLatest !== true || this.#isLatest(content, lookup)) &&
+      this.#isFirst(content, lookup);
     if (isKept) this.kept.push(resource);
     else this.leftOut += 1;
+  }
+
+  /** Whether nothing with this key is an entry yet. */
+  #isFirst(content: Json, lookup: Lookup): boolean {
+    const key = this.source.once?.(content, lookup);
+    if (key === undefined) return true;
+    const isFirst = !this.#keys.has(key);
+    this.#keys.add(key);
+    return isFirst;
   }
 
   #isLatest(content: Json, { linked }: Lookup): boolean {
@@ -123,17 +133,13 @@ export async function ipsSections(
   }));
   const collectors = planned.flatMap((section) => section.collectors);
   const stated: Stated[] = [];
-  const lookup = await lookUp(reader);
+  const first = await pageOne(reader, { madeAt });
+  const { lookup, statements } = first;
   for await (const resource of reader.read(SECTION_TYPES)) {
     const entry = summaryEntry(resource);
-    const statements = absencesIn(entry.content);
-    stated.push(...statements.map((statement) => ({ statement, resource })));
-    if (statements.length > 0) continue;
-    const name =
-      resource.resourceType === 'Condition'
-        ? reasonName(entry.content)
-        : undefined;
-    if (name !== undefined) lookup.conditions.set(resource.id, name);
+    const absences = absencesIn(entry.content);
+    stated.push(...absences.map((statement) => ({ statement, resource })));
+    if (absences.length > 0) continue;
     for (const collector of collectors) collector.take(resource, entry, lookup);
   }
   const context = {
@@ -141,8 +147,12 @@ export async function ipsSections(
     stated,
     madeAt,
     lookup,
+    statements,
   };
-  const sections: IpsSection[] = [await completenessSection(reader)];
+  const sections: IpsSection[] = [
+    await overviewSection(reader, first),
+    await completenessSection(reader),
+  ];
   for (const section of planned) {
     const isEmpty = section.collectors.every(
       ({ kept, notUnderstood }) =>
@@ -163,6 +173,7 @@ interface Context {
   stated: readonly Stated[];
   madeAt: Date;
   lookup: Lookup;
+  statements: PageOne['statements'];
 }
 type Planned = IpsSectionRule & { collectors: Collector[] };
 
@@ -170,7 +181,7 @@ async function sectionOf(
   section: Planned,
   context: Context,
 ): Promise<IpsSection> {
-  const { reader, madeAt } = context;
+  const { reader } = context;
   const rule = section.section;
   const topic =
     section.isOptional === true ? undefined : rule.statements?.topic;
@@ -183,9 +194,7 @@ async function sectionOf(
     ),
   ];
   const notes =
-    topic === undefined
-      ? []
-      : await absenceNotes(rule, reader, () => true, madeAt);
+    topic === undefined ? [] : (context.statements.get(rule.id) ?? []);
   const isNoneKnown = claims.some(({ resource }) => isStating(resource));
   const empty = emptyText(section.empty ?? rule.empty, reader.standing);
   const why =
@@ -286,12 +295,44 @@ function emptyReason(
   return { coding: [{ system: EMPTY_REASONS, code }], text };
 }
 
+/** A section of ours, which the guide has not; without entries. */
+async function ownSection(
+  title: string,
+  code: string,
+  parts: AsyncIterable<SummaryPart>,
+): Promise<IpsSection> {
+  const coding = [{ system: 'urn:medical-exchange:section', code }];
+  return {
+    entries: [],
+    json: {
+      title,
+      code: { coding, text: title },
+      text: await narrativeOf(parts),
+    },
+  };
+}
+
+/**
+ * Page one of the summary, as all doors show it; the sources are in the section
+ * that follows.
+ */
+function overviewSection(
+  { standing }: PatientRecord,
+  { blocks }: PageOne,
+): Promise<IpsSection> {
+  async function* parts(): AsyncGenerator<SummaryPart> {
+    const alert = incompleteness(standing);
+    if (alert !== undefined) yield { kind: 'note', text: alert, tone: 'alert' };
+    yield { kind: 'overview', blocks: blocks.slice(0, -1) };
+  }
+  return ownSection('Overview', 'overview', parts());
+}
+
 /** Which sources answered, when, and what is missing. */
 async function completenessSection({
   standing,
   counts,
 }: PatientRecord): Promise<IpsSection> {
-  const title = 'Sources and completeness';
   const others = Object.entries(counts)
     .filter(
       ([type, count]) =>
@@ -310,15 +351,5 @@ async function completenessSection({
         `The whole record also has what no section here is for: ${others.join(', ')}.`,
       );
   }
-  const coding = [
-    { system: 'urn:medical-exchange:section', code: 'completeness' },
-  ];
-  return {
-    entries: [],
-    json: {
-      title,
-      code: { coding, text: title },
-      text: await narrativeOf(parts()),
-    },
-  };
+  return ownSection('Sources and completeness', 'completeness', parts());
 }

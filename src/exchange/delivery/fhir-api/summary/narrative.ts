@@ -1,6 +1,8 @@
 import {
   type Column,
   fittedTables,
+  type OverviewBlock,
+  type OverviewItem,
   type SummaryCell,
   type SummaryPart,
 } from '#record-summary';
@@ -29,7 +31,9 @@ export async function narrativeOf(
 function partHtml(part: SummaryPart, width: number): string {
   switch (part.kind) {
     case 'note':
-      return `<p>${part.tone === 'alert' ? bold(part.text) : escapeHtml(part.text)}</p>`;
+      return noteHtml(part);
+    case 'overview':
+      return part.blocks.map(blockHtml).join('');
     case 'table':
       return `<table><caption>${escapeHtml(part.caption)}</caption><thead><tr>${part.columns.map(headOf).join('')}</tr></thead><tbody>`;
     case 'group':
@@ -42,6 +46,24 @@ function partHtml(part: SummaryPart, width: number): string {
       return '';
   }
 }
+
+const blockHtml = ({ title, items, notes, rest }: OverviewBlock): string =>
+  [
+    `<h3>${escapeHtml(title)}</h3>`,
+    items.length > 0 && `<ul>${items.map(itemHtml).join('')}</ul>`,
+    ...notes.map(noteHtml),
+    rest && noteHtml(rest),
+  ]
+    .filter(Boolean)
+    .join('');
+
+const itemHtml = ({ text, detail, tone }: OverviewItem): string => {
+  const said = tone === 'alert' ? bold(text) : escapeHtml(text);
+  return `<li>${detail === '' ? said : `${said}; ${escapeHtml(detail)}`}</li>`;
+};
+
+const noteHtml = ({ text, tone }: { text: string; tone?: string }): string =>
+  `<p>${tone === 'alert' ? bold(text) : escapeHtml(text)}</p>`;
 
 const bold = (text: string): string => `<b>${escapeHtml(text)}</b>`;
 const headOf = ({ title }: Column): string => `<th>${escapeHtml(title)}</th>`;
