@@ -23,7 +23,7 @@ const text = fc
   .filter((s) => /\p{L}/u.test(s));
 const name = text
   // Two keys for each zip, where an apostrophe has several spellings.
-  .map((s) => s.replaceAll(/[\s,‘’ʼ´`]/gu, ''))
+  .map((s) => s.normalize('NFKC').replaceAll(/[\s,‘’ʼ´`]/gu, ''))
   .filter(
     (s) =>
       s !== '' &&
