@@ -93,7 +93,11 @@ export const networkDirectoryEndpoints = {
           .describe('A zip code, or its beginning.'),
         npi: text.optional(),
         oid: text.optional().describe('A home community.'),
-        count: itemCount.max(DIRECTORY_ENTRIES_MAX).default(50),
+        count: itemCount
+          .max(DIRECTORY_ENTRIES_MAX, {
+            error: `count must be at most ${DIRECTORY_ENTRIES_MAX}`,
+          })
+          .default(50),
         output: z.enum(['fhir', 'dto']).default('dto'),
       }),
       responses: {
