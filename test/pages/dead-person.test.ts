@@ -98,7 +98,9 @@ describeInChromium('a person who has died', () => {
     await page.goto(viewerUrl);
     await page.getByLabel('Your name or organization').fill('Dr. Rossi');
     await page.getByRole('button', { name: 'Open the summary' }).click();
-    await page.getByRole('heading', { name: 'Active problems' }).waitFor();
+    await page
+      .getByRole('heading', { name: 'Active problems', level: 2 })
+      .waitFor();
 
     const head = await page.locator('header').innerText();
     expect(head).toContain('Born: 5 Apr 1951');
