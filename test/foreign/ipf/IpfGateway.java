@@ -148,10 +148,14 @@ public class IpfGateway {
   }
 
   @PostMapping("/ask/iti38")
-  public Map<String, Object> askDocuments(@RequestParam("to") String to, @RequestParam("patient") String patient) {
+  public Map<String, Object> askDocuments(
+      @RequestParam("to") String to,
+      @RequestParam("patient") String patient,
+      @RequestParam(value = "home", defaultValue = HOME) String home,
+      @RequestParam(value = "authority", defaultValue = AUTHORITY) String authority) {
     FindDocumentsQuery query = new FindDocumentsQuery();
-    query.setHomeCommunityId("urn:oid:" + HOME);
-    query.setPatientId(new Identifiable(patient, new AssigningAuthority(AUTHORITY)));
+    query.setHomeCommunityId("urn:oid:" + home);
+    query.setPatientId(new Identifiable(patient, new AssigningAuthority(authority)));
     query.setStatus(List.of(AvailabilityStatus.APPROVED));
     query.setDocumentEntryTypes(List.of(DocumentEntryType.STABLE, DocumentEntryType.ON_DEMAND));
     QueryRegistry request = new QueryRegistry(query);
@@ -173,10 +177,14 @@ public class IpfGateway {
   }
 
   @PostMapping("/ask/iti39")
-  public Map<String, Object> askContents(@RequestParam("to") String to, @RequestParam("ids") List<String> ids) {
+  public Map<String, Object> askContents(
+      @RequestParam("to") String to,
+      @RequestParam("ids") List<String> ids,
+      @RequestParam(value = "home", defaultValue = HOME) String home,
+      @RequestParam(value = "repository", defaultValue = REPOSITORY) String repository) {
     RetrieveDocumentSet request = new RetrieveDocumentSet();
     for (String id : ids)
-      request.getDocuments().add(new DocumentReference(REPOSITORY, id, "urn:oid:" + HOME));
+      request.getDocuments().add(new DocumentReference(repository, id, "urn:oid:" + home));
     RetrievedDocumentSet response =
         producer.requestBodyAndHeader("direct:iti39", request, "to", to, RetrievedDocumentSet.class);
     Map<String, Object> answer = answer(response);
