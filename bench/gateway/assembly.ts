@@ -54,7 +54,11 @@ export async function createBenchGateway(
   app.setValidatorCompiler(zodValidator);
   app.setSerializerCompiler(serializerCompiler);
   await app.register(helmet);
-  addErrorResponses(app, logger, createRefusalAudit({ store, logger }));
+  addErrorResponses(
+    app,
+    { logger, publicBaseUrl: 'http://bench.invalid' },
+    createRefusalAudit({ store, logger }),
+  );
   observeRequests(app, { logger, metrics: new Registry() });
   await app.register(async (scope) => {
     const keys = createKeyCheck(store);

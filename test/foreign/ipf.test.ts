@@ -38,12 +38,19 @@ import {
   type XmlFragment,
   xml,
 } from '#ihe';
+import type { StoredMessage } from '../../src/exchange/messaging/messages/message-store.ts';
+import { submissionOfMessage } from '../../src/exchange/messaging/messages/xdr/submission-of-message.ts';
 import type {
   SoughtPerson,
   SourcePage,
 } from '../../src/exchange/sources/connectors/connector.ts';
-import { createIheConnector } from '../../src/exchange/sources/connectors/ihe/ihe-connector.ts';
+import {
+  createIheConnector,
+  openGateway,
+} from '../../src/exchange/sources/connectors/ihe/ihe-connector.ts';
 import { iheSettingsSchema } from '../../src/exchange/sources/connectors/ihe/ihe-settings.ts';
+import { submitDocuments } from '../../src/exchange/sources/connectors/ihe/submission/submit-documents.ts';
+import type { SourceConfig } from '../../src/exchange/sources/connectors/source-config.ts';
 import { type IpfServer, ipfMissing, startIpf } from './ipf-server.ts';
 
 const missing = ipfMissing();
@@ -335,6 +342,46 @@ describe.skipIf(missing !== undefined)('IPF', () => {
     });
   });
 
+  test('it takes a message that we submit, and reads of it what was sent', async () => {
+    const settings = settingsFor(ipf);
+    const gateway = openGateway(sourceFor(ipf), settings);
+    const { submission, attachments } = submissionOfMessage(
+      MESSAGE,
+      { ...ZOE, id: 'p1' },
+      [FILE],
+      { ...settings, organizationName: 'Our organization' },
+    );
+
+    const outcome = await submitDocuments(gateway, ipf.addressOf('iti41'), {
+      submission,
+      attachments,
+      recipient: MESSAGE.destination,
+      signal: new AbortController().signal,
+    });
+
+    const text = Buffer.from('See „Übergabe“.');
+    const documentOf = (mimeType: string, bytes: Buffer) => ({
+      mimeType,
+      size: bytes.length,
+      hash: hashOf('sha1', bytes),
+      sha1: hashOf('sha1', bytes),
+      family: 'Núñez',
+    });
+    expect(outcome).toBe('accepted');
+    expect(JSON.parse(await ipf.ask('submissions', {}))).toEqual([
+      {
+        title: 'Referral',
+        organization: '2.999.10.77',
+        npi: '1234567893',
+        targetHomeCommunityId: 'urn:oid:2.999.10.77',
+        documents: [
+          documentOf('text/plain', text),
+          documentOf('application/pdf', FILE.content),
+        ],
+      },
+    ]);
+  });
+
   test('it refuses an answer to another message, and so do we', async () => {
     await using gateway = await startResponder(() => newMessageId());
     await expect(
@@ -372,21 +419,56 @@ const ZOE: SoughtPerson = {
 
 /** As an operator connects it, but without SAML, which IPF does not read. */
 const connectionTo = (ipf: IpfServer) =>
-  createIheConnector(
-    {
-      source: 'hie',
-      baseUrl: ipf.addressOf('iti55'),
-      auth: { kind: 'none' },
-    },
-    iheSettingsSchema.parse({
-      queryUrl: ipf.addressOf('iti38'),
-      retrieveUrl: ipf.addressOf('iti39'),
-      homeCommunity: HOME,
-      ownHomeCommunity: '2.999.1',
-      answerTimeoutSeconds: 60,
-      documentsPerRetrieval: 2,
-    }),
-  );
+  createIheConnector(sourceFor(ipf), settingsFor(ipf));
+
+const sourceFor = (ipf: IpfServer): SourceConfig => ({
+  source: 'hie',
+  baseUrl: ipf.addressOf('iti55'),
+  auth: { kind: 'none' },
+});
+
+const settingsFor = (ipf: IpfServer) =>
+  iheSettingsSchema.parse({
+    queryUrl: ipf.addressOf('iti38'),
+    retrieveUrl: ipf.addressOf('iti39'),
+    submissionUrl: ipf.addressOf('iti41'),
+    homeCommunity: HOME,
+    ownHomeCommunity: '2.999.1',
+    answerTimeoutSeconds: 60,
+    documentsPerRetrieval: 2,
+  });
+
+const SENT_AT = new Date('2026-11-29T12:00:00Z');
+
+const FILE = {
+  id: '01923ea3-6f50-7b81-9c0d-1e2f3a4b5c6d',
+  fileName: 'Report.pdf',
+  contentType: 'application/pdf',
+  content: Buffer.from('%PDF-1.7\r\n--uuid:x--\0ÿ', 'latin1'),
+  createdAt: SENT_AT,
+};
+
+const MESSAGE: StoredMessage = {
+  id: '01923ea8-4b5c-7d6e-9f70-8192a3b4c5d6',
+  accountId: '01923ea8-4b5c-7d6e-9f70-8192a3b4c5d7',
+  patientId: 'p1',
+  externalId: null,
+  direction: 'outbound',
+  status: 'processing',
+  transportMethod: 'xdr',
+  network: 'CAREQUALITY',
+  destination: '2.999.10.77',
+  subject: 'Referral',
+  body: 'See „Übergabe“.',
+  attachments: [FILE.id],
+  intendedRecipientNpi: ['1234567893'],
+  reason: null,
+  partnerKey: null,
+  toBeRead: false,
+  sentAt: SENT_AT,
+  updatedAt: SENT_AT,
+  workflowStartedAt: null,
+};
 
 function discoveredIn(answer: GatewayAnswer<Buffer>) {
   if (answer.kind !== 'answer' || answer.envelope.payload === undefined)

@@ -109,7 +109,7 @@ const savedRow = (
 ): string[] => [
   indexed?.slice(0, 10) ?? '',
   description ?? mimeType ?? '',
-  size === undefined ? '' : `${Math.ceil(size / 1_000)} kB`,
+  typeof size === 'number' ? `${Math.ceil(size / 1_000)} kB` : '',
   basename(path),
 ];
 

@@ -4,6 +4,8 @@ import static org.openehealth.ipf.platform.camel.ihe.xds.XdsCamelValidators.iti3
 import static org.openehealth.ipf.platform.camel.ihe.xds.XdsCamelValidators.iti38ResponseValidator;
 import static org.openehealth.ipf.platform.camel.ihe.xds.XdsCamelValidators.iti39RequestValidator;
 import static org.openehealth.ipf.platform.camel.ihe.xds.XdsCamelValidators.iti39ResponseValidator;
+import static org.openehealth.ipf.platform.camel.ihe.xds.XdsCamelValidators.iti41RequestValidator;
+import static org.openehealth.ipf.platform.camel.ihe.xds.XdsCamelValidators.iti41ResponseValidator;
 
 import jakarta.activation.DataHandler;
 import jakarta.mail.util.ByteArrayDataSource;
@@ -33,6 +35,7 @@ import org.openehealth.ipf.commons.ihe.xds.core.metadata.DocumentEntryType;
 import org.openehealth.ipf.commons.ihe.xds.core.metadata.Identifiable;
 import org.openehealth.ipf.commons.ihe.xds.core.metadata.LocalizedString;
 import org.openehealth.ipf.commons.ihe.xds.core.requests.DocumentReference;
+import org.openehealth.ipf.commons.ihe.xds.core.requests.ProvideAndRegisterDocumentSet;
 import org.openehealth.ipf.commons.ihe.xds.core.requests.QueryRegistry;
 import org.openehealth.ipf.commons.ihe.xds.core.requests.RetrieveDocumentSet;
 import org.openehealth.ipf.commons.ihe.xds.core.requests.query.FindDocumentsQuery;
@@ -62,7 +65,7 @@ import org.w3c.dom.NodeList;
 import org.xml.sax.InputSource;
 
 /**
- * IPF as a responding gateway (/services/iti55, iti38, iti39), and as an
+ * IPF as a responding gateway (/services/iti55, iti38, iti39, iti41), and as an
  * initiating one that asks where it is told to (/ask/iti55, iti38, iti39). Its
  * validators check every message in and out. Argument: the port.
  */
@@ -125,6 +128,11 @@ public class IpfGateway {
             .process(exchange -> exchange.getMessage().setBody(
                 retrieved(exchange.getIn().getBody(RetrieveDocumentSet.class))))
             .process(iti39ResponseValidator());
+        from("xds-iti41:iti41")
+            .process(iti41RequestValidator())
+            .process(exchange -> exchange.getMessage().setBody(
+                taken(exchange.getIn().getBody(ProvideAndRegisterDocumentSet.class))))
+            .process(iti41ResponseValidator());
         from("direct:iti55")
             .process(iti55RequestValidator())
             .toD("xcpd-iti55://${header.to}")
@@ -139,6 +147,35 @@ public class IpfGateway {
             .process(iti39ResponseValidator());
       }
     };
+  }
+
+  private static final List<Map<String, Object>> SUBMISSIONS = new ArrayList<>();
+
+  private static Response taken(ProvideAndRegisterDocumentSet request) throws Exception {
+    List<Map<String, Object>> documents = new ArrayList<>();
+    for (var document : request.getDocuments()) {
+      DocumentEntry entry = document.getDocumentEntry();
+      byte[] bytes = document.getContent(DataHandler.class).getInputStream().readAllBytes();
+      documents.add(Map.of(
+          "mimeType", entry.getMimeType(),
+          "hash", entry.getHash(),
+          "size", entry.getSize(),
+          "sha1", sha("SHA-1", bytes),
+          "family", entry.getSourcePatientInfo().getNames().next().getFamilyName()));
+    }
+    var recipient = request.getSubmissionSet().getIntendedRecipients().get(0);
+    SUBMISSIONS.add(Map.of(
+        "title", request.getSubmissionSet().getTitle().getValue(),
+        "organization", recipient.getOrganization().getIdNumber(),
+        "npi", recipient.getPerson().getId().getId(),
+        "targetHomeCommunityId", String.valueOf(request.getTargetHomeCommunityId()),
+        "documents", documents));
+    return new Response(Status.SUCCESS);
+  }
+
+  @PostMapping("/ask/submissions")
+  public List<Map<String, Object>> submissions() {
+    return SUBMISSIONS;
   }
 
   /** Sends a message as it is; returns the answer. */

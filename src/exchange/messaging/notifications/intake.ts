@@ -293,6 +293,15 @@ export function createIntake(deps: IntakeDeps) {
       : addEvents(tx, sender, messageId, message, { kind: 'clinical', items });
   }
 
+  function recordKeyOf(
+    sender: string,
+    sourcePatientId: string | undefined,
+  ): Buffer | undefined {
+    return sourcePatientId === undefined
+      ? undefined
+      : keyed(sender, 'record', sourcePatientId);
+  }
+
   async function addEvents(
     tx: SystemTx,
     sender: string,
@@ -300,21 +309,7 @@ export function createIntake(deps: IntakeDeps) {
     { person, sourcePatientId }: InboundMessage,
     content: Exclude<InboundContent, { kind: 'merge' | 'person' }>,
   ): Promise<ChangedSubject[]> {
-    const items =
-      content.kind === 'encounter'
-        ? [
-            {
-              sourceId: content.sourceId,
-              content: content.event,
-              numbers: content.numbers,
-            },
-          ]
-        : content.items.map(({ numbers, ...item }) => ({
-            sourceId: item.sourceId,
-            content: item,
-            numbers,
-          }));
-    const subjects = items
+    const subjects = itemsOf(content)
       .map(({ numbers, ...each }) => ({
         ...each,
         sourceKey: keyed(sender, content.kind, each.sourceId),
@@ -325,10 +320,7 @@ export function createIntake(deps: IntakeDeps) {
       tx,
       subjects.flatMap(({ numbers }) => numbers),
     );
-    const recordKey =
-      sourcePatientId === undefined
-        ? undefined
-        : keyed(sender, 'record', sourcePatientId);
+    const recordKey = recordKeyOf(sender, sourcePatientId);
     const described = personKeysOf(person, sender, deps.idHmacKey);
     const changed: ChangedSubject[] = [];
     for (const { sourceKey, content: ofSubject, numbers } of subjects) {
@@ -363,19 +355,9 @@ export function createIntake(deps: IntakeDeps) {
       changed.push({ id, isHeld });
       await insertNumbers(tx, { sender, subjectId: id }, numbers);
     }
-    const areHeld = changed.some(({ isHeld }) => isHeld);
-    const related =
-      recordKey === undefined || areHeld
-        ? []
-        : await relatedTo(tx, {
-            sender,
-            recordKey,
-            keys: subjects.flatMap(({ numbers }) => numbers),
-          });
-    const others = related
-      .filter((id) => !changed.some((each) => each.id === id))
-      .map((id) => ({ id, isHeld: false }));
-    return [...changed, ...others];
+    if (recordKey === undefined) return changed;
+    const keys = subjects.flatMap(({ numbers }) => numbers);
+    return withRelated(tx, changed, { sender, recordKey, keys });
   }
 
   /**
@@ -469,4 +451,39 @@ interface Reported {
 export function intakeOutcome(applied: readonly Applied[]): InboundOutcome {
   const all = new Set(applied.map(({ outcome }) => outcome));
   return OUTCOMES.find((outcome) => all.has(outcome)) ?? 'merged';
+}
+
+/** What a message says of each encounter, order or result, with its numbers. */
+function itemsOf(
+  content: Exclude<InboundContent, { kind: 'merge' | 'person' }>,
+) {
+  if (content.kind === 'encounter') {
+    const { sourceId, event, numbers } = content;
+    return [{ sourceId, content: event, numbers }];
+  }
+  return content.items.map(({ numbers, ...item }) => ({
+    sourceId: item.sourceId,
+    content: item,
+    numbers,
+  }));
+}
+
+/**
+ * Those that a message changed, and those joined to them by a number. While one
+ * is held, nothing is said of others.
+ */
+async function withRelated(
+  tx: SystemTx,
+  changed: readonly ChangedSubject[],
+  by: Parameters<typeof relatedTo>[1],
+): Promise<ChangedSubject[]> {
+  if (changed.some(({ isHeld }) => isHeld)) return [...changed];
+  const known = new Set(changed.map(({ id }) => id));
+  const related = await relatedTo(tx, by);
+  return [
+    ...changed,
+    ...related
+      .filter((id) => !known.has(id))
+      .map((id) => ({ id, isHeld: false })),
+  ];
 }

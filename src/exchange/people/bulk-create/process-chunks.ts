@@ -448,11 +448,7 @@ function resultOf(
       : [
           `external id ${externalId} is also that of patient ${sameId.join(', ')}`,
         ]),
-    ...(isScientific(externalId)
-      ? [
-          `external id ${externalId} is in scientific notation: a spreadsheet has lost digits of it, and others may have the same`,
-        ]
-      : []),
+    ...cutExternalId(externalId),
     ...(contradicted.length === 0
       ? []
       : [
@@ -463,6 +459,13 @@ function resultOf(
   const status = outcome.kind === 'created' ? 'would-create' : 'would-update';
   return { status, patientId: chunk.patients.has(id) ? id : '', reason };
 }
+
+const cutExternalId = (externalId: string): string[] =>
+  isScientific(externalId)
+    ? [
+        `external id ${externalId} is in scientific notation: a spreadsheet has lost digits of it, and others may have the same`,
+      ]
+    : [];
 
 const replacements = ({
   externalId,

@@ -55,19 +55,14 @@ export async function fetchDocuments(
   let heldBytes = 0;
   let asked = 0;
   const begunMs = context.now();
+  const isFull = () =>
+    asked >= PER_PAGE_MAX ||
+    heldBytes >= HELD_BYTES_MAX ||
+    largeAttachment !== undefined;
   for (const document of step.documents) {
-    const isFull =
-      asked >= PER_PAGE_MAX ||
-      heldBytes >= HELD_BYTES_MAX ||
-      largeAttachment !== undefined;
-    if (isFull || (asked > 0 && isStoringDue(context.now, begunMs))) break;
+    if (isFull() || (asked > 0 && isStoringDue(context.now, begunMs))) break;
     const fetched = await fetchOne(context, document, signal).catch(
-      (error: unknown) => {
-        // What this page has is stored first.
-        if (asked > 0 && error instanceof SourceFailure && !signal.aborted)
-          return 'later' as const;
-        throw error;
-      },
+      orLater(asked > 0, signal),
     );
     if (fetched === 'later') break;
     asked += 1;
@@ -78,7 +73,7 @@ export async function fetchDocuments(
     else {
       heldBytes += fetched.bytes.length;
       attachments.push(fetched);
-      if (isOtherThanStated(document, fetched)) differingAttachments += 1;
+      differingAttachments += Number(isOtherThanStated(document, fetched));
     }
   }
   const rest = step.documents.slice(asked);
@@ -93,6 +88,15 @@ export async function fetchDocuments(
     },
   };
 }
+
+/** What a page has is stored before the failure of the next file counts. */
+const orLater =
+  (hasAny: boolean, signal: AbortSignal) =>
+  (error: unknown): 'later' => {
+    if (hasAny && error instanceof SourceFailure && !signal.aborted)
+      return 'later';
+    throw error;
+  };
 
 /**
  * Whether a file has another size or hash than its source states. A source that
