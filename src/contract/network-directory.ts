@@ -63,8 +63,6 @@ export const gatewayChoiceSchema = component('GatewayChoice', {
     .record(z.string(), z.number().int())
     .describe('How many gateways are not asked, by reason.'),
 });
-export type GatewayChoiceResponse = z.output<typeof gatewayChoiceSchema>;
-
 const DIRECTORY_ENTRIES_MAX = 500;
 
 const text = z.string().trim().min(1).max(TEXT_LENGTH_MAX);

@@ -1,8 +1,12 @@
+import { lookupTable } from './lookup-table.ts';
 import type { ReadingLog } from './reading-log.ts';
 import { isSegmentName } from './segment-names.ts';
 
 /** Segments with a text of several lines, and the field that it stands in. */
-const TEXT_FIELDS: Readonly<Record<string, number>> = { OBX: 5, NTE: 3 };
+const TEXT_FIELDS: Readonly<Record<string, number>> = lookupTable({
+  OBX: 5,
+  NTE: 3,
+});
 
 /** Segments that follow a text, and may have no field. */
 const EMPTY_AFTER_TEXT =

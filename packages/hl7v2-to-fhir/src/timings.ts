@@ -88,7 +88,10 @@ function stepsOf(group: Group, time: TimeReading): Step[] {
 }
 
 /** The fields of type TQ. */
-const TQ_FIELDS: Readonly<Record<string, number>> = { RXE: 1, ORC: 7 };
+const TQ_FIELDS: Readonly<Record<string, number>> = lookupTable({
+  RXE: 1,
+  ORC: 7,
+});
 
 function ofSegment(tq1: Hl7Segment, time: TimeReading): Step {
   return {

@@ -13,6 +13,8 @@ const ALLOWED: Readonly<Record<string, string>> = {
     'one character',
   'packages/ihe/src/xml/write-xml.ts ESCAPES[character]': 'one character',
   'packages/ihe/src/identifiers.ts HL7_CHARACTERS[letter]': 'one letter',
+  'src/exchange/messaging/notifications/hl7v2/acknowledge.ts names[char]':
+    'one character',
   'src/exchange/delivery/agents/tools.ts ENTITIES[entity]':
     'an entity, with & and ;',
   'src/exchange/delivery/embed/page-routes.ts TYPES[extname(name)]':
@@ -30,8 +32,6 @@ const ALLOWED: Readonly<Record<string, string>> = {
     'our schema',
   'src/exchange/people/cohorts/rules/cohort-settings.ts merged[name]':
     'a strict schema names the settings',
-  'packages/ccda-to-fhir/src/convert.ts before[template]':
-    'a copy, asked for its own names',
   'src/lib/written-decimals.ts copy[name]': 'a copy, asked for its own names',
   'src/exchange/delivery/bulk-export/views/parse-resource.ts copy[name]':
     'a copy, asked for its own names',

@@ -6,11 +6,12 @@ import {
   queryValues,
   withoutUrn,
 } from '#ihe';
+import { lookupTable } from '../../../lib/lookup-table.ts';
 
 /** The parameters of FindDocuments that a code of an entry is compared with. */
 const CODES: Readonly<
   Record<string, (entry: DocumentMetadata) => readonly Coded[]>
-> = {
+> = lookupTable({
   $XDSDocumentEntryClassCode: ({ classCode }) => present(classCode),
   $XDSDocumentEntryTypeCode: ({ typeCode }) => present(typeCode),
   $XDSDocumentEntryFormatCode: ({ formatCode }) => present(formatCode),
@@ -21,16 +22,16 @@ const CODES: Readonly<
   $XDSDocumentEntryConfidentialityCode: ({ confidentiality = [] }) =>
     confidentiality,
   $XDSDocumentEntryEventCodeList: () => [],
-};
+});
 
 /** Those that a time of an entry is compared with. */
 const TIMES: Readonly<
   Record<string, (entry: DocumentMetadata) => string | undefined>
-> = {
+> = lookupTable({
   $XDSDocumentEntryCreationTime: ({ creationTime }) => creationTime,
   $XDSDocumentEntryServiceStartTime: ({ serviceStart }) => serviceStart,
   $XDSDocumentEntryServiceStopTime: ({ serviceStop }) => serviceStop,
-};
+});
 
 /** Those that say whose documents, and of which kind. */
 const OTHERS: ReadonlySet<string> = new Set([
