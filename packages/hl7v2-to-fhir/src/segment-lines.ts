@@ -1,9 +1,9 @@
-import { lookupTable } from './lookup-table.ts';
+import { hl7Table } from './lookup-table.ts';
 import type { ReadingLog } from './reading-log.ts';
 import { isSegmentName } from './segment-names.ts';
 
 /** Segments with a text of several lines, and the field that it stands in. */
-const TEXT_FIELDS: Readonly<Record<string, number>> = lookupTable({
+const TEXT_FIELDS: Readonly<Record<string, number>> = hl7Table({
   OBX: 5,
   NTE: 3,
 });

@@ -88,7 +88,7 @@ function stepsOf(group: Group, time: TimeReading): Step[] {
 }
 
 /** The fields of type TQ. */
-const TQ_FIELDS: Readonly<Record<string, number>> = lookupTable({
+const TQ_FIELDS: Readonly<Record<string, number>> = hl7Table({
   RXE: 1,
   ORC: 7,
 });
