@@ -311,7 +311,7 @@ export const isDocumentTakenBack = (document: string) => {
     and r.resource_type = 'DocumentReference' and r.source_id = ${d}.source_document_id`;
   return sql<boolean>`(exists (select from patient_resource ${reference} and ${isReferenceInError('r')})
     or exists (select from retired_resource ${reference}) and not exists (select from patient_resource ${reference})
-    or ${d}.source_document_id ~ '^ccda\\.[0-9a-f]{16}\\.' and not exists (select from patient_resource ${reference})
+    or coalesce(${d}.source_document_id, '') ~ '^ccda\\.[0-9a-f]{16}\\.' and not exists (select from patient_resource ${reference})
     or exists (select from recorded_subject s
       where s.patient_id = ${d}.patient_id and s.subject_id = ${d}.subject_id and not s.is_about))`;
 };
