@@ -418,7 +418,7 @@ describe('an endpoint that does not accept notifications', () => {
     expect(troubledDestinations).toContainEqual(
       expect.objectContaining({
         destinationId: id,
-        state: 'held',
+        state: 'failing',
         lastError: '503',
       }),
     );

@@ -331,7 +331,7 @@ describe('an operator', () => {
       sources: [
         { source: 'hie', state: 'ok' },
         { state: 'ok' },
-        { state: 'paused', reason: 'maintenance (R. Ortiz)' },
+        { state: 'paused', reason: 'maintenance', by: 'R. Ortiz' },
       ],
     });
     expect(
