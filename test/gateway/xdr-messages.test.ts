@@ -98,7 +98,7 @@ let transmission: Transmission;
 
 beforeAll(async () => {
   recipient = await startRecipient();
-  gateway = await createTestGateway();
+  gateway = await createTestGateway({ messageSecret: undefined });
   account = await gateway.addAccount();
   await connect(account.accountId);
   transmission = createTransmission({

@@ -30,7 +30,10 @@ import {
 import { ConflictError } from '../../src/exchange/platform/errors.ts';
 import { createResponseSeal } from '../../src/exchange/platform/http/idempotency-store.ts';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
-import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import {
+  createWebhookKeys,
+  generateWebhookKey,
+} from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createDeferredAnswers } from '../../src/exchange/queries/network-query/deferred-answers.ts';
 import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
 import {
@@ -91,6 +94,8 @@ export interface TestGateway {
   }): Promise<TestAccount>;
   close(): Promise<void>;
 }
+
+const TEST_MESSAGE_SECRET = generateWebhookKey();
 
 const ALL_SOURCES = {
   hie: { enabled: true },
@@ -172,6 +177,7 @@ export async function createTestGateway({
     followUps: { launch: () => undefined, wake: () => undefined },
     recordings: { launch: () => undefined },
     messages: { launch: () => undefined, receiptArrived: () => undefined },
+    messageSecret: TEST_MESSAGE_SECRET,
     arrivals: { tell: () => undefined },
     erasures,
     publicBaseUrl: TEST_BASE_URL,

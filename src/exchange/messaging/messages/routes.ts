@@ -68,16 +68,14 @@ export function addMessageRoutes(
   );
 
   operations.write('sendMessage', async (tx, { query, body, caller }) => {
-    const transport = transportFor(body);
-    if (deps.messageSecret === undefined && !(await hasGateway(tx, transport)))
-      throw new ExchangeError(503, NO_TRANSPORT[transport.transportMethod], {
-        code: 'not-configured',
-      });
     await countStart(tx, limitOf(caller));
     const patient = orNotFound(
       'Patient',
       await findPatient(tx, query.patientId),
     );
+    const transport = transportFor(body);
+    if (deps.messageSecret === undefined && !(await hasGateway(tx, transport)))
+      throw new ExchangeError(503, NO_TRANSPORT[transport.transportMethod]);
     const attachments = body.attachments ?? [];
     await checkAttachments(tx, patient.id, attachments);
     const message = await insertMessage(tx, {
