@@ -119,6 +119,22 @@ export const LISTS: readonly List[] = [
       return { headers: { 'x-api-key': other.apiKey } };
     },
   },
+  {
+    name: 'listEvents',
+    items: 'events',
+    sort: 'occurredAt=asc',
+    // What a destination has gone through is the account's, so another one's.
+    withThree: async ({ other }) => {
+      await other.call('POST', 'settings', {
+        webhookUrl: 'https://hooks.example.org/medical',
+      });
+      await three(() => other.call('POST', 'settings/webhook/test', {}));
+      return {
+        query: { type: 'webhook.test' },
+        headers: { 'x-api-key': other.apiKey },
+      };
+    },
+  },
 ];
 
 /** Links are made anew with each answer. */

@@ -78,8 +78,8 @@ export const contributionCases: Record<
         'a resource that cannot say whom it is about',
         () => ({
           resourceType: 'Appointment',
-          status: 'booked',
-          participant: [{ status: 'accepted' }],
+          status: 'proposed',
+          participant: [{ status: 'accepted', type: [{ text: 'Nurse' }] }],
         }),
         'entry[0].resource',
         'names no patient',
