@@ -46,7 +46,7 @@ const SLOTS: Partial<Record<WorkerQueue, Partial<WorkerOptions>>> = {
   [TASK_QUEUES.partners]: { maxConcurrentActivityTaskExecutions: 10 },
   // A step waits for the slowest of the gateways that it asks.
   [TASK_QUEUES.networks]: {
-    maxConcurrentActivityTaskExecutions: 4,
+    maxConcurrentActivityTaskExecutions: 3,
     maxHeartbeatThrottleInterval: '10 s',
   },
   // One result is built on each of two cores.

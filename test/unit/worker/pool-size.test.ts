@@ -16,7 +16,7 @@ describe('the connections of a worker', () => {
   test('are too few below one for ten activities, and the warning says what to set', () => {
     expect(warning('all', 20)).toBeUndefined();
     expect(warning('all', 19)).toMatch(
-      /is 19, too few for the 194 .* at least 20, or serve fewer queues/,
+      /is 19, too few for the 200 .* at least 20, or serve fewer queues/,
     );
     expect(warning('source-hie source-lab', 4)).toBeUndefined();
     expect(warning('source-hie source-lab', 3)).toMatch(/at least 4/);

@@ -50,6 +50,7 @@ CREATE TABLE deferred_question (
   workflow_started_at timestamptz(3)
 );
 CREATE INDEX deferred_question_open ON deferred_question (workflow_started_at NULLS FIRST, asked_at) WHERE outcome IS NULL;
+CREATE INDEX deferred_question_of_membership ON deferred_question (membership_id);
 SELECT guard_account_table('deferred_question');
 
 -- The SHA-1 of documents, which ITI-38 lists; computed when a document is first listed.

@@ -225,7 +225,7 @@ export async function noteAnswer(
   const of = { ...step, accountId: tx.accountId, run: 0 };
   const due =
     await sql`update gateway_ask set answers = answers + 1, next_try_at = now()
-    where ${ofAttempt(of)} and gateway_id = ${gatewayId}`.execute(tx.db);
+    where ${ofAttempt(of)} and gateway_id::text = ${gatewayId}`.execute(tx.db);
   if (due.numAffectedRows === 0n) return 'no gateway';
   const told = await updateAttempt(tx, of)
     .set({ is_told_of_answer: true })
