@@ -22,7 +22,7 @@ describe('directions are shown in full', () => {
       [{ ...dose(2, '{capsule}'), ...ORAL, ...every(1, 4, 'h') }],
     ],
     [
-      'dose 15 subcutaneous twice a day',
+      '15 (no unit stated) subcutaneous twice a day',
       [
         {
           ...dose(15, '1'),

@@ -102,14 +102,14 @@ describe('the frequency of a drug', () => {
       { ...daily, timeOfDay: ['20:00:00'] },
     ]);
     expect(directions(dosages(twice))).toBe(
-      'dose 30 once a day at 08:00; dose 30 once a day at 20:00',
+      '30 (no unit stated) once a day at 08:00; 30 (no unit stated) once a day at 20:00',
     );
     expect(repeats(`${event('ACM')}${event('ACV')}`)).toEqual([
       { when: ['ACM'] },
       { when: ['ACV'] },
     ]);
     expect(directions(dosages(`<text>Twice a day</text>${twice}`))).toBe(
-      'Twice a day (dose 30, once a day at 08:00; dose 30, once a day at 20:00)',
+      'Twice a day (30 (no unit stated), once a day at 08:00; 30 (no unit stated), once a day at 20:00)',
     );
   });
 
