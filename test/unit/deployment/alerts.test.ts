@@ -175,7 +175,7 @@ const CAUSES: Readonly<Record<string, Cause>> = {
   SourceRefuses: {
     series: { 'source_state{source="lab",state="open"}': '1x100' },
     labels: { source: 'lab' },
-    summary: 'The source lab refuses all calls',
+    summary: 'The source lab fails or refuses calls',
   },
   SourceFailsQueries: {
     series: { [outcome('failed')]: '95x100' },
