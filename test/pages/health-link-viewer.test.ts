@@ -74,7 +74,7 @@ describeInChromium('the viewer of a health link', () => {
     const headings = await page
       .getByRole('heading', { level: 2 })
       .allTextContents();
-    expect(headings.slice(0, 4)).toEqual([
+    expect(headings.slice(0, 5)).toEqual([
       'Overview',
       'Sources and completeness',
       'Active problems',
