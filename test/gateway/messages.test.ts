@@ -643,7 +643,7 @@ describe('list of messages (E12)', () => {
 });
 
 test('without a partner nothing can be sent, and lists still answer', async () => {
-  const alone = await createTestGateway();
+  const alone = await createTestGateway({ messageSecret: undefined });
   const own = await alone.addAccount();
   const { id } = (
     await own.call('POST', `patient?facilityId=${own.facilityId}`, newPerson())
