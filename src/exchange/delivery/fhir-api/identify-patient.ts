@@ -34,35 +34,41 @@ export type Identification =
  * identifier that contradicts, and nobody else who fits or has one of the
  * identifiers. In doubt no patient is a match.
  */
-export async function identifyPatient(
+export function identifyPatient(
   deps: { finder: Pick<Store, 'asAccount'>; idHmacKey: string },
   accountId: string,
   patient: Json,
 ): Promise<Identification> {
+  return deps.finder.asAccount(accountId, (tx) =>
+    identifyPatientIn(tx, deps.idHmacKey, patient),
+  );
+}
+
+/** The same within a transaction. */
+export async function identifyPatientIn(
+  tx: AccountTx,
+  idHmacKey: string,
+  patient: Json,
+): Promise<Identification> {
   const { persons, missing } = describedPersons(patient);
-  if (missing.length > 0) return { missing };
-  const keys = persons.flatMap((person) =>
-    identityKeys(deps.idHmacKey, accountId, person),
+  const [person] = persons;
+  if (missing.length > 0 || person === undefined) return { missing };
+  const keys = persons.flatMap((each) =>
+    identityKeys(idHmacKey, tx.accountId, each),
   );
   const described = traitsOfPatient(
     readDescription(patient) ?? { resourceType: 'Patient' },
   );
-  return deps.finder.asAccount(accountId, async (tx) => {
-    const [person] = persons;
-    const namesakes =
-      person === undefined
-        ? []
-        : await findNamesakes(tx, deps.idHmacKey, person, keys);
-    const found = namesakes
-      .filter(
-        (each) =>
-          contradictedIdentifiers(traitsOfPerson(each), described).length === 0,
-      )
-      .map(({ id }) => id);
-    if (found.length === 0) return { holders: [] };
-    const others = await holdersOf(tx, described);
-    return { holders: [...new Set([...found, ...others])] };
-  });
+  const namesakes = await findNamesakes(tx, idHmacKey, person, keys);
+  const found = namesakes
+    .filter(
+      (each) =>
+        contradictedIdentifiers(traitsOfPerson(each), described).length === 0,
+    )
+    .map(({ id }) => id);
+  if (found.length === 0) return { holders: [] };
+  const others = await holdersOf(tx, described);
+  return { holders: [...new Set([...found, ...others])] };
 }
 
 export const GENDERS_OF_FHIR: Readonly<Record<string, Gender>> = lookupTable({

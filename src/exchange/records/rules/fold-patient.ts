@@ -23,7 +23,7 @@ export type Person = Demographics & {
   formerExternalIds?: readonly string[];
 };
 
-const GENDERS: Record<Gender, string> = {
+export const FHIR_GENDERS: Record<Gender, string> = {
   M: 'male',
   F: 'female',
   O: 'other',
@@ -68,7 +68,7 @@ export function foldPatient(
   const gender =
     person.gender === 'U'
       ? textOf(first('gender').gender)
-      : GENDERS[person.gender];
+      : FHIR_GENDERS[person.gender];
   const name = withoutDuplicates(
     [ourName(person), ...all('name')],
     nameIdentity,
