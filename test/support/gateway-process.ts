@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { systemEnvironment } from '../../src/config.ts';
 import { TEST_INTERNAL_KEY, TEST_LINK_KEY } from './gateway.ts';
 import { TEST_DATA_KEYS, TEST_ID_HMAC_KEY } from './test-keys.ts';
 
@@ -22,7 +23,7 @@ export async function startGatewayProcess(options: {
     execArgv: [],
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     env: {
-      PATH: process.env.PATH,
+      ...systemEnvironment(),
       LOG_LEVEL: 'warn',
       DATABASE_URL: databaseUrl,
       TEMPORAL_ADDRESS: temporalAddress,

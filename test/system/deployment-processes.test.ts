@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { systemEnvironment } from '../../src/config.ts';
 import { cloudServices } from '../support/compose-cloud.ts';
 import {
   type ComposeService,
@@ -107,7 +108,7 @@ describe('the configuration in docker-compose.yml is complete', () => {
   ): Promise<string> {
     const child = spawn(process.execPath, [...args], {
       cwd: ROOT,
-      env: { PATH: process.env.PATH, HOME: process.env.HOME, ...env },
+      env: { ...systemEnvironment(), ...env },
     });
     running.push(child);
     return new Promise((resolve) => {

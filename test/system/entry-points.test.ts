@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { systemEnvironment } from '../../src/config.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 
@@ -14,7 +15,7 @@ async function run(entry: string, ...args: string[]) {
   const file = fileURLToPath(new URL(entry, ROOT));
   const child = spawn(process.execPath, [file, ...args], {
     cwd: tmpdir(),
-    env: { PATH: process.env.PATH ?? '' },
+    env: systemEnvironment(),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

@@ -14,6 +14,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { systemEnvironment } from '../../src/config.ts';
 import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { starter } from '../support/run-starter.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
@@ -349,7 +350,7 @@ describe('the starter on a running stack', () => {
       stack.dataDir,
     ];
     const child = spawn(process.execPath, [MAIN, ...args], {
-      env: { PATH: process.env.PATH },
+      env: systemEnvironment(),
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const ended = once(child, 'exit');

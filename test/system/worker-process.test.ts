@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { request } from 'undici';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { systemEnvironment } from '../../src/config.ts';
 import {
   RECONCILE_LOOP_MESSAGES,
   type ReconcileLoopStatus,
@@ -30,7 +31,7 @@ describe('the worker as a process', () => {
     folder = await mkdtemp(join(tmpdir(), 'worker-process-'));
     const namespace = await createTestNamespace();
     environment = {
-      PATH: process.env.PATH ?? '',
+      ...systemEnvironment(),
       TEMPORAL_ADDRESS: inject('temporalAddress'),
       TEMPORAL_NAMESPACE: namespace,
       DATA_KEYS: TEST_DATA_KEYS,
