@@ -22,7 +22,7 @@ export interface Subject {
    * The C-CDA document of the first source, and the DocumentReference that
    * names it.
    */
-  document?: { bytes: Buffer; documentReferenceId: string };
+  document?: { bytes: Buffer; sourceDocumentId: string };
 }
 
 /**
@@ -40,7 +40,7 @@ export const sampleSubjects = (): Subject[] =>
     patientIds: patientIdsOf(sample),
     document: {
       bytes: loadCcda(sample),
-      documentReferenceId: idAtSource('hie', `${sample.patientId}/ccda`),
+      sourceDocumentId: idAtSource('hie', `${sample.patientId}/ccda`),
     },
   }));
 
@@ -97,7 +97,7 @@ export function subjectsIn(folder: string): Subject[] {
       patientIds: new Map([['hie', new Set([patient.id])]]),
       document: {
         bytes: read(`ccda/${document}`),
-        documentReferenceId: 'ccda',
+        sourceDocumentId: 'ccda',
       },
     };
   });

@@ -208,7 +208,7 @@ describe.skipIf(missing !== undefined)('IPF', () => {
       Array(3).fill('DocumentReference'),
     );
     const files = pages.flatMap(({ attachments }) => attachments);
-    expect(files.map(({ documentReferenceId }) => documentReferenceId)).toEqual(
+    expect(files.map(({ sourceDocumentId }) => sourceDocumentId)).toEqual(
       references.map(({ id }) => id),
     );
     expect(files.map(({ bytes }) => bytes.length)).toContain(2 * 1024 * 1024);

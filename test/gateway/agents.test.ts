@@ -370,7 +370,7 @@ describe('what sources wrote', () => {
     const noteId = await door.deliverDocument(patient, 'hie', {
       bytes: Buffer.from(`${words}\n${'😀'.repeat(30_000)}`),
       contentType: 'text/plain',
-      documentReferenceId: 'letter',
+      sourceDocumentId: 'letter',
     });
     const client = await connect(door.apiKey);
     const notes = await call(client, 'search_notes', { patient_id: patient });
@@ -416,7 +416,7 @@ describe('what sources wrote', () => {
     const noteId = await door.deliverDocument(patient, 'hie', {
       bytes: Buffer.from(words),
       contentType: 'text/plain',
-      documentReferenceId: 'inline',
+      sourceDocumentId: 'inline',
     });
     const client = await connect(door.apiKey);
     const notes = await call(client, 'search_notes', { patient_id: patient });

@@ -28,7 +28,7 @@ beforeAll(async () => {
   documentId = await door.deliverDocument(patientId, 'hie', {
     bytes: LETTER,
     contentType: 'application/pdf',
-    documentReferenceId: 'held',
+    sourceDocumentId: 'held',
   });
 });
 afterAll(() => door.close());
@@ -130,6 +130,59 @@ describe('the address of a document', () => {
     );
   });
 
+  test('of another type of resource leads to our copy too', async () => {
+    const own = { subject: { reference: 'Patient/p' } };
+    const form = {
+      contentType: 'application/pdf',
+      url: 'https://hospital.example.org/form',
+    };
+    await door.deliver(
+      patientId,
+      'hie',
+      [
+        {
+          ...own,
+          resourceType: 'DiagnosticReport',
+          status: 'final',
+          code: { text: 'Biopsy' },
+          presentedForm: [form],
+        },
+        {
+          ...own,
+          resourceType: 'Communication',
+          status: 'completed',
+          payload: [{ contentAttachment: form }],
+        },
+      ].map((resource) => delivery('hie', { ...resource, id: 'own' })),
+      ['p'],
+    );
+    const ids = await Promise.all(
+      ['DiagnosticReport', 'Communication'].map((type) =>
+        door.deliverDocument(patientId, 'hie', {
+          bytes: Buffer.from(`file of a ${type}`),
+          contentType: 'application/pdf',
+          sourceDocumentId: `${type}/own`,
+        }),
+      ),
+    );
+    const all = JSON.stringify(
+      resourcesIn(await door.bundle(`Patient/${patientId}/$everything`)),
+    );
+    expect(all).not.toContain('hospital.example.org');
+    for (const id of ids) {
+      expect(all).toContain(`"url":"${FHIR_BASE}/Binary/${id}"`);
+      expect((await door.get(`Binary/${id}`)).statusCode).toBe(200);
+    }
+    const { documents } = (
+      await door.get(
+        `${TEST_BASE_URL}/medical/v1/document?patientId=${patientId}&output=dto`,
+      )
+    ).json();
+    expect(
+      documents.map(({ description }: { description: string }) => description),
+    ).toEqual(expect.arrayContaining(['Biopsy', 'Communication']));
+  });
+
   test('needs a key of the account, and each read is in its audit', async () => {
     expect((await door.get(address(), { 'x-api-key': '' })).statusCode).toBe(
       401,
@@ -159,7 +212,7 @@ describe('the address of a document', () => {
     };
     const id = await door.deliverDocument(patientId, 'hie', {
       ...of,
-      documentReferenceId: 'withdrawn',
+      sourceDocumentId: 'withdrawn',
     });
     await deliver('withdrawn');
     expect((await door.get(`Binary/${id}`)).statusCode).toBe(200);

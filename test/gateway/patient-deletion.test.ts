@@ -445,5 +445,5 @@ describe('a patient that is deleted', () => {
 const attachment: SourcePage['attachments'][number] = {
   bytes: Buffer.from('a letter'),
   contentType: 'text/plain',
-  documentReferenceId: 'letter-1',
+  sourceDocumentId: 'letter-1',
 };

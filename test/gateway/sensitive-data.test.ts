@@ -489,7 +489,7 @@ describe('a document', () => {
     const documentId = await door.deliverDocument(patientId, 'hie', {
       bytes: LETTER,
       contentType: 'application/pdf',
-      documentReferenceId: 'd',
+      sourceDocumentId: 'd',
     });
     await door.records.merge(door.accountId, patientId);
     const { documents } = (
@@ -528,6 +528,33 @@ describe('a document', () => {
     expect(
       JSON.stringify(await door.bundle(`Patient/${patientId}/$everything`)),
     ).not.toContain('zebra');
+  });
+
+  test('of a labelled report is neither listed nor handed out', async () => {
+    const { patientId } = await letter();
+    const report = {
+      resourceType: 'DiagnosticReport',
+      id: 'r',
+      meta: { security: [{ system: CONFIDENTIALITY, code: 'R' }] },
+      status: 'final',
+      code: { text: 'Biopsy' },
+      subject: { reference: 'Patient/p' },
+      presentedForm: [{ contentType: 'application/pdf', url: 'Binary/r' }],
+    };
+    await door.deliver(patientId, 'hie', [delivery('hie', report)], ['p']);
+    const documentId = await door.deliverDocument(patientId, 'hie', {
+      bytes: Buffer.from('of the report'),
+      contentType: 'application/pdf',
+      sourceDocumentId: 'DiagnosticReport/r',
+    });
+    await door.records.merge(door.accountId, patientId);
+    const listed = async () =>
+      (await medical(`document?patientId=${patientId}`)).json().documents
+        .length;
+    expect(await listed()).toBe(2);
+    await withhold('R');
+    expect(await listed()).toBe(1);
+    expect((await door.get(`Binary/${documentId}`)).statusCode).toBe(403);
   });
 
   test('without a label is handed out; the stored response that brought it is not, while a policy is in force', async () => {

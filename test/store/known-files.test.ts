@@ -20,7 +20,7 @@ const test = queryTest.extend('querying', { scope: 'file' }, ({ account }) => ({
 const attachment = (text: string) => ({
   bytes: Buffer.from(text),
   contentType: 'text/plain',
-  documentReferenceId: 'note',
+  sourceDocumentId: 'note',
 });
 
 /**

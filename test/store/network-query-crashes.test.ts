@@ -61,7 +61,7 @@ function dyingAt(
 }
 
 const attachment = {
-  documentReferenceId: 'd1',
+  sourceDocumentId: 'd1',
   contentType: 'application/pdf',
   bytes: Buffer.from('%PDF'),
 };

@@ -145,7 +145,7 @@ const result = (id: string, text: string): FhirResource =>
 const answering = (...resources: FhirResource[]) =>
   sourceOf([page(resources, { patientIds: ['p1'] })]);
 const letter = {
-  documentReferenceId: 'd1',
+  sourceDocumentId: 'd1',
   contentType: 'text/plain',
   bytes: Buffer.from('Dear colleague'),
 };

@@ -1141,7 +1141,7 @@ describe('what was collected', () => {
       }
       return {
         largeAttachment: {
-          documentReferenceId: `d${failures}`,
+          sourceDocumentId: `d${failures}`,
           contentType: 'application/pdf',
           chunks,
         },
@@ -1172,8 +1172,8 @@ describe('what was collected', () => {
     querying,
   }) => {
     const { patientId, requestId, step } = await querying.begin();
-    const file = (documentReferenceId: string, text: string) => ({
-      documentReferenceId,
+    const file = (sourceDocumentId: string, text: string) => ({
+      sourceDocumentId,
       contentType: 'text/plain',
       bytes: Buffer.from(text),
     });
@@ -1200,6 +1200,65 @@ describe('what was collected', () => {
     expect(kept?.documents).toBe(3);
     expect((await querying.outcome(requestId)).told).toContain(
       'completed: The hie source completed: 2 resources and 3 documents collected',
+    );
+  });
+
+  test('that a report has is listed with what the report says; one that is a document of its own too, once', async ({
+    querying,
+  }) => {
+    const { patientId, step } = await querying.begin();
+    const report = (id: string): FhirResource => ({
+      resourceType: 'DiagnosticReport',
+      id,
+      status: 'corrected',
+      code: { text: `Biopsy ${id}` },
+      effectiveDateTime: '2026-03-04',
+      issued: '2026-03-05T10:00:00Z',
+      performer: [{ display: 'Northside Pathology' }],
+      presentedForm: [{ contentType: 'application/pdf', title: 'b.pdf' }],
+    });
+    const file = (sourceDocumentId: string, text: string) => ({
+      sourceDocumentId,
+      contentType: 'application/pdf',
+      bytes: Buffer.from(text),
+    });
+    const attachments = [
+      file('DiagnosticReport/r1', 'first'),
+      file('DiagnosticReport/r2', 'second'),
+      file('d2', 'second'),
+    ];
+    const { askSource } = querying.activities(
+      sourceOf([page([report('r1'), report('r2')], { attachments })]),
+    );
+    await runActivity(askSource, step);
+    const listed = await querying.inTx((tx) => listDocuments(tx, patientId));
+    expect(listed.map(({ reference }) => reference?.type)).toEqual(
+      expect.arrayContaining([{ text: 'Biopsy r1' }, undefined]),
+    );
+    expect(listed).toHaveLength(2);
+    const own = listed.find(({ reference }) => reference !== null);
+    expect(own?.reference).toMatchObject({
+      status: 'current',
+      docStatus: 'amended',
+      date: '2026-03-05T10:00:00Z',
+      author: [{ display: 'Northside Pathology' }],
+      context: { period: { start: '2026-03-04', end: '2026-03-04' } },
+      content: [{ attachment: { title: 'b.pdf' } }],
+    });
+    const { stored } = await querying.inTx((tx) =>
+      tx.db
+        .selectFrom('document')
+        .select(({ fn }) => fn.count('blob_ref').distinct().as('stored'))
+        .where('patient_id', '=', patientId)
+        .where('kind', '=', 'attachment')
+        .executeTakeFirstOrThrow(),
+    );
+    expect(Number(stored)).toBe(2);
+    const kept = await querying.inTx((tx) =>
+      readRecordCompleteness(tx, patientId),
+    );
+    expect(kept.sources.find(({ source }) => source === 'hie')?.documents).toBe(
+      2,
     );
   });
 

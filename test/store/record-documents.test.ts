@@ -164,10 +164,10 @@ ${codes.map((code) => `<entry><procedure><id root="1.2.3" extension="${code}"/><
 
 const attachment = (
   bytes: Buffer,
-  documentReferenceId = 'd1',
+  sourceDocumentId = 'd1',
   contentType = 'text/xml',
 ): Attachment => ({
-  documentReferenceId,
+  sourceDocumentId,
   contentType,
   bytes,
 });

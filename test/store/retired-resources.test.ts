@@ -65,7 +65,14 @@ const test = queryTest.extend(
         readConsolidated(
           tx,
           patientId,
-          { types: ['Observation', 'DocumentReference', 'Procedure'] },
+          {
+            types: [
+              'Observation',
+              'DocumentReference',
+              'DiagnosticReport',
+              'Procedure',
+            ],
+          },
           undefined,
           500,
         ),
@@ -373,62 +380,80 @@ const reference = {
   subject: { reference: 'Patient/p1' },
   content: [{ attachment: { contentType: 'text/xml', url: 'Binary/b1' } }],
 } as FhirResource;
-const withDocument = () =>
-  answer([result('a'), reference], {
+const report = {
+  resourceType: 'DiagnosticReport',
+  id: 'd1',
+  status: 'final',
+  code: { text: 'Biopsy' },
+  subject: { reference: 'Patient/p1' },
+  presentedForm: [{ contentType: 'text/xml', url: 'Binary/b1' }],
+} as FhirResource;
+const withDocument = (owner = reference) =>
+  answer([result('a'), owner], {
     attachments: [
       {
-        documentReferenceId: 'd1',
+        sourceDocumentId: owner === reference ? 'd1' : 'DiagnosticReport/d1',
         contentType: 'text/xml',
         bytes: ccda('80146002'),
       },
     ],
   });
+/** Whose file a document is. */
+const OWNERS: [string, FhirResource][] = [
+  ['DocumentReference', reference],
+  ['DiagnosticReport', report],
+];
 
 describe('a document that the source took back', () => {
-  test('goes with all that was made of it, and comes back with it', async ({
-    querying,
-  }) => {
-    const patientId = await querying.addPatient();
-    await querying.collect(patientId, [withDocument()]);
-    const before = await querying.shown(patientId);
-    expect(before).toContain('d1');
-    expect(before.length).toBeGreaterThan(2);
-    expect(await querying.listed(patientId)).toHaveLength(1);
+  test.for(OWNERS)(
+    'goes with all that was made of it, and comes back with it (%s)',
+    async ([type, owner], { querying }) => {
+      const patientId = await querying.addPatient();
+      await querying.collect(patientId, [withDocument(owner)]);
+      const before = await querying.shown(patientId);
+      expect(before).toContain('d1');
+      expect(before.length).toBeGreaterThan(2);
+      expect(await querying.listed(patientId)).toHaveLength(1);
 
-    const { requestId } = await querying.collect(patientId, [
-      answer([result('a')]),
-    ]);
-    expect(await querying.shown(patientId)).toEqual(['a']);
-    expect(await querying.listed(patientId)).toEqual([]);
-    expect(await querying.told(requestId)).toContain(
-      'retired: The source no longer has 1 resource: it was retired (1 DocumentReference)',
-    );
+      const { requestId } = await querying.collect(patientId, [
+        answer([result('a')]),
+      ]);
+      expect(await querying.shown(patientId)).toEqual(['a']);
+      expect(await querying.listed(patientId)).toEqual([]);
+      expect(await querying.told(requestId)).toContain(
+        `retired: The source no longer has 1 resource: it was retired (1 ${type})`,
+      );
 
-    await querying.collect(patientId, [withDocument()]);
-    expect(await querying.shown(patientId)).toEqual(before);
-    expect(await querying.listed(patientId)).toHaveLength(1);
-  });
+      await querying.collect(patientId, [withDocument(owner)]);
+      expect(await querying.shown(patientId)).toEqual(before);
+      expect(await querying.listed(patientId)).toHaveLength(1);
+    },
+  );
 });
 
 describe('a document that the source entered in error', () => {
-  test.for(['status', 'docStatus'])(
-    'is not listed, and nothing made of it is shown, until it is right again (%s)',
-    async (element, { querying }) => {
+  test.for<[string, FhirResource]>([
+    ['status', reference],
+    ['docStatus', reference],
+    ['status', report],
+  ])(
+    'is not listed, and nothing made of it is shown, until it is right again (%s of %j)',
+    async ([element, owner], { querying }) => {
       const patientId = await querying.addPatient();
-      await querying.collect(patientId, [withDocument()]);
+      await querying.collect(patientId, [withDocument(owner)]);
       const before = await querying.shown(patientId);
       expect(before.length).toBeGreaterThan(2);
 
       await querying.collect(patientId, [
         answer([
           result('a'),
-          { ...reference, [element]: 'entered-in-error' } as FhirResource,
+          { ...owner, [element]: 'entered-in-error' } as FhirResource,
         ]),
       ]);
       expect(await querying.shown(patientId)).toEqual(['a', 'd1']);
       expect(await querying.listed(patientId)).toEqual([]);
 
-      await querying.collect(patientId, [answer([result('a'), reference])]);
+      await querying.collect(patientId, [answer([result('a'), owner])]);
       expect(await querying.shown(patientId)).toEqual(before);
       expect(await querying.listed(patientId)).toHaveLength(1);
     },
@@ -446,8 +471,8 @@ describe('a document that the source has replaced', () => {
       ],
       ...more,
     }) as FhirResource;
-  const file = (documentReferenceId: string, code: string) => ({
-    documentReferenceId,
+  const file = (sourceDocumentId: string, code: string) => ({
+    sourceDocumentId,
     contentType: 'text/xml',
     bytes: ccda(code),
   });

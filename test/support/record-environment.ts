@@ -144,8 +144,8 @@ export async function createRecordEnvironment() {
       {
         bytes,
         contentType,
-        documentReferenceId,
-      }: { bytes: Buffer; contentType: string; documentReferenceId: string },
+        sourceDocumentId,
+      }: { bytes: Buffer; contentType: string; sourceDocumentId: string },
     ): Promise<string> {
       const { ref, sha256, sizeBytes } = await blobs.put(
         'document',
@@ -163,7 +163,7 @@ export async function createRecordEnvironment() {
             kind: 'attachment',
             contentType,
             sizeBytes,
-            sourceDocumentId: documentReferenceId,
+            sourceDocumentId: sourceDocumentId,
             fileName: `${source}-${id}.xml`,
             blobRef: ref,
             sha256: Buffer.from(sha256, 'hex'),

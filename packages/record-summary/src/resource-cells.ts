@@ -136,9 +136,22 @@ export const conclusion: Cell<'DiagnosticReport'> = ({
   return unique([
     textOf(conclusion) ?? conceptTexts(conclusionCode),
     count === 0 ? '' : `${count} result${count === 1 ? '' : 's'}`,
-    objectsOf(presentedForm).length === 0 ? '' : 'Text in the FHIR Bundle',
+    formText(objectsOf(presentedForm)),
   ]);
 };
+
+/** Where the text of a report is: its files are documents of the patient. */
+function formText(forms: readonly Json[]): string {
+  if (forms.length === 0) return '';
+  const held = forms.filter(({ url }) => textOf(url) !== undefined);
+  if (held.length > 0) {
+    const formats = held.map(({ contentType }) => formatName(contentType));
+    return `Text among the documents (${unique(formats).join(', ')})`;
+  }
+  return forms.some(({ data }) => textOf(data) !== undefined)
+    ? 'Text in the FHIR Bundle'
+    : 'Its text was not received';
+}
 
 export const modality: Cell<'ImagingStudy'> = ({ modality, series }) =>
   unique(

@@ -25,7 +25,7 @@ interface ResourceColumns {
   document_id: string;
   sha256: Buffer;
   content: JsonColumn<Record<string, unknown>>;
-  /** The source's id of the C-CDA document that it was converted from. */
+  /** The C-CDA document that it was converted from, by its resource. */
   converted_from: string | null;
 }
 
@@ -54,6 +54,7 @@ declare module '../platform/database/schema.ts' {
       delivery: ColumnType<number | null, number | null | undefined, never>;
       source: RecordSource;
       kind: 'page' | 'attachment';
+      /** The resource at the source whose file it is (`fileKeyOf`). */
       source_document_id: string | null;
       file_name: string;
       content_type: string;

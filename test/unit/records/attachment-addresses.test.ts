@@ -112,6 +112,11 @@ describe('the address of an attachment', () => {
     ['DiagnosticReport', { presentedForm: [pdf({ title: 'Letter' })] }],
     ['Media', { content: pdf({ title: 'Letter' }) }],
     ['Consent', { sourceAttachment: pdf({ title: 'Letter' }) }],
+    ['RelatedPerson', { photo: [pdf({ title: 'Letter' })] }],
+    [
+      'Communication',
+      { payload: [{ contentAttachment: pdf({ title: 'Letter' }) }] },
+    ],
   ])(
     'of a %s never leads to the source: without a stored document it is said to be unknown',
     (resourceType, own) => {

@@ -59,12 +59,67 @@ describe('a document', () => {
     });
     expect(page.attachments).toEqual([
       {
-        documentReferenceId: 'd1',
+        sourceDocumentId: 'd1',
         contentType: 'application/pdf',
         bytes: Buffer.from('%PDF-1.7'),
       },
     ]);
     expect(page.skippedAttachments).toBe(0);
+  });
+
+  test.for<[string, object]>([
+    ['DiagnosticReport', { presentedForm: [pdf, { data: 'YQ==' }] }],
+    ['Media', { content: pdf }],
+    ['Communication', { payload: [{ contentAttachment: pdf }] }],
+    ['Consent', { sourceAttachment: pdf }],
+    [
+      'QuestionnaireResponse',
+      {
+        item: [
+          {
+            item: [
+              { answer: [{ item: [{ answer: [{ valueAttachment: pdf }] }] }] },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      'DiagnosticReport',
+      { contained: [{ resourceType: 'Media', id: 'm', content: pdf }] },
+    ],
+  ])('of a %s comes too, in %j', async ([resourceType, own], { source }) => {
+    const resource = {
+      resourceType,
+      id: 'd1',
+      [resourceType === 'Consent' ? 'patient' : 'subject']: {
+        reference: 'Patient/p1',
+      },
+      ...own,
+    };
+    const routes = { 'GET Binary/b1': asPdf };
+    const page = await pageWith(source, [resource], routes);
+    expect(page.attachments).toContainEqual({
+      sourceDocumentId: `${resourceType}/d1`,
+      contentType: 'application/pdf',
+      bytes: Buffer.from('%PDF-1.7'),
+    });
+    expect(page.skippedAttachments).toBe(0);
+    const without = await pageWith(source, [resource], {
+      'GET Binary/b1': { status: 404 },
+    });
+    expect(without.skippedAttachments).toBe(1);
+  });
+
+  test('is not the photo of a person', async ({ source }) => {
+    const relative = {
+      resourceType: 'RelatedPerson',
+      id: 'r',
+      patient: { reference: 'Patient/p1' },
+      photo: [pdf],
+    };
+    const page = await pageWith(source, [relative]);
+    expect([page.attachments, page.skippedAttachments]).toEqual([[], 0]);
   });
 
   test('is compared with the size and hash that the source states', async ({
@@ -119,8 +174,8 @@ describe('a document', () => {
       },
     );
     expect(
-      page.attachments.map(({ documentReferenceId, contentType, bytes }) => [
-        documentReferenceId,
+      page.attachments.map(({ sourceDocumentId, contentType, bytes }) => [
+        sourceDocumentId,
         contentType,
         String(bytes),
       ]),
@@ -184,7 +239,7 @@ describe('a document', () => {
       expect(page.resources).toHaveLength(2);
       expect(page).toMatchObject({
         skippedAttachments: 1,
-        attachments: [{ documentReferenceId: 'd2' }],
+        attachments: [{ sourceDocumentId: 'd2' }],
       });
     },
   );
@@ -222,7 +277,7 @@ describe('a document', () => {
       await expect(reading(begin.pages)).rejects.toThrow(SourceFailure);
       const names = () =>
         pages.flatMap(({ attachments }) =>
-          attachments.map((each) => each.documentReferenceId),
+          attachments.map((each) => each.sourceDocumentId),
         );
       expect(names()).toEqual(['d0']);
       isAway = false;
@@ -273,7 +328,7 @@ describe('a document', () => {
     const ids = documents.map(({ id }) => id);
     const namesOf = (some: SourcePage[]) =>
       some.flatMap(({ attachments }) =>
-        attachments.map(({ documentReferenceId }) => documentReferenceId),
+        attachments.map(({ sourceDocumentId }) => sourceDocumentId),
       );
     expect(namesOf(pages)).toEqual(ids);
     source.asked.length = 0;
@@ -331,9 +386,7 @@ describe('a large document', () => {
       for await (const chunk of page.largeAttachment?.chunks() ?? [])
         sizeBytes += chunk.length;
       others.push(
-        ...page.attachments.map(
-          ({ documentReferenceId }) => documentReferenceId,
-        ),
+        ...page.attachments.map(({ sourceDocumentId }) => sourceDocumentId),
       );
     }
     expect(sizeBytes).toBe(200 * 64_000);

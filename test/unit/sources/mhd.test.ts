@@ -83,7 +83,7 @@ const test = sourceTest.extend('routes', {
 });
 const contentsOf = (pages: SourcePage[]) =>
   pages.flatMap(({ attachments }) =>
-    attachments.map(({ documentReferenceId }) => documentReferenceId),
+    attachments.map(({ sourceDocumentId }) => sourceDocumentId),
   );
 const searches = (source: FakeSource) =>
   source.askedFor('POST DocumentReference/_search').map(({ body }) => body);

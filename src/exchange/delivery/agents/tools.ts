@@ -10,12 +10,10 @@ import {
 } from '#record-summary';
 import {
   conceptText,
-  isJson,
   type LinkedResources,
   momentOf,
   NO_NAME,
   nameText,
-  objectsOf,
   textOf,
 } from '#record-summary/fhir';
 import { networkQueryRequestSchema } from '../../../contract/network-query.ts';
@@ -32,6 +30,7 @@ import { runWrite, type WriteDeps } from '../../platform/http/write.ts';
 import type { Permits } from '../../platform/limits/permits.ts';
 import { startForPatient } from '../../queries/network-query/routes.ts';
 import type { NetworkQueryService } from '../../queries/network-query/service.ts';
+import { attachmentsIn } from '../../records/rules/attachments.ts';
 import {
   type FoundDocument,
   findRenditionById,
@@ -359,10 +358,8 @@ async function lineOf(
     linked,
   });
   const { resourceType, id, json } = match;
-  const files = objectsOf(json.content).flatMap(({ attachment }) =>
-    isJson(attachment)
-      ? (/^Binary\/(.+)/.exec(textOf(attachment.url) ?? '')?.slice(1) ?? [])
-      : [],
+  const files = attachmentsIn(json).flatMap(
+    ({ url }) => /^Binary\/(.+)/.exec(textOf(url) ?? '')?.slice(1) ?? [],
   );
   return {
     section: resourceType,

@@ -1,4 +1,4 @@
-import type { DocumentReference } from 'fhir/r4.js';
+import type { FhirResource } from 'fhir/r4.js';
 import { sql } from 'kysely';
 import type { Json } from '#record-summary/fhir';
 import type { ContributionStatus } from '../../../contract/contribution.ts';
@@ -69,13 +69,12 @@ export async function contribute(
   // Two contributions about one patient take effect one after the other.
   await lockRecord(tx, patientId);
   const files: InlineFile[] = [];
-  const kept = resources.map((resource) =>
-    resource.resourceType === 'DocumentReference'
-      ? (withoutFiles(
-          resource as unknown as DocumentReference,
-          files,
-        ) as unknown as Contributed)
-      : resource,
+  const kept = resources.map(
+    (resource) =>
+      withoutFiles(
+        resource as unknown as FhirResource,
+        files,
+      ) as unknown as Contributed,
   );
   const hashes = kept.map((each) => deliveredIn('', each).sha256);
   const names = resources.map(

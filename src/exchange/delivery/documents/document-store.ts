@@ -6,6 +6,7 @@ import {
   isDocumentTakenBack,
   listedDocuments,
 } from '../../records/deliveries/delivery-store.ts';
+import { referenceOf } from './reference-of.ts';
 
 /**
  * A stored file: an attachment from a source or a message, or a source's
@@ -35,11 +36,14 @@ export interface FoundDocument extends StoredDocument {
   isWithheld: boolean;
 }
 
-/** A document with its source's DocumentReference. */
+/** A document with what its source says of it. */
 export interface ListedDocument extends StoredDocument {
   patientId: string;
   collectedAt: Date;
-  /** The DocumentReference as delivered; null when there is none. */
+  /**
+   * Its DocumentReference as delivered, or one with what another type of resource
+   * says of it; null when there is none.
+   */
   reference: Record<string, unknown> | null;
 }
 
@@ -56,10 +60,12 @@ export async function listDocuments(
       d.size_bytes as "sizeBytes", d.blob_ref as "blobRef", d.created_at as "collectedAt", r.content as reference
     from ${listedDocuments(patientId)} as d
     left join patient_resource r on r.patient_id = d.patient_id and r.source = d.source
-      and r.resource_type = 'DocumentReference' and r.source_id = d.source_document_id`.execute(
-    tx.db,
-  );
-  return rows;
+      and r.resource_type = file_owner_type(d.source_document_id)
+      and r.source_id = file_owner_id(d.source_document_id)`.execute(tx.db);
+  return rows.map((row) => ({
+    ...row,
+    reference: row.reference && referenceOf(row.reference),
+  }));
 }
 
 const DOCUMENT = [

@@ -20,6 +20,7 @@ import {
   recordPageResources,
   retire,
 } from '../../records/merge/retirement-store.ts';
+import { fileOwnerOf } from '../../records/rules/attachments.ts';
 import { revisionOf } from '../../records/rules/delivery-facts.ts';
 import { isTakenBack } from '../../records/rules/retirement.ts';
 import {
@@ -281,14 +282,16 @@ async function storeBytes(
         await blobs.put('source-answer', raw.bytes, raw.contentType),
       ),
     );
+  const stored = new Map<string, Promise<BlobRef>>();
   const attachments = await Promise.all(
-    page.attachments.map(async ({ bytes, contentType, documentReferenceId }) =>
-      describe(
-        'attachment',
-        await blobs.put('document', bytes, contentType),
-        documentReferenceId,
-      ),
-    ),
+    page.attachments.map(async ({ bytes, contentType, sourceDocumentId }) => {
+      // A source may give a file with a report and as a document of its own.
+      const name = `${contentType} ${hash('sha256', bytes)}`;
+      const blob =
+        stored.get(name) ?? blobs.put('document', bytes, contentType);
+      stored.set(name, blob);
+      return describe('attachment', await blob, sourceDocumentId);
+    }),
   );
   const isPlain = page.attachments.map(({ bytes, contentType }) =>
     isPlainText(bytes, contentType),
@@ -302,18 +305,25 @@ async function storeBytes(
 }
 
 /**
- * How many of the files a person can get: the list of documents has no stored
- * answers, and equal files once.
+ * How many of the files a person can get, as `listedDocuments` selects them: no
+ * stored answers, equal files of a resource once, and what is a document of its
+ * own not again as the file of a report.
  */
-const countAttachments = (documents: readonly NewDocument[]): number =>
-  new Set(
-    documents
-      .filter(({ kind }) => kind === 'attachment')
-      .map(
-        ({ sourceDocumentId, sha256 }) =>
-          `${sourceDocumentId} ${sha256.toString('hex')}`,
-      ),
+function countAttachments(documents: readonly NewDocument[]): number {
+  const files = documents.flatMap(({ kind, sourceDocumentId = '', sha256 }) =>
+    kind === 'attachment'
+      ? [{ key: sourceDocumentId, hash: sha256.toString('hex') }]
+      : [],
+  );
+  const isDocument = ({ key }: { key: string }) =>
+    fileOwnerOf(key).resourceType === 'DocumentReference';
+  const ofDocuments = new Set(files.filter(isDocument).map(({ hash }) => hash));
+  return new Set(
+    files
+      .filter((file) => isDocument(file) || !ofDocuments.has(file.hash))
+      .map(({ key, hash }) => `${key} ${hash}`),
   ).size;
+}
 
 /**
  * Streams the page's large attachment into the blob store. Undefined if there
@@ -327,7 +337,7 @@ async function storeLargeAttachment(
   signal: AbortSignal,
 ): Promise<NewDocument | undefined> {
   if (largeAttachment === undefined) return undefined;
-  const { contentType, documentReferenceId } = largeAttachment;
+  const { contentType, sourceDocumentId } = largeAttachment;
   for (const isLast of [false, true]) {
     try {
       const blob = await blobs.put(
@@ -338,7 +348,7 @@ async function storeLargeAttachment(
       return describerFor(step, patientId)(
         'attachment',
         blob,
-        documentReferenceId,
+        sourceDocumentId,
       );
     } catch (error) {
       if (!(error instanceof SourceFailure) || signal.aborted) throw error;

@@ -30,7 +30,7 @@ export interface UnconvertedDocument {
   queryId: string | null;
   broughtBy: string;
   source: RecordSource;
-  /** The source's id of the DocumentReference that refers to it. */
+  /** The source's resource that refers to it (`fileKeyOf`). */
   sourceDocumentId: string;
   /** Whether its content type is XML; others may still turn out to be XML. */
   saysXml: boolean;
@@ -74,20 +74,19 @@ export async function readDocumentWork(
         where d.patient_id = ${patientId} and ${mayBeCcda}
           and (${isNew} or c.rules < ${CONVERSION_RULES} and c.outcome in (${CONVERTED_AGAIN})))
         as "hasUnconverted",
-      exists (select from patient_resource r
-        where r.patient_id = ${patientId} and r.resource_type = 'DocumentReference'
-          and (r.content->>'status' = 'superseded' or r.content ? 'relatesTo' or ${isReferenceInError('r')})
-          and exists (select from patient_resource made where made.patient_id = r.patient_id and made.source = r.source
-            and made.converted_from = r.source_id)) as "hasWithdrawn"`.execute(
-    tx.db,
-  );
+      exists (select from (select distinct source, converted_from from patient_resource
+          where patient_id = ${patientId} and converted_from is not null) made
+        join patient_resource r on r.patient_id = ${patientId} and r.source = made.source
+          and r.resource_type = file_owner_type(made.converted_from) and r.source_id = file_owner_id(made.converted_from)
+        where r.content->>'status' = 'superseded' or r.content ? 'relatesTo' or ${isReferenceInError('r')})
+        as "hasWithdrawn"`.execute(tx.db);
   return rows[0] ?? { hasUnconverted: true, hasWithdrawn: true };
 }
 
 /**
  * Documents to convert, oldest first: those of any source that older rules
  * converted, and with a source also its documents without an outcome. All files
- * of a DocumentReference are returned together, because they are converted
+ * of a resource are returned together, because they are converted
  * together. Documents that their source retired, replaced or marked as entered
  * in error are left out.
  */

@@ -237,7 +237,7 @@ async function withoutPlainText(
   return groups.filter((versions) => !plain.has(versions));
 }
 
-/** Groups documents by DocumentReference, oldest first in each group. */
+/** Groups documents by their resource, oldest first in each group. */
 const bySourceDocument = (
   documents: readonly UnconvertedDocument[],
 ): UnconvertedDocument[][] => [
@@ -248,7 +248,7 @@ const bySourceDocument = (
 ];
 
 /**
- * Converts the files of one DocumentReference, which may refer to several.
+ * Converts the files of one resource, which may refer to several.
  *
  * @returns whether the content of any of them is in the record now
  */

@@ -1,6 +1,6 @@
 with mistaken as (
-  select source_id from patient_resource r
-  where r.patient_id = :patientId and r.source = :source and r.resource_type = 'DocumentReference'
+  select file_key(resource_type, source_id) as source_id from patient_resource r
+  where r.patient_id = :patientId and r.source = :source
     and :isEnteredInError),
 conversion as (
   delete from document_conversion c using document d, mistaken

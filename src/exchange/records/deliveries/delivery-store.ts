@@ -43,7 +43,7 @@ export interface NewDocument extends StoredFile {
 
 /**
  * A stored file as a document of a source, named `<name>-<id>`; the file of a
- * DocumentReference if that is given.
+ * resource (`fileKeyOf`) if that is given.
  */
 export function documentOf(
   { ref: blobRef, sha256, ...blob }: BlobRef,
@@ -101,8 +101,8 @@ export async function readStoredFiles(
 }
 
 /**
- * When the attachments of a patient's DocumentReferences were stored last by
- * queries of a source, by the id of the DocumentReference.
+ * When the attachments of a patient's resources were stored last by queries of a
+ * source, by the resource (`fileKeyOf`).
  */
 export async function readStoredDocuments(
   tx: AccountTx,
@@ -295,20 +295,20 @@ export async function insertSourcePatientIds(
     .execute();
 }
 
-/** Whether a DocumentReference row is marked as entered in error. */
+/** Whether the row of a resource is marked as entered in error. */
 export const isReferenceInError = (reference: string) => sql<boolean>`
   coalesce('entered-in-error' in (${sql.raw(reference)}.content->>'status', ${sql.raw(reference)}.content->>'docStatus'), false)`;
 
 /**
- * Whether the source has withdrawn a document: its DocumentReference is retired
- * or marked as entered in error, it came with a notification that was about
- * another person, or it was the body of a C-CDA document that is converted no
- * more.
+ * Whether the source has withdrawn a document: its resource is retired or marked
+ * as entered in error, it came with a notification that was about another
+ * person, or it was the body of a C-CDA document that is converted no more.
  */
 export const isDocumentTakenBack = (document: string) => {
   const d = sql.raw(document);
   const reference = sql`r where r.patient_id = ${d}.patient_id and r.source = ${d}.source
-    and r.resource_type = 'DocumentReference' and r.source_id = ${d}.source_document_id`;
+    and r.resource_type = file_owner_type(${d}.source_document_id)
+    and r.source_id = file_owner_id(${d}.source_document_id)`;
   return sql<boolean>`(exists (select from patient_resource ${reference} and ${isReferenceInError('r')})
     or exists (select from retired_resource ${reference}) and not exists (select from patient_resource ${reference})
     or coalesce(${d}.source_document_id, '') ~ '^ccda\\.[0-9a-f]{16}\\.' and not exists (select from patient_resource ${reference})

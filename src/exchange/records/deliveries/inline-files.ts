@@ -1,9 +1,15 @@
 import { hash } from 'node:crypto';
-import type { DocumentReference } from 'fhir/r4.js';
+import type { FhirResource } from 'fhir/r4.js';
+import { type Json, textOf } from '#record-summary/fhir';
+import {
+  attachmentsIn,
+  fileKeyOf,
+  withAttachments,
+} from '../rules/attachments.ts';
 
-/** A file that a DocumentReference contained. */
+/** A file that a resource contained. */
 export interface InlineFile {
-  /** Id of its DocumentReference. */
+  /** Its resource (`fileKeyOf`). */
   sourceDocumentId: string;
   contentType: string;
   bytes: Buffer;
@@ -11,35 +17,38 @@ export interface InlineFile {
 
 /**
  * Takes the files out of a DocumentReference, which then names size and hash of
- * each; adds them to `files`.
+ * each; adds them to `files`. Other resources keep theirs as well: merging
+ * compares what they hold.
  */
-export function withoutFiles(
-  reference: DocumentReference,
+export function withoutFiles<R extends FhirResource>(
+  resource: R,
   files: InlineFile[],
-): DocumentReference {
-  const contents: typeof reference.content = Array.isArray(reference.content)
-    ? reference.content
-    : [];
-  return {
-    ...reference,
-    content: contents.map((content) => {
-      const { data, ...attachment } = content.attachment ?? {};
-      if (typeof data !== 'string') return content;
-      const bytes = Buffer.from(data, 'base64');
-      const contentType = mediaTypeOf(attachment.contentType);
-      files.push({ sourceDocumentId: reference.id ?? '', contentType, bytes });
-      return {
-        ...content,
-        attachment: {
-          ...attachment,
-          contentType,
-          size: bytes.length,
-          hash: hash('sha1', bytes, 'base64'),
-        },
-      };
-    }),
-  };
+): R {
+  const { resourceType, id = '' } = resource;
+  const sourceDocumentId = fileKeyOf({ resourceType, id });
+  const fileOf = ({ data, contentType }: Json): InlineFile => ({
+    sourceDocumentId,
+    contentType: mediaTypeOf(contentType),
+    bytes: Buffer.from(textOf(data) ?? '', 'base64'),
+  });
+  const json = resource as unknown as Json;
+  const own = attachmentsIn(json).filter(({ data }) => isText(data));
+  files.push(...own.map(fileOf));
+  if (own.length === 0 || resourceType !== 'DocumentReference') return resource;
+  return withAttachments(json, (attachment) => {
+    const { data, ...rest } = attachment;
+    if (!isText(data)) return attachment;
+    const { contentType, bytes } = fileOf(attachment);
+    return {
+      ...rest,
+      contentType,
+      size: bytes.length,
+      hash: hash('sha1', bytes, 'base64'),
+    };
+  }) as unknown as R;
 }
+
+const isText = (value: unknown): boolean => typeof value === 'string';
 
 /**
  * Validates the source's media type before we send or store it; anything

@@ -10,13 +10,13 @@ own as (
 made_of_it as (
   delete from patient_resource r using own
   where r.patient_id = :patientId and r.source = :source
-    and own.resource_type = 'DocumentReference' and r.converted_from = own.source_id
+    and r.converted_from = file_key(own.resource_type, own.source_id)
   returning r.*, own.reason),
 -- If the document is delivered again, it is converted again.
 conversion as (
   delete from document_conversion c using document d, own
   where d.id = c.document_id and d.patient_id = :patientId and d.source = :source
-    and own.resource_type = 'DocumentReference' and d.source_document_id = own.source_id)
+    and d.source_document_id = file_key(own.resource_type, own.source_id))
 insert into retired_resource (account_id, patient_id, source, resource_type, source_id, document_id, sha256, content,
   revision, converted_from, collected_at, reason, query_id, attempt)
 select account_id, patient_id, source, resource_type, source_id, document_id, sha256, content, revision,

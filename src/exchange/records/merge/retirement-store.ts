@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { sqlFile } from '../../platform/database/pg-arrays.ts';
+import { mayHaveAttachments } from '../rules/attachments.ts';
 import { isInNamespace } from '../rules/ids.ts';
 import type { Identity, RetireReason } from '../rules/retirement.ts';
 import { lockRecord } from './merge-store.ts';
@@ -119,7 +120,7 @@ export async function findMissing(
 /**
  * Retires resources of a source: moves them to `retired_resource` with the
  * reason, so that the next merge removes them from the record. The resources
- * converted from a document are retired with its DocumentReference. A stored
+ * converted from a document are retired with the resource whose file it is. A stored
  * version newer than the retraction stays.
  */
 export async function retire(
@@ -130,7 +131,7 @@ export async function retire(
 ): Promise<void> {
   if (retired.length === 0) return;
   // Prevents a concurrent conversion of the document.
-  if (retired.some(({ resourceType }) => resourceType === 'DocumentReference'))
+  if (retired.some(({ resourceType }) => mayHaveAttachments(resourceType)))
     await lockRecord(tx, patientId);
   await RETIRE({
     retired: JSON.stringify(retired),

@@ -17,6 +17,7 @@ import {
   withAddressesAt,
   withOurAddresses,
 } from '../rules/attachment-addresses.ts';
+import { attachmentsIn, fileKeyOf } from '../rules/attachments.ts';
 import { foldGroup, type Member } from '../rules/fold.ts';
 import { foldPatient } from '../rules/fold-patient.ts';
 import { isOfMessage } from '../rules/ids.ts';
@@ -197,21 +198,33 @@ export async function readResources(
 }
 
 /**
- * Finds the stored files of the leading delivery of a DocumentReference, whose
- * content stands.
+ * Finds the stored files of resources with attachments: those of the delivery
+ * that the attachments are taken from, the first one that has any.
  */
 async function documentsOf(
   tx: AccountTx,
   patientId: string,
   members: readonly RecordMember[],
 ): Promise<(own: readonly RecordMember[]) => readonly HeldDocument[]> {
-  const references = members.filter(
-    ({ content }) => content.resourceType === 'DocumentReference',
-  );
-  const held = await readHeldDocuments(tx, patientId, references);
-  return ([leading]) =>
-    (leading === undefined ? undefined : held.get(heldKey(leading))) ?? [];
+  const having = new Set(members.filter(hasAttachments));
+  const held = await readHeldDocuments(tx, patientId, [...having].map(ownerOf));
+  return (own) => {
+    const taken = own.find((member) => having.has(member));
+    return taken === undefined ? [] : (held.get(heldKey(ownerOf(taken))) ?? []);
+  };
 }
+
+const hasAttachments = ({ content }: RecordMember): boolean =>
+  attachmentsIn(content as unknown as Json).length > 0;
+
+const ownerOf = ({
+  source,
+  sourceId: id,
+  content: { resourceType },
+}: RecordMember): FileOwner => ({
+  source,
+  key: fileKeyOf({ resourceType: String(resourceType), id }),
+});
 
 /** The number of resources per type that match the filter. */
 export async function countConsolidated(
@@ -307,33 +320,32 @@ const sourceReference = (
   { type, id }: { type: string; id: string },
 ): string => `${source} ${type}/${id}`;
 
-/** The ids that DocumentReferences have at their sources. */
-interface SourceDocument {
+/** The resource at a source that has a file. */
+interface FileOwner {
   source: RecordSource;
-  sourceId: string;
+  /** `fileKeyOf` */
+  key: string;
 }
 
 /**
- * The stored files of these DocumentReferences, those that the list of
- * documents shows; by `heldKey`.
+ * The stored files of these resources that may be given out; by `heldKey`.
  */
 async function readHeldDocuments(
   tx: AccountTx,
   patientId: string,
-  references: readonly SourceDocument[],
+  owners: readonly FileOwner[],
 ): Promise<Map<string, HeldDocument[]>> {
-  if (references.length === 0) return new Map();
-  const ids = [...new Set(references.map(({ sourceId }) => sourceId))];
-  const { rows } = await sql<HeldDocument & SourceDocument>`
-    select id, source, source_document_id as "sourceId", content_type as "contentType", size_bytes as "sizeBytes",
+  if (owners.length === 0) return new Map();
+  const keys = [...new Set(owners.map(({ key }) => key))];
+  const { rows } = await sql<HeldDocument & FileOwner>`
+    select id, source, source_document_id as key, content_type as "contentType", size_bytes as "sizeBytes",
       encode(sha256, 'hex') as sha256
-    from ${listedDocuments(patientId, sql`and d.source_document_id = any(${ids})`)} as d
+    from ${listedDocuments(patientId, sql`and d.source_document_id = any(${keys})`)} as d
     order by id`.execute(tx.db);
   return Map.groupBy(rows, heldKey);
 }
 
-const heldKey = ({ source, sourceId }: SourceDocument): string =>
-  `${source} ${sourceId}`;
+const heldKey = ({ source, key }: FileOwner): string => `${source} ${key}`;
 
 const RESOURCES_PER_PAGE = 1_000;
 const FOLDED_AT_ONCE = 100;

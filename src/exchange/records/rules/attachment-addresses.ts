@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { canonical, isJson, type Json, textOf } from '#record-summary/fhir';
-import { lookupTable } from '../../../lib/lookup-table.ts';
+import { canonical, type Json, textOf } from '#record-summary/fhir';
+import { attachmentsIn, isPicture, withAttachments } from './attachments.ts';
 import { unknownElement } from './us-core/named-rules.ts';
 
-/** A stored file that was delivered for a DocumentReference. */
+/** A stored file that was delivered with a resource. */
 export interface HeldDocument {
   id: string;
   contentType: string;
@@ -13,99 +13,60 @@ export interface HeldDocument {
 }
 
 /**
- * Elements with attachments, by type. Sources' addresses in them are never
- * ours: only a DocumentReference's files are collected.
- */
-const ATTACHMENTS: Readonly<Record<string, string>> = lookupTable({
-  Consent: 'sourceAttachment',
-  DiagnosticReport: 'presentedForm',
-  Media: 'content',
-  Practitioner: 'photo',
-  RelatedPerson: 'photo',
-});
-
-/**
  * Replaces the sources' addresses of attachments, which a reader could not
- * fetch: by `Binary/<id>` of the FHIR API where the document is stored,
- * otherwise by the statement that the address is unknown. `withAddressesAt`
- * makes them absolute.
+ * fetch: by `Binary/<id>` of the FHIR API where the file is stored, otherwise
+ * by the statement that the address is unknown. `withAddressesAt` makes them
+ * absolute.
  */
 export function withOurAddresses(
   resource: Json,
   held: readonly HeldDocument[],
 ): Json {
-  const type = textOf(resource.resourceType) ?? '';
-  if (type === 'DocumentReference' && Array.isArray(resource.content))
-    return canonical({
-      ...resource,
-      content: contentsWithAddresses(resource.content, held),
-    }) as Json;
-  const element = ATTACHMENTS[type];
-  const value = element === undefined ? undefined : resource[element];
-  if (element === undefined || value === undefined) return resource;
-  const own = Array.isArray(value)
-    ? value.map(withoutAddress)
-    : withoutAddress(value);
-  return canonical({ ...resource, [element]: own }) as Json;
+  const attachments = attachmentsIn(resource);
+  const fileOf = filesFor(attachments, held);
+  const addressed = withAttachments(resource, (attachment, element) => {
+    const file = isPicture(element) ? undefined : fileOf(attachment);
+    if (file === undefined) return withoutAddress(attachment);
+    const { _url, ...rest } = attachment;
+    return {
+      ...rest,
+      contentType: file.contentType,
+      url: `Binary/${file.id}`,
+    };
+  });
+  return addressed === resource ? resource : (canonical(addressed) as Json);
 }
 
 /**
  * Makes our relative addresses of attachments absolute, as bulk clients need
  * them. @param base URL of the FHIR API
  */
-export function withAddressesAt(base: string, resource: Json): Json {
-  if (
-    resource.resourceType !== 'DocumentReference' ||
-    !Array.isArray(resource.content)
-  )
-    return resource;
-  const content = resource.content.map((each: unknown) => {
-    if (!isJson(each) || !isJson(each.attachment)) return each;
-    const { url } = each.attachment;
-    return typeof url === 'string' && url.startsWith('Binary/')
-      ? { ...each, attachment: { ...each.attachment, url: `${base}/${url}` } }
-      : each;
-  });
-  return { ...resource, content };
-}
+export const withAddressesAt = (base: string, resource: Json): Json =>
+  withAttachments(resource, (attachment) =>
+    textOf(attachment.url)?.startsWith('Binary/') === true
+      ? { ...attachment, url: `${base}/${attachment.url}` }
+      : attachment,
+  );
 
-function contentsWithAddresses(
-  contents: readonly unknown[],
+function filesFor(
+  attachments: readonly Json[],
   held: readonly HeldDocument[],
-): unknown[] {
-  const attachments = contents.map((each) =>
-    isJson(each) && isJson(each.attachment) ? each.attachment : {},
+): (attachment: Json) => HeldDocument | undefined {
+  if (held.length === 0) return () => undefined;
+  const hashes = new Map(
+    attachments.flatMap(({ data }) =>
+      typeof data === 'string' ? [[data, hashOf(data)] as const] : [],
+    ),
   );
-  const hashes = attachments.map(({ data }) =>
-    typeof data === 'string' ? hashOf(data) : undefined,
-  );
+  const inline = new Set(hashes.values());
   const wanting = attachments.filter(({ data }) => data === undefined);
-  const files = held.filter(({ sha256 }) => !hashes.includes(sha256));
-  return contents.map((each, index) => {
-    const attachment = attachments[index] ?? {};
-    if (
-      !isJson(each) ||
-      (each.attachment !== undefined && !isJson(each.attachment))
-    )
-      return each;
-    const file =
-      attachment.data === undefined
-        ? fileOf(attachment, wanting, files)
-        : held.find(({ sha256 }) => sha256 === hashes[index]);
-    if (file === undefined)
-      return each.attachment === undefined
-        ? each
-        : { ...each, attachment: withoutAddress(attachment) };
-    const { _url, ...rest } = attachment;
-    return {
-      ...each,
-      attachment: {
-        ...rest,
-        contentType: file.contentType,
-        url: `Binary/${file.id}`,
-      },
-    };
-  });
+  const files = held.filter(({ sha256 }) => !inline.has(sha256));
+  return (attachment) => {
+    if (attachment.data === undefined)
+      return fileOf(attachment, wanting, files);
+    const own = hashes.get(textOf(attachment.data) ?? '');
+    return held.find(({ sha256 }) => sha256 === own);
+  };
 }
 
 /**
@@ -134,8 +95,8 @@ function fileOf(
     : undefined;
 }
 
-function withoutAddress(attachment: unknown): unknown {
-  if (!isJson(attachment) || attachment.url === undefined) return attachment;
+function withoutAddress(attachment: Json): Json {
+  if (attachment.url === undefined) return attachment;
   const { url: _theirs, ...rest } = attachment;
   return rest.data === undefined ? { ...rest, _url: unknownElement() } : rest;
 }

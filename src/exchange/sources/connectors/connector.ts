@@ -114,8 +114,8 @@ export interface BeginOptions {
   /** Ask only for what has changed, if the server is known to honour it. */
   changes?: ChangesQuestion;
   /**
-   * When the attachments that are stored of this connection's DocumentReferences
-   * were stored last, by id. A document that never changes need not be fetched
+   * When the attachments that are stored of this connection's resources were
+   * stored last, by the resource (`fileKeyOf`). A document that never changes need not be fetched
    * again. Undefined: everything is to be fetched.
    */
   storedDocuments?: ReadonlyMap<string, Date>;
@@ -274,8 +274,8 @@ export interface SourcePage {
    */
   raw: { bytes: Buffer; contentType: string };
   /**
-   * Attachments of DocumentReferences: those inside this page's, or the next
-   * ones of an earlier page's.
+   * Attachments of resources: those inside this page's, or the next ones of an
+   * earlier page's.
    */
   attachments: Attachment[];
   /** One more attachment, too large to be held in memory. */
@@ -339,7 +339,8 @@ export interface Unreachable {
 }
 
 export interface Attachment {
-  documentReferenceId: string;
+  /** The resource that has it, as `fileKeyOf` names it. */
+  sourceDocumentId: string;
   contentType: string;
   bytes: Buffer;
 }

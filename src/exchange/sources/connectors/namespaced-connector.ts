@@ -1,4 +1,5 @@
 import type { FhirResource } from 'fhir/r4.js';
+import { fileKeyOf, fileOwnerOf } from '../../records/rules/attachments.ts';
 import { isInNamespace } from '../../records/rules/ids.ts';
 import type {
   ChangesQuestion,
@@ -84,11 +85,12 @@ const documentsIn = (
   stored: ReadonlyMap<string, Date>,
 ): ReadonlyMap<string, Date> =>
   new Map(
-    [...stored].flatMap(([id, at]) =>
-      isInNamespace(namespace, id)
-        ? [[id.slice(namespace.length), at] as const]
-        : [],
-    ),
+    [...stored].flatMap(([key, at]) => {
+      const { resourceType, id } = fileOwnerOf(key);
+      return isInNamespace(namespace, id)
+        ? [[fileKeyOf({ resourceType, id: id.slice(namespace.length) }), at]]
+        : [];
+    }),
   );
 
 /** The question with the ids of the server. */
@@ -113,6 +115,10 @@ async function* pagesIn(
   pages: AsyncIterable<SourcePage>,
 ): AsyncGenerator<SourcePage> {
   const name = (id: string) => `${namespace}${id}`;
+  const nameFile = (key: string) => {
+    const { resourceType, id } = fileOwnerOf(key);
+    return fileKeyOf({ resourceType, id: name(id) });
+  };
   for await (const page of pages) {
     yield {
       ...page,
@@ -120,16 +126,14 @@ async function* pagesIn(
       patientIds: page.patientIds.map(name),
       attachments: page.attachments.map((attachment) => ({
         ...attachment,
-        documentReferenceId: name(attachment.documentReferenceId),
+        sourceDocumentId: nameFile(attachment.sourceDocumentId),
       })),
       ...(page.largeAttachment === undefined
         ? {}
         : {
             largeAttachment: {
               ...page.largeAttachment,
-              documentReferenceId: name(
-                page.largeAttachment.documentReferenceId,
-              ),
+              sourceDocumentId: nameFile(page.largeAttachment.sourceDocumentId),
             },
           }),
       retracted: page.retracted.map((retraction) => ({

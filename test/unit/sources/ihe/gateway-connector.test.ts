@@ -471,7 +471,7 @@ test('a document that is stored is not retrieved again; one made on demand only 
   const stored = new Map(
     first
       .flatMap(({ attachments }) => attachments)
-      .map(({ documentReferenceId }) => [documentReferenceId, new Date()]),
+      .map(({ sourceDocumentId }) => [sourceDocumentId, new Date()]),
   );
   expect(stored.size).toBe(3);
   const again = await collected(

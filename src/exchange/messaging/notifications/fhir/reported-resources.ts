@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { DocumentReferenceContent } from 'fhir/r4.js';
 import type { ReportedResource, ReportedSubject } from '#hl7v2-to-fhir';
+import { textOf } from '#record-summary/fhir';
+import { withAttachments } from '../../../records/rules/attachments.ts';
 import { withRenamedReferences } from '../../../sources/connectors/namespaced-connector.ts';
 import type { InboundContent } from '../inbound.ts';
 import { readFhirBundle } from './bundle.ts';
@@ -8,7 +9,7 @@ import { jsonOf, sentResourceName } from './contents.ts';
 
 /**
  * Resources left out: the sender's envelope, its Patient, which ours replaces,
- * and files, which DocumentReferences contain.
+ * and files, which the resources that name them contain.
  */
 const LEFT_OUT = new Set(['MessageHeader', 'Patient', 'Provenance', 'Binary']);
 const NEED_SUBJECT = new Set([
@@ -144,31 +145,20 @@ function idOf(
   return { id: `n${nth}`, isAnonymous: true };
 }
 
-const contentsOf = ({ content }: Resource): DocumentReferenceContent[] =>
-  Array.isArray(content) ? content : [];
-
-/** DocumentReferences with the data of the Binary resources that they name. */
+/** A resource with the data of the Binary resources that its attachments name. */
 function withFiles(
   resource: Resource,
   files: ReadonlyMap<string, Entry>,
 ): unknown {
-  if (resource.resourceType !== 'DocumentReference' || files.size === 0)
-    return resource;
-  return {
-    ...resource,
-    content: contentsOf(resource).map((content) => {
-      const { attachment } = content;
-      const file = files.get(attachment?.url ?? '')?.resource as
-        | { data?: string; contentType?: string }
-        | undefined;
-      if (file?.data === undefined) return content;
-      const { url: _, ...rest } = attachment;
-      return {
-        ...content,
-        attachment: { contentType: file.contentType, ...rest, data: file.data },
-      };
-    }),
-  };
+  if (files.size === 0) return resource;
+  return withAttachments(resource, (attachment) => {
+    const file = files.get(textOf(attachment.url) ?? '')?.resource as
+      | { data?: string; contentType?: string }
+      | undefined;
+    if (file?.data === undefined) return attachment;
+    const { url: _, ...rest } = attachment;
+    return { contentType: file.contentType, ...rest, data: file.data };
+  });
 }
 
 /**

@@ -216,8 +216,7 @@ const personIdOf = (subjectId: string): string =>
   `${messageNamespaceOf(subjectId)}person`;
 
 /**
- * What is reported of a subject, with ids of its own namespace, and its files
- * apart from the resources.
+ * What is reported of a subject, with ids of its own namespace, and its files.
  */
 export function deliveryOf(
   subjectId: string,
@@ -225,12 +224,9 @@ export function deliveryOf(
 ): Delivery {
   const namespace = messageNamespaceOf(subjectId);
   const files: InlineFile[] = [];
-  const resources = reported.map((resource) => {
-    const own = named(namespace, resource);
-    return own.resourceType === 'DocumentReference'
-      ? withoutFiles(own, files)
-      : own;
-  });
+  const resources = reported.map((resource) =>
+    withoutFiles(named(namespace, resource), files),
+  );
   return { resources, files };
 }
 

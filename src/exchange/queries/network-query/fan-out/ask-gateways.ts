@@ -4,6 +4,7 @@ import { anySignal } from '../../../../lib/abort-signals.ts';
 import { sharedAmong } from '../../../people/households/shared-values.ts';
 import type { AccountTx } from '../../../platform/database/database.ts';
 import { readStoredDocuments } from '../../../records/deliveries/delivery-store.ts';
+import { fileOwnerOf } from '../../../records/rules/attachments.ts';
 
 import {
   type NetworkGateway,
@@ -102,7 +103,10 @@ async function readKnown(
   return {
     reviewFor: await reviewsOf(tx, store, patientId),
     // By the gateway's namespace, with which the ids begin.
-    documents: Map.groupBy(stored, ([id]) => id.slice(0, id.indexOf('~') + 1)),
+    documents: Map.groupBy(stored, ([key]) => {
+      const { id } = fileOwnerOf(key);
+      return id.slice(0, id.indexOf('~') + 1);
+    }),
   };
 }
 

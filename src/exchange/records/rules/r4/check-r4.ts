@@ -43,6 +43,18 @@ export function r4Faults(resource: Json): R4Fault[] {
 export const hasElement = (type: string, element: string): boolean =>
   R4[type]?.[element] !== undefined;
 
+/**
+ * The elements of a type of R4, by name: `Attachment`, or the type of a backbone
+ * element. Empty for a type that R4 does not have.
+ */
+export const elementTypesOf = (type: string): ReadonlyMap<string, string> =>
+  new Map(
+    Object.entries(R4[type] ?? {}).map(([name, spec]) => [
+      name,
+      spec.replace(/^!|\*$/g, ''),
+    ]),
+  );
+
 interface Element {
   /** A data type, a type of JSON, or `Resource`. */
   type: string;

@@ -1,6 +1,12 @@
 import { hash } from 'node:crypto';
 import type { FhirResource } from 'fhir/r4.js';
+import { type Json, textOf } from '#record-summary/fhir';
 import { mediaTypeOf } from '../../../records/deliveries/inline-files.ts';
+import {
+  attachmentsIn,
+  fileKeyOf,
+  fileOwnerOf,
+} from '../../../records/rules/attachments.ts';
 import type { SourceContext } from '../capabilities.ts';
 import {
   type Attachment,
@@ -138,10 +144,10 @@ async function fetchOne(
   );
   if (!(fetched instanceof SourceFailure)) return fetched;
   if (mayBeAway(fetched)) {
-    const path = `DocumentReference/${document.documentReferenceId}`;
+    const { resourceType, id } = fileOwnerOf(document.sourceDocumentId);
     await throwIfSourceIsAway(
       context,
-      { path, label: 'a DocumentReference' },
+      { path: `${resourceType}/${id}`, label: `a ${resourceType}` },
       signal,
     );
   }
@@ -153,7 +159,7 @@ async function request(
   document: DocumentToFetch,
   signal: AbortSignal,
 ): Promise<Attachment | LargeAttachment> {
-  const { documentReferenceId } = document;
+  const { sourceDocumentId } = document;
   const { documentBytesMax, pageBytesMax } = context.config;
   const response = await send(context, document, signal);
   // A Binary in FHIR JSON carries its data in base64, which is a third longer.
@@ -166,7 +172,7 @@ async function request(
       contentType: typeOf(response, document),
       bytes,
     };
-    return { documentReferenceId, ...content };
+    return { sourceDocumentId, ...content };
   }
   const contentType = typeOf(response, document);
   const declaredBytes = Number(response.header('content-length') ?? Number.NaN);
@@ -180,7 +186,7 @@ async function request(
   while (heldBytes <= HELD_BYTES_MAX) {
     const part = await body.next();
     if (part.done === true)
-      return { documentReferenceId, contentType, bytes: Buffer.concat(held) };
+      return { sourceDocumentId, contentType, bytes: Buffer.concat(held) };
     held.push(part.value);
     heldBytes += part.value.length;
   }
@@ -196,7 +202,7 @@ async function request(
     yield* held.splice(0);
     yield* body;
   }
-  return { documentReferenceId, contentType, chunks };
+  return { sourceDocumentId, contentType, chunks };
 }
 
 async function* withinLimit(
@@ -240,7 +246,7 @@ async function send(
 }
 
 /**
- * The type that the source sent; the one that the DocumentReference names if
+ * The type that the source sent; the one that the resource names if
  * that says nothing.
  */
 function typeOf(
@@ -274,12 +280,12 @@ function binaryOf(
 /** Reasons are for people to read. */
 const REASONS_MAX = 3;
 
-/** Which attachments of a document are taken. */
+/** Which attachments of a resource are taken. */
 type TakenContents = 'all' | 'inline' | 'none';
 
 /**
- * The attachments of a page's DocumentReferences: inline data, and those to
- * fetch, `Binary/{id}` or a URL at one of the source's configured origins.
+ * The attachments of a page's resources: inline data, and those to fetch,
+ * `Binary/{id}` or a URL at one of the source's configured origins.
  */
 export function attachmentsOf(
   config: ResolvedSourceConfig,
@@ -291,13 +297,12 @@ export function attachmentsOf(
   let skippedAttachments = 0;
   let differingAttachments = 0;
   const skippedReasons = new Set<string>();
-  for (const { url, data, ...stated } of resources.flatMap((each) =>
-    pointersOf(each, takenOf(each)),
-  )) {
+  const pointers = resources.flatMap((each) => pointersOf(each, takenOf(each)));
+  for (const { url, data, ...stated } of pointers) {
     if (data !== undefined) {
-      const { documentReferenceId, contentType } = stated;
+      const { sourceDocumentId, contentType } = stated;
       const bytes = Buffer.from(data, 'base64');
-      attachments.push({ documentReferenceId, contentType, bytes });
+      attachments.push({ sourceDocumentId, contentType, bytes });
       if (isOtherThanStated(stated, { bytes, contentType }))
         differingAttachments += 1;
       continue;
@@ -337,37 +342,27 @@ interface Pointer extends Omit<DocumentToFetch, 'url'> {
 }
 
 function pointersOf(resource: FhirResource, taken: TakenContents): Pointer[] {
-  if (
-    resource.resourceType !== 'DocumentReference' ||
-    !isResourceId(resource.id) ||
-    taken === 'none'
-  )
-    return [];
-  const documentReferenceId = resource.id;
-  const contents: unknown[] = Array.isArray(resource.content)
-    ? resource.content
-    : [];
-  return contents.flatMap((content): Pointer[] => {
-    const attachment =
-      isRecord(content) && isRecord(content.attachment)
-        ? content.attachment
-        : {};
-    const url = typeof attachment.url === 'string' ? attachment.url : undefined;
-    const data =
-      typeof attachment.data === 'string' ? attachment.data : undefined;
-    if (data === undefined && (url === undefined || taken === 'inline'))
-      return [];
-    return [
-      {
-        documentReferenceId,
-        contentType: mediaTypeOf(attachment.contentType),
-        size: typeof attachment.size === 'number' ? attachment.size : undefined,
-        sha1: sha1Of(attachment.hash),
-        url,
-        data,
-      },
-    ];
-  });
+  const { resourceType, id } = resource;
+  if (!isResourceId(id) || taken === 'none') return [];
+  const sourceDocumentId = fileKeyOf({ resourceType, id });
+  return attachmentsIn(resource as unknown as Json).flatMap(
+    ({ contentType, size, hash: sha1, url, data }): Pointer[] => {
+      const inline = textOf(data);
+      const address = textOf(url);
+      if (inline === undefined && (address === undefined || taken === 'inline'))
+        return [];
+      return [
+        {
+          sourceDocumentId,
+          contentType: mediaTypeOf(contentType),
+          size: typeof size === 'number' ? size : undefined,
+          sha1: sha1Of(sha1),
+          url: address,
+          data: inline,
+        },
+      ];
+    },
+  );
 }
 
 /** Limits the names kept in the cursor, which is stored with each page. */

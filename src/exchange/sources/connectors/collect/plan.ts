@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { fileOwnerOf } from '../../../records/rules/attachments.ts';
 import {
   type Cursor,
   type SourcePage,
   StoredByAnotherBuild,
   type Unreachable,
 } from '../connector.ts';
+import { isRecord } from '../http/failures.ts';
 import { FHIR_MEDIA_TYPE } from '../http/source-http.ts';
 import { isResourceId } from './subjects.ts';
 
@@ -30,13 +32,21 @@ const sinceSchema = z.iso.datetime().optional();
 const countSchema = z.number().int().positive().optional();
 
 const documentSchema = z.object({
-  documentReferenceId: idSchema,
+  /** As `fileKeyOf` names it. */
+  sourceDocumentId: z
+    .string()
+    .refine((key) => isResourceId(fileOwnerOf(key).id)),
   contentType: z.string(),
   url: urlSchema,
   /** What the source states of the file; in hex. */
   size: z.number().optional(),
   sha1: z.string().optional(),
 });
+/** Builds before 0.2.0 stored the name under another one. */
+const withTodaysName = (stored: unknown): unknown =>
+  isRecord(stored) && typeof stored.documentReferenceId === 'string'
+    ? { sourceDocumentId: stored.documentReferenceId, ...stored }
+    : stored;
 export type DocumentToFetch = z.infer<typeof documentSchema>;
 
 const everythingSchema = z.object({
@@ -97,7 +107,7 @@ const stepSchema = z.discriminatedUnion('kind', [
   /** Attachments still to fetch. */
   z.object({
     kind: z.literal('documents'),
-    documents: z.array(documentSchema).min(1),
+    documents: z.array(z.preprocess(withTodaysName, documentSchema)).min(1),
   }),
   /** The status URL of a finished job; it returns a Bundle or a manifest. */
   z.object({ kind: z.literal('job'), url: urlSchema }),

@@ -92,7 +92,7 @@ export async function retrieveDocuments(
       if (!isAsDescribed(document, bytes.length, sha1Of(bytes)))
         retrieval.differingCount += 1;
       retrieval.attachments.push({
-        documentReferenceId: document.id,
+        sourceDocumentId: document.id,
         contentType: contentTypeOf(found, document),
         bytes,
       });

@@ -43,9 +43,9 @@ export function streamDocument(
     }
     isOther = !isAsDescribed(document, sizeBytes, sha1.digest('hex'));
   }
-  const { id: documentReferenceId, contentType } = document;
+  const { id: sourceDocumentId, contentType } = document;
   return {
-    attachment: { documentReferenceId, contentType, chunks },
+    attachment: { sourceDocumentId, contentType, chunks },
     differs: () => isOther,
   };
 }
