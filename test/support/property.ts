@@ -7,7 +7,7 @@ const SURROGATES = 0x800;
 type Arbitraries<T> = { [Name in keyof T]: fc.Arbitrary<T[Name]> };
 type Options<T> = Pick<
   fc.Parameters<T>,
-  'numRuns' | 'seed' | 'path' | 'examples'
+  'numRuns' | 'seed' | 'path' | 'examples' | 'endOnFailure'
 >;
 type Define<T extends unknown[]> = (
   name: string,

@@ -46,6 +46,7 @@ import {
 } from './failed-calls.ts';
 import { askGateways } from './fan-out/ask-gateways.ts';
 import { countAsks, readAskFailures } from './fan-out/ask-store.ts';
+import type { CallingGateways } from './fan-out/calling-gateways.ts';
 import { openGateways } from './fan-out/open-gateways.ts';
 import {
   type AttemptPart,
@@ -65,6 +66,7 @@ import {
   waitAfterFailedTries,
 } from './rules/retries.ts';
 import { AttemptSuperseded, StepFailed, StepGoesOn } from './step-errors.ts';
+import { createTimeBox } from './time-box.ts';
 import { addOfStep } from './timeline-store.ts';
 
 type AskedPart = AskedConnection & Progress;
@@ -308,26 +310,13 @@ async function workOnGateways(
   if (connections === undefined)
     throw new Error('This process has no connections of accounts');
 
-  const waits = new Map<string, Wait>();
-  const turns = createTurns(PARTS_AT_ONCE);
-  const workOn = (part: AttemptPart) =>
-    turns(async () => {
-      const wait = await workOnPart(deps, step, attempt, part, work, signal);
-      waits.set(part.id, wait);
-    });
-  const [asked, ofParts] = await Promise.allSettled([
-    askGateways({ ...deps, connections }, step, attempt, {
-      workOnFound: workOn,
-      signal,
-    }),
-    workOnDueParts(parts, async (part) => {
-      await workOn(part);
-      return waits.get(part.id);
-    }),
-  ]);
-  if (asked.status === 'rejected') throw asked.reason;
-  if (ofParts.status === 'rejected') throw ofParts.reason;
-
+  const { waits, hasGatewayEnded } = await askAndCollect(
+    { ...deps, connections },
+    step,
+    attempt,
+    parts,
+    { work, signal },
+  );
   const { current, asks } = await store.asAccount(
     step.accountId,
     async (tx) => ({
@@ -351,7 +340,7 @@ async function workOnGateways(
       : { state: 'waiting' as const };
   const { held, retryAfterMs = Number.POSITIVE_INFINITY, ...rest } = wait;
   const hasProgressed =
-    asked.value.hasProgressed || open.length < parts.filter(isRunning).length;
+    hasGatewayEnded || open.length < parts.filter(isRunning).length;
   return {
     ...rest,
     // What is held is one of many, unless nothing else is awaited.
@@ -360,6 +349,46 @@ async function workOnGateways(
     asksGateways: true,
     ...(hasProgressed ? { hasEndedPart: true } : {}),
   };
+}
+
+/**
+ * Asks the gateways that are due, and works on the parts beside, those of
+ * gateways that have just found the patient among them.
+ * @throws StepGoesOn when the time of the step is over before all had their turn
+ */
+async function askAndCollect(
+  deps: CallingSources & CallingGateways,
+  step: SourceStepInput,
+  attempt: AttemptWork,
+  parts: readonly AttemptPart[],
+  { work, signal }: { work: WorkOnSource; signal: AbortSignal },
+): Promise<{ waits: ReadonlyMap<string, Wait>; hasGatewayEnded: boolean }> {
+  const waits = new Map<string, Wait>();
+  const turns = createTurns(PARTS_AT_ONCE);
+  const { isOver } = createTimeBox(deps.clock);
+  // The time of the step begins.
+  let isLeft = isOver();
+  const workOn = (part: AttemptPart) =>
+    turns(async () => {
+      isLeft ||= isOver();
+      if (isLeft) return;
+      const wait = await workOnPart(deps, step, attempt, part, work, signal);
+      waits.set(part.id, wait);
+    });
+  const [asked, ofParts] = await Promise.allSettled([
+    askGateways(deps, step, attempt, {
+      workOnFound: workOn,
+      signal,
+    }),
+    workOnDueParts(parts, async (part) => {
+      await workOn(part);
+      return waits.get(part.id);
+    }),
+  ]);
+  if (asked.status === 'rejected') throw asked.reason;
+  if (ofParts.status === 'rejected') throw ofParts.reason;
+  if (isLeft) throw new StepGoesOn(step.source);
+  return { waits, hasGatewayEnded: asked.value.hasProgressed };
 }
 
 const finite = (ms: number): number | undefined =>

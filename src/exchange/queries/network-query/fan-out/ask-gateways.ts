@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SourceStepInput } from '../../../../contract/network-query-workflow.ts';
-import { anySignal } from '../../../../lib/abort-signals.ts';
+import { anySignal, withinGrace } from '../../../../lib/abort-signals.ts';
 import { sharedAmong } from '../../../people/households/shared-values.ts';
 import type { AccountTx } from '../../../platform/database/database.ts';
+import { isRefusedData } from '../../../platform/database/postgres-errors.ts';
+import { ProcessEndedTooOften } from '../../../platform/recovery/start-guard.ts';
 import { readStoredDocuments } from '../../../records/deliveries/delivery-store.ts';
 import { fileOwnerOf } from '../../../records/rules/attachments.ts';
 
@@ -24,11 +26,18 @@ import { GATEWAY_RETRY_MS } from '../rules/gateway-outcome.ts';
 import { AFTER_FAILURE } from '../rules/retries.ts';
 import { reviewsOf } from '../source-candidate-store.ts';
 import {
+  AskResults,
+  insist,
+  RESULTS_EVERY_MS,
+  UNSTORABLE,
+} from './ask-results.ts';
+import {
   type AskResult,
   beginGatewayStep,
   type ClaimedAsk,
   claimAsks,
   countAsks,
+  failLastClaimed,
   saveAsks,
 } from './ask-store.ts';
 import type { CallingGateways } from './calling-gateways.ts';
@@ -40,9 +49,8 @@ const ASK_FOR_MS = 60_000;
 const IN_FLIGHT_MAX = 128;
 const IN_FLIGHT_OF_PROCESS_MAX = 256;
 const CLAIMED_AT_ONCE = 64;
-/** A set of results is written when it has so many, or after so long. */
-const RESULTS_AT_ONCE = 64;
-const RESULTS_EVERY_MS = 500;
+/** What is aborted and does not end by itself is left after so long. */
+const ABORT_AWAITED_MS = 1_000;
 /** A gateway that answers later has so long. */
 const LATER_ANSWER_MS = 24 * 60 * 60_000;
 
@@ -57,7 +65,8 @@ export interface AskingGateways {
 /**
  * A step on the gateways of an attempt: asks those that are due, many at a time,
  * and writes what each answer comes to. What a gateway fails at is its own
- * failure and never the step's.
+ * failure and never the step's. Whatever ends the step, each gateway that has
+ * answered is written before it ends, so that none is asked again for it.
  * @returns whether any gateway has ended
  */
 export async function askGateways(
@@ -78,7 +87,7 @@ export async function askGateways(
     name: `gateways/${step.requestId}/${step.source}/${step.attempt}`,
     progress: `${counts.asked - counts.waiting}`,
   };
-  return deps.startGuard.run(counted, asking.signal, async () => {
+  const ask = async () => {
     const known = await store.asAccount(step.accountId, (tx) =>
       readKnown(tx, deps, step, attempt),
     );
@@ -89,7 +98,17 @@ export async function askGateways(
     );
     await run.toEnd();
     return { hasProgressed: run.hasProgressed };
-  });
+  };
+  try {
+    return await deps.startGuard.run(counted, asking.signal, ask);
+  } catch (error) {
+    if (!(error instanceof ProcessEndedTooOften)) throw error;
+    const { message } = error;
+    const failedOnes = await store.asAccount(step.accountId, (tx) =>
+      failLastClaimed(tx, step, gatewayStep, message),
+    );
+    return { hasProgressed: failedOnes > 0 };
+  }
 }
 
 /** What is read once for all gateways of a step. */
@@ -130,48 +149,50 @@ class GatewayStep {
   readonly #deps: CallingGateways;
   readonly #on: OnAttempt;
   readonly #asking: AskingGateways;
+  readonly #results: AskResults;
   readonly #networks = new Map<string, Promise<NetworkConnectors>>();
   readonly #founds: Promise<void>[] = [];
   #inFlight = 0;
-  #results: AskResult[] = [];
-  #saving: Promise<void> = Promise.resolve();
-  /** A fault of ours, which ends the step; it is then done again. */
+  /** A fault of ours: no further gateway is claimed, and the step is done again. */
   #fault: { error: unknown } | undefined;
+  /** The work on a found gateway has failed, or goes on in the next step. */
+  #faultOfFound: { error: unknown } | undefined;
   #wake: () => void = () => undefined;
 
   constructor(deps: CallingGateways, on: OnAttempt, asking: AskingGateways) {
     this.#deps = deps;
     this.#on = on;
     this.#asking = asking;
+    this.#results = new AskResults(
+      (results) => this.#write(results),
+      (error) => this.#noteFault(error),
+    );
   }
 
   async toEnd(): Promise<void> {
-    const saver = setInterval(() => this.#save(), RESULTS_EVERY_MS);
+    const saver = setInterval(() => this.#results.save(), RESULTS_EVERY_MS);
     try {
       await this.#askAll();
-      this.#save();
-      await this.#saving;
+      await this.#results.saved();
       await Promise.all(this.#founds);
     } finally {
       clearInterval(saver);
     }
-    this.#throwFault();
+    this.#asking.signal.throwIfAborted();
+    const fault = this.#fault ?? this.#faultOfFound;
+    if (fault !== undefined) throw fault.error;
   }
 
   /** Claims and asks until nothing is due and nothing is in flight. */
   async #askAll(): Promise<void> {
-    const { signal } = this.#asking;
     const closesAt = Date.now() + ASK_FOR_MS;
     for (;;) {
-      signal.throwIfAborted();
-      if (this.#fault !== undefined) return;
-      const isOpen = Date.now() < closesAt;
-      const room = Math.min(
-        IN_FLIGHT_MAX - this.#inFlight,
-        IN_FLIGHT_OF_PROCESS_MAX - inFlightOfProcess,
-        CLAIMED_AT_ONCE,
-      );
-      const claimed = isOpen && room > 0 ? await this.#claim(room) : [];
+      const isOpen =
+        Date.now() < closesAt &&
+        this.#fault === undefined &&
+        !this.#asking.signal.aborted;
+      const room = isOpen ? this.#room() : 0;
+      const claimed = room > 0 ? await this.#claim(room) : [];
       for (const each of claimed) void this.#ask(each);
       if (room > 0 && claimed.length === room) continue;
       // Another step of this process may have all the room there is.
@@ -179,6 +200,15 @@ class GatewayStep {
       if (this.#inFlight === 0 && !isWaitingForRoom) return;
       await this.#changed();
     }
+  }
+
+  /** How many gateways may be asked now. */
+  #room(): number {
+    return Math.min(
+      IN_FLIGHT_MAX - this.#inFlight,
+      IN_FLIGHT_OF_PROCESS_MAX - inFlightOfProcess,
+      CLAIMED_AT_ONCE,
+    );
   }
 
   /** Until a gateway has answered, or a while has passed. */
@@ -193,13 +223,31 @@ class GatewayStep {
     });
   }
 
+  #noteFault(error: unknown): void {
+    this.#fault ??= { error };
+  }
+
+  /** Those that could not be claimed are claimed later, by this step or the next. */
   async #claim(limit: number): Promise<AskedGateway[]> {
+    const { signal } = this.#asking;
+    try {
+      return await insist(signal, () => this.#claimOnce(limit));
+    } catch (error) {
+      this.#noteFault(error);
+      return [];
+    }
+  }
+
+  async #claimOnce(limit: number): Promise<AskedGateway[]> {
     const { store } = this.#deps;
     const { step, gatewayStep } = this.#on;
     const { claimed, gateways, states } = await store.asAccount(
       step.accountId,
       async (tx) => {
-        const asks = await claimAsks(tx, step, gatewayStep, limit);
+        const asks = await claimAsks(tx, step, gatewayStep, {
+          limit,
+          except: this.#results.open,
+        });
         const ids = asks.map(({ gatewayId }) => gatewayId);
         return {
           claimed: asks,
@@ -208,12 +256,17 @@ class GatewayStep {
         };
       },
     );
+    const networks = new Map<string, NetworkConnectors | undefined>();
+    for (const { connectionId } of claimed)
+      networks.set(connectionId, await this.#network(connectionId));
+
     const now = Date.now();
     const asked: AskedGateway[] = [];
     for (const each of claimed) {
+      this.#results.expect(each.gatewayId);
       const gateway = gateways.get(each.gatewayId);
       const admitted = admission(states.get(each.gatewayId), now);
-      const connectors = await this.#network(each.connectionId);
+      const connectors = networks.get(each.connectionId);
       if (gateway === undefined || connectors === undefined)
         this.#note(each, failed('its connection was deleted or is paused'));
       else if (admitted.kind === 'wait' && admitted.isPaused === true)
@@ -232,6 +285,7 @@ class GatewayStep {
       this.#networks.get(id) ?? connections.network(step.accountId, id);
     this.#networks.set(id, known);
     return known.catch((error: unknown) => {
+      this.#networks.delete(id);
       if (error instanceof SourceFailure) return undefined;
       throw error;
     });
@@ -244,7 +298,7 @@ class GatewayStep {
     try {
       await this.#answerOf(asked);
     } catch (error) {
-      this.#fault ??= { error };
+      this.#noteFault(error);
     } finally {
       this.#inFlight -= 1;
       inFlightOfProcess -= 1;
@@ -259,29 +313,33 @@ class GatewayStep {
       this.#note(claimed, failed('it did not answer within a day'));
       return;
     }
-    const timeOut = AbortSignal.timeout(connectors.discoveryTimeoutMs);
-    try {
-      const begun = await this.#begin(asked, anySignal([signal, timeOut]));
+    const { discoveryTimeoutMs } = connectors;
+    const timeOut = AbortSignal.timeout(discoveryTimeoutMs);
+    const either = anySignal([signal, timeOut]);
+    const begun = await withinGrace(this.#begin(asked, either), {
+      signal: either,
+      graceMs: ABORT_AWAITED_MS,
+      late: () => undefined,
+    }).catch((error: unknown) => ({ error }));
+    if (!('error' in begun)) {
       await this.#noteBegun(asked, begun);
-      await this.#deps.sourceHealth.answered(gateway.id);
-    } catch (error) {
-      // Cancelled: the next step asks it again.
-      if (signal.aborted) return;
-      if (timeOut.aborted) {
-        const seconds = connectors.discoveryTimeoutMs / 1_000;
-        await this.#noteFailure(
-          asked,
-          new SourceFailure(
-            'transport',
-            `it did not answer within ${seconds} s`,
-          ),
-          { isFinal: true },
-        );
-        return;
-      }
-      if (!(error instanceof SourceFailure)) throw error;
-      await this.#noteFailure(asked, error, { isFinal: false });
+      await this.#report(this.#deps.sourceHealth.answered(gateway.id));
+      return;
     }
+    const { error } = begun;
+    // Cancelled: the next step asks it again.
+    if (signal.aborted) return;
+    if (timeOut.aborted)
+      await this.#noteFailure(asked, noAnswerWithin(discoveryTimeoutMs), true);
+    else if (error instanceof SourceFailure)
+      await this.#noteFailure(asked, error, false);
+    // A fault of ours with one gateway is not that of the others.
+    else this.#note(claimed, askedAgain(claimed, OUR_FAULT));
+  }
+
+  /** The breaker learns of the next call if it does not of this one. */
+  async #report(told: Promise<void>): Promise<void> {
+    await told.catch(() => undefined);
   }
 
   #begin(
@@ -329,33 +387,44 @@ class GatewayStep {
 
   /** Written at once: its documents are collected while others are asked. */
   async #noteFound(
-    { answers }: ClaimedAsk,
+    claimed: ClaimedAsk,
     gateway: NetworkGateway,
     cursor: Cursor,
     notice: string | undefined,
   ): Promise<void> {
     const { store } = this.#deps;
     const { step, gatewayStep } = this.#on;
-    const part = await store.asAccount(step.accountId, (tx) =>
-      saveFound(tx, partOf(step, gateway), {
-        gatewayStep,
-        answers,
-        cursor,
-        notice,
-      }),
-    );
-    if (part === undefined) return;
-    this.hasProgressed = true;
-    const work = this.#asking.workOnFound(part).catch((error: unknown) => {
-      this.#fault ??= { error };
+    const saved = await insist(this.#asking.signal, () =>
+      store.asAccount(step.accountId, (tx) =>
+        saveFound(tx, partOf(step, gateway), {
+          gatewayStep,
+          answers: claimed.answers,
+          cursor,
+          notice,
+        }),
+      ),
+    ).catch((error: unknown) => {
+      if (isRefusedData(error)) return 'refused' as const;
+      throw error;
     });
-    this.#founds.push(work);
+    if (saved === 'refused') {
+      this.#note(claimed, failed(UNSTORABLE));
+      return;
+    }
+    if (saved === undefined) return;
+    this.hasProgressed = true;
+    // Others are asked whatever comes of this one.
+    const work = this.#asking.workOnFound(saved);
+    const ended = work.catch((error: unknown) => {
+      this.#faultOfFound ??= { error };
+    });
+    this.#founds.push(ended);
   }
 
   async #noteFailure(
     { claimed, gateway }: AskedGateway,
     failure: SourceFailure,
-    { isFinal }: { isFinal: boolean },
+    isFinal: boolean,
   ): Promise<void> {
     const { step } = this.#on;
     const { next, isOutage } = AFTER_FAILURE[failure.kind];
@@ -366,38 +435,27 @@ class GatewayStep {
         ? askedAgain(claimed, failure.message)
         : failed(failure.message),
     );
-    if (isOutage)
-      await this.#deps.sourceHealth.failed(gateway.id, {
-        attempt: `${step.requestId}/${step.source}/${step.attempt}`,
-        reason: failure.message,
-      });
+    if (!isOutage) return;
+    const told = this.#deps.sourceHealth.failed(gateway.id, {
+      attempt: `${step.requestId}/${step.source}/${step.attempt}`,
+      reason: failure.message,
+    });
+    await this.#report(told);
   }
 
   #note({ gatewayId, answers }: ClaimedAsk, outcome: Outcome): void {
-    this.#results.push({ gatewayId, answers, ...outcome });
-    if (this.#results.length >= RESULTS_AT_ONCE) this.#save();
+    this.#results.note({ gatewayId, answers, ...outcome });
   }
 
-  /** Writes the results so far, one set after the other. */
-  #save(): void {
-    const results = this.#results;
-    if (results.length === 0) return;
-    this.#results = [];
+  async #write(results: readonly AskResult[]): Promise<void> {
+    const { store } = this.#deps;
     const { step, gatewayStep } = this.#on;
-    this.#saving = this.#saving
-      .then(async () => {
-        const saved = await this.#deps.store.asAccount(step.accountId, (tx) =>
-          saveAsks(tx, step, gatewayStep, results),
-        );
-        if (saved.length > 0) this.hasProgressed = true;
-      })
-      .catch((error: unknown) => {
-        this.#fault ??= { error };
-      });
-  }
-
-  #throwFault(): void {
-    if (this.#fault !== undefined) throw this.#fault.error;
+    const saved = await insist(this.#asking.signal, () =>
+      store.asAccount(step.accountId, (tx) =>
+        saveAsks(tx, step, gatewayStep, results),
+      ),
+    );
+    if (saved.length > 0) this.hasProgressed = true;
   }
 }
 
@@ -405,6 +463,11 @@ const partOf = (
   step: SourceStepInput,
   { id, name, namespace }: NetworkGateway,
 ): PartStep => ({ ...step, part: { id, name, namespace } });
+
+const noAnswerWithin = (ms: number): SourceFailure =>
+  new SourceFailure('transport', `it did not answer within ${ms / 1_000} s`);
+
+const OUR_FAULT = 'the exchange could not ask it';
 
 type Outcome = Omit<AskResult, 'gatewayId' | 'answers'>;
 

@@ -95,27 +95,54 @@ export interface ClaimedAsk {
   isAnswered: boolean;
 }
 
-/** Claims gateways that are due for a step, in their order. */
+/**
+ * Claims gateways that are due for a step, in their order. Those that an older
+ * step has claimed and not written are due. A claim whose commit was not
+ * confirmed may be made again: it is the same try.
+ *
+ * @param except the gateways that this step is asking already
+ */
 export async function claimAsks(
   tx: AccountTx,
   step: SourceStepInput,
   gatewayStep: number,
-  limit: number,
+  { limit, except }: { limit: number; except: readonly string[] },
 ): Promise<ClaimedAsk[]> {
   if (!(await maySaveAsks(tx, step, gatewayStep))) return [];
   const claimed = await rowsOf(
     tx,
     sql<ClaimedAsk>`
-      update gateway_ask set claimed_step = ${gatewayStep}, tries = tries + 1
+      update gateway_ask set claimed_step = ${gatewayStep},
+        tries = tries + case when claimed_step = ${gatewayStep} then 0 else 1 end
       where ${ofAttempt(step)} and gateway_id in (
         select gateway_id from gateway_ask
         where ${ofAttempt(step)} and state in ('open', 'waiting') and (next_try_at is null or next_try_at <= now())
-          and (claimed_step is null or claimed_step < ${gatewayStep})
+          and gateway_id <> all(${uuidArray(except)}::uuid[])
         order by place limit ${limit} for update skip locked)
       returning gateway_id as "gatewayId", connection_id as "connectionId", place, state, tries, answers,
         answers > answers_used as "isAnswered"`,
   );
   return claimed.sort((one, other) => one.place - other.place);
+}
+
+/**
+ * Ends the gateways that the step before was asking when its process ended, and
+ * not for the first time: one of them ends each process that asks it.
+ * @returns how many there were
+ */
+export async function failLastClaimed(
+  tx: AccountTx,
+  step: SourceStepInput,
+  gatewayStep: number,
+  reason: string,
+): Promise<number> {
+  if (!(await maySaveAsks(tx, step, gatewayStep))) return 0;
+  const failed =
+    await sql`update gateway_ask set state = 'failed', reason = ${reason}, claimed_step = null, ended_at = clock_timestamp()
+    where ${ofAttempt(step)} and state in ('open', 'waiting') and claimed_step is not null`.execute(
+      tx.db,
+    );
+  return Number(failed.numAffectedRows ?? 0);
 }
 
 /** What a gateway's answer, or its failure, comes to. */

@@ -6,12 +6,12 @@ import type { PartStep } from '../attempt-store.ts';
 import { recordNotice } from '../collection-store.ts';
 import { type AttemptPart, readAttemptParts } from '../part-store.ts';
 import { addOfStep } from '../timeline-store.ts';
-import { saveAsks } from './ask-store.ts';
+import { maySaveAsks, saveAsks } from './ask-store.ts';
 
 /**
  * A gateway has found the patient: it becomes a part of the attempt, whose
- * documents are collected from the cursor on. Undefined when the step may no
- * longer write.
+ * documents are collected from the cursor on. Safe to repeat. Undefined when the
+ * step may no longer write, or the gateway was ended otherwise.
  */
 export async function saveFound(
   tx: AccountTx,
@@ -32,14 +32,15 @@ export async function saveFound(
   if (part.id === null) throw new Error('a gateway has an id');
   const result = { gatewayId: part.id, state: 'found', answers } as const;
   const saved = await saveAsks(tx, step, gatewayStep, [result]);
-  if (saved.length === 0) return undefined;
-  await insertFoundPart(tx, step, part, cursor);
-  await addOfStep(tx, step, {
-    kind: 'found',
-    message: `${part.name} knows the patient; its documents are collected`,
-    onceKey: `found/${source}/${attempt}/${part.id}`,
-  });
-  if (notice !== undefined) await recordNotice(tx, step, notice);
+  if (saved.length > 0) {
+    await insertFoundPart(tx, step, part, cursor);
+    await addOfStep(tx, step, {
+      kind: 'found',
+      message: `${part.name} knows the patient; its documents are collected`,
+      onceKey: `found/${source}/${attempt}/${part.id}`,
+    });
+    if (notice !== undefined) await recordNotice(tx, step, notice);
+  } else if (!(await maySaveAsks(tx, step, gatewayStep))) return undefined;
   const parts = await readAttemptParts(tx, step);
   return parts.find(({ id }) => id === part.id);
 }
