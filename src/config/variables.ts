@@ -190,7 +190,7 @@ export const PROCESS_VARIABLES = {
   IHE_PORT: port
     .optional()
     .describe(
-      'Port on which the gateway answers the gateways of networks (ITI-55, 38, 39); without it, nobody is answered',
+      'Port on which the gateway answers the gateways of networks (ITI-55, 38, 39, 41); without it, nobody is answered',
     ),
   IHE_TLS: z
     .string()

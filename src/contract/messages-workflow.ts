@@ -57,6 +57,7 @@ export const MESSAGE_END_REASONS = {
   notHandedOver:
     'The message could not be handed over to the network within 24 hours',
   noReceipt: 'The network did not confirm the delivery within 3 days',
+  patientGone: 'The patient no longer exists',
   attachmentGone: 'An attached document no longer exists',
   byOperator: 'An operator cancelled the transmission; send the message again',
   workflowGone: 'The workflow was terminated; send the message again',

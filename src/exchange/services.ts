@@ -3,6 +3,7 @@ import { createConsolidatedLauncher } from './delivery/consolidated-query/transi
 import { createDocumentRenditions } from './delivery/documents/renditions.ts';
 import { createDeferredQuestions } from './delivery/responding-gateway/deferred-questions.ts';
 import { createMessageLauncher } from './messaging/messages/launcher.ts';
+import { createSubmissionIntake } from './messaging/messages/xdr/take-submission.ts';
 import { createFollowUps } from './messaging/notifications/follow-up/follow-ups.ts';
 import { createRecordings } from './messaging/notifications/recording/recordings.ts';
 import { createDestinationPing } from './messaging/webhooks/ping.ts';
@@ -60,6 +61,7 @@ export function createServices(platform: Platform) {
     documentRenditions: createDocumentRenditions({ store, blobs }),
     bulkExports: createExportLauncher(platform),
     messages: createMessageLauncher(platform),
+    takeSubmission: createSubmissionIntake({ ...platform, arrivals }),
     followUps: createFollowUps({ store, temporal, logger }),
     recordings: createRecordings({
       store,

@@ -309,6 +309,23 @@ describe('a message to an OID', () => {
     },
   );
 
+  test('whose patient is gone has failed for that reason', async () => {
+    const id = await send();
+    await gateway.store.asAccount(account.accountId, (tx) =>
+      tx.db
+        .updateTable('message')
+        .set({ patient_id: null })
+        .where('id', '=', id)
+        .execute(),
+    );
+
+    await expect(transmit(id)).resolves.toEqual({
+      state: 'failed',
+      reason: 'The patient no longer exists',
+    });
+    expect(recipient.received).toEqual([]);
+  });
+
   test('is refused at once where no connection takes messages for its network, and nothing else carries them', async () => {
     const patientId = await addPatient();
     for (const change of [

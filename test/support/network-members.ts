@@ -8,6 +8,7 @@ import {
   buildFindDocuments,
   buildPatientDiscovery,
   buildRetrieve,
+  buildSubmission,
   CROSS_GATEWAY_ACTIONS,
   type Credentials,
   DISCOVERY_ACTIONS,
@@ -21,7 +22,10 @@ import {
   readFindDocumentsResponse,
   readPatientDiscoveryResponse,
   readRetrieveResponse,
+  readSubmissionResponse,
   type SamlStatement,
+  SUBMISSION_ACTIONS,
+  type SubmissionToBuild,
   type XmlFragment,
 } from '#ihe';
 import {
@@ -31,6 +35,7 @@ import {
 import { insertMembership } from '../../src/exchange/delivery/responding-gateway/membership-store.ts';
 import { createRespondingGateway } from '../../src/exchange/delivery/responding-gateway/open-responding-gateway.ts';
 import type { AnswerDeps } from '../../src/exchange/delivery/responding-gateway/transaction.ts';
+import { createSubmissionIntake } from '../../src/exchange/messaging/messages/xdr/take-submission.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import { makeAuthority, makeCertificate } from './certificates.ts';
@@ -124,6 +129,12 @@ export async function openTestRespondingGateway(
         noteIncomplete: async () => undefined,
       }),
       acceptDeferred: async () => undefined,
+      takeSubmission: createSubmissionIntake({
+        store,
+        blobs,
+        idHmacKey: TEST_ID_HMAC_KEY,
+        arrivals: { tell: () => undefined },
+      }),
       logger: pino(
         { level: 'debug' },
         { write: (line: string) => void logLines.push(line) },
@@ -152,7 +163,7 @@ export const STATEMENT: SamlStatement = {
   purpose: TREATMENT,
 };
 
-/** What another member asks, by the three transactions. */
+/** What another member asks and sends, by the four transactions. */
 export function askerAt(
   address: string,
   member: NetworkMember,
@@ -206,6 +217,19 @@ export function askerAt(
               ...more,
             }),
           ),
+        ),
+      ),
+    submit: async (
+      submission: SubmissionToBuild,
+      attachments: readonly OutgoingAttachment[] = [],
+      headers: readonly XmlFragment[] = [],
+    ) =>
+      readSubmissionResponse(
+        payloadIn(
+          await send(SUBMISSION_ACTIONS.submit, buildSubmission(submission), {
+            mtom: attachments,
+            headers,
+          }),
         ),
       ),
     async retrieve(documents: readonly DocumentReferenceIds[]) {

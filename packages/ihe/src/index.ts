@@ -199,6 +199,7 @@ export {
   type DocumentSubmission,
   readSubmission,
   type SubmissionFault,
+  type SubmissionRemark,
   type SubmissionSet,
   type SubmittedDocument,
   submittedContentFaults,

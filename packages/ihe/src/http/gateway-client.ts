@@ -51,6 +51,8 @@ export interface GatewayRequest<Stored> {
   mtom?: readonly OutgoingAttachment[];
   /** Who asks; left out, the request has no WS-Security. */
   statement?: SamlStatement;
+  /** Headers besides those of addressing and security. */
+  headers?: readonly XmlFragment[];
   /** Where the answer shall go; left out, it comes on the same connection. */
   replyTo?: string;
   /** Of an answer that is sent later: the message that it answers, as written. */
@@ -128,6 +130,7 @@ export class GatewayClient {
       body,
       mtom,
       statement,
+      headers = [],
       replyTo,
       relatesTo,
     }: GatewayRequest<unknown>,
@@ -139,7 +142,8 @@ export class GatewayClient {
       to: address,
       replyTo: replyTo ?? ANONYMOUS,
       relatesTo,
-      headers: statement && [this.#sign(statement)],
+      headers:
+        statement === undefined ? headers : [this.#sign(statement), ...headers],
       body,
     });
     return mtom === undefined

@@ -25,8 +25,14 @@ import {
   IDENTIFIER_SCHEMES,
   SUBMISSION_SET_NODE,
 } from '../ebxml/registry-names.ts';
+import { lastSegment } from '../errors.ts';
 import { groupedBy } from '../grouped-by.ts';
-import { comparableId, isSameId, withoutApostrophes } from '../identifiers.ts';
+import {
+  comparableId,
+  isSameId,
+  readCx,
+  withoutApostrophes,
+} from '../identifiers.ts';
 import { messageElement } from '../message-element.ts';
 import { type Hl7Time, readHl7Time } from '../times.ts';
 import { attributeOf, type XmlElement } from '../xml/xml-element.ts';
@@ -61,11 +67,20 @@ export interface SubmissionFault {
     | 'XDSMissingDocument'
     | 'XDSMissingDocumentMetadata'
     | 'XDSNonIdenticalHash'
-    | 'XDSNonIdenticalSize';
+    | 'XDSNonIdenticalSize'
+    | 'XDSPatientIdDoesNotMatch';
 
   /** In words, without anything of the message. */
   reason: string;
 }
+
+/** What a receiver that only takes documents leaves aside, by IHE's code. */
+export type SubmissionRemark =
+  | 'PartialFolderContentNotProcessed'
+  | 'PartialAppendContentNotProcessed'
+  | 'PartialReplaceContentNotProcessed'
+  | 'PartialTransformNotProcessed'
+  | 'PartialTransformReplaceNotProcessed';
 
 /** ITI-41's message, as a receiver reads it. */
 export interface DocumentSubmission {
@@ -76,6 +91,9 @@ export interface DocumentSubmission {
 
   /** Whatever forbids to accept it; the bytes are checked apart. */
   faults: SubmissionFault[];
+
+  /** What it says beyond its documents, for warnings (ITI TF-3 4.2.4.1). */
+  remarks: SubmissionRemark[];
 }
 
 /**
@@ -93,9 +111,9 @@ export function readSubmission(payload: XmlElement): DocumentSubmission {
   );
   const contents = documentsById(request);
   const classified = idsClassifiedAsSets(objects);
-  const submissionSets = registryChildren(objects, 'RegistryPackage')
-    .filter((each) => isSubmissionSet(each, classified))
-    .map(readSubmissionSet);
+  const packages = registryChildren(objects, 'RegistryPackage');
+  const sets = packages.filter((each) => isSubmissionSet(each, classified));
+  const submissionSets = sets.map(readSubmissionSet);
   const documents = registryChildren(objects, 'ExtrinsicObject').map(
     (object) => ({
       entry: readDocumentEntry(object),
@@ -111,6 +129,7 @@ export function readSubmission(payload: XmlElement): DocumentSubmission {
       ...submissionFaults(submissionSets, documents),
       ...unused.map(() => MISSING_METADATA),
     ],
+    remarks: submissionRemarks(objects, packages.length > sets.length),
   };
 }
 
@@ -172,6 +191,18 @@ function submissionFaults(
       reason: 'A document has no unique id.',
     });
   }
+  if (documents.some(({ entry }) => entry.isOnDemand)) {
+    faults.push({
+      code: 'XDSRepositoryMetadataError',
+      reason: 'A document that is made on demand cannot be submitted.',
+    });
+  }
+  if (hasOtherPatient([...sets, ...documents.map(({ entry }) => entry)])) {
+    faults.push({
+      code: 'XDSPatientIdDoesNotMatch',
+      reason: 'The objects of the submission name several patients.',
+    });
+  }
   if (documents.some(({ content }) => content.in === 'nowhere')) {
     faults.push({
       code: 'XDSMissingDocument',
@@ -191,6 +222,42 @@ function hasRepetition(
     .map(comparableId);
 
   return new Set(ids).size < ids.length;
+}
+
+function hasOtherPatient(
+  objects: readonly { patientId: string | undefined }[],
+): boolean {
+  const ids = objects
+    .map(({ patientId }) => patientId)
+    .filter((id) => id !== undefined)
+    .map((id) => JSON.stringify(readCx(id)));
+
+  return new Set(ids).size > 1;
+}
+
+const REMARKS_OF_ASSOCIATIONS: ReadonlyMap<string, SubmissionRemark> = new Map([
+  ['APND', 'PartialAppendContentNotProcessed'],
+  ['RPLC', 'PartialReplaceContentNotProcessed'],
+  ['XFRM', 'PartialTransformNotProcessed'],
+  ['XFRM_RPLC', 'PartialTransformReplaceNotProcessed'],
+]);
+
+/** Folders, and what documents are to others that came before. */
+function submissionRemarks(
+  objects: XmlElement | undefined,
+  hasFolders: boolean,
+): SubmissionRemark[] {
+  const remarks = new Set<SubmissionRemark>();
+
+  if (hasFolders) remarks.add('PartialFolderContentNotProcessed');
+  for (const association of registryChildren(objects, 'Association')) {
+    const type = lastSegment(attributeOf(association, 'associationType') ?? '');
+    const remark = REMARKS_OF_ASSOCIATIONS.get(type);
+
+    if (remark !== undefined) remarks.add(remark);
+  }
+
+  return [...remarks];
 }
 
 /** The `Document` elements by their id; of several, the first is last. */

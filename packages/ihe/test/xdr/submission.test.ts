@@ -150,6 +150,42 @@ describe('a submission (ITI-41)', () => {
     ).toEqual(['XDSRepositoryMetadataError']);
   });
 
+  test('is refused with documents of another patient than its own, however the id is written', () => {
+    const codesWith = (patientId: string) => {
+      const [one = document(1)] = SUBMISSION.documents;
+      const metadata = { ...one.metadata, patientId };
+      const documents = [{ ...one, metadata }];
+      return readSubmission(
+        payloadOf(buildSubmission({ ...SUBMISSION, documents })),
+      ).faults.map(({ code }) => code);
+    };
+
+    expect(codesWith("'p1^^^&urn:oid:2.999.5&ISO'")).toEqual([]);
+    expect(codesWith('p2^^^&2.999.5&ISO')).toEqual([
+      'XDSPatientIdDoesNotMatch',
+    ]);
+  });
+
+  test('that has more than documents says so, once for each kind', () => {
+    const associations = ['RPLC', 'RPLC', 'XFRM_RPLC', 'HasMember'].map(
+      (type) =>
+        `<rim:Association associationType="urn:ihe:iti:2007:AssociationType:${type}"/>`,
+    );
+    const source = String(buildSubmission(SUBMISSION)).replace(
+      '</rim:RegistryObjectList>',
+      `<rim:RegistryPackage id="folder"/>${associations.join('')}</rim:RegistryObjectList>`,
+    );
+
+    expect(readSubmission(payloadOf(source))).toMatchObject({
+      faults: [],
+      remarks: [
+        'PartialFolderContentNotProcessed',
+        'PartialReplaceContentNotProcessed',
+        'PartialTransformReplaceNotProcessed',
+      ],
+    });
+  });
+
   test('is refused for bytes that are not those announced', () => {
     const entry = { size: 5, hash: document(1).metadata.hash.toUpperCase() };
 

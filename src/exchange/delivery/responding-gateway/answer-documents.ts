@@ -244,7 +244,7 @@ export async function answerRetrieval(
     });
     given.push({
       patientId: found.patientId,
-      documentId: found.id,
+      targetId: found.id,
       outcome: '200',
     });
   }

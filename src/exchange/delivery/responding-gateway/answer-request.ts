@@ -3,13 +3,16 @@ import {
   ANONYMOUS,
   attributeOf,
   buildFindDocumentsResponse,
+  buildRegistryResponse,
   buildRetrieveResponse,
   CROSS_GATEWAY_ACTIONS,
   DISCOVERY_ACTIONS,
   type Envelope,
+  type RegistryFault,
   readDocumentQuery,
   readPatientDiscovery,
   readRetrieve,
+  SUBMISSION_ACTIONS,
   withUrnOid,
   type XmlElement,
 } from '#ihe';
@@ -40,6 +43,8 @@ interface Transaction {
   /** As the audit and the accounting of disclosures name it. */
   operation: string;
   actions: readonly string[];
+  /** Namespaces of headers that it reads besides addressing and security. */
+  headers?: readonly string[];
   answer(
     deps: AnswerDeps,
     asker: Asker,
@@ -49,6 +54,9 @@ interface Transaction {
   /** Said to a community that asks more often than it may. */
   busy(asker: Asker, payload: XmlElement): Omit<TransactionAnswer, 'given'>;
 }
+
+/** The namespace of XDR's header, which names the recipient (ITI TF-2 3.41). */
+const XDR = 'urn:ihe:iti:xdr:2014';
 
 /** By the name of the message in the SOAP body. */
 const TRANSACTIONS: ReadonlyMap<string, Transaction> = new Map<
@@ -110,7 +118,41 @@ const TRANSACTIONS: ReadonlyMap<string, Transaction> = new Map<
       }),
     },
   ],
+  [
+    'ProvideAndRegisterDocumentSetRequest',
+    {
+      operation: 'gatewaySubmission',
+      actions: [SUBMISSION_ACTIONS.submit],
+      headers: [XDR],
+      answer: async (deps, asker, envelope, payload) => {
+        const taken = await deps.takeSubmission(asker, envelope, payload);
+        const { faults, messageId, patientId } = taken;
+        const isTaken = messageId !== undefined;
+        return {
+          ...submissionAnswer(isTaken ? 'Success' : 'Failure', faults),
+          given: [
+            {
+              patientId,
+              targetId: messageId,
+              outcome: isTaken ? '200' : '400',
+            },
+          ],
+        };
+      },
+      busy: (asker) =>
+        submissionAnswer('Failure', [busyFault('XDSRepositoryBusy', asker)]),
+    },
+  ],
 ]);
+
+const submissionAnswer = (
+  status: 'Success' | 'Failure',
+  faults: readonly RegistryFault[],
+): Omit<TransactionAnswer, 'given'> => ({
+  action: SUBMISSION_ACTIONS.submitResponse,
+  body: buildRegistryResponse(status, faults),
+  attachments: [],
+});
 
 const busyFault = (code: string, { membership }: Asker) => ({
   code,
@@ -134,9 +176,9 @@ export async function answerGatewayRequest(
   received: ReceivedGatewayRequest,
 ): Promise<TransactionAnswer> {
   const { envelope, membership, clientCertificate } = received;
-  refuseOddHeaders(envelope);
   const { payload } = envelope;
   const transaction = TRANSACTIONS.get(payload?.name ?? '');
+  refuseOddHeaders(envelope, transaction?.headers ?? []);
   const { action } = envelope;
   if (
     payload === undefined ||
@@ -175,13 +217,17 @@ const UNDERSTOOD: ReadonlySet<string> = new Set([
   'http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-wssecurity-secext-1.0.xsd',
 ]);
 
-function refuseOddHeaders({ body, header, replyTo }: Envelope): void {
+function refuseOddHeaders(
+  { body, header, replyTo }: Envelope,
+  understood: readonly string[],
+): void {
   if (body.namespace !== SOAP)
     throw new GatewayRefusal('version', 'Only SOAP 1.2 is spoken here.');
   const unknown = (header?.children ?? []).filter(
     (each) =>
       /^(?:1|true)$/.test(attributeOf(each, 'mustUnderstand', SOAP) ?? '') &&
-      !UNDERSTOOD.has(each.namespace),
+      !UNDERSTOOD.has(each.namespace) &&
+      !understood.includes(each.namespace),
   );
   if (unknown.length > 0)
     throw new GatewayRefusal(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MESSAGE_NETWORKS } from '../../../contract/messages.ts';
 import { oidSchema } from '../../sources/connectors/ihe/ihe-settings.ts';
 
 /** A concept as `<OID of the code system>|<code>`, with or without words. */
@@ -33,6 +34,8 @@ export const membershipSettingsSchema = z.strictObject({
   purposes: z.array(conceptSchema).min(1).max(50),
   /** Who may ask; nobody else is answered. */
   communities: z.array(memberSchema).max(50_000).default([]),
+  /** Of which network messages are that come by XDR; default: Carequality. */
+  network: z.enum(MESSAGE_NETWORKS).optional(),
   /** For each home community. */
   requestsPerMinute: z.int().min(1).max(100_000).default(300),
   /** Take signatures with SHA-1, from members that have nothing better. */

@@ -18,6 +18,10 @@ import {
   writeEnvelope,
 } from '#ihe';
 import { type Config, ConfigError } from '../../../config.ts';
+import {
+  MESSAGE_ATTACHMENT_BYTES_MAX,
+  MESSAGE_ATTACHMENTS_MAX,
+} from '../../../contract/messages.ts';
 import type { Logger } from '../../../lib/logger.ts';
 import { readTlsFolder, type TlsFiles } from '../../../lib/tls-folder.ts';
 import type { Store } from '../../platform/database/database.ts';
@@ -31,6 +35,7 @@ import {
   listMemberships,
   type StoredMembership,
 } from './membership-store.ts';
+import { PermittedBytes } from './permitted-bytes.ts';
 import { GatewayRefusal, refusalOfFailure } from './refusal.ts';
 import {
   type AnswerDeps,
@@ -50,22 +55,29 @@ interface RespondingGatewayDeps extends AnswerDeps {
   logger: Logger;
 }
 
-/** A question, and a list of documents to retrieve, are small. */
+/** Of the XML; documents that are submitted are attachments (MTOM). */
+const XML_BYTES_MAX = 1024 * 1024;
+/** Attachments may be in base64, which is a third larger. */
+const BODY_BYTES_MAX =
+  Math.ceil(MESSAGE_ATTACHMENT_BYTES_MAX / 3) * 4 + 2 * XML_BYTES_MAX;
 const MESSAGE_LIMITS = {
-  bytes: 1024 * 1024,
-  parts: 5,
-  xml: { bytes: 1024 * 1024, nodes: 10_000, depth: 60 },
+  bytes: BODY_BYTES_MAX,
+  parts: MESSAGE_ATTACHMENTS_MAX + 2,
+  xml: { bytes: XML_BYTES_MAX, nodes: 10_000, depth: 60 },
 };
 const LIMITS = {
   connections: 200,
   handshakeMs: 10_000,
   headersMs: 10_000,
-  requestMs: 30_000,
+  /** 20 MB come within it at 1.5 Mbit a second. */
+  requestMs: 120_000,
   /** A peer that reads nothing of its answer for so long is cut off. */
   idleMs: 60_000,
 };
 /** Requests under way: of all, of an account, of one client certificate. */
 const UNDER_WAY = { all: 40, account: 20, holder: 5 };
+/** Those of them whose body is larger than a question: it is kept in memory. */
+const LARGE_UNDER_WAY = { all: 4, account: 3, holder: 1 };
 /** How soon a change of memberships is known to the port. */
 const TRUST_READ_EVERY_MS = 10_000;
 
@@ -112,7 +124,7 @@ export async function gatewayCredentials(
 }
 
 /**
- * A server for ITI-55, 38 and 39, at `/ihe/<id of the membership>`. Only
+ * A server for ITI-55, 38, 39 and 41, at `/ihe/<id of the membership>`. Only
  * clients with a certificate of one of the networks can connect.
  */
 export async function createRespondingGateway(
@@ -124,6 +136,10 @@ export async function createRespondingGateway(
   const permits = new Permits(
     UNDER_WAY,
     'Too many requests are under way; try again in a moment.',
+  );
+  const largePermits = new Permits(
+    LARGE_UNDER_WAY,
+    'Too many large messages are under way; try again in a moment.',
   );
 
   async function answer(
@@ -142,13 +158,18 @@ export async function createRespondingGateway(
           'authentication',
           'The TLS certificate is not one of this network.',
         );
-      const permit = permits.take(
-        membership.accountId,
-        clientCertificate.fingerprint256,
+      const holder = clientCertificate.fingerprint256;
+      const { accountId } = membership;
+      const permit = permits.take(accountId, holder);
+      const bytes = new PermittedBytes(
+        // What is not read to its end is answered all the same.
+        request.iterator({ destroyOnReturn: false }),
+        XML_BYTES_MAX,
+        () => largePermits.take(accountId, holder),
       );
       try {
         read.envelope = await readEnvelope(
-          request,
+          bytes,
           request.headers['content-type'],
           { limits: MESSAGE_LIMITS },
         );
@@ -161,9 +182,15 @@ export async function createRespondingGateway(
         });
         await send(response, 200, written(answered, envelope.messageId));
       } finally {
+        bytes.leave();
         permit.leave();
       }
     } catch (error) {
+      if (request.errored !== null)
+        return void logger.info(
+          { membershipId: membership.id },
+          'a gateway ended its request before it was whole',
+        );
       const refusal = refusalFor(error);
       if (refusal.reason === 'failed')
         logger.error(
@@ -242,6 +269,7 @@ export async function createRespondingGateway(
       server.closeIdleConnections();
       await closed;
       permits.close();
+      largePermits.close();
       await refusals.close();
     },
   };

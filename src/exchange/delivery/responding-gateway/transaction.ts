@@ -2,6 +2,8 @@ import type {
   Envelope,
   OutgoingAttachment,
   PatientDiscoveryRequest,
+  RegistryFault,
+  XmlElement,
   XmlFragment,
 } from '#ihe';
 import type { BlobStore } from '../../../shared/blobs/blob-store.ts';
@@ -22,6 +24,21 @@ export interface AnswerDeps {
     request: PatientDiscoveryRequest,
     envelope: Envelope,
   ): Promise<void>;
+  /** Takes in documents that are sent to the account (ITI-41). */
+  takeSubmission(
+    asker: Asker,
+    envelope: Envelope,
+    payload: XmlElement,
+  ): Promise<SubmissionTaken>;
+}
+
+/** What became of a submission. */
+export interface SubmissionTaken {
+  /** Errors, for which nothing was taken, or warnings. */
+  faults: readonly RegistryFault[];
+  /** The message that it became, and its patient where one is known. */
+  messageId?: string;
+  patientId?: string | undefined;
 }
 
 /** What is sent back, and what of patients it gives. */
@@ -33,10 +50,11 @@ export interface TransactionAnswer {
   given: readonly GivenData[];
 }
 
-/** What of a patient an answer gives, for the audit. */
+/** What of a patient an answer gives, or a request brought, for the audit. */
 export interface GivenData {
   patientId?: string | undefined;
-  documentId?: string;
+  /** Of the document that was given, or of the message that came. */
+  targetId?: string | undefined;
   /** The status of HTTP that says the same. */
   outcome: '200' | '202' | '400' | '404' | '429';
 }
@@ -56,12 +74,12 @@ export async function auditGiven(
     organization,
     purpose: `${purpose.codeSystem}|${purpose.code}`,
   });
-  for (const { patientId, documentId, outcome } of of.given)
+  for (const { patientId, targetId, outcome } of of.given)
     await insertAuditEntry(tx, {
       actor: actorOf(community),
       operation: of.operation,
       patientId,
-      targetId: documentId,
+      targetId,
       outcome,
       remoteAddress: of.remoteAddress,
       details,

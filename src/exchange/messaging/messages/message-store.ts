@@ -37,7 +37,7 @@ export type NewMessage = Omit<
   | 'partnerKey'
   | 'toBeRead'
 > & {
-  /** Hash of the transport partner's id of an inbound message. */
+  /** Hash of the sender's id of an inbound message. */
   partnerKey?: Buffer;
   /**
    * Its attachments are to be converted and merged into the patient's record.
@@ -46,7 +46,7 @@ export type NewMessage = Omit<
 };
 
 /**
- * Inserts a message. Returns undefined when the partner's message is already
+ * Inserts a message. Returns undefined when an inbound message is already
  * stored.
  */
 export async function insertMessage(
@@ -65,16 +65,16 @@ export async function insertMessage(
   return row && toMessage(row);
 }
 
-/** Whether the partner's message is stored. */
-export async function isKnownPartnerMessage(
+/** An inbound message by the hash of its sender's id. */
+export function findBySenderKey(
   tx: AccountTx,
-  partnerKey: Buffer,
-): Promise<boolean> {
-  const query = tx.db
+  senderKey: Buffer,
+): Promise<{ id: string; patientId: string | null } | undefined> {
+  return tx.db
     .selectFrom('message')
-    .select('id')
-    .where('partner_key', '=', partnerKey);
-  return (await query.executeTakeFirst()) !== undefined;
+    .select(['id', 'patient_id as patientId'])
+    .where('partner_key', '=', senderKey)
+    .executeTakeFirst();
 }
 
 export async function findMessage(
@@ -201,6 +201,22 @@ export async function accountsAt(
     )
     .execute();
   return rows.map(({ id }) => id);
+}
+
+/** Those of the OIDs that are active facilities of the account, in their order. */
+export async function facilitiesAt(
+  tx: AccountTx,
+  oids: readonly string[],
+): Promise<string[]> {
+  if (oids.length === 0) return [];
+  const rows = await tx.db
+    .selectFrom('facility')
+    .select('oid')
+    .where(({ and }) => and({ account_id: tx.accountId, active: true }))
+    .where('oid', 'in', [...oids])
+    .execute();
+  const found = new Set(rows.map(({ oid }) => oid));
+  return oids.filter((oid) => found.has(oid));
 }
 
 type AttachedDocument = Pick<

@@ -22,8 +22,8 @@ import type { ReceivedAttachment } from './attachments.ts';
 import { announceMessage } from './launcher.ts';
 import {
   accountsAt,
+  findBySenderKey,
   insertMessage,
-  isKnownPartnerMessage,
   type StoredMessage,
 } from './message-store.ts';
 
@@ -44,6 +44,15 @@ export interface ArrivedMessage {
   attachments: readonly ReceivedAttachment[];
   /** Whom the message is about, as a FHIR Patient. */
   patient?: Json | undefined;
+}
+
+/** A message as it is stored. */
+export interface TakenMessage {
+  id: string;
+  /** Null when nobody, or several, may be meant. */
+  patientId: string | null;
+  /** False for a message that was taken in before. */
+  isNew: boolean;
 }
 
 export interface TakeMessageDeps {
@@ -76,44 +85,43 @@ export async function recipientAt(
  * message, documents and webhook event in one transaction. Its patient is whom
  * our matching rule finds, or none (`identifyPatient`).
  *
- * When it throws, nothing is written, and the sender may send the message again.
- *
- * @returns `known` for a message that was taken in before
+ * When it throws, the sender may send the message again: the same message is
+ * taken in once.
  */
 export async function takeMessage(
   deps: TakeMessageDeps,
   accountId: string,
   message: ArrivedMessage,
-): Promise<'taken' | 'known'> {
+): Promise<TakenMessage> {
   const { store, blobs } = deps;
   const senderKey = createHash('sha256').update(message.senderId).digest();
-  const isKnown = () =>
-    store.asAccount(accountId, (tx) => isKnownPartnerMessage(tx, senderKey));
-  if (await isKnown()) return 'known';
+  const findKnown = () =>
+    store.asAccount(accountId, (tx) => findBySenderKey(tx, senderKey));
+  const known = await findKnown();
+  if (known !== undefined) return { ...known, isNew: false };
 
   const attachments = await storeAttachments(blobs, message.attachments);
   try {
-    const isNew = await store.asAccount(accountId, (tx) =>
+    const written = await store.asAccount(accountId, (tx) =>
       writeMessage(tx, deps.idHmacKey, { message, senderKey, attachments }),
     );
-    if (isNew) {
-      deps.arrivals.tell();
-      return 'taken';
-    }
+    if (written.isNew) deps.arrivals.tell();
     // Another delivery of the same message was stored first, with its own
     // blobs.
-    await deleteAttachments(blobs, attachments);
-    return 'known';
+    else await deleteAttachments(blobs, attachments);
+    return written;
   } catch (error) {
     // The commit may have succeeded although its answer was lost. A blob
     // without a row does no harm; a row without its blob does.
-    const isReferenced = await isKnown().catch(() => true);
-    if (!isReferenced) await deleteAttachments(blobs, attachments);
+    const isUnknown = await findKnown().then(
+      (found) => found === undefined,
+      () => false,
+    );
+    if (isUnknown) await deleteAttachments(blobs, attachments);
     throw error;
   }
 }
 
-/** Returns false when the message is already stored. */
 async function writeMessage(
   tx: AccountTx,
   idHmacKey: string,
@@ -126,7 +134,7 @@ async function writeMessage(
     senderKey: Buffer;
     attachments: readonly StoredAttachment[];
   },
-): Promise<boolean> {
+): Promise<TakenMessage> {
   const { destination, network, subject, body } = message;
   const transportMethod = transportOf(destination);
   if (transportMethod === undefined)
@@ -147,15 +155,20 @@ async function writeMessage(
     partnerKey: senderKey,
     toBeRead: patientId !== null && attachments.length > 0,
   });
-  if (stored === undefined) return false;
+  if (stored === undefined) {
+    const known = await findBySenderKey(tx, senderKey);
+    if (known === undefined)
+      throw new Error('A message is neither new nor known');
+    return { ...known, isNew: false };
+  }
   await insertAttachments(tx, stored, attachments);
   await announceMessage(tx, 'message.received', stored);
   if (stored.patientId !== null && attachments.length > 0)
     await noteArrival(tx, stored.patientId);
-  return true;
+  return { id: stored.id, patientId, isNew: true };
 }
 
-/** Null when nobody or several may be meant. */
+/** Whom our matching rule finds; null when nobody, or several, may be meant. */
 async function patientOf(
   tx: AccountTx,
   idHmacKey: string,

@@ -83,9 +83,9 @@ export function createTransmission(deps: {
    */
   async function attachmentsOf(
     accountId: string,
-    { patientId, attachments }: StoredMessage,
+    patientId: string,
+    { attachments }: StoredMessage,
   ): Promise<SentAttachment[] | undefined> {
-    if (patientId === null) return attachments.length === 0 ? [] : undefined;
     const documents = await store.asAccount(accountId, (tx) =>
       documentsOfPatient(tx, patientId, attachments),
     );
@@ -161,7 +161,13 @@ export function createTransmission(deps: {
     ): Promise<TransmissionStep> {
       const message = await read(of);
       if (message?.status !== 'processing') return stepOf(message);
-      const attachments = await attachmentsOf(of.accountId, message);
+      const { patientId } = message;
+      if (patientId === null)
+        return end(of, {
+          status: 'failed',
+          reason: MESSAGE_END_REASONS.patientGone,
+        });
+      const attachments = await attachmentsOf(of.accountId, patientId, message);
       if (attachments === undefined)
         return end(of, {
           status: 'failed',

@@ -35,6 +35,8 @@ export interface MembershipOptions {
   requestsPerMinute?: number;
   sha1?: string;
   samlRole?: string;
+  /** Of messages that come by XDR. */
+  network?: string;
   /** File. */
   trust?: string;
 }
@@ -71,7 +73,7 @@ export const createMembershipCommand: AdminCommand<
     document: { membership: shown(membership) },
     lines: [
       `Created the membership ${name} (${membership.id}).`,
-      'Give the network this address, for ITI-55, ITI-38 and ITI-39:',
+      'Give the network this address, for ITI-55, ITI-38, ITI-39 and ITI-41:',
       `  https://<host>:<IHE_PORT>/ihe/${membership.id}`,
     ],
   };
@@ -188,16 +190,16 @@ async function requiredMembership(
 }
 
 async function membershipSettings(
-  { communities, purposes, sha1, trust: _, ...options }: MembershipOptions,
+  options: MembershipOptions,
   known: Partial<MembershipSettings> = {},
 ): Promise<MembershipSettings> {
-  const { homeCommunity, organizationName, requestsPerMinute, samlRole } =
-    options;
+  const { communities, purposes, sha1 } = options;
   const given = {
-    homeCommunity,
-    organizationName,
-    requestsPerMinute,
-    samlRole,
+    homeCommunity: options.homeCommunity,
+    organizationName: options.organizationName,
+    requestsPerMinute: options.requestsPerMinute,
+    samlRole: options.samlRole,
+    network: options.network,
     purposes: purposes?.split(',').map((each) => each.trim()),
     communities:
       communities === undefined ? undefined : await communitiesIn(communities),

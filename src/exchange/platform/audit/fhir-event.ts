@@ -322,7 +322,7 @@ function interactionOf({
     )
   )
     return 'read';
-  if (/^create/.test(operation)) return 'create';
+  if (/^(?:create|gatewaySubmission$)/.test(operation)) return 'create';
   if (/^(?:update|set[A-Z])/.test(operation)) return 'update';
   const method = METHODS[operation]?.method;
   return method === undefined ? undefined : OF_METHOD[method];

@@ -33,7 +33,7 @@ export function createXdrTransport(
         ? undefined
         : await store.asAccount(accountId, (tx) => findPatient(tx, patientId));
     if (patient === undefined)
-      return { state: 'failed', reason: 'attachmentGone' };
+      return { state: 'failed', reason: 'patientGone' };
     const { submission, attachments } = submissionOfMessage(
       message,
       patient,

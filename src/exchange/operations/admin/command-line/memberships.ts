@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { MESSAGE_NETWORKS } from '../../../../contract/messages.ts';
 import { wholeNumber } from '../../../../lib/option-values.ts';
 import {
   createMembershipCommand,
@@ -24,6 +25,12 @@ const withMembershipSettings = (command: Command): Command =>
       'who may ask: a line for each, "<home community>" or "<home community> <host of its certificate>"; or - for stdin',
     )
     .option('--trust <file>', "the network's authorities (PEM); or - for stdin")
+    .addOption(
+      new Option(
+        '--network <network>',
+        'network of messages that come by XDR (default: CAREQUALITY)',
+      ).choices([...MESSAGE_NETWORKS]),
+    )
     .option(
       '--requests-per-minute <n>',
       'limit for each community (default: 300)',
