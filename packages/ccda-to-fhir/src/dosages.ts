@@ -139,12 +139,15 @@ function instructionsOf(administration: CdaElement, scope: DocumentScope) {
       `entryRelationship/act[code=${INSTRUCTION.join('|')}]`,
     ).filter((act) => childOf(act, 'templateId') === undefined),
   );
+  const said = acts.flatMap((act) => line(childOf(act, 'text'), scope) ?? []);
+  // Beside words, a code without a name says nothing to a patient.
+  const isCode = (code: FhirJson | undefined) =>
+    code !== undefined && (said.length === 0 || code.text !== undefined);
   const coded = acts
     .map((act) => childOf(act, 'code'))
     .filter((code) => !INSTRUCTION.includes(attribute(code, 'code') ?? ''))
     .map((code) => concept(code, scope))
-    .filter((code) => code !== undefined);
-  const said = acts.flatMap((act) => line(childOf(act, 'text'), scope) ?? []);
+    .filter(isCode);
   return {
     additionalInstruction: coded.length === 0 ? undefined : coded,
     patientInstruction:

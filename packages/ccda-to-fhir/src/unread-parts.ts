@@ -217,13 +217,16 @@ const FORMAL: ReadonlySet<string | undefined> = new Set([
   COMMENT_CODE,
 ]);
 
+/** What a statement of a template is, when its code is only a formal one. */
+const KINDS: Readonly<Record<string, string>> = cdaTable({ '4.9': 'Reaction' });
+
 function statementInWords(
   part: CdaElement,
   scope: DocumentScope,
 ): string | undefined {
   const code = childOf(part, 'code');
   const name = FORMAL.has(attribute(code, 'code'))
-    ? undefined
+    ? KINDS[templatesOf(part).find((template) => template in KINDS) ?? '']
     : nameIn(code, scope);
   const values = childrenOf(part, 'value').flatMap(
     (value) => valueInWords(value, scope) ?? [],

@@ -11,6 +11,7 @@ import {
   PERIOD_NAMES,
   ROUTE_NAMES,
   TIMING_NAMES,
+  WEEKDAY_NAMES,
 } from './fhir/reader-words.ts';
 import {
   amountText,
@@ -28,6 +29,7 @@ const WORDS = {
   timings: codeTable(TIMING_NAMES),
   periods: codeTable(PERIOD_NAMES),
   moments: codeTable(MOMENT_NAMES),
+  weekdays: codeTable(WEEKDAY_NAMES),
 };
 
 /**
@@ -232,7 +234,9 @@ function repeatText(repeat: unknown): string | undefined {
           .join(', ')}`,
     texts(repeat.dayOfWeek).length === 0
       ? undefined
-      : `on ${texts(repeat.dayOfWeek).join(', ')}`,
+      : `on ${texts(repeat.dayOfWeek)
+          .map((day) => WORDS.weekdays[day] ?? day)
+          .join(', ')}`,
     length && `over ${length}`,
     within && `for ${within}`,
     count === undefined
@@ -255,15 +259,26 @@ function asNeeded({
   return asNeededBoolean === true ? 'as needed' : undefined;
 }
 
+/** `8 tablets per day`, `4 g per 12 hours`. */
+function dosePerPeriod(ratio: unknown): string | undefined {
+  if (!isJson(ratio)) return undefined;
+  const dose = doseText(ratio.numerator);
+  const { value, unit, code } = isJson(ratio.denominator)
+    ? ratio.denominator
+    : {};
+  const period = WORDS.periods[textOf(code) ?? textOf(unit) ?? ''];
+  if (dose === undefined || period === undefined)
+    return ratioText(ratio)?.replace(/ \/ (?:1 )?/, ' per ');
+  return `${dose} per ${value === 1 ? period : spanText(value, undefined, code ?? unit)}`;
+}
+
 const limits = ({
   maxDosePerPeriod,
   maxDosePerAdministration,
   maxDosePerLifetime,
 }: Json): string[] =>
   [
-    ratioText(maxDosePerPeriod)
-      ?.replace(/ \/ 1 /, ' per ')
-      .replace(' / ', ' per '),
+    dosePerPeriod(maxDosePerPeriod),
     doseText(maxDosePerAdministration),
     doseText(maxDosePerLifetime),
   ].flatMap((most, index) =>

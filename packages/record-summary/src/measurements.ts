@@ -1,17 +1,12 @@
 import { distinctionsOf, type LinkedResources } from './fhir/distinctions.ts';
 import { isJson, type Json, objectsOf, textOf } from './fhir/json.ts';
-import {
-  codesOf,
-  conceptText,
-  momentText,
-  unique,
-  unitOfCount,
-} from './fhir/words.ts';
+import { codesOf, conceptText, momentText, unitOfCount } from './fhir/words.ts';
 import {
   BLOOD_PRESSURE,
   categoryOf,
   flagOf,
   isEmpty,
+  notesOf,
   observationName,
   referenceRanges,
   remarksOn,
@@ -106,9 +101,6 @@ function resultRows(
     ),
   ];
 }
-
-const notesOf = ({ note }: Json): string[] =>
-  unique(objectsOf(note).map(({ text }) => textOf(text)));
 
 /** @param part the observation itself, or one of its components */
 function resultRow(

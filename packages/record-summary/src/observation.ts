@@ -72,9 +72,23 @@ export function valueWithUnit(
   return text === undefined ? undefined : { value: text, unit: '' };
 }
 
+/** Codes of DataAbsentReason that are no words, where no display says them. */
+const ABSENT: Readonly<Record<string, string>> = codeTable({
+  'asked-declined': 'asked, declined to answer',
+  'asked-unknown': 'asked, not known',
+  'negative-infinity': 'below what can be measured',
+  'not-a-number': 'not a number',
+  'not-applicable': 'not applicable',
+  'not-asked': 'not asked',
+  'not-performed': 'not performed',
+  'not-permitted': 'not permitted',
+  'positive-infinity': 'above what can be measured',
+  'temp-unknown': 'not known yet',
+});
+
 const absence = (reason: unknown): string | undefined => {
   const text = conceptText(reason);
-  return text && `No value: ${text}`;
+  return text && `No value: ${ABSENT[text] ?? text}`;
 };
 
 export function rangeText(range: unknown): string | undefined {
@@ -275,6 +289,10 @@ export function markedName(content: Json): string | undefined {
   ];
   return name && withRemarks(name, said);
 }
+
+/** What its performer says beside it, each text once. */
+export const notesOf = ({ note }: Json): string[] =>
+  unique(objectsOf(note).map(({ text }) => textOf(text)));
 
 /**
  * What is marked about an Observation (its status unless it is final), and whom

@@ -119,6 +119,15 @@ export const vaccineStatus: Cell<'Immunization'> = ({
     conceptTexts(reasonCode),
   ]).join(': ');
 
+/** What followed a vaccine: `Reaction: Anaphylaxis`. */
+export const vaccineReactions = ({ reaction }: Json): string[] =>
+  unique(
+    objectsOf(reaction).map(
+      ({ detail, date }) =>
+        `Reaction: ${unique([referenceText(detail) ?? 'not described', periodText(date)]).join(', ')}`,
+    ),
+  );
+
 /** The name of a report, and its status unless it is final. */
 export const reportName: Cell<'DiagnosticReport'> = ({ code, status }) =>
   unique([

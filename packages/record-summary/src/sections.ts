@@ -27,7 +27,7 @@ import {
   isSocial,
   problemState,
 } from './problems.ts';
-import { procedureCell } from './procedures.ts';
+import { procedureCell, procedureName } from './procedures.ts';
 import {
   activities,
   attachmentFormats,
@@ -49,6 +49,7 @@ import {
   reportName,
   unusualStatus,
   vaccineDose,
+  vaccineReactions,
   vaccineStatus,
 } from './resource-cells.ts';
 import {
@@ -237,7 +238,7 @@ export const immunizationTable = tableOf<'Immunization'>({
     Status: vaccineStatus,
     Lot: say.text('lotNumber'),
     Where: say.reference('location', 'performer.actor'),
-    Notes: sayEach.text('note.text'),
+    Notes: joinedCells(vaccineReactions, sayEach.text('note.text')),
   },
 });
 
@@ -283,6 +284,34 @@ export const procedureTable = tableOf<'Procedure'>({
     Notes: sayEach.text('note.text'),
   },
 });
+
+/** Statuses of orders that are neither carried out nor given up. */
+const OPEN = ['active', 'draft', 'on-hold', 'unknown', 'undefined'];
+const isOpen = ({ status }: Json): boolean => OPEN.includes(String(status));
+
+const ordersOf = (
+  caption: string,
+  shows: (content: Json) => boolean,
+): TableRule =>
+  tableOf<'ServiceRequest'>({
+    caption,
+    types: ['ServiceRequest'],
+    shows,
+    cells: {
+      Date: say.day('occurrenceDateTime', 'occurrencePeriod', 'authoredOn'),
+      Procedure: procedureName,
+      Status: say.status('status'),
+      Reason: reasonsOf,
+      By: say.reference('requester'),
+      Notes: sayEach.text('note.text'),
+    },
+  });
+
+const openOrders = ordersOf('Ordered or planned, newest first', isOpen);
+const endedOrders = ordersOf(
+  'Orders that are completed or given up, newest first',
+  (content) => !isOpen(content),
+);
 
 const encounterTable = tableOf<'Encounter'>({
   caption: 'Encounters, newest first',
@@ -501,7 +530,7 @@ export const SECTION = {
       denies: ({ content }) =>
         content.status !== 'not-done' && content.status !== 'entered-in-error',
     },
-    tables: [procedureTable],
+    tables: [procedureTable, openOrders, endedOrders],
   },
   encounters: {
     id: 'encounters',

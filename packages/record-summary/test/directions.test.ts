@@ -111,6 +111,30 @@ describe('directions are shown in full', () => {
       ],
     ],
     [
+      '15 mg every week on Monday, Thursday, at most 30 mg per week',
+      [
+        {
+          ...dose(15, 'mg'),
+          ...every(1, 1, 'wk', { dayOfWeek: ['mon', 'thu'] }),
+          maxDosePerPeriod: {
+            numerator: { value: 30, unit: 'mg' },
+            denominator: { value: 1, code: 'wk' },
+          },
+        },
+      ],
+    ],
+    [
+      'at most 1 tablet per 12 hours',
+      [
+        {
+          maxDosePerPeriod: {
+            numerator: { value: 1, unit: '{tablet}' },
+            denominator: { value: 12, unit: 'h' },
+          },
+        },
+      ],
+    ],
+    [
       'at bedtime with meals, at most 8 tablets per day, Do not drive, Keep cool',
       [
         {

@@ -47,6 +47,16 @@ test.each([
   });
 });
 
+test('an instruction in words does not show its code, and one without words does', () => {
+  const instruction = (content: string) =>
+    `<entryRelationship typeCode="SUBJ"><act classCode="ACT" moodCode="INT">
+     <templateId root="${TEMPLATE}4.20"/><code code="311401005" ${SNOMED}/>${content}</act></entryRelationship>`;
+  expect(
+    directions(dosages(instruction('<text>Do not rub the site</text>'))),
+  ).toBe('Do not rub the site');
+  expect(directions(dosages(instruction('')))).toBe('311401005');
+});
+
 describe('the directions of a drug in words', () => {
   test('are those that its entry refers to, if nothing better is stated', () => {
     const [said] = dosages(`${words('sig')}${DOSE}`) as object[];

@@ -123,6 +123,17 @@ export const PERIOD_NAMES: Words = {
   a: 'year',
 };
 
+/** DaysOfWeek. */
+export const WEEKDAY_NAMES: Words = {
+  mon: 'Monday',
+  tue: 'Tuesday',
+  wed: 'Wednesday',
+  thu: 'Thursday',
+  fri: 'Friday',
+  sat: 'Saturday',
+  sun: 'Sunday',
+};
+
 /** EventTiming. */
 export const MOMENT_NAMES: Words = {
   AC: 'before meals',

@@ -16,6 +16,7 @@ import {
   problemState,
 } from '../problems.ts';
 import { complicationsOf, procedureName } from '../procedures.ts';
+import { vaccineReactions } from '../resource-cells.ts';
 import {
   type Lookup,
   nameOfReferred,
@@ -216,7 +217,7 @@ export const collectImmunizations: Collect = () => {
         firstDay(content, 'occurrenceDateTime') ??
           textOf(content.occurrenceString) ??
           'undated',
-        marksOf(content).words,
+        [...marksOf(content).words, ...reactionsTo(content)],
       );
       const known = days.get(name.toLowerCase()) ?? { name, days: [], of: [] };
       const of = [...known.of, ...referencesOf([entry])];
@@ -233,6 +234,13 @@ export const collectImmunizations: Collect = () => {
     }),
   };
 };
+
+/** What is stated to have followed a vaccine, in notes too. */
+const reactionsTo = (content: Json): string[] =>
+  [
+    ...vaccineReactions(content),
+    ...objectsOf(content.note).flatMap(({ text }) => textOf(text) ?? []),
+  ].filter((text) => /^reaction\b/i.test(text));
 
 export const collectCareTeam: Collect = ({ lookup }) => {
   const rolesByName = new Map<

@@ -73,7 +73,7 @@ export const collectMedications: Collect = (context) => {
     const key = title.toLowerCase();
     const product = products.get(key);
     const how = directions(
-      withoutStart(content.dosageInstruction ?? content.dosage),
+      withoutStart(content.dosageInstruction ?? content.dosage, madeAt),
     );
     const status =
       prescriptionStatus(content).toLowerCase() || 'status unknown';
@@ -292,9 +292,9 @@ function newestText(content: Json, ago = ''): string {
 
 /**
  * The directions without the day from which they hold, which is the order's
- * own.
+ * own, unless it is to come.
  */
-const withoutStart = (dosages: unknown): Json[] =>
+const withoutStart = (dosages: unknown, madeAt: Date): Json[] =>
   objectsOf(dosages).map((dosage) => {
     const repeat =
       isJson(dosage.timing) && isJson(dosage.timing.repeat)
@@ -302,6 +302,8 @@ const withoutStart = (dosages: unknown): Json[] =>
         : {};
     if (!isJson(repeat.boundsPeriod) || repeat.boundsPeriod.end !== undefined)
       return dosage;
+    const start = textOf(repeat.boundsPeriod.start) ?? '';
+    if (start > madeAt.toISOString()) return dosage;
     const { boundsPeriod, ...rest } = repeat;
     return { ...dosage, timing: { ...(dosage.timing as Json), repeat: rest } };
   });

@@ -11,6 +11,7 @@ import {
   categoryOf,
   isEmpty,
   isJudged,
+  notesOf,
   referenceRanges,
   remarksOn,
   timeOf,
@@ -50,6 +51,8 @@ interface Result {
   alerts: string[];
   /** Its status unless it is final, and whom it is about. */
   remarks: string[];
+  /** The comment of its laboratory, shortened. */
+  comment?: string;
   day: string;
   /** `9 years ago`; '' for a newer one. */
   ago: string;
@@ -168,6 +171,7 @@ export const collectResults: Collect = (context, itemsMax) => {
         value,
         alerts: alertsOf(content),
         remarks: remarksOn(content),
+        comment: commentOn(content),
         day: day ?? 'undated',
         ago: yearsAgo(content, madeAt, AGE_FROM),
         at: moment(timeOf(content)) ?? '',
@@ -336,6 +340,17 @@ const rangesText = (parts: readonly Json[]): string => {
   return ranges === '' ? '' : `reference range ${ranges}`;
 };
 
+const COMMENT_LENGTH_MAX = 80;
+
+/** What the laboratory says beside a result, such as `hemolyzed sample`. */
+function commentOn(content: Json): string | undefined {
+  const said = notesOf(content).join('; ').replaceAll(/\s+/g, ' ').trim();
+  if (said === '') return undefined;
+  return said.length <= COMMENT_LENGTH_MAX
+    ? `comment: ${said}`
+    : `comment: ${said.slice(0, COMMENT_LENGTH_MAX).replace(/\s\S*$/, '')} … (shortened)`;
+}
+
 function testItem({
   name,
   rank,
@@ -369,6 +384,7 @@ function testItem({
         isSameFlag ? rank.percent : 0,
       ),
       ranges,
+      ...last.map(({ comment }) => comment),
       newestAbnormal && !isFlagged
         ? `not flagged; abnormal: ${newestAbnormal.value.text}${inBrackets(newestAbnormal.alerts)} on ${newestAbnormal.day}`
         : undefined,

@@ -83,6 +83,7 @@ const USUAL: Readonly<Record<string, object>> = {
     valueQuantity: { value: 5, unit: 'mg/dL' },
   },
   Procedure: { status: 'completed', performedDateTime: DAY },
+  ServiceRequest: { code: named, status: 'active', intent: 'order' },
 };
 
 /** What is bound to a concept or to a part of a code system. */

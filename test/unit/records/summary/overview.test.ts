@@ -825,6 +825,68 @@ test('immunizations are listed by vaccine with their days; what was not given is
   expect(rest).toBe('Not shown here: 1 vaccine that was not given.');
 });
 
+test('a vaccine that was followed by a reaction says so', async () => {
+  const vaccine = (id: string, rest: object) => ({
+    resourceType: 'Immunization',
+    id,
+    status: 'completed',
+    occurrenceDateTime: '2023-10-01',
+    vaccineCode: { text: `Vaccine ${id}` },
+    ...rest,
+  });
+  const { items } = await blockOf('Immunizations', [
+    vaccine('a', { reaction: [{ detail: { display: 'Anaphylaxis' } }] }),
+    vaccine('b', { reaction: [{ date: '2023-10-02' }] }),
+    vaccine('c', { note: [{ text: 'Reaction: Fever' }] }),
+    vaccine('d', { note: [{ text: 'Given at school' }] }),
+  ]);
+  expect(items.sort()).toEqual([
+    'Vaccine a | 1 Oct 2023 (Reaction: Anaphylaxis)',
+    'Vaccine b | 1 Oct 2023 (Reaction: not described, 2 Oct 2023)',
+    'Vaccine c | 1 Oct 2023 (Reaction: Fever)',
+    'Vaccine d | 1 Oct 2023',
+  ]);
+});
+
+test('a result comes with what its laboratory says beside it, shortened where it is long', async () => {
+  const potassium = (note: string) => ({
+    resourceType: 'Observation',
+    id: 'k',
+    status: 'final',
+    category: category('laboratory'),
+    effectiveDateTime: '2026-05-01',
+    code: loinc('2823-3', 'Potassium'),
+    valueQuantity: { value: 7.1, unit: 'mmol/L' },
+    note: [{ text: note }],
+  });
+  const itemsWith = async (note: string) =>
+    (await blockOf('Latest results', [potassium(note)])).items;
+  expect(await itemsWith('Hemolyzed\nsample')).toEqual([
+    'Potassium: 7.1 mmol/L | comment: Hemolyzed sample',
+  ]);
+  expect(await itemsWith('word '.repeat(40))).toEqual([
+    `Potassium: 7.1 mmol/L | comment: ${'word '.repeat(16)}… (shortened)`,
+  ]);
+});
+
+test('a drug that is to be taken from a day to come names that day', async () => {
+  const order = (start: string) => ({
+    resourceType: 'MedicationRequest',
+    id: 'm',
+    status: 'active',
+    intent: 'order',
+    authoredOn: '2026-11-01',
+    medicationCodeableConcept: { text: 'Lisinopril' },
+    dosageInstruction: [
+      { text: 'daily', timing: { repeat: { boundsPeriod: { start } } } },
+    ],
+  });
+  const detailWith = async (start: string) =>
+    (await blockOf('Current medications', [order(start)])).items[0];
+  expect(await detailWith('2026-11-01')).not.toContain('from');
+  expect(await detailWith('2026-12-24')).toContain('from 24 Dec 2026');
+});
+
 test('a day that is still to come is marked, in the overview, in statements and in tables', async () => {
   const page = (
     await gather(

@@ -30,6 +30,34 @@ const result = (id: string, rest: object) => ({
 const mgDl = (value: number) => ({ value, unit: 'mg/dL' });
 const range = [{ low: mgDl(70), high: mgDl(99) }];
 
+test('what is ordered or planned is a table of its own until it is done', async () => {
+  const request = (id: string, rest: object) => ({
+    resourceType: 'ServiceRequest',
+    id,
+    status: 'active',
+    intent: 'order',
+    code: { text: `Request ${id}` },
+    ...rest,
+  });
+  const rows = await rowsOf(
+    [
+      request('a', { intent: 'plan', occurrenceDateTime: '2026-12-24' }),
+      request('b', { bodySite: [{ text: 'Left knee' }] }),
+      request('c', { doNotPerform: true }),
+      request('d', { status: 'completed' }),
+      request('e', { status: 'revoked' }),
+    ],
+    'procedures',
+  );
+  expect(rows.map(([, name, status]) => [name, status])).toEqual([
+    ['Request a (planned only)', 'Active'],
+    ['Request b (Left knee)', 'Active'],
+    ['Request c (not to be done)', 'Active'],
+    ['Request d', 'Completed'],
+    ['Request e', 'Revoked'],
+  ]);
+});
+
 describe('laboratory results', () => {
   test('are compared with a range without a unit, and with one in words', async () => {
     const flagIn = async (referenceRange: object[], value = 7.1) => {
