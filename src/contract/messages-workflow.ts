@@ -56,6 +56,12 @@ export const MESSAGE_END_REASONS = {
   undelivered: 'The network could not deliver the message',
   notHandedOver:
     'The message could not be handed over to the network within 24 hours',
+  unconfirmed:
+    'The recipient’s system did not confirm the message within an hour; it may have arrived',
+  tooLarge:
+    'The network does not take a message of this size; send fewer attachments',
+  noCertificate:
+    'No trusted certificate of the recipient is known, so that the message cannot be encrypted',
   noReceipt: 'The network did not confirm the delivery within 3 days',
   patientGone: 'The patient no longer exists',
   attachmentGone: 'An attached document no longer exists',

@@ -74,6 +74,7 @@ export const WORKFLOW_TYPES = {
   recordArrivals: 'recordArrivals',
   deferredDiscovery: 'deferredDiscovery',
   directoryRefresh: 'directoryRefresh',
+  directMailbox: 'directMailbox',
 } as const;
 
 /** There is only one execution of `reconcileLoop`. */
@@ -98,6 +99,13 @@ export const SEARCH_ATTRIBUTES = {
  */
 export const directoryRefreshWorkflowId = (directory: string): string =>
   `directory-refresh/${directory}`;
+
+/**
+ * Also the id of the schedule; Temporal appends the nominal time to the
+ * workflow id of a scheduled run.
+ */
+export const directMailboxWorkflowId = (accountId: string): string =>
+  `direct-mailbox/${accountId}`;
 
 /**
  * `redrive` is 0 for the query itself, and n ≥ 1 for the nth redrive after its

@@ -35,6 +35,12 @@ const WORKFLOW_DETAILS = {
     '3. The outcome and the webhook `message.status` are one transaction. After the last retry **failTransmission** writes it.',
   ].join('\n'),
 
+  directMailbox: [
+    'Reads what has come into an account’s mailbox for Direct messages. A schedule starts it; readings of one mailbox do not overlap.',
+    '',
+    '**readDirectMailbox** takes in each message and each notification once, and notifies senders. It goes on where the last one ended; `npm run admin -- direct list` shows why a mailbox cannot be read.',
+  ].join('\n'),
+
   deferredDiscovery: [
     'Answers the patient discovery of another network member’s gateway, which wanted the answer later.',
     '',

@@ -15,6 +15,7 @@ export { bulkExport } from './exchange/bulk-export/workflow.ts';
 export { bulkPatientCreate } from './exchange/bulk-patient-create/workflow.ts';
 export { consolidatedQuery } from './exchange/consolidated-query/workflow.ts';
 export { deferredDiscovery } from './exchange/deferred-discovery/workflow.ts';
+export { directMailbox } from './exchange/direct-mailbox/workflow.ts';
 export { directoryRefresh } from './exchange/directory-refresh/workflow.ts';
 export { dischargeFollowUp } from './exchange/discharge-follow-up/workflow.ts';
 export { messageTransmission } from './exchange/message-transmission/workflow.ts';

@@ -12,6 +12,7 @@ export const bulkPatientCreate = withOneStepMore(workflows.bulkPatientCreate);
 export const consolidatedQuery = withOneStepMore(workflows.consolidatedQuery);
 export const cohortMonitoring = withOneStepMore(workflows.cohortMonitoring);
 export const deferredDiscovery = withOneStepMore(workflows.deferredDiscovery);
+export const directMailbox = withOneStepMore(workflows.directMailbox);
 export const directoryRefresh = withOneStepMore(workflows.directoryRefresh);
 export const dischargeFollowUp = withOneStepMore(workflows.dischargeFollowUp);
 export const messageTransmission = withOneStepMore(

@@ -22,6 +22,7 @@ import { bulkPatientCreateScenarios } from './scenarios/bulk-patient-create.ts';
 import { cohortMonitoringScenarios } from './scenarios/cohort-monitoring.ts';
 import { consolidatedQueryScenarios } from './scenarios/consolidated-query.ts';
 import { deferredDiscoveryScenarios } from './scenarios/deferred-discovery.ts';
+import { directMailboxScenarios } from './scenarios/direct-mailbox.ts';
 import { directoryRefreshScenarios } from './scenarios/directory-refresh.ts';
 import { dischargeFollowUpScenarios } from './scenarios/discharge-follow-up.ts';
 import { messageTransmissionScenarios } from './scenarios/message-transmission.ts';
@@ -52,6 +53,7 @@ const scenarios: Record<string, Scenario> = {
   ...messageTransmissionScenarios,
   ...webhookAndReconcileScenarios,
   ...recordArrivalsScenarios,
+  ...directMailboxScenarios,
   ...directoryRefreshScenarios,
   ...querySweepScenarios,
   ...queryRedriveScenarios,

@@ -63,6 +63,8 @@ export const TABLE_GRANTS: Readonly<Record<string, TableGrants>> = {
     'contribution',
     'deferred_discovery',
     'deferred_question',
+    'direct_delivery',
+    'direct_mailbox',
     'discharge_follow_up',
     'document',
     'document_conversion',

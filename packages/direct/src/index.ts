@@ -6,6 +6,18 @@ export {
 } from './context/read-context.ts';
 export { type ContextToWrite, writeContext } from './context/write-context.ts';
 export { DirectError, type DirectErrorCode } from './direct-error.ts';
+export { type MailServer, MailServerError } from './edge/mail-server.ts';
+export {
+  type ArrivedMail,
+  type MailboxPosition,
+  type MailboxToRead,
+  readMailbox,
+} from './edge/read-mailbox.ts';
+export {
+  type MailToSubmit,
+  type SubmissionAnswer,
+  submitMail,
+} from './edge/submit-mail.ts';
 export { bareId, isSameMessage } from './mail/mail-ids.ts';
 export {
   type DirectMail,
@@ -18,11 +30,12 @@ export {
   writeMail,
 } from './mail/write-mail.ts';
 export {
-  type ArrivedReport,
+  type ArrivedReceipt,
   type DeliveryOutcome,
   deliveryOutcome,
+  type HandedOver,
   NOTIFICATION_WITHIN_MS,
-  type SentTo,
+  type Receipt,
   whatReportSays,
 } from './reports/delivery-outcome.ts';
 export type {

@@ -5,6 +5,7 @@ import {
   DirectError,
   deliveryOutcome,
   readMail,
+  whatReportSays,
   writeDisposition,
   writeMail,
 } from '../src/index.ts';
@@ -13,11 +14,7 @@ const SENT_AT = new Date('2026-11-29T12:00:00Z');
 const minutesLater = (minutes: number) =>
   new Date(SENT_AT.getTime() + minutes * 60_000);
 
-const sent = {
-  recipient: 'Bob@direct.bob.example',
-  sentAt: SENT_AT,
-  asksForDispatched: false,
-};
+const RECIPIENT = 'Bob@direct.bob.example';
 
 function mdn(disposition: string, ...modifiers: string[]): DeliveryReport {
   return {
@@ -45,9 +42,15 @@ function after(
   arrived: readonly (readonly [number, DeliveryReport])[],
   asksForDispatched = false,
 ) {
+  const receipts = arrived.flatMap(([at, report]) => {
+    const says = whatReportSays(report, RECIPIENT);
+
+    return says === undefined ? [] : [{ says, arrivedAt: minutesLater(at) }];
+  });
+
   return deliveryOutcome(
-    { ...sent, asksForDispatched },
-    arrived.map(([at, report]) => ({ report, arrivedAt: minutesLater(at) })),
+    { sentAt: SENT_AT, asksForDispatched },
+    receipts,
     minutesLater(minutes),
   );
 }

@@ -3,6 +3,7 @@ import { SOURCE_TYPES, type SourceType } from '../../contract/primitives.ts';
 import { TASK_QUEUES } from '../../contract/temporal.ts';
 import { createExportRunner } from '../../exchange/delivery/bulk-export/run-export.ts';
 import { createConsolidatedBuilder } from '../../exchange/delivery/consolidated-query/build.ts';
+import { createDirectTransports } from '../../exchange/messaging/messages/direct/direct-transports.ts';
 import type { MessageTransport } from '../../exchange/messaging/messages/message-transport.ts';
 import { createTransmission } from '../../exchange/messaging/messages/transmission.ts';
 import { createFollowUpRounds } from '../../exchange/messaging/notifications/follow-up/rounds.ts';
@@ -18,6 +19,7 @@ import { createBulkActivities } from './bulk-create.ts';
 import { createBulkExportActivities } from './bulk-export.ts';
 import { createConsolidatedActivities } from './consolidated-query.ts';
 import { createDeferredDiscoveryActivities } from './deferred-discovery.ts';
+import { createDirectMailboxActivities } from './direct-mailbox.ts';
 import { createDirectoryActivities } from './directory.ts';
 import { createFollowUpActivities } from './discharge-follow-up.ts';
 import { createMessageActivities } from './messages.ts';
@@ -67,6 +69,7 @@ export function exchangeActivities(
   const transmission = createTransmission({
     ...deps,
     partner: deps.messagePartner,
+    directTransports: createDirectTransports(store, deps.keyRing),
   });
   const redriver = createRedriver({
     store,
@@ -110,7 +113,11 @@ export function exchangeActivities(
       failConsolidated,
     },
     [TASK_QUEUES.builds]: { ...exportBuilds, buildConsolidated },
-    [TASK_QUEUES.partners]: { ...transmissionCalls, ...discoveryAnswers },
+    [TASK_QUEUES.partners]: {
+      ...transmissionCalls,
+      ...discoveryAnswers,
+      ...createDirectMailboxActivities(deps),
+    },
     [TASK_QUEUES.webhooks]: createWebhookActivities(deps),
     [TASK_QUEUES.networks]: ofSources,
     ...Object.fromEntries(

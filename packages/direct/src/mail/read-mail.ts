@@ -32,6 +32,7 @@ export interface DirectMail {
   /** Addresses without names, in lower case. */
   from: string | undefined;
   to: string[];
+  cc: string[];
 
   subject: string | undefined;
   text: string | undefined;
@@ -69,6 +70,7 @@ export async function readMail(bytes: Uint8Array): Promise<DirectMail> {
     inReplyTo: bareId(mail.inReplyTo),
     from: addressesOf([mail.from ?? []].flat())[0],
     to: addressesOf(mail.to ?? []),
+    cc: addressesOf(mail.cc ?? []),
     subject: mail.subject,
     text: mail.text,
     attachments: mail.attachments

@@ -3,15 +3,17 @@ import type { DeliveryReport } from './read-report.ts';
 /** How a message stands at one recipient. */
 export type DeliveryOutcome = 'waiting' | 'delivered' | 'failed';
 
-/** A report that was verified to be from the recipient's domain. */
-export interface ArrivedReport {
-  report: DeliveryReport;
+/** What a report says of a message at a recipient (`whatReportSays`). */
+export type Receipt = 'processed' | 'dispatched' | 'failed';
+
+/** A receipt that was verified to be from the recipient's domain. */
+export interface ArrivedReceipt {
+  says: Receipt;
   arrivedAt: Date;
 }
 
-/** A message that was handed over, to one of its recipients. */
-export interface SentTo {
-  recipient: string;
+/** A message that was handed over for one recipient. */
+export interface HandedOver {
   sentAt: Date;
 
   /**
@@ -30,24 +32,16 @@ export const NOTIFICATION_WITHIN_MS = 3_600_000;
  * what comes later only turns a success into a failure.
  */
 export function deliveryOutcome(
-  { recipient, sentAt, asksForDispatched }: SentTo,
-  reports: readonly ArrivedReport[],
+  { sentAt, asksForDispatched }: HandedOver,
+  receipts: readonly ArrivedReceipt[],
   now: Date,
 ): DeliveryOutcome {
-  const said = reports.map((each) => ({
-    ...each,
-    says: whatReportSays(each.report, recipient),
-  }));
-  if (said.some(({ says }) => says === 'failed')) return 'failed';
+  if (receipts.some(({ says }) => says === 'failed')) return 'failed';
 
   const deadlineMs = sentAt.getTime() + NOTIFICATION_WITHIN_MS;
-  const confirms = asksForDispatched
-    ? ['dispatched']
-    : ['processed', 'dispatched'];
-  const isConfirmed = said.some(
+  const isConfirmed = receipts.some(
     ({ says, arrivedAt }) =>
-      says !== undefined &&
-      confirms.includes(says) &&
+      (says === 'dispatched' || !asksForDispatched) &&
       arrivedAt.getTime() <= deadlineMs,
   );
   if (isConfirmed) return 'delivered';
@@ -63,7 +57,7 @@ export function deliveryOutcome(
 export function whatReportSays(
   report: DeliveryReport,
   recipient: string,
-): 'processed' | 'dispatched' | 'failed' | undefined {
+): Receipt | undefined {
   if (report.kind === 'dsn') {
     const isFailed = report.recipients.some(
       (each) =>
@@ -80,14 +74,13 @@ export function whatReportSays(
   return DISPOSITIONS.get(report.disposition ?? '');
 }
 
-const DISPOSITIONS: ReadonlyMap<string, 'processed' | 'dispatched' | 'failed'> =
-  new Map([
-    ['processed', 'processed'],
-    ['dispatched', 'dispatched'],
-    ['displayed', 'dispatched'],
-    ['failed', 'failed'],
-    ['denied', 'failed'],
-  ]);
+const DISPOSITIONS: ReadonlyMap<string, Receipt> = new Map([
+  ['processed', 'processed'],
+  ['dispatched', 'dispatched'],
+  ['displayed', 'dispatched'],
+  ['failed', 'failed'],
+  ['denied', 'failed'],
+]);
 
 const FAILED_MODIFIERS: ReadonlySet<string> = new Set([
   'error',

@@ -16,7 +16,10 @@ export interface DispositionToWrite {
   /** The id of the message that it is about, without brackets. */
   about: string;
 
-  disposition: 'processed' | 'dispatched' | 'failed';
+  disposition: 'processed' | 'dispatched' | 'failed' | 'denied';
+
+  /** For whom the message was, if it is not who notifies. */
+  recipient?: string | undefined;
 
   /** `direct.example.org; Medical data exchange` */
   reportingAgent: string;
@@ -27,10 +30,10 @@ export interface DispositionToWrite {
  * as any message. Its subject says nothing of the message.
  */
 export function writeDisposition(report: DispositionToWrite): Promise<Buffer> {
-  const { from, to, sentAt, about, disposition } = report;
+  const { from, to, sentAt, about, disposition, recipient = from } = report;
   const fields = [
     `Reporting-UA: ${report.reportingAgent}`,
-    `Final-Recipient: rfc822;${from}`,
+    `Final-Recipient: rfc822;${recipient}`,
     `Original-Message-ID: <${about}>`,
     `Disposition: automatic-action/MDN-sent-automatically;${disposition}`,
   ];
@@ -65,4 +68,5 @@ const SENTENCES = {
   processed: 'The message was received.',
   dispatched: 'The message was delivered to its recipient.',
   failed: 'The message could not be delivered to its recipient.',
+  denied: 'The recipient does not take the message.',
 } as const satisfies Record<DispositionToWrite['disposition'], string>;

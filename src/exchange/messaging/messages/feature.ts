@@ -8,6 +8,7 @@ import type { Platform } from '../../platform/platform.ts';
 import { createStartGuard } from '../../platform/recovery/start-guard.ts';
 import { documentsToRead } from '../../records/documents-to-read.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
+import { mailboxSchedules } from './direct/reading-schedule.ts';
 import type { MessageLauncher } from './launcher.ts';
 import { addMessageCallbackRoute, addMessageRoutes } from './routes.ts';
 
@@ -29,13 +30,15 @@ export const messagesFeature = {
   open: ({
     store,
     records,
+    temporal,
     messages,
-  }: Pick<Platform, 'store'> & {
+  }: Pick<Platform, 'store' | 'temporal'> & {
     records: RecordKeeper;
     messages: MessageLauncher;
   }): OpenFeature => ({
     recoveries: [
       messages.recovery,
+      mailboxSchedules({ store, temporal }),
       documentsToRead(
         { store, records, startGuard: createStartGuard(store) },
         ATTACHMENTS,

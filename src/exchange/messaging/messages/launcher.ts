@@ -20,6 +20,7 @@ import {
 } from '../../platform/workflows/launcher.ts';
 import {
   endMessage,
+  failCompletedMessage,
   type StoredMessage,
   serializeMessage,
   transmissionRows,
@@ -89,15 +90,37 @@ export async function endTransmission(
   return message;
 }
 
-/** Writes the webhook event of a message; a repeated call writes none. */
+/**
+ * Lets a message that had ended as delivered fail after all, with a webhook
+ * event of its own. Does nothing when it had not.
+ */
+export async function failDelivered(
+  tx: AccountTx,
+  messageId: string,
+  reason: string,
+): Promise<StoredMessage | undefined> {
+  const message = await failCompletedMessage(tx, messageId, reason);
+  if (message !== undefined)
+    await announceMessage(tx, 'message.status', message, 'after-all');
+  return message;
+}
+
+/**
+ * Writes the webhook event of a message; a repeated call writes none.
+ *
+ * @param which of several events of one type
+ */
 export async function announceMessage(
   tx: AccountTx,
   type: MessageEventType,
   message: StoredMessage,
+  which?: 'after-all',
 ): Promise<void> {
   await insertEvent(tx, {
     type,
-    factKey: `${type}/${message.id}`,
+    factKey: [type, message.id, ...(which === undefined ? [] : [which])].join(
+      '/',
+    ),
     patientId: message.patientId ?? undefined,
     requestId: message.id,
     occurredAt: message.updatedAt,

@@ -150,6 +150,25 @@ export async function endMessage(
   return row && toMessage(row);
 }
 
+/**
+ * Completed → failed, of an outbound message. Undefined when it was not
+ * completed.
+ */
+export async function failCompletedMessage(
+  tx: AccountTx,
+  id: string,
+  reason: string,
+): Promise<StoredMessage | undefined> {
+  const row = await tx.db
+    .updateTable('message')
+    .set({ status: 'failed', reason, updated_at: sql<Date>`now()` })
+    .where(({ and }) => and({ id, direction: 'outbound', status: 'completed' }))
+    .returningAll()
+    .returning(EXTERNAL_ID)
+    .executeTakeFirst();
+  return row && toMessage(row);
+}
+
 /** Outbound messages, as rows with a workflow. */
 export const transmissionRows = workflowRows<{ messageId: string }>({
   table: 'message',

@@ -29,6 +29,7 @@ import {
 } from '../../platform/limits/limit-store.ts';
 import type { Arrivals } from '../../records/arrivals/arrivals.ts';
 import { connectionForMessages } from '../../sources/connections/submissions.ts';
+import { findMailbox } from './direct/mailbox-store.ts';
 import { handleMessageCallback } from './inbound.ts';
 import { boundLargeBodies } from './large-bodies.ts';
 import type { MessageLauncher } from './launcher.ts';
@@ -74,7 +75,7 @@ export function addMessageRoutes(
       await findPatient(tx, query.patientId),
     );
     const transport = transportFor(body);
-    if (deps.messageSecret === undefined && !(await hasGateway(tx, transport)))
+    if (deps.messageSecret === undefined && !(await hasWayOut(tx, transport)))
       throw new ExchangeError(503, NO_TRANSPORT[transport.transportMethod]);
     const attachments = body.attachments ?? [];
     await checkAttachments(tx, patient.id, attachments);
@@ -103,14 +104,15 @@ export function addMessageRoutes(
 const NO_TRANSPORT = {
   xdr: 'Messages to OIDs cannot be sent: no connection of this account takes messages for the network, and no transport partner is configured; ask the operator of this service',
   direct:
-    'Messages to Direct addresses cannot be sent: no transport partner is configured; ask the operator of this service',
+    'Messages to Direct addresses cannot be sent: this account has no Direct mailbox, and no transport partner is configured; ask the operator of this service',
 } as const satisfies Record<TransportMethod, string>;
 
-async function hasGateway(
+async function hasWayOut(
   tx: AccountTx,
   { network }: ReturnType<typeof transportFor>,
 ): Promise<boolean> {
-  if (network === null) return false;
+  if (network === null)
+    return (await findMailbox(tx, tx.accountId)) !== undefined;
   return (await connectionForMessages(tx, network)) !== undefined;
 }
 

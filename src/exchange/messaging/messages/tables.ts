@@ -5,6 +5,8 @@ import type {
   MessageStatus,
   TransportMethod,
 } from '../../../contract/messages.ts';
+import type { JsonColumn } from '../../platform/database/schema.ts';
+import type { MailboxSettings } from './direct/mailbox-settings.ts';
 
 declare module '../../platform/database/schema.ts' {
   interface Database {
@@ -28,6 +30,28 @@ declare module '../../platform/database/schema.ts' {
       sent_at: Instant;
       updated_at: Instant;
       workflow_started_at: Date | null;
+    };
+    direct_mailbox: {
+      account_id: string;
+      settings: JsonColumn<MailboxSettings>;
+      /** `MailboxCredentials`, encrypted with the key ring. */
+      credentials: Buffer;
+      /** Null: to be read from its beginning. */
+      uid_validity: string | null;
+      last_uid: Generated<number>;
+      /** Everything that had arrived by then has been taken in. */
+      read_through: Date | null;
+      fault: string | null;
+      changed_at: Instant;
+    };
+    direct_delivery: {
+      message_id: string;
+      account_id: string;
+      handed_over_at: Date | null;
+      asks_for_dispatched: Generated<boolean>;
+      processed_at: Date | null;
+      dispatched_at: Date | null;
+      failed_at: Date | null;
     };
   }
 }

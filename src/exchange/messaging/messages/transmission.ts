@@ -11,7 +11,8 @@ import type { Store } from '../../platform/database/database.ts';
 import { PartnerFailure } from '../../platform/partners/partner-http.ts';
 import type { Submissions } from '../../sources/connections/submissions.ts';
 import type { SourceHealth } from '../../sources/health/source-health.ts';
-import { endTransmission } from './launcher.ts';
+import type { DirectTransports } from './direct/direct-transports.ts';
+import { endTransmission, failDelivered } from './launcher.ts';
 import {
   documentsOfPatient,
   findMessage,
@@ -43,6 +44,8 @@ export function createTransmission(deps: {
   partner: MessageTransport | undefined;
   /** The gateways that take messages by XDR; default: none. */
   submissions?: Submissions;
+  /** The mailboxes that send by Direct; default: none. */
+  directTransports?: DirectTransports;
   sourceHealth: SourceHealth;
 }) {
   const { store, sourceHealth } = deps;
@@ -78,6 +81,23 @@ export function createTransmission(deps: {
   }
 
   /**
+   * A failure that came while the message was being ended as delivered found it
+   * open, and did nothing to it.
+   */
+  async function readAgain(
+    of: MessageKey,
+    way: MessageTransport,
+    step: TransmissionStep,
+  ): Promise<TransmissionStep> {
+    const state = await way.ask(of.messageId);
+    if (state.state !== 'failed') return step;
+    const message = await store.asAccount(of.accountId, (tx) =>
+      failDelivered(tx, of.messageId, MESSAGE_END_REASONS[state.reason]),
+    );
+    return message === undefined ? step : stepOf(message);
+  }
+
+  /**
    * The documents to send, with their bytes; undefined when one of them was
    * deleted.
    */
@@ -102,11 +122,12 @@ export function createTransmission(deps: {
     return sent;
   }
 
-  async function gatewayFor(
+  /** The account's own way for a message; undefined when it has none. */
+  async function ownWay(
     accountId: string,
     { network }: StoredMessage,
   ): Promise<MessageTransport | undefined> {
-    if (network === null) return undefined;
+    if (network === null) return deps.directTransports?.of(accountId);
     const gateway = await deps.submissions?.gatewayTo(accountId, network);
     return gateway && createXdrTransport(store, accountId, gateway);
   }
@@ -151,8 +172,8 @@ export function createTransmission(deps: {
 
   return {
     /**
-     * Hands the message to the gateway of its network, where the account has
-     * one that takes messages, else to the partner. Throws PartnerFailure when
+     * Hands the message to the account's gateway for its network or to its mail
+     * server, where it has one, else to the partner. Throws PartnerFailure when
      * it is not accepted now.
      */
     async transmit(
@@ -173,17 +194,17 @@ export function createTransmission(deps: {
           status: 'failed',
           reason: MESSAGE_END_REASONS.attachmentGone,
         });
-      const gateway = await gatewayFor(of.accountId, message);
-      const sent = await (gateway === undefined
+      const own = await ownWay(of.accountId, message);
+      const sent = await (own === undefined
         ? call(of.messageId, (partner) =>
             partner.send(message, attachments, signal),
           )
-        : gateway.send(message, attachments, signal));
+        : own.send(message, attachments, signal));
       return apply(of, sent);
     },
     /**
-     * Asks the partner for the delivery state. Throws PartnerFailure when it
-     * does not answer.
+     * Reads what the recipient has reported, or asks the partner for it. Throws
+     * PartnerFailure when that does not answer.
      */
     async check(
       of: MessageKey,
@@ -191,12 +212,14 @@ export function createTransmission(deps: {
     ): Promise<TransmissionStep> {
       const message = await read(of);
       if (message?.status !== 'processing') return stepOf(message);
-      return apply(
-        of,
-        await call(of.messageId, (partner) =>
-          partner.ask(of.messageId, signal),
-        ),
-      );
+      const own = await ownWay(of.accountId, message);
+      const state = await (own === undefined
+        ? call(of.messageId, (partner) => partner.ask(of.messageId, signal))
+        : own.ask(of.messageId, signal));
+      const step = await apply(of, state);
+      return state.state === 'delivered' && own !== undefined
+        ? readAgain(of, own, step)
+        : step;
     },
     /**
      * Ends the message as failed, unless it has ended. @param reason shown to

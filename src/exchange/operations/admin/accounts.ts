@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { v7 as uuidv7 } from 'uuid';
 import type { z } from 'zod';
 import { createFacilityBodySchema } from '../../../contract/facilities.ts';
+import { transportOf } from '../../../contract/messages.ts';
 import { SOURCE_TYPES, type SourceType } from '../../../contract/primitives.ts';
 import {
   insertAccount,
@@ -224,6 +225,8 @@ interface SettingOptions
   monitoringTimeZone?: string;
   /** Origins separated by commas, or `none`. */
   frameAncestors?: string;
+  /** Addresses separated by commas, or `none`. */
+  directAddresses?: string;
   /** Codes separated by commas, or `none`. */
   withhold?: string;
 }
@@ -257,12 +260,23 @@ function changedSettings(
     changed.monitoring = { ...settings.monitoring, ...monitoring };
   if (options.withhold !== undefined)
     changed.withhold = words(options.withhold).map(checkedLabel);
+  if (options.directAddresses !== undefined)
+    changed.messages = {
+      directAddresses: words(options.directAddresses).map(directAddress),
+    };
   if (options.frameAncestors !== undefined)
     changed.embed = {
       ...settings.embed,
       frameAncestors: origins(options.frameAncestors),
     };
   return changed;
+}
+
+function directAddress(address: string): string {
+  if (transportOf(address) === 'direct') return address.toLowerCase();
+  throw new AdminError(
+    `"${address}" is not a Direct address; expected one such as records@direct.example.org`,
+  );
 }
 
 function checkedLabel(label: string): string {

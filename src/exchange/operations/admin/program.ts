@@ -20,6 +20,7 @@ import {
 import { addAccountCommands } from './command-line/accounts.ts';
 import { addConnectionCommands } from './command-line/connections.ts';
 import { addDirectoryCommands } from './command-line/directories.ts';
+import { addMailboxCommands } from './command-line/mailboxes.ts';
 import { addMembershipCommands } from './command-line/memberships.ts';
 import { addOperationsCommands } from './command-line/operations.ts';
 import { addAdminRecordCommands } from './command-line/records.ts';
@@ -71,6 +72,7 @@ export const runAdmin = (
       addAccountCommands(program, run);
       addOperationsCommands(program, run);
       addConnectionCommands(program, run);
+      addMailboxCommands(program, run);
       addMembershipCommands(program, run);
       addDirectoryCommands(program, run);
       addAdminRecordCommands(program, run, runWithoutDatabase);

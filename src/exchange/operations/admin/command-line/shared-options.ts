@@ -62,6 +62,10 @@ export const withSettings = (command: Command): Command =>
       'origins whose pages may embed the patient view, separated by commas, or none',
     )
     .option(
+      '--direct-addresses <addresses>',
+      'Direct addresses at which the account receives messages, separated by commas, or none',
+    )
+    .option(
       '--withhold <labels>',
       "security labels of HL7 (R, ETH, 42CFRPart2, …) that no patient's record shows, unless a consent permits it; or none",
     );
