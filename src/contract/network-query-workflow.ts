@@ -13,6 +13,11 @@ export interface NetworkQueryInput {
   steering: Record<SourceType, SourceSteering>;
   /** Number of history events at which the workflow continues as new. */
   historyEventsMax: number;
+  /**
+   * The status becomes a search attribute only where Temporal's own does not
+   * say it; absent in queries that 0.2.0 or earlier has started.
+   */
+  showsTroubleOnly?: true;
 }
 
 /** Far below the 51,200 events at which Temporal ends a workflow. */

@@ -112,6 +112,11 @@ export interface PatientOnboardingInput {
    * all of it, so that a new default applies to new workflows only.
    */
   timing?: Partial<OnboardingTiming>;
+  /**
+   * The run that creates the person's patient needs no marker to go on in
+   * another one; absent in what 0.2.0 or earlier has started.
+   */
+  forgetsPerson?: true;
 }
 
 /**

@@ -2,6 +2,7 @@ import { createBulkFileActivities } from '../activities/orchestrator/bulk-onboar
 import { createMonitoringActivities } from '../activities/orchestrator/cohort-monitoring.ts';
 import { createEndpointActivities } from '../activities/orchestrator/endpoints.ts';
 import { patientOnboardingActivities } from '../activities/orchestrator/patient-onboarding.ts';
+import { createOutcomeActivities } from '../activities/orchestrator/read-outcome.ts';
 import { readConfig } from '../config.ts';
 import { TASK_QUEUES } from '../contract/temporal.ts';
 import { parseKeyRing } from '../lib/key-ring.ts';
@@ -56,11 +57,15 @@ export const orchestratorActivities = (
   { clientFor, transferFor }: ExchangeConnection,
   idHmacKey: string,
   files: FileStore | undefined,
-) => ({
-  ...createEndpointActivities({ clientFor, idHmacKey }),
-  ...createMonitoringActivities({ clientFor, idHmacKey }),
-  ...patientOnboardingActivities,
-  ...(files === undefined
-    ? {}
-    : createBulkFileActivities({ clientFor, transferFor, files })),
-});
+) => {
+  const endpoints = createEndpointActivities({ clientFor, idHmacKey });
+  return {
+    ...endpoints,
+    ...createOutcomeActivities(endpoints),
+    ...createMonitoringActivities({ clientFor, idHmacKey }),
+    ...patientOnboardingActivities,
+    ...(files === undefined
+      ? {}
+      : createBulkFileActivities({ clientFor, transferFor, files })),
+  };
+};

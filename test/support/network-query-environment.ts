@@ -28,6 +28,7 @@ import {
 import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createStartGuard } from '../../src/exchange/platform/recovery/start-guard.ts';
 import type { DeferredAnswerStore } from '../../src/exchange/queries/network-query/deferred-answers.ts';
+import type { Moments } from '../../src/exchange/queries/network-query/moment.ts';
 import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
 import { readQuery } from '../../src/exchange/queries/network-query/query-store.ts';
 import {
@@ -89,6 +90,7 @@ export async function createQueryEnvironment(on?: {
         clock?: () => Date;
         records?: RecordKeeper;
         deferredAnswers?: DeferredAnswerStore;
+        moments?: Moments;
       } = {},
     ) {
       const connectors = Object.fromEntries(

@@ -28,6 +28,7 @@ export const onboardingInput = ({
   ...overrides
 }: OnboardingChanges = {}): PatientOnboardingInput => ({
   orchestrationId: 'abc123',
+  forgetsPerson: true,
   exchange: { credentialRef: 'api-key' },
   facilityId: 'facility-1',
   patient: {

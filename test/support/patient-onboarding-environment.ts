@@ -4,6 +4,10 @@ import { Worker } from '@temporalio/worker';
 import type { EndpointActivities } from '../../src/activities/orchestrator/endpoints.ts';
 import type { PatientOnboardingActivities } from '../../src/activities/orchestrator/patient-onboarding.ts';
 import {
+  createOutcomeActivities,
+  type OutcomeActivities,
+} from '../../src/activities/orchestrator/read-outcome.ts';
+import {
   type OnboardingTiming,
   PATIENT_ONBOARDING_MESSAGES,
   type PatientOnboardingInput,
@@ -27,7 +31,9 @@ import { testKeyRing } from './test-keys.ts';
 import { startTimeSkippingServer } from './time-skipping-server.ts';
 import { workflowBundle } from './workflow-bundle.ts';
 
-export type Mocks = Partial<EndpointActivities & PatientOnboardingActivities>;
+export type Mocks = Partial<
+  EndpointActivities & PatientOnboardingActivities & OutcomeActivities
+>;
 
 type OnboardingWorkflow = (
   input: PatientOnboardingInput,
@@ -133,16 +139,24 @@ export const statusOf = (
 export const PATIENT_ID = 'patient-1';
 
 /** An exchange that does all it is asked; a test replaces what it is about. */
-export const obliging = (mocks: Mocks = {}): Mocks => ({
-  createPatient: async () => ({ patientId: PATIENT_ID, created: true }),
-  addPatientToCohorts: async ({ body }) => ({ cohortIds: body.cohortIds }),
-  startNetworkQuery: async () => allRunning(),
-  getNetworkQuery: async () => allRunning(),
-  listDocuments: async () => ({ total: 1, fileNames: ['summary.xml'] }),
-  cancelNetworkQuery: async () => allRunning(),
-  forgetRun: async () => undefined,
-  ...mocks,
-});
+export function obliging(mocks: Mocks = {}): Mocks {
+  const reads = {
+    getNetworkQuery: mocks.getNetworkQuery ?? (async () => allRunning()),
+    listDocuments:
+      mocks.listDocuments ??
+      (async () => ({ total: 1, fileNames: ['summary.xml'] })),
+  };
+  return {
+    createPatient: async () => ({ patientId: PATIENT_ID, created: true }),
+    addPatientToCohorts: async ({ body }) => ({ cohortIds: body.cohortIds }),
+    startNetworkQuery: async () => allRunning(),
+    cancelNetworkQuery: async () => allRunning(),
+    forgetRun: async () => undefined,
+    ...reads,
+    ...createOutcomeActivities(reads),
+    ...mocks,
+  };
+}
 
 /** As the activities throw it. */
 export const failure = (

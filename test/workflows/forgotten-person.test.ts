@@ -6,6 +6,7 @@ import { patientOnboardingActivities } from '../../src/activities/orchestrator/p
 import {
   API_KEY_ACCESS,
   PATIENT_ONBOARDING_MESSAGES,
+  type PatientOnboardingInput,
 } from '../../src/contract/patient-onboarding.ts';
 import { TASK_QUEUES } from '../../src/contract/temporal.ts';
 import { startOnboarding } from '../../src/orchestrator/patient-onboarding/start-onboarding.ts';
@@ -72,10 +73,29 @@ async function withWorker<R>(
   return worker.runUntil(use);
 }
 
+/** Its starts are as those of 0.1.0. */
+const earlierClient = (): Client =>
+  new Client({
+    connection,
+    namespace,
+    dataConverter,
+    interceptors: {
+      workflow: [
+        {
+          start: ({ options, ...call }, next) => {
+            const [given] = options.args as [PatientOnboardingInput];
+            const { forgetsPerson: _, ...input } = given;
+            return next({ ...call, options: { ...options, args: [input] } });
+          },
+        },
+      ],
+    },
+  });
+
 const startedIds: string[] = [];
-async function start() {
+async function start(of: Client = client) {
   const { handle, workflowId } = await startOnboarding(
-    client,
+    of,
     {
       jobId: `job-${randomUUID()}`,
       facilityId: 'f',
@@ -149,7 +169,7 @@ test('no history holds a word of the person once they are created or refused, al
   const old = await withWorker(
     {},
     async () => {
-      const begun = await start();
+      const begun = await start(earlierClient());
       await isQuerying(begun);
       expect(await personalWords()).toEqual(
         expect.arrayContaining([keith.createBody.lastName]),

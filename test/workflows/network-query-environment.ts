@@ -185,6 +185,7 @@ export async function createTimeSkippingEnvironment({
             run,
             steering: SOURCE_RETRIES,
             historyEventsMax,
+            showsTroubleOnly: true,
             sources: sources.map((source) => ({ source, attempt })),
           },
         ],

@@ -10,6 +10,7 @@ import { createFollowUpRounds } from '../../exchange/messaging/notifications/fol
 import { createBulkEngine } from '../../exchange/people/bulk-create/engine.ts';
 import type { Platform } from '../../exchange/platform/platform.ts';
 import type { StartGuard } from '../../exchange/platform/recovery/start-guard.ts';
+import { createMoments } from '../../exchange/queries/network-query/moment.ts';
 import { createRedriver } from '../../exchange/queries/redrive/redriver.ts';
 import type { Services } from '../../exchange/services.ts';
 import type { Connectors } from '../../exchange/sources/connections/connections.ts';
@@ -96,6 +97,7 @@ export function exchangeActivities(
   const ofSources = createSourceActivities({
     ...deps,
     callbackBaseUrl: callbackBaseUrl(deps),
+    moments: createMoments(store),
   });
   return {
     [TASK_QUEUES.exchange]: {

@@ -163,6 +163,7 @@ function startOptions(
     exchange,
     sources,
     timing: { ...DEFAULT_ONBOARDING_TIMING, ...timing },
+    forgetsPerson: true,
   };
   return {
     taskQueue: TASK_QUEUES.orchestrator,

@@ -67,6 +67,17 @@ const callBack = (name: (typeof SOURCE_TYPES)[number]) => [
 ];
 
 export const networkQueryScenarios: Record<string, Scenario> = {
+  /** A query that completes upserts nothing. */
+  'network-query/all-sources-at-once-v2': {
+    ...base,
+    args: [{ ...input, showsTroubleOnly: true }],
+    activities: {
+      exchange: record,
+      'source-hie': source({ askSource: inTurn(completed) }),
+      'source-pharmacy': source({ askSource: inTurn(completed) }),
+      'source-lab': source({ askSource: inTurn(completed) }),
+    },
+  },
   /** hie chooses gateways, asks them in their own queue, and is told of a later answer. */
   'network-query/gateways-of-a-network-v1': {
     ...base,

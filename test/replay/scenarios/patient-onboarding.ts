@@ -97,6 +97,30 @@ const verification = (
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export const patientOnboardingScenarios: Record<string, Scenario> = {
+  /** One activity reads the outcome. */
+  'patient-onboarding/webhooks-v2': {
+    ...onboarding({}),
+    args: [{ ...input, forgetsPerson: true }],
+    activities: {
+      orchestrator: {
+        createPatient: async () => ({ patientId: PATIENT_ID, created: true }),
+        addPatientToCohorts: async () => ({ cohortIds: [COHORT_ID] }),
+        startNetworkQuery: async () => running,
+        forgetRun: async () => undefined,
+        readOutcome: async () => ({
+          queries: [query('completed', 'failed', 'completed')],
+          documents: { total: 0, fileNames: [] },
+        }),
+      },
+    },
+    async meanwhile(handle) {
+      const { networkQueryEvent } = PATIENT_ONBOARDING_MESSAGES;
+      await handle.signal(networkQueryEvent, webhook('hie', 'completed'));
+      await pause(1_000);
+      await handle.signal(networkQueryEvent, webhook('pharmacy', 'failed'));
+      await handle.signal(networkQueryEvent, webhook('lab', 'completed'));
+    },
+  },
   /**
    * Its query had ended before the answer came; the documents are listed at the
    * end.

@@ -56,6 +56,7 @@ import {
   isNotEnough,
   type NotEnough,
 } from './failed-calls.ts';
+import type { Moments } from './moment.ts';
 import { isWhole } from './part-store.ts';
 import { UNKNOWN_PATIENT } from './rules/query-status.ts';
 import { reviewOf } from './source-candidate-store.ts';
@@ -76,6 +77,8 @@ export interface Asking extends Collecting, JobCancellation {
   /** Without it, no source can answer later to an address of ours. */
   deferredAnswers?: DeferredAnswerStore;
   noteUncancelled: () => void;
+  /** Without it, a step leaves each wait to the workflow. */
+  moments?: Moments;
 }
 
 /**
@@ -96,7 +99,7 @@ export async function askSource(
   const { store } = deps;
   const collected = collectStored(deps, on);
   if (collected !== undefined) return collected;
-  if (work.job !== null) return { state: 'waiting' };
+  if (work.job !== null) return afterAMoment(deps, on, work.job);
 
   const now = deps.clock?.() ?? new Date();
   checkAccess(work, now);
@@ -171,8 +174,32 @@ export async function askSource(
   });
   // Another execution of this step was faster, or the attempt was given up:
   // this job would never be collected.
-  if (!isKept) await cancelJobsOf(deps, step);
-  return { state: 'waiting', retryAfterMs: begun.retryAfterMs };
+  if (!isKept) {
+    await cancelJobsOf(deps, step);
+    return { state: 'waiting', retryAfterMs: begun.retryAfterMs };
+  }
+  return afterAMoment(deps, on, begun.job, begun.retryAfterMs);
+}
+
+/**
+ * Waits a moment for a source that works on its answer, and collects what is
+ * ready by then.
+ */
+async function afterAMoment(
+  deps: Asking,
+  on: SourceWork,
+  job: Record<string, unknown>,
+  retryAfterMs?: number,
+): Promise<SourceStep> {
+  const { step, work, signal } = on;
+  const waiting: SourceStep = { state: 'waiting', retryAfterMs };
+  const isAwaited =
+    isWhole(step.part) &&
+    (retryAfterMs !== undefined || callbackUrlOf(deps, on) !== undefined);
+  if (deps.moments === undefined || !isAwaited) return waiting;
+
+  const isDue = await deps.moments.pass(step, retryAfterMs, signal);
+  return isDue ? pollSource(deps, { ...on, work: { ...work, job } }) : waiting;
 }
 
 /** Says in the timeline what the source's connector has remarked on. */

@@ -47,6 +47,7 @@ export function createLauncher(
       sources: sources.map(({ source, attempt }) => ({ source, attempt })),
       steering: steeringOf(sources),
       historyEventsMax: HISTORY_EVENTS_MAX,
+      showsTroubleOnly: true,
     };
     const names = sources.map(({ source }) => source);
     const state = await startOnce(deps.temporal, {
@@ -57,10 +58,7 @@ export function createLauncher(
       requestId,
       priority:
         origin === 'interactive' ? PRIORITY.interactive : PRIORITY[origin],
-      searchAttributes: [
-        { key: searchAttribute.sources, value: names },
-        { key: searchAttribute.queryStatus, value: 'running' },
-      ],
+      searchAttributes: [{ key: searchAttribute.sources, value: names }],
       summary: `${run === 0 ? 'Network query' : 'Network query, retry'} for ${asCode(patientId)}: ${names.join(', ')}`,
       about: describe(patientId, requestId),
       isOpen: () =>

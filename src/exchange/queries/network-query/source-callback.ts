@@ -31,10 +31,10 @@ const SIGNAL_TIMEOUT_MS = 10_000;
 
 /**
  * Handles a source's report that an attempt's answer is ready. The callback is
- * only a hint: the workflow fetches the answer, and polls when the callback is
- * lost. The source gets its response before the workflow is signalled: 401 for
- * a missing or wrong signature, 404 for an unknown token, otherwise 200, also
- * when the attempt has ended.
+ * only a hint: the step that waits for it, or else the workflow, fetches the
+ * answer, and polls when the callback is lost. The source gets its response
+ * before the workflow is signalled: 401 for a missing or wrong signature, 404
+ * for an unknown token, otherwise 200, also when the attempt has ended.
  */
 export type SourceCallbacks = ReturnType<typeof createSourceCallbacks>;
 
@@ -125,13 +125,17 @@ export function createSourceCallbacks(deps: CallbackDeps) {
       : { status: 401 };
   }
 
-  /** Records that an answer is ready, and signals the waiting workflow. */
+  /**
+   * Records that an answer is ready, and signals the workflow, unless a step
+   * waits for it.
+   */
   async function announce(
     attempt: Omit<CalledAttempt, 'status'>,
   ): Promise<void> {
-    await deps.store.asAccount(attempt.accountId, (tx) =>
+    const { isAwaited } = await deps.store.asAccount(attempt.accountId, (tx) =>
       recordCallback(tx, attempt),
     );
+    if (isAwaited) return;
     void signalWorkflow(attempt.requestId, attempt.run, {
       source: attempt.source,
       attempt: attempt.attempt,
@@ -215,12 +219,12 @@ const findAttemptByCallback = (tx: SystemTx, hash: Buffer) =>
 
 /**
  * Records a callback on its attempt and in the timeline; a repeated callback
- * changes nothing.
+ * changes nothing. Returns whether a step waits for it.
  */
 async function recordCallback(
   tx: AccountTx,
   { requestId, source, attempt }: Omit<CalledAttempt, 'status'>,
-): Promise<void> {
+): Promise<{ isAwaited: boolean }> {
   const onceKey = `callback/${source}/${attempt}`;
   await addToTimeline(tx, requestId, {
     source,
@@ -229,10 +233,14 @@ async function recordCallback(
     message: `The ${source} source reports that its answer is ready; it is collected next`,
     onceKey,
   });
-  await tx.db
+  const recorded = await tx.db
     .updateTable('network_query_attempt')
     .set({ callback_at: sql<Date>`now()` })
     .where(({ and }) => and({ query_id: requestId, source, attempt }))
     .where('callback_at', 'is', null)
-    .execute();
+    .returning(
+      sql<boolean>`coalesce(watched_until > now(), false)`.as('isAwaited'),
+    )
+    .executeTakeFirst();
+  return recorded ?? { isAwaited: false };
 }

@@ -46,6 +46,8 @@ interface NetworkQueryAttemptTable extends StepColumns {
   will_retry: Generated<boolean>;
   callback_hash: Buffer | null;
   callback_at: Date | null;
+  /** Until when a step itself waits for the source's answer. */
+  watched_until: Date | null;
   /** When the gateways of networks were chosen; null: none is asked. */
   gateways_chosen_at: Date | null;
   /** Number of the newest step on the gateways. */

@@ -83,13 +83,31 @@ export async function networkQuery(
     );
 
   const result = progress.snapshot();
-  const isCancelled =
-    progress.isCancelled && patched('cancelled-is-a-status-of-its-own');
-  const shown = isCancelled ? 'cancelled' : result.status;
-  upsertSearchAttributes([{ key: searchAttribute.queryStatus, value: shown }]);
+  showStatus(input, statusOfEnd(progress, result));
   if (CancellationScope.current().consideredCancelled)
     throw new CancelledFailure(CANCELLED.byOperator);
   return result;
+}
+
+function statusOfEnd(
+  { isCancelled }: QueryProgress,
+  { status }: NetworkQueryProgress,
+): NetworkQueryProgress['status'] | 'cancelled' {
+  if (isCancelled && patched('cancelled-is-a-status-of-its-own'))
+    return 'cancelled';
+  return status;
+}
+
+/**
+ * Each upsert is an action that Temporal Cloud bills: a query that completed is
+ * found by Temporal's own status.
+ */
+function showStatus(
+  { showsTroubleOnly }: NetworkQueryInput,
+  value: string,
+): void {
+  if (showsTroubleOnly !== true || value !== 'completed')
+    upsertSearchAttributes([{ key: searchAttribute.queryStatus, value }]);
 }
 
 function mustHaveEnded(progress: QueryProgress, source: SourceType): void {

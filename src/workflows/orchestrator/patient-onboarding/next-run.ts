@@ -28,7 +28,7 @@ export async function continueIfDue(
   )
     await forgetPerson(input, state);
   if (workflowInfo().continueAsNewSuggested)
-    await continueAsNew<PatientOnboardingWorkflow>(input, state);
+    await continueAsNew<PatientOnboardingWorkflow>(input, { state });
 }
 
 /**
@@ -40,8 +40,7 @@ export const forgetPerson = (
   state: OnboardingState,
 ): Promise<never> =>
   continueAsNew<PatientOnboardingWorkflow>(input, {
-    ...state,
-    forget: workflowInfo().runId,
+    state: { ...state, forget: workflowInfo().runId },
   });
 
 const { forgetRun } = proxyActivities<PatientOnboardingActivities>({

@@ -462,8 +462,17 @@ export function isOpen(source: SourceRecord): boolean {
 export type OnboardingRunInput = Omit<PatientOnboardingInput, 'patient'> &
   Partial<Pick<PatientOnboardingInput, 'patient'>>;
 
+/**
+ * What a run hands over. A build of 0.2.0 or earlier cannot read it, and leaves
+ * the run to one that can: such a run reads its outcome in one activity, and
+ * has fewer search attributes.
+ */
+export interface CarriedOnboarding {
+  state: OnboardingState;
+}
+
 /** The workflow's signature, for the modules that continue it as new. */
 export type PatientOnboardingWorkflow = (
   input: OnboardingRunInput,
-  carried?: OnboardingState,
+  carried?: CarriedOnboarding | OnboardingState,
 ) => Promise<PatientOnboardingSummary>;

@@ -3,8 +3,10 @@ import {
   condition,
   log,
   patched,
+  proxyActivities,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
+import type { OutcomeActivities } from '../../../activities/orchestrator/read-outcome.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { searchAttribute } from '../../../temporal/search-attributes.ts';
 import { callFailure, essential } from '../../shared/failures.ts';
@@ -17,6 +19,12 @@ import type {
 } from './onboarding.ts';
 
 const NOT_CREATED = 'patient-not-created';
+
+const { readOutcome } = proxyActivities<OutcomeActivities>({
+  startToCloseTimeout: '1 minute',
+  scheduleToCloseTimeout: '2 minutes',
+  summary: 'Read the number of attempts, and list the patient’s documents',
+});
 
 /** The failure of an onboarding whose patient could not be created. */
 export const patientNotCreated = ({
@@ -34,17 +42,21 @@ export class OnboardingSteps {
   readonly #calls: ExchangeCalls;
   readonly #input: OnboardingRunInput;
   readonly #show: () => void;
+  /** The run has the commands of 0.2.0. */
+  readonly #isOfEarlier: boolean;
 
   constructor(
     onboarding: Onboarding,
     calls: ExchangeCalls,
     input: OnboardingRunInput,
     show: () => void,
+    isOfEarlier: boolean,
   ) {
     this.#onboarding = onboarding;
     this.#calls = calls;
     this.#input = input;
     this.#show = show;
+    this.#isOfEarlier = isOfEarlier;
   }
 
   /**
@@ -66,17 +78,17 @@ export class OnboardingSteps {
         'The patient could not be created',
       );
       this.#onboarding.patientCreated(patientId, created);
-      if (!patched('forget-the-person')) return patientId;
+      if (!this.#forgetsPerson()) return patientId;
     } catch (error) {
-      if (
-        !(error instanceof ApplicationFailure) ||
-        !patched('forget-the-person')
-      )
+      if (!(error instanceof ApplicationFailure) || !this.#forgetsPerson())
         throw error;
       state.refused = { message: error.message, details: error.details ?? [] };
     }
     return forgetPerson(this.#input, state);
   }
+
+  readonly #forgetsPerson = (): boolean =>
+    this.#input.forgetsPerson === true || patched('forget-the-person');
 
   /** Throws `cohorts-not-assigned`. */
   async addToCohorts(): Promise<void> {
@@ -104,6 +116,7 @@ export class OnboardingSteps {
       'query-not-started',
       'The patient was created, but the network query could not be started',
     );
+    if (!this.#isOfEarlier) return;
     upsertSearchAttributes([
       { key: searchAttribute.queryStatus, value: 'in-progress' },
       ...state.requestIds
@@ -206,10 +219,31 @@ export class OnboardingSteps {
   }
 
   /**
-   * Reads how many attempts each source took, which webhooks do not contain.
-   * Logs a failure and continues without it.
+   * Reads how many attempts each source took, which webhooks do not contain,
+   * and lists the documents for the summary. Not every exchange can; logs a
+   * failure and continues without them.
    */
-  async countAttempts(): Promise<void> {
+  async readOutcome(patientId: string): Promise<void> {
+    const { exchange } = this.#input;
+    if (this.#isOfEarlier) {
+      await this.#countAttempts();
+      return this.#listDocuments(patientId);
+    }
+    const onboarding = this.#onboarding;
+    const requestIds = onboarding.unreadRequestIds;
+    try {
+      const outcome = await readOutcome({ exchange, patientId, requestIds });
+      for (const query of outcome.queries) onboarding.attemptsRead(query);
+      onboarding.state.documents = outcome.documents;
+    } catch (error) {
+      const failure = callFailure(error);
+      if (failure === undefined) throw error;
+      log.warn('The outcome could not be read', { kind: failure.kind });
+    }
+  }
+
+  /** In a run of 0.2.0 or earlier. */
+  async #countAttempts(): Promise<void> {
     for (const requestId of this.#onboarding.unreadRequestIds) {
       try {
         const why = 'Read the number of attempts';
@@ -227,11 +261,8 @@ export class OnboardingSteps {
     }
   }
 
-  /**
-   * Lists the documents for the summary. Not every exchange can; logs a failure
-   * and continues without them.
-   */
-  async listDocuments(patientId: string): Promise<void> {
+  /** In a run of 0.2.0 or earlier. */
+  async #listDocuments(patientId: string): Promise<void> {
     const { state } = this.#onboarding;
     try {
       state.documents = await this.#calls.listDocuments(patientId);
