@@ -22,6 +22,7 @@ import {
 import { fhirIssues } from '../support/fhir-issues.ts';
 import { TEST_BASE_URL } from '../support/gateway.ts';
 import { takeUpAll } from '../support/take-up.ts';
+import { consentBody } from './every-operation/cases/consents.ts';
 
 const ASYNC = { prefer: 'respond-async' };
 
@@ -527,6 +528,30 @@ describe('the status', () => {
     expect((await door.get(file)).statusCode).toBe(410);
     await clearFiles();
     expect(await rowsOf(idOf(url))).toBe(0);
+  });
+
+  test('of an export is 410 once a consent about labels of one of its patients changes, and of no other', async () => {
+    const [own = fail(), other = fail()] = await Promise.all(
+      smallSamples.slice(0, 2).map((each) => door.addPatient(personOf(each))),
+    );
+    const kickOffs = [own, other].map(async (patientId) =>
+      kickOff(`Group/${await addCohort([patientId])}/$export`),
+    );
+    const [ofOwn = '', ofOther = ''] = await Promise.all(kickOffs);
+    await run(ofOwn);
+    await run(ofOther);
+    const apiKey = await door.addKey(door.accountId, ['read', 'write']);
+    const response = await door.call(
+      'POST',
+      `${TEST_BASE_URL}/medical/v1/patient/${own}/consent`,
+      { 'x-api-key': apiKey },
+      consentBody({
+        provision: { type: 'deny', securityLabel: [{ code: 'ETH' }] },
+      }),
+    );
+    expect(response.statusCode).toBe(201);
+    expect((await door.get(ofOwn)).statusCode).toBe(410);
+    expect((await door.get(ofOther)).statusCode).toBe(200);
   });
 
   test('of an expired export is 410', async () => {

@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Bundle } from 'fhir/r4.js';
+import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import {
   afterAll,
@@ -14,6 +16,7 @@ import { readExportOfPatient } from '../../src/exchange/delivery/bulk-export/run
 import { createConsolidatedBuilder } from '../../src/exchange/delivery/consolidated-query/build.ts';
 import { openConsolidatedQuery } from '../../src/exchange/delivery/consolidated-query/query-store.ts';
 import { documentsOfPatient } from '../../src/exchange/messaging/messages/message-store.ts';
+import { consentsFeature } from '../../src/exchange/people/consents/feature.ts';
 import { labelCodes } from '../../src/exchange/records/reading/record-store.ts';
 import { delivery, personOf, samples } from '../support/deliveries.ts';
 import {
@@ -23,6 +26,7 @@ import {
   resourcesIn,
 } from '../support/fhir-door.ts';
 import { TEST_BASE_URL } from '../support/gateway.ts';
+import { takeUp } from '../support/take-up.ts';
 import { withholdLabels } from '../support/withhold.ts';
 import { consentBody } from './every-operation/cases/consents.ts';
 
@@ -619,6 +623,63 @@ describe('a consent', () => {
     expect(await seen(patientId)).toBe(1);
     await consent(patientId, { type: 'deny', securityLabel });
     expect(await seen(patientId)).toBe(0);
+  });
+
+  /** What counts as changed since a moment of the database, by `_since`. */
+  const changedSince = async (patientId: string, since: string) =>
+    idsIn([
+      await door.bundle(
+        `Patient/${patientId}/$everything?_type=Condition&_since=${since}`,
+      ),
+    ]).length;
+  const now = async (): Promise<string> => {
+    const { rows } = await door.store.asSystem((tx) =>
+      sql<{ at: Date }>`select clock_timestamp() as at`.execute(tx.db),
+    );
+    // A moment later, because times have milliseconds.
+    await sleep(2);
+    return rows[0]?.at.toISOString() ?? '';
+  };
+
+  test('that releases data makes it change: readers of changes get it, and nothing else', async () => {
+    const patientId = await recordOf([
+      ...GIVEN,
+      { type: 'Condition', refersTo: 0 },
+    ]);
+    const denied = await consent(patientId, { type: 'deny', securityLabel });
+    const before = await now();
+    expect(await changedSince(patientId, before)).toBe(0);
+    await door.call(
+      'POST',
+      `${TEST_BASE_URL}/medical/v1/patient/${patientId}/consent/${denied}/end`,
+      { 'x-api-key': apiKey },
+    );
+    expect(await changedSince(patientId, before)).toBe(1);
+
+    await withhold('ETH');
+    const later = await now();
+    expect(await changedSince(patientId, later)).toBe(0);
+    await consent(patientId, { type: 'permit', securityLabel });
+    expect(await changedSince(patientId, later)).toBe(1);
+  });
+
+  test('whose period ends releases what it withheld as a change, too', async () => {
+    const { recoveries } = consentsFeature.open({ store: door.store });
+    const [recovery] = recoveries;
+    if (recovery === undefined) throw new Error('there is no recovery');
+    const patientId = await recordOf(GIVEN);
+    const end = new Date(Date.now() + 1_500);
+    await consent(patientId, {
+      type: 'deny',
+      securityLabel,
+      period: { end: end.toISOString() },
+    });
+    const before = await now();
+    expect(await seen(patientId)).toBe(0);
+    await sleep(end.getTime() - Date.now() + 100);
+    expect(await takeUp(recovery)).toBe(1);
+    expect(await changedSince(patientId, before)).toBe(1);
+    expect(await takeUp(recovery)).toBe(0);
   });
 
   test('that comes after a result was made ends that result', async () => {

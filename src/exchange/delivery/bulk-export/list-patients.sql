@@ -12,6 +12,8 @@ with unlisted as (
   insert into bulk_export_patient (export_id, ordinal, account_id, patient_id, is_whole)
   select e.id, row_number() over (order by m.patient_id), e.account_id, m.patient_id,
     coalesce(m.new_at > e.since, true) or (e.base_id is not null and b.patient_id is null)
+      -- What the account withheld until then may be released. A run of views follows none from before that.
+      or (e.view_key is null and coalesce(policy_changed_at(e.account_id) > e.since, false))
   from unlisted e cross join member m
   left join bulk_export_patient b on b.export_id = e.base_id and b.patient_id = m.patient_id
   -- Tables serve other purposes than treatment: a patient who opted out is in none.

@@ -273,7 +273,8 @@ async function exportOf(
     async (tx) => {
       const found = await findExport(tx, id);
       const isCompleted = found?.status === 'completed';
-      if (isCompleted) await requireUnchanged(tx, found.created_at);
+      if (isCompleted)
+        await requireUnchanged(tx, found.created_at, { exportId: id });
       return {
         row: found,
         parts: isCompleted ? await readExportParts(tx, id) : [],

@@ -116,7 +116,7 @@ async function baseOf(
       'No completed run of these views for these patients from that time is known, so the patients that have left since cannot be listed; run them whole, without _since',
     );
   try {
-    await requireUnchanged(tx, base.created_at);
+    await requireUnchanged(tx, base.created_at, { exportId: base.id });
   } catch (error) {
     // Rows that are withheld by now must go, so an incremental run is whole.
     if (since === undefined && error instanceof ExchangeError) return undefined;

@@ -256,11 +256,10 @@ export function addConsolidatedResultRoute(
         async (tx) => {
           const query = await readConsolidatedQuery(tx, targetId);
           if (query?.result === undefined) throw new NotFoundError('Result');
-          await requireUnchanged(
-            tx,
-            query.endedAt ?? query.createdAt,
-            query.patientId,
-          );
+          const { patientId } = query;
+          await requireUnchanged(tx, query.endedAt ?? query.createdAt, {
+            patientId,
+          });
           await auditLink(tx, request, {
             operation: OPERATION,
             patientId: query.patientId,

@@ -1,7 +1,7 @@
 import { type Selectable, sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import type { SourceType } from '../../../contract/primitives.ts';
-import type { AccountTx } from '../../platform/database/database.ts';
+import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import type { Database } from '../../platform/database/schema.ts';
 import type { Decision, StatedConsent } from './rules/fhir-consent.ts';
 
@@ -89,6 +89,41 @@ export async function endConsent(
     .set({ ended_at: sql<Date>`now()`, ended_by: actor })
     .where('id', '=', id)
     .where('ended_at', 'is', null)
+    .execute();
+}
+
+/** A consent about labels whose period has begun or ended. */
+export interface PassedConsent {
+  id: string;
+  accountId: string;
+  since: Date;
+}
+
+/**
+ * Consents about labels, of all accounts, whose period has begun or ended since
+ * what they release was marked as changed last; oldest first.
+ */
+export async function findPassedConsents(
+  tx: SystemTx,
+  limit: number,
+): Promise<PassedConsent[]> {
+  const { rows } = await sql<PassedConsent>`
+    select id, account_id as "accountId", min(at) as since
+    from consent cross join unnest(array[period_start, period_end]) as at
+    where labels <> '{}' and at > released_until and at <= now()
+    group by id order by since limit ${limit}`.execute(tx.db);
+  return rows;
+}
+
+/**
+ * Marks what a consent releases as changed, so that readers of changes get it. A
+ * trigger does that whenever the row of a consent is written.
+ */
+export async function markReleased(tx: AccountTx, id: string): Promise<void> {
+  await tx.db
+    .updateTable('consent')
+    .set({ released_until: sql<Date>`now()` })
+    .where('id', '=', id)
     .execute();
 }
 

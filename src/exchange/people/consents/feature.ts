@@ -4,19 +4,23 @@ import {
   InvalidRequestError,
   orNotFound,
 } from '../../platform/errors.ts';
-import {
-  type Feature,
-  type GatewayScopes,
-  NOTHING_OPEN,
+import type {
+  Feature,
+  GatewayScopes,
+  OpenFeature,
 } from '../../platform/feature.ts';
 import { created, ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { itemRecovery } from '../../platform/recovery/recovery.ts';
 import { findPatient } from '../patients/patient-store.ts';
 import {
   endConsent,
   findConsent,
+  findPassedConsents,
   insertConsent,
   listConsents,
+  markReleased,
 } from './consent-store.ts';
 import {
   decisionOf,
@@ -26,7 +30,19 @@ import {
 
 /** Consents of patients, which decide whether sources are asked about them. */
 export const consentsFeature = {
-  open: NOTHING_OPEN,
+  open: ({ store }: Pick<Platform, 'store'>): OpenFeature => ({
+    recoveries: [
+      itemRecovery({
+        name: 'consents whose period has begun or ended',
+        find: (limit) => store.asSystem((tx) => findPassedConsents(tx, limit)),
+        async heal({ accountId, id }) {
+          await store.asAccount(accountId, (tx) => markReleased(tx, id));
+          return true;
+        },
+      }),
+    ],
+    drain: async () => undefined,
+  }),
   routes: ({ operations }: GatewayScopes) => addConsentRoutes(operations),
 } satisfies Feature;
 

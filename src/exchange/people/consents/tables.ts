@@ -25,6 +25,8 @@ declare module '../../platform/database/schema.ts' {
        * Security labels of HL7 that it is about; empty: it is about sources.
        */
       labels: string[];
+      /** Until when what it releases is marked as changed. */
+      released_until: Instant;
     };
   }
 }

@@ -222,19 +222,21 @@ export async function countExcluded(
  * That what a policy on sensitive data withholds has not changed since
  * something was made to be handed out.
  *
- * @param patientId whose record it holds; undefined: those of any patients of
- *   the account
+ * @param of whose record it holds: a patient's, or those of an export's patients
  * @throws ExchangeError 410
  */
 export async function requireUnchanged(
   tx: AccountTx,
   madeAt: Date,
-  patientId?: string,
+  of: { patientId: string } | { exportId: string },
 ): Promise<void> {
-  const { rows } = await sql<{ at: Date | null }>`
-    select sensitivity_changed_at(${tx.accountId}, ${patientId ?? null}) as at`.execute(
-    tx.db,
-  );
+  const changedAt =
+    'exportId' in of
+      ? sql`export_sensitivity_changed_at(${of.exportId})`
+      : sql`sensitivity_changed_at(${tx.accountId}, ${of.patientId})`;
+  const { rows } = await sql<{
+    at: Date | null;
+  }>`select ${changedAt} as at`.execute(tx.db);
   if ((rows[0]?.at ?? madeAt) > madeAt)
     throw new ExchangeError(
       410,
