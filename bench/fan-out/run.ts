@@ -71,7 +71,7 @@ export interface FanOutBenchResult {
 }
 
 const END_TIMEOUT_MS = 30 * 60_000;
-const IDLE_MS = 10_000;
+const IDLE_MS = 20_000;
 const INTERACTIVE_MS = 30_000;
 
 /** Queries over the gateways of a simulated network, on a whole stack. */

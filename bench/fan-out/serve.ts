@@ -185,8 +185,8 @@ async function discover(
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 const FAULT =
-  '<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope"><s:Body><s:Fault><s:Code><s:Value>s:Receiver</s:Value></s:Code>' +
-  '<s:Reason><s:Text xml:lang="en">Internal error</s:Text></s:Reason></s:Fault></s:Body></s:Envelope>';
+  '<s:Envelope xmlns:s="http://www.w3.org/2003/05/soap-envelope"><s:Body><s:Fault><s:Code><s:Value>s:Sender</s:Value></s:Code>' +
+  '<s:Reason><s:Text xml:lang="en">Not a question for us</s:Text></s:Reason></s:Fault></s:Body></s:Envelope>';
 
 /** A match has the demographics that were asked for. */
 function verdictOn(

@@ -226,6 +226,39 @@ export const timelineEntrySchema = component('TimelineEntry', {
 });
 export type TimelineEntry = z.output<typeof timelineEntrySchema>;
 
+/** A gateway of a network that a query asks, and what it said. */
+export const queryGatewaySchema = component('QueryGateway', {
+  id: idSchema,
+  source: sourceTypeSchema,
+  attempt: z.number().int(),
+  connection: z
+    .string()
+    .optional()
+    .describe('The name of the connection; absent once that is deleted.'),
+  homeCommunity: z.string().describe('An OID.'),
+  name: z
+    .string()
+    .optional()
+    .describe('Absent once the connection is deleted.'),
+  place: z.number().int().describe('Its place in the order of asking.'),
+  because: z
+    .enum(['locator', 'known', 'near', 'state'])
+    .describe('Why it is asked; as in `explainGateways`.'),
+  state: z
+    .enum(['open', 'waiting', 'found', 'nobody', 'failed'])
+    .describe(
+      '`open`: it is not asked yet, is being asked, or is asked again; `waiting`: it has acknowledged the question and answers later; `found`: it knows the patient; `nobody`: it does not; `failed`: it could not be asked.',
+    ),
+  reason: z.string().optional().describe('Why it failed, or is asked again.'),
+  tries: z.number().int().describe('How often it was asked.'),
+  nextTryAt: instantSchema.optional(),
+  endedAt: instantSchema.optional(),
+});
+export type QueryGateway = z.output<typeof queryGatewaySchema>;
+
+/** The columns by which a query's gateways are sorted: a number and an id. */
+export const QUERY_GATEWAY_SORT = ['place', 'id'] as const;
+
 const count = z.int().nonnegative();
 const share = z.number().min(0).max(1).nullable();
 const figure = z.number().nonnegative().nullable();
@@ -337,6 +370,27 @@ export const networkQueryEndpoints = {
       summary: 'Timeline of a network query',
     },
     z.object({ requestId: idSchema, timeline: z.array(timelineEntrySchema) }),
+  ),
+  listNetworkQueryGateways: endpoint(
+    'GET /medical/v1/network/query/:requestId/gateways',
+    {
+      tag: 'network query',
+      reference: 'Operations around E1–E14',
+      summary: 'Gateways of a network query',
+      description:
+        'The gateways of networks that the latest attempt at each source asks, and what each said. None where no source is a network with a directory.',
+    },
+    {
+      query: pageQuery(QUERY_GATEWAY_SORT, {
+        state: queryGatewaySchema.shape.state.optional(),
+      }),
+      responses: {
+        200: z.object({
+          gateways: z.array(queryGatewaySchema),
+          meta: pageMetaSchema,
+        }),
+      },
+    },
   ),
   getSourceScorecard: endpoint(
     'GET /medical/v1/source/scorecard',
@@ -492,6 +546,30 @@ export const networkQueryExamples = {
               completedAt: '2026-11-21T15:06:41.000Z',
             },
           ],
+        },
+      ],
+      meta: { itemsOnPage: 1, itemsInTotal: 1 },
+    },
+  },
+
+  listNetworkQueryGateways: {
+    params: { requestId: '01923ea1-8d21-7f43-b5c6-d7e8f9011223' },
+    query: { state: 'failed' as const },
+    answer: {
+      gateways: [
+        {
+          id: '01923ea1-8d30-7c11-9a02-5b6c7d8e9f01',
+          source: 'hie' as const,
+          attempt: 1,
+          connection: 'Carequality',
+          homeCommunity: '2.16.840.1.113883.3.9990',
+          name: 'Portland Hospitals',
+          place: 12,
+          because: 'near' as const,
+          state: 'failed' as const,
+          reason: 'it did not answer within 60 s',
+          tries: 1,
+          endedAt: '2026-11-21T15:05:07.000Z',
         },
       ],
       meta: { itemsOnPage: 1, itemsInTotal: 1 },

@@ -1,5 +1,9 @@
 import { sql } from 'kysely';
 import { describe, expect } from 'vitest';
+import {
+  listGateways,
+  QUERY_GATEWAY_ORDER,
+} from '../../src/exchange/queries/network-query/fan-out/list-gateways.ts';
 import { oidOf } from '../support/directory-entries.ts';
 import { closedGate } from '../support/gate.ts';
 import {
@@ -40,6 +44,28 @@ describe('a query over the gateways of a network', () => {
     );
     expect(told.filter((each) => each.startsWith('found:'))).toHaveLength(2);
     expect((await query.view()).status).toBe('completed');
+
+    const list = (state?: 'found' | 'failed') =>
+      query.inTx((tx) =>
+        listGateways(
+          tx,
+          { requestId: query.requestId, state },
+          { sort: QUERY_GATEWAY_ORDER.default, count: 2 },
+        ),
+      );
+    expect((await list()).total).toBe(300);
+    const { items } = await list('found');
+    expect(items).toHaveLength(2);
+    expect(items).toContainEqual(
+      expect.objectContaining({
+        connection: 'Network',
+        homeCommunity: oidOf(200),
+        name: 'Organization 200',
+        because: 'near',
+        tries: 1,
+      }),
+    );
+    expect((await list('failed')).total).toBe(3);
   });
 
   test('completes without data when no gateway knows the patient', async ({

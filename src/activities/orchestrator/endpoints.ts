@@ -218,6 +218,10 @@ const PICKS = {
     entries: entries.map(({ id }) => ({ id })),
     hasMore,
   }),
+  listNetworkQueryGateways: ({ gateways, meta }) => ({
+    gateways: gateways.map(({ id, state }) => ({ id, state })),
+    meta,
+  }),
   explainGateways: ({ networks }) => ({
     networks: networks.map(({ connection, chosen }) => ({
       connection,

@@ -38,6 +38,15 @@ export const queryResponseSchema = z.object({
       status: z.string().max(50),
       startedAt: z.string().max(50),
       completedAt: z.string().max(50).optional(),
+      gateways: z
+        .object({
+          asked: z.number(),
+          found: z.number(),
+          nobody: z.number(),
+          failed: z.number(),
+          waiting: z.number(),
+        })
+        .optional(),
     }),
   ),
   errors: aboutSources(

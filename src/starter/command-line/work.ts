@@ -120,6 +120,7 @@ export function addWorkCommands(program: Command, run: RunStarter): void {
       '<id>',
       'request id of a query, or job id (or workflow id) of an onboarding',
     )
+    .option('--gateways', 'list the gateways of networks that a query asks')
     .option('--wait', 'follow the work until it ends', false)
     .option(
       '--timeout <seconds>',
@@ -136,6 +137,7 @@ export function addWorkCommands(program: Command, run: RunStarter): void {
       'after',
       examples(
         'npm run starter -- status 0198f1c2-…',
+        'npm run starter -- status 0198f1c2-… --gateways',
         'npm run starter -- status admission-4711 --wait',
         'npm run starter -- status admission-4711 --json',
         'npm run starter -- status patient-onboarding/5d41402abc4b2a76b9719d911017c592',

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { WorkflowNotFoundError } from '@temporalio/client';
+import type { QueryGateway } from '../../contract/network-query.ts';
 import type { SourceType } from '../../contract/primitives.ts';
 import { networkQueryWorkflowId } from '../../contract/temporal.ts';
 import { counted } from '../../lib/counted.ts';
@@ -53,6 +54,11 @@ import {
   type FollowingOptions,
   type StarterCommand,
 } from './command.ts';
+import {
+  gatewaysTable,
+  gatewayWords,
+  readQueryGateways,
+} from './query-gateways.ts';
 import { onboardingsResult } from './report-onboarding.ts';
 
 interface QueryOptions extends FollowingOptions {
@@ -341,6 +347,7 @@ function followedOnboarding(
 
 interface StatusOptions extends FollowingOptions {
   as?: SubjectKind;
+  gateways?: boolean;
 }
 
 /**
@@ -361,7 +368,14 @@ export const showStatus: StarterCommand<[string, StatusOptions]> = async (
     const view = options.wait
       ? await followedQuery(found.query.requestId, options, context)
       : found.query;
-    return queryResult('status', view, context, { withTimeline: true });
+    const gateways =
+      options.gateways === true
+        ? await readQueryGateways(view.requestId, context.target)
+        : undefined;
+    return queryResult('status', view, context, {
+      withTimeline: true,
+      gateways,
+    });
   }
   const { onboardings, handle, workflowId } = found;
   try {
@@ -391,7 +405,7 @@ function queryResult(
   command: string,
   view: QueryView,
   { terminal, target }: { terminal: Terminal; target: Target },
-  options: { withTimeline?: boolean } = {},
+  options: { withTimeline?: boolean; gateways?: QueryGateway[] } = {},
 ): CommandResult {
   const { colors } = terminal.live;
   const link = queryLink(target, view.requestId);
@@ -406,6 +420,7 @@ function queryResult(
       status: view.state,
       sources: view.sources,
       ...(options.withTimeline === true ? { timeline: view.timeline } : {}),
+      ...(options.gateways === undefined ? {} : { gateways: options.gateways }),
       problem: view.problem,
       workflowUrl: link,
     },
@@ -416,6 +431,9 @@ function queryResult(
       ...(options.withTimeline === true
         ? [...timelineLines(view, colors), '']
         : []),
+      ...(options.gateways === undefined
+        ? []
+        : [...gatewaysTable(options.gateways), '']),
       `Query ${view.requestId}: ${coloured(view.state, colors)}`,
       ...(link === undefined ? [] : [`Temporal UI: ${link}`]),
       ...(view.state === 'running' && options.withTimeline !== true
@@ -440,11 +458,11 @@ const queryLink = ({ ui }: Target, requestId: string): string | undefined =>
 const querySourcesTable = (view: QueryView, colors: Colors): string[] =>
   renderTable(
     ['Source', 'Outcome', 'Attempts', 'Detail'],
-    view.sources.map(({ type, state, attempts, note = '' }) => [
+    view.sources.map(({ type, state, attempts, note, gateways }) => [
       type,
       coloured(state, colors),
       String(attempts),
-      note,
+      [gatewayWords(gateways), note].filter(Boolean).join('; '),
     ]),
   );
 

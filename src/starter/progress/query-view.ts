@@ -68,6 +68,9 @@ function sourceView(
         completedAt,
       }),
     );
+  const gateways = answer.sources.findLast(
+    (source) => source.type === type,
+  )?.gateways;
   const error = answer.errors.find(({ source }) => source === type);
   const refusal =
     error === undefined
@@ -86,6 +89,8 @@ function sourceView(
       ...entries.map(({ attempt = 0 }) => attempt),
     ),
     history,
+    /** How many gateways of networks were asked, and how they stand. */
+    ...(gateways === undefined ? {} : { gateways }),
     /** The latest message of the timeline about this source. */
     note:
       entries.at(-1)?.message ?? (history.length === 0 ? refusal : undefined),

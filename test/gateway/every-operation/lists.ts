@@ -6,6 +6,7 @@ import {
   endpoints,
 } from '../../../src/contract/endpoints.ts';
 import { TEST_BASE_URL } from '../../support/gateway.ts';
+import { queryOfGateways } from './cases/network-queries.ts';
 import { notification } from './cases/notifications.ts';
 import { possibleDuplicate } from './cases/possible-duplicates.ts';
 import type { Sent } from './operation-cases.ts';
@@ -65,6 +66,15 @@ export const LISTS: readonly List[] = [
         },
       };
     },
+  },
+  {
+    name: 'listNetworkQueryGateways',
+    items: 'gateways',
+    sort: 'place=desc',
+    withThree: async (world) => ({
+      params: { requestId: await queryOfGateways(world, 3) },
+      query: { state: 'nobody' },
+    }),
   },
   {
     name: 'listMessages',

@@ -41,7 +41,7 @@ export const COUNTED_MAX = 10_000;
 
 interface Column {
   ref: RawBuilder<unknown>;
-  type: 'uuid' | 'timestamptz';
+  type: 'uuid' | 'timestamptz' | 'integer';
 }
 
 /**

@@ -25,6 +25,7 @@ const NOT_AUDITED: ReadonlySet<OperationName> = new Set([
   'getNetworkQuery',
   'listNetworkQueries',
   'getNetworkQueryTimeline',
+  'listNetworkQueryGateways',
   'getIdentitySession',
   'getBulkCreate',
   'listBulkCreates',

@@ -9,6 +9,7 @@ import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
 import { explainChoices } from './fan-out/choice.ts';
+import { listGateways, QUERY_GATEWAY_ORDER } from './fan-out/list-gateways.ts';
 import {
   QUERY_ORDER,
   readScorecard,
@@ -89,6 +90,22 @@ export function addNetworkQueryRoutes(
       requestId,
       timeline: await networkQueries.readTimeline(tx, requestId),
     });
+  });
+
+  operations.read('listNetworkQueryGateways', async (tx, { params, query }) => {
+    const { requestId } = orNotFound(
+      'Network query',
+      await networkQueries.readQuery(tx, params.requestId),
+    );
+    const opened = openPage(
+      deps,
+      'listNetworkQueryGateways',
+      { params, query },
+      QUERY_GATEWAY_ORDER,
+    );
+    const filter = { requestId, state: query.state };
+    const page = await listGateways(tx, filter, opened.request);
+    return ok({ gateways: page.items, meta: opened.meta(page) });
   });
 
   operations.read(

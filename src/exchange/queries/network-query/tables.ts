@@ -10,6 +10,7 @@ import type {
   JsonColumn,
   NullableJsonColumn,
 } from '../../platform/database/schema.ts';
+import type { GatewayReason } from '../../sources/directory/rules/choose-gateways.ts';
 import type { AttemptState, QueryState } from './rules/query-status.ts';
 
 /** What an attempt and its part of one connection have in common. */
@@ -196,7 +197,7 @@ declare module '../../platform/database/schema.ts' {
       connection_id: string;
       home_community: string;
       place: number;
-      because: string;
+      because: GatewayReason;
       state: Generated<'open' | 'waiting' | 'found' | 'nobody' | 'failed'>;
       reason: string | null;
       tries: Generated<number>;

@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid';
 import type { networkDirectoryEndpoints } from '../../../../src/contract/network-directory.ts';
 import type { networkQueryEndpoints } from '../../../../src/contract/network-query.ts';
 import type { queryRedriveEndpoints } from '../../../../src/contract/query-redrive.ts';
@@ -46,6 +47,38 @@ async function ended(world: World): Promise<string> {
       .where('id', '=', requestId)
       .execute();
   });
+  return requestId;
+}
+
+/** A query that so many gateways have answered. */
+export async function queryOfGateways(
+  world: World,
+  gateways: number,
+): Promise<string> {
+  const patientId = await world.make.patient();
+  const requestId = await world.make.query(patientId);
+  await world.inAccount(({ accountId, db }) =>
+    db
+      .insertInto('gateway_ask')
+      .values(
+        Array.from({ length: gateways }, (_, place) => ({
+          query_id: requestId,
+          source: 'hie' as const,
+          attempt: 1,
+          gateway_id: uuidv7(),
+          account_id: accountId,
+          patient_id: patientId,
+          connection_id: uuidv7(),
+          home_community: `2.999.${place}`,
+          place,
+          because: 'near' as const,
+          state: 'nobody' as const,
+          tries: 1,
+          ended_at: new Date(),
+        })),
+      )
+      .execute(),
+  );
   return requestId;
 }
 
@@ -342,6 +375,16 @@ export const networkQueryCases: Record<
   },
   getNetworkQueryTimeline: {
     good: async (world) => ({ params: { requestId: await ended(world) } }),
+  },
+  listNetworkQueryGateways: {
+    good: async (world) => ({
+      params: { requestId: await queryOfGateways(world, 2) },
+      query: { state: 'nobody', sort: 'id=asc' },
+    }),
+    refused: [
+      ...badPages(),
+      badQuery({ state: 'unknown' }, 'state', 'expected one of'),
+    ],
   },
   retrySource: {
     good: async (world) => ({
