@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isJson, type Json } from '#record-summary/fhir';
+import { foldPatient } from '../../../src/exchange/records/rules/fold-patient.ts';
 import { provenanceOf } from '../../../src/exchange/records/rules/provenance.ts';
 import { referencesIn } from '../../../src/exchange/records/rules/references.ts';
 import {
@@ -61,6 +62,17 @@ const unknownElement = {
     },
   ],
 };
+
+test('a Patient of whom no source has one claims its profiles', () => {
+  const [sample] = samples;
+  if (sample === undefined) throw new Error('there are no samples');
+  const ours = foldPatient(
+    { ...personOf(sample), patientId: 'p' },
+    [],
+    () => undefined,
+  );
+  expect(examined(ours).claims).toEqual(both('us-core-patient'));
+});
 
 test('a result that conforms claims the profile in both versions and is not changed otherwise', () => {
   const { resource, defects } = examined(glucose);

@@ -92,13 +92,15 @@ export function foldPatient(
     all('communication'),
     ({ language }) => meaningOf(language) ?? canonicalJson(language),
   );
+  const meta = {
+    ...labelsOf(members),
+    ...(members[0] === undefined ? {} : { source: members[0].fileName }),
+  };
   return canonical({
     resourceType: 'Patient',
     id: person.patientId,
-    meta: {
-      ...labelsOf(members),
-      ...(members[0] === undefined ? {} : { source: members[0].fileName }),
-    },
+    // FHIR forbids empty elements.
+    ...(Object.keys(meta).length === 0 ? {} : { meta }),
     name,
     birthDate: person.dob,
     gender: gender ?? 'unknown',
