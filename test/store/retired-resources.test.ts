@@ -6,6 +6,7 @@ import { listDocuments } from '../../src/exchange/delivery/documents/document-st
 import { noteIncomplete } from '../../src/exchange/queries/network-query/timeline-store.ts';
 import { createCcdaConverter } from '../../src/exchange/records/conversion/ccda-converter.ts';
 import { readConsolidated } from '../../src/exchange/records/reading/read-consolidated.ts';
+import { readReplacedReferences } from '../../src/exchange/records/reading/record-store.ts';
 import { createRecordKeeper } from '../../src/exchange/records/record-keeper.ts';
 import {
   type Fate,
@@ -124,8 +125,12 @@ const test = queryTest.extend(
           .execute();
         return rows.map(({ code }) => code);
       });
+    /** The ids of the DocumentReferences that the page shows as replaced. */
+    const replaced = (patientId: string) =>
+      account.inTx((tx) => readReplacedReferences(tx, patientId));
     return {
       ...account,
+      replaced,
       collect,
       patientWith,
       shown,
@@ -541,7 +546,14 @@ describe('a document that the source has replaced', () => {
         answer([old('current'), two], { attachments }),
       ]);
       expect((await querying.codes(patientId)).sort()).toEqual(codes);
-      expect(await querying.listed(patientId)).toHaveLength(2);
+      // Both are listed, and that which is replaced says so.
+      const listed = await querying.listed(patientId);
+      const replaced = listed.filter(({ isReplaced }) => isReplaced);
+      expect(listed).toHaveLength(2);
+      expect(replaced.map(({ reference }) => reference?.id)).toEqual(
+        codes.length === 1 ? ['d1'] : [],
+      );
+      expect(await querying.replaced(patientId)).toHaveLength(replaced.length);
 
       // A mistaken replacement takes nothing back.
       const mistaken = { ...two, status: 'entered-in-error' } as FhirResource;

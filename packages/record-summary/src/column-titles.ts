@@ -24,6 +24,7 @@ export const CONTEXT_COLUMNS = [
 export type ColumnTitle =
   | (typeof CONTEXT_COLUMNS)[number]
   | 'Activities'
+  | 'Alert'
   | 'By'
   | 'By; reason'
   | 'Class'

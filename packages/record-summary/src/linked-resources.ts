@@ -13,7 +13,7 @@ const AROUND = ['DiagnosticReport', 'Observation'];
  * questionnaire are no findings with results of their own.
  */
 export async function linkedResources(
-  reader: Pick<RecordReader, 'read'>,
+  reader: Pick<RecordReader, 'read' | 'replaced'>,
 ): Promise<LinkedResources> {
   const byId = new Map<string, Json>();
   const around = new Map<string, Json[]>();
@@ -52,9 +52,9 @@ export async function linkedResources(
 }
 
 async function replacedDocuments(
-  reader: Pick<RecordReader, 'read'>,
+  reader: Pick<RecordReader, 'read' | 'replaced'>,
 ): Promise<ReadonlySet<string>> {
-  const replaced = new Set<string>();
+  const replaced = new Set(reader.replaced);
   for await (const { content } of reader.read(['DocumentReference']))
     for (const { code, target } of objectsOf(
       (content as unknown as Json).relatesTo,

@@ -1,3 +1,4 @@
+import { codeSystem } from './fhir/codes.ts';
 import { isJson, type Json, objectsOf, textOf } from './fhir/json.ts';
 import { marksOf } from './fhir/modifiers.ts';
 import {
@@ -35,6 +36,26 @@ export function medicationName(
     ? `Not to be given: ${name ?? 'unnamed'}`
     : name;
 }
+
+/** RxNorm's codes of what a medication resource is about. */
+export function productCodes(
+  { medicationCodeableConcept, medicationReference, contained }: Json,
+  { medicationCodes }: Lookup,
+): readonly string[] {
+  const id = idOf(medicationReference);
+  const own = objectsOf(contained).find((each) => each.id === id?.slice(1));
+  const stated = rxNormCodes(medicationCodeableConcept ?? own?.code);
+  return stated.length > 0 || id === undefined
+    ? stated
+    : (medicationCodes?.get(id) ?? []);
+}
+
+export const rxNormCodes = (concept: unknown): string[] =>
+  (isJson(concept) ? objectsOf(concept.coding) : []).flatMap(
+    ({ system, code }) =>
+      codeSystem(system) === RXNORM ? (textOf(code) ?? []) : [],
+  );
+const RXNORM = 'http://www.nlm.nih.gov/research/umls/rxnorm';
 
 /** The status of a prescription, and what else is marked about it. */
 export function prescriptionStatus(content: Json): string {

@@ -16,6 +16,7 @@ import {
   amountText,
   codesOf,
   conceptText,
+  conceptTexts,
   momentText,
   numberText,
   periodText,
@@ -415,11 +416,44 @@ function isOfSnomedOnly(code: unknown): boolean {
   );
 }
 
-/** LOINC and SNOMED CT codes of advance directives, and of their section. */
-const DIRECTIVES = ['42348-3', '75320-2', '75773-2', '81351-9', '304251008'];
+/**
+ * LOINC and SNOMED CT codes of advance directives, and of their section; FHIR's
+ * codes of consents (`consentscope`, `consentcategorycodes`).
+ */
+const DIRECTIVES = [
+  '42348-3',
+  '75320-2',
+  '75773-2',
+  '81351-9',
+  '100822-6',
+  '304251008',
+  '304253006',
+  '304252001',
+  'adr',
+  'acd',
+  'dnr',
+  'emrgonly',
+  'hcd',
+  'polst',
+];
 
-/** Whether an Observation says what is to be done if the patient cannot say it. */
-export const isAdvanceDirective = ({ category, code }: Json): boolean =>
-  [...objectsOf(category), ...objectsOf(code)]
-    .flatMap(codesOf)
-    .some((each) => DIRECTIVES.includes(each));
+const DIRECTIVE_WORDS =
+  /\b(?:code status|resuscitat(?:e|ion) (?:status|order|preference)|do not (?:attempt )?(?:resuscitat|intubat)|not for resuscitation|dnr|dni|polst|molst|living will|advanced? (?:healthcare |health care )?directive)/i;
+
+/**
+ * Whether a resource says what is to be done if the patient cannot say it: an
+ * observation, an order about resuscitation, or a consent.
+ */
+export const isAdvanceDirective = ({
+  resourceType,
+  category,
+  scope,
+  code,
+}: Json): boolean => {
+  const concepts = [category, scope, code].flatMap(objectsOf);
+  return (
+    concepts.flatMap(codesOf).some((each) => DIRECTIVES.includes(each)) ||
+    DIRECTIVE_WORDS.test(conceptText(code) ?? '') ||
+    (resourceType === 'Consent' && DIRECTIVE_WORDS.test(conceptTexts(category)))
+  );
+};

@@ -31,6 +31,8 @@ export interface RecordStanding {
   sourceLines?: readonly string[];
   /** How many resources are withheld from this reader. */
   withheld?: number;
+  /** Ids of DocumentReferences whose document names another one as newer. */
+  replaced?: readonly string[];
 }
 
 /**

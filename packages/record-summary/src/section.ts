@@ -29,6 +29,8 @@ export const withoutShorter = (
 export interface Lookup {
   /** Names of Medications by id. */
   medications: ReadonlyMap<string, string>;
+  /** RxNorm's codes of Medications by id. */
+  medicationCodes?: ReadonlyMap<string, readonly string[]>;
   /** Names of Practitioners and Organizations by id. */
   people: ReadonlyMap<string, string>;
   /** Names of Conditions by id, as far as they have been read. */
@@ -53,6 +55,8 @@ export interface TableRule {
   caption: string;
   columns: readonly Column[];
   types: readonly string[];
+  /** It shows a part of them, and no other table shows the rest. */
+  isPart?: true;
   /**
    * Whether a resource of these types belongs in this table; without it, each
    * does.
@@ -75,6 +79,8 @@ export interface SectionRule {
    * only that none was delivered.
    */
   empty: string;
+  /** It is left out of a record without resources of its types. */
+  isOptional?: true;
   tables: readonly TableRule[];
   /**
    * The topic of which sources may state absence, and which resources

@@ -65,6 +65,7 @@ interface ResourceTable<T extends ResourceType> {
   types: readonly T[];
   /** Which of these resources belong in the table; all, if it is missing. */
   shows?: (content: Json) => boolean;
+  isPart?: true;
   /** The columns with numbers. */
   numeric?: readonly ColumnTitle[];
   /** In the order of the columns, before the one with the origin. */
@@ -74,6 +75,7 @@ interface ResourceTable<T extends ResourceType> {
 function tableOf<T extends ResourceType>({
   caption,
   types,
+  isPart,
   shows = () => true,
   numeric = [],
   cells,
@@ -83,6 +85,7 @@ function tableOf<T extends ResourceType>({
   return {
     caption,
     types,
+    ...(isPart && { isPart }),
     shows,
     columns: [
       ...titles.map((title) => ({ title, isNumeric: numeric.includes(title) })),
@@ -463,8 +466,40 @@ const coverageTable = tableOf<'Coverage'>({
   },
 });
 
+const flagTable = tableOf<'Flag'>({
+  caption: 'Alerts, newest first',
+  types: ['Flag'],
+  cells: {
+    Period: say.day('period'),
+    Kind: sayEach.concept('category'),
+    Alert: say.concept('code'),
+    Status: say.status('status'),
+    By: say.reference('author'),
+  },
+});
+
+const directiveConsentTable = tableOf<'Consent'>({
+  caption: 'Consents about treatment, newest first',
+  types: ['Consent'],
+  isPart: true,
+  shows: (content) => isAdvanceDirective(content),
+  cells: {
+    Date: say.day('dateTime'),
+    Directive: either(sayEach.concept('category'), say.concept('scope')),
+    Status: say.status('status'),
+    By: sayEach.reference('performer'),
+  },
+});
+
 /** The sections of a summary by name. */
 export const SECTION = {
+  alerts: {
+    id: 'alerts',
+    title: 'Alerts',
+    empty: 'The sources have delivered no alerts.',
+    isOptional: true,
+    tables: [flagTable],
+  },
   problems: {
     id: 'problems',
     title: 'Problems',
@@ -548,7 +583,13 @@ export const SECTION = {
     id: 'care-plans',
     title: 'Care plans, goals and care teams',
     empty: 'The sources have delivered no care plans.',
-    tables: [advanceDirectiveTable, carePlanTable, goalTable, careTeamTable],
+    tables: [
+      advanceDirectiveTable,
+      directiveConsentTable,
+      carePlanTable,
+      goalTable,
+      careTeamTable,
+    ],
   },
   socialFindings: {
     id: 'social-findings',

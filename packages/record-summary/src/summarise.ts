@@ -18,6 +18,7 @@ import {
 } from './fhir/words.ts';
 import { lifeOf, personFacts } from './life.ts';
 import { linkedResources } from './linked-resources.ts';
+import { rxNormCodes } from './medications.ts';
 import {
   NOT_UNDERSTOOD,
   NotUnderstood,
@@ -138,7 +139,10 @@ async function opening(
     const tables = section.tables
       .map((table) => ({ ...table, types: table.types.filter(isWanted) }))
       .filter((table) => table.types.length > 0);
-    return tables.length === 0
+    const isDelivered = tables.some((table) =>
+      table.types.some((type) => (reader.counts[type] ?? 0) > 0),
+    );
+    return tables.length === 0 || (section.isOptional && !isDelivered)
       ? []
       : [
           {
@@ -211,7 +215,9 @@ async function readRecordPatient(reader: RecordReader): Promise<Json> {
 function leftOver(counts: RecordReader['counts']): [string, number][] {
   const shown = new Set([
     ...SUPPORTING,
-    ...SECTIONS.flatMap(({ tables }) => tables.flatMap(({ types }) => types)),
+    ...SECTIONS.flatMap(({ tables }) =>
+      tables.flatMap(({ types, isPart }) => (isPart ? [] : types)),
+    ),
   ]);
   return Object.entries(counts).filter(
     ([type, count]) => count > 0 && !shown.has(type),
@@ -391,9 +397,12 @@ async function* entriesOf(
  */
 export async function lookUp(reader: RecordReader) {
   const medicationNames = new Map<string, string>();
+  const medicationCodes = new Map<string, readonly string[]>();
   for await (const { id, content } of reader.read(['Medication'])) {
-    const name = markedName(content as unknown as Json);
+    const medication = content as unknown as Json;
+    const name = markedName(medication);
     if (name !== undefined) medicationNames.set(id, name);
+    medicationCodes.set(id, rxNormCodes(medication.code));
   }
   const people = new Map<string, string>();
   for await (const { id, content } of reader.read([
@@ -416,6 +425,7 @@ export async function lookUp(reader: RecordReader) {
   }
   return {
     medications: medicationNames,
+    medicationCodes,
     people,
     reports: reportPlaces,
     conditions: new Map<string, string>(),

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { isAdvanceDirective } from '../../../packages/record-summary/src/observation.ts';
 import {
   convertedSections,
   LOINC,
@@ -704,6 +705,29 @@ describe('a section of a C-CDA document', () => {
       resources: [{}],
     });
   });
+});
+
+test('a resuscitation order without an end (`high` NA) is in force since its beginning, wherever it stands', () => {
+  const order = `<observation classCode="OBS" moodCode="EVN"><templateId root="${TEMPLATE}4.48"/><id root="1.2.3" extension="r"/>
+    <code code="304251008" ${SNOMED} displayName="Resuscitation"/><statusCode code="completed"/>
+    <effectiveTime><low value="20120506"/><high nullFlavor="NA"/></effectiveTime>
+    <value xsi:type="CD" code="304253006" ${SNOMED} displayName="Not for resuscitation"/></observation>`;
+  for (const [template, code] of [
+    [`${TEMPLATE}2.21.1`, '42348-3'],
+    [`${TEMPLATE}2.3.1`, '30954-2'],
+  ] as const) {
+    const { resources } = convertedSections(
+      section(template, code, `<entry>${order}</entry>`),
+    );
+    const [directive] = resources.filter(
+      ({ resourceType }) => String(resourceType) === 'Observation',
+    );
+    expect(directive).toMatchObject({
+      effectivePeriod: { start: '2012-05-06' },
+      valueCodeableConcept: { text: 'Not for resuscitation' },
+    });
+    expect(isAdvanceDirective(directive ?? {})).toBe(true);
+  }
 });
 
 test('what a document or a section says above the usual confidentiality is labelled, also in sections within', () => {

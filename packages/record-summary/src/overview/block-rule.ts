@@ -25,6 +25,8 @@ export interface BlockRule {
   itemsMax: number;
   /** What an item is, for counting: `active problem`. */
   item: readonly [one: string, many: string];
+  /** It is left out when nothing was delivered. */
+  isOptional?: true;
   collect: Collect;
 }
 

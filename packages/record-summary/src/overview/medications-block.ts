@@ -7,6 +7,7 @@ import {
   isOrdered,
   medicationName,
   prescriptionStatus,
+  productCodes,
 } from '../medications.ts';
 import type { OverviewItem } from '../parts.ts';
 import type { Lookup, SummaryEntry } from '../section.ts';
@@ -38,6 +39,8 @@ const NOT_YET_DISPENSED = ['in-progress', 'on-hold', 'preparation'];
  * belong to one strength.
  */
 interface Product {
+  /** What its orders, statements and fills have in common. */
+  key: string;
   name: string;
   drug: string;
   directions: string[];
@@ -62,6 +65,7 @@ interface Fill {
 export const collectMedications: Collect = (context) => {
   const { madeAt } = context;
   const products = new Map<string, Product>();
+  const keyOf = productKeys(context.lookup);
   const fills: Fill[] = [];
   const others = new LeftOutCounts();
   const statements = new OtherStatements();
@@ -70,7 +74,7 @@ export const collectMedications: Collect = (context) => {
   function prescribe(entry: SummaryEntry, name: string): void {
     const { content } = entry;
     const title = productName(name);
-    const key = title.toLowerCase();
+    const key = keyOf(content, name);
     const product = products.get(key);
     const how = directions(
       withoutStart(content.dosageInstruction ?? content.dosage, madeAt),
@@ -78,6 +82,7 @@ export const collectMedications: Collect = (context) => {
     const status =
       prescriptionStatus(content).toLowerCase() || 'status unknown';
     products.set(key, {
+      key,
       name: product?.name ?? title,
       drug: drugName(name).toLowerCase(),
       directions: unique([...(product?.directions ?? []), how]),
@@ -94,7 +99,7 @@ export const collectMedications: Collect = (context) => {
     dispenses += 1;
     if (NOT_DISPENSED.includes(String(content.status))) return;
     fills.push({
-      product: productName(name).toLowerCase(),
+      product: keyOf(content, name),
       drug: drugName(name).toLowerCase(),
       name,
       content,
@@ -118,7 +123,7 @@ export const collectMedications: Collect = (context) => {
     );
     const isOnly = all.filter(({ drug }) => drug === product.drug).length === 1;
     return (
-      done.find((fill) => fill.product === product.name.toLowerCase()) ??
+      done.find((fill) => fill.product === product.key) ??
       (isOnly ? done.find(({ drug }) => drug === product.drug) : undefined)
     );
   }
@@ -186,6 +191,59 @@ export const collectMedications: Collect = (context) => {
     },
   };
 };
+
+/**
+ * Gives each product one key: its name in small letters, or the one of an equal
+ * RxNorm code whose name has a word of the drug in common, as when a document
+ * writes a drug in other words than its order. A code that names another drug
+ * than the words beside it unites nothing.
+ */
+function productKeys(lookup: Lookup): (content: Json, name: string) => string {
+  const keys = new Set<string>();
+  const byCode = new Map<string, string>();
+  return (content, name) => {
+    const own = productName(name).toLowerCase();
+    const codes = productCodes(content, lookup);
+    const key = keys.has(own)
+      ? own
+      : (codes
+          .map((code) => byCode.get(code))
+          .find((other) => other !== undefined && sharesWord(own, other)) ??
+        own);
+    keys.add(key);
+    for (const code of codes) if (!byCode.has(code)) byCode.set(code, key);
+    return key;
+  };
+}
+
+const wordsOf = (name: string): string[] =>
+  drugName(name)
+    .toLowerCase()
+    .split(/[^\p{L}]+/u)
+    .filter((word) => word.length > 3 && !FORMS.has(word));
+/** Words that names of many drugs have. */
+const FORMS: ReadonlySet<string> = new Set([
+  'acid',
+  'capsule',
+  'capsules',
+  'cream',
+  'delayed',
+  'extended',
+  'hydrochloride',
+  'injection',
+  'oral',
+  'pack',
+  'release',
+  'sodium',
+  'solution',
+  'tablet',
+  'tablets',
+]);
+
+function sharesWord(name: string, other: string): boolean {
+  const words = wordsOf(other);
+  return wordsOf(name).some((word) => words.includes(word));
+}
 
 /** Of which only what was dispensed is known. */
 function dispensedItem({ name, content }: Fill): OverviewItem {

@@ -13,6 +13,7 @@ import {
   summaryEntry,
 } from '../section.ts';
 import { SECTION } from '../sections.ts';
+import { collectDirectives, collectFlags } from './alert-blocks.ts';
 import type { BlockCollector, BlockRule } from './block-rule.ts';
 import { collectEncounters, collectProcedures } from './events-blocks.ts';
 import {
@@ -27,6 +28,24 @@ import { collectPerson, collectRisks } from './person-blocks.ts';
 import { collectResults } from './results-block.ts';
 
 const BLOCKS: readonly BlockRule[] = [
+  {
+    section: SECTION.alerts,
+    title: 'Alerts',
+    types: ['Flag'],
+    itemsMax: 20,
+    item: ['further alert', 'further alerts'],
+    isOptional: true,
+    collect: collectFlags,
+  },
+  {
+    section: SECTION.carePlans,
+    title: 'Advance directives',
+    types: ['Observation', 'ServiceRequest', 'Consent'],
+    itemsMax: 12,
+    item: ['further directive', 'further directives'],
+    isOptional: true,
+    collect: collectDirectives,
+  },
   {
     section: SECTION.allergies,
     title: 'Allergies and intolerances',
@@ -235,8 +254,8 @@ export async function overviewOf(context: {
       if (takes.has(resource.resourceType)) collector.take(entry);
   }
   return [
-    ...made.map(({ rule, section, collector }) =>
-      blockOf(
+    ...made.flatMap(({ rule, section, collector }) => {
+      const block = blockOf(
         rule,
         section,
         collector,
@@ -245,11 +264,15 @@ export async function overviewOf(context: {
           ...notUnderstoodNotes(marked.notUnderstoodOf(section), lookup),
         ],
         { madeAt, marked },
-      ),
-    ),
+      );
+      return rule.isOptional && hasNothing(block) ? [] : [block];
+    }),
     ...sourcesBlock(reader),
   ];
 }
+
+const hasNothing = ({ items, rest }: OverviewBlock): boolean =>
+  items.length === 0 && rest === undefined;
 
 const sourcesBlock = ({ sourceLines }: RecordReader): OverviewBlock[] =>
   sourceLines === undefined

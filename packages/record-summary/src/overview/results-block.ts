@@ -9,6 +9,7 @@ import type { Json } from '../fhir/json.ts';
 import { codesOf, conceptText, firstDay, unique } from '../fhir/words.ts';
 import {
   categoryOf,
+  isAdvanceDirective,
   isEmpty,
   isJudged,
   notesOf,
@@ -86,6 +87,9 @@ interface Test {
   of: OverviewItem['of'][number][];
 }
 
+const isOfAnotherBlock = (category: string, content: Json): boolean =>
+  category === 'vital-signs' || isEmpty(content) || isAdvanceDirective(content);
+
 /**
  * All tests, one item each with its newest result, whatever its age, and how it
  * compares with the one before. Critical ones come first, then those that a
@@ -144,7 +148,7 @@ export const collectResults: Collect = (context, itemsMax) => {
     take: (entry) => {
       const { content } = entry;
       const category = categoryOf(content);
-      if (category === 'vital-signs' || isEmpty(content)) return;
+      if (isOfAnotherBlock(category, content)) return;
       // Social history and the like are no results, unless a source flagged
       // them.
       if (

@@ -5,6 +5,7 @@ import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 import {
   isDocumentTakenBack,
   listedDocuments,
+  replacedDocuments,
 } from '../../records/deliveries/delivery-store.ts';
 import { referenceOf } from './reference-of.ts';
 
@@ -45,6 +46,8 @@ export interface ListedDocument extends StoredDocument {
    * says of it; null when there is none.
    */
   reference: Record<string, unknown> | null;
+  /** A newer document of its source replaces it. */
+  isReplaced: boolean;
 }
 
 /**
@@ -57,7 +60,8 @@ export async function listDocuments(
 ): Promise<ListedDocument[]> {
   const { rows } = await sql<ListedDocument>`
     select d.id, d.patient_id as "patientId", d.source, d.file_name as "fileName", d.content_type as "contentType",
-      d.size_bytes as "sizeBytes", d.blob_ref as "blobRef", d.created_at as "collectedAt", r.content as reference
+      d.size_bytes as "sizeBytes", d.blob_ref as "blobRef", d.created_at as "collectedAt", r.content as reference,
+      coalesce((d.source, d.source_document_id) in (${replacedDocuments(patientId)}), false) as "isReplaced"
     from ${listedDocuments(patientId)} as d
     left join patient_resource r on r.patient_id = d.patient_id and r.source = d.source
       and r.resource_type = file_owner_type(d.source_document_id)

@@ -229,7 +229,7 @@ function documentDto(document: ListedDocument): DocumentDto {
     id,
     fileName,
     description: descriptionOf(document),
-    status: textOf(reference?.status) ?? 'current',
+    status: statusOf(document),
     indexed: textOf(reference?.date) ?? collectedAt.toISOString(),
     mimeType: contentType,
     size: sizeBytes,
@@ -275,8 +275,8 @@ function documentReference(document: ListedDocument) {
       isJson(attachment) && attachment.contentType === contentType,
   )?.format;
   return {
-    status: 'current',
     ...copied,
+    status: statusOf(document),
     resourceType: 'DocumentReference' as const,
     id,
     meta: {
@@ -295,6 +295,12 @@ function documentReference(document: ListedDocument) {
       },
     ],
   };
+}
+
+/** A document that a newer one replaces is not current, whatever it says. */
+function statusOf({ reference, isReplaced }: ListedDocument): string {
+  const status = textOf(reference?.status) ?? 'current';
+  return isReplaced && status === 'current' ? 'superseded' : status;
 }
 
 const nameOnly = ({ display }: Json): { display: string }[] => {

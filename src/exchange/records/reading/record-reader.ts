@@ -12,6 +12,7 @@ import {
   consolidatedResources,
   countConsolidated,
 } from './read-consolidated.ts';
+import { readReplacedReferences } from './record-store.ts';
 import { sourceName } from './source-names.ts';
 
 /** A patient's record as its summaries are made of it. */
@@ -58,10 +59,11 @@ export async function openRecordReader(
 ): Promise<PatientRecord & { close(): void }> {
   // Read first, so that data which arrives while we read is reported as still
   // missing.
-  const [standing, counts] = await store.asAccount(accountId, (tx) =>
+  const [standing, counts, replaced] = await store.asAccount(accountId, (tx) =>
     Promise.all([
       readRecordCompleteness(tx, patientId),
       countConsolidated({ ...tx, db: tx.db.together }, patientId, filter),
+      readReplacedReferences({ ...tx, db: tx.db.together }, patientId),
     ]),
   );
   const byType = new Map<string, RecordResource[]>();
@@ -76,6 +78,7 @@ export async function openRecordReader(
   });
   return {
     ...standingForReaders(standing),
+    replaced,
     standing,
     counts,
     async *read(types) {

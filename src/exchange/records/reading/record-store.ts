@@ -8,6 +8,7 @@ import {
 } from '../../platform/database/database.ts';
 import { sqlFile, uuidArray } from '../../platform/database/pg-arrays.ts';
 import { ExchangeError } from '../../platform/errors.ts';
+import { replacedDocuments } from '../deliveries/delivery-store.ts';
 import type { ExclusionReason } from '../rules/delivery-facts.ts';
 import type { ProvenanceOrigin } from '../rules/provenance.ts';
 
@@ -216,6 +217,22 @@ export async function countExcluded(
     .groupBy('exclusion')
     .orderBy('exclusion')
     .execute();
+}
+
+/**
+ * The DocumentReferences of documents that their source has replaced, also where
+ * only the header of the newer document says so.
+ */
+export async function readReplacedReferences(
+  tx: AccountTx,
+  patientId: string,
+): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`
+    select o.resource_id as id from (${replacedDocuments(patientId)}) as replaced
+    join record_origin o on o.patient_id = ${patientId} and o.source = replaced.source
+      and o.resource_type = 'DocumentReference' and o.source_id = replaced.source_id
+    where o.resource_id is not null`.execute(tx.db);
+  return rows.map(({ id }) => id);
 }
 
 /**

@@ -48,6 +48,7 @@ const USUAL: Readonly<Record<string, object>> = {
     relationship: named,
     condition: [{ code: { text: 'Gout' } }],
   },
+  Flag: { code: named, status: 'active', period: { start: DAY } },
   Goal: { description: named, lifecycleStatus: 'active' },
   ImagingStudy: { status: 'available', description: NAME, started: DAY },
   Immunization: {

@@ -52,6 +52,122 @@ const loinc = (code: string, text: string) => ({
 });
 const category = (code: string) => [{ coding: [{ code }] }];
 
+describe('alerts', () => {
+  const flag = (id: string, more: object = {}) => ({
+    resourceType: 'Flag',
+    id,
+    status: 'active',
+    code: { text: 'Difficult airway' },
+    category: [{ text: 'Safety' }],
+    period: { start: '2014-02-03' },
+    ...more,
+  });
+
+  test('stand first while they are active, however old', async () => {
+    const blocks = await blocksOf(
+      readerOf([PATIENT, flag('a'), flag('b', { code: { text: 'Falls' } })]),
+    );
+    expect(Object.keys(blocks)[0]).toBe('Alerts');
+    const { items, alerts } = await blockOf('Alerts', [flag('a'), flag('b')]);
+    expect(items).toEqual(['Difficult airway | Safety; since 3 Feb 2014']);
+    expect(alerts).toEqual(['Difficult airway']);
+  });
+
+  test('that are over are counted, and a record without any has no block', async () => {
+    const ended = { period: { start: '2014-02-03', end: '2015-01-01' } };
+    expect(
+      await blockOf('Alerts', [
+        flag('a', { status: 'inactive' }),
+        flag('b', ended),
+        flag('c', { status: 'entered-in-error' }),
+      ]),
+    ).toMatchObject({
+      items: [],
+      notes: ['None of the alerts is active.'],
+      rest: 'Not shown here: 1 retracted alert, 2 past alerts.',
+    });
+    const blocks = await blocksOf(readerOf([PATIENT]));
+    expect(Object.keys(blocks)).not.toContain('Alerts');
+    expect(Object.keys(blocks)).not.toContain('Advance directives');
+  });
+});
+
+describe('advance directives', () => {
+  const resuscitation = {
+    resourceType: 'Observation',
+    id: 'o',
+    status: 'final',
+    code: {
+      coding: [{ system: 'http://snomed.info/sct', code: '304251008' }],
+      text: 'Resuscitation status',
+    },
+    effectivePeriod: { start: '2012-05-06' },
+    valueCodeableConcept: { text: 'Not for resuscitation' },
+  };
+  const block = (...contents: object[]) =>
+    blockOf('Advance directives', contents);
+
+  test.each<[string, object, string]>([
+    [
+      'an observation without an end',
+      resuscitation,
+      'Resuscitation status: Not for resuscitation | since 6 May 2012',
+    ],
+    [
+      'an order',
+      {
+        resourceType: 'ServiceRequest',
+        id: 's',
+        status: 'active',
+        intent: 'order',
+        code: { text: 'Do not resuscitate' },
+        authoredOn: '2012-05-06',
+      },
+      'Do not resuscitate | order; since 6 May 2012',
+    ],
+    [
+      'a consent',
+      {
+        resourceType: 'Consent',
+        id: 'c',
+        status: 'active',
+        scope: { coding: [{ code: 'adr' }], text: 'Advance directive' },
+        category: [{ text: 'Living will' }],
+        dateTime: '2012-05-06',
+      },
+      'Living will | advance directive; consent; since 6 May 2012',
+    ],
+  ])('in force are on page one, however old: %s', async (_, content, item) => {
+    const { items, alerts } = await block(content);
+    expect(items).toEqual([item]);
+    expect(alerts).toHaveLength(1);
+    const blocks = Object.values(await blocksOf(readerOf([PATIENT, content])));
+    const saying = blocks.filter(({ items }) => items.length > 0);
+    expect(saying.map(({ title }) => title)).toEqual(['Advance directives']);
+  });
+
+  test('that a newer one replaces, or whose time is over, are counted', async () => {
+    const newer = {
+      ...resuscitation,
+      id: 'n',
+      effectivePeriod: { start: '2020-01-02' },
+      valueCodeableConcept: { text: 'For resuscitation' },
+    };
+    expect(await block(newer, resuscitation)).toMatchObject({
+      items: ['Resuscitation status: For resuscitation | since 2 Jan 2020'],
+      rest: 'Not shown here: 1 earlier directive.',
+    });
+    const over = {
+      ...resuscitation,
+      effectivePeriod: { start: '2012-05-06', end: '2013-05-06' },
+    };
+    expect(await block(over)).toMatchObject({
+      items: [],
+      notes: ['None of the directives is in force.'],
+    });
+  });
+});
+
 describe('allergies', () => {
   const block = (...contents: object[]) =>
     blockOf('Allergies and intolerances', contents);
@@ -175,6 +291,54 @@ describe('current medications', () => {
   });
   const block = (...contents: object[]) =>
     blockOf('Current medications', contents);
+
+  const rxNorm = (code: string, text: string) => ({
+    coding: [{ system: 'http://www.nlm.nih.gov/research/umls/rxnorm', code }],
+    text,
+  });
+  /** A document's list of drugs, in its own words. */
+  const stated = (id: string, concept: object, rest: object = {}) => ({
+    resourceType: 'MedicationStatement',
+    id,
+    status: 'active',
+    medicationCodeableConcept: concept,
+    effectivePeriod: { start: '2025-11-30' },
+    ...rest,
+  });
+
+  test('of a document and of an order are one line if their code is one, though the words differ', async () => {
+    const byReference = order('r', '', {
+      medicationCodeableConcept: undefined,
+      medicationReference: { reference: 'Medication/m' },
+      authoredOn: '2025-12-01',
+    });
+    const medication = {
+      resourceType: 'Medication',
+      id: 'm',
+      code: rxNorm('314076', 'Lisinopril 10 MG Oral Tablet'),
+    };
+    const { items } = await block(
+      medication,
+      byReference,
+      stated('s', rxNorm('314076', 'LISINOPRIL 10mg TAB'), {
+        dosage: [{ text: 'One in the morning' }],
+      }),
+    );
+    expect(items).toEqual([
+      'Lisinopril 10 MG Oral Tablet | One in the morning; ordered 1 Dec 2025',
+    ]);
+  });
+
+  test('stay two where a code names another drug than the words, or another strength', async () => {
+    const { items } = await block(
+      order('r', '', {
+        medicationCodeableConcept: rxNorm('314076', 'Lisinopril 10 MG Tablet'),
+      }),
+      stated('s', rxNorm('314076', 'Warfarin 5 MG Tablet')),
+      stated('t', rxNorm('311354', 'Lisinopril 5 MG Tablet')),
+    );
+    expect(items).toHaveLength(3);
+  });
 
   test('are one line for each product with its own directions and age, those of one drug together', async () => {
     const { items, rest } = await block(
