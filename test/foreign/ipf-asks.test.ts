@@ -207,4 +207,70 @@ describe.skipIf(missing !== undefined)('IPF as initiating gateway', () => {
       documents: [{ uniqueId, sha256: sha('sha256', bytes) }],
     });
   });
+
+  test('its submission is a message about the patient, with the exact bytes, once; one to nobody here is refused', async () => {
+    const person = newPerson();
+    const created = await account.call(
+      'POST',
+      `patient?facilityId=${account.facilityId}`,
+      person,
+    );
+    const { id: patientId } = created.json();
+    const { facilities } = (await account.call('GET', 'facility')).json();
+    const uniqueId = `2.999.10.9.${Date.now()}`;
+    const text = 'Brief & „Übergabe“ \r\n--uuid:x';
+    const submit = (recipient: string, more: Record<string, string> = {}) =>
+      ipf.ask(
+        'iti41',
+        {
+          to: `${proxy.host}/x`,
+          recipient,
+          uniqueId,
+          given: person.firstName,
+          family: person.lastName,
+          birth: person.dob.replaceAll('-', ''),
+          zip: '02108',
+          ...more,
+        },
+        text,
+      );
+    const taken = { status: 'SUCCESS', errors: [] };
+    const unknown = { status: 'FAILURE', errors: ['XDSUnknownCommunity'] };
+
+    expect(JSON.parse(await submit('2.999.77'))).toEqual(unknown);
+    const { oid } = facilities[0];
+    for (let times = 0; times < 2; times += 1)
+      expect(JSON.parse(await submit(oid))).toEqual(taken);
+
+    const { messages } = (
+      await account.call('GET', `message?patientId=${patientId}`)
+    ).json();
+    expect(messages).toMatchObject([
+      {
+        subject: `Befund & „Überweisung“ ${uniqueId}`,
+        body: 'Bitte sehen',
+        destination: oid,
+        intendedRecipientNpi: ['1234567893'],
+      },
+    ]);
+    const rows = await gateway.store.asAccount(account.accountId, (tx) =>
+      tx.db
+        .selectFrom('document')
+        .select(['size_bytes', 'sha256'])
+        .where('message_id', '=', messages[0].id)
+        .orderBy('size_bytes')
+        .execute(),
+    );
+    expect(rows.map((row) => Number(row.size_bytes))).toEqual([
+      Buffer.byteLength(text),
+      2 * 1024 * 1024,
+    ]);
+    expect(rows[0]?.sha256.toString('hex')).toBe(
+      sha('sha256', Buffer.from(text)),
+    );
+
+    // ITI-80's slot names the organization, too.
+    const behind = { uniqueId: `${uniqueId}.1`, target: `urn:oid:${oid}` };
+    expect(JSON.parse(await submit('2.999.77', behind))).toEqual(taken);
+  });
 });

@@ -5,21 +5,39 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, test } from 'vitest';
 import {
+  buildFindDocuments,
+  buildRetrieve,
+  buildSubmission,
+  CROSS_GATEWAY_ACTIONS,
+  DISCOVERY_ACTIONS,
   newMessageId,
   readCredentials,
   readEnvelope,
   SAML_ATTRIBUTES,
   type SecurityOptions,
+  SUBMISSION_ACTIONS,
   verifySecurity,
   writeEnvelope,
   writeSecurity,
   xml,
 } from '#ihe';
+import { createTestGateway, newPerson } from '../support/gateway.ts';
 import {
   buildJava,
   classPathOf,
   javaMissing,
 } from '../support/java-project.ts';
+import {
+  criteriaFor,
+  discoveryOf,
+  joinNetwork,
+  makeNetworkOf,
+  type NetworkMember,
+  OUR_HOME,
+  openTestRespondingGateway,
+  postRaw,
+  THEIR_HOME,
+} from '../support/network-members.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
 
 const PROJECT = fileURLToPath(new URL('wss4j', import.meta.url));
@@ -40,8 +58,7 @@ describe.skipIf(missing !== undefined)('WSS4J', () => {
     buildJava({ project: PROJECT, mainClass: 'WssTool', cache: CACHE });
     folder = await makeTestFolder();
     pem = makeCertificate();
-    await writeFile(join(folder, 'certificate'), pem.certificate);
-    await writeFile(join(folder, 'key'), pem.privateKey);
+    await writeKeys(pem);
   });
   const java = (mode: string, file: string, input = '') =>
     execFileSync(
@@ -51,6 +68,38 @@ describe.skipIf(missing !== undefined)('WSS4J', () => {
     )
       .trim()
       .split('\n');
+
+  /** Has it sign with this key from now on. */
+  async function writeKeys({
+    certificate,
+    privateKey,
+  }: {
+    certificate: string;
+    privateKey: string;
+  }): Promise<void> {
+    await writeFile(join(folder, 'certificate'), certificate);
+    await writeFile(join(folder, 'key'), privateKey);
+    execFileSync('openssl', [
+      'pkcs12',
+      '-export',
+      '-passout',
+      'pass:password',
+      '-in',
+      join(folder, 'certificate'),
+      '-inkey',
+      join(folder, 'key'),
+      '-out',
+      join(folder, 'p12'),
+    ]);
+  }
+
+  /** Each envelope twice: with the key as numbers, and as a certificate. */
+  const signedByIt = (...envelopes: string[]): Buffer[] =>
+    java(
+      'sign',
+      'p12',
+      envelopes.map((each) => Buffer.from(each).toString('base64')).join('\n'),
+    ).map((line) => Buffer.from(line, 'base64'));
 
   const signed = (options: Partial<SecurityOptions> = {}): string =>
     writeEnvelope({
@@ -96,21 +145,10 @@ describe.skipIf(missing !== undefined)('WSS4J', () => {
   });
 
   test('we verify its header, and refuse a changed one and an old one', async () => {
-    execFileSync('openssl', [
-      'pkcs12',
-      '-export',
-      '-passout',
-      'pass:password',
-      '-in',
-      join(folder, 'certificate'),
-      '-inkey',
-      join(folder, 'key'),
-      '-out',
-      join(folder, 'p12'),
-    ]);
+    await writeKeys(pem);
     const clientCertificate = new X509Certificate(pem.certificate);
-    const messages = java('sign', 'p12').map((line) =>
-      Buffer.from(line, 'base64'),
+    const messages = signedByIt(
+      "<S:Envelope xmlns:S='http://www.w3.org/2003/05/soap-envelope' xmlns:unused='urn:unused'><S:Header/><S:Body><m/></S:Body></S:Envelope>",
     );
     expect(messages).toHaveLength(2);
     for (const message of messages) {
@@ -132,6 +170,58 @@ describe.skipIf(missing !== undefined)('WSS4J', () => {
       ).rejects.toMatchObject({ code: 'security.signature' });
     }
   });
+
+  test('our port answers what it signed, by all transactions, and refuses it changed or on another connection', async () => {
+    await using port = await openPort();
+    const { members } = port.network;
+    await writeKeys(members.theirs);
+    const requests = [
+      {
+        action: DISCOVERY_ACTIONS.question,
+        body: discoveryOf(criteriaFor(newPerson())),
+      },
+      {
+        action: CROSS_GATEWAY_ACTIONS.query,
+        body: buildFindDocuments({
+          patient: { id: 'p1', authority: OUR_HOME },
+          homeCommunity: OUR_HOME,
+        }),
+      },
+      {
+        action: CROSS_GATEWAY_ACTIONS.retrieve,
+        body: buildRetrieve([
+          { uniqueId: '2.25.1', repository: OUR_HOME, homeCommunity: OUR_HOME },
+        ]),
+      },
+      { action: SUBMISSION_ACTIONS.submit, body: emptySubmission() },
+    ];
+    // Three of each: as it is, changed, and on the connection of another.
+    const envelopes = [1, 2, 3].flatMap(() =>
+      requests.map((each) =>
+        writeEnvelope({ ...each, messageId: newMessageId() }),
+      ),
+    );
+    // Of each, the one or the other of two ways to name the key.
+    const messages = signedByIt(...envelopes).filter(
+      (_, at) => at % 2 === Math.floor(at / 2) % 2,
+    );
+
+    const outcomes: string[] = [];
+    for (const [at, message] of messages.entries()) {
+      const round = Math.floor(at / requests.length);
+      const changed = message.toString().replace('2.999.2<', '2.999.3<');
+      const { status, subcode } = await port.post(
+        round === 1 ? changed : message,
+        round === 2 ? members.third : members.theirs,
+      );
+      outcomes.push(subcode ?? String(status));
+    }
+
+    expect(outcomes).toEqual([
+      ...Array.from({ length: 4 }, () => '200'),
+      ...Array.from({ length: 8 }, () => 'FailedCheck'),
+    ]);
+  });
 });
 
 /** A certificate that is its own authority, with an RSA key. */
@@ -144,4 +234,36 @@ function makeCertificate(): { certificate: string; privateKey: string } {
   });
   const at = both.indexOf('-----BEGIN CERTIFICATE');
   return { certificate: both.slice(at), privateKey: both.slice(0, at) };
+}
+
+const emptySubmission = () =>
+  buildSubmission({
+    entryUuid: newMessageId(),
+    uniqueId: '2.999.7.1',
+    sourceId: THEIR_HOME,
+    patientId: `p1^^^&${THEIR_HOME}&ISO`,
+    submittedAt: new Date(),
+    contentType: { code: '55188-7', system: undefined, display: undefined },
+    documents: [],
+  });
+
+/** The port for gateways, as an account that is a member of a network has it. */
+async function openPort() {
+  const gateway = await createTestGateway();
+  const { accountId } = await gateway.addAccount();
+  const network = await makeNetworkOf('ours', 'theirs', 'third');
+  const membership = await joinNetwork(gateway, accountId, network.authority);
+  const port = await openTestRespondingGateway(gateway, network.members.ours);
+  return {
+    network,
+    post: (message: string | Buffer, member: NetworkMember) =>
+      postRaw(port.addressOf(membership), message, {
+        trusted: network.authority,
+        member,
+      }),
+    async [Symbol.asyncDispose]() {
+      await port.close();
+      await gateway.close();
+    },
+  };
 }

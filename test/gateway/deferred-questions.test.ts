@@ -9,6 +9,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
   buildDiscoveryAcknowledgement,
   DISCOVERY_ACTIONS,
+  descendantsNamed,
   type Envelope,
   FAULT_ACTION,
   IheError,
@@ -20,6 +21,7 @@ import {
   writeFault,
 } from '#ihe';
 import { createDeferredQuestions } from '../../src/exchange/delivery/responding-gateway/deferred-questions.ts';
+import type { Store } from '../../src/exchange/platform/database/database.ts';
 import {
   createTestGateway,
   newPerson,
@@ -49,6 +51,9 @@ let receiver: Server;
 /** Answers that came to the other gateway. */
 const received: Envelope[] = [];
 let isAway = false;
+/** Set, the worker dies when the answer has been taken. */
+let diesAfterAnswer = false;
+let isDead = false;
 /** Ids of the questions whose workflow was started. */
 const started: string[] = [];
 
@@ -57,7 +62,7 @@ beforeAll(async () => {
   account = await gateway.addAccount();
   network = await makeNetworkOf('ours', 'theirs');
   questions = createDeferredQuestions({
-    store: gateway.store,
+    store: mortal(gateway.store),
     keyRing: testKeyRing(),
     idHmacKey: TEST_ID_HMAC_KEY,
     logger: pino({ level: 'silent' }),
@@ -93,6 +98,17 @@ afterAll(async () => {
   await gateway.close();
 });
 
+/** The store of a worker: what comes after its death is not written. */
+const mortal = (store: Store): Store => ({
+  ...store,
+  asSystem: (...of) => store.asSystem(...of),
+  asResponder: (...of) => store.asResponder(...of),
+  asAccount: (...of) =>
+    isDead
+      ? Promise.reject(new Error('The worker is dead'))
+      : store.asAccount(...of),
+});
+
 /** Temporal, as far as the start of a workflow needs it. */
 function notingTemporal(): Parameters<
   typeof createDeferredQuestions
@@ -112,6 +128,7 @@ function notingTemporal(): Parameters<
 async function receive(request: IncomingMessage, response: ServerResponse) {
   const envelope = await readEnvelope(request, request.headers['content-type']);
   if (!isAway) received.push(envelope);
+  isDead = diesAfterAnswer;
   const head = {
     messageId: { root: '2.999.2.1', extension: '1' },
     sentAt: new Date(),
@@ -214,11 +231,56 @@ test('a deferred question is acknowledged, answered by a message of its own that
   expect(rows).toEqual([{ outcome: 'delivered', question: null, audited: 1 }]);
 });
 
+test('an answer that was taken before the worker died is sent again, names the same question, and is disclosed once', async () => {
+  const patientId = await newVisiblePatient(
+    newPerson({ firstName: 'Mortal', lastName: 'Sample' }),
+  );
+  received.length = 0;
+  started.length = 0;
+  await ask(
+    newPerson({ firstName: 'Mortal', lastName: 'Sample' }),
+    respondTo(),
+  );
+  await expect.poll(() => started.length, { timeout: 240_000 }).toBe(1);
+  const deliver = () =>
+    questions.deliver(
+      { accountId: account.accountId, questionId: started[0] ?? '' },
+      network.members.ours.credentials,
+      new AbortController().signal,
+    );
+
+  diesAfterAnswer = true;
+  await expect(deliver()).rejects.toThrow('The worker is dead');
+  diesAfterAnswer = false;
+  isDead = false;
+  expect(await deliver()).toEqual({ state: 'delivered' });
+  expect(await deliver()).toEqual({ state: 'gone' });
+
+  // What the other side knows a repeated answer by.
+  const named = received.map(({ relatesTo, payload }) => [
+    relatesTo,
+    payload &&
+      descendantsNamed(payload, payload.namespace, 'queryId')[0]?.attributes,
+  ]);
+  expect(named).toHaveLength(2);
+  expect(named[1]).toEqual(named[0]);
+  const { rows } = await gateway.store.asSystem((tx) =>
+    sql`select from audit_entry where patient_id = ${patientId} and operation = 'gatewayDiscovery'`.execute(
+      tx.db,
+    ),
+  );
+  expect(rows).toHaveLength(1);
+});
+
 test('an answer is promised only to the host of the community, by https', async () => {
   for (const to of [
     'https://elsewhere.test/',
     respondTo().replace('https', 'http'),
     'https://localhost.elsewhere.test/',
+    'https://localhost@elsewhere.test/',
+    'https://169.254.169.254/latest/meta-data',
+    'file:///etc/passwd',
+    'localhost',
   ])
     await expect(ask(newPerson(), to)).rejects.toMatchObject({
       code: 'fault.sender',

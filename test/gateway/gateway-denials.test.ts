@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto';
-import { request as httpsRequest } from 'node:https';
-import { buffer } from 'node:stream/consumers';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
@@ -9,7 +7,6 @@ import {
   CROSS_GATEWAY_ACTIONS,
   DISCOVERY_ACTIONS,
   newMessageId,
-  readEnvelope,
   type SamlStatement,
   type SecurityOptions,
   writeEnvelope,
@@ -38,6 +35,8 @@ import {
   type NetworkMember,
   OUR_HOME,
   openTestRespondingGateway,
+  postRaw,
+  type RawAnswer,
   STATEMENT,
   THEIR_HOME,
   TREATMENT,
@@ -189,15 +188,7 @@ interface Sending {
   replyTo?: string;
   headers?: readonly XmlFragment[];
   address?: string;
-  contentType?: string;
   change?: (envelope: string) => string;
-}
-
-interface Answered {
-  status: number;
-  text: string;
-  code?: string | undefined;
-  subcode?: string | undefined;
 }
 
 function written({ action, body }: Attempt, sending: Sending): string {
@@ -220,53 +211,17 @@ function written({ action, body }: Attempt, sending: Sending): string {
   );
 }
 
-async function post(
-  envelope: string,
-  sending: Sending = {},
-): Promise<Answered> {
-  const member = 'member' in sending ? sending.member : network.members.theirs;
-  const { status, text, type } = await new Promise<{
-    status: number;
-    text: string;
-    type: string | undefined;
-  }>((resolve, reject) => {
-    const request = httpsRequest(
-      sending.address ?? port.addressOf(membership),
-      {
-        method: 'POST',
-        ca: network.authority,
-        cert: member?.certificate,
-        key: member?.privateKey,
-        agent: false,
-        headers: {
-          'content-type':
-            sending.contentType ?? 'application/soap+xml; charset=UTF-8',
-        },
-      },
-      (response) => {
-        buffer(response).then(
-          (bytes) =>
-            resolve({
-              status: response.statusCode ?? 0,
-              text: bytes.toString(),
-              type: response.headers['content-type'],
-            }),
-          reject,
-        );
-      },
-    );
-    request.on('error', reject).end(envelope);
+const post = (envelope: string, sending: Sending = {}): Promise<RawAnswer> =>
+  postRaw(sending.address ?? port.addressOf(membership), envelope, {
+    trusted: network.authority,
+    member: 'member' in sending ? sending.member : network.members.theirs,
   });
-  if (!/xml/.test(type ?? '')) return { status, text };
-  const { fault } = await readEnvelope(Buffer.from(text), type);
-  return { status, text, code: fault?.code, subcode: fault?.subcodes[0] };
-}
 
 /** Sends what must give nothing, whatever it is answered. */
 async function tried(
   envelope: string,
   sending: Sending = {},
-): Promise<Answered> {
+): Promise<RawAnswer> {
   attempts += 1;
   const answered = await post(envelope, sending);
   for (const given of [

@@ -1,7 +1,10 @@
 import { mkdtempSync, readFileSync } from 'node:fs';
+import type { IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { pino } from 'pino';
 import { v7 as uuidv7 } from 'uuid';
 import {
@@ -19,6 +22,7 @@ import {
   type GatewayRequest,
   type OutgoingAttachment,
   readCredentials,
+  readEnvelope,
   readFindDocumentsResponse,
   readPatientDiscoveryResponse,
   readRetrieveResponse,
@@ -251,6 +255,57 @@ export function askerAt(
 }
 
 export type TestAsker = ReturnType<typeof askerAt>;
+
+/** A fault, or what else came, to a message that was written by hand. */
+export interface RawAnswer {
+  status: number;
+  text: string;
+  code?: string | undefined;
+  subcode?: string | undefined;
+}
+
+/** Sends bytes as they are, with a client certificate or none. */
+export async function postRaw(
+  address: string,
+  body: string | Buffer,
+  {
+    trusted,
+    member,
+    method = 'POST',
+    headers = {},
+  }: {
+    trusted: string;
+    member: NetworkMember | undefined;
+    method?: string;
+    headers?: Record<string, string>;
+  },
+): Promise<RawAnswer> {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    httpsRequest(
+      address,
+      {
+        method,
+        ca: trusted,
+        cert: member?.certificate,
+        key: member?.privateKey,
+        agent: false,
+        headers: {
+          'content-type': 'application/soap+xml; charset=UTF-8',
+          ...headers,
+        },
+      },
+      resolve,
+    )
+      .on('error', reject)
+      .end(body);
+  });
+  const text = (await buffer(response)).toString();
+  const { statusCode: status = 0 } = response;
+  const type = response.headers['content-type'];
+  if (!/xml/.test(type ?? '')) return { status, text };
+  const { fault } = await readEnvelope(Buffer.from(text), type);
+  return { status, text, code: fault?.code, subcode: fault?.subcodes[0] };
+}
 
 export const discoveryOf = (
   criteria: DiscoveryCriteria,

@@ -19,6 +19,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.UUID;
 import javax.xml.parsers.DocumentBuilderFactory;
 import javax.xml.transform.OutputKeys;
 import javax.xml.transform.TransformerFactory;
@@ -27,6 +28,10 @@ import javax.xml.transform.stream.StreamResult;
 import org.apache.camel.ProducerTemplate;
 import org.apache.camel.builder.RouteBuilder;
 import org.openehealth.ipf.commons.audit.AuditContext;
+import org.openehealth.ipf.commons.ihe.xds.core.metadata.Address;
+import org.openehealth.ipf.commons.ihe.xds.core.metadata.Association;
+import org.openehealth.ipf.commons.ihe.xds.core.metadata.AssociationLabel;
+import org.openehealth.ipf.commons.ihe.xds.core.metadata.AssociationType;
 import org.openehealth.ipf.commons.ihe.xds.core.metadata.AvailabilityStatus;
 import org.openehealth.ipf.commons.ihe.xds.core.metadata.AssigningAuthority;
 import org.openehealth.ipf.commons.ihe.xds.core.metadata.Code;
@@ -34,6 +39,13 @@ import org.openehealth.ipf.commons.ihe.xds.core.metadata.DocumentEntry;
 import org.openehealth.ipf.commons.ihe.xds.core.metadata.DocumentEntryType;
 import org.openehealth.ipf.commons.ihe.xds.core.metadata.Identifiable;
 import org.openehealth.ipf.commons.ihe.xds.core.metadata.LocalizedString;
+import org.openehealth.ipf.commons.ihe.xds.core.metadata.Organization;
+import org.openehealth.ipf.commons.ihe.xds.core.metadata.PatientInfo;
+import org.openehealth.ipf.commons.ihe.xds.core.metadata.Person;
+import org.openehealth.ipf.commons.ihe.xds.core.metadata.Recipient;
+import org.openehealth.ipf.commons.ihe.xds.core.metadata.SubmissionSet;
+import org.openehealth.ipf.commons.ihe.xds.core.metadata.XcnName;
+import org.openehealth.ipf.commons.ihe.xds.core.metadata.XpnName;
 import org.openehealth.ipf.commons.ihe.xds.core.requests.DocumentReference;
 import org.openehealth.ipf.commons.ihe.xds.core.requests.ProvideAndRegisterDocumentSet;
 import org.openehealth.ipf.commons.ihe.xds.core.requests.QueryRegistry;
@@ -66,7 +78,8 @@ import org.xml.sax.InputSource;
 
 /**
  * IPF as a responding gateway (/services/iti55, iti38, iti39, iti41), and as an
- * initiating one that asks where it is told to (/ask/iti55, iti38, iti39). Its
+ * initiating one that asks where it is told to (/ask/iti55, iti38, iti39,
+ * iti41). Its
  * validators check every message in and out. Argument: the port.
  */
 @EnableAutoConfiguration
@@ -145,6 +158,10 @@ public class IpfGateway {
             .process(iti39RequestValidator())
             .toD("xca-iti39://${header.to}")
             .process(iti39ResponseValidator());
+        from("direct:iti41")
+            .process(iti41RequestValidator())
+            .toD("xds-iti41://${header.to}")
+            .process(iti41ResponseValidator());
       }
     };
   }
@@ -168,7 +185,6 @@ public class IpfGateway {
         "title", request.getSubmissionSet().getTitle().getValue(),
         "organization", recipient.getOrganization().getIdNumber(),
         "npi", recipient.getPerson().getId().getId(),
-        "targetHomeCommunityId", String.valueOf(request.getTargetHomeCommunityId()),
         "documents", documents));
     return new Response(Status.SUCCESS);
   }
@@ -231,6 +247,63 @@ public class IpfGateway {
             "sha256", sha("SHA-256", bytesOf(document))))
         .toList());
     return answer;
+  }
+
+  /** Submits the text, and two megabytes of any bytes, about a person. */
+  @PostMapping("/ask/iti41")
+  public Map<String, Object> submit(
+      @RequestParam("to") String to,
+      @RequestParam("recipient") String recipient,
+      @RequestParam(value = "target", required = false) String target,
+      @RequestParam("uniqueId") String uniqueId,
+      @RequestParam("given") String given,
+      @RequestParam("family") String family,
+      @RequestParam("birth") String birth,
+      @RequestParam("zip") String zip,
+      @RequestBody String text) {
+    AssigningAuthority authority = new AssigningAuthority(AUTHORITY);
+    Identifiable patient = new Identifiable(PATIENT, authority);
+    SubmissionSet set = new SubmissionSet();
+    set.assignEntryUuid();
+    set.setUniqueId(uniqueId);
+    set.setSourceId(HOME);
+    set.setPatientId(patient);
+    set.setSubmissionTime("20261129120000");
+    set.setTitle(new LocalizedString("Befund & „Überweisung“ " + uniqueId));
+    set.setComments(new LocalizedString("Bitte sehen"));
+    set.setContentTypeCode(code("34133-9", "Summarization of Episode Note", "2.16.840.1.113883.6.1"));
+    set.setAvailabilityStatus(AvailabilityStatus.APPROVED);
+    set.getIntendedRecipients().add(new Recipient(
+        new Organization("Clinic & Co", recipient, null),
+        new Person(
+            new Identifiable("1234567893", new AssigningAuthority("2.16.840.1.113883.4.6")),
+            new XcnName("Jones", "Ann", null, null, null, null)),
+        null));
+    PatientInfo info = new PatientInfo();
+    info.getIds().add(patient);
+    info.getNames().add(new XpnName(family, given, null, null, null, null));
+    info.setDateOfBirth(birth);
+    info.setGender("F");
+    Address address = new Address();
+    address.setZipOrPostalCode(zip);
+    info.getAddresses().add(address);
+
+    ProvideAndRegisterDocumentSet request = new ProvideAndRegisterDocumentSet();
+    request.setSubmissionSet(set);
+    request.setTargetHomeCommunityId(target);
+    List<byte[]> contents =
+        List.of(text.getBytes(StandardCharsets.UTF_8), DOCUMENTS.get("2.999.10.4.2"));
+    for (byte[] bytes : contents) {
+      DocumentEntry entry = entry(uniqueId + "." + (request.getDocuments().size() + 1), bytes);
+      entry.setSourcePatientInfo(info);
+      request.getDocuments().add(new org.openehealth.ipf.commons.ihe.xds.core.metadata.Document(
+          entry, new DataHandler(new ByteArrayDataSource(bytes, "text/plain"))));
+      Association association = new Association(
+          AssociationType.HAS_MEMBER, "urn:uuid:" + UUID.randomUUID(), set.getEntryUuid(), entry.getEntryUuid());
+      association.setLabel(AssociationLabel.ORIGINAL);
+      request.getAssociations().add(association);
+    }
+    return answer(producer.requestBodyAndHeader("direct:iti41", request, "to", to, Response.class));
   }
 
   /** Why it refuses an answer. */

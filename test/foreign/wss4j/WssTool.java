@@ -10,6 +10,7 @@ import java.security.cert.X509Certificate;
 import java.util.Base64;
 import java.util.List;
 import java.util.Scanner;
+import javax.xml.namespace.QName;
 import javax.xml.parsers.DocumentBuilderFactory;
 import javax.xml.transform.TransformerFactory;
 import javax.xml.transform.dom.DOMSource;
@@ -17,6 +18,7 @@ import javax.xml.transform.stream.StreamResult;
 import org.apache.wss4j.common.WSEncryptionPart;
 import org.apache.wss4j.common.WSS4JConstants;
 import org.apache.wss4j.common.crypto.Merlin;
+import org.apache.wss4j.common.saml.OpenSAMLUtil;
 import org.apache.wss4j.common.saml.SAMLCallback;
 import org.apache.wss4j.common.saml.SamlAssertionWrapper;
 import org.apache.wss4j.common.saml.bean.AttributeBean;
@@ -36,30 +38,36 @@ import org.apache.wss4j.dom.handler.WSHandlerResult;
 import org.apache.wss4j.dom.message.WSSecHeader;
 import org.apache.wss4j.dom.message.WSSecTimestamp;
 import org.apache.wss4j.dom.saml.WSSecSignatureSAML;
+import org.opensaml.core.xml.schema.XSAny;
+import org.opensaml.core.xml.schema.impl.XSAnyBuilder;
+import org.opensaml.saml.saml2.core.AttributeValue;
 import org.w3c.dom.Document;
 
 /**
  * WSS4J as the other side. `verify <certificate as PEM>`: each line of input is
  * a message in base64; each line of output begins with VERIFIED and says whose
- * it is, or with REFUSED and says why. `sign <PKCS 12 file>`: writes signed
- * messages in base64, one for each way to name the key in an assertion. The
- * file's password is "password".
+ * it is, or with REFUSED and says why. `sign <PKCS 12 file>`: signs each line of
+ * input, an envelope in base64, and writes it in base64, once for each way to
+ * name the key in an assertion. The file's password is "password".
  */
 public class WssTool {
-  private static final String SOAP = "http://www.w3.org/2003/05/soap-envelope";
   private static final String PASSWORD = "password";
 
   public static void main(String[] args) throws Exception {
     WSSConfig.init();
+    OpenSAMLUtil.initSamlEngine();
     Merlin crypto = new Merlin();
+    Scanner input = new Scanner(System.in, StandardCharsets.US_ASCII);
     if (args[0].equals("sign")) {
       crypto.setKeyStore(keys(args[1]));
-      for (CERT_IDENTIFIER way : List.of(CERT_IDENTIFIER.KEY_VALUE, CERT_IDENTIFIER.X509_CERT))
-        System.out.println(Base64.getEncoder().encodeToString(sign(crypto, way)));
+      while (input.hasNextLine()) {
+        byte[] envelope = Base64.getDecoder().decode(input.nextLine());
+        for (CERT_IDENTIFIER way : List.of(CERT_IDENTIFIER.KEY_VALUE, CERT_IDENTIFIER.X509_CERT))
+          System.out.println(Base64.getEncoder().encodeToString(sign(envelope, crypto, way)));
+      }
       return;
     }
     crypto.setTrustStore(trusting(args[1]));
-    Scanner input = new Scanner(System.in, StandardCharsets.US_ASCII);
     while (input.hasNextLine()) {
       byte[] message = Base64.getDecoder().decode(input.nextLine());
       try {
@@ -71,7 +79,7 @@ public class WssTool {
   }
 
   /** An assertion for the holder of the key, and a signature of the timestamp. */
-  private static byte[] sign(Merlin crypto, CERT_IDENTIFIER way) throws Exception {
+  private static byte[] sign(byte[] envelope, Merlin crypto, CERT_IDENTIFIER way) throws Exception {
     String alias = crypto.getKeyStore().aliases().nextElement();
     X509Certificate certificate = (X509Certificate) crypto.getKeyStore().getCertificate(alias);
     SamlAssertionWrapper assertion = assertionFor(certificate, way);
@@ -79,8 +87,7 @@ public class WssTool {
         alias, PASSWORD, crypto, false,
         WSS4JConstants.C14N_EXCL_OMIT_COMMENTS, WSS4JConstants.RSA_SHA256, WSS4JConstants.SHA256);
 
-    Document document = parse(("<S:Envelope xmlns:S='" + SOAP + "' xmlns:unused='urn:unused'><S:Header/><S:Body><m/></S:Body></S:Envelope>")
-        .getBytes(StandardCharsets.UTF_8));
+    Document document = parse(envelope);
     WSSecHeader header = new WSSecHeader(document);
     header.insertSecurityHeader();
     WSSecTimestamp timestamp = new WSSecTimestamp(header);
@@ -106,8 +113,10 @@ public class WssTool {
     SubjectBean subject = new SubjectBean("CN=wss4j", null, SAML2Constants.CONF_HOLDER_KEY);
     subject.setKeyInfo(key);
     AttributeStatementBean statement = new AttributeStatementBean();
-    statement.setSamlAttributes(List.of(new AttributeBean(
-        "organization", "urn:oasis:names:tc:xspa:1.0:subject:organization", List.of("Zoë & Co"))));
+    statement.setSamlAttributes(List.of(
+        attribute("urn:oasis:names:tc:xspa:1.0:subject:organization", "Zoë & Co"),
+        attribute("urn:nhin:names:saml:homeCommunityId", "urn:oid:2.999.2"),
+        attribute("urn:oasis:names:tc:xspa:1.0:subject:purposeofuse", purpose())));
     SAMLCallback callback = new SAMLCallback();
     callback.setSamlVersion(Version.SAML_20);
     callback.setIssuer("CN=wss4j");
@@ -115,6 +124,21 @@ public class WssTool {
     callback.setConditions(new ConditionsBean(5));
     callback.setAttributeStatementData(List.of(statement));
     return new SamlAssertionWrapper(callback);
+  }
+
+  private static AttributeBean attribute(String name, Object value) {
+    return new AttributeBean(name.substring(name.lastIndexOf(':') + 1), name, List.of(value));
+  }
+
+  /** HL7's code within an attribute's value, as the networks have it. */
+  private static XSAny purpose() {
+    XSAnyBuilder builder = new XSAnyBuilder();
+    XSAny code = builder.buildObject("urn:hl7-org:v3", "PurposeOfUse", "hl7");
+    code.getUnknownAttributes().put(new QName("code"), "TREATMENT");
+    code.getUnknownAttributes().put(new QName("codeSystem"), "2.16.840.1.113883.3.18.7.1");
+    XSAny value = builder.buildObject(AttributeValue.DEFAULT_ELEMENT_NAME);
+    value.getUnknownXMLObjects().add(code);
+    return value;
   }
 
   private static KeyStore keys(String file) throws Exception {

@@ -89,6 +89,9 @@ export interface DocumentSubmission {
 
   documents: SubmittedDocument[];
 
+  /** The community that it is for, where the message has it (ITI-80). */
+  targetCommunity: string | undefined;
+
   /** Whatever forbids to accept it; the bytes are checked apart. */
   faults: SubmissionFault[];
 
@@ -105,10 +108,9 @@ export function readSubmission(payload: XmlElement): DocumentSubmission {
   const request = messageElement(payload, (element) =>
     isRegistryElement(element, 'ProvideAndRegisterDocumentSetRequest'),
   );
-  const objects = registryChild(
-    registryChild(request, 'SubmitObjectsRequest'),
-    'RegistryObjectList',
-  );
+  const submit = registryChild(request, 'SubmitObjectsRequest');
+  const objects = registryChild(submit, 'RegistryObjectList');
+  const requestSlots = registryChild(submit, 'RequestSlotList');
   const contents = documentsById(request);
   const classified = idsClassifiedAsSets(objects);
   const packages = registryChildren(objects, 'RegistryPackage');
@@ -125,6 +127,8 @@ export function readSubmission(payload: XmlElement): DocumentSubmission {
   return {
     submissionSets,
     documents,
+    targetCommunity:
+      requestSlots && readSlots(requestSlots).get('homeCommunityId')?.[0],
     faults: [
       ...submissionFaults(submissionSets, documents),
       ...unused.map(() => MISSING_METADATA),

@@ -22,17 +22,20 @@ const OF_HEADERS: readonly (readonly [namespace: string, name: string])[] = [
 ];
 
 /**
- * Reads for whom a submission is: the organization that the header names, which
- * alone counts where there is one, else those of `intendedRecipient`, at the
+ * Reads for whom a submission is: the organization that the header or ITI-80's
+ * slot names, which alone counts where there is one, else those of `intendedRecipient`, at the
  * submission set or at its documents.
  */
 export function recipientsOfSubmission(
   { header }: Pick<Envelope, 'header'>,
-  { submissionSets, documents }: DocumentSubmission,
+  { submissionSets, documents, targetCommunity }: DocumentSubmission,
 ): SubmissionRecipients {
-  const named = OF_HEADERS.flatMap(([namespace, name]) =>
+  const inHeader = OF_HEADERS.flatMap(([namespace, name]) =>
     descendantsNamed(header, namespace, name),
-  ).flatMap((element) => xmlText(element) ?? []);
+  ).map(xmlText);
+  const named = [...inHeader, targetCommunity].filter(
+    (each) => each !== undefined,
+  );
   const written = [
     ...submissionSets.flatMap((set) => set.intendedRecipients),
     ...documents.flatMap(({ entry }) => entry.intendedRecipients),
