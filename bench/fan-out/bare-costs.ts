@@ -1,3 +1,4 @@
+import { createSecureContext } from 'node:tls';
 import { Agent, request } from 'undici';
 import { buildPatientDiscovery, DISCOVERY_ACTIONS, newMessageId } from '#ihe';
 import {
@@ -28,9 +29,11 @@ export async function measureBareCosts(
   const sign = signerOf(network);
   const agent = new Agent({
     connect: {
-      ca: network.membership.authority,
-      cert: network.membership.cert,
-      key: network.membership.key,
+      secureContext: createSecureContext({
+        ca: network.membership.authority,
+        cert: network.membership.cert,
+        key: network.membership.key,
+      }),
     },
   });
   const connect = async (index: number) => {

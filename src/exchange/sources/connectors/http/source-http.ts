@@ -30,7 +30,7 @@ import {
   readSourceJson,
   type SourceResponse,
 } from './http-response.ts';
-import { LEGACY_TLS, tlsOptions } from './tls.ts';
+import { tlsOptions } from './tls.ts';
 
 export const FHIR_MEDIA_TYPE = 'application/fhir+json';
 
@@ -367,8 +367,7 @@ export function createPool({
     connections: 64,
     connect: {
       timeout: Math.min(requestTimeoutSeconds, 10) * 1_000,
-      ...tlsOptions(tls),
-      ...(ihe?.legacyTls === true ? LEGACY_TLS : {}),
+      ...tlsOptions(tls, ihe?.legacyTls),
     },
   });
 }
