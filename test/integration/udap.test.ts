@@ -100,6 +100,49 @@ describe('a source of a UDAP trust community', () => {
     }
   });
 
+  test('of TEFCA registers us for one purpose with its certification, and is asked for no other', async () => {
+    const purpose = 'urn:oid:2.16.840.1.113883.3.7204.1.5.2.1#T-TRTMNT';
+    const node = 'urn:oid:2.999.5#T-TRTMNT';
+    const ours = {
+      ...(await community.issue(
+        `URI:${CLIENT},URI:urn:oid:2.999.5#T-HCO,URI:${node}`,
+      )),
+      purpose,
+      homeCommunityId: '2.999.5',
+      organizationName: 'Our clinic NPI 1234567893',
+    };
+    const clientId = await register(ours);
+    expect(udap.registrations.at(-1)).toMatchObject({ iss: node, sub: node });
+    expect(udap.certifications).toMatchObject([
+      {
+        iss: node,
+        certification_name: 'TEFCA Basic App Certification',
+        certification_uris: [
+          'https://rce.sequoiaproject.org/udap/profiles/basic-app-certification',
+        ],
+        exchange_purposes: [purpose],
+        home_community_id: 'urn:oid:2.999.5',
+      },
+    ]);
+    expect(await ask({ ...ours, clientId })).toBe('ready');
+    expect(udap.purposeOf(fhir.tokens.at(-1))).toBe(purpose);
+    await expect(ask({ ...ours, clientId }, 'ias')).rejects.toMatchObject({
+      kind: 'refused',
+      message: expect.stringContaining('registered for T-TRTMNT'),
+    });
+    await expect(
+      register({ ...ours, purpose: purpose.replace('T-TRTMNT', 'T-PH') }),
+    ).rejects.toMatchObject({
+      kind: 'denied',
+      message: expect.stringContaining('ends in #T-PH'),
+    });
+  });
+
+  test('without a purpose of its own registers us without a certification', async () => {
+    await register();
+    expect(udap.certifications).toEqual([]);
+  });
+
   test('that refuses says why, and one without registration too', async () => {
     const clientId = await register();
     udap.refuse('invalid_scope');

@@ -55,7 +55,9 @@ export async function makeCertificate(
   const keyFile = join(folder, `${name}.key`);
   const request = join(folder, `${name}.csr`);
   const extensions = join(folder, `${name}.ext`);
-  await writeFile(extensions, `subjectAltName=${options.names.join(',')}\n`);
+  // A # begins a comment there.
+  const names = options.names.join(',').replaceAll('#', '\\#');
+  await writeFile(extensions, `subjectAltName=${names}\n`);
   await openssl([
     'req',
     '-new',

@@ -17,6 +17,8 @@ export async function startUdapServer(
   const tokens = new Map<string, string>();
   const seen = new Set<string>();
   const registrations: JWTPayload[] = [];
+  /** Of the last registration. */
+  const certifications: JWTPayload[] = [];
   let refusal: string | undefined;
   const server = createServer(site, (request, response) => {
     const parts: Buffer[] = [];
@@ -46,7 +48,7 @@ export async function startUdapServer(
   /** The claims of a JWT whose certificate the community issued. */
   async function verified(
     jwt: string,
-    audience: string,
+    audience: string | undefined,
   ): Promise<{ claims: JWTPayload; names: string }> {
     const header = JSON.parse(
       Buffer.from(jwt.split('.')[0] ?? '', 'base64url').toString(),
@@ -67,11 +69,18 @@ export async function startUdapServer(
   }
 
   async function register(body: string): Promise<[number, object]> {
-    const { software_statement: statement, udap } = JSON.parse(body);
+    const {
+      software_statement: statement,
+      certifications: given = [],
+      udap,
+    } = JSON.parse(body);
     const { claims, names } = await verified(statement, `${url}/register`);
     if (udap !== '1' || !names.includes(`URI:${claims.iss}`))
       throw new Error('not the certificate of this client');
     registrations.push(claims);
+    certifications.length = 0;
+    for (const jwt of given)
+      certifications.push((await verified(jwt, undefined)).claims);
     const known = [...clients].find(([, issuer]) => issuer === claims.iss)?.[0];
     const clientId = known ?? randomUUID();
     clients.set(clientId, String(claims.iss));
@@ -114,6 +123,7 @@ export async function startUdapServer(
   return {
     url,
     registrations,
+    certifications,
     isActive: async (token: string) => tokens.has(token),
     purposeOf: (token: string | undefined) => tokens.get(token ?? ''),
     refuse: (error: string | undefined) => {

@@ -57,6 +57,8 @@ export interface CredentialOptions {
   organizationId?: string;
   organizationName?: string;
   community?: string;
+  purpose?: string;
+  homeCommunityId?: string;
   samlSubject?: string;
   samlEmail?: string;
   samlRole?: string;
@@ -264,6 +266,11 @@ async function authOf(
         organizationId: needed('organizationId'),
         organizationName: options.organizationName,
         community: options.community,
+        purpose:
+          options.homeCommunityId === undefined
+            ? options.purpose
+            : needed('purpose'),
+        homeCommunityId: options.homeCommunityId,
       };
     case 'saml':
       return {

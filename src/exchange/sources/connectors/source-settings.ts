@@ -134,6 +134,27 @@ const udapAuth = z.object({
   organizationName: text.max(200).optional(),
   /** URI of the community, for servers that are in several. */
   community: text.max(500).optional(),
+  /**
+   * The one purpose that we are registered for, as the network names it: TEFCA
+   * has `urn:oid:2.16.840.1.113883.3.7204.1.5.2.1#T-TRTMNT`. Without it, each
+   * query says HL7's code for its own purpose.
+   */
+  purpose: z
+    .string()
+    .max(200)
+    .regex(/^urn:oid:[0-9.]+#\S+$/, {
+      error: 'must have the form urn:oid:<code system>#<code>',
+    })
+    .optional(),
+  /**
+   * Our home community, an OID. With it, we register with the basic app
+   * certification that TEFCA asks for.
+   */
+  homeCommunityId: z
+    .string()
+    .max(200)
+    .regex(/^(urn:oid:)?[0-9]+(\.[0-9]+)+$/, { error: 'must be an OID' })
+    .optional(),
 });
 
 /** What of a connection is encrypted. */

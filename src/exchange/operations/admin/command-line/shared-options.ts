@@ -111,6 +111,14 @@ export const withCredentials = (command: Command): Command =>
       '--community <uri>',
       'udap: the trust community, for servers that are in several',
     )
+    .option(
+      '--purpose <uri>',
+      "udap: the one purpose that we are registered for, such as urn:oid:2.16.840.1.113883.3.7204.1.5.2.1#T-TRTMNT (default: HL7's, by query)",
+    )
+    .option(
+      '--home-community-id <oid>',
+      "udap: our home community, for TEFCA's certification at the registration",
+    )
     .option('--saml-subject <name>', 'saml: who asks, a person or a system')
     .option(
       '--saml-email <address>',

@@ -176,17 +176,31 @@ function requestTokenByUdap(
   };
 }
 
-const extensionsOf = (
-  { purposeOfUse }: ResolvedSourceConfig,
-  auth: UdapAuth,
-) => ({
+/**
+ * The code of a query's purpose. A connection that is registered for one
+ * purpose asks for no other.
+ */
+function purposeCodeOf(
+  { source, purposeOfUse }: ResolvedSourceConfig,
+  { purpose }: UdapAuth,
+): string {
+  if (purpose === undefined) return PURPOSE_OF_USE[purposeOfUse];
+  if (purposeOfUse === 'ias')
+    throw new SourceFailure(
+      'refused',
+      `${source}: the connection is registered for ${purpose.slice(purpose.indexOf('#') + 1)}, and not for individual access, which its network grants only with the token of an identity service`,
+    );
+  return purpose;
+}
+
+const extensionsOf = (config: ResolvedSourceConfig, auth: UdapAuth) => ({
   'hl7-b2b': {
     version: '1',
     organization_id: auth.organizationId,
     ...(auth.organizationName === undefined
       ? {}
       : { organization_name: auth.organizationName }),
-    purpose_of_use: [PURPOSE_OF_USE[purposeOfUse]],
+    purpose_of_use: [purposeCodeOf(config, auth)],
   },
 });
 

@@ -232,12 +232,7 @@ export async function registerByUdap(
   deps: { dispatcher: Dispatcher; now: () => number },
 ): Promise<string> {
   const { source } = config;
-  const [issuer] = certificatesOf(auth.cert).slice(0, 1).flatMap(uriNames);
-  if (issuer === undefined)
-    throw new SourceFailure(
-      'denied',
-      `${source}: our certificate names no URI (subject alternative name)`,
-    );
+  const issuer = issuerFor(source, auth);
   const { registrationUrl } = await readUdapServer(config, auth, deps);
   const statement = {
     iss: issuer,
@@ -249,11 +244,16 @@ export async function registerByUdap(
     token_endpoint_auth_method: 'private_key_jwt',
     scope: auth.scope,
   };
+  const nowMs = deps.now();
+  const certification = await basicAppCertification(auth, issuer, nowMs);
   const { status, json } = await requestJson(config, deps.dispatcher, {
     url: new URL(registrationUrl),
     label: LABEL,
     body: {
-      software_statement: await signByCertificate(auth, statement, deps.now()),
+      software_statement: await signByCertificate(auth, statement, nowMs),
+      ...(certification === undefined
+        ? {}
+        : { certifications: [certification] }),
       udap: '1',
     },
   });
@@ -266,4 +266,59 @@ export async function registerByUdap(
   if (!registered.success)
     throw badResponse(source, `answered ${LABEL} without a client id`);
   return registered.data.client_id;
+}
+
+/**
+ * The URI by which our certificate names us. A certificate of TEFCA has one for
+ * each purpose, which ends in the purpose's code: the registration is for that
+ * purpose alone.
+ */
+function issuerFor(source: string, { cert, purpose }: UdapAuth): string {
+  const names = certificatesOf(cert).slice(0, 1).flatMap(uriNames);
+  const [issuer] = names;
+  if (issuer === undefined)
+    throw new SourceFailure(
+      'denied',
+      `${source}: our certificate names no URI (subject alternative name)`,
+    );
+  if (purpose === undefined) return issuer;
+  const code = purpose.slice(purpose.indexOf('#'));
+  const named = names.find((name) => name.endsWith(code));
+  if (named === undefined)
+    throw new SourceFailure(
+      'denied',
+      `${source}: our certificate names no URI that ends in ${code}, the purpose of this connection`,
+    );
+  return named;
+}
+
+const BASIC_APP = {
+  certification_name: 'TEFCA Basic App Certification',
+  certification_uris: [
+    'https://rce.sequoiaproject.org/udap/profiles/basic-app-certification',
+  ],
+};
+
+/**
+ * What a member of TEFCA certifies of itself when it registers: its home
+ * community and its one exchange purpose (SOP Facilitated FHIR Implementation
+ * 2.0, 6.11). Undefined for a connection without them.
+ */
+async function basicAppCertification(
+  auth: UdapAuth,
+  issuer: string,
+  nowMs: number,
+): Promise<string | undefined> {
+  const { homeCommunityId, purpose } = auth;
+  if (homeCommunityId === undefined || purpose === undefined) return undefined;
+  const claims = {
+    iss: issuer,
+    sub: issuer,
+    ...BASIC_APP,
+    exchange_purposes: [purpose],
+    home_community_id: homeCommunityId.startsWith('urn:oid:')
+      ? homeCommunityId
+      : `urn:oid:${homeCommunityId}`,
+  };
+  return signByCertificate(auth, claims, nowMs);
 }
