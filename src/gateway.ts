@@ -41,8 +41,6 @@ const VARIABLES = [
   'SHARED_CONNECTIONS_MAX',
   'IDENTITY_PARTNER_BASE_URL',
   'IDENTITY_PARTNER_SECRET',
-  'MESSAGE_PARTNER_BASE_URL',
-  'MESSAGE_PARTNER_SECRET',
 ] as const;
 
 const PING_TIMEOUT_MS = 3_000;
@@ -73,7 +71,6 @@ await runProcess('gateway', async (logger) => {
     notificationSenders: config.NOTIFICATION_SENDERS,
     identityPartner: openIdentityPartner(config),
     identitySecret: config.IDENTITY_PARTNER_SECRET,
-    messageSecret: config.MESSAGE_PARTNER_SECRET,
     linkSigningKey: config.LINK_SIGNING_KEY,
     internalTokenKey: config.INTERNAL_TOKEN_KEY,
     allowLoopbackWebhooks: config.LOOPBACK_EXCEPT_PORTS !== undefined,

@@ -64,7 +64,6 @@ const SECRETS: Readonly<
   'lab-client-secret': empty,
   'lab-callback-secret': generateWebhookKey,
   'identity-partner-secret': generateWebhookKey,
-  'message-partner-secret': generateWebhookKey,
   // For docker-compose.cloud.yml.
   'temporal-api-key': empty,
   'temporal-tls-ca': empty,

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { ConfigError, givenVariables, readConfig } from '../src/config.ts';
 import { exitWithParent, reportReady } from '../src/lib/exit-with-parent.ts';
 import { runProcess } from '../src/lib/process.ts';
+import { SIMULATED_MAILBOX } from '../src/local-stack/simulator/letters.ts';
 import type { SourceAccess } from './simulator/auth.ts';
+import type { MailSystemOptions } from './simulator/mail/mail-system.ts';
 import type { NotifyTarget } from './simulator/notifications/notifier.ts';
 import { createSimulator } from './simulator/server.ts';
 
@@ -14,7 +16,8 @@ const VARIABLES = [
   'SIMULATOR_ADMIN_TOKEN',
   'NOTIFICATION_SENDERS',
   'IDENTITY_PARTNER_SECRET',
-  'MESSAGE_PARTNER_SECRET',
+  'SIMULATOR_MAIL_PORTS',
+  'SIMULATOR_MAIL_PASSWORD',
   'HIE_BEARER_TOKEN',
   'HIE_CLIENT_ID',
   'HIE_CLIENT_SECRET',
@@ -52,11 +55,8 @@ await runProcess('simulator', async (logger) => {
       dataDir && join(dataDir, 'logs', 'simulator-requests.jsonl'),
     dataDir: dataDir && join(dataDir, 'simulator'),
     notify: notifyTarget(config, exchangeUrl),
-    exchangeUrl,
-    partnerSecrets: {
-      identity: config.IDENTITY_PARTNER_SECRET,
-      messages: config.MESSAGE_PARTNER_SECRET,
-    },
+    identitySecret: config.IDENTITY_PARTNER_SECRET,
+    mail: mailOptions(config),
     access,
     callbackSecrets: {
       hie: config.HIE_CALLBACK_SECRET,
@@ -74,6 +74,21 @@ await runProcess('simulator', async (logger) => {
   reportReady({ url: simulator.url });
   return { stop: () => simulator.close() };
 });
+
+function mailOptions({
+  SIMULATOR_MAIL_PORTS: ports,
+  SIMULATOR_MAIL_PASSWORD: password,
+  LISTEN_HOST: host,
+}: Config): MailSystemOptions | undefined {
+  if (ports === undefined || password === undefined) return undefined;
+  const [smtpPort, imapPort] = ports;
+  return {
+    login: { user: SIMULATED_MAILBOX.user, password },
+    smtpPort,
+    imapPort,
+    host,
+  };
+}
 
 /**
  * Where to send notifications: to the exchange, as the first of its configured

@@ -16,7 +16,6 @@ import { hl7Messages } from './hl7-messages.ts';
 import { startHostileSource } from './hostile-source.ts';
 import { foreignIdempotencyKey } from './idempotency-keys.ts';
 import { localUser } from './local-user.ts';
-import { announcedMessages, slowMessages } from './message-places.ts';
 import { oversizedAnswers } from './oversized-answers.ts';
 import { emptyEntries, growingPatient } from './oversized-requests.ts';
 import { slowConversions } from './slow-conversions.ts';
@@ -42,8 +41,6 @@ const ATTACKS: readonly Attack[] = [
   wordsOfCallers,
   hl7Messages,
   slowConversions,
-  announcedMessages,
-  slowMessages,
   floodOfOneAccount,
   hostileAgent,
   localUser,

@@ -19,39 +19,38 @@ function longCcda(mark: string): string {
     .replace('</tbody>', `${rows.join('')}</tbody>`);
 }
 
-/**
- * Has a message with these documents delivered to the account; returns their
- * ids.
- */
+/** Uploads these documents about a new patient; returns their ids. */
 async function documentsOf(
   { stack }: Target,
-  { accountId }: StackAccount,
+  account: StackAccount,
   texts: string[],
 ): Promise<string[]> {
-  const address = `${accountId}@direct.example.org`;
-  const settings = { directAddresses: [address] };
-  await stack.rows(
-    `update account set settings = settings || jsonb_build_object('messages', $2::jsonb) where id = $1`,
-    [accountId, JSON.stringify(settings)],
+  const call = (path: string, body: object) =>
+    callGateway(stack.connection, account, 'POST', path, { body });
+  const [sample] = loadSamplePatients();
+  const created = await call(
+    `patient?facilityId=${account.facilityId}`,
+    sample?.createBody ?? {},
   );
+  const patientId = String(Reflect.get(Object(created.body), 'id'));
   const ids: string[] = [];
-  for (const [index, text] of texts.entries()) {
-    const content = Buffer.from(text).toString('base64');
-    const attachments = [
-      { fileName: 'long.xml', contentType: 'application/xml', content },
-    ];
-    const message = {
-      messageId: `${accountId}-${index}`,
-      destination: address,
-      subject: 'Long',
-      attachments,
-    };
-    const status = await stack.simulator.deliverMessage(message);
-    if (status !== 200)
-      throw new Error(`The message was answered with ${status}`);
+  for (const text of texts) {
+    const opened = await call(`document/upload?patientId=${patientId}`, {
+      description: 'A long document',
+      type: { text: 'Letter' },
+      context: { period: { start: '2026-11-20' } },
+    });
+    const uploadUrl = String(Reflect.get(Object(opened.body), 'uploadUrl'));
+    const uploaded = await fetch(uploadUrl, {
+      method: 'PUT',
+      headers: { 'content-type': 'application/xml' },
+      body: text,
+    });
+    if (!uploaded.ok)
+      throw new Error(`The document was answered with ${uploaded.status}`);
     const rows = await stack.rows<{ id: string }>(
       'select id from document where account_id = $1 order by created_at desc limit 1',
-      [accountId],
+      [account.accountId],
     );
     ids.push(rows[0]?.id ?? '');
   }

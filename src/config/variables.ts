@@ -209,17 +209,6 @@ export const PROCESS_VARIABLES = {
     .describe(
       'Key with which the identity partner and the exchange sign (Standard Webhooks)',
     ),
-  MESSAGE_PARTNER_BASE_URL: httpUrl
-    .optional()
-    .describe(
-      'Base URL of the partner that transports messages by XDR and Direct; without it, sending returns 503',
-    ),
-  MESSAGE_PARTNER_SECRET: z
-    .string()
-    .optional()
-    .describe(
-      'Key with which the transport partner and the exchange sign (Standard Webhooks)',
-    ),
 
   // Of the orchestrator, the starter and the webhook receiver.
   EXCHANGE_BASE_URL: httpUrl.describe(
@@ -320,6 +309,17 @@ export const PROCESS_VARIABLES = {
   SIMULATOR_PORT: port
     .default(0)
     .describe('Port of the simulator; 0 for any free port'),
+  SIMULATOR_MAIL_PORTS: z
+    .string()
+    .regex(/^\d+ \d+$/, { error: 'expected two ports, such as "2525 2143"' })
+    .transform((text) => text.split(' ').map(Number))
+    .optional()
+    .describe(
+      'Ports of the simulator’s mail system, SMTP and IMAP, such as "2525 2143"; without them there is none',
+    ),
+  SIMULATOR_MAIL_PASSWORD: secret
+    .optional()
+    .describe('Password of the user "exchange" in the simulator’s mail system'),
   SIMULATOR_ADMIN_TOKEN: secret
     .optional()
     .describe(

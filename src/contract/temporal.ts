@@ -11,8 +11,8 @@ export const TASK_QUEUES = {
   /** Deliveries of webhooks, which wait for receivers. */
   webhooks: 'webhooks',
   /**
-   * Calls to the transport partner, which may hang: nothing of our own waits
-   * behind them.
+   * Calls to mail servers and gateways that take messages or answers, which may
+   * hang: nothing of our own waits behind them.
    */
   partners: 'partners',
   /**

@@ -30,8 +30,8 @@ const WORKFLOW_DETAILS = {
   messageTransmission: [
     'Sends a message to another provider, by XDR or Direct, and announces the outcome by webhook.',
     '',
-    '1. **transmitMessage** hands the message to the transport partner, with retries for a day.',
-    '2. When the partner has accepted the message, **checkTransmission** asks for its delivery after each receipt (signal `receipt`) and on a timer, for at most three days.',
+    '1. **transmitMessage** hands the message to the gateway of its network (XDR) or to the account’s mail server (Direct), with retries for a day. A gateway’s answer is the end.',
+    '2. A Direct message waits for its notification: **checkTransmission** looks after each one (signal `receipt`) and on a timer. Without one it fails after an hour of its mailbox.',
     '3. The outcome and the webhook `message.status` are one transaction. After the last retry **failTransmission** writes it.',
   ].join('\n'),
 

@@ -170,7 +170,7 @@ const GENERATORS = {
   labCallbackSecret: generateWebhookKey,
   notificationSecret: token,
   identityPartnerSecret: generateWebhookKey,
-  messagePartnerSecret: generateWebhookKey,
+  simulatedMailPassword: token,
   simulatorAdminToken: token,
   /** The key of the S3 server of `npm run cluster`. */
   s3SecretKey: token,

@@ -13,7 +13,6 @@ import {
 import { SOURCE_TYPES, type SourceType } from '../contract/primitives.ts';
 import { assembleExchange, EXCHANGE_VARIABLES } from '../exchange/assemble.ts';
 import { gatewayCredentials } from '../exchange/delivery/responding-gateway/open-responding-gateway.ts';
-import { openMessagePartner } from '../exchange/messaging/messages/partner.ts';
 import { isImporting } from '../exchange/people/bulk-create/request-store.ts';
 import { createAuditChain } from '../exchange/platform/audit/chain.ts';
 import { openAuditHeads } from '../exchange/platform/audit/open-heads.ts';
@@ -81,12 +80,9 @@ export async function openExchangeService({
     ...EXCHANGE_VARIABLES,
     ...SOURCE_VARIABLE_NAMES,
     ...AUDIT_VARIABLES,
-    'MESSAGE_PARTNER_BASE_URL',
-    'MESSAGE_PARTNER_SECRET',
     'IHE_TLS',
   ]);
   const sources = await sourceConfigs(config);
-  const messagePartner = openMessagePartner(config);
   const exchange = await assembleExchange(config, temporal, logger);
   const { store, keyRing } = exchange;
   await checkClock(store);
@@ -132,7 +128,6 @@ export async function openExchangeService({
         ...exchange,
         connectors,
         connections,
-        messagePartner,
         submissions: createSubmissions({ store, keyRing }, connectorDeps),
         gatewayCredentials: await gatewayCredentials(config),
         startGuard: createStartGuard(store),

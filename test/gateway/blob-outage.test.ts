@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { InjectOptions } from 'fastify';
 import { sql } from 'kysely';
-import { Webhook } from 'standardwebhooks';
 import { v7 as uuidv7 } from 'uuid';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
-import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import type { BlobRef } from '../../src/shared/blobs/blob-store.ts';
 import { loadCcda } from '../../tools/simulator/samples.ts';
@@ -18,8 +16,6 @@ import {
   type TestGateway,
 } from '../support/gateway.ts';
 
-const SECRET = generateWebhookKey();
-const HERE = 'records@direct.clinic.example.org';
 const links = createLinkMaker('', TEST_LINK_KEY);
 
 let outage: BlobOutage;
@@ -33,15 +29,11 @@ beforeAll(async () => {
       outage = withOutages(blobs);
       return outage.blobs;
     },
-    messages: { launch: () => undefined, receiptArrived: () => undefined },
-    messageSecret: SECRET,
     notificationSenders: [
       { name: 'mercy', secret: 'secret-of-mercy', timeZone: 'UTC' },
     ],
   });
-  account = await gateway.addAccount({
-    settings: { messages: { directAddresses: [HERE] } },
-  });
+  account = await gateway.addAccount();
   patientId = (
     await account.call(
       'POST',
@@ -186,30 +178,21 @@ const REQUESTS: Record<string, () => Promise<InjectOptions>> = {
       ]),
     };
   },
-  'a message with an attachment': async () => {
-    const attachment = {
-      fileName: 'a.txt',
-      contentType: 'text/plain',
-      content: Buffer.from('a').toString('base64'),
-    };
-    const payload = JSON.stringify({
-      type: 'message',
-      messageId: uuidv7(),
-      destination: HERE,
-      subject: 'Letter',
-      attachments: [attachment],
-    });
-    const now = new Date();
-    return {
-      method: 'POST',
-      url: '/messages/callback',
-      payload,
-      headers: {
-        'content-type': 'application/json',
-        'webhook-id': 'msg_1',
-        'webhook-timestamp': String(Math.floor(now.getTime() / 1000)),
-        'webhook-signature': new Webhook(SECRET).sign('msg_1', now, payload),
+  'the upload of a document': async () => {
+    const opened = await account.call(
+      'POST',
+      `document/upload?patientId=${patientId}`,
+      {
+        description: 'Letter',
+        type: { text: 'Letter' },
+        context: { period: { start: '2026-11-20' } },
       },
+    );
+    return {
+      method: 'PUT',
+      url: new URL(opened.json().uploadUrl).pathname,
+      headers: { 'content-type': 'text/plain' },
+      payload: 'Dear colleague',
     };
   },
   'a notification': async () => ({

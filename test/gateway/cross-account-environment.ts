@@ -110,7 +110,7 @@ export async function createCrossAccountEnvironment() {
         method: 'totp',
       }),
     },
-    messages: { launch: () => undefined, receiptArrived: () => undefined },
+    messages: { launch: () => undefined },
   });
   return {
     base,

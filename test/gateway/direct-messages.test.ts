@@ -16,7 +16,6 @@ import {
   createTransmission,
   type Transmission,
 } from '../../src/exchange/messaging/messages/transmission.ts';
-import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import {
   type MailSystem,
   startMailSystem,
@@ -39,15 +38,13 @@ let transmission: Transmission;
 
 beforeAll(async () => {
   mails = await startMailSystem({ login: MAIL_LOGIN });
-  gateway = await createTestGateway({ messageSecret: undefined });
+  gateway = await createTestGateway();
   account = await gateway.addAccount({
     settings: { messages: { directAddresses: [RECEIVES] } },
   });
   transmission = createTransmission({
     ...gateway,
-    partner: undefined,
     directTransports: createDirectTransports(gateway.store, testKeyRing()),
-    sourceHealth: createSourceHealth(gateway.store),
   });
 });
 afterAll(async () => {

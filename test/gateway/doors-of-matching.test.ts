@@ -1,5 +1,4 @@
 import type { Patient } from 'fhir/r4.js';
-import { sql } from 'kysely';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { agreesWithPerson } from '#person-matching';
 import {
@@ -7,7 +6,6 @@ import {
   type AimedPerson,
 } from '../../packages/person-matching/test/aimed-pairs.ts';
 import { patientDemographicsSchema } from '../../src/contract/patients.ts';
-import { handleMessageCallback } from '../../src/exchange/messaging/messages/inbound.ts';
 import { handleIdentityCallback } from '../../src/exchange/people/identity/callback.ts';
 import {
   findSession,
@@ -15,6 +13,7 @@ import {
 } from '../../src/exchange/people/identity/identity-store.ts';
 import { normaliseDemographics } from '../../src/exchange/people/patients/rules/patient-normalisation.ts';
 import { convertDatedCcda } from '../../src/exchange/records/conversion/ccda-conversion.ts';
+import { bringMessage } from '../support/bring-message.ts';
 import { allOf, connect, FakeSource, never } from '../support/fake-source.ts';
 import { newPerson, TEST_LINK_KEY } from '../support/gateway.ts';
 import {
@@ -23,7 +22,6 @@ import {
   mshOf,
 } from '../support/senders.ts';
 import { takeUp } from '../support/take-up.ts';
-import { TEST_ID_HMAC_KEY } from '../support/test-keys.ts';
 
 /** A person with everything that a description may say; '' if it does not. */
 type Described = AimedPerson;
@@ -350,40 +348,29 @@ const DOORS: readonly Door[] = [
     isByInterface: true,
     async joins(ours, theirs) {
       const patientId = await created(ours);
-      const { store, blobs } = environment.gateway;
+      const { store } = environment.gateway;
       const { accountId } = environment.account;
       const facility = await store.asAccount(accountId, (tx) =>
         tx.db.selectFrom('facility').select('oid').executeTakeFirstOrThrow(),
       );
-      const message = {
-        type: 'message',
-        messageId: crypto.randomUUID(),
-        destination: facility.oid,
+      const { gateway } = environment;
+      const taken = await bringMessage(gateway, accountId, {
+        destination: facility.oid ?? '',
         network: 'CAREQUALITY',
-        subject: 'Result',
         patient: {
-          firstNames: [theirs.firstName],
-          lastNames: [`${theirs.lastName} ${theirs.suffix}`.trim()],
-          dob: theirs.dob,
-          gender: theirs.gender,
-          zip: theirs.zip,
+          resourceType: 'Patient',
+          name: [
+            {
+              given: [theirs.firstName],
+              family: `${theirs.lastName} ${theirs.suffix}`.trim(),
+            },
+          ],
+          birthDate: theirs.dob,
+          gender: GENDERS[theirs.gender],
+          address: [{ postalCode: theirs.zip }],
         },
-      };
-      const { status } = await handleMessageCallback(
-        {
-          store,
-          blobs,
-          idHmacKey: TEST_ID_HMAC_KEY,
-          arrivals: { tell: () => undefined },
-          receiptArrived: () => undefined,
-        },
-        Buffer.from(JSON.stringify(message)),
-      );
-      expect(status).toBe(200);
-      const { rows } = await store.asAccount(accountId, (tx) =>
-        sql`select from message where patient_id = ${patientId}`.execute(tx.db),
-      );
-      return rows.length > 0;
+      });
+      return taken.patientId === patientId;
     },
   },
 ];

@@ -51,7 +51,7 @@ const clock = () => new Date(Date.now() + aheadMs);
 
 beforeAll(async () => {
   simulator = await startTestSimulator({
-    partnerSecrets: { identity: SECRET },
+    identitySecret: SECRET,
   });
   const port = await freePort();
   baseUrl = `http://127.0.0.1:${port}`;

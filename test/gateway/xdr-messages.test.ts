@@ -27,17 +27,14 @@ import {
   createTransmission,
   type Transmission,
 } from '../../src/exchange/messaging/messages/transmission.ts';
-import { settingsOf } from '../../src/exchange/sources/connections/connection-options.ts';
-import { insertConnection } from '../../src/exchange/sources/connections/connection-store.ts';
-import { sealCredentials } from '../../src/exchange/sources/connections/settings.ts';
 import { createSubmissions } from '../../src/exchange/sources/connections/submissions.ts';
-import { createSourceHealth } from '../../src/exchange/sources/health/source-health.ts';
 import {
   createTestGateway,
   newPerson,
   type TestAccount,
   type TestGateway,
 } from '../support/gateway.ts';
+import { connectForSubmissions } from '../support/submission-connection.ts';
 import { testKeyRing } from '../support/test-keys.ts';
 
 const OURS = '2.16.840.1.113883.3.9999.2';
@@ -98,17 +95,20 @@ let transmission: Transmission;
 
 beforeAll(async () => {
   recipient = await startRecipient();
-  gateway = await createTestGateway({ messageSecret: undefined });
+  gateway = await createTestGateway();
   account = await gateway.addAccount();
-  await connect(account.accountId);
+  await connectForSubmissions(gateway.store, account.accountId, {
+    submissionUrl: recipient.url,
+    submissionNetwork: 'CAREQUALITY',
+    homeCommunity: THEIR_GATEWAY,
+    ownHomeCommunity: OURS,
+  });
   transmission = createTransmission({
     ...gateway,
-    partner: undefined,
     submissions: createSubmissions(
       { store: gateway.store, keyRing: testKeyRing() },
       {},
     ),
-    sourceHealth: createSourceHealth(gateway.store),
   });
 });
 afterAll(async () => {
@@ -119,36 +119,6 @@ beforeEach(() => {
   recipient.received.length = 0;
   recipient.refuseWith();
 });
-
-async function connect(accountId: string): Promise<void> {
-  const id = uuidv7();
-  const settings = settingsOf({
-    protocol: 'ihe',
-    queryUrl: 'https://gateway.example/query',
-    retrieveUrl: 'https://gateway.example/retrieve',
-    submissionUrl: recipient.url,
-    submissionNetwork: 'CAREQUALITY',
-    homeCommunity: THEIR_GATEWAY,
-    ownHomeCommunity: OURS,
-  });
-  await gateway.store.asSystem((tx) =>
-    insertConnection(tx, {
-      id,
-      accountId,
-      source: 'hie',
-      name: 'First network',
-      baseUrl: 'https://gateway.example/discovery',
-      settings,
-      authKind: 'none',
-      credentials: sealCredentials(testKeyRing(), id, {
-        auth: { kind: 'none' },
-        tls: {},
-      }),
-      namespace: `${id.slice(-6)}~`,
-      enabled: true,
-    }),
-  );
-}
 
 async function addPatient(): Promise<string> {
   const created = await account.call(

@@ -30,10 +30,7 @@ import {
 import { ConflictError } from '../../src/exchange/platform/errors.ts';
 import { createResponseSeal } from '../../src/exchange/platform/http/idempotency-store.ts';
 import { createLinkMaker } from '../../src/exchange/platform/links/signed-link.ts';
-import {
-  createWebhookKeys,
-  generateWebhookKey,
-} from '../../src/exchange/platform/outbox/webhook-key.ts';
+import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { createDeferredAnswers } from '../../src/exchange/queries/network-query/deferred-answers.ts';
 import { prepareQuery } from '../../src/exchange/queries/network-query/prepare.ts';
 import {
@@ -94,8 +91,6 @@ export interface TestGateway {
   }): Promise<TestAccount>;
   close(): Promise<void>;
 }
-
-const TEST_MESSAGE_SECRET = generateWebhookKey();
 
 const ALL_SOURCES = {
   hie: { enabled: true },
@@ -176,8 +171,7 @@ export async function createTestGateway({
     destinationPing: { ping: () => undefined },
     followUps: { launch: () => undefined, wake: () => undefined },
     recordings: { launch: () => undefined },
-    messages: { launch: () => undefined, receiptArrived: () => undefined },
-    messageSecret: TEST_MESSAGE_SECRET,
+    messages: { launch: () => undefined },
     arrivals: { tell: () => undefined },
     erasures,
     publicBaseUrl: TEST_BASE_URL,

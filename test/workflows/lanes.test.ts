@@ -117,7 +117,7 @@ test('a query that a caller waits for ends while background queries occupy every
   }
 });
 
-test('a source is given up at once while the transport partner hangs in 45 messages', async () => {
+test('a source is given up at once while a mail server hangs in 45 messages', async () => {
   const address = inject('temporalAddress');
   const namespace = await createTestNamespace();
   const dataConverter = createDataConverter(testKeyRing());

@@ -3,6 +3,7 @@ import {
   type StackStorage,
   s3Environment,
 } from '../../src/local-stack/connection-file.ts';
+import { SIMULATED_MAILBOX } from '../../src/local-stack/simulator/letters.ts';
 import { SIMULATED_GATEWAY } from '../../src/local-stack/simulator/protocol.ts';
 import {
   BACKGROUND_QUEUES,
@@ -57,6 +58,20 @@ export const simulatedGateway = (ports: StackPorts) => ({
   ownHomeCommunity: '2.999.1',
 });
 
+/** The account's mailbox in the simulator's mail system. */
+export const simulatedMailbox = (
+  ports: StackPorts,
+  { simulatedMailPassword: password }: StackSecrets,
+) => ({
+  settings: {
+    address: SIMULATED_MAILBOX.address,
+    smtp: `smtp://127.0.0.1:${ports.simulatorSmtp}`,
+    imap: `imap://127.0.0.1:${ports.simulatorImap}`,
+    readEverySeconds: 15,
+  },
+  credentials: { user: SIMULATED_MAILBOX.user, password },
+});
+
 export const simulatorEnvironment = ({
   dataDir,
   logLevel,
@@ -73,7 +88,8 @@ export const simulatorEnvironment = ({
   EXCHANGE_BASE_URL: gatewayUrl(ports),
   NOTIFICATION_SENDERS: notificationSenders(secrets),
   IDENTITY_PARTNER_SECRET: secrets.identityPartnerSecret,
-  MESSAGE_PARTNER_SECRET: secrets.messagePartnerSecret,
+  SIMULATOR_MAIL_PORTS: `${ports.simulatorSmtp} ${ports.simulatorImap}`,
+  SIMULATOR_MAIL_PASSWORD: secrets.simulatedMailPassword,
   ...simulatedSource('HIE', ports, secrets),
   ...simulatedSource('PHARMACY', ports, secrets),
   ...simulatedSource('LAB', ports, secrets),
@@ -140,8 +156,6 @@ const exchangeEnvironment = (facts: StackFacts): Environment => ({
   INTERNAL_TOKEN_KEY: facts.secrets.internalTokenKey,
   PUBLIC_BASE_URL: gatewayUrl(facts.ports),
   LOOPBACK_EXCEPT_PORTS: refusedPorts(facts.ports),
-  MESSAGE_PARTNER_BASE_URL: `${simulatorUrl(facts.ports)}/messages`,
-  MESSAGE_PARTNER_SECRET: facts.secrets.messagePartnerSecret,
   ...(facts.sources.HIE ?? simulatedSource('HIE', facts.ports, facts.secrets)),
   ...(facts.sources.PHARMACY ??
     simulatedSource('PHARMACY', facts.ports, facts.secrets)),

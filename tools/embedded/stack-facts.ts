@@ -5,6 +5,7 @@ import {
   type SeededAccount,
   seedDemoAccount,
   seedGatewayAccount,
+  seedMailbox,
 } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import {
@@ -22,6 +23,7 @@ import {
   receiverUrl,
   type StackFacts,
   simulatedGateway,
+  simulatedMailbox,
   simulatorUrl,
 } from './stack-environment.ts';
 import type { ServerContext, StackTemporal } from './stack-servers.ts';
@@ -57,6 +59,10 @@ export async function prepareStack(
     webhookKey: secrets.webhookKey,
     webhookKeys: createWebhookKeys(keyRing),
     webhookUrl: `${receiverUrl(ports)}/webhooks`,
+  });
+  await prepareMailbox(databaseUrl, {
+    ...simulatedMailbox(ports, secrets),
+    keyRing,
   });
   const gatewayAccount = await prepareGatewayAccount(databaseUrl, {
     apiKey: secrets.gatewayApiKey,
@@ -154,6 +160,19 @@ async function prepareGatewayAccount(
   const store = createStore({ databaseUrl, poolMax: 1 });
   try {
     return await seedGatewayAccount(store, seed);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Gives the demo account its mailbox in the simulator's mail system. */
+async function prepareMailbox(
+  databaseUrl: string,
+  seed: Parameters<typeof seedMailbox>[1],
+): Promise<void> {
+  const store = createStore({ databaseUrl, poolMax: 1 });
+  try {
+    await seedMailbox(store, seed);
   } finally {
     await store.close();
   }

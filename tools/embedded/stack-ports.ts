@@ -14,6 +14,8 @@ export const PORT_NAMES = [
   // front of it.
   'temporalWeb',
   'simulator',
+  'simulatorSmtp',
+  'simulatorImap',
   'gateway',
   'receiver',
   'worker',

@@ -4,7 +4,6 @@ import {
   createSimulatorClient,
 } from '../../src/local-stack/simulator/client.ts';
 import type { Addition, Correction } from './data/corrections.ts';
-import type { Carried } from './partners/messages.ts';
 import type { PartnerSettingsChange } from './partners/settings.ts';
 import { type LogFilter, requestLogEntry } from './request-log.ts';
 import type { SettingsChange } from './settings.ts';
@@ -34,17 +33,9 @@ export function createSimulatorAdmin(simulatorUrl: string, token?: string) {
       void (await call('PUT', 'resources', addition)),
     /** Restores the records of the samples. */
     undoCorrections: async () => void (await call('DELETE', 'corrections')),
-    /**
-     * Changes the behaviour of the identity partner and the transport partner.
-     */
+    /** Changes the behaviour of the identity partner. */
     changePartners: async (change: PartnerSettingsChange) =>
       void (await call('PUT', 'partners', change)),
-    /**
-     * Returns the message that the transport partner accepted under this id of
-     * the exchange.
-     */
-    carriedMessage: async (id: string) =>
-      JSON.parse(await call('GET', `messages/${id}`)) as Carried,
     /** Returns the requests to the sources, in the order of their responses. */
     async requests(filter: LogFilter = {}) {
       const query = new URLSearchParams();

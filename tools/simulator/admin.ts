@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FhirResource } from 'fhir/r4.js';
 import { z } from 'zod';
+import { letterRequest } from '../../src/local-stack/simulator/letters.ts';
 import { notifyRequest } from '../../src/local-stack/simulator/notifications.ts';
 import {
   SOURCE_NAMES,
@@ -10,8 +11,9 @@ import { bearerToken, sameText } from './auth.ts';
 import { addition, correction } from './data/corrections.ts';
 import type { SourceData } from './data/source-data.ts';
 import { applicableRule, type FaultBook } from './faults/rules.ts';
+import type { MailFolder } from './mail/mail-folder.ts';
+import { writeLetter } from './mail/write-letter.ts';
 import { CannotNotifyError, type Notifier } from './notifications/notifier.ts';
-import type { Carried, Deliver } from './partners/messages.ts';
 import {
   type PartnerSettings,
   partnerSettingsChange,
@@ -26,12 +28,8 @@ export interface AdminOptions {
   log: RequestLog;
   notifier: Notifier;
   partners: PartnerSettings;
-  /** The messages that the transport partner accepted. */
-  carried: ReadonlyMap<string, Carried>;
-  /**
-   * Delivers a message to the exchange; absent when no exchange is configured.
-   */
-  deliver?: Deliver;
+  /** The inbox of the exchange; absent without a mail system. */
+  inbox?: MailFolder;
   /**
    * Bearer token that the admin routes require; without it they are open to all
    * users of this machine.
@@ -40,7 +38,7 @@ export interface AdminOptions {
 }
 
 /** More than the exchange accepts, so that its rejection can be tested. */
-const MESSAGE_BYTES_MAX = 64 * 1024 * 1024;
+const LETTER_BYTES_MAX = 64 * 1024 * 1024;
 
 const LOOPBACK = new Set(['127.0.0.1', '::1', '::ffff:127.0.0.1']);
 
@@ -52,17 +50,8 @@ export async function adminRoutes(
   app: FastifyInstance,
   options: AdminOptions,
 ): Promise<void> {
-  const {
-    faults,
-    settings,
-    data,
-    log,
-    notifier,
-    partners,
-    carried,
-    deliver,
-    token,
-  } = options;
+  const { faults, settings, data, log, notifier, partners, inbox, token } =
+    options;
   const clockOf = (source: SourceName) =>
     new Date(Date.now() + settings.of(source).clockAheadMs);
   app.addHook('onRequest', async (request, reply) => {
@@ -139,30 +128,23 @@ export async function adminRoutes(
 
   add('PUT', '/partners', partnerSettingsChange, (change) => {
     partners.change(change);
-    return { identity: partners.identity, messages: partners.messages };
+    return { identity: partners.identity };
   });
 
-  const message = z.looseObject({ messageId: z.string() });
-  const toDeliver = async (
-    given: z.output<typeof message>,
+  const deliver = async (
+    letter: z.output<typeof letterRequest>,
     reply: FastifyReply,
-  ) =>
-    deliver === undefined
-      ? reply.code(409).send({
-          error:
-            'To deliver messages, set EXCHANGE_BASE_URL and MESSAGE_PARTNER_SECRET.',
-        })
-      : { status: await deliver(given) };
-  add('POST', '/messages', message, toDeliver, MESSAGE_BYTES_MAX);
-
-  app.get<{ Params: { id: string } }>(
-    '/messages/:id',
-    (request, reply) =>
-      carried.get(request.params.id) ??
-      reply
-        .code(404)
-        .send({ error: 'The transport partner has no message with this id.' }),
-  );
+  ) => {
+    if (inbox === undefined)
+      return reply.code(409).send({
+        error:
+          'To deliver letters, set SIMULATOR_MAIL_PORTS and SIMULATOR_MAIL_PASSWORD.',
+      });
+    const bytes = await writeLetter(letter);
+    for (let times = 0; times < letter.times; times += 1) inbox.deliver(bytes);
+    return reply.code(204).send();
+  };
+  add('POST', '/letters', letterRequest, deliver, LETTER_BYTES_MAX);
 
   add('POST', '/notifications', notifyRequest, (asked, reply) =>
     notifier.notify(asked).catch((error: unknown) => {

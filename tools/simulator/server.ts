@@ -13,13 +13,9 @@ import { applicableRule, FaultBook } from './faults/rules.ts';
 import { DeferredAnswers } from './ihe/deferred-answers.ts';
 import { addSoapParser, gatewayRoutes } from './ihe/gateway-routes.ts';
 import { type CallbackSecrets, createCallBack, Jobs } from './jobs/jobs.ts';
+import { type MailSystemOptions, startMailSystem } from './mail/mail-system.ts';
 import { Notifier, type NotifyTarget } from './notifications/notifier.ts';
 import { identityRoutes } from './partners/identity.ts';
-import {
-  type Carried,
-  createDeliver,
-  messageRoutes,
-} from './partners/messages.ts';
 import { PartnerSettings } from './partners/settings.ts';
 import { serveSource } from './pipeline.ts';
 import { RequestLog } from './request-log.ts';
@@ -61,14 +57,12 @@ export interface SimulatorOptions {
   /** The exchange that receives notifications (`POST /admin/notifications`). */
   notify?: NotifyTarget;
   /**
-   * Keys with which each partner and the exchange sign; a partner without a key
-   * is not served.
+   * Key with which the identity partner and the exchange sign; without it, that
+   * partner is not served.
    */
-  partnerSecrets?: { identity?: string; messages?: string };
-  /**
-   * The exchange to which the transport partner delivers messages and receipts.
-   */
-  exchangeUrl?: string;
+  identitySecret?: string;
+  /** The mail system for Direct messages; default: none. */
+  mail?: MailSystemOptions;
 }
 
 const FHIR_ROUTES = [
@@ -94,11 +88,7 @@ export async function createSimulator(options: SimulatorOptions) {
   const deferredAnswers = new DeferredAnswers(log);
   const notifier = new Notifier(options.notify);
   const partners = new PartnerSettings();
-  const carried = new Map<string, Carried>();
-  const messageCallbackUrl =
-    options.exchangeUrl === undefined
-      ? undefined
-      : `${options.exchangeUrl}/messages/callback`;
+  const mail = options.mail && (await startMailSystem(options.mail));
 
   const app = createApp();
   app.get('/health', () => ({ status: 'ok' }));
@@ -110,33 +100,17 @@ export async function createSimulator(options: SimulatorOptions) {
     log,
     notifier,
     partners,
-    carried,
-    deliver: createDeliver({
-      secret: options.partnerSecrets?.messages,
-      callbackUrl: messageCallbackUrl,
-    }),
+    inbox: mail?.inbox,
     token: options.adminToken,
   });
-  const { identity: identitySecret, messages: messageSecret } =
-    options.partnerSecrets ?? {};
-  if (identitySecret !== undefined) {
-    const { publicUrl } = options;
+  const { identitySecret, publicUrl } = options;
+  if (identitySecret !== undefined)
     await app.register(identityRoutes, {
       prefix: '/identity',
       secret: identitySecret,
       settings: partners,
       publicUrl,
     });
-  }
-  if (messageSecret !== undefined) {
-    await app.register(messageRoutes, {
-      prefix: '/messages',
-      secret: messageSecret,
-      settings: partners,
-      callbackUrl: messageCallbackUrl,
-      carried,
-    });
-  }
   for (const name of SOURCE_NAMES) {
     const access = options.access[name];
     const tokenPath =
@@ -188,6 +162,7 @@ export async function createSimulator(options: SimulatorOptions) {
     close: async () => {
       jobs.close();
       deferredAnswers.close();
+      await mail?.close();
       await app.close();
     },
   };

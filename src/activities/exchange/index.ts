@@ -4,7 +4,6 @@ import { TASK_QUEUES } from '../../contract/temporal.ts';
 import { createExportRunner } from '../../exchange/delivery/bulk-export/run-export.ts';
 import { createConsolidatedBuilder } from '../../exchange/delivery/consolidated-query/build.ts';
 import { createDirectTransports } from '../../exchange/messaging/messages/direct/direct-transports.ts';
-import type { MessageTransport } from '../../exchange/messaging/messages/message-transport.ts';
 import { createTransmission } from '../../exchange/messaging/messages/transmission.ts';
 import { createFollowUpRounds } from '../../exchange/messaging/notifications/follow-up/rounds.ts';
 import { createBulkEngine } from '../../exchange/people/bulk-create/engine.ts';
@@ -45,11 +44,6 @@ export interface ExchangeWorkerDeps extends Platform, Services, Connectors {
   startGuard: StartGuard;
   /** Whether another build than that of this worker is current. */
   isReplaced: () => Promise<boolean>;
-  /**
-   * Transports messages for which there is no gateway; without it, sending
-   * these fails.
-   */
-  messagePartner?: MessageTransport;
   /** The gateways that take messages by XDR. */
   submissions?: Submissions;
   /** Our certificate and key as a gateway in networks. */
@@ -69,7 +63,6 @@ export function exchangeActivities(
   const engine = createBulkEngine({ store, blobs, hmacKey: deps.idHmacKey });
   const transmission = createTransmission({
     ...deps,
-    partner: deps.messagePartner,
     directTransports: createDirectTransports(store, deps.keyRing),
   });
   const redriver = createRedriver({

@@ -16,8 +16,7 @@ const HEARTBEAT: HeartbeatOptions = {
 
 /**
  * The steps of a transmission. Each may run twice: the message's row shows
- * whether it has ended, and the transport partner recognises a message by its
- * id.
+ * whether it has ended, and who receives it can know it by its id.
  */
 export const createMessageActivities = ({
   transmission,

@@ -1,6 +1,7 @@
 import { request } from 'undici';
 import { z } from 'zod';
 import { countedRule, type FaultRuleInput } from './faults.ts';
+import type { LetterInput } from './letters.ts';
 import { type NotifyInput, sentMessage } from './notifications.ts';
 
 /** Sends a request below `/admin` and returns the body of its response. */
@@ -47,17 +48,9 @@ export function createSimulatorClient(simulatorUrl: string, token?: string) {
     setRules: async (rules: readonly FaultRuleInput[]) =>
       void (await call('PUT', 'rules', rules)),
     clearRules: async () => void (await call('DELETE', 'rules')),
-    /**
-     * Delivers a message to the exchange as its transport partner; returns the
-     * HTTP status, 0 for no response.
-     */
-    deliverMessage: async (message: {
-      messageId: string;
-      [member: string]: unknown;
-    }) =>
-      z
-        .object({ status: z.int() })
-        .parse(JSON.parse(await call('POST', 'messages', message))).status,
+    /** Puts a Direct message of another provider into the exchange's inbox. */
+    deliverLetter: async (letter: LetterInput) =>
+      void (await call('POST', 'letters', letter)),
     /**
      * Sends notifications about a sample patient to the exchange; returns the
      * response to each, in the order of sending.

@@ -180,11 +180,16 @@ export function addMessageCommands(program: Command, run: RunStarter): void {
 
   withStarterOptions(messages.command('simulate'))
     .description(
-      'Deliver a message to the exchange through the simulated transport partner',
+      'Have another provider send a Direct message to the account of the stack',
     )
     .option(
       '--to <address>',
-      "destination: OID or Direct address (default: the facility's OID)",
+      "destination (default: the Direct address of the stack's account)",
+    )
+    .option(
+      '--from <address>',
+      'Direct address of the sender',
+      'dr.jones@direct.simulated.example',
     )
     .option(
       '--sample <key>',
@@ -193,16 +198,9 @@ export function addMessageCommands(program: Command, run: RunStarter): void {
     .option('--subject <text>', 'subject of the message', 'Simulated message')
     .option('--body <text>', 'text of the message', 'Sent by the simulator.')
     .option('--attach-file <paths...>', 'files to attach')
-    .option('--npi <numbers...>', 'NPIs of the intended recipients')
-    .addOption(
-      new Option(
-        '--network <network>',
-        'network that the message arrives from',
-      ).choices(MESSAGE_NETWORKS),
-    )
     .option(
       '--id <id>',
-      "the partner's id of the message; the same id always means the same message",
+      "the sender's id of the message; the same id is the same message",
     )
     .option(
       '--times <n>',
@@ -214,7 +212,7 @@ export function addMessageCommands(program: Command, run: RunStarter): void {
       'after',
       examples(
         'npm run starter -- messages simulate --sample keith-kiehn --subject "Discharge summary" --attach-file summary.xml',
-        'npm run starter -- messages simulate --to records@direct.clinic.example.org --times 2',
+        'npm run starter -- messages simulate --from greylisted@direct.simulated.example --times 2',
       ),
     )
     .action(run(messagesSimulate));

@@ -3,7 +3,6 @@ import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { transportOf } from '../../contract/messages.ts';
 import type { SourceType } from '../../contract/primitives.ts';
-import { EXIT, type ExitCode } from '../../lib/exit-codes.ts';
 import { lookupTable } from '../../lib/lookup-table.ts';
 import { renderTable } from '../../lib/table.ts';
 import { createSimulatorClient } from '../../local-stack/simulator/client.ts';
@@ -12,10 +11,11 @@ import type {
   Fault,
   FaultRuleInput,
 } from '../../local-stack/simulator/faults.ts';
+import { SIMULATED_MAILBOX } from '../../local-stack/simulator/letters.ts';
 import { UsageError } from '../errors.ts';
 import { readInputFile } from '../input/panel-file.ts';
 import { findSample } from '../input/patients.ts';
-import { facilityOf, requireStack, type Target } from '../target/target.ts';
+import { requireStack } from '../target/target.ts';
 import type { CommandResult } from '../terminal.ts';
 import type {
   CommandContext,
@@ -229,108 +229,79 @@ const troubleName = (fault: Fault): string =>
 
 interface MessagesSimulateOptions
   extends StarterCommandOptions,
-    Pick<MessagesSendOptions, 'subject' | 'body' | 'network' | 'npi'> {
+    Pick<MessagesSendOptions, 'subject' | 'body'> {
   to?: string;
+  from: string;
   sample?: string;
   attachFile?: string[];
-  /**
-   * The transport partner's id of the message; the same id always means the
-   * same message.
-   */
+  /** The sender's id of the message; the same id is the same message. */
   id?: string;
   times: number;
 }
 
 /**
- * Makes the stack's simulated transport partner deliver a message to the
- * exchange, and reports the response to each delivery. Throws UsageError.
+ * Has another provider send a Direct message to the stack's account: the
+ * simulator puts it into the account's mailbox, which the exchange then reads.
+ * Throws UsageError.
  */
 export const messagesSimulate: StarterCommand<
   [MessagesSimulateOptions]
 > = async (options, { target }) => {
   const { connection } = requireStack(target);
-  const patient =
-    options.sample === undefined ? undefined : personOf(options.sample);
-  const attachments = await Promise.all(
-    (options.attachFile ?? []).map(readAttachment),
-  );
-  const destination = options.to ?? (await oidOfFacility(target));
-  const network =
-    options.network ??
-    (transportOf(destination) === 'xdr' ? 'CAREQUALITY' : undefined);
-  const message = {
-    messageId: options.id ?? `simulated-${randomUUID()}`,
-    destination,
-    network,
-    subject: options.subject,
-    body: options.body,
-    intendedRecipientNpi: options.npi,
-    patient,
-    attachments,
+  const { to = SIMULATED_MAILBOX.address, from, subject, times } = options;
+  if (transportOf(to) !== 'direct')
+    throw new UsageError(
+      '--to must be a Direct address: the simulator sends mail only.',
+    );
+  const letter = {
+    messageId: options.id ?? `${randomUUID()}@direct.simulated.example`,
+    from,
+    to,
+    subject,
+    body: options.body ?? '',
+    patient:
+      options.sample === undefined ? undefined : personOf(options.sample),
+    attachments: await Promise.all(
+      (options.attachFile ?? []).map(readAttachment),
+    ),
+    times,
   };
-  const simulator = createSimulatorClient(
+  await createSimulatorClient(
     connection.simulatorUrl,
     connection.simulatorAdminToken,
-  );
-  const statuses: number[] = [];
-  for (let times = 0; times < options.times; times += 1)
-    statuses.push(await simulator.deliverMessage(message));
-  const rows = statuses.map((status) => [
-    message.messageId,
-    String(status),
-    MEANINGS[status] ?? '',
-  ]);
+  ).deliverLetter(letter);
   return {
-    exitCode: exitOf(statuses),
     lines: [
-      ...renderTable(["partner's message id", 'status', 'response'], rows),
-      ...(statuses.includes(200)
-        ? [
-            '',
-            'See it with: npm run starter -- messages list --direction inbound',
-          ]
-        : []),
+      `The message ${letter.messageId} is in the mailbox${times === 1 ? '' : `, ${times} times`}, which the exchange reads every 15 seconds.`,
+      '',
+      'See it with: npm run starter -- messages list --direction inbound',
     ],
     document: {
       command: 'messages simulate',
-      messageId: message.messageId,
-      destination,
-      statuses,
-      attachments: attachments.length,
+      messageId: letter.messageId,
+      destination: to,
+      times,
+      attachments: letter.attachments.length,
     },
   };
 };
 
-const MEANINGS: Readonly<Record<number, string>> = {
-  0: 'no response from the exchange',
-  200: 'accepted',
-  400: 'not a valid message',
-  401: "the signature is not the transport partner's",
-  404: 'no account receives messages at this address',
-  409: 'several accounts receive messages at this address',
-  413: 'the message is too large',
-  422: 'an attachment is of a type that is not accepted',
-};
-
-function exitOf(statuses: readonly number[]): ExitCode {
-  const worst = statuses.find((status) => status !== 200);
-  if (worst === undefined) return EXIT.done;
-  return worst >= 400 && worst < 500 ? EXIT.refused : EXIT.error;
-}
-
-/**
- * The sample patient as the sending side describes a patient. Throws
- * UsageError.
- */
-function personOf(key: string) {
+/** The sample patient as a Direct message describes one. Throws UsageError. */
+function personOf(key: string): Record<string, string> {
   const { firstName, lastName, dob, genderAtBirth, address } =
     findSample(key).createBody;
+  const [home] = address;
   return {
-    firstNames: [firstName],
-    lastNames: [lastName],
-    dob,
+    givenName: firstName,
+    surname: lastName,
+    dateOfBirth: dob,
     gender: genderAtBirth,
-    zip: address[0]?.zip ?? '',
+    ...(home && {
+      streetAddress: home.addressLine1,
+      localityName: home.city,
+      stateOrProvinceName: home.state,
+      postalCode: home.zip,
+    }),
   };
 }
 
@@ -354,18 +325,4 @@ async function readAttachment(path: string) {
     contentType: TYPES[extension] ?? 'application/octet-stream',
     content: content.toString('base64'),
   };
-}
-
-/**
- * The facility's OID: an account receives XDR messages at the OIDs of its
- * facilities. Throws UsageError.
- */
-async function oidOfFacility(target: Target): Promise<string> {
-  const facilityId = await facilityOf(target);
-  const { answer } = await target.exchange.call('listFacilities', {});
-  const oid = answer.facilities.find(({ id }) => id === facilityId)?.oid;
-  if (oid !== undefined) return oid;
-  throw new UsageError(
-    'The facility has no OID. Pass the destination as --to.',
-  );
 }

@@ -18,30 +18,13 @@ const identitySettings = z.strictObject({
   down: z.boolean(),
 });
 
-const messageSettings = z.strictObject({
-  /**
-   * Where the outcome is reported: `at-once` in the response, `later` by a
-   * callback, `silently` only when polled.
-   */
-  delivers: z.enum(['at-once', 'later', 'silently']),
-  delayMs: z.int().min(0),
-  outcome: z.enum(['delivered', 'failed', 'refused']),
-  callbacks: z.int().min(0).max(5),
-  /** Responds with 503 to this many further requests. */
-  downTimes: z.int().min(0),
-});
-
 /** Body of `PUT /admin/partners`: absent members keep their values. */
 export const partnerSettingsChange = z.strictObject({
   identity: identitySettings.partial().optional(),
-  messages: messageSettings.partial().optional(),
 });
 export type PartnerSettingsChange = z.output<typeof partnerSettingsChange>;
 
-/**
- * Behaviour of the identity partner and the transport partner; changes apply
- * from the next request.
- */
+/** Behaviour of the identity partner; changes apply from the next request. */
 export class PartnerSettings {
   identity: z.output<typeof identitySettings> = {
     verifies: 'by-page',
@@ -50,16 +33,8 @@ export class PartnerSettings {
     callbacks: 1,
     down: false,
   };
-  messages: z.output<typeof messageSettings> = {
-    delivers: 'later',
-    delayMs: 200,
-    outcome: 'delivered',
-    callbacks: 1,
-    downTimes: 0,
-  };
 
-  change({ identity, messages }: PartnerSettingsChange): void {
+  change({ identity }: PartnerSettingsChange): void {
     this.identity = { ...this.identity, ...identity };
-    this.messages = { ...this.messages, ...messages };
   }
 }

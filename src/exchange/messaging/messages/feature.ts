@@ -10,7 +10,7 @@ import { documentsToRead } from '../../records/documents-to-read.ts';
 import type { RecordKeeper } from '../../records/record-keeper.ts';
 import { mailboxSchedules } from './direct/reading-schedule.ts';
 import type { MessageLauncher } from './launcher.ts';
-import { addMessageCallbackRoute, addMessageRoutes } from './routes.ts';
+import { addMessageRoutes } from './routes.ts';
 
 /**
  * The C-CDA documents attached to messages become part of their patients'
@@ -22,10 +22,7 @@ export const ATTACHMENTS = {
   since: 'sent_at',
 } as const;
 
-/**
- * Messages between providers: E12, sending, and the transport partner's
- * callbacks.
- */
+/** Messages between providers: E12, sending, and the mailboxes of accounts. */
 export const messagesFeature = {
   open: ({
     store,
@@ -46,12 +43,7 @@ export const messagesFeature = {
     ],
     drain: messages.drain,
   }),
-  routes(
-    { operations, open }: GatewayScopes,
-    deps: DepsOf<typeof addMessageRoutes> &
-      DepsOf<typeof addMessageCallbackRoute>,
-  ) {
+  routes({ operations }: GatewayScopes, deps: DepsOf<typeof addMessageRoutes>) {
     addMessageRoutes(operations, deps);
-    open((scope) => addMessageCallbackRoute(scope, deps));
   },
 } satisfies Feature;

@@ -178,22 +178,6 @@ export const transmissionRows = workflowRows<{ messageId: string }>({
 });
 
 /**
- * The account of an outbound message; the partner's receipts carry only the
- * message's id.
- */
-export async function accountOfMessage(
-  tx: SystemTx,
-  id: string,
-): Promise<string | undefined> {
-  const query = tx.db
-    .selectFrom('message')
-    .select('account_id')
-    .where('id', '=', id);
-  return (await query.where('direction', '=', 'outbound').executeTakeFirst())
-    ?.account_id;
-}
-
-/**
  * The accounts that receive at a destination: the OID of an active facility, or
  * a Direct address in the settings.
  */

@@ -1,4 +1,3 @@
-import type { FastifyInstance } from 'fastify';
 import { v7 as uuidv7 } from 'uuid';
 import {
   MESSAGE_ATTACHMENT_BYTES_MAX,
@@ -20,18 +19,11 @@ import { ok } from '../../platform/http/operation.ts';
 import type { Operations } from '../../platform/http/operations.ts';
 import { openPage } from '../../platform/http/paging.ts';
 import {
-  refuseUnsigned,
-  verifySourceCallback,
-} from '../../platform/http/signed-callback.ts';
-import {
   countStart,
   type StartLimit,
 } from '../../platform/limits/limit-store.ts';
-import type { Arrivals } from '../../records/arrivals/arrivals.ts';
 import { connectionForMessages } from '../../sources/connections/submissions.ts';
 import { findMailbox } from './direct/mailbox-store.ts';
-import { handleMessageCallback } from './inbound.ts';
-import { boundLargeBodies } from './large-bodies.ts';
 import type { MessageLauncher } from './launcher.ts';
 import {
   documentsOfPatient,
@@ -46,9 +38,7 @@ import {
 export function addMessageRoutes(
   operations: Operations,
   deps: Pick<GatewayPlatform, 'publicBaseUrl' | 'linkSigningKey'> & {
-    messages: Pick<MessageLauncher, 'launch' | 'receiptArrived'>;
-    /** Set where there is a transport partner. */
-    messageSecret?: string;
+    messages: Pick<MessageLauncher, 'launch'>;
   },
 ): void {
   operations.read('listMessages', async (tx, { query }) => {
@@ -75,7 +65,7 @@ export function addMessageRoutes(
       await findPatient(tx, query.patientId),
     );
     const transport = transportFor(body);
-    if (deps.messageSecret === undefined && !(await hasWayOut(tx, transport)))
+    if (!(await hasWayOut(tx, transport)))
       throw new ExchangeError(503, NO_TRANSPORT[transport.transportMethod]);
     const attachments = body.attachments ?? [];
     await checkAttachments(tx, patient.id, attachments);
@@ -102,9 +92,9 @@ export function addMessageRoutes(
 }
 
 const NO_TRANSPORT = {
-  xdr: 'Messages to OIDs cannot be sent: no connection of this account takes messages for the network, and no transport partner is configured; ask the operator of this service',
+  xdr: 'Messages to OIDs cannot be sent: no connection of this account takes messages for the network; ask the operator of this service',
   direct:
-    'Messages to Direct addresses cannot be sent: this account has no Direct mailbox, and no transport partner is configured; ask the operator of this service',
+    'Messages to Direct addresses cannot be sent: this account has no Direct mailbox; ask the operator of this service',
 } as const satisfies Record<TransportMethod, string>;
 
 async function hasWayOut(
@@ -171,54 +161,3 @@ const limitOf = ({ account }: Caller): StartLimit => ({
   what: 'messages',
   perMinute: account.settings.limits?.messagesPerMinute ?? MESSAGES_PER_MINUTE,
 });
-
-/** Base64 makes attachments a third larger; 1 MB more for the text. */
-const BODY_BYTES_MAX =
-  Math.ceil(MESSAGE_ATTACHMENT_BYTES_MAX / 3) * 4 + 1024 * 1024;
-
-/**
- * Adds the route for the transport partner's messages and receipts. It needs no
- * API key: the partner signs the body, which stays raw bytes, because the
- * signature covers them.
- */
-export function addMessageCallbackRoute(
-  app: FastifyInstance,
-  deps: Pick<GatewayPlatform, 'store' | 'blobs' | 'idHmacKey'> & {
-    /** Key with which the transport partner signs its callbacks. */
-    messageSecret?: string;
-    arrivals: Pick<Arrivals, 'tell'>;
-    messages: Pick<MessageLauncher, 'launch' | 'receiptArrived'>;
-  },
-): void {
-  refuseUnsigned(app);
-  const largeBodies = boundLargeBodies(app);
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser(
-    '*',
-    { parseAs: 'buffer', bodyLimit: BODY_BYTES_MAX },
-    (_request, body, done) => done(null, body),
-  );
-  app.post(
-    '/messages/callback',
-    { schema: { hide: true }, config: { operation: 'messageCallback' } },
-    async (request, reply) => {
-      const body = Buffer.isBuffer(request.body)
-        ? request.body
-        : Buffer.alloc(0);
-      const { messageSecret, messages } = deps;
-      if (messageSecret === undefined) return reply.code(404).send();
-      if (!verifySourceCallback(messageSecret, request.headers, body).isGenuine)
-        return reply.code(401).send();
-      largeBodies.noteGenuine(request.ip);
-      const receiptArrived = (messageId: string): void =>
-        messages.receiptArrived(messageId);
-      const { status, problem } = await handleMessageCallback(
-        { ...deps, receiptArrived },
-        body,
-      );
-      if (status !== 200 && problem !== undefined)
-        throw new ExchangeError(status, problem);
-      return reply.code(status).send();
-    },
-  );
-}

@@ -18,7 +18,6 @@ import {
   type NewDocument,
   upsertResources,
 } from '../../records/deliveries/delivery-store.ts';
-import type { ReceivedAttachment } from './attachments.ts';
 import { announceMessage } from './launcher.ts';
 import {
   accountsAt,
@@ -26,6 +25,14 @@ import {
   insertMessage,
   type StoredMessage,
 } from './message-store.ts';
+
+/** A file attached to an inbound message. */
+export interface ReceivedAttachment {
+  /** The sender's file name, without control characters. */
+  title: string;
+  contentType: string;
+  content: Buffer;
+}
 
 /** A message from another provider, by whichever transport it came. */
 export interface ArrivedMessage {

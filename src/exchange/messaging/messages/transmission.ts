@@ -1,3 +1,4 @@
+import type { MessageNetwork } from '../../../contract/messages.ts';
 import {
   MESSAGE_END_REASONS,
   type MessageKey,
@@ -10,7 +11,6 @@ import {
 import type { Store } from '../../platform/database/database.ts';
 import { PartnerFailure } from '../../platform/partners/partner-http.ts';
 import type { Submissions } from '../../sources/connections/submissions.ts';
-import type { SourceHealth } from '../../sources/health/source-health.ts';
 import type { DirectTransports } from './direct/direct-transports.ts';
 import { endTransmission, failDelivered } from './launcher.ts';
 import {
@@ -28,27 +28,18 @@ import { createXdrTransport } from './xdr/xdr-transport.ts';
 export type Transmission = ReturnType<typeof createTransmission>;
 
 /**
- * The partner's key among the connections that have a breaker and can be paused
- * (`admin -- sources`).
- */
-export const TRANSPORT_PARTNER = 'transport-partner';
-
-/**
  * The steps of transmitting a message. Each reads the state from the message's
  * row first, so each may run twice.
  */
 export function createTransmission(deps: {
   store: Store;
   blobs: Pick<BlobStore, 'read'>;
-  /** Undefined when no transport partner is configured. */
-  partner: MessageTransport | undefined;
   /** The gateways that take messages by XDR; default: none. */
   submissions?: Submissions;
   /** The mailboxes that send by Direct; default: none. */
   directTransports?: DirectTransports;
-  sourceHealth: SourceHealth;
 }) {
-  const { store, sourceHealth } = deps;
+  const { store } = deps;
   const read = ({ accountId, messageId }: MessageKey) =>
     store.asAccount(accountId, (tx) => findMessage(tx, messageId));
 
@@ -122,59 +113,39 @@ export function createTransmission(deps: {
     return sent;
   }
 
-  /** The account's own way for a message; undefined when it has none. */
-  async function ownWay(
+  /**
+   * The account's gateway for the message's network, or its mail server. Throws
+   * PartnerFailure when it has none any more: it may get one in time.
+   */
+  async function wayOf(
     accountId: string,
     { network }: StoredMessage,
+  ): Promise<MessageTransport> {
+    const way =
+      network === null
+        ? await deps.directTransports?.of(accountId)
+        : await gatewayFor(accountId, network);
+    if (way !== undefined) return way;
+    throw new PartnerFailure(
+      'transport',
+      network === null
+        ? 'The account has no Direct mailbox any more'
+        : 'The account has no connection any more that takes messages for the network',
+    );
+  }
+
+  async function gatewayFor(
+    accountId: string,
+    network: MessageNetwork,
   ): Promise<MessageTransport | undefined> {
-    if (network === null) return deps.directTransports?.of(accountId);
     const gateway = await deps.submissions?.gatewayTo(accountId, network);
     return gateway && createXdrTransport(store, accountId, gateway);
   }
 
-  /**
-   * Calls the partner, unless its breaker is open or an operator has paused it.
-   * Reports to the breaker how it answered.
-   */
-  async function call(
-    messageId: string,
-    send: (partner: MessageTransport) => Promise<DeliveryState>,
-  ): Promise<DeliveryState> {
-    if (deps.partner === undefined)
-      throw new PartnerFailure(
-        'transport',
-        'No transport partner is configured',
-      );
-    const admitted = await sourceHealth.admit(TRANSPORT_PARTNER);
-    if (!admitted.mayCall)
-      throw new PartnerFailure(
-        'transport',
-        `The transport partner is not called now: ${admitted.reason}`,
-        {
-          retryAfterMs: admitted.waitMs,
-        },
-      );
-    try {
-      const delivery = await send(deps.partner);
-      await sourceHealth.answered(TRANSPORT_PARTNER);
-      return delivery;
-    } catch (error) {
-      if (error instanceof PartnerFailure && error.kind === 'transport')
-        await sourceHealth.failed(TRANSPORT_PARTNER, {
-          attempt: messageId,
-          reason: error.message,
-        });
-      else if (error instanceof PartnerFailure)
-        await sourceHealth.answered(TRANSPORT_PARTNER);
-      throw error;
-    }
-  }
-
   return {
     /**
-     * Hands the message to the account's gateway for its network or to its mail
-     * server, where it has one, else to the partner. Throws PartnerFailure when
-     * it is not accepted now.
+     * Hands the message over. Throws PartnerFailure when it is not accepted
+     * now.
      */
     async transmit(
       of: MessageKey,
@@ -194,17 +165,12 @@ export function createTransmission(deps: {
           status: 'failed',
           reason: MESSAGE_END_REASONS.attachmentGone,
         });
-      const own = await ownWay(of.accountId, message);
-      const sent = await (own === undefined
-        ? call(of.messageId, (partner) =>
-            partner.send(message, attachments, signal),
-          )
-        : own.send(message, attachments, signal));
-      return apply(of, sent);
+      const way = await wayOf(of.accountId, message);
+      return apply(of, await way.send(message, attachments, signal));
     },
     /**
-     * Reads what the recipient has reported, or asks the partner for it. Throws
-     * PartnerFailure when that does not answer.
+     * Reads what the recipient has reported. Throws PartnerFailure when that
+     * cannot be known now.
      */
     async check(
       of: MessageKey,
@@ -212,14 +178,10 @@ export function createTransmission(deps: {
     ): Promise<TransmissionStep> {
       const message = await read(of);
       if (message?.status !== 'processing') return stepOf(message);
-      const own = await ownWay(of.accountId, message);
-      const state = await (own === undefined
-        ? call(of.messageId, (partner) => partner.ask(of.messageId, signal))
-        : own.ask(of.messageId, signal));
+      const way = await wayOf(of.accountId, message);
+      const state = await way.ask(of.messageId, signal);
       const step = await apply(of, state);
-      return state.state === 'delivered' && own !== undefined
-        ? readAgain(of, own, step)
-        : step;
+      return state.state === 'delivered' ? readAgain(of, way, step) : step;
     },
     /**
      * Ends the message as failed, unless it has ended. @param reason shown to

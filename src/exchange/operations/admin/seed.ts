@@ -1,9 +1,20 @@
 import { v5 as uuidv5, v7 as uuidv7 } from 'uuid';
+import type { z } from 'zod';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { KeyRing } from '../../../lib/key-ring.ts';
-import { insertAccount } from '../../access/accounts/account-store.ts';
+import {
+  insertAccount,
+  lockAccount,
+  updateAccount,
+} from '../../access/accounts/account-store.ts';
 import { insertApiKey } from '../../access/accounts/api-key-store.ts';
 import { parseApiKey } from '../../access/accounts/rules/api-key.ts';
+import {
+  type MailboxCredentials,
+  mailboxSettingsSchema,
+  sealMailboxCredentials,
+} from '../../messaging/messages/direct/mailbox-settings.ts';
+import { putMailbox } from '../../messaging/messages/direct/mailbox-store.ts';
 import {
   findDestination,
   setDestination,
@@ -107,6 +118,46 @@ export async function seedDemoAccount(
     facilityId: FACILITY_ID,
     webhookKey,
   };
+}
+
+/**
+ * Gives the demo account a mailbox for Direct messages, at whose address it also
+ * receives.
+ */
+export async function seedMailbox(
+  store: Store,
+  {
+    settings: given,
+    credentials,
+    keyRing,
+  }: {
+    settings: z.input<typeof mailboxSettingsSchema>;
+    credentials: MailboxCredentials;
+    keyRing: KeyRing;
+  },
+): Promise<void> {
+  const settings = mailboxSettingsSchema.parse(given);
+  await store.asSystem(async (tx) => {
+    const account = await lockAccount(tx, DEMO_ACCOUNT_ID);
+    if (account === undefined) throw new Error('there is no demo account');
+    await updateAccount(tx, DEMO_ACCOUNT_ID, {
+      name: account.name,
+      dialect: account.dialect,
+      settings: {
+        ...account.settings,
+        messages: { directAddresses: [settings.address] },
+      },
+    });
+    await putMailbox(tx, {
+      accountId: DEMO_ACCOUNT_ID,
+      settings,
+      credentials: sealMailboxCredentials(
+        keyRing,
+        DEMO_ACCOUNT_ID,
+        credentials,
+      ),
+    });
+  });
 }
 
 /** An IHE gateway that an account asks, and what it is told of us. */

@@ -27,12 +27,12 @@ const { transmitMessage } = proxyActivities<
   Pick<MessageActivities, 'transmitMessage'>
 >({
   taskQueue: TASK_QUEUES.partners,
-  // Longer than the largest message may take (messaging/messages/partner.ts).
+  // 20 MB at 128 kB a second, and twice the time for an answer.
   startToCloseTimeout: '6 minutes',
   heartbeatTimeout: '15 seconds',
   scheduleToCloseTimeout: '24 hours',
   retry: { initialInterval: '2 seconds', maximumInterval: '30 minutes' },
-  summary: 'Hand the message to the transport partner',
+  summary: 'Hand the message over',
 });
 /** Gives up after five attempts: the next check makes up for a failed one. */
 const { checkTransmission } = proxyActivities<
@@ -46,7 +46,7 @@ const { checkTransmission } = proxyActivities<
     maximumInterval: '1 minute',
     maximumAttempts: 5,
   },
-  summary: 'Ask the transport partner for the status',
+  summary: 'Look for its notification',
 });
 const { failTransmission } = rowActivities<
   Pick<MessageActivities, 'failTransmission'>
@@ -55,7 +55,7 @@ const { failTransmission } = rowActivities<
 const CHECK_FIRST_MS = 60_000;
 const CHECK_MAX_MS = 3_600_000;
 /**
- * The receipt may lie ready when we or the partner are away at the deadline:
+ * The receipt may lie ready when we or the mailbox are away at the deadline:
  * the last check is repeated for so long.
  */
 const LAST_CHECK_MS = 24 * CHECK_MAX_MS;
@@ -66,8 +66,8 @@ const LAST_CHECK_MS = 24 * CHECK_MAX_MS;
  *
  * Durable because networks may be down for hours, and confirm delivery days
  * later. Keyed by the message id. The message's row in PostgreSQL is the source
- * of truth, and the transport partner identifies the message by the same id, so
- * every step may run twice. History: about 15 events, plus 10 for each check of
+ * of truth, and whoever receives it can know it by its id, so every step may run
+ * twice. History: about 15 events, plus 10 for each check of
  * the status, of which there are at most 80.
  */
 export async function messageTransmission(
@@ -92,7 +92,7 @@ export async function messageTransmission(
     let step = await transmitMessage(input);
     const deadlineAt = Date.now() + input.receiptWithinMs;
     for (let checks = 0; step.state === 'waiting'; checks++) {
-      show(step, 'Handed to the transport partner; waiting for the receipt');
+      show(step, 'Handed over; waiting for the notification');
       const waitMs = backOff(checks, CHECK_FIRST_MS, CHECK_MAX_MS);
       const leftMs = deadlineAt - Date.now();
       await condition(
@@ -116,7 +116,7 @@ export async function messageTransmission(
     return step;
   }
 
-  setCurrentDetails('Handing the message to the transport partner');
+  setCurrentDetails('Handing the message over');
   const end = await untilEnded().catch((error: unknown) =>
     endAfter(error, (byOperator) =>
       failTransmission({

@@ -6,8 +6,7 @@ import {
   MESSAGE_ATTACHMENTS_MAX,
   MESSAGE_BODY_LENGTH_MAX,
 } from '../../../../contract/messages.ts';
-import type { ReceivedAttachment } from '../attachments.ts';
-import type { ArrivedMessage } from '../take-message.ts';
+import type { ArrivedMessage, ReceivedAttachment } from '../take-message.ts';
 
 const SUBJECT_LENGTH_MAX = 1_000;
 const FILE_NAME_LENGTH_MAX = 255;

@@ -17,9 +17,12 @@ import {
 } from '../../../../contract/messages.ts';
 import type { Asker } from '../../../delivery/responding-gateway/asker.ts';
 import type { AnswerDeps } from '../../../delivery/responding-gateway/transaction.ts';
-import type { ReceivedAttachment } from '../attachments.ts';
 import { facilitiesAt } from '../message-store.ts';
-import { type TakeMessageDeps, takeMessage } from '../take-message.ts';
+import {
+  type ReceivedAttachment,
+  type TakeMessageDeps,
+  takeMessage,
+} from '../take-message.ts';
 import { recipientsOfSubmission } from './recipients.ts';
 import { readSourcePatientInfo } from './source-patient-info.ts';
 
