@@ -8,6 +8,7 @@ import {
   isJson,
   type Json,
   objectsOf,
+  rememberingLast,
   textOf,
 } from './fhir/json.ts';
 import { marksOf } from './fhir/modifiers.ts';
@@ -366,24 +367,24 @@ const EXPLANATORY_STATUSES = ['registered', 'cancelled'];
  * whose members are listed themselves, or an appointment filed as an
  * observation. It stays in the record, but the summary does not list it.
  */
-export const isEmpty = (content: Json): boolean =>
-  !EXPLANATORY_STATUSES.includes(String(content.status)) &&
-  !Object.keys(content).some((name) =>
-    (content.resourceType === 'DiagnosticReport' ? REPORTED : OBSERVED).test(
-      name,
+export const isEmpty = rememberingLast(
+  (content) =>
+    !EXPLANATORY_STATUSES.includes(String(content.status)) &&
+    !Object.keys(content).some((name) =>
+      (content.resourceType === 'DiagnosticReport' ? REPORTED : OBSERVED).test(
+        name,
+      ),
     ),
-  );
+);
 
 /**
  * The section an Observation belongs to, by its category, otherwise by its
  * code. One about a donor or a fetus (`focus`) is no result of the patient.
  */
-export function categoryOf({
-  category,
-  code,
-  focus,
-  ...content
-}: Json): 'laboratory' | 'vital-signs' | 'other' {
+export const categoryOf = rememberingLast(readCategory);
+
+function readCategory(content: Json): 'laboratory' | 'vital-signs' | 'other' {
+  const { category, code, focus } = content;
   const categories =
     focus === undefined ? objectsOf(category).flatMap(codesOf) : ['other'];
   if (categories.includes('vital-signs')) return 'vital-signs';
@@ -420,7 +421,7 @@ function isOfSnomedOnly(code: unknown): boolean {
  * LOINC and SNOMED CT codes of advance directives, and of their section; FHIR's
  * codes of consents (`consentscope`, `consentcategorycodes`).
  */
-const DIRECTIVES = [
+const DIRECTIVES: ReadonlySet<string> = new Set([
   '42348-3',
   '75320-2',
   '75773-2',
@@ -435,7 +436,7 @@ const DIRECTIVES = [
   'emrgonly',
   'hcd',
   'polst',
-];
+]);
 
 const DIRECTIVE_WORDS =
   /\b(?:code status|resuscitat(?:e|ion) (?:status|order|preference)|do not (?:attempt )?(?:resuscitat|intubat)|not for resuscitation|dnr|dni|polst|molst|living will|advanced? (?:healthcare |health care )?directive)/i;
@@ -444,16 +445,15 @@ const DIRECTIVE_WORDS =
  * Whether a resource says what is to be done if the patient cannot say it: an
  * observation, an order about resuscitation, or a consent.
  */
-export const isAdvanceDirective = ({
-  resourceType,
-  category,
-  scope,
-  code,
-}: Json): boolean => {
-  const concepts = [category, scope, code].flatMap(objectsOf);
-  return (
-    concepts.flatMap(codesOf).some((each) => DIRECTIVES.includes(each)) ||
+export const isAdvanceDirective = rememberingLast(
+  ({ resourceType, category, scope, code }) =>
+    objectsOf(category).some(isOfDirective) ||
+    objectsOf(scope).some(isOfDirective) ||
+    objectsOf(code).some(isOfDirective) ||
     DIRECTIVE_WORDS.test(conceptText(code) ?? '') ||
-    (resourceType === 'Consent' && DIRECTIVE_WORDS.test(conceptTexts(category)))
-  );
-};
+    (resourceType === 'Consent' &&
+      DIRECTIVE_WORDS.test(conceptTexts(category))),
+);
+
+const isOfDirective = ({ coding }: Json): boolean =>
+  objectsOf(coding).some(({ code }) => DIRECTIVES.has(String(code)));

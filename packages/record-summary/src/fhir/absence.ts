@@ -178,6 +178,11 @@ const NONE_OF: Readonly<Record<AbsenceTopic, string>> = {
 const NONE_IN_WORDS =
   /^\s*(?:(?:(?:patient )?denies(?: (?:any|known|current|active)){0,2}|no(?: (?:known|current|active|reported)){0,2}) (?:(?:drug|food|medication|environmental|latex) )?(?:allerg(?:y|ies)|problems?|conditions?|medications?|immunizations?|procedures?|devices?)(?: to (?:any )?(?:drugs?|medications?|foods?))?(?: or disability)?(?: \(situation\))?|nka|nkda|nkfa|not on any medications?|none|none known)\s*\.?\s*$/i;
 
+/** The codes of `CODES` without their systems. */
+const ABSENT: ReadonlySet<string> = new Set(
+  [...CODES.keys()].map((key) => key.slice(key.indexOf('|') + 1)),
+);
+
 /**
  * The statements of absence in a resource; empty for a resource about something
  * that is present.
@@ -191,11 +196,10 @@ export function absencesIn(resource: Json): AbsenceStatement[] {
       emptyReasonOf(section, resource.status === 'entered-in-error'),
     );
   const place = PLACES[type];
-  if (place === undefined || isTakenBack(resource)) return [];
+  if (place === undefined) return [];
   const [topic, element] = place;
-  return [statementOf(topic, resource[element])].filter(
-    (statement) => statement !== undefined,
-  );
+  const statement = statementOf(topic, resource[element]);
+  return statement === undefined || isTakenBack(resource) ? [] : [statement];
 }
 
 function statementOf(
@@ -205,6 +209,8 @@ function statementOf(
   if (!isJson(concept)) return undefined;
   const codings = objectsOf(concept.coding);
   for (const { system, code } of codings) {
+    // Of most codes, no system says that there is none.
+    if (!ABSENT.has(String(code))) continue;
     const statement = CODES.get(`${codeSystem(system)}|${textOf(code) ?? ''}`);
     if (statement?.topic === topic) return statement;
   }

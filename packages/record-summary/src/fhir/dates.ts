@@ -193,7 +193,9 @@ export const momentOf = rememberingLast((resource) =>
  * The clinical time of a resource. Calendar days are those the source wrote, so
  * that no time zone moves them.
  */
-export function clinicalTime(resource: Json): ClinicalTime {
+export const clinicalTime = rememberingLast(readClinicalTime);
+
+function readClinicalTime(resource: Json): ClinicalTime {
   const rule = RULES[textOf(resource.resourceType) ?? ''];
   if (rule === undefined) return { sortDate: '' };
   for (const element of rule.at) {

@@ -228,13 +228,18 @@ const UNMARKED: Marks = { words: NONE, notUnderstood: NONE };
 
 function readMarks(resource: Json): Marks {
   const words: string[] = [];
+  const say = (said: string | undefined) => {
+    if (said !== undefined) words.push(said);
+  };
   for (const { element, member, reading } of BY_TYPE.get(
     String(resource.resourceType),
-  ) ?? [])
-    for (const value of valuesIn(resource[element], member)) {
-      const said = reading(value, resource);
-      if (said !== undefined) words.push(said);
-    }
+  ) ?? []) {
+    const value = resource[element];
+    if (value === undefined) continue;
+    if (member === undefined) say(reading(value, resource));
+    else
+      for (const each of objectsOf(value)) say(reading(each[member], resource));
+  }
 
   for (const { url, valueBoolean } of objectsOf(resource.modifierExtension))
     if (url === DO_NOT_PERFORM && valueBoolean === true)
@@ -249,28 +254,19 @@ function readMarks(resource: Json): Marks {
     : { words: unique(words), notUnderstood: unique(notUnderstood) };
 }
 
-function valuesIn(value: unknown, member: string | undefined): unknown[] {
-  if (value === undefined) return [];
-  return member === undefined
-    ? [value]
-    : objectsOf(value).map((each) => each[member]);
-}
-
 /** The one modifier extension that R4 itself defines for what records hold. */
 const DO_NOT_PERFORM =
   'http://hl7.org/fhir/StructureDefinition/request-doNotPerform';
 
 /** The addresses of the modifier extensions of an element and of its parts. */
-function unknownModifiersIn(part: Json): string[] {
-  const found: string[] = [];
+function unknownModifiersIn(part: Json, found: string[] = []): string[] {
   for (const name in part) {
     const value = part[name];
     if (typeof value !== 'object' || value === null) continue;
     if (name === 'modifierExtension')
       found.push(...objectsOf(value).filter(isUnknown).map(addressOf));
     else if (!PLAIN.has(name))
-      for (const each of objectsOf(value))
-        for (const url of unknownModifiersIn(each)) found.push(url);
+      for (const each of objectsOf(value)) unknownModifiersIn(each, found);
   }
   return found;
 }
@@ -280,10 +276,23 @@ const isUnknown = ({ url, valueBoolean }: Json): boolean =>
 const addressOf = ({ url }: Json): string =>
   textOf(url) ?? 'an extension without an address';
 
-/** Elements in which FHIR knows no modifier extension, and which are many. */
+/**
+ * Elements in which FHIR knows no modifier extension, and which are many: of
+ * data types, in every resource that has one of the name.
+ */
 const PLAIN: ReadonlySet<string> = new Set([
+  'category',
+  'code',
   'coding',
+  'effectivePeriod',
+  'encounter',
   'extension',
+  'identifier',
   'meta',
+  'patient',
+  'period',
+  'subject',
   'text',
+  'valueCodeableConcept',
+  'valueQuantity',
 ]);

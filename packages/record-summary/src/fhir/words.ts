@@ -15,7 +15,10 @@ const SEMANTIC_TAG =
 /** A name without its SNOMED CT hierarchy tag. */
 export const withoutSnomedTag = (
   name: string | undefined,
-): string | undefined => name?.trim().replace(SEMANTIC_TAG, '');
+): string | undefined => {
+  const text = name?.trim();
+  return text?.endsWith(')') ? text.replace(SEMANTIC_TAG, '') : text;
+};
 
 /**
  * A CodeableConcept as text: its text, otherwise the first display, otherwise
@@ -24,13 +27,15 @@ export const withoutSnomedTag = (
 export function conceptText(concept: unknown): string | undefined {
   if (!isJson(concept)) return undefined;
   const codings = objectsOf(concept.coding);
+  const text = textOf(concept.text);
+  // Most have one, and this is asked more often than anything else.
+  if (text !== undefined && !codings.some(({ code }) => code === text))
+    return withoutSnomedTag(text) || undefined;
+
   const codes = codings.flatMap(({ code }) => textOf(code) ?? []);
-  const names = [
-    concept.text,
-    ...codings.map(({ display }) => display),
-  ].flatMap((text) => textOf(text) ?? []);
+  const names = codings.flatMap(({ display }) => textOf(display) ?? []);
   const name =
-    names.find((text) => !codes.includes(text)) ?? names[0] ?? codes[0];
+    names.find((each) => !codes.includes(each)) ?? text ?? names[0] ?? codes[0];
   return withoutSnomedTag(name) || undefined;
 }
 

@@ -113,11 +113,14 @@ export const monthsBefore = (at: Date, months: number): string =>
 export function yearsAgo(content: Json, madeAt: Date, from = 1): string {
   const { sortDate } = clinicalTime(content);
   if (sortDate === '') return '';
-  const years =
-    [...Array(150).keys()].findLast(
-      (each) => sortDate <= monthsBefore(madeAt, 12 * each),
-    ) ?? 0;
+  const years = fullYears(sortDate, madeAt);
   return years < from ? '' : `${countText(years, 'year')} ago`;
+}
+
+/** With the precision given: of `2020`, the first day counts. */
+function fullYears(sortDate: string, madeAt: Date): number {
+  const begun = madeAt.getUTCFullYear() - Number(sortDate.slice(0, 4));
+  return sortDate <= monthsBefore(madeAt, 12 * begun) ? begun : begun - 1;
 }
 
 const DAY_MS = 86_400_000;
@@ -144,14 +147,15 @@ export const withAge = (day: string, ago: string): string =>
  * Whether a resource is of the last year; an undated one is taken as such, so
  * that it is not overlooked.
  */
-export function isOfLastYear(
-  { content }: Pick<SummaryEntry, 'content'>,
-  { madeAt }: OverviewContext,
-): boolean {
-  const { sortDate } = clinicalTime(content);
+export function isOfLastYear({
+  madeAt,
+}: Pick<OverviewContext, 'madeAt'>): (content: Json) => boolean {
   const yearAgo = monthsBefore(madeAt, 12);
-  // Compared with the precision given; an undated one has none.
-  return sortDate >= yearAgo.slice(0, sortDate.length);
+  return (content) => {
+    const { sortDate } = clinicalTime(content);
+    // Compared with the precision given; an undated one has none.
+    return sortDate >= yearAgo.slice(0, sortDate.length);
+  };
 }
 
 /**

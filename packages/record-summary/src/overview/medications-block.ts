@@ -66,6 +66,7 @@ export const collectMedications: Collect = (context) => {
   const { madeAt } = context;
   const products = new Map<string, Product>();
   const keyOf = productKeys(context.lookup);
+  const isRecent = isOfLastYear(context);
   const fills: Fill[] = [];
   const others = new LeftOutCounts();
   const statements = new OtherStatements();
@@ -110,7 +111,7 @@ export const collectMedications: Collect = (context) => {
   function unprescribed(drugs: ReadonlySet<string>): Fill[] {
     const seen = new Set(drugs);
     return fills.filter(({ drug, content }) => {
-      if (seen.has(drug) || !isOfLastYear({ content }, context)) return false;
+      if (seen.has(drug) || !isRecent(content)) return false;
       seen.add(drug);
       return true;
     });

@@ -5,7 +5,7 @@ import {
   moment,
 } from '../fhir/dates.ts';
 import { type Distinction, distinctionsOf } from '../fhir/distinctions.ts';
-import type { Json } from '../fhir/json.ts';
+import { isJson, type Json } from '../fhir/json.ts';
 import { codesOf, conceptText, firstDay, unique } from '../fhir/words.ts';
 import {
   categoryOf,
@@ -87,6 +87,25 @@ interface Test {
   of: OverviewItem['of'][number][];
 }
 
+/** What a result is of. */
+interface Thing {
+  key: string;
+  name: string;
+  distinctions: readonly Distinction[];
+  rank: TestRank;
+}
+
+/**
+ * Whether a result with a plain value is older than those that its line names,
+ * so that it is only counted. Most results of a long record are.
+ */
+const isBeforeAll = (content: Json, { before: [before] }: Test): boolean =>
+  before !== undefined &&
+  isJson(content.valueQuantity) &&
+  typeof content.valueQuantity.value === 'number' &&
+  content.dataAbsentReason === undefined &&
+  isBefore(moment(timeOf(content)) ?? '', before.at);
+
 const isOfAnotherBlock = (category: string, content: Json): boolean =>
   category === 'vital-signs' || isEmpty(content) || isAdvanceDirective(content);
 
@@ -102,17 +121,14 @@ export const collectResults: Collect = (context, itemsMax) => {
   const others = new LeftOutCounts();
   const { madeAt, lookup } = context;
 
+  const isRecent = isOfLastYear(context);
+
   function add(
     content: Json,
-    isRecent: boolean,
-    distinctions: readonly Distinction[],
-    rank: TestRank,
+    { key, name, distinctions, rank }: Thing,
     result: Result,
   ): void {
     const { alerts } = result;
-    const codes = codesOf(content.code);
-    const name = conceptText(content.code) ?? NOTHING;
-    const key = keyWith(codes[0] ?? name.toLowerCase(), distinctions);
     const unusual = distinctions.filter((each) => each.isUsual !== true);
     const test = tests.get(key) ?? {
       name,
@@ -138,10 +154,11 @@ export const collectResults: Collect = (context, itemsMax) => {
       test.named += 1;
       test.of.push(...referencesOf([{ content }]));
     }
-    if (isRecent) test.recent += 1;
+    const isNew = isRecent(content);
+    if (isNew) test.recent += 1;
     if (alerts.length === 0) return;
-    if (isRecent) test.recentAbnormal += 1;
-    if (isRecent || test.last.includes(result)) test.newestAbnormal ??= result;
+    if (isNew) test.recentAbnormal += 1;
+    if (isNew || test.last.includes(result)) test.newestAbnormal ??= result;
   }
 
   return {
@@ -159,11 +176,26 @@ export const collectResults: Collect = (context, itemsMax) => {
       if (RETRACTED.includes(String(content.status)))
         return others.add('retracted result');
       const codes = codesOf(content.code);
-      const rank = rankOfTest(codes, conceptText(content.code) ?? '');
+      const name = conceptText(content.code);
+      const distinctions = distinctionsOf(content, lookup.linked);
+      const key = keyWith(
+        codes[0] ?? (name ?? NOTHING).toLowerCase(),
+        distinctions,
+      );
+      const known = tests.get(key);
+      if (
+        known !== undefined &&
+        isBeforeAll(content, known) &&
+        !isRecent(content)
+      ) {
+        known.results += 1;
+        return;
+      }
+      const rank = known?.rank ?? rankOfTest(codes, name ?? '');
       const value = measurementOf(roundedTo(content, rank.digits));
       if (value === undefined)
         return others.add('result without a value', 'results without a value');
-      const distinctions = distinctionsOf(content, lookup.linked);
+      const thing = { key, name: name ?? NOTHING, distinctions, rank };
       const day = firstDay(
         content,
         'effectiveDateTime',
@@ -171,7 +203,7 @@ export const collectResults: Collect = (context, itemsMax) => {
         'effectiveInstant',
         'issued',
       );
-      add(content, isOfLastYear(entry, context), distinctions, rank, {
+      add(content, thing, {
         value,
         alerts: alertsOf(content),
         remarks: remarksOn(content),
