@@ -4,6 +4,10 @@ import {
   listGateways,
   QUERY_GATEWAY_ORDER,
 } from '../../src/exchange/queries/network-query/fan-out/list-gateways.ts';
+import {
+  pauseConnection,
+  resumeConnection,
+} from '../../src/exchange/sources/health/source-health.ts';
 import { oidOf } from '../support/directory-entries.ts';
 import { closedGate } from '../support/gate.ts';
 import {
@@ -223,6 +227,41 @@ describe('a query over the gateways of a network', () => {
       await query.collect({ store: { ...store, asAccount } }),
     ).toMatchObject({ state: 'completed', resources: 1 });
     expect(await query.states()).toEqual({ found: [1], nobody: [2] });
+  });
+
+  test('leaves out a gateway that an operator has paused, and asks it in the next query', async ({
+    network,
+    environment,
+  }) => {
+    const { does, asked, newQuery } = await network.newNetwork(3);
+    does(found, 2);
+    const first = await newQuery();
+    await first.ask();
+    const [paused] = await first.inTx((tx) =>
+      tx.db
+        .selectFrom('gateway_ask')
+        .select('gateway_id')
+        .where('query_id', '=', first.requestId)
+        .where('home_community', '=', oidOf(2))
+        .execute(),
+    );
+    const gatewayId = paused?.gateway_id ?? '';
+    const by = { by: 'operator', reason: 'their certificate is wrong' };
+    await environment.store.asSystem((tx) =>
+      pauseConnection(tx, gatewayId, by),
+    );
+    expect(await first.collect()).toMatchObject({
+      state: 'completed',
+      note: expect.stringContaining('their certificate is wrong'),
+    });
+    expect(await first.states()).toEqual({ nobody: [1, 3], failed: [2] });
+    expect(asked).not.toContain(oidOf(2));
+
+    await environment.store.asSystem((tx) => resumeConnection(tx, gatewayId));
+    const second = await newQuery();
+    await second.ask();
+    expect(await second.collect()).toMatchObject({ resources: 1 });
+    expect(await second.states()).toEqual({ found: [2] });
   });
 
   test('ends what is open when it is given up', async ({ network }) => {

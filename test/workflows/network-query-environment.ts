@@ -120,6 +120,7 @@ export async function createTimeSkippingEnvironment({
       [TASK_QUEUES.webhooks]: activities,
       [TASK_QUEUES.partners]: activities,
       [TASK_QUEUES.builds]: activities,
+      [TASK_QUEUES.networks]: activities,
       ...Object.fromEntries(
         SOURCE_TYPES.map((source) => [TASK_QUEUES.source(source), activities]),
       ),
