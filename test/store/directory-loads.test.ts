@@ -87,7 +87,8 @@ test(
             : madeOrganization(each),
         );
       });
-      const { counts } = await load([first, ...lines].join('\n'));
+      // Without the end of its last line, the file would have broken off.
+      const { counts } = await load(`${[first, ...lines].join('\n')}\n`);
       const { read, removed, remarked, ...rest } = counts;
       expect(Object.values(rest).reduce((a, b) => a + b)).toBe(read);
       expect(read).toBe(items.length + 1);

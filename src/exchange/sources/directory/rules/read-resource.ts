@@ -86,6 +86,12 @@ export function readDirectoryResource(text: string): ReadItem {
     case 'Endpoint':
     case 'Location':
       return readPart(resource);
+    case 'Bundle':
+      return {
+        kind: 'refused',
+        reason:
+          'is a Bundle within another resource, whose entries are not read',
+      };
     case undefined:
       return { kind: 'refused', reason: 'has no resourceType' };
     default:

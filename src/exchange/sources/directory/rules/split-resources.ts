@@ -57,13 +57,32 @@ export function createSplitter(): Splitter {
   };
 }
 
-/** Whether each line is a resource: by its first line. */
+/**
+ * Whether each line is a resource: by the first line, or if that is broken, by
+ * another one of the beginning.
+ */
 function isOneALine(head: Buffer): boolean {
-  const [line = ''] = withoutMark(head.toString('utf8'))
-    .trimStart()
-    .split('\n', 1);
-  const isWhole = /^\{.*\}\s*$/.test(line);
-  return isWhole && !/"resourceType"\s*:\s*"Bundle"/.test(line);
+  const lines = withoutMark(head.toString('utf8')).trimStart().split('\n');
+  const [first = ''] = lines;
+  if (first.startsWith('[') || IS_BUNDLE.test(first)) return false;
+  if (/^\{.*\}\s*$/.test(first)) return true;
+  // What is indented is part of something. The last line may be cut.
+  return lines.slice(1, -1).some(isResource);
+}
+
+const IS_BUNDLE = /"resourceType"\s*:\s*"Bundle"/;
+
+function isResource(line: string): boolean {
+  return line.startsWith('{') && isJson(line) && /"resourceType"/.test(line);
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Without a byte order mark. */
@@ -89,6 +108,16 @@ class Collected {
     return this.#bytes > this.#bytesMax;
   }
 
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Whether a Bundle begins here. */
+  get isBundle(): boolean {
+    const head = Buffer.concat(this.#parts).subarray(0, LINE_HEAD_BYTES);
+    return IS_BUNDLE.test(head.toString('latin1').split('"entry"', 1)[0] ?? '');
+  }
+
   /** What was collected; begins anew. */
   take(): string {
     const text = Buffer.concat(this.#parts).toString('utf8');
@@ -104,9 +133,15 @@ class Collected {
   }
 }
 
+/** So much of a line is looked at to tell a Bundle from a resource. */
+const LINE_HEAD_BYTES = 4_096;
+
 class LineSplitter implements Splitter {
   readonly around = undefined;
   readonly #line = new Collected(ITEM_BYTES_MAX);
+  /** The line is a Bundle, which has resources of its own. */
+  #bundle: DocumentSplitter | undefined;
+  #isBegun = false;
   isCut = false;
 
   push(chunk: Uint8Array): SplitItem[] {
@@ -117,22 +152,49 @@ class LineSplitter implements Splitter {
       end !== -1;
       end = chunk.indexOf(NEWLINE, from)
     ) {
-      this.#line.add(chunk.subarray(from, end));
-      items.push(...this.#takeLine());
+      items.push(...this.#add(chunk.subarray(from, end)), ...this.#endLine());
       from = end + 1;
     }
     // The chunk may be used again by whoever gave it.
-    this.#line.add(Buffer.from(chunk.subarray(from)));
+    items.push(...this.#add(Buffer.from(chunk.subarray(from))));
     return items;
   }
 
   end(): SplitItem[] {
-    return this.#takeLine();
+    const items = this.#endLine();
+    this.isCut ||= items.some((item) => 'text' in item && !isJson(item.text));
+    return items;
   }
 
-  #takeLine(): SplitItem[] {
+  #add(part: Uint8Array): SplitItem[] {
+    if (this.#bundle !== undefined) return this.#bundle.push(part);
+    this.#line.add(part);
+    if (this.#isBegun || this.#line.bytes < LINE_HEAD_BYTES) return [];
+    this.#isBegun = true;
+    return this.#line.isBundle ? this.#openBundle() : [];
+  }
+
+  #openBundle(): SplitItem[] {
+    this.#bundle = new DocumentSplitter();
+    return this.#bundle.push(Buffer.from(this.#line.take()));
+  }
+
+  #endLine(): SplitItem[] {
+    if (this.#bundle === undefined && !this.#line.isBundle)
+      return this.#endResource();
+    const opened = this.#bundle === undefined ? this.#openBundle() : [];
+    const items = [...opened, ...(this.#bundle?.end() ?? [])];
+    this.isCut = this.#bundle?.isCut ?? false;
+    this.#bundle = undefined;
+    this.#isBegun = false;
+    return items;
+  }
+
+  #endResource(): SplitItem[] {
     const { isTooLarge } = this.#line;
     const text = withoutMark(this.#line.take()).trim();
+    this.isCut = false;
+    this.#isBegun = false;
     if (isTooLarge) return [{ fault: TOO_LARGE }];
     return text === '' ? [] : [{ text }];
   }
