@@ -516,6 +516,61 @@ describe('a submission is refused, and nothing of it is stored,', () => {
   });
 });
 
+describe('a message that is not what it should be is answered by a fault, and nothing of it is stored,', () => {
+  const faultOf = async (sent: Sent, attachments = sent.attachments) => {
+    const answer = submit({ ...sent, attachments });
+    await expect(answer).rejects.toMatchObject({ code: 'fault.sender' });
+    expect(await announced(sent.submission.title)).toEqual([]);
+  };
+
+  test('with more parts than documents may be there', async () => {
+    const sent = submissionOf(newPerson(), [{ text: 'One' }]);
+    const [one] = sent.attachments;
+    if (one === undefined) throw new Error('no attachment');
+    const many = Array.from({ length: 60 }, (_, at) => ({
+      ...one,
+      contentId: `part${at}@their.test`,
+    }));
+    await faultOf(sent, [...sent.attachments, ...many]);
+  });
+
+  test('with 30 MB', async () => {
+    await faultOf(
+      submissionOf(newPerson(), [{ text: 'x'.repeat(30_000_000) }]),
+    );
+  });
+
+  test('with more metadata than a message has', async () => {
+    const sent = submissionOf(newPerson(), [{ text: 'One' }]);
+    sent.submission.title = 'x'.repeat(1_100_000);
+    await faultOf(sent);
+  });
+});
+
+test('a document that points at the message itself has no bytes, and a title is text', async () => {
+  const title = '../../etc/passwd <script>alert(1)</script>';
+  const sent = submissionOf(newPerson(), [{ text: 'One', title }]);
+  const pointing = submissionOf(newPerson(), [{ text: 'One' }]);
+  const answer = await submitChanged(pointing, (written) =>
+    written.replace(
+      'cid:d0@their.test',
+      'cid:root.message@medical-data-exchange',
+    ),
+  );
+  expect(outcomeOf(answer)).toEqual(['failed', 'XDSMissingDocument']);
+
+  expect(outcomeOf(await submit(sent))).toEqual(['accepted']);
+  const [message] = await announced(sent.submission.title);
+  const files = await gateway.store.asAccount(account.accountId, (tx) =>
+    tx.db
+      .selectFrom('document')
+      .select('file_name')
+      .where('message_id', '=', message?.id ?? '')
+      .execute(),
+  );
+  expect(files[0]?.file_name).toMatch(/^message-[0-9a-f-]+\.txt$/);
+});
+
 test('a second large submission of one certificate is asked to wait while the first is under way, and a question is not', async () => {
   const large = () =>
     submissionOf(newPerson(), [{ text: 'x'.repeat(2_000_000) }]);
