@@ -4,6 +4,7 @@ import {
   listGateways,
   QUERY_GATEWAY_ORDER,
 } from '../../src/exchange/queries/network-query/fan-out/list-gateways.ts';
+import { readOpenAsks } from '../../src/exchange/queries/network-query/fan-out/open-asks.ts';
 import {
   pauseConnection,
   resumeConnection,
@@ -121,6 +122,7 @@ describe('a query over the gateways of a network', () => {
 
   test('uses answers that come later, and is told of several once', async ({
     network,
+    environment,
   }) => {
     const { does, newQuery } = await network.newNetwork(4);
     does(later, 1, 2, 3);
@@ -130,6 +132,8 @@ describe('a query over the gateways of a network', () => {
       state: 'waiting',
       hasEndedPart: true,
     });
+    const { store } = environment;
+    expect(await readOpenAsks(store)).toMatchObject({ waiting: 3, late: 0 });
     expect(await query.states()).toEqual({ waiting: [1, 2, 3], nobody: [4] });
     expect(await query.answer(1)).toBe('tell');
     expect(await query.answer(2)).toBe('told');

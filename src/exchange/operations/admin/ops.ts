@@ -3,6 +3,7 @@ import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { ConfigError } from '../../../config.ts';
 import type { SourceScore } from '../../../contract/network-query.ts';
+import { counted } from '../../../lib/counted.ts';
 import { renderTable } from '../../../lib/table.ts';
 import { minuteOf } from '../../../lib/time.ts';
 import {
@@ -11,6 +12,10 @@ import {
 } from '../../../temporal/task-queues.ts';
 import { readTroubles } from '../../../temporal/troubles.ts';
 import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
+import {
+  type OpenAsks,
+  readOpenAsks,
+} from '../../queries/network-query/fan-out/open-asks.ts';
 import { readWaitingConnections } from '../../queries/network-query/waiting-connections.ts';
 import {
   acknowledge,
@@ -69,10 +74,18 @@ export const opsCommand: AdminCommand<[], keyof AdminTarget> = async (
   return {
     lines: [
       ...linesOf(findings, report?.work, queues),
+      ...gatewayLines(known?.gateways),
       ...senderLines(report?.senders ?? []),
       ...scoreLines(report?.scorecard ?? []),
     ],
-    document: { command: 'ops', findings, ...report, queues, troubles },
+    document: {
+      command: 'ops',
+      findings,
+      ...report,
+      gateways: known?.gateways,
+      queues,
+      troubles,
+    },
     isIncomplete:
       [report, temporal].includes(undefined) ||
       [gatewayDown, blobsDown].some((down) => down !== undefined),
@@ -115,6 +128,7 @@ async function readDatabase({ store }: Pick<AdminTarget, 'store'>) {
     report: await readOperationsReport(store),
     warnings: await readGatewayWarnings(store),
     waiting: await readWaitingConnections(store),
+    gateways: await readOpenAsks(store),
     acknowledged: await readAcknowledgements(store),
   };
 }
@@ -293,6 +307,14 @@ const workLines = (work: readonly OpenWork[]): string[] =>
           ageOf(oldestSeconds),
         ]),
       );
+
+const gatewayLines = (asks: OpenAsks | undefined): string[] =>
+  asks === undefined
+    ? []
+    : [
+        '',
+        `${counted(asks.queries, 'running query', 'running queries')} of networks: ${counted(asks.asked, 'gateway')} asked, ${asks.found} found, ${asks.nobody} nobody, ${asks.failed} failed, ${asks.waiting} still waiting${asks.late === 0 ? '' : `, ${asks.late} of them due for more than five minutes`}`,
+      ];
 
 const findingLines = ({
   kind,
