@@ -70,6 +70,15 @@ const connectionSchema = z.object({
   gatewayAccount: z
     .object({ apiKey: z.string(), facilityId: z.uuid() })
     .optional(),
+  /** The network of which the stack's first account is a member. */
+  network: z
+    .object({
+      /** Where the account answers the network's gateways. */
+      address: z.url(),
+      /** Folder with the certificate of the simulated gateway. */
+      member: z.string(),
+    })
+    .optional(),
   temporalAddress: z.string(),
   temporalNamespace: z.string(),
   /**

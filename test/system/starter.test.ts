@@ -18,7 +18,11 @@ import { systemEnvironment } from '../../src/config.ts';
 import { loadSamplePatients } from '../../src/local-stack/sample-patients.ts';
 import { starter } from '../support/run-starter.ts';
 import { dumpTemporal } from '../support/scan-temporal.ts';
-import { startTestStack, type TestStack } from '../support/stack.ts';
+import {
+  callGateway,
+  startTestStack,
+  type TestStack,
+} from '../support/stack.ts';
 import { describeOwnWorkflow } from './own-workflow.ts';
 import { describePublishedClient } from './published-client.ts';
 import { describeWrongPatient } from './wrong-patient.ts';
@@ -193,6 +197,58 @@ describe('patients, cohorts and trouble', () => {
 });
 
 describe('the starter on a running stack', () => {
+  test('the simulated gateway is told of nobody until something is contributed, and is then given it, as the disclosures say', async () => {
+    const { key, createBody } = loadSamplePatients().at(-1) ?? {};
+    const ask = () => run('simulate', 'ask', '--sample', key ?? '');
+    const created = await callGateway(
+      stack.connection,
+      stack.connection,
+      'POST',
+      `patient?facilityId=${stack.connection.facilityId}`,
+      { body: createBody },
+    );
+    const patientId: string = created.body.id;
+    const before = await ask();
+    expect(before.exitCode, before.stderr).toBe(5);
+    expect(before.json()).toMatchObject({ discovery: 'nobody', documents: [] });
+
+    const letter = {
+      resourceType: 'DocumentReference',
+      id: 'letter',
+      status: 'current',
+      description: 'Letter',
+      content: [
+        { attachment: { contentType: 'text/plain', data: 'SGVsbG8=' } },
+      ],
+    };
+    const body = {
+      resourceType: 'Bundle',
+      type: 'collection',
+      entry: [{ resource: letter }],
+    };
+    const path = `patient/${patientId}/consolidated`;
+    await callGateway(stack.connection, stack.connection, 'PUT', path, {
+      body,
+    });
+    const after = await ask();
+    expect(after.exitCode, after.stderr).toBe(0);
+    expect(after.json()).toMatchObject({
+      discovery: 'found',
+      patientId,
+      documents: [{ title: 'Letter', sizeBytes: 5, isAsListed: true }],
+      problems: [],
+    });
+    const audited = await stack.rows<{ operation: string }>(
+      "select operation from audit_entry where patient_id = $1 and actor = 'community:2.999.7' order by id",
+      [patientId],
+    );
+    expect(audited.map(({ operation }) => operation)).toEqual([
+      'gatewayDiscovery',
+      'gatewayDocumentQuery',
+      'gatewayDocument',
+    ]);
+  });
+
   test('onboards every sample at once, and each link leads to a workflow that Temporal knows', async () => {
     const result = await run('onboard', '--sample', 'all');
     expect(result).toMatchObject({ exitCode: 0 });

@@ -9,6 +9,7 @@ import {
   BACKGROUND_QUEUES,
   INTERACTIVE_QUEUES,
 } from '../../src/temporal/task-queues.ts';
+import type { StackNetwork } from './network-certificates.ts';
 import type { StackPorts } from './stack-ports.ts';
 
 export type Environment = Readonly<Record<string, string>>;
@@ -32,6 +33,8 @@ export interface StackFacts {
    * of the simulator.
    */
   readonly sources: Partial<Record<SourcePrefix, Environment>>;
+  /** The network of which the stack is a member; absent in a cluster. */
+  readonly network?: StackNetwork | undefined;
 }
 
 /**
@@ -48,6 +51,9 @@ export const receiverUrl = (ports: StackPorts): string =>
 export const simulatorUrl = (ports: StackPorts): string =>
   loopback(ports.simulator);
 
+/** Our home community in the stack's networks. */
+const OWN_HOME_COMMUNITY = '2.999.1';
+
 /** The IHE gateway of the simulator, and who we are to it. */
 export const simulatedGateway = (ports: StackPorts) => ({
   discoveryUrl: simulatorUrl(ports) + SIMULATED_GATEWAY.discovery,
@@ -55,7 +61,7 @@ export const simulatedGateway = (ports: StackPorts) => ({
   retrieveUrl: simulatorUrl(ports) + SIMULATED_GATEWAY.retrieve,
   submissionUrl: simulatorUrl(ports) + SIMULATED_GATEWAY.submission,
   homeCommunity: SIMULATED_GATEWAY.homeCommunity,
-  ownHomeCommunity: '2.999.1',
+  ownHomeCommunity: OWN_HOME_COMMUNITY,
 });
 
 /** The account's mailbox in the simulator's mail system. */
@@ -71,6 +77,18 @@ export const simulatedMailbox = (
   },
   credentials: { user: SIMULATED_MAILBOX.user, password },
 });
+
+/** The network in which the simulator's gateway asks and sends. */
+export const simulatedNetwork = {
+  name: 'Simulated network',
+  homeCommunity: OWN_HOME_COMMUNITY,
+  organizationName: 'Harborview Family Medicine',
+  purposes: ['2.16.840.1.113883.3.18.7.1|TREATMENT'],
+  community: {
+    homeCommunity: SIMULATED_GATEWAY.homeCommunity,
+    host: 'localhost',
+  },
+};
 
 export const simulatorEnvironment = ({
   dataDir,
@@ -101,6 +119,7 @@ export const gatewayEnvironment = (facts: StackFacts): Environment => ({
   NOTIFICATION_SENDERS: notificationSenders(facts.secrets),
   IDENTITY_PARTNER_BASE_URL: `${simulatorUrl(facts.ports)}/identity`,
   IDENTITY_PARTNER_SECRET: facts.secrets.identityPartnerSecret,
+  ...(facts.network === undefined ? {} : { IHE_PORT: String(facts.ports.ihe) }),
 });
 
 export const workerEnvironment = (facts: StackFacts): Environment => ({
@@ -156,6 +175,7 @@ const exchangeEnvironment = (facts: StackFacts): Environment => ({
   INTERNAL_TOKEN_KEY: facts.secrets.internalTokenKey,
   PUBLIC_BASE_URL: gatewayUrl(facts.ports),
   LOOPBACK_EXCEPT_PORTS: refusedPorts(facts.ports),
+  ...(facts.network === undefined ? {} : { IHE_TLS: facts.network.ours }),
   ...(facts.sources.HIE ?? simulatedSource('HIE', facts.ports, facts.secrets)),
   ...(facts.sources.PHARMACY ??
     simulatedSource('PHARMACY', facts.ports, facts.secrets)),

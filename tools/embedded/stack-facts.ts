@@ -6,6 +6,7 @@ import {
   seedDemoAccount,
   seedGatewayAccount,
   seedMailbox,
+  seedMembership,
 } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import {
@@ -13,17 +14,20 @@ import {
   type WebhookKeys,
 } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
+import { readTlsFolder } from '../../src/lib/tls-folder.ts';
 import {
   type StackConnection,
   type StackStorage,
   storageInFolders,
 } from '../../src/local-stack/connection-file.ts';
+import type { StackNetwork } from './network-certificates.ts';
 import {
   gatewayUrl,
   receiverUrl,
   type StackFacts,
   simulatedGateway,
   simulatedMailbox,
+  simulatedNetwork,
   simulatorUrl,
 } from './stack-environment.ts';
 import type { ServerContext, StackTemporal } from './stack-servers.ts';
@@ -33,6 +37,8 @@ export interface PreparedStack {
   readonly account: SeededAccount;
   /** The account whose source is the simulator's IHE gateway. */
   readonly gatewayAccount: Pick<SeededAccount, 'apiKey' | 'facilityId'>;
+  /** The demo account's membership in the simulated network. */
+  readonly membershipId: string | undefined;
 }
 
 /**
@@ -46,11 +52,13 @@ export async function prepareStack(
     temporal,
     logLevel,
     storage = storageInFolders(dataDir),
+    network,
   }: {
     databaseUrl: string;
     temporal: StackTemporal;
     logLevel: string;
     storage?: StackStorage;
+    network?: StackNetwork;
   },
 ): Promise<PreparedStack> {
   const keyRing = parseKeyRing(secrets.dataKeys);
@@ -86,16 +94,20 @@ export async function prepareStack(
     accountId: account.accountId,
     webhookKey: account.webhookKey,
     sources: outside.sources ?? {},
+    network,
   };
-  return { facts, account, gatewayAccount };
+  const membershipId =
+    network && (await prepareMembership(databaseUrl, network));
+  return { facts, account, gatewayAccount, membershipId };
 }
 
 /** How to reach the stack. */
 export function connectionOf(
   {
-    facts: { ports, secrets, storage },
+    facts: { ports, secrets, storage, network },
     account,
     gatewayAccount,
+    membershipId,
   }: PreparedStack,
   { databaseUrl, temporal }: { databaseUrl: string; temporal: StackTemporal },
 ): StackConnection {
@@ -109,6 +121,14 @@ export function connectionOf(
       apiKey: gatewayAccount.apiKey,
       facilityId: gatewayAccount.facilityId,
     },
+    ...(network === undefined || membershipId === undefined
+      ? {}
+      : {
+          network: {
+            address: `https://localhost:${ports.ihe}/ihe/${membershipId}`,
+            member: network.theirs,
+          },
+        }),
     temporalAddress: temporal.address,
     temporalNamespace: temporal.namespace,
     temporalUiUrl: temporal.uiUrl,
@@ -147,6 +167,26 @@ export async function prepareDatabase(
       return await seedDemoAccount(store, seed);
     const { webhookUrl: _, ...withoutUrl } = seed;
     return await seedDemoAccount(store, withoutUrl);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Makes the demo account a member of the stack's network. */
+async function prepareMembership(
+  databaseUrl: string,
+  network: StackNetwork,
+): Promise<string> {
+  const { clientAuthorities = '' } = await readTlsFolder(
+    network.ours,
+    'IHE_TLS',
+  );
+  const store = createStore({ databaseUrl, poolMax: 1 });
+  try {
+    return await seedMembership(store, {
+      ...simulatedNetwork,
+      trusted: clientAuthorities,
+    });
   } finally {
     await store.close();
   }

@@ -20,6 +20,8 @@ export const PORT_NAMES = [
   'receiver',
   'worker',
   'workerBackground',
+  // For gateways of networks (mutual TLS).
+  'ihe',
 ] as const;
 export type PortName = (typeof PORT_NAMES)[number];
 

@@ -9,6 +9,7 @@ import {
 } from '../../src/local-stack/connection-file.ts';
 import { getTemporalCli } from '../../src/temporal/server-binary.ts';
 import { PROJECT } from './child-process.ts';
+import { ensureNetwork } from './network-certificates.ts';
 import {
   allOrThrow,
   openStack,
@@ -112,7 +113,8 @@ async function startParts(
     ),
     bundleWorkflows(),
   ]);
-  const servers = { databaseUrl, temporal, logLevel };
+  const network = await ensureNetwork(dataDir);
+  const servers = { databaseUrl, temporal, logLevel, network };
   const prepared = await step(
     'database schema',
     prepareStack(context, servers),

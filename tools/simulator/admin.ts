@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { FhirResource } from 'fhir/r4.js';
 import { z } from 'zod';
 import { letterRequest } from '../../src/local-stack/simulator/letters.ts';
+import { askGatewayRequest } from '../../src/local-stack/simulator/network.ts';
 import { notifyRequest } from '../../src/local-stack/simulator/notifications.ts';
 import {
   SOURCE_NAMES,
@@ -11,6 +12,7 @@ import { bearerToken, sameText } from './auth.ts';
 import { addition, correction } from './data/corrections.ts';
 import type { SourceData } from './data/source-data.ts';
 import { applicableRule, type FaultBook } from './faults/rules.ts';
+import { askGateway } from './ihe/initiating-gateway.ts';
 import type { MailFolder } from './mail/mail-folder.ts';
 import { writeLetter } from './mail/write-letter.ts';
 import { CannotNotifyError, type Notifier } from './notifications/notifier.ts';
@@ -149,6 +151,13 @@ export async function adminRoutes(
   add('POST', '/notifications', notifyRequest, (asked, reply) =>
     notifier.notify(asked).catch((error: unknown) => {
       if (!(error instanceof CannotNotifyError)) throw error;
+      return reply.code(409).send({ error: error.message });
+    }),
+  );
+
+  add('POST', '/gateway/ask', askGatewayRequest, ({ network, sample }, reply) =>
+    askGateway(network, sample).catch((error: unknown) => {
+      if (!(error instanceof Error)) throw error;
       return reply.code(409).send({ error: error.message });
     }),
   );

@@ -2,6 +2,7 @@ import { request } from 'undici';
 import { z } from 'zod';
 import { countedRule, type FaultRuleInput } from './faults.ts';
 import type { LetterInput } from './letters.ts';
+import { askedGateway, type GatewayNetwork } from './network.ts';
 import { type NotifyInput, sentMessage } from './notifications.ts';
 
 /** Sends a request below `/admin` and returns the body of its response. */
@@ -51,6 +52,11 @@ export function createSimulatorClient(simulatorUrl: string, token?: string) {
     /** Puts a Direct message of another provider into the exchange's inbox. */
     deliverLetter: async (letter: LetterInput) =>
       void (await call('POST', 'letters', letter)),
+    /** Asks a gateway for a sample patient, as a member of its network. */
+    askGateway: async (network: GatewayNetwork, sample: string) =>
+      askedGateway.parse(
+        JSON.parse(await call('POST', 'gateway/ask', { network, sample })),
+      ),
     /**
      * Sends notifications about a sample patient to the exchange; returns the
      * response to each, in the order of sending.

@@ -4,6 +4,7 @@ import { examples } from '../../lib/command-line.ts';
 import { oneOf, wholeNumber } from '../../lib/option-values.ts';
 import {
   BEHAVIOURS,
+  simulateAsk,
   simulateClear,
   simulateList,
   simulateSet,
@@ -43,6 +44,20 @@ export function addSimulateCommands(program: Command, run: RunStarter): void {
       ),
     )
     .action(run(simulateSet));
+
+  withStarterOptions(simulate.command('ask'))
+    .description(
+      'Have the simulated gateway ask the exchange for a patient and documents, as a member of a network',
+    )
+    .requiredOption(
+      '--sample <key>',
+      'sample patient that is asked for (samples/patients.json)',
+    )
+    .addHelpText(
+      'after',
+      examples('npm run starter -- simulate ask --sample keith-kiehn'),
+    )
+    .action(run(simulateAsk));
 
   withStarterOptions(simulate.command('list'))
     .description('List what the sources are made to do')

@@ -3,8 +3,10 @@ import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { transportOf } from '../../contract/messages.ts';
 import type { SourceType } from '../../contract/primitives.ts';
+import { EXIT } from '../../lib/exit-codes.ts';
 import { lookupTable } from '../../lib/lookup-table.ts';
 import { renderTable } from '../../lib/table.ts';
+import { readTlsFolder } from '../../lib/tls-folder.ts';
 import { createSimulatorClient } from '../../local-stack/simulator/client.ts';
 import type {
   CountedRule,
@@ -181,6 +183,62 @@ export const simulateClear: StarterCommand<[StarterCommandOptions]> = async (
 ) => {
   await adminOf(target).clearRules();
   return report('simulate clear', []);
+};
+
+interface SimulateAskOptions extends StarterCommandOptions {
+  sample: string;
+}
+
+/**
+ * Has the stack's simulated gateway ask the exchange for a sample patient, as
+ * another member of a network. Throws UsageError.
+ */
+export const simulateAsk: StarterCommand<[SimulateAskOptions]> = async (
+  { sample },
+  { target },
+) => {
+  findSample(sample);
+  const { connection } = requireStack(target);
+  if (connection.network === undefined)
+    throw new UsageError('This stack is not a member of a network.');
+  const { address, member } = connection.network;
+  const { cert, key, clientAuthorities } = await readTlsFolder(
+    member,
+    'network',
+  );
+  const asked = await adminOf(target).askGateway(
+    {
+      address,
+      certificate: cert,
+      privateKey: key,
+      authority: clientAuthorities ?? '',
+    },
+    sample,
+  );
+  const rows = asked.documents.map((document) => [
+    document.title ?? '',
+    document.mimeType ?? '',
+    String(document.sizeBytes ?? 'did not come'),
+    document.isAsListed ? 'as listed' : 'other bytes than listed',
+  ]);
+  return {
+    exitCode: asked.patientId === undefined ? EXIT.refused : EXIT.done,
+    lines: [
+      `Patient discovery (ITI-55): ${asked.discovery}${asked.patientId === undefined ? '' : ` ${asked.patientId}`}`,
+      ...(asked.patientId === undefined
+        ? [
+            'Networks are given only what an account contributed about a patient: docs/networks.md, "Try it without a contract".',
+          ]
+        : [
+            `Documents (ITI-38, ITI-39): ${rows.length}`,
+            ...renderTable(['title', 'type', 'bytes', 'SHA-1'], rows),
+            '',
+            `See who was given what: npm run admin -- disclosures report --account ${connection.accountId} --patient ${asked.patientId}`,
+          ]),
+      ...asked.problems.map((code) => `It said: ${code}`),
+    ],
+    document: { command: 'simulate ask', ...asked },
+  };
 };
 
 function adminOf(target: CommandContext['target']) {

@@ -10,6 +10,15 @@ import {
 import { insertApiKey } from '../../access/accounts/api-key-store.ts';
 import { parseApiKey } from '../../access/accounts/rules/api-key.ts';
 import {
+  membershipSettingsSchema,
+  type NetworkMember,
+} from '../../delivery/responding-gateway/membership-settings.ts';
+import {
+  findMembership,
+  insertMembership,
+  updateMembership,
+} from '../../delivery/responding-gateway/membership-store.ts';
+import {
   type MailboxCredentials,
   mailboxSettingsSchema,
   sealMailboxCredentials,
@@ -50,6 +59,7 @@ export const DEMO_ACCOUNT_ID = uuidv5('demo-account', SEED_NAMESPACE);
 const FACILITY_ID = uuidv5('demo-facility', SEED_NAMESPACE);
 const GATEWAY_ACCOUNT_ID = uuidv5('gateway-account', SEED_NAMESPACE);
 const GATEWAY_FACILITY_ID = uuidv5('gateway-facility', SEED_NAMESPACE);
+const MEMBERSHIP_ID = uuidv5('membership', SEED_NAMESPACE);
 const GATEWAY_CONNECTION_ID = uuidv5('gateway-connection', SEED_NAMESPACE);
 
 /** A hundred times the default limits, for demos and benchmarks. */
@@ -235,6 +245,47 @@ export async function seedGatewayAccount(
     apiKey,
     facilityId: GATEWAY_FACILITY_ID,
   };
+}
+
+/**
+ * Makes the demo account a member of a network, in which one community may ask
+ * and send. Idempotent; the network's authorities may change.
+ *
+ * @returns the id of the membership
+ */
+export async function seedMembership(
+  store: Store,
+  {
+    name,
+    trusted,
+    community,
+    ...settings
+  }: {
+    name: string;
+    trusted: string;
+    community: NetworkMember;
+    homeCommunity: string;
+    organizationName: string;
+    purposes: string[];
+  },
+): Promise<string> {
+  await store.asSystem(async (tx) => {
+    const known = await findMembership(tx, MEMBERSHIP_ID);
+    if (known !== undefined)
+      return updateMembership(tx, MEMBERSHIP_ID, { trusted });
+    await insertMembership(tx, {
+      id: MEMBERSHIP_ID,
+      accountId: DEMO_ACCOUNT_ID,
+      name,
+      trusted,
+      settings: membershipSettingsSchema.parse({
+        ...settings,
+        communities: [community],
+      }),
+      enabled: true,
+    });
+  });
+  return MEMBERSHIP_ID;
 }
 
 /** Throws if `apiKey` is not an API key. */
