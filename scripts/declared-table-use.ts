@@ -114,8 +114,6 @@ export const DECLARED_TABLE_USE = {
     'access/accounts': ['account'],
   },
   'queries/network-query': {
-    'people/identity': ['aal2_challenge'],
-    'people/patients': ['patient'],
     records: ['answered_page', 'patient_resource'],
   },
   'queries/redrive': {

@@ -34,8 +34,8 @@ let deadlocks = 0;
 beforeAll(async () => {
   gateway = await createTestGateway();
   const { asAccount } = gateway.store;
-  vi.spyOn(gateway.store, 'asAccount').mockImplementation((accountId, work) =>
-    asAccount(accountId, work).catch((error: unknown) => {
+  vi.spyOn(gateway.store, 'asAccount').mockImplementation((...call) =>
+    asAccount(...call).catch((error: unknown) => {
       if ((error as { code?: string }).code === '40P01') deadlocks += 1;
       throw error;
     }),

@@ -38,14 +38,18 @@ function mortalEngine(
   };
   const store: Store = {
     ...env.store,
-    asAccount: (accountId, work) =>
+    asAccount: (accountId, work, options) =>
       moment === 'after'
-        ? deal(() => env.store.asAccount(accountId, work))
-        : env.store.asAccount(accountId, async (tx) => {
-            const done = await work(tx);
-            await deal(async () => undefined);
-            return done;
-          }),
+        ? deal(() => env.store.asAccount(accountId, work, options))
+        : env.store.asAccount(
+            accountId,
+            async (tx) => {
+              const done = await work(tx);
+              await deal(async () => undefined);
+              return done;
+            },
+            options,
+          ),
   };
   const blobs: BlobStore = {
     ...env.blobs,

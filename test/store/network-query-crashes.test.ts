@@ -34,14 +34,21 @@ function dyingAt(
   };
   const dyingStore: Store = {
     ...store,
-    async asAccount(accountId, work) {
-      const result = await store.asAccount(accountId, async (tx) => {
+    async asAccount(accountId, work, options) {
+      const toItsEnd: typeof work = async (tx) => {
         const value = await work(tx);
         dieHere();
         return value;
-      });
+      };
+      const result = await store.asAccount(accountId, toItsEnd, options);
       dieHere();
       return result;
+    },
+    async callAsAccount(accountId, statement) {
+      dieHere();
+      const rows = await store.callAsAccount(accountId, statement);
+      dieHere();
+      return rows;
     },
   };
   const dyingBlobs: BlobStore = {

@@ -122,6 +122,43 @@ test('if one of them fails, its error is thrown and nothing is kept', async () =
   expect(await ids()).toEqual([]);
 });
 
+test('what is united is one statement, with the parameters of each part, and commits with the rest', async () => {
+  const { store, ids } = await openStore();
+  await store.asSystem(async (tx) => {
+    await tx.db.united(async (db) => {
+      await insert(1).execute(db.later);
+      await sql`insert into note values (${2}), (${3})`.execute(db.later);
+      await sql`delete from note where id in (${7}, ${8})`.execute(db.later);
+    });
+    await tx.db.united(async () => undefined);
+    await insert(4).execute(tx.db.later);
+  });
+  expect(await ids()).toEqual([1, 2, 3, 4]);
+});
+
+test('if a part of it fails, none is kept, and the commit throws its error', async () => {
+  const { store, ids } = await openStore();
+  const failing = store.asSystem((tx) =>
+    tx.db.united(async (db) => {
+      await insert(1).execute(db.later);
+      await insert(1).execute(db.later);
+    }),
+  );
+  await expect(failing).rejects.toMatchObject({ code: '23505' });
+  expect(await ids()).toEqual([]);
+});
+
+test('what is waited for cannot be united', async () => {
+  const { store, ids } = await openStore();
+  const failing = store.asSystem((tx) =>
+    tx.db.united(async (db) => {
+      await insert(1).execute(db);
+    }),
+  );
+  await expect(failing).rejects.toThrow('Only what is sent later');
+  expect(await ids()).toEqual([]);
+});
+
 test('a statement after the end is refused: the connection belongs to others', async () => {
   const { store, ids } = await openStore();
   const kept = await store.asSystem(async (tx) => ({ tx }));

@@ -45,11 +45,16 @@ const test = queryTest.extend(
     function losing(times: number) {
       let left = times;
       let isAway = false;
+      const orAway = <T>(call: () => Promise<T>): Promise<T> =>
+        isAway ? Promise.reject(new Error('PostgreSQL is away')) : call();
       const asAccount: Store['asAccount'] = (...args) =>
-        isAway
-          ? Promise.reject(new Error('PostgreSQL is away'))
-          : environment.store.asAccount(...args);
-      const guard = createStartGuard({ asAccount }, randomUUID());
+        orAway(() => environment.store.asAccount(...args));
+      const callAsAccount: Store['callAsAccount'] = (...args) =>
+        orAway(() => environment.store.callAsAccount(...args));
+      const guard = createStartGuard(
+        { asAccount, callAsAccount },
+        randomUUID(),
+      );
       return async (name: string) => {
         isAway = false;
         return guard.run(

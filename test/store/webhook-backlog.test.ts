@@ -3,7 +3,10 @@ import type { Client } from '@temporalio/client';
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
 import { expect } from 'vitest';
-import type { SystemTx } from '../../src/exchange/platform/database/database.ts';
+import type {
+  Store,
+  SystemTx,
+} from '../../src/exchange/platform/database/database.ts';
 import {
   claimDue,
   claimEvents,
@@ -83,9 +86,11 @@ test.for(['its own destination', 'the destination of another account'])(
     const items = events.map(({ eventId }) => ({ eventId, isWhole: true }));
     const ids = events.map(({ eventId: id }) => ({ id }));
 
-    const routes = await backlog.counted((tx) =>
-      routesOf(tx, [{ accountId, items }]),
-    );
+    const routes = await backlog.counted((tx) => {
+      const call: Store['call'] = async (statement) =>
+        (await statement.execute(tx.db)).rows;
+      return routesOf({ call }, [{ accountId, items }]);
+    });
     const routed = [...(routes.result[0] ?? [])];
     const [destinationId = '', given] = routed[0] ?? [];
     expect(given).toHaveLength(events.length);

@@ -10,6 +10,7 @@ import {
   type SourceStep,
   type SourceStepInput,
 } from '../../contract/network-query-workflow.ts';
+import type { Store } from '../../exchange/platform/database/database.ts';
 import { isConnectionFault } from '../../exchange/platform/database/postgres-errors.ts';
 import {
   cancelJobsOf,
@@ -170,7 +171,10 @@ export type RecordActivities = ReturnType<typeof createRecordActivities>;
  * effect once.
  */
 export function createRecordActivities(
-  deps: JobCancellation & { callbackKey: string },
+  deps: JobCancellation & {
+    store: Pick<Store, 'asAccount' | 'callAsAccount'>;
+    callbackKey: string;
+  },
 ) {
   const { store } = deps;
 
@@ -195,9 +199,7 @@ export function createRecordActivities(
 
     /** Opens the next attempt at a source, so that readers see it at once. */
     async openNextAttempt(of: SourceStepInput): Promise<{ attempt: number }> {
-      const opened = store.asAccount(of.accountId, (tx) =>
-        openNextAttempt(tx, of, deps.callbackKey),
-      );
+      const opened = openNextAttempt(store, of, deps.callbackKey);
       // The query was deleted: the first step of the attempt will find that
       // too, and end the source.
       return opened.catch((error: unknown) => {

@@ -7,10 +7,10 @@ import {
 } from './conversion/convert-documents.ts';
 import { MERGE_RULES, mergeBatch } from './merge/merge-batch.ts';
 import {
-  lockRecord,
   type PendingDelivery,
   pendingDeliveries,
   stillPending,
+  withRecordLocked,
 } from './merge/merge-store.ts';
 
 /** Keeps patients' consolidated records up to date. */
@@ -51,14 +51,21 @@ export function createRecordKeeper(deps: ConvertDeps): RecordKeeper {
   const { store } = deps;
   return {
     async merge(accountId, patientId, { documentsOf, atEnd = nothing } = {}) {
-      const begun = await store.asAccount(accountId, async (tx) => {
-        await lockRecord(tx, patientId);
-        const documents = await documentsToConvert(tx, patientId, documentsOf);
-        // Most often there is none, and this transaction does it all.
-        return documents.length > 0
-          ? { documents }
-          : { first: await mergeListed(tx, patientId, atEnd) };
-      });
+      const begun = await store.asAccount(
+        accountId,
+        async (tx) => {
+          const documents = await documentsToConvert(
+            tx,
+            patientId,
+            documentsOf,
+          );
+          // Most often there is none, and this transaction does it all.
+          return documents.length > 0
+            ? { documents }
+            : { first: await mergeListed(tx, patientId, atEnd) };
+        },
+        withRecordLocked(patientId),
+      );
       if (begun.documents !== undefined)
         await convertDocuments(deps, { accountId, patientId }, begun.documents);
       let changed = 0;
@@ -70,18 +77,21 @@ export function createRecordKeeper(deps: ConvertDeps): RecordKeeper {
         if (left.length === 0) return { changed };
         const areAllListed = merged + left.flat().length < LISTED_DELIVERIES;
         for (const [index, batch] of left.entries()) {
-          changed += await store.asAccount(accountId, async (tx) => {
-            await lockRecord(tx, patientId);
-            const places = await stillPending(
-              tx,
-              patientId,
-              MERGE_RULES,
-              batch,
-            );
-            if (places.length > 0) await mergeBatch(tx, patientId, places);
-            if (areAllListed && index === left.length - 1) await atEnd(tx);
-            return places.length;
-          });
+          changed += await store.asAccount(
+            accountId,
+            async (tx) => {
+              const places = await stillPending(
+                tx,
+                patientId,
+                MERGE_RULES,
+                batch,
+              );
+              if (places.length > 0) await mergeBatch(tx, patientId, places);
+              if (areAllListed && index === left.length - 1) await atEnd(tx);
+              return places.length;
+            },
+            withRecordLocked(patientId),
+          );
         }
         if (areAllListed) return { changed };
       }
@@ -93,10 +103,11 @@ export function createRecordKeeper(deps: ConvertDeps): RecordKeeper {
     patientId: string,
     atEnd: AtEnd,
   ): Promise<MergedFirst> {
-    return store.asAccount(accountId, async (tx) => {
-      await lockRecord(tx, patientId);
-      return mergeListed(tx, patientId, atEnd);
-    });
+    return store.asAccount(
+      accountId,
+      (tx) => mergeListed(tx, patientId, atEnd),
+      withRecordLocked(patientId),
+    );
   }
 }
 

@@ -62,9 +62,9 @@ export async function createWorld() {
   const faults: { database?: Error; temporal?: Error } = {};
   const store: Store = {
     ...base.store,
-    asAccount: (accountId, work) =>
+    asAccount: (...call) =>
       faults.database === undefined
-        ? base.store.asAccount(accountId, work)
+        ? base.store.asAccount(...call)
         : Promise.reject(faults.database),
   };
   const logger = pino({ level: 'silent' });

@@ -7,7 +7,11 @@ import {
   traitsOfPatient,
   traitsOfPerson,
 } from '#person-matching';
-import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
+import type {
+  AccountTx,
+  Store,
+  SystemTx,
+} from '../../platform/database/database.ts';
 import { byteaArray, uuidArray } from '../../platform/database/pg-arrays.ts';
 import type { Demographics } from '../patients/rules/demographics.ts';
 
@@ -58,9 +62,8 @@ export async function sharedValues(
 ): Promise<ReadonlySet<string>> {
   if (values.length === 0) return new Set();
   const distinct = [...new Set(values)];
-  const hashes = distinct.map((value) => hashOf(value, VALUE_BYTES));
   const { rows } = await sql<{ place: number }>`
-    select place::integer from unnest(${byteaArray(hashes)}::bytea[]) with ordinality as given (value, place)
+    select place::integer from unnest(${hashesOf(distinct)}::bytea[]) with ordinality as given (value, place)
     where last_names_of(${accountId}::uuid, given.value, ${LAST_NAMES_MAX + 1}) > ${LAST_NAMES_MAX}`.execute(
     tx.db,
   );
@@ -74,13 +77,38 @@ export const sharedAmong = (
   ours: Demographics,
   theirs: readonly FhirPatient[],
 ): Promise<ReadonlySet<string>> =>
-  sharedValues(tx, accountId, [
-    ...householdOf(traitsOfPerson(ours)),
-    ...theirs.flatMap((each) => householdOf(traitsOfPatient(each))),
-  ]);
+  sharedValues(tx, accountId, valuesOf(ours, theirs));
+
+/** The same outside of a transaction. */
+export async function callSharedAmong(
+  store: Pick<Store, 'callAsAccount'>,
+  accountId: string,
+  ours: Demographics,
+  theirs: readonly FhirPatient[],
+): Promise<ReadonlySet<string>> {
+  const distinct = [...new Set(valuesOf(ours, theirs))];
+  if (distinct.length === 0) return new Set();
+  const rows = await store.callAsAccount(
+    accountId,
+    sql<{ place: number }>`
+      select place from places_of_shared(${accountId}, ${hashesOf(distinct)}::bytea[], ${LAST_NAMES_MAX}) as place`,
+  );
+  return new Set(rows.flatMap(({ place }) => distinct[place - 1] ?? []));
+}
+
+const valuesOf = (
+  ours: Demographics,
+  theirs: readonly FhirPatient[],
+): string[] => [
+  ...householdOf(traitsOfPerson(ours)),
+  ...theirs.flatMap((each) => householdOf(traitsOfPatient(each))),
+];
 
 const VALUE_BYTES = 16;
 const LAST_NAME_BYTES = 8;
+
+const hashesOf = (values: readonly string[]): Buffer =>
+  byteaArray(values.map((value) => hashOf(value, VALUE_BYTES)));
 
 /** As Latin-1 text. */
 const hashOf = (text: string, bytes: number): string =>

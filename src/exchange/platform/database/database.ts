@@ -138,8 +138,9 @@ export function createStore(options: StoreOptions) {
     async <T>(
       accountId: string,
       work: (tx: AccountTx) => Promise<T>,
+      { begin = '' }: { begin?: string } = {},
     ): Promise<T> => {
-      const binding = bindingTo(accountId, role);
+      const binding = `${bindingTo(accountId, role)}${begin}`;
       const newEvents: string[] = [];
       let hasNewChanges = false;
       const result = await inSlot(accountId, () =>
@@ -159,7 +160,8 @@ export function createStore(options: StoreOptions) {
   return {
     /**
      * Runs `work` in one transaction bound to the account; commits when it
-     * resolves, rolls back when it throws.
+     * resolves, rolls back when it throws. What `begin` says runs with its
+     * beginning: a lock, as text without parameters.
      */
     asAccount: asAccount('exchange_app'),
     /**
@@ -214,6 +216,12 @@ export function createStore(options: StoreOptions) {
      */
     call: async <R>(statement: RawBuilder<R>) =>
       (await statement.execute(db)).rows,
+    /**
+     * The same for an account, whose share of connections it uses: the function
+     * takes the role of the account (0591-one-statement.sql).
+     */
+    callAsAccount: <R>(accountId: string, statement: RawBuilder<R>) =>
+      inSlot(accountId, async () => (await statement.execute(db)).rows),
     /** Number of transactions that wait for a connection. */
     waitingForConnection: () => pool.waitingCount,
     /**

@@ -143,6 +143,23 @@ export class PipelinedTransaction extends Transaction<Database> {
   }
 
   /**
+   * Sends what `work` sends `later` as one statement, later. For rows that none
+   * of the others reads or writes: the parts of one statement do not see each
+   * other's changes, and have no order.
+   */
+  async united(
+    work: (tx: PipelinedTransaction) => Promise<void>,
+  ): Promise<void> {
+    const parts: CompiledQuery[] = [];
+    const collecting = connectionThat(async (query) => {
+      parts.push(query);
+      return { rows: [] };
+    });
+    await work(new UnitingTransaction(this.#session, collecting));
+    if (parts.length > 0) this.#session.send(oneOf(parts));
+  }
+
+  /**
    * Ends the transaction with this text, a commit with a comment: PostgreSQL
    * shows it as the session's last statement.
    */
@@ -158,6 +175,43 @@ export class PipelinedTransaction extends Transaction<Database> {
       provideConnection: (consumer) => consumer(connection),
     });
   }
+}
+
+/** What is to be sent later is collected; nothing else is sent. */
+class UnitingTransaction extends PipelinedTransaction {
+  readonly #collecting: PipelinedTransaction;
+
+  constructor(session: TransactionSession, collecting: DatabaseConnection) {
+    const refusing = connectionThat(async () => {
+      throw new Error('Only what is sent later can be united');
+    });
+    super(session, { provideConnection: (consumer) => consumer(refusing) });
+    this.#collecting = new PipelinedTransaction(session, {
+      provideConnection: (consumer) => consumer(collecting),
+    });
+  }
+
+  override get later(): PipelinedTransaction {
+    return this.#collecting;
+  }
+}
+
+/** Statements that change rows, as the parts of one. */
+function oneOf(parts: readonly CompiledQuery[]): CompiledQuery {
+  const [only] = parts;
+  if (only !== undefined && parts.length === 1) return only;
+
+  const parameters: unknown[] = [];
+  const texts = parts.map((part, index) => {
+    const before = parameters.length;
+    parameters.push(...part.parameters);
+    const text = part.sql.replaceAll(
+      /\$(\d+)/g,
+      (_, number: string) => `$${before + Number(number)}`,
+    );
+    return `part_${index} as (${text}\n)`;
+  });
+  return CompiledQuery.raw(`with ${texts.join(', ')} select`, parameters);
 }
 
 const connectionThat = (

@@ -1,10 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { v5 as uuidv5 } from 'uuid';
 import { TEST_EVENT_TYPE } from '../../../contract/webhook-test.ts';
-import type { AccountTx, SystemTx } from '../database/database.ts';
-import { sqlFile } from '../database/pg-arrays.ts';
-
-const ROUTES = sqlFile('routes.sql', import.meta.url);
+import type { AccountTx, Store } from '../database/database.ts';
 
 export interface NewEvent {
   type: string;
@@ -124,29 +121,23 @@ export interface Unrouted {
 export type Routes = ReadonlyMap<string, readonly string[]>;
 
 /**
- * The rows to send, of several accounts. Rows without a destination, or of one
- * that is held, are left out. MATERIALIZED: events are looked up once, not once
- * for each destination.
+ * The rows to send, of several accounts (`event_routes` in
+ * 0591-one-statement.sql).
  *
  * @returns the routes of each account, in the order of the accounts
  */
 export async function routesOf(
-  tx: Pick<SystemTx, 'db'>,
+  store: Pick<Store, 'call'>,
   accounts: readonly { accountId: string; items: readonly Unrouted[] }[],
 ): Promise<Routes[]> {
   const asked = accounts.flatMap(({ accountId, items }, index) =>
     items.map((item) => ({ ...item, accountId, index })),
   );
-  const { rows } = await ROUTES<{
-    id: string;
-    destination_id: string;
-    index: number;
-  }>({
-    indexes: asked.map(({ index }) => index),
-    accountIds: asked.map(({ accountId }) => accountId),
-    eventIds: asked.map(({ eventId }) => eventId),
-    areWhole: asked.map(({ isWhole }) => isWhole),
-  }).execute(tx.db);
+  const rows = await store.call(
+    sql<{ id: string; destination_id: string; index: number }>`
+      select * from event_routes(${asked.map(({ index }) => index)}, ${asked.map(({ accountId }) => accountId)}::uuid[],
+        ${asked.map(({ eventId }) => eventId)}::uuid[], ${asked.map(({ isWhole }) => isWhole)})`,
+  );
   const routes = accounts.map(() => new Map<string, string[]>());
   for (const { id, destination_id: destinationId, index } of rows) {
     const eventIds = routes[index]?.get(destinationId);

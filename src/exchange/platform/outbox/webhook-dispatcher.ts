@@ -131,7 +131,7 @@ export function createWebhookDispatcher(deps: {
   const routes = new Batches<{ accountId: string; items: Unrouted[] }, Routes>({
     batchMax: ROUTED_TOGETHER_MAX,
     inProgressMax: 2,
-    work: (accounts) => store.asSystem((tx) => routesOf(tx, accounts)),
+    work: (accounts) => routesOf(store, accounts),
   });
   /** A lane for each account. */
   const routing = new Lanes<Unrouted>({

@@ -2,10 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import type { AccountTx, Store, SystemTx } from '../database/database.ts';
-import { sqlFile } from '../database/pg-arrays.ts';
 import { type Recovery, removalRecovery } from './recovery.ts';
-
-const RECORD_START = sqlFile('record-start.sql', import.meta.url);
 
 /**
  * After this many starts without an end, suspect work runs one piece at a time.
@@ -50,7 +47,7 @@ const THIS_PROCESS = randomUUID();
  * so that innocent work completes.
  */
 export function createStartGuard(
-  store: Pick<Store, 'asAccount'>,
+  store: Pick<Store, 'asAccount' | 'callAsAccount'>,
   by = THIS_PROCESS,
 ) {
   let turn: Promise<unknown> = Promise.resolve();
@@ -77,9 +74,7 @@ export function createStartGuard(
       work: () => Promise<T>,
     ): Promise<T> {
       const mayStart = (startsMax: number) =>
-        store.asAccount(accountId, (tx) =>
-          recordStart(tx, { ...counted, by }, startsMax),
-        );
+        recordStart(store, accountId, { ...counted, by }, startsMax);
       remembered.delete(counted.name);
       const runToEnd = async () => {
         try {
@@ -104,8 +99,15 @@ export function createStartGuard(
     },
   };
 
-  function forget(accountId: string, name: string): Promise<void> {
-    return store.asAccount(accountId, (tx) => deleteStarts(tx, name));
+  /**
+   * Deletes the count of work that has ended, successfully or not: it did not
+   * end its process.
+   */
+  async function forget(accountId: string, name: string): Promise<void> {
+    await store.callAsAccount(
+      accountId,
+      sql`select forget_start(${accountId}, ${name})`,
+    );
   }
 
   async function forgetAgain(): Promise<void> {
@@ -145,34 +147,17 @@ interface CountedWork {
  * it lives.
  */
 async function recordStart(
-  tx: AccountTx,
+  store: Pick<Store, 'callAsAccount'>,
+  accountId: string,
   { name, progress, by }: CountedWork & { by: string },
   startsMax: number,
 ): Promise<boolean> {
-  const values = {
-    accountId: tx.accountId,
-    name,
-    progress,
-    by,
-    others: others(progress, by),
-    startsMax,
-  };
-  const { rows } = await RECORD_START(values).execute(tx.db);
-  return rows.length > 0;
-}
-
-const others = (progress: string, by: string) =>
-  sql`case when activity_start.progress = ${progress} then array_remove(activity_start.processes, ${by}) else '{}' end`;
-
-/**
- * Deletes the count of work that has ended, successfully or not: it did not end
- * its process.
- */
-async function deleteStarts(tx: AccountTx, name: string): Promise<void> {
-  await tx.db.later
-    .deleteFrom('activity_start')
-    .where('work', '=', name)
-    .execute();
+  const [row] = await store.callAsAccount(
+    accountId,
+    sql<{ isCounted: boolean }>`
+      select record_start(${accountId}, ${name}, ${progress}, ${by}, ${startsMax}) as "isCounted"`,
+  );
+  return row?.isCounted === true;
 }
 
 /**

@@ -4,13 +4,10 @@ import type {
 } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { withinGrace } from '../../../lib/abort-signals.ts';
-import { sharedAmong } from '../../people/households/shared-values.ts';
-import type { AccountTx, Store } from '../../platform/database/database.ts';
+import { callSharedAmong } from '../../people/households/shared-values.ts';
+import type { Store } from '../../platform/database/database.ts';
 import { isRefusedData } from '../../platform/database/postgres-errors.ts';
-import {
-  readStoredDocuments,
-  readStoredFiles,
-} from '../../records/deliveries/delivery-store.ts';
+import { readStoredDocuments } from '../../records/deliveries/delivery-store.ts';
 import type { ChangeChecks } from '../../sources/connectors/change-check-store.ts';
 import {
   type Begin,
@@ -43,8 +40,6 @@ import {
   basisOf,
   beginCollection,
   changesSince,
-  readHeld,
-  readLastCollection,
   recordNotice,
 } from './collection-store.ts';
 import { CountsDiffer, completeCollected } from './complete.ts';
@@ -56,10 +51,14 @@ import {
   isNotEnough,
   type NotEnough,
 } from './failed-calls.ts';
+import {
+  type KnownWhenAsking,
+  readKnownWhenAsking,
+} from './known-when-asking.ts';
 import type { Moments } from './moment.ts';
 import { isWhole } from './part-store.ts';
 import { UNKNOWN_PATIENT } from './rules/query-status.ts';
-import { reviewOf } from './source-candidate-store.ts';
+import { reviewsBy } from './source-candidate-store.ts';
 import type { Collection } from './tables.ts';
 
 export interface Asking extends Collecting, JobCancellation {
@@ -103,18 +102,15 @@ export async function askSource(
 
   const now = deps.clock?.() ?? new Date();
   checkAccess(work, now);
-  const { beginning, review, files, storedDocuments } = await store.asAccount(
-    step.accountId,
-    async (tx) => ({
-      beginning: await whatToAsk(tx, deps.checks, on, now),
-      review: await reviewOf(tx, store, step, work.patientId),
-      files: await readStoredFiles(tx, work.patientId, step.source),
-      storedDocuments:
-        connector.keepsDocuments === true && isFirst(step)
-          ? await readStoredDocuments(tx, work.patientId, step.source)
-          : undefined,
-    }),
-  );
+  const known = await readKnownWhenAsking(store, step, work.patientId);
+  const beginning = whatToAsk(known, deps.checks, on, now);
+  const review = reviewsBy(store, work.patientId, known.decided)(step);
+  const storedDocuments =
+    connector.keepsDocuments === true && isFirst(step)
+      ? await store.asAccount(step.accountId, (tx) =>
+          readStoredDocuments(tx, work.patientId, step.source),
+        )
+      : undefined;
   const options = {
     callbackUrl: callbackUrlOf(deps, on),
     realtime: work.realtime,
@@ -128,9 +124,7 @@ export async function askSource(
         ...work.demographics,
         review,
         sharedAmong: (theirs) =>
-          store.asAccount(step.accountId, (tx) =>
-            sharedAmong(tx, step.accountId, work.demographics, theirs),
-          ),
+          callSharedAmong(store, step.accountId, work.demographics, theirs),
       },
       options,
       signal,
@@ -153,13 +147,13 @@ export async function askSource(
   const collection = beginning.collection(begun);
   if (begun.kind === 'ready') {
     if (collection?.since === undefined)
-      return collect(deps, on, begun.pages, files, collection);
+      return collect(deps, on, begun.pages, known.files, collection);
     // Before the first page: should that page not be one of changes, the source
     // is asked again, and for everything.
     await store.asAccount(step.accountId, (tx) =>
       beginCollection(tx, step, work.patientId, collection),
     );
-    return collect(deps, on, begun.pages, files);
+    return collect(deps, on, begun.pages, known.files);
   }
   const isKept = await store.asAccount(step.accountId, async (tx) => {
     const kept = await keepJob(tx, step, begun.job);
@@ -447,30 +441,25 @@ const isFirst = ({ attempt, run }: SourceStepInput): boolean =>
  * Decides what a connection is asked for: what has changed since its last
  * complete answer, or everything.
  */
-async function whatToAsk(
-  tx: AccountTx,
+function whatToAsk(
+  known: KnownWhenAsking,
   checks: ChangeChecks,
   { step, work, connector }: SourceWork,
   now: Date,
-): Promise<BeginningCollection> {
+): BeginningCollection {
   if (connector.changes === undefined || work.realtime) return NOT_RECORDED;
   const { fingerprint, fullAfterDays } = connector.changes;
   const connection = connectionKey(step);
   const basis = basisOf(work.demographics, fingerprint);
-  const last = isFirst(step)
-    ? await readLastCollection(tx, step, work.patientId)
-    : undefined;
+  const last = isFirst(step) ? known.last : undefined;
   const since = changesSince(last, {
     basis,
     now,
     fullAfterDays,
   })?.toISOString();
-  const held =
-    since === undefined ? undefined : await readHeld(tx, step, work.patientId);
+  const { held } = known;
   const canAsk =
-    held !== undefined &&
-    held.newest.length > 0 &&
-    held.supporting.length <= SUPPORTING_MAX;
+    held.newest.length > 0 && held.supporting.length <= SUPPORTING_MAX;
   const changes =
     last === undefined || since === undefined || !canAsk
       ? undefined

@@ -1,10 +1,11 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { sql } from 'kysely';
+import { type Selectable, sql } from 'kysely';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
 import { membersOf } from '../../platform/database/columns.ts';
-import type { AccountTx } from '../../platform/database/database.ts';
+import type { AccountTx, Store } from '../../platform/database/database.ts';
+import type { Database } from '../../platform/database/schema.ts';
 import type { AskedConnection } from '../../sources/connections/connections.ts';
 import type { SourceConnector } from '../../sources/connectors/connector.ts';
 import type { PurposeOfUse } from '../../sources/connectors/source-config.ts';
@@ -16,9 +17,7 @@ import { addOfStep } from './timeline-store.ts';
  * The state of an attempt and the patient it asks about: all that a step needs
  * to start, or to resume after a crash.
  */
-export type AttemptWork = NonNullable<
-  Awaited<ReturnType<typeof readAttempt>>
-> & {
+export type AttemptWork = ReturnType<typeof workOf> & {
   /**
    * Set when everything is asked for because these counts of the source
    * differed.
@@ -31,53 +30,56 @@ export const purposeOf = ({
 }: Pick<AttemptWork, 'accessEndsAt'>): PurposeOfUse =>
   accessEndsAt === undefined ? 'treatment' : 'ias';
 
+type Attempt = Selectable<Database['network_query_attempt']>;
+type Query = Selectable<Database['network_query']>;
+type Patient = Selectable<Database['patient']>;
+
+/** A row of `open_attempt` (0591-one-statement.sql). */
+type OpenedAttempt = Pick<
+  Attempt,
+  | 'status'
+  | 'will_retry'
+  | 'reason'
+  | 'resources'
+  | 'pages'
+  | 'collected'
+  | 'job'
+  | 'cursor'
+  | 'failed_calls'
+  | 'started_at'
+  | 'gateways_chosen_at'
+> &
+  Pick<Query, 'patient_id' | 'requested' | 'purpose_of_use'> &
+  // Some connections answer only for patients of their facilities.
+  Pick<
+    Patient,
+    | 'facility_ids'
+    | 'first_names'
+    | 'last_names'
+    | 'dob'
+    | 'gender'
+    | 'addresses'
+    | 'contacts'
+    | 'personal_identifiers'
+  > & { is_denied: boolean; session_expires_at: Date | null };
+
 /**
- * The attempt that a step works on; undefined when it has not been written, or
- * was deleted with its query.
+ * The attempt that a step works on, of which the query's timeline now says that
+ * the source is asked; undefined when it has not been written, or was deleted
+ * with its query.
  */
-export async function readAttempt(tx: AccountTx, step: SourceStepInput) {
-  const row = await tx.db
-    .selectFrom('network_query_attempt as a')
-    .innerJoin('network_query as q', 'q.id', 'a.query_id')
-    .innerJoin('patient as p', 'p.id', 'q.patient_id')
-    .leftJoin('aal2_challenge as c', 'c.id', 'q.aal2_challenge_id')
-    .select([
-      'a.status',
-      'a.will_retry',
-      'a.reason',
-      'a.resources',
-      'a.pages',
-      'a.collected',
-      'a.job',
-    ])
-    .select([
-      'a.cursor',
-      'a.failed_calls',
-      'a.started_at',
-      'a.gateways_chosen_at',
-    ])
-    .select([
-      'q.patient_id',
-      'q.requested',
-      'q.purpose_of_use',
-      'c.session_expires_at',
-    ])
-    // Some connections answer only for patients of their facilities.
-    .select([
-      'p.facility_ids',
-      'p.first_names',
-      'p.last_names',
-      'p.dob',
-      'p.gender',
-      'p.addresses',
-    ])
-    .select(['p.contacts', 'p.personal_identifiers'])
-    .where('a.query_id', '=', step.requestId)
-    .where(({ and }) =>
-      and({ 'a.source': step.source, 'a.attempt': step.attempt }),
-    )
-    .executeTakeFirst();
-  if (row === undefined) return undefined;
+export async function readOpened(
+  store: Pick<Store, 'callAsAccount'>,
+  { accountId, requestId, source, attempt }: SourceStepInput,
+): Promise<AttemptWork | undefined> {
+  const [row] = await store.callAsAccount(
+    accountId,
+    sql<OpenedAttempt>`select * from open_attempt(${accountId}, ${requestId}, ${source}, ${attempt})`,
+  );
+  return row && workOf(source, row);
+}
+
+function workOf(source: SourceType, row: OpenedAttempt) {
   const { requested, purpose_of_use, session_expires_at, collected, ...known } =
     row;
   const members = membersOf(known);
@@ -85,7 +87,7 @@ export async function readAttempt(tx: AccountTx, step: SourceStepInput) {
     ...members,
     demographics: members satisfies Demographics as Demographics,
     realtime: requested.some(
-      ({ source, realtime }) => source === step.source && realtime,
+      (asked) => asked.source === source && asked.realtime,
     ),
     /**
      * With purpose `ias`: when the AAL2 session ends; `null` when the session
@@ -429,6 +431,25 @@ export async function endAttempt(
     strays: row.strays,
     documents: row.documents,
   };
+}
+
+/** Completes an attempt whose row is locked and running, later. */
+export async function writeCompleted(
+  tx: AccountTx,
+  { requestId, source, attempt }: SourceStepInput,
+  end: { completedAt: Date; reason?: string },
+): Promise<void> {
+  await tx.db.later
+    .updateTable('network_query_attempt')
+    .set({
+      status: 'completed',
+      reason: end.reason ?? null,
+      will_retry: false,
+      completed_at: end.completedAt,
+      ...ANSWERED,
+    })
+    .where(({ and }) => and({ query_id: requestId, source, attempt }))
+    .execute();
 }
 
 /**

@@ -173,28 +173,38 @@ async function storePage(
       beginning,
     );
     if (saved === undefined) return undefined;
-    if (beginning !== undefined)
-      await forgetLastCollection(tx, step, patientId);
-    await insertDocuments(tx, documents);
-    if (plainTextIds.length > 0)
-      await insertOutcomes(tx, patientId, plainTextIds, 'not-cda');
-    await insertSourcePatientIds(tx, patientId, step.source, page.patientIds);
-    const documentId = documents[0]?.id ?? '';
-    await upsertResources(
-      tx,
-      { patientId, source: step.source, documentId },
-      collected,
-    );
-    await retireRetracted(tx, step, patientId, page);
-    await recordPageResources(tx, step, saved.place, {
-      resources: collected.map(({ resourceType, sourceId }) => ({
-        resourceType,
-        id: sourceId,
-      })),
-      // What has not changed is missing from an answer with changes, and not
-      // from the source.
-      isPartial: saved.collection?.since !== undefined || lacksResources(page),
+    // All of it in one statement: each writes rows of a table of its own.
+    await tx.db.united(async (db) => {
+      const set = { ...tx, db };
+      if (beginning !== undefined)
+        await forgetLastCollection(set, step, patientId);
+      await insertDocuments(set, documents);
+      if (plainTextIds.length > 0)
+        await insertOutcomes(set, patientId, plainTextIds, 'not-cda');
+      await insertSourcePatientIds(
+        set,
+        patientId,
+        step.source,
+        page.patientIds,
+      );
+      const documentId = documents[0]?.id ?? '';
+      await upsertResources(
+        set,
+        { patientId, source: step.source, documentId },
+        collected,
+      );
+      await recordPageResources(set, step, saved.place, {
+        resources: collected.map(({ resourceType, sourceId }) => ({
+          resourceType,
+          id: sourceId,
+        })),
+        // What has not changed is missing from an answer with changes, and not
+        // from the source.
+        isPartial:
+          saved.collection?.since !== undefined || lacksResources(page),
+      });
     });
+    await retireRetracted(tx, step, patientId, page);
     const skippedAttachments = page.skippedAttachments + (isLargeLost ? 1 : 0);
     await recordOmissions(tx, step, { ...page, skippedAttachments });
     return {

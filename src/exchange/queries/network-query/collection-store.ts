@@ -4,73 +4,26 @@ import type { SourceStepInput } from '../../../contract/network-query-workflow.t
 import { counted } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/time.ts';
 import type { Demographics } from '../../people/patients/rules/demographics.ts';
-import { type Members, membersOf } from '../../platform/database/columns.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
-import { countExcluded } from '../../records/reading/record-store.ts';
 import type { ExclusionReason } from '../../records/rules/delivery-facts.ts';
 import { isInNamespace } from '../../records/rules/ids.ts';
-import { UNSEARCHED_TYPES } from '../../sources/connectors/collect/supporting.ts';
-import type {
-  ChangesQuestion,
-  SourcePage,
-} from '../../sources/connectors/connector.ts';
+import type { SourcePage } from '../../sources/connectors/connector.ts';
 import { type PartStep, partKey, updateProgress } from './attempt-store.ts';
 import { isWhole, ofConnection } from './part-store.ts';
 import type { Collection } from './tables.ts';
-import { addOfStep } from './timeline-store.ts';
+import { addOfStep, type StepEntry } from './timeline-store.ts';
 
 /** The newest complete collection of a patient's data from one connection. */
-type LastCollection = Members<'source_collection'>;
-
-const connectionOf = ({ part }: PartStep): string => part.id ?? '';
-
-export async function readLastCollection(
-  tx: AccountTx,
-  step: PartStep,
-  patientId: string,
-): Promise<LastCollection | undefined> {
-  const row = await tx.db
-    .selectFrom('source_collection')
-    .selectAll()
-    .where(({ and }) =>
-      and({
-        patient_id: patientId,
-        source: step.source,
-        connection: connectionOf(step),
-      }),
-    )
-    .executeTakeFirst();
-  return row && membersOf(row);
+export interface LastCollection {
+  basis: string;
+  patientIds: readonly string[];
+  fullAt: Date;
+  askedAt: Date;
+  differences: Readonly<Record<string, number>>;
 }
 
-/** What the record holds of a connection. */
-export async function readHeld(
-  tx: AccountTx,
-  step: PartStep,
-  patientId: string,
-): Promise<Pick<ChangesQuestion, 'newest' | 'supporting'>> {
-  const { rows } = await sql<{
-    resourceType: string;
-    id: string;
-    lastUpdated: string | null;
-  }>`
-    select resource_type as "resourceType", source_id as id, content->'meta'->>'lastUpdated' as "lastUpdated"
-    from patient_resource where patient_id = ${patientId} and source = ${step.source} and converted_from is null
-    order by revision desc, source_id`.execute(tx.db);
-  const own = rows.filter(({ id }) => isInNamespace(step.part.namespace, id));
-  const newest = new Map<string, ChangesQuestion['newest'][number]>();
-  for (const { resourceType, id, lastUpdated } of own)
-    if (
-      lastUpdated !== null &&
-      !Number.isNaN(Date.parse(lastUpdated)) &&
-      !newest.has(resourceType)
-    )
-      newest.set(resourceType, { resourceType, id, lastUpdated });
-  const supporting = own.filter(({ resourceType }) =>
-    UNSEARCHED_TYPES.some((type) => type === resourceType),
-  );
-  return { newest: [...newest.values()], supporting };
-}
+/** The connection of a step as `source_collection` has it. */
+export const connectionIdOf = ({ part }: PartStep): string => part.id ?? '';
 
 /** How many resources the record holds of a connection, by type. */
 export async function countHeld(
@@ -122,7 +75,7 @@ export async function forgetLastCollection(
       and({
         patient_id: patientId,
         source: step.source,
-        connection: connectionOf(step),
+        connection: connectionIdOf(step),
       }),
     )
     .execute();
@@ -155,7 +108,7 @@ export async function beginCollection(
       step,
       `Asking only for what changed since ${minuteOf(collection.since)}${full}`,
     ),
-    onceKey: `changes/${source}/${attempt}/${connectionOf(step)}`,
+    onceKey: `changes/${source}/${attempt}/${connectionIdOf(step)}`,
   });
 }
 
@@ -169,24 +122,45 @@ export async function rememberCollection(
   patientId: string,
   collection: Collection | undefined,
 ): Promise<void> {
-  if (collection === undefined || collection.hasGaps === true) return;
+  await insertCollection(
+    tx,
+    await collectionToRemember(tx, step, patientId, collection),
+  );
+}
+
+/** The row of `rememberCollection`, if there is to be one. */
+export async function collectionToRemember(
+  tx: AccountTx,
+  step: PartStep,
+  patientId: string,
+  collection: Collection | undefined,
+) {
+  if (collection === undefined || collection.hasGaps === true) return undefined;
   const { startedAt, basis, patientIds, since, fullAt } = collection;
   const differences =
     collection.differences ??
     (await differencesTo(tx, step, patientId, collection.counts));
+  return {
+    account_id: tx.accountId,
+    patient_id: patientId,
+    source: step.source,
+    connection: connectionIdOf(step),
+    basis,
+    patient_ids: [...patientIds],
+    full_at: new Date(since === undefined ? startedAt : (fullAt ?? 0)),
+    asked_at: new Date(startedAt),
+    differences: JSON.stringify(differences),
+  };
+}
+
+export async function insertCollection(
+  tx: AccountTx,
+  row: Awaited<ReturnType<typeof collectionToRemember>>,
+): Promise<void> {
+  if (row === undefined) return;
   await tx.db.later
     .insertInto('source_collection')
-    .values({
-      account_id: tx.accountId,
-      patient_id: patientId,
-      source: step.source,
-      connection: connectionOf(step),
-      basis,
-      patient_ids: [...patientIds],
-      full_at: new Date(since === undefined ? startedAt : (fullAt ?? 0)),
-      asked_at: new Date(startedAt),
-      differences: JSON.stringify(differences),
-    })
+    .values(row)
     // Another query of the patient has completed meanwhile: its row stands.
     .onConflict((conflict) => conflict.doNothing())
     .execute();
@@ -350,23 +324,20 @@ const leftOutMessage = (names: readonly string[]): string =>
   `${counted(names.length, 'resource')} larger than a page may be left out (${names.join(', ')})`;
 
 /**
- * Records in the timeline, once per attempt, how many of a source's resources
- * are stored but excluded, by reason.
+ * Says in the timeline, once per attempt, how many of a source's resources are
+ * stored but excluded, by reason.
  */
-export async function recordExclusions(
-  tx: AccountTx,
-  step: SourceStepInput,
-  patientId: string,
-): Promise<void> {
-  const counts = await countExcluded(tx, patientId, step.source);
-  if (counts.length === 0) return;
-  const { source, attempt } = step;
+export function exclusionEntries(
+  { source, attempt }: SourceStepInput,
+  counts: readonly { reason: ExclusionReason; count: number }[],
+): StepEntry[] {
+  if (counts.length === 0) return [];
   const reasons = counts.map(
     ({ reason, count }) => `${count} ${ASIDE_REASONS[reason]}`,
   );
   const message = `Stored, but excluded from the record: ${reasons.join(', ')}`;
   const onceKey = `put-aside/${source}/${attempt}`;
-  await addOfStep(tx, step, { kind: 'incomplete', message, onceKey });
+  return [{ kind: 'incomplete', message, onceKey }];
 }
 
 const ASIDE_REASONS: Record<ExclusionReason, string> = {

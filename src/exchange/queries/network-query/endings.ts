@@ -1,29 +1,49 @@
+import { sql } from 'kysely';
 import { networkQueryEventType } from '../../../contract/events.ts';
 import type { SourceStepInput } from '../../../contract/network-query-workflow.ts';
 import type { SourceType } from '../../../contract/primitives.ts';
 import { counted } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/time.ts';
-import { readExternalId } from '../../people/patients/patient-store.ts';
 import type { AccountTx } from '../../platform/database/database.ts';
 import { insertEvent } from '../../platform/outbox/event-store.ts';
 import {
   countRetired,
   deletePageResources,
 } from '../../records/merge/retirement-store.ts';
+import type { ExclusionReason } from '../../records/rules/delivery-facts.ts';
 import type { RetireReason } from '../../records/rules/retirement.ts';
 import { defaultConnection } from '../../sources/connections/connections.ts';
 import { keepJobsOfAttempt } from './abandoned-jobs.ts';
-import { endAttempt, type PartStep, readStatus } from './attempt-store.ts';
 import {
+  endAttempt,
+  type PartStep,
+  readStatus,
+  writeCompleted,
+} from './attempt-store.ts';
+import {
+  collectionToRemember,
+  exclusionEntries,
+  insertCollection,
   readCollection,
-  recordExclusions,
   rememberCollection,
 } from './collection-store.ts';
 import { endOpenAsks } from './fan-out/ask-store.ts';
 import { endPart, isWhole, readAttemptParts } from './part-store.ts';
-import { type LockedQuery, lockQuery, settleQuery } from './query-store.ts';
-import type { QueryState } from './rules/query-status.ts';
-import { addOfStep, addToTimeline } from './timeline-store.ts';
+import {
+  type LockedQuery,
+  lockQuery,
+  readOverallStatus,
+  settleQuery,
+  writeStatus,
+} from './query-store.ts';
+import { overallStatus, type QueryState } from './rules/query-status.ts';
+import type { Collection } from './tables.ts';
+import {
+  addOfStep,
+  addToTimeline,
+  type NewTimelineEntry,
+  type StepEntry,
+} from './timeline-store.ts';
 
 /**
  * Ends a part whose data is merged, in the transaction that merges the last of
@@ -41,14 +61,14 @@ export async function endMerged(
     await rememberCollection(tx, step, patientId, collection);
     return (await readStatus(tx, step)) === 'running';
   }
-  const query = await lockQuery(tx, step.requestId);
-  await recordExclusions(tx, step, patientId);
-  const collection = await readCollection(tx, step);
-  await rememberCollection(tx, step, patientId, collection);
-  const isEnded = await completeLocked(tx, step, query, {
+  const { query, end } = await lockEnd(tx, step, patientId);
+  if (end === undefined) return (await readStatus(tx, step)) === 'completed';
+  const collection = end.collection ?? undefined;
+  return completeLocked(tx, step, query, {
     since: collection?.since,
+    end,
+    remembered: await collectionToRemember(tx, step, patientId, collection),
   });
-  return isEnded || (await readStatus(tx, step)) === 'completed';
 }
 
 /** Ends a part as completed that brought no data, because of `note`. */
@@ -72,9 +92,8 @@ export async function endOfParts(
   patientId: string,
   says: { note?: string; gap?: string },
 ): Promise<void> {
-  const query = await lockQuery(tx, step.requestId);
-  await recordExclusions(tx, step, patientId);
-  await completeLocked(tx, step, query, says);
+  const { query, end } = await lockEnd(tx, step, patientId);
+  await completeLocked(tx, step, query, { ...says, end });
 }
 
 /**
@@ -102,24 +121,37 @@ export async function completeAttempt(
  * @param says.gap what is missing because some connections of the source
  *   failed; shown to callers
  * @param says.since the source was asked only for what changed since then
+ * @param says.end what has been read of the end
+ * @param says.remembered the collection that the next query goes on from
  */
 async function completeLocked(
   tx: AccountTx,
   step: SourceStepInput,
   query: LockedQuery | undefined,
-  { note, gap, since }: { note?: string; gap?: string; since?: string },
+  {
+    note,
+    gap,
+    since,
+    end,
+    remembered,
+  }: {
+    note?: string;
+    gap?: string;
+    since?: string;
+    end?: End;
+    remembered?: Parameters<typeof insertCollection>[1];
+  },
 ): Promise<boolean> {
   const onlyChanges =
     since === undefined
       ? undefined
       : `Asked only for what changed since ${minuteOf(since)}`;
-  const ended = await endAttempt(tx, step, {
-    status: 'completed',
-    reason: gap ?? note ?? onlyChanges,
-  });
+  const reason = gap ?? note ?? onlyChanges;
+  const ended =
+    end ?? (await endAttempt(tx, step, { status: 'completed', reason }));
   if (query === undefined || ended === undefined) return ended !== undefined;
+  const retired = end?.retired ?? (await countRetired(tx, step));
   const { source } = step;
-  const retired = await endAnswer(tx, step);
   const misattributed =
     ended.strays > 0
       ? `; ${counted(ended.strays, 'resource')} of other patients discarded`
@@ -131,19 +163,63 @@ async function completeLocked(
     note === undefined
       ? `The ${source} source completed: ${collected} collected${changes}${misattributed}`
       : `The ${source} source completed without data: ${note}`;
-  if (gap !== undefined)
-    await addOfStep(tx, step, {
-      kind: 'incomplete',
-      message: gap,
-      isGap: true,
-    });
-  await addOfStep(tx, step, { kind: 'completed', message });
+  const entries: StepEntry[] = [
+    ...exclusionEntries(step, end?.excluded ?? []),
+    ...retiredEntries(step, retired),
+    ...(gap === undefined
+      ? []
+      : [{ kind: 'incomplete', message: gap, isGap: true }]),
+    { kind: 'completed', message },
+  ];
   await settleAndAnnounce(tx, step, query, {
     status: 'completed',
     ...ended,
-    retired,
+    retired: totalOf(retired),
+    entries,
+    asksGateways: end?.asksGateways ?? true,
+    remembered,
+    ...(end && { isOpen: true, reason, others: end.others }),
   });
   return true;
+}
+
+/** What the end of an attempt says. */
+interface End {
+  completedAt: Date;
+  resources: number;
+  strays: number;
+  documents: number;
+  collection: Collection | null;
+  asksGateways: boolean;
+  excluded: { reason: ExclusionReason; count: number }[];
+  retired: Retired[];
+  /** The query's other attempts. */
+  others: Parameters<typeof overallStatus>[0];
+}
+type StoredEnd = Omit<End, 'completedAt'> & { completedAt: string };
+type Retired = Awaited<ReturnType<typeof countRetired>>[number];
+
+/**
+ * Locks the query and reads in one statement what the end of an attempt says:
+ * how it asked, what of the source is excluded, and what the attempt has
+ * retired, each with its number, and how the others stand. The attempt's row
+ * stays locked, so that it cannot end otherwise; without `end`, it has ended.
+ */
+async function lockEnd(
+  tx: AccountTx,
+  { requestId, source, attempt }: SourceStepInput,
+  patientId: string,
+): Promise<{ query?: LockedQuery; end?: End }> {
+  const { rows } = await sql<LockedQuery & { ending: StoredEnd | null }>`
+    select * from lock_end(${requestId}, ${source}, ${attempt}, ${patientId})`.execute(
+    tx.db,
+  );
+  const [row] = rows;
+  if (row === undefined) return {};
+  const { ending, ...query } = row;
+  return ending === null
+    ? { query }
+    : { query, end: { ...ending, completedAt: new Date(ending.completedAt) } };
 }
 
 /**
@@ -171,21 +247,25 @@ export async function failAttempt(
     willRetry,
   });
   if (query === undefined || ended === undefined) return;
-  const retired = await endAnswer(tx, step);
+  const retired = await countRetired(tx, step);
   const { source, attempt } = step;
   const next = willRetry
     ? `; attempt ${attempt + 1} starts in ${Math.round((failure.retryAfterMs ?? 0) / 1000)} s`
     : '; no further attempt is planned';
-  await addOfStep(tx, step, {
-    kind: 'failed',
-    message: `The ${source} source failed: ${failure.reason}${next}${await keptOf(tx, step)}`,
-  });
-  if (willRetry) await settleQuery(tx, step.requestId, query.status);
-  else
+  const message = `The ${source} source failed: ${failure.reason}${next}${await keptOf(tx, step)}`;
+  const entries = [
+    ...retiredEntries(step, retired),
+    { kind: 'failed', message },
+  ];
+  if (willRetry) {
+    await endAnswer(tx, step, { entries });
+    await settleQuery(tx, step.requestId, query.status);
+  } else
     await settleAndAnnounce(tx, step, query, {
       status: 'failed',
       ...ended,
-      retired,
+      retired: totalOf(retired),
+      entries,
     });
 }
 
@@ -199,44 +279,50 @@ async function keptOf(tx: AccountTx, step: SourceStepInput): Promise<string> {
 }
 
 /**
- * Deletes the notes about the answer's content and returns how many resources
- * it retired, however the attempt ended.
+ * Deletes the notes about the answer's content, and writes what the end of an
+ * attempt says, however it ended.
  */
 async function endAnswer(
   tx: AccountTx,
   step: SourceStepInput,
-): Promise<number> {
+  {
+    entries,
+    asksGateways = true,
+  }: { entries: readonly StepEntry[]; asksGateways?: boolean },
+  ...ofQuery: NewTimelineEntry[]
+): Promise<void> {
+  const { requestId, source, attempt } = step;
   await deletePageResources(tx, step);
-  await endOpenAsks(tx, step);
-  return recordRetired(tx, step);
+  if (asksGateways) await endOpenAsks(tx, step);
+  await addToTimeline(
+    tx,
+    requestId,
+    ...entries.map((entry) => ({ source, attempt, ...entry })),
+    ...ofQuery,
+  );
 }
 
-/**
- * Records in the timeline what an attempt retired, by reason and type; returns
- * how many resources.
- */
-async function recordRetired(
-  tx: AccountTx,
-  step: SourceStepInput,
-): Promise<number> {
-  const counts = await countRetired(tx, step);
-  const { source, attempt } = step;
-  let total = 0;
-  for (const [reason, beginning] of REASONS) {
-    const own = counts.filter((count) => count.reason === reason);
-    const sum = own.reduce((before, { count }) => before + count, 0);
-    if (sum === 0) continue;
-    total += sum;
+/** Says in the timeline what an attempt retired, by reason and type. */
+function retiredEntries(
+  { source, attempt }: SourceStepInput,
+  retired: readonly Retired[],
+): StepEntry[] {
+  return REASONS.flatMap(([reason, beginning]) => {
+    const own = retired.filter((count) => count.reason === reason);
+    const sum = totalOf(own);
+    if (sum === 0) return [];
     const types = own
       .map(({ resourceType, count }) => `${count} ${resourceType}`)
       .join(', ');
     const were = sum === 1 ? 'it was retired' : 'they were retired';
     const message = `${beginning} ${counted(sum, 'resource')}: ${were} (${types})`;
     const onceKey = `retired/${reason}/${source}/${attempt}`;
-    await addOfStep(tx, step, { kind: 'retired', message, onceKey });
-  }
-  return total;
+    return [{ kind: 'retired', message, onceKey }];
+  });
 }
+
+const totalOf = (retired: readonly Retired[]): number =>
+  retired.reduce((sum, { count }) => sum + count, 0);
 
 const REASONS: readonly [RetireReason, string][] = [
   ['deleted', 'The source no longer has'],
@@ -282,24 +368,48 @@ export async function failOpenAttempts(
   return open.length;
 }
 
+/**
+ * Settles the query and announces the end of the source. What needs no answer
+ * is one statement: each part writes rows of a table of its own.
+ */
 async function settleAndAnnounce(
   tx: AccountTx,
   step: SourceStepInput,
   query: LockedQuery,
-  {
-    status,
-    completedAt,
-    retired,
-  }: { status: 'completed' | 'failed'; completedAt: Date; retired: number },
+  end: {
+    status: 'completed' | 'failed';
+    completedAt: Date;
+    retired: number;
+    entries: readonly StepEntry[];
+    asksGateways?: boolean;
+    remembered?: Parameters<typeof insertCollection>[1];
+    /** The attempt's row, which is locked, is yet to be ended. */
+    isOpen?: boolean;
+    reason?: string;
+    /** The query's other attempts, if they have been read. */
+    others?: End['others'];
+  },
 ): Promise<void> {
-  const overall = await settleQuery(tx, step.requestId, query.status);
-  if (overall !== 'running')
-    await addToTimeline(tx, step.requestId, {
-      kind: 'query-ended',
-      message: QUERY_ENDED[overall],
-    });
+  const { status, completedAt, retired, remembered, others } = end;
+  const { source, attempt } = step;
+  const own = { source, attempt, status, willRetry: false };
+  const overall =
+    others === undefined
+      ? await readOverallStatus(tx, step.requestId)
+      : overallStatus([...others, own]);
+  const ofQuery: NewTimelineEntry[] =
+    overall === 'running'
+      ? []
+      : [{ kind: 'query-ended', message: QUERY_ENDED[overall] }];
+  await tx.db.united(async (db) => {
+    const set = { ...tx, db };
+    if (end.isOpen === true) await writeCompleted(set, step, end);
+    await endAnswer(set, step, end, ...ofQuery);
+    await insertCollection(set, remembered);
+    await writeStatus(set, step.requestId, overall, query.status);
+  });
   const type = networkQueryEventType(step.source);
-  const externalId = await readExternalId(tx, query.patient_id);
+  const externalId = query.external_id ?? undefined;
   await insertEvent(tx, {
     type,
     factKey: `${type}/${step.requestId}/${step.attempt}`,
@@ -361,7 +471,7 @@ export async function announceFirstData(
       },
       payload: {
         patientId: query.patient_id,
-        externalId: await readExternalId(tx, query.patient_id),
+        externalId: query.external_id ?? undefined,
         source: {
           type: 'hie',
           status: 'processing',

@@ -67,8 +67,9 @@ export function createLauncher(
         ),
       ...how,
     });
-    await deps.store.asAccount(accountId, (tx) =>
-      runRows.markSeen(tx, { requestId, run }),
+    await deps.store.callAsAccount(
+      accountId,
+      sql`select mark_query_run(${accountId}, ${requestId}, ${run})`,
     );
     return state;
   }
@@ -180,25 +181,30 @@ async function readRun(
   patientId: string;
   sources: RunSource[];
 }> {
-  const query = await tx.db
+  const rows = await tx.db
     .selectFrom('network_query as q')
     .innerJoin('network_query_run as r', 'r.query_id', 'q.id')
-    .select(['q.origin', 'q.patient_id', 'r.redrive_id'])
-    .where(({ and }) => and({ 'q.id': queryId, 'r.run': run }))
-    .executeTakeFirstOrThrow();
-  const attempts = await tx.db
-    .selectFrom('network_query_attempt')
-    .select('source')
+    .leftJoin('network_query_attempt as a', (join) =>
+      join.onRef('a.query_id', '=', 'q.id').onRef('a.run', '=', 'r.run'),
+    )
+    .select(['q.origin', 'q.patient_id', 'r.redrive_id', 'source'])
     .select(({ fn }) => [
-      fn.max<number>('attempt').as('attempt'),
-      fn.min<number>('attempt').as('firstAttempt'),
+      fn.max<number | null>('attempt').as('attempt'),
+      fn.min<number | null>('attempt').as('firstAttempt'),
     ])
-    .where(({ and }) => and({ query_id: queryId, run }))
-    .groupBy('source')
+    .where(({ and }) => and({ 'q.id': queryId, 'r.run': run }))
+    .groupBy(['q.id', 'r.redrive_id', 'source'])
     .orderBy(IN_SOURCE_ORDER)
     .execute();
+  const [query] = rows;
+  if (query === undefined) throw new Error('There is no such run of a query');
+  const sources = rows.flatMap(({ source, attempt, firstAttempt }) =>
+    source === null || attempt === null || firstAttempt === null
+      ? []
+      : [{ source, attempt, firstAttempt }],
+  );
   const origin = query.redrive_id === null ? query.origin : 'bulk';
-  return { origin, patientId: query.patient_id, sources: attempts };
+  return { origin, patientId: query.patient_id, sources };
 }
 
 /** Runs, as rows with a workflow. */

@@ -347,6 +347,7 @@ export const lockQuery = (tx: AccountTx, queryId: string) =>
   tx.db
     .selectFrom('network_query')
     .select(['id', 'patient_id', 'metadata', 'status', 'requested'])
+    .select(externalIdOf('network_query.patient_id'))
     .where('id', '=', queryId)
     // Not FOR UPDATE: rows that refer to the query by foreign key (its
     // timeline) may still be inserted.
@@ -364,9 +365,28 @@ export async function settleQuery(
   queryId: string,
   known?: QueryState,
 ): Promise<QueryState> {
+  const status = await readOverallStatus(tx, queryId);
+  await writeStatus(tx, queryId, status, known);
+  return status;
+}
+
+/** What follows from the attempts. */
+export async function readOverallStatus(
+  tx: AccountTx,
+  queryId: string,
+): Promise<QueryState> {
   const attempts = await readAttempts(tx, [queryId]);
-  const status = overallStatus(attempts.get(queryId) ?? []);
-  if (status === 'running' && known === 'running') return status;
+  return overallStatus(attempts.get(queryId) ?? []);
+}
+
+/** The second half of `settleQuery`. */
+export async function writeStatus(
+  tx: AccountTx,
+  queryId: string,
+  status: QueryState,
+  known?: QueryState,
+): Promise<void> {
+  if (status === 'running' && known === 'running') return;
   await tx.db.later
     .updateTable('network_query')
     .set({
@@ -384,7 +404,6 @@ export async function settleQuery(
       .where('ended_at', 'is', null)
       .execute();
   }
-  return status;
 }
 
 /**

@@ -28,6 +28,13 @@ export async function reviewOf(
   return (await reviewsOf(tx, store, patientId))(step);
 }
 
+/** What a person has decided about a Patient of a connection. */
+export interface DecidedCandidate {
+  connection: string;
+  sourcePatientId: string;
+  isAccepted: boolean;
+}
+
 /** The same for all connections of a patient, read once. */
 export async function reviewsOf(
   tx: AccountTx,
@@ -36,19 +43,32 @@ export async function reviewsOf(
 ): Promise<(step: PartStep) => NonNullable<SoughtPerson['review']>> {
   const rows = await tx.db
     .selectFrom('source_candidate')
-    .select(['connection', 'source_patient_id', 'status'])
+    .select(['connection', 'source_patient_id as sourcePatientId', 'status'])
     .where('patient_id', '=', patientId)
     .where('status', '<>', 'open')
     .execute();
-  const decisions = Map.groupBy(rows, ({ connection }) => connection);
+  const all = rows.map(({ status, ...row }) => ({
+    ...row,
+    isAccepted: status === 'accepted',
+  }));
+  return reviewsBy(store, patientId, all);
+}
+
+/** The same from decisions that have been read. */
+export function reviewsBy(
+  store: Pick<Store, 'asAccount'>,
+  patientId: string,
+  all: readonly DecidedCandidate[],
+): (step: PartStep) => NonNullable<SoughtPerson['review']> {
+  const decisions = Map.groupBy(all, ({ connection }) => connection);
   return (step) => {
     const connection = connectionKey(step);
     const decided = decisions.get(connection) ?? [];
     return {
       decided: new Map(
-        decided.map((row) => [
-          row.source_patient_id,
-          row.status === 'accepted',
+        decided.map(({ sourcePatientId, isAccepted }) => [
+          sourcePatientId,
+          isAccepted,
         ]),
       ),
       note: async (held) => {

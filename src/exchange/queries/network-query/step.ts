@@ -3,8 +3,7 @@ import {
   type SourceStep,
   type SourceStepInput,
 } from '../../../contract/network-query-workflow.ts';
-import { deniedSources } from '../../people/consents/consent-store.ts';
-import type { AccountTx } from '../../platform/database/database.ts';
+import type { AccountTx, Store } from '../../platform/database/database.ts';
 import { SourceFailure } from '../../sources/connectors/connector.ts';
 import {
   type AttemptWork,
@@ -12,8 +11,7 @@ import {
   callbackToken,
   insertNextAttempt,
   newestAttempt,
-  purposeOf,
-  readAttempt,
+  readOpened,
 } from './attempt-store.ts';
 import {
   afterFailedCall,
@@ -26,7 +24,6 @@ import {
 import { lockQuery, settleQuery } from './query-store.ts';
 import { excludedByConsent } from './rules/query-status.ts';
 import { QueryGone, StepFailed } from './step-errors.ts';
-import { addOfStep } from './timeline-store.ts';
 
 /**
  * One step of an attempt: opens it and works on its parts from where PostgreSQL
@@ -47,20 +44,13 @@ export async function takeStep(
   signal: AbortSignal,
 ): Promise<SourceStep> {
   const { store } = deps;
-  const { opened, withdrawn } = await store.asAccount(
-    step.accountId,
-    async (tx) => {
-      const attempt = await openAttempt(tx, step, deps.callbackKey);
-      return {
-        opened: attempt,
-        withdrawn: await consentWithdrawn(tx, step, attempt),
-      };
-    },
-  );
+  const opened = await openAttempt(store, step, deps.callbackKey);
   if (opened.status !== 'running') return ended(opened);
-  if (withdrawn === undefined)
+  // Consent was withdrawn since the query began.
+  if (!opened.isDenied || opened.isCollected)
     return workOnParts(deps, step, opened, work, signal);
   await cancelParts(deps, step, opened);
+  const withdrawn = `${excludedByConsent(step.source)}; nothing more is collected for this query`;
   return afterFailedCall(
     deps,
     wholeStep(step),
@@ -95,34 +85,34 @@ function ended({
 
 /**
  * Reads the attempt that a step works on. The first step of a further attempt
- * inserts it. Records in the timeline, once, that the source is asked. Throws
- * QueryGone when the patient was deleted.
+ * inserts it. Throws QueryGone when the patient was deleted.
  */
 async function openAttempt(
-  tx: AccountTx,
+  store: Pick<Store, 'asAccount' | 'callAsAccount'>,
   step: SourceStepInput,
   callbackKey: string,
 ): Promise<AttemptWork> {
-  const { source, attempt } = step;
-  let work = await readAttempt(tx, step);
-  if (work === undefined) {
-    if ((await lockQuery(tx, step.requestId)) === undefined)
-      throw new QueryGone();
-    const token = callbackToken(callbackKey, step.requestId, source, attempt);
-    await insertNextAttempt(tx, step, callbackHash(token));
-    await settleQuery(tx, step.requestId);
-    work = await readAttempt(tx, step);
-  }
-  if (work === undefined) throw new QueryGone();
-  if (work.status === 'running' && work.job === null && work.cursor === null) {
-    const onceKey = `asked/${source}/${attempt}`;
-    await addOfStep(tx, step, {
-      kind: 'asked',
-      message: `Asking the ${source} source`,
-      onceKey,
-    });
-  }
-  return work;
+  const known = await readOpened(store, step);
+  if (known !== undefined) return known;
+
+  await store.asAccount(step.accountId, (tx) =>
+    insertAttempt(tx, step, callbackKey),
+  );
+  const inserted = await readOpened(store, step);
+  if (inserted === undefined) throw new QueryGone();
+  return inserted;
+}
+
+async function insertAttempt(
+  tx: AccountTx,
+  step: SourceStepInput,
+  callbackKey: string,
+): Promise<void> {
+  const { requestId, source, attempt } = step;
+  if ((await lockQuery(tx, requestId)) === undefined) throw new QueryGone();
+  const token = callbackToken(callbackKey, requestId, source, attempt);
+  await insertNextAttempt(tx, step, callbackHash(token));
+  await settleQuery(tx, requestId);
 }
 
 /**
@@ -131,31 +121,15 @@ async function openAttempt(
  * execution of this step.
  */
 export async function openNextAttempt(
-  tx: AccountTx,
+  store: Pick<Store, 'asAccount' | 'callAsAccount'>,
   of: SourceStepInput,
   callbackKey: string,
 ): Promise<{ attempt: number }> {
-  const newest = await newestAttempt(tx, of.requestId, of.source);
+  const newest = await store.asAccount(of.accountId, (tx) =>
+    newestAttempt(tx, of.requestId, of.source),
+  );
   const attempt =
     newest?.status === 'running' ? newest.attempt : (newest?.attempt ?? 0) + 1;
-  await openAttempt(tx, { ...of, attempt }, callbackKey);
+  await openAttempt(store, { ...of, attempt }, callbackKey);
   return { attempt };
-}
-
-/**
- * Why an attempt that is under way must not go on: the patient has opted out,
- * or a consent excludes the source, since the query began. Undefined when it
- * may go on, and when everything is collected already.
- */
-async function consentWithdrawn(
-  tx: AccountTx,
-  { source }: SourceStepInput,
-  work: AttemptWork,
-): Promise<string | undefined> {
-  if (work.isCollected) return undefined;
-  const denied = await deniedSources(tx, work.patientId, purposeOf(work), [
-    source,
-  ]);
-  if (!denied.has(source)) return undefined;
-  return `${excludedByConsent(source)}; nothing more is collected for this query`;
 }

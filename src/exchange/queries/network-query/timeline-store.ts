@@ -42,7 +42,8 @@ export async function addToTimeline(
     .execute();
 }
 
-type StepEntry = Omit<NewTimelineEntry, 'source' | 'attempt'>;
+/** An entry about the attempt of a step. */
+export type StepEntry = Omit<NewTimelineEntry, 'source' | 'attempt'>;
 
 /** Appends an entry about the attempt of a step. */
 export const addOfStep = (

@@ -82,7 +82,7 @@ export async function insertDocuments(
 }
 
 /** More files than this are stored again. */
-const KNOWN_FILES_MAX = 2_000;
+export const KNOWN_FILES_MAX = 2_000;
 
 /**
  * The blobs of a patient's files that queries of a source have stored, by

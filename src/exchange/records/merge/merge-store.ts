@@ -39,6 +39,18 @@ export async function lockRecord(
 }
 
 /**
+ * The same with the beginning of a transaction (`asAccount`). Throws unless the
+ * id is a UUID, because it becomes part of the SQL.
+ */
+export function withRecordLocked(patientId: string): { begin: string } {
+  if (!/^[0-9a-f-]{36}$/i.test(patientId))
+    throw new TypeError('A patient id must be a UUID');
+  return {
+    begin: `; select pg_advisory_xact_lock(hashtextextended('record/${patientId}', 0))`,
+  };
+}
+
+/**
  * Deliveries that are new, changed, gone, or were merged by another version of
  * the rules.
  */

@@ -92,19 +92,20 @@ export async function findMissing(
           where query_id = ${requestId} and source = ${source} and attempt = ${attempt}`
       : sql`select pages from network_query_part where query_id = ${requestId} and source = ${source}
           and attempt = ${attempt} and connection_id = ${part.id}`;
-  const whole = await sql<{ isWhole: boolean }>`
-    select count(*) = (${stored}) and not coalesce(bool_or(is_partial), false) as "isWhole" from ${answered}
+  const { rows } = await sql<{ before: Identity[] | null }>`
+    select case when w.is_whole then (
+      select coalesce(jsonb_agg(jsonb_build_object('resourceType', resource_type, 'id', source_id)), '[]') from (
+        select resource_type, source_id from patient_resource
+        where patient_id = ${patientId} and source = ${source} and converted_from is null
+        except
+        select split_part(name, '/', 1), split_part(name, '/', 2) from (select unnest(resources) as name from ${answered}) n
+      ) as b
+    ) end as before
+    from (select count(*) = (${stored}) and not coalesce(bool_or(is_partial), false) as is_whole from ${answered}) as w
   `.execute(tx.db);
-  if (whole.rows[0]?.isWhole !== true) return undefined;
-  const before = await sql<Identity>`
-    select resource_type as "resourceType", source_id as id from patient_resource
-    where patient_id = ${patientId} and source = ${source} and converted_from is null
-    except
-    select split_part(name, '/', 1), split_part(name, '/', 2) from (select unnest(resources) as name from ${answered}) n
-  `.execute(tx.db);
-  const missing = before.rows.filter(({ id }) =>
-    isInNamespace(part.namespace, id),
-  );
+  const before = rows[0]?.before ?? undefined;
+  if (before === undefined) return undefined;
+  const missing = before.filter(({ id }) => isInNamespace(part.namespace, id));
   if (missing.length === 0) return { missing, present: new Map() };
   const present = await sql<Identity>`
     select distinct on (split_part(name, '/', 1)) split_part(name, '/', 1) as "resourceType", split_part(name, '/', 2) as id

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SourceStepInput } from '../../../../contract/network-query-workflow.ts';
 import { anySignal, withinGrace } from '../../../../lib/abort-signals.ts';
-import { sharedAmong } from '../../../people/households/shared-values.ts';
+import { callSharedAmong } from '../../../people/households/shared-values.ts';
 import type { AccountTx } from '../../../platform/database/database.ts';
 import { isRefusedData } from '../../../platform/database/postgres-errors.ts';
 import { ProcessEndedTooOften } from '../../../platform/recovery/start-guard.ts';
@@ -352,10 +352,8 @@ class GatewayStep {
     const person = {
       ...attempt.demographics,
       review: known.reviewFor(partStep),
-      sharedAmong: (theirs: Parameters<typeof sharedAmong>[3]) =>
-        store.asAccount(step.accountId, (tx) =>
-          sharedAmong(tx, step.accountId, attempt.demographics, theirs),
-        ),
+      sharedAmong: (theirs: Parameters<typeof callSharedAmong>[3]) =>
+        callSharedAmong(store, step.accountId, attempt.demographics, theirs),
     };
     const options = {
       storedDocuments: new Map(known.documents.get(gateway.namespace)),
