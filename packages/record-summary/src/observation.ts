@@ -263,13 +263,11 @@ export function observationName(
   content: Json,
   linked: LinkedResources,
 ): string {
+  const name = conceptText(content.code) ?? NOTHING;
   const told = distinctionsOf(content, linked)
-    .filter(({ key }) => key !== '')
+    .filter(({ key, text }) => key !== '' && !name.endsWith(`[${text}]`))
     .map(({ text }) => text);
-  return withRemarks(conceptText(content.code) ?? NOTHING, [
-    ...told,
-    ...remarksOn(content),
-  ]);
+  return withRemarks(name, [...told, ...remarksOn(content)]);
 }
 
 /** `Glucose (Cerebrospinal fluid, preliminary)` */

@@ -12,7 +12,7 @@ import {
   type Unit,
   ucumUnit,
 } from '../fhir/ucum.ts';
-import { codesOf, dayText, readableUnit } from '../fhir/words.ts';
+import { codesOf, conceptText, dayText, readableUnit } from '../fhir/words.ts';
 import { componentWithCode } from '../measurements.ts';
 import {
   BLOOD_PRESSURE,
@@ -34,6 +34,10 @@ import type { SummaryEntry } from '../section.ts';
 /** The numeric values of one code over time, in one unit. */
 export interface Trend {
   name: string;
+  /** What its code names, without what distinguishes it. */
+  coded: string;
+  /** In words, what is usual of its values and stands in no name: `Blood`. */
+  usual: Set<string>;
   unit: string;
   /**
    * That unit, if it is known: values in other units of the same dimension are
@@ -113,7 +117,9 @@ export class Trends {
       section === 'results'
         ? observationName({ ...content, status: 'final' }, this.#linked)
         : measuredThing(content, distinctions).name;
-    this.#add(section, { key, name }, '', content, content);
+    const trend = this.#add(section, { key, name }, '', content, content);
+    for (const { text, isUsual } of distinctions)
+      if (isUsual === true) trend?.usual.add(text);
   }
 
   /**
@@ -121,7 +127,7 @@ export class Trends {
    * measured, newest first.
    */
   of(section: string): Trend[] {
-    if (section === 'results') return [...this.#trends.results.values()];
+    if (section === 'results') return named([...this.#trends.results.values()]);
     if (section !== 'vital-signs') return [];
     return [...this.#trends['vital-signs'].values()].sort(
       (left, right) => vitalPlace(left.name) - vitalPlace(right.name),
@@ -134,21 +140,23 @@ export class Trends {
     line: string,
     content: Json,
     part: Json,
-  ): void {
+  ): Trend | undefined {
     const { valueQuantity: quantity } = part;
-    if (!isJson(quantity)) return;
+    if (!isJson(quantity)) return undefined;
     const trends = this.#trends[section];
     const unit = readableUnit(quantity.unit ?? quantity.code);
     const measured = ucumUnit(comparableUnit(quantity));
     const id = `${key} ${measured?.dimension ?? unit}`;
     const trend = trends.get(id) ?? {
       name,
+      coded: conceptText(content.code) ?? name,
+      usual: new Set<string>(),
       unit,
       measured,
       lines: new Map<string, Point[]>(),
       notDrawn: 0,
     };
-    if (!trends.has(id) && trends.size >= TRENDS_MAX) return;
+    if (!trends.has(id) && trends.size >= TRENDS_MAX) return undefined;
     trends.set(id, trend);
     const points = trend.lines.get(line) ?? [];
     trend.lines.set(line, points);
@@ -163,7 +171,23 @@ export class Trends {
       !points.some(({ at, value }) => at === point.at && value === point.value)
     )
       points.push(point);
+    return trend;
   }
+}
+
+/**
+ * With what is usual, where charts of one name would not tell that another is of
+ * something else: `Glucose (Blood)` beside `Glucose (Cerebrospinal fluid)`.
+ */
+function named(trends: readonly Trend[]): Trend[] {
+  const count = Map.groupBy(trends, ({ coded }) => coded);
+  return trends.map((trend) => {
+    const { name, coded, usual } = trend;
+    const isAlone = count.get(coded)?.length === 1;
+    return isAlone || name !== coded || usual.size !== 1
+      ? trend
+      : { ...trend, name: withRemarks(name, [...usual]) };
+  });
 }
 
 /** Pressures of two places, or of two positions, are two lines each. */

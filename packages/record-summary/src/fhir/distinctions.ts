@@ -49,12 +49,13 @@ export function distinctionsOf(
   linked: LinkedResources,
 ): Distinction[] {
   const around = linked.around.get(String(observation.id)) ?? NOTHING_AROUND;
+  const bracketed = bracketedIn(observation);
   // Most Observations have a code only, and each is asked several times.
   if (
     around.length === 0 &&
     !DISTINGUISHING.some((name) => name in observation)
   )
-    return [];
+    return bracketed;
   const found = [
     ...placesIn(observation, around, linked),
     ...positionsIn(observation),
@@ -62,8 +63,29 @@ export function distinctionsOf(
     ...findingsIn(around),
     ...methodsIn(observation),
   ];
-  return unsaid(found, observation);
+  const unnamed = unsaid(found, observation);
+  return bracketed.length === 0 ? unnamed : [...unnamed, ...bracketed];
 }
+
+/**
+ * What a laboratory wrote after the name of its code, `Ciprofloxacin [Klebsiella]`:
+ * the parent result of HL7 v2. Numbers, and LOINC's kinds of property
+ * (`[Moles/volume]`), are none.
+ */
+function bracketedIn({ code }: Json): Distinction[] {
+  const whole = isJson(code) ? textOf(code.text) : undefined;
+  if (!whole?.endsWith(']') || !isJson(code)) return [];
+  const [, name, text = ''] = /^(.+) \[([^\]]*)\]$/.exec(whole) ?? [];
+  const isOfCode = objectsOf(code.coding).some(
+    ({ display }) => textOf(display) === name,
+  );
+  return isOfCode && /\p{L}/u.test(text) && !PROPERTY.test(text)
+    ? [{ key: `of ${comparableText(text)}`, text }]
+    : [];
+}
+
+const PROPERTY =
+  /\/|^(?:#|identifier|interpretation|length|mass|moles|presence|ratio|susceptibility|time|type|units|volume)/i;
 
 /**
  * The sites of a problem or procedure as words, unless its name says them.

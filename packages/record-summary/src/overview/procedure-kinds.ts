@@ -33,7 +33,7 @@ const KINDS = [
     ],
     icd10pcs: /^[01]/,
     words:
-      /\w(?:ectomy|ostomy|otomy|plasty|pexy|desis)\b|resection|amputation|(?:hip|knee|shoulder|joint) (?:replacement|prosthe)|repair of|reduction of fracture|fixation|c[ae]?esarean|childbirth|delivery|termination of pregnancy|steriliz|ligation|bariatric|implant|excision|surgery\b|operation\b|graft/i,
+      /\w(?:ectomy|ostomy|otomy|plasty|pexy|desis)\b|resection|amputation|(?:hip|knee|shoulder|joint) (?:replacement|prosthe)|replacement of (?:the )?(?:\w+ )?(?:hip|knee|shoulder|joint)|repair of|reduction of fracture|fixation|c[ae]?esarean|childbirth|delivery|termination of pregnancy|steriliz|ligation|bariatric|implant|excision|surgery\b|operation\b|graft/i,
   },
   {
     for: 'treatments of grave disease',
