@@ -40,7 +40,7 @@ export async function insist<T>(
 }
 
 /** The database is away, or too busy to take a transaction. */
-export const isOurOutage = (error: unknown): boolean =>
+const isOurOutage = (error: unknown): boolean =>
   isConnectionFault(error) || error instanceof OverloadError;
 
 /**
