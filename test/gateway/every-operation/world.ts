@@ -30,6 +30,8 @@ import {
   TEST_LINK_KEY,
   type TestAccount,
 } from '../../support/gateway.ts';
+import { giveMailbox } from '../../support/mail-system.ts';
+import { connectForSubmissions } from '../../support/submission-connection.ts';
 
 /**
  * One gateway and account that all cases share; each case makes its own things
@@ -56,6 +58,15 @@ export async function createWorld() {
   };
   const base = await createTestGateway({ messages, identityPartner });
   const account = await base.addAccount({ settings: { limits: MANY } });
+  /** One of its own for lists without a filter. */
+  const other = await base.addAccount({ settings: { limits: MANY } });
+  for (const { accountId } of [account, other]) {
+    // Nothing is sent here, so neither of the addresses is used.
+    await giveMailbox(base.store, accountId, { smtpPort: 1, imapPort: 1 });
+    await connectForSubmissions(base.store, accountId, {
+      submissionUrl: 'https://gateway.example/submission',
+    });
+  }
   /**
    * What happens at the next use of the database, or of the workflow service.
    */
@@ -114,8 +125,7 @@ export async function createWorld() {
     limited: await base.addAccount({
       settings: { limits: { requestsPerMinute: 0 } },
     }),
-    /** One of its own for lists without a filter. */
-    other: await base.addAccount({ settings: { limits: MANY } }),
+    other,
     keys: Object.fromEntries(
       await Promise.all(
         SCOPES.map(async (scope) => [
