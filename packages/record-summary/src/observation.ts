@@ -444,13 +444,15 @@ const DIRECTIVE_WORDS =
  * observation, an order about resuscitation, or a consent.
  */
 export const isAdvanceDirective = rememberingLast(
-  ({ resourceType, category, scope, code }) =>
-    objectsOf(category).some(isOfDirective) ||
-    objectsOf(scope).some(isOfDirective) ||
-    objectsOf(code).some(isOfDirective) ||
-    DIRECTIVE_WORDS.test(conceptText(code) ?? '') ||
-    (resourceType === 'Consent' &&
-      DIRECTIVE_WORDS.test(conceptTexts(category))),
+  ({ resourceType, category, scope, code, valueQuantity }) =>
+    // No directive is a quantity, and most observations are.
+    valueQuantity === undefined &&
+    (objectsOf(category).some(isOfDirective) ||
+      objectsOf(scope).some(isOfDirective) ||
+      objectsOf(code).some(isOfDirective) ||
+      DIRECTIVE_WORDS.test(conceptText(code) ?? '') ||
+      (resourceType === 'Consent' &&
+        DIRECTIVE_WORDS.test(conceptTexts(category)))),
 );
 
 const isOfDirective = ({ coding }: Json): boolean =>
