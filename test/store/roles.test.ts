@@ -252,6 +252,16 @@ describe('a backup', () => {
   });
 });
 
+test('what networks read has each column of the tables that it stands for', async () => {
+  const { rows } = await owner.query(`
+    select t.table_name || '.' || t.column_name as missing
+    from information_schema.columns t join information_schema.views v using (table_name)
+    where t.table_schema = 'public' and v.table_schema = 'responder' and not exists (
+      select from information_schema.columns c where c.table_schema = 'responder'
+        and c.table_name = t.table_name and c.column_name = t.column_name)`);
+  expect(rows).toEqual([]);
+});
+
 /**
  * The statement in a transaction with this role, bound to account ONE, rolled
  * back.
