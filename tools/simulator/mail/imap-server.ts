@@ -1,9 +1,20 @@
 import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, TLSSocket } from 'node:tls';
 import type { FolderMail, MailFolder } from './mail-folder.ts';
 
 export interface MailLogin {
   user: string;
   password: string;
+}
+
+/** How a mail server encrypts its connections. */
+export interface MailTls {
+  /** PEM */
+  cert: string;
+  /** PEM */
+  key: string;
+  /** Else after STARTTLS, without which nobody logs in. */
+  fromFirstByte: boolean;
 }
 
 /**
@@ -12,19 +23,36 @@ export interface MailLogin {
  * was found; that clients of others read it like any is seen with a foreign
  * server in test/foreign.
  */
-export function createImapServer(login: MailLogin, inbox: MailFolder): Server {
-  return createServer((socket) => {
-    const session = new ImapSession(socket, login, inbox);
-    let received = '';
-
-    socket.setEncoding('latin1');
-    socket.on('error', () => socket.destroy());
-    socket.on('data', (text: string) => {
-      const lines = (received + text).split('\r\n');
-      received = lines.pop() ?? '';
-      for (const line of lines) session.handle(line);
-    });
+export function createImapServer(
+  login: MailLogin,
+  inbox: MailFolder,
+  tls?: MailTls,
+): Server {
+  const greet = (socket: Socket, startTls?: () => void) => {
+    converse(socket, new ImapSession(socket, login, inbox, startTls));
     socket.write('* OK IMAP4rev1 ready\r\n');
+  };
+  if (tls === undefined) return createServer((socket) => greet(socket));
+  if (tls.fromFirstByte) return createTlsServer(tls, (socket) => greet(socket));
+
+  return createServer((socket) =>
+    greet(socket, () => {
+      socket.removeAllListeners('data');
+      const secured = new TLSSocket(socket, { ...tls, isServer: true });
+      converse(secured, new ImapSession(secured, login, inbox));
+    }),
+  );
+}
+
+function converse(socket: Socket, session: ImapSession): void {
+  let received = '';
+
+  socket.setEncoding('latin1');
+  socket.on('error', () => socket.destroy());
+  socket.on('data', (text: string) => {
+    const lines = (received + text).split('\r\n');
+    received = lines.pop() ?? '';
+    for (const line of lines) session.handle(line);
   });
 }
 
@@ -32,12 +60,20 @@ class ImapSession {
   private readonly socket: Socket;
   private readonly login: MailLogin;
   private readonly inbox: MailFolder;
+  /** Set where the connection has to be encrypted first. */
+  private readonly startTls: (() => void) | undefined;
   #isIn = false;
 
-  constructor(socket: Socket, login: MailLogin, inbox: MailFolder) {
+  constructor(
+    socket: Socket,
+    login: MailLogin,
+    inbox: MailFolder,
+    startTls?: () => void,
+  ) {
     this.socket = socket;
     this.login = login;
     this.inbox = inbox;
+    this.startTls = startTls;
   }
 
   handle(line: string): void {
@@ -46,14 +82,20 @@ class ImapSession {
     const end = this.#answer(name.toUpperCase(), rest);
     this.socket.write(`${tag} ${end}\r\n`);
     if (name.toUpperCase() === 'LOGOUT') this.socket.end();
+    if (name.toUpperCase() === 'STARTTLS') this.startTls?.();
   }
 
   #answer(name: string, rest: string): string {
     switch (name) {
       case 'CAPABILITY':
-        this.socket.write('* CAPABILITY IMAP4rev1\r\n');
+        this.socket.write(
+          `* CAPABILITY IMAP4rev1${this.startTls ? ' STARTTLS LOGINDISABLED' : ''}\r\n`,
+        );
         return 'OK done';
+      case 'STARTTLS':
+        return this.startTls ? 'OK begin' : 'BAD unknown command';
       case 'LOGIN':
+        if (this.startTls) return 'NO [PRIVACYREQUIRED] encrypt first';
         this.#isIn = this.#isOurs(rest);
         return this.#isIn
           ? 'OK logged in'

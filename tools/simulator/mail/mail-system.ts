@@ -1,11 +1,17 @@
 import type { AddressInfo, Server } from 'node:net';
-import { createImapServer, type MailLogin } from './imap-server.ts';
+import {
+  createImapServer,
+  type MailLogin,
+  type MailTls,
+} from './imap-server.ts';
 import { MailFolder } from './mail-folder.ts';
 import { answerMail } from './recipient.ts';
 import { createSmtpServer, type TakenMail } from './smtp-server.ts';
 
 export interface MailSystemOptions {
   login: MailLogin;
+  /** Of both servers; default: they do not encrypt. */
+  tls?: MailTls | undefined;
   /** Default: any free ones. */
   smtpPort?: number | undefined;
   imapPort?: number | undefined;
@@ -24,6 +30,7 @@ const TAKEN_MAX = 200;
  */
 export async function startMailSystem({
   login,
+  tls,
   smtpPort = 0,
   imapPort = 0,
   host = '127.0.0.1',
@@ -31,14 +38,21 @@ export async function startMailSystem({
 }: MailSystemOptions) {
   const inbox = new MailFolder();
   const taken: TakenMail[] = [];
-  const smtp = createSmtpServer(login, (each) => {
+  const take = (each: TakenMail) => {
     taken.push(each);
     if (taken.length > TAKEN_MAX) taken.shift();
     // A notification is not answered: that would go on for ever.
     if (each.mail !== undefined && each.mail.report === undefined)
       void answerMail(inbox, each.mail, each.to, delayMs);
-  });
-  const imap = createImapServer(login, inbox);
+  };
+  const smtp = createSmtpServer(
+    login,
+    take,
+    tls && { ...tls, secure: tls.fromFirstByte },
+  );
+  // A client that ends the connection while TLS begins.
+  smtp.on('error', () => {});
+  const imap = createImapServer(login, inbox, tls);
   await Promise.all([
     listen(smtp.server, smtpPort, host),
     listen(imap, imapPort, host),

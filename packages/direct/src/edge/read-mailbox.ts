@@ -1,5 +1,6 @@
 import { type FetchMessageObject, ImapFlow } from 'imapflow';
 import {
+  faultInWords,
   type MailServer,
   MailServerError,
   tlsOfServer,
@@ -129,13 +130,23 @@ async function answered<T>(call: Promise<T>): Promise<T> {
   try {
     return await call;
   } catch (error) {
-    const { code, authenticationFailed } = error as {
-      code?: string;
-      authenticationFailed?: boolean;
-    };
-    const why = authenticationFailed === true ? 'login refused' : code;
     throw new MailServerError(
-      `The mailbox cannot be read (${why ?? 'no answer'})`,
+      `The mailbox cannot be read (${faultOf(error as ImapFault)})`,
     );
   }
+}
+
+/** What imapflow puts on its errors. */
+interface ImapFault {
+  code?: string;
+  authenticationFailed?: boolean;
+  /** The server offers no STARTTLS, or the handshake failed. */
+  tlsFailed?: boolean;
+}
+
+function faultOf({ code, authenticationFailed, tlsFailed }: ImapFault): string {
+  if (authenticationFailed === true) return 'login refused';
+  if (code !== undefined) return faultInWords(code);
+
+  return tlsFailed === true ? 'no TLS' : 'no answer';
 }

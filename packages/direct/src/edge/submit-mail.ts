@@ -1,5 +1,6 @@
 import SMTPConnection from 'nodemailer/lib/smtp-connection';
 import {
+  faultInWords,
   type MailServer,
   MailServerError,
   tlsOfServer,
@@ -98,6 +99,9 @@ interface Fault {
   /** nodemailer's: `EENVELOPE`, `EMESSAGE`, `EAUTH`, `ETLS`, … */
   code: string | undefined;
 
+  /** Of the connection, behind nodemailer's: `ECONNREFUSED`, … */
+  originalCode: string | undefined;
+
   /** 550; undefined when the server did not answer. */
   status: number | undefined;
 
@@ -108,24 +112,36 @@ interface Fault {
 function readFault(error: unknown): Fault {
   const {
     code,
+    originalCode,
     responseCode: status,
     response = '',
-  } = error as { code?: string; responseCode?: number; response?: string };
+  } = error as {
+    code?: string;
+    originalCode?: string;
+    responseCode?: number;
+    response?: string;
+  };
 
   return {
     code,
+    originalCode,
     status,
     detail: /\b[245]\.\d{1,3}\.\d{1,3}\b/.exec(response)?.[0],
   };
 }
 
-function finalAnswer({ code, status, detail }: Fault): SubmissionAnswer {
+function finalAnswer(fault: Fault): SubmissionAnswer {
+  const { code, originalCode = code, status, detail } = fault;
   // Before a byte is sent, by the size that the server says it takes.
   if (code === 'EMESSAGE' && status === undefined) return 'too-large';
 
   const isOfMessage = code === 'EENVELOPE' || code === 'EMESSAGE';
   if (!isOfMessage || status === undefined || !isFinal(status)) {
-    const what = [code, status, detail].filter((each) => each !== undefined);
+    const what = [
+      originalCode && faultInWords(originalCode),
+      status,
+      detail,
+    ].filter((each) => each !== undefined);
     throw new MailServerError(
       `The mail server did not take the message (${what.join(' ') || 'no answer'})`,
     );
