@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { v7 as uuidv7 } from 'uuid';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConfigError } from '../../src/config.ts';
 import type { AdminTarget } from '../../src/exchange/operations/admin/command.ts';
 import { runAdmin } from '../../src/exchange/operations/admin/program.ts';
@@ -15,6 +15,7 @@ import {
   type TestAccount,
   type TestGateway,
 } from '../support/gateway.ts';
+import { giveMailbox } from '../support/mail-system.ts';
 import { runAdminOn } from '../support/run-admin.ts';
 import { TEST_DATA_KEYS } from '../support/test-keys.ts';
 
@@ -338,6 +339,97 @@ test('it names what Temporal knows of work that does not go on, each with the co
       help: 'npm run starter -- monitor resume c2 hie',
     }),
   ]);
+});
+
+describe('Direct messages', () => {
+  const ofMailboxes = async () =>
+    (await findings()).filter(({ what }) => /Direct/.test(what));
+  const setMailbox = (columns: ReturnType<typeof sql>) =>
+    execute(sql`update direct_mailbox set ${columns}`);
+
+  beforeAll(() =>
+    giveMailbox(gateway.store, account.accountId, { smtpPort: 1, imapPort: 1 }),
+  );
+  afterAll(() => execute(sql`delete from direct_mailbox`));
+
+  test('a mailbox that is read as usual is no finding, also after one reading that failed', async () => {
+    await setMailbox(
+      sql`read_through = now() - interval '2 minutes', fault = 'The mailbox cannot be read (ECONNRESET)'`,
+    );
+    expect(await ofMailboxes()).toEqual([]);
+  });
+
+  test('a mailbox that was not read for longer than usual is named, with why and since when', async () => {
+    await setMailbox(sql`read_through = '2026-11-20T10:00:00Z'`);
+    expect(await ofMailboxes()).toEqual([
+      expect.objectContaining({
+        kind: 'waiting',
+        accountId: account.accountId,
+        since: '2026-11-20T10:00:00.000Z',
+        what: expect.stringMatching(/cannot be read \(ECONNRESET\)/),
+        help: expect.stringContaining(
+          `direct connect --account ${account.accountId}`,
+        ),
+      }),
+    ]);
+    await setMailbox(sql`fault = null`);
+    expect(await ofMailboxes()).toMatchObject([
+      {
+        what: expect.stringMatching(/no reading .* has ended/),
+        by: expect.stringContaining(`direct-mailbox/${account.accountId}`),
+      },
+    ]);
+  });
+
+  test('a refused login is named at once', async () => {
+    await setMailbox(
+      sql`read_through = now(), fault = 'The mailbox cannot be read (login refused)'`,
+    );
+    expect(await ofMailboxes()).toMatchObject([
+      { what: expect.stringMatching(/login refused/) },
+    ]);
+    await setMailbox(sql`fault = null`);
+  });
+
+  test('messages that the mail server does not take are named after some minutes, with the oldest; those it has are not', async () => {
+    const send = async (age: string) => {
+      const sent = await account.call(
+        'POST',
+        `message?patientId=${patientId}`,
+        {
+          destination: 'dr.jones@direct.clinic.example',
+          subject: 'Referral',
+          body: 'Please see.',
+        },
+      );
+      expect(sent.statusCode, sent.body).toBe(200);
+      const { id } = sent.json();
+      await execute(
+        sql`update message set sent_at = now() - ${age}::interval where id = ${id}`,
+      );
+      return id;
+    };
+    const oldest = await send('7 minutes');
+    const other = await send('6 minutes');
+    await send('4 minutes');
+    expect(await ofMailboxes()).toEqual([
+      expect.objectContaining({
+        kind: 'waiting',
+        accountId: account.accountId,
+        count: 2,
+        what: expect.stringContaining(`message-transmission/${oldest}`),
+        since: expect.any(String),
+        help: expect.stringContaining('A message stays in `processing`'),
+      }),
+    ]);
+
+    for (const id of [oldest, other])
+      await execute(
+        sql`insert into direct_delivery (message_id, account_id, handed_over_at) values (${id}, ${account.accountId}, now())`,
+      );
+    expect(await ofMailboxes()).toEqual([]);
+    await execute(sql`delete from message`);
+  });
 });
 
 test('its text fits the terminal and names no person', async () => {

@@ -9,6 +9,7 @@ export { DirectError, type DirectErrorCode } from './direct-error.ts';
 export { type MailServer, MailServerError } from './edge/mail-server.ts';
 export {
   type ArrivedMail,
+  LOGIN_REFUSED,
   type MailboxPosition,
   type MailboxToRead,
   readMailbox,

@@ -39,6 +39,9 @@ export interface MailboxToRead {
   signal?: AbortSignal | undefined;
 }
 
+/** In the error of a server that does not let us in: no later try helps. */
+export const LOGIN_REFUSED = 'login refused';
+
 const CONNECT_MS = 15_000;
 /** Enough for the headers. */
 const BEGINNING_BYTES = 64 * 1024;
@@ -145,7 +148,7 @@ interface ImapFault {
 }
 
 function faultOf({ code, authenticationFailed, tlsFailed }: ImapFault): string {
-  if (authenticationFailed === true) return 'login refused';
+  if (authenticationFailed === true) return LOGIN_REFUSED;
   if (code !== undefined) return faultInWords(code);
 
   return tlsFailed === true ? 'no TLS' : 'no answer';

@@ -11,6 +11,7 @@ import {
   type TaskQueueStats,
 } from '../../../temporal/task-queues.ts';
 import { readTroubles } from '../../../temporal/troubles.ts';
+import { readMailboxTroubles } from '../../messaging/messages/direct/mailbox-troubles.ts';
 import { isConnectionFault } from '../../platform/database/postgres-errors.ts';
 import {
   type OpenAsks,
@@ -129,6 +130,7 @@ async function readDatabase({ store }: Pick<AdminTarget, 'store'>) {
     warnings: await readGatewayWarnings(store),
     waiting: await readWaitingConnections(store),
     gateways: await readOpenAsks(store),
+    mailboxes: await readMailboxTroubles(store),
     acknowledged: await readAcknowledgements(store),
   };
 }

@@ -1,8 +1,13 @@
+import {
+  directMailboxWorkflowId,
+  messageTransmissionWorkflowId,
+} from '../../../contract/temporal.ts';
 import { counted } from '../../../lib/counted.ts';
 import { minuteOf } from '../../../lib/time.ts';
 import { OFF_NOTE } from '../../../shared/monitoring/monitoring-control.ts';
 import type { TaskQueueStats } from '../../../temporal/task-queues.ts';
 import type { TemporalTroubles } from '../../../temporal/troubles.ts';
+import type { MailboxTrouble } from '../../messaging/messages/direct/mailbox-troubles.ts';
 import type { ConnectionWarning } from '../../queries/network-query/newest-warnings.ts';
 import type { WaitingConnection } from '../../queries/network-query/waiting-connections.ts';
 import { findingId, type Happened } from './acknowledgements.ts';
@@ -69,6 +74,7 @@ export interface OpsKnowledge {
   /** About the networks' gateways that sources are reached by. */
   warnings?: readonly ConnectionWarning[];
   waiting?: readonly WaitingConnection[];
+  mailboxes?: readonly MailboxTrouble[];
 }
 
 /** What needs attention, most urgent first. */
@@ -79,6 +85,7 @@ export function findingsOf({
   blobsDown,
   warnings = [],
   waiting = [],
+  mailboxes = [],
 }: OpsKnowledge): OpsFinding[] {
   const found = [
     ...(report === undefined ? [POSTGRESQL_DOWN] : []),
@@ -104,6 +111,7 @@ export function findingsOf({
     ...waiting
       .filter((each) => !isHeldBack(each, report))
       .map(ofWaitingConnection),
+    ...mailboxes.flatMap(ofMailbox),
   ];
   return FINDING_KINDS.flatMap((kind) =>
     found.filter((each) => each.kind === kind),
@@ -407,6 +415,50 @@ function ofWaitingConnection({
     count: queries,
   };
 }
+
+/** Mail that is not read, and mail that is not sent, are two things. */
+const ofMailbox = ({
+  accountId,
+  isUnread,
+  unreadSince,
+  fault,
+  unsent,
+  unsentSince,
+  oldestUnsentId,
+}: MailboxTrouble): OpsFinding[] => {
+  const trouble = { kind: 'waiting', accountId } as const;
+  return [
+    ...(isUnread
+      ? [
+          {
+            ...trouble,
+            what: `Direct messages to the account: ${fault ?? 'no reading of its mailbox has ended'}`,
+            since: since(unreadSince ?? undefined),
+            by:
+              fault === null
+                ? `the schedule ${directMailboxWorkflowId(accountId)}`
+                : MAIL_SERVER,
+            help: `npm run admin -- direct list; to replace the login or the authority: npm run admin -- direct connect --account ${accountId}`,
+            count: 1,
+          },
+        ]
+      : []),
+    ...(unsent === 0
+      ? []
+      : [
+          {
+            ...trouble,
+            what: `${counted(unsent, 'Direct message')} not taken by the mail server, such as ${messageTransmissionWorkflowId(oldestUnsentId ?? '')}`,
+            since: since(unsentSince ?? undefined),
+            by: MAIL_SERVER,
+            help: runbook('A message stays in `processing`, or has failed'),
+            count: unsent,
+          },
+        ]),
+  ];
+};
+
+const MAIL_SERVER = 'its mail server';
 
 const WORK_COMMANDS = {
   'bulk-create': 'resume',

@@ -13,6 +13,9 @@ export type StoredMailbox = Members<'direct_mailbox'>;
 
 type Tx = Pick<SystemTx, 'db'>;
 
+/** A mailbox is read at least as often, unless something is wrong. */
+export const READ_WITHIN = sql`(5 * make_interval(secs => (settings -> 'readEverySeconds')::integer) + interval '1 minute')`;
+
 /** The mailboxes of all accounts. */
 export async function listMailboxes(tx: SystemTx): Promise<StoredMailbox[]> {
   const rows = await tx.db

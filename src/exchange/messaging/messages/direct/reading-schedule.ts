@@ -19,6 +19,7 @@ import {
   itemRecovery,
   type Recovery,
 } from '../../../platform/recovery/recovery.ts';
+import { READ_WITHIN } from './mailbox-store.ts';
 
 const CALL_TIMEOUT_MS = 5_000;
 
@@ -118,6 +119,6 @@ const unreadMailboxes = (
         coalesce(read_through, changed_at) as since
       from direct_mailbox
       where fault is null and (read_through is null
-        or read_through < now() - 5 * make_interval(secs => (settings -> 'readEverySeconds')::integer) - interval '1 minute')
+        or read_through < now() - ${READ_WITHIN})
       order by since limit ${limit}`,
   );
