@@ -231,7 +231,6 @@ async function openDoor() {
     store: environment.store,
     deferredAnswers,
     sourceCallbacks: {
-      handle: async () => ({ status: 404 }),
       announce: async ({ requestId }) => void signalled.push(requestId),
     },
   });

@@ -35,7 +35,7 @@ export function addDeferredAnswerRoute(
     sourceCallbacks,
   }: Pick<Platform, 'store'> & {
     deferredAnswers: DeferredAnswerStore;
-    sourceCallbacks: SourceCallbacks;
+    sourceCallbacks: Pick<SourceCallbacks, 'announce'>;
   },
 ): void {
   // Before the body is read: nobody else may make us read one.

@@ -14,10 +14,15 @@ import {
 import { deleteOldAbandonedJobs } from './abandoned-jobs.ts';
 import { addDeferredAnswerRoute } from './deferred-answer-route.ts';
 import { failOpenAttempts } from './endings.ts';
+import { noteSignalledStep } from './fan-out/ask-store.ts';
+import { findLateAttempts } from './fan-out/late-attempts.ts';
 import { type Launcher, runsToEnsure } from './launcher.ts';
 import { addNetworkQueryRoutes } from './routes.ts';
 import type { createNetworkQueryService } from './service.ts';
-import { addSourceCallbackRoute } from './source-callback.ts';
+import {
+  addSourceCallbackRoute,
+  type SourceCallbacks,
+} from './source-callback.ts';
 
 /**
  * Network queries: E2, E3, retry, give up and cancel, and the sources'
@@ -27,11 +32,14 @@ export const networkQueryFeature = {
   open: ({
     store,
     networkQueries,
+    sourceCallbacks,
   }: Pick<Platform, 'store'> & {
     networkQueries: ReturnType<typeof createNetworkQueryService>;
+    sourceCallbacks: SourceCallbacks;
   }): OpenFeature => ({
     recoveries: [
       networkQueryRecovery({ store, launcher: networkQueries.launcher }),
+      lateGatewayRecovery({ store, sourceCallbacks }),
       abandonedJobRecovery({ store }),
     ],
     drain: networkQueries.drain,
@@ -57,6 +65,8 @@ const GRACE_MS = 5_000;
  * slow ones just when many wait, after a stall.
  */
 const AT_ONCE = 12;
+/** Each signal may begin a step that lasts for minutes. */
+const SIGNALS_OF_A_ROUND = 50;
 
 /**
  * Starts the workflows of open runs that have none. If a workflow was
@@ -87,6 +97,31 @@ export function networkQueryRecovery(deps: {
     },
   });
 }
+
+/**
+ * Signals the workflows of attempts with gateways that no step has come to. The
+ * signal of a later answer may be lost, and the workflow would look by itself
+ * only hours later.
+ */
+export const lateGatewayRecovery = ({
+  store,
+  sourceCallbacks,
+}: {
+  store: Pick<Store, 'asSystem' | 'asAccount'>;
+  sourceCallbacks: Pick<SourceCallbacks, 'signal'>;
+}): Recovery =>
+  itemRecovery({
+    name: 'late gateways',
+    limit: SIGNALS_OF_A_ROUND,
+    find: (limit) => store.asSystem((tx) => findLateAttempts(tx, limit)),
+    async heal({ since: _, ...step }) {
+      await sourceCallbacks.signal(step);
+      await store.asAccount(step.accountId, (tx) =>
+        noteSignalledStep(tx, step),
+      );
+      return true;
+    },
+  });
 
 /** Removes the jobs that could not be cancelled at their sources. */
 export const abandonedJobRecovery = ({

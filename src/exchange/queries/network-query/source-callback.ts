@@ -49,22 +49,32 @@ type CallbackDeps = Pick<
 >;
 
 export function createSourceCallbacks(deps: CallbackDeps) {
-  async function signalWorkflow(
-    requestId: string,
-    run: number,
-    callback: SourceCallback,
-  ): Promise<void> {
+  /**
+   * Signals the workflow of an attempt that an answer may be ready.
+   * @throws what Temporal answers instead of taking the signal
+   */
+  async function signal({
+    requestId,
+    run,
+    source,
+    attempt,
+  }: SignalledAttempt): Promise<void> {
     const handle = deps.temporal.workflow.getHandle(
       networkQueryWorkflowId(requestId, run),
     );
+    await deps.temporal.withDeadline(Date.now() + SIGNAL_TIMEOUT_MS, () =>
+      handle.signal<[SourceCallback]>(NETWORK_QUERY_MESSAGES.sourceCallback, {
+        source,
+        attempt,
+      }),
+    );
+  }
+
+  async function signalInBackground(attempt: SignalledAttempt): Promise<void> {
     try {
-      await deps.temporal.withDeadline(Date.now() + SIGNAL_TIMEOUT_MS, () =>
-        handle.signal<[SourceCallback]>(
-          NETWORK_QUERY_MESSAGES.sourceCallback,
-          callback,
-        ),
-      );
+      await signal(attempt);
     } catch (error) {
+      const { requestId } = attempt;
       deps.logger.info(
         { err: error, requestId },
         'a source callback could not be signalled to its workflow; the workflow polls instead',
@@ -136,10 +146,7 @@ export function createSourceCallbacks(deps: CallbackDeps) {
       recordCallback(tx, attempt),
     );
     if (isAwaited) return;
-    void signalWorkflow(attempt.requestId, attempt.run, {
-      source: attempt.source,
-      attempt: attempt.attempt,
-    });
+    void signalInBackground(attempt);
   }
 
   return {
@@ -158,7 +165,14 @@ export function createSourceCallbacks(deps: CallbackDeps) {
       return { status: called.status };
     },
     announce,
+    signal,
   };
+}
+
+/** The attempt of a run that a signal is about. */
+interface SignalledAttempt extends SourceCallback {
+  requestId: string;
+  run: number;
 }
 
 /** A callback is only a hint; a larger body is refused. */
@@ -171,7 +185,7 @@ const BODY_BYTES_MAX = 64 * 1024;
  */
 export function addSourceCallbackRoute(
   app: FastifyInstance,
-  deps: { sourceCallbacks: SourceCallbacks },
+  deps: { sourceCallbacks: Pick<SourceCallbacks, 'handle'> },
 ): void {
   refuseUnsigned(app);
   app.removeAllContentTypeParsers();

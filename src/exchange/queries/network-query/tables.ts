@@ -53,6 +53,8 @@ interface NetworkQueryAttemptTable extends StepColumns {
   gateways_chosen_at: Date | null;
   /** Number of the newest step on the gateways. */
   gateway_step: Generated<number>;
+  /** When it began, or the workflow was last signalled to begin the next one. */
+  gateway_step_at: Date | null;
   /** The workflow was told of a later answer since that step began. */
   is_told_of_answer: Generated<boolean>;
 }

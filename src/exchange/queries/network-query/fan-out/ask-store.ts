@@ -54,12 +54,23 @@ export async function beginGatewayStep(
   const row = await updateAttempt(tx, step)
     .set((eb) => ({
       gateway_step: eb('gateway_step', '+', 1),
+      gateway_step_at: sql<Date>`now()`,
       is_told_of_answer: false,
     }))
     .where('status', '=', 'running')
     .returning('gateway_step')
     .executeTakeFirst();
   return row?.gateway_step;
+}
+
+/** The workflow was signalled to begin a step: not again before a while. */
+export async function noteSignalledStep(
+  tx: AccountTx,
+  step: SourceStepInput,
+): Promise<void> {
+  await updateAttempt(tx, step)
+    .set({ gateway_step_at: sql<Date>`now()` })
+    .execute();
 }
 
 /**

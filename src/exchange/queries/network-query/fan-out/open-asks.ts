@@ -10,6 +10,9 @@ export interface OpenAsks extends GatewayCounts {
   late: number;
 }
 
+/** A gateway that is due for longer has been forgotten, or waits in a long line. */
+export const LATE = sql`interval '5 minutes'`;
+
 /** Undefined when no running query asks any. */
 export async function readOpenAsks(
   store: Pick<Store, 'asSystem'>,
@@ -23,7 +26,7 @@ export async function readOpenAsks(
           count(*) filter (where a.state = 'failed')::int as failed,
           count(*) filter (where a.state in ('open', 'waiting'))::int as waiting,
           count(*) filter (where a.state in ('open', 'waiting')
-            and coalesce(a.next_try_at, t.gateways_chosen_at) < now() - interval '5 minutes')::int as late
+            and coalesce(a.next_try_at, t.gateways_chosen_at) < now() - ${LATE})::int as late
         from network_query_attempt t
         join gateway_ask a on a.query_id = t.query_id and a.source = t.source and a.attempt = t.attempt
         where t.status = 'running' and t.gateways_chosen_at is not null`,
