@@ -205,6 +205,50 @@ describe.skipIf(missing !== undefined)('a mail server of others', () => {
     });
   });
 
+  test('sends and is read over TLS by the private authority that the account names, and by no other', async () => {
+    const { tls } = server;
+    const useMailbox = (ca?: string) =>
+      giveMailbox(
+        gateway.store,
+        account.accountId,
+        tls,
+        {
+          smtp: `smtps://127.0.0.1:${tls.smtpPort}`,
+          imap: `imaps://127.0.0.1:${tls.imapPort}`,
+        },
+        { ...MAIL_LOGIN, ca },
+      );
+    const sent = await account.call('POST', `message?patientId=${patientId}`, {
+      destination: DOCTOR,
+      subject: 'Encrypted',
+      body: 'Please see.',
+    });
+    const of = { accountId: account.accountId, messageId: sent.json().id };
+    const refused = 'no authority that is trusted for it vouches';
+
+    await useMailbox();
+    await expect(transmission.transmit(of)).rejects.toThrow(refused);
+    await expect(readNew()).rejects.toThrow(refused);
+
+    await useMailbox(tls.ca);
+    await expect(transmission.transmit(of)).resolves.toEqual({
+      state: 'waiting',
+    });
+    const arrived = (await ofDoctor()).map(({ subject }) => subject);
+    expect(arrived.filter((subject) => subject === 'Encrypted')).toHaveLength(
+      1,
+    );
+    await fromDoctor(
+      await writeMail({
+        ...head(),
+        to: [OURS],
+        subject: 'Reply',
+        text: 'Seen.',
+      }),
+    );
+    expect(await readNew()).toMatchObject({ received: 1 });
+  });
+
   test('refuses a wrong login, in words without it', async () => {
     const { store } = gateway;
     await giveMailbox(
