@@ -27,7 +27,12 @@ import {
   createTransmission,
   type Transmission,
 } from '../../src/exchange/messaging/messages/transmission.ts';
-import { createSubmissions } from '../../src/exchange/sources/connections/submissions.ts';
+import { ownConnections } from '../../src/exchange/sources/connections/connection-store.ts';
+import { createSourceConnections } from '../../src/exchange/sources/connections/connections.ts';
+import {
+  connectionForMessages,
+  createSubmissions,
+} from '../../src/exchange/sources/connections/submissions.ts';
 import {
   createTestGateway,
   newPerson,
@@ -334,3 +339,27 @@ function homeCommunitiesOf(received: readonly Received[]): string[] {
 }
 
 const XDR = 'urn:ihe:iti:xdr:2014';
+
+test('a connection for messages only takes them, and no source is asked by it', async () => {
+  const own = await gateway.addAccount();
+  await connectForSubmissions(gateway.store, own.accountId, {
+    submissionUrl: recipient.url,
+    messagesOnly: 'true',
+  });
+  const connections = createSourceConnections(
+    { store: gateway.store, keyRing: testKeyRing() },
+    {},
+  );
+  const [takes, asked, held] = await gateway.store.asAccount(
+    own.accountId,
+    async (tx) => [
+      await connectionForMessages(tx, 'CAREQUALITY'),
+      await connections.toAsk(tx, 'hie', []),
+      await ownConnections(tx),
+    ],
+  );
+  expect(takes?.settings.ihe?.submissionUrl).toBe(recipient.url);
+  // As for an account without a connection of its own.
+  expect(asked).toBeUndefined();
+  expect(held).toEqual(new Map());
+});

@@ -10,9 +10,11 @@ import {
   parseApiKey,
 } from '../../src/exchange/access/accounts/rules/api-key.ts';
 import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
+import { connectionTo } from '../../src/exchange/operations/admin/seed.ts';
 import { insertFacility } from '../../src/exchange/people/facilities/facility-store.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import { createWebhookKeys } from '../../src/exchange/platform/outbox/webhook-key.ts';
+import { insertConnection } from '../../src/exchange/sources/connections/connection-store.ts';
 import { parseKeyRing } from '../../src/lib/key-ring.ts';
 import {
   ensureSecrets,
@@ -24,6 +26,7 @@ import {
   type TemporalClient,
 } from '../../src/temporal/client.ts';
 import { type Stack, startStack } from '../../tools/embedded/stack.ts';
+import { simulatedGateway } from '../../tools/embedded/stack-environment.ts';
 import type { StackOptions } from '../../tools/embedded/stack-options.ts';
 import {
   createSimulatorAdmin,
@@ -148,6 +151,7 @@ async function addAccount(
   const key = parseApiKey(account.apiKey);
   if (key === undefined) throw new Error('not a key');
   const enabled = { enabled: true };
+  const keyRing = parseKeyRing(secrets.dataKeys);
   const store = createStore({
     databaseUrl: connection.databaseUrl,
     poolMax: 1,
@@ -170,6 +174,14 @@ async function addAccount(
         accountId: account.accountId,
         ...key,
       });
+      await insertConnection(
+        tx,
+        connectionTo(simulatedGateway(connection.simulatorUrl), keyRing, {
+          id: uuidv7(),
+          accountId: account.accountId,
+          messagesOnly: true,
+        }),
+      );
     });
     await store.asAccount(account.accountId, async (tx) => {
       await insertFacility(tx, {
@@ -187,7 +199,7 @@ async function addAccount(
         },
       });
       const url = `${connection.receiverUrl}/webhooks`;
-      const keys = createWebhookKeys(parseKeyRing(secrets.dataKeys));
+      const keys = createWebhookKeys(keyRing);
       await setDestination(tx, {
         id: uuidv7(),
         url,

@@ -18,6 +18,7 @@ export async function connectForSubmissions(
     submissionNetwork?: string;
     homeCommunity?: string;
     ownHomeCommunity?: string;
+    messagesOnly?: string;
   },
 ): Promise<void> {
   const id = uuidv7();

@@ -265,7 +265,7 @@ export function describePublishedClient(runningStack: () => TestStack): void {
 
       const letter = {
         patientId,
-        destination: 'dr@direct.example.org',
+        destination: '2.16.840.1.113883.3.9621.7.42',
         subject: 'Hello',
         body: 'Text',
       };

@@ -55,11 +55,11 @@ export const simulatorUrl = (ports: StackPorts): string =>
 const OWN_HOME_COMMUNITY = '2.999.1';
 
 /** The IHE gateway of the simulator, and who we are to it. */
-export const simulatedGateway = (ports: StackPorts) => ({
-  discoveryUrl: simulatorUrl(ports) + SIMULATED_GATEWAY.discovery,
-  queryUrl: simulatorUrl(ports) + SIMULATED_GATEWAY.query,
-  retrieveUrl: simulatorUrl(ports) + SIMULATED_GATEWAY.retrieve,
-  submissionUrl: simulatorUrl(ports) + SIMULATED_GATEWAY.submission,
+export const simulatedGateway = (simulator: string) => ({
+  discoveryUrl: simulator + SIMULATED_GATEWAY.discovery,
+  queryUrl: simulator + SIMULATED_GATEWAY.query,
+  retrieveUrl: simulator + SIMULATED_GATEWAY.retrieve,
+  submissionUrl: simulator + SIMULATED_GATEWAY.submission,
   homeCommunity: SIMULATED_GATEWAY.homeCommunity,
   ownHomeCommunity: OWN_HOME_COMMUNITY,
 });

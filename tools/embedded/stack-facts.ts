@@ -7,6 +7,7 @@ import {
   seedGatewayAccount,
   seedMailbox,
   seedMembership,
+  seedSubmissions,
 } from '../../src/exchange/operations/admin/seed.ts';
 import { createStore } from '../../src/exchange/platform/database/database.ts';
 import {
@@ -68,13 +69,14 @@ export async function prepareStack(
     webhookKeys: createWebhookKeys(keyRing),
     webhookUrl: `${receiverUrl(ports)}/webhooks`,
   });
-  await prepareMailbox(databaseUrl, {
-    ...simulatedMailbox(ports, secrets),
+  await prepareMessages(databaseUrl, {
+    mailbox: simulatedMailbox(ports, secrets),
+    gateway: simulatedGateway(simulatorUrl(ports)),
     keyRing,
   });
   const gatewayAccount = await prepareGatewayAccount(databaseUrl, {
     apiKey: secrets.gatewayApiKey,
-    gateway: simulatedGateway(ports),
+    gateway: simulatedGateway(simulatorUrl(ports)),
     keyRing,
   });
   const facts: StackFacts = {
@@ -205,14 +207,21 @@ async function prepareGatewayAccount(
   }
 }
 
-/** Gives the demo account its mailbox in the simulator's mail system. */
-async function prepareMailbox(
+/** Gives the demo account what carries its messages: a mailbox, and a gateway. */
+async function prepareMessages(
   databaseUrl: string,
-  seed: Parameters<typeof seedMailbox>[1],
+  {
+    mailbox,
+    ...submissions
+  }: {
+    mailbox: Omit<Parameters<typeof seedMailbox>[1], 'keyRing'>;
+  } & Parameters<typeof seedSubmissions>[1],
 ): Promise<void> {
   const store = createStore({ databaseUrl, poolMax: 1 });
   try {
-    await seedMailbox(store, seed);
+    const { keyRing } = submissions;
+    await seedMailbox(store, { ...mailbox, keyRing });
+    await seedSubmissions(store, submissions);
   } finally {
     await store.close();
   }

@@ -121,7 +121,7 @@ async function sendMessages(
 ): Promise<string[]> {
   const send = async (subject: string) => {
     const body = {
-      destination: 'dr@direct.example.org',
+      destination: '2.16.840.1.113883.3.9621.7.42',
       subject,
       body: 'Please see the attached.',
     };

@@ -40,6 +40,7 @@ import {
   deleteConnection,
   findConnection,
   insertConnection,
+  type NewConnection,
 } from '../../sources/connections/connection-store.ts';
 import { sealCredentials } from '../../sources/connections/settings.ts';
 
@@ -61,6 +62,10 @@ const GATEWAY_ACCOUNT_ID = uuidv5('gateway-account', SEED_NAMESPACE);
 const GATEWAY_FACILITY_ID = uuidv5('gateway-facility', SEED_NAMESPACE);
 const MEMBERSHIP_ID = uuidv5('membership', SEED_NAMESPACE);
 const GATEWAY_CONNECTION_ID = uuidv5('gateway-connection', SEED_NAMESPACE);
+const SUBMISSION_CONNECTION_ID = uuidv5(
+  'submission-connection',
+  SEED_NAMESPACE,
+);
 
 /** A hundred times the default limits, for demos and benchmarks. */
 const LIMITS = {
@@ -181,6 +186,68 @@ interface SeededGateway {
 }
 
 /**
+ * Gives the demo account a connection to an IHE gateway that takes its messages
+ * to OIDs and is not asked about patients. Idempotent.
+ */
+export async function seedSubmissions(
+  store: Store,
+  { gateway, keyRing }: { gateway: SeededGateway; keyRing: KeyRing },
+): Promise<void> {
+  const connection = connectionTo(gateway, keyRing, {
+    id: SUBMISSION_CONNECTION_ID,
+    accountId: DEMO_ACCOUNT_ID,
+    messagesOnly: true,
+  });
+  await store.asSystem((tx) => putConnection(tx, connection));
+}
+
+/** A connection to an IHE gateway that demands no login. */
+export function connectionTo(
+  { discoveryUrl, ...settings }: SeededGateway,
+  keyRing: KeyRing,
+  {
+    id,
+    accountId,
+    messagesOnly = false,
+  }: { id: string; accountId: string; messagesOnly?: boolean },
+): NewConnection {
+  return {
+    id,
+    accountId,
+    source: 'hie',
+    name: messagesOnly ? 'messages' : 'gateway',
+    baseUrl: discoveryUrl,
+    settings: settingsOf({
+      protocol: 'ihe',
+      messagesOnly: String(messagesOnly),
+      ...settings,
+    }),
+    authKind: 'none',
+    credentials: sealCredentials(keyRing, id, {
+      auth: { kind: 'none' },
+      tls: {},
+    }),
+    namespace: namespaceOf(id),
+    enabled: true,
+  };
+}
+
+/** A connection whose gateway has moved is made anew. */
+async function putConnection(
+  tx: SystemTx,
+  connection: NewConnection,
+): Promise<void> {
+  const known = await findConnection(tx, connection.id);
+  const isUnchanged =
+    known?.baseUrl === connection.baseUrl &&
+    known.settings.ihe?.submissionUrl ===
+      connection.settings.ihe?.submissionUrl;
+  if (isUnchanged) return;
+  if (known !== undefined) await deleteConnection(tx, known.id);
+  await insertConnection(tx, connection);
+}
+
+/**
  * Creates a second account with one facility and an API key, whose only source
  * is a connection to an IHE gateway. Idempotent; a gateway that has moved is
  * asked where it is now.
@@ -193,22 +260,10 @@ export async function seedGatewayAccount(
     keyRing,
   }: { apiKey: string; gateway: SeededGateway; keyRing: KeyRing },
 ): Promise<Omit<SeededAccount, 'webhookKey'>> {
-  const { discoveryUrl, ...settings } = gateway;
-  const connection = {
+  const connection = connectionTo(gateway, keyRing, {
     id: GATEWAY_CONNECTION_ID,
     accountId: GATEWAY_ACCOUNT_ID,
-    source: 'hie',
-    name: 'gateway',
-    baseUrl: discoveryUrl,
-    settings: settingsOf({ protocol: 'ihe', ...settings }),
-    authKind: 'none',
-    credentials: sealCredentials(keyRing, GATEWAY_CONNECTION_ID, {
-      auth: { kind: 'none' },
-      tls: {},
-    }),
-    namespace: namespaceOf(GATEWAY_CONNECTION_ID),
-    enabled: true,
-  } as const;
+  });
   await store.asSystem(async (tx) => {
     await insertAccountWithKey(tx, {
       id: GATEWAY_ACCOUNT_ID,
@@ -216,13 +271,7 @@ export async function seedGatewayAccount(
       sources: { hie: true, pharmacy: false, lab: false },
       apiKey,
     });
-    const known = await findConnection(tx, connection.id);
-    const isUnchanged =
-      known?.baseUrl === discoveryUrl &&
-      known.settings.ihe?.submissionUrl === settings.submissionUrl;
-    if (isUnchanged) return;
-    if (known !== undefined) await deleteConnection(tx, known.id);
-    await insertConnection(tx, connection);
+    await putConnection(tx, connection);
   });
   await store.asAccount(GATEWAY_ACCOUNT_ID, (tx) =>
     insertFacility(tx, {

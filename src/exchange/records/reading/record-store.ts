@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import { SYSTEM_SPELLINGS } from '#record-summary/fhir';
-import type { RecordSource } from '../../../contract/primitives.ts';
 import {
   type AccountTx,
   type SystemTx,
@@ -9,7 +8,6 @@ import {
 import { sqlFile, uuidArray } from '../../platform/database/pg-arrays.ts';
 import { ExchangeError } from '../../platform/errors.ts';
 import { replacedDocuments } from '../deliveries/delivery-store.ts';
-import type { ExclusionReason } from '../rules/delivery-facts.ts';
 import type { ProvenanceOrigin } from '../rules/provenance.ts';
 
 const READ_MEMBERS = sqlFile('read-members.sql', import.meta.url);
@@ -198,25 +196,6 @@ export async function resolveReferences(
       limit 1) o
     where o.resource_id is not null`.execute(tx.db);
   return rows;
-}
-
-/** The number of a source's excluded deliveries, by reason. */
-export async function countExcluded(
-  tx: AccountTx,
-  patientId: string,
-  source: RecordSource,
-): Promise<{ reason: ExclusionReason; count: number }[]> {
-  return tx.db
-    .selectFrom('record_origin')
-    .select(({ fn, ref }) => [
-      ref('exclusion').$castTo<ExclusionReason>().as('reason'),
-      fn.countAll<number>().as('count'),
-    ])
-    .where(({ and }) => and({ patient_id: patientId, source }))
-    .where('exclusion', 'is not', null)
-    .groupBy('exclusion')
-    .orderBy('exclusion')
-    .execute();
 }
 
 /**

@@ -8,6 +8,10 @@ import {
 import type { AccountTx, SystemTx } from '../../platform/database/database.ts';
 
 export type StoredConnection = Members<'network_connection'>;
+export type NewConnection = Omit<
+  StoredConnection,
+  'revision' | 'createdAt' | 'changedAt'
+>;
 
 type Tx = Pick<SystemTx, 'db'>;
 
@@ -41,8 +45,8 @@ export async function connectionsOf(
 }
 
 /**
- * The ids of an account's enabled connections, by source; no entry for a source
- * for which it has none of its own.
+ * The ids of an account's enabled connections that are asked about patients, by
+ * source; no entry for a source for which it has none of its own.
  */
 export async function ownConnections(
   tx: AccountTx,
@@ -50,6 +54,9 @@ export async function ownConnections(
   const rows = await tx.db
     .selectFrom('network_connection')
     .select(['id', 'source', 'enabled'])
+    .where(
+      sql<boolean>`settings->'ihe'->>'messagesOnly' is distinct from 'true'`,
+    )
     .execute();
   const own = new Map<SourceType, string[]>();
   for (const { id, source, enabled } of rows)
@@ -71,7 +78,7 @@ export async function findConnection(
 
 export async function insertConnection(
   tx: SystemTx,
-  connection: Omit<StoredConnection, 'revision' | 'createdAt' | 'changedAt'>,
+  connection: NewConnection,
 ): Promise<void> {
   await tx.db
     .insertInto('network_connection')

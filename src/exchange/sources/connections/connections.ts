@@ -197,7 +197,7 @@ export function createSourceConnections(
 
   return {
     async toAsk(tx, source, facilityIds) {
-      const all = await connectionsOf(tx, source);
+      const all = (await connectionsOf(tx, source)).filter(isAsked);
       if (all.length === 0) return undefined;
       return all
         .filter(
@@ -229,6 +229,10 @@ function inUse(connection: StoredConnection | undefined): StoredConnection {
     throw new SourceFailure('denied', 'the connection is paused');
   return connection;
 }
+
+/** Whether patients are asked about there; else it only takes messages. */
+export const isAsked = ({ settings }: StoredConnection): boolean =>
+  settings.ihe?.messagesOnly !== true;
 
 /** Whether a connection that serves some facilities is for a patient of these. */
 export const isForFacilities = (

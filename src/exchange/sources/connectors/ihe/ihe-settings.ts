@@ -34,6 +34,8 @@ export const iheSettingsSchema = z.strictObject({
   submissionUrl: address.optional(),
   /** The network whose messages go there; without one, those of all. */
   submissionNetwork: z.enum(MESSAGE_NETWORKS).optional(),
+  /** Only messages go to the gateway; it is not asked about patients. */
+  messagesOnly: z.boolean().default(false),
   /** Home community id of the gateway. */
   homeCommunity: oidSchema,
   /** Our own home community id. */
