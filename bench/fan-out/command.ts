@@ -8,6 +8,7 @@ export const fanOutCommand = new Command('fan-out')
   )
   .option('--gateways <n>', 'gateways of the network', whole, 100)
   .option('--queries <n>', 'queries at once, of as many patients', whole, 1)
+  .option('--rounds <n>', 'the same so many times, in turn', whole, 1)
   .option('--kills <n>', 'how often the worker is killed meanwhile', Number, 0)
   .option('--silent', 'no gateway knows the patient, and all answer at once')
   .option('--interactive', 'beside a caller who queries the lab')
@@ -16,6 +17,7 @@ export const fanOutCommand = new Command('fan-out')
     async ({ json, ...options }: FanOutBenchOptions & { json?: true }) => {
       const result = await benchFanOut(options, note);
       const { bare, ended, interactive, load, memory } = result;
+      const queries = options.queries * options.rounds;
       const isRight =
         result.endedOtherwise === 0 &&
         result.found === result.foundExpected &&
@@ -27,7 +29,7 @@ export const fanOutCommand = new Command('fan-out')
         value === undefined || Number.isNaN(value) ? '–' : value.toFixed(1);
       process.stdout.write(
         [
-          `${options.queries} x ${options.gateways} gateways; load of the machine ${load.map(fixed).join(' to ')}`,
+          `${options.rounds} x ${options.queries} x ${options.gateways} gateways; load of the machine ${load.map(fixed).join(' to ')}`,
           `ended after ${fixed(median(result.seconds))} s (median), first data after ${fixed(median(result.firstDataSeconds))} s`,
           `found ${result.found} of ${result.foundExpected}; ${Object.entries(
             ended,
@@ -38,8 +40,12 @@ export const fanOutCommand = new Command('fan-out')
             )}; ended otherwise than expected ${result.endedOtherwise}`,
           `${result.asks} questions; asked again without being due: ${result.askedAgain} gateways`,
           `at most ${result.events} events and ${result.actions} actions of a query`,
-          `worker ${fixed(result.workerMs / 1_000)} s of CPU; a gateway ${fixed(result.workerMs / options.queries / options.gateways)} ms, beyond signature (${fixed(bare.signatureMs)}) and TLS (${fixed(bare.tlsMs)}) ${fixed(result.beyondMs)} ms`,
-          `memory of the worker ${memory[0]} MB before, ${memory[1]} MB at most`,
+          `worker ${fixed(result.workerMs / 1_000)} s of CPU; a gateway ${fixed(result.workerMs / queries / options.gateways)} ms, beyond signature (${fixed(bare.signatureMs)}) and TLS (${fixed(bare.tlsMs)}) ${fixed(result.beyondMs)} ms`,
+          `memory of the worker ${memory.before} MB before`,
+          ...memory.rounds.map(
+            ({ resident, young, old }) =>
+              `  at most ${resident} MB in a round; then its heap has ${young} MB for new objects, and ${old} MB of others`,
+          ),
           ...(interactive === undefined
             ? []
             : [

@@ -1,8 +1,9 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { networkQueryWorkflowId } from '../../src/contract/temporal.ts';
+import { freePort } from '../../src/lib/free-port.ts';
 import { ADA } from '../../test/support/responding-gateway.ts';
 import { seededRandom } from '../../test/support/seeded-random.ts';
 import {
@@ -26,11 +27,14 @@ import {
 } from './behaviours.ts';
 import { connect, startNetwork } from './network.ts';
 import type { Asked } from './serve.ts';
+import { type RoundMemory, residentOf, withMemory } from './worker-memory.ts';
 
 export interface FanOutBenchOptions {
   gateways: number;
   /** Queries at once, of as many patients. */
   queries: number;
+  /** The same so many times, one after the other, with further patients. */
+  rounds: number;
   /** How often the worker is killed while they run. */
   kills: number;
   /** No gateway knows the patient, and all answer at once. */
@@ -64,8 +68,8 @@ export interface FanOutBenchResult {
   workerMs: number;
   /** Of each gateway that does not know the patient, beyond signature and TLS. */
   beyondMs: number;
-  /** Resident memory of the worker, in MB: before, and at most. */
-  memory: [number, number];
+  /** Memory of the worker, in MB: resident before, and in each round. */
+  memory: { before: number; rounds: RoundMemory[] };
   /** From E2 to the webhook of queries of the lab, alone and beside. */
   interactive?: { alone: Percentiles; beside: Percentiles };
 }
@@ -79,7 +83,8 @@ export async function benchFanOut(
   options: FanOutBenchOptions,
   note: (line: string) => void,
 ): Promise<FanOutBenchResult> {
-  const { gateways, queries } = options;
+  const { gateways, rounds } = options;
+  const queries = options.queries * rounds;
   const dataDir = await mkdtemp(join(tmpdir(), 'bench-fan-out-'));
   const kinds: Kind[] =
     options.silent === true
@@ -87,7 +92,11 @@ export async function benchFanOut(
       : kindsOf(gateways);
   const before = loadavg()[0] ?? 0;
   const network = await startNetwork(dataDir, kinds);
-  const stack = await startTestStack({ dataDir: join(dataDir, 'stack') });
+  const workerPort = await freePort();
+  const stack = await startTestStack({
+    dataDir: join(dataDir, 'stack'),
+    ports: { worker: workerPort },
+  });
   const webhooks = await listenForWebhooks();
   try {
     const bare = await measureBareCosts(network, gateways);
@@ -97,11 +106,31 @@ export async function benchFanOut(
     const account = await stack.addAccount();
     await connect(stack, account, network, kinds);
     const patients = await createPatients(stack, account, queries);
-    const work = async () => {
-      const asking = patients.map((id) => queryToEnd(stack, account, id));
+    const ask = async (ids: readonly string[]) => {
+      const asking = ids.map((id) => queryToEnd(stack, account, id));
       const all = Promise.all(asking);
       await killWhile(stack, options.kills, all, note);
       return all;
+    };
+    const worker = {
+      pid: () => stack.stack.pids().worker,
+      port: workerPort,
+    };
+    const memory = {
+      before: Number.NaN,
+      rounds: [] as RoundMemory[],
+    };
+    const work = async () => {
+      memory.before = await residentOf(worker.pid());
+      const ended: Ended[] = [];
+      for (let round = 0; round < rounds; round += 1) {
+        const from = round * options.queries;
+        const ids = patients.slice(from, from + options.queries);
+        const done = await withMemory(worker, () => ask(ids));
+        ended.push(...done.result);
+        memory.rounds.push(done.memory);
+      }
+      return ended;
     };
     const { measured, interactive } =
       options.interactive === true
@@ -127,7 +156,7 @@ export async function benchFanOut(
       ...histories,
       workerMs: measured.workerMs,
       beyondMs: measured.workerMs / silent - bare.signatureMs - bare.tlsMs,
-      memory: measured.memory,
+      memory,
       ...(interactive === undefined ? {} : { interactive }),
     };
   } finally {
@@ -241,7 +270,7 @@ async function killWhile(
   }
 }
 
-/** CPU and memory of the worker while it works. */
+/** CPU of the worker while it works. */
 async function measure<T>({ stack }: TestStack, work: () => Promise<T>) {
   const cpu = () => cpuOfTree(stack.pids().worker ?? 0);
   await sleep(IDLE_MS);
@@ -249,27 +278,11 @@ async function measure<T>({ stack }: TestStack, work: () => Promise<T>) {
   await sleep(IDLE_MS);
   const idleMsOfMs = ((await cpu()) - idleFrom) / IDLE_MS;
 
-  const memory: [number, number] = [await megabytesOf(stack.pids().worker), 0];
-  const sampler = setInterval(() => {
-    void megabytesOf(stack.pids().worker).then((megabytes) => {
-      memory[1] = Math.max(memory[1], megabytes);
-    });
-  }, 500);
   const from = { cpuMs: await cpu(), at: Date.now() };
-  try {
-    const result = await work();
-    const tookMs = Date.now() - from.at;
-    const workerMs = (await cpu()) - from.cpuMs - idleMsOfMs * tookMs;
-    return { result, workerMs, memory };
-  } finally {
-    clearInterval(sampler);
-  }
-}
-
-async function megabytesOf(pid: number | undefined): Promise<number> {
-  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
-  const kilobytes = /VmRSS:\s+(\d+)/.exec(status)?.[1];
-  return Math.round(Number(kilobytes ?? 0) / 1_024);
+  const result = await work();
+  const tookMs = Date.now() - from.at;
+  const workerMs = (await cpu()) - from.cpuMs - idleMsOfMs * tookMs;
+  return { result, workerMs };
 }
 
 /** What a caller of the lab waits for, alone and beside the work. */
