@@ -282,6 +282,9 @@ test('a history of the worker replays with the plugin, also from code that was b
 });
 
 test('an activity with the name of one of ours, and a short key, are refused', async () => {
+  // The replays have ended the one of this process, and the plugin would make
+  // one whose logs the next file could not take.
+  installTestRuntime();
   const exchangeOptions = {
     exchange: { baseUrl: 'http://127.0.0.1:1', apiKey: 'k' },
   };
