@@ -195,11 +195,17 @@ const unlessActive = (entry: SummaryEntry): string | undefined => {
 /** A series has fewer; of what is given each year, the last ones count. */
 const DAYS_MAX = 3;
 
+/** A day on which a vaccine was given, with what is remarked about it. */
+interface VaccineDay {
+  text: string;
+  isRemarked: boolean;
+}
+
 /** Doses of one vaccine are one item with their days. */
 export const collectImmunizations: Collect = () => {
   const days = new Map<
     string,
-    { name: string; days: string[]; of: OverviewItem['of'][number][] }
+    { name: string; days: VaccineDay[]; of: OverviewItem['of'][number][] }
   >();
   const others = new LeftOutCounts();
   return {
@@ -213,27 +219,40 @@ export const collectImmunizations: Collect = () => {
           'vaccines that were not given',
         );
       const name = conceptText(content.vaccineCode) ?? 'Unnamed vaccine';
-      const day = withRemarks(
+      const day =
         firstDay(content, 'occurrenceDateTime') ??
-          textOf(content.occurrenceString) ??
-          'undated',
-        [...marksOf(content).words, ...reactionsTo(content)],
-      );
+        textOf(content.occurrenceString) ??
+        'undated';
+      const remarks = [...marksOf(content).words, ...reactionsTo(content)];
+      const given = {
+        text: withRemarks(day, remarks),
+        isRemarked: remarks.length > 0,
+      };
       const known = days.get(name.toLowerCase()) ?? { name, days: [], of: [] };
       const of = [...known.of, ...referencesOf([entry])];
-      days.set(name.toLowerCase(), { name, days: [...known.days, day], of });
+      days.set(name.toLowerCase(), { name, days: [...known.days, given], of });
     },
     collected: () => ({
       items: [...days.values()].map(({ name, days: given, of }) => ({
         of,
         text: name,
-        detail: `${given.length > 1 ? `${given.length} doses: ` : ''}${given.slice(0, DAYS_MAX).join('; ')}${given.length > DAYS_MAX ? '; earlier ones' : ''}`,
+        detail: daysText(given),
       })),
       none: others.isEmpty ? undefined : 'None that was given.',
       others,
     }),
   };
 };
+
+/** The last days, and each earlier one of which something is remarked. */
+function daysText(days: readonly VaccineDay[]): string {
+  const shown = days.filter(
+    ({ isRemarked }, index) => index < DAYS_MAX || isRemarked,
+  );
+  const texts = shown.map(({ text }) => text).join('; ');
+  const doses = days.length > 1 ? `${days.length} doses: ` : '';
+  return `${doses}${texts}${days.length > shown.length ? '; earlier ones' : ''}`;
+}
 
 /** What is stated to have followed a vaccine, in notes too. */
 const reactionsTo = (content: Json): string[] =>

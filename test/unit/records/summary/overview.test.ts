@@ -1010,6 +1010,17 @@ test('a vaccine that was followed by a reaction says so', async () => {
     'Vaccine c | 1 Oct 2023 (Reaction: Fever)',
     'Vaccine d | 1 Oct 2023',
   ]);
+
+  const yearly = [2026, 2025, 2024, 2023, 2022].map((year) => ({
+    ...vaccine(String(year), {
+      vaccineCode: { text: 'Influenza' },
+      reaction: year === 2022 ? [{ detail: { display: 'Anaphylaxis' } }] : [],
+    }),
+    occurrenceDateTime: `${year}-10-01`,
+  }));
+  expect((await blockOf('Immunizations', yearly)).items).toEqual([
+    'Influenza | 5 doses: 1 Oct 2026; 1 Oct 2025; 1 Oct 2024; 1 Oct 2022 (Reaction: Anaphylaxis); earlier ones',
+  ]);
 });
 
 test('a result comes with what its laboratory says beside it, shortened where it is long', async () => {
