@@ -6,6 +6,12 @@ import {
 } from '../../src/exchange/queries/network-query/fan-out/list-gateways.ts';
 import { readOpenAsks } from '../../src/exchange/queries/network-query/fan-out/open-asks.ts';
 import {
+  completenessLines,
+  completenessMeta,
+  incompleteness,
+  readRecordCompleteness,
+} from '../../src/exchange/records/reading/completeness.ts';
+import {
   pauseConnection,
   resumeConnection,
 } from '../../src/exchange/sources/health/source-health.ts';
@@ -35,7 +41,9 @@ describe('a query over the gateways of a network', () => {
     expect(await query.collect()).toMatchObject({
       state: 'completed',
       resources: 2,
-      note: expect.stringContaining('3 of 300 gateways could not be asked'),
+      note: expect.stringContaining(
+        '3 of 300 gateways could not be asked: Organization 3, Organization 4, Organization 5 (2: it did not answer within 0.5 s; 1: hie refuses this)',
+      ),
     });
     const { nobody: unknown, ...others } = await query.states();
     expect(others).toEqual({ found: [7, 200], failed: [3, 4, 5] });
@@ -73,6 +81,62 @@ describe('a query over the gateways of a network', () => {
     expect((await list('failed')).total).toBe(3);
   });
 
+  test('says in the completeness of the record how many organizations were asked, and what they answered', async ({
+    network,
+  }) => {
+    const { does, newQuery, patientId } = await network.newNetwork(1_200);
+    const numbers = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, index) => from + index);
+    does(found, 7, 200);
+    does(refuses, ...numbers(300, 350));
+    does(later, 400, 401);
+    const query = await newQuery();
+    const standing = () =>
+      query.inTx((tx) => readRecordCompleteness(tx, patientId));
+    const line = async () => completenessLines(await standing())[0];
+    await query.ask();
+    expect(await line()).toContain(
+      '1,200 organizations were asked: 1,200 have not answered yet; 0 resources',
+    );
+
+    await query.collect();
+    expect(await line()).toContain(
+      '; 1,200 organizations were asked: 2 had records, 1,146 did not know the patient, 50 failed to answer, 2 have not answered yet; ',
+    );
+    expect(incompleteness(await standing())).toContain(
+      '(2 of 1,200 organizations have not answered yet)',
+    );
+
+    await query.answer(400);
+    await query.answer(401);
+    does(nobody, 400, 401);
+    expect(await query.collect()).toMatchObject({ state: 'completed' });
+    const ended = await standing();
+    expect(await line()).toContain(
+      '2 had records, 1,148 did not know the patient, 50 failed to answer; 2 resources',
+    );
+    expect(await line()).toContain(
+      '50 of 1200 gateways could not be asked: Organization 300, Organization 301, Organization 302, Organization 303, Organization 304 and 45 more (50: hie refuses this)',
+    );
+    expect(incompleteness(ended)).toBe(
+      'This record is incomplete: HIE could not deliver everything (50 of 1,200 organizations failed to answer).',
+    );
+    expect(JSON.stringify(completenessMeta(ended))).toContain(
+      '{"url":"organizationsFailed","valueUnsignedInt":50}',
+    );
+
+    // Those that had records, and those that failed, are asked again.
+    const second = await newQuery();
+    expect(await line()).toContain('1,200 organizations were asked');
+    await second.ask();
+    does(nobody, ...numbers(300, 350));
+    await second.collect();
+    expect(await line()).toContain(
+      '; 52 organizations were asked: 2 had records, 50 did not know the patient; ',
+    );
+    expect(incompleteness(await standing())).toBeUndefined();
+  });
+
   test('completes without data when no gateway knows the patient', async ({
     network,
   }) => {
@@ -94,7 +158,7 @@ describe('a query over the gateways of a network', () => {
     const query = await newQuery();
     await query.ask();
     await expect(query.collect()).rejects.toThrow(
-      '2 of 2 gateways could not be asked: 2: hie refuses this',
+      '2 of 2 gateways could not be asked: Organization 1, Organization 2 (2: hie refuses this)',
     );
     const empty = await (await network.newNetwork(0)).newQuery();
     await empty.ask();
@@ -198,7 +262,7 @@ describe('a query over the gateways of a network', () => {
     expect(await query.collect()).toMatchObject({
       state: 'completed',
       note: expect.stringContaining(
-        '2 of 4 gateways could not be asked: 2: The exchange stopped unexpectedly 5 times at this point',
+        '2 of 4 gateways could not be asked: Organization 2, Organization 3 (2: The exchange stopped unexpectedly 5 times at this point',
       ),
     });
     expect(await query.states()).toEqual({ nobody: [1, 4], failed: [2, 3] });

@@ -86,6 +86,7 @@ export const gatewayTest = queryTest.extend(
             network: networkSettingsSchema.parse({
               directory,
               ownHomeCommunity: '2.999.9',
+              gatewaysMax: 5_000,
               withinMiles: 10_000,
             }),
           }),
@@ -245,6 +246,7 @@ export const gatewayTest = queryTest.extend(
         };
       }
       return {
+        patientId,
         asked,
         addGateways,
         newQuery,

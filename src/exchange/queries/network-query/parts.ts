@@ -45,7 +45,7 @@ import {
   restartPart,
 } from './failed-calls.ts';
 import { askGateways } from './fan-out/ask-gateways.ts';
-import { countAsks, readAskFailures } from './fan-out/ask-store.ts';
+import { countAsks, readSilentGateways } from './fan-out/ask-store.ts';
 import type { CallingGateways } from './fan-out/calling-gateways.ts';
 import { openGateways } from './fan-out/open-gateways.ts';
 import {
@@ -396,8 +396,6 @@ const finite = (ms: number): number | undefined =>
 
 /** Found gateways whose documents are collected at a time, of one step. */
 const PARTS_AT_ONCE = 8;
-/** So many reasons of gateways are named. */
-const REASONS_MAX = 3;
 
 async function endOfGateways(
   { store }: CallingSources,
@@ -406,13 +404,10 @@ async function endOfGateways(
   parts: readonly AttemptPart[],
   asks: Awaited<ReturnType<typeof countAsks>>,
 ): Promise<SourceStep> {
-  const failures = await store.asAccount(step.accountId, (tx) =>
-    readAskFailures(tx, step, REASONS_MAX),
+  const silent = await store.asAccount(step.accountId, (tx) =>
+    readSilentGateways(tx, step),
   );
-  const reasons = failures
-    .map(({ reason, gateways }) => `${gateways}: ${reason}`)
-    .join('; ');
-  const outcome = outcomeOfGateways(parts.filter(hasEnded), asks, reasons);
+  const outcome = outcomeOfGateways(parts.filter(hasEnded), asks, silent);
   if (outcome.status === 'failed')
     throw new StepFailed(SOURCE_FAILURE_TYPES.refused, outcome.reason);
   const { note, gap } = outcome;

@@ -4,6 +4,9 @@ with attempts as (
 ), complete as (
   select distinct on (source) source, query_id, attempt, completed_at, collection from attempts
   where status = 'completed' order by source, completed_at desc, attempt desc
+), over_gateways as (
+  select distinct on (source) source, query_id, attempt, started_at from attempts
+  where gateways_chosen_at is not null order by source, started_at desc, attempt desc
 )
 select l.source, l.reason, l.last_attempted as "lastAttempted", c.completed_at as "lastCompleted",
   case when l.runs then 'running' when l.waits then 'waiting' else l.status end as state,
@@ -15,11 +18,14 @@ select l.source, l.reason, l.last_attempted as "lastAttempted", c.completed_at a
     where o.asked->>'since' is not null order by o.asked->>'fullAt' limit 1) as changes,
   (select array_agg(t.message order by t.id) from network_query_timeline t
     where t.query_id = c.query_id and t.source = c.source and t.attempt = c.attempt and t.kind = 'incomplete'
-      and t.is_gap) as omissions
+      and t.is_gap) as omissions,
+  case when g.query_id is not null then (
+    select to_jsonb(counts) || jsonb_build_object('askedAt', g.started_at)
+    from gateway_counts(g.query_id, g.source, g.attempt) counts) end as organizations
 from (
   select source, bool_or(status = 'running') as runs, bool_or(will_retry) as waits,
     max(started_at) as last_attempted,
     (array_agg(status order by started_at desc, attempt desc))[1] as status,
     (array_agg(reason order by started_at desc, attempt desc))[1] as reason
   from attempts group by source
-) l left join complete c on c.source = l.source
+) l left join complete c on c.source = l.source left join over_gateways g on g.source = l.source

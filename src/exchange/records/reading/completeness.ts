@@ -39,6 +39,7 @@ export function incompleteness(
   const cancelled = inState('cancelled').filter(isFirst);
   const running = inState('running', 'waiting').filter(isFirst);
   const omitting = sources.filter(({ omissions }) => omissions.length > 0);
+  const silent = omitting.flatMap(silentText);
   const reasons = [
     ...failed.map(
       (source) =>
@@ -47,8 +48,9 @@ export function incompleteness(
     cancelled.length > 0 &&
       `the request to ${namesOf(cancelled)} was cancelled before it was answered`,
     running.length > 0 &&
-      `${namesOf(running)} ${running.length === 1 ? 'is' : 'are'} still being queried${running.length === 1 && running[0]?.lastAttempted ? ` since ${timeText(running[0].lastAttempted)}` : ''}`,
-    omitting.length > 0 && `${namesOf(omitting)} could not deliver everything`,
+      `${namesOf(running)} ${running.length === 1 ? 'is' : 'are'} still being queried${running.length === 1 && running[0]?.lastAttempted ? ` since ${timeText(running[0].lastAttempted)}` : ''}${inBrackets(running.flatMap(awaitedText))}`,
+    omitting.length > 0 &&
+      `${namesOf(omitting)} could not deliver everything${inBrackets(silent)}`,
     unread.length > 0 &&
       `${counted(unread.length, 'document')} could not be read in full`,
     withheld > 0 &&
@@ -60,6 +62,60 @@ export function incompleteness(
   return reasons.length === 0
     ? undefined
     : `This record is incomplete: ${reasons.join('; ')}.`;
+}
+
+const inBrackets = (texts: readonly string[]): string =>
+  texts.length === 0 ? '' : ` (${texts.join('; ')})`;
+
+/** Which organizations have not answered a query that still runs. */
+const awaitedText = ({
+  organizations,
+}: SourceCompleteness): readonly string[] =>
+  organizations === undefined || organizations.waiting === 0
+    ? []
+    : [
+        `${partOf(organizations, organizations.waiting)} ${organizations.waiting === 1 ? 'has' : 'have'} not answered yet`,
+      ];
+
+/** Which organizations failed to answer the last query, once it has ended. */
+const silentText = ({
+  state,
+  organizations,
+}: SourceCompleteness): readonly string[] =>
+  state !== 'completed' ||
+  organizations === undefined ||
+  organizations.failed === 0
+    ? []
+    : [`${partOf(organizations, organizations.failed)} failed to answer`];
+
+const partOf = ({ asked }: AskedOrganizations, part: number): string =>
+  `${part.toLocaleString('en-US')} of ${counted(asked, 'organization')}`;
+
+/**
+ * How the organizations of a network answered: `1,000 organizations were asked:
+ * 30 had records, 900 did not know the patient, 50 failed to answer, 20 have not
+ * answered yet`.
+ */
+function organizationsText(
+  organizations: AskedOrganizations,
+  lastAttempted: Date | undefined,
+): string {
+  const { askedAt, asked, found, nobody, failed, waiting } = organizations;
+  const isOfLast =
+    lastAttempted !== undefined &&
+    timeText(askedAt) === timeText(lastAttempted);
+  const when = isOfLast ? '' : ` ${timeText(askedAt)}`;
+  const answers = [
+    [found, 'had records'],
+    [nobody, 'did not know the patient'],
+    [failed, 'failed to answer'],
+    [waiting, waiting === 1 ? 'has not answered yet' : 'have not answered yet'],
+  ] as const;
+  const said = answers
+    .filter(([count]) => count > 0)
+    .map(([count, what]) => `${count.toLocaleString('en-US')} ${what}`);
+  const were = asked === 1 ? 'was' : 'were';
+  return `${counted(asked, 'organization')} ${were} asked${when}: ${said.join(', ')}`;
 }
 
 const onDay = (at: Date | undefined): string =>
@@ -99,7 +155,7 @@ function sourceLine(standing: SourceCompleteness): string {
     documents,
     omissions,
   } = standing;
-  const { fromDocuments, messages, changes } = standing;
+  const { fromDocuments, messages, changes, organizations } = standing;
   const name = sourceName(source);
   const read =
     fromDocuments === 0
@@ -113,10 +169,14 @@ function sourceLine(standing: SourceCompleteness): string {
           `asked for what changed since ${timeText(changes.since)}`,
           `everything was last asked for ${timeText(changes.fullAt)}`,
         ];
-  const counts =
+  const delivered =
     messages === undefined
       ? all
       : `${all}, of these ${counted(messages.resources, 'resource')} by message, last ${timeText(messages.last)}`;
+  const counts =
+    organizations === undefined
+      ? delivered
+      : `${organizationsText(organizations, lastAttempted)}; ${delivered}`;
   const attempted =
     lastAttempted === undefined ? '' : ` ${timeText(lastAttempted)}`;
   const before =
@@ -241,6 +301,12 @@ function sourceExtension(standing: SourceCompleteness): Json {
       ...instant('lastMessage', standing.messages?.last),
       ...instant('changesSince', standing.changes?.since),
       ...instant('lastFull', standing.changes?.fullAt),
+      ...instant('organizationsAskedAt', standing.organizations?.askedAt),
+      ...count('organizationsAsked', standing.organizations?.asked),
+      ...count('organizationsFound', standing.organizations?.found),
+      ...count('organizationsNobody', standing.organizations?.nobody),
+      ...count('organizationsFailed', standing.organizations?.failed),
+      ...count('organizationsWaiting', standing.organizations?.waiting),
       ...omissions.map((omission) => text('omission', omission)),
     ],
   };
@@ -284,11 +350,26 @@ export interface SourceCompleteness {
    * when everything was last asked for.
    */
   changes?: { since: Date; fullAt: Date };
+  /** The organizations of a network that the last query over one has asked. */
+  organizations?: AskedOrganizations;
   /**
    * What its last completed attempt could not deliver; sentences of the query's
    * timeline.
    */
   omissions: string[];
+}
+
+/** How many organizations were asked for the patient, and how they stand. */
+export interface AskedOrganizations {
+  askedAt: Date;
+  asked: number;
+  /** They had records of the patient. */
+  found: number;
+  /** They did not know the patient. */
+  nobody: number;
+  failed: number;
+  /** Their answer is awaited, or they are yet to be asked. */
+  waiting: number;
 }
 
 /**
@@ -387,6 +468,7 @@ type Asked = Pick<
   | 'lastCompleted'
   | 'reason'
   | 'changes'
+  | 'organizations'
   | 'omissions'
 >;
 
@@ -406,10 +488,21 @@ async function readAsked(
     lastCompleted: Date | null;
     changes: { since: string; fullAt: string } | null;
     omissions: string[] | null;
+    organizations:
+      | (Omit<AskedOrganizations, 'askedAt'> & { askedAt: string })
+      | null;
   }>({ patientId }).execute(tx.db);
   return new Map(
     rows.map(
-      ({ source, reason, lastCompleted, changes, omissions, ...row }) => [
+      ({
+        source,
+        reason,
+        lastCompleted,
+        changes,
+        omissions,
+        organizations,
+        ...row
+      }) => [
         source,
         {
           ...row,
@@ -424,6 +517,14 @@ async function readAsked(
                 changes: {
                   since: new Date(changes.since),
                   fullAt: new Date(changes.fullAt),
+                },
+              }),
+          ...(organizations === null
+            ? {}
+            : {
+                organizations: {
+                  ...organizations,
+                  askedAt: new Date(organizations.askedAt),
                 },
               }),
           omissions: omissions ?? [],

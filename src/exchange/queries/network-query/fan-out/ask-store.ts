@@ -7,10 +7,17 @@ import {
   textArray,
   uuidArray,
 } from '../../../platform/database/pg-arrays.ts';
-import type { NetworkGateway } from '../../../sources/connections/gateway-store.ts';
+import {
+  type NetworkGateway,
+  readGateways,
+} from '../../../sources/connections/gateway-store.ts';
 import type { ChosenGateway } from '../../../sources/directory/rules/choose-gateways.ts';
 import { updateAttempt } from '../attempt-store.ts';
-import type { GatewayCounts } from '../rules/gateway-outcome.ts';
+import type {
+  GatewayCounts,
+  SilentGateways,
+} from '../rules/gateway-outcome.ts';
+import { NAMED_MAX } from '../rules/query-status.ts';
 
 /** The rows of one attempt. */
 const ofAttempt = ({ requestId, source, attempt }: SourceStepInput) =>
@@ -226,18 +233,35 @@ export async function countAsks(
   return { ...counts, nextDueMs: next_due_ms ?? undefined };
 }
 
-/** Why gateways of an attempt failed, the most frequent reasons first. */
-export const readAskFailures = (
+/** So many reasons of gateways are named. */
+const REASONS_MAX = 3;
+
+/** Which gateways of an attempt failed, and why. */
+export async function readSilentGateways(
   tx: AccountTx,
   step: SourceStepInput,
-  limit: number,
-): Promise<{ reason: string; gateways: number }[]> =>
-  rowsOf(
+): Promise<SilentGateways> {
+  const reasons = await rowsOf(
     tx,
     sql<{ reason: string; gateways: number }>`
       select coalesce(reason, 'no reason') as reason, count(*) as gateways from gateway_ask
-      where ${ofAttempt(step)} and state = 'failed' group by 1 order by 2 desc, 1 limit ${limit}`,
+      where ${ofAttempt(step)} and state = 'failed' group by 1 order by 2 desc, 1 limit ${REASONS_MAX}`,
   );
+  const first = await rowsOf(
+    tx,
+    sql<{ id: string; homeCommunity: string }>`
+      select gateway_id as id, home_community as "homeCommunity" from gateway_ask
+      where ${ofAttempt(step)} and state = 'failed' order by place limit ${NAMED_MAX}`,
+  );
+  const gateways = await readGateways(
+    tx,
+    first.map(({ id }) => id),
+  );
+  const names = first.map(
+    ({ id, homeCommunity }) => gateways.get(id)?.name ?? homeCommunity,
+  );
+  return { names, reasons };
+}
 
 /** Ends what is still open of an attempt that ends, in one statement. */
 export async function endOpenAsks(

@@ -30,25 +30,31 @@ const IDLE_MS_MAX = 8 * 60 * 60_000;
 export const idleWaitMs = (elapsedMs: number): number =>
   Math.min(Math.max(elapsedMs, FIRST_IDLE_MS), IDLE_MS_MAX);
 
+/** Which gateways failed, and why. */
+export interface SilentGateways {
+  /** Of the first of them, in the order in which they were asked. */
+  names: readonly string[];
+  /** The most frequent ones, with how many gateways each is of. */
+  reasons: readonly { reason: string; gateways: number }[];
+}
+
 /**
  * The outcome of an attempt over the gateways of networks, when all of them and
  * all parts have ended: it completes if anybody has answered, and names the
- * others as a gap.
- *
- * @param reasons why gateways failed, in words
+ * others as a gap: the first by name.
  */
 export function outcomeOfGateways(
   parts: readonly EndedPart[],
   { asked, found, nobody, failed }: GatewayCounts,
-  reasons: string,
+  silent: SilentGateways,
 ):
   | { status: 'completed'; note?: string; gap?: string }
   | { status: 'failed'; reason: string } {
   const ofParts = parts.length === 0 ? undefined : outcomeOfParts(parts);
-  const silent =
+  const silence =
     failed === 0
       ? undefined
-      : `${failed} of ${asked} gateways could not be asked: ${reasons}`;
+      : `${failed} of ${asked} gateways could not be asked: ${silenceText(silent, failed)}`;
   if (asked === 0 && ofParts !== undefined) return ofParts;
   if (asked === 0)
     return {
@@ -62,7 +68,7 @@ export function outcomeOfGateways(
     ...(ofParts?.status === 'completed' && ofParts.gap !== undefined
       ? [ofParts.gap]
       : []),
-    ...(silent === undefined ? [] : [silent]),
+    ...(silence === undefined ? [] : [silence]),
   ];
   const hasAnswer = found + nobody > 0 || ofParts?.status === 'completed';
   if (!hasAnswer) return { status: 'failed', reason: gaps.join('; ') };
@@ -70,4 +76,17 @@ export function outcomeOfGateways(
   return found === 0 && ofParts === undefined
     ? { status: 'completed', note: UNKNOWN_PATIENT }
     : (ofParts ?? { status: 'completed' });
+}
+
+/** Such as `Good Hospital, Lake Clinic and 48 more (50: it is away)`. */
+function silenceText(
+  { names, reasons }: SilentGateways,
+  failed: number,
+): string {
+  const others = failed - names.length;
+  const more = others > 0 ? ` and ${others} more` : '';
+  const why = reasons
+    .map(({ reason, gateways }) => `${gateways}: ${reason}`)
+    .join('; ');
+  return `${names.join(', ')}${more} (${why})`;
 }

@@ -53,6 +53,9 @@ export const excludedByConsent = (source: SourceType): string =>
 
 export const UNKNOWN_PATIENT = 'The source does not know this patient';
 
+/** So many of those that failed are named; a longer list hides the rest of a page. */
+export const NAMED_MAX = 5;
+
 /** A part of an attempt that has ended. */
 export interface EndedPart {
   name: string;
@@ -71,9 +74,14 @@ export function outcomeOfParts(
   | { status: 'completed'; note?: string; gap?: string }
   | { status: 'failed'; reason: string } {
   const failed = parts.filter(({ status }) => status === 'failed');
-  const reason = `${failed.length} of ${parts.length} connections failed: ${failed
-    .map((part) => `${part.name}: ${part.reason ?? 'no reason'}`)
-    .join('; ')}`;
+  const named = failed
+    .slice(0, NAMED_MAX)
+    .map((part) => `${part.name}: ${part.reason ?? 'no reason'}`);
+  const others = failed.length - named.length;
+  const reason = `${failed.length} of ${parts.length} connections failed: ${[
+    ...named,
+    ...(others === 0 ? [] : [`and ${others} more`]),
+  ].join('; ')}`;
   if (failed.length === parts.length) return { status: 'failed', reason };
   if (failed.length > 0) return { status: 'completed', gap: reason };
   const isUnknown = parts.every((part) => part.reason === UNKNOWN_PATIENT);
