@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { withUrnOid } from '../identifiers.ts';
 import { DSIG, HL7V3, SAML, XSI } from '../namespaces.ts';
-import { XmlFragment, xml } from '../xml/write-xml.ts';
+import { canonicalXml } from '../xml/canonical-xml.ts';
+import type { XmlFragment } from '../xml/write-xml.ts';
 import { type Credentials, subjectName } from './credentials.ts';
 import type { SamlCode } from './read-assertion.ts';
 import {
@@ -11,9 +12,10 @@ import {
   SAML_ATTRIBUTES,
 } from './saml-names.ts';
 import {
+  assertionKeyInfo,
   keyValue,
   type SignatureAlgorithms,
-  signAssertion,
+  signXml,
 } from './sign-xml.ts';
 
 /** Who asks, on whose behalf and what for. */
@@ -92,57 +94,62 @@ export function writeAssertion(
   const nameId = style.nameId ?? ownName;
   const now = issued.toISOString();
 
-  const unsigned = xml`
-    <saml2:Assertion
-      xmlns:saml2="${SAML}"
-      xmlns:ds="${DSIG}"
-      xmlns:xsi="${XSI}"
-      xmlns:xs="http://www.w3.org/2001/XMLSchema"
-      ID="${id}"
-      IssueInstant="${now}"
-      Version="2.0">
-      <saml2:Issuer Format="${NAME_ID_FORMATS[issuer.format]}">${issuer.value}</saml2:Issuer>
-      <saml2:Subject>
-        <saml2:NameID Format="${NAME_ID_FORMATS[nameId.format]}">${nameId.value}</saml2:NameID>
-        <saml2:SubjectConfirmation Method="${CONFIRMATION}holder-of-key">
-          <saml2:SubjectConfirmationData>
-            <ds:KeyInfo>${new XmlFragment(keyValue(credentials))}</ds:KeyInfo>
-          </saml2:SubjectConfirmationData>
-        </saml2:SubjectConfirmation>
-      </saml2:Subject>
-      <saml2:Conditions
-        NotBefore="${period.from.toISOString()}"
-        NotOnOrAfter="${period.until.toISOString()}"/>
-      <saml2:AuthnStatement AuthnInstant="${now}" SessionIndex="${id}">
-        <saml2:AuthnContext>
-          <saml2:AuthnContextClassRef>urn:oasis:names:tc:SAML:2.0:ac:classes:X509</saml2:AuthnContextClassRef>
-        </saml2:AuthnContext>
-      </saml2:AuthnStatement>
-      <saml2:AttributeStatement>${attributesOf(statement, style)}</saml2:AttributeStatement>
-    </saml2:Assertion>
+  const head = canonicalXml` ID="${id}" IssueInstant="${now}" Version="2.0"`;
+  const issuedBy = canonicalXml`<saml2:Issuer Format="${NAME_ID_FORMATS[issuer.format]}">${issuer.value}</saml2:Issuer>`;
+  const said = canonicalXml`
+    <saml2:Subject>
+      <saml2:NameID Format="${NAME_ID_FORMATS[nameId.format]}">${nameId.value}</saml2:NameID>
+      <saml2:SubjectConfirmation Method="${CONFIRMATION}holder-of-key">
+        <saml2:SubjectConfirmationData>
+          <ds:KeyInfo xmlns:ds="${DSIG}">${keyValue(credentials)}</ds:KeyInfo>
+        </saml2:SubjectConfirmationData>
+      </saml2:SubjectConfirmation>
+    </saml2:Subject>
+    <saml2:Conditions NotBefore="${period.from.toISOString()}" NotOnOrAfter="${period.until.toISOString()}"></saml2:Conditions>
+    <saml2:AuthnStatement AuthnInstant="${now}" SessionIndex="${id}">
+      <saml2:AuthnContext>
+        <saml2:AuthnContextClassRef>urn:oasis:names:tc:SAML:2.0:ac:classes:X509</saml2:AuthnContextClassRef>
+      </saml2:AuthnContext>
+    </saml2:AuthnStatement>
+    <saml2:AttributeStatement>${attributesOf(statement, style)}</saml2:AttributeStatement>
   `;
-  const signed = signAssertion(unsigned.source, credentials, algorithms);
-  return { id, fragment: new XmlFragment(signed) };
+  const signature = signXml(
+    {
+      element: canonicalXml`<saml2:Assertion xmlns:saml2="${SAML}"${head}>${issuedBy}${said}</saml2:Assertion>`,
+      id,
+      keyInfo: assertionKeyInfo(credentials),
+      isEnveloped: true,
+    },
+    credentials,
+    algorithms,
+  );
+  // The prefix `xs` is used in values only, and therefore not signed. The
+  // signature stands after the issuer, as SAML wants it.
+  return {
+    id,
+    fragment: canonicalXml`<saml2:Assertion xmlns:saml2="${SAML}" xmlns:xs="http://www.w3.org/2001/XMLSchema"${head}>${issuedBy}${signature}${said}</saml2:Assertion>`,
+  };
 }
 
 function attributesOf(
   statement: SamlStatement,
   { nameFormat }: SamlStyle,
 ): (XmlFragment | undefined)[] {
-  const format = nameFormat && xml` NameFormat="${NAME_FORMATS[nameFormat]}"`;
+  const format =
+    nameFormat && canonicalXml` NameFormat="${NAME_FORMATS[nameFormat]}"`;
   const attribute = (name: string, value: XmlFragment) =>
-    xml`<saml2:Attribute Name="${name}"${format}>${value}</saml2:Attribute>`;
+    canonicalXml`<saml2:Attribute Name="${name}"${format}>${value}</saml2:Attribute>`;
   const text = (name: string, value: string | undefined) =>
     value === undefined
       ? undefined
       : attribute(
           name,
-          xml`<saml2:AttributeValue xsi:type="xs:string">${value}</saml2:AttributeValue>`,
+          canonicalXml`<saml2:AttributeValue xmlns:xsi="${XSI}" xsi:type="xs:string">${value}</saml2:AttributeValue>`,
         );
   const code = (name: string, element: string, value: SamlCode) =>
     attribute(
       name,
-      xml`<saml2:AttributeValue>${codeElement(element, value)}</saml2:AttributeValue>`,
+      canonicalXml`<saml2:AttributeValue>${codeElement(element, value)}</saml2:AttributeValue>`,
     );
 
   return [
@@ -165,9 +172,10 @@ function attributesOf(
 }
 
 function codeElement(element: string, value: SamlCode): XmlFragment {
-  const optional = (name: string, text: string | undefined) =>
-    text === undefined
-      ? undefined
-      : new XmlFragment(` ${name}="${xml`${text}`.source}"`);
-  return xml`<hl7:${element} xmlns:hl7="${HL7V3}" xsi:type="hl7:CE" code="${value.code}" codeSystem="${value.codeSystem}"${optional('codeSystemName', value.codeSystemName)}${optional('displayName', value.displayName)}/>`;
+  const { code, codeSystem, codeSystemName, displayName } = value;
+  const optional = [
+    codeSystemName && canonicalXml` codeSystemName="${codeSystemName}"`,
+    displayName && canonicalXml` displayName="${displayName}"`,
+  ];
+  return canonicalXml`<hl7:${element} xmlns:hl7="${HL7V3}" xmlns:xsi="${XSI}" code="${code}" codeSystem="${codeSystem}"${optional} xsi:type="hl7:CE"></hl7:${element}>`;
 }

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { WSSE, WSSE_1_1, WSU } from '../namespaces.ts';
-import { XmlFragment, xml } from '../xml/write-xml.ts';
+import { canonicalXml } from '../xml/canonical-xml.ts';
+import { type XmlFragment, xml } from '../xml/write-xml.ts';
 import type { Credentials } from './credentials.ts';
-import { SHA_1, SHA_256, signTimestamp } from './sign-xml.ts';
+import { SHA_1, SHA_256, signXml } from './sign-xml.ts';
 import {
   type SamlStatement,
   type SamlStyle,
@@ -42,15 +43,20 @@ export function writeSecurity(
     // Not every gateway allows for clocks that are off.
     period: { from: inMinutes(now, -MINUTES), until },
   });
-  const timestamp = xml`
-    <wsu:Timestamp xmlns:wsu="${WSU}" wsu:Id="TS-${randomUUID()}">
+  const timestampId = `TS-${randomUUID()}`;
+  const timestamp = canonicalXml`
+    <wsu:Timestamp xmlns:wsu="${WSU}" wsu:Id="${timestampId}">
       <wsu:Created>${now.toISOString()}</wsu:Created>
       <wsu:Expires>${until.toISOString()}</wsu:Expires>
     </wsu:Timestamp>
   `;
-  const signature = signTimestamp(
-    timestamp.source,
-    assertionReference(assertion.id),
+  const signature = signXml(
+    {
+      element: timestamp,
+      id: timestampId,
+      keyInfo: assertionReference(assertion.id),
+      isEnveloped: false,
+    },
     credentials,
     algorithms,
   );
@@ -61,20 +67,17 @@ export function writeSecurity(
       soap:mustUnderstand="true">
       ${timestamp}
       ${assertion.fragment}
-      ${new XmlFragment(signature)}
+      ${signature}
     </wsse:Security>
   `;
 }
 
-const assertionReference = (id: string): string =>
-  xml`
-    <wsse:SecurityTokenReference
-      xmlns:wsse="${WSSE}"
-      xmlns:wsse11="${WSSE_1_1}"
-      wsse11:TokenType="${SAML_PROFILE}#SAMLV2.0">
+const assertionReference = (id: string): XmlFragment =>
+  canonicalXml`
+    <wsse:SecurityTokenReference xmlns:wsse="${WSSE}" xmlns:wsse11="${WSSE_1_1}" wsse11:TokenType="${SAML_PROFILE}#SAMLV2.0">
       <wsse:KeyIdentifier ValueType="${SAML_PROFILE}#SAMLID">${id}</wsse:KeyIdentifier>
     </wsse:SecurityTokenReference>
-  `.source;
+  `;
 
 const inMinutes = (from: Date, minutes: number): Date =>
   new Date(from.getTime() + minutes * 60_000);

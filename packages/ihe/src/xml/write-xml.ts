@@ -62,18 +62,26 @@ const ESCAPES: Readonly<Record<string, string>> = {
  * characters, half a pair of surrogates) are left out.
  */
 export const escapeXml = (text: string): string =>
-  text
-    .replaceAll(NOT_XML, '')
-    .replaceAll(/[&<>"'\t\n\r]/g, (character) => ESCAPES[character] ?? '');
+  withoutRefused(text).replaceAll(
+    /[&<>"'\t\n\r]/g,
+    (character) => ESCAPES[character] ?? '',
+  );
+
+/** Leaves out the characters that XML 1.0 cannot say. */
+export const withoutRefused = (text: string): string =>
+  text.replaceAll(NOT_XML, '');
 
 const NOT_XML =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: They are what is looked for.
   /[\u0000-\u0008\u000B\u000C\u000E-\u001F\uFFFE\uFFFF]|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g;
 
-/** The fixed parts of a template, by the template, which is one per place. */
+/** By the template, which is one per place. */
 const KNOWN = new WeakMap<TemplateStringsArray, readonly string[]>();
 
-function withoutIndentation(template: TemplateStringsArray): readonly string[] {
+/** The fixed parts of a template, without its line breaks and indentation. */
+export function withoutIndentation(
+  template: TemplateStringsArray,
+): readonly string[] {
   const known = KNOWN.get(template);
   if (known !== undefined) return known;
   const parts = template.map((part) =>
