@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { describe, expect } from 'vitest';
 import {
@@ -19,6 +20,7 @@ import { oidOf } from '../support/directory-entries.ts';
 import { closedGate } from '../support/gate.ts';
 import {
   away,
+  type Behaviour,
   found,
   hangs,
   later,
@@ -135,6 +137,27 @@ describe('a query over the gateways of a network', () => {
       '; 52 organizations were asked: 2 had records, 50 did not know the patient; ',
     );
     expect(incompleteness(await standing())).toBeUndefined();
+  });
+
+  test('asks no more gateways at a time than a step may', async ({
+    network,
+  }) => {
+    const { does, asked, newQuery } = await network.newNetwork(600);
+    let inFlight = 0;
+    let most = 0;
+    const takesAWhile: Behaviour = async (signal) => {
+      inFlight += 1;
+      most = Math.max(most, inFlight);
+      await delay(20);
+      inFlight -= 1;
+      return nobody(signal);
+    };
+    does(takesAWhile, ...Array.from({ length: 600 }, (_, index) => index + 1));
+    const query = await newQuery();
+    await query.ask();
+    expect(await query.collect()).toMatchObject({ state: 'completed' });
+    expect(asked).toHaveLength(600);
+    expect(most).toBeLessThanOrEqual(128);
   });
 
   test('completes without data when no gateway knows the patient', async ({

@@ -1,4 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import {
+  setTimeout as delay,
+  setImmediate as immediate,
+} from 'node:timers/promises';
 import type { SourceStepInput } from '../../../../contract/network-query-workflow.ts';
 import { anySignal, withinGrace } from '../../../../lib/abort-signals.ts';
 import { callSharedAmong } from '../../../people/households/shared-values.ts';
@@ -193,7 +196,11 @@ class GatewayStep {
         !this.#asking.signal.aborted;
       const room = isOpen ? this.#room() : 0;
       const claimed = room > 0 ? await this.#claim(room) : [];
-      for (const each of claimed) void this.#ask(each);
+      for (const each of claimed) {
+        void this.#ask(each);
+        // To sign a question takes milliseconds: other work goes on in between.
+        await immediate();
+      }
       if (room > 0 && claimed.length === room) continue;
       // Another step of this process may have all the room there is.
       const isWaitingForRoom = isOpen && room <= 0;

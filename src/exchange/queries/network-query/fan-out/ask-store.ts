@@ -116,7 +116,8 @@ export interface ClaimedAsk {
 /**
  * Claims gateways that are due for a step, in their order. Those that an older
  * step has claimed and not written are due. A claim whose commit was not
- * confirmed may be made again: it is the same try.
+ * confirmed may be made again: it is the same try. The limit stands in a CTE:
+ * PostgreSQL may run a subquery for each row, and then each run claims as many.
  *
  * @param except the gateways that this step is asking already
  */
@@ -130,13 +131,14 @@ export async function claimAsks(
   const claimed = await rowsOf(
     tx,
     sql<ClaimedAsk>`
-      update gateway_ask set claimed_step = ${gatewayStep},
-        tries = tries + case when claimed_step = ${gatewayStep} then 0 else 1 end
-      where ${ofAttempt(step)} and gateway_id in (
-        select gateway_id from gateway_ask
+      with due as materialized (
+        select gateway_id as id from gateway_ask
         where ${ofAttempt(step)} and state in ('open', 'waiting') and (next_try_at is null or next_try_at <= now())
           and gateway_id <> all(${uuidArray(except)}::uuid[])
         order by place limit ${limit} for update skip locked)
+      update gateway_ask set claimed_step = ${gatewayStep},
+        tries = tries + case when claimed_step = ${gatewayStep} then 0 else 1 end
+      from due where ${ofAttempt(step)} and gateway_id = due.id
       returning gateway_id as "gatewayId", connection_id as "connectionId", place, state, tries, answers,
         answers > answers_used as "isAnswered"`,
   );
