@@ -20,10 +20,12 @@ import {
 } from '../../src/exchange/delivery/consolidated-query/query-store.ts';
 import { createSummaryLines } from '../../src/exchange/delivery/embed/data-routes.ts';
 import { linkedBody } from '../../src/exchange/event-links.ts';
+import { setDestination } from '../../src/exchange/messaging/webhooks/settings-store.ts';
 import {
   createLinkMaker,
   signLink,
 } from '../../src/exchange/platform/links/signed-link.ts';
+import { generateWebhookKey } from '../../src/exchange/platform/outbox/webhook-key.ts';
 import { openRecordReader } from '../../src/exchange/records/reading/record-reader.ts';
 import { openFileBlobStore } from '../../src/shared/blobs/file-blob-store.ts';
 import {
@@ -43,7 +45,7 @@ import {
   createRecordEnvironment,
   type RecordEnvironment,
 } from '../support/record-environment.ts';
-import { testKeyRing } from '../support/test-keys.ts';
+import { sealedWebhookKey, testKeyRing } from '../support/test-keys.ts';
 
 const [sample] = samples.filter(({ key }) => key === 'keith-kiehn');
 if (sample === undefined) throw new Error('the sample is gone');
@@ -64,6 +66,13 @@ beforeAll(async () => {
   gateway = await createTestGateway({ store: environment.store, blobs });
   environment.store.onEventsCommitted(
     (_accountId, eventIds) => void sent.push(...eventIds),
+  );
+  await environment.store.asAccount(accountId, (tx) =>
+    setDestination(tx, {
+      id: uuidv7(),
+      url: 'https://receiver.example.org/',
+      key: sealedWebhookKey(generateWebhookKey()),
+    }),
   );
   builder = createConsolidatedBuilder({
     store: environment.store,

@@ -53,7 +53,7 @@ export async function insertEvent(
     onlyTo === undefined
       ? sql`d.of_settings`
       : sql`d.id = ${onlyTo.destinationId}`;
-  const { rows } = await sql<{ id: string }>`
+  const { rows } = await sql<{ id: string; hasDestinations: boolean }>`
     with message as (
       insert into event (id, account_id, patient_id, destination_id, type, fact_key, request_id, body, occurred_at, status)
       select ${id}, ${tx.accountId}, ${event.patientId ?? null}::uuid, d.id, ${event.type}, ${event.factKey}, ${event.requestId ?? null}::uuid,
@@ -62,11 +62,15 @@ export async function insertEvent(
       on conflict (account_id, fact_key) where copy_of is null do nothing
       returning *
     )${onlyTo === undefined ? sql`, copies as (${copiesOf(sql`message`)})` : sql``}
-    select id, announce_message(account_id, id, type, patient_id, body, occurred_at) from message
+    select id, announce_message(account_id, id, type, patient_id, body, occurred_at),
+      exists (select from webhook_destination d where d.account_id = ${tx.accountId}
+        and not (d.of_settings and d.url is null)) as "hasDestinations"
+    from message
   `.execute(tx.db);
-  const eventId = rows[0]?.id;
-  if (eventId !== undefined) tx.newEvents.push(eventId);
-  return eventId;
+  const [written] = rows;
+  // Of an account without destinations, nothing is looked up to be sent.
+  if (written?.hasDestinations) tx.newEvents.push(written.id);
+  return written?.id;
 }
 
 /*

@@ -20,7 +20,7 @@ import {
   type WorkflowStart,
 } from '../../platform/workflows/start-workflow.ts';
 import { workflowRows } from '../../platform/workflows/workflow-rows.ts';
-import { IN_SOURCE_ORDER, type NewQuery } from './query-store.ts';
+import type { NewQuery } from './query-store.ts';
 import { SOURCE_RETRIES } from './rules/retries.ts';
 
 export type Launcher = ReturnType<typeof createLauncher>;
@@ -36,9 +36,11 @@ export function createLauncher(
     run: number,
     how: Pick<WorkflowStart, 'replacesRunning' | 'wasSeen'> = {},
   ): Promise<'open' | 'closed'> {
-    const { origin, patientId, sources } = await deps.store.asAccount(
+    const { origin, patientId, sources } = await readRun(
+      deps.store,
       accountId,
-      (tx) => readRun(tx, requestId, run),
+      requestId,
+      run,
     );
     const input: NetworkQueryInput = {
       accountId,
@@ -169,42 +171,31 @@ interface RunSource {
 }
 
 /**
- * The input of a run's workflow, and whom it is about. A run that a redrive
- * began has the origin `bulk`.
+ * The input of a run's workflow, and whom it is about (`run_to_start` in
+ * 0680-a-run-to-start.sql). A run that a redrive began has the origin `bulk`.
  */
 async function readRun(
-  tx: AccountTx,
-  queryId: string,
+  store: Pick<Platform['store'], 'callAsAccount'>,
+  accountId: string,
+  requestId: string,
   run: number,
 ): Promise<{
   origin: NewQuery['origin'];
   patientId: string;
   sources: RunSource[];
 }> {
-  const rows = await tx.db
-    .selectFrom('network_query as q')
-    .innerJoin('network_query_run as r', 'r.query_id', 'q.id')
-    .leftJoin('network_query_attempt as a', (join) =>
-      join.onRef('a.query_id', '=', 'q.id').onRef('a.run', '=', 'r.run'),
-    )
-    .select(['q.origin', 'q.patient_id', 'r.redrive_id', 'source'])
-    .select(({ fn }) => [
-      fn.max<number | null>('attempt').as('attempt'),
-      fn.min<number | null>('attempt').as('firstAttempt'),
-    ])
-    .where(({ and }) => and({ 'q.id': queryId, 'r.run': run }))
-    .groupBy(['q.id', 'r.redrive_id', 'source'])
-    .orderBy(IN_SOURCE_ORDER)
-    .execute();
-  const [query] = rows;
-  if (query === undefined) throw new Error('There is no such run of a query');
-  const sources = rows.flatMap(({ source, attempt, firstAttempt }) =>
-    source === null || attempt === null || firstAttempt === null
-      ? []
-      : [{ source, attempt, firstAttempt }],
+  const [found] = await store.callAsAccount(
+    accountId,
+    sql<{
+      origin: NewQuery['origin'];
+      patientId: string;
+      sources: RunSource[];
+    }>`
+      select origin, patient_id as "patientId", sources
+      from run_to_start(${accountId}, ${requestId}, ${run})`,
   );
-  const origin = query.redrive_id === null ? query.origin : 'bulk';
-  return { origin, patientId: query.patient_id, sources };
+  if (found === undefined) throw new Error('There is no such run of a query');
+  return found;
 }
 
 /** Runs, as rows with a workflow. */

@@ -148,19 +148,18 @@ export async function insertRun(
   }[],
   redriveId?: string,
 ): Promise<StoredAttemptView[]> {
-  await tx.db
-    .insertInto('network_query_run')
-    .values(
-      columnsOf({
-        queryId,
-        run,
-        accountId: tx.accountId,
-        redriveId,
-        sources: starting.map(({ source }) => source),
-      }),
-    )
-    .execute();
   const rows = await tx.db
+    .with('run', (db) =>
+      db.insertInto('network_query_run').values(
+        columnsOf({
+          queryId,
+          run,
+          accountId: tx.accountId,
+          redriveId,
+          sources: starting.map(({ source }) => source),
+        }),
+      ),
+    )
     .insertInto('network_query_attempt')
     .values(
       starting.map(({ source, attempt = 1, callbackHash }) => ({
@@ -326,7 +325,7 @@ async function readAttempts(
   return byQuery;
 }
 
-export const IN_SOURCE_ORDER = sql`array_position(array['hie','pharmacy','lab'], source)`;
+const IN_SOURCE_ORDER = sql`array_position(array['hie','pharmacy','lab'], source)`;
 
 function toView(
   row: Selectable<Database['network_query']> & { external_id: string | null },

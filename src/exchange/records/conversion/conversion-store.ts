@@ -13,7 +13,6 @@ import {
 import type { ConversionOutcome } from '../tables.ts';
 import { CONVERSION_RULES } from './ccda-converter.ts';
 
-const DOCUMENT_WORK = sqlFile('document-work.sql', import.meta.url);
 const UNCONVERTED_DOCUMENTS = sqlFile(
   'unconverted-documents.sql',
   import.meta.url,
@@ -63,7 +62,7 @@ export async function readDocumentWork(
 ): Promise<{ hasUnconverted: boolean; hasWithdrawn: boolean }> {
   const isNew =
     source === undefined
-      ? DOCUMENT_WORK()
+      ? sql`false`
       : sql`(c.document_id is null and d.source = ${source})`;
   const { rows } = await sql<{
     hasUnconverted: boolean;
@@ -113,31 +112,37 @@ export async function unconvertedDocuments(
 }
 
 /**
- * Whether the document's stored resources were converted from the same bytes by
- * the current rules.
+ * Notes that a document states what was converted before, if the record's
+ * resources of it were made of the same bytes by the current rules. Returns
+ * whether that is so.
  */
-export async function isConvertedAlready(
+export async function insertAsBefore(
   tx: AccountTx,
   patientId: string,
-  document: Pick<UnconvertedDocument, 'source' | 'sourceDocumentId' | 'sha256'>,
+  {
+    id,
+    source,
+    sourceDocumentId,
+    sha256,
+  }: Pick<UnconvertedDocument, 'id' | 'source' | 'sourceDocumentId' | 'sha256'>,
 ): Promise<boolean> {
-  const row = await tx.db
-    .selectFrom('patient_resource as r')
-    .innerJoin('document as d', 'd.id', 'r.document_id')
-    .innerJoin('document_conversion as c', 'c.document_id', 'd.id')
-    .select(sql<string>`encode(d.sha256, 'hex')`.as('sha256'))
-    .where('r.patient_id', '=', patientId)
-    .where('r.source', '=', document.source)
-    .where(({ and }) =>
-      and({
-        'r.converted_from': document.sourceDocumentId,
-        'c.rules': CONVERSION_RULES,
-      }),
+  const { rows } = await sql<{ isSame: boolean }>`
+    with newest as (
+      select d.sha256 from patient_resource r
+        join document d on d.id = r.document_id
+        join document_conversion c on c.document_id = d.id
+      where r.patient_id = ${patientId} and r.source = ${source} and r.converted_from = ${sourceDocumentId}
+        and c.rules = ${CONVERSION_RULES}
+      order by d.created_at desc limit 1
+    ), same as (
+      select from newest where sha256 = decode(${sha256}, 'hex')
+    ), written as (
+      insert into document_conversion as c (document_id, account_id, patient_id, outcome, reason, resources, rules)
+      select ${id}, ${tx.accountId}, ${patientId}, 'converted', 'as before', 0, ${CONVERSION_RULES} from same
+      ${replacingOlder}
     )
-    .orderBy('d.created_at', 'desc')
-    .limit(1)
-    .executeTakeFirst();
-  return row?.sha256 === document.sha256;
+    select exists (select from same) as "isSame"`.execute(tx.db);
+  return rows[0]?.isSame ?? false;
 }
 
 /**

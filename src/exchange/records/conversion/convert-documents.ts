@@ -29,10 +29,10 @@ import type { CcdaOutcome } from './ccda-thread.ts';
 import {
   deleteConverted,
   deleteMadeInError,
+  insertAsBefore,
   insertConversion,
   insertOutcomes,
   isBodyStored,
-  isConvertedAlready,
   type NewOutcome,
   readDeliveryOf,
   readDocumentWork,
@@ -108,13 +108,9 @@ async function isKnown(
   if (
     file === undefined ||
     parts.length > 0 ||
-    !(await isConvertedAlready(tx, patientId, file))
+    !(await insertAsBefore(tx, patientId, file))
   )
     return false;
-  await insertConversion(tx, patientId, file.id, {
-    outcome: 'converted',
-    reason: 'as before',
-  });
   const olderIds = older.flat().map(({ id }) => id);
   if (olderIds.length > 0)
     await insertOutcomes(tx, patientId, olderIds, 'superseded');
