@@ -104,14 +104,15 @@ async function openPlatform(
   });
   const webhookKeys = createWebhookKeys(keyRing);
   const causes = new EventCauses();
+  const destinations = {
+    allowLoopback: config.LOOPBACK_EXCEPT_PORTS !== undefined,
+    refusedPorts: config.LOOPBACK_EXCEPT_PORTS,
+    trustedOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
+  };
   const sender = createWebhookSender({
     webhookKeys,
     causes,
-    destinations: {
-      allowLoopback: config.LOOPBACK_EXCEPT_PORTS !== undefined,
-      refusedPorts: config.LOOPBACK_EXCEPT_PORTS,
-      trustedOrigins: config.WEBHOOK_TRUSTED_ORIGINS,
-    },
+    destinations,
     withLinks: (accountId, event) => linkedBody(links, accountId, event),
     notificationOf: createNotifier({
       store,
@@ -141,6 +142,7 @@ async function openPlatform(
     delivery,
     sender,
     webhookKeys,
+    destinations,
     publicBaseUrl: config.PUBLIC_BASE_URL,
     callbackKey: config.LINK_SIGNING_KEY,
     idHmacKey: config.ID_HMAC_KEY,

@@ -20,7 +20,11 @@ import {
   type TestAccount,
   type TestGateway,
 } from '../support/gateway.ts';
-import { giveMailbox, MAIL_LOGIN } from '../support/mail-system.ts';
+import {
+  directTrust,
+  giveMailbox,
+  MAIL_LOGIN,
+} from '../support/mail-system.ts';
 import { TEST_ID_HMAC_KEY, testKeyRing } from '../support/test-keys.ts';
 import {
   type GreenMailServer,
@@ -52,7 +56,11 @@ describe.skipIf(missing !== undefined)('a mail server of others', () => {
     await giveMailbox(gateway.store, account.accountId, server);
     transmission = createTransmission({
       ...gateway,
-      directTransports: createDirectTransports(gateway.store, testKeyRing()),
+      directTransports: createDirectTransports(
+        gateway.store,
+        testKeyRing(),
+        directTrust(),
+      ),
     });
     const created = await account.call(
       'POST',
@@ -101,6 +109,7 @@ describe.skipIf(missing !== undefined)('a mail server of others', () => {
       ...gateway,
       keyRing: testKeyRing(),
       idHmacKey: TEST_ID_HMAC_KEY,
+      directTrust: directTrust(),
       arrivals: { tell: () => undefined },
       messages: { receiptArrived: () => undefined },
     }).read(account.accountId);

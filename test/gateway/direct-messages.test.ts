@@ -26,7 +26,11 @@ import {
   type TestAccount,
   type TestGateway,
 } from '../support/gateway.ts';
-import { giveMailbox, MAIL_LOGIN } from '../support/mail-system.ts';
+import {
+  directTrust,
+  giveMailbox,
+  MAIL_LOGIN,
+} from '../support/mail-system.ts';
 import { TEST_ID_HMAC_KEY, testKeyRing } from '../support/test-keys.ts';
 
 const CLINIC = 'direct.clinic.example';
@@ -44,7 +48,11 @@ beforeAll(async () => {
   });
   transmission = createTransmission({
     ...gateway,
-    directTransports: createDirectTransports(gateway.store, testKeyRing()),
+    directTransports: createDirectTransports(
+      gateway.store,
+      testKeyRing(),
+      directTrust(),
+    ),
   });
 });
 afterAll(async () => {
@@ -265,6 +273,7 @@ async function readMail() {
     keyRing: testKeyRing(),
     idHmacKey: TEST_ID_HMAC_KEY,
 
+    directTrust: directTrust(),
     arrivals: { tell: () => undefined },
     messages: { receiptArrived: (id) => void signalled.push(id) },
   }).read(account.accountId);

@@ -11,6 +11,11 @@ import {
   writeDisposition,
   writeMail,
 } from '#direct';
+import {
+  certRecord,
+  startDnsServer,
+  type TestDnsServer,
+} from '../../packages/direct/test/support/dns-server.ts';
 import { testAuthority } from '../../packages/direct/test/support/identities.ts';
 import { createDirectTransports } from '../../src/exchange/messaging/messages/direct/direct-transports.ts';
 import { createMailboxReader } from '../../src/exchange/messaging/messages/direct/read-account-mailbox.ts';
@@ -28,7 +33,11 @@ import {
   type TestAccount,
   type TestGateway,
 } from '../support/gateway.ts';
-import { giveMailbox, MAIL_LOGIN } from '../support/mail-system.ts';
+import {
+  directTrust,
+  giveMailbox,
+  MAIL_LOGIN,
+} from '../support/mail-system.ts';
 import { TEST_ID_HMAC_KEY, testKeyRing } from '../support/test-keys.ts';
 
 const OURS = 'records@direct.ours.example';
@@ -46,20 +55,32 @@ const stranger = testAuthority().identity(
   'DNS:direct.clinic.example',
 );
 
+/** Publishes its certificate, and is in no file of ours. */
+const published = authority.identity(
+  'published',
+  'DNS:direct.published.example',
+);
+
 let mails: MailSystem;
+let dns: TestDnsServer;
 let gateway: TestGateway;
 let account: TestAccount;
 let transmission: Transmission;
 
 beforeAll(async () => {
   mails = await startMailSystem({ login: MAIL_LOGIN });
+  dns = await startDnsServer();
   gateway = await createTestGateway();
   account = await gateway.addAccount({
     settings: { messages: { directAddresses: [OURS] } },
   });
   transmission = createTransmission({
     ...gateway,
-    directTransports: createDirectTransports(gateway.store, testKeyRing()),
+    directTransports: createDirectTransports(
+      gateway.store,
+      testKeyRing(),
+      directTrust([dns.server]),
+    ),
   });
   const file = (name: string) =>
     readFileSync(join(authority.folder, name), 'utf8');
@@ -82,10 +103,13 @@ beforeAll(async () => {
 afterAll(async () => {
   await gateway.close();
   await mails.close();
+  await dns[Symbol.asyncDispose]();
 });
 beforeEach(() => {
   mails.taken.length = 0;
   mails.inbox.empty();
+  dns.records.clear();
+  dns.fault = undefined;
 });
 
 const of = (messageId: string) => ({ accountId: account.accountId, messageId });
@@ -112,6 +136,7 @@ const readNew = () =>
     ...gateway,
     keyRing: testKeyRing(),
     idHmacKey: TEST_ID_HMAC_KEY,
+    directTrust: directTrust(),
     arrivals: { tell: () => undefined },
     messages: { receiptArrived: () => undefined },
   }).read(account.accountId);
@@ -175,6 +200,48 @@ test('what it sends to somebody without a certificate has failed, and is not sen
     reason: expect.stringMatching(/certificate/),
   });
   expect(mails.taken).toEqual([]);
+});
+
+test('a recipient without a file is looked up, and an operator’s file comes before what a domain publishes', async () => {
+  const publish = (domain: string) =>
+    dns.records.set(domain, [certRecord(published.certificate)]);
+  publish('direct.published.example');
+  publish('direct.clinic.example');
+  const elsewhere = await send('dr.jones@direct.published.example');
+  const filed = await send(THEIRS);
+
+  await transmission.transmit(of(elsewhere));
+  await transmission.transmit(of(filed));
+  const [first = nothing(), second = nothing()] = mails.taken;
+  await expect(openMail(first.bytes, [published])).resolves.toBeDefined();
+  await expect(openMail(second.bytes, [theirs])).resolves.toBeDefined();
+  expect(dns.asked.join()).not.toContain('clinic');
+});
+
+test('while nobody can say which certificates there are, a message waits', async () => {
+  dns.fault = 'SERVFAIL';
+  const id = await send('dr.jones@direct.published.example');
+
+  await expect(transmission.transmit(of(id))).rejects.toThrow(
+    'The certificate of the recipient cannot be looked up',
+  );
+  expect(await statusOf(id)).toMatchObject({ status: 'processing' });
+  expect(mails.taken).toEqual([]);
+});
+
+test('a certificate that leads to nobody whom we trust, or is another’s, is not used', async () => {
+  dns.records.set('direct.elsewhere.example', [
+    certRecord(published.certificate),
+    certRecord(
+      testAuthority().identity('x', 'DNS:direct.elsewhere.example').certificate,
+    ),
+  ]);
+  const id = await send('dr.smith@direct.elsewhere.example');
+
+  await expect(transmission.transmit(of(id))).resolves.toMatchObject({
+    state: 'failed',
+    reason: expect.stringMatching(/certificate/),
+  });
 });
 
 test('only a notification that the recipient has signed ends a message', async () => {

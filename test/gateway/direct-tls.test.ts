@@ -20,7 +20,11 @@ import {
   type TestAccount,
   type TestGateway,
 } from '../support/gateway.ts';
-import { giveMailbox, MAIL_LOGIN } from '../support/mail-system.ts';
+import {
+  directTrust,
+  giveMailbox,
+  MAIL_LOGIN,
+} from '../support/mail-system.ts';
 import { makeTestFolder } from '../support/test-folder.ts';
 import { TEST_ID_HMAC_KEY, testKeyRing } from '../support/test-keys.ts';
 
@@ -58,7 +62,11 @@ beforeAll(async () => {
   });
   transmission = createTransmission({
     ...gateway,
-    directTransports: createDirectTransports(gateway.store, testKeyRing()),
+    directTransports: createDirectTransports(
+      gateway.store,
+      testKeyRing(),
+      directTrust(),
+    ),
   });
 });
 afterAll(() => gateway.close());
@@ -88,6 +96,7 @@ const readNew = () =>
     ...gateway,
     keyRing: testKeyRing(),
     idHmacKey: TEST_ID_HMAC_KEY,
+    directTrust: directTrust(),
     arrivals: { tell: () => undefined },
     messages: { receiptArrived: () => undefined },
   }).read(account.accountId);

@@ -36,7 +36,11 @@ import {
   type TestAccount,
   type TestGateway,
 } from '../support/gateway.ts';
-import { giveMailbox, MAIL_LOGIN } from '../support/mail-system.ts';
+import {
+  directTrust,
+  giveMailbox,
+  MAIL_LOGIN,
+} from '../support/mail-system.ts';
 import { runActivity } from '../support/network-query-environment.ts';
 import { takeUp } from '../support/take-up.ts';
 import { sealedWebhookKey, testKeyRing } from '../support/test-keys.ts';
@@ -223,7 +227,11 @@ test('become documents of a known patient: listed, downloaded, converted, in the
   );
   const transmission = createTransmission({
     ...gateway,
-    directTransports: createDirectTransports(gateway.store, testKeyRing()),
+    directTransports: createDirectTransports(
+      gateway.store,
+      testKeyRing(),
+      directTrust(),
+    ),
   });
   const step = { accountId: account.accountId, messageId: forwarded.json().id };
   const { transmitMessage } = createMessageActivities({ transmission });

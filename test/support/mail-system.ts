@@ -1,3 +1,5 @@
+import type { DnsServer } from '#direct';
+import { createDirectTrust } from '../../src/exchange/messaging/messages/direct/direct-trust.ts';
 import {
   type MailboxCredentials,
   type MailboxSettings,
@@ -36,3 +38,7 @@ export async function giveMailbox(
     }),
   );
 }
+
+/** The trust of an account that is its own provider; without DNS. */
+export const directTrust = (dnsServers: readonly DnsServer[] = []) =>
+  createDirectTrust({ destinations: { allowLoopback: true }, dnsServers });

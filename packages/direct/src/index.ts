@@ -6,6 +6,12 @@ export {
 } from './context/read-context.ts';
 export { type ContextToWrite, writeContext } from './context/write-context.ts';
 export { DirectError, type DirectErrorCode } from './direct-error.ts';
+export type { DnsServer } from './discovery/ask-dns.ts';
+export { DiscoveryError } from './discovery/discovery-error.ts';
+export {
+  type DiscoveryOptions,
+  findCertificates,
+} from './discovery/find-certificates.ts';
 export { type MailServer, MailServerError } from './edge/mail-server.ts';
 export {
   type ArrivedMail,
@@ -56,4 +62,9 @@ export {
 } from './smime/identity.ts';
 export { type OpenedMail, openMail } from './smime/open-mail.ts';
 export { type OuterHeaders, protectMail } from './smime/protect-mail.ts';
-export { isTrusted, speaksFor } from './smime/trust.ts';
+export {
+  chainToAnchor,
+  isMeantFor,
+  isTrusted,
+  speaksFor,
+} from './smime/trust.ts';

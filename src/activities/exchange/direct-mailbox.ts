@@ -4,6 +4,7 @@ import type {
   DirectMailboxInput,
   MailboxRead,
 } from '../../contract/direct-mailbox-workflow.ts';
+import type { DirectTrust } from '../../exchange/messaging/messages/direct/direct-trust.ts';
 import { createMailboxReader } from '../../exchange/messaging/messages/direct/read-account-mailbox.ts';
 import { endReading } from '../../exchange/messaging/messages/direct/reading-schedule.ts';
 import type { Platform } from '../../exchange/platform/platform.ts';
@@ -17,7 +18,8 @@ export type DirectMailboxActivities = ReturnType<
 const HEARTBEAT_EVERY_MS = 2_000;
 
 export function createDirectMailboxActivities(
-  deps: Platform & Pick<Services, 'arrivals' | 'messages'>,
+  deps: Platform &
+    Pick<Services, 'arrivals' | 'messages'> & { directTrust: DirectTrust },
 ) {
   const reader = createMailboxReader(deps);
   return {

@@ -4,6 +4,7 @@ import { TASK_QUEUES } from '../../contract/temporal.ts';
 import { createExportRunner } from '../../exchange/delivery/bulk-export/run-export.ts';
 import { createConsolidatedBuilder } from '../../exchange/delivery/consolidated-query/build.ts';
 import { createDirectTransports } from '../../exchange/messaging/messages/direct/direct-transports.ts';
+import { createDirectTrust } from '../../exchange/messaging/messages/direct/direct-trust.ts';
 import { createTransmission } from '../../exchange/messaging/messages/transmission.ts';
 import { createFollowUpRounds } from '../../exchange/messaging/notifications/follow-up/rounds.ts';
 import { createBulkEngine } from '../../exchange/people/bulk-create/engine.ts';
@@ -61,9 +62,10 @@ export function exchangeActivities(
   const { store, blobs, startGuard, callbackKey, networkQueries } = deps;
   const { launcher } = networkQueries;
   const engine = createBulkEngine({ store, blobs, hmacKey: deps.idHmacKey });
+  const directTrust = createDirectTrust(deps);
   const transmission = createTransmission({
     ...deps,
-    directTransports: createDirectTransports(store, deps.keyRing),
+    directTransports: createDirectTransports(store, deps.keyRing, directTrust),
   });
   const redriver = createRedriver({
     store,
@@ -111,7 +113,7 @@ export function exchangeActivities(
     [TASK_QUEUES.partners]: {
       ...transmissionCalls,
       ...discoveryAnswers,
-      ...createDirectMailboxActivities(deps),
+      ...createDirectMailboxActivities({ ...deps, directTrust }),
     },
     [TASK_QUEUES.webhooks]: createWebhookActivities(deps),
     [TASK_QUEUES.networks]: ofSources,

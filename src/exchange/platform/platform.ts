@@ -6,6 +6,7 @@ import type { BlobStore } from '../../shared/blobs/blob-store.ts';
 import type { Store } from './database/database.ts';
 import type { LinkMaker } from './links/signed-link.ts';
 import type { WebhookDelivery } from './outbox/delivery.ts';
+import type { DestinationRules } from './outbox/destination-guard.ts';
 import type { WebhookSender } from './outbox/sender.ts';
 import type { WebhookDispatcher } from './outbox/webhook-dispatcher.ts';
 import type { WebhookKeys } from './outbox/webhook-key.ts';
@@ -24,6 +25,8 @@ export interface Platform {
   delivery: WebhookDelivery;
   sender: WebhookSender;
   webhookKeys: WebhookKeys;
+  /** Where connections may go whose addresses others choose. */
+  destinations: DestinationRules;
   /** URL at which callers reach the gateway, without a trailing slash. */
   publicBaseUrl: string;
   /** LINK_SIGNING_KEY; source callback tokens are derived from it. */

@@ -145,25 +145,24 @@ async function credentialsIn(
   options: MailboxOptions,
 ): Promise<MailboxCredentials> {
   const { certificate, privateKey, anchors, recipients } = options;
-  const smimeFiles = { certificate, privateKey, anchors, recipients };
-  const given = Object.values(smimeFiles).filter(Boolean);
-  if (given.length !== 0 && given.length !== 4)
+  const needed = [certificate, privateKey, anchors].filter(Boolean);
+  const isOwnProvider = needed.length > 0 || recipients !== undefined;
+  if (isOwnProvider && needed.length < 3)
     throw new AdminError(
-      '--certificate, --private-key, --anchors and --recipients belong together: an account that is its own provider needs all of them',
+      '--certificate, --private-key and --anchors belong together: an account that is its own provider needs all of them',
     );
   return {
     user: options.user,
     password: await contentOf('--password-file', options.passwordFile),
     ca: await contentOf('--ca', options.ca),
-    smime:
-      given.length === 0
-        ? undefined
-        : {
-            certificate: await neededFile('--certificate', certificate),
-            privateKey: await neededFile('--private-key', privateKey),
-            anchors: await neededFile('--anchors', anchors),
-            recipients: await neededFile('--recipients', recipients),
-          },
+    smime: !isOwnProvider
+      ? undefined
+      : {
+          certificate: await neededFile('--certificate', certificate),
+          privateKey: await neededFile('--private-key', privateKey),
+          anchors: await neededFile('--anchors', anchors),
+          recipients: await contentOf('--recipients', recipients),
+        },
   };
 }
 

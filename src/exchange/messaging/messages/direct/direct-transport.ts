@@ -1,4 +1,5 @@
 import {
+  DiscoveryError,
   deliveryOutcome,
   MailServerError,
   protectMail,
@@ -17,10 +18,10 @@ import type {
   SentAttachment,
 } from '../message-transport.ts';
 import { findStanding, recordHandOver } from './delivery-state-store.ts';
+import type { DirectTrust } from './direct-trust.ts';
 import { mailOfMessage } from './mail-of-message.ts';
 import type { Mailbox } from './mailbox-settings.ts';
 import { findMailbox } from './mailbox-store.ts';
-import { certificatesOfRecipient } from './recipient-certificates.ts';
 
 /**
  * Sends an account's messages as mail. What the server has taken is on its way;
@@ -30,6 +31,7 @@ export function createDirectTransport(
   store: Pick<Store, 'asAccount'>,
   accountId: string,
   mailbox: Mailbox,
+  trust: DirectTrust,
 ): MessageTransport {
   const { settings, smtp, smime } = mailbox;
 
@@ -55,7 +57,9 @@ export function createDirectTransport(
     };
     let bytes = await writeMail(mail);
     if (smime !== undefined) {
-      const recipients = certificatesOfRecipient(smime, destination);
+      const recipients = await trust
+        .certificatesFor(smime, destination, signal)
+        .catch(asPartnerFailure);
       if (recipients.length === 0)
         return { state: 'failed', reason: 'noCertificate' };
       const sender = readIdentity(smime.certificate, smime.privateKey);
@@ -114,6 +118,12 @@ const DELIVERY = {
 
 /** A refused login may be mended within the time that a message has. */
 function asPartnerFailure(error: unknown): never {
+  if (error instanceof DiscoveryError)
+    throw new PartnerFailure(
+      'transport',
+      `The certificate of the recipient cannot be looked up (${error.message})`,
+      { cause: error },
+    );
   if (!(error instanceof MailServerError)) throw error;
   throw new PartnerFailure('transport', error.message, { cause: error });
 }

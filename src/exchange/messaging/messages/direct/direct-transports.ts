@@ -2,6 +2,7 @@ import type { KeyRing } from '../../../../lib/key-ring.ts';
 import type { Store } from '../../../platform/database/database.ts';
 import type { MessageTransport } from '../message-transport.ts';
 import { createDirectTransport } from './direct-transport.ts';
+import type { DirectTrust } from './direct-trust.ts';
 import { openMailbox } from './mailbox-settings.ts';
 import { findMailbox } from './mailbox-store.ts';
 
@@ -13,6 +14,7 @@ export interface DirectTransports {
 export const createDirectTransports = (
   store: Pick<Store, 'asAccount'>,
   keyRing: KeyRing,
+  trust: DirectTrust,
 ): DirectTransports => ({
   async of(accountId) {
     const mailbox = await store.asAccount(accountId, (tx) =>
@@ -20,7 +22,12 @@ export const createDirectTransports = (
     );
     return (
       mailbox &&
-      createDirectTransport(store, accountId, openMailbox(keyRing, mailbox))
+      createDirectTransport(
+        store,
+        accountId,
+        openMailbox(keyRing, mailbox),
+        trust,
+      )
     );
   },
 });

@@ -87,8 +87,11 @@ export const mailboxCredentialsSchema = z.strictObject({
       privateKey: z.string(),
       /** PEM: whom we trust, both ways. */
       anchors: certificates,
-      /** PEM: certificates of those to whom we send. */
-      recipients: certificates,
+      /**
+       * PEM: certificates of those to whom we send, in place of what they
+       * publish.
+       */
+      recipients: certificates.optional(),
     })
     .refine(
       ({ certificate, privateKey }) =>

@@ -1,42 +1,62 @@
-import { createHash } from 'node:crypto';
+import { createHash, type X509Certificate } from 'node:crypto';
 import {
   type DirectMail,
+  DiscoveryError,
+  isMeantFor,
   protectMail,
   readIdentity,
   submitMail,
   writeDisposition,
 } from '#direct';
+import type { DirectTrust } from './direct-trust.ts';
 import { domainOf } from './mail-of-message.ts';
 import type { Mailbox } from './mailbox-settings.ts';
-import { certificatesOfRecipient } from './recipient-certificates.ts';
 
 /**
  * Tells the sender of a mail what became of it at a recipient. `processed` says
  * that it is ours now; a sender who asked for it also hears that it was
  * delivered.
  *
- * A notification that its receiver refuses for good is given up.
+ * A notification that its receiver refuses for good, or that cannot be
+ * encrypted for it, is given up: it must not hold the mail after it.
  *
  * @throws {MailServerError} when it may help to try later
  */
 export async function notifySender(
-  mailbox: Mailbox,
-  mail: DirectMail,
+  { mailbox, trust }: NotifyDeps,
+  arrived: BelievedMail,
   recipient: string,
   disposition: 'processed' | 'failed',
 ): Promise<void> {
   if (!mailbox.settings.notifies) return;
 
-  await notify(mailbox, mail, recipient, disposition);
-  if (disposition === 'processed' && asksForDispatched(mail))
-    await notify(mailbox, mail, recipient, 'dispatched');
+  const notify = (what: Disposition) =>
+    sendNotification({ mailbox, trust }, arrived, recipient, what);
+  await notify(disposition);
+  if (disposition === 'processed' && asksForDispatched(arrived.mail))
+    await notify('dispatched');
 }
 
-async function notify(
-  { settings, smtp, smime }: Mailbox,
-  { from: to, messageId: about }: DirectMail,
+export interface NotifyDeps {
+  mailbox: Mailbox;
+  trust: DirectTrust;
+}
+
+/** A mail that is from whom it says. */
+export interface BelievedMail {
+  mail: DirectMail;
+
+  /** Who signed it, where we read signatures ourselves. */
+  signer?: X509Certificate | undefined;
+}
+
+type Disposition = 'processed' | 'dispatched' | 'failed';
+
+async function sendNotification(
+  { mailbox: { settings, smtp, smime }, trust }: NotifyDeps,
+  { mail: { from: to, messageId: about }, signer }: BelievedMail,
   recipient: string,
-  disposition: 'processed' | 'dispatched' | 'failed',
+  disposition: Disposition,
 ): Promise<void> {
   if (to === undefined || about === undefined) return;
   const from = settings.address;
@@ -54,18 +74,29 @@ async function notify(
     recipient,
     reportingAgent: `${domainOf(from)}; medical-data-exchange`,
   });
-  const sender = smime && readIdentity(smime.certificate, smime.privateKey);
-  const certificates = smime && certificatesOfRecipient(smime, to);
-  if (certificates?.length === 0) return;
+  if (smime === undefined) {
+    await submitMail(smtp, { from, to, bytes });
+    return;
+  }
 
+  // Whoever signed has the key: mostly, nobody has to be asked.
+  const certificates =
+    signer !== undefined && isMeantFor(signer, 'encrypting')
+      ? [signer]
+      : await trust.certificatesFor(smime, to).catch(noneNow);
+  if (certificates.length === 0) return;
+
+  const sender = readIdentity(smime.certificate, smime.privateKey);
   await submitMail(smtp, {
     from,
     to,
-    bytes:
-      sender === undefined || certificates === undefined
-        ? bytes
-        : await protectMail(bytes, sender, certificates, head),
+    bytes: await protectMail(bytes, sender, certificates, head),
   });
+}
+
+function noneNow(error: unknown): X509Certificate[] {
+  if (error instanceof DiscoveryError) return [];
+  throw error;
 }
 
 /** The same notification again has the same id. */

@@ -2,12 +2,9 @@ import {
   type ArrivedMail,
   DirectError,
   type DirectMail,
-  isTrusted,
   openMail,
-  readCertificates,
   readIdentity,
   readMail,
-  speaksFor,
 } from '#direct';
 import type { MailboxRead } from '../../../../contract/direct-mailbox-workflow.ts';
 import { transportOf } from '../../../../contract/messages.ts';
@@ -17,14 +14,16 @@ import {
   type TakeMessageDeps,
   takeMessage,
 } from '../take-message.ts';
+import type { DirectTrust } from './direct-trust.ts';
 import { domainOf } from './mail-of-message.ts';
 import type { Mailbox } from './mailbox-settings.ts';
 import { arrivedMessage, tooMuchAttached } from './message-of-mail.ts';
-import { notifySender } from './notify-sender.ts';
+import { type BelievedMail, notifySender } from './notify-sender.ts';
 import { type TakeReportDeps, takeReport } from './take-report.ts';
 
 export interface TakeMailDeps extends TakeMessageDeps, TakeReportDeps {
   store: Pick<Store, 'asAccount' | 'asSystem'>;
+  directTrust: DirectTrust;
 }
 
 type TakenAs = Exclude<keyof MailboxRead, 'isGone'>;
@@ -43,8 +42,13 @@ export async function takeMail(
   mailbox: Mailbox,
   { bytes, arrivedAt, isWhole }: ArrivedMail,
 ): Promise<TakenAs> {
-  const mail = await readArrived(bytes, mailbox.smime);
-  if (mail?.from === undefined) return 'ignored';
+  const trust = deps.directTrust;
+  const arrived = await readArrived(bytes, mailbox.smime, trust);
+  if (arrived?.mail.from === undefined) return 'ignored';
+
+  const { mail } = arrived;
+  const notify = (recipient: string, disposition: 'processed' | 'failed') =>
+    notifySender({ mailbox, trust }, arrived, recipient, disposition);
 
   if (mail.report !== undefined) {
     const isTaken = await takeReport(deps, accountId, mailbox, {
@@ -57,9 +61,14 @@ export async function takeMail(
 
   const recipients = await ownRecipients(deps, accountId, mail);
   const [recipient] = recipients;
-  if (recipient === undefined) return returned(mailbox, mail);
+  if (recipient === undefined) {
+    const unknown = unknownAt(mailbox, mail);
+    if (unknown === undefined) return 'ignored';
+    await notify(unknown, 'failed');
+    return 'returned';
+  }
   if (!isWhole || tooMuchAttached(mail)) {
-    await notifySender(mailbox, mail, recipient, 'failed');
+    await notify(recipient, 'failed');
     return 'returned';
   }
 
@@ -68,7 +77,7 @@ export async function takeMail(
     const message = arrivedMessage(mail, bytes, each);
     const taken = await takeMessage(deps, accountId, message);
     isNew ||= taken.isNew;
-    await notifySender(mailbox, mail, each, 'processed');
+    await notify(each, 'processed');
   }
   return isNew ? 'received' : 'known';
 }
@@ -81,19 +90,15 @@ export async function takeMail(
 async function readArrived(
   bytes: Buffer,
   smime: Mailbox['smime'],
-): Promise<DirectMail | undefined> {
+  trust: DirectTrust,
+): Promise<BelievedMail | undefined> {
   try {
-    if (smime === undefined) return await readMail(bytes);
+    if (smime === undefined) return { mail: await readMail(bytes) };
     const identity = readIdentity(smime.certificate, smime.privateKey);
     const opened = await openMail(bytes, [identity]);
     const mail = await readMail(opened.mail);
-    const anchors = readCertificates(smime.anchors);
-    const isFromSender = opened.signers.some(
-      (signer) =>
-        speaksFor(signer, mail.from ?? '') &&
-        isTrusted(signer, opened.certificates, anchors, new Date()),
-    );
-    return isFromSender ? mail : undefined;
+    const signer = await trust.signerFor(smime, mail.from ?? '', opened);
+    return signer && { mail, signer };
   } catch (error) {
     if (error instanceof DirectError) return undefined;
     throw error;
@@ -120,14 +125,12 @@ async function ownRecipients(
   return own;
 }
 
-/** A mail to an address of our domain that the account does not have. */
-async function returned(mailbox: Mailbox, mail: DirectMail): Promise<TakenAs> {
-  const domain = domainOf(mailbox.settings.address);
-  const unknown = [...mail.to, ...mail.cc].find(
-    (each) => domainOf(each) === domain,
-  );
-  if (unknown === undefined) return 'ignored';
+/** An address of our domain that the account does not have. */
+function unknownAt(
+  { settings }: Mailbox,
+  { to, cc }: DirectMail,
+): string | undefined {
+  const domain = domainOf(settings.address);
 
-  await notifySender(mailbox, mail, unknown, 'failed');
-  return 'returned';
+  return [...to, ...cc].find((each) => domainOf(each) === domain);
 }

@@ -50,7 +50,7 @@ export function addMailboxCommands(program: Command, run: RunAdmin): void {
     .option('--anchors <file>', 'our own provider: PEM of whom we trust')
     .option(
       '--recipients <file>',
-      'our own provider: PEM of certificates of those to whom we send',
+      'our own provider: PEM of certificates of recipients, in place of those that their domains publish',
     )
     .action(run(connectMailboxCommand));
 
