@@ -14,6 +14,7 @@ import { matchingCommand } from './matching/command.ts';
 import { mergeCommand } from './merge/command.ts';
 import { peersCommand } from './peers/command.ts';
 import { pureCommand, queryCommand } from './query/command.ts';
+import { recordGrowthCommand } from './record-growth/command.ts';
 import {
   firstSummaryCommand,
   largeRecordCommand,
@@ -32,6 +33,7 @@ program.addCommand(bulkCommand);
 program.addCommand(bulkEngineCommand);
 program.addCommand(ccdaCommand);
 program.addCommand(growthCommand);
+program.addCommand(recordGrowthCommand);
 program.addCommand(iheCommand);
 program.addCommand(fanOutCommand);
 program.addCommand(interactiveCommand);

@@ -196,6 +196,7 @@ async function start(atEnd: (end: () => Promise<unknown>) => void) {
   return {
     account,
     exchange,
+    dataDir,
     databaseUrl: postgres.databaseUrl,
     postgresPid: postgres.pid,
     temporalPid: temporalServer.pid,

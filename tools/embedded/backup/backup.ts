@@ -194,7 +194,7 @@ const SKIPPED =
  * are embedded have no pg_basebackup, so this uses the same functions by SQL.
  * Returns the number of files.
  */
-async function copyRunningPostgres(
+export async function copyRunningPostgres(
   from: string,
   to: string,
   databaseUrl: string,
