@@ -357,18 +357,20 @@ const DOORS: readonly Door[] = [
       const taken = await bringMessage(gateway, accountId, {
         destination: facility.oid ?? '',
         network: 'CAREQUALITY',
-        patient: {
-          resourceType: 'Patient',
-          name: [
-            {
-              given: [theirs.firstName],
-              family: `${theirs.lastName} ${theirs.suffix}`.trim(),
-            },
-          ],
-          birthDate: theirs.dob,
-          gender: GENDERS[theirs.gender],
-          address: [{ postalCode: theirs.zip }],
-        },
+        patients: [
+          {
+            resourceType: 'Patient',
+            name: [
+              {
+                given: [theirs.firstName],
+                family: `${theirs.lastName} ${theirs.suffix}`.trim(),
+              },
+            ],
+            birthDate: theirs.dob,
+            gender: GENDERS[theirs.gender],
+            address: [{ postalCode: theirs.zip }],
+          },
+        ],
       });
       return taken.patientId === patientId;
     },

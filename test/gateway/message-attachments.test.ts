@@ -155,7 +155,7 @@ const readingWith = (records: Pick<RecordKeeper, 'merge'>) =>
 test('become documents of a known patient: listed, downloaded, converted, in the record, and sent on as they came', async () => {
   const patientId = await addPatient(sample.createBody);
   const [received] = await bring(
-    { patient: person, attachments: [letter, summary] },
+    { patients: [person], attachments: [letter, summary] },
     'Discharge',
   );
   const [letterId = '', summaryId = ''] = received?.attachments ?? [];
@@ -257,7 +257,7 @@ test('become documents of a known patient: listed, downloaded, converted, in the
 test('that end the worker each time are given up, and reported once', async () => {
   const patientId = await addPatient(sample.createBody);
   const [received] = await bring(
-    { patient: person, attachments: [summary] },
+    { patients: [person], attachments: [summary] },
     'Fatal',
   );
   for (let start = 1; start <= STARTS_MAX; start += 1) {
@@ -289,7 +289,7 @@ test('that end the worker each time are given up, and reported once', async () =
 test('of a message without a known patient stay with the message and become no patient’s documents', async () => {
   const [received] = await bring({
     attachments: [letter],
-    patient: { ...person, birthDate: '1911-01-01' },
+    patients: [{ ...person, birthDate: '1911-01-01' }],
   });
   const [id = ''] = received?.attachments ?? [];
   expect(await rowsOf([id])).toEqual([{ id, patient_id: null }]);
@@ -316,7 +316,7 @@ test('are taken whatever characters the sender writes', async () => {
   const patientId = await addPatient(sample.createBody);
   const message = {
     attachments,
-    patient: person,
+    patients: [person],
     subject: 'Od\u0000d\ud800',
     body: 'Te\u0000xt\udc00 😀',
   };

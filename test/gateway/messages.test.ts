@@ -351,7 +351,7 @@ describe('inbound messages', () => {
       lastName: person.lastName.toUpperCase(),
     });
     const subject = 'Of somebody known';
-    expect(await bring({ patient, subject })).toMatchObject({
+    expect(await bring({ patients: [patient], subject })).toMatchObject({
       patientId,
       isNew: true,
     });
@@ -366,7 +366,7 @@ describe('inbound messages', () => {
       },
     ]);
     const stranger = { ...patient, birthDate: '1911-01-01' };
-    await bring({ patient: stranger, subject: 'Of somebody unknown' });
+    await bring({ patients: [stranger], subject: 'Of somebody unknown' });
     const [unmatched] = await announced('Of somebody unknown');
     expect(unmatched?.payload).not.toHaveProperty('patientId');
     expect(unmatched?.payload).not.toHaveProperty('externalId');
@@ -376,7 +376,7 @@ describe('inbound messages', () => {
     const person = newPerson();
     for (const value of ['512345671', '623456782'])
       await addPatient(account, withSsn(person, value));
-    expect(await bring({ patient: described(person) })).toMatchObject({
+    expect(await bring({ patients: [described(person)] })).toMatchObject({
       patientId: null,
     });
   });

@@ -9,7 +9,9 @@ export type DirectErrorCode =
   /** It is not signed, or not encrypted. */
   | 'unprotected'
   /** An algorithm that Direct does not have. */
-  | 'algorithm';
+  | 'algorithm'
+  /** Its package of documents (XDM) is not taken; the text says why. */
+  | 'package';
 
 /** Its text holds nothing of the message. */
 export class DirectError extends Error {

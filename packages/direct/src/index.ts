@@ -68,3 +68,18 @@ export {
   isTrusted,
   speaksFor,
 } from './smime/trust.ts';
+export {
+  fileOfXdm,
+  readXdm,
+  XDM_LIMITS,
+  type XdmFile,
+  type XdmLimits,
+  type XdmPackage,
+} from './xdm/read-xdm.ts';
+export {
+  writeXdm,
+  type XdmDocument,
+  type XdmToWrite,
+  xdmFileName,
+} from './xdm/write-xdm.ts';
+export { XDM_SUBJECT } from './xdm/xdm-names.ts';

@@ -192,11 +192,14 @@ export {
 } from './xcpd/read-patient-discovery.ts';
 export type { MessageHead } from './xcpd/write-discovery-parts.ts';
 export {
+  buildMediaMetadata,
   buildSubmission,
+  type SubmissionOnMedia,
   type SubmissionToBuild,
 } from './xdr/build-submission.ts';
 export {
   type DocumentSubmission,
+  readMediaMetadata,
   readSubmission,
   type SubmissionFault,
   type SubmissionRemark,

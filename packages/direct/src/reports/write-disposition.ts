@@ -21,6 +21,9 @@ export interface DispositionToWrite {
   /** For whom the message was, if it is not who notifies. */
   recipient?: string | undefined;
 
+  /** Why it failed or was denied: a sentence that tells nothing of the message. */
+  reason?: string | undefined;
+
   /** `direct.example.org; Medical data exchange` */
   reportingAgent: string;
 }
@@ -30,12 +33,14 @@ export interface DispositionToWrite {
  * as any message. Its subject says nothing of the message.
  */
 export function writeDisposition(report: DispositionToWrite): Promise<Buffer> {
-  const { from, to, sentAt, about, disposition, recipient = from } = report;
+  const { from, to, sentAt, about, disposition } = report;
+  const { recipient = from, reason } = report;
   const fields = [
     `Reporting-UA: ${report.reportingAgent}`,
     `Final-Recipient: rfc822;${recipient}`,
     `Original-Message-ID: <${about}>`,
     `Disposition: automatic-action/MDN-sent-automatically;${disposition}`,
+    ...(reason === undefined ? [] : [`Failure: ${reason}`]),
   ];
   const mail = new MailComposer({
     messageId: `<${report.messageId}>`,
@@ -45,7 +50,7 @@ export function writeDisposition(report: DispositionToWrite): Promise<Buffer> {
     to,
     subject: `Delivery notification: ${disposition}`,
     newline: 'win',
-    text: SENTENCES[disposition],
+    text: [SENTENCES[disposition], reason].filter(Boolean).join(' '),
     attachments: [
       {
         contentType: 'message/disposition-notification',

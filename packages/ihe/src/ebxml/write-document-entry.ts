@@ -47,6 +47,10 @@ export interface DocumentMetadata {
   hash?: string | undefined;
   sourcePatientId?: string | undefined;
   sourcePatientInfo?: readonly string[] | undefined;
+
+  /** Where the document is on media (XDM), relative to the metadata. */
+  uri?: string | undefined;
+
   authors?: readonly DocumentAuthor[] | undefined;
   classCode?: Coded | undefined;
   typeCode?: Coded | undefined;
@@ -96,6 +100,7 @@ export function writeDocumentEntry(entry: DocumentMetadata): XmlFragment {
       ${writeSlot('size', [entry.size === undefined ? undefined : String(entry.size)])}
       ${writeSlot('sourcePatientId', [entry.sourcePatientId ?? entry.patientId])}
       ${writeSlot('sourcePatientInfo', entry.sourcePatientInfo ?? [])}
+      ${writeSlot('URI', [entry.uri])}
       ${writeLocalizedString('Name', entry.title)}
       ${(entry.authors ?? []).map((author, at) =>
         writeAuthor(id, CLASSIFICATION_SCHEMES.author, author, at),

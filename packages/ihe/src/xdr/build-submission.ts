@@ -54,25 +54,10 @@ export interface SubmissionToBuild {
 
 /** Writes ITI-41's message with the full set of metadata. */
 export function buildSubmission(submission: SubmissionToBuild): XmlFragment {
-  const { documents } = submission;
-
   return xml`
-    <xdsb:ProvideAndRegisterDocumentSetRequest
-      xmlns:xdsb="${XDSB}" xmlns:lcm="${EBXML_LCM}" xmlns:rim="${EBXML_RIM}">
-      <lcm:SubmitObjectsRequest>
-        <rim:RegistryObjectList>
-          ${documents.map(({ metadata }) => writeDocumentEntry(metadata))}
-          ${writeSubmissionSet(submission)}
-          <rim:Classification
-            id="${registryPartId(submission.entryUuid, SUBMISSION_SET_NODE)}"
-            classifiedObject="${submission.entryUuid}"
-            classificationNode="${SUBMISSION_SET_NODE}"/>
-          ${documents.map(({ metadata }) =>
-            writeMembership(submission.entryUuid, metadata.entryUuid),
-          )}
-        </rim:RegistryObjectList>
-      </lcm:SubmitObjectsRequest>
-      ${documents.map(
+    <xdsb:ProvideAndRegisterDocumentSetRequest xmlns:xdsb="${XDSB}">
+      ${writeSubmittedObjects(submission)}
+      ${submission.documents.map(
         ({ metadata, content }) => xml`
           <xdsb:Document id="${metadata.entryUuid}">${writeDocumentContent(content)}</xdsb:Document>
         `,
@@ -81,7 +66,43 @@ export function buildSubmission(submission: SubmissionToBuild): XmlFragment {
   `;
 }
 
-function writeSubmissionSet(submission: SubmissionToBuild): XmlFragment {
+/** A submission whose documents are files on media, each by its `uri`. */
+export interface SubmissionOnMedia
+  extends Omit<SubmissionToBuild, 'documents'> {
+  documents: readonly { metadata: DocumentMetadata & { uri: string } }[];
+}
+
+/** Writes XDM's METADATA.XML (ITI-32, ITI TF-2 3.32.4.1.2). */
+export const buildMediaMetadata = (submission: SubmissionOnMedia): string =>
+  `<?xml version="1.0" encoding="UTF-8"?>\n${writeSubmittedObjects(submission)}`;
+
+function writeSubmittedObjects(
+  submission: Omit<SubmissionToBuild, 'documents'> & {
+    documents: readonly { metadata: DocumentMetadata }[];
+  },
+): XmlFragment {
+  const { documents } = submission;
+
+  return xml`
+    <lcm:SubmitObjectsRequest xmlns:lcm="${EBXML_LCM}" xmlns:rim="${EBXML_RIM}">
+      <rim:RegistryObjectList>
+        ${documents.map(({ metadata }) => writeDocumentEntry(metadata))}
+        ${writeSubmissionSet(submission)}
+        <rim:Classification
+          id="${registryPartId(submission.entryUuid, SUBMISSION_SET_NODE)}"
+          classifiedObject="${submission.entryUuid}"
+          classificationNode="${SUBMISSION_SET_NODE}"/>
+        ${documents.map(({ metadata }) =>
+          writeMembership(submission.entryUuid, metadata.entryUuid),
+        )}
+      </rim:RegistryObjectList>
+    </lcm:SubmitObjectsRequest>
+  `;
+}
+
+function writeSubmissionSet(
+  submission: Omit<SubmissionToBuild, 'documents'>,
+): XmlFragment {
   const id = submission.entryUuid;
 
   return xml`

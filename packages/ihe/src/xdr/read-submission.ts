@@ -108,31 +108,61 @@ export function readSubmission(payload: XmlElement): DocumentSubmission {
   const request = messageElement(payload, (element) =>
     isRegistryElement(element, 'ProvideAndRegisterDocumentSetRequest'),
   );
-  const submit = registryChild(request, 'SubmitObjectsRequest');
+  const contents = documentsById(request);
+  const submission = readSubmittedObjects(
+    registryChild(request, 'SubmitObjectsRequest'),
+    (object) => takeContent(contents, attributeOf(object, 'id')),
+  );
+  const unused = [...contents.values()].filter((each) => each.length > 0);
+
+  return {
+    ...submission,
+    faults: [...submission.faults, ...unused.map(() => MISSING_METADATA)],
+  };
+}
+
+/**
+ * Reads XDM's METADATA.XML (ITI-32, ITI TF-2 3.32.4.1.2). The documents are
+ * files beside it: a document's `reference` is its URI, as written.
+ *
+ * @param root of the document
+ */
+export function readMediaMetadata(root: XmlElement): DocumentSubmission {
+  const submit = messageElement(root, (element) =>
+    isRegistryElement(element, 'SubmitObjectsRequest'),
+  );
+
+  return readSubmittedObjects(submit, (_object, { uri }) =>
+    uri === undefined
+      ? { in: 'nowhere', reason: 'empty' }
+      : { in: 'attachment', reference: uri },
+  );
+}
+
+function readSubmittedObjects(
+  submit: XmlElement | undefined,
+  contentOf: (object: XmlElement, entry: DocumentEntry) => DocumentContent,
+): DocumentSubmission {
   const objects = registryChild(submit, 'RegistryObjectList');
   const requestSlots = registryChild(submit, 'RequestSlotList');
-  const contents = documentsById(request);
   const classified = idsClassifiedAsSets(objects);
   const packages = registryChildren(objects, 'RegistryPackage');
   const sets = packages.filter((each) => isSubmissionSet(each, classified));
   const submissionSets = sets.map(readSubmissionSet);
   const documents = registryChildren(objects, 'ExtrinsicObject').map(
-    (object) => ({
-      entry: readDocumentEntry(object),
-      content: takeContent(contents, attributeOf(object, 'id')),
-    }),
+    (object) => {
+      const entry = readDocumentEntry(object);
+
+      return { entry, content: contentOf(object, entry) };
+    },
   );
-  const unused = [...contents.values()].filter((each) => each.length > 0);
 
   return {
     submissionSets,
     documents,
     targetCommunity:
       requestSlots && readSlots(requestSlots).get('homeCommunityId')?.[0],
-    faults: [
-      ...submissionFaults(submissionSets, documents),
-      ...unused.map(() => MISSING_METADATA),
-    ],
+    faults: submissionFaults(submissionSets, documents),
     remarks: submissionRemarks(objects, packages.length > sets.length),
   };
 }

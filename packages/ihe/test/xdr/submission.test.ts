@@ -1,10 +1,13 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import {
+  buildMediaMetadata,
   buildRegistryResponse,
   buildSubmission,
+  readMediaMetadata,
   readSubmission,
   readSubmissionResponse,
+  readXml,
   type SubmissionToBuild,
   submittedContentFaults,
 } from '../../src/index.ts';
@@ -53,6 +56,40 @@ const SUBMISSION: SubmissionToBuild = {
   intendedRecipients: ['||^^Internet^bob@direct.example'],
   documents: [document(1), document(2)],
 };
+
+describe('the metadata of media (ITI-32)', () => {
+  const onMedia = {
+    ...SUBMISSION,
+    documents: [1, 2].map((at) => ({
+      metadata: { ...document(at).metadata, uri: `DOC0000${at}.TXT` },
+    })),
+  };
+  const read = (text: string) => readMediaMetadata(readXml(Buffer.from(text)));
+
+  test('come back as they were written, with where each document is', () => {
+    const submission = read(buildMediaMetadata(onMedia));
+
+    expect(submission.faults).toEqual([]);
+    expect(submission.submissionSets).toMatchObject([
+      { uniqueId: '2.999.10.1', title: 'A referral' },
+    ]);
+    expect(submission.documents).toMatchObject([
+      {
+        entry: { uniqueId: '2.999.9.1', size: BYTES.length },
+        content: { in: 'attachment', reference: 'DOC00001.TXT' },
+      },
+      { content: { in: 'attachment', reference: 'DOC00002.TXT' } },
+    ]);
+  });
+
+  test('are refused without where a document is, and without any submission set', () => {
+    const without = buildMediaMetadata(onMedia).replaceAll('"URI"', '"other"');
+    const codesOf = (text: string) => read(text).faults.map(({ code }) => code);
+
+    expect(codesOf(without)).toEqual(['XDSMissingDocument']);
+    expect(codesOf('<html/>')).toEqual(['XDSRepositoryMetadataError']);
+  });
+});
 
 describe('a submission (ITI-41)', () => {
   test('comes back as it was sent', () => {

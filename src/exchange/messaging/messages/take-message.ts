@@ -49,8 +49,11 @@ export interface ArrivedMessage {
   body?: string | undefined;
   intendedRecipientNpi?: readonly string[] | undefined;
   attachments: readonly ReceivedAttachment[];
-  /** Whom the message is about, as a FHIR Patient. */
-  patient?: Json | undefined;
+  /**
+   * Whom the message is about, as FHIR Patients: its descriptions, each of
+   * which must lead to the same patient.
+   */
+  patients?: readonly Json[] | undefined;
 }
 
 /** A message as it is stored. */
@@ -175,17 +178,24 @@ async function writeMessage(
   return { id: stored.id, patientId, isNew: true };
 }
 
-/** Whom our matching rule finds; null when nobody, or several, may be meant. */
+/**
+ * Whom our matching rule finds by each description; null when nobody, or
+ * several, may be meant.
+ */
 async function patientOf(
   tx: AccountTx,
   idHmacKey: string,
-  { patient }: ArrivedMessage,
+  { patients = [] }: ArrivedMessage,
 ): Promise<string | null> {
-  if (patient === undefined) return null;
-  const identified = await identifyPatientIn(tx, idHmacKey, patient);
-  if ('missing' in identified) return null;
-  const [one, ...others] = identified.holders;
-  return one !== undefined && others.length === 0 ? one : null;
+  const found = new Set<string | null>();
+  for (const patient of patients) {
+    const identified = await identifyPatientIn(tx, idHmacKey, patient);
+    const holders = 'missing' in identified ? [] : identified.holders;
+    const [one = null, ...others] = holders;
+    found.add(others.length === 0 ? one : null);
+  }
+  const [one = null, ...others] = found;
+  return others.length === 0 ? one : null;
 }
 
 /**

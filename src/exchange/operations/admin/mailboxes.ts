@@ -25,6 +25,7 @@ interface MailboxOptions {
   folder?: string;
   readEverySeconds?: number;
   asksForDispatched?: boolean;
+  xdmTo?: string;
   notifies?: boolean;
   user?: string;
   /** All others are files. */
@@ -52,6 +53,7 @@ export const connectMailboxCommand: AdminCommand<
     folder: options.folder,
     readEverySeconds: options.readEverySeconds,
     asksForDispatched: options.asksForDispatched,
+    xdmTo: options.xdmTo?.split(','),
     notifies: options.notifies,
   });
   const credentials = checked(

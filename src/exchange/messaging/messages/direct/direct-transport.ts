@@ -52,7 +52,7 @@ export function createDirectTransport(
 
     const { asksForDispatched } = settings;
     const mail = {
-      ...mailOfMessage(message, patient, files, settings.address),
+      ...(await mailOfMessage(message, patient, files, settings)),
       asksForDispatched,
     };
     let bytes = await writeMail(mail);

@@ -1,28 +1,37 @@
-import { bareId, type MailToWrite } from '#direct';
+import { bareId, type MailToWrite, XDM_SUBJECT } from '#direct';
 import type { Demographics } from '../../../people/patients/rules/demographics.ts';
 import type { StoredMessage } from '../message-store.ts';
 import type { SentAttachment } from '../message-transport.ts';
+import type { MailboxSettings } from './mailbox-settings.ts';
+import { packageOfMessage } from './package-of-message.ts';
 
 /**
  * A message as mail. Its ids follow from the message's, so that a repeated one
  * is the same to whoever takes it.
  */
-export function mailOfMessage(
+export async function mailOfMessage(
   message: StoredMessage,
-  patient: Demographics,
+  patient: Demographics & { id: string },
   files: readonly SentAttachment[],
-  from: string,
-): MailToWrite & { to: [string] } {
-  const messageId = mailIdOf(message.id, from);
+  { address: from, xdmTo = [] }: Pick<MailboxSettings, 'address' | 'xdmTo'>,
+): Promise<MailToWrite & { to: [string] }> {
+  const { id, destination, sentAt, subject, body } = message;
+  const messageId = mailIdOf(id, from);
+  const isPackage =
+    files.length > 0 &&
+    (xdmTo.includes(destination.toLowerCase()) ||
+      xdmTo.includes(domainOf(destination)));
 
   return {
     messageId,
     from,
-    to: [message.destination],
-    sentAt: message.sentAt,
-    subject: message.subject,
-    text: message.body ?? '',
-    attachments: files,
+    to: [destination],
+    sentAt,
+    subject: isPackage ? `${XDM_SUBJECT}+${subject}` : subject,
+    text: body ?? '',
+    attachments: isPackage
+      ? [await packageOfMessage(message, patient, files, from)]
+      : files,
     context: {
       id: messageId,
       purpose: 'treatment',

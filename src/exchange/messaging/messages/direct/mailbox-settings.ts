@@ -58,6 +58,15 @@ export const mailboxSettingsSchema = z.strictObject({
   asksForDispatched: z.boolean().default(false),
 
   /**
+   * Domains and addresses that are sent attachments as a package of documents
+   * (XDM); all others get the files.
+   */
+  xdmTo: z
+    .array(z.string().trim().toLowerCase().min(1).max(320))
+    .max(1_000)
+    .optional(),
+
+  /**
    * Whether we notify senders of what we took. Not where the provider does that
    * for its mailboxes.
    */

@@ -1,50 +1,57 @@
 import { createHash } from 'node:crypto';
 import type { ContextPatient, DirectMail, MailAttachment } from '#direct';
 import type { Json } from '#record-summary/fhir';
-import {
-  MESSAGE_ATTACHMENT_BYTES_MAX,
-  MESSAGE_ATTACHMENTS_MAX,
-  MESSAGE_BODY_LENGTH_MAX,
-} from '../../../../contract/messages.ts';
+import { MESSAGE_BODY_LENGTH_MAX } from '../../../../contract/messages.ts';
 import type { ArrivedMessage, ReceivedAttachment } from '../take-message.ts';
+import { type OpenedPackage, withoutXdmPrefix } from './open-package.ts';
 
 const SUBJECT_LENGTH_MAX = 1_000;
 const FILE_NAME_LENGTH_MAX = 255;
 
-/** Whether a mail has more attached than a message may have. */
-export function tooMuchAttached({ attachments }: DirectMail): boolean {
-  const sizeBytes = attachments.reduce(
-    (sum, { content }) => sum + content.length,
-    0,
-  );
+/** What a mail brings to each of its recipients. */
+export type BroughtMessage = Omit<ArrivedMessage, 'senderId' | 'destination'>;
 
-  return (
-    attachments.length > MESSAGE_ATTACHMENTS_MAX ||
-    sizeBytes > MESSAGE_ATTACHMENT_BYTES_MAX
-  );
+/**
+ * A mail as a message: its text and its files, or the documents of its package.
+ *
+ * @param opened its package of documents, if it has one
+ */
+export function messageOfMail(
+  mail: DirectMail,
+  opened: OpenedPackage | undefined,
+): BroughtMessage {
+  const { subject = '', context, attachments } = mail;
+  const text = textOf(mail.text) ?? textOf(opened?.body) ?? '';
+  const isLong = text.length > MESSAGE_BODY_LENGTH_MAX;
+  const written = withoutXdmPrefix(subject).trim() || opened?.subject;
+
+  return {
+    subject: written?.slice(0, SUBJECT_LENGTH_MAX) || '(no subject)',
+    body: isLong || text === '' ? undefined : text,
+    attachments: [
+      ...(isLong ? [textFile(text)] : []),
+      ...(opened?.attachments ?? []),
+      ...(opened?.others ?? attachments)
+        .filter(({ content }) => content.length > 0)
+        .map(receivedAttachment),
+    ],
+    patients: [
+      ...(opened?.patients ?? []),
+      ...(context?.patient ? [contextPatient(context.patient)] : []),
+    ],
+  };
 }
 
-/** A mail as a message to one of its recipients. */
-export function arrivedMessage(
+const textOf = (text: string | undefined): string | undefined =>
+  text?.trim() ? text : undefined;
+
+/** The sender's id of a mail to one of its recipients. */
+export const senderIdOf = (
   mail: DirectMail,
   bytes: Buffer,
   recipient: string,
-): ArrivedMessage {
-  const { from = '', subject = '', text = '', context } = mail;
-  const isLong = text.length > MESSAGE_BODY_LENGTH_MAX;
-  const attachments = mail.attachments
-    .filter(({ content }) => content.length > 0)
-    .map(receivedAttachment);
-
-  return {
-    senderId: ['direct', from, recipient, mailIdentity(mail, bytes)].join('\n'),
-    destination: recipient,
-    subject: subject.trim().slice(0, SUBJECT_LENGTH_MAX) || '(no subject)',
-    body: isLong || text.trim() === '' ? undefined : text,
-    attachments: isLong ? [textFile(text), ...attachments] : attachments,
-    patient: context?.patient && contextPatient(context.patient),
-  };
-}
+): string =>
+  ['direct', mail.from ?? '', recipient, mailIdentity(mail, bytes)].join('\n');
 
 /** Without a Message-ID, only the same bytes are the same message. */
 const mailIdentity = ({ messageId }: DirectMail, bytes: Buffer): string =>

@@ -20,6 +20,7 @@ import type { Mailbox } from './mailbox-settings.ts';
  * A notification that its receiver refuses for good, or that cannot be
  * encrypted for it, is given up: it must not hold the mail after it.
  *
+ * @param reason why it failed, in words that tell nothing of the mail
  * @throws {MailServerError} when it may help to try later
  */
 export async function notifySender(
@@ -27,11 +28,12 @@ export async function notifySender(
   arrived: BelievedMail,
   recipient: string,
   disposition: 'processed' | 'failed',
+  reason?: string,
 ): Promise<void> {
   if (!mailbox.settings.notifies) return;
 
   const notify = (what: Disposition) =>
-    sendNotification({ mailbox, trust }, arrived, recipient, what);
+    sendNotification({ mailbox, trust }, arrived, recipient, what, reason);
   await notify(disposition);
   if (disposition === 'processed' && asksForDispatched(arrived.mail))
     await notify('dispatched');
@@ -57,6 +59,7 @@ async function sendNotification(
   { mail: { from: to, messageId: about }, signer }: BelievedMail,
   recipient: string,
   disposition: Disposition,
+  reason?: string,
 ): Promise<void> {
   if (to === undefined || about === undefined) return;
   const from = settings.address;
@@ -72,6 +75,7 @@ async function sendNotification(
     about,
     disposition,
     recipient,
+    reason,
     reportingAgent: `${domainOf(from)}; medical-data-exchange`,
   });
   if (smime === undefined) {

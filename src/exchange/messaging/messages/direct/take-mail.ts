@@ -17,8 +17,13 @@ import {
 import type { DirectTrust } from './direct-trust.ts';
 import { domainOf } from './mail-of-message.ts';
 import type { Mailbox } from './mailbox-settings.ts';
-import { arrivedMessage, tooMuchAttached } from './message-of-mail.ts';
+import {
+  type BroughtMessage,
+  messageOfMail,
+  senderIdOf,
+} from './message-of-mail.ts';
 import { type BelievedMail, notifySender } from './notify-sender.ts';
+import { openPackage, type Refusal, tooMuchAttached } from './open-package.ts';
 import { type TakeReportDeps, takeReport } from './take-report.ts';
 
 export interface TakeMailDeps extends TakeMessageDeps, TakeReportDeps {
@@ -47,8 +52,12 @@ export async function takeMail(
   if (arrived?.mail.from === undefined) return 'ignored';
 
   const { mail } = arrived;
-  const notify = (recipient: string, disposition: 'processed' | 'failed') =>
-    notifySender({ mailbox, trust }, arrived, recipient, disposition);
+  const notify = (
+    recipient: string,
+    disposition: 'processed' | 'failed',
+    reason?: string,
+  ) =>
+    notifySender({ mailbox, trust }, arrived, recipient, disposition, reason);
 
   if (mail.report !== undefined) {
     const isTaken = await takeReport(deps, accountId, mailbox, {
@@ -60,26 +69,45 @@ export async function takeMail(
   }
 
   const recipients = await ownRecipients(deps, accountId, mail);
-  const [recipient] = recipients;
-  if (recipient === undefined) {
+  if (recipients.length === 0) {
     const unknown = unknownAt(mailbox, mail);
     if (unknown === undefined) return 'ignored';
-    await notify(unknown, 'failed');
+    await notify(unknown, 'failed', NOBODY_RECEIVES);
     return 'returned';
   }
-  if (!isWhole || tooMuchAttached(mail)) {
-    await notify(recipient, 'failed');
+  const brought = isWhole ? await broughtBy(mail) : TOO_LARGE;
+  if ('refusal' in brought) {
+    for (const each of recipients)
+      await notify(each, 'failed', brought.refusal);
     return 'returned';
   }
 
   let isNew = false;
   for (const each of recipients) {
-    const message = arrivedMessage(mail, bytes, each);
-    const taken = await takeMessage(deps, accountId, message);
+    const taken = await takeMessage(deps, accountId, {
+      ...brought,
+      senderId: senderIdOf(mail, bytes, each),
+      destination: each,
+    });
     isNew ||= taken.isNew;
     await notify(each, 'processed');
   }
   return isNew ? 'received' : 'known';
+}
+
+const TOO_LARGE: Refusal = { refusal: 'The message is too large.' };
+
+/** What a mail brings, or why it is not taken. */
+async function broughtBy(mail: DirectMail): Promise<BroughtMessage | Refusal> {
+  const refusal = tooMuchAttached(mail.attachments);
+  if (refusal !== undefined) return { refusal };
+
+  const opened = await openPackage(mail);
+  if (opened !== undefined && 'refusal' in opened) return opened;
+
+  const message = messageOfMail(mail, opened);
+  const excess = tooMuchAttached(message.attachments);
+  return excess === undefined ? message : { refusal: excess };
 }
 
 /**
@@ -124,6 +152,8 @@ async function ownRecipients(
   }
   return own;
 }
+
+const NOBODY_RECEIVES = 'Nobody receives messages at this address here.';
 
 /** An address of our domain that the account does not have. */
 function unknownAt(

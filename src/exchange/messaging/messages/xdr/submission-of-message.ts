@@ -7,6 +7,7 @@ import {
   writeCx,
   writeHl7Time,
 } from '#ihe';
+import { transportOf } from '../../../../contract/messages.ts';
 import type { Demographics } from '../../../people/patients/rules/demographics.ts';
 import type { StoredMessage } from '../message-store.ts';
 import type { SentAttachment } from '../message-transport.ts';
@@ -125,13 +126,15 @@ function metadataOf(
 }
 
 /**
- * The organization, and each person who is to read it:
+ * A Direct address, or the organization and each person who is to read it:
  * `Organization^^^^^^^^^OID|NPI^^^^^^^^&2.16.840.1.113883.4.6&ISO`.
  */
 function recipientsOf({
   destination,
   intendedRecipientNpi,
 }: StoredMessage): string[] {
+  if (transportOf(destination) === 'direct')
+    return [`||^^Internet^${destination}`];
   const organization = `${destination}^^^^^^^^^${destination}`;
   if (intendedRecipientNpi.length === 0) return [organization];
   return intendedRecipientNpi.map(
@@ -143,7 +146,7 @@ const contentIdOf = ({ id }: SentAttachment): string =>
   `${id}@medical-data-exchange`;
 
 /** A UUID as an OID (ITU-T X.667). */
-const oidOfUuid = (uuid: string): string =>
+export const oidOfUuid = (uuid: string): string =>
   `2.25.${BigInt(`0x${uuid.replaceAll('-', '')}`)}`;
 
 /** A UUID of its own for a text, always the same (RFC 9562, version 8). */

@@ -39,6 +39,10 @@ export function addMailboxCommands(program: Command, run: RunAdmin): void {
       'ask recipients to report the final destination, and wait for that',
     )
     .option(
+      '--xdm-to <domains>',
+      'domains and addresses, by commas, that are sent attachments as an XDM package',
+    )
+    .option(
       '--no-notifies',
       'the provider notifies senders itself; the exchange does not',
     )
