@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { EXIT_USAGE } from '../src/lib/process.ts';
+import { takeRunFolder } from '../test/support/run-folder.ts';
 import { actionsCommand } from './actions/command.ts';
 import { bulkCommand, bulkEngineCommand } from './bulk/command.ts';
 import { ccdaCommand } from './ccda/command.ts';
@@ -55,4 +56,6 @@ for (const command of [program, ...program.commands])
   command.exitOverride(({ exitCode }) =>
     process.exit(exitCode === 0 ? 0 : EXIT_USAGE),
   );
+// A bench that is interrupted leaves no server behind.
+await takeRunFolder();
 await program.parseAsync();

@@ -12,17 +12,23 @@ import { clearFolder } from './processes-of.ts';
 const PREFIX = 'exchange-test-';
 const OWNER = 'owner.pid';
 
+/** Gives a test run a folder of its own (`takeRunFolder`). */
+export default ({ tmpDir }: TestProject): Promise<void> =>
+  takeRunFolder([tmpDir]);
+
 /**
- * Gives a test run a temporary folder of its own: everything that its tests and
- * their servers create lies in it, and every process that it starts can be told
- * by it. A keeper process clears both away when the run is over.
+ * Gives a run a temporary folder of its own: everything that it and its servers
+ * create lies in it, and every process that it starts can be told by it. A
+ * keeper process clears both away when the run is over, whatever ends it.
+ *
+ * @param further folders that go with the run, too
  */
-export default async function setup({ tmpDir }: TestProject): Promise<void> {
+export async function takeRunFolder(further: string[] = []): Promise<void> {
   const isNested = tmpdir().includes(PREFIX);
   if (isNested) return;
   await clearAbandoned();
   const folder = join(tmpdir(), `${PREFIX}${randomBytes(4).toString('hex')}`);
-  startKeeper([folder, tmpDir]);
+  startKeeper([folder, ...further]);
   // Others may pass through: PostgreSQL may have to run as another user.
   await mkdir(folder, { mode: 0o711 });
   await writeFile(join(folder, OWNER), String(process.pid));
