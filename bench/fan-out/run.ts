@@ -74,6 +74,8 @@ export interface FanOutBenchResult {
   interactive?: { alone: Percentiles; beside: Percentiles };
 }
 
+/** The one that serves the queue of networks. */
+const ASKING_WORKER = 'worker-background';
 const END_TIMEOUT_MS = 30 * 60_000;
 const IDLE_MS = 20_000;
 const INTERACTIVE_MS = 30_000;
@@ -95,7 +97,7 @@ export async function benchFanOut(
   const workerPort = await freePort();
   const stack = await startTestStack({
     dataDir: join(dataDir, 'stack'),
-    ports: { worker: workerPort },
+    ports: { workerBackground: workerPort },
   });
   const webhooks = await listenForWebhooks();
   try {
@@ -113,7 +115,7 @@ export async function benchFanOut(
       return all;
     };
     const worker = {
-      pid: () => stack.stack.pids().worker,
+      pid: () => stack.stack.pids()[ASKING_WORKER],
       port: workerPort,
     };
     const memory = {
@@ -265,14 +267,14 @@ async function killWhile(
   const random = seededRandom(kills);
   for (let killed = 1; killed <= kills && !isOver; killed += 1) {
     await sleep(random.between(3_000, 12_000));
-    await kill(stack, 'worker');
+    await kill(stack, ASKING_WORKER);
     note(`the worker is killed, for the ${killed}. time`);
   }
 }
 
 /** CPU of the worker while it works. */
 async function measure<T>({ stack }: TestStack, work: () => Promise<T>) {
-  const cpu = () => cpuOfTree(stack.pids().worker ?? 0);
+  const cpu = () => cpuOfTree(stack.pids()[ASKING_WORKER] ?? 0);
   await sleep(IDLE_MS);
   const idleFrom = await cpu();
   await sleep(IDLE_MS);

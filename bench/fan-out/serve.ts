@@ -22,6 +22,7 @@ import {
   type XmlFragment,
 } from '#ihe';
 import { freePort } from '../../src/lib/free-port.ts';
+import { yieldToOthers } from '../../src/worker/yield-to-others.ts';
 import { OUR_COMMUNITY } from '../../test/support/responding-gateway.ts';
 import {
   communityOf,
@@ -55,6 +56,8 @@ process.on('message', (order: GatewaysToServe | 'asked') => {
 process.on('disconnect', () => process.exit(0));
 
 const asked: Asked = {};
+// In reality they have other processors than we.
+yieldToOthers();
 
 async function serve({
   kinds,

@@ -85,7 +85,6 @@ export const INTERACTIVE_QUEUES = [
   TASK_QUEUES.partners,
   TASK_QUEUES.builds,
   ...SOURCE_TYPES.map(TASK_QUEUES.source),
-  TASK_QUEUES.networks,
   TASK_QUEUES.orchestrator,
 ] as const;
 
@@ -96,9 +95,15 @@ export const QUEUES_OF_BOTH_LANES: readonly QueueOfBothLanes[] = [
   ...SOURCE_TYPES.map(TASK_QUEUES.source),
   TASK_QUEUES.networks,
 ];
-export const BACKGROUND_QUEUES = QUEUES_OF_BOTH_LANES.map(
-  TASK_QUEUES.background,
-);
+/**
+ * The queues of workers that yield to what callers wait for: background work,
+ * and the steps on the gateways of networks. Those take a minute or more, and
+ * seconds of CPU for a thousand gateways.
+ */
+export const BACKGROUND_QUEUES = [
+  TASK_QUEUES.networks,
+  ...QUEUES_OF_BOTH_LANES.map(TASK_QUEUES.background),
+] as const;
 
 /** Activities by queue, also as those of the background lane. */
 export function inBothLanes(

@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
 import { describe, expect } from 'vitest';
+import { membersOf } from '../../src/exchange/platform/database/columns.ts';
+import type { AccountTx } from '../../src/exchange/platform/database/database.ts';
 import {
   listGateways,
   QUERY_GATEWAY_ORDER,
@@ -12,6 +14,7 @@ import {
   incompleteness,
   readRecordCompleteness,
 } from '../../src/exchange/records/reading/completeness.ts';
+import { rememberGateways } from '../../src/exchange/sources/connections/gateway-store.ts';
 import {
   pauseConnection,
   resumeConnection,
@@ -28,6 +31,15 @@ import {
   refuses,
   gatewayTest as test,
 } from '../support/gateway-network.ts';
+
+const rowsOfGateways = async (tx: AccountTx) => {
+  const rows = await tx.db
+    .selectFrom('network_gateway')
+    .selectAll()
+    .orderBy('home_community')
+    .execute();
+  return rows.map(membersOf);
+};
 
 describe('a query over the gateways of a network', () => {
   test('accounts for each gateway once, keeps what is found, and names those that could not be asked', async ({
@@ -158,6 +170,50 @@ describe('a query over the gateways of a network', () => {
     expect(await query.collect()).toMatchObject({ state: 'completed' });
     expect(asked).toHaveLength(600);
     expect(most).toBeLessThanOrEqual(128);
+  });
+
+  test('begins beside another query that has just chosen the same gateways', async ({
+    network,
+  }) => {
+    const { newQuery } = await network.newNetwork(100);
+    const first = await newQuery();
+    await first.ask();
+    const isEnough = closedGate();
+    const hasChosen = closedGate();
+    const other = first.inTx(async (tx) => {
+      const gateways = await rowsOfGateways(tx);
+      const connectionId = gateways[0]?.connectionId ?? '';
+      expect(await rememberGateways(tx, connectionId, gateways)).toEqual(
+        gateways,
+      );
+      hasChosen.open();
+      await isEnough.passed;
+    });
+    await hasChosen.passed;
+
+    const second = await newQuery();
+    expect(await second.ask()).toMatchObject({ asksGateways: true });
+    isEnough.open();
+    await other;
+    await Promise.all([first.fail(), second.fail()]);
+  });
+
+  test('keeps the id of a gateway that has moved, and asks it where it is now', async ({
+    network,
+  }) => {
+    const { newQuery } = await network.newNetwork(3);
+    const query = await newQuery();
+    await query.ask();
+    await query.inTx(async (tx) => {
+      const gateways = await rowsOfGateways(tx);
+      const connectionId = gateways[0]?.connectionId ?? '';
+      const moved = gateways.map((each, index) =>
+        index === 1 ? { ...each, discoveryUrl: 'https://new.example/' } : each,
+      );
+      expect(await rememberGateways(tx, connectionId, moved)).toEqual(moved);
+      expect(await rowsOfGateways(tx)).toEqual(moved);
+    });
+    await query.fail();
   });
 
   test('completes without data when no gateway knows the patient', async ({

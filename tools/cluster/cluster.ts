@@ -292,7 +292,7 @@ interface RunningParts {
 /** The task queues of each worker process (WORKER_QUEUES). */
 export const WORKER_GROUPS = {
   'worker-exchange': 'exchange webhooks partners builds',
-  'worker-sources': 'source-hie source-pharmacy source-lab networks',
+  'worker-sources': 'source-hie source-pharmacy source-lab',
   'worker-orchestrator': 'orchestrator',
   'worker-background': BACKGROUND_QUEUES.join(' '),
 } as const;

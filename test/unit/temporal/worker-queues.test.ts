@@ -18,8 +18,8 @@ test('all means every queue of both halves', () => {
     'source-hie',
     'source-pharmacy',
     'source-lab',
-    'networks',
     'orchestrator',
+    'networks',
     'background-exchange',
     'background-builds',
     'background-source-hie',
@@ -48,7 +48,7 @@ test.each(['', 'exchange lab', 'ALL'])(
   },
 );
 
-test('a worker of the background lane has no queue that a caller waits for, and the others have none of that lane', () => {
+test('a worker that yields has no queue that callers wait for by the second, and the others have none of that lane', () => {
   expect(isBackgroundOnly(parseWorkerQueues(BACKGROUND_QUEUES.join(' ')))).toBe(
     true,
   );

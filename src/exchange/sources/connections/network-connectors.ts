@@ -57,7 +57,7 @@ export function createNetworkConnectors(
   const shared: ConnectorDeps = {
     ...deps,
     callBudgets: undefined,
-    dispatcher: deps.dispatcher ?? createPool(resolved),
+    dispatcher: deps.dispatcher ?? createPool(resolved, { keptMs: KEPT_MS }),
     ...(any.ihe === undefined
       ? {}
       : { messageSigner: createMessageSigner(resolved, any.ihe, now) }),
@@ -81,6 +81,12 @@ export function createNetworkConnectors(
     },
   };
 }
+
+/**
+ * A gateway that has found the patient is asked for documents at once, all others
+ * not again: each connection takes 85 kB.
+ */
+const KEPT_MS = 1_000;
 
 const plainOid = (oid: string): string => oid.replace(/^urn:oid:/i, '');
 

@@ -48,16 +48,13 @@ import { saveFound } from './found-gateway.ts';
 
 /** How long a step claims gateways; then it waits for those that it has asked. */
 const ASK_FOR_MS = 60_000;
-/** Calls in flight: of one step, and of all steps of this process. */
+/** Calls in flight of one step; a process has few steps at a time. */
 const IN_FLIGHT_MAX = 128;
-const IN_FLIGHT_OF_PROCESS_MAX = 256;
 const CLAIMED_AT_ONCE = 64;
 /** What is aborted and does not end by itself is left after so long. */
 const ABORT_AWAITED_MS = 1_000;
 /** A gateway that answers later has so long. */
 const LATER_ANSWER_MS = 24 * 60 * 60_000;
-
-let inFlightOfProcess = 0;
 
 export interface AskingGateways {
   /** Works on a gateway that has found the patient, as on every part. */
@@ -202,20 +199,14 @@ class GatewayStep {
         await immediate();
       }
       if (room > 0 && claimed.length === room) continue;
-      // Another step of this process may have all the room there is.
-      const isWaitingForRoom = isOpen && room <= 0;
-      if (this.#inFlight === 0 && !isWaitingForRoom) return;
+      if (this.#inFlight === 0) return;
       await this.#changed();
     }
   }
 
   /** How many gateways may be asked now. */
   #room(): number {
-    return Math.min(
-      IN_FLIGHT_MAX - this.#inFlight,
-      IN_FLIGHT_OF_PROCESS_MAX - inFlightOfProcess,
-      CLAIMED_AT_ONCE,
-    );
+    return Math.min(IN_FLIGHT_MAX - this.#inFlight, CLAIMED_AT_ONCE);
   }
 
   /** Until a gateway has answered, or a while has passed. */
@@ -301,14 +292,12 @@ class GatewayStep {
   /** Never rejects: a fault of ours ends the step, the gateway's is its result. */
   async #ask(asked: AskedGateway): Promise<void> {
     this.#inFlight += 1;
-    inFlightOfProcess += 1;
     try {
       await this.#answerOf(asked);
     } catch (error) {
       this.#noteFault(error);
     } finally {
       this.#inFlight -= 1;
-      inFlightOfProcess -= 1;
       this.#wake();
     }
   }

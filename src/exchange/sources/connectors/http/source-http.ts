@@ -357,14 +357,21 @@ const pacedBy = (
         },
       );
 
-/** Keep-alive connections to the servers of a source. */
-export function createPool({
-  requestTimeoutSeconds,
-  tls,
-  ihe,
-}: ResolvedSourceConfig): Agent {
+/**
+ * Keep-alive connections to the servers of a source.
+ *
+ * @param keptMs how long a connection is kept that nothing uses; left out, some
+ *   seconds
+ */
+export function createPool(
+  { requestTimeoutSeconds, tls, ihe }: ResolvedSourceConfig,
+  { keptMs }: { keptMs?: number } = {},
+): Agent {
   return new Agent({
     connections: 64,
+    ...(keptMs === undefined
+      ? {}
+      : { keepAliveTimeout: keptMs, keepAliveMaxTimeout: keptMs }),
     connect: {
       timeout: Math.min(requestTimeoutSeconds, 10) * 1_000,
       ...tlsOptions(tls, ihe?.legacyTls),
